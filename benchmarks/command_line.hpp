@@ -1,0 +1,65 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "base/status.hpp"
+#include "benchmarks/byte_size.hpp"
+#include "elastic/types.hpp"
+
+namespace elastic::bench {
+
+/// `elastic-bench allreduce`.
+struct AllreduceOptions {
+  SizeRange sizes;
+  int iterations = 20;
+  int warmup = 5;
+  bool check = true;
+  DType dtype = DType::kF32;
+  ReduceOp op = ReduceOp::kSum;
+  int np = 0;             ///< ranks to start; 0: this process is one
+  std::string transport;  ///< empty: left to the environment
+  std::string json;       ///< file for the report, or empty
+  std::string command;    ///< for the report
+};
+
+/// `elastic-bench recovery`.
+struct RecoveryOptions {
+  int np = 4;
+  std::size_t bytes = std::size_t{4} << 20;
+  int runs = 20;
+  std::string fault = "sigkill";
+  std::string transport;
+  std::uint64_t seed = 0;  ///< of victims and moments
+  std::string json;
+  std::string command;
+};
+
+/// `elastic-bench recovery-worker`: what a recovery run starts.
+struct RecoveryWorkerOptions {
+  int np = 0;
+  std::size_t bytes = 0;
+  int victim = 0;    ///< the rank that kills itself
+  double delay = 0;  ///< how far into the call, as a part of its usual duration
+  std::string transport;
+  std::string folder;  ///< for the times
+};
+
+struct PrintAndExit {
+  std::string text;
+};
+
+using Request =
+    std::variant<AllreduceOptions, RecoveryOptions, RecoveryWorkerOptions, PrintAndExit>;
+
+/// `arguments` without the program's own name. kInvalidArgument names the option.
+Result<Request> parse_command_line(const std::vector<std::string>& arguments);
+
+/// What one rank of the same measurement is started with.
+std::vector<std::string> rank_arguments(const AllreduceOptions& options);
+std::vector<std::string> worker_arguments(const RecoveryWorkerOptions& options);
+
+}  // namespace elastic::bench

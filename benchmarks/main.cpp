@@ -1,0 +1,69 @@
+#include <cstdio>
+#include <exception>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "benchmarks/allreduce.hpp"
+#include "benchmarks/command_line.hpp"
+#include "benchmarks/host_report.hpp"
+#include "benchmarks/recovery.hpp"
+#include "benchmarks/recovery_worker.hpp"
+#include "config/environment.hpp"
+
+namespace {
+
+using namespace elastic;
+using namespace elastic::bench;
+
+constexpr int kFailure = 1;
+constexpr int kUsageError = 2;
+
+int exit_code(const Status& status) {
+  if (status.ok()) return 0;
+  std::fprintf(stderr, "elastic-bench: %s\n", status.message().c_str());
+  return status.code() == Code::kInvalidArgument ? kUsageError : kFailure;
+}
+
+// `options` is that of a measurement, which has a transport and a report.
+template <typename MeasurementOptions>
+Status measure(const MeasurementOptions& options,
+               Status (*run)(const MeasurementOptions&, const LibrarySettings&)) {
+  auto settings = library_settings(options.transport, read_environment());
+  if (!settings.ok()) return settings.status();
+  if (!options.json.empty()) {
+    if (Status status = check_writable(options.json); !status.ok()) return status;
+  }
+  return run(options, settings.value());
+}
+
+Status run_allreduce_or_start(const AllreduceOptions& options, const LibrarySettings& settings) {
+  return options.np > 0 ? start_ranks(options) : run_allreduce(options, settings);
+}
+
+Status run(const Request& request) {
+  if (const auto* text = std::get_if<PrintAndExit>(&request)) {
+    std::fputs(text->text.c_str(), stdout);
+    return {};
+  }
+  if (const auto* allreduce = std::get_if<AllreduceOptions>(&request)) {
+    return measure(*allreduce, run_allreduce_or_start);
+  }
+  if (const auto* recovery = std::get_if<RecoveryOptions>(&request)) {
+    return measure(*recovery, run_recovery);
+  }
+  return run_recovery_worker(std::get<RecoveryWorkerOptions>(request));
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    auto request = parse_command_line({argv + 1, argv + argc});
+    if (!request.ok()) return exit_code(request.status());
+    return exit_code(run(request.value()));
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "elastic-bench: %s\n", error.what());
+    return kFailure;
+  }
+}

@@ -1,0 +1,50 @@
+#include "benchmarks/self_kill.hpp"
+
+#include <cerrno>
+#include <charconv>
+#include <cstring>
+#include <fcntl.h>
+#include <iterator>
+#include <signal.h>
+#include <string>
+#include <unistd.h>
+
+#include "benchmarks/monotonic_time.hpp"
+
+namespace elastic::bench {
+
+Status SelfKill::open(const std::filesystem::path& file, SelfKill& self_kill) {
+  self_kill.file_ =
+      UniqueFd(::open(file.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, S_IRUSR | S_IWUSR));
+  if (self_kill.file_) return {};
+  return Status(Code::kUnavailable, file.string() + ": " + std::strerror(errno));
+}
+
+SelfKill::~SelfKill() {
+  cancelled_.store(true, std::memory_order_release);
+  if (thread_.joinable()) thread_.join();
+}
+
+void SelfKill::get_ready() {
+  thread_ = std::thread([this] { watch(); });
+  while (!ready_.load(std::memory_order_acquire)) std::this_thread::yield();
+}
+
+void SelfKill::watch() {
+  ready_.store(true, std::memory_order_release);
+  std::int64_t moment = 0;
+  std::int64_t now = 0;
+  do {
+    if (cancelled_.load(std::memory_order_acquire)) return;
+    moment = moment_ns_.load(std::memory_order_acquire);
+    now = now_ns();
+  } while (moment == 0 || now < moment);
+  char text[24];
+  const auto written = std::to_chars(text, std::end(text), now);
+  // A lost time is found by who reads the file.
+  [[maybe_unused]] const auto ignored =
+      ::write(file_.get(), text, static_cast<std::size_t>(written.ptr - text));
+  ::kill(::getpid(), SIGKILL);
+}
+
+}  // namespace elastic::bench

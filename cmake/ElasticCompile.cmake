@@ -1,0 +1,36 @@
+# How everything here is compiled: C++20, warnings as errors, hidden symbols, position independent.
+
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_CXX_VISIBILITY_PRESET hidden)
+set(CMAKE_VISIBILITY_INLINES_HIDDEN ON)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
+set(CMAKE_LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib)
+
+set(ELASTIC_SANITIZE "" CACHE STRING "Sanitizers to build with: address,undefined or thread")
+
+find_program(ELASTIC_CCACHE ccache)
+if(ELASTIC_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${ELASTIC_CCACHE})
+endif()
+
+add_library(elastic_compile INTERFACE)
+target_compile_options(elastic_compile INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wconversion
+                                                 -Wsign-conversion -Wnon-virtual-dtor -Werror)
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  # False positives of GCC 12 inside Asio, fmt and std::variant.
+  target_compile_options(elastic_compile INTERFACE -Wno-maybe-uninitialized -Wno-stringop-overflow
+                                                   -Wno-array-bounds -Wno-tsan
+                                                   -Wno-mismatched-new-delete)
+endif()
+target_compile_definitions(elastic_compile INTERFACE BOOST_ASIO_NO_DEPRECATED
+                                                     BOOST_ERROR_CODE_HEADER_ONLY)
+target_include_directories(elastic_compile INTERFACE ${PROJECT_SOURCE_DIR}/include
+                                                     ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR})
+if(ELASTIC_SANITIZE)
+  add_compile_options(-fsanitize=${ELASTIC_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
+  add_link_options(-fsanitize=${ELASTIC_SANITIZE})
+endif()

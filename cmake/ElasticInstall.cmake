@@ -1,0 +1,54 @@
+# What `cmake --install` puts where, and how others find it: `find_package(elastic)` gives
+# elastic::elastic, `pkg-config elastic` gives flags. Included after all targets exist.
+#
+# Our own static libraries and third-party ones are linked privately into libelastic, so a trainer
+# needs nothing but the library and its headers.
+include(CMakePackageConfigHelpers)
+include(GNUInstallDirs)
+
+set(ELASTIC_CMAKE_DIR ${CMAKE_INSTALL_LIBDIR}/cmake/elastic)
+set(ELASTIC_PKGCONFIG_DIR ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+
+target_include_directories(
+  elastic INTERFACE $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>
+                    $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+target_compile_features(elastic INTERFACE cxx_std_20)
+# Before 1.0 a minor version may change the ABI.
+set_target_properties(elastic PROPERTIES VERSION ${PROJECT_VERSION}
+                                         SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
+
+# Hidden visibility does not reach what libraries' headers mark as visible (Boost's and fmt's
+# exceptions, instantiations of the standard library); the version script does.
+target_link_options(elastic PRIVATE
+                    LINKER:--version-script=${PROJECT_SOURCE_DIR}/cmake/elastic.map)
+set_property(TARGET elastic APPEND PROPERTY LINK_DEPENDS ${PROJECT_SOURCE_DIR}/cmake/elastic.map)
+
+set(elastic_programs elasticrun elastic-rendezvous)
+if(TARGET elastic-bench)
+  list(APPEND elastic_programs elastic-bench)
+endif()
+file(RELATIVE_PATH elastic_bin_to_lib ${CMAKE_INSTALL_FULL_BINDIR} ${CMAKE_INSTALL_FULL_LIBDIR})
+set_target_properties(${elastic_programs} PROPERTIES INSTALL_RPATH "$ORIGIN/${elastic_bin_to_lib}")
+
+install(TARGETS elastic EXPORT elasticTargets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(TARGETS ${elastic_programs} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/elastic
+        DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
+        FILES_MATCHING PATTERN "*.hpp")
+
+install(EXPORT elasticTargets NAMESPACE elastic:: DESTINATION ${ELASTIC_CMAKE_DIR})
+configure_package_config_file(
+  ${PROJECT_SOURCE_DIR}/cmake/elasticConfig.cmake.in ${PROJECT_BINARY_DIR}/elasticConfig.cmake
+  INSTALL_DESTINATION ${ELASTIC_CMAKE_DIR} NO_SET_AND_CHECK_MACRO)
+write_basic_package_version_file(
+  ${PROJECT_BINARY_DIR}/elasticConfigVersion.cmake COMPATIBILITY SameMinorVersion)
+install(FILES ${PROJECT_BINARY_DIR}/elasticConfig.cmake
+              ${PROJECT_BINARY_DIR}/elasticConfigVersion.cmake
+        DESTINATION ${ELASTIC_CMAKE_DIR})
+
+# Relative to the .pc file's own place, so that an installed tree can be moved.
+file(RELATIVE_PATH elastic_pc_to_prefix ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig
+     ${CMAKE_INSTALL_PREFIX})
+string(REGEX REPLACE "/$" "" elastic_pc_to_prefix ${elastic_pc_to_prefix})
+configure_file(${PROJECT_SOURCE_DIR}/cmake/elastic.pc.in ${PROJECT_BINARY_DIR}/elastic.pc @ONLY)
+install(FILES ${PROJECT_BINARY_DIR}/elastic.pc DESTINATION ${ELASTIC_PKGCONFIG_DIR})

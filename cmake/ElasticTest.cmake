@@ -1,0 +1,21 @@
+# elastic_test(NAME <name> SOURCES <files> LINK <targets> LABEL unit|contract|integration|fault
+#              [TIMEOUT <seconds>])
+# One GoogleTest program; each of its tests is a test of its own with its own process and timeout.
+include(GoogleTest)
+
+function(elastic_test)
+  cmake_parse_arguments(arg "" "NAME;LABEL;TIMEOUT" "SOURCES;LINK" ${ARGN})
+  if(NOT arg_TIMEOUT)
+    set(arg_TIMEOUT 60)
+  endif()
+  # Several processes each: not next to others on a machine of two cores.
+  set(processors 1)
+  if(arg_LABEL MATCHES "integration|fault")
+    set(processors 2)
+  endif()
+  add_executable(${arg_NAME} ${arg_SOURCES})
+  target_link_libraries(${arg_NAME} PRIVATE elastic_compile ${arg_LINK} GTest::gmock GTest::gtest_main)
+  gtest_discover_tests(${arg_NAME} DISCOVERY_TIMEOUT 60
+                       PROPERTIES LABELS "${arg_LABEL}" TIMEOUT ${arg_TIMEOUT}
+                                  PROCESSORS ${processors})
+endfunction()

@@ -1,0 +1,64 @@
+#include "collectives/backend/native/agreement.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <type_traits>
+
+namespace elastic::collectives {
+namespace {
+
+using transport::Fingerprint;
+
+/// A statement on the wire.
+struct Block {
+  Fingerprint called;
+  char text[kMaxMismatchText];
+};
+static_assert(std::is_trivially_copyable_v<Block> && sizeof(Fingerprint) == 16 &&
+              sizeof(Block) == 16 + kMaxMismatchText);
+
+}  // namespace
+
+Result<std::string> agree_on_mismatch(transport::Mesh& mesh, Executor& executor, PlanCache& plans,
+                                      transport::OpTag tag, const Statement& mine) {
+  mesh.abandon();
+  tag.phase = transport::OpTag::kPoison;
+  // Not the call's fingerprint: they differ, that is the point.
+  mesh.begin(tag, Fingerprint{});
+  std::vector<Block> blocks(static_cast<std::size_t>(mesh.size()));
+  Block& own = blocks[static_cast<std::size_t>(mesh.rank())];
+  own.called = mine.called;
+  std::copy_n(mine.text.data(), std::min(mine.text.size(), kMaxMismatchText), own.text);
+  const Status status =
+      executor.run(plans.exchange(sizeof(Block)), reinterpret_cast<std::byte*>(blocks.data()));
+  if (!status.ok()) {
+    mesh.abandon();
+    return status;
+  }
+  std::vector<Statement> statements;
+  for (const Block& block : blocks) {
+    statements.push_back(
+        {block.called, std::string(block.text, ::strnlen(block.text, kMaxMismatchText))});
+  }
+  return mismatch_message(statements);
+}
+
+std::string mismatch_message(const std::vector<Statement>& statements) {
+  std::string least;
+  for (const Statement& each : statements) {
+    if (!each.text.empty() && (least.empty() || each.text < least)) least = each.text;
+  }
+  if (!least.empty()) return least;
+  const auto other = std::find_if(statements.begin(), statements.end(), [&](const Statement& each) {
+    return each.called != statements.front().called;
+  });
+  if (other == statements.end()) return "the ranks disagree about their calls";
+  const std::string first = describe(statements.front().called);
+  const std::string second = describe(other->called);
+  std::string message = "collectives do not match: rank 0 called " + first + ", but rank " +
+                        std::to_string(other - statements.begin()) + " called " + second;
+  if (first == second) message += " with another root or other shapes";
+  return message + ". All ranks must make the same calls in the same order";
+}
+
+}  // namespace elastic::collectives

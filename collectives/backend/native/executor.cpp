@@ -1,0 +1,125 @@
+#include "collectives/backend/native/executor.hpp"
+
+#include <cstring>
+
+namespace elastic::collectives {
+
+using plan::Step;
+using transport::Link;
+
+Executor::Executor(transport::Mesh& mesh) : mesh_(mesh), advance_([this] { return advance(); }) {}
+
+Status Executor::run(const Schedule& schedule, std::byte* data, const Reducer& reducer) {
+  if (schedule.steps() == 0) return {};
+  schedule_ = &schedule;
+  data_ = data;
+  reducer_ = reducer;
+  start();
+  return mesh_.run_until(advance_);
+}
+
+void Executor::start() {
+  scratch_.resize(schedule_->scratch_bytes());
+  left_ = schedule_->steps();
+  waits_.assign(schedule_->waits().begin(), schedule_->waits().end());
+  local_.assign(schedule_->ready().begin(), schedule_->ready().end());
+  progress_.clear();
+  for (const Schedule::Queue& queue : schedule_->queues()) {
+    Progress& progress = progress_.emplace_back();
+    progress.link = &mesh_.link(queue.peer);
+    progress.sent_before = progress.link->sent();
+    progress.received_before = progress.link->received();
+  }
+  for (std::size_t queue = 0; queue < progress_.size(); ++queue) {
+    post_receives(queue);
+    post_sends(queue);
+  }
+  run_local_steps();
+}
+
+bool Executor::advance() {
+  // What completes may let messages go out at once, which completes them in turn.
+  for (std::size_t before = left_ + 1; left_ > 0 && left_ < before;) {
+    before = left_;
+    for (std::size_t queue = 0; queue < progress_.size(); ++queue) collect(queue);
+    run_local_steps();
+  }
+  return left_ == 0;
+}
+
+void Executor::collect(std::size_t queue) {
+  Progress& progress = progress_[queue];
+  const Schedule::Queue& messages = schedule_->queues()[queue];
+  const std::size_t sent = progress.link->sent() - progress.sent_before;
+  while (progress.sends_done < sent) complete(messages.sends[progress.sends_done++]);
+  const std::size_t received = progress.link->received() - progress.received_before;
+  while (progress.receives_done < received) complete(messages.receives[progress.receives_done++]);
+}
+
+void Executor::complete(std::int32_t index) {
+  --left_;
+  for (const std::int32_t waiting : schedule_->dependents(index)) {
+    if (--waits_[static_cast<std::size_t>(waiting)] > 0) continue;
+    const Step::Kind kind = schedule_->step(waiting).kind;
+    if (is_local(kind)) {
+      local_.push_back(waiting);
+    } else if (kind == Step::Kind::kSend) {
+      post_sends(schedule_->queue_of(waiting));
+    } else {
+      post_receives(schedule_->queue_of(waiting));
+    }
+  }
+}
+
+// Messages are posted in order: one that is ready waits for those before it.
+void Executor::post_sends(std::size_t queue) {
+  Progress& progress = progress_[queue];
+  const auto& sends = schedule_->queues()[queue].sends;
+  for (; progress.sends_posted < sends.size(); ++progress.sends_posted) {
+    const std::int32_t index = sends[progress.sends_posted];
+    if (waits_[static_cast<std::size_t>(index)] > 0) return;
+    const plan::Range& from = schedule_->step(index).from;
+    progress.link->send({address(from), from.bytes});
+  }
+}
+
+void Executor::post_receives(std::size_t queue) {
+  Progress& progress = progress_[queue];
+  const auto& receives = schedule_->queues()[queue].receives;
+  for (; progress.receives_posted < receives.size(); ++progress.receives_posted) {
+    const std::int32_t index = receives[progress.receives_posted];
+    if (waits_[static_cast<std::size_t>(index)] > 0) return;
+    const Step& step = schedule_->step(index);
+    transport::Sink sink{{address(step.into), step.into.bytes}, {}};
+    if (step.kind == Step::Kind::kReceiveReduce) sink.combine = {reducer_.reduce, reducer_.element};
+    progress.link->receive(sink);
+  }
+}
+
+void Executor::run_local_steps() {
+  while (!local_.empty()) {
+    const std::int32_t index = local_.back();
+    local_.pop_back();
+    perform(schedule_->step(index));
+    complete(index);
+  }
+}
+
+void Executor::perform(const Step& step) {
+  if (step.into.bytes == 0) return;
+  std::byte* const into = address(step.into);
+  const std::byte* const from = address(step.from);
+  if (step.kind == Step::Kind::kCopy) {
+    std::memmove(into, from, step.into.bytes);
+    return;
+  }
+  const auto function =
+      step.kind == Step::Kind::kReduceFlipped ? reducer_.flipped : reducer_.reduce;
+  function(into, from, step.into.bytes / reducer_.element);
+}
+
+std::byte* Executor::address(const plan::Range& range) {
+  return (range.area == plan::Area::kData ? data_ : scratch_.data()) + range.offset;
+}
+
+}  // namespace elastic::collectives

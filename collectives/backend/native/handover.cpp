@@ -1,0 +1,119 @@
+#include "collectives/backend/native/handover.hpp"
+
+#include <array>
+#include <bit>
+#include <cstring>
+#include <string>
+#include <vector>
+
+namespace elastic::collectives {
+namespace {
+
+using transport::Link;
+using transport::Mesh;
+
+static_assert(std::endian::native == std::endian::little, "the descriptor is sent as it lies");
+
+/// What follows it: error, counts, data, a message each.
+struct Descriptor {
+  std::uint64_t error_bytes = 0;
+  std::uint64_t counts = 0;
+  std::uint64_t data_bytes = 0;
+  std::uint64_t in_hand = 0;
+};
+constexpr std::size_t kMessages = 4;
+constexpr std::uint64_t kMaxError = 1U << 20;
+constexpr std::uint64_t kMaxCounts = 1'000'000;
+constexpr std::uint64_t kMaxData = std::uint64_t{1} << 40;
+
+template <typename T>
+std::span<std::byte> bytes_of(std::span<T> values) {
+  return std::as_writable_bytes(values);
+}
+
+/// Receives one parcel over one link.
+class Taker {
+ public:
+  Taker(Link& link, Backend::Parcel& parcel) : link_(link), parcel_(parcel) {
+    link_.receive({bytes_of(std::span(&descriptor_, 1)), {}});
+  }
+
+  /// True when the parcel is there, or can never be.
+  bool advance() {
+    if (!described_ && link_.received() >= 1) {
+      described_ = true;
+      if (acceptable()) expect_content();
+    }
+    return refused_ || link_.received() == kMessages;
+  }
+  Status status(int giver) const {
+    if (!refused_) return {};
+    return Status(Code::kProtocol,
+                  "rank " + std::to_string(giver) + " hands over a result of impossible size (" +
+                      std::to_string(descriptor_.data_bytes) + " bytes, " +
+                      std::to_string(descriptor_.counts) + " counts)",
+                  giver);
+  }
+
+ private:
+  bool acceptable() {
+    refused_ = descriptor_.error_bytes > kMaxError || descriptor_.counts > kMaxCounts ||
+               descriptor_.data_bytes > kMaxData;
+    return !refused_;
+  }
+  void expect_content() {
+    parcel_.error.resize(descriptor_.error_bytes);
+    parcel_.payload.counts.resize(descriptor_.counts);
+    parcel_.payload.data.resize(descriptor_.data_bytes);
+    parcel_.payload.in_hand = descriptor_.in_hand != 0;
+    link_.receive({bytes_of(std::span(parcel_.error)), {}});
+    link_.receive({bytes_of(std::span(parcel_.payload.counts)), {}});
+    link_.receive({parcel_.payload.data.bytes(), {}});
+  }
+
+  Link& link_;
+  Backend::Parcel& parcel_;
+  Descriptor descriptor_;
+  bool described_ = false;
+  bool refused_ = false;
+};
+
+Descriptor describe(const Backend::Parcel& parcel) {
+  return {parcel.error.size(), parcel.payload.counts.size(), parcel.payload.data.size(),
+          parcel.payload.in_hand ? 1U : 0U};
+}
+
+void give(Link& link, const Descriptor& descriptor, const Backend::Parcel& parcel) {
+  link.send(std::as_bytes(std::span(&descriptor, 1)));
+  link.send(std::as_bytes(std::span(parcel.error)));
+  link.send(std::as_bytes(std::span(parcel.payload.counts)));
+  link.send(parcel.payload.data.bytes());
+}
+
+}  // namespace
+
+Status hand_over_parcel(Mesh& mesh, const Backend::Handover& handover, Backend::Parcel& parcel) {
+  const Descriptor descriptor = describe(parcel);
+  std::vector<Link*> given;
+  int giver = -1;
+  for (std::size_t i = 0; i < handover.givers.size(); ++i) {
+    if (handover.givers[i] == mesh.rank()) {
+      given.push_back(&mesh.link(handover.takers[i]));
+      give(*given.back(), descriptor, parcel);
+    } else if (handover.takers[i] == mesh.rank()) {
+      giver = handover.givers[i];
+    }
+  }
+  const auto all_given = [&given] {
+    for (const Link* link : given) {
+      if (link->sent() < kMessages) return false;
+    }
+    return true;
+  };
+  if (giver < 0) return mesh.run_until(all_given);
+  Taker taker(mesh.link(giver), parcel);
+  const Status status = mesh.run_until([&] { return taker.advance() && all_given(); });
+  return status.ok() ? taker.status(giver) : status;
+}
+
+}  // namespace elastic::collectives

@@ -1,0 +1,13 @@
+#pragma once
+
+#include "base/status.hpp"
+#include "collectives/backend/backend.hpp"
+#include "collectives/transport/mesh.hpp"
+
+namespace elastic::collectives {
+
+/// Backend::hand_over on a mesh whose operation has begun. A giver serves all its takers at once.
+Status hand_over_parcel(transport::Mesh& mesh, const Backend::Handover& handover,
+                        Backend::Parcel& parcel);
+
+}  // namespace elastic::collectives

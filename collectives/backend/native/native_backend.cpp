@@ -1,0 +1,226 @@
+#include "collectives/backend/native/native_backend.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <string>
+#include <utility>
+
+#include "collectives/backend/native/agreement.hpp"
+#include "collectives/backend/native/executor.hpp"
+#include "collectives/backend/native/handover.hpp"
+#include "collectives/backend/native/plan_cache.hpp"
+#include "collectives/kernels/reduce.hpp"
+#include "collectives/plan/exchange.hpp"
+
+namespace elastic::collectives {
+namespace {
+
+using transport::Mesh;
+using transport::OpTag;
+
+Reducer reducer_of(const Section& section, ReduceOp op) {
+  return {kernels::reduce(section.dtype, op), kernels::reduce_flipped(section.dtype, op),
+          size_of(section.dtype)};
+}
+
+std::size_t bytes_of(const Section& section) {
+  return section.count * size_of(section.dtype);
+}
+
+/// From the start of the data to the end of the last section.
+std::size_t extent(const std::vector<Section>& sections) {
+  return sections.empty() ? 0 : sections.back().offset + bytes_of(sections.back());
+}
+
+/// More than any machine has: a count that came over the wire is not believed beyond this.
+constexpr std::uint64_t kMaxGatheredBytes = std::uint64_t{1} << 40;
+
+/// Collectives as plans on a mesh. Owned by the thread that runs the lane's operation, but for
+/// `abort`.
+class NativeBackend final : public Backend {
+ public:
+  NativeBackend(std::uint64_t generation, std::shared_ptr<Mesh> mesh, const NativeOptions& options)
+      : generation_(generation),
+        mesh_(std::move(mesh)),
+        options_(options),
+        executor_(*mesh_),
+        plans_(mesh_->rank(), mesh_->size(), options.segment_bytes, options.thresholds) {}
+
+  Status run(std::uint64_t position, const Call& call, Payload& payload) override;
+  Status hand_over(std::uint64_t position, const Handover& handover, Parcel& parcel) override;
+  void abort() noexcept override { mesh_->abort(); }
+  int rank() const override { return mesh_->rank(); }
+  int size() const override { return mesh_->size(); }
+  const char* name() const override { return "native"; }
+
+ private:
+  Status check(const Call& call, const Payload& payload) const;
+  Status perform(const Call& call, Payload& payload);
+  Status allreduce(const Call& call, Payload& payload);
+  Status broadcast(const Call& call, Payload& payload);
+  Status allgather(const Section& block, Payload& payload);
+  Status reduce_scatter(const Call& call, Payload& payload);
+  Status transfer(const Call& call, Payload& payload);
+  Status barrier() { return executor_.run(plans_.barrier(), nullptr); }
+  Status finish(std::uint64_t position, const Call& call, const Status& failure);
+
+  std::uint64_t generation_;
+  std::shared_ptr<Mesh> mesh_;
+  NativeOptions options_;
+  Executor executor_;
+  PlanCache plans_;
+  Buffer spare_;  // takes turns with the payload's buffer in allgathers
+};
+
+Status NativeBackend::run(std::uint64_t position, const Call& call, Payload& payload) {
+  if (mesh_->aborted()) return Status(Code::kAborted, "the view is being changed");
+  if (Status wrong = check(call, payload); !wrong.ok()) return wrong;
+  mesh_->begin(OpTag{generation_, position, OpTag::kNormal}, call.fingerprint);
+  const Status status = perform(call, payload);
+  return status.ok() ? status : finish(position, call, status);
+}
+
+/// Mistakes of the layer above, which it makes on all ranks alike or not at all.
+Status NativeBackend::check(const Call& call, const Payload& payload) const {
+  const auto wrong = [](const std::string& what) { return Status(Code::kInternal, what); };
+  if (payload.data.size() < extent(call.sections)) {
+    return wrong("the data of a collective is shorter than its sections");
+  }
+  const bool one_section = call.kind == Kind::kAllgather || call.kind == Kind::kReduceScatter;
+  if (one_section && call.sections.size() != 1) {
+    return wrong("an allgather or reduce_scatter takes exactly one tensor");
+  }
+  if (call.kind == Kind::kBroadcast && (call.root < 0 || call.root >= size())) {
+    return wrong("the root of a broadcast, " + std::to_string(call.root) + ", is no rank");
+  }
+  return {};
+}
+
+/// A mismatch is agreed upon by all ranks and ends the operation; anything else ends the backend.
+Status NativeBackend::finish(std::uint64_t position, const Call& call, const Status& failure) {
+  if (failure.code() != Code::kMismatch && failure.code() != Code::kPoisoned) {
+    mesh_->abandon();
+    return failure;
+  }
+  auto agreed = agree_on_mismatch(*mesh_, executor_, plans_, OpTag{generation_, position, 0},
+                                  Statement{call.fingerprint, call.error});
+  if (!agreed.ok()) return agreed.status();
+  return Status(Code::kMismatch, std::move(agreed).value(), -1, generation_);
+}
+
+Status NativeBackend::perform(const Call& call, Payload& payload) {
+  switch (call.kind) {
+    case Kind::kAllreduce:
+      return allreduce(call, payload);
+    case Kind::kBroadcast:
+      return broadcast(call, payload);
+    case Kind::kAllgather:
+      return allgather(call.sections.front(), payload);
+    case Kind::kReduceScatter:
+      return reduce_scatter(call, payload);
+    case Kind::kBarrier:
+      return barrier();
+    case Kind::kTransfer:
+      return transfer(call, payload);
+    case Kind::kMismatch:
+      return Status(Code::kMismatch, call.error);
+  }
+  return Status(Code::kInternal, "no collective has this number");
+}
+
+Status NativeBackend::allreduce(const Call& call, Payload& payload) {
+  // Without a section there is nothing to reduce, but still nobody may be ahead of the others.
+  if (call.sections.empty()) return barrier();
+  for (const Section& section : call.sections) {
+    const Schedule& schedule = plans_.allreduce({section.count, size_of(section.dtype)});
+    const Status status = executor_.run(schedule, payload.data.data() + section.offset,
+                                        reducer_of(section, call.redop));
+    if (!status.ok()) return status;
+  }
+  return {};
+}
+
+/// The barrier in front: otherwise the root would be done before the others have come, and a rank
+/// with another call might never meet it.
+Status NativeBackend::broadcast(const Call& call, Payload& payload) {
+  if (Status status = barrier(); !status.ok()) return status;
+  return executor_.run(plans_.broadcast(call.root, extent(call.sections)), payload.data.data());
+}
+
+Status NativeBackend::allgather(const Section& block, Payload& payload) {
+  const auto size = static_cast<std::size_t>(mesh_->size());
+  const auto rank = static_cast<std::size_t>(mesh_->rank());
+  const std::size_t element = size_of(block.dtype);
+  auto& counts = payload.counts;
+  counts.assign(size, 0);
+  counts[rank] = block.count;
+  Status status = executor_.run(plans_.exchange(sizeof(counts[0])),
+                                reinterpret_cast<std::byte*>(counts.data()));
+  if (!status.ok()) return status;
+  std::uint64_t total = 0;
+  for (const std::uint64_t count : counts) {
+    if (count > kMaxGatheredBytes / element || total > kMaxGatheredBytes) {
+      return Status(Code::kProtocol, "an allgather of impossible size");
+    }
+    total += count * element;
+  }
+  std::uint64_t before = 0;
+  for (std::size_t r = 0; r < rank; ++r) before += counts[r] * element;
+  spare_.resize(total);
+  if (block.count > 0) {
+    std::memcpy(spare_.data() + before, payload.data.data() + block.offset, bytes_of(block));
+  }
+  status = executor_.run(plans_.allgather(counts, element), spare_.data());
+  std::swap(spare_, payload.data);
+  return status;
+}
+
+Status NativeBackend::reduce_scatter(const Call& call, Payload& payload) {
+  const Section& section = call.sections.front();
+  const auto size = static_cast<std::size_t>(mesh_->size());
+  const auto rank = static_cast<std::size_t>(mesh_->rank());
+  const std::size_t element = size_of(section.dtype);
+  const auto begin = [&](std::size_t r) { return plan::part_begin(section.count, size, r); };
+  payload.in_hand = false;
+  payload.counts.resize(size);
+  for (std::size_t r = 0; r < size; ++r) payload.counts[r] = begin(r + 1) - begin(r);
+  std::byte* const data = payload.data.data() + section.offset;
+  Status status = executor_.run(plans_.reduce_scatter({section.count, element}), data,
+                                reducer_of(section, call.redop));
+  if (!status.ok()) return status;
+  const std::size_t mine = payload.counts[rank] * element;
+  if (mine > 0) std::memmove(payload.data.data(), data + begin(rank) * element, mine);
+  payload.data.resize(mine);
+  // Nobody has anybody else's part. So nobody may be done before all have their own.
+  payload.in_hand = true;
+  status = barrier();
+  if (status.ok()) payload.in_hand = false;
+  return status;
+}
+
+Status NativeBackend::transfer(const Call& call, Payload& payload) {
+  if (Status status = barrier(); !status.ok()) return status;
+  const Schedule schedule(plan::transfer(mesh_->rank(), call.donors, call.receivers,
+                                         payload.data.size(), options_.transfer_segment_bytes));
+  return executor_.run(schedule, payload.data.data());
+}
+
+Status NativeBackend::hand_over(std::uint64_t position, const Handover& handover, Parcel& parcel) {
+  const auto concerned = [this](const std::vector<int>& ranks) {
+    return std::find(ranks.begin(), ranks.end(), mesh_->rank()) != ranks.end();
+  };
+  if (!concerned(handover.givers) && !concerned(handover.takers)) return {};
+  mesh_->begin(OpTag{generation_, position, OpTag::kRepair}, transport::Fingerprint{});
+  Status status = hand_over_parcel(*mesh_, handover, parcel);
+  if (!status.ok()) mesh_->abandon();
+  return status;
+}
+
+}  // namespace
+
+std::unique_ptr<Backend> make_native_backend(std::uint64_t generation, std::shared_ptr<Mesh> mesh,
+                                             const NativeOptions& options) {
+  return std::make_unique<NativeBackend>(generation, std::move(mesh), options);
+}
+
+}  // namespace elastic::collectives

@@ -1,0 +1,89 @@
+#include "collectives/backend/native/plan_cache.hpp"
+
+#include "collectives/plan/allreduce.hpp"
+#include "collectives/plan/barrier.hpp"
+#include "collectives/plan/broadcast.hpp"
+#include "collectives/plan/exchange.hpp"
+#include "collectives/plan/ring.hpp"
+
+namespace elastic::collectives {
+
+using plan::Elements;
+
+PlanCache::PlanCache(int rank, int size, std::size_t segment_bytes,
+                     const plan::Thresholds& thresholds)
+    : rank_(rank),
+      size_(size),
+      segment_(segment_bytes),
+      thresholds_(thresholds),
+      allgather_(plan::Plan{}) {}
+
+std::size_t PlanCache::Hash::operator()(const Key& key) const {
+  // Multiplying by an odd number with many bits spreads counts that are multiples of each other.
+  constexpr std::size_t kSpread = 0x9e3779b97f4a7c15ULL;
+  std::size_t hash = key.elements.count * kSpread;
+  hash = (hash ^ key.elements.bytes) * kSpread;
+  hash = (hash ^ static_cast<std::size_t>(key.root)) * kSpread;
+  return (hash ^ static_cast<std::size_t>(key.shape)) * kSpread >> 16;
+}
+
+template <typename Make>
+const Schedule& PlanCache::find(const Key& key, const Make& make) {
+  if (const auto found = schedules_.find(key); found != schedules_.end()) return found->second;
+  if (schedules_.size() >= kMaxSchedules) schedules_.clear();
+  return schedules_.try_emplace(key, make()).first->second;
+}
+
+const Schedule& PlanCache::allreduce(Elements elements) {
+  return find({Shape::kAllreduce, 0, elements}, [&] { return make_allreduce(elements); });
+}
+
+plan::Plan PlanCache::make_allreduce(Elements elements) const {
+  const std::size_t bytes = elements.count * elements.bytes;
+  switch (plan::choose_allreduce(size_, bytes, thresholds_)) {
+    case plan::Allreduce::kDirect:
+      return plan::direct_allreduce(rank_, size_, bytes);
+    case plan::Allreduce::kRecursiveDoubling:
+      return plan::recursive_doubling_allreduce(rank_, size_, bytes);
+    case plan::Allreduce::kRing:
+      break;
+  }
+  return plan::ring_allreduce(rank_, size_, elements, segment_);
+}
+
+const Schedule& PlanCache::reduce_scatter(Elements elements) {
+  return find({Shape::kReduceScatter, 0, elements},
+              [&] { return plan::ring_reduce_scatter(rank_, size_, elements, segment_); });
+}
+
+const Schedule& PlanCache::broadcast(int root, std::size_t bytes) {
+  return find({Shape::kBroadcast, root, {bytes, 1}}, [&] { return make_broadcast(root, bytes); });
+}
+
+plan::Plan PlanCache::make_broadcast(int root, std::size_t bytes) const {
+  if (plan::choose_tree_broadcast(size_, bytes, thresholds_)) {
+    return plan::tree_broadcast(rank_, size_, root, bytes);
+  }
+  return plan::chain_broadcast(rank_, size_, root, bytes, segment_);
+}
+
+const Schedule& PlanCache::barrier() {
+  return find({Shape::kBarrier, 0, {}}, [&] { return plan::dissemination_barrier(rank_, size_); });
+}
+
+const Schedule& PlanCache::exchange(std::size_t bytes) {
+  return find({Shape::kExchange, 0, {bytes, 1}},
+              [&] { return plan::direct_allgather(rank_, size_, bytes); });
+}
+
+const Schedule& PlanCache::allgather(const std::vector<std::uint64_t>& counts,
+                                     std::size_t element_bytes) {
+  if (element_ != element_bytes || counts_ != counts) {
+    allgather_ = Schedule(plan::ring_allgather(rank_, counts, element_bytes, segment_));
+    counts_ = counts;
+    element_ = element_bytes;
+  }
+  return allgather_;
+}
+
+}  // namespace elastic::collectives

@@ -1,0 +1,64 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <unordered_map>
+#include <vector>
+
+#include "collectives/backend/backend.hpp"
+#include "collectives/backend/native/schedule.hpp"
+#include "collectives/plan/choose.hpp"
+#include "collectives/plan/parts.hpp"
+
+namespace elastic::collectives {
+
+/// Makes the schedules of one rank, and keeps them: a training loop calls the same shapes again and
+/// again. A schedule is valid until the next call of a function here.
+///
+/// Owned by the thread that runs the lane's operation.
+class PlanCache {
+ public:
+  PlanCache(int rank, int size, std::size_t segment_bytes, const plan::Thresholds& thresholds);
+
+  const Schedule& allreduce(plan::Elements elements);
+  const Schedule& reduce_scatter(plan::Elements elements);
+  const Schedule& broadcast(int root, std::size_t bytes);
+  const Schedule& barrier();
+  /// Blocks of `bytes` of everybody to everybody.
+  const Schedule& exchange(std::size_t bytes);
+  const Schedule& allgather(const std::vector<std::uint64_t>& counts, std::size_t element_bytes);
+
+ private:
+  enum class Shape : std::uint8_t { kAllreduce, kReduceScatter, kBroadcast, kBarrier, kExchange };
+  struct Key {
+    Shape shape;
+    int root = 0;
+    plan::Elements elements;
+    bool operator==(const Key& other) const {
+      return shape == other.shape && root == other.root && elements.count == other.elements.count &&
+             elements.bytes == other.elements.bytes;
+    }
+  };
+  struct Hash {
+    std::size_t operator()(const Key& key) const;
+  };
+  /// Trainers have tens of shapes. Whoever has a new one in every call must not fill the memory.
+  static constexpr std::size_t kMaxSchedules = 512;
+
+  template <typename Make>
+  const Schedule& find(const Key& key, const Make& make);
+  plan::Plan make_allreduce(plan::Elements elements) const;
+  plan::Plan make_broadcast(int root, std::size_t bytes) const;
+
+  int rank_;
+  int size_;
+  std::size_t segment_;
+  plan::Thresholds thresholds_;
+  std::unordered_map<Key, Schedule, Hash> schedules_;
+  // The last allgather, whose key would be long.
+  std::vector<std::uint64_t> counts_;
+  std::size_t element_ = 0;
+  Schedule allgather_;
+};
+
+}  // namespace elastic::collectives

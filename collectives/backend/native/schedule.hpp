@@ -1,0 +1,60 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "collectives/plan/plan.hpp"
+
+namespace elastic::collectives {
+
+/// A plan turned round for execution: who waits for a step, and what goes over each link in order.
+/// Immutable, so that one that was made once serves every later call of the same shape.
+class Schedule {
+ public:
+  explicit Schedule(plan::Plan plan);
+
+  /// The messages exchanged with one peer.
+  struct Queue {
+    int peer = 0;
+    std::vector<std::int32_t> sends;
+    std::vector<std::int32_t> receives;
+  };
+
+  const plan::Step& step(std::int32_t index) const {
+    return plan_.steps[static_cast<std::size_t>(index)];
+  }
+  std::size_t steps() const { return plan_.steps.size(); }
+  std::size_t scratch_bytes() const { return plan_.scratch_bytes; }
+  /// How many steps each step waits for.
+  const std::vector<std::uint8_t>& waits() const { return waits_; }
+  /// The steps that wait for `index`.
+  std::span<const std::int32_t> dependents(std::int32_t index) const {
+    const auto at = static_cast<std::size_t>(index);
+    return std::span(dependents_).subspan(first_[at], first_[at + 1] - first_[at]);
+  }
+  const std::vector<Queue>& queues() const { return queues_; }
+  /// Index into `queues()` of a kSend, kReceive or kReceiveReduce.
+  std::size_t queue_of(std::int32_t index) const {
+    return queue_of_[static_cast<std::size_t>(index)];
+  }
+  /// Local steps that wait for nothing.
+  const std::vector<std::int32_t>& ready() const { return ready_; }
+
+ private:
+  void find_dependents();
+  void fill_queues();
+
+  plan::Plan plan_;
+  std::vector<std::uint8_t> waits_;
+  std::vector<std::size_t> first_;  // into dependents_, one more than steps
+  std::vector<std::int32_t> dependents_;
+  std::vector<Queue> queues_;
+  std::vector<std::uint32_t> queue_of_;
+  std::vector<std::int32_t> ready_;
+};
+
+bool is_local(plan::Step::Kind kind);
+
+}  // namespace elastic::collectives

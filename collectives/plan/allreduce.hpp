@@ -1,0 +1,24 @@
+#pragma once
+
+#include <cstddef>
+
+#include "collectives/plan/parts.hpp"
+#include "collectives/plan/plan.hpp"
+
+/// Allreduce in place in kData. All ranks get the same bits. No rank completes before every rank
+/// has started.
+namespace elastic::plan {
+
+/// Everybody sends everything to everybody and reduces all of it in rank order: one hop.
+Plan direct_allreduce(int rank, int size, std::size_t bytes);
+
+/// Ranks exchange all data with ever farther ranks: log2(size) hops. Where size is no power of two,
+/// some ranks first give their data to a neighbour and later get the result from it.
+Plan recursive_doubling_allreduce(int rank, int size, std::size_t bytes);
+
+/// Sends about twice the data whatever the size is: one part of the data per rank goes round the
+/// ring to be reduced, and round again to be known to all. Parts travel in segments, each forwarded
+/// as soon as it has arrived.
+Plan ring_allreduce(int rank, int size, Elements elements, std::size_t segment_bytes);
+
+}  // namespace elastic::plan

@@ -1,0 +1,20 @@
+#include "collectives/plan/barrier.hpp"
+
+#include "collectives/plan/builder.hpp"
+#include "collectives/plan/parts.hpp"
+
+namespace elastic::plan {
+
+Plan dissemination_barrier(int rank, int size) {
+  Builder build;
+  std::int32_t sent = Step::kNone;
+  std::int32_t heard = Step::kNone;
+  for (int distance = 1; distance < size; distance *= 2) {
+    // By way of the send before, this waits for all earlier rounds and not just for the last.
+    sent = build.send(around(rank, distance, size), {}, sent, heard);
+    heard = build.receive(around(rank, -distance, size), {});
+  }
+  return build.take();
+}
+
+}  // namespace elastic::plan

@@ -1,0 +1,45 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+
+#include "collectives/plan/plan.hpp"
+
+namespace elastic::plan {
+
+/// Adds steps to a plan. Every function returns the index of the step it added.
+class Builder {
+ public:
+  static constexpr std::int32_t kNone = Step::kNone;
+
+  std::int32_t send(int peer, Range from, std::int32_t after = kNone,
+                    std::int32_t and_after = kNone) {
+    return add({Step::Kind::kSend, peer, from, {}, {after, and_after}});
+  }
+  std::int32_t receive(int peer, Range into, std::int32_t after = kNone) {
+    return add({Step::Kind::kReceive, peer, {}, into, {after, kNone}});
+  }
+  std::int32_t receive_reduce(int peer, Range into, std::int32_t after = kNone) {
+    return add({Step::Kind::kReceiveReduce, peer, {}, into, {after, kNone}});
+  }
+  std::int32_t local(Step::Kind kind, Range into, Range from, std::int32_t after = kNone,
+                     std::int32_t and_after = kNone) {
+    return add({kind, kNone, from, into, {after, and_after}});
+  }
+  /// Makes scratch at least `bytes` long.
+  void need_scratch(std::size_t bytes) {
+    if (bytes > plan_.scratch_bytes) plan_.scratch_bytes = bytes;
+  }
+  void reserve(std::size_t steps) { plan_.steps.reserve(steps); }
+  Plan take() { return std::move(plan_); }
+
+ private:
+  std::int32_t add(const Step& step) {
+    plan_.steps.push_back(step);
+    return static_cast<std::int32_t>(plan_.steps.size() - 1);
+  }
+  Plan plan_;
+};
+
+}  // namespace elastic::plan

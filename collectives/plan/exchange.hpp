@@ -1,0 +1,20 @@
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "collectives/plan/plan.hpp"
+
+namespace elastic::plan {
+
+/// Blocks of `bytes` lie one after another in kData, one per rank; everybody sends its own to
+/// everybody. One hop, for small blocks. No rank completes before every rank has started.
+Plan direct_allgather(int rank, int size, std::size_t bytes);
+
+/// kData goes from those that have it to those that do not, in segments: of the donors d_0 .. d_n
+/// each sends every n-th. A rank that is in neither list does nothing. May complete on some ranks
+/// before others have started.
+Plan transfer(int rank, const std::vector<int>& donors, const std::vector<int>& receivers,
+              std::size_t bytes, std::size_t segment_bytes);
+
+}  // namespace elastic::plan

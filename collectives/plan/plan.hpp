@@ -1,0 +1,50 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace elastic::plan {
+
+/// The memory that a plan speaks of.
+enum class Area : std::uint8_t {
+  kData,     ///< what the collective works on, in place
+  kScratch,  ///< as large as Plan::scratch_bytes says
+};
+
+struct Range {
+  Area area = Area::kData;
+  std::size_t offset = 0;  ///< bytes
+  std::size_t bytes = 0;
+};
+
+/// One thing that a rank does. A step may start when the steps in `after` are complete.
+///
+/// Messages between two ranks match in order: the i-th kSend to a peer is the i-th kReceive or
+/// kReceiveReduce from this rank there, with the same number of bytes.
+struct Step {
+  enum class Kind : std::uint8_t {
+    kSend,           ///< `from` to `peer`
+    kReceive,        ///< from `peer` into `into`
+    kReceiveReduce,  ///< from `peer`, combined into `into`
+    kReduce,         ///< locally: `into` = `into` op `from`
+    kReduceFlipped,  ///< locally: `into` = `from` op `into` (NaN payloads depend on the order)
+    kCopy,           ///< locally: `into` = `from`
+  };
+  static constexpr std::int32_t kNone = -1;
+
+  Kind kind = Kind::kSend;
+  std::int32_t peer = kNone;
+  Range from;
+  Range into;
+  std::int32_t after[2] = {kNone, kNone};  ///< indices of earlier steps
+};
+
+/// What one rank does in a collective. Pure data: made by the functions beside this file, run by
+/// the native backend's executor, checked for all ranks at once by the tests.
+struct Plan {
+  std::vector<Step> steps;
+  std::size_t scratch_bytes = 0;
+};
+
+}  // namespace elastic::plan

@@ -1,0 +1,110 @@
+#include "collectives/plan/ring.hpp"
+
+#include "collectives/plan/allreduce.hpp"
+#include "collectives/plan/builder.hpp"
+
+namespace elastic::plan {
+namespace {
+
+/// Blocks of kData going round the ring, in segments.
+///
+/// No receive waits for anything: what overwrites a block can only arrive after what this rank had
+/// sent of that block has gone round the ring.
+class Ring {
+ public:
+  /// Block i is [bounds[i], bounds[i + 1]) bytes.
+  Ring(int rank, std::vector<std::size_t> bounds, std::size_t segment_bytes)
+      : rank_(rank),
+        size_(static_cast<int>(bounds.size()) - 1),
+        bounds_(std::move(bounds)),
+        segment_(segment_bytes),
+        arrived_(static_cast<std::size_t>(size_)) {}
+
+  enum class Mode : std::uint8_t { kReduce, kGather };
+
+  /// size-1 steps: in each the block received in the step before is sent on, starting with block
+  /// `first`, which is sent as soon as it has arrived, if it ever had to.
+  void turn(Mode mode, int first) {
+    for (int step = 0; step + 1 < size_; ++step) {
+      const int out = around(first, -step, size_);
+      const int in = around(first, -step - 1, size_);
+      send(out);
+      receive(mode, in);
+    }
+  }
+  Plan take() { return build_.take(); }
+
+ private:
+  Pieces pieces(int block) const {
+    const auto at = static_cast<std::size_t>(block);
+    return {bounds_[at], bounds_[at + 1] - bounds_[at], segment_};
+  }
+  void send(int block) {
+    const Pieces parts = pieces(block);
+    const auto& arrived = arrived_[static_cast<std::size_t>(block)];
+    for (std::size_t i = 0; i < parts.count(); ++i) {
+      build_.send(around(rank_, 1, size_), {Area::kData, parts.offset(i), parts.bytes(i)},
+                  arrived.empty() ? Step::kNone : arrived[i]);
+    }
+  }
+  void receive(Mode mode, int block) {
+    const Pieces parts = pieces(block);
+    const int peer = around(rank_, -1, size_);
+    auto& arrived = arrived_[static_cast<std::size_t>(block)];
+    arrived.clear();
+    for (std::size_t i = 0; i < parts.count(); ++i) {
+      const Range into{Area::kData, parts.offset(i), parts.bytes(i)};
+      arrived.push_back(mode == Mode::kReduce ? build_.receive_reduce(peer, into)
+                                              : build_.receive(peer, into));
+    }
+  }
+
+  int rank_;
+  int size_;
+  std::vector<std::size_t> bounds_;
+  std::size_t segment_;
+  Builder build_;
+  std::vector<std::vector<std::int32_t>>
+      arrived_;  // per block: the steps that received its segments
+};
+
+std::vector<std::size_t> equal_parts(int size, Elements elements) {
+  const auto parts = static_cast<std::size_t>(size);
+  std::vector<std::size_t> bounds(parts + 1);
+  for (std::size_t i = 0; i <= parts; ++i) {
+    bounds[i] = part_begin(elements.count, parts, i) * elements.bytes;
+  }
+  return bounds;
+}
+
+}  // namespace
+
+Plan ring_allreduce(int rank, int size, Elements elements, std::size_t segment_bytes) {
+  std::vector<std::size_t> bounds = equal_parts(size, elements);
+  // Cache lines are not shared between parts; the result does not show where they were cut.
+  constexpr std::size_t kLine = 64;
+  for (std::size_t i = 1; i + 1 < bounds.size(); ++i) bounds[i] -= bounds[i] % kLine;
+  Ring ring(rank, std::move(bounds), whole_elements(segment_bytes, elements.bytes));
+  ring.turn(Ring::Mode::kReduce, rank);
+  ring.turn(Ring::Mode::kGather, around(rank, 1, size));
+  return ring.take();
+}
+
+Plan ring_reduce_scatter(int rank, int size, Elements elements, std::size_t segment_bytes) {
+  Ring ring(rank, equal_parts(size, elements), whole_elements(segment_bytes, elements.bytes));
+  ring.turn(Ring::Mode::kReduce, around(rank, -1, size));
+  return ring.take();
+}
+
+Plan ring_allgather(int rank, const std::vector<std::uint64_t>& counts, std::size_t element_bytes,
+                    std::size_t segment_bytes) {
+  std::vector<std::size_t> bounds{0};
+  for (const std::uint64_t count : counts) {
+    bounds.push_back(bounds.back() + static_cast<std::size_t>(count) * element_bytes);
+  }
+  Ring ring(rank, std::move(bounds), whole_elements(segment_bytes, element_bytes));
+  ring.turn(Ring::Mode::kGather, rank);
+  return ring.take();
+}
+
+}  // namespace elastic::plan

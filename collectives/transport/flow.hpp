@@ -1,0 +1,42 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include "collectives/transport/link.hpp"
+
+namespace elastic::transport {
+
+struct Link::Flow {
+  static constexpr std::size_t kNoMessage = static_cast<std::size_t>(-1);
+
+  /// What is done with the payload that is being read.
+  enum class Fate { kNone, kApply, kNote, kDrop };
+
+  explicit Flow(StreamPtr carrier) : stream(std::move(carrier)) {}
+
+  StreamPtr stream;
+
+  // The frame being written: what is left of its header and payload.
+  std::array<std::byte, FrameHeader::kBytes> header_out{};
+  std::span<const std::byte> header_left;
+  std::span<const std::byte> payload_left;
+  std::size_t message_out = kNoMessage;  // whose stripe it is
+  std::vector<std::byte> own_payload;    // of a note, or of a frame whose message was abandoned
+
+  // The frame being read.
+  bool has_header = false;
+  bool parked = false;  // its time has not come: read no further
+  FrameHeader header;
+  Fate fate = Fate::kNone;
+  std::size_t payload_read = 0;
+  std::vector<std::byte> note;
+  bool unfinished = false;  // stopped for the sake of the others, not for want of bytes or room
+  bool lost = false;        // parked, and the peer is gone
+
+  bool writing() const { return !header_left.empty() || !payload_left.empty(); }
+};
+
+}  // namespace elastic::transport

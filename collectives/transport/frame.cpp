@@ -1,0 +1,119 @@
+#include "collectives/transport/frame.hpp"
+
+#include <array>
+#include <string>
+#include <xxhash.h>
+
+namespace elastic::transport {
+
+namespace {
+
+// magic 4, kind 1, phase 1, zero 2, generation 8, position 8, message 4, length 4, offset 8,
+// fingerprint 16, checksum 8
+constexpr std::size_t kChecksumAt = FrameHeader::kBytes - 8;
+
+template <typename T>
+void put(std::span<std::byte> into, std::size_t at, T value) {
+  for (std::size_t i = 0; i < sizeof(T); ++i) {
+    into[at + i] = static_cast<std::byte>((std::uint64_t{value} >> (8 * i)) & 0xffU);
+  }
+}
+
+template <typename T>
+T get(std::span<const std::byte> from, std::size_t at) {
+  std::uint64_t value = 0;
+  for (std::size_t i = 0; i < sizeof(T); ++i) {
+    value |= std::to_integer<std::uint64_t>(from[at + i]) << (8 * i);
+  }
+  return static_cast<T>(value);
+}
+
+std::string named(std::span<const char* const> names, std::size_t index) {
+  return index < names.size() ? names[index] : std::to_string(index);
+}
+
+}  // namespace
+
+std::string describe(const Fingerprint& fingerprint) {
+  static constexpr std::array kKinds = {"call 0",         "allreduce",      "broadcast",
+                                        "allgather",      "reduce_scatter", "barrier",
+                                        "state transfer", "mismatch"};
+  static constexpr std::array kTypes = {"f16", "bf16", "f32", "f64", "i8", "u8", "i32", "i64"};
+  static constexpr std::array kOps = {"sum", "average", "min", "max", "product"};
+  constexpr std::size_t kBroadcast = 2;
+  constexpr std::size_t kBarrier = 5;
+  constexpr std::size_t kAllgather = 3;
+  constexpr std::uint8_t kManyTensors = 255;
+
+  const std::size_t kind = fingerprint.kind;
+  std::string text = named(kKinds, kind);
+  if (kind == kBarrier) return text;
+  if (fingerprint.tensors > 1) {
+    text += " of " + std::to_string(fingerprint.tensors) +
+            (fingerprint.tensors == kManyTensors ? " or more tensors, " : " tensors, ") +
+            std::to_string(fingerprint.count) + " elements";
+  } else if (kind == kAllgather) {
+    text += " of " + named(kTypes, fingerprint.dtype);
+  } else {
+    text += " of " + std::to_string(fingerprint.count) + " " + named(kTypes, fingerprint.dtype);
+  }
+  if (kind == kBroadcast) text += " from rank " + std::to_string(fingerprint.detail);
+  const bool reduces = kind == 1 || kind == 4;
+  if (reduces) text += ", " + named(kOps, fingerprint.redop);
+  return text;
+}
+
+void encode(const FrameHeader& header, std::span<std::byte, FrameHeader::kBytes> out) {
+  put(out, 0, FrameHeader::kMagic);
+  put(out, 4, static_cast<std::uint8_t>(header.kind));
+  put(out, 5, header.tag.phase);
+  put(out, 6, std::uint16_t{0});
+  put(out, 8, header.tag.generation);
+  put(out, 16, header.tag.position);
+  put(out, 24, header.message);
+  put(out, 28, header.length);
+  put(out, 32, header.offset);
+  put(out, 40, header.fingerprint.kind);
+  put(out, 41, header.fingerprint.dtype);
+  put(out, 42, header.fingerprint.redop);
+  put(out, 43, header.fingerprint.tensors);
+  put(out, 44, header.fingerprint.detail);
+  put(out, 48, header.fingerprint.count);
+  put(out, kChecksumAt, XXH3_64bits(out.data(), kChecksumAt));
+}
+
+Result<FrameHeader> decode(std::span<const std::byte, FrameHeader::kBytes> in) {
+  if (get<std::uint32_t>(in, 0) != FrameHeader::kMagic) {
+    return Status(Code::kProtocol, "bytes that are no frame of elastic");
+  }
+  if (get<std::uint64_t>(in, kChecksumAt) != XXH3_64bits(in.data(), kChecksumAt)) {
+    return Status(Code::kProtocol, "a frame header was damaged on the way: its checksum is wrong");
+  }
+  FrameHeader header;
+  const auto kind = get<std::uint8_t>(in, 4);
+  if (kind != static_cast<std::uint8_t>(FrameKind::kData) &&
+      kind != static_cast<std::uint8_t>(FrameKind::kNote)) {
+    return Status(Code::kProtocol, "a frame of unknown kind " + std::to_string(kind));
+  }
+  header.kind = static_cast<FrameKind>(kind);
+  header.tag.phase = get<std::uint8_t>(in, 5);
+  header.tag.generation = get<std::uint64_t>(in, 8);
+  header.tag.position = get<std::uint64_t>(in, 16);
+  header.message = get<std::uint32_t>(in, 24);
+  header.length = get<std::uint32_t>(in, 28);
+  header.offset = get<std::uint64_t>(in, 32);
+  header.fingerprint.kind = get<std::uint8_t>(in, 40);
+  header.fingerprint.dtype = get<std::uint8_t>(in, 41);
+  header.fingerprint.redop = get<std::uint8_t>(in, 42);
+  header.fingerprint.tensors = get<std::uint8_t>(in, 43);
+  header.fingerprint.detail = get<std::uint32_t>(in, 44);
+  header.fingerprint.count = get<std::uint64_t>(in, 48);
+  if (header.length > FrameHeader::kMaxPayload) {
+    return Status(Code::kProtocol, "a frame of " + std::to_string(header.length) +
+                                       " bytes; at most " +
+                                       std::to_string(FrameHeader::kMaxPayload) + " are allowed");
+  }
+  return header;
+}
+
+}  // namespace elastic::transport

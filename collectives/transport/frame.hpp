@@ -1,0 +1,67 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "base/status.hpp"
+
+namespace elastic::transport {
+
+/// What a rank called, small enough to travel in every frame. Two ranks whose fingerprints for the
+/// same position differ have called different things.
+struct Fingerprint {
+  std::uint8_t kind = 0;     ///< collectives::Kind
+  std::uint8_t dtype = 0;    ///< elastic::DType of the first tensor
+  std::uint8_t redop = 0;    ///< elastic::ReduceOp
+  std::uint8_t tensors = 1;  ///< number of tensors in the call, 255 for more
+  std::uint32_t detail = 0;  ///< root of a broadcast; hash of all shapes of a group
+  std::uint64_t count = 0;   ///< elements over all tensors; 0 where ranks may differ
+
+  bool operator==(const Fingerprint&) const = default;
+};
+
+/// "allreduce of 1024 f32, sum": for error messages. Never throws; unknown values print as numbers.
+std::string describe(const Fingerprint& fingerprint);
+
+enum class FrameKind : std::uint8_t {
+  kData = 1,  ///< part of a message of an operation
+  kNote = 2,  ///< out-of-band message between coordinators, not tied to an operation
+};
+
+/// Names an operation to both ends of a link. Ordered: generation, then position, then phase.
+/// Frames for an earlier tag are dropped, frames for a later one stay unread until `Link::begin`.
+struct OpTag {
+  std::uint64_t generation = 0;  ///< of the view. Fences off whatever an older view still sends
+  std::uint64_t position = 0;    ///< of the operation in its lane, counted over the whole job
+  std::uint8_t phase = 0;        ///< kNormal, or kPoison once a mismatch has been found
+
+  static constexpr std::uint8_t kRepair = 0;  ///< handing a committed result to those without it
+  static constexpr std::uint8_t kNormal = 1;
+  static constexpr std::uint8_t kPoison = 2;
+
+  auto operator<=>(const OpTag&) const = default;
+};
+
+/// In front of every payload, 64 bytes, little-endian on the wire.
+struct FrameHeader {
+  static constexpr std::size_t kBytes = 64;
+  static constexpr std::uint32_t kMagic = 0x314c4645;  // "EFL1"
+  static constexpr std::uint32_t kMaxPayload = 1U << 26;
+
+  FrameKind kind = FrameKind::kData;
+  OpTag tag;                  ///< for notes only the generation counts
+  std::uint32_t message = 0;  ///< index of the message on this link and direction within the op
+  std::uint32_t length = 0;   ///< payload bytes that follow
+  std::uint64_t offset = 0;   ///< of the payload within its message
+  Fingerprint fingerprint;
+};
+
+/// Writes `header` into the first FrameHeader::kBytes of `out`, with a checksum over the header.
+void encode(const FrameHeader& header, std::span<std::byte, FrameHeader::kBytes> out);
+
+/// Reads and checks a header: magic, checksum, kind, length bound. kProtocol otherwise.
+Result<FrameHeader> decode(std::span<const std::byte, FrameHeader::kBytes> in);
+
+}  // namespace elastic::transport

@@ -1,0 +1,205 @@
+#include "collectives/transport/link.hpp"
+
+#include <algorithm>
+#include <poll.h>
+#include <utility>
+
+#include <sys/socket.h>
+
+#include "collectives/transport/flow.hpp"
+
+namespace elastic::transport {
+
+Link::Link(std::vector<StreamPtr> streams, std::string peer_name)
+    : peer_name_(std::move(peer_name)) {
+  for (StreamPtr& stream : streams) flows_.push_back(std::make_unique<Flow>(std::move(stream)));
+}
+Link::~Link() = default;
+
+void Link::begin(const OpTag& tag, const Fingerprint& fingerprint) {
+  tag_ = tag;
+  fingerprint_ = fingerprint;
+  out_.clear();
+  in_.clear();
+  pull_ = 0;
+  sent_ = 0;
+  received_ = 0;
+  for (const auto& flow : flows_) flow->parked = false;
+}
+
+void Link::send(std::span<const std::byte> payload) {
+  out_.push_back({payload});
+  // A small message on an idle link leaves at once. A failure shows again in `progress`.
+  bool moved = false;
+  if (pull_ + 1 == out_.size() && !broken_) (void)write_flow(first_flow(), moved);
+}
+
+void Link::receive(const Sink& sink) {
+  in_.push_back({sink});
+  for (const auto& flow : flows_) flow->parked = false;
+}
+
+bool Link::quiet() const {
+  return sent_ == out_.size() && received_ == in_.size();
+}
+
+Status Link::progress(bool& moved) {
+  if (broken_) return Status(Code::kPeerLost, "the link to " + peer_name_ + " is broken", peer_);
+  // What a peer sent before it went is good, on the stream that ended and on all others: its loss
+  // counts once there is nothing left to read.
+  Status lost;
+  bool moved_here = false;
+  for (const auto& flow : flows_) {
+    for (const auto move : {&Link::write_flow, &Link::read_flow}) {
+      const Status status = (this->*move)(*flow, moved_here);
+      if (status.ok()) continue;
+      if (status.code() != Code::kPeerLost) return fail(status);
+      lost = status;
+    }
+  }
+  moved = moved || moved_here;
+  return lost.ok() || moved_here ? Status() : fail(lost);
+}
+
+Status Link::fail(const Status& status) {
+  if (status.code() == Code::kPeerLost || status.code() == Code::kProtocol) {
+    broken_ = true;
+    // The peer has to learn of it even while somebody here still holds the link: it would take its
+    // end for good and never make a new one.
+    for (const auto& flow : flows_) ::shutdown(flow->stream->fd(), SHUT_RDWR);
+  }
+  return Status(status.code(), peer_name_ + ": " + status.message(), peer_, tag_.generation);
+}
+
+Status Link::write_flow(Flow& flow, bool& moved) {
+  for (;;) {
+    if (!flow.writing() && !load_next_frame(flow)) return {};
+    const std::array<std::span<const std::byte>, 2> parts = {flow.header_left, flow.payload_left};
+    Result<std::size_t> written = flow.stream->write(parts);
+    if (!written.ok()) return written.status();
+    if (written.value() == 0) return {};
+    moved = true;
+    const std::size_t of_header = std::min(written.value(), flow.header_left.size());
+    const std::size_t of_payload = written.value() - of_header;
+    flow.header_left = flow.header_left.subspan(of_header);
+    flow.payload_left = flow.payload_left.subspan(of_payload);
+    if (flow.message_out == Flow::kNoMessage) continue;
+    out_[flow.message_out].written += of_payload;
+    if (!flow.writing()) count_sent(std::exchange(flow.message_out, Flow::kNoMessage));
+  }
+}
+
+/// Marks a message done when its last stripe is out, and counts the done ones from the front.
+void Link::count_sent(std::size_t message) {
+  out_[message].done = out_[message].written == out_[message].payload.size();
+  while (sent_ < out_.size() && out_[sent_].done) ++sent_;
+}
+
+/// Takes the next note or stripe into a flow that has nothing to write. False when there is none.
+bool Link::load_next_frame(Flow& flow) {
+  if (&flow == &first_flow() && !notes_out_.empty()) {
+    Note note = std::move(notes_out_.front());
+    notes_out_.pop_front();
+    flow.own_payload = std::move(note.payload);
+    FrameHeader header;
+    header.kind = FrameKind::kNote;
+    header.tag.generation = note.generation;
+    header.length = static_cast<std::uint32_t>(flow.own_payload.size());
+    encode(header, flow.header_out);
+    flow.header_left = flow.header_out;
+    flow.payload_left = flow.own_payload;
+    return true;
+  }
+  if (pull_ == out_.size()) return false;
+  load_stripe(flow, out_[pull_]);
+  return true;
+}
+
+void Link::load_stripe(Flow& flow, Outgoing& message) {
+  const std::size_t bytes = std::min(kStripeBytes, message.payload.size() - message.pulled);
+  FrameHeader header;
+  header.kind = FrameKind::kData;
+  header.tag = tag_;
+  header.message = static_cast<std::uint32_t>(pull_);
+  header.length = static_cast<std::uint32_t>(bytes);
+  header.offset = message.pulled;
+  header.fingerprint = fingerprint_;
+  encode(header, flow.header_out);
+  flow.header_left = flow.header_out;
+  flow.payload_left = message.payload.subspan(message.pulled, bytes);
+  flow.message_out = pull_;
+  message.pulled += bytes;
+  if (message.pulled == message.payload.size()) ++pull_;
+}
+
+void Link::abandon() {
+  for (const auto& flow : flows_) {
+    if (flow->message_out != Flow::kNoMessage) {
+      // The peer counts on the rest of this frame; the caller's memory is no longer ours to read.
+      flow->own_payload.assign(flow->payload_left.begin(), flow->payload_left.end());
+      flow->payload_left = flow->own_payload;
+      flow->message_out = Flow::kNoMessage;
+    }
+    if (flow->fate == Flow::Fate::kApply) flow->fate = Flow::Fate::kDrop;
+  }
+  out_.clear();
+  in_.clear();
+  pull_ = 0;
+  sent_ = 0;
+  received_ = 0;
+}
+
+void Link::send_note(std::uint64_t generation, std::vector<std::byte> payload) {
+  notes_out_.push_back({generation, std::move(payload)});
+}
+
+std::optional<std::vector<std::byte>> Link::take_note(std::uint64_t generation) {
+  while (!notes_in_.empty() && notes_in_.front().generation <= generation) {
+    Note note = std::move(notes_in_.front());
+    notes_in_.pop_front();
+    note_bytes_ -= note.payload.size();
+    if (note.generation == generation) return std::move(note.payload);
+  }
+  return std::nullopt;
+}
+
+bool Link::prepare_wait(std::vector<pollfd>& watched) {
+  bool idle = true;
+  for (const auto& flow : flows_) {
+    short events = 0;
+    idle = flow->stream->prepare_wait(!flow->parked, flow->writing(), events) && idle;
+    watched.push_back({flow->stream->fd(), events, 0});
+    if (pending(*flow)) idle = false;
+  }
+  return idle;
+}
+
+/// Whether `progress` could move something without anything happening at the stream: a frame not
+/// begun, bytes left for the next round, or a parked header whose time has come since.
+bool Link::pending(const Flow& flow) const {
+  const bool to_begin =
+      pull_ < out_.size() || (&flow == flows_.front().get() && !notes_out_.empty());
+  const bool to_admit = flow.has_header && flow.fate == Flow::Fate::kNone && !flow.parked;
+  return (to_begin && !flow.writing()) || flow.unfinished || to_admit || flow.lost;
+}
+
+void Link::finish_wait() {
+  for (const auto& flow : flows_) {
+    flow->stream->finish_wait();
+    // Nobody reads a parked stream to its end, and poll(2) would return at once for ever.
+    if (flow->parked && flow->stream->peer_gone()) flow->lost = true;
+  }
+}
+
+bool Link::hung_up() const {
+  return std::any_of(flows_.begin(), flows_.end(), [](const auto& flow) {
+    pollfd end{flow->stream->fd(), POLLRDHUP, 0};
+    return ::poll(&end, 1, 0) > 0;
+  });
+}
+
+const char* Link::transport() const {
+  return flows_.front()->stream->transport();
+}
+
+}  // namespace elastic::transport

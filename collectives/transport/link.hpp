@@ -1,0 +1,163 @@
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <poll.h>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/status.hpp"
+#include "collectives/transport/frame.hpp"
+#include "collectives/transport/stream.hpp"
+
+namespace elastic::transport {
+
+/// Applies `bytes` received bytes at `from` to `into`: combines whole elements of `element` bytes.
+struct Combine {
+  using Function = void (*)(std::byte* into, const std::byte* from, std::size_t elements);
+  Function function = nullptr;  ///< null: copy
+  std::size_t element = 1;      ///< bytes of an element; payloads are cut only between elements
+};
+
+/// Where a message goes.
+struct Sink {
+  std::span<std::byte> into;
+  Combine combine{};
+};
+
+/// Messages between two workers in one lane, over one or several streams.
+///
+/// Within an operation the i-th message that one end sends is the i-th that the other receives;
+/// both know its size from their plans, so a header carries only its index. Over several streams a
+/// message travels in stripes, which each stream pulls when it is free; they may arrive in any
+/// order and are applied as they come.
+///
+/// Owned by one thread at a time (the one that runs the lane's operation). Nothing blocks.
+class Link {
+ public:
+  /// `streams` is not empty; all lead to the same peer. `peer_name` is for error messages.
+  Link(std::vector<StreamPtr> streams, std::string peer_name);
+  ~Link();
+  Link(const Link&) = delete;
+  Link& operator=(const Link&) = delete;
+
+  /// The rank that the peer has in the present view; part of the failures reported.
+  void set_peer(int rank) { peer_ = rank; }
+  int peer() const { return peer_; }
+
+  /// Starts operation `tag`: message numbers restart at 0. Nothing of an earlier operation may be
+  /// posted any more (all of it done, or `abandon`ed).
+  void begin(const OpTag& tag, const Fingerprint& fingerprint);
+
+  /// Queues a message. `payload` must stay valid and unchanged until `sent()` counts it, or until
+  /// `abandon`. May be empty.
+  void send(std::span<const std::byte> payload);
+
+  /// Says where the next message goes. `sink.into` must stay valid until `received()` counts it, or
+  /// until `abandon`.
+  void receive(const Sink& sink);
+
+  /// Moves whatever can be moved now. Sets `moved` to true if anything was.
+  /// Fails with kPeerLost; kMismatch when the peer's fingerprint for this operation differs (the
+  /// message names both calls); kPoisoned when the peer is in a later phase of this operation;
+  /// kProtocol for bytes that are no frame. After kPeerLost or kProtocol the link is `broken()`.
+  Status progress(bool& moved);
+
+  /// Messages of this operation whose last byte was handed to the streams / arrived and applied
+  /// (counting only those before which nothing is missing).
+  std::size_t sent() const { return sent_; }
+  std::size_t received() const { return received_; }
+  bool quiet() const;  ///< nothing posted is outstanding
+
+  /// Forgets everything posted. A frame that is partly written is completed later from a copy made
+  /// here, one partly read is read to its end and dropped, so that the link survives.
+  void abandon();
+
+  /// Queues a note of at most kMaxNoteBytes; `progress` sends it. Notes stay in order among
+  /// themselves, whatever messages do.
+  void send_note(std::uint64_t generation, std::vector<std::byte> payload);
+  /// The next note of `generation` that arrived; older ones are dropped, later ones kept.
+  std::optional<std::vector<std::byte>> take_note(std::uint64_t generation);
+
+  /// Lets every stream prepare to sleep; appends what poll(2) has to watch. Returns false when
+  /// there is something to do at once. Streams whose next frame is for a later operation are
+  /// watched for the peer's death only. `finish_wait` must follow either way.
+  bool prepare_wait(std::vector<pollfd>& watched);
+  void finish_wait();
+
+  bool broken() const { return broken_; }
+  /// Whether the peer has closed a stream, found out without touching any: for a thread that does
+  /// not own the link.
+  bool hung_up() const;
+  const char* transport() const;  ///< of its streams: "shm", "tcp" or "inproc"
+  const std::string& peer_name() const { return peer_name_; }
+
+  static constexpr std::size_t kStripeBytes = 256 * 1024;
+  static constexpr std::size_t kMaxNoteBytes = 1 << 20;
+  /// Notes that wait to be taken. More of them: the peer does not keep to the protocol.
+  static constexpr std::size_t kMaxNotes = 65536;
+  static constexpr std::size_t kMaxUntakenBytes = 64 << 20;
+
+ private:
+  /// A message on its way out. Several streams may have stripes of it in hand.
+  struct Outgoing {
+    std::span<const std::byte> payload;
+    std::size_t pulled = 0;   // bytes that streams have taken charge of
+    std::size_t written = 0;  // bytes handed to the streams
+    bool started = false;     // its first frame has been pulled: an empty message has one, too
+    bool done = false;
+  };
+  /// A message that is expected.
+  struct Incoming {
+    Sink sink;
+    std::size_t claimed = 0;  // bytes of the stripes that were let in
+    std::size_t arrived = 0;  // bytes of those that were applied to their end
+    bool done = false;
+  };
+  /// One stream and the frames that are partly on it, one each way.
+  struct Flow;
+
+  Flow& first_flow() { return *flows_.front(); }
+  Status write_flow(Flow& flow, bool& moved);
+  bool load_next_frame(Flow& flow);
+  void load_stripe(Flow& flow, Outgoing& message);
+  void count_sent(std::size_t message);
+  Status read_flow(Flow& flow, bool& moved);
+  Status read_header(Flow& flow, bool& moved);
+  Status admit(Flow& flow);
+  Status admit_data(Flow& flow);
+  Status read_payload(Flow& flow, bool& moved);
+  Status apply(Flow& flow, std::size_t& taken);
+  void finish_payload(Flow& flow);
+  bool pending(const Flow& flow) const;
+  Status fail(const Status& status);
+
+  int peer_ = -1;
+  std::string peer_name_;
+  OpTag tag_;
+  Fingerprint fingerprint_;
+  std::vector<std::unique_ptr<Flow>> flows_;
+  std::vector<Outgoing> out_;
+  std::vector<Incoming> in_;
+  std::size_t pull_ = 0;  // the message that streams pull stripes of
+  std::size_t sent_ = 0;
+  std::size_t received_ = 0;
+  std::atomic<bool> broken_{false};  // the control thread asks, too
+
+  struct Note {
+    std::uint64_t generation = 0;
+    std::vector<std::byte> payload;
+  };
+  std::deque<Note> notes_out_;  // not yet begun
+  std::deque<Note> notes_in_;
+  std::size_t note_bytes_ = 0;  // in notes_in_
+};
+
+using LinkPtr = std::shared_ptr<Link>;
+
+}  // namespace elastic::transport

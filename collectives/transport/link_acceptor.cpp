@@ -1,0 +1,209 @@
+// The half of the Linker that listens: whoever connects must show the job's secret first.
+#include <array>
+#include <cstring>
+#include <ifaddrs.h>
+#include <netdb.h>
+#include <utility>
+
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
+#include <boost/asio/ip/v6_only.hpp>
+#include <boost/asio/read.hpp>
+#include <boost/asio/redirect_error.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <boost/asio/write.hpp>
+#include <sys/socket.h>
+
+#include "base/handshake.hpp"
+#include "base/log.hpp"
+#include "collectives/transport/linker_impl.hpp"
+#include "collectives/transport/shm/shm.hpp"
+#include "collectives/transport/tcp/tcp_stream.hpp"
+
+namespace elastic::transport {
+
+namespace asio = boost::asio;
+using asio::ip::tcp;
+
+namespace {
+
+/// Connections that may be without proof at a time; further ones wait in the kernel's queue.
+constexpr std::size_t kMostStrangers = 256;
+/// Peers that may be linked with us without our having asked for them.
+constexpr std::size_t kMostPeers = 4096;
+
+std::string with_port(const asio::ip::address& address, unsigned short port) {
+  const std::string text = address.to_string();
+  return (address.is_v6() ? "[" + text + "]" : text) + ":" + std::to_string(port);
+}
+
+/// Where others can reach a listener on all interfaces: loopback last.
+std::vector<asio::ip::address> interface_addresses(bool v6) {
+  std::vector<asio::ip::address> found;
+  std::vector<asio::ip::address> loopback;
+  ifaddrs* list = nullptr;
+  if (::getifaddrs(&list) != 0) return found;
+  for (const ifaddrs* entry = list; entry != nullptr; entry = entry->ifa_next) {
+    if (entry->ifa_addr == nullptr) continue;
+    const int family = entry->ifa_addr->sa_family;
+    if (family != AF_INET && !(v6 && family == AF_INET6)) continue;
+    std::array<char, NI_MAXHOST> text{};
+    const socklen_t length = family == AF_INET ? sizeof(sockaddr_in) : sizeof(sockaddr_in6);
+    if (::getnameinfo(entry->ifa_addr, length, text.data(), text.size(), nullptr, 0,
+                      NI_NUMERICHOST) != 0) {
+      continue;
+    }
+    boost::system::error_code error;
+    const auto address = asio::ip::make_address(text.data(), error);
+    if (error || (address.is_v6() && address.to_v6().is_link_local())) continue;
+    (address.is_loopback() ? loopback : found).push_back(address);
+  }
+  ::freeifaddrs(list);
+  found.insert(found.end(), loopback.begin(), loopback.end());
+  return found;
+}
+
+}  // namespace
+
+Status Linker::Impl::listen() {
+  endpoints_.host = host_identity();
+  if (Status status = listen_tcp(); !status.ok()) return status;
+  if (Status status = listen_local(); !status.ok()) return status;
+  asio::co_spawn(io_, accept_loop(tcp_), asio::detached);
+  asio::co_spawn(io_, accept_loop(local_), asio::detached);
+  return {};
+}
+
+Status Linker::Impl::listen_tcp() {
+  boost::system::error_code error;
+  const auto address = asio::ip::make_address(options_.bind_address, error);
+  if (error) {
+    return Status(Code::kInvalidArgument, "cannot accept data connections on '" +
+                                              options_.bind_address +
+                                              "': not an IP address (ELASTIC_BIND)");
+  }
+  const tcp::endpoint endpoint(address, 0);
+  tcp_.open(endpoint.protocol(), error);
+  if (!error && address.is_v6()) tcp_.set_option(asio::ip::v6_only(false), error);
+  if (!error) tcp_.bind(endpoint, error);
+  if (!error) tcp_.listen(asio::socket_base::max_listen_connections, error);
+  if (error) {
+    return Status(Code::kUnavailable, "cannot accept data connections on " + options_.bind_address +
+                                          ": " + error.message() + " (ELASTIC_BIND)");
+  }
+  const unsigned short port = tcp_.local_endpoint().port();
+  if (!address.is_unspecified()) {
+    endpoints_.tcp = {with_port(address, port)};
+    return {};
+  }
+  for (const auto& one : interface_addresses(address.is_v6())) {
+    endpoints_.tcp.push_back(with_port(one, port));
+  }
+  return {};
+}
+
+Status Linker::Impl::listen_local() {
+  endpoints_.local = "elastic-" + options_.incarnation;
+  boost::system::error_code error;
+  const asio::local::stream_protocol::endpoint endpoint(std::string(1, '\0') + endpoints_.local);
+  local_.open(endpoint.protocol(), error);
+  if (!error) local_.bind(endpoint, error);
+  if (!error) local_.listen(asio::socket_base::max_listen_connections, error);
+  if (!error) return {};
+  return Status(Code::kUnavailable,
+                "cannot listen on the local socket " + endpoints_.local + ": " + error.message());
+}
+
+template <typename Acceptor>
+Linker::Impl::Task<void> Linker::Impl::accept_loop(Acceptor& acceptor) {
+  const auto self = shared_from_this();
+  asio::steady_timer pause(io_);
+  while (!closed_) {
+    boost::system::error_code error;
+    if (strangers_ < kMostStrangers) {
+      auto socket =
+          co_await acceptor.async_accept(io_, asio::redirect_error(asio::use_awaitable, error));
+      if (!error) {
+        asio::co_spawn(io_, greet(Socket(std::move(socket))), asio::detached);
+        continue;
+      }
+      if (closed_ || error == asio::error::operation_aborted) co_return;
+    }
+    // Out of descriptors, or too many strangers: both pass.
+    pause.expires_after(Milliseconds(20));
+    co_await pause.async_wait(asio::redirect_error(asio::use_awaitable, error));
+  }
+}
+
+Linker::Impl::Task<void> Linker::Impl::greet(Socket socket) {
+  const auto self = shared_from_this();
+  if (closed_) co_return;
+  ++strangers_;
+  Result<LinkGreeting> greeting = co_await greeted(socket);
+  --strangers_;
+  if (closed_) co_return;
+  if (!greeting.ok()) {
+    log::get().info("dropped a data connection: {}", greeting.status().message());
+    co_return;
+  }
+  const LinkGreeting& from = greeting.value();
+  UniqueFd fd = take_descriptor(socket);
+  if (!fd) co_return;
+  StreamPtr stream;
+  if (from.transport == "shm") {
+    Result<StreamPtr> accepted = accept_shm(std::move(fd));
+    if (!accepted.ok()) {
+      log::get().info("dropped a data connection: {}", accepted.status().message());
+      co_return;
+    }
+    stream = std::move(accepted).value();
+  } else {
+    stream = std::make_unique<TcpStream>(std::move(fd));
+  }
+  pool_.add({from.dialer, from.lane, from.link_id, from.stream, from.streams, std::move(stream)});
+  finish_if_complete();
+}
+
+Linker::Impl::Task<Result<LinkGreeting>> Linker::Impl::greeted(Socket& socket) {
+  const SocketDeadline deadline(socket, options_.handshake_deadline, greeting_);
+  const auto awaited = [](boost::system::error_code& error) {
+    return asio::redirect_error(asio::use_awaitable, error);
+  };
+  const Status gone(Code::kPeerLost, "closed or too slow before it showed the secret");
+  boost::system::error_code error;
+  handshake::Acceptor acceptor(options_.secret, handshake::Purpose::kData);
+
+  std::array<std::byte, handshake::kHelloBytes> hello;
+  co_await asio::async_read(socket, asio::buffer(hello), awaited(error));
+  if (error) co_return gone;
+  Result<std::size_t> length = acceptor.hello(hello);
+  if (!length.ok()) co_return length.status();
+  std::vector<std::byte> context(length.value());
+  co_await asio::async_read(socket, asio::buffer(context), awaited(error));
+  if (error) co_return gone;
+  const std::vector<std::byte> challenge = acceptor.challenge(context);
+  co_await asio::async_write(socket, asio::buffer(challenge), awaited(error));
+  if (error) co_return gone;
+  std::array<std::byte, handshake::kProofBytes> proof;
+  co_await asio::async_read(socket, asio::buffer(proof), awaited(error));
+  if (error) co_return gone;
+  if (Status status = acceptor.check(proof); !status.ok()) co_return status;
+
+  Result<LinkGreeting> greeting = decode_greeting(acceptor.context());
+  if (!greeting.ok()) co_return greeting;
+  const LinkGreeting& from = greeting.value();
+  if (from.job != options_.job || from.acceptor != options_.incarnation) {
+    co_return Status(Code::kRefused, "a worker that looks for somebody else");
+  }
+  if (pool_.peers() >= kMostPeers) co_return Status(Code::kUnavailable, "too many peers");
+  const auto verdict = handshake::Acceptor::verdict();
+  co_await asio::async_write(socket, asio::buffer(verdict), awaited(error));
+  if (error) co_return gone;
+  if (from.transport == "shm") {
+    co_await socket.async_wait(Socket::wait_read, awaited(error));
+    if (error) co_return gone;
+  }
+  co_return greeting;
+}
+
+}  // namespace elastic::transport

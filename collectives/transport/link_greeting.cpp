@@ -1,0 +1,55 @@
+#include "collectives/transport/link_greeting.hpp"
+
+#include <charconv>
+#include <string_view>
+#include <vector>
+
+namespace elastic::transport {
+
+namespace {
+
+// One field per line, in the order of the struct.
+constexpr std::size_t kFields = 8;
+constexpr std::size_t kMostStreams = 64;
+
+bool parse(std::string_view text, std::size_t& value) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  return error == std::errc() && end == text.data() + text.size();
+}
+
+}  // namespace
+
+std::string encode(const LinkGreeting& greeting) {
+  std::string text;
+  for (const std::string& field :
+       {greeting.job, greeting.dialer, greeting.acceptor, greeting.transport, greeting.link_id,
+        std::to_string(greeting.lane), std::to_string(greeting.stream),
+        std::to_string(greeting.streams)}) {
+    text += field;
+    text += '\n';
+  }
+  return text;
+}
+
+Result<LinkGreeting> decode_greeting(const std::string& text) {
+  std::vector<std::string> fields;
+  std::size_t start = 0;
+  for (std::size_t end = text.find('\n'); end != std::string::npos; end = text.find('\n', start)) {
+    fields.push_back(text.substr(start, end - start));
+    start = end + 1;
+  }
+  LinkGreeting greeting;
+  if (fields.size() != kFields || start != text.size() || !parse(fields[5], greeting.lane) ||
+      !parse(fields[6], greeting.stream) || !parse(fields[7], greeting.streams) ||
+      greeting.streams == 0 || greeting.streams > kMostStreams) {
+    return Status(Code::kProtocol, "a data connection with a greeting that makes no sense");
+  }
+  greeting.job = fields[0];
+  greeting.dialer = fields[1];
+  greeting.acceptor = fields[2];
+  greeting.transport = fields[3];
+  greeting.link_id = fields[4];
+  return greeting;
+}
+
+}  // namespace elastic::transport

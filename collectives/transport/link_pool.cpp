@@ -1,0 +1,76 @@
+#include "collectives/transport/link_pool.hpp"
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+
+namespace elastic::transport {
+
+void LinkPool::add(Arrival arrival) {
+  if (arrival.lane >= lanes_ || arrival.stream >= arrival.streams) return;
+  PeerSlots& peer = slots_[arrival.peer];
+  peer.lanes.resize(lanes_);
+  peer.fresh = true;
+  Slot& slot = peer.lanes[arrival.lane];
+  if (slot.link_id != arrival.link_id) {
+    slot = Slot{};
+    slot.link_id = arrival.link_id;
+  }
+  slot.streams.resize(arrival.streams);
+  slot.streams[arrival.stream] = std::move(arrival.carrier);
+  const bool whole = std::all_of(slot.streams.begin(), slot.streams.end(),
+                                 [](const StreamPtr& stream) { return stream != nullptr; });
+  if (!whole) return;
+  slot.link =
+      std::make_shared<Link>(std::move(slot.streams), "worker " + arrival.peer.substr(0, 8));
+  slot.streams.clear();
+}
+
+LinkPtr LinkPool::find(const std::string& peer, std::size_t lane) const {
+  const auto found = slots_.find(peer);
+  if (found == slots_.end() || lane >= found->second.lanes.size()) return nullptr;
+  const LinkPtr& link = found->second.lanes[lane].link;
+  return link && !link->broken() ? link : nullptr;
+}
+
+bool LinkPool::complete(const std::string& peer) const {
+  for (std::size_t lane = 0; lane < lanes_; ++lane) {
+    if (!find(peer, lane)) return false;
+  }
+  return true;
+}
+
+std::vector<LinkPtr> LinkPool::hand_out(const std::string& peer) {
+  std::vector<LinkPtr> found;
+  PeerSlots& slots = slots_[peer];
+  slots.fresh = false;
+  slots.lanes.resize(lanes_);
+  for (const Slot& slot : slots.lanes) found.push_back(slot.link);
+  return found;
+}
+
+void LinkPool::keep_only(const std::set<std::string>& peers) {
+  for (auto peer = slots_.begin(); peer != slots_.end();) {
+    const bool wanted = peers.contains(peer->first);
+    if (!wanted && !peer->second.fresh) {
+      peer = slots_.erase(peer);
+      continue;
+    }
+    peer->second.fresh = false;
+    ++peer;
+  }
+}
+
+void LinkPool::drop_dead() {
+  for (auto& [peer, slots] : slots_) {
+    for (Slot& slot : slots.lanes) {
+      if (slot.link && (slot.link->broken() || slot.link->hung_up())) slot = Slot{};
+    }
+  }
+  std::erase_if(slots_, [](const auto& peer) {
+    return std::all_of(peer.second.lanes.begin(), peer.second.lanes.end(),
+                       [](const Slot& slot) { return slot.link_id.empty(); });
+  });
+}
+
+}  // namespace elastic::transport

@@ -1,0 +1,61 @@
+#pragma once
+
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "collectives/transport/link.hpp"
+#include "collectives/transport/stream.hpp"
+
+namespace elastic::transport {
+
+/// The links that a worker has, per peer and lane, and the streams of those that are not whole yet.
+/// Owned by the control thread.
+class LinkPool {
+ public:
+  explicit LinkPool(int lanes) : lanes_(static_cast<std::size_t>(lanes)) {}
+
+  /// One stream of a link has been made. All streams of one link carry the same `link_id`; one of a
+  /// newer link replaces what was there.
+  struct Arrival {
+    std::string peer;
+    std::size_t lane = 0;
+    std::string link_id;
+    std::size_t stream = 0;
+    std::size_t streams = 1;
+    StreamPtr carrier;
+  };
+  void add(Arrival arrival);
+
+  /// The usable link, or null.
+  LinkPtr find(const std::string& peer, std::size_t lane) const;
+  bool complete(const std::string& peer) const;
+  /// The links of one peer that is `complete`, to be used in the present view.
+  std::vector<LinkPtr> hand_out(const std::string& peer);
+
+  /// Forgets everybody who is not in `peers`, but for those whose links arrived after the last call
+  /// and were not handed out: they may be of the next view.
+  void keep_only(const std::set<std::string>& peers);
+  /// Forgets links that broke or whose peer has hung up. That closes our end, too, and the peer
+  /// learns that it has to make a new one.
+  void drop_dead();
+  void clear() { slots_.clear(); }
+  std::size_t peers() const { return slots_.size(); }
+
+ private:
+  struct Slot {
+    LinkPtr link;
+    std::string link_id;
+    std::vector<StreamPtr> streams;  // of a link that is not whole
+  };
+  struct PeerSlots {
+    std::vector<Slot> lanes;
+    bool fresh = true;  // arrived after the last keep_only, and not handed out
+  };
+
+  std::size_t lanes_;
+  std::map<std::string, PeerSlots> slots_;
+};
+
+}  // namespace elastic::transport

@@ -1,0 +1,186 @@
+// The receiving half of Link: frames off the streams, each to its message, note or nowhere.
+#include <algorithm>
+#include <string>
+
+#include "collectives/transport/flow.hpp"
+#include "collectives/transport/link.hpp"
+
+namespace elastic::transport {
+
+namespace {
+
+/// A combine looks at received bytes in place; fewer than this at a time are not worth a look.
+constexpr std::size_t kCombineBytes = 4096;
+
+/// What one stream may bring in per round, so that a fast sender does not keep us from writing and
+/// from the other streams.
+constexpr std::size_t kBytesPerRound = 2 * Link::kStripeBytes;
+
+}  // namespace
+
+Status Link::read_flow(Flow& flow, bool& moved) {
+  if (flow.lost) return Status(Code::kPeerLost, "the peer is gone");
+  flow.unfinished = false;
+  std::size_t brought = 0;
+  while (!flow.parked) {
+    if (brought >= kBytesPerRound) {
+      flow.unfinished = true;
+      return {};
+    }
+    if (!flow.has_header) {
+      if (Status status = read_header(flow, moved); !status.ok()) return status;
+      if (!flow.has_header) return {};
+    }
+    if (flow.fate == Flow::Fate::kNone) {
+      if (Status status = admit(flow); !status.ok()) return status;
+      if (flow.parked) return {};
+    }
+    const std::size_t before = flow.payload_read;
+    if (Status status = read_payload(flow, moved); !status.ok()) return status;
+    if (flow.has_header && flow.payload_read == before) return {};  // more has to arrive first
+    brought += FrameHeader::kBytes + flow.payload_read - before;
+  }
+  return {};
+}
+
+Status Link::read_header(Flow& flow, bool& moved) {
+  auto bytes = flow.stream->peek(FrameHeader::kBytes);
+  if (!bytes.ok()) return bytes.status();
+  if (bytes.value().empty()) return {};
+  Result<FrameHeader> header = decode(bytes.value().first<FrameHeader::kBytes>());
+  if (!header.ok()) return header.status();
+  flow.stream->consume(FrameHeader::kBytes);
+  moved = true;
+  flow.header = header.value();
+  flow.has_header = true;
+  flow.fate = Flow::Fate::kNone;
+  flow.payload_read = 0;
+  return {};
+}
+
+/// Decides what becomes of the payload behind a header, or parks the flow until that can be
+/// decided.
+Status Link::admit(Flow& flow) {
+  if (flow.header.kind == FrameKind::kData) return admit_data(flow);
+  if (flow.header.length > kMaxNoteBytes || notes_in_.size() >= kMaxNotes ||
+      note_bytes_ + flow.header.length > kMaxUntakenBytes) {
+    return Status(Code::kProtocol, "too large a note, or too many");
+  }
+  flow.fate = Flow::Fate::kNote;
+  flow.note.resize(flow.header.length);
+  return {};
+}
+
+Status Link::admit_data(Flow& flow) {
+  const FrameHeader& header = flow.header;
+  if (header.tag < tag_) {
+    flow.fate = Flow::Fate::kDrop;
+    return {};
+  }
+  const bool same_operation =
+      header.tag.generation == tag_.generation && header.tag.position == tag_.position;
+  if (header.tag > tag_) {
+    if (same_operation && tag_.phase == OpTag::kNormal) {
+      return Status(Code::kPoisoned, "another rank found that the ranks call different things");
+    }
+    flow.parked = true;
+    return {};
+  }
+  if (tag_.phase == OpTag::kNormal && header.fingerprint != fingerprint_) {
+    return Status(Code::kMismatch, "this rank called " + describe(fingerprint_) + ", rank " +
+                                       std::to_string(peer_) + " called " +
+                                       describe(header.fingerprint));
+  }
+  if (header.message >= in_.size()) {
+    flow.parked = true;
+    return {};
+  }
+  Incoming& message = in_[header.message];
+  const std::size_t bytes = message.sink.into.size();
+  const std::size_t element = message.sink.combine.element;
+  // More stripes than the message has bytes would be written to memory that is no longer ours.
+  if (message.done || header.length > bytes - message.claimed || header.offset > bytes ||
+      header.length > bytes - header.offset || header.length % element != 0 ||
+      header.offset % element != 0) {
+    return Status(Code::kProtocol, "message " + std::to_string(header.message) +
+                                       " has a stripe of " + std::to_string(header.length) +
+                                       " bytes at " + std::to_string(header.offset) +
+                                       ", which does not fit its " + std::to_string(bytes) +
+                                       " bytes of " + std::to_string(element) + " each");
+  }
+  message.claimed += header.length;
+  flow.fate = Flow::Fate::kApply;
+  return {};
+}
+
+Status Link::read_payload(Flow& flow, bool& moved) {
+  const std::size_t left = flow.header.length - flow.payload_read;
+  std::size_t taken = 0;
+  if (left > 0) {
+    switch (flow.fate) {
+      case Flow::Fate::kApply: {
+        if (Status status = apply(flow, taken); !status.ok()) return status;
+        break;
+      }
+      case Flow::Fate::kNote: {
+        auto got = flow.stream->read(std::span(flow.note).subspan(flow.payload_read));
+        if (!got.ok()) return got.status();
+        taken = got.value();
+        break;
+      }
+      case Flow::Fate::kDrop:
+      case Flow::Fate::kNone: {
+        auto bytes = flow.stream->peek(1);
+        if (!bytes.ok()) return bytes.status();
+        taken = std::min(bytes.value().size(), left);
+        flow.stream->consume(taken);
+        break;
+      }
+    }
+  }
+  moved = moved || taken > 0;
+  flow.payload_read += taken;
+  if (flow.payload_read == flow.header.length) finish_payload(flow);
+  return {};
+}
+
+/// Puts what has arrived of a stripe where its message goes: copied there, or combined with what is
+/// there straight from where it was received.
+Status Link::apply(Flow& flow, std::size_t& taken) {
+  const Sink& sink = in_[flow.header.message].sink;
+  const std::size_t left = flow.header.length - flow.payload_read;
+  const std::span<std::byte> into =
+      sink.into.subspan(static_cast<std::size_t>(flow.header.offset) + flow.payload_read, left);
+  if (sink.combine.function == nullptr) {
+    auto got = flow.stream->read(into);
+    if (!got.ok()) return got.status();
+    taken = got.value();
+    return {};
+  }
+  auto bytes = flow.stream->peek(std::min(left, kCombineBytes));
+  if (!bytes.ok()) return bytes.status();
+  const std::size_t elements = std::min(bytes.value().size(), left) / sink.combine.element;
+  taken = elements * sink.combine.element;
+  if (taken > 0) {
+    sink.combine.function(into.data(), bytes.value().data(), elements);
+    flow.stream->consume(taken);
+  }
+  return {};
+}
+
+void Link::finish_payload(Flow& flow) {
+  flow.has_header = false;
+  if (flow.fate == Flow::Fate::kNote) {
+    note_bytes_ += flow.note.size();
+    notes_in_.push_back({flow.header.tag.generation, std::move(flow.note)});
+    flow.note.clear();
+  } else if (flow.fate == Flow::Fate::kApply) {
+    Incoming& message = in_[flow.header.message];
+    message.arrived += flow.header.length;
+    message.done = message.arrived == message.sink.into.size();
+    while (received_ < in_.size() && in_[received_].done) ++received_;
+  }
+  flow.fate = Flow::Fate::kNone;
+}
+
+}  // namespace elastic::transport

@@ -1,0 +1,85 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <boost/asio/io_context.hpp>
+
+#include "base/clock.hpp"
+#include "base/handshake.hpp"
+#include "base/status.hpp"
+#include "collectives/transport/link.hpp"
+
+namespace elastic::transport {
+
+/// Which transports may be used between two workers.
+enum class Choice : std::uint8_t { kAuto, kShm, kTcp };
+
+/// How others reach a worker. Published through the rendezvous.
+struct Endpoints {
+  std::string host;              ///< same string: same machine and network namespace (shm works)
+  std::vector<std::string> tcp;  ///< "address:port", "[v6]:port", the most likely first
+  std::string local;             ///< name of the abstract AF_UNIX socket for shared memory
+};
+
+/// A worker to be linked with.
+struct Peer {
+  std::string incarnation;
+  Endpoints endpoints;
+};
+
+struct LinkerOptions {
+  std::string job;
+  Secret secret{};
+  std::string incarnation;                 ///< this worker's
+  Choice choice = Choice::kAuto;           ///< kAuto: shm on the same host, tcp elsewhere
+  std::string bind_address = "127.0.0.1";  ///< where the TCP listener binds; "::1", "0.0.0.0", "::"
+  int streams = 1;                         ///< TCP streams per link
+  int lanes = 2;                           ///< links per peer
+  std::size_t shm_ring_bytes = 1 << 20;    ///< per direction and link
+  Milliseconds handshake_deadline{5000};
+};
+
+/// Makes and keeps the links of a worker. Listens for peers, dials them, authenticates both ways
+/// (HMAC-SHA256 challenge over the job's secret, with both incarnations, lane and stream bound in)
+/// before anything else is read, and drops strangers without harm.
+///
+/// Of two workers the one with the greater incarnation string dials. Links outlive a view:
+/// `connect` hands out those that are still good and makes only the missing ones.
+///
+/// Everything runs on the given io_context (the control thread); callbacks come on it too.
+class Linker {
+ public:
+  /// Links to one peer, one per lane.
+  using LinksOfPeer = std::vector<LinkPtr>;
+  /// In the order of the peers asked for; or the first failure, with `peer()` its index.
+  using Connected = std::function<void(Result<std::vector<LinksOfPeer>>)>;
+
+  Linker(boost::asio::io_context& io, LinkerOptions options);
+  ~Linker();
+
+  /// Opens the listeners. kUnavailable with the address and the reason if that fails.
+  Status listen();
+  const Endpoints& endpoints() const;
+
+  /// Links with all of `peers`; links to anybody else that are not in use are closed. One call at a
+  /// time; a new call or `cancel` drops the earlier one's callback. Fails after `deadline`.
+  void connect(std::vector<Peer> peers, Milliseconds deadline, Connected callback);
+  void cancel();
+
+  /// Stops listening and forgets all links.
+  void close();
+
+  class Impl;
+
+ private:
+  std::shared_ptr<Impl> impl_;
+};
+
+/// Identifies machine and network namespace: equal for processes between which shm can be used.
+std::string host_identity();
+
+}  // namespace elastic::transport

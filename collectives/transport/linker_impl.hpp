@@ -1,0 +1,104 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/generic/stream_protocol.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/local/stream_protocol.hpp>
+#include <boost/asio/steady_timer.hpp>
+
+#include "base/thread_checker.hpp"
+#include "base/unique_fd.hpp"
+#include "collectives/transport/link_greeting.hpp"
+#include "collectives/transport/link_pool.hpp"
+#include "collectives/transport/linker.hpp"
+
+namespace elastic::transport {
+
+/// Lives on the control thread. The coroutines that dial and greet hold it alive.
+class Linker::Impl : public std::enable_shared_from_this<Linker::Impl> {
+ public:
+  /// TCP and AF_UNIX alike.
+  using Socket = boost::asio::generic::stream_protocol::socket;
+  template <typename T>
+  using Task = boost::asio::awaitable<T>;
+
+  Impl(boost::asio::io_context& io, LinkerOptions options);
+
+  Status listen();
+  const Endpoints& endpoints() const { return endpoints_; }
+  void connect(std::vector<Peer> peers, Milliseconds deadline, Connected callback);
+  void cancel();
+  void close();
+
+ private:
+  // linker.cpp
+  void finish_if_complete();
+  void finish(Result<std::vector<LinksOfPeer>> outcome);
+  void on_deadline(std::uint64_t call);
+  bool wanted(const std::string& peer) const;
+  int index_of(const std::string& peer) const;
+  std::string transport_to(const Peer& peer) const;
+
+  // link_acceptor.cpp
+  Status listen_tcp();
+  Status listen_local();
+  template <typename Acceptor>
+  Task<void> accept_loop(Acceptor& acceptor);
+  Task<void> greet(Socket socket);
+  Task<Result<LinkGreeting>> greeted(Socket& socket);
+
+  // link_dialer.cpp
+  Task<void> dial(Peer peer, std::size_t lane);
+  Task<Status> dial_once(const Peer& peer, std::size_t lane);
+  Task<Result<Socket>> reach(const Peer& peer, const std::string& transport);
+  Task<Status> introduce(Socket& socket, const LinkGreeting& greeting);
+
+  boost::asio::io_context& io_;
+  const LinkerOptions options_;
+  ThreadChecker control_thread_;
+  boost::asio::ip::tcp::acceptor tcp_;
+  boost::asio::local::stream_protocol::acceptor local_;
+  Endpoints endpoints_;
+  LinkPool pool_;
+  std::set<Socket*> greeting_;  // on their way to a link; `close` ends them
+  std::size_t strangers_ = 0;   // connections that have not shown the secret yet
+  bool closed_ = false;
+
+  // The present call of `connect`.
+  std::vector<Peer> peers_;
+  Connected callback_;
+  std::uint64_t call_ = 0;  // an expiry that was already queued may belong to an earlier call
+  boost::asio::steady_timer deadline_;
+  std::set<std::string> dialing_;           // peer and lane
+  std::map<std::string, Status> failures_;  // the last one of each peer's dials
+};
+
+/// Closes `socket` when the time is up, unless this was destroyed before. Keeps it among `open` for
+/// as long, so that the Linker can close it, too.
+class SocketDeadline {
+ public:
+  using Socket = Linker::Impl::Socket;
+  SocketDeadline(Socket& socket, Milliseconds deadline, std::set<Socket*>& open);
+  ~SocketDeadline();
+  SocketDeadline(const SocketDeadline&) = delete;
+  SocketDeadline& operator=(const SocketDeadline&) = delete;
+
+ private:
+  Socket& socket_;
+  std::set<Socket*>& open_;
+  boost::asio::steady_timer timer_;
+  std::shared_ptr<char> alive_;  // an expiry that is under way finds it gone
+};
+
+/// The descriptor of `socket`; none if the deadline closed it in the moment that it was through.
+UniqueFd take_descriptor(Linker::Impl::Socket& socket);
+
+}  // namespace elastic::transport

@@ -1,0 +1,91 @@
+#include "collectives/transport/mesh.hpp"
+
+#include <poll.h>
+#include <sched.h>
+#include <utility>
+
+namespace elastic::transport {
+
+namespace {
+
+/// Rounds without progress, each followed by letting others run, before the thread sleeps.
+constexpr int kYields = 200;
+
+}  // namespace
+
+Mesh::Mesh(int rank, std::vector<LinkPtr> links) : rank_(rank), links_(std::move(links)) {
+  for (std::size_t peer = 0; peer < links_.size(); ++peer) {
+    if (links_[peer]) links_[peer]->set_peer(static_cast<int>(peer));
+  }
+}
+
+void Mesh::begin(const OpTag& tag, const Fingerprint& fingerprint) {
+  for (const LinkPtr& link : links_) {
+    if (link) link->begin(tag, fingerprint);
+  }
+}
+
+void Mesh::abandon() {
+  for (const LinkPtr& link : links_) {
+    if (link) link->abandon();
+  }
+}
+
+Status Mesh::progress(bool& moved) {
+  if (aborted()) return Status(Code::kAborted, "the view is being changed", -1);
+  for (const LinkPtr& link : links_) {
+    if (!link) continue;
+    if (Status status = link->progress(moved); !status.ok()) return status;
+  }
+  return {};
+}
+
+Status Mesh::run_until(const std::function<bool()>& done) {
+  int idle = 0;
+  while (!done()) {
+    bool moved = false;
+    if (Status status = progress(moved); !status.ok()) {
+      // A peer may be done and gone: its last message and its end arrive in one round.
+      return status.code() == Code::kPeerLost && done() ? Status() : status;
+    }
+    if (moved) {
+      if (idle > 0) spins_.learn(idle);
+      idle = 0;
+      continue;
+    }
+    ++idle;
+    if (idle <= spins_.rounds()) continue;
+    if (idle <= spins_.rounds() + kYields) {
+      ::sched_yield();
+      continue;
+    }
+    if (Status status = wait(); !status.ok()) return status;
+    spins_.learn(idle);
+    idle = 0;
+  }
+  return {};
+}
+
+Status Mesh::wait(int also_fd) {
+  if (aborted()) return Status(Code::kAborted, "the view is being changed", -1);
+  watched_.clear();
+  watched_.push_back({abort_event_.fd(), POLLIN, 0});
+  if (also_fd >= 0) watched_.push_back({also_fd, POLLIN, 0});
+  bool idle = true;
+  for (const LinkPtr& link : links_) {
+    if (link) idle = link->prepare_wait(watched_) && idle;
+  }
+  if (idle) ::poll(watched_.data(), watched_.size(), -1);
+  for (const LinkPtr& link : links_) {
+    if (link) link->finish_wait();
+  }
+  if (aborted()) return Status(Code::kAborted, "the view is being changed", -1);
+  return {};
+}
+
+void Mesh::abort() noexcept {
+  aborted_.store(true, std::memory_order_release);
+  abort_event_.set();
+}
+
+}  // namespace elastic::transport

@@ -1,0 +1,57 @@
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <poll.h>
+#include <vector>
+
+#include "base/event_fd.hpp"
+#include "base/status.hpp"
+#include "collectives/transport/link.hpp"
+#include "collectives/transport/spin_budget.hpp"
+
+namespace elastic::transport {
+
+/// The links of one worker to the other members of a view, for one lane, and the one place where a
+/// thread waits for them.
+///
+/// Owned by the thread that runs the lane's operation, but for `abort`, which any thread may call.
+class Mesh {
+ public:
+  /// `links[r]` leads to rank r; links[rank] is null.
+  Mesh(int rank, std::vector<LinkPtr> links);
+
+  int rank() const { return rank_; }
+  int size() const { return static_cast<int>(links_.size()); }
+  Link& link(int rank) { return *links_[static_cast<std::size_t>(rank)]; }
+
+  /// `Link::begin` on every link.
+  void begin(const OpTag& tag, const Fingerprint& fingerprint);
+  /// `Link::abandon` on every link.
+  void abandon();
+
+  /// Calls `Link::progress` on every link. The first failure wins; kAborted after `abort`.
+  Status progress(bool& moved);
+
+  /// Progresses until `done()`: spins, then yields, then sleeps in poll(2) on all links and on the
+  /// abort event. `done` is asked before every round, so once at the start, too, and when a peer
+  /// was lost: it has to be cheap, and what is done is a success.
+  Status run_until(const std::function<bool()>& done);
+
+  /// Sleeps until a link has something to say, `also_fd` (may be -1) is readable, or `abort`.
+  Status wait(int also_fd = -1);
+
+  /// Makes every present and future wait return kAborted. Any thread.
+  void abort() noexcept;
+  bool aborted() const noexcept { return aborted_.load(std::memory_order_acquire); }
+
+ private:
+  int rank_;
+  std::vector<LinkPtr> links_;
+  std::vector<pollfd> watched_;
+  std::atomic<bool> aborted_{false};
+  EventFd abort_event_;
+  SpinBudget spins_;
+};
+
+}  // namespace elastic::transport

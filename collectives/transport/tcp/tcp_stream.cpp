@@ -1,0 +1,115 @@
+#include "collectives/transport/tcp/tcp_stream.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <fcntl.h>
+#include <poll.h>
+#include <string>
+
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+
+namespace elastic::transport {
+
+namespace {
+
+constexpr std::size_t kBufferBytes = 256 * 1024;
+/// Looking for a frame header takes little more than the header: a large payload behind it is
+/// better received where it belongs. Small messages still arrive whole with their header.
+constexpr std::size_t kHeaderReadBytes = 4096;
+constexpr std::size_t kHeaderLike = 64;
+
+void set(int socket, int level, int option, int value) {
+  // An option that this kernel lacks costs speed or detection time, not correctness.
+  [[maybe_unused]] const int done = ::setsockopt(socket, level, option, &value, sizeof value);
+}
+
+Status lost(int error) {
+  return Status(Code::kPeerLost,
+                error == 0 ? "the peer closed the connection"
+                           : std::string("the connection broke: ") + std::strerror(error));
+}
+
+}  // namespace
+
+TcpStream::TcpStream(UniqueFd socket) : socket_(std::move(socket)), buffer_(kBufferBytes) {
+  ::fcntl(socket_.get(), F_SETFL, ::fcntl(socket_.get(), F_GETFL) | O_NONBLOCK);
+  set(socket_.get(), IPPROTO_TCP, TCP_NODELAY, 1);
+  set(socket_.get(), SOL_SOCKET, SO_KEEPALIVE, 1);
+  set(socket_.get(), IPPROTO_TCP, TCP_KEEPIDLE, 5);
+  set(socket_.get(), IPPROTO_TCP, TCP_KEEPINTVL, 1);
+  set(socket_.get(), IPPROTO_TCP, TCP_KEEPCNT, 5);
+  set(socket_.get(), IPPROTO_TCP, TCP_USER_TIMEOUT, 10000);
+}
+
+Result<std::size_t> TcpStream::write(std::span<const std::span<const std::byte>> parts) {
+  std::array<iovec, 4> vector;
+  std::size_t used = 0;
+  for (const auto part : parts) {
+    if (part.empty() || used == vector.size()) continue;
+    vector[used++] = {const_cast<std::byte*>(part.data()), part.size()};
+  }
+  msghdr message{};
+  message.msg_iov = vector.data();
+  message.msg_iovlen = used;
+  for (;;) {
+    const ssize_t sent = ::sendmsg(socket_.get(), &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (sent >= 0) return static_cast<std::size_t>(sent);
+    if (errno == EAGAIN) return std::size_t{0};
+    if (errno != EINTR) return lost(errno);
+  }
+}
+
+Result<std::size_t> TcpStream::receive(std::span<std::byte> into) {
+  for (;;) {
+    const ssize_t got = ::recv(socket_.get(), into.data(), into.size(), MSG_DONTWAIT);
+    if (got > 0) return static_cast<std::size_t>(got);
+    if (got == 0) return lost(0);
+    if (errno == EAGAIN) return std::size_t{0};
+    if (errno != EINTR) return lost(errno);
+  }
+}
+
+Result<std::size_t> TcpStream::read(std::span<std::byte> into) {
+  if (into.empty()) return std::size_t{0};
+  if (buffered() == 0) return receive(into);
+  const std::size_t now = std::min(buffered(), into.size());
+  std::memcpy(into.data(), buffer_.data() + begin_, now);
+  begin_ += now;
+  return now;
+}
+
+Result<std::span<const std::byte>> TcpStream::peek(std::size_t at_least) {
+  if (buffered() < at_least) {
+    std::memmove(buffer_.data(), buffer_.data() + begin_, buffered());
+    end_ = buffered();
+    begin_ = 0;
+    const std::size_t limit = at_least <= kHeaderLike ? kHeaderReadBytes : buffer_.size();
+    Result<std::size_t> got = receive(std::span(buffer_).subspan(end_, limit - end_));
+    if (!got.ok()) return got.status();
+    end_ += got.value();
+    if (buffered() < at_least) return std::span<const std::byte>();
+  }
+  return std::span<const std::byte>(buffer_).subspan(begin_, buffered());
+}
+
+bool TcpStream::prepare_wait(bool want_read, bool want_write, short& events) {
+  // What is in the buffer is too little to go on with, or the link would have taken it.
+  reads_nothing_ = !want_read;
+  events = static_cast<short>((want_read ? POLLIN : POLLRDHUP) | (want_write ? POLLOUT : 0));
+  return true;
+}
+
+void TcpStream::finish_wait() {
+  // Who reads finds the end of the stream by itself.
+  if (!reads_nothing_) return;
+  reads_nothing_ = false;
+  pollfd end{socket_.get(), POLLRDHUP, 0};
+  if (::poll(&end, 1, 0) > 0) peer_gone_ = true;
+}
+
+}  // namespace elastic::transport

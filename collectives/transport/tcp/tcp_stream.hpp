@@ -1,0 +1,39 @@
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "base/unique_fd.hpp"
+#include "collectives/transport/stream.hpp"
+
+namespace elastic::transport {
+
+/// A stream over a connected TCP socket, IPv4 or IPv6.
+class TcpStream : public Stream {
+ public:
+  /// Makes the socket non-blocking and sets its options.
+  explicit TcpStream(UniqueFd socket);
+
+  Result<std::size_t> write(std::span<const std::span<const std::byte>> parts) override;
+  Result<std::size_t> read(std::span<std::byte> into) override;
+  Result<std::span<const std::byte>> peek(std::size_t at_least) override;
+  void consume(std::size_t bytes) override { begin_ += bytes; }
+  int fd() const override { return socket_.get(); }
+  bool prepare_wait(bool want_read, bool want_write, short& events) override;
+  void finish_wait() override;
+  bool peer_gone() const override { return peer_gone_; }
+  const char* transport() const override { return "tcp"; }
+
+ private:
+  std::size_t buffered() const { return end_ - begin_; }
+  Result<std::size_t> receive(std::span<std::byte> into);
+
+  UniqueFd socket_;
+  std::vector<std::byte> buffer_;  // received, not taken: [begin_, end_)
+  std::size_t begin_ = 0;
+  std::size_t end_ = 0;
+  bool reads_nothing_ = false;  // sleeping without wanting to read
+  bool peer_gone_ = false;
+};
+
+}  // namespace elastic::transport

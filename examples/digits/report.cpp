@@ -1,0 +1,89 @@
+#include "examples/digits/report.hpp"
+
+#include <cstdio>
+#include <filesystem>
+#include <iostream>
+#include <stdexcept>
+#include <unistd.h>
+#include <xxhash.h>
+
+#include <nlohmann/json.hpp>
+
+namespace digits {
+namespace {
+
+std::ofstream create(const std::string& folder, const std::string& name) {
+  const std::filesystem::path path = std::filesystem::path(folder) / name;
+  std::ofstream file(path);
+  if (!file) throw std::runtime_error(path.string() + " cannot be written; does the folder exist?");
+  return file;
+}
+
+std::string own_name(const std::string& kind, const std::string& ending) {
+  return kind + "-" + std::to_string(::getpid()) + ending;
+}
+
+std::string hash_of(const Parameters& weights) {
+  const auto values = weights.values();
+  char text[17] = {};
+  std::snprintf(text, sizeof(text), "%016llx",
+                static_cast<unsigned long long>(XXH3_64bits(values.data(), values.size_bytes())));
+  return text;
+}
+
+const char* name_of(elastic::RunOutcome outcome) {
+  switch (outcome) {
+    case elastic::RunOutcome::kFinished:
+      return "finished";
+    case elastic::RunOutcome::kRemoved:
+      return "removed";
+    case elastic::RunOutcome::kStopped:
+      return "stopped";
+  }
+  return "unknown";
+}
+
+}  // namespace
+
+std::string report_line(const Trainer& trainer, elastic::RunOutcome outcome, int rank) {
+  const Usage& usage = trainer.usage();
+  const nlohmann::ordered_json report = {
+      {"outcome", name_of(outcome)},
+      {"rank", rank},
+      {"pid", ::getpid()},
+      {"steps", trainer.steps()},
+      {"epochs", usage.epochs},
+      {"samples_in_epoch", trainer.samples_in_epoch()},
+      {"samples_used_once", usage.used},
+      {"samples_missed", usage.missed},
+      {"samples_used_twice", usage.twice},
+      {"loss", trainer.epoch_loss()},
+      {"test_accuracy", accuracy(trainer.weights(), trainer.test_samples())},
+      {"parameter_hash", hash_of(trainer.weights())},
+  };
+  return report.dump();
+}
+
+void write_report(const std::string& folder, const std::string& line) {
+  if (folder.empty()) {
+    std::cout << line << std::endl;
+    return;
+  }
+  std::ofstream file = create(folder, own_name("report", ".json"));
+  file << line << '\n';
+  file.close();
+  if (!file) throw std::runtime_error("the report in " + folder + " could not be written");
+}
+
+Trace::Trace(const std::string& folder) : file_(create(folder, own_name("trace", ".jsonl"))) {}
+
+void Trace::add(const StepInfo& info) {
+  const nlohmann::ordered_json line = {
+      {"step", info.step},     {"generation", info.generation}, {"workers", info.workers},
+      {"batch", info.samples}, {"gamma", info.gamma},           {"rate", info.rate},
+      {"loss", info.loss},     {"at_ns", info.at_ns},
+  };
+  file_ << line.dump() << std::endl;
+}
+
+}  // namespace digits

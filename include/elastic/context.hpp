@@ -1,0 +1,180 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "elastic/contributors.hpp"
+#include "elastic/error.hpp"
+#include "elastic/export.hpp"
+#include "elastic/options.hpp"
+#include "elastic/types.hpp"
+#include "elastic/work.hpp"
+
+namespace elastic {
+
+class State;
+
+/// Result of an allgather: the blocks of all contributors, one after another in rank order.
+template <Element T>
+struct Gathered {
+  std::vector<T> values;
+  std::vector<std::size_t> counts;  ///< elements of each contributor
+  Contributors contributors;
+};
+
+/// Result of a reduce_scatter: this worker's part of the reduced tensor.
+template <Element T>
+struct Scattered {
+  std::vector<T> values;
+  std::size_t offset = 0;  ///< of the first value in the whole tensor, in elements
+  Contributors contributors;
+};
+
+/// How `run` came to its end.
+enum class RunOutcome : std::uint8_t {
+  kFinished,  ///< the body returned: the training is done
+  kRemoved,   ///< this worker was asked to leave; the others go on
+  kStopped,   ///< the job was asked to stop
+};
+
+/// One worker's membership in a job. Programs with one job use the free functions of
+/// <elastic/elastic.hpp> on a default context instead.
+///
+/// Collectives. Every member must make the same calls in the same order ("program order"); named
+/// asynchronous calls are exempt and may come in any order. Ranks that make different calls all get
+/// an Error of kind kMismatch from that call, and the job goes on. When a member dies, the same
+/// call returns the right result on all survivors: it was computed from exactly the contributions
+/// of the members before the death or exactly those of the survivors, and `Contributors` tells
+/// which. The input is not changed before the result is whole. Besides kMismatch, every collective
+/// throws kInvalidArgument (unsupported device, bad size), kEvicted, kBelowMinimum, kTimeout (no
+/// new view in time), kNotInitialized (joining: collectives are for members; see `run`).
+///
+/// Results are bit-identical on all ranks.
+///
+/// Thread-safety: everything may be called from any thread. Unnamed collectives of one worker are
+/// done one at a time; which order they have between threads is the program's business.
+class ELASTIC_API Context {
+ public:
+  /// Connects to the job and waits until it has formed. A worker that joins a running job returns
+  /// without being a member yet: `rank()` is -1 until `run` has it admitted.
+  /// Throws kInvalidArgument (an option or variable is wrong, by name), kUnavailable (nobody at the
+  /// server's address within Options::init_timeout), kRefused (secret, version), kTimeout (too few
+  /// workers came).
+  explicit Context(Options options = {});
+  /// Leaves the job without waiting for anybody, if `shutdown` was not called.
+  ~Context();
+  Context(const Context&) = delete;
+  Context& operator=(const Context&) = delete;
+
+  /// Says that the job is done and waits until the other members have said so too, so that nobody
+  /// lacks a last result. The context can only be destroyed afterwards.
+  void shutdown();
+
+  int rank() const;        ///< in the present view; changes with it. -1 while joining
+  int size() const;        ///< members of the present view; 0 while joining
+  int local_rank() const;  ///< among the members on this host. -1 while joining
+  int local_size() const;
+  std::uint64_t generation() const;  ///< number of the present view; 0 while joining
+  WorkerId id() const;               ///< this worker, as it appears in Contributors
+
+  /// Combines `in` of all members element by element into `out` on all of them. `in` and `out` have
+  /// the same count and dtype, and are the same memory or do not overlap.
+  Contributors allreduce(ConstTensorView in, TensorView out, ReduceOp op = ReduceOp::kSum);
+  Contributors allreduce(TensorView data, ReduceOp op = ReduceOp::kSum) {
+    return allreduce(data, data, op);
+  }
+  template <Element T>
+  Contributors allreduce(std::span<T> data, ReduceOp op = ReduceOp::kSum) {
+    return allreduce(view(data), op);
+  }
+  template <Element T>
+  Contributors allreduce(std::span<const T> in, std::span<T> out, ReduceOp op = ReduceOp::kSum) {
+    return allreduce(view(in), view(out), op);
+  }
+
+  /// Allreduces several tensors, of any dtypes, in place, as one unit: after a failure either all
+  /// of them hold the sums over the same contributors or none was changed yet.
+  Contributors grouped_allreduce(std::span<const TensorView> tensors, ReduceOp op = ReduceOp::kSum);
+
+  /// Starts an allreduce in place under a name. Named operations may be submitted in any order and
+  /// from any thread; tensors that are ready together are fused into buckets
+  /// (Options::bucket_bytes). Every member must submit the name once before it is submitted again
+  /// anywhere; kInvalidArgument while the same name is still under way here, or for an empty one.
+  Work allreduce_async(std::string_view name, TensorView data, ReduceOp op = ReduceOp::kSum);
+  template <Element T>
+  Work allreduce_async(std::string_view name, std::span<T> data, ReduceOp op = ReduceOp::kSum) {
+    return allreduce_async(name, view(data), op);
+  }
+  /// Likewise for a group, which stays one unit.
+  Work grouped_allreduce_async(std::string_view name, std::span<const TensorView> tensors,
+                               ReduceOp op = ReduceOp::kSum);
+
+  /// Copies `data` of rank `root` of the present view to all. If the root dies before anybody has
+  /// all of it, every member gets the same retryable Error (kRootLost).
+  Contributors broadcast(TensorView data, int root);
+  template <Element T>
+  Contributors broadcast(std::span<T> data, int root) {
+    return broadcast(view(data), root);
+  }
+
+  /// Gathers the blocks of all members, which may differ in count, on all of them.
+  template <Element T>
+  Gathered<T> allgather(std::span<const T> block) {
+    Gathered<T> result;
+    result.contributors = allgather(
+        view(block), [&](std::span<const std::byte> bytes, std::vector<std::size_t> counts) {
+          copy_out(bytes, result.values);
+          result.counts = std::move(counts);
+        });
+    return result;
+  }
+
+  /// Combines `data` of all members; each gets one part of the result, of nearly equal sizes. Which
+  /// part depends on rank and size in the view that completed the call.
+  template <Element T>
+  Scattered<T> reduce_scatter(std::span<const T> data, ReduceOp op = ReduceOp::kSum) {
+    Scattered<T> result;
+    result.contributors =
+        reduce_scatter(view(data), op, [&](std::span<const std::byte> bytes, std::size_t offset) {
+          copy_out(bytes, result.values);
+          result.offset = offset;
+        });
+    return result;
+  }
+
+  /// Returns when every member has called it.
+  Contributors barrier();
+
+  /// The same for tensors whose element type is known only at run time. The callback is called
+  /// once, before the function returns; the bytes are valid only in it. Counts and offset in
+  /// elements.
+  using TakeGathered =
+      std::function<void(std::span<const std::byte> values, std::vector<std::size_t> counts)>;
+  Contributors allgather(ConstTensorView block, const TakeGathered& take);
+  using TakeScattered = std::function<void(std::span<const std::byte> values, std::size_t offset)>;
+  Contributors reduce_scatter(ConstTensorView data, ReduceOp op, const TakeScattered& take);
+
+  /// Trains: makes `state` the same on all members, then calls `body`, which calls `state.commit()`
+  /// after each step. Workers that join call `run` too: they are admitted at a commit of the
+  /// others, receive the state, and enter the body in the middle of the training; so the body's
+  /// loop goes by counters that are part of the state. What `body` throws comes out of `run`.
+  /// Throws kRefused when this worker's state has other names or sizes than the job's.
+  RunOutcome run(State& state, const std::function<void()>& body);
+
+ private:
+  template <typename T>
+  static void copy_out(std::span<const std::byte> bytes, std::vector<T>& values) {
+    const auto* first = reinterpret_cast<const T*>(bytes.data());
+    values.assign(first, first + bytes.size() / sizeof(T));
+  }
+
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace elastic

@@ -1,0 +1,86 @@
+#pragma once
+
+#include "elastic/context.hpp"
+#include "elastic/learning_rate_ramp.hpp"
+#include "elastic/sampler.hpp"
+#include "elastic/state.hpp"
+
+/// elastic: allreduce for trainers on hosts that come and go. The functions below act on a default
+/// context, made by `init`. See Context for what each means.
+namespace elastic {
+
+/// Joins the job that the launcher (elasticrun, mpirun) started this process for. Once per process.
+ELASTIC_API void init(const Options& options = {});
+/// Says that the job is done and waits for the others to say so.
+ELASTIC_API void shutdown();
+/// The default context. Throws kNotInitialized before `init` and after `shutdown`.
+ELASTIC_API Context& context();
+
+inline int rank() {
+  return context().rank();
+}
+inline int size() {
+  return context().size();
+}
+inline int local_rank() {
+  return context().local_rank();
+}
+inline int local_size() {
+  return context().local_size();
+}
+inline std::uint64_t generation() {
+  return context().generation();
+}
+
+template <Element T>
+Contributors allreduce(std::span<T> data, ReduceOp op = ReduceOp::kSum) {
+  return context().allreduce(data, op);
+}
+template <Element T>
+Contributors allreduce(std::span<const T> in, std::span<T> out, ReduceOp op = ReduceOp::kSum) {
+  return context().allreduce(in, out, op);
+}
+inline Contributors allreduce(TensorView data, ReduceOp op = ReduceOp::kSum) {
+  return context().allreduce(data, op);
+}
+inline Contributors allreduce(ConstTensorView in, TensorView out, ReduceOp op = ReduceOp::kSum) {
+  return context().allreduce(in, out, op);
+}
+inline Contributors grouped_allreduce(std::span<const TensorView> tensors,
+                                      ReduceOp op = ReduceOp::kSum) {
+  return context().grouped_allreduce(tensors, op);
+}
+template <Element T>
+Work allreduce_async(std::string_view name, std::span<T> data, ReduceOp op = ReduceOp::kSum) {
+  return context().allreduce_async(name, data, op);
+}
+inline Work allreduce_async(std::string_view name, TensorView data, ReduceOp op = ReduceOp::kSum) {
+  return context().allreduce_async(name, data, op);
+}
+inline Work grouped_allreduce_async(std::string_view name, std::span<const TensorView> tensors,
+                                    ReduceOp op = ReduceOp::kSum) {
+  return context().grouped_allreduce_async(name, tensors, op);
+}
+template <Element T>
+Contributors broadcast(std::span<T> data, int root) {
+  return context().broadcast(data, root);
+}
+inline Contributors broadcast(TensorView data, int root) {
+  return context().broadcast(data, root);
+}
+template <Element T>
+Gathered<T> allgather(std::span<const T> block) {
+  return context().allgather(block);
+}
+template <Element T>
+Scattered<T> reduce_scatter(std::span<const T> data, ReduceOp op = ReduceOp::kSum) {
+  return context().reduce_scatter(data, op);
+}
+inline Contributors barrier() {
+  return context().barrier();
+}
+inline RunOutcome run(State& state, const std::function<void()>& body) {
+  return context().run(state, body);
+}
+
+}  // namespace elastic

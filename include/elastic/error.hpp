@@ -1,0 +1,47 @@
+#pragma once
+
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+
+#include "elastic/export.hpp"
+
+namespace elastic {
+
+/// What went wrong, for a program to act on; `Error::what()` says it for a person, with what to do.
+enum class ErrorCode : std::uint8_t {
+  kInvalidArgument,  ///< A call, option or environment variable is wrong. Nothing was done.
+  kMismatch,         ///< Ranks called different things. The same error is raised on every rank.
+  kNotInitialized,   ///< `init` has not been called, or `shutdown` has.
+  kUnavailable,      ///< The rendezvous server cannot be reached, or a resource is missing.
+  kRefused,          ///< The job refused this worker: wrong secret, version or state layout.
+  kTimeout,          ///< A bounded wait ended.
+  kRootLost,         ///< A broadcast's root died before anybody had all of its data. Retryable.
+  kBelowMinimum,     ///< Fewer workers than `min_np` are left and none came in time.
+  kEvicted,          ///< The job went on without this worker.
+  kRemoved,          ///< This worker was asked to leave (only seen inside `run`'s body).
+  kStopped,          ///< The job was asked to stop (only seen inside `run`'s body).
+  kInternal,         ///< A defect of the library.
+};
+
+/// The library's exception.
+class ELASTIC_API Error : public std::runtime_error {
+ public:
+  Error(ErrorCode code, const std::string& message, int peer = -1, std::uint64_t generation = 0);
+  ~Error() override;
+
+  ErrorCode code() const noexcept { return code_; }
+  /// Rank of the worker that it concerns, or -1.
+  int peer() const noexcept { return peer_; }
+  /// Generation of the view that is in force after the error, or 0 where none applies.
+  std::uint64_t generation() const noexcept { return generation_; }
+  /// True when calling again in the present view can succeed.
+  bool retryable() const noexcept { return code_ == ErrorCode::kRootLost; }
+
+ private:
+  ErrorCode code_;
+  int peer_;
+  std::uint64_t generation_;
+};
+
+}  // namespace elastic

@@ -1,0 +1,91 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "elastic/export.hpp"
+
+namespace elastic {
+
+/// Factor `gamma` on the learning rate that follows the global batch as workers come and go, after
+/// Lin et al., "Dynamic Mini-batch SGD for Elastic Distributed Training" (2019).
+///
+/// The target is `batch_now / batch_reference`. Growth is taken linearly over several optimizer
+/// steps, because momentum that was gathered at a small batch does not suit a large rate at once.
+/// Shrinking is immediate: a rate that comes down slowly is too large for the small batch
+/// meanwhile, and training diverges.
+///
+/// Use it as `u = mu*u + g; w = w - gamma*eta*u`, where `eta` is the base rate for the reference
+/// batch. Make `eta` a function of the samples seen, not of the steps taken: steps stop meaning the
+/// same amount of training when the batch changes. Optimizers that normalise the gradient (Adam and
+/// its like) take `sqrt(gamma)`.
+///
+/// The ramp starts at 1, so a job whose first batch exceeds the reference begins with a warm-up.
+///
+/// Add it to the `State`: a joiner continues any ramp in progress with the members' bits, and with
+/// their reference and length, whatever its own options said.
+///
+/// Thread safety: none; belongs to the thread that trains.
+class ELASTIC_API LearningRateRamp {
+ public:
+  struct Options {
+    double batch_reference = 0;  ///< samples per step for which the base rate was chosen; > 0
+    /// Optimizer steps that every growth takes, >= 1. Default: ceil(8 * target / present gamma).
+    std::optional<std::uint64_t> ramp_steps = std::nullopt;
+  };
+
+  /// Everything that decides what `step` returns from here on.
+  struct Record {
+    double batch_reference = 0;
+    double gamma = 1;              ///< of the latest step
+    double gamma_before = 1;       ///< of the step before it
+    double gamma_start = 1;        ///< where the present ramp began
+    double gamma_target = 1;       ///< where it ends
+    std::uint64_t taken = 0;       ///< steps taken of the present ramp
+    std::uint64_t length = 0;      ///< steps of the present ramp; 0: none in progress
+    std::uint64_t ramp_steps = 0;  ///< Options::ramp_steps, 0 where it was left to the default
+
+    bool operator==(const Record&) const = default;
+  };
+
+  /// Throws Error(kInvalidArgument) unless batch_reference is finite and positive and ramp_steps,
+  /// where given, is at least 1.
+  explicit LearningRateRamp(const Options& options);
+
+  /// Call once per optimizer step, before the update, with the global batch in samples that the
+  /// rate should suit: contributing workers times the samples of each. Give the full batch also in
+  /// the short step at an epoch's end (dividing the summed gradient by it, so that each sample
+  /// keeps its weight); otherwise every epoch would begin with a ramp. Returns gamma for this step.
+  /// Throws Error(kInvalidArgument) unless `batch_now` is finite and positive; nothing changes
+  /// then.
+  double step(double batch_now);
+
+  /// Of the latest step; 1 before the first.
+  double gamma() const noexcept { return record_.gamma; }
+
+  /// gamma of the latest step over gamma of the one before. In the velocity form (MXNet, Keras),
+  /// where the rate is inside: `v = mu * momentum_scale() * v + gamma*eta*g; w = w - v` takes the
+  /// same steps as the form above.
+  double momentum_scale() const noexcept { return record_.gamma / record_.gamma_before; }
+
+  const Record& get() const noexcept { return record_; }
+
+  /// Continues from `record` with the same bits as the ramp it came from. Throws
+  /// Error(kInvalidArgument) where it is none that a ramp can have; nothing changes then.
+  void restore(const Record& record);
+
+  /// The record as bytes, for State.
+  std::vector<std::byte> save() const;
+  /// Reverse of `save`. Throws Error(kInvalidArgument) on bytes that are no record.
+  void load(std::span<const std::byte> bytes);
+
+ private:
+  void begin(double target);
+
+  Record record_;
+};
+
+}  // namespace elastic

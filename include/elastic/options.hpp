@@ -1,0 +1,76 @@
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <string>
+
+namespace elastic {
+
+/// Everything that can be set. Filled from code, then overridden by the environment: the variable
+/// named with each field. A variable that starts with ELASTIC_ and is not named here, or whose
+/// value is malformed, is an error at `init` that names it.
+///
+/// Byte counts take the suffixes K, M and G (powers of 1024). Times are in milliseconds.
+struct Options {
+  /// Address of the rendezvous server, "host:port" or "[v6]:port". Set by elasticrun; under mpirun
+  /// on one machine it may be left empty, and rank 0 starts a server. ELASTIC_RENDEZVOUS.
+  std::string rendezvous;
+
+  /// Id of the job; all its workers have the same. ELASTIC_JOB.
+  std::string job;
+
+  /// File with the job's secret, 64 hex digits; readable by its owner alone. ELASTIC_SECRET_FILE.
+  std::string secret_file;
+
+  /// Inherited descriptor to read the secret from instead, -1 for none. ELASTIC_SECRET_FD.
+  int secret_fd = -1;
+
+  /// The rank wished for in the first view, -1 for none. ELASTIC_SLOT.
+  int slot = -1;
+
+  /// The launcher's name for this worker, shown in its status. ELASTIC_LABEL.
+  std::string label;
+
+  /// How often the launcher has started this slot before; only informs. ELASTIC_RESTART.
+  int restart = 0;
+
+  /// Who performs collectives on host tensors: "native". ELASTIC_BACKEND.
+  std::string backend = "native";
+
+  /// Links between workers: "auto" (shared memory on one host, TCP between hosts), "shm" or "tcp".
+  /// ELASTIC_TRANSPORT.
+  std::string transport = "auto";
+
+  /// Address that data connections are accepted on. Loopback unless set; "0.0.0.0" or "::" for all
+  /// interfaces, which a job over several hosts needs. ELASTIC_BIND.
+  std::string bind = "127.0.0.1";
+
+  /// TCP connections per link, 1 to 64. A cloud network that caps a single flow wants several.
+  /// ELASTIC_TCP_STREAMS.
+  int tcp_streams = 1;
+
+  /// Ring in shared memory per link and direction, a multiple of 64 KiB. ELASTIC_SHM_RING_BYTES.
+  std::size_t shm_ring_bytes = std::size_t{1} << 20;
+
+  /// Pieces in which a large tensor goes round the ring. ELASTIC_SEGMENT_BYTES.
+  std::size_t segment_bytes = std::size_t{256} << 10;
+
+  /// Named tensors are fused into buckets of at most this size; 0: each alone.
+  /// ELASTIC_BUCKET_BYTES.
+  std::size_t bucket_bytes = std::size_t{32} << 20;
+
+  /// Longest wait in `init` for the server and the first view. ELASTIC_INIT_TIMEOUT_MS.
+  std::chrono::milliseconds init_timeout{60000};
+
+  /// Longest wait of a call for a new view after a member was lost. ELASTIC_VIEW_TIMEOUT_MS.
+  std::chrono::milliseconds view_timeout{120000};
+
+  /// Warn about named tensors that some rank has not submitted after this long.
+  /// ELASTIC_STALL_WARNING_MS.
+  std::chrono::milliseconds stall_warning{30000};
+
+  /// "trace", "debug", "info", "warn", "error" or "off". ELASTIC_LOG_LEVEL.
+  std::string log_level = "warn";
+};
+
+}  // namespace elastic

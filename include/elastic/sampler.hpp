@@ -1,0 +1,106 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "elastic/contributors.hpp"
+#include "elastic/export.hpp"
+#include "elastic/worker_id.hpp"
+
+namespace elastic {
+
+/// Deals the samples of each epoch out to the workers such that every sample is used exactly once,
+/// whoever comes and goes.
+///
+/// An epoch is a permutation of the samples, the same on every platform for the same seed, epoch
+/// and size. A step draws the next *global batch* of positions in it, and each worker takes its
+/// share:
+///
+///     auto share = sampler.next(batch);            // indices of samples, this worker's
+///     ... gradients over share, allreduce ...
+///     sampler.commit(contributors);                // who was in the sum
+///
+/// Sum all of a step in one operation, or one grouped one: of two, the second may lack a
+/// contributor. What was drawn by a worker that did not contribute is returned, and drawn again by
+/// others. All workers compute the same from the same agreed inputs (members, batch, contributors):
+/// no messages.
+///
+/// Add it to the `State`. `elastic::run` then also tells it the members.
+///
+/// Thread safety: none; belongs to the thread that trains.
+class ELASTIC_API Sampler {
+ public:
+  /// Positions [begin, end) of the epoch's permutation.
+  struct Range {
+    std::uint64_t begin = 0;
+    std::uint64_t end = 0;
+
+    bool operator==(const Range&) const = default;
+  };
+
+  /// Deals out samples 0 to size-1. Throws Error(kInvalidArgument) when `size` is 0.
+  Sampler(std::size_t size, std::uint64_t seed);
+
+  /// The workers that share the next draws, in rank order, and which of them this one is. Abandons
+  /// a draw that was not committed. Throws Error(kInvalidArgument), changing nothing, when
+  /// `members` lacks `self` or has a worker twice.
+  void set_members(std::span<const WorkerId> members, WorkerId self);
+
+  /// Draws the next global batch, `batch_per_worker` samples for each member, and returns this
+  /// worker's share of it: indices of samples, valid until the next call that changes the sampler.
+  /// A global batch never spans two epochs: at an epoch's tail what is left is split as evenly as
+  /// possible, and a share may be empty (the worker still takes part in the step). When an epoch is
+  /// used up, the draw begins the next. Calling again without `commit` draws the same again.
+  ///
+  /// `batch_per_worker` must be the same on all members. Throws Error(kInvalidArgument) when it is
+  /// 0, and Error(kNotInitialized) before `set_members`.
+  std::span<const std::size_t> next(std::size_t batch_per_worker);
+
+  /// Ends the draw: `contributors`, in rank order, are the workers whose shares were used. They
+  /// become the members, as far as they took part in the draw; the shares of the other members are
+  /// returned. Does nothing where no draw is open. Throws Error(kInvalidArgument), changing
+  /// nothing, when none of them took part in the draw.
+  void commit(std::span<const WorkerId> contributors);
+  void commit(const Contributors& contributors) { commit(contributors.workers()); }
+
+  /// The epoch of the latest draw, from 0.
+  std::uint64_t epoch() const noexcept { return epoch_; }
+  /// Samples of this epoch used so far; `size()` when it is used up.
+  std::size_t done_in_epoch() const noexcept;
+  /// Samples in an epoch.
+  std::size_t size() const noexcept { return size_; }
+  /// Samples in the open draw over all members; 0 where none is open.
+  std::size_t global_batch() const noexcept { return global_batch_; }
+
+  /// What is used and what is not, as bytes, for State. An open draw counts as not used.
+  std::vector<std::byte> save() const;
+  /// Reverse of `save`; abandons an open draw and keeps the members. Throws
+  /// Error(kInvalidArgument), changing nothing, on bytes that are no sampler's or that are of
+  /// another number of samples.
+  void load(std::span<const std::byte> bytes);
+
+ private:
+  void abandon() noexcept;
+  void begin_next_epoch_if_used_up();
+  void fill_share(const std::vector<Range>& positions);
+
+  std::size_t size_;
+  std::uint64_t seed_;
+  std::uint64_t epoch_ = 0;
+  std::vector<Range>
+      unused_;  // ascending, disjoint, not adjacent; usually one: from here to the end
+
+  std::vector<WorkerId> members_;
+  WorkerId self_ = 0;
+
+  std::vector<std::vector<Range>> open_;  // the open draw: positions per member, in members_' order
+  std::size_t global_batch_ = 0;
+  std::vector<std::size_t> share_;
+
+  std::vector<std::size_t> permutation_;
+  std::uint64_t permutation_epoch_ = 0;  // valid where permutation_ is not empty
+};
+
+}  // namespace elastic

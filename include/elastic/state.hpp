@@ -1,0 +1,131 @@
+#pragma once
+
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <vector>
+
+#include "elastic/export.hpp"
+#include "elastic/types.hpp"
+#include "elastic/worker_id.hpp"
+
+namespace elastic {
+
+/// A number of at most 8 bytes, or a truth value.
+template <typename T>
+concept Scalar = std::is_arithmetic_v<T> && !std::is_const_v<T> && sizeof(T) <= 8;
+
+/// What a span in the State may consist of.
+template <typename T>
+concept StateElement = Scalar<T> ||(Element<T> && !std::is_const_v<T>);
+
+/// An object that can be moved to another worker as bytes. `save` must give the same bytes for the
+/// same state on every worker: their hashes are compared. `load` is given what some `save`
+/// returned; where it cannot take that, it throws and leaves the object as it was.
+template <typename T>
+concept Saveable = requires(T& object, const T& constant, std::span<const std::byte> bytes) {
+  { constant.save() } -> std::same_as<std::vector<std::byte>>;
+  object.load(bytes);
+};
+
+/// An object that wants to know the members of the view, in rank order, and which of them this
+/// worker is. `run` tells it at the start and after each synchronisation.
+template <typename T>
+concept MembersAware = requires(T& object, std::span<const WorkerId> members, WorkerId self) {
+  object.set_members(members, self);
+};
+
+class StateAccess;
+
+/// What a joiner must receive to go on as if it had been there from the start: parameters,
+/// optimizer state, counters, Sampler, LearningRateRamp. Refers to the caller's variables; they
+/// must outlive it and stay where they are (do not resize a vector after adding it).
+///
+/// All workers add the same entries, in the same order, before `run`. A worker that does not is
+/// refused with the difference.
+///
+/// Thread safety: none; belongs to the thread that calls `run`. While that thread is in `commit`,
+/// the library reads and writes the variables, and no other thread may touch them.
+class ELASTIC_API State {
+ public:
+  State();
+  ~State();
+  State(const State&) = delete;
+  State& operator=(const State&) = delete;
+
+  /// Adds host memory. Here and below: throws Error(kInvalidArgument) when `name` is empty or was
+  /// added before, or when the state is already in use by `run`.
+  template <StateElement T, std::size_t kExtent>
+  void add(std::string_view name, std::span<T, kExtent> data) {
+    add_memory(name, type_name<T>(), data.data(), data.size(), sizeof(T));
+  }
+
+  /// Adds the elements of a vector; its size must not change any more. (A vector<bool> has none.)
+  template <StateElement T>
+  requires(!std::same_as<T, bool>) void add(std::string_view name, std::vector<T>& data) {
+    add(name, std::span<T>(data));
+  }
+
+  /// Adds a counter, flag or other number.
+  template <Scalar T>
+  void add(std::string_view name, T& scalar) {
+    add_memory(name, "scalar " + type_name<T>(), &scalar, 1, sizeof(T));
+  }
+
+  /// Adds an object that knows how to save and load itself. Where it has
+  /// `set_members(std::span<const WorkerId>, WorkerId)`, as Sampler does, `run` calls that.
+  template <Saveable T>
+  void add(std::string_view name, T& object) {
+    Object entry{[&object] { return object.save(); },
+                 [&object](std::span<const std::byte> bytes) { object.load(bytes); },
+                 {}};
+    if constexpr (MembersAware<T>) {
+      entry.set_members = [&object](std::span<const WorkerId> members, WorkerId self) {
+        object.set_members(members, self);
+      };
+    }
+    add_object(name, std::move(entry));
+  }
+
+  /// The step boundary: this worker has finished an optimizer step. Here members wait for each
+  /// other when somebody joins or leaves, and only here, so everything in the state must be that of
+  /// the finished step. Otherwise it costs no communication. Throws Error(kNotInitialized) outside
+  /// of `run`'s body, and what ends the training: kRemoved, kStopped, kBelowMinimum, kEvicted.
+  void commit();
+
+  /// Steps committed by the job so far; the same on all members, joiners included.
+  std::uint64_t commits() const noexcept;
+
+ private:
+  friend class StateAccess;
+  struct Entries;
+
+  struct Object {
+    std::function<std::vector<std::byte>()> save;
+    std::function<void(std::span<const std::byte>)> load;
+    std::function<void(std::span<const WorkerId>, WorkerId)> set_members;  // empty: does not care
+  };
+
+  template <typename T>
+  static std::string type_name() {
+    if constexpr (std::same_as<T, float16>) return "f16";
+    if constexpr (std::same_as<T, bfloat16>) return "bf16";
+    if constexpr (std::same_as<T, bool>) return "bool";
+    const char* kind = std::is_floating_point_v<T> ? "f" : std::is_signed_v<T> ? "i" : "u";
+    return kind + std::to_string(8 * sizeof(T));
+  }
+
+  void add_memory(std::string_view name, std::string type, void* data, std::size_t count,
+                  std::size_t element_bytes);
+  void add_object(std::string_view name, Object object);
+
+  std::unique_ptr<Entries> entries_;
+};
+
+}  // namespace elastic

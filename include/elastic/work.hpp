@@ -1,0 +1,42 @@
+#pragma once
+
+#include <chrono>
+#include <memory>
+
+#include "elastic/contributors.hpp"
+#include "elastic/export.hpp"
+
+namespace elastic {
+
+namespace detail {
+class WorkState;
+}
+
+/// An asynchronous operation under way. A cheap handle; copies refer to the same operation. All
+/// functions may be called from any thread. Letting go of it does not cancel the operation, but the
+/// tensors must live until it is complete.
+class ELASTIC_API Work {
+ public:
+  Work() = default;
+  explicit Work(std::shared_ptr<detail::WorkState> state);
+
+  /// Blocks until the operation is complete; returns who contributed. Throws elastic::Error if it
+  /// failed, the same on every call.
+  Contributors wait() const;
+
+  /// Like `wait`, for at most `timeout`; returns whether the operation is complete. Throws like
+  /// `wait`. Giving up does not cancel it.
+  bool wait_for(std::chrono::nanoseconds timeout) const;
+  bool wait_until(std::chrono::steady_clock::time_point deadline) const;
+
+  /// Whether it is complete, successfully or not. Never blocks, never throws.
+  bool ready() const noexcept;
+
+  /// Who contributed. Only after completion; throws kInvalidArgument before.
+  Contributors contributors() const;
+
+ private:
+  std::shared_ptr<detail::WorkState> state_;
+};
+
+}  // namespace elastic

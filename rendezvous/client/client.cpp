@@ -1,0 +1,217 @@
+#include "rendezvous/client/client.hpp"
+
+#include <algorithm>
+#include <exception>
+#include <random>
+
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
+#include <boost/asio/redirect_error.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/use_awaitable.hpp>
+
+#include "rendezvous/client/dial.hpp"
+
+namespace elastic::rendezvous {
+namespace asio = boost::asio;
+
+namespace {
+
+constexpr Milliseconds kAttempt{5000};
+/// Also the last one gets time to find out why nobody answers.
+constexpr Milliseconds kLastAttempt{100};
+constexpr Milliseconds kWelcomeWithin{10000};
+
+/// Pauses between attempts: each about twice the one before, with jitter so that workers that lost
+/// the same server do not come back in step.
+class Backoff {
+ public:
+  Backoff(Milliseconds first, Milliseconds most) : next_(first), most_(most) {}
+  Duration pause() {
+    const double factor = std::uniform_real_distribution<double>(0.5, 1.0)(random_);
+    const auto result = std::chrono::duration_cast<Duration>(next_ * factor);
+    next_ = std::min(next_ * 2, most_);
+    return result;
+  }
+
+ private:
+  std::minstd_rand random_{std::random_device{}()};
+  Milliseconds next_;
+  Milliseconds most_;
+};
+
+}  // namespace
+
+class Client::Impl : public std::enable_shared_from_this<Impl> {
+ public:
+  Impl(asio::io_context& io, ClientOptions options, Handlers handlers)
+      : io_(io),
+        options_(std::move(options)),
+        handlers_(std::move(handlers)),
+        pause_(io),
+        heartbeat_(io) {}
+
+  void start() {
+    asio::co_spawn(
+        io_, [self = shared_from_this()] { return self->run(); },
+        [self = shared_from_this()](std::exception_ptr thrown) {
+          if (thrown) self->failed(Status(Code::kInternal, "the rendezvous client failed"));
+        });
+  }
+
+  void send(const Message& message) {
+    if (established_) connection_->send(message);
+  }
+
+  void close() {
+    over_ = true;
+    pause_.cancel();
+    heartbeat_.cancel();
+    if (!connection_) return;
+    if (established_) return connection_->close();
+    connection_->abort("closed");
+  }
+
+  /// No callback comes after this.
+  void forget() {
+    handlers_ = {};
+    close();
+  }
+
+ private:
+  /// The whole life: connect, serve, come back.
+  asio::awaitable<void> run() {
+    TimePoint give_up = Clock::now() + options_.connect_deadline;
+    Backoff backoff(Milliseconds(20), Milliseconds(500));
+    bool immediately = true;
+    while (!over_) {
+      if (!immediately) co_await wait(std::min(backoff.pause(), until(give_up)));
+      immediately = false;
+      if (over_) co_return;
+      Status outcome =
+          co_await attempt(std::clamp<Duration>(until(give_up), kLastAttempt, kAttempt));
+      if (over_) co_return;
+      if (outcome.code() == Code::kPeerLost) {
+        failed(outcome);
+        give_up = TimePoint::max();
+        backoff = Backoff(Milliseconds(50), Milliseconds(2000));
+        immediately = true;
+      } else if (outcome.code() != Code::kUnavailable) {
+        co_return failed(outcome);
+      } else if (Clock::now() >= give_up) {
+        co_return failed(
+            Status(Code::kUnavailable, "no rendezvous server answered within " +
+                                           std::to_string(options_.connect_deadline.count()) +
+                                           " ms at " + outcome.message()));
+      }
+    }
+  }
+
+  /// One connection from dialing to its end. kUnavailable: it was never established.
+  asio::awaitable<Status> attempt(Duration timeout) {
+    Destination destination{
+        options_.address, options_.secret, {kProtocolVersion, options_.job, "worker"}};
+    const auto dialed = co_await dial(std::move(destination), timeout);
+    if (!dialed.ok()) co_return dialed.status();
+    connection_ = dialed.value();
+    if (over_) connection_->abort("closed");
+    connection_->set_deadline(kWelcomeWithin, "does not answer");
+    connection_->send(options_.registration);
+    Status ended = co_await serve(*connection_);
+    connection_->abort(ended.message());
+    heartbeat_.cancel();
+    const bool was_established = std::exchange(established_, false);
+    if (ended.code() == Code::kPeerLost && !was_established) {
+      co_return Status(Code::kUnavailable, options_.address + ": " + ended.message());
+    }
+    co_return ended;
+  }
+
+  asio::awaitable<Status> serve(Connection& connection) {
+    while (true) {
+      Result<Message> message = co_await connection.read();
+      if (!message.ok()) co_return message.status();
+      if (connection.closing()) continue;
+      if (const auto* refuse = std::get_if<Refuse>(&message.value())) {
+        co_return Status(Code::kRefused, options_.address + ": " + refuse->reason);
+      }
+      if (const auto* welcome = std::get_if<Welcome>(&message.value())) {
+        establish(connection, *welcome);
+      }
+      // After these the server closes, and there is nothing to come back to.
+      if (std::holds_alternative<Farewell>(message.value()) ||
+          std::holds_alternative<Fail>(message.value())) {
+        established_ = true;
+        over_ = true;
+        heartbeat_.cancel();
+        connection.close();
+      }
+      if (handlers_.on_message) handlers_.on_message(std::move(message).value());
+    }
+  }
+
+  void establish(Connection& connection, const Welcome& welcome) {
+    connection.no_deadline();
+    if (std::exchange(established_, true)) return;
+    const Milliseconds period{std::clamp<std::int64_t>(welcome.heartbeat_ms, 1, 60000)};
+    asio::co_spawn(
+        io_, [self = shared_from_this(), period] { return self->beat(period); }, asio::detached);
+  }
+
+  asio::awaitable<void> beat(Milliseconds period) {
+    const std::shared_ptr<Connection> connection = connection_;
+    boost::system::error_code error;
+    heartbeat_.expires_after(period);
+    while (true) {
+      co_await heartbeat_.async_wait(asio::redirect_error(asio::use_awaitable, error));
+      if (error || over_ || !established_ || connection != connection_) co_return;
+      connection->send(Heartbeat{});
+      // After a stall one heartbeat is enough.
+      heartbeat_.expires_at(std::max(heartbeat_.expiry() + period, Clock::now()));
+    }
+  }
+
+  asio::awaitable<void> wait(Duration time) {
+    boost::system::error_code ignored;
+    pause_.expires_after(time);
+    co_await pause_.async_wait(asio::redirect_error(asio::use_awaitable, ignored));
+  }
+
+  void failed(const Status& status) {
+    // A copy, because the callback may end with the client's destruction.
+    const auto on_failure = handlers_.on_failure;
+    if (on_failure) on_failure(status);
+  }
+
+  static Duration until(TimePoint when) {
+    if (when == TimePoint::max()) return Duration::max();
+    return std::max(when - Clock::now(), Duration::zero());
+  }
+
+  asio::io_context& io_;
+  const ClientOptions options_;
+  Handlers handlers_;
+  asio::steady_timer pause_;
+  asio::steady_timer heartbeat_;
+  std::shared_ptr<Connection> connection_;
+  bool established_ = false;  ///< was welcomed
+  bool over_ = false;         ///< closed, or dismissed by the server
+};
+
+Client::Client(asio::io_context& io, ClientOptions options, Handlers handlers)
+    : impl_(std::make_shared<Impl>(io, std::move(options), std::move(handlers))) {}
+Client::~Client() {
+  impl_->forget();
+}
+
+void Client::start() {
+  impl_->start();
+}
+void Client::send(const Message& message) {
+  impl_->send(message);
+}
+void Client::close() {
+  impl_->close();
+}
+
+}  // namespace elastic::rendezvous

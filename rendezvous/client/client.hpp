@@ -1,0 +1,53 @@
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include <boost/asio/io_context.hpp>
+
+#include "base/clock.hpp"
+#include "base/handshake.hpp"
+#include "base/status.hpp"
+#include "rendezvous/protocol/messages.hpp"
+
+namespace elastic::rendezvous {
+
+struct ClientOptions {
+  std::string address;  ///< "host:port" or "[v6]:port"
+  std::string job;
+  Secret secret{};
+  Register registration;
+  Milliseconds connect_deadline{30000};  ///< nobody at the address, or it does not answer
+};
+
+/// A worker's connection to the rendezvous server: connects (retrying until the deadline),
+/// authenticates both ways, registers, sends heartbeats, delivers messages. Has no policy.
+///
+/// Lives on one io_context; every function and callback runs there.
+class Client {
+ public:
+  struct Handlers {
+    std::function<void(Message)> on_message;  ///< Welcome, Freeze, Announce, Farewell, Fail
+    /// kUnavailable: never reached, with the address. kRefused: with the server's reason.
+    /// kPeerLost: an established connection broke; the client tries to come back by itself with
+    /// growing pauses and jitter, and `on_message(Welcome)` tells when it has.
+    std::function<void(Status)> on_failure;
+  };
+
+  Client(boost::asio::io_context& io, ClientOptions options, Handlers handlers);
+  ~Client();
+
+  void start();
+  /// Queues a message; dropped while there is no connection.
+  void send(const Message& message);
+  /// Sends what is queued, then closes for good.
+  void close();
+
+ private:
+  class Impl;
+  std::shared_ptr<Impl> impl_;
+};
+
+}  // namespace elastic::rendezvous

@@ -1,0 +1,69 @@
+#include "rendezvous/client/dial.hpp"
+
+#include <boost/asio/connect.hpp>
+#include <boost/asio/redirect_error.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/this_coro.hpp>
+#include <boost/asio/use_awaitable.hpp>
+
+namespace elastic::rendezvous {
+namespace asio = boost::asio;
+using asio::ip::tcp;
+using Error = boost::system::error_code;
+
+namespace {
+
+Status unavailable(const std::string& address, const std::string& why) {
+  return Status(Code::kUnavailable, address + ": " + why);
+}
+
+/// What the timer must be able to reach however the coroutine stands.
+struct Attempt {
+  explicit Attempt(const asio::any_io_executor& executor)
+      : resolver(executor), socket(executor), timer(executor) {}
+  tcp::resolver resolver;
+  tcp::socket socket;
+  asio::steady_timer timer;
+  bool late = false;
+};
+
+}  // namespace
+
+asio::awaitable<Result<std::shared_ptr<Connection>>> dial(Destination destination,
+                                                          Duration timeout) {
+  const TimePoint until = Clock::now() + timeout;
+  const Result<HostPort> parts = parse_address(destination.address);
+  if (!parts.ok()) co_return parts.status();
+  const auto attempt = std::make_shared<Attempt>(co_await asio::this_coro::executor);
+  attempt->timer.expires_at(until);
+  attempt->timer.async_wait([attempt](const Error& error) {
+    if (error) return;
+    attempt->late = true;
+    attempt->resolver.cancel();
+    Error ignored;
+    attempt->socket.close(ignored);
+  });
+  Error error;
+  const auto endpoints = co_await attempt->resolver.async_resolve(
+      parts.value().host, parts.value().port, asio::redirect_error(asio::use_awaitable, error));
+  if (!error && !attempt->late) {
+    co_await asio::async_connect(attempt->socket, endpoints,
+                                 asio::redirect_error(asio::use_awaitable, error));
+  }
+  attempt->timer.cancel();
+  if (attempt->late) co_return unavailable(destination.address, "does not answer");
+  if (error) co_return unavailable(destination.address, error.message());
+
+  const auto connection = std::make_shared<Connection>(std::move(attempt->socket));
+  connection->set_deadline(until - Clock::now(), "does not answer");
+  Status greeted = co_await connection->greet(destination.secret, destination.greeting);
+  connection->no_deadline();
+  if (greeted.ok()) co_return connection;
+  connection->abort(greeted.message());
+  if (greeted.code() == Code::kPeerLost) {
+    co_return unavailable(destination.address, greeted.message() + " during the handshake");
+  }
+  co_return greeted;
+}
+
+}  // namespace elastic::rendezvous

@@ -1,0 +1,134 @@
+#include "rendezvous/launcher/control_command.hpp"
+
+#include <cstdio>
+#include <fstream>
+#include <optional>
+
+#include <CLI/CLI.hpp>
+
+#include "rendezvous/client/control_client.hpp"
+#include "rendezvous/launcher/job_file.hpp"
+#include "rendezvous/launcher/launch_options.hpp"
+#include "rendezvous/launcher/private_folder.hpp"
+#include "rendezvous/launcher/status_table.hpp"
+
+namespace elastic::launcher {
+
+namespace {
+
+constexpr int kRefusedExit = 1;
+constexpr int kUsageExit = 2;
+constexpr Milliseconds kTimeout{5000};
+
+struct Job {
+  std::string name;
+  std::string address;
+  Secret secret;
+};
+
+struct ControlOptions {
+  std::string job;
+  std::string rendezvous;
+  std::string secret_file;
+  bool json = false;
+  rendezvous::Message request;
+};
+
+int fail(const Status& status) {
+  std::fprintf(stderr, "elasticrun ctl: %s\n", status.message().c_str());
+  return status.code() == Code::kInvalidArgument ? kUsageExit : kRefusedExit;
+}
+
+Status choose_one(const std::vector<JobRecord>& jobs) {
+  if (jobs.empty()) {
+    return Status(Code::kUnavailable,
+                  "no job of yours is running on this machine; for one elsewhere give "
+                  "--rendezvous, --job and --secret-file");
+  }
+  std::string names;
+  for (const auto& job : jobs) names += " " + job.job;
+  return Status(Code::kInvalidArgument, "several jobs are running, choose with --job:" + names);
+}
+
+Result<Job> find_running(const std::string& name, const std::string& folder) {
+  auto jobs = running_jobs(folder);
+  if (!name.empty()) {
+    std::erase_if(jobs, [&](const JobRecord& record) { return record.job != name; });
+    if (jobs.empty()) {
+      return Status(Code::kUnavailable, "job " + name + " is not running on this machine");
+    }
+  }
+  if (jobs.size() != 1) return choose_one(jobs);
+  return Job{jobs.front().job, jobs.front().address, jobs.front().secret};
+}
+
+Result<Job> find_job(const ControlOptions& options,
+                     const std::map<std::string, std::string>& environment) {
+  if (options.rendezvous.empty()) {
+    const auto folder = private_folder(environment);
+    if (!folder.ok()) return folder.status();
+    return find_running(options.job, folder.value());
+  }
+  if (options.secret_file.empty() || options.job.empty()) {
+    return Status(Code::kInvalidArgument, "--rendezvous needs --secret-file and --job as well");
+  }
+  const auto secret = read_secret_file(options.secret_file);
+  if (!secret.ok()) return secret.status();
+  return Job{options.job, options.rendezvous, secret.value()};
+}
+
+int show(const rendezvous::Message& answer, bool json) {
+  if (const auto* status = std::get_if<rendezvous::StatusReply>(&answer)) {
+    std::fputs((json ? status_json(*status) : status_table(*status)).c_str(), stdout);
+    return 0;
+  }
+  if (const auto* done = std::get_if<rendezvous::Done>(&answer)) {
+    if (!done->ok) return fail(Status(Code::kRefused, done->text));
+    if (!done->text.empty()) std::printf("%s\n", done->text.c_str());
+    return 0;
+  }
+  return fail(Status(Code::kProtocol, "the server gave an answer that does not fit"));
+}
+
+}  // namespace
+
+int run_control_command(const std::vector<std::string>& arguments,
+                        const std::map<std::string, std::string>& environment) {
+  ControlOptions options;
+  int count = 1;
+  int rank = 0;
+  CLI::App app("Looks at a running job, or changes it.", "elasticrun ctl");
+  app.add_option("--job", options.job, "Which job, when several are running");
+  app.add_option("--rendezvous", options.rendezvous, "host:port of a server on another machine");
+  app.add_option("--secret-file", options.secret_file, "The job's secret, with --rendezvous");
+  app.require_subcommand(1);
+  app.fallthrough();
+  auto* status = app.add_subcommand("status", "Show the members and who is waiting");
+  status->add_flag("--json", options.json, "As one JSON object");
+  auto* add = app.add_subcommand("add", "Start more workers");
+  add->add_option("N", count, "How many")->required()->check(CLI::Range(1, 1 << 16));
+  auto* remove = app.add_subcommand("remove", "Let one worker leave at the next step boundary");
+  remove->add_option("RANK", rank, "Its rank")->required()->check(CLI::Range(0, 1 << 20));
+  app.add_subcommand("stop", "Stop the job at the next step boundary");
+  try {
+    app.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));
+  } catch (const CLI::ParseError& error) {
+    if (error.get_exit_code() == 0) {
+      std::fputs(app.help("", CLI::AppFormatMode::All).c_str(), stdout);
+      return 0;
+    }
+    return fail(Status(Code::kInvalidArgument, error.what()));
+  }
+  options.request = rendezvous::StopRequest{};
+  if (status->parsed()) options.request = rendezvous::StatusRequest{};
+  if (add->parsed()) options.request = rendezvous::AddRequest{count};
+  if (remove->parsed()) options.request = rendezvous::RemoveRequest{rank};
+
+  const auto job = find_job(options, environment);
+  if (!job.ok()) return fail(job.status());
+  const auto answer = rendezvous::request(job.value().address, job.value().name, job.value().secret,
+                                          options.request, kTimeout);
+  return answer.ok() ? show(answer.value(), options.json) : fail(answer.status());
+}
+
+}  // namespace elastic::launcher

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include <boost/asio/io_context.hpp>
+
+#include "base/handshake.hpp"
+#include "base/status.hpp"
+#include "rendezvous/launcher/launch_options.hpp"
+#include "rendezvous/launcher/supervision.hpp"
+
+namespace elastic::launcher {
+
+/// The job's rendezvous server, on a thread of its own in this process, and the launcher's
+/// connection to it. Owned by the launcher's thread; handlers run on the launcher's io_context.
+class JobServer {
+ public:
+  struct Handlers {
+    std::function<void(JobStateChanged)> on_state;
+    std::function<void(SpawnWanted)> on_spawn;
+  };
+
+  JobServer(boost::asio::io_context& io, Handlers handlers);
+  ~JobServer();
+
+  Status start(const LaunchOptions& options, const Secret& secret);
+  /// "host:port" for the workers.
+  const std::string& address() const;
+  /// Tells the phase as of now: after everything that the server has received until the call.
+  void ask_phase(std::function<void(JobPhase)> answer);
+  void request_stop();
+
+ private:
+  class Impl;
+  std::shared_ptr<Impl> impl_;
+};
+
+}  // namespace elastic::launcher

@@ -1,0 +1,121 @@
+#include "rendezvous/launcher/launch_options.hpp"
+
+#include <algorithm>
+#include <cctype>
+
+#include <CLI/CLI.hpp>
+
+#include "base/handshake.hpp"
+#include "rendezvous/launcher/build_report.hpp"
+
+namespace elastic::launcher {
+
+namespace {
+
+Status invalid(const std::string& message) {
+  return Status(Code::kInvalidArgument, message);
+}
+
+Status check(const LaunchOptions& options) {
+  if (options.np < 1) return invalid("-np must be at least 1, not " + std::to_string(options.np));
+  if (options.min_np < 1) {
+    return invalid("--min-np must be at least 1, not " + std::to_string(options.min_np));
+  }
+  const std::string range = "--min-np " + std::to_string(options.min_np) + " and --max-np " +
+                            std::to_string(options.max_np);
+  if (options.min_np > options.max_np) {
+    return invalid("--min-np is greater than --max-np: " + range);
+  }
+  if (options.np < options.min_np || options.np > options.max_np) {
+    return invalid("-np " + std::to_string(options.np) + " is not between " + range);
+  }
+  if (options.max_restarts < 0) return invalid("--max-restarts must not be negative");
+  if (options.evict_after.count() < 1) return invalid("--evict-after-ms must be at least 1");
+  return check_job_id(options.job);
+}
+
+}  // namespace
+
+Status check_job_id(const std::string& job) {
+  const auto allowed = [](unsigned char c) {
+    return std::isalnum(c) != 0 || c == '-' || c == '_' || c == '.';
+  };
+  if (job.empty() || job.size() > 64 || job.front() == '.' ||
+      !std::all_of(job.begin(), job.end(), allowed)) {
+    return invalid("--job \"" + job +
+                   "\": use 1 to 64 letters, digits, '-', '_' and '.', not beginning with '.'");
+  }
+  return {};
+}
+
+Result<LaunchRequest> parse_launch_options(const std::vector<std::string>& arguments) {
+  LaunchOptions options;
+  double drain_seconds = 30.0;
+  long evict_after_ms = 500;
+  bool no_prefix = false;
+  bool show_version = false;
+  bool check_build = false;
+
+  CLI::App app(
+      "elasticrun -np N [options] program [arguments]\n"
+      "Starts the workers of an elastic job and replaces those that die.\n"
+      "Everything from the program's name on belongs to the program.\n"
+      "A running job is looked at and changed with: elasticrun ctl --help",
+      "elasticrun");
+  app.prefix_command();
+  auto* np = app.add_option("-n,--np", options.np, "Workers to start (also -np)");
+  app.add_option("--min-np", options.min_np, "The job goes on with no fewer than this [1]");
+  auto* max_np = app.add_option("--max-np", options.max_np, "No more workers than this [-np]");
+  app.add_option("--max-restarts", options.max_restarts,
+                 "How many dead workers are replaced in the whole job [3]");
+  app.add_option("--bind", options.bind, "Address of the rendezvous server [127.0.0.1]");
+  app.add_option("--port", options.port, "Port of the rendezvous server [any]");
+  app.add_option("--job", options.job, "Name of the job [random]");
+  app.add_option("--evict-after-ms", evict_after_ms,
+                 "Silence after which a worker is given up [500]");
+  app.add_option("--drain-seconds", drain_seconds,
+                 "On SIGINT or SIGTERM: time for the step in flight before SIGTERM [30]")
+      ->check(CLI::Range(0.0, 1e6));
+  app.add_option("--output-dir", options.output_dir,
+                 "Write each worker's output to DIR/worker-SLOT.out and .err");
+  app.add_flag("--no-prefix", no_prefix, "Do not put [slot] in front of the workers' lines");
+  app.add_flag("--check-build", check_build, "Say what this build contains, and end");
+  app.add_flag("--version", show_version, "Say the version, and end");
+
+  // CLI11 has no long options with one dash, and mpirun's users type -np.
+  std::vector<std::string> given(arguments.rbegin(), arguments.rend());
+  for (auto& argument : given) {
+    if (argument == "-np") argument = "--np";
+  }
+  try {
+    app.parse(given);
+  } catch (const CLI::CallForHelp&) {
+    return LaunchRequest(PrintAndExit{app.help()});
+  } catch (const CLI::ParseError& error) {
+    return invalid(error.what());
+  }
+  if (show_version) return LaunchRequest(PrintAndExit{version_line()});
+  if (check_build) return LaunchRequest(CheckBuild{});
+
+  const std::vector<std::string> rest = app.remaining();
+  if (!rest.empty() && rest.front() != "--" && rest.front().starts_with("-")) {
+    return invalid("unknown option " + rest.front() + " (elasticrun --help lists them)");
+  }
+  // The program's own arguments as they were typed, an -np among them untouched.
+  options.command.assign(arguments.end() - static_cast<std::ptrdiff_t>(rest.size()),
+                         arguments.end());
+  if (!options.command.empty() && options.command.front() == "--") {
+    options.command.erase(options.command.begin());
+  }
+  if (options.command.empty()) return invalid("the program to run is missing");
+  if (np->count() == 0) return invalid("-np is missing: how many workers to start");
+  if (max_np->count() == 0) options.max_np = options.np;
+  if (options.job.empty()) options.job = random_id().substr(0, 8);
+  options.prefix = !no_prefix;
+  options.drain = Milliseconds(static_cast<Milliseconds::rep>(drain_seconds * 1000));
+  options.evict_after = Milliseconds(evict_after_ms);
+  if (Status status = check(options); !status.ok()) return status;
+  return LaunchRequest(std::move(options));
+}
+
+}  // namespace elastic::launcher

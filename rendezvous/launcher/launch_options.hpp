@@ -1,0 +1,42 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "base/clock.hpp"
+#include "base/status.hpp"
+
+namespace elastic::launcher {
+
+/// What `elasticrun [options] program args…` asks for.
+struct LaunchOptions {
+  int np = 0;
+  int min_np = 1;
+  int max_np = 0;  ///< np unless given
+  int max_restarts = 3;
+  std::string bind = "127.0.0.1";
+  std::uint16_t port = 0;  ///< 0: any
+  std::string job;         ///< drawn at random unless given
+  Milliseconds evict_after{500};
+  Milliseconds drain{30000};
+  std::string output_dir;  ///< empty: the launcher's own stdout and stderr
+  bool prefix = true;
+  std::vector<std::string> command;  ///< the program and its arguments
+};
+
+/// A text to print instead of doing anything: help, version.
+struct PrintAndExit {
+  std::string text;
+};
+struct CheckBuild {};
+using LaunchRequest = std::variant<LaunchOptions, PrintAndExit, CheckBuild>;
+
+/// `arguments` without the program's own name. kInvalidArgument names the option.
+Result<LaunchRequest> parse_launch_options(const std::vector<std::string>& arguments);
+
+/// Job ids are file names and go into messages.
+Status check_job_id(const std::string& job);
+
+}  // namespace elastic::launcher

@@ -1,0 +1,266 @@
+#include "rendezvous/launcher/launcher.hpp"
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <optional>
+#include <signal.h>
+#include <unistd.h>
+#include <utility>
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/signal_set.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <sys/mman.h>
+
+#include "rendezvous/launcher/guardian.hpp"
+#include "rendezvous/launcher/job_file.hpp"
+#include "rendezvous/launcher/job_server.hpp"
+#include "rendezvous/launcher/private_folder.hpp"
+#include "rendezvous/launcher/worker_environment.hpp"
+#include "rendezvous/launcher/worker_process.hpp"
+
+namespace elastic::launcher {
+
+namespace {
+
+void say(const std::string& text) {
+  write_whole(STDERR_FILENO, "elasticrun: " + text + "\n");
+}
+
+// A descriptor of its own for every worker, because reading moves the offset for all who share one.
+Result<UniqueFd> make_secret_fd(const Secret& secret) {
+  UniqueFd fd(::memfd_create("elastic-secret", MFD_CLOEXEC));
+  const std::string text = to_hex(secret) + "\n";
+  if (!fd || ::write(fd.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size()) ||
+      ::lseek(fd.get(), 0, SEEK_SET) != 0) {
+    return Status(Code::kUnavailable, std::string("memfd_create: ") + std::strerror(errno));
+  }
+  return fd;
+}
+
+template <typename... Handlers>
+struct Overloaded : Handlers... {
+  using Handlers::operator()...;
+};
+template <typename... Handlers>
+Overloaded(Handlers...) -> Overloaded<Handlers...>;
+
+}  // namespace
+
+class Launcher::Impl {
+ public:
+  Impl(LaunchOptions options, std::string program, Environment environment)
+      : options_(std::move(options)),
+        program_(std::move(program)),
+        environment_(std::move(environment)),
+        supervision_({.np = options_.np,
+                      .max_np = options_.max_np,
+                      .max_restarts = options_.max_restarts,
+                      .drain = options_.drain}),
+        secret_(random_secret()) {}
+
+  int run();
+
+ private:
+  Status prepare();
+  void wait_for_signal();
+  void wait_for_children();
+  void collect_children();
+  void decide(const Event& event) { perform(supervision_.decide(event, Clock::now())); }
+  void perform(const std::vector<Action>& actions);
+  void start_worker(const StartWorker& start);
+  Status try_start(const StartWorker& start);
+  Result<WorkerOutput*> output_of(int slot);
+  void show_output(const ShowOutput& show);
+  void arm_timer();
+
+  const LaunchOptions options_;
+  const std::string program_;
+  const Environment environment_;
+  Supervision supervision_;
+  const Secret secret_;
+  // First made, last gone: it kills what is left after everything else.
+  Guardian guardian_;
+  boost::asio::io_context io_;
+  boost::asio::signal_set signals_{io_};
+  boost::asio::signal_set children_{io_};
+  boost::asio::steady_timer timer_{io_};
+  std::optional<JobFile> job_file_;
+  std::optional<JobServer> server_;
+  std::map<int, std::unique_ptr<WorkerOutput>> outputs_;   // by slot, kept over restarts
+  std::map<int, std::shared_ptr<WorkerProcess>> workers_;  // by slot, running
+  int exit_code_ = 1;
+};
+
+int Launcher::Impl::run() {
+  if (Status status = prepare(); !status.ok()) {
+    say(status.message());
+    return 1;
+  }
+  perform(supervision_.begin());
+  io_.run();
+  return exit_code_;
+}
+
+Status Launcher::Impl::prepare() {
+  ::signal(SIGPIPE, SIG_IGN);
+  // Before the server's thread: a fork copies only the thread that calls it.
+  if (Status status = guardian_.start(); !status.ok()) return status;
+  for (const int number : {SIGINT, SIGTERM, SIGHUP}) signals_.add(number);
+  children_.add(SIGCHLD);
+  wait_for_signal();
+  wait_for_children();
+  if (!options_.output_dir.empty()) {
+    std::error_code error;
+    std::filesystem::create_directories(options_.output_dir, error);
+    if (error) {
+      return Status(Code::kUnavailable,
+                    "--output-dir " + options_.output_dir + ": " + error.message());
+    }
+  }
+  server_.emplace(io_, JobServer::Handlers{[this](const JobStateChanged& state) { decide(state); },
+                                           [this](const SpawnWanted& spawn) { decide(spawn); }});
+  if (Status status = server_->start(options_, secret_); !status.ok()) return status;
+
+  auto folder = private_folder(environment_);
+  if (!folder.ok()) return folder.status();
+  auto job_file = JobFile::create(folder.value(), {options_.job, server_->address(), secret_,
+                                                   ProcessIdentity::of_this_process()});
+  if (!job_file.ok()) return job_file.status();
+  job_file_.emplace(std::move(job_file).value());
+
+  return {};
+}
+
+void Launcher::Impl::wait_for_signal() {
+  signals_.async_wait([this](boost::system::error_code error, int number) {
+    if (error) return;
+    wait_for_signal();
+    decide(SignalReceived{number});
+  });
+}
+
+void Launcher::Impl::wait_for_children() {
+  children_.async_wait([this](boost::system::error_code error, int) {
+    if (error) return;
+    wait_for_children();
+    collect_children();
+  });
+}
+
+void Launcher::Impl::collect_children() {
+  for (auto entry = workers_.begin(); entry != workers_.end();) {
+    const auto status = entry->second->collect();
+    if (!status) {
+      ++entry;
+      continue;
+    }
+    const int slot = entry->first;
+    entry = workers_.erase(entry);
+    server_->ask_phase([this, slot, ended = *status](JobPhase phase) {
+      decide(WorkerExited{slot, ended, phase});
+    });
+  }
+}
+
+void Launcher::Impl::perform(const std::vector<Action>& actions) {
+  for (const auto& action : actions) {
+    std::visit(Overloaded{
+                   [this](const StartWorker& start) { start_worker(start); },
+                   [this](const SignalWorkers& signal) {
+                     for (const auto& [slot, worker] : workers_) worker->signal(signal.number);
+                   },
+                   [this](const RequestStop&) { server_->request_stop(); },
+                   [](const Say& text) { say(text.text); },
+                   [this](const ShowOutput& show) { show_output(show); },
+                   [this](const Finish& finish) {
+                     if (!finish.reason.empty()) say(finish.reason);
+                     exit_code_ = finish.exit_code;
+                     io_.stop();
+                   },
+               },
+               action);
+  }
+  arm_timer();
+}
+
+void Launcher::Impl::start_worker(const StartWorker& start) {
+  const Status status = try_start(start);
+  if (status.ok()) return;
+  // Not from within the list of actions that asked for it.
+  boost::asio::post(io_, [this, slot = start.slot, reason = status.message()] {
+    decide(WorkerNotStarted{slot, reason});
+  });
+}
+
+Status Launcher::Impl::try_start(const StartWorker& start) {
+  auto output = output_of(start.slot);
+  if (!output.ok()) return output.status();
+  auto secret_fd = make_secret_fd(secret_);
+  if (!secret_fd.ok()) return secret_fd.status();
+  auto child = start_child({
+      .path = program_,
+      .arguments = options_.command,
+      .environment = worker_environment(environment_, options_, server_->address(), start.slot,
+                                        start.attempt, secret_fd.value().get()),
+      .inherited_fd = secret_fd.value().get(),
+      .guardian_pipe = guardian_.pipe(),
+  });
+  if (!child.ok()) return child.status();
+  auto worker = std::make_shared<WorkerProcess>(io_, std::move(child).value(), guardian_.pipe(),
+                                                *output.value());
+  worker->pump();
+  workers_[start.slot] = std::move(worker);
+  return {};
+}
+
+Result<WorkerOutput*> Launcher::Impl::output_of(int slot) {
+  auto& output = outputs_[slot];
+  if (!output) {
+    auto made = std::make_unique<WorkerOutput>(slot, options_.prefix);
+    if (!options_.output_dir.empty()) {
+      const Status status = WorkerOutput::open_files(slot, options_.output_dir, *made);
+      if (!status.ok()) return status;
+    }
+    output = std::move(made);
+  }
+  output->forget_lines();
+  return output.get();
+}
+
+void Launcher::Impl::show_output(const ShowOutput& show) {
+  const auto output = outputs_.find(show.slot);
+  const std::string who = "worker " + std::to_string(show.slot) + " " + show.how;
+  if (output == outputs_.end() || output->second->last_lines().empty()) {
+    say(who + " and wrote nothing");
+    return;
+  }
+  say(who + "; its last lines:");
+  std::string lines;
+  for (const auto& line : output->second->last_lines()) lines += "    | " + line + "\n";
+  write_whole(STDERR_FILENO, lines);
+}
+
+void Launcher::Impl::arm_timer() {
+  const TimePoint due = supervision_.next_tick();
+  if (due == TimePoint::max()) {
+    timer_.cancel();
+    return;
+  }
+  timer_.expires_at(due);
+  timer_.async_wait([this](boost::system::error_code error) {
+    if (!error) decide(TimePassed{});
+  });
+}
+
+Launcher::Launcher(LaunchOptions options, std::string program, Environment environment)
+    : impl_(
+          std::make_unique<Impl>(std::move(options), std::move(program), std::move(environment))) {}
+Launcher::~Launcher() = default;
+int Launcher::run() {
+  return impl_->run();
+}
+
+}  // namespace elastic::launcher

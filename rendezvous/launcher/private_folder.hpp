@@ -1,0 +1,21 @@
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "base/status.hpp"
+
+namespace elastic::launcher {
+
+/// This user's folder for files about running jobs: XDG_RUNTIME_DIR/elastic-UID where that is set,
+/// otherwise /tmp/elastic-UID. Made with mode 0700; one that others own or can enter is refused,
+/// because the files have secrets in them.
+Result<std::string> private_folder(const std::map<std::string, std::string>& environment);
+
+/// `folder` as above, whatever its place; its parent must be there.
+Status make_private_folder(const std::string& folder);
+
+/// Writes `content` to `path` with mode 0600 such that readers see all of it or nothing.
+Status write_private_file(const std::string& path, const std::string& content);
+
+}  // namespace elastic::launcher

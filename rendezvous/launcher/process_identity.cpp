@@ -1,0 +1,34 @@
+#include "rendezvous/launcher/process_identity.hpp"
+
+#include <fstream>
+#include <sstream>
+#include <string>
+#include <unistd.h>
+
+namespace elastic::launcher {
+
+std::optional<std::uint64_t> start_time_of(pid_t pid) {
+  std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
+  std::string text;
+  if (!std::getline(file, text)) return std::nullopt;
+  // The second field is the program's name in parentheses, which may itself contain anything.
+  const auto after_name = text.rfind(')');
+  if (after_name == std::string::npos) return std::nullopt;
+  std::istringstream fields(text.substr(after_name + 1));
+  std::string state;
+  fields >> state;
+  if (state == "Z" || state == "X") return std::nullopt;
+  constexpr int kFieldsBetweenStateAndStartTime = 18;
+  std::string skipped;
+  for (int field = 0; field < kFieldsBetweenStateAndStartTime; ++field) fields >> skipped;
+  std::uint64_t start_time = 0;
+  if (!(fields >> start_time)) return std::nullopt;
+  return start_time;
+}
+
+ProcessIdentity ProcessIdentity::of_this_process() {
+  const pid_t pid = ::getpid();
+  return {pid, start_time_of(pid).value_or(0)};
+}
+
+}  // namespace elastic::launcher

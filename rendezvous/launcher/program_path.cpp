@@ -1,0 +1,43 @@
+#include "rendezvous/launcher/program_path.hpp"
+
+#include <cerrno>
+#include <cstring>
+#include <sstream>
+#include <unistd.h>
+
+#include <sys/stat.h>
+
+namespace elastic::launcher {
+
+namespace {
+
+Status check_executable(const std::string& path) {
+  struct stat info {};
+  if (::stat(path.c_str(), &info) != 0) {
+    return Status(Code::kInvalidArgument, path + ": " + std::strerror(errno));
+  }
+  if (!S_ISREG(info.st_mode)) return Status(Code::kInvalidArgument, path + ": not a program");
+  if (::access(path.c_str(), X_OK) != 0) {
+    return Status(Code::kInvalidArgument, path + ": not executable (chmod +x it?)");
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<std::string> find_program(const std::string& program, const std::string& search_path) {
+  if (program.find('/') != std::string::npos) {
+    if (Status status = check_executable(program); !status.ok()) return status;
+    return program;
+  }
+  std::istringstream folders(search_path);
+  for (std::string folder; std::getline(folders, folder, ':');) {
+    const std::string path = (folder.empty() ? "." : folder) + "/" + program;
+    if (check_executable(path).ok()) return path;
+  }
+  const bool here = check_executable("./" + program).ok();
+  return Status(Code::kInvalidArgument, program + ": not found in PATH" +
+                                            (here ? " (did you mean ./" + program + "?)" : ""));
+}
+
+}  // namespace elastic::launcher

@@ -1,0 +1,116 @@
+#include "rendezvous/launcher/status_table.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+namespace elastic::launcher {
+
+namespace {
+
+using rendezvous::Member;
+using rendezvous::StatusReply;
+
+constexpr std::size_t kColumns = 6;
+using Row = std::array<std::string, kColumns>;
+
+const char* state_of(const Member& member) {
+  return member.synced ? "synced" : "member";
+}
+
+std::string age_of(const StatusReply& status, std::size_t rank) {
+  if (rank >= status.heartbeat_age_ms.size()) return "-";
+  return std::to_string(std::lround(status.heartbeat_age_ms[rank])) + " ms";
+}
+
+// A host is named by its name and, behind a slash, what tells it from others of that name.
+std::string short_host(const std::string& host) {
+  return host.substr(0, host.find('/'));
+}
+
+std::string or_dash(const std::string& text) {
+  return text.empty() ? "-" : text;
+}
+
+std::string headline(const StatusReply& status) {
+  const auto& view = status.view;
+  return "job " + status.job + ": " + status.phase + ", generation " +
+         std::to_string(view.generation) + ", world size " + std::to_string(view.members.size()) +
+         " (min " + std::to_string(status.min_np) + ", max " +
+         (status.max_np == 0 ? "none" : std::to_string(status.max_np)) + "), " +
+         std::to_string(status.view_changes) + " view changes, " +
+         std::to_string(status.joiners.size()) + " joiners waiting\n" +
+         (view.cause.empty() ? "" : "last change: " + view.cause + "\n");
+}
+
+std::string lines_of(const std::vector<Row>& rows) {
+  std::array<std::size_t, kColumns> widths{};
+  for (const auto& row : rows) {
+    for (std::size_t column = 0; column < kColumns; ++column) {
+      widths[column] = std::max(widths[column], row[column].size());
+    }
+  }
+  std::string lines;
+  for (const auto& row : rows) {
+    std::string line;
+    for (std::size_t column = 0; column < kColumns; ++column) {
+      line += row[column] + std::string(widths[column] + 2 - row[column].size(), ' ');
+    }
+    line.erase(line.find_last_not_of(' ') + 1);
+    lines += line + "\n";
+  }
+  return lines;
+}
+
+}  // namespace
+
+std::string status_table(const StatusReply& status) {
+  std::vector<Row> rows = {{"rank", "pid", "host", "slot", "state", "heartbeat"}};
+  for (std::size_t rank = 0; rank < status.view.members.size(); ++rank) {
+    const Member& member = status.view.members[rank];
+    rows.push_back({std::to_string(rank), std::to_string(member.pid),
+                    or_dash(short_host(member.endpoints.host)), or_dash(member.label),
+                    state_of(member), age_of(status, rank)});
+  }
+  for (const auto& joiner : status.joiners) {
+    rows.push_back({"-", std::to_string(joiner.pid), "-", or_dash(joiner.label),
+                    joiner.ready ? "joining" : "preparing", "-"});
+  }
+  return headline(status) + (rows.size() > 1 ? lines_of(rows) : "");
+}
+
+std::string status_json(const StatusReply& status) {
+  nlohmann::json json = {{"job", status.job},
+                         {"phase", status.phase},
+                         {"generation", status.view.generation},
+                         {"world_size", status.view.members.size()},
+                         {"min_np", status.min_np},
+                         {"max_np", status.max_np},
+                         {"view_changes", status.view_changes},
+                         {"commits", status.view.commits},
+                         {"last_change", status.view.cause},
+                         {"members", nlohmann::json::array()},
+                         {"joiners", nlohmann::json::array()}};
+  for (std::size_t rank = 0; rank < status.view.members.size(); ++rank) {
+    const Member& member = status.view.members[rank];
+    nlohmann::json row = {
+        {"rank", rank},         {"pid", member.pid},         {"host", member.endpoints.host},
+        {"slot", member.label}, {"state", state_of(member)}, {"incarnation", member.incarnation}};
+    if (rank < status.heartbeat_age_ms.size()) {
+      row["heartbeat_age_ms"] = status.heartbeat_age_ms[rank];
+    }
+    json["members"].push_back(std::move(row));
+  }
+  for (const auto& joiner : status.joiners) {
+    json["joiners"].push_back({{"pid", joiner.pid},
+                               {"slot", joiner.label},
+                               {"state", joiner.ready ? "joining" : "preparing"},
+                               {"incarnation", joiner.incarnation}});
+  }
+  return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace elastic::launcher

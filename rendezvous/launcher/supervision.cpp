@@ -1,0 +1,207 @@
+#include "rendezvous/launcher/supervision.hpp"
+
+#include <algorithm>
+#include <signal.h>
+#include <string.h>
+
+namespace elastic::launcher {
+
+namespace {
+
+constexpr std::size_t kMostOutputsShown = 4;
+
+std::string worker(int slot) {
+  return "worker " + std::to_string(slot);
+}
+
+std::string signal_name(int number) {
+  const char* abbreviated = ::sigabbrev_np(number);
+  return abbreviated != nullptr ? std::string("SIG") + abbreviated
+                                : "signal " + std::to_string(number);
+}
+
+}  // namespace
+
+JobPhase parse_job_phase(std::string_view phase) {
+  if (phase == "forming") return JobPhase::kForming;
+  if (phase == "done") return JobPhase::kDone;
+  if (phase == "failed") return JobPhase::kFailed;
+  return JobPhase::kRunning;
+}
+
+std::vector<Action> Supervision::begin() {
+  Actions actions;
+  for (int slot = 0; slot < options_.np; ++slot) start(slot, actions);
+  return actions;
+}
+
+std::vector<Action> Supervision::decide(const Event& event, TimePoint now) {
+  Actions actions;
+  if (finished_) return actions;
+  std::visit([&](const auto& happened) { on(happened, now, actions); }, event);
+  if (running() == 0) finish(actions);
+  return actions;
+}
+
+TimePoint Supervision::next_tick() const {
+  return std::min(terminate_at_, kill_at_);
+}
+
+void Supervision::on(const WorkerExited& event, TimePoint now, Actions& actions) {
+  Slot& slot = slots_[event.slot];
+  slot.running = false;
+  if (event.phase != phase_ && !ending()) on(JobStateChanged{event.phase, ""}, now, actions);
+  if (!event.status.ok()) worker_failed(event.slot, event.status.text(), true, actions);
+}
+
+void Supervision::on(const WorkerNotStarted& event, TimePoint, Actions& actions) {
+  slots_[event.slot].running = false;
+  worker_failed(event.slot, "could not be started: " + event.reason, false, actions);
+}
+
+void Supervision::worker_failed(int slot, const std::string& how, bool may_restart,
+                                Actions& actions) {
+  // Workers that we ended, or that the job's failure ended, did not fail by themselves.
+  if (signals_ > 0 || phase_ == JobPhase::kFailed) return;
+  slots_[slot].failure = how;
+  slots_[slot].failed_as = failures_++;
+  if (phase_ == JobPhase::kDone) {
+    failed_after_done_ = true;
+    actions.emplace_back(Say{worker(slot) + " " + how + " after the job was done"});
+  } else if (may_restart && restarts_ < options_.max_restarts) {
+    ++restarts_;
+    actions.emplace_back(Say{worker(slot) + " " + how + "; starting it again (restart " +
+                             std::to_string(restarts_) + " of " +
+                             std::to_string(options_.max_restarts) + ")"});
+    start(slot, actions);
+  } else {
+    const bool limited = may_restart && running() > 0;
+    actions.emplace_back(
+        Say{worker(slot) + " " + how + (limited ? "; no restarts left, going on without it" : "")});
+  }
+}
+
+void Supervision::on(const JobStateChanged& event, TimePoint now, Actions& actions) {
+  // The end of a job is final; a late message about an earlier phase does not undo it.
+  if (phase_ == JobPhase::kDone || phase_ == JobPhase::kFailed) return;
+  phase_ = event.phase;
+  phase_text_ = event.text;
+  if (phase_ == JobPhase::kFailed) {
+    actions.emplace_back(Say{"the job failed" + (event.text.empty() ? "" : ": " + event.text)});
+    // They have been told and end by themselves, unless they hang.
+    terminate_at_ = std::min(terminate_at_, now + options_.kill_grace);
+  }
+}
+
+void Supervision::on(const SpawnWanted& event, TimePoint, Actions& actions) {
+  if (ending()) return;
+  for (int added = 0; added < event.count; ++added) {
+    if (running() >= options_.max_np) {
+      actions.emplace_back(Say{"not starting more workers: " + std::to_string(options_.max_np) +
+                               " (--max-np) are running"});
+      return;
+    }
+    int slot = 0;
+    while (slots_.contains(slot) && slots_[slot].running) ++slot;
+    actions.emplace_back(Say{"starting " + worker(slot) + " on request"});
+    start(slot, actions);
+  }
+}
+
+void Supervision::on(const SignalReceived& event, TimePoint now, Actions& actions) {
+  ++signals_;
+  if (signals_ == 1) {
+    first_signal_ = event.number;
+    if (phase_ == JobPhase::kForming) {
+      // No step has begun that could be brought to an end.
+      actions.emplace_back(Say{signal_name(event.number) + ": stopping the workers"});
+      terminate(now, actions);
+      return;
+    }
+    actions.emplace_back(
+        Say{signal_name(event.number) +
+            ": stopping the job at the next step boundary (again to stop the workers at once)"});
+    actions.emplace_back(RequestStop{});
+    terminate_at_ = now + options_.drain;
+  } else if (signals_ == 2 && kill_at_ == TimePoint::max()) {
+    actions.emplace_back(Say{"stopping the workers at once (again to kill them)"});
+    terminate(now, actions);
+  } else {
+    actions.emplace_back(Say{"killing the workers"});
+    actions.emplace_back(SignalWorkers{SIGKILL});
+    terminate_at_ = kill_at_ = TimePoint::max();
+  }
+}
+
+void Supervision::on(const TimePassed&, TimePoint now, Actions& actions) {
+  if (now >= kill_at_) {
+    kill_at_ = TimePoint::max();
+    actions.emplace_back(Say{"workers did not end on SIGTERM, killing them"});
+    actions.emplace_back(SignalWorkers{SIGKILL});
+  } else if (now >= terminate_at_) {
+    terminate(now, actions);
+  }
+}
+
+void Supervision::start(int slot, Actions& actions) {
+  Slot& started = slots_[slot];
+  started.running = true;
+  started.failure.clear();
+  actions.emplace_back(StartWorker{slot, started.starts});
+  ++started.starts;
+}
+
+void Supervision::terminate(TimePoint now, Actions& actions) {
+  terminate_at_ = TimePoint::max();
+  kill_at_ = now + options_.kill_grace;
+  actions.emplace_back(SignalWorkers{SIGTERM});
+}
+
+void Supervision::finish(Actions& actions) {
+  finished_ = true;
+  terminate_at_ = kill_at_ = TimePoint::max();
+  if (phase_ == JobPhase::kDone && signals_ == 0 && !failed_after_done_) {
+    actions.emplace_back(Finish{0, ""});
+    return;
+  }
+  if (signals_ == 0) {
+    auto failed = failed_slots();
+    if (failed.size() > kMostOutputsShown) failed.resize(kMostOutputsShown);
+    for (const int slot : failed) actions.emplace_back(ShowOutput{slot, slots_[slot].failure});
+  }
+  actions.emplace_back(Finish{1, failure_reason()});
+}
+
+std::vector<int> Supervision::failed_slots() const {
+  std::vector<int> failed;
+  for (const auto& [number, slot] : slots_) {
+    if (!slot.failure.empty()) failed.push_back(number);
+  }
+  std::sort(failed.begin(), failed.end(),
+            [this](int a, int b) { return slots_.at(a).failed_as < slots_.at(b).failed_as; });
+  return failed;
+}
+
+std::string Supervision::failure_reason() const {
+  if (signals_ > 0) return "stopped by " + signal_name(first_signal_);
+  if (phase_ == JobPhase::kFailed) {
+    return phase_text_.empty() ? "the job failed" : "the job failed: " + phase_text_;
+  }
+  if (const auto failed = failed_slots(); !failed.empty()) {
+    const std::string what = worker(failed.front()) + " " + slots_.at(failed.front()).failure;
+    if (phase_ == JobPhase::kDone) return what + " after the job was done";
+    return what + ", no worker is left and " + std::to_string(restarts_) + " of " +
+           std::to_string(options_.max_restarts) + " restarts are used";
+  }
+  if (phase_ == JobPhase::kForming) {
+    return "every worker ended before the job had begun: the program never called elastic::init";
+  }
+  return "every worker left before the job was done: call elastic::shutdown at the end";
+}
+
+int Supervision::running() const {
+  return static_cast<int>(std::count_if(slots_.begin(), slots_.end(),
+                                        [](const auto& entry) { return entry.second.running; }));
+}
+
+}  // namespace elastic::launcher

@@ -1,0 +1,133 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "base/clock.hpp"
+#include "rendezvous/launcher/exit_status.hpp"
+
+namespace elastic::launcher {
+
+struct SupervisionOptions {
+  int np = 1;
+  int max_np = 1;
+  int max_restarts = 3;           ///< of all slots together
+  Milliseconds drain{30000};      ///< from a stop request to SIGTERM
+  Milliseconds kill_grace{5000};  ///< from SIGTERM to SIGKILL
+};
+
+/// The job's phase as far as it matters here; a view change is part of running.
+enum class JobPhase : std::uint8_t { kForming, kRunning, kDone, kFailed };
+JobPhase parse_job_phase(std::string_view phase);
+
+// ---- events -----------------------------------------------------------------------------------
+/// `phase` is the server's when it was asked after the exit, so that a worker that ends right after
+/// the job is done is not taken for one that must be replaced.
+struct WorkerExited {
+  int slot = 0;
+  ExitStatus status;
+  JobPhase phase = JobPhase::kForming;
+};
+struct WorkerNotStarted {
+  int slot = 0;
+  std::string reason;
+};
+struct JobStateChanged {
+  JobPhase phase = JobPhase::kForming;
+  std::string text;
+};
+struct SpawnWanted {
+  int count = 1;
+};
+struct SignalReceived {
+  int number = 0;
+};
+struct TimePassed {};
+using Event = std::variant<WorkerExited, WorkerNotStarted, JobStateChanged, SpawnWanted,
+                           SignalReceived, TimePassed>;
+
+// ---- actions ----------------------------------------------------------------------------------
+struct StartWorker {
+  int slot = 0;
+  int attempt = 0;  ///< how often this slot was started before
+};
+/// To every running worker's process group.
+struct SignalWorkers {
+  int number = 0;
+};
+/// Ask the server to end the job at the next step boundary.
+struct RequestStop {};
+/// One line for the user.
+struct Say {
+  std::string text;
+};
+/// The last lines that the slot's worker wrote.
+struct ShowOutput {
+  int slot = 0;
+  std::string how;  ///< how that worker ended
+};
+/// Always the last action; no worker is running any more.
+struct Finish {
+  int exit_code = 0;
+  std::string reason;  ///< empty on success
+};
+using Action = std::variant<StartWorker, SignalWorkers, RequestStop, Say, ShowOutput, Finish>;
+
+/// What the launcher does when workers end, the job changes or the user interrupts. Without I/O;
+/// owned by the launcher's thread.
+class Supervision {
+ public:
+  explicit Supervision(SupervisionOptions options) : options_(options) {}
+
+  std::vector<Action> begin();
+  std::vector<Action> decide(const Event& event, TimePoint now);
+  /// When TimePassed is due; TimePoint::max() for never.
+  TimePoint next_tick() const;
+
+ private:
+  struct Slot {
+    bool running = false;
+    int starts = 0;
+    std::string failure;  ///< how its last worker failed, empty if it did not
+    int failed_as = 0;    ///< how many had failed before
+  };
+  using Actions = std::vector<Action>;
+
+  void on(const WorkerExited& event, TimePoint now, Actions& actions);
+  void on(const WorkerNotStarted& event, TimePoint now, Actions& actions);
+  void on(const JobStateChanged& event, TimePoint now, Actions& actions);
+  void on(const SpawnWanted& event, TimePoint now, Actions& actions);
+  void on(const SignalReceived& event, TimePoint now, Actions& actions);
+  void on(const TimePassed& event, TimePoint now, Actions& actions);
+
+  void start(int slot, Actions& actions);
+  void worker_failed(int slot, const std::string& how, bool may_restart, Actions& actions);
+  void terminate(TimePoint now, Actions& actions);
+  void finish(Actions& actions);
+  /// Slots whose last worker failed, in the order in which they did: the first is the likely cause.
+  std::vector<int> failed_slots() const;
+  std::string failure_reason() const;
+  int running() const;
+  bool ending() const {
+    return signals_ > 0 || phase_ == JobPhase::kDone || phase_ == JobPhase::kFailed;
+  }
+
+  SupervisionOptions options_;
+  std::map<int, Slot> slots_;
+  JobPhase phase_ = JobPhase::kForming;
+  std::string phase_text_;
+  int restarts_ = 0;
+  int failures_ = 0;
+  int signals_ = 0;  ///< received from the user
+  int first_signal_ = 0;
+  bool failed_after_done_ = false;
+  bool finished_ = false;
+  TimePoint terminate_at_ = TimePoint::max();
+  TimePoint kill_at_ = TimePoint::max();
+};
+
+}  // namespace elastic::launcher

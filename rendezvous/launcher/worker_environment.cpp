@@ -1,0 +1,27 @@
+#include "rendezvous/launcher/worker_environment.hpp"
+
+namespace elastic::launcher {
+
+std::vector<std::string> worker_environment(std::map<std::string, std::string> inherited,
+                                            const LaunchOptions& options,
+                                            const std::string& address, int slot, int attempt,
+                                            int secret_fd) {
+  auto& environment = inherited;
+  // Left over from an outer launcher, they would contradict ours.
+  environment.erase("ELASTIC_SECRET_FILE");
+  environment["RANK"] = environment["LOCAL_RANK"] = std::to_string(slot);
+  environment["WORLD_SIZE"] = environment["LOCAL_WORLD_SIZE"] = std::to_string(options.np);
+  environment["ELASTIC_RENDEZVOUS"] = address;
+  environment["ELASTIC_JOB"] = options.job;
+  environment["ELASTIC_SECRET_FD"] = std::to_string(secret_fd);
+  environment["ELASTIC_SLOT"] = std::to_string(slot);
+  environment["ELASTIC_LABEL"] = slot_label(slot);
+  environment["ELASTIC_RESTART"] = std::to_string(attempt);
+
+  std::vector<std::string> made;
+  made.reserve(environment.size());
+  for (const auto& [name, value] : environment) made.push_back(name + "=" + value);
+  return made;
+}
+
+}  // namespace elastic::launcher

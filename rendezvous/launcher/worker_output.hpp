@@ -1,0 +1,55 @@
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <string>
+#include <string_view>
+
+#include "base/status.hpp"
+#include "base/unique_fd.hpp"
+#include "rendezvous/launcher/line_splitter.hpp"
+
+namespace elastic::launcher {
+
+enum class Channel { kOutput, kErrors };
+
+/// Where one worker's lines go: to the launcher's own stdout and stderr, each line whole and with
+/// the slot in front, or to two files. Keeps the last lines for the report of a failure.
+///
+/// Owned by the launcher's thread.
+class WorkerOutput {
+ public:
+  static constexpr std::size_t kLinesKept = 20;
+
+  /// To the launcher's own stdout and stderr.
+  WorkerOutput(int slot, bool prefix);
+  /// To worker-SLOT.out and .err in `folder`, at their ends: a restarted worker's output follows.
+  static Status open_files(int slot, const std::string& folder, WorkerOutput& output);
+
+  WorkerOutput(const WorkerOutput&) = delete;
+  WorkerOutput& operator=(const WorkerOutput&) = delete;
+
+  void feed(Channel channel, std::string_view bytes);
+  void finish();
+  /// Before the worker is started again: the report is about its last process.
+  void forget_lines() { last_lines_.clear(); }
+  const std::deque<std::string>& last_lines() const { return last_lines_; }
+
+ private:
+  void line(int fd, std::string_view text);
+
+  std::string prefix_;
+  UniqueFd output_file_;
+  UniqueFd errors_file_;
+  int output_fd_;
+  int errors_fd_;
+  std::deque<std::string> last_lines_;
+  LineSplitter output_;
+  LineSplitter errors_;
+};
+
+/// Writes all of `text` with one write(2) where the kernel takes it at once, so that lines of
+/// several writers do not mix. What nobody reads any more is dropped.
+void write_whole(int fd, std::string_view text) noexcept;
+
+}  // namespace elastic::launcher

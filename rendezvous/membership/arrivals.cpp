@@ -1,0 +1,95 @@
+#include <algorithm>
+#include <limits>
+
+#include "rendezvous/membership/layout.hpp"
+#include "rendezvous/membership/state.hpp"
+
+namespace elastic::rendezvous {
+
+bool Membership::State::try_form() {
+  if (workers_.empty()) {
+    first_registered_.reset();
+    return false;
+  }
+  int wanted = std::max(options_.initial_np, options_.min_np);
+  if (options_.max_np > 0) wanted = std::min(wanted, options_.max_np);
+  const int here = static_cast<int>(workers_.size());
+  const bool late = now_ >= *first_registered_ + options_.start_timeout;
+  if (here < wanted && !late) return false;
+  if (here < options_.min_np) {
+    fail("only " + std::to_string(here) + " of " + std::to_string(wanted) +
+         " workers came within " + std::to_string(options_.start_timeout.count()) +
+         " ms, and min_np is " + std::to_string(options_.min_np));
+    return false;
+  }
+  form();
+  return true;
+}
+
+void Membership::State::form() {
+  std::vector<const Worker*> first;
+  for (const auto& entry : workers_) first.push_back(&entry.second);
+  const auto wish = [](const Worker* worker) {
+    const std::int64_t order = worker->registration.order;
+    return order < 0 ? std::numeric_limits<std::int64_t>::max() : order;
+  };
+  std::sort(first.begin(), first.end(), [&](const Worker* a, const Worker* b) {
+    return std::pair(wish(a), a->arrival) < std::pair(wish(b), b->arrival);
+  });
+  View next;
+  next.generation = 1;
+  next.lanes.resize(static_cast<std::size_t>(options_.lanes));
+  for (const Worker* worker : first) {
+    const Register& r = worker->registration;
+    next.members.push_back({r.incarnation, r.endpoints, r.pid, r.label, false});
+    next.joined.push_back(r.incarnation);
+  }
+  causes_ = {"the first " + std::to_string(first.size()) + " workers are here"};
+  announce(std::move(next));
+  for (const std::string& incarnation : reachable_members()) {
+    // A worker that was refused in this loop is no longer there.
+    if (workers_.contains(incarnation) && workers_.at(incarnation).layout) {
+      compare_layout(incarnation);
+    }
+  }
+}
+
+void Membership::State::compare_layout(const std::string& incarnation) {
+  const Layout mine = *workers_.at(incarnation).layout;
+  if (!layout_) {
+    if (!is_member(incarnation)) return;
+    layout_ = mine;
+    std::vector<std::string> waiting;
+    for (const auto& [other, worker] : workers_) {
+      if (worker.layout && !is_member(other)) waiting.push_back(other);
+    }
+    for (const std::string& joiner : waiting) compare_layout(joiner);
+    return;
+  }
+  const std::string difference = layout_difference(*layout_, mine);
+  if (!difference.empty()) refuse(incarnation, difference);
+}
+
+std::vector<const Membership::State::Worker*> Membership::State::admissible() const {
+  std::vector<const Worker*> result;
+  if (!layout_ || ending_) return result;
+  for (const auto& [incarnation, worker] : workers_) {
+    if (worker.layout && !is_member(incarnation)) result.push_back(&worker);
+  }
+  std::sort(result.begin(), result.end(),
+            [](const Worker* a, const Worker* b) { return a->arrival < b->arrival; });
+  return result;
+}
+
+/// Joiners that the world could take once the leavers are gone.
+std::size_t Membership::State::room() const {
+  if (options_.max_np <= 0) return std::numeric_limits<std::size_t>::max();
+  std::size_t staying = 0;
+  for (const std::string& member : reachable_members()) {
+    if (!workers_.at(member).removing) ++staying;
+  }
+  const auto most = static_cast<std::size_t>(options_.max_np);
+  return staying < most ? most - staying : 0;
+}
+
+}  // namespace elastic::rendezvous

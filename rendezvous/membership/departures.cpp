@@ -1,0 +1,136 @@
+#include <algorithm>
+
+#include "rendezvous/membership/state.hpp"
+
+namespace elastic::rendezvous {
+namespace {
+
+/// View changes for broken links, without any operation completed in between, before somebody who
+/// cannot be linked with has to go. Two that never reach each other would go on for ever.
+constexpr int kRelinkAttempts = 4;
+
+}  // namespace
+
+/// `incarnation` is gone. What that means for the view is drawn by `advance`.
+void Membership::State::depart(const std::string& incarnation, How how, const std::string& what) {
+  const std::string text = describe(incarnation) + " " + what;
+  note(text);
+  if (is_member(incarnation)) {
+    causes_.push_back(text);
+    if (how == How::kLeft) gone_by_choice_.insert(incarnation);
+    former_[incarnation] = how == How::kLeft ? Farewell{Farewell::Reason::kDone, "left"}
+                                             : Farewell{Farewell::Reason::kEvicted, what};
+  }
+  workers_.erase(incarnation);
+  liveness_.forget(incarnation);
+}
+
+void Membership::State::evict(const std::string& incarnation, const std::string& why) {
+  send(incarnation, Farewell{Farewell::Reason::kEvicted, "given up: " + why});
+  out_.actions.push_back(CloseConnection{incarnation});
+  depart(incarnation, How::kFailed, "was given up: " + why);
+}
+
+void Membership::State::refuse(const std::string& incarnation, const std::string& why) {
+  send(incarnation, Refuse{why});
+  out_.actions.push_back(CloseConnection{incarnation});
+  depart(incarnation, How::kFailed, "was refused: " + why);
+}
+
+/// Of two whose link broke, the one with more broken links goes once it is hopeless; of equals, the
+/// younger one.
+void Membership::State::give_up_unlinkable(const std::string& one, const std::string& other) {
+  const int of_one = ++strikes_[one];
+  const int of_other = ++strikes_[other];
+  if (std::max(of_one, of_other) < kRelinkAttempts) return;
+  const bool one_is_younger = rank_of(one) > rank_of(other);
+  const bool one_goes = of_one != of_other ? of_one > of_other : one_is_younger;
+  const std::string& goes = one_goes ? one : other;
+  strikes_.clear();
+  evict(goes, "cannot be linked with " + describe(one_goes ? other : one) + ", tried " +
+                  std::to_string(kRelinkAttempts) + " times");
+}
+
+/// Tells a leaver, which the view does not have any more, that it may go.
+void Membership::State::release(const std::string& incarnation) {
+  const bool asked = workers_.at(incarnation).said_bye;
+  const Farewell farewell = asked ? Farewell{Farewell::Reason::kDone, "left"}
+                                  : Farewell{Farewell::Reason::kRemoved, "removed on request"};
+  send(incarnation, farewell);
+  former_[incarnation] = farewell;
+  workers_.erase(incarnation);
+  liveness_.forget(incarnation);
+}
+
+void Membership::State::finish(Farewell::Reason reason, const std::string& text) {
+  for (const auto& entry : workers_) send(entry.first, Farewell{reason, text});
+  note(text);
+  over_ = true;
+  workers_.clear();
+  round_.reset();
+}
+
+void Membership::State::fail(const std::string& text) {
+  for (const auto& entry : workers_) send(entry.first, Fail{text});
+  note(text);
+  over_ = true;
+  failure_ = text;
+  workers_.clear();
+  round_.reset();
+}
+
+void Membership::State::fail_starved(std::size_t members) {
+  fail("only " + std::to_string(members) + " workers are left, min_np is " +
+       std::to_string(options_.min_np) +
+       ", and the program does not use run, without which nobody can join");
+}
+
+bool Membership::State::end_if_over() {
+  const std::vector<std::string> members = reachable_members();
+  bool all_said_bye = true;
+  for (const std::string& member : members) {
+    all_said_bye = all_said_bye && workers_.at(member).said_bye;
+  }
+  const bool all_chose = gone_by_choice_.size() == view_.members.size();
+  if (members.empty() && !ending_ && !all_chose) {
+    fail("all members are gone");
+  } else if (all_said_bye) {
+    finish(Farewell::Reason::kDone, "the job is done");
+  } else if (stopping_ && !anybody_ready()) {
+    finish(Farewell::Reason::kStopped, "the job was stopped on request");
+  } else if (!layout_ && starved(members.size())) {
+    fail_starved(members.size());
+  } else if (below_since_ && now_ >= *below_since_ + options_.below_minimum_timeout &&
+             starved(members.size() + admissible().size())) {
+    fail("only " + std::to_string(members.size()) + " workers are left, min_np is " +
+         std::to_string(options_.min_np) + ", and no joiner came within " +
+         std::to_string(options_.below_minimum_timeout.count()) + " ms");
+  }
+  return over_;
+}
+
+/// Deadlines other than heartbeats'.
+void Membership::State::expire() {
+  if (round_ && !round_->deferred() &&
+      now_ >= round_->started + options_.report_window + liveness_.slack(now_)) {
+    const std::set<std::string> expected = round_->expected;
+    for (const std::string& member : expected) {
+      if (round_->reports.contains(member) || !workers_.contains(member)) continue;
+      evict(member, "frozen, but did not report within " +
+                        std::to_string(options_.report_window.count()) + " ms");
+      // The reports that are there stay valid: they are promises.
+      round_->expected.erase(member);
+    }
+  }
+  if (grace_ends_ && now_ >= *grace_ends_) {
+    grace_ends_.reset();
+    for (auto& [incarnation, worker] : workers_) {
+      if (!worker.said_bye || worker.leaving) continue;
+      worker.leaving = true;
+      note(describe(incarnation) + " leaves without the others");
+    }
+  }
+  if (handover_until_ && now_ >= *handover_until_) handover_until_.reset();
+}
+
+}  // namespace elastic::rendezvous

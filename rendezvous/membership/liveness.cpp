@@ -1,0 +1,81 @@
+#include "rendezvous/membership/liveness.hpp"
+
+#include <algorithm>
+
+namespace elastic::rendezvous {
+namespace {
+
+constexpr Duration kMemory = std::chrono::seconds(10);
+constexpr int kSlackPerLateness = 4;
+constexpr int kLimitCap = 10;  // times evict_after
+
+}  // namespace
+
+Liveness::Liveness(Milliseconds period, Milliseconds evict_after)
+    : period_(period), evict_after_(evict_after) {}
+
+void Liveness::watch(const std::string& incarnation, TimePoint now) {
+  last_heard_[incarnation] = now;
+}
+
+void Liveness::heard(const std::string& incarnation, TimePoint now) {
+  const auto found = last_heard_.find(incarnation);
+  if (found == last_heard_.end()) return;
+  note_lateness(now - found->second - period_, now);
+  found->second = now;
+}
+
+void Liveness::forget(const std::string& incarnation) {
+  last_heard_.erase(incarnation);
+}
+
+bool Liveness::tick(TimePoint due, TimePoint now) {
+  if (now <= due) return true;
+  note_lateness(now - due, now);
+  if (now - due <= evict_after_ / 2) return true;
+  for (auto& entry : last_heard_) entry.second = now;
+  return false;
+}
+
+std::vector<Liveness::Silent> Liveness::silent(TimePoint now) const {
+  const Duration limit = evict_after_ + slack(now);
+  std::vector<Silent> result;
+  for (const auto& [incarnation, last] : last_heard_) {
+    if (now - last < limit) continue;
+    result.push_back({incarnation, std::chrono::duration_cast<Milliseconds>(now - last)});
+  }
+  return result;
+}
+
+Duration Liveness::slack(TimePoint now) const {
+  return std::min(kSlackPerLateness * recent_lateness(now), (kLimitCap - 1) * evict_after_);
+}
+
+TimePoint Liveness::deadline(TimePoint now) const {
+  TimePoint oldest = TimePoint::max();
+  for (const auto& entry : last_heard_) oldest = std::min(oldest, entry.second);
+  return oldest == TimePoint::max() ? oldest : oldest + evict_after_ + slack(now);
+}
+
+Duration Liveness::age(const std::string& incarnation, TimePoint now) const {
+  const auto found = last_heard_.find(incarnation);
+  return found == last_heard_.end() ? Duration(0) : now - found->second;
+}
+
+Duration Liveness::recent_lateness(TimePoint now) const {
+  const Duration age = now - peak_at_;
+  if (peak_ == Duration(0) || age >= kMemory) return Duration(0);
+  // In microseconds: nanoseconds of an hour times those of ten seconds overflow 64 bits.
+  const auto micros = [](Duration d) {
+    return std::chrono::duration_cast<std::chrono::microseconds>(d).count();
+  };
+  return std::chrono::microseconds(micros(peak_) * micros(kMemory - age) / micros(kMemory));
+}
+
+void Liveness::note_lateness(Duration lateness, TimePoint now) {
+  if (lateness < recent_lateness(now) || lateness <= Duration(0)) return;
+  peak_ = lateness;
+  peak_at_ = now;
+}
+
+}  // namespace elastic::rendezvous

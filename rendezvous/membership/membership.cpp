@@ -1,0 +1,201 @@
+#include "rendezvous/membership/membership.hpp"
+
+#include <algorithm>
+
+#include "rendezvous/membership/state.hpp"
+
+namespace elastic::rendezvous {
+
+Membership::Membership(MembershipOptions options)
+    : state_(std::make_unique<State>(std::move(options))) {}
+Membership::~Membership() = default;
+Membership::Membership(Membership&&) noexcept = default;
+Membership& Membership::operator=(Membership&&) noexcept = default;
+
+Decision Membership::decide(const Event& event, TimePoint now) {
+  return state_->decide(event, now);
+}
+TimePoint Membership::next_tick() const {
+  return state_->next_tick();
+}
+Phase Membership::phase() const {
+  return state_->phase();
+}
+const View& Membership::view() const {
+  return state_->view();
+}
+StatusReply Membership::status(TimePoint now) const {
+  return state_->status(now);
+}
+
+Membership::State::State(MembershipOptions options)
+    : options_(options), liveness_(options.heartbeat, options.evict_after) {}
+
+Decision Membership::State::decide(const Event& event, TimePoint now) {
+  now_ = now;
+  out_ = {};
+  std::visit([this](const auto& e) { on(e); }, event);
+  advance();
+  due_ = compute_due();
+  return std::move(out_);
+}
+
+void Membership::State::on(const Registered& event) {
+  const std::string& incarnation = event.registration.incarnation;
+  if (workers_.contains(incarnation)) {
+    out_.ok = false;
+    note("a worker with incarnation '" + incarnation + "' is already connected");
+    return;
+  }
+  if (!failure_.empty()) return send(incarnation, Fail{failure_});
+  if (over_) return send(incarnation, Farewell{Farewell::Reason::kDone, "the job is done"});
+  if (const auto former = former_.find(incarnation); former != former_.end()) {
+    note(describe(incarnation) + " came back, but is no member any more");
+    return send(incarnation, former->second);
+  }
+  Worker& worker = workers_[incarnation];
+  worker.registration = event.registration;
+  worker.arrival = ++arrivals_;
+  liveness_.watch(incarnation, now_);
+  const bool joining = view_.generation != 0;
+  if (!joining && !first_registered_) first_registered_ = now_;
+  send(incarnation, Welcome{joining, options_.heartbeat.count()});
+  note(describe(incarnation) + (joining ? " waits to join" : " registered"));
+}
+
+void Membership::State::on(const Received& event) {
+  if (!workers_.contains(event.incarnation)) {
+    return note("ignored: a message of unknown worker '" + event.incarnation + "'");
+  }
+  liveness_.heard(event.incarnation, now_);
+  std::visit([&](const auto& message) { on_message(event.incarnation, message); }, event.message);
+}
+
+void Membership::State::on(const ConnectionLost& event) {
+  const auto found = workers_.find(event.incarnation);
+  if (found == workers_.end()) return;
+  if (found->second.said_bye) return depart(event.incarnation, How::kLeft, "left");
+  depart(event.incarnation, How::kFailed, "died: " + event.reason);
+}
+
+void Membership::State::on(const RemoveWorker& event) {
+  const auto refused = [this](const std::string& why) {
+    out_.ok = false;
+    note(why);
+  };
+  const std::string rank = std::to_string(event.rank);
+  if (over_ || view_.generation == 0)
+    return refused("there is no view to remove rank " + rank + " from");
+  if (event.rank < 0 || static_cast<std::size_t>(event.rank) >= view_.members.size()) {
+    return refused("there is no rank " + rank + ": the job has " +
+                   std::to_string(view_.members.size()) + " members");
+  }
+  const auto found = workers_.find(view_.members[static_cast<std::size_t>(event.rank)].incarnation);
+  if (found == workers_.end()) return refused("rank " + rank + " is gone already");
+  if (found->second.removing || found->second.leaving) {
+    return note("rank " + rank + " is leaving already");
+  }
+  const auto members = reachable_members();
+  const auto staying = std::count_if(members.begin(), members.end(), [this](const auto& member) {
+    return !workers_.at(member).removing && !workers_.at(member).leaving;
+  });
+  if (staying - 1 < options_.min_np) {
+    return refused("cannot remove rank " + rank + ": " + std::to_string(staying - 1) +
+                   " workers would be left, min_np is " + std::to_string(options_.min_np));
+  }
+  found->second.removing = true;
+  note(describe(found->first) + " is to be removed");
+}
+
+void Membership::State::on(const StopJob& /*event*/) {
+  if (over_) {
+    out_.ok = false;
+    return note("the job is over already");
+  }
+  stopping_ = true;
+  note("the job is to stop");
+  if (view_.generation == 0) finish(Farewell::Reason::kStopped, "the job was stopped on request");
+}
+
+void Membership::State::on(const Tick& /*event*/) {
+  if (!liveness_.tick(due_, now_)) {
+    if (round_) round_->started = now_;
+    note("the server itself was away for too long to judge silence");
+  }
+  for (const auto& silent : liveness_.silent(now_)) {
+    const auto found = workers_.find(silent.incarnation);
+    if (found == workers_.end()) continue;
+    evict(silent.incarnation, "no heartbeat for " + std::to_string(silent.silence.count()) + " ms");
+  }
+  expire();
+}
+
+void Membership::State::on_message(const std::string& /*from*/, const Heartbeat& /*message*/) {}
+
+void Membership::State::on_message(const std::string& from, const Suspect& message) {
+  if (message.generation != view_.generation) return note("ignored: a suspicion about an old view");
+  if (from == message.incarnation || !is_member(from) || !is_member(message.incarnation)) {
+    return note("ignored: a suspicion that is not by one member about another");
+  }
+  if (round_ && !round_->deferred()) return note("ignored: a suspicion, a view change is running");
+  relink_ = true;
+  causes_.push_back("link between " + describe(from) + " and " + describe(message.incarnation) +
+                    " failed: " + message.reason);
+  give_up_unlinkable(from, message.incarnation);
+}
+
+void Membership::State::on_message(const std::string& from, const Promise& message) {
+  commits_ = std::max(commits_, message.commits);
+  if (!round_ || !round_->deferred() || message.round != round_->number ||
+      !round_->expected.contains(from)) {
+    return note("ignored: a promise for another round");
+  }
+  if (message.accepted) return;
+  // Doubling the lead, so that steps shorter than a round trip cannot run away from it for ever.
+  lead_ = std::min<std::uint64_t>(lead_ * 2, 1U << 20);
+  start_round(commits_ + lead_, describe(from) + " had passed the commit proposed before");
+}
+
+void Membership::State::on_message(const std::string& from, const Report& message) {
+  if (!round_ || message.generation != view_.generation || message.round != round_->number ||
+      !round_->expected.contains(from)) {
+    return note("ignored: a report for another round");
+  }
+  if (message.lanes.size() != view_.lanes.size()) {
+    return evict(from, "reported " + std::to_string(message.lanes.size()) + " lanes of " +
+                           std::to_string(view_.lanes.size()));
+  }
+  commits_ = std::max(commits_, message.commits);
+  synced_before_ = synced_before_ || message.synced;
+  round_->reports[from] = message;
+}
+
+void Membership::State::on_message(const std::string& from, const Ready& message) {
+  workers_.at(from).layout = message.layout;
+  if (view_.generation != 0) compare_layout(from);
+}
+
+void Membership::State::on_message(const std::string& from, const Bye& message) {
+  Worker& worker = workers_.at(from);
+  if (!is_member(from)) {
+    note(describe(from) + " left before it was a member");
+    send(from, Farewell{Farewell::Reason::kDone, "left before it was a member"});
+    return depart(from, How::kLeft, "left");
+  }
+  if (worker.said_bye) return;
+  worker.said_bye = true;
+  note(describe(from) + (message.done ? " is at the job's end" : " wants to leave"));
+  if (!message.done) {
+    worker.leaving = true;
+  } else {
+    ending_ = true;
+    if (!grace_ends_) grace_ends_ = now_ + options_.farewell_grace;
+  }
+}
+
+template <typename Other>
+void Membership::State::on_message(const std::string& from, const Other& /*message*/) {
+  evict(from, "sent a message that is not a worker's to send");
+}
+
+}  // namespace elastic::rendezvous

@@ -1,0 +1,102 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "base/clock.hpp"
+#include "rendezvous/protocol/messages.hpp"
+
+namespace elastic::rendezvous {
+
+/// The decisions of the rendezvous server as a state machine without I/O: `decide` takes an event
+/// and the time, changes the state, and says what to do and why. The server runs it behind sockets;
+/// tests and the simulator run it behind nothing.
+///
+/// Workers are named by incarnation throughout. An incarnation that was a member once and is not
+/// any more is never taken back: it is answered with the farewell that it missed.
+struct MembershipOptions {
+  int initial_np = 1;  ///< workers that make the first view
+  int min_np = 1;      ///< fewer cannot go on
+  int max_np = 0;      ///< more are kept waiting; 0: no bound
+  int lanes = 2;
+  Milliseconds heartbeat{50};                 ///< period that workers are told to keep
+  Milliseconds evict_after{500};              ///< silence after which a member is given up
+  Milliseconds report_window{1000};           ///< for a frozen member's report, heartbeats or not
+  Milliseconds start_timeout{60000};          ///< after which min_np workers make the first view
+  Milliseconds below_minimum_timeout{60000};  ///< for joiners when fewer than min_np are left
+  /// How long the first to say Bye{done} wait for the others before a view change removes them.
+  Milliseconds farewell_grace{500};
+};
+
+// ---- events -----------------------------------------------------------------------------------
+/// An incarnation that is already connected: refused with ok = false and no actions. Answer
+/// Refuse{reason} on the connection that the Register came on; the incarnation names the older one.
+struct Registered {
+  Register registration;
+};
+struct Received {
+  std::string incarnation;
+  Message message;  ///< Heartbeat, Suspect, Promise, Report, Ready or Bye
+};
+struct ConnectionLost {
+  std::string incarnation;
+  std::string reason;
+};
+struct RemoveWorker {
+  int rank = 0;
+};
+struct StopJob {};
+struct Tick {};  ///< time has passed; see Decision::next_tick
+using Event = std::variant<Registered, Received, ConnectionLost, RemoveWorker, StopJob, Tick>;
+
+// ---- actions ----------------------------------------------------------------------------------
+struct SendTo {
+  std::string incarnation;
+  Message message;
+};
+/// After what was sent to it has been written out.
+struct CloseConnection {
+  std::string incarnation;
+};
+/// Must be durable before any action after it in the list is carried out.
+struct Journal {
+  View view;
+};
+using Action = std::variant<SendTo, CloseConnection, Journal>;
+
+struct Decision {
+  std::vector<Action> actions;
+  std::string reason;  ///< for the log: why; empty when nothing was decided
+  bool ok = true;  ///< false: the event was refused (RemoveWorker of a rank that is not there, …)
+};
+
+enum class Phase : std::uint8_t { kForming, kRunning, kChanging, kDone, kFailed };
+const char* name(Phase phase) noexcept;
+
+/// Belongs to one thread at a time, the server's.
+class Membership {
+ public:
+  explicit Membership(MembershipOptions options);
+  ~Membership();
+  Membership(Membership&&) noexcept;
+  Membership& operator=(Membership&&) noexcept;
+
+  Decision decide(const Event& event, TimePoint now);
+
+  /// When `Tick` is due if nothing else happens; TimePoint::max() for never.
+  TimePoint next_tick() const;
+
+  Phase phase() const;
+  const View& view() const;
+  StatusReply status(TimePoint now) const;  ///< `job` is left empty
+
+ private:
+  class State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace elastic::rendezvous

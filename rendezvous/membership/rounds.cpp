@@ -1,0 +1,186 @@
+#include <algorithm>
+
+#include "rendezvous/membership/decide_view.hpp"
+#include "rendezvous/membership/state.hpp"
+
+namespace elastic::rendezvous {
+
+void Membership::State::advance() {
+  while (!over_) {
+    const bool changed = view_.generation == 0 ? try_form() : advance_once();
+    if (!changed) return;
+  }
+}
+
+/// One conclusion from the facts; true if there may be another.
+bool Membership::State::advance_once() {
+  if (end_if_over()) return false;
+  if (round_ && !round_->deferred()) return advance_immediate_round();
+  if (wants_immediate()) {
+    start_round(0, causes_.empty() ? "a member leaves" : causes_.back());
+    return true;
+  }
+  if (round_) return advance_deferred_round();
+  if (!wants_boundary()) return false;
+  start_round(commits_ + lead_, stopping_ ? "the job is to stop" : "the members are to change");
+  return true;
+}
+
+bool Membership::State::advance_immediate_round() {
+  const bool another_lost =
+      std::any_of(round_->expected.begin(), round_->expected.end(),
+                  [this](const std::string& member) { return !workers_.contains(member); });
+  if (another_lost) {
+    start_round(0, causes_.back());
+    return true;
+  }
+  if (!round_->complete()) return false;
+  conclude();
+  return true;
+}
+
+bool Membership::State::advance_deferred_round() {
+  if (!round_->complete()) return false;
+  if (stopping_) {
+    finish(Farewell::Reason::kStopped, "the job was stopped on request");
+    return false;
+  }
+  // All members stand still at the boundary now; too few cannot go on from there.
+  if (view_.below_minimum && starved(round_->expected.size() + admissible().size())) return false;
+  conclude();
+  return true;
+}
+
+bool Membership::State::wants_immediate() const {
+  const std::vector<std::string> members = reachable_members();
+  if (relink_ || members.size() != view_.members.size()) return true;
+  const bool boundaries = anybody_ready();
+  return std::any_of(members.begin(), members.end(), [&](const std::string& member) {
+    const Worker& worker = workers_.at(member);
+    return !handover_until_ && (worker.leaving || (worker.removing && !boundaries));
+  });
+}
+
+bool Membership::State::wants_boundary() const {
+  // Who has said bye commits no more steps, so the others cannot reach a boundary with it.
+  if (!anybody_ready() || anybody_said_bye()) return false;
+  if (stopping_ || view_.below_minimum) return true;
+  if (!admissible().empty() && room() > 0) return true;
+  const std::vector<std::string> members = reachable_members();
+  return std::any_of(members.begin(), members.end(),
+                     [this](const std::string& member) { return workers_.at(member).removing; });
+}
+
+void Membership::State::start_round(std::uint64_t at_commit, const std::string& reason) {
+  const std::vector<std::string> members = reachable_members();
+  round_ = Round{++rounds_, at_commit, now_, {members.begin(), members.end()}, {}};
+  for (const std::string& member : members) {
+    send(member, Freeze{view_.generation, round_->number, at_commit, reason});
+  }
+  note("round " + std::to_string(round_->number) +
+       (at_commit == 0 ? " freezes at once" : " freezes at commit " + std::to_string(at_commit)) +
+       ": " + reason);
+}
+
+/// Deaths since a removal was granted may have made it one too many.
+void Membership::State::withdraw_removals() {
+  std::vector<Worker*> removing;
+  int staying = 0;
+  for (const auto& entry : round_->reports) {
+    Worker& worker = workers_.at(entry.first);
+    if (worker.removing && !worker.leaving) {
+      removing.push_back(&worker);
+    } else if (!worker.leaving) {
+      ++staying;
+    }
+  }
+  for (; !removing.empty() && staying < options_.min_np; ++staying, removing.pop_back()) {
+    removing.back()->removing = false;
+    note(describe(removing.back()->registration.incarnation) +
+         " is not removed: fewer than min_np workers would be left");
+  }
+}
+
+void Membership::State::conclude() {
+  withdraw_removals();
+  ViewQuestion question{view_, {}, {}, static_cast<std::size_t>(options_.max_np), gone_by_choice_};
+  const bool remove_now = round_->deferred() || !anybody_ready();
+  for (const Member& member : view_.members) {
+    const auto report = round_->reports.find(member.incarnation);
+    if (report == round_->reports.end()) continue;
+    const Worker& worker = workers_.at(member.incarnation);
+    question.reporters.push_back(
+        {member, report->second, worker.leaving || (worker.removing && remove_now)});
+  }
+  if (round_->deferred()) {
+    for (const Worker* worker : admissible()) {
+      const Register& r = worker->registration;
+      question.joiners.push_back({r.incarnation, r.endpoints, r.pid, r.label, false});
+    }
+  }
+  ViewAnswer answer = decide_view(question);
+  for (const auto& evicted : answer.evicted) evict(evicted.incarnation, evicted.reason);
+  View& next = answer.view;
+  if (next.members.empty()) return finish(Farewell::Reason::kDone, "all members have left");
+  if (synced_before_ && std::none_of(next.members.begin(), next.members.end(),
+                                     [](const Member& member) { return member.synced; })) {
+    return fail("the last worker that had the state is gone");
+  }
+  next.below_minimum = starved(next.members.size());
+  if (next.below_minimum && !layout_) {
+    for (const std::string& left : next.left) {
+      if (workers_.contains(left)) release(left);
+    }
+    return fail_starved(next.members.size());
+  }
+  if (!next.below_minimum) {
+    below_since_.reset();
+  } else if (!below_since_) {
+    below_since_ = now_;
+  }
+  handovers_ = answer.retained.empty() ? 0 : handovers_ + 1;
+  handover_until_.reset();
+  // A freeze at once would interrupt the handing over for which they were kept.
+  if (handovers_ > 0)
+    handover_until_ = now_ + options_.farewell_grace * (1 << std::min(handovers_ - 1, 10));
+  announce(std::move(next));
+}
+
+void Membership::State::announce(View next) {
+  next.cause = cause_of(next);
+  out_.actions.push_back(Journal{next});
+  for (const Member& member : next.members) send(member.incarnation, Announce{next});
+  for (std::size_t lane = 0; lane < view_.lanes.size(); ++lane) {
+    if (next.lanes[lane].position > view_.lanes[lane].position) strikes_.clear();
+  }
+  view_ = std::move(next);
+  ++views_;
+  for (const std::string& left : view_.left) {
+    if (workers_.contains(left)) release(left);
+  }
+  note("view " + std::to_string(view_.generation) + " with " +
+       std::to_string(view_.members.size()) + " members: " + view_.cause);
+  round_.reset();
+  causes_.clear();
+  gone_by_choice_.clear();
+  relink_ = false;
+  lead_ = 1;
+  commits_ = std::max(commits_, view_.commits);
+  for (const Member& member : view_.members) synced_before_ = synced_before_ || member.synced;
+}
+
+std::string Membership::State::cause_of(const View& next) const {
+  std::string cause;
+  const auto add = [&](const std::string& text) { cause += (cause.empty() ? "" : "; ") + text; };
+  for (const std::string& text : causes_) add(text);
+  if (next.generation == 1) return cause;
+  for (const std::string& left : next.left) {
+    const auto leaver = workers_.find(left);
+    if (leaver == workers_.end()) continue;  // told by `depart`
+    add(describe(left) + (leaver->second.said_bye ? " left" : " was removed on request"));
+  }
+  for (const std::string& joined : next.joined) add(describe(joined) + " joined");
+  return cause.empty() ? "no member changed" : cause;
+}
+
+}  // namespace elastic::rendezvous

@@ -1,0 +1,149 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "rendezvous/membership/liveness.hpp"
+#include "rendezvous/membership/membership.hpp"
+
+namespace elastic::rendezvous {
+
+/// What the server knows, and what follows from it. An event changes facts; `advance` then draws
+/// the conclusions, so that each rule is written once, whatever event it is that makes it apply.
+///
+/// Belongs to the thread of its Membership.
+class Membership::State {
+ public:
+  explicit State(MembershipOptions options);
+
+  Decision decide(const Event& event, TimePoint now);
+  TimePoint next_tick() const { return due_; }
+  Phase phase() const;
+  const View& view() const { return view_; }
+  StatusReply status(TimePoint now) const;
+
+ private:
+  /// Somebody with a connection: waiting for the first view, member, or joiner.
+  struct Worker {
+    Register registration;
+    std::uint64_t arrival = 0;
+    std::optional<Layout> layout;
+    bool removing = false;  ///< to leave at the next step boundary
+    bool said_bye = false;
+    bool leaving = false;  ///< to leave in the next immediate round
+  };
+
+  /// Between the freeze and the next view. Immediate where `at_commit` is 0, otherwise deferred.
+  struct Round {
+    std::uint64_t number = 0;
+    std::uint64_t at_commit = 0;
+    TimePoint started{};
+    std::set<std::string> expected;
+    std::map<std::string, Report> reports;
+
+    bool deferred() const { return at_commit != 0; }
+    bool complete() const { return reports.size() == expected.size(); }
+  };
+
+  // membership.cpp: events to facts
+  void on(const Registered& event);
+  void on(const Received& event);
+  void on(const ConnectionLost& event);
+  void on(const RemoveWorker& event);
+  void on(const StopJob& event);
+  void on(const Tick& event);
+  void on_message(const std::string& from, const Heartbeat& message);
+  void on_message(const std::string& from, const Suspect& message);
+  void on_message(const std::string& from, const Promise& message);
+  void on_message(const std::string& from, const Report& message);
+  void on_message(const std::string& from, const Ready& message);
+  void on_message(const std::string& from, const Bye& message);
+  template <typename Other>
+  void on_message(const std::string& from, const Other& message);
+
+  // arrivals.cpp: the first view, layouts, joiners
+  bool try_form();
+  void form();
+  void compare_layout(const std::string& incarnation);
+  std::vector<const Worker*> admissible() const;
+  std::size_t room() const;
+
+  // rounds.cpp: view changes
+  void advance();
+  bool advance_once();
+  bool advance_immediate_round();
+  bool advance_deferred_round();
+  bool wants_immediate() const;
+  bool wants_boundary() const;
+  void start_round(std::uint64_t at_commit, const std::string& reason);
+  void withdraw_removals();
+  void conclude();
+  void announce(View next);
+  std::string cause_of(const View& next) const;
+
+  // departures.cpp: one goes, or all
+  enum class How { kFailed, kLeft };
+  void depart(const std::string& incarnation, How how, const std::string& what);
+  void evict(const std::string& incarnation, const std::string& why);
+  void refuse(const std::string& incarnation, const std::string& why);
+  void release(const std::string& incarnation);
+  void give_up_unlinkable(const std::string& one, const std::string& other);
+  void finish(Farewell::Reason reason, const std::string& text);
+  void fail(const std::string& text);
+  void fail_starved(std::size_t members);
+  bool end_if_over();
+  void expire();
+
+  // status.cpp
+  bool is_member(const std::string& incarnation) const;
+  std::size_t rank_of(const std::string& incarnation) const;
+  std::vector<std::string> reachable_members() const;
+  bool anybody_ready() const;
+  bool anybody_said_bye() const;
+  bool starved(std::size_t members) const;
+  std::string describe(const std::string& incarnation) const;
+  TimePoint compute_due() const;
+
+  void send(const std::string& incarnation, Message message);
+  void note(const std::string& why);
+
+  const MembershipOptions options_;
+  TimePoint now_{};
+  TimePoint due_ = TimePoint::max();
+  Decision out_;
+
+  View view_;
+  std::map<std::string, Worker> workers_;
+  std::map<std::string, Farewell> former_;  ///< members that are none any more: what they are told
+  Liveness liveness_;
+  std::uint64_t arrivals_ = 0;
+  std::optional<TimePoint> first_registered_;
+  std::optional<Layout> layout_;  ///< the job's; unknown until a member calls run
+
+  std::optional<Round> round_;
+  std::uint64_t rounds_ = 0;
+  std::uint64_t views_ = 0;
+  std::uint64_t commits_ = 0;        ///< the greatest that anybody told
+  std::uint64_t lead_ = 1;           ///< of the next proposed commit over `commits_`
+  std::vector<std::string> causes_;  ///< of the view change that is going on
+  std::set<std::string> gone_by_choice_;
+  std::map<std::string, int> strikes_;  ///< broken links of each since an operation completed
+  bool relink_ = false;                 ///< a link is broken though both ends may live
+  bool synced_before_ = false;          ///< some member had the job's state
+
+  bool stopping_ = false;
+  bool ending_ = false;  ///< somebody said that the job is at its end: nobody joins any more
+  std::optional<TimePoint> grace_ends_;
+  int handovers_ = 0;  ///< views in a row that kept a leaver for its result
+  std::optional<TimePoint> handover_until_;
+  std::optional<TimePoint> below_since_;
+  bool over_ = false;
+  std::string failure_;  ///< why the job cannot go on
+};
+
+}  // namespace elastic::rendezvous

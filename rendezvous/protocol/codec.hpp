@@ -1,0 +1,46 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "base/status.hpp"
+#include "rendezvous/protocol/messages.hpp"
+
+namespace elastic::rendezvous {
+
+/// A message is a JSON object with a "type". These bounds keep a peer from costing more than it is
+/// worth; both sides keep them.
+inline constexpr std::size_t kMaxMessageBytes = 1 << 20;
+inline constexpr std::size_t kMaxMessageDepth = 16;
+
+std::string encode(const Message& message);
+
+/// kProtocol names the field that is missing, of the wrong type or out of range. Fields that are
+/// not known are ignored, so that a newer side may say more.
+Result<Message> decode(std::string_view text);
+
+/// The type as it stands in the JSON, for logs.
+std::string_view type_of(const Message& message);
+
+/// What a dialer says of itself, carried as the context of the handshake.
+struct Greeting {
+  int protocol = kProtocolVersion;
+  std::string job;
+  std::string role;  ///< "worker", "control" or "launcher"
+};
+
+std::string encode_greeting(const Greeting& greeting);
+Result<Greeting> decode_greeting(std::string_view text);
+
+/// On the wire every message follows its length: four bytes, most significant first.
+inline constexpr std::size_t kFrameHeaderBytes = 4;
+using FrameHeader = std::array<std::byte, kFrameHeaderBytes>;
+
+FrameHeader frame_header(std::size_t bytes);
+/// The length that follows; kProtocol when it is 0 or more than kMaxMessageBytes.
+Result<std::size_t> frame_bytes(const FrameHeader& header);
+
+}  // namespace elastic::rendezvous

@@ -1,0 +1,230 @@
+#include "rendezvous/protocol/connection.hpp"
+
+#include <algorithm>
+#include <array>
+#include <span>
+
+#include <boost/asio/buffer.hpp>
+#include <boost/asio/read.hpp>
+#include <boost/asio/redirect_error.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <boost/asio/write.hpp>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+
+namespace elastic::rendezvous {
+namespace asio = boost::asio;
+
+namespace {
+
+using Error = boost::system::error_code;
+
+constexpr std::size_t kMostQueuedBytes = 8 * kMaxMessageBytes;
+constexpr Milliseconds kLinger{2000};
+/// Unacknowledged data, heartbeats at the least, for that long means that the host is gone.
+constexpr int kUserTimeoutMs = 10000;
+
+void set_options(Connection::Socket& socket) {
+  Error ignored;
+  socket.set_option(asio::ip::tcp::no_delay(true), ignored);
+  socket.set_option(asio::socket_base::keep_alive(true), ignored);
+  ::setsockopt(socket.native_handle(), IPPROTO_TCP, TCP_USER_TIMEOUT, &kUserTimeoutMs,
+               sizeof kUserTimeoutMs);
+}
+
+std::string peer_of(const Connection::Socket& socket) {
+  Error error;
+  const auto endpoint = socket.remote_endpoint(error);
+  return error ? "a peer that is gone" : to_string(endpoint);
+}
+
+}  // namespace
+
+std::string to_string(const asio::ip::tcp::endpoint& endpoint) {
+  const std::string host = endpoint.address().to_string();
+  return (endpoint.address().is_v6() ? "[" + host + "]" : host) + ":" +
+         std::to_string(endpoint.port());
+}
+
+Result<HostPort> parse_address(const std::string& address) {
+  const std::size_t colon = address.rfind(':');
+  HostPort parts;
+  if (colon != std::string::npos) {
+    parts = {address.substr(0, colon), address.substr(colon + 1)};
+    const bool bracketed =
+        parts.host.size() > 2 && parts.host.front() == '[' && parts.host.back() == ']';
+    if (bracketed) {
+      parts.host = parts.host.substr(1, parts.host.size() - 2);
+    } else if (parts.host.find_first_of(":[]") != std::string::npos) {
+      parts.host.clear();
+    }
+  }
+  const bool digits = parts.port.find_first_not_of("0123456789") == std::string::npos;
+  if (parts.host.empty() || parts.port.empty() || parts.port.size() > 5 || !digits ||
+      std::stoi(parts.port) > 65535) {
+    return Status(Code::kInvalidArgument,
+                  "'" + address + "' is not an address; it must be HOST:PORT or [IPV6]:PORT");
+  }
+  return parts;
+}
+
+Connection::Connection(Socket socket)
+    : socket_(std::move(socket)), deadline_(socket_.get_executor()), peer_(peer_of(socket_)) {
+  set_options(socket_);
+}
+
+Status Connection::lost() const {
+  return Status(Code::kPeerLost, why_.empty() ? "connection closed" : why_);
+}
+
+asio::awaitable<bool> Connection::read_exactly(void* into, std::size_t bytes) {
+  Error error;
+  co_await asio::async_read(socket_, asio::buffer(into, bytes),
+                            asio::redirect_error(asio::use_awaitable, error));
+  if (error && error != asio::error::eof && why_.empty()) why_ = error.message();
+  co_return !error;
+}
+
+asio::awaitable<bool> Connection::write_all(const void* from, std::size_t bytes) {
+  Error error;
+  co_await asio::async_write(socket_, asio::buffer(from, bytes),
+                             asio::redirect_error(asio::use_awaitable, error));
+  if (error && why_.empty()) why_ = error.message();
+  co_return !error;
+}
+
+asio::awaitable<Status> Connection::greet(const Secret& secret, const Greeting& greeting) {
+  const auto self = shared_from_this();
+  const std::string context = encode_greeting(greeting);
+  if (context.size() > handshake::kMaxContextBytes) {
+    co_return Status(Code::kInvalidArgument, "the job's name is too long");
+  }
+  const handshake::Dialer dialer(secret, handshake::Purpose::kControl, context);
+  const std::vector<std::byte> hello = dialer.hello();
+  std::array<std::byte, handshake::kChallengeBytes> challenge{};
+  bool alive = co_await write_all(hello.data(), hello.size());
+  if (alive) alive = co_await read_exactly(challenge.data(), challenge.size());
+  if (!alive) co_return lost();
+  const Result<std::vector<std::byte>> proof = dialer.answer(challenge);
+  if (!proof.ok()) {
+    co_return Status(Code::kRefused, peer_ + ": " + proof.status().message());
+  }
+  std::array<std::byte, handshake::kVerdictBytes> verdict{};
+  alive = co_await write_all(proof.value().data(), proof.value().size());
+  if (alive) alive = co_await read_exactly(verdict.data(), verdict.size());
+  if (!alive) co_return lost();
+  co_return handshake::Dialer::finish(verdict);
+}
+
+asio::awaitable<Result<Greeting>> Connection::welcome(const Secret& secret) {
+  const auto self = shared_from_this();
+  handshake::Acceptor acceptor(secret, handshake::Purpose::kControl);
+  std::array<std::byte, handshake::kHelloBytes> hello{};
+  bool alive = co_await read_exactly(hello.data(), hello.size());
+  if (!alive) co_return lost();
+  const Result<std::size_t> context_bytes = acceptor.hello(hello);
+  if (!context_bytes.ok()) {
+    // A dialer of another version learns it from the challenge; others get no answer.
+    const std::vector<std::byte> version = acceptor.challenge({});
+    if (std::equal(hello.begin(), hello.begin() + 4, version.begin())) {
+      alive = co_await write_all(version.data(), version.size());
+    }
+    co_return context_bytes.status();
+  }
+  std::vector<std::byte> context(context_bytes.value());
+  alive = co_await read_exactly(context.data(), context.size());
+  if (!alive) co_return lost();
+  const std::vector<std::byte> challenge = acceptor.challenge(context);
+  std::array<std::byte, handshake::kProofBytes> proof{};
+  alive = co_await write_all(challenge.data(), challenge.size());
+  if (alive) alive = co_await read_exactly(proof.data(), proof.size());
+  if (!alive) co_return lost();
+  Status checked = acceptor.check(proof);
+  if (!checked.ok()) co_return checked;
+  const auto verdict = handshake::Acceptor::verdict();
+  alive = co_await write_all(verdict.data(), verdict.size());
+  if (!alive) co_return lost();
+  co_return decode_greeting(acceptor.context());
+}
+
+asio::awaitable<Result<Message>> Connection::read() {
+  const auto self = shared_from_this();
+  FrameHeader header{};
+  bool alive = co_await read_exactly(header.data(), header.size());
+  if (!alive) co_return lost();
+  const Result<std::size_t> bytes = frame_bytes(header);
+  if (!bytes.ok()) co_return bytes.status();
+  std::string text(bytes.value(), '\0');
+  alive = co_await read_exactly(text.data(), text.size());
+  if (!alive) co_return lost();
+  co_return decode(text);
+}
+
+void Connection::send(const Message& message) {
+  if (closing_ || !socket_.is_open()) return;
+  const std::string text = encode(message);
+  const FrameHeader header = frame_header(text.size());
+  if (queued_bytes_ + text.size() > kMostQueuedBytes) return abort("does not read what it is sent");
+  std::string frame(reinterpret_cast<const char*>(header.data()), header.size());
+  frame += text;
+  queued_bytes_ += frame.size();
+  queue_.push_back(std::move(frame));
+  if (queue_.size() == 1) write_next();
+}
+
+void Connection::write_next() {
+  asio::async_write(socket_, asio::buffer(queue_.front()),
+                    [self = shared_from_this()](const Error& error, std::size_t /*bytes*/) {
+                      if (error) return self->abort(error.message());
+                      self->queued_bytes_ -= self->queue_.front().size();
+                      self->queue_.pop_front();
+                      if (!self->queue_.empty()) return self->write_next();
+                      if (self->closing_) self->finish_sending();
+                    });
+}
+
+void Connection::close() {
+  if (closing_) return;
+  closing_ = true;
+  set_deadline(kLinger, "connection closed");
+  if (queue_.empty()) finish_sending();
+}
+
+void Connection::finish_sending() {
+  Error ignored;
+  socket_.shutdown(Socket::shutdown_send, ignored);
+}
+
+asio::awaitable<void> Connection::drain() {
+  const auto self = shared_from_this();
+  close();
+  for (bool more = true; more;) {
+    const Result<Message> message = co_await read();
+    more = message.ok();
+  }
+  abort("connection closed");
+}
+
+void Connection::abort(const std::string& why) {
+  if (why_.empty()) why_ = why;
+  closing_ = true;
+  deadline_.cancel();
+  Error ignored;
+  socket_.close(ignored);
+}
+
+void Connection::set_deadline(Duration timeout, std::string why) {
+  deadline_.expires_after(timeout);
+  // The number tells a deadline that was replaced after it had passed.
+  deadline_.async_wait([self = shared_from_this(), why = std::move(why),
+                        number = ++deadline_number_](const Error& error) {
+    if (!error && number == self->deadline_number_) self->abort(why);
+  });
+}
+
+void Connection::no_deadline() {
+  ++deadline_number_;
+  deadline_.cancel();
+}
+
+}  // namespace elastic::rendezvous

@@ -1,0 +1,87 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/steady_timer.hpp>
+
+#include "base/clock.hpp"
+#include "base/handshake.hpp"
+#include "base/status.hpp"
+#include "rendezvous/protocol/codec.hpp"
+
+namespace elastic::rendezvous {
+
+struct HostPort {
+  std::string host;
+  std::string port;
+};
+/// Takes "host:port" and "[v6]:port" apart. kInvalidArgument quotes what is neither.
+Result<HostPort> parse_address(const std::string& address);
+std::string to_string(const boost::asio::ip::tcp::endpoint& endpoint);
+
+/// An authenticated connection that carries messages, for both sides: the handshake, then frames.
+/// Nothing but the handshake is parsed of a peer that has not proven to know the secret.
+///
+/// Lives on the socket's io_context, which one thread runs; every function is called there.
+/// Shared: coroutines and handlers that are pending keep it.
+class Connection : public std::enable_shared_from_this<Connection> {
+ public:
+  using Socket = boost::asio::ip::tcp::socket;
+
+  explicit Connection(Socket socket);
+
+  /// As the one that dialed. kRefused: another secret, or no elastic of this version is there.
+  /// kPeerLost: the connection broke.
+  boost::asio::awaitable<Status> greet(const Secret& secret, const Greeting& greeting);
+  /// As the one that accepted; returns what the dialer says of itself.
+  boost::asio::awaitable<Result<Greeting>> welcome(const Secret& secret);
+
+  /// The next message. kPeerLost: the connection is closed or broken. kProtocol: what came is no
+  /// message.
+  boost::asio::awaitable<Result<Message>> read();
+
+  /// Queues a message. A peer that does not read what is queued is given up.
+  void send(const Message& message);
+
+  /// Sends what is queued, then no more. Whoever reads must go on until `read` fails, and drop what
+  /// comes, so that what was sent is not lost to a reset; that ends after a moment at the latest.
+  void close();
+  /// Closes, and reads to the end itself.
+  boost::asio::awaitable<void> drain();
+  /// Closes now.
+  void abort(const std::string& why);
+
+  /// Aborts when the time has passed, unless it is set anew or `no_deadline`.
+  void set_deadline(Duration timeout, std::string why);
+  void no_deadline();
+
+  bool closing() const { return closing_; }
+  /// The other side's address.
+  const std::string& peer() const { return peer_; }
+
+ private:
+  boost::asio::awaitable<bool> read_exactly(void* into, std::size_t bytes);
+  boost::asio::awaitable<bool> write_all(const void* from, std::size_t bytes);
+  void write_next();
+  void finish_sending();
+  Status lost() const;
+
+  Socket socket_;
+  boost::asio::steady_timer deadline_;
+  std::string peer_;
+  std::deque<std::string> queue_;  ///< frames; the first is being written
+  std::size_t queued_bytes_ = 0;
+  bool closing_ = false;
+  std::uint64_t deadline_number_ = 0;
+  std::string why_;  ///< why it was aborted
+};
+
+}  // namespace elastic::rendezvous

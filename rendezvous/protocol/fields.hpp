@@ -1,0 +1,181 @@
+#pragma once
+
+#include <concepts>
+#include <string_view>
+#include <type_traits>
+
+#include "rendezvous/protocol/codec.hpp"
+#include "rendezvous/protocol/messages.hpp"
+
+namespace elastic::rendezvous {
+
+/// The fields of every message, named once for both directions: an archive is called with each
+/// field's name and the field, which is const where it is written out.
+template <typename M, typename T>
+concept Is = std::same_as<std::remove_const_t<M>, T>;
+
+template <typename A, Is<Endpoints> M>
+void fields(A& archive, M& m) {
+  archive("host", m.host);
+  archive("tcp", m.tcp);
+  archive("local", m.local);
+}
+template <typename A, Is<Member> M>
+void fields(A& archive, M& m) {
+  archive("incarnation", m.incarnation);
+  archive("endpoints", m.endpoints);
+  archive("pid", m.pid);
+  archive("label", m.label);
+  archive("synced", m.synced);
+}
+template <typename A, Is<LaneDecision> M>
+void fields(A& archive, M& m) {
+  archive("position", m.position);
+  archive("holders", m.holders);
+  archive("takers", m.takers);
+  archive("lost", m.lost);
+}
+template <typename A, Is<View> M>
+void fields(A& archive, M& m) {
+  archive("generation", m.generation);
+  archive("members", m.members);
+  archive("lanes", m.lanes);
+  archive("commits", m.commits);
+  archive("admitted_at", m.admitted_at);
+  archive("cause", m.cause);
+  archive("joined", m.joined);
+  archive("lost", m.lost);
+  archive("left", m.left);
+  archive("below_minimum", m.below_minimum);
+}
+template <typename A, Is<LayoutEntry> M>
+void fields(A& archive, M& m) {
+  archive("name", m.name);
+  archive("type", m.type);
+  archive("count", m.count);
+}
+template <typename A, Is<Report::Lane> M>
+void fields(A& archive, M& m) {
+  archive("position", m.position);
+  archive("needs", m.needs);
+}
+template <typename A, Is<StatusReply::Waiting> M>
+void fields(A& archive, M& m) {
+  archive("incarnation", m.incarnation);
+  archive("label", m.label);
+  archive("pid", m.pid);
+  archive("ready", m.ready);
+}
+template <typename A, Is<Greeting> M>
+void fields(A& archive, M& m) {
+  archive("protocol", m.protocol);
+  archive("job", m.job);
+  archive("role", m.role);
+}
+
+template <typename A, Is<Register> M>
+void fields(A& archive, M& m) {
+  archive("incarnation", m.incarnation);
+  archive("endpoints", m.endpoints);
+  archive("pid", m.pid);
+  archive("label", m.label);
+  archive("order", m.order);
+}
+template <typename A, Is<Suspect> M>
+void fields(A& archive, M& m) {
+  archive("generation", m.generation);
+  archive("incarnation", m.incarnation);
+  archive("reason", m.reason);
+}
+template <typename A, Is<Promise> M>
+void fields(A& archive, M& m) {
+  archive("round", m.round);
+  archive("accepted", m.accepted);
+  archive("commits", m.commits);
+}
+template <typename A, Is<Report> M>
+void fields(A& archive, M& m) {
+  archive("generation", m.generation);
+  archive("round", m.round);
+  archive("lanes", m.lanes);
+  archive("commits", m.commits);
+  archive("synced", m.synced);
+}
+template <typename A, Is<Ready> M>
+void fields(A& archive, M& m) {
+  archive("layout", m.layout);
+}
+template <typename A, Is<Bye> M>
+void fields(A& archive, M& m) {
+  archive("done", m.done);
+}
+template <typename A, Is<Welcome> M>
+void fields(A& archive, M& m) {
+  archive("joining", m.joining);
+  archive("heartbeat_ms", m.heartbeat_ms);
+}
+template <typename A, Is<Refuse> M>
+void fields(A& archive, M& m) {
+  archive("reason", m.reason);
+}
+template <typename A, Is<Freeze> M>
+void fields(A& archive, M& m) {
+  archive("generation", m.generation);
+  archive("round", m.round);
+  archive("at_commit", m.at_commit);
+  archive("reason", m.reason);
+}
+template <typename A, Is<Announce> M>
+void fields(A& archive, M& m) {
+  archive("view", m.view);
+}
+template <typename A, Is<Farewell> M>
+void fields(A& archive, M& m) {
+  archive("reason", m.reason);
+  archive("text", m.text);
+}
+template <typename A, Is<Fail> M>
+void fields(A& archive, M& m) {
+  archive("reason", m.reason);
+}
+template <typename A, Is<AddRequest> M>
+void fields(A& archive, M& m) {
+  archive("count", m.count);
+}
+template <typename A, Is<RemoveRequest> M>
+void fields(A& archive, M& m) {
+  archive("rank", m.rank);
+}
+template <typename A, Is<StatusReply> M>
+void fields(A& archive, M& m) {
+  archive("job", m.job);
+  archive("phase", m.phase);
+  archive("view", m.view);
+  archive("min_np", m.min_np);
+  archive("max_np", m.max_np);
+  archive("joiners", m.joiners);
+  archive("view_changes", m.view_changes);
+  archive("heartbeat_age_ms", m.heartbeat_age_ms);
+}
+template <typename A, Is<Done> M>
+void fields(A& archive, M& m) {
+  archive("ok", m.ok);
+  archive("text", m.text);
+}
+template <typename A, Is<Spawn> M>
+void fields(A& archive, M& m) {
+  archive("count", m.count);
+}
+template <typename A, Is<JobState> M>
+void fields(A& archive, M& m) {
+  archive("phase", m.phase);
+  archive("text", m.text);
+}
+
+/// Messages that say all by their type.
+template <typename M>
+concept Bare = Is<M, Heartbeat> || Is<M, StatusRequest> || Is<M, StopRequest>;
+template <typename A, Bare M>
+void fields(A& /*archive*/, M& /*m*/) {}
+
+}  // namespace elastic::rendezvous

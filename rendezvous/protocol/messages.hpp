@@ -1,0 +1,222 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace elastic::rendezvous {
+
+/// Both sides must have the same; checked in the first message of a connection.
+inline constexpr int kProtocolVersion = 1;
+
+/// How a worker's data plane is reached; opaque to the server.
+struct Endpoints {
+  std::string host;              ///< equal for workers on one machine; gives local ranks
+  std::vector<std::string> tcp;  ///< "address:port"
+  std::string local;             ///< abstract AF_UNIX name
+
+  bool operator==(const Endpoints&) const = default;
+};
+
+/// One member of a view, in the order of ranks: oldest first.
+struct Member {
+  std::string incarnation;  ///< drawn by the worker process at start
+  Endpoints endpoints;
+  std::int64_t pid = 0;
+  std::string label;    ///< the launcher's name for the slot, "" without a launcher
+  bool synced = false;  ///< has the job's state. Until the first synchronisation nobody has
+
+  bool operator==(const Member&) const = default;
+};
+
+/// How far a lane (one of the two sequences of operations) has come in the whole job.
+struct LanePosition {
+  std::uint64_t position = 0;  ///< operations completed
+  bool operator==(const LanePosition&) const = default;
+};
+
+/// What the view says of a lane. Members whose own position is `position - 1` obtain the result of
+/// operation `position - 1` from `holders` (it is *committed*); all others go on, and operations in
+/// flight at `position` are *replayed*, unless `lost` says that operation `position` cannot be: its
+/// broadcast root is gone and it ends in kRootLost on every member.
+struct LaneDecision {
+  std::uint64_t position = 0;
+  std::vector<std::string>
+      holders;                      ///< incarnations of members that have the result; empty: all do
+  std::vector<std::string> takers;  ///< incarnations of members that lack it
+  bool lost = false;
+
+  bool operator==(const LaneDecision&) const = default;
+};
+
+/// The agreed membership.
+struct View {
+  std::uint64_t generation = 0;
+  std::vector<Member> members;      ///< in rank order
+  std::vector<LaneDecision> lanes;  ///< one per lane
+  std::uint64_t commits = 0;        ///< steps committed; what a joiner starts from
+  std::uint64_t admitted_at = 0;  ///< value of `commits` when joiners were last admitted; 0: never.
+                                  ///< Members at that boundary synchronise their state
+  std::string cause;              ///< for people: "worker 3f2a (rank 2) died: connection closed"
+  std::vector<std::string> joined;  ///< incarnations, against the view before
+  std::vector<std::string> lost;
+  std::vector<std::string> left;
+  bool below_minimum = false;  ///< go on to the next step boundary, then wait there
+
+  bool operator==(const View&) const = default;
+};
+
+/// One entry of what `State` would transfer, to compare a joiner's with the job's.
+struct LayoutEntry {
+  std::string name;
+  std::string type;         ///< "f32", "scalar i64", "object"
+  std::uint64_t count = 0;  ///< elements; 0 for objects, whose size may vary
+
+  bool operator==(const LayoutEntry&) const = default;
+};
+using Layout = std::vector<LayoutEntry>;
+
+// ---- worker to server -------------------------------------------------------------------------
+
+/// First message after authentication.
+struct Register {
+  std::string incarnation;
+  Endpoints endpoints;
+  std::int64_t pid = 0;
+  std::string label;
+  std::int64_t order = -1;  ///< rank wished for in the first view (the launcher's slot), -1: none
+};
+
+struct Heartbeat {};
+
+/// A link to `incarnation` failed in `generation`.
+struct Suspect {
+  std::uint64_t generation = 0;
+  std::string incarnation;
+  std::string reason;
+};
+
+/// Answer to a deferred Freeze: will stop at that commit, or has already passed it.
+struct Promise {
+  std::uint64_t round = 0;
+  bool accepted = false;
+  std::uint64_t commits = 0;
+};
+
+/// The promise of a frozen member: nothing of `generation` will be sent or completed by it any
+/// more.
+struct Report {
+  std::uint64_t generation = 0;
+  std::uint64_t round = 0;
+  struct Lane {
+    std::uint64_t position = 0;
+    std::string needs;  ///< incarnation without which the operation in flight cannot be replayed
+    bool operator==(const Lane&) const = default;
+  };
+  std::vector<Lane> lanes;
+  std::uint64_t commits = 0;
+  bool synced = false;
+};
+
+/// Has called `run`: its state looks like this. A joiner asks to be admitted with it.
+struct Ready {
+  Layout layout;
+};
+
+/// Wants to go. `done`: the job has reached its end; otherwise only this worker leaves.
+struct Bye {
+  bool done = false;
+};
+
+// ---- server to worker -------------------------------------------------------------------------
+
+/// Answer to Register. `joining` is true where a job is already running: no view comes before
+/// Ready.
+struct Welcome {
+  bool joining = false;
+  std::int64_t heartbeat_ms = 50;
+};
+
+/// A final no, before the server closes the connection.
+struct Refuse {
+  std::string reason;
+};
+
+/// Stop and report. With `at_commit` 0 at once; otherwise when that many steps are committed, which
+/// must first be promised. A later round cancels an earlier one.
+struct Freeze {
+  std::uint64_t generation = 0;
+  std::uint64_t round = 0;
+  std::uint64_t at_commit = 0;
+  std::string reason;
+};
+
+/// Announces `view`.
+struct Announce {
+  View view;
+};
+
+/// This worker is not in the view any more and may go. Answer to Bye, or told to leave.
+struct Farewell {
+  enum class Reason { kDone, kRemoved, kStopped, kEvicted };
+  Reason reason = Reason::kDone;
+  std::string text;
+};
+
+/// The job cannot go on.
+struct Fail {
+  std::string reason;
+};
+
+// ---- control (elasticrun ctl, and the launcher itself) ------------------------------------------
+
+struct StatusRequest {};
+/// Another `count` workers are wanted; a launcher that is connected starts them.
+struct AddRequest {
+  int count = 1;
+};
+/// The worker of `rank` is to leave at the next step boundary.
+struct RemoveRequest {
+  int rank = 0;
+};
+/// The job is to stop at the next step boundary.
+struct StopRequest {};
+
+struct StatusReply {
+  std::string job;
+  std::string phase;  ///< "forming", "running", "changing", "done", "failed"
+  View view;
+  int min_np = 1;
+  int max_np = 0;
+  struct Waiting {
+    std::string incarnation;
+    std::string label;
+    std::int64_t pid = 0;
+    bool ready = false;
+  };
+  std::vector<Waiting> joiners;
+  std::uint64_t view_changes = 0;
+  std::vector<double> heartbeat_age_ms;  ///< per member
+};
+/// Outcome of Add, Remove and Stop requests.
+struct Done {
+  bool ok = true;
+  std::string text;
+};
+/// To launchers: start that many more.
+struct Spawn {
+  int count = 1;
+};
+/// To launchers: how the job stands, sent when it changes.
+struct JobState {
+  std::string phase;
+  std::string text;
+};
+
+using Message = std::variant<Register, Heartbeat, Suspect, Promise, Report, Ready, Bye, Welcome,
+                             Refuse, Freeze, Announce, Farewell, Fail, StatusRequest, AddRequest,
+                             RemoveRequest, StopRequest, StatusReply, Done, Spawn, JobState>;
+
+}  // namespace elastic::rendezvous

@@ -1,0 +1,72 @@
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/steady_timer.hpp>
+
+#include "rendezvous/membership/membership.hpp"
+#include "rendezvous/protocol/connection.hpp"
+#include "rendezvous/server/journal.hpp"
+
+namespace elastic::rendezvous {
+
+/// The job behind the server's connections: feeds what happens to Membership, carries out what it
+/// decides in order, and knows which connection is which worker's. Lives on the server's
+/// io_context.
+class Job : public std::enable_shared_from_this<Job> {
+ public:
+  using Peer = std::shared_ptr<Connection>;
+
+  Job(boost::asio::io_context& io, std::string name, MembershipOptions options,
+      std::unique_ptr<JournalSink> journal);
+
+  /// A worker registers. False: it was refused, and the connection is being closed.
+  bool enter(const Register& registration, const Peer& peer);
+  void received(const std::string& incarnation, const Message& message);
+  /// The worker's connection has ended.
+  void lost(const std::string& incarnation, const Peer& peer, const std::string& why);
+
+  /// Answers a control connection.
+  Message answer(const Message& request);
+  void add_launcher(const Peer& peer);
+  void remove_launcher(const Peer& peer);
+
+  /// Called once, a moment after the job is over or when no worker has been there for long.
+  void when_over(std::function<void()> over);
+
+  const std::string& name() const { return name_; }
+  std::size_t workers() const { return workers_.size(); }
+  void stop();
+
+ private:
+  Decision decide(const Event& event);
+  void perform(const Action& action);
+  void abandon(const Status& why);
+  void arm_tick();
+  void note_phase(const std::string& reason);
+  void watch_end();
+  JobState state() const;
+  StatusReply status() const;
+  Done add(const AddRequest& request);
+
+  std::string name_;
+  Membership membership_;
+  std::unique_ptr<JournalSink> journal_;
+  std::map<std::string, Peer> workers_;  ///< by incarnation
+  std::vector<Peer> launchers_;
+  boost::asio::steady_timer tick_;
+  boost::asio::steady_timer end_;
+  std::function<void()> over_;
+  std::string abandoned_;  ///< why the job cannot go on although Membership would
+  Phase phase_ = Phase::kForming;
+  std::string phase_text_;
+  bool had_workers_ = false;
+  TimePoint ends_ = TimePoint::max();
+};
+
+}  // namespace elastic::rendezvous

@@ -1,0 +1,131 @@
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <exception>
+#include <fcntl.h>
+#include <string>
+#include <unistd.h>
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/signal_set.hpp>
+#include <nlohmann/json.hpp>
+#include <sys/stat.h>
+
+#include "base/handshake.hpp"
+#include "base/log.hpp"
+#include "base/unique_fd.hpp"
+#include "rendezvous/server/program_options.hpp"
+#include "rendezvous/server/server.hpp"
+
+namespace elastic::rendezvous {
+namespace {
+
+Status cannot_write(const std::string& path) {
+  return Status(Code::kUnavailable, "cannot write " + path + ": " + std::strerror(errno));
+}
+
+bool write_text(int fd, const std::string& text) {
+  return ::write(fd, text.data(), text.size()) == static_cast<ssize_t>(text.size());
+}
+
+/// A file with a fresh secret that only this user can read; removed at the end.
+class SecretFile {
+ public:
+  SecretFile() = default;
+  SecretFile(const SecretFile&) = delete;
+  SecretFile& operator=(const SecretFile&) = delete;
+  ~SecretFile() {
+    if (!path_.empty()) ::unlink(path_.c_str());
+  }
+
+  Status create(const Secret& secret) {
+    std::string path = "/tmp/elastic-secret-XXXXXX";
+    const UniqueFd file(::mkostemp(path.data(), O_CLOEXEC));  // mode 0600
+    if (!file) return cannot_write(path);
+    path_ = path;
+    if (!write_text(file.get(), to_hex(secret) + "\n")) return cannot_write(path);
+    return {};
+  }
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
+/// Readers see all of it or nothing.
+Status write_port_file(const std::string& path, const std::string& address) {
+  const nlohmann::json content{{"address", address}, {"pid", ::getpid()}};
+  const std::string fresh = path + "." + std::to_string(::getpid()) + ".new";
+  const UniqueFd file(::open(fresh.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
+  if (!file) return cannot_write(fresh);
+  if (!write_text(file.get(), content.dump() + "\n") ||
+      ::rename(fresh.c_str(), path.c_str()) != 0) {
+    const Status failed = cannot_write(path);
+    ::unlink(fresh.c_str());
+    return failed;
+  }
+  return {};
+}
+
+int fail(const Status& status) {
+  std::fprintf(stderr, "elastic-rendezvous: %s\n", status.message().c_str());
+  return 1;
+}
+
+int serve(ProgramOptions options) {
+  log::set_level(options.log_level);
+  log::set_name("rendezvous");
+  ServerOptions& with = options.server;
+  if (with.job.empty()) with.job = random_id();
+  SecretFile made;
+  if (options.secret_file.empty()) {
+    with.secret = random_secret();
+    if (Status written = made.create(with.secret); !written.ok()) return fail(written);
+  } else {
+    const Result<Secret> secret = read_secret_file(options.secret_file);
+    if (!secret.ok()) return fail(secret.status());
+    with.secret = secret.value();
+  }
+
+  boost::asio::io_context io(1);
+  Server server(io, with);
+  boost::asio::signal_set signals(io, SIGINT, SIGTERM);
+  const auto end = [&] {
+    server.close();
+    signals.cancel();
+  };
+  signals.async_wait([&](const boost::system::error_code& error, int number) {
+    if (error) return;
+    log::get().info("ends on signal {}", number);
+    end();
+  });
+  if (options.exit_when_done) server.when_over(end);
+  if (Status listening = server.listen(); !listening.ok()) return fail(listening);
+  std::printf("job %s at %s\n", with.job.c_str(), server.address().c_str());
+  if (!made.path().empty()) std::printf("secret in %s\n", made.path().c_str());
+  std::fflush(stdout);
+  if (!options.port_file.empty()) {
+    const Status written = write_port_file(options.port_file, server.address());
+    if (!written.ok()) return fail(written);
+  }
+  io.run();
+  return 0;
+}
+
+}  // namespace
+}  // namespace elastic::rendezvous
+
+int main(int argc, char** argv) try {
+  using namespace elastic::rendezvous;
+  ParsedProgram parsed = parse_program(argc, argv);
+  if (parsed.exit_code) {
+    std::fputs(parsed.text.c_str(), *parsed.exit_code == 0 ? stdout : stderr);
+    return *parsed.exit_code;
+  }
+  return serve(std::move(parsed.options));
+} catch (const std::exception& error) {
+  std::fprintf(stderr, "elastic-rendezvous: %s\n", error.what());
+  return 1;
+}

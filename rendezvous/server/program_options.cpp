@@ -1,0 +1,113 @@
+#include "rendezvous/server/program_options.hpp"
+
+#include <cstdint>
+#include <sstream>
+
+#include <CLI/CLI.hpp>
+
+namespace elastic::rendezvous {
+
+namespace {
+
+constexpr int kUsageError = 2;
+
+/// The numbers that CLI11 fills in.
+struct Periods {
+  std::int64_t evict_after;
+  std::int64_t heartbeat;
+  std::int64_t start_timeout;
+  std::int64_t below_minimum_timeout;
+};
+
+std::string contradiction(const MembershipOptions& m, const Periods& periods) {
+  const auto text = [](const char* name, int value) {
+    return std::string(name) + " (" + std::to_string(value) + ")";
+  };
+  if (m.min_np > m.initial_np) {
+    return text("--min-np", m.min_np) + " is more than " + text("--np", m.initial_np);
+  }
+  if (m.max_np != 0 && m.max_np < m.initial_np) {
+    return text("--max-np", m.max_np) + " is less than " + text("--np", m.initial_np);
+  }
+  if (periods.evict_after <= periods.heartbeat) {
+    return "--evict-after-ms must be more than --heartbeat-ms";
+  }
+  return {};
+}
+
+void declare(CLI::App& app, ProgramOptions& options, Periods& periods) {
+  ServerOptions& server = options.server;
+  MembershipOptions& membership = server.membership;
+  app.add_option("--bind", server.bind, "address to listen on")->capture_default_str();
+  app.add_option("--port", server.port, "port to listen on; 0: any")->capture_default_str();
+  app.add_option("--np", membership.initial_np, "workers that make the first view")
+      ->check(CLI::Range(1, 1 << 20))
+      ->required();
+  app.add_option("--min-np", membership.min_np, "fewer cannot go on")
+      ->check(CLI::Range(1, 1 << 20))
+      ->capture_default_str();
+  app.add_option("--max-np", membership.max_np, "more are kept waiting; 0: no bound")
+      ->check(CLI::Range(0, 1 << 20))
+      ->capture_default_str();
+  app.add_option("--job", server.job, "the job's name; drawn at random unless given");
+  app.add_option("--secret-file", options.secret_file,
+                 "file with the job's secret, 64 hex digits; one is made unless given");
+  app.add_option("--port-file", options.port_file,
+                 "where to write the address and the process id as JSON once listening");
+  app.add_option("--journal", server.journal, "file that views are written to before they hold");
+  app.add_flag(
+      "--exit-when-done", options.exit_when_done,
+      "end when the job is over, all workers have been gone for 10 s, or none has come in 60 s");
+  const CLI::Range period(1, 86400000);
+  app.add_option("--evict-after-ms", periods.evict_after,
+                 "silence after which a member is given up")
+      ->check(period)
+      ->capture_default_str();
+  app.add_option("--heartbeat-ms", periods.heartbeat, "period of the members' heartbeats")
+      ->check(period)
+      ->capture_default_str();
+  app.add_option("--start-timeout-ms", periods.start_timeout,
+                 "after which --min-np workers make the first view")
+      ->check(period)
+      ->capture_default_str();
+  app.add_option("--below-minimum-timeout-ms", periods.below_minimum_timeout,
+                 "how long fewer than --min-np workers wait for joiners")
+      ->check(period)
+      ->capture_default_str();
+  app.add_option("--log-level", options.log_level, "trace, debug, info, warn, error or off")
+      ->check(CLI::IsMember({"trace", "debug", "info", "warn", "error", "off"}))
+      ->capture_default_str();
+}
+
+}  // namespace
+
+ParsedProgram parse_program(int argc, const char* const* argv) {
+  CLI::App app("Rendezvous server of one elastic job: keeps the list of its members.",
+               "elastic-rendezvous");
+  ParsedProgram parsed;
+  ProgramOptions& options = parsed.options;
+  MembershipOptions& membership = options.server.membership;
+  Periods periods{membership.evict_after.count(), membership.heartbeat.count(),
+                  membership.start_timeout.count(), membership.below_minimum_timeout.count()};
+  declare(app, options, periods);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    std::ostringstream out;
+    const int code = app.exit(error, out, out);
+    parsed.exit_code = code == 0 ? 0 : kUsageError;
+    parsed.text = out.str();
+    return parsed;
+  }
+  membership.evict_after = Milliseconds(periods.evict_after);
+  membership.heartbeat = Milliseconds(periods.heartbeat);
+  membership.start_timeout = Milliseconds(periods.start_timeout);
+  membership.below_minimum_timeout = Milliseconds(periods.below_minimum_timeout);
+  if (const std::string wrong = contradiction(membership, periods); !wrong.empty()) {
+    parsed.exit_code = kUsageError;
+    parsed.text = "elastic-rendezvous: " + wrong + "\n";
+  }
+  return parsed;
+}
+
+}  // namespace elastic::rendezvous

@@ -1,0 +1,27 @@
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "rendezvous/server/server.hpp"
+
+namespace elastic::rendezvous {
+
+/// What `elastic-rendezvous` is asked for.
+struct ProgramOptions {
+  ServerOptions server;     ///< but for the secret, which is in `secret_file`
+  std::string secret_file;  ///< empty: make one
+  std::string port_file;    ///< empty: none
+  std::string log_level = "info";
+  bool exit_when_done = false;
+};
+
+struct ParsedProgram {
+  ProgramOptions options;
+  std::optional<int> exit_code;  ///< set: print `text` and exit
+  std::string text;
+};
+
+ParsedProgram parse_program(int argc, const char* const* argv);
+
+}  // namespace elastic::rendezvous

@@ -1,0 +1,276 @@
+#include "rendezvous/server/server.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <exception>
+#include <list>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/redirect_error.hpp>
+#include <boost/asio/use_awaitable.hpp>
+
+#include "base/log.hpp"
+#include "rendezvous/protocol/connection.hpp"
+#include "rendezvous/server/job.hpp"
+#include "rendezvous/server/journal.hpp"
+
+namespace elastic::rendezvous {
+namespace asio = boost::asio;
+using asio::ip::tcp;
+using Error = boost::system::error_code;
+using Peer = std::shared_ptr<Connection>;
+
+namespace {
+
+/// When there are no descriptors left, until some may be free again.
+constexpr Milliseconds kAcceptPause{100};
+
+/// Nothing where the dialer may come in.
+std::string objection(const Greeting& greeting, const std::string& job) {
+  if (greeting.protocol != kProtocolVersion) {
+    return "the " + greeting.role + " speaks protocol version " +
+           std::to_string(greeting.protocol) + ", this server version " +
+           std::to_string(kProtocolVersion) + "; run the same release of elastic everywhere";
+  }
+  if (greeting.job != job) {
+    return "this is the server of job '" + job + "', not of job '" + greeting.job + "'";
+  }
+  if (greeting.role != "worker" && greeting.role != "control" && greeting.role != "launcher") {
+    return "unknown role '" + greeting.role + "'";
+  }
+  return {};
+}
+
+}  // namespace
+
+class Server::Impl : public std::enable_shared_from_this<Impl> {
+ public:
+  Impl(asio::io_context& io, ServerOptions options)
+      : io_(io), options_(std::move(options)), acceptor_(io), pause_(io) {}
+
+  Status listen() {
+    std::unique_ptr<JournalSink> journal = std::make_unique<NoJournal>();
+    if (!options_.journal.empty()) {
+      auto opened = FileJournal::open(options_.journal);
+      if (!opened.ok()) return opened.status();
+      journal = std::move(opened).value();
+    }
+    if (Status bound = bind(); !bound.ok()) return bound;
+    job_ = std::make_shared<Job>(io_, options_.job, options_.membership, std::move(journal));
+    job_->when_over(std::move(over_));
+    asio::co_spawn(
+        io_, [self = shared_from_this()] { return self->accept(); }, asio::detached);
+    return {};
+  }
+
+  const std::string& address() const { return address_; }
+
+  void when_over(std::function<void()> over) {
+    if (job_) return job_->when_over(std::move(over));
+    over_ = std::move(over);
+  }
+
+  void close() {
+    closed_ = true;
+    Error ignored;
+    acceptor_.close(ignored);
+    pause_.cancel();
+    if (job_) job_->stop();
+    for (const Peer& peer : std::exchange(strangers_, {})) peer->abort("the server ends");
+    for (const Peer& peer : std::exchange(peers_, {})) peer->abort("the server ends");
+  }
+
+ private:
+  Status bind() {
+    Error error;
+    const auto host = asio::ip::make_address(options_.bind, error);
+    if (error) {
+      return Status(Code::kInvalidArgument,
+                    "cannot bind to '" + options_.bind + "': it is not an IPv4 or IPv6 address");
+    }
+    const tcp::endpoint wanted(host, options_.port);
+    acceptor_.open(wanted.protocol(), error);
+    if (!error) acceptor_.set_option(tcp::acceptor::reuse_address(true), error);
+    if (!error) acceptor_.bind(wanted, error);
+    if (!error) acceptor_.listen(asio::socket_base::max_listen_connections, error);
+    tcp::endpoint bound;
+    if (!error) bound = acceptor_.local_endpoint(error);
+    if (error) {
+      const bool taken = error == asio::error::address_in_use;
+      return Status(Code::kUnavailable,
+                    "cannot listen on " + to_string(wanted) + ": " + error.message() +
+                        (taken ? "; end the program that has the port, choose another port, or "
+                                 "port 0 for any that is free"
+                               : ""));
+    }
+    address_ = to_string(bound);
+    return {};
+  }
+
+  asio::awaitable<void> accept() {
+    while (!closed_) {
+      Error error;
+      tcp::socket socket(io_);
+      co_await acceptor_.async_accept(socket, asio::redirect_error(asio::use_awaitable, error));
+      if (closed_) co_return;
+      if (error) {
+        log::get().warn("accepting a connection failed: {}", error.message());
+        pause_.expires_after(kAcceptPause);
+        co_await pause_.async_wait(asio::redirect_error(asio::use_awaitable, error));
+        continue;
+      }
+      admit(std::make_shared<Connection>(std::move(socket)));
+    }
+  }
+
+  void admit(const Peer& peer) {
+    if (strangers_.size() >= options_.max_unauthenticated) {
+      strangers_.front()->abort("made room for another connection");
+      strangers_.pop_front();
+    }
+    strangers_.push_back(peer);
+    asio::co_spawn(
+        io_, [self = shared_from_this(), peer] { return self->session(peer); },
+        [self = shared_from_this(), peer](std::exception_ptr thrown) {
+          self->ended(peer, thrown);
+        });
+  }
+
+  void ended(const Peer& peer, const std::exception_ptr& thrown) {
+    if (thrown) {
+      try {
+        std::rethrow_exception(thrown);
+      } catch (const std::exception& error) {
+        log::get().error("connection of {}: {}", peer->peer(), error.what());
+      } catch (...) {
+        log::get().error("connection of {}: failed", peer->peer());
+      }
+    }
+    peer->abort("connection closed");
+    strangers_.remove(peer);
+    peers_.erase(peer);
+  }
+
+  asio::awaitable<void> session(Peer peer) {
+    peer->set_deadline(options_.handshake_deadline, "did not authenticate in time");
+    const Result<Greeting> greeting = co_await peer->welcome(options_.secret);
+    strangers_.remove(peer);
+    if (!greeting.ok()) {
+      log::get().info("turned away {}: {}", peer->peer(), greeting.status().message());
+      co_return;
+    }
+    if (closed_) co_return;
+    std::string refused = objection(greeting.value(), options_.job);
+    if (refused.empty() && peers_.size() >= options_.max_connections) {
+      refused = "the server has " + std::to_string(peers_.size()) + " connections already";
+    }
+    if (!refused.empty()) {
+      log::get().info("refused {}: {}", peer->peer(), refused);
+      peer->send(Refuse{refused});
+      co_await peer->drain();
+      co_return;
+    }
+    peers_.insert(peer);
+    if (greeting.value().role == "worker") {
+      co_await serve_worker(peer);
+    } else {
+      peer->no_deadline();
+      const bool launcher = greeting.value().role == "launcher";
+      if (launcher) job_->add_launcher(peer);
+      const Removal removal{*job_, peer};
+      co_await serve_control(peer);
+    }
+  }
+
+  /// Takes a launcher off the list however its session ends.
+  struct Removal {
+    Job& job;
+    const Peer& peer;
+    ~Removal() { job.remove_launcher(peer); }
+  };
+
+  /// Until the first message has come the handshake's deadline goes on.
+  asio::awaitable<void> serve_worker(Peer peer) {
+    Result<Message> first = co_await peer->read();
+    if (!first.ok()) co_return;
+    const auto* registration = std::get_if<Register>(&first.value());
+    if (registration == nullptr) {
+      peer->send(Refuse{"a worker's first message must be 'register'"});
+      co_await peer->drain();
+      co_return;
+    }
+    peer->no_deadline();
+    const std::string incarnation = registration->incarnation;
+    Departure departure{*this, incarnation, peer};
+    job_->enter(*registration, peer);
+    while (true) {
+      const Result<Message> message = co_await peer->read();
+      if (!message.ok()) {
+        departure.why = message.status().message();
+        co_return;
+      }
+      if (!peer->closing()) job_->received(incarnation, message.value());
+    }
+  }
+
+  /// Tells the job that a worker's connection is gone, however its session ends.
+  struct Departure {
+    Impl& server;
+    const std::string& incarnation;
+    const Peer& peer;
+    std::string why = "connection closed";
+    ~Departure() {
+      if (server.closed_) return;
+      try {
+        server.job_->lost(incarnation, peer, why);
+      } catch (const std::exception& error) {
+        log::get().error("departure of {}: {}", incarnation, error.what());
+      }
+    }
+  };
+
+  asio::awaitable<void> serve_control(Peer peer) {
+    while (true) {
+      const Result<Message> request = co_await peer->read();
+      if (!request.ok()) co_return;
+      if (!peer->closing()) peer->send(job_->answer(request.value()));
+    }
+  }
+
+  asio::io_context& io_;
+  const ServerOptions options_;
+  tcp::acceptor acceptor_;
+  asio::steady_timer pause_;
+  std::string address_;
+  std::shared_ptr<Job> job_;
+  std::function<void()> over_;
+  std::list<Peer> strangers_;  ///< not authenticated yet, oldest first
+  std::set<Peer> peers_;
+  bool closed_ = false;
+};
+
+Server::Server(asio::io_context& io, ServerOptions options)
+    : impl_(std::make_shared<Impl>(io, std::move(options))) {}
+Server::~Server() {
+  impl_->close();
+}
+
+Status Server::listen() {
+  return impl_->listen();
+}
+const std::string& Server::address() const {
+  return impl_->address();
+}
+void Server::when_over(std::function<void()> over) {
+  impl_->when_over(std::move(over));
+}
+void Server::close() {
+  impl_->close();
+}
+
+}  // namespace elastic::rendezvous

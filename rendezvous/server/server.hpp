@@ -1,0 +1,60 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "base/clock.hpp"
+#include "base/handshake.hpp"
+#include "base/status.hpp"
+#include "rendezvous/membership/membership.hpp"
+
+namespace boost::asio {
+class io_context;
+}
+
+namespace elastic::rendezvous {
+
+struct ServerOptions {
+  std::string bind = "127.0.0.1";  ///< an IPv4 or IPv6 address
+  std::uint16_t port = 0;          ///< 0: any that is free
+  std::string job;
+  Secret secret{};
+  MembershipOptions membership;  ///< with the heartbeat that workers are told to keep
+  std::string journal;           ///< path; empty: none
+  Milliseconds handshake_deadline{5000};
+  std::size_t max_connections = 4096;    ///< that have authenticated
+  std::size_t max_unauthenticated = 64;  ///< the oldest make room for new ones
+};
+
+/// The rendezvous server of one job: Membership behind sockets. What a peer that is not
+/// authenticated does, and an error in one connection, touches no other connection.
+///
+/// Lives on one io_context, which one thread runs; every function is called there, or while it does
+/// not run. Nothing is kept running by a server that was closed or destroyed.
+class Server {
+ public:
+  Server(boost::asio::io_context& io, ServerOptions options);
+  ~Server();
+  Server(const Server&) = delete;
+  Server& operator=(const Server&) = delete;
+
+  /// Binds and starts to serve. kInvalidArgument: no such address. kUnavailable: it is taken, or
+  /// the journal cannot be written.
+  Status listen();
+  /// What workers connect to, "127.0.0.1:4711"; after `listen`.
+  const std::string& address() const;
+  /// Called once: some seconds after the job is done or has failed, or when all worker connections
+  /// have been gone for 10 s.
+  void when_over(std::function<void()> over);
+  /// Closes everything, now.
+  void close();
+
+ private:
+  class Impl;
+  std::shared_ptr<Impl> impl_;
+};
+
+}  // namespace elastic::rendezvous

@@ -1,0 +1,100 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/status.hpp"
+
+namespace elastic {
+
+/// The job's shared secret.
+using Secret = std::array<std::byte, 32>;
+
+/// Mutual authentication of a fresh connection by the job's secret, without I/O: whoever owns the
+/// socket carries the bytes. HMAC-SHA256 over role, purpose, both nonces and the dialer's context,
+/// so that a proof can neither be reflected, nor replayed, nor used on another kind of connection.
+///
+///   dialer -> acceptor   hello      magic, version, purpose, nonce, length of context, context
+///   acceptor -> dialer   challenge  magic, version, nonce, acceptor's proof
+///   dialer -> acceptor   proof      dialer's proof
+///   acceptor -> dialer   verdict    one byte, 1
+///
+/// The context (who am I, whom do I want, which lane) is opaque here. The acceptor hands it out
+/// only after the proof was right.
+namespace handshake {
+
+/// What the connection is for; a proof for one purpose is worthless for another.
+enum class Purpose : std::uint8_t { kControl = 1, kData = 2 };
+
+inline constexpr std::size_t kHelloBytes = 44;  ///< fixed part; the context follows
+inline constexpr std::size_t kMaxContextBytes = 1024;
+inline constexpr std::size_t kChallengeBytes = 72;
+inline constexpr std::size_t kProofBytes = 32;
+inline constexpr std::size_t kVerdictBytes = 1;
+
+class Dialer {
+ public:
+  Dialer(const Secret& secret, Purpose purpose, std::string context);
+  /// Hello and context, to be sent first.
+  std::vector<std::byte> hello() const;
+  /// Checks the acceptor's proof; returns the dialer's. kRefused when the secrets differ, kProtocol
+  /// when the other side is no elastic of this version; the message says which.
+  Result<std::vector<std::byte>> answer(
+      std::span<const std::byte, kChallengeBytes> challenge) const;
+  /// Ok if the acceptor let us in.
+  static Status finish(std::span<const std::byte, kVerdictBytes> verdict);
+
+ private:
+  Secret secret_;
+  Purpose purpose_;
+  std::string context_;
+  std::array<std::byte, 32> nonce_;
+};
+
+class Acceptor {
+ public:
+  Acceptor(const Secret& secret, Purpose purpose);
+  /// Checks the fixed part; returns how many bytes of context follow (bounded).
+  Result<std::size_t> hello(std::span<const std::byte, kHelloBytes> hello);
+  /// Takes the context; returns the challenge to send.
+  std::vector<std::byte> challenge(std::span<const std::byte> context);
+  /// kRefused when the dialer does not know the secret; otherwise send `verdict()`.
+  Status check(std::span<const std::byte, kProofBytes> proof);
+  static std::array<std::byte, kVerdictBytes> verdict();
+  /// Only after `check` succeeded.
+  const std::string& context() const { return context_; }
+
+ private:
+  Secret secret_;
+  Purpose purpose_;
+  std::array<std::byte, 32> dialer_nonce_{};
+  std::array<std::byte, 32> nonce_;
+  std::string context_;
+};
+
+}  // namespace handshake
+
+/// Sets OpenSSL up. It is torn down after the static objects that are made from here on: threads
+/// that those end can still let go of what they hold in it.
+void prepare_handshakes();
+
+/// Fills `into` with random bytes fit for secrets and nonces.
+void random_bytes(std::span<std::byte> into);
+
+/// 16 random bytes as hex: incarnations, job ids.
+std::string random_id();
+
+/// A fresh secret.
+Secret random_secret();
+
+/// Reads a secret from a file or an inherited descriptor: 64 hex digits, white space around
+/// ignored. kInvalidArgument names the source and what is wrong with it.
+Result<Secret> read_secret_file(const std::string& path);
+Result<Secret> read_secret_fd(int fd);
+std::string to_hex(const Secret& secret);
+
+}  // namespace elastic

@@ -1,0 +1,33 @@
+#include "base/log.hpp"
+
+#include <spdlog/sinks/stdout_sinks.h>
+
+namespace elastic::log {
+
+namespace {
+void apply_pattern(spdlog::logger& logger, const std::string& who) {
+  logger.set_pattern("[%H:%M:%S.%e] elastic" + (who.empty() ? "" : " " + who) + " %l: %v");
+}
+}  // namespace
+
+spdlog::logger& get() {
+  static const auto logger = [] {
+    auto made = std::make_shared<spdlog::logger>("elastic",
+                                                 std::make_shared<spdlog::sinks::stderr_sink_mt>());
+    made->set_level(spdlog::level::warn);
+    made->flush_on(spdlog::level::warn);
+    apply_pattern(*made, "");
+    return made;
+  }();
+  return *logger;
+}
+
+void set_level(const std::string& level) {
+  get().set_level(spdlog::level::from_str(level));
+}
+
+void set_name(const std::string& who) {
+  apply_pattern(get(), who);
+}
+
+}  // namespace elastic::log

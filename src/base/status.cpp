@@ -1,0 +1,58 @@
+#include "base/status.hpp"
+
+namespace elastic {
+
+const char* name(Code code) noexcept {
+  switch (code) {
+    case Code::kOk:
+      return "ok";
+    case Code::kInvalidArgument:
+      return "invalid argument";
+    case Code::kMismatch:
+      return "mismatch";
+    case Code::kPoisoned:
+      return "poisoned";
+    case Code::kPeerLost:
+      return "peer lost";
+    case Code::kAborted:
+      return "aborted";
+    case Code::kTimeout:
+      return "timeout";
+    case Code::kUnavailable:
+      return "unavailable";
+    case Code::kRefused:
+      return "refused";
+    case Code::kProtocol:
+      return "protocol error";
+    case Code::kRootLost:
+      return "root lost";
+    case Code::kBelowMinimum:
+      return "below minimum";
+    case Code::kEvicted:
+      return "evicted";
+    case Code::kRemoved:
+      return "removed";
+    case Code::kStopped:
+      return "stopped";
+    case Code::kDone:
+      return "done";
+    case Code::kNotInitialized:
+      return "not initialized";
+    case Code::kInternal:
+      return "internal error";
+  }
+  return "unknown";
+}
+
+const std::string& Status::message() const noexcept {
+  static const std::string kEmpty;
+  return failure_ ? failure_->message : kEmpty;
+}
+
+Status Status::within(const std::string& context) const {
+  if (ok()) return *this;
+  return Status(failure_->code, context + ": " + failure_->message, failure_->peer,
+                failure_->generation);
+}
+
+}  // namespace elastic

@@ -1,0 +1,14 @@
+#pragma once
+
+#include "base/status.hpp"
+#include "config/environment.hpp"
+#include "elastic/options.hpp"
+
+namespace elastic {
+
+/// `options` as filled from code, overridden by what `environment` sets. kInvalidArgument for an
+/// unknown ELASTIC_* name (with the nearest known one) and for a malformed or impossible value,
+/// naming variable or field, the value, and what is allowed.
+Result<Options> resolve(Options options, const EnvironmentMap& environment);
+
+}  // namespace elastic

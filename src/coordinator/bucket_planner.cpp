@@ -1,0 +1,63 @@
+#include "coordinator/bucket_planner.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace elastic::coordinator {
+namespace {
+
+// Upper bound of the request's size in a note.
+std::size_t definition_bytes(const TensorRequest& request) {
+  return request.name.size() + 16 + 11 * request.tensors.size();
+}
+
+bool belong_together(const TensorRequest& a, const TensorRequest& b) {
+  return a.kind == b.kind && a.op == b.op;
+}
+
+}  // namespace
+
+bool BucketPlanner::fits(const Open& open, const TensorRequest& request) const {
+  const std::uint64_t bytes = request.bytes();
+  return open.bytes <= bucket_bytes_ && bytes <= bucket_bytes_ - open.bytes &&
+         open.definition_bytes + definition_bytes(request) <= kMaxDefinitionBytes;
+}
+
+std::optional<BucketContent> BucketPlanner::add(std::shared_ptr<const TensorRequest> request) {
+  std::optional<BucketContent> closed;
+  auto open = std::find_if(open_.begin(), open_.end(), [&](const Open& candidate) {
+    return belong_together(*candidate.content.front(), *request);
+  });
+  if (open != open_.end() && !fits(*open, *request)) {
+    closed = std::move(open->content);
+    open_.erase(open);
+    open = open_.end();
+  }
+  if (open == open_.end()) open = open_.insert(open_.end(), Open{});
+  open->bytes += request->bytes();
+  open->definition_bytes += definition_bytes(*request);
+  open->content.push_back(std::move(request));
+  return closed;
+}
+
+bool BucketPlanner::remove(const std::shared_ptr<const TensorRequest>& request) {
+  for (auto open = open_.begin(); open != open_.end(); ++open) {
+    const auto at = std::find(open->content.begin(), open->content.end(), request);
+    if (at == open->content.end()) continue;
+    open->bytes -= request->bytes();
+    open->definition_bytes -= definition_bytes(*request);
+    open->content.erase(at);
+    if (open->content.empty()) open_.erase(open);
+    return true;
+  }
+  return false;
+}
+
+std::vector<BucketContent> BucketPlanner::close_all() {
+  std::vector<BucketContent> closed;
+  for (Open& open : open_) closed.push_back(std::move(open.content));
+  open_.clear();
+  return closed;
+}
+
+}  // namespace elastic::coordinator

@@ -1,0 +1,62 @@
+#include "coordinator/bucket_table.hpp"
+
+#include <utility>
+
+namespace elastic::coordinator {
+
+bool NamedTensor::as_planned() const {
+  return bucket != nullptr && own != nullptr && *own == *(*bucket->content)[index];
+}
+
+void NamedTensor::forget_announcements() {
+  announcements.clear();
+  announcement_count = 0;
+}
+
+void Bucket::reset(std::size_t ranks) {
+  submitted = 0;
+  reported = false;
+  by_name = false;
+  missing = size() * ranks;
+  ready.assign(ranks, false);
+  announced.assign(ranks, 0);
+}
+
+NamedTensor& BucketTable::at(const std::string& name) {
+  const auto [entry, is_new] = names_.try_emplace(name);
+  if (is_new) entry->second.name = &entry->first;
+  return entry->second;
+}
+
+NamedTensor* BucketTable::find(const std::string& name) {
+  const auto entry = names_.find(name);
+  return entry == names_.end() ? nullptr : &entry->second;
+}
+
+Bucket& BucketTable::insert(BucketContent content) {
+  Bucket& bucket = buckets_.emplace_back();
+  bucket.self = std::prev(buckets_.end());
+  for (const auto& request : content) {
+    NamedTensor& tensor = at(request->name);
+    tensor.bucket = &bucket;
+    tensor.index = bucket.members.size();
+    bucket.members.push_back(&tensor);
+  }
+  bucket.content = std::make_shared<const BucketContent>(std::move(content));
+  return bucket;
+}
+
+void BucketTable::erase(Bucket& bucket) {
+  for (NamedTensor* member : bucket.members) {
+    member->bucket = nullptr;
+    release(*member);
+  }
+  buckets_.erase(bucket.self);
+}
+
+void BucketTable::release(NamedTensor& tensor) {
+  if (tensor.own || tensor.bucket != nullptr || tensor.announcement_count > 0) return;
+  names_.erase(names_.find(*tensor.name));
+}
+
+}  // namespace elastic::coordinator

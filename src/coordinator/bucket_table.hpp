@@ -1,0 +1,95 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <list>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "coordinator/bucket_planner.hpp"
+#include "coordinator/tensor_request.hpp"
+
+namespace elastic::coordinator {
+
+struct Bucket;
+
+/// All that is known here about one name.
+struct NamedTensor {
+  enum class Progress : std::uint8_t {
+    kIdle,     ///< not submitted here
+    kWaiting,  ///< submitted, not ordered
+    kOrdered,  ///< in an order that is not complete here
+  };
+
+  const std::string* name = nullptr;         ///< the table's key
+  std::shared_ptr<const TensorRequest> own;  ///< as submitted here; null while idle
+  std::uint64_t sequence = 0;                ///< counts submissions here; tells their order
+  Progress progress = Progress::kIdle;
+  bool announced = false;  ///< follower: the leader was told of this submission by name
+
+  Bucket* bucket = nullptr;  ///< planned in it; null while not planned, or in an open bucket
+  std::size_t index = 0;     ///< in the bucket
+
+  /// Leader: by rank, what followers announced by name since the last order. Empty for none.
+  std::vector<std::shared_ptr<const TensorRequest>> announcements;
+  std::size_t announcement_count = 0;
+
+  bool waiting() const { return progress == Progress::kWaiting; }
+  /// The submission here is what the bucket was planned with.
+  bool as_planned() const;
+  void forget_announcements();
+};
+
+/// Requests planned to run together, and how far they are this time.
+struct Bucket {
+  std::shared_ptr<const BucketContent> content;
+  std::vector<NamedTensor*> members;  ///< in the order of `content`
+  std::list<Bucket>::iterator self;
+
+  std::uint64_t id = 0;       ///< what the notes of this view call it; 0 before its definition
+  std::size_t submitted = 0;  ///< members that wait here (follower: and are not announced by name)
+  std::uint64_t last_order = 0;  ///< number of the order that it was in last
+
+  // Follower.
+  bool reported = false;  ///< Ready was sent
+  bool by_name = false;   ///< members are announced one by one this time
+
+  // Leader.
+  std::size_t missing = 0;             ///< (member, rank) pairs that it waits for
+  std::vector<bool> ready;             ///< ranks that reported it
+  std::vector<std::size_t> announced;  ///< by rank: members announced by name, as planned
+
+  std::size_t size() const { return members.size(); }
+  bool partly_submitted() const { return submitted > 0 && submitted < size(); }
+  /// Nobody has submitted anything, in a view with `ranks` ranks.
+  void reset(std::size_t ranks);
+};
+
+/// The plan: names, and the buckets that they are in. Owned by a Negotiator.
+class BucketTable {
+ public:
+  BucketTable() = default;
+  BucketTable(const BucketTable&) = delete;
+  BucketTable& operator=(const BucketTable&) = delete;
+
+  NamedTensor& at(const std::string& name);
+  NamedTensor* find(const std::string& name);
+  /// Adds a bucket of names that are in none.
+  Bucket& insert(BucketContent content);
+  /// Its members are in no bucket afterwards.
+  void erase(Bucket& bucket);
+  /// Forgets the name if nothing is known about it any more. References to it are invalid then.
+  void release(NamedTensor& tensor);
+
+  std::list<Bucket>& buckets() { return buckets_; }
+  std::unordered_map<std::string, NamedTensor>& names() { return names_; }
+  const std::unordered_map<std::string, NamedTensor>& names() const { return names_; }
+
+ private:
+  std::unordered_map<std::string, NamedTensor> names_;
+  std::list<Bucket> buckets_;
+};
+
+}  // namespace elastic::coordinator

@@ -1,0 +1,241 @@
+#include "coordinator/coordinator.hpp"
+
+#include <utility>
+
+#include "base/log.hpp"
+#include "collectives/transport/mesh.hpp"
+#include "coordinator/operation.hpp"
+
+namespace elastic::coordinator {
+
+namespace {
+
+/// A program whose ranks wait for each other outside of the library would otherwise keep open
+/// buckets open for ever.
+constexpr Milliseconds kForceFlush{1000};
+
+TensorRequest request_for(const std::string& name, const std::vector<TensorView>& tensors,
+                          ReduceOp op) {
+  TensorRequest request;
+  request.name = name;
+  request.op = op;
+  for (const TensorView& tensor : tensors) request.tensors.push_back({tensor.dtype, tensor.count});
+  return request;
+}
+
+}  // namespace
+
+Coordinator::Coordinator(Lane& lane, const Options& options)
+    : lane_(lane), options_(options), negotiator_(options.bucket_bytes) {
+  thread_ = std::thread([this] { loop(); });
+}
+
+Coordinator::~Coordinator() {
+  wake_up_.set();
+  thread_.join();
+}
+
+Result<std::shared_ptr<detail::WorkState>> Coordinator::submit(std::string name,
+                                                               std::vector<TensorView> tensors,
+                                                               ReduceOp op) {
+  if (Status status = validate(request_for(name, tensors, op)); !status.ok()) return status;
+  auto work = std::make_shared<detail::WorkState>([this] { flush(); });
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (!closed_.ok()) return closed_;
+    if (!names_.insert(name).second) {
+      return Status(
+          Code::kInvalidArgument,
+          "tensor '" + name + "' is under way already: wait for it before submitting it again");
+    }
+    submitted_.push_back({std::move(name), std::move(tensors), op, work});
+  }
+  wake_up_.set();
+  return work;
+}
+
+void Coordinator::flush() {
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (names_.empty()) return;
+    // The place among the submissions counts, not the moment: buckets must not depend on timing.
+    (submitted_.empty() ? flush_ : submitted_.back().flush_after) = true;
+  }
+  wake_up_.set();
+}
+
+void Coordinator::drain() {
+  std::unique_lock<std::mutex> lock(mutex_);
+  idle_.wait(lock, [&] { return names_.empty(); });
+}
+
+void Coordinator::loop() {
+  for (;;) {
+    Result<Lane::Ownership> ownership = lane_.acquire(options_.view_timeout);
+    if (!ownership.ok()) {
+      // While nothing is under way a missing view is nobody's trouble.
+      if (ownership.status().code() == Code::kTimeout && pending_.empty()) continue;
+      return fail_all(ownership.status());
+    }
+    const Status interrupted = serve(ownership.value());
+    if (interrupted.code() != Code::kAborted) lane_.suspect(ownership.value(), interrupted);
+  }
+}
+
+/// Works in one view until it is interrupted.
+Status Coordinator::serve(Lane::Ownership& ownership) {
+  if (Status status = enter_view(ownership); !status.ok()) return status;
+  for (;;) {
+    wake_up_.clear();
+    take_submissions();
+    bool busy = false;
+    if (Status status = exchange_notes(ownership, busy); !status.ok()) return status;
+    if (Status status = run_orders(ownership, busy); !status.ok()) return status;
+    if (busy) continue;
+    look_for_stalls();
+    if (Status status = lane_.wait(ownership, wake_up_.fd()); !status.ok()) return status;
+  }
+}
+
+/// The hand-over comes first: it may bring the result of the operation that was interrupted. All
+/// that is not complete then is negotiated anew.
+Status Coordinator::enter_view(Lane::Ownership& ownership) {
+  transport::Mesh& mesh = *ownership.view().mesh;
+  const Members& members = *ownership.view().members;
+  const Lane::Attempt resumed = lane_.resume(ownership, running_.get());
+  if (resumed.final) {
+    finish(resumed);
+  } else if (!resumed.status.ok()) {
+    return Status(Code::kAborted, "interrupted again");
+  }
+  running_.reset();
+  orders_.clear();
+  generation_ = members.generation;
+  // Frames of older views are behind us; those of this one wait until an operation asks for them.
+  mesh.abandon();
+  mesh.begin({generation_, 0, transport::OpTag::kRepair}, {});
+  negotiator_.restart(members.rank, members.size());
+  return {};
+}
+
+void Coordinator::take_submissions() {
+  std::vector<Submission> submitted;
+  bool flush = false;
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    submitted.swap(submitted_);
+    flush = std::exchange(flush_, false);
+  }
+  if (flush) negotiator_.flush();
+  for (Submission& submission : submitted) {
+    last_progress_ = Clock::now();
+    const Status status =
+        negotiator_.submit(request_for(submission.name, submission.tensors, submission.op));
+    const std::string name = submission.name;
+    const bool flush_after = submission.flush_after;
+    pending_[name] = std::move(submission);
+    if (!status.ok()) complete(name, status);
+    if (flush_after) negotiator_.flush();
+  }
+}
+
+Status Coordinator::exchange_notes(Lane::Ownership& ownership, bool& busy) {
+  transport::Mesh& mesh = *ownership.view().mesh;
+  const int rank = mesh.rank();
+  if (Status status = mesh.progress(busy); !status.ok()) return status;
+  for (int peer = 0; peer < mesh.size(); ++peer) {
+    if (peer == rank) continue;
+    while (const auto note = mesh.link(peer).take_note(generation_)) {
+      busy = true;
+      last_progress_ = Clock::now();
+      if (Status status = negotiator_.on_note(peer, *note); !status.ok()) {
+        return Status(status.code(), status.message(), peer, generation_);
+      }
+    }
+  }
+  for (OutgoingNote& note : negotiator_.take_outgoing()) {
+    busy = true;
+    mesh.link(note.to_rank).send_note(generation_, std::move(note.bytes));
+  }
+  return mesh.progress(busy);
+}
+
+Status Coordinator::run_orders(Lane::Ownership& ownership, bool& busy) {
+  for (OrderItem& order : negotiator_.take_orders()) orders_.push_back(std::move(order));
+  while (!orders_.empty()) {
+    busy = true;
+    running_ = operation_for(orders_.front());
+    const Lane::Attempt attempt = lane_.attempt(ownership, *running_);
+    if (!attempt.final) return Status(Code::kAborted, "interrupted");
+    running_.reset();
+    finish(attempt);
+    orders_.pop_front();
+    if (Status status = exchange_notes(ownership, busy); !status.ok()) return status;
+  }
+  return {};
+}
+
+std::unique_ptr<Operation> Coordinator::operation_for(const OrderItem& order) const {
+  if (order.is_mismatch()) return std::make_unique<MismatchOperation>(order.mismatch);
+  std::vector<TensorView> tensors;
+  for (const auto& request : *order.requests) {
+    const std::vector<TensorView>& own = pending_.at(request->name).tensors;
+    tensors.insert(tensors.end(), own.begin(), own.end());
+  }
+  return std::make_unique<AllreduceOperation>(
+      std::vector<ConstTensorView>(tensors.begin(), tensors.end()), tensors,
+      order.requests->front()->op);
+}
+
+/// The first order has its result.
+void Coordinator::finish(const Lane::Attempt& attempt) {
+  const OrderItem& order = orders_.front();
+  if (const Status status = negotiator_.completed(order); !status.ok()) {
+    log::get().error("negotiation: {}", status.message());
+  }
+  for (const auto& request : *order.requests) {
+    complete(request->name, attempt.status.ok() ? Result<Contributors>(attempt.contributors)
+                                                : Result<Contributors>(attempt.status));
+  }
+}
+
+void Coordinator::complete(const std::string& name, Result<Contributors> outcome) {
+  const auto found = pending_.find(name);
+  if (found == pending_.end()) return;
+  const std::shared_ptr<detail::WorkState> work = std::move(found->second.work);
+  pending_.erase(found);
+  bool idle = false;
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    names_.erase(name);
+    idle = names_.empty();
+  }
+  work->complete(std::move(outcome));
+  if (idle) idle_.notify_all();
+}
+
+/// Something is under way and nothing moves: see that it is not for the want of a flush, and say
+/// what is waited for. The timer is armed only while something is under way.
+void Coordinator::look_for_stalls() {
+  wake_up_.arm(pending_.empty() ? Milliseconds(0) : kForceFlush);
+  if (pending_.empty()) return;
+  const TimePoint now = Clock::now();
+  const Duration waiting = now - last_progress_;
+  if (waiting < kForceFlush) return;
+  negotiator_.force_flush();
+  if (waiting < options_.stall_warning || now < next_stall_warning_) return;
+  next_stall_warning_ = now + options_.stall_warning;
+  for (const Stall& stall : negotiator_.stalled()) log::get().warn("{}", describe(stall));
+}
+
+void Coordinator::fail_all(const Status& reason) {
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    closed_ = reason;
+    for (Submission& submission : submitted_) pending_[submission.name] = std::move(submission);
+    submitted_.clear();
+  }
+  while (!pending_.empty()) complete(pending_.begin()->first, reason);
+}
+
+}  // namespace elastic::coordinator

@@ -1,0 +1,267 @@
+#include "coordinator/lane.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/log.hpp"
+
+namespace elastic::coordinator {
+
+namespace {
+
+/// An operation's error as it travels in a parcel: the code, then the text.
+std::string pack_error(const Status& error) {
+  return static_cast<char>(error.code()) + error.message();
+}
+Status unpack_error(const std::string& packed, std::uint64_t generation) {
+  return Status(static_cast<Code>(packed.front()), packed.substr(1), -1, generation);
+}
+
+}  // namespace
+
+Lane::Ownership& Lane::Ownership::operator=(Ownership&& other) noexcept {
+  if (this != &other) {
+    release();
+    lane_ = std::exchange(other.lane_, nullptr);
+    view_ = std::move(other.view_);
+  }
+  return *this;
+}
+
+void Lane::Ownership::release() {
+  view_.reset();
+  if (lane_ != nullptr) std::exchange(lane_, nullptr)->release();
+}
+
+Lane::Lane(std::string name, Callbacks callbacks)
+    : name_(std::move(name)), callbacks_(std::move(callbacks)) {}
+
+Lane::~Lane() {
+  close(Status(Code::kNotInitialized, "the context is gone"));
+  if (repair_thread_.joinable()) repair_thread_.join();
+}
+
+Result<Contributors> Lane::run(Operation& operation, Milliseconds view_timeout) {
+  const std::lock_guard<std::mutex> order(order_mutex_);
+  for (;;) {
+    Result<Ownership> ownership = acquire(view_timeout);
+    if (!ownership.ok()) return ownership.status();
+    Attempt tried = resume(ownership.value(), &operation);
+    if (!tried.final && tried.status.ok()) tried = attempt(ownership.value(), operation);
+    if (!tried.final) continue;
+    if (!tried.status.ok()) return tried.status;
+    return std::move(tried.contributors);
+  }
+}
+
+bool Lane::available() const {
+  return view_ && !frozen_ && !owned_ && view_->generation() > spoiled_generation_;
+}
+
+Result<Lane::Ownership> Lane::acquire(Milliseconds view_timeout) {
+  std::unique_lock<std::mutex> lock(mutex_);
+  if (!available() && closed_.ok()) {
+    ++waiting_;
+    const bool in_time =
+        changed_.wait_for(lock, view_timeout, [&] { return !closed_.ok() || available(); });
+    --waiting_;
+    if (!in_time) {
+      return Status(Code::kTimeout,
+                    "no new view within " + std::to_string(view_timeout.count()) +
+                        " ms: is the rendezvous server up? (ELASTIC_VIEW_TIMEOUT_MS)",
+                    -1, view_ ? view_->generation() : 0);
+    }
+  }
+  if (!closed_.ok()) return closed_;
+  owned_ = true;
+  return Ownership(this, view_);
+}
+
+void Lane::release() {
+  std::unique_lock<std::mutex> lock(mutex_);
+  owned_ = false;
+  const bool quiet = frozen_;
+  const std::uint64_t position = position_;
+  const std::string needs = needs_;
+  lock.unlock();
+  changed_.notify_all();
+  if (quiet) callbacks_.on_quiet(position, needs);
+}
+
+Lane::Attempt Lane::resume(Ownership& ownership, Operation* operation) {
+  LaneView& view = ownership.view();
+  if (const Status handed = hand_over(view); !handed.ok()) return interrupted(view, handed);
+  if (!delivered_ || operation == nullptr) return {};
+  delivered_ = false;
+  return deliver(*operation, attempted_by_ ? attempted_by_ : view.members);
+}
+
+Lane::Attempt Lane::attempt(Ownership& ownership, Operation& operation) {
+  LaneView& view = ownership.view();
+  const std::uint64_t position = this->position();
+  if (view.lost && position == view.position) {
+    return end_in_error(Status(Code::kRootLost,
+                               "the root of the broadcast died before anybody had all of its data; "
+                               "choose a root of the present view and call again",
+                               -1, view.generation()));
+  }
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    needs_ = operation.needs();
+  }
+  attempted_by_ = view.members;
+  const collectives::Call call = operation.call(*view.members);
+  work_.in_hand = false;
+  operation.pack(*view.members, work_);
+  const Status status = view.backend->run(position, call, work_);
+  if (status.ok()) {
+    std::swap(work_, kept_.payload);
+    kept_.error.clear();
+    complete();
+    return deliver(operation, view.members);
+  }
+  if (status.code() == Code::kMismatch) return end_in_error(status);
+  return interrupted(view, status);
+}
+
+/// Gives or takes the result of the operation before the view's position, once per view.
+Status Lane::hand_over(LaneView& view) {
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (handed_over_) return {};
+  }
+  const bool takes = view.takes();
+  collectives::Backend::Parcel taken;
+  const Status status =
+      view.backend->hand_over(view.position - 1, view.handover, takes ? taken : kept_);
+  if (!status.ok()) return status;
+  if (takes) {
+    // A part of a reduce_scatter is this rank's own: it was complete before the operation was.
+    if (work_.in_hand) std::swap(taken.payload, work_);
+    kept_ = std::move(taken);
+    delivered_ = true;
+    complete();
+  }
+  const std::lock_guard<std::mutex> lock(mutex_);
+  handed_over_ = true;
+  return {};
+}
+
+void Lane::complete() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  ++position_;
+  needs_.clear();
+}
+
+Lane::Attempt Lane::deliver(Operation& operation, const std::shared_ptr<const Members>& members) {
+  Attempt result;
+  result.final = true;
+  if (kept_.error.empty()) {
+    operation.unpack(*members, kept_.payload);
+    result.contributors = members->contributors();
+  } else {
+    result.status = unpack_error(kept_.error, members->generation);
+  }
+  attempted_by_.reset();
+  return result;
+}
+
+/// The operation is complete, with `error` as its result on every rank.
+Lane::Attempt Lane::end_in_error(const Status& error) {
+  kept_.error = pack_error(error);
+  complete();
+  attempted_by_.reset();
+  Attempt result;
+  result.final = true;
+  result.status = error;
+  return result;
+}
+
+Lane::Attempt Lane::interrupted(const LaneView& view, const Status& failure) {
+  log::get().debug("{}: operation {} of generation {} interrupted: {}", name_, position(),
+                   view.generation(), failure.message());
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    spoiled_generation_ = std::max(spoiled_generation_, view.generation());
+  }
+  if (failure.code() != Code::kAborted) {
+    const int peer = failure.peer();
+    const std::string incarnation = peer >= 0 && peer < view.members->size()
+                                        ? view.members->incarnations[static_cast<std::size_t>(peer)]
+                                        : std::string();
+    callbacks_.on_suspect(view.generation(), incarnation, failure.message());
+  }
+  Attempt result;
+  result.status = failure;
+  return result;
+}
+
+Status Lane::wait(Ownership& ownership, int wake_fd) {
+  return ownership.view().mesh->wait(wake_fd);
+}
+
+void Lane::suspect(const Ownership& ownership, const Status& failure) {
+  (void)interrupted(ownership.view(), failure);
+}
+
+void Lane::freeze() {
+  std::unique_lock<std::mutex> lock(mutex_);
+  frozen_ = true;
+  if (owned_) {
+    view_->backend->abort();
+    view_->mesh->abort();
+    return;
+  }
+  const std::uint64_t position = position_;
+  const std::string needs = needs_;
+  lock.unlock();
+  callbacks_.on_quiet(position, needs);
+}
+
+void Lane::begin_at(std::uint64_t position) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (std::exchange(joined_, true)) return;
+  position_ = position;
+}
+
+void Lane::install(std::shared_ptr<LaneView> view) {
+  begin_at(view->position);
+  bool repair = false;
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    handed_over_ = !view->gives() && !view->takes();
+    repair = !handed_over_ && waiting_ == 0;
+    view_ = std::move(view);
+    frozen_ = false;
+  }
+  changed_.notify_all();
+  if (!repair) return;
+  // An earlier repair has released the lane, or it would not have been quiet: this does not block.
+  if (repair_thread_.joinable()) repair_thread_.join();
+  repair_thread_ = std::thread([this] { repair_idle_lane(); });
+}
+
+/// Other members wait for the result that this one has, while its own program is elsewhere.
+void Lane::repair_idle_lane() {
+  Result<Ownership> ownership = acquire(Milliseconds(0));
+  if (ownership.ok()) (void)resume(ownership.value(), nullptr);
+}
+
+void Lane::close(const Status& reason) {
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (closed_.ok()) closed_ = reason;
+    if (owned_ && view_) {
+      view_->backend->abort();
+      view_->mesh->abort();
+    }
+  }
+  changed_.notify_all();
+}
+
+std::uint64_t Lane::position() const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return position_;
+}
+
+}  // namespace elastic::coordinator

@@ -1,0 +1,141 @@
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+
+#include "base/clock.hpp"
+#include "base/status.hpp"
+#include "collectives/backend/backend.hpp"
+#include "coordinator/lane_view.hpp"
+#include "coordinator/operation.hpp"
+#include "elastic/contributors.hpp"
+
+namespace elastic::coordinator {
+
+/// A sequence of operations of one worker, through all views of the job.
+///
+/// Holds the invariant "all or nothing, and never twice" on this worker's side: it counts the
+/// operations completed, keeps the last result until the next operation is complete, stops on
+/// `freeze`, and after a view change obtains the interrupted operation's result from a member that
+/// has it (commit) or runs it again from the intact input (replay). See docs/architecture.md.
+///
+/// Threads: `run` from any; the control thread calls `freeze`, `install` and `close`. The view's
+/// backend and mesh are touched only by the lane's present owner (see Ownership).
+class Lane {
+ public:
+  struct Callbacks {
+    /// Frozen, and nothing of the present generation will be sent or completed any more.
+    std::function<void(std::uint64_t position, std::string needs)> on_quiet;
+    /// A link of `generation` failed.
+    std::function<void(std::uint64_t generation, std::string incarnation, std::string reason)>
+        on_suspect;
+  };
+
+  /// Temporary possession of the lane by one thread. While it lasts, `freeze` only interrupts;
+  /// `on_quiet` comes when it ends.
+  class Ownership {
+   public:
+    Ownership() = default;
+    Ownership(Lane* lane, std::shared_ptr<LaneView> view) : lane_(lane), view_(std::move(view)) {}
+    Ownership(Ownership&& other) noexcept
+        : lane_(std::exchange(other.lane_, nullptr)), view_(std::move(other.view_)) {}
+    Ownership& operator=(Ownership&& other) noexcept;
+    ~Ownership() { release(); }
+    void release();
+    LaneView& view() const { return *view_; }
+    explicit operator bool() const { return lane_ != nullptr; }
+
+   private:
+    Lane* lane_ = nullptr;
+    std::shared_ptr<LaneView> view_;
+  };
+
+  /// How an attempt at an operation ended: with its final outcome (success, or an error that all
+  /// ranks share), or interrupted by a view change, after which it has to be tried again.
+  struct Attempt {
+    bool final = false;
+    Status status;
+    Contributors contributors;
+  };
+
+  Lane(std::string name, Callbacks callbacks);
+  ~Lane();
+
+  /// Runs `operation` to its end, through as many views as it takes. Calls from several threads
+  /// take turns. kTimeout when no new view comes within `view_timeout`; whatever `close` said.
+  Result<Contributors> run(Operation& operation, Milliseconds view_timeout);
+
+  /// Takes the lane: waits until a view is installed, the lane is not frozen and nobody else has
+  /// it.
+  Result<Ownership> acquire(Milliseconds view_timeout);
+
+  /// Does what the view of `ownership` has to hand over. That may be the result of `operation`
+  /// (null: none was interrupted): then the attempt is final. Otherwise its status is ok, or why
+  /// the view ended: release the ownership and acquire again.
+  Attempt resume(Ownership& ownership, Operation* operation);
+  /// One attempt at `operation`, after `resume`. When it is not final, release the ownership and
+  /// acquire again.
+  Attempt attempt(Ownership& ownership, Operation& operation);
+
+  /// Blocks until a member has something to say on this lane's links or `wake_fd` is readable.
+  /// Fails like a link, or with kAborted when the view changes; then release and acquire again.
+  Status wait(Ownership& ownership, int wake_fd);
+  /// Tells the server that a link of the owned view failed, for failures met outside of `attempt`.
+  void suspect(const Ownership& ownership, const Status& failure);
+
+  /// Interrupts the owner; when there is none (any more), calls `on_quiet`. Again on every call.
+  void freeze();
+  /// The position of the first view that this worker was announced in: from then on it counts as a
+  /// member, also if that view is replaced before it was installed. Only the first call counts.
+  void begin_at(std::uint64_t position);
+  /// Puts the lane into a new view and lets it go on. Only while frozen and quiet, or at the start.
+  void install(std::shared_ptr<LaneView> view);
+  /// From now on everything fails with `reason`. The first reason stays.
+  void close(const Status& reason);
+
+  std::uint64_t position() const;
+
+ private:
+  bool available() const;  // with mutex_ held
+  void release();
+  Status hand_over(LaneView& view);
+  Attempt deliver(Operation& operation, const std::shared_ptr<const Members>& members);
+  Attempt end_in_error(const Status& error);
+  Attempt interrupted(const LaneView& view, const Status& failure);
+  void complete();
+  void repair_idle_lane();
+
+  const std::string name_;
+  const Callbacks callbacks_;
+  std::mutex order_mutex_;  // held by `run`: one unnamed operation at a time, in program order
+
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  std::shared_ptr<LaneView> view_;
+  std::uint64_t spoiled_generation_ = 0;  // an attempt failed in it: wait for a later one
+  bool frozen_ = true;
+  bool owned_ = false;
+  int waiting_ = 0;          // threads in `acquire`
+  bool handed_over_ = true;  // of view_
+  bool joined_ = false;      // position_ has its first value
+  std::uint64_t position_ = 0;
+  std::string needs_;  // of the operation in flight
+  Status closed_;
+
+  // Touched by the owner only.
+  collectives::Payload work_;                    // of the operation in flight
+  std::shared_ptr<const Members> attempted_by_;  // latest attempt of the operation in flight
+  collectives::Backend::Parcel kept_;            // result of operation position_ - 1
+  bool delivered_ = false;  // kept_ is the result of an operation that was not called here yet
+
+  bool stopping_ = false;      // with mutex_
+  std::thread repair_thread_;  // hands results over while no thread of the user is in the lane
+};
+
+}  // namespace elastic::coordinator

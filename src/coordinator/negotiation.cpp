@@ -1,0 +1,192 @@
+#include "coordinator/negotiation.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+namespace elastic::coordinator {
+
+std::string describe(const Stall& stall) {
+  std::string text = "tensor '" + stall.name + "' waits for rank";
+  if (stall.missing_ranks.size() != 1) text += "s";
+  for (std::size_t i = 0; i < stall.missing_ranks.size(); ++i) {
+    if (i > 0) text += i + 1 == stall.missing_ranks.size() ? " and" : ",";
+    text += " " + std::to_string(stall.missing_ranks[i]);
+  }
+  return text;
+}
+
+Negotiator::Negotiator(std::size_t bucket_bytes)
+    : planner_(bucket_bytes), oldest_open_(std::numeric_limits<std::uint64_t>::max()) {}
+
+Status Negotiator::submit(TensorRequest request) {
+  if (Status valid = validate(request); !valid.ok()) return valid;
+  if (leading()) forget_old_buckets();
+  NamedTensor& tensor = table_.at(request.name);
+  if (tensor.own) {
+    return Status(Code::kInvalidArgument,
+                  "tensor '" + request.name +
+                      "' is submitted again before its last submission is complete; wait for that, "
+                      "or use another name");
+  }
+  tensor.own = std::make_shared<const TensorRequest>(std::move(request));
+  tensor.sequence = ++last_sequence_;
+  tensor.progress = NamedTensor::Progress::kWaiting;
+  if (leading()) {
+    lead(tensor);
+  } else if (rank_ > 0) {
+    follow(tensor);
+  }
+  return {};
+}
+
+void Negotiator::flush() {
+  flushed_ = last_sequence_;
+  if (leading()) settle_flush();
+}
+
+void Negotiator::force_flush() {
+  if (leading()) {
+    if (somebody_waits_for_open_bucket()) close_open_buckets();
+    return;
+  }
+  const std::vector<Bucket*> incomplete(partly_submitted_.begin(), partly_submitted_.end());
+  for (Bucket* bucket : incomplete) announce_members(*bucket);
+}
+
+Status Negotiator::on_note(int from_rank, std::span<const std::byte> note) {
+  const bool expected = leading() ? from_rank > 0 && from_rank < size_ : from_rank == 0;
+  if (!expected || rank_ < 0) {
+    return Status(Code::kProtocol, "rank " + std::to_string(rank_) + " of " +
+                                       std::to_string(size_) + " expects no note from rank " +
+                                       std::to_string(from_rank));
+  }
+  const std::string context = "rank " + std::to_string(from_rank) + " on named tensors";
+  Result<std::vector<NoteItem>> items = read_note(note);
+  if (!items.ok()) return items.status().within(context);
+  for (NoteItem& item : items.value()) {
+    if (Status applied = apply(from_rank, std::move(item)); !applied.ok()) {
+      return applied.within(context);
+    }
+  }
+  return {};
+}
+
+Status Negotiator::apply(int from_rank, NoteItem item) {
+  if (leading()) {
+    const auto rank = static_cast<std::size_t>(from_rank);
+    if (auto* announced = std::get_if<Announce>(&item)) {
+      return on_announce(rank, std::move(*announced));
+    }
+    if (const auto* ready = std::get_if<Ready>(&item)) return on_ready(rank, *ready);
+    return Status(Code::kProtocol, "a follower may not send orders");
+  }
+  if (const auto* run = std::get_if<Run>(&item)) return on_run(*run);
+  if (auto* define = std::get_if<Define>(&item)) return on_define(std::move(*define));
+  if (const auto* gone = std::get_if<Dissolve>(&item)) return on_dissolve(*gone);
+  if (const auto* mismatch = std::get_if<Mismatch>(&item)) return on_mismatch(*mismatch);
+  return Status(Code::kProtocol, "the leader sends only orders");
+}
+
+Status Negotiator::completed(const OrderItem& order) {
+  for (const auto& request : *order.requests) {
+    NamedTensor* tensor = table_.find(request->name);
+    if (tensor == nullptr || tensor->progress != NamedTensor::Progress::kOrdered) {
+      return Status(Code::kInternal,
+                    "tensor '" + request->name + "' is complete and was not ordered in this view");
+    }
+    tensor->own.reset();
+    tensor->progress = NamedTensor::Progress::kIdle;
+    tensor->announced = false;
+    table_.release(*tensor);
+  }
+  return {};
+}
+
+void Negotiator::restart(int rank, int size) {
+  rank_ = rank;
+  size_ = size;
+  last_id_ = 0;
+  planner_.clear();
+  oldest_open_ = std::numeric_limits<std::uint64_t>::max();
+  notes_.clear();
+  orders_.clear();
+  by_id_.clear();
+  partly_submitted_.clear();
+  // What was not even defined in the view that ends is of use only if views follow in haste.
+  const bool crowded = table_.buckets().size() > kMaxPlannedBuckets;
+  for (auto at = table_.buckets().begin(); at != table_.buckets().end();) {
+    Bucket& bucket = *at++;
+    if (crowded && bucket.id == 0) {
+      table_.erase(bucket);
+      continue;
+    }
+    bucket.id = 0;
+    bucket.reset(ranks());
+  }
+  std::vector<NamedTensor*> waiting;
+  std::vector<NamedTensor*> unused;
+  for (auto& [name, tensor] : table_.names()) {
+    tensor.forget_announcements();
+    tensor.announced = false;
+    if (tensor.own) {
+      tensor.progress = NamedTensor::Progress::kIdle;  // until its turn comes, below
+      waiting.push_back(&tensor);
+    } else {
+      unused.push_back(&tensor);
+    }
+  }
+  for (NamedTensor* tensor : unused) table_.release(*tensor);
+  std::sort(waiting.begin(), waiting.end(),
+            [](const NamedTensor* a, const NamedTensor* b) { return a->sequence < b->sequence; });
+  // As if submitted once more, one by one: what dissolves a bucket re-plans only those before it.
+  for (NamedTensor* tensor : waiting) {
+    tensor->progress = NamedTensor::Progress::kWaiting;
+    leading() ? lead(*tensor) : follow(*tensor);
+  }
+  if (leading()) settle_flush();
+}
+
+std::vector<OutgoingNote> Negotiator::take_outgoing() {
+  std::vector<OutgoingNote> outgoing;
+  for (std::vector<std::byte>& note : notes_.take()) {
+    if (!leading()) {
+      outgoing.push_back({0, std::move(note)});
+      continue;
+    }
+    for (int rank = 1; rank < size_; ++rank) outgoing.push_back({rank, note});
+  }
+  return outgoing;
+}
+
+std::vector<OrderItem> Negotiator::take_orders() {
+  return std::exchange(orders_, {});
+}
+
+void Negotiator::forget(Bucket& bucket) {
+  partly_submitted_.erase(&bucket);
+  if (bucket.id != 0) by_id_.erase(bucket.id);
+  table_.erase(bucket);
+}
+
+void Negotiator::note_submitted(Bucket& bucket) {
+  ++bucket.submitted;
+  if (bucket.partly_submitted()) {
+    partly_submitted_.insert(&bucket);
+  } else {
+    partly_submitted_.erase(&bucket);
+  }
+}
+
+void Negotiator::put_in_order(Bucket& bucket) {
+  for (NamedTensor* member : bucket.members) {
+    member->progress = NamedTensor::Progress::kOrdered;
+    member->forget_announcements();
+  }
+  bucket.reset(ranks());
+  partly_submitted_.erase(&bucket);
+  bucket.last_order = ++orders_made_;
+  orders_.push_back({bucket.content, {}});
+}
+
+}  // namespace elastic::coordinator

@@ -1,0 +1,143 @@
+#include <algorithm>
+#include <string_view>
+#include <unordered_set>
+#include <utility>
+
+#include "coordinator/negotiation.hpp"
+
+// What the ranks other than 0 do.
+namespace elastic::coordinator {
+namespace {
+
+Status unknown_bucket(std::uint64_t id, const char* what) {
+  return Status(Code::kProtocol, "bucket " + std::to_string(id) + " is to be " + what +
+                                     " and was not defined in this view");
+}
+
+bool names_differ(const std::vector<TensorRequest>& requests) {
+  std::unordered_set<std::string_view> names;
+  return std::all_of(requests.begin(), requests.end(), [&](const TensorRequest& request) {
+    return names.insert(request.name).second;
+  });
+}
+
+bool same_content(const BucketContent& content, const std::vector<TensorRequest>& requests) {
+  return std::equal(content.begin(), content.end(), requests.begin(), requests.end(),
+                    [](const auto& a, const TensorRequest& b) { return *a == b; });
+}
+
+}  // namespace
+
+void Negotiator::follow(NamedTensor& tensor) {
+  Bucket* bucket = tensor.bucket;
+  if (bucket == nullptr || bucket->id == 0 || bucket->by_name || !tensor.as_planned()) {
+    announce(tensor);
+    return;
+  }
+  note_submitted(*bucket);
+  if (bucket->submitted < bucket->size()) return;
+  bucket->reported = true;
+  notes_.add(Ready{bucket->id});
+}
+
+void Negotiator::announce(NamedTensor& tensor) {
+  tensor.announced = true;
+  notes_.add(Announce{*tensor.own});
+}
+
+// In the order of the bucket; nothing depends on it.
+void Negotiator::announce_members(Bucket& bucket) {
+  for (NamedTensor* member : bucket.members) {
+    if (member->waiting() && !member->announced) announce(*member);
+  }
+  bucket.submitted = 0;
+  bucket.by_name = true;
+  partly_submitted_.erase(&bucket);
+}
+
+Status Negotiator::on_dissolve(const Dissolve& dissolve) {
+  const auto entry = by_id_.find(dissolve.bucket);
+  if (entry == by_id_.end()) return unknown_bucket(dissolve.bucket, "dissolved");
+  Bucket& bucket = *entry->second;
+  // Also if it was reported: the leader ignores that, before or after it arrived.
+  announce_members(bucket);
+  forget(bucket);
+  return {};
+}
+
+Status Negotiator::on_define(Define define) {
+  if (define.bucket <= last_id_) {
+    return Status(Code::kProtocol,
+                  "bucket " + std::to_string(define.bucket) + " is defined out of turn");
+  }
+  if (!names_differ(define.requests)) {
+    return Status(Code::kProtocol,
+                  "bucket " + std::to_string(define.bucket) + " has the same name twice");
+  }
+  Bucket* bucket = nullptr;
+  for (const TensorRequest& request : define.requests) {
+    const NamedTensor* tensor = table_.find(request.name);
+    if (tensor == nullptr || tensor->bucket == nullptr || tensor->bucket == bucket) continue;
+    if (tensor->bucket->id != 0) {
+      return Status(Code::kProtocol, "tensor '" + request.name + "' is put into bucket " +
+                                         std::to_string(define.bucket) + " while it is in bucket " +
+                                         std::to_string(tensor->bucket->id));
+    }
+    if (same_content(*tensor->bucket->content, define.requests)) {
+      bucket = tensor->bucket;  // known from an earlier view
+    } else {
+      forget(*tensor->bucket);
+    }
+  }
+  if (bucket == nullptr) {
+    BucketContent content;
+    for (TensorRequest& request : define.requests) {
+      content.push_back(std::make_shared<const TensorRequest>(std::move(request)));
+    }
+    bucket = &table_.insert(std::move(content));
+    bucket->reset(ranks());
+  }
+  last_id_ = bucket->id = define.bucket;
+  by_id_.emplace(bucket->id, bucket);
+  // Defined because it was announced name by name, and runs next.
+  bucket->by_name = true;
+  return {};
+}
+
+Status Negotiator::on_run(const Run& run) {
+  const auto entry = by_id_.find(run.bucket);
+  if (entry == by_id_.end()) return unknown_bucket(run.bucket, "run");
+  Bucket& bucket = *entry->second;
+  for (const NamedTensor* member : bucket.members) {
+    const bool reported = member->announced || bucket.reported;
+    if (!member->waiting() || !reported || !member->as_planned()) {
+      return Status(Code::kProtocol, "bucket " + std::to_string(run.bucket) +
+                                         " is to be run, and tensor '" + *member->name +
+                                         "' was not submitted here as the bucket has it");
+    }
+  }
+  put_in_order(bucket);
+  return {};
+}
+
+Status Negotiator::on_mismatch(const Mismatch& mismatch) {
+  NamedTensor* tensor = table_.find(mismatch.name);
+  if (tensor == nullptr || !tensor->waiting() || !tensor->announced || mismatch.text.empty()) {
+    return Status(Code::kProtocol,
+                  "tensor '" + mismatch.name + "' is to fail and was not announced from here");
+  }
+  if (tensor->bucket != nullptr) {
+    if (tensor->bucket->id != 0) {
+      return Status(Code::kProtocol, "tensor '" + mismatch.name +
+                                         "' is to fail while it is in bucket " +
+                                         std::to_string(tensor->bucket->id));
+    }
+    forget(*tensor->bucket);
+  }
+  tensor->progress = NamedTensor::Progress::kOrdered;
+  orders_.push_back(
+      {std::make_shared<const BucketContent>(BucketContent{tensor->own}), mismatch.text});
+  return {};
+}
+
+}  // namespace elastic::coordinator

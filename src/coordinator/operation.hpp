@@ -1,0 +1,137 @@
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/status.hpp"
+#include "collectives/backend/backend.hpp"
+#include "coordinator/lane_view.hpp"
+#include "elastic/types.hpp"
+
+namespace elastic::coordinator {
+
+/// One collective call of this worker, from its first attempt to its result. `call` and `pack` may
+/// happen several times (once per view in which it is attempted), `unpack` once. The caller's
+/// tensors are only written in `unpack`, so that every attempt starts from the intact input.
+class Operation {
+ public:
+  virtual ~Operation() = default;
+
+  /// What the backend is asked to do in a view with these members.
+  virtual collectives::Call call(const Members& members) = 0;
+  /// Copies the input into `payload.data`.
+  virtual void pack(const Members& members, collectives::Payload& payload) = 0;
+  /// Copies the result, computed by `members`, to the caller.
+  virtual void unpack(const Members& members, const collectives::Payload& payload) = 0;
+  /// Incarnation without which the operation cannot be replayed; empty if there is none.
+  virtual std::string needs() const { return {}; }
+};
+
+/// Lays `tensors` out as sections of one payload, in order; tensors of the same dtype that follow
+/// one another share a section where the alignment lets them.
+class TensorList {
+ public:
+  explicit TensorList(std::vector<TensorView> tensors);
+
+  const std::vector<collectives::Section>& sections() const { return sections_; }
+  std::size_t bytes() const { return bytes_; }
+  std::size_t elements() const { return elements_; }
+  /// Hash over dtypes and counts: tells groups of different shape apart.
+  std::uint32_t shape_hash() const;
+  const std::vector<TensorView>& tensors() const { return tensors_; }
+
+  void pack_from(std::span<const ConstTensorView> inputs, collectives::Buffer& buffer) const;
+  /// Copies the payload to the tensors; for an average divides by `contributors` on the way.
+  void unpack(const collectives::Buffer& buffer, ReduceOp op, std::uint32_t contributors) const;
+
+ private:
+  std::vector<TensorView> tensors_;
+  std::vector<std::size_t> offsets_;  ///< of each tensor in the payload
+  std::vector<collectives::Section> sections_;
+  std::size_t bytes_ = 0;
+  std::size_t elements_ = 0;
+};
+
+/// Allreduce of one or several tensors as one unit.
+class AllreduceOperation : public Operation {
+ public:
+  /// `inputs` and `outputs` correspond one to one.
+  AllreduceOperation(std::vector<ConstTensorView> inputs, std::vector<TensorView> outputs,
+                     ReduceOp op);
+  collectives::Call call(const Members& members) override;
+  void pack(const Members& members, collectives::Payload& payload) override;
+  void unpack(const Members& members, const collectives::Payload& payload) override;
+
+ private:
+  std::vector<ConstTensorView> inputs_;
+  TensorList outputs_;
+  ReduceOp op_;
+};
+
+class BroadcastOperation : public Operation {
+ public:
+  /// `root` is a rank in `members`, the view in force when the caller named it. The worker it named
+  /// stays the root through view changes.
+  BroadcastOperation(TensorView data, int root, const Members& members);
+  collectives::Call call(const Members& members) override;
+  void pack(const Members& members, collectives::Payload& payload) override;
+  void unpack(const Members& members, const collectives::Payload& payload) override;
+  std::string needs() const override { return root_; }
+
+ private:
+  TensorView data_;
+  std::string root_;
+  bool is_root_ = false;
+};
+
+class BarrierOperation : public Operation {
+ public:
+  collectives::Call call(const Members& members) override;
+  void pack(const Members& members, collectives::Payload& payload) override;
+  void unpack(const Members& members, const collectives::Payload& payload) override;
+};
+
+class AllgatherOperation : public Operation {
+ public:
+  using Take = std::function<void(std::span<const std::byte>, std::vector<std::size_t>)>;
+  AllgatherOperation(ConstTensorView block, Take take);
+  collectives::Call call(const Members& members) override;
+  void pack(const Members& members, collectives::Payload& payload) override;
+  void unpack(const Members& members, const collectives::Payload& payload) override;
+
+ private:
+  ConstTensorView block_;
+  Take take_;
+};
+
+class ReduceScatterOperation : public Operation {
+ public:
+  using Take = std::function<void(std::span<const std::byte>, std::size_t)>;
+  ReduceScatterOperation(ConstTensorView data, ReduceOp op, Take take);
+  collectives::Call call(const Members& members) override;
+  void pack(const Members& members, collectives::Payload& payload) override;
+  void unpack(const Members& members, const collectives::Payload& payload) override;
+
+ private:
+  ConstTensorView data_;
+  ReduceOp op_;
+  Take take_;
+};
+
+/// Ends in the same error on every rank: ranks submitted one name with different shapes.
+class MismatchOperation : public Operation {
+ public:
+  explicit MismatchOperation(std::string error) : error_(std::move(error)) {}
+  collectives::Call call(const Members& members) override;
+  void pack(const Members& members, collectives::Payload& payload) override;
+  void unpack(const Members& members, const collectives::Payload& payload) override;
+
+ private:
+  std::string error_;
+};
+
+}  // namespace elastic::coordinator

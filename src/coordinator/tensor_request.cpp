@@ -1,0 +1,104 @@
+#include "coordinator/tensor_request.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace elastic::coordinator {
+namespace {
+
+const char* name_of(DType dtype) {
+  switch (dtype) {
+    case DType::kF16:
+      return "f16";
+    case DType::kBF16:
+      return "bf16";
+    case DType::kF32:
+      return "f32";
+    case DType::kF64:
+      return "f64";
+    case DType::kI8:
+      return "i8";
+    case DType::kU8:
+      return "u8";
+    case DType::kI32:
+      return "i32";
+    case DType::kI64:
+      return "i64";
+  }
+  return "unknown";
+}
+
+const char* name_of(ReduceOp op) {
+  switch (op) {
+    case ReduceOp::kSum:
+      return "sum";
+    case ReduceOp::kAverage:
+      return "average";
+    case ReduceOp::kMin:
+      return "min";
+    case ReduceOp::kMax:
+      return "max";
+    case ReduceOp::kProduct:
+      return "product";
+  }
+  return "unknown";
+}
+
+std::string describe(const TensorShape& shape) {
+  return std::to_string(shape.count) + " " + name_of(shape.dtype);
+}
+
+}  // namespace
+
+std::uint64_t TensorRequest::bytes() const {
+  std::uint64_t total = 0;
+  for (const TensorShape& tensor : tensors) total += tensor.count * size_of(tensor.dtype);
+  return total;
+}
+
+Status validate(const TensorRequest& request) {
+  if (request.name.empty()) {
+    return Status(Code::kInvalidArgument, "a named tensor needs a name that is not empty");
+  }
+  if (request.name.size() > kMaxNameBytes) {
+    return Status(Code::kInvalidArgument,
+                  "a tensor's name has " + std::to_string(request.name.size()) +
+                      " bytes; at most " + std::to_string(kMaxNameBytes) + " are possible");
+  }
+  const std::string who = "tensor '" + request.name + "': ";
+  if (request.tensors.empty()) {
+    return Status(Code::kInvalidArgument, who + "the group has no tensors");
+  }
+  if (request.tensors.size() > kMaxTensorsInGroup) {
+    return Status(Code::kInvalidArgument,
+                  who + "the group has " + std::to_string(request.tensors.size()) +
+                      " tensors; at most " + std::to_string(kMaxTensorsInGroup) + " are possible");
+  }
+  for (const TensorShape& tensor : request.tensors) {
+    if (tensor.count > kMaxTensorElements) {
+      return Status(Code::kInvalidArgument, who + describe(tensor) + " is more than is possible");
+    }
+  }
+  return {};
+}
+
+std::string describe(const TensorRequest& request) {
+  constexpr std::size_t kShown = 8;
+  std::string text = request.kind == kAllreduceRequest
+                         ? std::string("allreduce")
+                         : "call of kind " + std::to_string(request.kind);
+  text += " of ";
+  if (request.tensors.size() != 1) {
+    text += "a group of " + std::to_string(request.tensors.size()) + " tensors (";
+  }
+  const std::size_t shown = std::min(kShown, request.tensors.size());
+  for (std::size_t i = 0; i < shown; ++i) {
+    if (i > 0) text += ", ";
+    text += describe(request.tensors[i]);
+  }
+  if (shown < request.tensors.size()) text += ", ...";
+  if (request.tensors.size() != 1) text += ")";
+  return text + ", " + name_of(request.op);
+}
+
+}  // namespace elastic::coordinator

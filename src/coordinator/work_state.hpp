@@ -1,0 +1,65 @@
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <functional>
+#include <mutex>
+#include <optional>
+
+#include "base/status.hpp"
+#include "elastic/contributors.hpp"
+
+namespace elastic::detail {
+
+/// The operation behind a Work: completed once by the coordinator thread, waited for by any.
+class WorkState {
+ public:
+  /// `about_to_block` is called before every wait and look: whoever waits has no more to add to the
+  /// buckets.
+  explicit WorkState(std::function<void()> about_to_block)
+      : about_to_block_(std::move(about_to_block)) {}
+
+  void complete(Result<Contributors> outcome) {
+    {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      outcome_ = std::move(outcome);
+    }
+    done_.notify_all();
+  }
+
+  bool ready() const {
+    if (look()) return true;
+    about_to_block_();
+    return look();
+  }
+  bool wait_until(std::chrono::steady_clock::time_point deadline) const {
+    if (look()) return true;
+    about_to_block_();
+    std::unique_lock<std::mutex> lock(mutex_);
+    return done_.wait_until(lock, deadline, [&] { return outcome_.has_value(); });
+  }
+  void wait() const {
+    if (look()) return;
+    about_to_block_();
+    std::unique_lock<std::mutex> lock(mutex_);
+    done_.wait(lock, [&] { return outcome_.has_value(); });
+  }
+  /// Only when it is ready.
+  Result<Contributors> outcome() const {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    return *outcome_;
+  }
+
+ private:
+  bool look() const {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    return outcome_.has_value();
+  }
+
+  const std::function<void()> about_to_block_;
+  mutable std::mutex mutex_;
+  mutable std::condition_variable done_;
+  std::optional<Result<Contributors>> outcome_;
+};
+
+}  // namespace elastic::detail

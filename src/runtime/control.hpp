@@ -1,0 +1,140 @@
+#pragma once
+
+#include <array>
+#include <condition_variable>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <boost/asio/executor_work_guard.hpp>
+#include <boost/asio/io_context.hpp>
+
+#include "base/clock.hpp"
+#include "base/handshake.hpp"
+#include "base/status.hpp"
+#include "base/thread_checker.hpp"
+#include "collectives/transport/linker.hpp"
+#include "coordinator/lane.hpp"
+#include "elastic/options.hpp"
+#include "rendezvous/client/client.hpp"
+#include "runtime/commit_gate.hpp"
+
+namespace elastic::runtime {
+
+inline constexpr std::size_t kLanes = 2;
+inline constexpr std::size_t kUnnamedLane = 0;
+inline constexpr std::size_t kNamedLane = 1;
+
+/// The view as the caller's functions see it.
+struct ViewSummary {
+  std::shared_ptr<const coordinator::Members> members;
+  int local_rank = 0;
+  int local_size = 1;
+  std::uint64_t admitted_at = 0;  ///< commits at which joiners were last admitted
+};
+
+/// Where the job is and who this worker is in it.
+struct Identity {
+  std::string address;  ///< of the rendezvous server
+  std::string job;
+  Secret secret{};
+  std::string incarnation;
+  WorkerId id = 0;
+};
+
+/// The control thread: keeps the connection to the rendezvous server, makes the links, and takes
+/// the lanes from one view to the next. Never blocks and never runs a collective.
+///
+/// Functions marked "control" run on that thread; all others may be called from any thread.
+class Control {
+ public:
+  Control(Identity identity, Options options);
+  ~Control();
+
+  /// Connects and waits for the first view, or to be told that the job is running already.
+  Status start();
+  /// True until this worker is a member.
+  bool joining() const;
+  /// The view in force; null while joining.
+  std::shared_ptr<const ViewSummary> view() const;
+
+  coordinator::Lane& lane(std::size_t index) { return *lanes_[index]; }
+  CommitGate& gate() { return gate_; }
+  const Options& options() const { return options_; }
+  const Identity& identity() const { return identity_; }
+
+  /// Tells the server what this worker's state looks like; a joiner is admitted after that.
+  void send_ready(rendezvous::Layout layout);
+  /// Waits until this worker is a member, or what prevents it.
+  Status wait_until_member();
+  /// This worker has the job's state from now on.
+  void set_synced();
+  /// Says goodbye; with `done` waits until the job lets go of this worker.
+  void leave(bool done);
+  /// From now on every call fails; what is under way ends.
+  void close();
+
+ private:
+  /// A view on its way from announcement to installation.
+  struct Pending {
+    rendezvous::View view;
+    bool linking = false;
+  };
+  struct Quiet {
+    std::uint64_t position = 0;
+    std::string needs;
+  };
+
+  // control
+  void on_message(rendezvous::Message message);
+  void on_welcome(const rendezvous::Welcome& welcome);
+  void on_freeze(const rendezvous::Freeze& freeze);
+  void on_announce(const rendezvous::Announce& announce);
+  void on_farewell(const rendezvous::Farewell& farewell);
+  void on_failure(const Status& failure);
+  void on_quiet(std::size_t lane, Quiet quiet);
+  void on_paused(std::uint64_t round);
+  void freeze_lanes();
+  void go_on_when_quiet();
+  void send_report(std::uint64_t round, std::array<Quiet, kLanes> lanes);
+  void link();
+  void install(const rendezvous::View& view, std::vector<transport::Linker::LinksOfPeer> links);
+  void end(const Status& reason);
+
+  const Identity identity_;
+  const Options options_;
+  boost::asio::io_context io_;
+  ThreadChecker control_thread_;
+  CommitGate gate_;
+  std::array<std::unique_ptr<coordinator::Lane>, kLanes> lanes_;
+
+  // Owned by the control thread.
+  std::unique_ptr<rendezvous::Client> client_;
+  std::unique_ptr<transport::Linker> linker_;
+  std::uint64_t generation_ = 0;      // of the latest view announced, installed or not
+  std::uint64_t report_round_ = 0;    // of the immediate freeze to answer, 0 for none
+  std::uint64_t deferred_round_ = 0;  // of the step boundary promised in this view, 0 for none
+  bool frozen_ = true;                // the lanes are, or are about to be
+  std::array<std::optional<Quiet>, kLanes> quiet_;
+  std::optional<Pending> pending_;
+
+  // Shared with the caller's threads.
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  std::shared_ptr<const ViewSummary> view_;
+  bool welcomed_ = false;
+  bool joining_ = false;
+  bool synced_ = false;
+  bool farewell_ = false;
+  bool connected_ = false;
+  Status ended_;
+
+  std::optional<boost::asio::executor_work_guard<boost::asio::io_context::executor_type>> work_;
+  std::thread thread_;
+};
+
+}  // namespace elastic::runtime

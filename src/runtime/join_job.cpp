@@ -1,0 +1,46 @@
+#include "runtime/join_job.hpp"
+
+#include "config/launch_environment.hpp"
+#include "runtime/mpirun_server.hpp"
+#include "runtime/view_assembly.hpp"
+
+namespace elastic::runtime {
+
+namespace {
+
+Result<Secret> read_secret(const Options& options) {
+  if (!options.secret_file.empty()) return read_secret_file(options.secret_file);
+  if (options.secret_fd >= 0) return read_secret_fd(options.secret_fd);
+  return Status(Code::kInvalidArgument,
+                "the rendezvous server at " + options.rendezvous +
+                    " wants the job's secret: set ELASTIC_SECRET_FILE or ELASTIC_SECRET_FD");
+}
+
+}  // namespace
+
+Result<Identity> find_job(Options& options, const EnvironmentMap& environment) {
+  Result<LaunchEnvironment> launch = read_launch_environment(environment);
+  if (!launch.ok() && options.rendezvous.empty()) return launch.status();
+  if (launch.ok() && options.slot < 0) options.slot = launch.value().rank;
+
+  Identity identity;
+  identity.incarnation = random_id();
+  identity.id = worker_id(identity.incarnation);
+  if (options.rendezvous.empty()) {
+    Result<ServerLocation> server =
+        find_or_start_server(launch.value(), environment, Clock::now() + options.init_timeout);
+    if (!server.ok()) return server.status();
+    identity.address = server.value().address;
+    identity.job = server.value().job;
+    identity.secret = server.value().secret;
+    return identity;
+  }
+  Result<Secret> secret = read_secret(options);
+  if (!secret.ok()) return secret.status();
+  identity.address = options.rendezvous;
+  identity.job = options.job;
+  identity.secret = secret.value();
+  return identity;
+}
+
+}  // namespace elastic::runtime

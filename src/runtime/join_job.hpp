@@ -1,0 +1,15 @@
+#pragma once
+
+#include "base/status.hpp"
+#include "config/environment.hpp"
+#include "elastic/options.hpp"
+#include "runtime/control.hpp"
+
+namespace elastic::runtime {
+
+/// Finds the job that this process was started for: server, job id, secret; and draws the
+/// incarnation. Sets the slot that the launcher named, where the options name none.
+/// kInvalidArgument or kUnavailable say what is missing and how to set it.
+Result<Identity> find_job(Options& options, const EnvironmentMap& environment);
+
+}  // namespace elastic::runtime

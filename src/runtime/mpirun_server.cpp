@@ -1,0 +1,212 @@
+#include "runtime/mpirun_server.hpp"
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <optional>
+#include <signal.h>
+#include <spawn.h>
+#include <thread>
+#include <unistd.h>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+#include "base/unique_fd.hpp"
+#include "rendezvous/launcher/job_file.hpp"
+#include "rendezvous/launcher/private_folder.hpp"
+#include "rendezvous/launcher/program_path.hpp"
+
+namespace elastic::runtime {
+
+namespace {
+
+constexpr const char* kProgram = "elastic-rendezvous";
+constexpr Milliseconds kPause{10};  ///< between looks for a file
+constexpr int kSecretFd = 3;        ///< the descriptor's number in the server
+
+Status unavailable(const std::string& what, int why) {
+  return Status(Code::kUnavailable, what + ": " + std::strerror(why));
+}
+
+/// The same in all workers of one launch, and in no other that is alive.
+std::string job_name(const LaunchEnvironment& launch) {
+  if (launch.launcher == LaunchEnvironment::Launcher::kNone) {
+    const auto self = launcher::ProcessIdentity::of_this_process();
+    return "single-" + std::to_string(self.pid) + "-" + std::to_string(self.start_time);
+  }
+  if (!launch.launch_key.empty()) {
+    char hex[17];
+    std::snprintf(hex, sizeof hex, "%016zx", std::hash<std::string>{}(launch.launch_key));
+    return std::string("mpirun-") + hex;
+  }
+  const pid_t parent = ::getppid();
+  return "mpirun-" + std::to_string(parent) + "-" +
+         std::to_string(launcher::start_time_of(parent).value_or(0));
+}
+
+/// Beside the library that this code is in, in the bin next to its lib, or in PATH.
+Result<std::string> find_server_program(const EnvironmentMap& environment) {
+  Dl_info self{};
+  if (::dladdr(reinterpret_cast<const void*>(&find_or_start_server), &self) != 0 &&
+      self.dli_fname != nullptr) {
+    const auto folder = std::filesystem::path(self.dli_fname).parent_path();
+    for (const auto& place : {folder / kProgram, folder.parent_path() / "bin" / kProgram}) {
+      if (auto found = launcher::find_program(place.string(), ""); found.ok()) return found;
+    }
+  }
+  const auto path = environment.find("PATH");
+  auto found = launcher::find_program(kProgram, path == environment.end() ? "" : path->second);
+  if (found.ok()) return found;
+  return Status(Code::kUnavailable,
+                std::string(kProgram) +
+                    " is neither beside libelastic nor in PATH; without it, start with elasticrun "
+                    "or set ELASTIC_RENDEZVOUS");
+}
+
+Result<UniqueFd> make_secret_fd(const Secret& secret) {
+  UniqueFd fd(::memfd_create("elastic-secret", MFD_CLOEXEC));
+  const std::string text = to_hex(secret) + "\n";
+  if (!fd || ::fchmod(fd.get(), 0600) != 0 ||
+      ::write(fd.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size())) {
+    return unavailable("memfd_create", errno);
+  }
+  return fd;
+}
+
+std::vector<char*> pointers(std::vector<std::string>& texts) {
+  std::vector<char*> made;
+  for (auto& text : texts) made.push_back(text.data());
+  made.push_back(nullptr);
+  return made;
+}
+
+/// posix_spawn's two objects, freed whatever happens.
+class SpawnSetup {
+ public:
+  SpawnSetup() {
+    ::posix_spawn_file_actions_init(&actions_);
+    ::posix_spawnattr_init(&attributes_);
+  }
+  SpawnSetup(const SpawnSetup&) = delete;
+  SpawnSetup& operator=(const SpawnSetup&) = delete;
+  ~SpawnSetup() {
+    ::posix_spawn_file_actions_destroy(&actions_);
+    ::posix_spawnattr_destroy(&attributes_);
+  }
+
+  Result<pid_t> spawn(const std::string& program, std::vector<std::string> arguments,
+                      const EnvironmentMap& environment, int secret_fd) {
+    // mpirun waits until its pipes are closed and kills its process group: keep out of both.
+    for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+      ::posix_spawn_file_actions_addopen(&actions_, fd, "/dev/null", O_RDWR, 0);
+    }
+    ::posix_spawn_file_actions_adddup2(&actions_, secret_fd, kSecretFd);
+    ::posix_spawnattr_setflags(&attributes_, POSIX_SPAWN_SETSID);
+    std::vector<std::string> variables;
+    for (const auto& [name, value] : environment) variables.push_back(name + "=" + value);
+    pid_t pid = -1;
+    const int why = ::posix_spawn(&pid, program.c_str(), &actions_, &attributes_,
+                                  pointers(arguments).data(), pointers(variables).data());
+    if (why != 0) return unavailable(program, why);
+    return pid;
+  }
+
+ private:
+  posix_spawn_file_actions_t actions_{};
+  posix_spawnattr_t attributes_{};
+};
+
+std::optional<std::string> read_port_file(const std::string& path) {
+  std::ifstream file(path);
+  const auto json = nlohmann::json::parse(file, nullptr, false);
+  if (!json.is_object() || !json.contains("address") || !json["address"].is_string()) {
+    return std::nullopt;
+  }
+  return json["address"].get<std::string>();
+}
+
+Result<std::string> await_address(const std::string& port_file, pid_t server, TimePoint deadline) {
+  while (true) {
+    if (const auto address = read_port_file(port_file)) return *address;
+    if (!launcher::start_time_of(server)) {
+      return Status(Code::kUnavailable, std::string(kProgram) + " ended at once; run it by hand");
+    }
+    if (Clock::now() >= deadline) {
+      return Status(Code::kTimeout, std::string(kProgram) + " did not start in time");
+    }
+    std::this_thread::sleep_for(kPause);
+  }
+}
+
+Result<ServerLocation> start_server(const LaunchEnvironment& launch,
+                                    const EnvironmentMap& environment, const std::string& folder,
+                                    TimePoint deadline) {
+  const auto program = find_server_program(environment);
+  if (!program.ok()) return program.status();
+  ServerLocation location{"", job_name(launch), random_secret()};
+  const auto secret_fd = make_secret_fd(location.secret);
+  if (!secret_fd.ok()) return secret_fd.status();
+  const std::string port_file = folder + "/" + location.job + ".port";
+  ::unlink(port_file.c_str());
+  const auto server =
+      SpawnSetup().spawn(program.value(),
+                         {kProgram, "--np", std::to_string(launch.np), "--min-np", "1", "--job",
+                          location.job, "--secret-file", "/dev/fd/" + std::to_string(kSecretFd),
+                          "--port-file", port_file, "--exit-when-done"},
+                         environment, secret_fd.value().get());
+  if (!server.ok()) return server.status();
+  const auto address = await_address(port_file, server.value(), deadline);
+  ::unlink(port_file.c_str());
+  if (!address.ok()) {
+    ::kill(server.value(), SIGTERM);
+    return address.status();
+  }
+  location.address = address.value();
+
+  // A job that these processes had before is over: its last word makes room for the new one.
+  launcher::remove_job_record(folder, location.job);
+  const Status written = launcher::write_job_record(
+      folder, {location.job,
+               location.address,
+               location.secret,
+               {server.value(), launcher::start_time_of(server.value()).value_or(0)}});
+  if (!written.ok()) return written;
+  return location;
+}
+
+Result<ServerLocation> await_server(const LaunchEnvironment& launch, const std::string& folder,
+                                    TimePoint deadline) {
+  const std::string job = job_name(launch);
+  while (true) {
+    if (const auto record = launcher::find_job_record(folder, job)) {
+      return ServerLocation{record->address, record->job, record->secret};
+    }
+    if (Clock::now() >= deadline) {
+      return Status(Code::kTimeout, "rank 0 has not started a rendezvous server in time (job " +
+                                        job + " in " + folder +
+                                        "): does it call elastic::init, and on this machine?");
+    }
+    std::this_thread::sleep_for(kPause);
+  }
+}
+
+}  // namespace
+
+Result<ServerLocation> find_or_start_server(const LaunchEnvironment& launch,
+                                            const EnvironmentMap& environment, TimePoint deadline) {
+  const auto folder = launcher::private_folder(environment);
+  if (!folder.ok()) return folder.status();
+  if (launch.rank != 0) return await_server(launch, folder.value(), deadline);
+  launcher::running_jobs(folder.value());  // removes what ended jobs have left
+  return start_server(launch, environment, folder.value(), deadline);
+}
+
+}  // namespace elastic::runtime

@@ -1,0 +1,26 @@
+#pragma once
+
+#include <string>
+
+#include "base/clock.hpp"
+#include "base/handshake.hpp"
+#include "base/status.hpp"
+#include "config/environment.hpp"
+#include "config/launch_environment.hpp"
+
+namespace elastic::runtime {
+
+struct ServerLocation {
+  std::string address;
+  std::string job;
+  Secret secret{};
+};
+
+/// For workers that nobody gave a server: under mpirun on one machine, or started by hand. Rank 0
+/// starts elastic-rendezvous, which outlives it and ends by itself when the workers are gone, and
+/// leaves word where it is in this user's private folder; the others wait for that until
+/// `deadline`. What an earlier job left there is told from it by its process. Blocks; any thread.
+Result<ServerLocation> find_or_start_server(const LaunchEnvironment& launch,
+                                            const EnvironmentMap& environment, TimePoint deadline);
+
+}  // namespace elastic::runtime

@@ -1,0 +1,18 @@
+#pragma once
+
+#include "base/status.hpp"
+#include "elastic/state.hpp"
+#include "runtime/control.hpp"
+
+namespace elastic::runtime {
+
+/// Makes `state` the same on all members: everybody calls it between the same two operations of the
+/// unnamed lane. Members that have the job's state keep it and give it; the others take it. Where
+/// nobody has it yet, that of rank 0 becomes the job's.
+///
+/// Three operations: a broadcast of the size and hash, the transfer, and an allgather of the hashes
+/// of all entries, which must be equal: otherwise kInternal, naming the ranks and the entry. A
+/// member that dies meanwhile changes nothing for the others; when donors die, others give.
+Status synchronise(State& state, Control& control);
+
+}  // namespace elastic::runtime

@@ -1,0 +1,109 @@
+#include "runtime/view_assembly.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "collectives/backend/native/native_backend.hpp"
+
+namespace elastic::runtime {
+
+namespace {
+
+std::vector<const rendezvous::Member*> others(const rendezvous::View& view,
+                                              const std::string& self) {
+  std::vector<const rendezvous::Member*> found;
+  for (const rendezvous::Member& member : view.members) {
+    if (member.incarnation != self) found.push_back(&member);
+  }
+  return found;
+}
+
+/// Deals the takers out over the holders, so that one does not serve them all.
+collectives::Backend::Handover handover(const rendezvous::LaneDecision& decision,
+                                        const coordinator::Members& members) {
+  collectives::Backend::Handover result;
+  for (std::size_t i = 0; i < decision.takers.size(); ++i) {
+    result.takers.push_back(members.rank_of(decision.takers[i]));
+    result.givers.push_back(members.rank_of(decision.holders[i % decision.holders.size()]));
+  }
+  return result;
+}
+
+}  // namespace
+
+rendezvous::Endpoints to_rendezvous(const transport::Endpoints& endpoints) {
+  return {endpoints.host, endpoints.tcp, endpoints.local};
+}
+
+std::vector<transport::Peer> peers_of(const rendezvous::View& view, const std::string& self) {
+  std::vector<transport::Peer> peers;
+  for (const rendezvous::Member* member : others(view, self)) {
+    const rendezvous::Endpoints& at = member->endpoints;
+    peers.push_back({member->incarnation, {at.host, at.tcp, at.local}});
+  }
+  return peers;
+}
+
+std::string peer_at(const rendezvous::View& view, const std::string& self, int index) {
+  const auto peers = others(view, self);
+  if (index < 0 || static_cast<std::size_t>(index) >= peers.size()) return {};
+  return peers[static_cast<std::size_t>(index)]->incarnation;
+}
+
+ViewSummary summarise(const rendezvous::View& view, const std::string& self) {
+  auto members = std::make_shared<coordinator::Members>();
+  auto ids = std::make_shared<std::vector<WorkerId>>();
+  members->generation = view.generation;
+  std::string my_host;
+  for (const rendezvous::Member& member : view.members) {
+    if (member.incarnation == self) {
+      members->rank = members->size();
+      my_host = member.endpoints.host;
+    }
+    members->incarnations.push_back(member.incarnation);
+    members->synced.push_back(member.synced);
+    ids->push_back(worker_id(member.incarnation));
+  }
+  members->ids = std::move(ids);
+
+  ViewSummary summary;
+  summary.admitted_at = view.admitted_at;
+  summary.local_size = 0;
+  for (std::size_t rank = 0; rank < view.members.size(); ++rank) {
+    if (view.members[rank].endpoints.host != my_host) continue;
+    if (static_cast<int>(rank) == members->rank) summary.local_rank = summary.local_size;
+    ++summary.local_size;
+  }
+  summary.members = std::move(members);
+  return summary;
+}
+
+std::vector<std::shared_ptr<coordinator::LaneView>> assemble(
+    const rendezvous::View& view, const std::shared_ptr<const coordinator::Members>& members,
+    const std::vector<transport::Linker::LinksOfPeer>& links, const Options& options) {
+  std::vector<std::shared_ptr<coordinator::LaneView>> lane_views;
+  for (std::size_t lane = 0; lane < kLanes; ++lane) {
+    std::vector<transport::LinkPtr> by_rank(view.members.size());
+    std::size_t next = 0;
+    for (std::size_t rank = 0; rank < by_rank.size(); ++rank) {
+      if (static_cast<int>(rank) != members->rank) by_rank[rank] = links[next++][lane];
+    }
+    auto lane_view = std::make_shared<coordinator::LaneView>();
+    lane_view->members = members;
+    lane_view->mesh = std::make_shared<transport::Mesh>(members->rank, std::move(by_rank));
+    collectives::NativeOptions native;
+    native.segment_bytes = options.segment_bytes;
+    lane_view->backend = collectives::make_native_backend(view.generation, lane_view->mesh, native);
+    lane_view->position = view.lanes[lane].position;
+    lane_view->handover = handover(view.lanes[lane], *members);
+    lane_view->lost = view.lanes[lane].lost;
+    lane_views.push_back(std::move(lane_view));
+  }
+  return lane_views;
+}
+
+WorkerId worker_id(const std::string& incarnation) {
+  return std::strtoull(incarnation.substr(0, 16).c_str(), nullptr, 16);
+}
+
+}  // namespace elastic::runtime

@@ -1,0 +1,34 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "collectives/transport/linker.hpp"
+#include "coordinator/lane_view.hpp"
+#include "elastic/options.hpp"
+#include "rendezvous/protocol/messages.hpp"
+#include "runtime/control.hpp"
+
+namespace elastic::runtime {
+
+/// From the rendezvous' words to those of the data plane. Pure, but for the backends made.
+
+rendezvous::Endpoints to_rendezvous(const transport::Endpoints& endpoints);
+
+/// Every member but `self`, in rank order.
+std::vector<transport::Peer> peers_of(const rendezvous::View& view, const std::string& self);
+/// The incarnation of the `index`-th of those; empty if there is none.
+std::string peer_at(const rendezvous::View& view, const std::string& self, int index);
+
+ViewSummary summarise(const rendezvous::View& view, const std::string& self);
+
+/// One LaneView per lane; `links` in the order of `peers_of`. The only place that names backends.
+std::vector<std::shared_ptr<coordinator::LaneView>> assemble(
+    const rendezvous::View& view, const std::shared_ptr<const coordinator::Members>& members,
+    const std::vector<transport::Linker::LinksOfPeer>& links, const Options& options);
+
+/// The id under which an incarnation appears in Contributors.
+WorkerId worker_id(const std::string& incarnation);
+
+}  // namespace elastic::runtime

@@ -1,0 +1,43 @@
+#include "elastic/work.hpp"
+
+#include "coordinator/work_state.hpp"
+#include "runtime/raise.hpp"
+
+namespace elastic {
+
+namespace {
+const detail::WorkState& checked(const std::shared_ptr<detail::WorkState>& state) {
+  if (!state) throw Error(ErrorCode::kInvalidArgument, "this Work refers to no operation");
+  return *state;
+}
+}  // namespace
+
+Work::Work(std::shared_ptr<detail::WorkState> state) : state_(std::move(state)) {}
+
+Contributors Work::wait() const {
+  checked(state_).wait();
+  return runtime::take(state_->outcome());
+}
+
+bool Work::wait_for(std::chrono::nanoseconds timeout) const {
+  return wait_until(std::chrono::steady_clock::now() + timeout);
+}
+
+bool Work::wait_until(std::chrono::steady_clock::time_point deadline) const {
+  if (!checked(state_).wait_until(deadline)) return false;
+  (void)runtime::take(state_->outcome());
+  return true;
+}
+
+bool Work::ready() const noexcept {
+  return state_ && state_->ready();
+}
+
+Contributors Work::contributors() const {
+  if (!ready()) {
+    throw Error(ErrorCode::kInvalidArgument, "this operation is not complete: call wait() first");
+  }
+  return runtime::take(state_->outcome());
+}
+
+}  // namespace elastic

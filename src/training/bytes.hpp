@@ -1,0 +1,41 @@
+#pragma once
+
+#include <cstddef>
+#include <cstring>
+#include <span>
+#include <type_traits>
+#include <vector>
+
+namespace elastic::training {
+
+/// Appends `value` as it lies in memory. All workers of a job run on the same byte order.
+template <typename T>
+requires std::is_arithmetic_v<T>
+void put(std::vector<std::byte>& bytes, T value) {
+  const std::size_t at = bytes.size();
+  bytes.resize(at + sizeof(T));
+  std::memcpy(bytes.data() + at, &value, sizeof(T));
+}
+
+/// Takes values off the front of a byte string, in the order they were put.
+class ByteReader {
+ public:
+  explicit ByteReader(std::span<const std::byte> bytes) : rest_(bytes) {}
+
+  /// False, and `value` as it was, when fewer bytes are left.
+  template <typename T>
+  requires std::is_arithmetic_v<T>
+  [[nodiscard]] bool take(T& value) {
+    if (rest_.size() < sizeof(T)) return false;
+    std::memcpy(&value, rest_.data(), sizeof(T));
+    rest_ = rest_.subspan(sizeof(T));
+    return true;
+  }
+
+  std::size_t left() const { return rest_.size(); }
+
+ private:
+  std::span<const std::byte> rest_;
+};
+
+}  // namespace elastic::training

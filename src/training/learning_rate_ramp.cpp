@@ -1,0 +1,107 @@
+#include "elastic/learning_rate_ramp.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+
+#include "elastic/error.hpp"
+#include "training/bytes.hpp"
+
+namespace elastic {
+namespace {
+
+constexpr double kDefaultStepsPerGrowth = 8;
+
+bool positive(double value) {
+  return std::isfinite(value) && value > 0;
+}
+
+[[noreturn]] void invalid(const std::string& message) {
+  throw Error(ErrorCode::kInvalidArgument, "LearningRateRamp: " + message);
+}
+
+bool plausible(const LearningRateRamp::Record& record) {
+  return positive(record.batch_reference) && positive(record.gamma) &&
+         positive(record.gamma_before) && positive(record.gamma_start) &&
+         positive(record.gamma_target) && record.taken <= record.length;
+}
+
+}  // namespace
+
+LearningRateRamp::LearningRateRamp(const Options& options) {
+  if (!positive(options.batch_reference)) {
+    invalid("batch_reference is " + std::to_string(options.batch_reference) +
+            "; give the positive number of samples per step that the base rate was chosen for");
+  }
+  if (options.ramp_steps == 0U) invalid("ramp_steps is 0; give at least 1, or leave it out");
+  record_.batch_reference = options.batch_reference;
+  record_.ramp_steps = options.ramp_steps.value_or(0);
+}
+
+void LearningRateRamp::begin(double target) {
+  record_.gamma_start = record_.gamma;
+  record_.gamma_target = target;
+  record_.taken = 0;
+  record_.length = 0;
+  if (target <= record_.gamma) return;
+  record_.length = record_.ramp_steps;
+  if (record_.length == 0) {
+    // The bound keeps the conversion defined for absurd growths; it is over 100 million steps.
+    const double steps = std::ceil(kDefaultStepsPerGrowth * (target / record_.gamma));
+    record_.length = static_cast<std::uint64_t>(std::clamp(steps, 1.0, 0x1p30));
+  }
+}
+
+double LearningRateRamp::step(double batch_now) {
+  const double target = batch_now / record_.batch_reference;
+  if (!positive(batch_now) || !positive(target)) {
+    invalid("step() was given a batch of " + std::to_string(batch_now) +
+            " samples; give the positive global batch of the step");
+  }
+  if (target != record_.gamma_target) begin(target);
+  record_.gamma_before = record_.gamma;
+  if (record_.taken < record_.length) ++record_.taken;
+  if (record_.taken >= record_.length) {
+    record_.gamma = record_.gamma_target;  // exactly, where the formula could miss by a rounding
+  } else {
+    const double part = static_cast<double>(record_.taken) / static_cast<double>(record_.length);
+    record_.gamma = record_.gamma_start + (record_.gamma_target - record_.gamma_start) * part;
+  }
+  return record_.gamma;
+}
+
+void LearningRateRamp::restore(const Record& record) {
+  if (!plausible(record)) invalid("the record to restore is not one that a ramp can have");
+  record_ = record;
+}
+
+std::vector<std::byte> LearningRateRamp::save() const {
+  std::vector<std::byte> bytes;
+  for (const double value : {record_.batch_reference, record_.gamma, record_.gamma_before,
+                             record_.gamma_start, record_.gamma_target}) {
+    training::put(bytes, value);
+  }
+  for (const std::uint64_t value : {record_.taken, record_.length, record_.ramp_steps}) {
+    training::put(bytes, value);
+  }
+  return bytes;
+}
+
+void LearningRateRamp::load(std::span<const std::byte> bytes) {
+  Record record;
+  training::ByteReader reader(bytes);
+  bool whole = true;
+  for (double* value : {&record.batch_reference, &record.gamma, &record.gamma_before,
+                        &record.gamma_start, &record.gamma_target}) {
+    whole = whole && reader.take(*value);
+  }
+  for (std::uint64_t* value : {&record.taken, &record.length, &record.ramp_steps}) {
+    whole = whole && reader.take(*value);
+  }
+  if (!whole || reader.left() != 0) {
+    invalid(std::to_string(bytes.size()) + " bytes are not a saved ramp");
+  }
+  restore(record);
+}
+
+}  // namespace elastic

@@ -1,0 +1,234 @@
+#include "training/state_image.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <exception>
+#include <utility>
+#include <xxhash.h>
+
+#include "training/bytes.hpp"
+#include "training/state_entries.hpp"
+
+namespace elastic::training {
+namespace {
+
+using Entry = StateAccess::Entry;
+
+constexpr std::size_t kAlignment = 64;
+constexpr std::uint64_t kMagic = 0x3145544154534c45U;  // "ELSTATE1" as little-endian bytes
+
+/// First 64 bytes of an image; the rest of them is zero.
+struct ImageHeader {
+  std::uint64_t magic = kMagic;
+  std::uint64_t bytes = 0;  // of the image, this header included
+  std::uint64_t entries = 0;
+  std::uint64_t commits = 0;
+};
+
+/// The 64 bytes before an entry's own; the rest of them is zero.
+struct EntryHeader {
+  std::uint64_t bytes = 0;  // without padding
+  std::uint64_t hash = 0;
+};
+
+/// Where an entry's bytes lie in an image.
+struct Part {
+  std::uint64_t hash = 0;
+  std::span<const std::byte> bytes;
+};
+
+std::uint64_t padded(std::uint64_t bytes) {
+  return (bytes + kAlignment - 1) / kAlignment * kAlignment;
+}
+
+std::uint64_t hash_of(std::span<const std::byte> bytes) {
+  return XXH3_64bits(bytes.data(), bytes.size());
+}
+
+template <typename Header>
+void write_at(Image& image, std::size_t at, const Header& header) {
+  static_assert(sizeof(Header) <= kAlignment);
+  std::memcpy(image.data() + at, &header, sizeof(header));
+}
+
+template <typename Header>
+Header read_at(std::span<const std::byte> image, std::size_t at) {
+  Header header;
+  std::memcpy(&header, image.data() + at, sizeof(header));
+  return header;
+}
+
+/// Calls `use(index, bytes)` with each entry's bytes. An object's exist only during the call.
+template <typename Use>
+void for_each_entry(const State& state, Use use) {
+  const std::vector<Entry>& list = StateAccess::entries(state).list;
+  for (std::size_t index = 0; index < list.size(); ++index) {
+    const Entry& entry = list[index];
+    if (entry.is_object()) {
+      const std::vector<std::byte> saved = entry.object.save();
+      use(index, std::span<const std::byte>(saved));
+    } else {
+      use(index, std::span<const std::byte>(entry.memory));
+    }
+  }
+}
+
+Status bad(const std::string& message) {
+  return Status(Code::kMismatch, "the state that was received " + message);
+}
+
+Status bad(const Entry& entry, const std::string& message) {
+  return Status(Code::kMismatch, "state entry '" + entry.name + "': " + message);
+}
+
+Result<ImageHeader> check_header(std::span<const std::byte> image, std::size_t entries) {
+  if (image.size() < kAlignment) {
+    return bad("is cut short: " + std::to_string(image.size()) + " bytes");
+  }
+  const auto header = read_at<ImageHeader>(image, 0);
+  if (header.magic != kMagic) return bad("is of another format; run the same library version");
+  if (header.bytes != image.size()) {
+    return bad("has " + std::to_string(image.size()) + " bytes, and should have " +
+               std::to_string(header.bytes));
+  }
+  if (header.entries != entries) {
+    return bad("has " + std::to_string(header.entries) + " entries and this worker's has " +
+               std::to_string(entries) + "; add the same entries on every worker");
+  }
+  return header;
+}
+
+Status check_part(const Entry& entry, const Part& part) {
+  if (!entry.is_object() && part.bytes.size() != entry.memory.size()) {
+    return bad(entry, "received " + std::to_string(part.bytes.size()) + " bytes for " +
+                          std::to_string(entry.memory.size()) +
+                          "; give it the same size on every worker");
+  }
+  if (hash_of(part.bytes) != part.hash) return bad(entry, "its bytes were damaged on the way");
+  return {};
+}
+
+/// Finds and checks every entry's bytes.
+Result<std::vector<Part>> parts(std::span<const std::byte> image, const std::vector<Entry>& list) {
+  std::vector<Part> found;
+  std::size_t at = kAlignment;
+  for (const Entry& entry : list) {
+    if (image.size() - at < kAlignment) return bad(entry, "its header is cut off");
+    const auto header = read_at<EntryHeader>(image, at);
+    at += kAlignment;
+    const std::uint64_t left = image.size() - at;
+    if (header.bytes > left || padded(header.bytes) > left) {
+      return bad(entry, "is cut short: " + std::to_string(left) + " bytes are left of " +
+                            std::to_string(header.bytes));
+    }
+    found.push_back({header.hash, image.subspan(at, header.bytes)});
+    if (Status status = check_part(entry, found.back()); !status.ok()) return status;
+    at += padded(header.bytes);
+  }
+  if (at != image.size()) {
+    return bad("has " + std::to_string(image.size() - at) + " bytes more than its entries");
+  }
+  return found;
+}
+
+Status load(const Entry& entry, std::span<const std::byte> bytes) {
+  try {
+    entry.object.load(bytes);
+    return {};
+  } catch (const std::exception& error) {
+    return bad(entry, error.what());
+  } catch (...) {
+    return bad(entry, "its load() threw something that is no std::exception");
+  }
+}
+
+/// Loads all objects, or none: one that refuses makes those before it load what they had saved.
+Status load_objects(const std::vector<Entry>& list, const std::vector<Part>& found) {
+  std::vector<std::pair<const Entry*, std::vector<std::byte>>> loaded;
+  for (std::size_t index = 0; index < list.size(); ++index) {
+    const Entry& entry = list[index];
+    if (!entry.is_object()) continue;
+    loaded.emplace_back(&entry, entry.object.save());
+    Status status = load(entry, found[index].bytes);
+    if (status.ok()) continue;
+    loaded.pop_back();
+    for (const auto& [before, saved] : loaded) {
+      if (Status undone = load(*before, saved); !undone.ok()) {
+        return Status(Code::kInternal, status.message() + "; and then " + undone.message());
+      }
+    }
+    return status;
+  }
+  return {};
+}
+
+}  // namespace
+
+std::vector<LayoutEntry> layout(const State& state) {
+  std::vector<LayoutEntry> result;
+  for (const Entry& entry : StateAccess::entries(state).list) {
+    result.push_back({entry.name, entry.type, entry.count});
+  }
+  return result;
+}
+
+Image serialize(const State& state) {
+  const StateAccess::Entries& entries = StateAccess::entries(state);
+  std::size_t memory = kAlignment;
+  for (const Entry& entry : entries.list) memory += kAlignment + padded(entry.memory.size());
+  Image image;
+  image.reserve(memory);
+  image.resize(kAlignment);
+  for_each_entry(state, [&](std::size_t, std::span<const std::byte> bytes) {
+    const std::size_t at = image.size();
+    image.resize(at + kAlignment);
+    write_at(image, at, EntryHeader{bytes.size(), hash_of(bytes)});
+    image.insert(image.end(), bytes.begin(), bytes.end());
+    image.resize(padded(image.size()));
+  });
+  write_at(image, 0, ImageHeader{kMagic, image.size(), entries.list.size(), entries.commits});
+  return image;
+}
+
+Status restore(State& state, std::span<const std::byte> image) {
+  StateAccess::Entries& entries = StateAccess::entries(state);
+  const Result<ImageHeader> header = check_header(image, entries.list.size());
+  if (!header.ok()) return header.status();
+  const Result<std::vector<Part>> found = parts(image, entries.list);
+  if (!found.ok()) return found.status();
+  if (Status status = load_objects(entries.list, found.value()); !status.ok()) return status;
+  for (std::size_t index = 0; index < entries.list.size(); ++index) {
+    const Entry& entry = entries.list[index];
+    if (entry.is_object()) continue;
+    std::ranges::copy(found.value()[index].bytes, entry.memory.begin());
+  }
+  entries.commits = header.value().commits;
+  return {};
+}
+
+std::vector<std::uint64_t> hashes(const State& state) {
+  std::vector<std::uint64_t> result;
+  for_each_entry(state, [&](std::size_t, std::span<const std::byte> bytes) {
+    result.push_back(hash_of(bytes));
+  });
+  return result;
+}
+
+std::uint64_t total_hash(const State& state) {
+  const StateAccess::Entries& entries = StateAccess::entries(state);
+  const std::vector<std::uint64_t> each = hashes(state);
+  std::vector<std::byte> all;
+  put(all, entries.commits);
+  for (std::size_t index = 0; index < each.size(); ++index) {
+    const Entry& entry = entries.list[index];
+    for (const std::string& text : {entry.name, entry.type}) {
+      put(all, std::uint64_t{text.size()});
+      for (const char letter : text) put(all, letter);
+    }
+    put(all, each[index]);
+  }
+  return hash_of(all);
+}
+
+}  // namespace elastic::training

@@ -1,0 +1,399 @@
+#include "backend_contract.hpp"
+
+#include <atomic>
+#include <cstring>
+#include <random>
+#include <thread>
+
+#include "calls.hpp"
+#include "collectives/plan/parts.hpp"
+
+namespace elastic::collectives {
+
+GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(BackendContract);
+
+namespace {
+
+const DType kDTypes[] = {DType::kF16, DType::kBF16, DType::kF32, DType::kF64,
+                         DType::kI8,  DType::kU8,   DType::kI32, DType::kI64};
+const ReduceOp kOps[] = {ReduceOp::kSum, ReduceOp::kAverage, ReduceOp::kMin, ReduceOp::kMax,
+                         ReduceOp::kProduct};
+const std::size_t kCounts[] = {0, 1, 3, 1001, 9001};
+
+Payload payload(const Section& section, const std::vector<double>& values) {
+  Payload made;
+  made.data.resize(section.offset + section.count * size_of(section.dtype));
+  fill(made.data, section, values);
+  return made;
+}
+
+std::vector<std::byte> copy_of(const Buffer& buffer) {
+  return {buffer.bytes().begin(), buffer.bytes().end()};
+}
+
+void expect_ok(const Status& status) {
+  EXPECT_TRUE(status.ok()) << status.message();
+}
+
+}  // namespace
+
+std::string name_of(const testing::TestParamInfo<std::tuple<Subject, int>>& info) {
+  return std::get<Subject>(info.param).name + "_" + std::to_string(std::get<int>(info.param));
+}
+
+void BackendContract::on_all_ranks(const std::function<void(int)>& body) const {
+  std::vector<std::thread> threads;
+  for (int rank = 0; rank < size(); ++rank) threads.emplace_back(body, rank);
+  for (auto& thread : threads) thread.join();
+}
+
+void BackendContract::abort_all() {
+  for (auto& each : world_.backends) {
+    if (each) each->abort();
+  }
+}
+
+TEST_P(BackendContract, KnowsItsPlace) {
+  for (int rank = 0; rank < size(); ++rank) {
+    EXPECT_EQ(backend(rank).rank(), rank);
+    EXPECT_EQ(backend(rank).size(), size());
+  }
+}
+
+TEST_P(BackendContract, AllreducesEveryTypeAndOperation) {
+  on_all_ranks([this](int rank) {
+    std::uint64_t position = 0;
+    for (const DType dtype : kDTypes) {
+      for (const ReduceOp op : kOps) {
+        for (const std::size_t count : kCounts) {
+          const Call call = allreduce_call(dtype, count, op);
+          Payload mine = payload(call.sections[0], contribution(rank, count, dtype));
+          expect_ok(backend(rank).run(position++, call, mine));
+          ASSERT_EQ(values_of(mine.data.data(), dtype, count), combined(size(), count, dtype, op))
+              << "dtype " << int(dtype) << " op " << int(op) << " count " << count;
+        }
+      }
+    }
+  });
+}
+
+TEST_P(BackendContract, AllreducesLargeData) {
+  constexpr std::size_t kCount = 300'003;
+  on_all_ranks([this](int rank) {
+    const Call call = allreduce_call(DType::kF32, kCount);
+    Payload mine = payload(call.sections[0], contribution(rank, kCount, DType::kF32));
+    expect_ok(backend(rank).run(3, call, mine));
+    EXPECT_TRUE(values_of(mine.data.data(), DType::kF32, kCount) ==
+                combined(size(), kCount, DType::kF32, ReduceOp::kSum));
+  });
+}
+
+/// Random bits have NaN, infinities and both zeros among them, and sums of them are rounded.
+TEST_P(BackendContract, GivesAllRanksTheSameBits) {
+  std::vector<std::vector<std::byte>> results(static_cast<std::size_t>(size()));
+  std::uint64_t position = 0;
+  for (const DType dtype : {DType::kF16, DType::kBF16, DType::kF32, DType::kF64}) {
+    for (const ReduceOp op : {ReduceOp::kSum, ReduceOp::kMin, ReduceOp::kProduct}) {
+      for (const std::size_t count : {std::size_t{5}, std::size_t{7000}, std::size_t{40001}}) {
+        on_all_ranks([&](int rank) {
+          std::mt19937_64 random(static_cast<std::uint64_t>(rank) + 17);
+          Payload mine;
+          mine.data.resize(count * size_of(dtype));
+          for (auto& byte : mine.data.bytes()) byte = static_cast<std::byte>(random());
+          expect_ok(backend(rank).run(position, allreduce_call(dtype, count, op), mine));
+          results[static_cast<std::size_t>(rank)] = copy_of(mine.data);
+        });
+        ++position;
+        for (const auto& result : results) ASSERT_TRUE(result == results[0]);
+      }
+    }
+  }
+}
+
+TEST_P(BackendContract, AllreducesSeveralTensorsAtOnce) {
+  on_all_ranks([this](int rank) {
+    Call call = allreduce_call(DType::kF32, 100);
+    call.sections = {section(DType::kF32, 100, 0), section(DType::kI64, 3, 448),
+                     section(DType::kF16, 5000, 512), section(DType::kU8, 0, 10560)};
+    call.fingerprint.tensors = 4;
+    Payload mine;
+    mine.data.resize(10560);
+    for (const Section& each : call.sections) {
+      fill(mine.data, each, contribution(rank, each.count, each.dtype));
+    }
+    expect_ok(backend(rank).run(0, call, mine));
+    for (const Section& each : call.sections) {
+      EXPECT_EQ(values_of(mine.data.data() + each.offset, each.dtype, each.count),
+                combined(size(), each.count, each.dtype, ReduceOp::kSum));
+    }
+  });
+}
+
+TEST_P(BackendContract, BroadcastsFromEveryRoot) {
+  on_all_ranks([this](int rank) {
+    std::uint64_t position = 10;
+    for (int root = 0; root < size(); ++root) {
+      for (const std::size_t count : {std::size_t{0}, std::size_t{1}, std::size_t{100'001}}) {
+        const Call call = broadcast_call(DType::kI32, count, root);
+        Payload mine = payload(call.sections[0], contribution(rank, count, DType::kI32));
+        expect_ok(backend(rank).run(position++, call, mine));
+        EXPECT_EQ(values_of(mine.data.data(), DType::kI32, count),
+                  contribution(root, count, DType::kI32));
+      }
+    }
+  });
+}
+
+TEST_P(BackendContract, AllgathersBlocksOfDifferentSize) {
+  on_all_ranks([this](int rank) {
+    for (std::uint64_t position = 0; position < 6; ++position) {
+      const auto count_of = [position](int of) {
+        return static_cast<std::size_t>(of % 3) * static_cast<std::size_t>(position) * 997;
+      };
+      const Call call = allgather_call(DType::kF64, count_of(rank));
+      Payload mine = payload(call.sections[0], contribution(rank, count_of(rank), DType::kF64));
+      expect_ok(backend(rank).run(position, call, mine));
+      std::vector<double> expected;
+      std::vector<std::uint64_t> counts;
+      for (int each = 0; each < size(); ++each) {
+        counts.push_back(count_of(each));
+        const auto block = contribution(each, count_of(each), DType::kF64);
+        expected.insert(expected.end(), block.begin(), block.end());
+      }
+      EXPECT_EQ(mine.counts, counts);
+      ASSERT_EQ(mine.data.size(), expected.size() * 8);
+      EXPECT_EQ(values_of(mine.data.data(), DType::kF64, expected.size()), expected);
+    }
+  });
+}
+
+TEST_P(BackendContract, ReduceScattersParts) {
+  on_all_ranks([this](int rank) {
+    const auto parts = static_cast<std::size_t>(size());
+    const auto me = static_cast<std::size_t>(rank);
+    std::uint64_t position = 0;
+    for (const std::size_t count :
+         {std::size_t{0}, std::size_t{1}, std::size_t{100}, std::size_t{50'003}}) {
+      const Call call = reduce_scatter_call(DType::kI32, count);
+      Payload mine = payload(call.sections[0], contribution(rank, count, DType::kI32));
+      expect_ok(backend(rank).run(position++, call, mine));
+      const auto whole = combined(size(), count, DType::kI32, ReduceOp::kSum);
+      const std::size_t begin = plan::part_begin(count, parts, me);
+      const std::size_t end = plan::part_begin(count, parts, me + 1);
+      ASSERT_EQ(mine.counts.size(), parts);
+      EXPECT_EQ(mine.counts[me], end - begin);
+      ASSERT_EQ(mine.data.size(), (end - begin) * 4);
+      EXPECT_EQ(values_of(mine.data.data(), DType::kI32, end - begin),
+                std::vector<double>(whole.begin() + static_cast<std::ptrdiff_t>(begin),
+                                    whole.begin() + static_cast<std::ptrdiff_t>(end)));
+    }
+  });
+}
+
+TEST_P(BackendContract, TransfersFromDonorsToReceivers) {
+  if (size() < 2) return;
+  constexpr std::size_t kBytes = 3'000'001;
+  Call call;
+  call.kind = Kind::kTransfer;
+  for (int rank = 0; rank < size(); ++rank) {
+    (rank % 3 == 1 ? call.receivers : call.donors).push_back(rank);
+  }
+  call.sections = {section(DType::kU8, kBytes)};
+  on_all_ranks([&](int rank) {
+    const auto state = contribution(0, kBytes, DType::kU8);
+    Payload mine = payload(call.sections[0], state);
+    if (rank % 3 == 1) std::memset(mine.data.data(), 0xff, kBytes);
+    expect_ok(backend(rank).run(0, call, mine));
+    EXPECT_TRUE(values_of(mine.data.data(), DType::kU8, kBytes) == state);
+  });
+}
+
+/// The rule on which the recovery rests.
+TEST_P(BackendContract, CompletesNowhereBeforeAllHaveEntered) {
+  std::vector<Call> calls{barrier_call(),
+                          allreduce_call(DType::kF32, 0),
+                          allreduce_call(DType::kF32, 10),
+                          allreduce_call(DType::kF32, 5'000),
+                          allreduce_call(DType::kF32, 100'000),
+                          broadcast_call(DType::kF32, 10, 0),
+                          broadcast_call(DType::kF32, 100'000, size() - 1),
+                          allgather_call(DType::kF32, 10),
+                          reduce_scatter_call(DType::kF32, 100)};
+  constexpr int kRounds = 4;
+  std::vector<std::atomic<int>> entered(calls.size() * kRounds);
+  on_all_ranks([&](int rank) {
+    std::mt19937_64 random(static_cast<std::uint64_t>(rank));
+    for (std::uint64_t position = 0; position < entered.size(); ++position) {
+      const Call& call = calls[position % calls.size()];
+      Payload mine;
+      mine.data.resize(400'000);
+      for (std::uint64_t i = random() % 4; i > 0; --i) std::this_thread::yield();
+      ++entered[position];
+      expect_ok(backend(rank).run(position, call, mine));
+      EXPECT_EQ(entered[position].load(), size()) << "position " << position;
+    }
+  });
+}
+
+namespace {
+
+struct Mistake {
+  const char* what;
+  Call right;
+  Call wrong;
+};
+
+std::vector<Mistake> mistakes() {
+  Call group = allreduce_call(DType::kF32, 100);
+  group.fingerprint.detail = 77;
+  return {
+      {"count", allreduce_call(DType::kF32, 10), allreduce_call(DType::kF32, 11)},
+      {"large count", allreduce_call(DType::kF32, 300'000), allreduce_call(DType::kF32, 299'000)},
+      {"algorithm", allreduce_call(DType::kF32, 10), allreduce_call(DType::kF32, 300'000)},
+      {"doubling and ring", allreduce_call(DType::kF32, 9'000),
+       allreduce_call(DType::kF32, 90'000)},
+      {"nothing", allreduce_call(DType::kF32, 0), allreduce_call(DType::kF32, 1)},
+      {"dtype", allreduce_call(DType::kF32, 10), allreduce_call(DType::kI32, 10)},
+      {"op", allreduce_call(DType::kF32, 10), allreduce_call(DType::kF32, 10, ReduceOp::kMax)},
+      {"kind", allreduce_call(DType::kF32, 10), barrier_call()},
+      {"kinds", broadcast_call(DType::kF32, 10, 0), allgather_call(DType::kF32, 10)},
+      {"scatter", reduce_scatter_call(DType::kF32, 10), allreduce_call(DType::kF32, 10)},
+      {"root", broadcast_call(DType::kF32, 10, 0), broadcast_call(DType::kF32, 10, 1)},
+      {"shapes", allreduce_call(DType::kF32, 100), group},
+  };
+}
+
+}  // namespace
+
+TEST_P(BackendContract, MismatchEndsOnAllRanksAndHarmsNothing) {
+  if (size() < 2) return;
+  std::uint64_t position = 0;
+  for (const Mistake& mistake : mistakes()) {
+    for (int culprit = 0; culprit < size(); ++culprit) {
+      std::vector<std::string> messages(static_cast<std::size_t>(size()));
+      on_all_ranks([&](int rank) {
+        const Call& call = rank == culprit ? mistake.wrong : mistake.right;
+        Payload mine;
+        mine.data.resize(1'200'000);
+        std::memset(mine.data.data(), 0, mine.data.size());
+        const Status status = backend(rank).run(position, call, mine);
+        EXPECT_EQ(status.code(), Code::kMismatch) << mistake.what << ": " << status.message();
+        messages[static_cast<std::size_t>(rank)] = status.message();
+        // Usable afterwards.
+        const Call next = allreduce_call(DType::kI32, 1000);
+        Payload good = payload(next.sections[0], contribution(rank, 1000, DType::kI32));
+        expect_ok(backend(rank).run(position + 1, next, good));
+        EXPECT_EQ(values_of(good.data.data(), DType::kI32, 1000),
+                  combined(size(), 1000, DType::kI32, ReduceOp::kSum));
+      });
+      position += 2;
+      for (const auto& message : messages) EXPECT_EQ(message, messages[0]) << mistake.what;
+      EXPECT_NE(messages[0].find("rank " + std::to_string(culprit)), std::string::npos)
+          << messages[0];
+      EXPECT_NE(messages[0].find(describe(mistake.wrong.fingerprint)), std::string::npos)
+          << messages[0];
+      EXPECT_NE(messages[0].find(describe(mistake.right.fingerprint)), std::string::npos)
+          << messages[0];
+      if (HasFailure()) return;
+    }
+  }
+}
+
+TEST_P(BackendContract, EverybodyCallsSomethingElse) {
+  if (size() < 2) return;
+  std::vector<std::string> messages(static_cast<std::size_t>(size()));
+  on_all_ranks([&](int rank) {
+    Payload mine;
+    mine.data.resize(400'000);
+    const Call call = allreduce_call(DType::kU8, 100 + static_cast<std::size_t>(rank) * 50'000);
+    EXPECT_EQ(backend(rank).run(5, call, mine).code(), Code::kMismatch);
+    expect_ok(backend(rank).run(6, barrier_call(), mine));
+  });
+}
+
+TEST_P(BackendContract, KnownMismatchIsReportedAlike) {
+  on_all_ranks([this](int rank) {
+    Call call;
+    call.kind = Kind::kMismatch;
+    call.error = "tensor w: rank 0 has 3 elements, rank 1 has 4";
+    Payload mine;
+    const Status status = backend(rank).run(0, call, mine);
+    EXPECT_EQ(status.code(), Code::kMismatch);
+    EXPECT_EQ(status.message(), call.error);
+    expect_ok(backend(rank).run(1, barrier_call(), mine));
+  });
+}
+
+TEST_P(BackendContract, AbortEndsAWait) {
+  for (const Call& call : {allreduce_call(DType::kF32, 10), allreduce_call(DType::kF32, 200'000),
+                           barrier_call(), allgather_call(DType::kF32, 10)}) {
+    world_ = std::get<Subject>(GetParam()).make(size());
+    std::atomic<int> entered{0};
+    on_all_ranks([&](int rank) {
+      if (rank == size() - 1) {
+        // Stays away, so that nobody can complete, and aborts the others in their waits.
+        while (entered < size() - 1) std::this_thread::yield();
+        abort_all();
+      } else {
+        ++entered;
+      }
+      Payload mine;
+      mine.data.resize(800'000);
+      EXPECT_EQ(backend(rank).run(0, call, mine).code(), Code::kAborted);
+      EXPECT_EQ(backend(rank).run(1, call, mine).code(), Code::kAborted);
+    });
+  }
+}
+
+TEST_P(BackendContract, LossOfAPeerIsNoticed) {
+  if (size() < 2) return;
+  std::atomic<int> lost{0};
+  on_all_ranks([&](int rank) {
+    Payload mine;
+    mine.data.resize(800'000);
+    const Call call = allreduce_call(DType::kF32, 200'000);
+    Status status = backend(rank).run(0, call, mine);
+    if (rank == size() - 1) {
+      expect_ok(status);
+      world_.backends.back().reset();
+      return;
+    }
+    // The loss may be seen before the operation that all have entered is complete everywhere.
+    if (status.ok()) status = backend(rank).run(1, call, mine);
+    EXPECT_EQ(status.code(), Code::kPeerLost) << status.message();
+    EXPECT_EQ(status.peer(), size() - 1);
+    ++lost;
+  });
+  EXPECT_EQ(lost.load(), size() - 1);
+}
+
+TEST_P(BackendContract, HandsOverResults) {
+  if (size() < 2) return;
+  // Even ranks have the result; each gives it to the next, and rank 0 to the last as well.
+  Backend::Handover handover;
+  for (int rank = 1; rank < size(); rank += 2) {
+    handover.givers.push_back(rank == size() - 1 ? 0 : rank - 1);
+    handover.takers.push_back(rank);
+  }
+  on_all_ranks([&](int rank) {
+    Backend::Parcel parcel;
+    if (rank % 2 == 0) {
+      parcel.error = "an error";
+      parcel.payload =
+          payload(section(DType::kF32, 300'000), contribution(0, 300'000, DType::kF32));
+      parcel.payload.counts = {1, 2, 3};
+      parcel.payload.in_hand = true;
+    }
+    expect_ok(backend(rank).hand_over(41, handover, parcel));
+    EXPECT_EQ(parcel.error, "an error");
+    EXPECT_EQ(parcel.payload.counts, (std::vector<std::uint64_t>{1, 2, 3}));
+    EXPECT_TRUE(parcel.payload.in_hand);
+    ASSERT_EQ(parcel.payload.data.size(), 1'200'000U);
+    EXPECT_TRUE(values_of(parcel.payload.data.data(), DType::kF32, 300'000) ==
+                contribution(0, 300'000, DType::kF32));
+    Payload none;
+    expect_ok(backend(rank).run(42, barrier_call(), none));
+  });
+}
+
+}  // namespace elastic::collectives

@@ -1,0 +1,46 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "collectives/backend/backend.hpp"
+
+namespace elastic::collectives {
+
+/// The backends of one view, one per rank.
+struct World {
+  std::vector<std::unique_ptr<Backend>> backends;
+};
+
+/// A way to make backends. Destroying one of them is to the others as if its process had died.
+struct Subject {
+  std::string name;
+  std::function<World(int size)> make;
+};
+inline void PrintTo(const Subject& subject, std::ostream* out) {
+  *out << subject.name;
+}
+
+/// What every backend does. A test program of a backend links backend_contract.cpp and instantiates
+/// the suite with (subject, size of the view).
+class BackendContract : public testing::TestWithParam<std::tuple<Subject, int>> {
+ protected:
+  void SetUp() override { world_ = std::get<Subject>(GetParam()).make(size()); }
+  int size() const { return std::get<int>(GetParam()); }
+  Backend& backend(int rank) { return *world_.backends[static_cast<std::size_t>(rank)]; }
+  /// Runs `body(rank)` on a thread per rank; returns when all have.
+  void on_all_ranks(const std::function<void(int rank)>& body) const;
+  void abort_all();
+
+  World world_;
+};
+
+std::string name_of(const testing::TestParamInfo<std::tuple<Subject, int>>& info);
+
+}  // namespace elastic::collectives

@@ -1,0 +1,101 @@
+#include "native_world.hpp"
+
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#include "collectives/transport/inproc/inproc.hpp"
+#include "collectives/transport/shm/shm.hpp"
+#include "collectives/transport/tcp/tcp_stream.hpp"
+
+namespace elastic::collectives {
+namespace {
+
+using transport::StreamPair;
+using transport::StreamPtr;
+
+/// Smaller than the data of many tests, so that senders have to wait.
+constexpr std::size_t kRingBytes = 64 * 1024;
+
+void require(bool condition, const char* what) {
+  if (!condition) throw std::runtime_error(std::string("cannot make ") + what);
+}
+
+StreamPair inproc_pair() {
+  auto pair = transport::make_inproc_pair(kRingBytes);
+  require(pair.ok(), "an inproc pair");
+  return std::move(pair).value();
+}
+
+StreamPair shm_pair() {
+  int ends[2];
+  require(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) == 0, "a socket pair");
+  auto offered = transport::offer_shm(UniqueFd(ends[0]), kRingBytes);
+  require(offered.ok(), "shared memory");
+  auto accepted = transport::accept_shm(UniqueFd(ends[1]));
+  require(accepted.ok(), "shared memory");
+  return {std::move(offered).value(), std::move(accepted).value()};
+}
+
+StreamPair tcp_pair() {
+  UniqueFd listener(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t length = sizeof address;
+  auto* const generic = reinterpret_cast<sockaddr*>(&address);
+  require(::bind(listener.get(), generic, length) == 0, "a listener");
+  require(::listen(listener.get(), 1) == 0, "a listener");
+  require(::getsockname(listener.get(), generic, &length) == 0, "a listener");
+  UniqueFd dialer(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  require(::connect(dialer.get(), generic, length) == 0, "a connection");
+  UniqueFd acceptor(::accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC));
+  require(static_cast<bool>(acceptor), "a connection");
+  return {std::make_unique<transport::TcpStream>(std::move(dialer)),
+          std::make_unique<transport::TcpStream>(std::move(acceptor))};
+}
+
+}  // namespace
+
+std::vector<Wiring> all_wirings() {
+  return {{"inproc", inproc_pair}, {"shm", shm_pair}, {"tcp", tcp_pair}, {"tcp_3", tcp_pair, 3}};
+}
+
+std::vector<std::shared_ptr<transport::Mesh>> wire(int size, const Wiring& wiring) {
+  const auto ranks = static_cast<std::size_t>(size);
+  std::vector<std::vector<transport::LinkPtr>> links(ranks, std::vector<transport::LinkPtr>(ranks));
+  for (std::size_t low = 0; low < ranks; ++low) {
+    for (std::size_t high = low + 1; high < ranks; ++high) {
+      std::vector<StreamPtr> of_low;
+      std::vector<StreamPtr> of_high;
+      for (int i = 0; i < wiring.streams; ++i) {
+        StreamPair pair = wiring.pair();
+        of_low.push_back(std::move(pair.first));
+        of_high.push_back(std::move(pair.second));
+      }
+      links[low][high] =
+          std::make_shared<transport::Link>(std::move(of_low), "rank " + std::to_string(high));
+      links[high][low] =
+          std::make_shared<transport::Link>(std::move(of_high), "rank " + std::to_string(low));
+    }
+  }
+  std::vector<std::shared_ptr<transport::Mesh>> meshes;
+  for (std::size_t rank = 0; rank < ranks; ++rank) {
+    meshes.push_back(std::make_shared<transport::Mesh>(static_cast<int>(rank), links[rank]));
+  }
+  return meshes;
+}
+
+World native_world(int size, const Wiring& wiring, const NativeOptions& options) {
+  World world;
+  for (auto& mesh : wire(size, wiring)) {
+    world.backends.push_back(make_native_backend(7, std::move(mesh), options));
+  }
+  return world;
+}
+
+}  // namespace elastic::collectives

@@ -1,0 +1,75 @@
+#include "stream_wirings.hpp"
+
+#include <memory>
+#include <stdexcept>
+#include <utility>
+
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#include "collectives/transport/inproc/inproc.hpp"
+#include "collectives/transport/shm/shm.hpp"
+#include "collectives/transport/tcp/tcp_stream.hpp"
+
+namespace elastic::transport {
+namespace {
+
+void require(bool condition, const char* what) {
+  if (!condition) throw std::runtime_error(std::string("cannot make ") + what);
+}
+
+StreamPair inproc_pair() {
+  auto pair = make_inproc_pair(kWiringRingBytes);
+  require(pair.ok(), "an inproc pair");
+  return std::move(pair).value();
+}
+
+StreamPair shm_pair() {
+  int ends[2];
+  require(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) == 0, "a socket pair");
+  auto offered = offer_shm(UniqueFd(ends[0]), kWiringRingBytes);
+  require(offered.ok(), "shared memory");
+  auto accepted = accept_shm(UniqueFd(ends[1]));
+  require(accepted.ok(), "shared memory");
+  return {std::move(offered).value(), std::move(accepted).value()};
+}
+
+/// Over the loopback address that `address` holds; its port is chosen by the kernel.
+template <typename Address>
+StreamPair connected(int family, Address address) {
+  auto* const generic = reinterpret_cast<sockaddr*>(&address);
+  socklen_t length = sizeof address;
+  UniqueFd listener(::socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  require(::bind(listener.get(), generic, length) == 0, "a listener");
+  require(::listen(listener.get(), 1) == 0, "a listener");
+  require(::getsockname(listener.get(), generic, &length) == 0, "a listener");
+  UniqueFd dialer(::socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  require(::connect(dialer.get(), generic, length) == 0, "a connection");
+  UniqueFd acceptor(::accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC));
+  require(static_cast<bool>(acceptor), "a connection");
+  return {std::make_unique<TcpStream>(std::move(dialer)),
+          std::make_unique<TcpStream>(std::move(acceptor))};
+}
+
+StreamPair tcp4_pair() {
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  return connected(AF_INET, address);
+}
+
+StreamPair tcp6_pair() {
+  sockaddr_in6 address{};
+  address.sin6_family = AF_INET6;
+  address.sin6_addr = in6addr_loopback;
+  return connected(AF_INET6, address);
+}
+
+}  // namespace
+
+std::vector<StreamWiring> stream_wirings() {
+  return {{"inproc", inproc_pair}, {"shm", shm_pair},        {"tcp4", tcp4_pair},
+          {"tcp6", tcp6_pair},     {"tcp4x4", tcp4_pair, 4}, {"shm_x2", shm_pair, 2}};
+}
+
+}  // namespace elastic::transport

@@ -1,0 +1,97 @@
+#include "transport_contract.hpp"
+
+#include <random>
+#include <utility>
+
+#include "base/clock.hpp"
+
+namespace elastic::transport {
+namespace {
+
+constexpr auto kPatience = std::chrono::seconds(20);
+/// Rounds in which nothing moved: loopback TCP delivers within few.
+constexpr int kQuietRounds = 2000;
+
+}  // namespace
+
+ByteVector pattern(std::size_t bytes, std::uint64_t seed) {
+  std::mt19937_64 random(seed);
+  ByteVector made(bytes);
+  for (std::byte& byte : made) byte = static_cast<std::byte>(random() & 0xffU);
+  return made;
+}
+
+std::span<const std::byte> as_payload(std::string_view text) {
+  return std::as_bytes(std::span(text));
+}
+
+std::string wiring_name(const testing::TestParamInfo<StreamWiring>& info) {
+  return info.param.name;
+}
+
+void TransportContract::SetUp() {
+  connect();
+}
+
+void TransportContract::connect() {
+  connect_bare();
+  far_ = std::make_unique<Link>(std::move(bare_), "near end");
+  far_->set_peer(0);
+  bare_.clear();
+}
+
+void TransportContract::connect_bare() {
+  std::vector<StreamPtr> near;
+  bare_.clear();
+  far_.reset();
+  for (std::size_t i = 0; i < GetParam().streams; ++i) {
+    StreamPair pair = GetParam().pair();
+    near.push_back(std::move(pair.first));
+    bare_.push_back(std::move(pair.second));
+  }
+  near_ = std::make_unique<Link>(std::move(near), "far end");
+  near_->set_peer(1);
+}
+
+void TransportContract::begin_both(const OpTag& tag) {
+  near_->begin(tag, kCall);
+  far_->begin(tag, kCall);
+}
+
+Status TransportContract::pump(const std::function<bool()>& done) {
+  const TimePoint deadline = Clock::now() + kPatience;
+  while (!done()) {
+    bool moved = false;
+    if (Status status = near_->progress(moved); !status.ok()) return status;
+    if (!far_) continue;
+    if (Status status = far_->progress(moved); !status.ok()) return status;
+    if (!moved && Clock::now() > deadline) return Status(Code::kTimeout, "nothing came of it");
+  }
+  return {};
+}
+
+Status TransportContract::failure_of_near() {
+  const TimePoint deadline = Clock::now() + kPatience;
+  while (Clock::now() < deadline) {
+    bool moved = false;
+    if (Status status = near_->progress(moved); !status.ok()) return status;
+    if (moved) continue;
+    std::vector<pollfd> watched;
+    if (near_->prepare_wait(watched)) ::poll(watched.data(), watched.size(), 100);
+    near_->finish_wait();
+  }
+  return Status(Code::kTimeout, "no failure");
+}
+
+void TransportContract::settle() {
+  for (int quiet = 0; quiet < kQuietRounds; ++quiet) {
+    bool moved = false;
+    ASSERT_TRUE(near_->progress(moved).ok());
+    if (far_) {
+      ASSERT_TRUE(far_->progress(moved).ok());
+    }
+    if (moved) quiet = 0;
+  }
+}
+
+}  // namespace elastic::transport

@@ -1,0 +1,55 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "collectives/transport/link.hpp"
+#include "stream_wirings.hpp"
+
+namespace elastic::transport {
+
+using ByteVector = std::vector<std::byte>;
+
+/// `bytes` bytes that differ for every `seed`.
+ByteVector pattern(std::size_t bytes, std::uint64_t seed);
+std::span<const std::byte> as_payload(std::string_view text);
+
+std::string wiring_name(const testing::TestParamInfo<StreamWiring>& info);
+
+/// The call that most tests make.
+constexpr Fingerprint kCall{1, 2, 0, 1, 0, 1024};
+constexpr OpTag tag_at(std::uint64_t position, std::uint64_t generation = 1) {
+  return {generation, position, OpTag::kNormal};
+}
+
+/// What a link does over every transport. Both ends live in the test's thread and are moved in
+/// turns, so that every interleaving here is the same in every run, as far as the kernel allows.
+class TransportContract : public testing::TestWithParam<StreamWiring> {
+ protected:
+  void SetUp() override;
+
+  /// Both ends as links.
+  void connect();
+  /// The near end as a link, the far one as bare streams.
+  void connect_bare();
+  void begin_both(const OpTag& tag);
+
+  /// Moves both ends until `done`. The first failure of either; kTimeout when nothing comes of it.
+  Status pump(const std::function<bool()>& done);
+  /// Moves the near end until it fails; kTimeout if it does not.
+  Status failure_of_near();
+  /// Moves both ends until nothing moves for a while: for what must not happen.
+  void settle();
+
+  std::unique_ptr<Link> near_;
+  std::unique_ptr<Link> far_;
+  std::vector<StreamPtr> bare_;
+};
+
+}  // namespace elastic::transport

@@ -1,0 +1,480 @@
+// Messages over every transport: order, sizes, operations that come early or late, failures.
+#include "transport_contract.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <numeric>
+#include <random>
+#include <string>
+#include <thread>
+
+#include <gtest/gtest.h>
+
+#include "collectives/transport/mesh.hpp"
+
+namespace elastic::transport {
+namespace {
+
+void add_i32(std::byte* into, const std::byte* from, std::size_t elements) {
+  for (std::size_t i = 0; i < elements; ++i) {
+    std::int32_t left = 0;
+    std::int32_t right = 0;
+    std::memcpy(&left, into + 4 * i, 4);
+    std::memcpy(&right, from + 4 * i, 4);
+    left += right;
+    std::memcpy(into + 4 * i, &left, 4);
+  }
+}
+
+/// Writes a frame to the bare end as a peer would that does not keep to the protocol.
+void write_frame(Stream& stream, std::uint32_t message, std::uint64_t offset,
+                 const ByteVector& payload, FrameKind kind = FrameKind::kData) {
+  FrameHeader header;
+  header.kind = kind;
+  header.tag = tag_at(0);
+  header.message = message;
+  header.offset = offset;
+  header.length = static_cast<std::uint32_t>(payload.size());
+  header.fingerprint = kCall;
+  std::array<std::byte, FrameHeader::kBytes> encoded;
+  encode(header, encoded);
+  const std::array<std::span<const std::byte>, 2> parts = {encoded, payload};
+  ASSERT_EQ(stream.write(parts).value(), encoded.size() + payload.size());
+}
+
+TEST_P(TransportContract, MessagesArriveInOrderWhateverTheirSize) {
+  begin_both(tag_at(0));
+  std::vector<ByteVector> sent;
+  std::vector<ByteVector> got;
+  for (const std::size_t bytes : {1U, 0U, 7U, 64U, 4095U, 4096U, 0U, 100'000U, 3U}) {
+    sent.push_back(pattern(bytes, sent.size()));
+    got.emplace_back(bytes);
+  }
+  for (const ByteVector& message : sent) near_->send(message);
+  for (ByteVector& message : got) far_->receive({message});
+  const Status status = pump([&] { return far_->received() == got.size() && near_->quiet(); });
+  ASSERT_TRUE(status.ok()) << status.message();
+  EXPECT_EQ(got, sent);
+  EXPECT_EQ(near_->sent(), sent.size());
+}
+
+TEST_P(TransportContract, LargeMessagesPassEachOtherInBothDirections) {
+  constexpr std::size_t kBytes = 5'000'011;  // more than any ring or socket buffer here holds
+  begin_both(tag_at(0));
+  const ByteVector to_far = pattern(kBytes, 1);
+  const ByteVector to_near = pattern(kBytes, 2);
+  ByteVector at_far(kBytes);
+  ByteVector at_near(kBytes);
+  near_->receive({at_near});
+  far_->receive({at_far});
+  near_->send(to_far);
+  far_->send(to_near);
+  const Status status = pump([&] { return near_->quiet() && far_->quiet(); });
+  ASSERT_TRUE(status.ok()) << status.message();
+  EXPECT_TRUE(at_far == to_far);
+  EXPECT_TRUE(at_near == to_near);
+}
+
+TEST_P(TransportContract, ReceivedElementsAreCombined) {
+  constexpr std::size_t kElements = 200'003;
+  begin_both(tag_at(0));
+  std::vector<std::int32_t> from(kElements);
+  std::iota(from.begin(), from.end(), 5);
+  std::vector<std::int32_t> into(kElements, 1000);
+  const ByteVector odd = pattern(3, 9);  // so that elements lie across every boundary of the ring
+  ByteVector odd_into(3);
+  near_->send(odd);
+  near_->send(std::as_bytes(std::span(from)));
+  far_->receive({odd_into});
+  far_->receive({std::as_writable_bytes(std::span(into)), {add_i32, 4}});
+  const Status status = pump([&] { return far_->quiet(); });
+  ASSERT_TRUE(status.ok()) << status.message();
+  for (std::size_t i = 0; i < kElements; ++i) ASSERT_EQ(into[i], 1000 + from[i]) << i;
+}
+
+TEST_P(TransportContract, AMessageWaitsUntilItsPlaceIsKnown) {
+  begin_both(tag_at(0));
+  const ByteVector sent = pattern(300'000, 1);
+  near_->send(sent);
+  settle();
+  EXPECT_EQ(far_->received(), 0U);
+  ByteVector got(sent.size());
+  far_->receive({got});
+  const Status status = pump([&] { return far_->quiet() && near_->quiet(); });
+  ASSERT_TRUE(status.ok()) << status.message();
+  EXPECT_TRUE(got == sent);
+}
+
+TEST_P(TransportContract, ALaterOperationWaitsUntilItBegins) {
+  begin_both(tag_at(4));
+  near_->begin(tag_at(5), kCall);
+  near_->send(as_payload("later"));
+  settle();
+  EXPECT_EQ(far_->received(), 0U);
+  far_->begin(tag_at(5), kCall);
+  ByteVector got(5);
+  far_->receive({got});
+  const Status status = pump([&] { return far_->quiet(); });
+  ASSERT_TRUE(status.ok()) << status.message();
+  EXPECT_TRUE(std::ranges::equal(got, as_payload("later")));
+}
+
+TEST_P(TransportContract, WhatAnOlderViewSendsIsDropped) {
+  near_->begin(tag_at(9, 1), kCall);
+  far_->begin(tag_at(3, 2), kCall);
+  ByteVector got(5);
+  far_->receive({got});
+  const ByteVector stale = pattern(400'000, 1);
+  near_->send(stale);
+  ASSERT_TRUE(pump([&] { return near_->quiet(); }).ok());
+  near_->begin(tag_at(3, 2), kCall);
+  near_->send(as_payload("fresh"));
+  const Status status = pump([&] { return far_->quiet(); });
+  ASSERT_TRUE(status.ok()) << status.message();
+  EXPECT_TRUE(std::ranges::equal(got, as_payload("fresh")));
+}
+
+TEST_P(TransportContract, ALinkSurvivesASenderThatGivesUpInTheMiddle) {
+  begin_both(tag_at(0));
+  ByteVector large = ByteVector(64 << 20);
+  ByteVector into(large.size());
+  near_->send(large);
+  far_->receive({into});
+  bool moved = false;
+  ASSERT_TRUE(near_->progress(moved).ok());
+  ASSERT_TRUE(far_->progress(moved).ok());
+  ASSERT_EQ(near_->sent(), 0U) << "the message was meant to be too large";
+  near_->abandon();
+  far_->abandon();
+  ByteVector().swap(large);  // neither end may touch them any more
+  ByteVector().swap(into);
+  begin_both(tag_at(0, 2));
+  near_->send(as_payload("next"));
+  ByteVector got(4);
+  far_->receive({got});
+  const Status status = pump([&] { return far_->quiet() && near_->quiet(); });
+  ASSERT_TRUE(status.ok()) << status.message();
+  EXPECT_TRUE(std::ranges::equal(got, as_payload("next")));
+}
+
+TEST_P(TransportContract, ALinkSurvivesAReceiverThatGivesUpInTheMiddle) {
+  begin_both(tag_at(0));
+  const ByteVector large = pattern(2'000'000, 1);
+  ByteVector into(large.size());
+  near_->send(large);
+  far_->receive({into});
+  bool moved = false;
+  ASSERT_TRUE(near_->progress(moved).ok());
+  ASSERT_TRUE(far_->progress(moved).ok());
+  far_->abandon();
+  ByteVector().swap(into);
+  far_->begin(tag_at(0, 2), kCall);
+  ASSERT_TRUE(pump([&] { return near_->quiet(); }).ok());
+  near_->begin(tag_at(0, 2), kCall);
+  near_->send(as_payload("next"));
+  ByteVector got(4);
+  far_->receive({got});
+  const Status status = pump([&] { return far_->quiet(); });
+  ASSERT_TRUE(status.ok()) << status.message();
+  EXPECT_TRUE(std::ranges::equal(got, as_payload("next")));
+}
+
+TEST_P(TransportContract, AnotherCallIsAMismatchThatNamesBoth) {
+  near_->begin(tag_at(0), kCall);
+  far_->begin(tag_at(0), {2, 7, 0, 1, 3, 16});
+  far_->send(as_payload("x"));
+  const Status status = failure_of_near();
+  EXPECT_EQ(status.code(), Code::kMismatch);
+  EXPECT_EQ(status.peer(), 1);
+  EXPECT_NE(status.message().find("this rank called allreduce of 1024 f32, sum, rank 1 called "
+                                  "broadcast of 16 i64 from rank 3"),
+            std::string::npos)
+      << status.message();
+  EXPECT_FALSE(near_->broken());
+}
+
+TEST_P(TransportContract, AMismatchFoundElsewherePoisonsTheOperation) {
+  begin_both(tag_at(0));
+  far_->begin({1, 0, OpTag::kPoison}, {});
+  far_->send(as_payload("say"));
+  const Status status = failure_of_near();
+  EXPECT_EQ(status.code(), Code::kPoisoned);
+  EXPECT_FALSE(near_->broken());
+  near_->abandon();
+  near_->begin({1, 0, OpTag::kPoison}, {});
+  ByteVector got(3);
+  near_->receive({got});
+  ASSERT_TRUE(pump([&] { return near_->quiet(); }).ok());
+  EXPECT_TRUE(std::ranges::equal(got, as_payload("say")));
+  begin_both(tag_at(1));
+  near_->send(as_payload("on"));
+  ByteVector after(2);
+  far_->receive({after});
+  EXPECT_TRUE(pump([&] { return far_->quiet(); }).ok());
+}
+
+TEST_P(TransportContract, FramesOfAPoisonedOperationAreDropped) {
+  near_->begin(tag_at(0), kCall);
+  near_->send(as_payload("stale"));
+  far_->begin({1, 0, OpTag::kPoison}, {});
+  ByteVector got(2);
+  far_->receive({got});
+  settle();
+  near_->begin({1, 0, OpTag::kPoison}, {});
+  near_->send(as_payload("ok"));
+  ASSERT_TRUE(pump([&] { return far_->quiet(); }).ok());
+  EXPECT_TRUE(std::ranges::equal(got, as_payload("ok")));
+}
+
+TEST_P(TransportContract, NotesComeInOrderBesideMessages) {
+  begin_both(tag_at(0));
+  std::vector<ByteVector> notes;
+  for (std::size_t i = 0; i < 20; ++i) notes.push_back(pattern(i * 5000, i));
+  const ByteVector message = pattern(200'000, 77);
+  ByteVector got(message.size());
+  far_->receive({got});
+  near_->send(message);
+  for (const ByteVector& note : notes) near_->send_note(1, note);
+  std::vector<ByteVector> taken;
+  const Status status = pump([&] {
+    while (auto note = far_->take_note(1)) taken.push_back(*note);
+    return taken.size() == notes.size() && far_->quiet();
+  });
+  ASSERT_TRUE(status.ok()) << status.message();
+  EXPECT_EQ(taken, notes);
+  EXPECT_TRUE(got == message);
+}
+
+TEST_P(TransportContract, NotesOfOlderViewsAreDroppedAndOfLaterOnesKept) {
+  begin_both(tag_at(0));
+  near_->send_note(1, pattern(10, 1));
+  near_->send_note(2, pattern(10, 2));
+  near_->send_note(3, pattern(10, 3));
+  settle();
+  EXPECT_EQ(far_->take_note(2), pattern(10, 2));
+  EXPECT_EQ(far_->take_note(2), std::nullopt);
+  EXPECT_EQ(far_->take_note(3), pattern(10, 3));
+}
+
+TEST_P(TransportContract, ANoteThatWaitsToBeSentKeepsTheThreadAwake) {
+  begin_both(tag_at(0));
+  settle();
+  near_->send_note(1, pattern(10, 1));
+  std::vector<pollfd> watched;
+  EXPECT_FALSE(near_->prepare_wait(watched));
+  near_->finish_wait();
+}
+
+TEST_P(TransportContract, APeerThatClosesIsLostOnceEverythingIsRead) {
+  begin_both(tag_at(0));
+  ByteVector got(4);
+  near_->receive({got});
+  far_->send(as_payload("last"));
+  bool moved = false;
+  ASSERT_TRUE(far_->progress(moved).ok());
+  far_.reset();
+  const Status status = failure_of_near();
+  EXPECT_EQ(status.code(), Code::kPeerLost) << status.message();
+  EXPECT_EQ(status.peer(), 1);
+  EXPECT_TRUE(near_->broken());
+  EXPECT_EQ(near_->received(), 1U);
+}
+
+TEST_P(TransportContract, APeerThatIsDoneAndGoneFailsNothingThatIsComplete) {
+  begin_both(tag_at(0));
+  ByteVector got(4);
+  const LinkPtr near = std::move(near_);
+  near->receive({got});
+  far_->send(as_payload("last"));
+  bool moved = false;
+  ASSERT_TRUE(far_->progress(moved).ok());
+  far_.reset();
+  Mesh mesh(0, {nullptr, near});
+  const Status status = mesh.run_until([&] { return near->received() == 1; });
+  EXPECT_TRUE(status.ok()) << status.message();
+  EXPECT_TRUE(std::ranges::equal(got, as_payload("last")));
+  EXPECT_EQ(mesh.run_until([] { return false; }).code(), Code::kPeerLost);
+}
+
+TEST_P(TransportContract, StripesOfAPeerThatIsGoneAreReadFromAllStreams) {
+  constexpr std::size_t kBytes = 60'000;  // fits whatever lies between the ends
+  connect_bare();
+  near_->begin(tag_at(0), kCall);
+  const ByteVector sent = pattern(kBytes, 1);
+  // One message on each stream, the later ones on the earlier streams.
+  const std::size_t streams = bare_.size();
+  std::vector<ByteVector> got(streams, ByteVector(kBytes));
+  for (std::size_t i = 0; i < streams; ++i) {
+    write_frame(*bare_[i], static_cast<std::uint32_t>(streams - 1 - i), 0, sent);
+  }
+  bare_.clear();
+  const LinkPtr near = std::move(near_);
+  for (ByteVector& message : got) near->receive({message});
+  Mesh mesh(0, {nullptr, near});
+  const Status status = mesh.run_until([&] { return near->received() == streams; });
+  EXPECT_TRUE(status.ok()) << status.message();
+  for (const ByteVector& message : got) EXPECT_TRUE(message == sent);
+}
+
+TEST_P(TransportContract, ALostPeerIsNoticedBehindAnOperationThatHasNotBegun) {
+  begin_both(tag_at(0));
+  far_->begin(tag_at(1), kCall);
+  far_->send(as_payload("of the next operation"));
+  settle();
+  far_.reset();
+  EXPECT_EQ(failure_of_near().code(), Code::kPeerLost);
+}
+
+TEST_P(TransportContract, HangingUpShowsWithoutTouchingTheLink) {
+  EXPECT_FALSE(near_->hung_up());
+  far_.reset();
+  EXPECT_TRUE(near_->hung_up());
+}
+
+TEST_P(TransportContract, BytesThatAreNoFrameBreakTheLink) {
+  connect_bare();
+  near_->begin(tag_at(0), kCall);
+  const ByteVector garbage = pattern(1000, 3);
+  const std::array<std::span<const std::byte>, 1> parts = {garbage};
+  ASSERT_EQ(bare_.front()->write(parts).value(), garbage.size());
+  EXPECT_EQ(failure_of_near().code(), Code::kProtocol);
+  EXPECT_TRUE(near_->broken());
+}
+
+TEST_P(TransportContract, StripesThatDoNotFitTheirMessageBreakTheLink) {
+  struct Stripe {
+    std::uint64_t offset;
+    std::size_t bytes;
+  };
+  for (const auto& [offset, bytes] :
+       {Stripe{0, 101}, Stripe{1, 100}, Stripe{~std::uint64_t{0}, 4}, Stripe{4, 6}, Stripe{2, 4}}) {
+    connect_bare();
+    near_->begin(tag_at(0), kCall);
+    ByteVector into(100);
+    near_->receive({into, {add_i32, 4}});
+    write_frame(*bare_.front(), 0, offset, ByteVector(bytes));
+    EXPECT_EQ(failure_of_near().code(), Code::kProtocol) << offset << " " << bytes;
+    EXPECT_TRUE(std::ranges::all_of(into, [](std::byte byte) { return byte == std::byte{0}; }));
+  }
+}
+
+TEST_P(TransportContract, MoreBytesThanAMessageHasBreakTheLink) {
+  connect_bare();
+  near_->begin(tag_at(0), kCall);
+  ByteVector into(100);
+  near_->receive({into});
+  write_frame(*bare_.front(), 0, 0, pattern(100, 1));
+  write_frame(*bare_.front(), 0, 0, pattern(100, 2));
+  EXPECT_EQ(failure_of_near().code(), Code::kProtocol);
+  EXPECT_EQ(into, pattern(100, 1));  // the message was complete: its memory is no longer ours
+}
+
+TEST_P(TransportContract, ATooLargeNoteBreaksTheLink) {
+  connect_bare();
+  near_->begin(tag_at(0), kCall);
+  FrameHeader header;
+  header.kind = FrameKind::kNote;
+  header.length = Link::kMaxNoteBytes + 1;
+  std::array<std::byte, FrameHeader::kBytes> encoded;
+  encode(header, encoded);
+  const std::array<std::span<const std::byte>, 1> parts = {encoded};
+  ASSERT_TRUE(bare_.front()->write(parts).ok());
+  EXPECT_EQ(failure_of_near().code(), Code::kProtocol);
+}
+
+TEST_P(TransportContract, RandomSchedulesArriveWhole) {
+  constexpr std::uint64_t kSeeds = 20;
+  for (std::uint64_t seed = 1; seed <= kSeeds; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    std::mt19937_64 random(seed);
+    begin_both(tag_at(seed));
+    const auto any_size = [&random] {
+      const std::uint64_t shape = random() % 4;
+      return shape == 0 ? random() % 3 : random() % (shape == 1 ? 600'000 : 9'000);
+    };
+    std::array<std::vector<ByteVector>, 2> sent;
+    std::array<std::vector<ByteVector>, 2> got;
+    std::array<Link*, 2> from = {near_.get(), far_.get()};
+    for (std::size_t side = 0; side < 2; ++side) {
+      for (std::uint64_t i = random() % 30; i > 0; --i)
+        sent[side].push_back(pattern(any_size(), i));
+      for (const ByteVector& message : sent[side]) got[side].emplace_back(message.size());
+    }
+    std::array<std::size_t, 2> posted_out = {0, 0};
+    std::array<std::size_t, 2> posted_in = {0, 0};
+    const Status status = pump([&] {
+      bool all = true;
+      for (std::size_t side = 0; side < 2; ++side) {
+        Link& out = *from[side];
+        Link& in = *from[1 - side];
+        if (posted_out[side] < sent[side].size() && random() % 3 == 0) {
+          out.send(sent[side][posted_out[side]++]);
+        }
+        if (posted_in[side] < got[side].size() && random() % 3 == 0) {
+          in.receive({got[side][posted_in[side]++]});
+        }
+        all = all && out.sent() == sent[side].size() && in.received() == got[side].size();
+      }
+      return all;
+    });
+    ASSERT_TRUE(status.ok()) << status.message();
+    ASSERT_TRUE(got == sent);
+  }
+}
+
+/// Two threads that sleep in poll(2) for each other.
+TEST_P(TransportContract, SleepersAreWoken) {
+  constexpr int kRounds = 300;
+  const LinkPtr near = std::move(near_);
+  const LinkPtr far = std::move(far_);
+  const auto play = [](int rank, const LinkPtr& link) {
+    std::vector<LinkPtr> links(2);
+    links[static_cast<std::size_t>(1 - rank)] = link;
+    Mesh mesh(rank, links);
+    for (int round = 0; round < kRounds; ++round) {
+      mesh.begin(tag_at(static_cast<std::uint64_t>(round)), kCall);
+      const std::size_t bytes = round % 10 == 0 ? 700'000 : 100;
+      const auto seed = static_cast<std::uint64_t>(round);
+      const ByteVector sent = pattern(bytes, seed);
+      ByteVector got(bytes);
+      link->receive({got});
+      if (rank == 0) link->send(sent);
+      // The far end answers only when it has everything: the near one has nothing else to do.
+      bool answered = rank == 0;
+      const Status status = mesh.run_until([&] {
+        if (!answered && link->received() == 1) {
+          link->send(sent);
+          answered = true;
+        }
+        return answered && link->quiet();
+      });
+      if (!status.ok() || got != sent)
+        return status.ok() ? Status(Code::kInternal, "bytes") : status;
+    }
+    return Status();
+  };
+  Status of_far;
+  std::thread other([&] { of_far = play(1, far); });
+  const Status of_near = play(0, near);
+  other.join();
+  EXPECT_TRUE(of_near.ok()) << of_near.message();
+  EXPECT_TRUE(of_far.ok()) << of_far.message();
+}
+
+TEST_P(TransportContract, AbortWakesASleeper) {
+  const LinkPtr near = std::move(near_);
+  Mesh mesh(0, {nullptr, near});
+  mesh.begin(tag_at(0), kCall);
+  Status status;
+  std::thread sleeper([&] { status = mesh.run_until([] { return false; }); });
+  mesh.abort();
+  sleeper.join();
+  EXPECT_EQ(status.code(), Code::kAborted);
+}
+
+INSTANTIATE_TEST_SUITE_P(Every, TransportContract, testing::ValuesIn(stream_wirings()),
+                         wiring_name);
+
+}  // namespace
+}  // namespace elastic::transport

@@ -1,0 +1,140 @@
+// Over every transport: what ends a sleep, and what one end learns of the other's trouble.
+#include <array>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+
+#include "base/event_fd.hpp"
+#include "collectives/transport/mesh.hpp"
+#include "collectives/transport/ring/byte_ring.hpp"
+#include "collectives/transport/ring/ring_stream.hpp"
+#include "transport_contract.hpp"
+
+namespace elastic::transport {
+namespace {
+
+TEST_P(TransportContract, AbortEndsAWaitWithoutAnOperation) {
+  const LinkPtr near = std::move(near_);
+  Mesh mesh(0, {nullptr, near});
+  Status status;
+  std::thread sleeper([&] { status = mesh.wait(); });
+  mesh.abort();
+  sleeper.join();
+  EXPECT_EQ(status.code(), Code::kAborted);
+  EXPECT_EQ(mesh.wait().code(), Code::kAborted);  // every later one, too
+  bool moved = false;
+  EXPECT_EQ(mesh.progress(moved).code(), Code::kAborted);
+}
+
+TEST_P(TransportContract, AnotherDescriptorEndsAWait) {
+  const LinkPtr near = std::move(near_);
+  Mesh mesh(0, {nullptr, near});
+  EventFd event;
+  std::thread sleeper([&] { EXPECT_TRUE(mesh.wait(event.fd()).ok()); });
+  event.set();
+  sleeper.join();
+}
+
+TEST_P(TransportContract, ANoteEndsAWait) {
+  const LinkPtr near = std::move(near_);
+  const LinkPtr far = std::move(far_);
+  Mesh mesh(0, {nullptr, near});
+  mesh.begin(tag_at(0), kCall);
+  std::thread sleeper([&] {
+    while (!near->take_note(1)) {
+      bool moved = false;
+      ASSERT_TRUE(mesh.progress(moved).ok());
+      if (!moved) {
+        ASSERT_TRUE(mesh.wait().ok());
+      }
+    }
+  });
+  far->begin(tag_at(0), kCall);
+  far->send_note(1, pattern(100, 1));
+  bool moved = false;
+  EXPECT_TRUE(far->progress(moved).ok());
+  sleeper.join();
+}
+
+/// Notes share the first stream with messages and cannot pass one that waits to be received.
+TEST_P(TransportContract, ANoteBehindAMessageOfALaterOperationComesWithIt) {
+  begin_both(tag_at(0));
+  near_->begin(tag_at(1), kCall);
+  const ByteVector message = pattern(100, 1);
+  near_->send(message);
+  near_->send_note(1, pattern(10, 2));
+  settle();
+  EXPECT_EQ(far_->take_note(1), std::nullopt);
+  far_->begin(tag_at(1), kCall);
+  ByteVector got(message.size());
+  far_->receive({got});
+  ASSERT_TRUE(pump([&] { return far_->quiet(); }).ok());
+  settle();
+  EXPECT_EQ(got, message);
+  EXPECT_EQ(far_->take_note(1), pattern(10, 2));
+}
+
+TEST_P(TransportContract, BothEndsGiveUpInTheMiddleAndGoOn) {
+  begin_both(tag_at(0));
+  constexpr std::size_t kBytes = 8'000'000;
+  ByteVector large = pattern(kBytes, 1);
+  ByteVector at_near(kBytes);
+  ByteVector at_far(kBytes);
+  for (Link* link : {near_.get(), far_.get()}) link->send(large);
+  near_->receive({at_near});
+  far_->receive({at_far});
+  bool moved = false;
+  for (int round = 0; round < 3; ++round) {
+    ASSERT_TRUE(near_->progress(moved).ok());
+    ASSERT_TRUE(far_->progress(moved).ok());
+  }
+  near_->abandon();
+  far_->abandon();
+  for (ByteVector* memory : {&large, &at_near, &at_far}) ByteVector().swap(*memory);
+  begin_both(tag_at(0, 2));
+  const ByteVector next = pattern(1'000'000, 2);
+  ByteVector next_at_near(next.size());
+  ByteVector next_at_far(next.size());
+  near_->send(next);
+  far_->send(next);
+  near_->receive({next_at_near});
+  far_->receive({next_at_far});
+  const Status status = pump([&] { return near_->quiet() && far_->quiet(); });
+  ASSERT_TRUE(status.ok()) << status.message();
+  EXPECT_TRUE(next_at_near == next);
+  EXPECT_TRUE(next_at_far == next);
+}
+
+TEST_P(TransportContract, ALinkThatBreaksHangsUpOnThePeer) {
+  connect_bare();
+  near_->begin(tag_at(0), kCall);
+  const ByteVector garbage = pattern(FrameHeader::kBytes, 3);
+  const std::array<std::span<const std::byte>, 1> parts = {garbage};
+  ASSERT_EQ(bare_.front()->write(parts).value(), garbage.size());
+  ASSERT_EQ(failure_of_near().code(), Code::kProtocol);
+  const Link far(std::move(bare_), "near end");
+  EXPECT_TRUE(far.hung_up());  // though the near end still exists
+}
+
+TEST(LinkOverARing, ACursorOutOfRangeBreaksTheLink) {
+  auto memory = RingMemory::create(kWiringRingBytes);
+  ASSERT_TRUE(memory.ok());
+  int ends[2];
+  ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
+  const UniqueFd far(ends[1]);
+  std::vector<StreamPtr> streams;
+  streams.push_back(std::make_unique<RingStream>(memory.value(), true, UniqueFd(ends[0]), "shm"));
+  Link link(std::move(streams), "liar");
+  link.begin(tag_at(0), kCall);
+  memory.value()->control(1).written.store(~std::uint64_t{0});
+  bool moved = false;
+  EXPECT_EQ(link.progress(moved).code(), Code::kProtocol);
+  EXPECT_TRUE(link.broken());
+  EXPECT_EQ(link.progress(moved).code(), Code::kPeerLost);
+}
+
+}  // namespace
+}  // namespace elastic::transport

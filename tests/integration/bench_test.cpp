@@ -1,0 +1,99 @@
+#include <gmock/gmock.h>
+#include <nlohmann/json.hpp>
+
+#include "integration/job.hpp"
+
+namespace elastic::testing {
+namespace {
+
+using nlohmann::json;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+constexpr std::chrono::seconds kDeadline{100};
+
+// Runs elastic-bench, shows its output when it ends with another code, and returns it.
+std::string run_bench(const ScratchFolder& folder, std::vector<std::string> arguments,
+                      int expected_code) {
+  arguments.insert(arguments.begin(), ELASTIC_BENCH);
+  Job job(arguments, folder.path() / "output");
+  const auto code = job.wait(kDeadline);
+  EXPECT_EQ(code.value_or(-1), expected_code) << job.output();
+  return job.output();
+}
+
+void expect_keys(const json& object, const std::vector<std::string>& keys) {
+  for (const auto& key : keys) EXPECT_TRUE(object.contains(key)) << key << " in " << object.dump();
+}
+
+json report_of(const std::filesystem::path& file) {
+  json report = json::parse(read_file(file), nullptr, false);
+  EXPECT_FALSE(report.is_discarded()) << file;
+  expect_keys(report, {"host", "commit", "command", "results"});
+  expect_keys(report["host"], {"hostname", "cores", "cpu", "kernel"});
+  return report;
+}
+
+TEST(Bench, AllreduceIsRightAndReported) {
+  ScratchFolder folder;
+  const std::string file = (folder.path() / "allreduce.json").string();
+  const std::string output = run_bench(
+      folder, {"allreduce", "--np", "2", "-b", "8", "-e", "64K", "-f", "8", "--json", file}, 0);
+  EXPECT_THAT(output, AllOf(HasSubstr("# Wrong values: 0 OK"), HasSubstr("algbw")));
+  const json report = report_of(file);
+  EXPECT_THAT(report["command"].get<std::string>(), HasSubstr("allreduce --np 2 -b 8 -e 64K"));
+  // 8 B, 64 B … 32 KiB, each out of place and in place.
+  ASSERT_EQ(report["results"].size(), 10U);
+  for (const json& row : report["results"]) {
+    expect_keys(row, {"backend", "transport", "median_us", "p99_us", "min_us", "algbw_gbs",
+                      "busbw_gbs", "in_place"});
+    EXPECT_EQ(row["ranks"], 2);
+    EXPECT_EQ(row["dtype"], "float");
+    EXPECT_EQ(row["op"], "sum");
+    EXPECT_EQ(row["wrong"], 0);
+  }
+  EXPECT_EQ(report["results"][9]["bytes"], 32768);
+}
+
+TEST(Bench, AllreduceOfOtherTypesOverTcp) {
+  ScratchFolder folder;
+  const std::string output =
+      run_bench(folder,
+                {"allreduce", "--np", "3", "-b", "4K", "-e", "20K", "-i", "8K", "-n", "2", "-w",
+                 "0", "-d", "bfloat16", "-o", "avg", "--transport", "tcp"},
+                0);
+  EXPECT_THAT(output, AllOf(HasSubstr("transport tcp"), HasSubstr("# Wrong values: 0 OK")));
+}
+
+TEST(Bench, RecoveryIsReported) {
+  ScratchFolder folder;
+  const std::string file = (folder.path() / "recovery.json").string();
+  const std::string output = run_bench(
+      folder, {"recovery", "--np", "3", "--bytes", "65536", "--runs", "2", "--json", file}, 0);
+  EXPECT_THAT(output, HasSubstr("# seed "));
+  const json report = report_of(file);
+  ASSERT_EQ(report["results"].size(), 1U);
+  const json& row = report["results"][0];
+  expect_keys(row, {"transport", "min_ms", "p50_ms", "p99_ms", "max_ms"});
+  EXPECT_EQ(row["fault"], "sigkill");
+  EXPECT_EQ(row["ranks"], 3);
+  EXPECT_EQ(row["bytes"], 65536);
+  EXPECT_EQ(row["runs"], 2);
+}
+
+TEST(Bench, BadOptionsEndWithTwo) {
+  ScratchFolder folder;
+  EXPECT_THAT(run_bench(folder, {"allreduce", "--np", "2", "-b", "lots"}, 2), HasSubstr("-b"));
+  EXPECT_THAT(run_bench(folder, {"recovery", "--fault", "fire"}, 2), HasSubstr("--fault"));
+}
+
+TEST(Bench, AReportThatCannotBeWrittenIsFoundFirst) {
+  ScratchFolder folder;
+  const std::string file = (folder.path() / "none" / "report.json").string();
+  EXPECT_THAT(run_bench(folder, {"allreduce", "--np", "2", "--json", file}, 1),
+              AllOf(HasSubstr("--json " + file), Not(HasSubstr("algbw"))));
+}
+
+}  // namespace
+}  // namespace elastic::testing

@@ -1,0 +1,63 @@
+// Every collective of the public API, by real processes under elasticrun.
+#include <set>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "integration/job.hpp"
+
+namespace elastic::testing {
+namespace {
+
+using std::chrono::milliseconds;
+
+struct World {
+  std::string name;
+  int ranks;
+  std::vector<std::string> environment;
+};
+
+void PrintTo(const World& world, std::ostream* out) {
+  *out << world.name;
+}
+
+class CollectivesTest : public ::testing::TestWithParam<World> {};
+
+TEST_P(CollectivesTest, AreRightAndTheSameOnAllRanks) {
+  const World& world = GetParam();
+  const ScratchFolder folder;
+  std::vector<std::string> environment = world.environment;
+  environment.push_back("XDG_RUNTIME_DIR=" + folder.path().string());
+  Job job({ELASTICRUN, "-np", std::to_string(world.ranks), "--max-restarts", "0", COLLECTIVES_CHECK,
+           folder.path().string()},
+          folder.path() / "output", environment);
+  const auto status = job.wait(milliseconds(60000));
+  ASSERT_TRUE(status.has_value()) << "hangs\n" << job.output();
+  EXPECT_EQ(*status, 0) << job.output();
+  std::set<std::string> hashes;
+  for (int rank = 0; rank < world.ranks; ++rank) {
+    const std::string hash = read_file(folder.path() / std::to_string(rank));
+    EXPECT_NE(hash.find("end"), std::string::npos) << "rank " << rank << "\n" << job.output();
+    hashes.insert(hash);
+  }
+  EXPECT_EQ(hashes.size(), 1U) << "ranks have other results";
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Worlds, CollectivesTest,
+    ::testing::Values(
+        World{"alone", 1, {}}, World{"three_over_shm", 3, {"ELASTIC_TRANSPORT=shm"}},
+        World{"four_over_shm", 4, {"ELASTIC_TRANSPORT=shm"}},
+        World{"three_over_tcp", 3, {"ELASTIC_TRANSPORT=tcp"}},
+        World{"four_over_tcp", 4, {"ELASTIC_TRANSPORT=tcp", "ELASTIC_BUCKET_BYTES=0"}},
+        World{"small_pieces",
+              3,
+              {"ELASTIC_TRANSPORT=shm", "ELASTIC_SHM_RING_BYTES=64K", "ELASTIC_SEGMENT_BYTES=4K"}},
+        World{"ipv6_with_three_streams",
+              3,
+              {"ELASTIC_TRANSPORT=tcp", "ELASTIC_BIND=::1", "ELASTIC_TCP_STREAMS=3"}}),
+    [](const auto& param) { return param.param.name; });
+
+}  // namespace
+}  // namespace elastic::testing

@@ -1,0 +1,243 @@
+#include <fstream>
+#include <memory>
+#include <signal.h>
+#include <sstream>
+#include <unistd.h>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+#include <sys/stat.h>
+
+#include "integration/job.hpp"
+#include "rendezvous/launcher/process_identity.hpp"
+
+namespace elastic::testing {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+/// Far more than anything here takes, on a busy machine too.
+constexpr std::chrono::milliseconds kPatience{20000};
+
+/// elasticrun with a private place for its job files, so that tests do not see each other's jobs.
+class LauncherTest : public ::testing::Test {
+ protected:
+  std::vector<std::string> with_elasticrun(std::vector<std::string> arguments) const {
+    arguments.insert(arguments.begin(), ELASTICRUN);
+    return arguments;
+  }
+  std::string file(const std::string& name) const { return (scratch_.path() / name).string(); }
+
+  /// Starts elasticrun; what it and its workers write comes together in a file.
+  std::unique_ptr<Job> start(const std::vector<std::string>& arguments) {
+    return std::make_unique<Job>(with_elasticrun(arguments), file("log-" + std::to_string(++runs_)),
+                                 std::vector{"XDG_RUNTIME_DIR=" + scratch_.path().string()});
+  }
+
+  /// Runs to the end; the exit code, or -1.
+  int run(const std::vector<std::string>& arguments) {
+    const auto job = start(arguments);
+    const auto code = job->wait(kPatience);
+    output_ = job->output();
+    return code.value_or(-1);
+  }
+  static bool says(const Job& job, const std::string& text) {
+    return eventually(kPatience, [&] { return job.output().find(text) != std::string::npos; });
+  }
+
+  /// The process ids that a script wrote into `name`, one to a line, once there are `count`.
+  std::vector<pid_t> pids_in(const std::string& name, std::size_t count) const {
+    std::vector<pid_t> pids;
+    EXPECT_TRUE(eventually(kPatience,
+                           [&] {
+                             pids.clear();
+                             std::istringstream lines(read_file(file(name)));
+                             for (pid_t pid = 0; lines >> pid;) pids.push_back(pid);
+                             return pids.size() >= count;
+                           }))
+        << "only " << pids.size() << " of " << count << " processes";
+    return pids;
+  }
+  static void expect_gone(const std::vector<pid_t>& pids) {
+    for (const pid_t pid : pids) {
+      EXPECT_TRUE(eventually(kPatience, [&] { return !launcher::start_time_of(pid); }))
+          << pid << " is left";
+    }
+  }
+
+  ScratchFolder scratch_;
+  int runs_ = 0;
+  std::string output_;  ///< of the last `run`
+};
+
+TEST_F(LauncherTest, PutsTheSlotInFrontOfEveryLine) {
+  EXPECT_EQ(run({"-np", "2", "/bin/sh", "-c", "echo out $RANK; echo err $RANK >&2; printf end"}),
+            1);
+  for (const char* line : {"[0] out 0\n", "[0] end\n", "[1] out 1\n", "[1] end\n"}) {
+    EXPECT_THAT(output_, HasSubstr(line));
+  }
+  EXPECT_THAT(output_, HasSubstr("[0] err 0\n"));
+  EXPECT_THAT(output_, HasSubstr("[1] err 1\n"));
+  EXPECT_THAT(output_, HasSubstr("never called elastic::init"));
+}
+
+TEST_F(LauncherTest, KeepsLinesOfManyWorkersWhole) {
+  run({"-np", "4", "/bin/sh", "-c",
+       "i=0; while [ $i -lt 200 ]; do echo aaaaaaaaaaaaaaaaaaaa; i=$((i+1)); done"});
+  std::istringstream lines(output_);
+  int whole = 0;
+  for (std::string line; std::getline(lines, line);) {
+    if (!line.starts_with("[")) continue;
+    ASSERT_EQ(line.substr(3), " aaaaaaaaaaaaaaaaaaaa");
+    ++whole;
+  }
+  EXPECT_EQ(whole, 800);
+}
+
+TEST_F(LauncherTest, WritesOutputToFilesWhereAsked) {
+  run({"-np", "2", "--output-dir", file("out"), "/bin/sh", "-c", "echo a $RANK; echo b $RANK >&2"});
+  EXPECT_EQ(read_file(file("out/worker-1.out")), "a 1\n");
+  EXPECT_EQ(read_file(file("out/worker-0.err")), "b 0\n");
+  EXPECT_THAT(output_, Not(HasSubstr("a 1")));
+}
+
+TEST_F(LauncherTest, TellsWorkersWhereTheJobIs) {
+  run({"-np", "1", "--job", "told", "--no-prefix", "/bin/sh", "-c",
+       "echo $RANK $WORLD_SIZE $LOCAL_RANK $LOCAL_WORLD_SIZE $ELASTIC_JOB $ELASTIC_SLOT "
+       "$ELASTIC_LABEL $ELASTIC_RESTART; echo $ELASTIC_RENDEZVOUS; "
+       "cat /proc/self/fd/$ELASTIC_SECRET_FD | wc -c"});
+  EXPECT_THAT(output_,
+              ::testing::ContainsRegex("0 1 0 1 told 0 slot-0 0\n127\\.0\\.0\\.1:[0-9]+\n65\n"));
+}
+
+TEST_F(LauncherTest, StopsRestartingAProgramThatDiesEachTime) {
+  EXPECT_EQ(run({"-np", "1", "--max-restarts", "2", "/bin/sh", "-c",
+                 "echo attempt $ELASTIC_RESTART; echo the cause >&2; exit 7"}),
+            1);
+  EXPECT_THAT(output_, HasSubstr("attempt 2\n"));
+  EXPECT_THAT(output_, Not(HasSubstr("attempt 3\n")));
+  EXPECT_THAT(output_, HasSubstr("worker 0 exited with code 7; its last lines:"));
+  EXPECT_THAT(output_, HasSubstr("    | the cause\n"));
+  EXPECT_THAT(output_, HasSubstr("2 of 2 restarts are used"));
+}
+
+TEST_F(LauncherTest, NamesTheSignalThatAWorkerDiedOf) {
+  EXPECT_EQ(run({"-np", "1", "--max-restarts", "0", "/bin/sh", "-c", "kill -SEGV $$"}), 1);
+  EXPECT_THAT(output_, HasSubstr("worker 0 died of signal 11 (Segmentation fault)"));
+}
+
+TEST_F(LauncherTest, RefusesBadOptionsBeforeAnythingStarts) {
+  EXPECT_EQ(run({"-np", "0", "/bin/sh"}), 2);
+  EXPECT_THAT(output_, HasSubstr("-np"));
+  EXPECT_EQ(run({"-np", "2", "--min-np", "3", "/bin/sh"}), 2);
+  EXPECT_EQ(run({"-np", "1", "/no/such/program"}), 2);
+  EXPECT_THAT(output_, HasSubstr("/no/such/program: No such file"));
+  EXPECT_EQ(run({"-np", "1", "no-such-program"}), 2);
+  EXPECT_THAT(output_, HasSubstr("no-such-program: not found in PATH"));
+  std::ofstream(file("text")) << "not a program\n";
+  EXPECT_EQ(run({"-np", "1", file("text")}), 2);
+  EXPECT_THAT(output_, HasSubstr("not executable"));
+}
+
+TEST_F(LauncherTest, SaysWhatCannotBeExecuted) {
+  std::ofstream(file("text")) << "not a program\n";
+  ASSERT_EQ(::chmod(file("text").c_str(), 0700), 0);
+  EXPECT_EQ(run({"-np", "1", file("text")}), 1);
+  EXPECT_THAT(output_, HasSubstr("could not be started"));
+  EXPECT_THAT(output_, HasSubstr("Exec format error"));
+}
+
+TEST_F(LauncherTest, SaysWhatIsBuilt) {
+  EXPECT_EQ(run({"--check-build"}), 0);
+  EXPECT_THAT(output_, HasSubstr("native  yes"));
+  EXPECT_THAT(output_, HasSubstr("nccl    not built"));
+}
+
+TEST_F(LauncherTest, LeavesNoProcessBehindOnSigterm) {
+  const auto program =
+      start({"-np", "2", "/bin/sh", "-c", "sleep 1000 & echo $$ $! >> " + file("pids") + "; wait"});
+  const auto pids = pids_in("pids", 4);
+  ::kill(program->pid(), SIGTERM);
+  EXPECT_EQ(program->wait(kPatience), 1);
+  EXPECT_THAT(program->output(), HasSubstr("stopped by SIGTERM"));
+  expect_gone(pids);
+}
+
+TEST_F(LauncherTest, KillsWorkersThatDoNotEndOnFurtherSignals) {
+  const auto program =
+      start({"-np", "1", "/bin/sh", "-c",
+             "trap '' TERM; echo $$ >> " + file("pids") + "; while :; do sleep 1000; done"});
+  const auto pids = pids_in("pids", 1);
+  ::kill(program->pid(), SIGINT);
+  ASSERT_TRUE(says(*program, "stopping the workers"));
+  ::kill(program->pid(), SIGINT);
+  EXPECT_TRUE(says(*program, "killing the workers"));
+  EXPECT_EQ(program->wait(kPatience), 1);
+  expect_gone(pids);
+}
+
+TEST_F(LauncherTest, LeavesNoProcessBehindWhenItIsKilled) {
+  const auto program =
+      start({"-np", "2", "/bin/sh", "-c",
+             "trap '' TERM HUP; sleep 1000 & echo $$ $! >> " + file("pids") + "; wait"});
+  const auto pids = pids_in("pids", 4);
+  ::kill(program->pid(), SIGKILL);
+  EXPECT_EQ(program->wait(kPatience), 128 + SIGKILL);
+  expect_gone(pids);
+}
+
+TEST_F(LauncherTest, WhatAWorkerLeavesIsKilledWithIt) {
+  EXPECT_EQ(run({"-np", "1", "/bin/sh", "-c", "sleep 1000 & echo $! >> " + file("pids")}), 1);
+  expect_gone(pids_in("pids", 1));
+}
+
+TEST_F(LauncherTest, ControlFindsTheOneRunningJob) {
+  const auto program = start({"-np", "1", "--max-np", "2", "--job", "seen", "/bin/sh", "-c",
+                              "echo $$ >> " + file("pids") + "; exec sleep 1000"});
+  const auto first = pids_in("pids", 1);
+  EXPECT_EQ(run({"ctl", "status"}), 0) << output_;
+  EXPECT_THAT(output_, HasSubstr("job seen: forming, generation 0, world size 0 (min 1, max 2)"));
+  EXPECT_EQ(run({"ctl", "--job", "seen", "status", "--json"}), 0);
+  const auto json = nlohmann::json::parse(output_, nullptr, false);
+  ASSERT_TRUE(json.is_object()) << output_;
+  EXPECT_EQ(json["max_np"], 2);
+
+  EXPECT_EQ(run({"ctl", "add", "1"}), 0) << output_;
+  const auto both = pids_in("pids", 2);
+  EXPECT_EQ(run({"ctl", "remove", "7"}), 1);
+  EXPECT_EQ(run({"ctl", "--job", "other", "status"}), 1);
+  EXPECT_EQ(run({"-np", "1", "--job", "seen", "/bin/true"}), 1);
+  EXPECT_THAT(output_, HasSubstr("job seen is running already"));
+
+  ::kill(program->pid(), SIGTERM);
+  EXPECT_EQ(program->wait(kPatience), 1);
+  expect_gone(both);
+  EXPECT_EQ(run({"ctl", "status"}), 1);
+  EXPECT_THAT(output_, HasSubstr("no job of yours is running"));
+}
+
+TEST_F(LauncherTest, ControlIgnoresAndRemovesWhatADeadLauncherLeft) {
+  {
+    const auto program =
+        start({"-np", "1", "/bin/sh", "-c", "echo $$ >> " + file("pids") + "; sleep 1000"});
+    pids_in("pids", 1);
+    ::kill(program->pid(), SIGKILL);
+    ASSERT_TRUE(program->wait(kPatience));
+  }
+  const std::string jobs = file("elastic-" + std::to_string(::getuid()) + "/jobs");
+  EXPECT_FALSE(std::filesystem::is_empty(jobs));
+  EXPECT_EQ(run({"ctl", "status"}), 1);
+  EXPECT_TRUE(std::filesystem::is_empty(jobs));
+}
+
+TEST_F(LauncherTest, ControlRefusesWrongUsage) {
+  EXPECT_EQ(run({"ctl"}), 2);
+  EXPECT_EQ(run({"ctl", "add"}), 2);
+  EXPECT_EQ(run({"ctl", "remove", "x"}), 2);
+  EXPECT_EQ(run({"ctl", "--rendezvous", "127.0.0.1:1", "status"}), 2);
+}
+
+}  // namespace
+}  // namespace elastic::testing

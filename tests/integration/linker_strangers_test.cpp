@@ -1,0 +1,120 @@
+// Those who connect to a Linker and do not belong there.
+#include <array>
+#include <cstdint>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <boost/asio/generic/stream_protocol.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/local/stream_protocol.hpp>
+#include <boost/asio/read.hpp>
+#include <boost/asio/write.hpp>
+#include <gtest/gtest.h>
+
+#include "linking_worker.hpp"
+
+namespace elastic::transport {
+namespace {
+
+namespace asio = boost::asio;
+using asio::ip::tcp;
+
+/// Talks to a worker's listeners as somebody who does not belong there.
+class LinkerStrangers : public LinkerTest {
+ protected:
+  asio::generic::stream_protocol::socket tcp_to(const LinkingWorker& worker) {
+    const std::string& text = worker.endpoints().tcp.front();
+    const auto colon = text.rfind(':');
+    tcp::socket socket(io_);
+    socket.connect({asio::ip::make_address(text.substr(0, colon)),
+                    static_cast<unsigned short>(std::stoi(text.substr(colon + 1)))});
+    return asio::generic::stream_protocol::socket(std::move(socket));
+  }
+  asio::generic::stream_protocol::socket local_to(const LinkingWorker& worker) {
+    asio::local::stream_protocol::socket socket(io_);
+    socket.connect(std::string(1, '\0') + worker.endpoints().local);
+    return asio::generic::stream_protocol::socket(std::move(socket));
+  }
+  /// Reads until the worker hangs up; returns how many bytes it said before.
+  static std::size_t until_closed(asio::generic::stream_protocol::socket& socket) {
+    std::array<char, 256> bytes;
+    std::size_t total = 0;
+    boost::system::error_code error;
+    while (!error) total += socket.read_some(asio::buffer(bytes), error);
+    return total;
+  }
+
+  asio::io_context io_;
+};
+
+TEST_F(LinkerStrangers, DoNoHarm) {
+  LinkingWorker a(options("a"));
+  LinkingWorker b(options("b"));
+  constexpr std::uint64_t kSeed = 4;
+  std::mt19937_64 random(kSeed);
+  for (int round = 0; round < 50; ++round) {
+    for (const bool local : {false, true}) {
+      auto socket = local ? local_to(a) : tcp_to(a);
+      std::string text = "GET / HTTP/1.1\r\nHost: localhost\r\nUser-Agent: nobody at all\r\n\r\n";
+      if (round > 0) {
+        text.resize(64 + random() % 2000);
+        for (char& letter : text) letter = static_cast<char>(random() & 0xffU);
+      }
+      boost::system::error_code ignored;
+      asio::write(socket, asio::buffer(text), ignored);
+      ASSERT_EQ(until_closed(socket), 0U) << "seed " << kSeed << " round " << round;
+    }
+  }
+  auto at_a = a.connect({peer("b", b)});
+  auto at_b = b.connect({peer("a", a)});
+  expect_pair(std::move(at_a), std::move(at_b));
+}
+
+TEST_F(LinkerStrangers, WhoSaysNothingIsDroppedAfterTheDeadline) {
+  LinkerOptions hasty = options("a");
+  hasty.handshake_deadline = Milliseconds(100);
+  const LinkingWorker a(hasty);
+  auto silent = tcp_to(a);
+  EXPECT_EQ(until_closed(silent), 0U);
+  auto slow = local_to(a);
+  const auto hello = handshake::Dialer(secret_, handshake::Purpose::kData, "x").hello();
+  asio::write(slow, asio::buffer(hello));
+  EXPECT_EQ(until_closed(slow), handshake::kChallengeBytes);
+}
+
+TEST_F(LinkerStrangers, MoreThanTheCapHoldUpNobodyForLongerThanTheDeadline) {
+  LinkerOptions hasty = options("a");
+  hasty.handshake_deadline = Milliseconds(200);
+  hasty.choice = Choice::kTcp;
+  LinkingWorker a(hasty);
+  hasty.incarnation = "b" + suffix_;
+  hasty.handshake_deadline = Milliseconds(2000);
+  LinkingWorker b(hasty);
+  std::vector<asio::generic::stream_protocol::socket> silent;
+  for (int i = 0; i < 300; ++i) silent.push_back(tcp_to(a));
+  auto at_a = a.connect({peer("b", b)});
+  auto at_b = b.connect({peer("a", a)});
+  expect_pair(std::move(at_a), std::move(at_b));
+}
+
+TEST_F(LinkerStrangers, AProofThatIsWrongGetsNoVerdict) {
+  const LinkingWorker a(options("a"));
+  auto socket = tcp_to(a);
+  const auto hello = handshake::Dialer(secret_, handshake::Purpose::kData, "x").hello();
+  asio::write(socket, asio::buffer(hello));
+  std::array<std::byte, handshake::kChallengeBytes> challenge;
+  asio::read(socket, asio::buffer(challenge));
+  const std::array<std::byte, handshake::kProofBytes> guess{};
+  asio::write(socket, asio::buffer(guess));
+  EXPECT_EQ(until_closed(socket), 0U);
+}
+
+TEST(HostIdentity, IsTheSameEveryTimeAndNotEmpty) {
+  EXPECT_EQ(host_identity(), host_identity());
+  EXPECT_GT(host_identity().size(), 10U);
+}
+
+}  // namespace
+}  // namespace elastic::transport

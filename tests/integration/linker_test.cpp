@@ -1,0 +1,244 @@
+// Linkers of several workers, each with its own control thread, over real sockets.
+#include <future>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include <gtest/gtest.h>
+
+#include "linking_worker.hpp"
+
+namespace elastic::transport {
+namespace {
+
+struct Case {
+  std::string name;
+  Choice choice;
+  std::string bind;
+  int streams;
+  std::string transport;
+};
+
+class LinkerTransports : public LinkerTest, public testing::WithParamInterface<Case> {};
+
+TEST_P(LinkerTransports, TwoWorkersAreLinkedInEveryLane) {
+  const auto worker = [&](const std::string& name) {
+    LinkerOptions made = options(name);
+    made.choice = GetParam().choice;
+    made.bind_address = GetParam().bind;
+    made.streams = GetParam().streams;
+    return std::make_unique<LinkingWorker>(std::move(made));
+  };
+  const auto a = worker("a");
+  const auto b = worker("b");
+  ASSERT_TRUE(a->listening().ok()) << a->listening().message();
+  ASSERT_FALSE(a->endpoints().tcp.empty());
+  auto at_a = a->connect({peer("b", *b)});
+  auto at_b = b->connect({peer("a", *a)});
+  const auto links = expect_pair(std::move(at_a), std::move(at_b));
+  ASSERT_EQ(links.first.size(), 2U);
+  EXPECT_EQ(links.first[0]->transport(), GetParam().transport);
+}
+
+INSTANTIATE_TEST_SUITE_P(Every, LinkerTransports,
+                         testing::Values(Case{"automatic", Choice::kAuto, "127.0.0.1", 1, "shm"},
+                                         Case{"shm", Choice::kShm, "127.0.0.1", 1, "shm"},
+                                         Case{"tcp4", Choice::kTcp, "127.0.0.1", 1, "tcp"},
+                                         Case{"tcp6", Choice::kTcp, "::1", 1, "tcp"},
+                                         Case{"tcp_streams", Choice::kTcp, "127.0.0.1", 4, "tcp"},
+                                         Case{"any_v4", Choice::kTcp, "0.0.0.0", 1, "tcp"},
+                                         Case{"any_v6", Choice::kTcp, "::", 2, "tcp"}),
+                         [](const testing::TestParamInfo<Case>& tested) {
+                           return tested.param.name;
+                         });
+
+TEST_F(LinkerTest, ThreeWorkersAreAllLinked) {
+  LinkingWorker a(options("a"));
+  LinkingWorker b(options("b"));
+  LinkingWorker c(options("c"));
+  auto at_a = a.connect({peer("b", b), peer("c", c)});
+  auto at_b = b.connect({peer("a", a), peer("c", c)});
+  auto at_c = c.connect({peer("a", a), peer("b", b)});
+  Links of_a = at_a.get();
+  Links of_b = at_b.get();
+  Links of_c = at_c.get();
+  ASSERT_TRUE(of_a.ok() && of_b.ok() && of_c.ok());
+  for (std::size_t lane = 0; lane < 2; ++lane) {
+    expect_linked(of_a.value()[0][lane], of_b.value()[0][lane]);
+    expect_linked(of_a.value()[1][lane], of_c.value()[0][lane]);
+    expect_linked(of_c.value()[1][lane], of_b.value()[1][lane]);
+  }
+}
+
+TEST_F(LinkerTest, NobodyToLinkWithIsDoneAtOnce) {
+  LinkingWorker a(options("a"));
+  Links links = a.connect({}).get();
+  ASSERT_TRUE(links.ok());
+  EXPECT_TRUE(links.value().empty());
+}
+
+TEST_F(LinkerTest, LinksThatAreGoodAreHandedOutAgain) {
+  LinkingWorker a(options("a"));
+  LinkingWorker b(options("b"));
+  auto at_a = a.connect({peer("b", b)});
+  auto at_b = b.connect({peer("a", a)});
+  const auto first = expect_pair(std::move(at_a), std::move(at_b));
+  LinkingWorker c(options("c"));
+  at_a = a.connect({peer("c", c), peer("b", b)});
+  at_b = b.connect({peer("c", c), peer("a", a)});
+  auto at_c = c.connect({peer("a", a), peer("b", b)});
+  Links of_a = at_a.get();
+  Links of_b = at_b.get();
+  ASSERT_TRUE(of_a.ok() && of_b.ok());
+  ASSERT_TRUE(at_c.get().ok());
+  EXPECT_EQ(of_a.value()[1], first.first);
+  EXPECT_EQ(of_b.value()[1], first.second);
+}
+
+TEST_F(LinkerTest, AWorkerThatIsNotInTheViewLosesItsLinks) {
+  LinkingWorker a(options("a"));
+  LinkingWorker b(options("b"));
+  auto at_a = a.connect({peer("b", b)});
+  auto at_b = b.connect({peer("a", a)});
+  auto links = expect_pair(std::move(at_a), std::move(at_b));
+  links.first.clear();
+  ASSERT_TRUE(a.connect({}).get().ok());
+  EXPECT_TRUE(links.second[0]->hung_up());
+}
+
+TEST_F(LinkerTest, ALinkWhosePeerHungUpIsMadeAnew) {
+  LinkingWorker a(options("a"));
+  LinkingWorker b(options("b"));
+  auto at_a = a.connect({peer("b", b)});
+  auto at_b = b.connect({peer("a", a)});
+  auto links = expect_pair(std::move(at_a), std::move(at_b));
+  const LinkPtr old = links.second[0];
+  links.first.clear();
+  ASSERT_TRUE(a.connect({}).get().ok());  // a forgets b, b does not know
+  at_b = b.connect({peer("a", a)});
+  at_a = a.connect({peer("b", b)});
+  const auto again = expect_pair(std::move(at_a), std::move(at_b));
+  ASSERT_FALSE(again.second.empty());
+  EXPECT_NE(again.second[0], old);
+}
+
+TEST_F(LinkerTest, ADialThatComesBeforeItsViewIsKept) {
+  LinkingWorker a(options("a"));
+  LinkingWorker b(options("b"));
+  auto at_b = b.connect({peer("a", a)});
+  Links early = at_b.get();  // b dials; a has not heard of it
+  ASSERT_TRUE(early.ok()) << early.status().message();
+  auto at_a = a.connect({peer("b", b)});
+  Links late = at_a.get();
+  ASSERT_TRUE(late.ok()) << late.status().message();
+  expect_linked(early.value()[0][1], late.value()[0][1]);
+}
+
+TEST_F(LinkerTest, AWrongSecretIsRefusedAndSaysSo) {
+  LinkingWorker a(options("a"));
+  LinkerOptions other = options("b");
+  other.secret = random_secret();
+  LinkingWorker b(other);
+  auto at_b = b.connect({peer("a", a)}, Milliseconds(300));
+  auto at_a = a.connect({peer("b", b)}, Milliseconds(300));
+  const Status refused = at_b.get().status();
+  EXPECT_EQ(refused.code(), Code::kTimeout);
+  EXPECT_EQ(refused.peer(), 0);
+  EXPECT_NE(refused.message().find("secret"), std::string::npos) << refused.message();
+  EXPECT_EQ(at_a.get().status().code(), Code::kTimeout);
+}
+
+TEST_F(LinkerTest, AnotherJobIsRefused) {
+  LinkingWorker a(options("a"));
+  LinkerOptions other = options("b");
+  other.job = "another";
+  LinkingWorker b(other);
+  EXPECT_FALSE(b.connect({peer("a", a)}, Milliseconds(300)).get().ok());
+}
+
+TEST_F(LinkerTest, AReusedAddressIsNotTakenForTheOldWorker) {
+  LinkingWorker a(options("a"));
+  LinkingWorker b(options("b"));
+  // a's address, but another incarnation than the one that listens there.
+  Peer ghost = peer("a", a);
+  ghost.incarnation = "0" + suffix_;
+  EXPECT_FALSE(b.connect({ghost}, Milliseconds(300)).get().ok());
+}
+
+TEST_F(LinkerTest, APeerThatNeverComesIsNamedAtTheDeadline) {
+  LinkingWorker a(options("a"));
+  LinkingWorker b(options("b"));
+  Peer absent;
+  absent.incarnation = "zz-absent" + suffix_;  // greater: it should dial
+  absent.endpoints = b.endpoints();
+  auto at_a = a.connect({peer("b", b), absent}, Milliseconds(300));
+  auto at_b = b.connect({peer("a", a)});
+  EXPECT_TRUE(at_b.get().ok());
+  const Status status = at_a.get().status();
+  EXPECT_EQ(status.code(), Code::kTimeout);
+  EXPECT_EQ(status.peer(), 1);
+  EXPECT_NE(status.message().find("zz-absen"), std::string::npos) << status.message();
+}
+
+TEST_F(LinkerTest, ADeadAddressIsTriedUntilTheDeadline) {
+  LinkingWorker b(options("b"));
+  Peer gone;
+  gone.incarnation = "a" + suffix_;
+  gone.endpoints.host = "elsewhere";
+  gone.endpoints.tcp = {"127.0.0.1:1"};
+  const Status status = b.connect({gone}, Milliseconds(300)).get().status();
+  EXPECT_EQ(status.code(), Code::kTimeout);
+  EXPECT_NE(status.message().find("127.0.0.1:1"), std::string::npos) << status.message();
+}
+
+TEST_F(LinkerTest, AddressesThatFailAreSkipped) {
+  LinkerOptions tcp_only = options("a");
+  tcp_only.choice = Choice::kTcp;
+  LinkingWorker a(tcp_only);
+  tcp_only.incarnation = "b" + suffix_;
+  LinkingWorker b(tcp_only);
+  Peer behind = peer("a", a);
+  behind.endpoints.tcp.insert(behind.endpoints.tcp.begin(), {"127.0.0.1:1", "nonsense", "[::1]:1"});
+  auto at_b = b.connect({behind});
+  auto at_a = a.connect({peer("b", b)});
+  expect_pair(std::move(at_a), std::move(at_b));
+}
+
+TEST_F(LinkerTest, SharedMemoryToAnotherHostIsRefusedAtOnce) {
+  LinkerOptions only_shm = options("a");
+  only_shm.choice = Choice::kShm;
+  LinkingWorker a(only_shm);
+  LinkingWorker b(options("b"));
+  Peer elsewhere = peer("b", b);
+  elsewhere.endpoints.host = "elsewhere";
+  const Status status = a.connect({elsewhere}).get().status();
+  EXPECT_EQ(status.code(), Code::kInvalidArgument);
+  EXPECT_EQ(status.peer(), 0);
+}
+
+TEST_F(LinkerTest, ANewCallDropsTheEarlierOne) {
+  LinkingWorker a(options("a"));
+  LinkingWorker b(options("b"));
+  auto dropped = a.connect({peer("b", b)});
+  auto at_a = a.connect({});
+  EXPECT_TRUE(at_a.get().ok());
+  EXPECT_THROW(dropped.get(), std::future_error);  // its callback was destroyed uncalled
+  auto cancelled = a.connect({peer("b", b)});
+  a.cancel();
+  EXPECT_THROW(cancelled.get(), std::future_error);
+}
+
+TEST_F(LinkerTest, AnAddressThatIsNoneIsNamed) {
+  LinkerOptions bad = options("a");
+  bad.bind_address = "eth0";
+  const LinkingWorker a(bad);
+  EXPECT_EQ(a.listening().code(), Code::kInvalidArgument);
+  EXPECT_NE(a.listening().message().find("eth0"), std::string::npos);
+  bad.bind_address = "192.0.2.1";  // nobody's
+  const LinkingWorker b(bad);
+  EXPECT_EQ(b.listening().code(), Code::kUnavailable);
+  EXPECT_NE(b.listening().message().find("192.0.2.1"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace elastic::transport

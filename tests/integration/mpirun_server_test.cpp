@@ -1,0 +1,79 @@
+// Workers that were given no server: under a real mpirun, and alone.
+#include <signal.h>
+#include <unistd.h>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "integration/job.hpp"
+#include "rendezvous/launcher/job_file.hpp"
+#include "rendezvous/launcher/private_folder.hpp"
+
+namespace elastic::testing {
+namespace {
+
+constexpr std::chrono::milliseconds kPatience{30000};
+
+class MpirunServerTest : public ::testing::Test {
+ protected:
+  // Servers end by themselves when their workers are gone, but later than a test wants to wait.
+  ~MpirunServerTest() override {
+    for (const auto& job : launcher::running_jobs(folder())) ::kill(job.owner.pid, SIGTERM);
+  }
+
+  std::string folder() const {
+    return (scratch_.path() / ("elastic-" + std::to_string(::getuid()))).string();
+  }
+  int run(std::vector<std::string> command) {
+    command.insert(command.end(), {SERVER_SEEKER, scratch_.path().string()});
+    Job job(command, scratch_.path() / "output",
+            {"XDG_RUNTIME_DIR=" + scratch_.path().string(), "PATH=" + path(),
+             "OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1"});
+    const int code = job.wait(kPatience).value_or(-1);
+    output_ = job.output();
+    return code;
+  }
+  static std::string path() {
+    return std::filesystem::path(ELASTIC_RENDEZVOUS_PROGRAM).parent_path().string() +
+           ":/usr/local/bin:/usr/bin:/bin";
+  }
+  std::string found_by(int rank) const { return read_file(scratch_.path() / std::to_string(rank)); }
+
+  ScratchFolder scratch_;
+  std::string output_;
+};
+
+TEST_F(MpirunServerTest, TheWorkersOfOneMpirunMeetAtTheServerOfRankZero) {
+  ASSERT_EQ(run({"mpirun", "--oversubscribe", "-np", "3"}), 0) << output_;
+  EXPECT_THAT(found_by(0), ::testing::StartsWith("3 127.0.0.1:"));
+  EXPECT_EQ(found_by(1), found_by(0));
+  EXPECT_EQ(found_by(2), found_by(0));
+}
+
+TEST_F(MpirunServerTest, WorkersBehindAShellMeetToo) {
+  ASSERT_EQ(
+      run({"mpirun", "--oversubscribe", "-np", "2", "/bin/sh", "-c", "\"$0\" \"$@\"; exit $?"}), 0)
+      << output_;
+  EXPECT_THAT(found_by(0), ::testing::StartsWith("2 "));
+  EXPECT_EQ(found_by(1), found_by(0));
+}
+
+TEST_F(MpirunServerTest, AWorkerAloneIsAJobOfOne) {
+  ASSERT_EQ(run({"/usr/bin/env"}), 0) << output_;
+  EXPECT_THAT(found_by(0), ::testing::StartsWith("1 127.0.0.1:"));
+}
+
+TEST_F(MpirunServerTest, AFileOfAnEndedServerMisleadsNobody) {
+  launcher::JobRecord stale;
+  stale.job = "ended";
+  stale.address = "127.0.0.1:1";
+  stale.owner = launcher::ProcessIdentity::of_this_process();
+  --stale.owner.start_time;  // the number is in use again, by another process
+  ASSERT_TRUE(launcher::make_private_folder(folder()).ok());
+  ASSERT_TRUE(launcher::write_job_record(folder(), stale).ok());
+  EXPECT_FALSE(launcher::find_job_record(folder(), "ended"));
+  EXPECT_TRUE(launcher::running_jobs(folder()).empty());
+}
+
+}  // namespace
+}  // namespace elastic::testing

@@ -1,0 +1,363 @@
+// A worker that makes every collective of the public API and compares each result with what it
+// computes by itself. Writes a hash over all results to <log>/<rank>, for the test to compare.
+#include <algorithm>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <random>
+#include <string>
+#include <thread>
+#include <type_traits>
+#include <vector>
+
+#include <elastic/elastic.hpp>
+
+namespace {
+
+using elastic::bfloat16;
+using elastic::Contributors;
+using elastic::Element;
+using elastic::float16;
+using elastic::ReduceOp;
+using elastic::TensorView;
+
+constexpr ReduceOp kOps[] = {ReduceOp::kSum, ReduceOp::kAverage, ReduceOp::kMin, ReduceOp::kMax,
+                             ReduceOp::kProduct};
+constexpr std::size_t kCounts[] = {0, 1, 2, 5, 1003, 70001};
+
+[[noreturn]] void fail(const std::string& what) {
+  std::fprintf(stderr, "collectives_check: %s\n", what.c_str());
+  std::_Exit(3);
+}
+
+void require(bool condition, const std::string& what) {
+  if (!condition) fail(what);
+}
+
+template <typename T>
+constexpr bool kIsHalf = std::is_same_v<T, float16> || std::is_same_v<T, bfloat16>;
+template <typename T>
+using Wide = std::conditional_t<kIsHalf<T>, float, T>;
+
+template <typename T>
+bool same(const std::vector<T>& a, const std::vector<T>& b) {
+  return a.size() == b.size() &&
+         (a.empty() || std::memcmp(a.data(), b.data(), a.size() * sizeof(T)) == 0);
+}
+
+/// Contributions are small whole numbers, so that a result is exact in every type and order.
+std::int64_t whole_number(int rank, std::size_t i, bool is_signed) {
+  const auto value = static_cast<std::int64_t>((static_cast<std::size_t>(rank) * 5 + i) % 7);
+  return is_signed ? value - 3 : value % 4;
+}
+
+template <typename T>
+std::vector<T> contribution(int rank, std::size_t count) {
+  std::vector<T> values(count);
+  for (std::size_t i = 0; i < count; ++i) {
+    values[i] = T(static_cast<Wide<T>>(whole_number(rank, i, !std::is_same_v<T, std::uint8_t>)));
+  }
+  return values;
+}
+
+template <typename T>
+T combined(int ranks, std::size_t i, ReduceOp op) {
+  std::int64_t result = whole_number(0, i, !std::is_same_v<T, std::uint8_t>);
+  for (int rank = 1; rank < ranks; ++rank) {
+    const std::int64_t next = whole_number(rank, i, !std::is_same_v<T, std::uint8_t>);
+    if (op == ReduceOp::kSum || op == ReduceOp::kAverage) result += next;
+    if (op == ReduceOp::kProduct) result *= next;
+    if (op == ReduceOp::kMin) result = std::min(result, next);
+    if (op == ReduceOp::kMax) result = std::max(result, next);
+  }
+  if constexpr (std::is_integral_v<T>) {
+    return static_cast<T>(op == ReduceOp::kAverage ? result / ranks : result);
+  } else {
+    const auto wide = static_cast<Wide<T>>(result);
+    return T(op == ReduceOp::kAverage ? wide / static_cast<Wide<T>>(ranks) : wide);
+  }
+}
+
+template <typename T>
+std::vector<T> expected(int ranks, std::size_t count, ReduceOp op) {
+  std::vector<T> values(count);
+  for (std::size_t i = 0; i < count; ++i) values[i] = combined<T>(ranks, i, op);
+  return values;
+}
+
+class Checks {
+ public:
+  explicit Checks(std::string folder)
+      : folder_(std::move(folder)), rank_(elastic::rank()), size_(elastic::size()) {}
+
+  void run() {
+    membership();
+    barrier();
+    allreduce<float16>();
+    allreduce<bfloat16>();
+    allreduce<float>();
+    allreduce<double>();
+    allreduce<std::int8_t>();
+    allreduce<std::uint8_t>();
+    allreduce<std::int32_t>();
+    allreduce<std::int64_t>();
+    rounding();
+    grouped();
+    named();
+    named_group();
+    broadcast();
+    allgather();
+    reduce_scatter();
+    std::ofstream(folder_ + "/" + std::to_string(rank_)) << hash_ << " end" << std::endl;
+  }
+
+ private:
+  template <typename T>
+  void note(const std::vector<T>& result) {
+    const auto* bytes = reinterpret_cast<const unsigned char*>(result.data());
+    for (std::size_t i = 0; i < result.size() * sizeof(T); ++i)
+      hash_ = (hash_ ^ bytes[i]) * 1099511628211U;
+  }
+
+  template <typename T>
+  void check(const std::vector<T>& result, ReduceOp op, const std::string& what) {
+    const std::vector<T> right = expected<T>(size_, result.size(), op);
+    for (std::size_t i = 0; i < right.size(); ++i) {
+      // By value: -0.0 is 0.0.
+      if (static_cast<Wide<T>>(result[i]) == static_cast<Wide<T>>(right[i])) continue;
+      fail(what + ": op " + std::to_string(static_cast<int>(op)) + ", type of " +
+           std::to_string(sizeof(T)) + " bytes, element " + std::to_string(i) + " of " +
+           std::to_string(right.size()) + " is " +
+           std::to_string(static_cast<double>(static_cast<Wide<T>>(result[i]))) + ", not " +
+           std::to_string(static_cast<double>(static_cast<Wide<T>>(right[i]))));
+    }
+    note(result);
+  }
+
+  void check(const Contributors& contributors) {
+    require(contributors.size() == static_cast<std::size_t>(size_), "not all contributed");
+    require(contributors.generation() == elastic::generation(), "contributors' generation");
+    require(contributors.workers()[static_cast<std::size_t>(rank_)] == elastic::context().id(),
+            "contributors are not in rank order");
+  }
+
+  void membership() {
+    const int slot = std::atoi(std::getenv("RANK"));
+    require(rank_ == slot, "the rank in the first view is not the slot");
+    require(size_ == std::atoi(std::getenv("WORLD_SIZE")), "size");
+    require(elastic::local_rank() == slot && elastic::local_size() == size_, "local rank and size");
+    require(elastic::generation() == 1, "generation of the first view");
+  }
+
+  void barrier() {
+    std::ofstream(folder_ + "/came." + std::to_string(rank_)) << "here" << std::endl;
+    check(elastic::barrier());
+    for (int rank = 0; rank < size_; ++rank) {
+      require(std::filesystem::exists(folder_ + "/came." + std::to_string(rank)),
+              "passed the barrier before rank " + std::to_string(rank) + " came to it");
+    }
+  }
+
+  template <Element T>
+  void allreduce() {
+    for (const ReduceOp op : kOps) {
+      for (const std::size_t count : kCounts) {
+        const std::vector<T> mine = contribution<T>(rank_, count);
+        std::vector<T> data = mine;
+        check(elastic::allreduce(std::span<T>(data), op));
+        check(data, op, "allreduce in place");
+        std::vector<T> out(count);
+        check(elastic::allreduce(std::span<const T>(mine), std::span<T>(out), op));
+        require(same(out, data), "allreduce out of place differs from in place");
+        require(same(mine, contribution<T>(rank_, count)), "allreduce changed its input");
+      }
+    }
+  }
+
+  /// Sums that depend on the order of the additions: any order is right, the same on all ranks.
+  void rounding() {
+    std::mt19937 random(static_cast<unsigned>(rank_));
+    std::uniform_real_distribution<float> number(-1000.0F, 1000.0F);
+    std::vector<float> floats(30011);
+    std::vector<bfloat16> halves(30011);
+    for (float& value : floats) value = number(random);
+    for (bfloat16& value : halves) value = bfloat16(number(random));
+    check(elastic::allreduce(std::span<float>(floats)));
+    check(elastic::allreduce(std::span<bfloat16>(halves), ReduceOp::kAverage));
+    note(floats);
+    note(halves);
+  }
+
+  struct Group {
+    std::vector<float> floats;
+    std::vector<std::int32_t> ints;
+    std::vector<float16> halves;
+    std::vector<double> doubles;
+    std::vector<std::uint8_t> bytes;
+
+    explicit Group(int rank)
+        : floats(contribution<float>(rank, 1001)),
+          ints(contribution<std::int32_t>(rank, 3)),
+          halves(contribution<float16>(rank, 17)),
+          doubles(contribution<double>(rank, 0)),
+          bytes(contribution<std::uint8_t>(rank, 4097)) {}
+
+    std::vector<TensorView> views() {
+      return {elastic::view(std::span<float>(floats)), elastic::view(std::span<std::int32_t>(ints)),
+              elastic::view(std::span<float16>(halves)), elastic::view(std::span<double>(doubles)),
+              elastic::view(std::span<std::uint8_t>(bytes))};
+    }
+  };
+
+  void check(const Group& group, ReduceOp op, const std::string& what) {
+    check(group.floats, op, what);
+    check(group.ints, op, what);
+    check(group.halves, op, what);
+    check(group.doubles, op, what);
+    check(group.bytes, op, what);
+  }
+
+  void grouped() {
+    for (const ReduceOp op : kOps) {
+      Group group(rank_);
+      const std::vector<TensorView> views = group.views();
+      check(elastic::grouped_allreduce(views, op));
+      check(group, op, "grouped_allreduce");
+    }
+    check(elastic::grouped_allreduce({}));
+  }
+
+  /// Several threads submit, in an order of their own on each rank; twice, as steps do.
+  void named() {
+    constexpr std::size_t kThreads = 3;
+    constexpr std::size_t kEach = 8;
+    for (int step = 0; step < 2; ++step) {
+      std::vector<std::vector<float>> tensors(kThreads * kEach);
+      std::vector<elastic::Work> works(tensors.size());
+      for (std::size_t i = 0; i < tensors.size(); ++i)
+        tensors[i] = contribution<float>(rank_, i * 211);
+      std::vector<std::thread> threads;
+      for (std::size_t thread = 0; thread < kThreads; ++thread) {
+        threads.emplace_back([&, thread] { submit(tensors, works, thread * kEach, kEach, step); });
+      }
+      for (std::thread& thread : threads) thread.join();
+      for (std::size_t i = 0; i < works.size(); ++i) {
+        check(works[i].wait());
+        require(works[i].ready() && works[i].wait_for(std::chrono::seconds(0)),
+                "not ready after wait");
+        check(works[i].contributors());
+        check(tensors[i], i % 2 == 0 ? ReduceOp::kSum : ReduceOp::kMax, "named allreduce");
+      }
+    }
+  }
+
+  void submit(std::vector<std::vector<float>>& tensors, std::vector<elastic::Work>& works,
+              std::size_t first, std::size_t count, int step) const {
+    std::vector<std::size_t> order(count);
+    for (std::size_t i = 0; i < count; ++i) order[i] = first + i;
+    std::mt19937 random(static_cast<unsigned>(rank_ * 100 + step) + static_cast<unsigned>(first));
+    std::shuffle(order.begin(), order.end(), random);
+    for (const std::size_t i : order) {
+      works[i] =
+          elastic::allreduce_async("tensor " + std::to_string(i), std::span<float>(tensors[i]),
+                                   i % 2 == 0 ? ReduceOp::kSum : ReduceOp::kMax);
+    }
+  }
+
+  void named_group() {
+    Group group(rank_);
+    const std::vector<TensorView> views = group.views();
+    std::vector<std::int64_t> single = contribution<std::int64_t>(rank_, 9);
+    elastic::Work other;
+    if (rank_ % 2 == 0) other = elastic::allreduce_async("single", std::span<std::int64_t>(single));
+    const elastic::Work work = elastic::grouped_allreduce_async("group", views, ReduceOp::kAverage);
+    if (rank_ % 2 == 1) other = elastic::allreduce_async("single", std::span<std::int64_t>(single));
+    // An unnamed call in between: the two kinds do not wait for each other.
+    check(elastic::barrier());
+    check(work.wait());
+    check(other.wait());
+    check(group, ReduceOp::kAverage, "named group");
+    check(single, ReduceOp::kSum, "named single");
+  }
+
+  void broadcast() {
+    for (int root = 0; root < size_; ++root) {
+      for (const std::size_t count : kCounts) {
+        std::vector<bfloat16> data = contribution<bfloat16>(rank_, count);
+        check(elastic::broadcast(std::span<bfloat16>(data), root));
+        require(same(data, contribution<bfloat16>(root, count)),
+                "broadcast from rank " + std::to_string(root));
+      }
+    }
+  }
+
+  static std::size_t block_size(int rank, int round) {
+    return static_cast<std::size_t>((rank + round) * 7 % 5) * (round == 3 ? 4001U : 1U);
+  }
+
+  /// Blocks of different sizes, some of them empty; in one round all of them.
+  void allgather() {
+    for (int round = 0; round < 5; ++round) {
+      const auto count = [&](int rank) { return round == 4 ? 0 : block_size(rank, round); };
+      const std::vector<std::int32_t> mine = contribution<std::int32_t>(rank_, count(rank_));
+      const auto gathered = elastic::allgather(std::span<const std::int32_t>(mine));
+      std::vector<std::int32_t> right;
+      std::vector<std::size_t> counts;
+      for (int rank = 0; rank < size_; ++rank) {
+        const std::vector<std::int32_t> block = contribution<std::int32_t>(rank, count(rank));
+        right.insert(right.end(), block.begin(), block.end());
+        counts.push_back(block.size());
+      }
+      require(gathered.values == right && gathered.counts == counts, "allgather");
+      check(gathered.contributors);
+      note(gathered.values);
+    }
+  }
+
+  void reduce_scatter() {
+    for (const ReduceOp op : kOps) {
+      for (const std::size_t count : kCounts) {
+        const std::vector<float16> mine = contribution<float16>(rank_, count);
+        const auto part = elastic::reduce_scatter(std::span<const float16>(mine), op);
+        check(part.contributors);
+        const std::size_t least = count / static_cast<std::size_t>(size_);
+        require(part.values.size() >= least && part.values.size() <= least + 1,
+                "parts of a reduce_scatter are of nearly equal sizes");
+        const std::int64_t offset = static_cast<std::int64_t>(part.offset);
+        const auto offsets = elastic::allgather(std::span<const std::int64_t>(&offset, 1));
+        const auto whole = elastic::allgather(std::span<const float16>(part.values));
+        std::size_t next = 0;
+        for (std::size_t rank = 0; rank < whole.counts.size(); ++rank) {
+          require(
+              whole.counts[rank] == 0 || offsets.values[rank] == static_cast<std::int64_t>(next),
+              "parts of a reduce_scatter do not cover the tensor");
+          next += whole.counts[rank];
+        }
+        require(next == count, "parts of a reduce_scatter do not cover the tensor");
+        check(whole.values, op, "reduce_scatter");
+      }
+    }
+  }
+
+  std::string folder_;
+  int rank_;
+  int size_;
+  std::uint64_t hash_ = 14695981039346656037U;
+};
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc != 2) fail("usage: collectives_check LOG_FOLDER");
+  try {
+    elastic::init();
+    Checks(argv[1]).run();
+    elastic::shutdown();
+    return 0;
+  } catch (const std::exception& error) {
+    fail(std::string("error at the caller: ") + error.what());
+  }
+}

@@ -1,0 +1,196 @@
+// A worker that trains until a test asks for the end (a file called "finish"), checks that every
+// sample is used once in an epoch, and tells in files what it sees:
+//   pid.<slot>        the process id, when the job is joined
+//   entered.<pid>     slot and committed steps, when the training is entered
+//   trained.<pid>     when it has made 20 steps
+//   result.<pid>      the outcome and a hash of the state, or the error
+// The mode says what goes wrong: "" for nothing, "joiner-save" or "joiner-load" (the first joiner
+// dies while it is synchronised, before or after it got the state), "donor-save" (rank 0 dies while
+// a joiner is synchronised), "layout" (joiners have another state than the job).
+#include <algorithm>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <fcntl.h>
+#include <filesystem>
+#include <fstream>
+#include <signal.h>
+#include <string>
+#include <unistd.h>
+#include <vector>
+
+#include <elastic/elastic.hpp>
+
+namespace {
+
+constexpr std::size_t kSamples = 101;
+constexpr std::size_t kWeights = 5000;
+constexpr int kStepsUntilTrained = 20;
+
+/// Written under another name first: whoever sees the file sees all of it.
+void tell(const std::string& path, const std::string& content) {
+  const std::string fresh = path + ".new" + std::to_string(::getpid());
+  std::ofstream(fresh) << content << std::endl;
+  std::filesystem::rename(fresh, path);
+}
+
+const char* name(elastic::RunOutcome outcome) {
+  switch (outcome) {
+    case elastic::RunOutcome::kFinished:
+      return "finished";
+    case elastic::RunOutcome::kRemoved:
+      return "removed";
+    case elastic::RunOutcome::kStopped:
+      return "stopped";
+  }
+  return "unknown";
+}
+
+/// Part of the state; dies at the chosen moment of a synchronisation, once in the whole job.
+class Fuse {
+ public:
+  Fuse(std::string mode, std::string folder, bool joiner)
+      : mode_(std::move(mode)), folder_(std::move(folder)), joiner_(joiner) {}
+
+  std::vector<std::byte> save() const {
+    if (joiner_ && !loaded_ && mode_ == "joiner-save") die();
+    if (training_ && elastic::rank() == 0 && mode_ == "donor-save") die();
+    return {std::byte{42}};
+  }
+  void load(std::span<const std::byte> /*bytes*/) {
+    if (joiner_ && mode_ == "joiner-load") die();
+    loaded_ = true;
+  }
+  /// From now on a `save` is for somebody who joins.
+  void arm() { training_ = true; }
+
+ private:
+  void die() const {
+    const int once = ::open((folder_ + "/died").c_str(), O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    if (once >= 0) ::kill(::getpid(), SIGKILL);
+  }
+
+  std::string mode_;
+  std::string folder_;
+  bool joiner_;
+  bool loaded_ = false;
+  bool training_ = false;
+};
+
+class Trainer {
+ public:
+  Trainer(std::string folder, const std::string& mode, std::string slot)
+      : folder_(std::move(folder)),
+        slot_(std::move(slot)),
+        pid_(std::to_string(::getpid())),
+        fuse_(mode, folder_, elastic::rank() < 0),
+        weights_(kWeights + (mode == "layout" && elastic::rank() < 0 ? 1 : 0)) {
+    tell(folder_ + "/pid." + slot_, pid_);
+    state_.add("weights", weights_);
+    state_.add("used", used_);
+    state_.add("steps", steps_);
+    state_.add("sampler", sampler_);
+    state_.add("fuse", fuse_);
+  }
+
+  void run() {
+    const elastic::RunOutcome outcome = elastic::run(state_, [this] { train(); });
+    if (outcome == elastic::RunOutcome::kFinished) check_samples();
+    tell(folder_ + "/result." + pid_, name(outcome) + std::string(" ") + std::to_string(hash()));
+  }
+
+ private:
+  void train() {
+    tell(folder_ + "/entered." + pid_, slot_ + " " + std::to_string(state_.commits()));
+    bool finish = false;
+    for (int own = 1; !finish; ++own) {
+      finish = step();
+      fuse_.arm();
+      state_.commit();
+      if (own == kStepsUntilTrained) tell(folder_ + "/trained." + pid_, slot_);
+    }
+  }
+
+  /// Gradients, the samples used, and whether anybody has seen that the test asks for the end: one
+  /// sum, so that all of it has the same contributors.
+  bool step() {
+    std::vector<std::int64_t> sum(kWeights + kSamples + 1);
+    for (const std::size_t sample : sampler_.next(3)) {
+      ++sum[kWeights + sample];
+      for (std::size_t i = 0; i < kWeights; i += sample + 1)
+        sum[i] += static_cast<std::int64_t>(sample);
+    }
+    sum.back() = std::filesystem::exists(folder_ + "/finish") ? 1 : 0;
+    const elastic::Contributors contributors = elastic::allreduce(std::span<std::int64_t>(sum));
+    sampler_.commit(contributors);
+    for (std::size_t i = 0; i < kWeights; ++i) weights_[i] += 0.001 * static_cast<double>(sum[i]);
+    for (std::size_t i = 0; i < kSamples; ++i) used_[i] += sum[kWeights + i];
+    ++steps_;
+    return sum.back() > 0;
+  }
+
+  void check_samples() const {
+    const auto epochs = static_cast<std::int64_t>(sampler_.epoch());
+    std::size_t done = 0;
+    for (const std::int64_t times : used_) {
+      if (times != epochs && times != epochs + 1) {
+        throw std::runtime_error("in epoch " + std::to_string(epochs) + " a sample was used " +
+                                 std::to_string(times) + " times");
+      }
+      done += times == epochs + 1 ? 1 : 0;
+    }
+    if (done != sampler_.done_in_epoch())
+      throw std::runtime_error("samples of the epoch miscounted");
+  }
+
+  std::uint64_t hash() const {
+    std::uint64_t result = 14695981039346656037U;
+    const auto mix = [&result](const void* data, std::size_t bytes) {
+      const auto* at = static_cast<const unsigned char*>(data);
+      for (std::size_t i = 0; i < bytes; ++i) result = (result ^ at[i]) * 1099511628211U;
+    };
+    mix(weights_.data(), weights_.size() * sizeof(double));
+    mix(used_.data(), used_.size() * sizeof(std::int64_t));
+    mix(&steps_, sizeof(steps_));
+    const std::vector<std::byte> sampler = sampler_.save();
+    mix(sampler.data(), sampler.size());
+    return result;
+  }
+
+  std::string folder_;
+  std::string slot_;
+  std::string pid_;
+  Fuse fuse_;
+  std::vector<double> weights_;
+  std::vector<std::int64_t> used_ = std::vector<std::int64_t>(kSamples);
+  std::int64_t steps_ = 0;
+  elastic::Sampler sampler_{kSamples, 7};
+  elastic::State state_;
+};
+
+std::string variable(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? std::string() : value;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc < 2 || argc > 3) {
+    std::fprintf(stderr, "usage: elastic_trainer LOG_FOLDER [MODE]\n");
+    return 2;
+  }
+  const std::string folder = argv[1];
+  try {
+    tell(folder + "/address", variable("ELASTIC_RENDEZVOUS"));
+    elastic::init();
+    Trainer(folder, argc == 3 ? argv[2] : "", variable("ELASTIC_SLOT")).run();
+    elastic::shutdown();
+    return 0;
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "elastic_trainer: %s\n", error.what());
+    tell(folder + "/result." + std::to_string(::getpid()), std::string("error ") + error.what());
+    return 3;
+  }
+}

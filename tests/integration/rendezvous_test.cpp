@@ -1,0 +1,286 @@
+#include <array>
+#include <cstdio>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "rendezvous_fixture.hpp"
+
+namespace elastic::rendezvous {
+namespace {
+
+using ::testing::HasSubstr;
+
+TEST_F(RendezvousTest, WorkersFormAView) {
+  serve(options(3));
+  form(3);
+  const View view = workers_[0]->view();
+  EXPECT_EQ(view.generation, 1U);
+  EXPECT_EQ(workers_[2]->view(), view);
+}
+
+TEST_F(RendezvousTest, ALostConnectionChangesTheView) {
+  serve(options(3));
+  form(3);
+  const std::string gone = workers_[1]->incarnation;
+  workers_.erase(workers_.begin() + 1);
+  ASSERT_TRUE(eventually([&] { return all_see(2, 2); }));
+  const View view = workers_[0]->view();
+  EXPECT_EQ(view.lost, std::vector<std::string>{gone});
+  EXPECT_THAT(view.cause, HasSubstr("connection closed"));
+  EXPECT_EQ(workers_[0]->all<Freeze>().size(), 1U);
+}
+
+TEST_F(RendezvousTest, AJoinerIsAdmitted) {
+  serve(options(2));
+  form(2);
+  for (const auto& member : workers_) member->client->send(Ready{});
+  workers_.push_back(worker("joiner"));
+  ASSERT_TRUE(eventually([&] { return !workers_.back()->messages.empty(); }));
+  EXPECT_TRUE(workers_.back()->all<Welcome>().at(0).joining);
+  workers_.back()->client->send(Ready{});
+  ASSERT_TRUE(eventually([&] { return all_see(2, 3); }));
+  EXPECT_EQ(workers_[0]->view().joined, std::vector<std::string>{"joiner"});
+}
+
+TEST_F(RendezvousTest, AWrongSecretIsRefusedAtOnce) {
+  serve(options(1));
+  ClientOptions wrong = client_options("w");
+  wrong.secret = random_secret();
+  const Worker stranger(io_, wrong);
+  ASSERT_TRUE(eventually([&] { return !stranger.failures.empty(); }));
+  EXPECT_EQ(stranger.failures[0].code(), Code::kRefused);
+  EXPECT_THAT(stranger.failures[0].message(), HasSubstr("secret"));
+}
+
+TEST_F(RendezvousTest, AnotherJobIsRefused) {
+  serve(options(1));
+  ClientOptions wrong = client_options("w");
+  wrong.job = "other-job";
+  const Worker stranger(io_, wrong);
+  ASSERT_TRUE(eventually([&] { return !stranger.failures.empty(); }));
+  EXPECT_EQ(stranger.failures[0].code(), Code::kRefused);
+  EXPECT_THAT(stranger.failures[0].message(), HasSubstr("other-job"));
+  EXPECT_THAT(stranger.failures[0].message(), HasSubstr(kJob));
+}
+
+TEST_F(RendezvousTest, AnotherProtocolVersionIsRefused) {
+  serve(options(1));
+  const auto dialed = enter({kProtocolVersion + 1, kJob, "worker"});
+  ASSERT_TRUE(dialed.ok()) << dialed.status().message();
+  const Result<Message> answer = await(dialed.value()->read());
+  ASSERT_TRUE(answer.ok());
+  const std::string reason = std::get<Refuse>(answer.value()).reason;
+  EXPECT_THAT(reason, HasSubstr("version 2"));
+  EXPECT_THAT(reason, HasSubstr("version 1"));
+  dialed.value()->abort("done");
+}
+
+TEST_F(RendezvousTest, AnIncarnationComesOnce) {
+  serve(options(2));
+  workers_.push_back(worker("same"));
+  ASSERT_TRUE(eventually([&] { return !workers_[0]->messages.empty(); }));
+  const auto second = worker("same");
+  ASSERT_TRUE(eventually([&] { return !second->failures.empty(); }));
+  EXPECT_EQ(second->failures[0].code(), Code::kRefused);
+  EXPECT_TRUE(workers_[0]->failures.empty());
+}
+
+TEST_F(RendezvousTest, StrangersDoNoHarm) {
+  ServerOptions with = options(2);
+  with.handshake_deadline = Milliseconds(300);
+  serve(with);
+  form(2);
+  const std::vector<std::string> openings{
+      "GET / HTTP/1.1\r\nHost: a\r\n\r\n" + std::string(100, 'x'), std::string(100000, '\xff'),
+      std::string(100000, '[')};
+  for (const std::string& opening : openings) {
+    tcp::socket socket = raw();
+    Error ignored;
+    asio::write(socket, asio::buffer(opening), ignored);
+    EXPECT_TRUE(is_closed(socket));
+  }
+  tcp::socket silent = raw();
+  tcp::socket slow = raw();
+  asio::write(slow, asio::buffer("E", 1));
+  EXPECT_TRUE(is_closed(silent));
+  EXPECT_TRUE(is_closed(slow));
+  EXPECT_EQ(status().view.generation, 1U);
+  EXPECT_TRUE(workers_[0]->failures.empty());
+}
+
+TEST_F(RendezvousTest, ADialerOfAnotherHandshakeVersionLearnsIt) {
+  serve(options(1));
+  tcp::socket socket = raw();
+  handshake::Dialer dialer(secret_, handshake::Purpose::kControl, "{}");
+  std::vector<std::byte> hello = dialer.hello();
+  hello[4] = std::byte{9};
+  asio::write(socket, asio::buffer(hello));
+  std::array<std::byte, handshake::kChallengeBytes> challenge{};
+  asio::read(socket, asio::buffer(challenge));
+  EXPECT_EQ(challenge[4], std::byte{1});
+}
+
+/// A member of the job, with the secret, that sends what is no message.
+TEST_F(RendezvousTest, AMalformedMessageClosesOnlyItsConnection) {
+  serve(options(1));
+  form(1);
+  handshake::Dialer dialer(secret_, handshake::Purpose::kControl,
+                           encode_greeting({kProtocolVersion, kJob, "control"}));
+  const std::string deep(100000, '[');
+  for (const std::size_t announced : {std::size_t{0xFFFFFFFF}, deep.size()}) {
+    tcp::socket socket = raw();
+    asio::write(socket, asio::buffer(dialer.hello()));
+    std::array<std::byte, handshake::kChallengeBytes> challenge{};
+    asio::read(socket, asio::buffer(challenge));
+    asio::write(socket, asio::buffer(dialer.answer(challenge).value()));
+    std::array<std::byte, handshake::kVerdictBytes> verdict{};
+    asio::read(socket, asio::buffer(verdict));
+    Error ignored;
+    asio::write(socket, asio::buffer(frame_header(announced)), ignored);
+    asio::write(socket, asio::buffer(deep), ignored);
+    EXPECT_TRUE(is_closed(socket));
+  }
+  EXPECT_EQ(status().view.generation, 1U);
+}
+
+TEST_F(RendezvousTest, ManyIdleConnectionsKeepNobodyOut) {
+  serve(options(2));
+  std::vector<tcp::socket> idle;
+  for (int i = 0; i < 200; ++i) idle.push_back(raw());
+  form(2);
+  EXPECT_EQ(status().view.members.size(), 2U);
+}
+
+TEST_F(RendezvousTest, TwoHundredWorkers) {
+  serve(options(200));
+  form(200);
+  EXPECT_EQ(workers_[199]->view(), workers_[0]->view());
+}
+
+TEST_F(RendezvousTest, ATakenPortIsNamed) {
+  serve(options(1));
+  ServerOptions same = options(1);
+  same.port = server_->port();
+  asio::io_context io;
+  Server second(io, same);
+  const Status listening = second.listen();
+  EXPECT_EQ(listening.code(), Code::kUnavailable);
+  EXPECT_THAT(listening.message(), HasSubstr(server_->address()));
+  EXPECT_THAT(listening.message(), HasSubstr("another port"));
+}
+
+TEST_F(RendezvousTest, NobodyAtTheAddressIsABoundedWait) {
+  tcp::acceptor reserved(io_, tcp::endpoint(asio::ip::make_address("127.0.0.1"), 0));
+  ClientOptions nowhere = client_options("w");
+  nowhere.address = to_string(reserved.local_endpoint());
+  nowhere.connect_deadline = Milliseconds(300);
+  reserved.close();
+  const Worker lonely(io_, nowhere);
+  ASSERT_TRUE(eventually([&] { return !lonely.failures.empty(); }));
+  EXPECT_EQ(lonely.failures[0].code(), Code::kUnavailable);
+  EXPECT_THAT(lonely.failures[0].message(), HasSubstr(nowhere.address));
+}
+
+TEST_F(RendezvousTest, AClientComesBackAfterALoss) {
+  serve(options(2));
+  workers_.push_back(worker("w"));
+  ASSERT_TRUE(eventually([&] { return workers_[0]->messages.size() == 1; }));
+  ServerOptions again = options(1);
+  again.port = server_->port();
+  server_.reset();
+  ASSERT_TRUE(eventually([&] { return !workers_[0]->failures.empty(); }));
+  EXPECT_EQ(workers_[0]->failures[0].code(), Code::kPeerLost);
+  serve(again);
+  ASSERT_TRUE(eventually([&] { return all_see(1, 1); }));
+  EXPECT_EQ(workers_[0]->failures.size(), 1U);
+}
+
+TEST_F(RendezvousTest, ControlRequests) {
+  serve(options(2));
+  form(2);
+  const StatusReply now = status();
+  EXPECT_EQ(now.job, kJob);
+  EXPECT_EQ(now.phase, "running");
+  EXPECT_EQ(now.view.members.size(), 2U);
+
+  const auto done = [](const Result<Message>& answer) { return std::get<Done>(answer.value()); };
+  const Done no_launcher = done(ask(AddRequest{1}));
+  EXPECT_FALSE(no_launcher.ok);
+  EXPECT_THAT(no_launcher.text, HasSubstr("no launcher is connected"));
+  EXPECT_FALSE(done(ask(RemoveRequest{7})).ok);
+  EXPECT_FALSE(done(ask(Heartbeat{})).ok);
+
+  ASSERT_TRUE(done(ask(RemoveRequest{1})).ok);
+  ASSERT_TRUE(eventually([&] { return !workers_[1]->all<Farewell>().empty(); }));
+  EXPECT_EQ(workers_[1]->all<Farewell>()[0].reason, Farewell::Reason::kRemoved);
+  EXPECT_TRUE(eventually([&] { return workers_[0]->view().members.size() == 1; }));
+  EXPECT_TRUE(workers_[1]->failures.empty());
+
+  ASSERT_TRUE(done(ask(StopRequest{})).ok);
+  ASSERT_TRUE(eventually([&] { return !workers_[0]->all<Farewell>().empty(); }));
+  EXPECT_EQ(workers_[0]->all<Farewell>()[0].reason, Farewell::Reason::kStopped);
+}
+
+TEST_F(RendezvousTest, LaunchersHearOfPhasesAndSpawns) {
+  serve(options(1));
+  const auto dialed = enter({kProtocolVersion, kJob, "launcher"});
+  ASSERT_TRUE(dialed.ok());
+  std::vector<Message> heard;
+  const auto listen = [&]() -> asio::awaitable<void> {
+    while (true) {
+      Result<Message> message = co_await dialed.value()->read();
+      if (!message.ok()) co_return;
+      heard.push_back(std::move(message).value());
+    }
+  };
+  bool ended = false;
+  asio::co_spawn(io_, listen, [&](std::exception_ptr /*thrown*/) { ended = true; });
+  ASSERT_TRUE(eventually([&] { return heard.size() == 1; }));
+  EXPECT_EQ(std::get<JobState>(heard[0]).phase, "forming");
+  form(1);
+  ASSERT_TRUE(eventually([&] { return heard.size() == 2; }));
+  EXPECT_EQ(std::get<JobState>(heard[1]).phase, "running");
+  EXPECT_TRUE(std::get<Done>(ask(AddRequest{2}).value()).ok);
+  ASSERT_TRUE(eventually([&] { return heard.size() == 3; }));
+  EXPECT_EQ(std::get<Spawn>(heard[2]).count, 2);
+  dialed.value()->abort("done");
+  EXPECT_TRUE(eventually([&] { return ended; }));
+}
+
+TEST_F(RendezvousTest, ViewsAreInTheJournalBeforeTheyAreAnnounced) {
+  ServerOptions with = options(2);
+  with.journal = ::testing::TempDir() + "/" + random_id() + ".journal";
+  serve(with);
+  form(2);
+  std::ifstream file(with.journal);
+  const std::string text((std::istreambuf_iterator<char>(file)), {});
+  EXPECT_THAT(text, HasSubstr("\"generation\":1"));
+  EXPECT_THAT(text, HasSubstr("{\"xxh64\":\""));
+  EXPECT_EQ(text.back(), '\n');
+  std::remove(with.journal.c_str());
+}
+
+TEST_F(RendezvousTest, ServesIPv6) {
+  ServerOptions with = options(1);
+  with.bind = "::1";
+  server_.emplace(with);
+  ASSERT_TRUE(server_->listening().ok()) << server_->listening().message();
+  EXPECT_THAT(server_->address(), HasSubstr("[::1]:"));
+  form(1);
+}
+
+TEST(Address, TakesApart) {
+  EXPECT_EQ(parse_address("[::1]:80").value().host, "::1");
+  EXPECT_EQ(parse_address("localhost:80").value().port, "80");
+  for (const char* bad : {"", "host", "host:", ":80", "::1:80", "host:x", "host:70000", "[]:1"}) {
+    EXPECT_EQ(parse_address(bad).status().code(), Code::kInvalidArgument) << bad;
+  }
+}
+
+}  // namespace
+}  // namespace elastic::rendezvous

@@ -1,0 +1,86 @@
+#include "integration/trainer_job.hpp"
+
+#include <cstdlib>
+#include <fstream>
+
+namespace elastic::testing {
+
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr milliseconds kLong{30000};
+
+}  // namespace
+
+TrainerJob::TrainerJob(const std::vector<std::string>& options, const std::string& mode,
+                       std::vector<std::string> environment)
+    : job_(command(options, folder().string(), mode), folder() / "output",
+           with_private_folder(std::move(environment))) {}
+
+std::vector<std::string> TrainerJob::command(const std::vector<std::string>& options,
+                                             const std::string& folder, const std::string& mode) {
+  std::vector<std::string> command{ELASTICRUN};
+  command.insert(command.end(), options.begin(), options.end());
+  command.insert(command.end(), {ELASTIC_TRAINER, folder});
+  if (!mode.empty()) command.push_back(mode);
+  return command;
+}
+
+std::vector<std::string> TrainerJob::with_private_folder(
+    std::vector<std::string> environment) const {
+  environment.push_back("XDG_RUNTIME_DIR=" + folder().string());
+  return environment;
+}
+
+bool TrainerJob::control(const std::vector<std::string>& arguments, std::string* output) {
+  std::vector<std::string> command{ELASTICRUN, "ctl"};
+  command.insert(command.end(), arguments.begin(), arguments.end());
+  const ScratchFolder scratch;
+  Job ctl(command, scratch.path() / "output", with_private_folder({}));
+  const bool succeeded = ctl.wait(kLong) == 0;
+  if (output != nullptr) *output = ctl.output();
+  return succeeded;
+}
+
+bool TrainerJob::wait_until_entered(std::size_t workers) {
+  return wait_for("entered", workers);
+}
+bool TrainerJob::wait_until_trained(std::size_t workers) {
+  return wait_for("trained", workers);
+}
+bool TrainerJob::wait_until_ended(std::size_t workers) {
+  return wait_for("result", workers);
+}
+
+bool TrainerJob::wait_for(const std::string& what, std::size_t workers) {
+  return eventually(kLong,
+                    [&] {
+                      return told(what).size() >= workers || job_.wait(milliseconds(2)).has_value();
+                    }) &&
+         told(what).size() >= workers;
+}
+
+pid_t TrainerJob::pid(int slot) const {
+  return std::atoi(read_file(folder() / ("pid." + std::to_string(slot))).c_str());
+}
+
+std::map<pid_t, std::string> TrainerJob::told(const std::string& what) const {
+  std::map<pid_t, std::string> result;
+  for (const auto& entry : std::filesystem::directory_iterator(folder())) {
+    const std::string name = entry.path().filename().string();
+    const std::string prefix = what + ".";
+    if (!name.starts_with(prefix) || name.find(".new") != std::string::npos) continue;
+    std::string content = read_file(entry.path());
+    while (!content.empty() && content.back() == '\n') content.pop_back();
+    result[std::atoi(name.substr(prefix.size()).c_str())] = content;
+  }
+  return result;
+}
+
+int TrainerJob::finish() {
+  std::ofstream(folder() / "finish") << "now" << std::endl;
+  return job_.wait(kLong).value_or(-1);
+}
+
+}  // namespace elastic::testing

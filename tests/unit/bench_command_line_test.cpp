@@ -1,0 +1,113 @@
+#include <gmock/gmock.h>
+
+#include "benchmarks/command_line.hpp"
+#include "benchmarks/library_settings.hpp"
+
+namespace elastic::bench {
+namespace {
+
+using ::testing::HasSubstr;
+
+template <typename Wanted>
+Wanted parsed(const std::vector<std::string>& arguments) {
+  auto request = parse_command_line(arguments);
+  EXPECT_TRUE(request.ok()) << request.status().message();
+  return std::get<Wanted>(request.value());
+}
+
+TEST(BenchCommandLine, ReadsAnAllreduce) {
+  const auto options = parsed<AllreduceOptions>(
+      {"allreduce", "-b",  "8", "-e",          "64K", "-f",     "4",        "-n",
+       "7",         "-w",  "1", "-c",          "0",   "-d",     "bfloat16", "-o",
+       "avg",       "-np", "3", "--transport", "tcp", "--json", "out file"});
+  EXPECT_EQ(options.sizes.min, 8U);
+  EXPECT_EQ(options.sizes.max, 65536U);
+  EXPECT_EQ(options.sizes.factor, 4U);
+  EXPECT_EQ(options.iterations, 7);
+  EXPECT_EQ(options.warmup, 1);
+  EXPECT_FALSE(options.check);
+  EXPECT_EQ(options.dtype, DType::kBF16);
+  EXPECT_EQ(options.op, ReduceOp::kAverage);
+  EXPECT_EQ(options.np, 3);
+  EXPECT_EQ(options.transport, "tcp");
+  EXPECT_THAT(options.command, HasSubstr("elastic-bench allreduce -b 8"));
+  EXPECT_THAT(options.command, HasSubstr("--json 'out file'"));
+}
+
+TEST(BenchCommandLine, RanksMeasureTheSame) {
+  for (const std::string step : {"-f", "-i"}) {
+    auto options = parsed<AllreduceOptions>({"allreduce", "-b", "16", "-e", "1M", step, "32", "-d",
+                                             "int64", "-o", "max", "--np", "2", "--json", "f"});
+    const auto rank = parsed<AllreduceOptions>(rank_arguments(options));
+    EXPECT_EQ(rank.np, 0);
+    EXPECT_EQ(sizes_of(rank.sizes), sizes_of(options.sizes));
+    EXPECT_EQ(rank.dtype, DType::kI64);
+    EXPECT_EQ(rank.op, ReduceOp::kMax);
+    EXPECT_EQ(rank.json, "f");
+    EXPECT_EQ(rank.command, options.command);
+  }
+}
+
+TEST(BenchCommandLine, ReadsARecovery) {
+  const auto options = parsed<RecoveryOptions>({"recovery", "--np", "3", "--bytes", "64K", "--runs",
+                                                "2", "--fault", "sigkill", "--seed", "9"});
+  EXPECT_EQ(options.np, 3);
+  EXPECT_EQ(options.bytes, 65536U);
+  EXPECT_EQ(options.runs, 2);
+  EXPECT_EQ(options.seed, 9U);
+}
+
+TEST(BenchCommandLine, WorkersGetWhatTheRunSays) {
+  const RecoveryWorkerOptions options{
+      .np = 3, .bytes = 80, .victim = 2, .delay = 0.25, .transport = "shm", .folder = "/x"};
+  const auto worker = parsed<RecoveryWorkerOptions>(worker_arguments(options));
+  EXPECT_EQ(worker.np, 3);
+  EXPECT_EQ(worker.bytes, 80U);
+  EXPECT_EQ(worker.victim, 2);
+  EXPECT_DOUBLE_EQ(worker.delay, 0.25);
+  EXPECT_EQ(worker.folder, "/x");
+  EXPECT_EQ(worker.transport, "shm");
+}
+
+TEST(BenchCommandLine, ErrorsNameTheOption) {
+  const std::vector<std::pair<std::vector<std::string>, std::string>> cases{
+      {{"allreduce", "-b", "x"}, "-b"},
+      {{"allreduce", "-e", "1T"}, "-e"},
+      {{"allreduce", "-i", "0"}, "-i"},
+      {{"allreduce", "-b", "64K", "-e", "8"}, "-e"},
+      {{"allreduce", "-b", "4", "-d", "double"}, "-b"},
+      {{"allreduce", "-f", "1"}, "--stepfactor"},
+      {{"allreduce", "-n", "0"}, "--iters"},
+      {{"allreduce", "-d", "complex"}, "-d"},
+      {{"allreduce", "-o", "xor"}, "-o"},
+      {{"allreduce", "--np", "0"}, "--np"},
+      {{"allreduce", "--transport", "rdma"}, "--transport"},
+      {{"allreduce", "--colour"}, "--colour"},
+      {{"recovery", "--np", "1"}, "--np"},
+      {{"recovery", "--np", "19"}, "--np"},
+      {{"recovery", "--bytes", "12"}, "--bytes"},
+      {{"recovery", "--runs", "0"}, "--runs"},
+      {{"recovery", "--fault", "fire"}, "--fault"},
+      {{}, "subcommand"},
+  };
+  for (const auto& [arguments, name] : cases) {
+    const auto request = parse_command_line(arguments);
+    ASSERT_FALSE(request.ok()) << name;
+    EXPECT_EQ(request.status().code(), Code::kInvalidArgument);
+    EXPECT_THAT(request.status().message(), HasSubstr(name));
+  }
+}
+
+TEST(BenchLibrarySettings, SayWhatIsInForce) {
+  EXPECT_EQ(library_settings("", {}).value().transport, "auto");
+  EXPECT_EQ(library_settings("", {}).value().backend, "native");
+  EXPECT_EQ(library_settings("tcp", {}).value().transport, "tcp");
+  EXPECT_EQ(library_settings("", {{"ELASTIC_TRANSPORT", "shm"}}).value().transport, "shm");
+  EXPECT_EQ(library_settings("shm", {{"ELASTIC_TRANSPORT", "shm"}}).value().transport, "shm");
+  const auto conflict = library_settings("tcp", {{"ELASTIC_TRANSPORT", "shm"}});
+  EXPECT_THAT(conflict.status().message(), HasSubstr("--transport tcp"));
+  EXPECT_THAT(conflict.status().message(), HasSubstr("ELASTIC_TRANSPORT=shm"));
+}
+
+}  // namespace
+}  // namespace elastic::bench

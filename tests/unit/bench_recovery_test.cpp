@@ -1,0 +1,115 @@
+#include <filesystem>
+
+#include <gmock/gmock.h>
+
+#include "benchmarks/program_files.hpp"
+#include "benchmarks/recovery_log.hpp"
+#include "benchmarks/recovery_time.hpp"
+#include "benchmarks/worker_digits.hpp"
+
+namespace elastic::bench {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr std::int64_t kMs = 1'000'000;
+constexpr std::uint32_t kAll = 0b111;
+constexpr std::uint32_t kWithoutOne = 0b101;
+
+// Three workers, calls of 2 ms; worker 1 dies 1 ms into call 3, which ends at `end` on `rank`.
+std::vector<CallRecord> calls_until(std::int64_t end_ns, std::uint32_t counted) {
+  return {{0, 0, 9 * kMs, kAll},
+          {1, 10 * kMs, 12 * kMs, kAll},
+          {2, 12 * kMs, 14 * kMs, kAll},
+          {3, 14 * kMs, end_ns, counted},
+          {4, end_ns, end_ns + 2 * kMs, kWithoutOne}};
+}
+
+RecoveryRun run_with(std::vector<CallRecord> zero, std::vector<CallRecord> two) {
+  return {.workers = 3,
+          .victim = 1,
+          .warmup = 1,
+          .fault_ns = 15 * kMs,
+          .survivors = {{0, std::move(zero)}, {2, std::move(two)}}};
+}
+
+std::string failure_of(const RecoveryRun& run) {
+  return recovery_time(run).status().message();
+}
+
+TEST(RecoveryTime, IsThatOfTheLastSurvivorLessAnUndisturbedCall) {
+  const auto time = recovery_time(
+      run_with(calls_until(20 * kMs, kWithoutOne), calls_until(25 * kMs, kWithoutOne)));
+  ASSERT_TRUE(time.ok()) << time.status().message();
+  EXPECT_DOUBLE_EQ(time.value().undisturbed_ms, 2);
+  EXPECT_DOUBLE_EQ(time.value().recovery_ms, 8);
+  EXPECT_FALSE(time.value().committed);
+}
+
+TEST(RecoveryTime, CountsACommittedCall) {
+  const auto time =
+      recovery_time(run_with(calls_until(16 * kMs, kAll), calls_until(25 * kMs, kAll)));
+  ASSERT_TRUE(time.ok()) << time.status().message();
+  EXPECT_DOUBLE_EQ(time.value().recovery_ms, 10);
+  EXPECT_TRUE(time.value().committed);
+}
+
+TEST(RecoveryTime, TakesOffAFasterCallOfTheSurvivors) {
+  auto calls = calls_until(20 * kMs, kWithoutOne);
+  calls[4].end_ns = calls[4].start_ns + kMs;
+  const auto time = recovery_time(run_with(calls, calls));
+  ASSERT_TRUE(time.ok()) << time.status().message();
+  EXPECT_DOUBLE_EQ(time.value().undisturbed_ms, 2);
+  EXPECT_DOUBLE_EQ(time.value().recovery_ms, 4);
+}
+
+TEST(RecoveryTime, RefusesSumsThatCannotBe) {
+  const auto good = calls_until(20 * kMs, kWithoutOne);
+  EXPECT_THAT(failure_of(run_with(good, calls_until(20 * kMs, kAll))),
+              HasSubstr("another survivor has another result"));
+  auto lost = good;
+  lost[4].counted = 0b001;
+  EXPECT_THAT(failure_of(run_with(lost, lost)), HasSubstr("a survivor was not counted"));
+  auto risen = good;
+  risen[4].counted = kAll;
+  EXPECT_THAT(failure_of(run_with(risen, risen)), HasSubstr("after it had been left out"));
+  auto early = good;
+  early[2].counted = kWithoutOne;
+  EXPECT_THAT(failure_of(run_with(early, early)), HasSubstr("before it died"));
+  auto never = good;
+  never[3].counted = never[4].counted = kAll;
+  EXPECT_THAT(failure_of(run_with(never, never)), HasSubstr("no call without the victim"));
+}
+
+TEST(WorkerDigits, TellWhoWasCounted) {
+  for (int call = 0; call < 5; ++call) {
+    const std::int64_t sum = digit_of(call, 0) + digit_of(call, 17);
+    EXPECT_EQ(counted_in(std::vector<std::int64_t>{sum, sum}, call, 18).value(), 1U | 1U << 17);
+  }
+}
+
+TEST(WorkerDigits, RefuseWrongSums) {
+  const auto failure = [](std::vector<std::int64_t> sums, int call) {
+    return counted_in(sums, call, 2).status().message();
+  };
+  const std::int64_t both = digit_of(0, 0) + digit_of(0, 1);
+  EXPECT_THAT(failure({both + digit_of(0, 1)}, 0), HasSubstr("was counted as 2"));
+  EXPECT_THAT(failure({both}, 1), HasSubstr("contributed 2 and was counted as 1"));
+  EXPECT_THAT(failure({both, 1}, 0), HasSubstr("element 1 has 1"));
+  EXPECT_THAT(failure({100}, 0), HasSubstr("high places"));
+  EXPECT_THAT(failure({-1}, 0), HasSubstr("wrong sum -1"));
+}
+
+TEST(RecoveryLog, ComesBackAsWritten) {
+  ScratchFolder folder;
+  ASSERT_TRUE(ScratchFolder::make(folder).ok());
+  const auto file = calls_file(folder.path(), 3);
+  const std::vector<CallRecord> calls{{0, 1, 2, kAll}, {1, 1'000'000'000'000, 3, kWithoutOne}};
+  ASSERT_TRUE(write_calls(file, calls).ok());
+  EXPECT_EQ(read_calls(file).value(), calls);
+  EXPECT_THAT(read_calls(folder.path() / "none").status().message(), HasSubstr("is missing"));
+  EXPECT_FALSE(read_fault(fault_file(folder.path())).ok());
+}
+
+}  // namespace
+}  // namespace elastic::bench

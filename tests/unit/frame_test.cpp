@@ -1,0 +1,110 @@
+#include "collectives/transport/frame.hpp"
+
+#include <array>
+#include <cstdint>
+#include <random>
+#include <string>
+
+#include <gtest/gtest.h>
+
+namespace elastic::transport {
+namespace {
+
+using Bytes = std::array<std::byte, FrameHeader::kBytes>;
+
+FrameHeader sample() {
+  FrameHeader header;
+  header.kind = FrameKind::kData;
+  header.tag = {0x1122334455667788, 0x99aabbccddeeff00, OpTag::kPoison};
+  header.message = 0x01020304;
+  header.length = 4096;
+  header.offset = 0x123456789a;
+  header.fingerprint = {2, 7, 3, 5, 0xdeadbeef, 0xfeedfacecafef00d};
+  return header;
+}
+
+Bytes encoded(const FrameHeader& header) {
+  Bytes bytes{};
+  encode(header, bytes);
+  return bytes;
+}
+
+TEST(Frame, ComesBackAsItWentOut) {
+  const FrameHeader header = sample();
+  const auto back = decode(encoded(header));
+  ASSERT_TRUE(back.ok()) << back.status().message();
+  EXPECT_EQ(back.value().kind, header.kind);
+  EXPECT_EQ(back.value().tag, header.tag);
+  EXPECT_EQ(back.value().message, header.message);
+  EXPECT_EQ(back.value().length, header.length);
+  EXPECT_EQ(back.value().offset, header.offset);
+  EXPECT_EQ(back.value().fingerprint, header.fingerprint);
+}
+
+TEST(Frame, IsLittleEndianWithTheMagicInFront) {
+  const Bytes bytes = encoded(sample());
+  EXPECT_EQ(std::string(reinterpret_cast<const char*>(bytes.data()), 4), "EFL1");
+  EXPECT_EQ(bytes[8], std::byte{0x88});
+  EXPECT_EQ(bytes[15], std::byte{0x11});
+}
+
+TEST(Frame, EverySingleFlippedBitIsNoticed) {
+  const Bytes good = encoded(sample());
+  for (std::size_t bit = 0; bit < good.size() * 8; ++bit) {
+    Bytes bad = good;
+    bad[bit / 8] ^= static_cast<std::byte>(1U << (bit % 8));
+    const auto result = decode(bad);
+    ASSERT_FALSE(result.ok()) << "bit " << bit;
+    ASSERT_EQ(result.status().code(), Code::kProtocol);
+  }
+}
+
+TEST(Frame, RefusesWhatTheProtocolDoesNotAllow) {
+  FrameHeader header = sample();
+  header.length = FrameHeader::kMaxPayload;
+  EXPECT_TRUE(decode(encoded(header)).ok());
+  header.length = FrameHeader::kMaxPayload + 1;
+  EXPECT_EQ(decode(encoded(header)).status().code(), Code::kProtocol);
+  header = sample();
+  header.kind = static_cast<FrameKind>(9);
+  EXPECT_EQ(decode(encoded(header)).status().code(), Code::kProtocol);
+}
+
+TEST(Frame, RandomBytesAreNoFrame) {
+  constexpr std::uint64_t kSeed = 20;
+  std::mt19937_64 random(kSeed);
+  for (int round = 0; round < 10000; ++round) {
+    Bytes bytes;
+    for (std::byte& byte : bytes) byte = static_cast<std::byte>(random() & 0xffU);
+    ASSERT_FALSE(decode(bytes).ok()) << "seed " << kSeed << " round " << round;
+  }
+}
+
+TEST(OpTag, OrdersByGenerationThenPositionThenPhase) {
+  EXPECT_LT((OpTag{1, 9, 2}), (OpTag{2, 0, 0}));
+  EXPECT_LT((OpTag{1, 1, 2}), (OpTag{1, 2, 0}));
+  EXPECT_LT((OpTag{1, 1, OpTag::kRepair}), (OpTag{1, 1, OpTag::kNormal}));
+  EXPECT_LT((OpTag{1, 1, OpTag::kNormal}), (OpTag{1, 1, OpTag::kPoison}));
+}
+
+TEST(Fingerprint, SaysWhatWasCalled) {
+  EXPECT_EQ(describe({1, 2, 0, 1, 0, 1024}), "allreduce of 1024 f32, sum");
+  EXPECT_EQ(describe({2, 7, 0, 1, 2, 16}), "broadcast of 16 i64 from rank 2");
+  EXPECT_EQ(describe({1, 2, 0, 5, 77, 4810}), "allreduce of 5 tensors, 4810 elements, sum");
+  EXPECT_EQ(describe({1, 2, 1, 255, 77, 4810}),
+            "allreduce of 255 or more tensors, 4810 elements, average");
+  EXPECT_EQ(describe({3, 1, 0, 1, 0, 0}), "allgather of bf16");
+  EXPECT_EQ(describe({4, 3, 2, 1, 0, 8}), "reduce_scatter of 8 f64, min");
+  EXPECT_EQ(describe({5, 0, 0, 1, 0, 0}), "barrier");
+}
+
+TEST(Fingerprint, UnknownValuesPrintAsNumbers) {
+  for (int value = 0; value < 256; ++value) {
+    const auto byte = static_cast<std::uint8_t>(value);
+    EXPECT_FALSE(describe({byte, byte, byte, byte, 1, 2}).empty());
+  }
+  EXPECT_NE(describe({1, 200, 100, 1, 0, 3}).find("200"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace elastic::transport

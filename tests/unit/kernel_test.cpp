@@ -1,0 +1,164 @@
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <random>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "collectives/kernels/reduce.hpp"
+
+namespace elastic::kernels {
+namespace {
+
+const DType kDTypes[] = {DType::kF16, DType::kBF16, DType::kF32, DType::kF64,
+                         DType::kI8,  DType::kU8,   DType::kI32, DType::kI64};
+const ReduceOp kOps[] = {ReduceOp::kSum, ReduceOp::kAverage, ReduceOp::kMin, ReduceOp::kMax,
+                         ReduceOp::kProduct};
+
+template <typename T>
+std::vector<T> combined(Function function, std::vector<T> into, const std::vector<T>& from) {
+  function(reinterpret_cast<std::byte*>(into.data()),
+           reinterpret_cast<const std::byte*>(from.data()), into.size());
+  return into;
+}
+
+template <typename H>
+std::uint16_t bits_of(float value) {
+  return H(value).bits;
+}
+
+TEST(Reduce, CombinesFloats) {
+  const std::vector<float> a{1.5F, -2, 3, 0, 5, 6, 7, 8, 9};
+  const std::vector<float> b{2, 7, -3, 0.25F, 1, 1, 1, 1, -9};
+  EXPECT_EQ(combined(reduce(DType::kF32, ReduceOp::kSum), a, b),
+            (std::vector<float>{3.5F, 5, 0, 0.25F, 6, 7, 8, 9, 0}));
+  EXPECT_EQ(combined(reduce(DType::kF32, ReduceOp::kMin), a, b),
+            (std::vector<float>{1.5F, -2, -3, 0, 1, 1, 1, 1, -9}));
+  EXPECT_EQ(combined(reduce(DType::kF32, ReduceOp::kMax), a, b),
+            (std::vector<float>{2, 7, 3, 0.25F, 5, 6, 7, 8, 9}));
+  EXPECT_EQ(combined(reduce(DType::kF32, ReduceOp::kProduct), a, b),
+            (std::vector<float>{3, -14, -9, 0, 5, 6, 7, 8, -81}));
+}
+
+TEST(Reduce, IntegersWrapAround) {
+  const std::vector<std::int32_t> a{std::numeric_limits<std::int32_t>::max(), -1};
+  const std::vector<std::int32_t> b{1, std::numeric_limits<std::int32_t>::min()};
+  EXPECT_EQ(combined(reduce(DType::kI32, ReduceOp::kSum), a, b),
+            (std::vector<std::int32_t>{std::numeric_limits<std::int32_t>::min(),
+                                       std::numeric_limits<std::int32_t>::max()}));
+  const std::vector<std::int64_t> c{std::numeric_limits<std::int64_t>::max()};
+  EXPECT_EQ(combined(reduce(DType::kI64, ReduceOp::kProduct), c, std::vector<std::int64_t>{2}),
+            (std::vector<std::int64_t>{-2}));
+  EXPECT_EQ(combined(reduce(DType::kU8, ReduceOp::kSum), std::vector<std::uint8_t>{250},
+                     std::vector<std::uint8_t>{10}),
+            (std::vector<std::uint8_t>{4}));
+  EXPECT_EQ(combined(reduce(DType::kI8, ReduceOp::kMin), std::vector<std::int8_t>{-100},
+                     std::vector<std::int8_t>{10}),
+            (std::vector<std::int8_t>{-100}));
+}
+
+TEST(Reduce, HalvesAreRoundedOnce) {
+  // 2048 + 1 lies between two binary16 values and goes to the even one.
+  const std::vector<std::uint16_t> a{bits_of<float16>(2048), bits_of<float16>(65504)};
+  const std::vector<std::uint16_t> b{bits_of<float16>(1), bits_of<float16>(65504)};
+  EXPECT_EQ(combined(reduce(DType::kF16, ReduceOp::kSum), a, b),
+            (std::vector<std::uint16_t>{bits_of<float16>(2048), 0x7c00}));
+  const std::vector<std::uint16_t> c{bits_of<bfloat16>(256)};
+  const std::vector<std::uint16_t> d{bits_of<bfloat16>(1)};
+  EXPECT_EQ(combined(reduce(DType::kBF16, ReduceOp::kSum), c, d),
+            (std::vector<std::uint16_t>{bits_of<bfloat16>(256)}));
+}
+
+TEST(Reduce, NanIsAlwaysTheSameNan) {
+  const float odd_nan = std::bit_cast<float>(0xffc12345U);
+  const float other_nan = std::bit_cast<float>(0x7fc54321U);
+  for (const ReduceOp op : kOps) {
+    for (const Isa isa : {Isa::kBaseline, best_isa()}) {
+      for (const Function function :
+           {reduce(DType::kF32, op, isa), reduce_flipped(DType::kF32, op, isa)}) {
+        const std::vector<float> a{odd_nan, 1, odd_nan, 2, odd_nan, 1, odd_nan, 2, odd_nan};
+        const std::vector<float> b{1, odd_nan, other_nan, 2, 1, odd_nan, other_nan, 2, 1};
+        const auto result = combined(function, a, b);
+        for (std::size_t i = 0; i < result.size(); ++i) {
+          if (i % 4 == 3) {
+            EXPECT_FALSE(std::isnan(result[i]));
+          } else {
+            EXPECT_EQ(std::bit_cast<std::uint32_t>(result[i]), 0x7fc00000U);
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST(Reduce, FlippedTakesTheOtherZero) {
+  const std::vector<float> a{0.0F};
+  const std::vector<float> b{-0.0F};
+  EXPECT_FALSE(std::signbit(combined(reduce(DType::kF32, ReduceOp::kMin), a, b)[0]));
+  EXPECT_TRUE(std::signbit(combined(reduce_flipped(DType::kF32, ReduceOp::kMin), a, b)[0]));
+}
+
+/// Random bits, so that all kinds of floats occur, at odd addresses and of any length.
+TEST(Reduce, EveryInstructionSetGivesTheSameBits) {
+  std::mt19937_64 random(20260101);
+  for (const DType dtype : kDTypes) {
+    for (const ReduceOp op : kOps) {
+      for (std::size_t elements = 0; elements < 70; ++elements) {
+        const std::size_t bytes = elements * size_of(dtype);
+        std::vector<std::byte> a(bytes + 1);
+        std::vector<std::byte> b(bytes + 1);
+        for (auto& byte : a) byte = static_cast<std::byte>(random());
+        for (auto& byte : b) byte = static_cast<std::byte>(random());
+        auto c = a;
+        auto d = a;
+        reduce(dtype, op, Isa::kBaseline)(a.data() + 1, b.data() + 1, elements);
+        reduce(dtype, op, best_isa())(c.data() + 1, b.data() + 1, elements);
+        ASSERT_EQ(a, c) << "dtype " << int(dtype) << " op " << int(op) << " of " << elements;
+        // Operands exchanged and then flipped: the same once more.
+        auto into = b;
+        into[0] = d[0];
+        reduce_flipped(dtype, op, best_isa())(into.data() + 1, d.data() + 1, elements);
+        ASSERT_EQ(a, into) << "flipped, dtype " << int(dtype) << " op " << int(op);
+      }
+    }
+  }
+}
+
+TEST(Reduce, EveryHalfSumsLikeItsFloat) {
+  std::vector<std::uint16_t> a(65536);
+  for (std::size_t i = 0; i < a.size(); ++i) a[i] = static_cast<std::uint16_t>(i);
+  const std::vector<std::uint16_t> b(a.size(), bits_of<float16>(0.333F));
+  const auto sum = combined(reduce(DType::kF16, ReduceOp::kSum), a, b);
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    const float exact = static_cast<float>(std::bit_cast<float16>(a[i])) +
+                        static_cast<float>(std::bit_cast<float16>(b[i]));
+    ASSERT_EQ(sum[i], std::isnan(exact) ? 0x7e00 : float16(exact).bits) << i;
+  }
+}
+
+template <typename T>
+std::vector<T> divided(std::vector<T> values, DType dtype, std::uint32_t divisor) {
+  divide(dtype, reinterpret_cast<std::byte*>(values.data()), values.size(), divisor);
+  return values;
+}
+
+TEST(Divide, FloatsAndTruncatedIntegers) {
+  EXPECT_EQ(divided(std::vector<float>{1, -6}, DType::kF32, 3),
+            (std::vector<float>{1.0F / 3.0F, -2}));
+  EXPECT_EQ(divided(std::vector<double>{1}, DType::kF64, 3), (std::vector<double>{1.0 / 3.0}));
+  EXPECT_EQ(divided(std::vector<std::int32_t>{-7, 7, 8}, DType::kI32, 2),
+            (std::vector<std::int32_t>{-3, 3, 4}));
+  EXPECT_EQ(divided(std::vector<std::int64_t>{-7}, DType::kI64, 2),
+            (std::vector<std::int64_t>{-3}));
+  EXPECT_EQ(divided(std::vector<std::uint8_t>{255}, DType::kU8, 300),
+            (std::vector<std::uint8_t>{0}));
+  EXPECT_EQ(divided(std::vector<std::uint16_t>{bits_of<float16>(9)}, DType::kF16, 3),
+            (std::vector<std::uint16_t>{bits_of<float16>(3)}));
+  EXPECT_EQ(divided(std::vector<std::uint16_t>{bits_of<bfloat16>(9)}, DType::kBF16, 3),
+            (std::vector<std::uint16_t>{bits_of<bfloat16>(3)}));
+}
+
+}  // namespace
+}  // namespace elastic::kernels

@@ -1,0 +1,119 @@
+#include "config/launch_environment.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace elastic {
+namespace {
+
+using Launcher = LaunchEnvironment::Launcher;
+
+LaunchEnvironment read(const EnvironmentMap& environment) {
+  const auto launch = read_launch_environment(environment);
+  EXPECT_TRUE(launch.ok()) << launch.status().message();
+  return launch.ok() ? launch.value() : LaunchEnvironment();
+}
+
+std::string refusal(const EnvironmentMap& environment) {
+  const auto launch = read_launch_environment(environment);
+  EXPECT_FALSE(launch.ok());
+  return launch.status().message();
+}
+
+const EnvironmentMap kOpenMpi = {
+    {"OMPI_COMM_WORLD_RANK", "2"},       {"OMPI_COMM_WORLD_SIZE", "4"},
+    {"OMPI_COMM_WORLD_LOCAL_RANK", "2"}, {"OMPI_COMM_WORLD_LOCAL_SIZE", "4"},
+    {"PMIX_NAMESPACE", "1234"},          {"PMIX_SERVER_URI2", "1234.0;tcp4://127.0.0.1:99"}};
+
+TEST(LaunchEnvironment, AloneIsAJobOfOneWithItsOwnServer) {
+  const auto launch = read({});
+  EXPECT_EQ(launch.launcher, Launcher::kNone);
+  EXPECT_EQ(launch.rank, 0);
+  EXPECT_EQ(launch.np, 1);
+  EXPECT_TRUE(launch.hosts_server());
+}
+
+TEST(LaunchEnvironment, ReadsWhatElasticrunSets) {
+  const auto launch = read({{"ELASTIC_RENDEZVOUS", "127.0.0.1:4711"},
+                            {"ELASTIC_SLOT", "3"},
+                            {"RANK", "3"},
+                            {"WORLD_SIZE", "4"},
+                            {"LOCAL_RANK", "3"},
+                            {"LOCAL_WORLD_SIZE", "4"}});
+  EXPECT_EQ(launch.launcher, Launcher::kElasticrun);
+  EXPECT_EQ(launch.rank, 3);
+  EXPECT_EQ(launch.np, 4);
+  EXPECT_EQ(launch.local_rank, 3);
+  EXPECT_EQ(launch.rendezvous, "127.0.0.1:4711");
+  EXPECT_FALSE(launch.hosts_server());
+}
+
+TEST(LaunchEnvironment, AnAddedWorkersSlotMayBeBeyondTheWorldAtTheStart) {
+  EXPECT_EQ(read({{"ELASTIC_RENDEZVOUS", "h:1"}, {"ELASTIC_SLOT", "5"}, {"WORLD_SIZE", "4"}}).rank,
+            5);
+}
+
+TEST(LaunchEnvironment, AnAddressAloneWishesForNoRank) {
+  EXPECT_EQ(read({{"ELASTIC_RENDEZVOUS", "h:1"}}).rank, -1);
+}
+
+TEST(LaunchEnvironment, ReadsOpenMpi) {
+  const auto launch = read(kOpenMpi);
+  EXPECT_EQ(launch.launcher, Launcher::kOpenMpi);
+  EXPECT_EQ(launch.rank, 2);
+  EXPECT_EQ(launch.np, 4);
+  EXPECT_EQ(launch.local_rank, 2);
+  EXPECT_EQ(launch.local_np, 4);
+  EXPECT_TRUE(launch.hosts_server());
+  EXPECT_NE(launch.launch_key, "");
+}
+
+TEST(LaunchEnvironment, AGivenServerIsUsedUnderMpirunToo) {
+  auto environment = kOpenMpi;
+  environment["ELASTIC_RENDEZVOUS"] = "head:4711";
+  environment["OMPI_COMM_WORLD_LOCAL_SIZE"] = "2";
+  const auto launch = read(environment);
+  EXPECT_EQ(launch.rank, 2);
+  EXPECT_FALSE(launch.hosts_server());
+}
+
+TEST(LaunchEnvironment, ElasticrunInsideMpirunCounts) {
+  auto environment = kOpenMpi;
+  environment["ELASTIC_RENDEZVOUS"] = "127.0.0.1:1";
+  environment["ELASTIC_SLOT"] = "1";
+  environment["WORLD_SIZE"] = "2";
+  const auto launch = read(environment);
+  EXPECT_EQ(launch.launcher, Launcher::kElasticrun);
+  EXPECT_EQ(launch.rank, 1);
+  EXPECT_EQ(launch.np, 2);
+}
+
+TEST(LaunchEnvironment, ReadsHydra) {
+  const auto launch = read(
+      {{"PMI_RANK", "1"}, {"PMI_SIZE", "2"}, {"MPI_LOCALRANKID", "1"}, {"MPI_LOCALNRANKS", "2"}});
+  EXPECT_EQ(launch.launcher, Launcher::kMpich);
+  EXPECT_EQ(launch.rank, 1);
+  EXPECT_EQ(launch.np, 2);
+  EXPECT_EQ(launch.launch_key, "");
+}
+
+TEST(LaunchEnvironment, SeveralHostsNeedAGivenServer) {
+  auto environment = kOpenMpi;
+  environment["OMPI_COMM_WORLD_LOCAL_SIZE"] = "2";
+  EXPECT_THAT(refusal(environment), testing::HasSubstr("several hosts"));
+}
+
+TEST(LaunchEnvironment, SeveralRanksWithoutAServerAreNotSeveralJobs) {
+  EXPECT_THAT(refusal({{"RANK", "0"}, {"WORLD_SIZE", "2"}}), testing::HasSubstr("WORLD_SIZE is 2"));
+}
+
+TEST(LaunchEnvironment, NamesWhatIsWrong) {
+  EXPECT_THAT(refusal({{"OMPI_COMM_WORLD_RANK", "x"}}),
+              testing::HasSubstr("OMPI_COMM_WORLD_RANK is 'x'"));
+  EXPECT_THAT(refusal({{"PMI_RANK", "2"}, {"PMI_SIZE", "2"}}), testing::HasSubstr("rank 2 of 2"));
+  EXPECT_THAT(refusal({{"RANK", "0"}, {"WORLD_SIZE", "0"}}),
+              testing::HasSubstr("WORLD_SIZE is '0'"));
+}
+
+}  // namespace
+}  // namespace elastic

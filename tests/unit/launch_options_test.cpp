@@ -1,0 +1,113 @@
+#include "rendezvous/launcher/launch_options.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace elastic::launcher {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+LaunchOptions parsed(const std::vector<std::string>& arguments) {
+  const auto request = parse_launch_options(arguments);
+  EXPECT_TRUE(request.ok()) << request.status().message();
+  return request.ok() ? std::get<LaunchOptions>(request.value()) : LaunchOptions();
+}
+
+std::string refusal(const std::vector<std::string>& arguments) {
+  const auto request = parse_launch_options(arguments);
+  EXPECT_FALSE(request.ok());
+  EXPECT_EQ(request.status().code(), Code::kInvalidArgument);
+  return request.status().message();
+}
+
+TEST(LaunchOptions, ReadsNpWithOneDashAndTwo) {
+  EXPECT_EQ(parsed({"-np", "4", "./trainer"}).np, 4);
+  EXPECT_EQ(parsed({"--np", "4", "./trainer"}).np, 4);
+  EXPECT_EQ(parsed({"-n", "4", "./trainer"}).np, 4);
+}
+
+TEST(LaunchOptions, HasDefaults) {
+  const auto options = parsed({"-np", "4", "./trainer"});
+  EXPECT_EQ(options.min_np, 1);
+  EXPECT_EQ(options.max_np, 4);
+  EXPECT_EQ(options.max_restarts, 3);
+  EXPECT_EQ(options.bind, "127.0.0.1");
+  EXPECT_TRUE(options.prefix);
+  EXPECT_TRUE(check_job_id(options.job).ok());
+}
+
+TEST(LaunchOptions, LeavesTheProgramsArgumentsAlone) {
+  EXPECT_THAT(
+      parsed({"-np", "2", "./trainer", "-np", "7", "--max-np", "x", "--", "--help"}).command,
+      ElementsAre("./trainer", "-np", "7", "--max-np", "x", "--", "--help"));
+  EXPECT_THAT(parsed({"-np", "2", "--", "./trainer", "-np", "7"}).command,
+              ElementsAre("./trainer", "-np", "7"));
+}
+
+TEST(LaunchOptions, ReadsEverything) {
+  const auto options = parsed({"-np",
+                               "4",
+                               "--min-np",
+                               "2",
+                               "--max-np",
+                               "8",
+                               "--max-restarts",
+                               "0",
+                               "--bind",
+                               "::1",
+                               "--port",
+                               "4711",
+                               "--job",
+                               "a.b-c_1",
+                               "--evict-after-ms",
+                               "900",
+                               "--drain-seconds",
+                               "0.5",
+                               "--output-dir",
+                               "out",
+                               "--no-prefix",
+                               "x"});
+  EXPECT_EQ(options.min_np, 2);
+  EXPECT_EQ(options.max_np, 8);
+  EXPECT_EQ(options.max_restarts, 0);
+  EXPECT_EQ(options.bind, "::1");
+  EXPECT_EQ(options.port, 4711);
+  EXPECT_EQ(options.job, "a.b-c_1");
+  EXPECT_EQ(options.evict_after, Milliseconds(900));
+  EXPECT_EQ(options.drain, Milliseconds(500));
+  EXPECT_EQ(options.output_dir, "out");
+  EXPECT_FALSE(options.prefix);
+}
+
+TEST(LaunchOptions, RefusesWhatCannotBe) {
+  EXPECT_THAT(refusal({"./trainer"}), HasSubstr("-np is missing"));
+  EXPECT_THAT(refusal({"-np", "2"}), HasSubstr("program to run is missing"));
+  EXPECT_THAT(refusal({"-np", "0", "x"}), HasSubstr("-np must be at least 1, not 0"));
+  EXPECT_THAT(refusal({"-np", "two", "x"}), HasSubstr("two"));
+  EXPECT_THAT(refusal({"-np", "2", "--min-np", "3", "x"}), HasSubstr("greater than --max-np"));
+  EXPECT_THAT(refusal({"-np", "2", "--min-np", "3", "--max-np", "4", "x"}),
+              HasSubstr("-np 2 is not between --min-np 3 and --max-np 4"));
+  EXPECT_THAT(refusal({"-np", "9", "--max-np", "4", "x"}), HasSubstr("is not between"));
+  EXPECT_THAT(refusal({"-np", "2", "--max-restarts", "-1", "x"}), HasSubstr("--max-restarts"));
+  EXPECT_THAT(refusal({"-np", "2", "--port", "70000", "x"}), HasSubstr("70000"));
+  EXPECT_THAT(refusal({"-np", "2", "--job", "../x", "x"}), HasSubstr("--job"));
+  EXPECT_THAT(refusal({"-np", "2", "--bogus", "x"}), HasSubstr("unknown option --bogus"));
+  EXPECT_THAT(refusal({"--bogus", "-np", "2", "x"}), HasSubstr("unknown option --bogus"));
+}
+
+TEST(LaunchOptions, PrintsInsteadOfLaunching) {
+  const auto help = parse_launch_options({"--help"});
+  ASSERT_TRUE(help.ok());
+  EXPECT_THAT(std::get<PrintAndExit>(help.value()).text, HasSubstr("--min-np"));
+  const auto version = parse_launch_options({"--version"});
+  ASSERT_TRUE(version.ok());
+  EXPECT_THAT(std::get<PrintAndExit>(version.value()).text, HasSubstr("elasticrun "));
+  const auto check = parse_launch_options({"--check-build"});
+  ASSERT_TRUE(check.ok());
+  EXPECT_TRUE(std::holds_alternative<CheckBuild>(check.value()));
+}
+
+}  // namespace
+}  // namespace elastic::launcher

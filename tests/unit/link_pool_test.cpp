@@ -1,0 +1,122 @@
+#include "collectives/transport/link_pool.hpp"
+
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "collectives/transport/inproc/inproc.hpp"
+
+namespace elastic::transport {
+namespace {
+
+class LinkPoolTest : public testing::Test {
+ protected:
+  /// A stream to `peer` arrives; its other end is kept in `far_`.
+  void arrive(const std::string& peer, std::size_t lane, const std::string& link_id,
+              std::size_t stream = 0, std::size_t streams = 1) {
+    auto pair = make_inproc_pair(16 * 1024);
+    ASSERT_TRUE(pair.ok());
+    far_.push_back(std::move(pair.value().second));
+    pool_.add({peer, lane, link_id, stream, streams, std::move(pair.value().first)});
+  }
+  void arrive_whole(const std::string& peer) {
+    arrive(peer, 0, peer + "-0");
+    arrive(peer, 1, peer + "-1");
+  }
+
+  LinkPool pool_{2};
+  std::vector<StreamPtr> far_;
+};
+
+TEST_F(LinkPoolTest, APeerIsCompleteWithAllItsLanes) {
+  EXPECT_FALSE(pool_.complete("a"));
+  arrive("a", 1, "x");
+  EXPECT_FALSE(pool_.complete("a"));
+  arrive("a", 0, "y");
+  EXPECT_TRUE(pool_.complete("a"));
+  EXPECT_NE(pool_.find("a", 0), pool_.find("a", 1));
+  EXPECT_EQ(pool_.hand_out("a"), (std::vector{pool_.find("a", 0), pool_.find("a", 1)}));
+}
+
+TEST_F(LinkPoolTest, ALinkIsThereWhenAllItsStreamsAre) {
+  arrive("a", 0, "x", 1, 3);
+  arrive("a", 0, "x", 0, 3);
+  EXPECT_EQ(pool_.find("a", 0), nullptr);
+  arrive("a", 0, "x", 2, 3);
+  EXPECT_NE(pool_.find("a", 0), nullptr);
+}
+
+TEST_F(LinkPoolTest, ANewerLinkReplacesHalfOfOneAndAWholeOne) {
+  arrive("a", 0, "half", 0, 2);
+  arrive("a", 0, "whole");
+  const LinkPtr whole = pool_.find("a", 0);
+  ASSERT_NE(whole, nullptr);
+  arrive("a", 0, "half", 1, 2);  // its first stream was dropped
+  EXPECT_EQ(pool_.find("a", 0), nullptr);
+  arrive("a", 0, "newer");
+  ASSERT_NE(pool_.find("a", 0), nullptr);
+  EXPECT_NE(pool_.find("a", 0), whole);
+}
+
+TEST_F(LinkPoolTest, WhatMakesNoSenseIsDropped) {
+  arrive("a", 2, "x");
+  arrive("a", 0, "x", 1, 1);
+  EXPECT_EQ(pool_.peers(), 0U);
+}
+
+TEST_F(LinkPoolTest, WhoComesBeforeItsViewSurvivesOneViewChange) {
+  arrive_whole("early");
+  pool_.keep_only({"other"});
+  EXPECT_TRUE(pool_.complete("early"));
+  pool_.keep_only({"other"});
+  EXPECT_EQ(pool_.peers(), 0U);
+}
+
+TEST_F(LinkPoolTest, WhoComesBackBeforeItsViewSurvivesOneViewChange) {
+  arrive_whole("a");
+  pool_.keep_only({"a"});
+  arrive("a", 0, "again");
+  pool_.keep_only({});
+  EXPECT_NE(pool_.find("a", 0), nullptr);
+}
+
+TEST_F(LinkPoolTest, WhatWasHandedOutIsForgottenWithItsView) {
+  arrive_whole("a");
+  pool_.hand_out("a");
+  pool_.keep_only({});
+  EXPECT_EQ(pool_.peers(), 0U);
+}
+
+TEST_F(LinkPoolTest, KeptLinksStayTheSame) {
+  arrive_whole("a");
+  const auto links = pool_.hand_out("a");
+  for (int view = 0; view < 3; ++view) pool_.keep_only({"a", "b"});
+  pool_.drop_dead();
+  EXPECT_EQ(pool_.hand_out("a"), links);
+}
+
+TEST_F(LinkPoolTest, LinksToTheDeadDoNotPileUp) {
+  for (int peer = 0; peer < 20; ++peer) {
+    arrive_whole("dead " + std::to_string(peer));
+  }
+  far_.clear();
+  arrive_whole("alive");
+  pool_.drop_dead();
+  EXPECT_EQ(pool_.peers(), 1U);
+  EXPECT_TRUE(pool_.complete("alive"));
+}
+
+TEST_F(LinkPoolTest, OnlyTheDeadLaneIsDropped) {
+  arrive_whole("a");
+  const LinkPtr good = pool_.find("a", 1);
+  far_.front().reset();
+  pool_.drop_dead();
+  EXPECT_EQ(pool_.find("a", 0), nullptr);
+  EXPECT_EQ(pool_.find("a", 1), good);
+}
+
+}  // namespace
+}  // namespace elastic::transport

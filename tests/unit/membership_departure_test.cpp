@@ -1,0 +1,221 @@
+#include "membership_fixture.hpp"
+
+namespace elastic::rendezvous {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using Reason = Farewell::Reason;
+
+using DepartureTest = MembershipTest;
+
+TEST_F(DepartureTest, EverybodySaysByeAtTheEnd) {
+  start_with({"a", "b"});
+  join("c");
+  say("a", Bye{true});
+  EXPECT_FALSE(last<Farewell>("a"));
+  pass(Milliseconds(400));
+  say("b", Bye{true});
+  EXPECT_EQ(phase(), Phase::kDone);
+  for (const char* worker : {"a", "b", "c"}) {
+    EXPECT_EQ(last<Farewell>(worker)->reason, Reason::kDone) << worker;
+  }
+  EXPECT_EQ(view().generation, 1U);
+  join("d");
+  EXPECT_EQ(last<Farewell>("d")->reason, Reason::kDone);
+}
+
+TEST_F(DepartureTest, WhoIsEarlyLeavesWhenTheGraceRunsOut) {
+  MembershipOptions options;
+  options.min_np = 3;
+  start_with({"a", "b", "c"}, options);
+  say("a", Bye{true});
+  pass(Milliseconds(490));
+  EXPECT_EQ(phase(), Phase::kRunning);
+  pass(Milliseconds(20));
+  EXPECT_EQ(phase(), Phase::kChanging);
+  report_all({"a", "b", "c"}, 9);
+  EXPECT_THAT(members(), ElementsAre("b", "c"));
+  EXPECT_THAT(view().left, ElementsAre("a"));
+  EXPECT_TRUE(view().lost.empty());
+  EXPECT_FALSE(view().below_minimum) << "the job is at its end, nothing is to be waited for";
+  EXPECT_EQ(last<Farewell>("a")->reason, Reason::kDone);
+  EXPECT_EQ(view().cause, "worker a (rank 0) left");
+
+  say("b", Bye{true});
+  say("c", Bye{true});
+  EXPECT_EQ(phase(), Phase::kDone);
+}
+
+TEST_F(DepartureTest, MemberThatGoesAfterItsByeHasLeft) {
+  start_with({"a", "b"});
+  say("a", Bye{true});
+  die("a");
+  report("b", 2);
+  EXPECT_THAT(view().left, ElementsAre("a"));
+  EXPECT_TRUE(view().lost.empty());
+  EXPECT_EQ(view().cause, "worker a (rank 0) left");
+  die("b");
+  EXPECT_EQ(phase(), Phase::kDone) << "somebody has seen the job's end";
+}
+
+TEST_F(DepartureTest, DeathBetweenTheFirstByeAndTheLast) {
+  start_with({"a", "b", "c"});
+  say("a", Bye{true});
+  die("b");
+  report("a", 5);
+  report("c", 4);
+  EXPECT_THAT(members(), ElementsAre("a", "c")) << "a has a result that c needs";
+  EXPECT_THAT(view().lanes[0].holders, ElementsAre("a"));
+  say("c", Bye{true});
+  EXPECT_EQ(phase(), Phase::kDone);
+}
+
+TEST_F(DepartureTest, OneMemberLeavesEarly) {
+  start_with({"a", "b", "c"});
+  say("b", Bye{false});
+  EXPECT_EQ(last<Freeze>("b")->at_commit, 0U);
+  report_all({"a", "b", "c"}, 4);
+  EXPECT_THAT(members(), ElementsAre("a", "c"));
+  EXPECT_THAT(view().left, ElementsAre("b"));
+  EXPECT_EQ(last<Farewell>("b")->reason, Reason::kDone);
+  EXPECT_EQ(phase(), Phase::kRunning);
+}
+
+TEST_F(DepartureTest, LeaverStaysOnceMoreForAResultThatOnlyItHas) {
+  start_with({"a", "b", "c"});
+  say("b", Bye{false});
+  report("a", 4);
+  report("b", 5);
+  report("c", 4);
+  EXPECT_THAT(members(), ElementsAre("a", "b", "c"));
+  EXPECT_THAT(view().lanes[0].holders, ElementsAre("b"));
+  EXPECT_THAT(view().lanes[0].takers, ElementsAre("a", "c"));
+  EXPECT_EQ(phase(), Phase::kRunning) << "it is left in peace to hand it over";
+  pass(Milliseconds(510));
+  EXPECT_EQ(phase(), Phase::kChanging);
+  report_all({"a", "b", "c"}, 5);
+  EXPECT_THAT(members(), ElementsAre("a", "c"));
+  EXPECT_EQ(last<Farewell>("b")->reason, Reason::kDone);
+}
+
+TEST_F(DepartureTest, RemovalAtAStepBoundary) {
+  start_with({"a", "b", "c"});
+  ready({"a", "b", "c"});
+  EXPECT_TRUE(decide(RemoveWorker{1}).ok);
+  stop_at_boundary({"a", "b", "c"}, 4);
+  EXPECT_THAT(members(), ElementsAre("a", "c"));
+  EXPECT_THAT(view().left, ElementsAre("b"));
+  EXPECT_EQ(view().cause, "worker b (rank 1) was removed on request");
+  EXPECT_EQ(last<Farewell>("b")->reason, Reason::kRemoved);
+  EXPECT_FALSE(last<Announce>("b")->view.generation == 2);
+}
+
+TEST_F(DepartureTest, RemovalWithoutRunIsImmediate) {
+  start_with({"a", "b"});
+  EXPECT_TRUE(decide(RemoveWorker{0}).ok);
+  EXPECT_EQ(last<Freeze>("b")->at_commit, 0U);
+  report_all({"a", "b"}, 4);
+  EXPECT_THAT(members(), ElementsAre("b"));
+  EXPECT_EQ(last<Farewell>("a")->reason, Reason::kRemoved);
+}
+
+TEST_F(DepartureTest, RemovalIsRefusedWithAReason) {
+  MembershipOptions options;
+  options.min_np = 2;
+  options.initial_np = 3;
+  start(options);
+  EXPECT_FALSE(decide(RemoveWorker{0}).ok);
+  for (const char* worker : {"a", "b", "c"}) join(worker);
+  EXPECT_THAT(decide(RemoveWorker{3}).reason, HasSubstr("there is no rank 3"));
+  EXPECT_FALSE(decide(RemoveWorker{-1}).ok);
+  ready({"a"});
+  EXPECT_TRUE(decide(RemoveWorker{0}).ok);
+  const Decision second = decide(RemoveWorker{1});
+  EXPECT_FALSE(second.ok);
+  EXPECT_THAT(second.reason, HasSubstr("1 workers would be left, min_np is 2"));
+}
+
+TEST_F(DepartureTest, RemovalSurvivesADeathInBetween) {
+  start_with({"a", "b", "c"});
+  ready({"a", "b", "c"});
+  decide(RemoveWorker{0});
+  die("c");
+  report_all({"a", "b"}, 4, 1, true);
+  EXPECT_THAT(members(), ElementsAre("a", "b"));
+  EXPECT_EQ(view().cause, "worker c (rank 2) died: connection closed");
+  stop_at_boundary({"a", "b"});
+  EXPECT_THAT(members(), ElementsAre("b"));
+}
+
+TEST_F(DepartureTest, RemovalIsWithdrawnWhenDeathsLeaveTooFew) {
+  start_with({"a", "b"});
+  ready({"a", "b"});
+  decide(RemoveWorker{0});
+  die("b");
+  report("a", 4, 1, true);
+  EXPECT_THAT(members(), ElementsAre("a"));
+  EXPECT_EQ(phase(), Phase::kRunning);
+  EXPECT_THAT(reasons_, HasSubstr("worker a (rank 0) is not removed"));
+}
+
+TEST_F(DepartureTest, RemovalMakesRoomForAJoiner) {
+  MembershipOptions options;
+  options.max_np = 2;
+  start_with({"a", "b"}, options);
+  ready({"a", "b"});
+  join("c");
+  ready({"c"});
+  EXPECT_EQ(phase(), Phase::kRunning);
+  decide(RemoveWorker{0});
+  stop_at_boundary({"a", "b"});
+  EXPECT_THAT(members(), ElementsAre("b", "c"));
+}
+
+TEST_F(DepartureTest, StopAtAStepBoundary) {
+  start_with({"a", "b"});
+  ready({"a", "b"});
+  join("c");
+  EXPECT_TRUE(decide(StopJob{}).ok);
+  EXPECT_FALSE(last<Farewell>("a"));
+  stop_at_boundary({"a", "b"});
+  EXPECT_EQ(phase(), Phase::kDone);
+  for (const char* worker : {"a", "b", "c"}) {
+    EXPECT_EQ(last<Farewell>(worker)->reason, Reason::kStopped) << worker;
+  }
+  EXPECT_FALSE(decide(StopJob{}).ok);
+}
+
+TEST_F(DepartureTest, StopWithoutRunIsImmediate) {
+  start_with({"a", "b"});
+  decide(StopJob{});
+  EXPECT_EQ(phase(), Phase::kDone);
+  EXPECT_EQ(last<Farewell>("b")->reason, Reason::kStopped);
+}
+
+TEST_F(DepartureTest, StopWhileForming) {
+  MembershipOptions options;
+  options.initial_np = 2;
+  start(options);
+  join("a");
+  decide(StopJob{});
+  EXPECT_EQ(phase(), Phase::kDone);
+  EXPECT_EQ(last<Farewell>("a")->reason, Reason::kStopped);
+}
+
+TEST_F(DepartureTest, NobodyJoinsAJobAtItsEnd) {
+  start_with({"a", "b"});
+  ready({"a", "b"});
+  say("a", Bye{true});
+  join("c");
+  ready({"c"});
+  pass(Milliseconds(510));
+  report_all({"a", "b"}, 4, 1, true);
+  EXPECT_THAT(members(), ElementsAre("b"));
+  EXPECT_EQ(phase(), Phase::kRunning);
+  say("b", Bye{true});
+  EXPECT_EQ(last<Farewell>("c")->reason, Reason::kDone);
+}
+
+}  // namespace
+}  // namespace elastic::rendezvous

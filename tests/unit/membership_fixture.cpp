@@ -1,0 +1,111 @@
+#include "membership_fixture.hpp"
+
+#include <algorithm>
+
+namespace elastic::rendezvous {
+
+void MembershipTest::start(MembershipOptions options) {
+  membership_.emplace(options);
+}
+
+void MembershipTest::start_with(const Names& names, MembershipOptions options) {
+  options.initial_np = static_cast<int>(names.size());
+  start(options);
+  for (const std::string& name : names) join(name);
+  ASSERT_EQ(members(), names);
+}
+
+Decision MembershipTest::join(const std::string& worker, std::int64_t order) {
+  connected_.insert(worker);
+  Register registration;
+  registration.incarnation = worker;
+  registration.order = order;
+  return decide(Registered{registration});
+}
+
+Decision MembershipTest::say(const std::string& worker, Message message) {
+  return decide(Received{worker, std::move(message)});
+}
+
+Decision MembershipTest::die(const std::string& worker, const std::string& why) {
+  connected_.erase(worker);
+  return decide(ConnectionLost{worker, why});
+}
+
+Decision MembershipTest::decide(const Event& event) {
+  Decision decision = membership_->decide(event, now_);
+  for (const Action& action : decision.actions) {
+    if (const auto* sent = std::get_if<SendTo>(&action)) {
+      EXPECT_TRUE(connected_.contains(sent->incarnation)) << sent->incarnation;
+      if (const auto* announce = std::get_if<Announce>(&sent->message)) {
+        EXPECT_FALSE(journal_.empty()) << "announced before it was durable";
+        EXPECT_EQ(journal_.back(), announce->view.generation);
+      }
+      inbox_[sent->incarnation].push_back(sent->message);
+    } else if (const auto* closed = std::get_if<CloseConnection>(&action)) {
+      connected_.erase(closed->incarnation);
+    } else {
+      const std::uint64_t generation = std::get<Journal>(action).view.generation;
+      EXPECT_TRUE(journal_.empty() || journal_.back() < generation);
+      journal_.push_back(generation);
+    }
+  }
+  reasons_ += decision.reason + "\n";
+  return decision;
+}
+
+void MembershipTest::report(const std::string& worker, std::uint64_t position,
+                            std::uint64_t commits, bool synced, const std::string& needs) {
+  const auto freeze = last<Freeze>(worker);
+  ASSERT_TRUE(freeze) << worker << " was not asked to freeze";
+  Report report{freeze->generation, freeze->round, {}, commits, synced};
+  report.lanes.resize(view().lanes.size());
+  report.lanes[0] = {position, needs};
+  say(worker, report);
+}
+
+void MembershipTest::report_all(const Names& workers, std::uint64_t position, std::uint64_t commits,
+                                bool synced) {
+  for (const std::string& worker : workers) report(worker, position, commits, synced);
+}
+
+void MembershipTest::stop_at_boundary(const Names& workers, std::uint64_t position) {
+  for (const std::string& worker : workers) {
+    const auto freeze = last<Freeze>(worker);
+    ASSERT_TRUE(freeze) << worker;
+    ASSERT_NE(freeze->at_commit, 0U) << worker;
+    say(worker, Promise{freeze->round, true, freeze->at_commit - 1});
+  }
+  for (const std::string& worker : workers) {
+    report(worker, position, last<Freeze>(worker)->at_commit, true);
+  }
+}
+
+void MembershipTest::ready(const Names& workers) {
+  for (const std::string& worker : workers) say(worker, Ready{kLayout});
+}
+
+void MembershipTest::pass(Milliseconds time) {
+  const TimePoint until = now_ + time;
+  TimePoint beat = now_ + Milliseconds(50);
+  while (now_ < until) {
+    const TimePoint tick = membership_->next_tick();
+    now_ = std::min({std::max(tick, now_), beat, until});
+    if (now_ == beat) {
+      beat += Milliseconds(50);
+      const std::set<std::string> beating = connected_;
+      for (const std::string& worker : beating) {
+        if (!silent_.contains(worker)) say(worker, Heartbeat{});
+      }
+    }
+    if (tick <= now_) decide(Tick{});
+  }
+}
+
+MembershipTest::Names MembershipTest::members() const {
+  Names names;
+  for (const Member& member : view().members) names.push_back(member.incarnation);
+  return names;
+}
+
+}  // namespace elastic::rendezvous

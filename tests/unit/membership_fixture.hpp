@@ -1,0 +1,75 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "rendezvous/membership/membership.hpp"
+
+namespace elastic::rendezvous {
+
+/// Plays the server's shell and all workers around a Membership, with a clock of its own. Workers
+/// send heartbeats while time passes, unless they are frozen.
+class MembershipTest : public testing::Test {
+ protected:
+  using Names = std::vector<std::string>;
+
+  void start(MembershipOptions options);
+  /// A first view of `names`, in this order.
+  void start_with(const Names& names, MembershipOptions options = {});
+
+  Decision join(const std::string& worker, std::int64_t order = -1);
+  Decision say(const std::string& worker, Message message);
+  Decision die(const std::string& worker, const std::string& why = "connection closed");
+  Decision decide(const Event& event);
+
+  /// Answers the latest Freeze that `worker` got.
+  void report(const std::string& worker, std::uint64_t position = 0, std::uint64_t commits = 0,
+              bool synced = false, const std::string& needs = "");
+  void report_all(const Names& workers, std::uint64_t position = 0, std::uint64_t commits = 0,
+                  bool synced = false);
+  /// All of them promise to stop where they were asked to, and do.
+  void stop_at_boundary(const Names& workers, std::uint64_t position = 0);
+  void ready(const Names& workers);
+
+  void pass(Milliseconds time);
+
+  template <typename T>
+  std::optional<T> last(const std::string& worker) const {
+    const auto found = inbox_.find(worker);
+    if (found == inbox_.end()) return std::nullopt;
+    for (auto message = found->second.rbegin(); message != found->second.rend(); ++message) {
+      if (const T* typed = std::get_if<T>(&*message)) return *typed;
+    }
+    return std::nullopt;
+  }
+  template <typename T>
+  std::size_t count(const std::string& worker) const {
+    std::size_t n = 0;
+    const auto found = inbox_.find(worker);
+    if (found == inbox_.end()) return 0;
+    for (const Message& message : found->second) n += std::holds_alternative<T>(message) ? 1U : 0U;
+    return n;
+  }
+  Names members() const;
+  const View& view() const { return membership_->view(); }
+  Phase phase() const { return membership_->phase(); }
+
+  std::optional<Membership> membership_;
+  TimePoint now_{std::chrono::hours(1)};
+  std::map<std::string, std::vector<Message>> inbox_;
+  std::set<std::string> connected_;
+  std::set<std::string> silent_;  ///< no heartbeats from these
+  std::vector<std::uint64_t> journal_;
+  std::string reasons_;  ///< of all decisions, a line each
+};
+
+inline const Layout kLayout = {{"w1", "f32", 4096}, {"steps", "scalar i64", 1}};
+
+}  // namespace elastic::rendezvous

@@ -1,0 +1,98 @@
+#include "membership_fixture.hpp"
+#include "rendezvous/membership/liveness.hpp"
+
+namespace elastic::rendezvous {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::SizeIs;
+
+using SilenceTest = MembershipTest;
+
+TEST_F(SilenceTest, SilentMemberIsGivenUp) {
+  start_with({"a", "b"});
+  silent_.insert("b");
+  pass(Milliseconds(490));
+  EXPECT_EQ(phase(), Phase::kRunning);
+  pass(Milliseconds(20));
+  EXPECT_FALSE(connected_.contains("b"));
+  report("a");
+  EXPECT_THAT(members(), ElementsAre("a"));
+  EXPECT_THAT(view().cause, HasSubstr("no heartbeat for 500 ms"));
+}
+
+TEST_F(SilenceTest, AnyMessageCountsAsLife) {
+  start_with({"a"});
+  silent_.insert("a");
+  for (int i = 0; i < 10; ++i) {
+    pass(Milliseconds(40));
+    say("a", Suspect{9, "a", ""});
+  }
+  pass(Milliseconds(400));
+  EXPECT_EQ(phase(), Phase::kRunning);
+}
+
+TEST_F(SilenceTest, AbsentServerEvictsNobody) {
+  start_with({"a", "b"});
+  die("b");
+  now_ += Milliseconds(5000);
+  decide(Tick{});
+  EXPECT_EQ(phase(), Phase::kChanging) << "neither silence nor the report window counts";
+  EXPECT_TRUE(connected_.contains("a"));
+  report("a");
+  EXPECT_THAT(members(), ElementsAre("a"));
+}
+
+TEST_F(SilenceTest, AbsentServerStillMeetsItsOtherDeadlines) {
+  start_with({"a", "b"});
+  say("a", Bye{true});
+  now_ += Milliseconds(5000);
+  decide(Tick{});
+  EXPECT_EQ(phase(), Phase::kChanging) << "the grace has run out all the same";
+  EXPECT_GT(membership_->next_tick(), now_);
+}
+
+class LivenessTest : public testing::Test {
+ protected:
+  static TimePoint at(int ms) { return TimePoint(std::chrono::hours(1)) + Milliseconds(ms); }
+  Liveness liveness_{Milliseconds(50), Milliseconds(500)};
+};
+
+TEST_F(LivenessTest, GoesWhenTheLimitIsReached) {
+  EXPECT_EQ(liveness_.deadline(at(0)), TimePoint::max());
+  liveness_.watch("a", at(0));
+  EXPECT_EQ(liveness_.deadline(at(0)), at(500));
+  EXPECT_THAT(liveness_.silent(at(499)), SizeIs(0));
+  EXPECT_THAT(liveness_.silent(at(500)), SizeIs(1));
+  liveness_.forget("a");
+  EXPECT_THAT(liveness_.silent(at(500)), SizeIs(0));
+}
+
+TEST_F(LivenessTest, LateHeartbeatsOfAnybodyWidenTheLimitForAll) {
+  liveness_.watch("a", at(0));
+  liveness_.watch("b", at(0));
+  liveness_.heard("a", at(150));  // 100 ms late
+  EXPECT_EQ(liveness_.slack(at(150)), Milliseconds(400));
+  EXPECT_EQ(liveness_.deadline(at(150)), at(900));
+  EXPECT_EQ(liveness_.slack(at(5150)), Milliseconds(200)) << "decays over ten seconds";
+  EXPECT_EQ(liveness_.slack(at(10150)), Milliseconds(0));
+}
+
+TEST_F(LivenessTest, TheLimitIsCapped) {
+  liveness_.watch("a", at(0));
+  liveness_.heard("a", at(60000));
+  EXPECT_EQ(liveness_.slack(at(60000)), Milliseconds(4500));
+}
+
+TEST_F(LivenessTest, LateTicksWidenTheLimitAndVeryLateOnesRestartIt) {
+  liveness_.watch("a", at(0));
+  EXPECT_TRUE(liveness_.tick(at(500), at(600)));
+  EXPECT_EQ(liveness_.slack(at(600)), Milliseconds(400));
+  EXPECT_THAT(liveness_.silent(at(600)), SizeIs(0));
+  EXPECT_FALSE(liveness_.tick(at(900), at(1200)));
+  EXPECT_EQ(liveness_.age("a", at(1200)), Milliseconds(0));
+}
+
+}  // namespace
+}  // namespace elastic::rendezvous

@@ -1,0 +1,231 @@
+#include "tests/unit/negotiation_simulator.hpp"
+
+#include <algorithm>
+
+#include <gtest/gtest.h>
+
+namespace elastic::coordinator {
+namespace {
+
+std::string text_of(const OrderItem& order) {
+  if (order.is_mismatch()) return "!" + order.mismatch;
+  std::string text;
+  for (const auto& request : *order.requests) {
+    if (!text.empty()) text += "+";
+    text += request->name;
+  }
+  return text;
+}
+
+}  // namespace
+
+NegotiationSimulator::NegotiationSimulator(int ranks, std::size_t bucket_bytes, unsigned seed)
+    : bucket_bytes_(bucket_bytes), random_(seed) {
+  for (int rank = 0; rank < ranks; ++rank) {
+    workers_.push_back(std::make_unique<Worker>(bucket_bytes));
+    workers_.back()->negotiator.restart(rank, ranks);
+  }
+}
+
+void NegotiationSimulator::begin(const Program& program) {
+  std::vector<Program> programs(size(), program);
+  for (std::size_t rank = 1; rank < size(); ++rank) {
+    std::shuffle(programs[rank].begin(), programs[rank].end(), random_);
+  }
+  begin_with(std::move(programs));
+}
+
+void NegotiationSimulator::begin_with(std::vector<Program> programs) {
+  for (std::size_t rank = 0; rank < size(); ++rank) {
+    Worker& worker = *workers_[rank];
+    worker.program.assign(programs.at(rank).begin(), programs.at(rank).end());
+    worker.blocked = false;
+  }
+}
+
+void NegotiationSimulator::step(const Program& program) {
+  begin(program);
+  finish();
+}
+
+void NegotiationSimulator::step_with(std::vector<Program> programs) {
+  begin_with(std::move(programs));
+  finish();
+}
+
+bool NegotiationSimulator::complete() const {
+  return std::all_of(workers_.begin(), workers_.end(), [](const auto& worker) {
+    return worker->program.empty() && worker->outstanding.empty();
+  });
+}
+
+std::vector<NegotiationSimulator::Event> NegotiationSimulator::possible() const {
+  std::size_t entered_by_all = workers_.front()->entered();
+  for (const auto& worker : workers_) entered_by_all = std::min(entered_by_all, worker->entered());
+  std::vector<Event> events;
+  for (std::size_t rank = 0; rank < size(); ++rank) {
+    const Worker& worker = *workers_[rank];
+    if (!worker.program.empty()) {
+      events.push_back({Event::Kind::kSubmit, rank});
+      if (random_flushes_ && rank > 0) events.push_back({Event::Kind::kFlush, rank});
+    } else if (!worker.blocked) {
+      events.push_back({Event::Kind::kBlock, rank});
+    }
+    if (worker.position < entered_by_all) events.push_back({Event::Kind::kComplete, rank});
+  }
+  for (const auto& [ends, notes] : links_) {
+    if (!notes.empty()) events.push_back({Event::Kind::kDeliver, ends.second, ends.first});
+  }
+  return events;
+}
+
+bool NegotiationSimulator::advance(std::size_t events) {
+  for (std::size_t i = 0; i < events; ++i) {
+    const std::vector<Event> choices = possible();
+    if (choices.empty()) return complete();
+    happen(choices[random_() % choices.size()]);
+  }
+  return complete();
+}
+
+bool NegotiationSimulator::finish() {
+  while (true) {
+    const std::vector<Event> choices = possible();
+    if (choices.empty()) break;
+    happen(choices[random_() % choices.size()]);
+  }
+  if (complete()) return true;
+  std::string text = "stuck:";
+  for (const Stall& stall : at(0).stalled()) text += " " + describe(stall) + ";";
+  for (const auto& worker : workers_) {
+    text += " [";
+    for (const auto& [name, request] : worker->outstanding) text += " " + name;
+    text += " ]";
+  }
+  ADD_FAILURE() << text;
+  return false;
+}
+
+void NegotiationSimulator::happen(const Event& event) {
+  Worker& worker = *workers_[event.rank];
+  switch (event.kind) {
+    case Event::Kind::kSubmit: {
+      TensorRequest request = std::move(worker.program.front());
+      worker.program.pop_front();
+      const Status submitted = worker.negotiator.submit(request);
+      EXPECT_TRUE(submitted.ok()) << submitted.message();
+      worker.outstanding.emplace(request.name, request);
+      break;
+    }
+    case Event::Kind::kBlock:
+      worker.blocked = true;
+      worker.negotiator.flush();
+      break;
+    case Event::Kind::kFlush:
+      worker.negotiator.flush();
+      break;
+    case Event::Kind::kDeliver: {
+      auto& notes = links_[{event.from, event.rank}];
+      const std::vector<std::byte> note = std::move(notes.front());
+      notes.pop_front();
+      const Status taken = worker.negotiator.on_note(static_cast<int>(event.from), note);
+      EXPECT_TRUE(taken.ok()) << taken.message();
+      break;
+    }
+    case Event::Kind::kComplete:
+      complete(worker);
+      break;
+  }
+  pump(event.rank);
+}
+
+void NegotiationSimulator::complete(Worker& worker) {
+  const OrderItem order = std::move(worker.taken.front());
+  worker.taken.pop_front();
+  ++worker.position;
+  for (const auto& request : *order.requests) {
+    const auto at = worker.outstanding.find(request->name);
+    if (at == worker.outstanding.end()) {
+      ADD_FAILURE() << request->name << " is ordered and not submitted";
+      continue;
+    }
+    EXPECT_EQ(at->second, *request);
+    worker.outstanding.erase(at);
+  }
+  worker.history.push_back(text_of(order));
+  const Status completed = worker.negotiator.completed(order);
+  EXPECT_TRUE(completed.ok()) << completed.message();
+}
+
+void NegotiationSimulator::pump(std::size_t rank) {
+  Worker& worker = *workers_[rank];
+  for (OutgoingNote& note : worker.negotiator.take_outgoing()) {
+    ++worker.notes;
+    links_[{rank, static_cast<std::size_t>(note.to_rank)}].push_back(std::move(note.bytes));
+  }
+  for (OrderItem& order : worker.negotiator.take_orders()) worker.taken.push_back(std::move(order));
+}
+
+void NegotiationSimulator::change_view(const std::vector<std::size_t>& survivors,
+                                       std::size_t joiners) {
+  std::vector<std::unique_ptr<Worker>> members;
+  for (const std::size_t rank : survivors) members.push_back(std::move(workers_.at(rank)));
+  links_.clear();
+  std::size_t position = 0;
+  for (const auto& member : members) position = std::max(position, member->position);
+  for (auto& member : members) {
+    while (member->position < position) complete(*member);
+    member->taken.clear();
+  }
+  for (std::size_t i = 0; i < joiners; ++i) {
+    members.push_back(std::make_unique<Worker>(bucket_bytes_));
+    Worker& joiner = *members.back();
+    const Worker& model = *members.front();
+    joiner.position = position;
+    joiner.history = model.history;
+    for (const auto& [name, request] : model.outstanding) joiner.program.push_back(request);
+    joiner.program.insert(joiner.program.end(), model.program.begin(), model.program.end());
+    joiner.blocked = false;
+  }
+  workers_ = std::move(members);
+  for (std::size_t rank = 0; rank < size(); ++rank) {
+    at(rank).restart(static_cast<int>(rank), static_cast<int>(size()));
+    pump(rank);
+  }
+}
+
+std::vector<std::string> NegotiationSimulator::take_history() {
+  std::vector<std::string> history = workers_.front()->history;
+  for (auto& worker : workers_) {
+    EXPECT_EQ(worker->history, history);
+    worker->history.clear();
+  }
+  return history;
+}
+
+std::vector<std::size_t> NegotiationSimulator::take_note_counts() {
+  std::vector<std::size_t> counts;
+  for (auto& worker : workers_) counts.push_back(std::exchange(worker->notes, 0));
+  return counts;
+}
+
+TensorRequest floats(std::string name, std::uint64_t count, ReduceOp op) {
+  return {std::move(name), kAllreduceRequest, op, {{DType::kF32, count}}};
+}
+
+NegotiationSimulator::Program varied_program(std::size_t size) {
+  NegotiationSimulator::Program program;
+  for (std::size_t i = 0; i < size; ++i) {
+    TensorRequest request = floats("t" + std::to_string(i), 1 + i * 7 % 13,
+                                   i % 5 == 0 ? ReduceOp::kMax : ReduceOp::kSum);
+    if (i % 4 == 0) request.tensors.push_back({DType::kF64, i % 3});
+    program.push_back(std::move(request));
+  }
+  return program;
+}
+
+std::multiset<std::string> as_set(const std::vector<std::string>& history) {
+  return {history.begin(), history.end()};
+}
+
+}  // namespace elastic::coordinator

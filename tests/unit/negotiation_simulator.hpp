@@ -1,0 +1,94 @@
+#pragma once
+
+#include <cstddef>
+#include <deque>
+#include <map>
+#include <memory>
+#include <random>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "coordinator/negotiation.hpp"
+
+namespace elastic::coordinator {
+
+/// Workers that negotiate over links with random delays. Each has a program: requests that it
+/// submits, then it blocks until all are complete. What happens next is drawn from what is
+/// possible. As on a lane, no order completes anywhere before all ranks have taken it.
+class NegotiationSimulator {
+ public:
+  using Program = std::vector<TensorRequest>;
+
+  NegotiationSimulator(int ranks, std::size_t bucket_bytes, unsigned seed);
+
+  /// Rank 0 submits in this order, the others in a random one. Runs until all is complete.
+  void step(const Program& program);
+  /// The same with a program per rank, submitted as it is.
+  void step_with(std::vector<Program> programs);
+
+  /// Parts of a step.
+  void begin(const Program& program);
+  void begin_with(std::vector<Program> programs);
+  /// At most `events` events. True when the step is complete.
+  bool advance(std::size_t events);
+  /// False, with an assertion, when nothing can happen and something is not complete.
+  bool finish();
+
+  /// A new view: these ranks of the present one, in this order, and new workers behind them. Notes
+  /// under way are lost. Results that any survivor has are handed to the others first.
+  void change_view(const std::vector<std::size_t>& survivors, std::size_t joiners);
+
+  /// Orders completed by `rank` since the last call with this rank: "a+b" for a bucket, "!" and the
+  /// text for a mismatch. The same for all ranks, checked here.
+  std::vector<std::string> take_history();
+  /// Notes sent since the last call, by sender.
+  std::vector<std::size_t> take_note_counts();
+
+  Negotiator& at(std::size_t rank) { return workers_.at(rank)->negotiator; }
+  std::size_t size() const { return workers_.size(); }
+  /// The programs call something like Work::ready() at random.
+  void let_followers_flush_at_random() { random_flushes_ = true; }
+
+ private:
+  struct Worker {
+    explicit Worker(std::size_t bucket_bytes) : negotiator(bucket_bytes) {}
+    Negotiator negotiator;
+    std::deque<TensorRequest> program;
+    std::map<std::string, TensorRequest> outstanding;
+    std::deque<OrderItem> taken;
+    std::vector<std::string> history;
+    std::size_t position = 0;  // orders completed
+    std::size_t notes = 0;
+    bool blocked = true;
+    std::size_t entered() const { return position + taken.size(); }
+  };
+  struct Event {
+    enum class Kind { kSubmit, kBlock, kFlush, kDeliver, kComplete } kind;
+    std::size_t rank;
+    std::size_t from = 0;
+  };
+
+  std::vector<Event> possible() const;
+  void happen(const Event& event);
+  void complete(Worker& worker);
+  void pump(std::size_t rank);
+  bool complete() const;
+
+  std::size_t bucket_bytes_;
+  std::mt19937 random_;
+  bool random_flushes_ = false;
+  std::vector<std::unique_ptr<Worker>> workers_;
+  std::map<std::pair<std::size_t, std::size_t>, std::deque<std::vector<std::byte>>> links_;
+};
+
+TensorRequest floats(std::string name, std::uint64_t count, ReduceOp op = ReduceOp::kSum);
+
+/// Of several sizes, ops and dtypes, with groups.
+NegotiationSimulator::Program varied_program(std::size_t size);
+
+/// Buckets without regard to the order in which they ran.
+std::multiset<std::string> as_set(const std::vector<std::string>& history);
+
+}  // namespace elastic::coordinator

@@ -1,0 +1,288 @@
+#include <bit>
+#include <cstring>
+#include <functional>
+#include <random>
+
+#include <gtest/gtest.h>
+
+#include "collectives/plan/allreduce.hpp"
+#include "collectives/plan/barrier.hpp"
+#include "collectives/plan/broadcast.hpp"
+#include "collectives/plan/choose.hpp"
+#include "collectives/plan/exchange.hpp"
+#include "collectives/plan/ring.hpp"
+#include "plan_simulator.hpp"
+
+namespace elastic::plan {
+namespace {
+
+constexpr int kMaxSize = 9;
+constexpr std::size_t kSegment = 48;
+
+using Bytes = std::vector<std::byte>;
+
+std::vector<Plan> plans(int size, const std::function<Plan(int)>& make) {
+  std::vector<Plan> all;
+  for (int rank = 0; rank < size; ++rank) all.push_back(make(rank));
+  return all;
+}
+
+template <typename T>
+Bytes bytes_of(const std::vector<T>& values) {
+  Bytes bytes(values.size() * sizeof(T));
+  if (!bytes.empty()) std::memcpy(bytes.data(), values.data(), bytes.size());
+  return bytes;
+}
+
+struct Algorithm {
+  const char* name;
+  Plan (*make)(int rank, int size, Elements elements);
+};
+const Algorithm kAllreduces[] = {
+    {"direct", [](int r, int n, Elements e) { return direct_allreduce(r, n, e.count * e.bytes); }},
+    {"doubling", [](int r, int n,
+                    Elements e) { return recursive_doubling_allreduce(r, n, e.count * e.bytes); }},
+    {"ring", [](int r, int n, Elements e) { return ring_allreduce(r, n, e, kSegment); }},
+};
+
+void expect_all_started_before_any_finished(const Simulator& simulator, const std::string& what) {
+  const auto& started = simulator.started();
+  const auto& finished = simulator.finished();
+  EXPECT_LE(*std::max_element(started.begin(), started.end()),
+            *std::min_element(finished.begin(), finished.end()))
+      << what;
+}
+
+class AllreducePlan : public testing::TestWithParam<Algorithm> {};
+INSTANTIATE_TEST_SUITE_P(Plan, AllreducePlan, testing::ValuesIn(kAllreduces),
+                         [](const auto& tested) { return tested.param.name; });
+
+/// Every rank contributes another digit, so that the sum tells who was counted and how often.
+TEST_P(AllreducePlan, CountsEveryRankOnce) {
+  for (int size = 1; size <= kMaxSize; ++size) {
+    for (const std::size_t count : std::vector<std::size_t>{0, 1, 2, 7, 64, 301}) {
+      for (std::uint64_t seed = 1; seed <= 8; ++seed) {
+        const std::string what = "size " + std::to_string(size) + " count " +
+                                 std::to_string(count) + " seed " + std::to_string(seed);
+        const Elements elements{count, 8};
+        Simulator simulator(plans(size, [&](int r) { return GetParam().make(r, size, elements); }),
+                            DType::kI64, ReduceOp::kSum, seed);
+        std::vector<std::int64_t> expected(count);
+        std::int64_t digit = 1;
+        for (auto& data : simulator.data()) {
+          std::vector<std::int64_t> mine(count);
+          for (std::size_t i = 0; i < count; ++i) {
+            mine[i] = digit * (1 + static_cast<std::int64_t>(i % 5));
+            expected[i] += mine[i];
+          }
+          data = bytes_of(mine);
+          digit *= 16;
+        }
+        ASSERT_EQ(simulator.run(), "") << what;
+        for (const auto& data : simulator.data()) ASSERT_EQ(data, bytes_of(expected)) << what;
+        if (size > 1) expect_all_started_before_any_finished(simulator, what);
+      }
+    }
+  }
+}
+
+/// Random bits, hence also NaN and infinities; and many zeros of both signs, of which a minimum
+/// takes the one that comes first.
+void fill_with_odd_numbers(Bytes& data, std::size_t element, std::mt19937_64& random) {
+  for (auto& byte : data) byte = static_cast<std::byte>(random());
+  for (std::size_t i = 0; i < data.size(); i += element) {
+    if (random() % 2 == 0) continue;
+    for (std::size_t k = 0; k < element; ++k) data[i + k] = std::byte{0};
+    data[i + element - 1] = random() % 2 == 0 ? std::byte{0x80} : std::byte{0};
+  }
+}
+
+TEST_P(AllreducePlan, GivesTheSameBitsToAll) {
+  for (const DType dtype : {DType::kF16, DType::kBF16, DType::kF32, DType::kF64, DType::kU8}) {
+    for (const ReduceOp op : {ReduceOp::kSum, ReduceOp::kMin, ReduceOp::kProduct}) {
+      for (int size = 2; size <= kMaxSize; ++size) {
+        const std::uint64_t seed = static_cast<std::uint64_t>(size) * 77;
+        const Elements elements{131, size_of(dtype)};
+        Simulator simulator(plans(size, [&](int r) { return GetParam().make(r, size, elements); }),
+                            dtype, op, seed);
+        std::mt19937_64 random(seed);
+        for (auto& data : simulator.data()) {
+          data.resize(elements.count * elements.bytes);
+          fill_with_odd_numbers(data, elements.bytes, random);
+        }
+        ASSERT_EQ(simulator.run(), "");
+        for (const auto& data : simulator.data()) {
+          ASSERT_EQ(data, simulator.data()[0]) << "size " << size << " dtype " << int(dtype);
+        }
+      }
+    }
+  }
+}
+
+TEST(DirectAllreduce, ReducesInRankOrder) {
+  const int size = 5;
+  Simulator simulator(plans(size, [&](int r) { return direct_allreduce(r, size, 4); }), DType::kF32,
+                      ReduceOp::kSum, 3);
+  const std::vector<float> values{1e8F, 3.0F, -1e8F, 5.0F, 0.1F};
+  float expected = values[0];
+  for (std::size_t i = 1; i < 5; ++i) expected += values[i];
+  for (std::size_t i = 0; i < 5; ++i) simulator.data()[i] = bytes_of(std::vector<float>{values[i]});
+  ASSERT_EQ(simulator.run(), "");
+  for (const auto& data : simulator.data()) EXPECT_EQ(data, bytes_of(std::vector<float>{expected}));
+}
+
+TEST(RingReduceScatter, LeavesEveryRankItsPart) {
+  for (int size = 1; size <= kMaxSize; ++size) {
+    for (const std::size_t count : std::vector<std::size_t>{0, 1, 5, 100, 333}) {
+      const std::uint64_t seed = count + static_cast<std::uint64_t>(size);
+      Simulator simulator(plans(size,
+                                [&](int r) {
+                                  return ring_reduce_scatter(r, size, {count, 4}, kSegment);
+                                }),
+                          DType::kI32, ReduceOp::kSum, seed);
+      for (auto& data : simulator.data()) {
+        std::vector<std::int32_t> mine(count);
+        for (std::size_t i = 0; i < count; ++i) mine[i] = static_cast<std::int32_t>(i);
+        data = bytes_of(mine);
+      }
+      ASSERT_EQ(simulator.run(), "");
+      const auto parts = static_cast<std::size_t>(size);
+      for (std::size_t r = 0; r < parts; ++r) {
+        for (std::size_t i = part_begin(count, parts, r); i < part_begin(count, parts, r + 1);
+             ++i) {
+          std::int32_t value = 0;
+          std::memcpy(&value, simulator.data()[r].data() + i * 4, 4);
+          ASSERT_EQ(value, static_cast<std::int32_t>(i) * size) << "seed " << seed;
+        }
+      }
+    }
+  }
+}
+
+TEST(Parts, CoverEverythingWithoutOverflow) {
+  for (const std::size_t count :
+       {std::size_t{0}, std::size_t{3}, std::size_t{1000}, ~std::size_t{0}}) {
+    EXPECT_EQ(part_begin(count, 7, 0), 0U);
+    EXPECT_EQ(part_begin(count, 7, 7), count);
+  }
+  EXPECT_EQ(part_begin(10, 4, 1), 2U);
+  EXPECT_EQ(part_begin(10, 4, 3), 7U);
+}
+
+TEST(RingAllgather, CollectsRaggedBlocks) {
+  std::mt19937_64 random(5);
+  for (int size = 1; size <= kMaxSize; ++size) {
+    for (int round = 0; round < 5; ++round) {
+      std::vector<std::uint64_t> counts;
+      std::vector<std::int16_t> expected;
+      for (int r = 0; r < size; ++r) {
+        counts.push_back(random() % 3 == 0 ? 0 : random() % 90);
+        for (std::uint64_t i = 0; i < counts.back(); ++i) {
+          expected.push_back(static_cast<std::int16_t>(r * 100 + static_cast<int>(i)));
+        }
+      }
+      Simulator simulator(
+          plans(size, [&](int r) { return ring_allgather(r, counts, 2, kSegment); }), DType::kF16,
+          ReduceOp::kSum, random());
+      std::size_t begin = 0;
+      for (std::size_t r = 0; r < counts.size(); ++r) {
+        const std::size_t bytes = counts[r] * 2;
+        simulator.data()[r].resize(expected.size() * 2);
+        std::copy_n(bytes_of(expected).begin() + static_cast<std::ptrdiff_t>(begin), bytes,
+                    simulator.data()[r].begin() + static_cast<std::ptrdiff_t>(begin));
+        begin += bytes;
+      }
+      ASSERT_EQ(simulator.run(), "");
+      for (const auto& data : simulator.data()) ASSERT_EQ(data, bytes_of(expected));
+    }
+  }
+}
+
+TEST(DirectAllgather, CollectsBlocks) {
+  for (int size = 1; size <= kMaxSize; ++size) {
+    Simulator simulator(plans(size, [&](int r) { return direct_allgather(r, size, 8); }),
+                        DType::kI64, ReduceOp::kSum, 9);
+    std::vector<std::int64_t> expected;
+    for (int r = 0; r < size; ++r) expected.push_back(r + 1000);
+    for (std::size_t r = 0; r < expected.size(); ++r) {
+      std::vector<std::int64_t> mine(expected.size());
+      mine[r] = expected[r];
+      simulator.data()[r] = bytes_of(mine);
+    }
+    ASSERT_EQ(simulator.run(), "");
+    for (const auto& data : simulator.data()) ASSERT_EQ(data, bytes_of(expected));
+    if (size > 1) expect_all_started_before_any_finished(simulator, std::to_string(size));
+  }
+}
+
+TEST(Broadcast, ReachesEverybodyFromAnyRoot) {
+  for (int size = 1; size <= kMaxSize; ++size) {
+    for (int root = 0; root < size; ++root) {
+      for (const std::size_t bytes : std::vector<std::size_t>{0, 1, 47, 48, 1001}) {
+        for (const bool tree : {false, true}) {
+          const auto make = [&](int r) {
+            return tree ? tree_broadcast(r, size, root, bytes)
+                        : chain_broadcast(r, size, root, bytes, kSegment);
+          };
+          Simulator simulator(plans(size, make), DType::kU8, ReduceOp::kSum, bytes + 1);
+          for (auto& data : simulator.data()) data.resize(bytes);
+          auto& source = simulator.data()[static_cast<std::size_t>(root)];
+          for (std::size_t i = 0; i < bytes; ++i) source[i] = static_cast<std::byte>(i * 7 + 1);
+          const Bytes expected = source;
+          ASSERT_EQ(simulator.run(), "") << size << " " << root << " " << bytes << " " << tree;
+          for (const auto& data : simulator.data()) ASSERT_EQ(data, expected);
+        }
+      }
+    }
+  }
+}
+
+TEST(Barrier, HoldsBackEverybodyUntilAllCame) {
+  for (int size = 2; size <= kMaxSize; ++size) {
+    for (std::uint64_t seed = 1; seed <= 50; ++seed) {
+      Simulator simulator(plans(size, [&](int r) { return dissemination_barrier(r, size); }),
+                          DType::kU8, ReduceOp::kSum, seed);
+      ASSERT_EQ(simulator.run(), "");
+      expect_all_started_before_any_finished(simulator, "seed " + std::to_string(seed));
+    }
+  }
+  EXPECT_TRUE(dissemination_barrier(0, 1).steps.empty());
+}
+
+TEST(Transfer, SharesTheWorkAmongDonors) {
+  struct Case {
+    std::vector<int> donors;
+    std::vector<int> receivers;
+  };
+  for (const Case& each : {Case{{0}, {1}}, Case{{3, 0, 2}, {4}}, Case{{1}, {0, 2, 3, 4}},
+                           Case{{0, 1, 2}, {3, 4}}, Case{{0, 4}, {}}}) {
+    for (const std::size_t bytes : std::vector<std::size_t>{0, 1, 48, 49, 1000}) {
+      const auto make = [&](int r) {
+        return transfer(r, each.donors, each.receivers, bytes, kSegment);
+      };
+      Simulator simulator(plans(5, make), DType::kU8, ReduceOp::kSum, bytes);
+      Bytes expected(bytes);
+      for (std::size_t i = 0; i < bytes; ++i) expected[i] = static_cast<std::byte>(i * 3 + 1);
+      for (auto& data : simulator.data()) data.resize(bytes);
+      for (const int donor : each.donors)
+        simulator.data()[static_cast<std::size_t>(donor)] = expected;
+      ASSERT_EQ(simulator.run(), "");
+      for (const int receiver : each.receivers) {
+        ASSERT_EQ(simulator.data()[static_cast<std::size_t>(receiver)], expected);
+      }
+    }
+  }
+}
+
+TEST(Choose, BySizeAndBytes) {
+  EXPECT_EQ(choose_allreduce(2, 8), Allreduce::kDirect);
+  EXPECT_EQ(choose_allreduce(9, 8), Allreduce::kRecursiveDoubling);
+  EXPECT_EQ(choose_allreduce(2, 64 * 1024), Allreduce::kRecursiveDoubling);
+  EXPECT_EQ(choose_allreduce(2, 1 << 20), Allreduce::kRing);
+  EXPECT_FALSE(choose_tree_broadcast(2, 8));
+  EXPECT_TRUE(choose_tree_broadcast(4, 8));
+  EXPECT_FALSE(choose_tree_broadcast(4, 1 << 20));
+}
+
+}  // namespace
+}  // namespace elastic::plan

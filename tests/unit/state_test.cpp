@@ -1,0 +1,225 @@
+#include "elastic/state.hpp"
+
+#include <cstring>
+#include <stdexcept>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "elastic/error.hpp"
+#include "elastic/learning_rate_ramp.hpp"
+#include "elastic/sampler.hpp"
+#include "training/boundary.hpp"
+#include "training/state_image.hpp"
+
+namespace elastic {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using training::LayoutEntry;
+
+/// What a trainer would keep; two of them stand for two workers.
+struct Worker {
+  std::vector<float> weights;
+  std::vector<float16> halves;
+  double rate = 0.5;
+  long steps = 0;
+  bool warm = false;
+  Sampler sampler;
+  LearningRateRamp ramp;
+  State state;
+
+  explicit Worker(std::size_t weights_count = 5, std::uint64_t seed = 3)
+      : weights(weights_count), halves(3), sampler(100, seed), ramp({.batch_reference = 16}) {
+    state.add("weights", weights);
+    state.add("halves", std::span<float16>(halves));
+    state.add("rate", rate);
+    state.add("steps", steps);
+    state.add("warm", warm);
+    state.add("sampler", sampler);
+    state.add("ramp", ramp);
+  }
+
+  void train() {
+    weights.assign(weights.size(), 1.25F);
+    halves[1] = float16(3.0F);
+    rate = 0.25;
+    steps = 17;
+    warm = true;
+    sampler.set_members(std::vector<WorkerId>{1, 2}, 1);
+    sampler.next(10);
+    sampler.commit(std::vector<WorkerId>{1, 2});
+    ramp.step(64);
+  }
+};
+
+struct Counter : training::Boundary {
+  void commit(State& state) override { seen.push_back(state.commits()); }
+  std::vector<std::uint64_t> seen;
+};
+
+/// Refuses every load but that of its own bytes.
+struct Stubborn {
+  std::vector<std::byte> save() const { return {value}; }
+  void load(std::span<const std::byte> bytes) {
+    if (bytes.size() != 1 || bytes[0] != value) throw std::runtime_error("will not have it");
+  }
+  std::byte value{};
+};
+
+TEST(State, DescribesItsLayoutInOrder) {
+  Worker worker;
+  EXPECT_THAT(
+      training::layout(worker.state),
+      ElementsAre(LayoutEntry{"weights", "f32", 5}, LayoutEntry{"halves", "f16", 3},
+                  LayoutEntry{"rate", "scalar f64", 1}, LayoutEntry{"steps", "scalar i64", 1},
+                  LayoutEntry{"warm", "scalar bool", 1}, LayoutEntry{"sampler", "object", 0},
+                  LayoutEntry{"ramp", "object", 0}));
+}
+
+TEST(State, RefusesBadNames) {
+  State state;
+  int value = 0;
+  state.add("value", value);
+  EXPECT_THROW(state.add("", value), Error);
+  try {
+    state.add("value", value);
+    FAIL() << "a name twice";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::kInvalidArgument);
+    EXPECT_THAT(error.what(), HasSubstr("'value'"));
+  }
+  EXPECT_EQ(training::layout(state).size(), 1U);
+}
+
+TEST(State, CommitsOnlyWhileAttached) {
+  Worker worker;
+  try {
+    worker.state.commit();
+    FAIL() << "commit without run";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::kNotInitialized);
+  }
+  EXPECT_EQ(worker.state.commits(), 0U);
+  Counter counter;
+  {
+    training::Attachment attachment(worker.state, counter);
+    worker.state.commit();
+    worker.state.commit();
+    int late = 0;
+    EXPECT_THROW(worker.state.add("late", late), Error);
+    EXPECT_THROW(training::Attachment(worker.state, counter), Error);
+  }
+  EXPECT_THAT(counter.seen, ElementsAre(1U, 2U));
+  EXPECT_EQ(worker.state.commits(), 2U);
+  EXPECT_THROW(worker.state.commit(), Error);
+}
+
+TEST(State, TellsTheSamplerItsMembers) {
+  Worker worker;
+  training::set_members(worker.state, std::vector<WorkerId>{4, 5}, 5);
+  EXPECT_EQ(worker.sampler.next(3).size(), 3U);
+  EXPECT_EQ(worker.sampler.global_batch(), 6U);
+}
+
+TEST(State, MovesEverythingToAnotherWorker) {
+  Worker member;
+  member.train();
+  Counter counter;
+  training::Attachment attachment(member.state, counter);
+  member.state.commit();
+
+  Worker joiner(5, 99);
+  EXPECT_NE(training::total_hash(joiner.state), training::total_hash(member.state));
+  const training::Image image = training::serialize(member.state);
+  EXPECT_EQ(image.size() % 64, 0U);
+  ASSERT_TRUE(training::restore(joiner.state, image).ok());
+  EXPECT_EQ(joiner.weights, member.weights);
+  EXPECT_EQ(static_cast<float>(joiner.halves[1]), 3.0F);
+  EXPECT_EQ(joiner.rate, 0.25);
+  EXPECT_EQ(joiner.steps, 17);
+  EXPECT_TRUE(joiner.warm);
+  EXPECT_EQ(joiner.sampler.done_in_epoch(), 20U);
+  EXPECT_EQ(joiner.ramp.get(), member.ramp.get());
+  EXPECT_EQ(joiner.state.commits(), 1U);
+  EXPECT_EQ(training::serialize(joiner.state), image);
+  EXPECT_EQ(training::total_hash(joiner.state), training::total_hash(member.state));
+}
+
+TEST(State, HashesNameTheEntryThatDiffers) {
+  Worker one;
+  Worker two;
+  two.steps = 1;
+  const auto first = training::hashes(one.state);
+  const auto second = training::hashes(two.state);
+  ASSERT_EQ(first.size(), 7U);
+  for (std::size_t at = 0; at < first.size(); ++at) EXPECT_EQ(first[at] == second[at], at != 3);
+  EXPECT_NE(training::total_hash(one.state), training::total_hash(two.state));
+}
+
+TEST(State, RefusesEveryDamagedImageAndKeepsItsValues) {
+  Worker member;
+  member.train();
+  Worker joiner;
+  const training::Image before = training::serialize(joiner.state);
+  const training::Image good = training::serialize(member.state);
+  for (std::size_t length = 0; length < good.size(); length += 8) {
+    EXPECT_FALSE(training::restore(joiner.state, std::span(good).first(length)).ok()) << length;
+  }
+  training::Image longer = good;
+  longer.resize(good.size() + 64);
+  EXPECT_FALSE(training::restore(joiner.state, longer).ok());
+  training::Image flipped = good;
+  flipped[64 + 64 + 2] ^= std::byte{1};  // within the weights
+  const Status status = training::restore(joiner.state, flipped);
+  EXPECT_THAT(status.message(), HasSubstr("'weights'"));
+  training::Image huge = good;
+  std::memset(huge.data() + 64, 0xff, 8);  // the length of the first entry
+  EXPECT_FALSE(training::restore(joiner.state, huge).ok());
+  EXPECT_EQ(training::serialize(joiner.state), before);
+}
+
+TEST(State, RefusesAnotherLayout) {
+  Worker member;
+  Worker smaller(4);
+  EXPECT_THAT(training::restore(smaller.state, training::serialize(member.state)).message(),
+              HasSubstr("'weights'"));
+  State empty;
+  EXPECT_FALSE(training::restore(empty, training::serialize(member.state)).ok());
+}
+
+TEST(State, TakesBackObjectsWhenALaterOneRefuses) {
+  LearningRateRamp source({.batch_reference = 16});
+  Stubborn source_stubborn{std::byte{1}};
+  float source_value = 2;
+  State from;
+  from.add("value", source_value);
+  from.add("ramp", source);
+  from.add("stubborn", source_stubborn);
+  source.step(64);
+
+  LearningRateRamp target({.batch_reference = 16});
+  Stubborn target_stubborn{std::byte{2}};
+  float target_value = 1;
+  State to;
+  to.add("value", target_value);
+  to.add("ramp", target);
+  to.add("stubborn", target_stubborn);
+  const Status status = training::restore(to, training::serialize(from));
+  EXPECT_THAT(status.message(), HasSubstr("'stubborn'"));
+  EXPECT_THAT(status.message(), HasSubstr("will not have it"));
+  EXPECT_EQ(target.gamma(), 1);
+  EXPECT_EQ(target_value, 1);
+}
+
+TEST(State, AcceptsEmptySpans) {
+  std::vector<float> none;
+  State state;
+  state.add("none", none);
+  EXPECT_TRUE(training::restore(state, training::serialize(state)).ok());
+}
+
+}  // namespace
+}  // namespace elastic
