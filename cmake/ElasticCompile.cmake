@@ -21,9 +21,9 @@ add_library(elastic_compile INTERFACE)
 target_compile_options(elastic_compile INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wconversion
                                                  -Wsign-conversion -Wnon-virtual-dtor -Werror)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-  # False positives of GCC 12 inside Asio, fmt and std::variant.
+  # False positives of GCC 12 inside Asio, fmt, std::variant and std::string.
   target_compile_options(elastic_compile INTERFACE -Wno-maybe-uninitialized -Wno-stringop-overflow
-                                                   -Wno-array-bounds -Wno-tsan
+                                                   -Wno-array-bounds -Wno-restrict -Wno-tsan
                                                    -Wno-mismatched-new-delete)
 endif()
 target_compile_definitions(elastic_compile INTERFACE BOOST_ASIO_NO_DEPRECATED
