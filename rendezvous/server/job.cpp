@@ -27,9 +27,9 @@ Overloaded(Fs...) -> Overloaded<Fs...>;
 }  // namespace
 
 Job::Job(boost::asio::io_context& io, std::string name, MembershipOptions options,
-         std::unique_ptr<JournalSink> journal)
+         std::unique_ptr<JournalSink> journal, Memory memory)
     : name_(std::move(name)),
-      membership_(std::move(options)),
+      membership_(options, std::move(memory)),
       journal_(std::move(journal)),
       tick_(io),
       end_(io),
@@ -45,9 +45,8 @@ bool Job::enter(const Register& registration, const Peer& peer) {
   if (!abandoned_.empty()) return refuse(abandoned_);
   if (incarnation.empty()) return refuse("a worker must have an incarnation");
   // Before the decision, whose first actions are for this connection.
-  if (!workers_.emplace(incarnation, peer).second) {
-    const Decision decision = decide(Registered{registration});
-    return refuse(decision.reason.empty() ? "already connected" : decision.reason);
+  if (Peer earlier = std::exchange(workers_[incarnation], peer)) {
+    earlier->abort("the worker came back on another connection");
   }
   had_workers_ = true;
   const Decision decision = decide(Registered{registration});
@@ -104,10 +103,16 @@ void Job::perform(const Action& action) {
                           workers_.erase(found);
                         },
                         [this](const Journal& journal) {
-                          const Status written = journal_->append(journal.view);
-                          if (!written.ok()) abandon(written);
+                          make_durable(journal_->append(journal.view));
+                        },
+                        [this](const ReserveGenerations& reserve) {
+                          make_durable(journal_->append_floor(reserve.up_to));
                         }},
              action);
+}
+
+void Job::make_durable(const Status& written) {
+  if (!written.ok()) abandon(written);
 }
 
 /// A view that could be forgotten must not be announced, so the job ends here.

@@ -22,10 +22,12 @@ class Job : public std::enable_shared_from_this<Job> {
  public:
   using Peer = std::shared_ptr<Connection>;
 
+  /// `memory` is what the journal held when it was opened.
   Job(boost::asio::io_context& io, std::string name, MembershipOptions options,
-      std::unique_ptr<JournalSink> journal);
+      std::unique_ptr<JournalSink> journal, Memory memory);
 
-  /// A worker registers. False: it was refused, and the connection is being closed.
+  /// A worker registers, on a connection that replaces an earlier one of its. False: it was refused,
+  /// and the connection is being closed.
   bool enter(const Register& registration, const Peer& peer);
   void received(const std::string& incarnation, const Message& message);
   /// The worker's connection has ended.
@@ -46,6 +48,7 @@ class Job : public std::enable_shared_from_this<Job> {
  private:
   Decision decide(const Event& event);
   void perform(const Action& action);
+  void make_durable(const Status& written);
   void abandon(const Status& why);
   void arm_tick();
   void note_phase(const std::string& reason);
