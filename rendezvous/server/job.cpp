@@ -92,23 +92,22 @@ Decision Job::decide(const Event& event) {
 }
 
 void Job::perform(const Action& action) {
-  std::visit(Overloaded{[this](const SendTo& send) {
-                          const auto found = workers_.find(send.incarnation);
-                          if (found != workers_.end()) found->second->send(send.message);
-                        },
-                        [this](const CloseConnection& close) {
-                          const auto found = workers_.find(close.incarnation);
-                          if (found == workers_.end()) return;
-                          found->second->close();
-                          workers_.erase(found);
-                        },
-                        [this](const Journal& journal) {
-                          make_durable(journal_->append(journal.view));
-                        },
-                        [this](const ReserveGenerations& reserve) {
-                          make_durable(journal_->append_floor(reserve.up_to));
-                        }},
-             action);
+  std::visit(
+      Overloaded{[this](const SendTo& send) {
+                   const auto found = workers_.find(send.incarnation);
+                   if (found != workers_.end()) found->second->send(send.message);
+                 },
+                 [this](const CloseConnection& close) {
+                   const auto found = workers_.find(close.incarnation);
+                   if (found == workers_.end()) return;
+                   found->second->close();
+                   workers_.erase(found);
+                 },
+                 [this](const Journal& journal) { make_durable(journal_->append(journal.view)); },
+                 [this](const ReserveGenerations& reserve) {
+                   make_durable(journal_->append_floor(reserve.up_to));
+                 }},
+      action);
 }
 
 void Job::make_durable(const Status& written) {

@@ -26,8 +26,8 @@ class Job : public std::enable_shared_from_this<Job> {
   Job(boost::asio::io_context& io, std::string name, MembershipOptions options,
       std::unique_ptr<JournalSink> journal, Memory memory);
 
-  /// A worker registers, on a connection that replaces an earlier one of its. False: it was refused,
-  /// and the connection is being closed.
+  /// A worker registers, on a connection that replaces an earlier one of its. False: it was
+  /// refused, and the connection is being closed.
   bool enter(const Register& registration, const Peer& peer);
   void received(const std::string& incarnation, const Message& message);
   /// The worker's connection has ended.

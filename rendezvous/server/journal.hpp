@@ -15,8 +15,6 @@ class JournalSink {
   virtual ~JournalSink() = default;
   /// Returns when the view would survive a crash.
   virtual Status append(const View& view) = 0;
-  /// Likewise: generations up to this one may have been given.
-  virtual Status append_floor(std::uint64_t generation) = 0;
 };
 
 /// For jobs that need not survive their server: keeps nothing.

@@ -68,6 +68,11 @@ Control::Control(Identity identity, Options options)
 }
 
 Control::~Control() {
+  stop();
+  lanes_ = {};
+}
+
+void Control::stop() {
   close();
   if (thread_.joinable()) {
     asio::post(io_, [this] {
@@ -77,7 +82,6 @@ Control::~Control() {
     });
     thread_.join();
   }
-  lanes_ = {};
 }
 
 Status Control::start() {

@@ -92,7 +92,8 @@ TEST_F(RendezvousTest, ANewConnectionOfAWorkerReplacesTheOld) {
   const Result<Message> answer = await(dialed.value()->read());
   ASSERT_TRUE(answer.ok()) << answer.status().message();
   EXPECT_FALSE(std::get<Welcome>(answer.value()).joining);
-  ASSERT_TRUE(eventually([&] { return !workers_[1]->failures.empty(); })) << "the old one is closed";
+  ASSERT_TRUE(eventually([&] { return !workers_[1]->failures.empty(); }))
+      << "the old one is closed";
   EXPECT_EQ(workers_[0]->view().generation, 1U);
   dialed.value()->abort("done");
 }
