@@ -45,8 +45,11 @@ Status cannot_open(const std::string& path, const std::string& why) {
 }
 
 Result<Place> find_place(const std::string& wanted) {
+  // Made first: a link may lead to a file that is not there yet.
+  const UniqueFd file(::open(wanted.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NONBLOCK, kMode));
+  if (!file) return cannot_open(wanted, std::strerror(errno));
   std::error_code error;
-  const std::filesystem::path path = std::filesystem::weakly_canonical(wanted, error);
+  const std::filesystem::path path = std::filesystem::canonical(wanted, error);
   if (error) return cannot_open(wanted, error.message());
   Place place{path.string(), path.filename().string(), path.filename().string() + ".spare",
               UniqueFd(::open(path.parent_path().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC))};
@@ -133,8 +136,10 @@ class FileJournal final : public JournalSink {
   }
 
   Status room() override {
-    if (Status reserved = file_.reserve(reserve_); !reserved.ok()) return reserved;
-    return spare_ ? spare_->reserve(reserve_) : make_spare();
+    // The spare first: it has what a file that was replaced has just given back.
+    Status spare = spare_ ? spare_->reserve(reserve_) : make_spare();
+    Status reserved = file_.reserve(reserve_);
+    return spare.ok() ? reserved : spare;
   }
 
  private:
@@ -152,7 +157,7 @@ class FileJournal final : public JournalSink {
     }
     if (!kept.ok()) return kept;
     contents_ = std::move(next);
-    if (file_.reserved() < reserve_ / 2) (void)room();
+    if (!spare_ || file_.reserved() < reserve_ / 2) (void)room();
     return {};
   }
 
