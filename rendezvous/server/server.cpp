@@ -132,7 +132,13 @@ class Server::Impl : public std::enable_shared_from_this<Impl> {
       co_await acceptor_.async_accept(socket, asio::redirect_error(asio::use_awaitable, error));
       if (closed_) co_return;
       if (error) {
-        if (out_of_descriptors(error) && turn_away()) continue;
+        if (out_of_descriptors(error) && spare_) {
+          // It also fails so where nobody waits to be accepted.
+          turn_away();
+          co_await acceptor_.async_wait(tcp::acceptor::wait_read,
+                                        asio::redirect_error(asio::use_awaitable, error));
+          continue;
+        }
         log::get().warn("accepting a connection failed: {}", error.message());
         pause_.expires_after(kAcceptPause);
         co_await pause_.async_wait(asio::redirect_error(asio::use_awaitable, error));
@@ -144,17 +150,15 @@ class Server::Impl : public std::enable_shared_from_this<Impl> {
   }
 
   /// A newcomer for whom there is no descriptor is dropped with the help of the one kept for that:
-  /// it learns at once that it cannot come in, and does not wait in the queue for members to leave.
-  bool turn_away() {
-    if (!spare_) return false;
+  /// it learns at once that it cannot come in, and does not wait in the queue for others to leave.
+  void turn_away() {
     spare_.reset();
-    const bool came =
-        UniqueFd(::accept4(acceptor_.native_handle(), nullptr, nullptr, SOCK_CLOEXEC)).get() >= 0;
-    spare_.reset(any_descriptor());
-    if (came && ++turned_away_ == 1) {
+    spare_.reset(::accept4(acceptor_.native_handle(), nullptr, nullptr, SOCK_CLOEXEC));
+    if (spare_ && ++turned_away_ == 1) {
       log::get().warn("out of descriptors: newcomers are turned away; raise the limit (ulimit -n)");
     }
-    return came;
+    spare_.reset();
+    spare_.reset(any_descriptor());
   }
 
   void admit(const Peer& peer) {
