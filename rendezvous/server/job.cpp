@@ -29,9 +29,9 @@ Overloaded(Fs...) -> Overloaded<Fs...>;
 }  // namespace
 
 Job::Job(boost::asio::io_context& io, std::string name, MembershipOptions options,
-         std::unique_ptr<JournalSink> journal)
+         std::unique_ptr<JournalSink> journal, Memory memory)
     : name_(std::move(name)),
-      membership_(std::move(options)),
+      membership_(options, std::move(memory)),
       journal_(std::move(journal)),
       tick_(io),
       end_(io),
@@ -55,9 +55,8 @@ bool Job::enter(const Register& registration, const Peer& peer) {
     return false;
   }
   // Before the decision, whose first actions are for this connection.
-  if (!workers_.emplace(incarnation, peer).second) {
-    const Decision decision = decide(Registered{registration});
-    return refuse(decision.reason.empty() ? "already connected" : decision.reason);
+  if (Peer earlier = std::exchange(workers_[incarnation], peer)) {
+    earlier->abort("the worker came back on another connection");
   }
   had_workers_ = true;
   const Decision decision = decide(Registered{registration});
@@ -134,24 +133,28 @@ void Job::resume() {
 
 /// False: it has to wait, and what follows it as well.
 bool Job::perform(const Action& action) {
-  return std::visit(Overloaded{[this](const SendTo& send) {
-                                 const auto found = workers_.find(send.incarnation);
-                                 if (found != workers_.end()) found->second->send(send.message);
-                                 return true;
-                               },
-                               [this](const CloseConnection& close) {
-                                 const auto found = workers_.find(close.incarnation);
-                                 if (found == workers_.end()) return true;
-                                 found->second->close();
-                                 workers_.erase(found);
-                                 return true;
-                               },
-                               [this](const Journal& journal) { return keep(journal.view); }},
-                    action);
+  return std::visit(
+      Overloaded{[this](const SendTo& send) {
+                   const auto found = workers_.find(send.incarnation);
+                   if (found != workers_.end()) found->second->send(send.message);
+                   return true;
+                 },
+                 [this](const CloseConnection& close) {
+                   const auto found = workers_.find(close.incarnation);
+                   if (found == workers_.end()) return true;
+                   found->second->close();
+                   workers_.erase(found);
+                   return true;
+                 },
+                 [this](const Journal& journal) { return keep(journal_->append(journal.view)); },
+                 [this](const ReserveGenerations& reserve) {
+                   return keep(journal_->append_floor(reserve.up_to));
+                 }},
+      action);
 }
 
-bool Job::keep(const View& view) {
-  const Status written = journal_->append(view);
+/// Whether it has been made durable; if not, the same action comes again.
+bool Job::keep(const Status& written) {
   const bool full = written.code() == Code::kUnavailable;
   if (full && !disk_full_) log::get().error("job {} stands still: {}", name_, written.message());
   if (disk_full_ && written.ok()) log::get().warn("job {} goes on: its journal has room", name_);

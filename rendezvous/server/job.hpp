@@ -26,10 +26,12 @@ class Job : public std::enable_shared_from_this<Job> {
  public:
   using Peer = std::shared_ptr<Connection>;
 
+  /// `memory` is what the journal held when it was opened.
   Job(boost::asio::io_context& io, std::string name, MembershipOptions options,
-      std::unique_ptr<JournalSink> journal);
+      std::unique_ptr<JournalSink> journal, Memory memory);
 
-  /// A worker registers. False: it was refused, and the connection is being closed.
+  /// A worker registers, on a connection that replaces an earlier one of its. False: it was
+  /// refused, and the connection is being closed.
   bool enter(const Register& registration, const Peer& peer);
   void received(const std::string& incarnation, const Message& message);
   /// The worker's connection has ended.
@@ -51,7 +53,7 @@ class Job : public std::enable_shared_from_this<Job> {
   Decision decide(const Event& event);
   void carry_out();
   bool perform(const Action& action);
-  bool keep(const View& view);
+  bool keep(const Status& written);
   void resume();
   Status room_for(const std::string& incarnation);
   void abandon(const Status& why);

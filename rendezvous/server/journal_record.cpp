@@ -118,6 +118,7 @@ class Reader {
     if ((json["type"] == "journal") != (line_ == 1)) {
       return wrong(line_, line_ == 1 ? "does not begin a journal" : "begins another journal");
     }
+    parsed_.contents.begun = true;
     if (line_ == 1) return check_start(json, job_);
     const auto generation = json.find("generation");
     if (json["type"] != "floor" || generation == json.end() || !generation->is_number_unsigned()) {

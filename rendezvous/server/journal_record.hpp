@@ -37,6 +37,7 @@ std::string journal_line(const JournalRecord& record);
 struct JournalContents {
   std::optional<View> view;  ///< the last one
   std::uint64_t floor = 0;   ///< the greatest generation named anywhere, by views and floors
+  bool begun = false;        ///< a server has had this journal before
   bool torn = false;         ///< the last line was cut short or damaged, and does not count
 
   bool empty() const { return !view && floor == 0; }

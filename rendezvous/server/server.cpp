@@ -42,6 +42,11 @@ bool out_of_descriptors(const Error& error) {
          error == boost::system::errc::too_many_files_open_in_system;
 }
 
+/// The generation after the last may have been decided and lost with the earlier server.
+Memory remembered(const JournalContents& contents) {
+  return {contents.view, contents.begun ? contents.floor + 1 : 0};
+}
+
 /// Nothing where the dialer may come in.
 std::string objection(const Greeting& greeting, const std::string& job) {
   if (greeting.protocol != kProtocolVersion) {
@@ -67,13 +72,20 @@ class Server::Impl : public std::enable_shared_from_this<Impl> {
 
   Status listen() {
     std::unique_ptr<JournalSink> journal = std::make_unique<NoJournal>();
+    Memory memory;
     if (!options_.journal.empty()) {
       auto opened = open_journal(options_.journal, options_.job);
       if (!opened.ok()) return opened.status();
-      journal = std::move(opened).value().sink;
+      journal = std::move(opened.value().sink);
+      memory = remembered(opened.value().contents);
+    }
+    if (memory.floor > 0) {
+      const Status written = journal->append_floor(memory.floor);
+      if (!written.ok()) return Status(Code::kUnavailable, written.message());
     }
     if (Status bound = bind(); !bound.ok()) return bound;
-    job_ = std::make_shared<Job>(io_, options_.job, options_.membership, std::move(journal));
+    job_ = std::make_shared<Job>(io_, options_.job, options_.membership, std::move(journal),
+                                 std::move(memory));
     job_->when_over(std::move(over_));
     asio::co_spawn(
         io_, [self = shared_from_this()] { return self->accept(); }, asio::detached);
