@@ -20,8 +20,8 @@ struct FaultJobOptions {
   int max_np = 0;
   std::string transport = "auto";
   NetworkHosts* hosts = nullptr;  ///< the server on host 0, slot s on host s + 1; null: no network
-  std::vector<std::string> server_options;      ///< further ones
-  std::vector<std::string> worker_environment;  ///< further ones
+  std::vector<std::string> server_options = {};      ///< further ones
+  std::vector<std::string> worker_environment = {};  ///< further ones
 };
 
 /// One worker process of a FaultJob.
