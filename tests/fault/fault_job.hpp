@@ -19,6 +19,7 @@ struct FaultJobOptions {
   int min_np = 1;
   int max_np = 0;
   std::string transport = "auto";
+  std::filesystem::path journal_folder = {};  ///< where the job has its files unless given
   NetworkHosts* hosts = nullptr;  ///< the server on host 0, slot s on host s + 1; null: no network
   std::vector<std::string> server_options = {};      ///< further ones
   std::vector<std::string> worker_environment = {};  ///< further ones
@@ -72,7 +73,9 @@ class FaultJob {
   /// On the same port and journal; `with` are further options.
   void restart_server(const std::vector<std::string>& with = {});
   const std::string& address() const { return address_; }
-  std::filesystem::path journal() const { return scratch_.path() / "journal"; }
+  std::filesystem::path journal() const {
+    return (options_.journal_folder.empty() ? folder() : options_.journal_folder) / "journal";
+  }
   std::filesystem::path secret_file() const { return scratch_.path() / "secret"; }
   const std::filesystem::path& folder() const { return scratch_.path(); }
 

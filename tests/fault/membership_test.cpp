@@ -2,6 +2,7 @@
 // many come and go without a descriptor or a thread being left behind.
 #include <chrono>
 #include <cstdio>
+#include <ostream>
 #include <random>
 #include <string>
 #include <thread>
@@ -31,6 +32,9 @@ struct Victims {
     std::vector<std::size_t> result = at_once;
     result.insert(result.end(), meanwhile.begin(), meanwhile.end());
     return result;
+  }
+  friend std::ostream& operator<<(std::ostream& out, const Victims& victims) {
+    return out << victims.name;
   }
 };
 
@@ -72,7 +76,7 @@ INSTANTIATE_TEST_SUITE_P(Which, SeveralDie,
                                            Victims{"a_third_meanwhile", {2, 3}, {0}},
                                            Victims{"down_to_one", {0, 2}, {4, 1}},
                                            Victims{"down_to_one_at_once", {0, 1, 2, 3}, {}}),
-                         [](const auto& tested) { return tested.param.name; });
+                         ::testing::PrintToStringParamName());
 
 TEST(BelowTheMinimum, IsABoundedWaitAndThenAClearError) {
   FaultJob job(

@@ -1,6 +1,7 @@
 // Hosts that fall silent: nothing arrives any more, and no connection is closed.
 #include <chrono>
 #include <cstdio>
+#include <ostream>
 #include <string>
 
 #include <gtest/gtest.h>
@@ -21,6 +22,10 @@ struct Scenario {
   std::size_t silent;
   std::string kind;
   std::size_t elements;
+
+  friend std::ostream& operator<<(std::ostream& out, const Scenario& scenario) {
+    return out << scenario.name;
+  }
 };
 
 class SilentHost : public NetworkTest, public ::testing::WithParamInterface<Scenario> {};
@@ -51,7 +56,7 @@ INSTANTIATE_TEST_SUITE_P(Hosts, SilentHost,
                          ::testing::Values(Scenario{"first", 0, "mixed", 1000},
                                            Scenario{"last", 3, "allreduce", 200000},
                                            Scenario{"training", 1, "train", 1000}),
-                         [](const auto& tested) { return tested.param.name; });
+                         ::testing::PrintToStringParamName());
 
 class SilentServer : public NetworkTest {};
 

@@ -2,6 +2,7 @@
 
 #include <map>
 #include <tuple>
+#include <utility>
 
 #include <gtest/gtest.h>
 
@@ -21,24 +22,44 @@ std::string describe(const Step& step) {
          std::to_string(step.generation) + ", state " + step.state;
 }
 
+/// By step: what the first worker that made it has.
+using Agreed = std::map<std::uint64_t, std::pair<const Step*, pid_t>>;
+
+void expect_agreement(Agreed& agreed, const FaultWorker& worker, const std::vector<Step>& steps) {
+  for (const Step& step : steps) {
+    const auto [first, fresh] = agreed.try_emplace(step.index, &step, worker.pid());
+    if (fresh || content(*first->second.first) == content(step)) continue;
+    ADD_FAILURE() << "step " << step.index << ": worker " << worker.pid() << " has "
+                  << describe(step) << "; worker " << first->second.second << " has "
+                  << describe(*first->second.first);
+    return;
+  }
+}
+
 }  // namespace
 
 void expect_same_steps(const std::vector<FaultWorker*>& workers) {
-  std::map<std::uint64_t, std::pair<const Step*, pid_t>> agreed;
+  Agreed agreed;
   for (FaultWorker* worker : workers) {
     const std::vector<Step>& steps = worker->log().steps();
     EXPECT_FALSE(steps.empty()) << "worker " << worker->pid() << " made no step";
     for (std::size_t i = 0; i < steps.size(); ++i) {
-      const Step& step = steps[i];
-      EXPECT_EQ(step.index, steps.front().index + i) << "worker " << worker->pid();
-      const auto [first, fresh] = agreed.try_emplace(step.index, &step, worker->pid());
-      if (fresh || content(*first->second.first) == content(step)) continue;
-      ADD_FAILURE() << "step " << step.index << ": worker " << worker->pid() << " has "
-                    << describe(step) << "; worker " << first->second.second << " has "
-                    << describe(*first->second.first);
-      return;
+      EXPECT_EQ(steps[i].index, steps.front().index + i) << "worker " << worker->pid();
     }
+    expect_agreement(agreed, *worker, steps);
   }
+}
+
+void expect_same_steps_but_missed_ones(FaultWorker& away, const std::vector<FaultWorker*>& others) {
+  Agreed agreed;
+  for (FaultWorker* other : others) expect_agreement(agreed, *other, other->log().steps());
+  const std::vector<Step>& steps = away.log().steps();
+  for (std::size_t i = 1; i < steps.size(); ++i) {
+    EXPECT_GT(steps[i].index, steps[i - 1].index) << "worker " << away.pid() << " went back";
+    if (steps[i].generation != steps[i - 1].generation) continue;
+    EXPECT_EQ(steps[i].index, steps[i - 1].index + 1) << "worker " << away.pid();
+  }
+  expect_agreement(agreed, away, steps);
 }
 
 void expect_end(const std::vector<FaultWorker*>& workers) {

@@ -12,6 +12,9 @@ namespace elastic::testing {
 /// the same step, they have the same sums, contributors, generation, error and state.
 void expect_same_steps(const std::vector<FaultWorker*>& workers);
 
+/// Likewise for one that was away for some steps in between.
+void expect_same_steps_but_missed_ones(FaultWorker& away, const std::vector<FaultWorker*>& others);
+
 /// All of them end by themselves, and well.
 void expect_end(const std::vector<FaultWorker*>& workers);
 
