@@ -7,6 +7,11 @@
 #include <stdexcept>
 #include <thread>
 #include <unistd.h>
+#include <utility>
+
+#include <linux/if_tun.h>
+#include <net/if.h>
+#include <sys/ioctl.h>
 
 #include "integration/job.hpp"
 
@@ -24,6 +29,21 @@ UniqueFd new_network_namespace() {
     if (::unshare(CLONE_NEWNET) != 0) return;
     result = UniqueFd(::open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC));
   }).join();
+  return result;
+}
+
+/// An Ethernet device in a namespace, whose wire is the descriptor.
+UniqueFd new_tap(const UniqueFd& space, const std::string& name) {
+  UniqueFd result;
+  std::thread([&] {
+    if (::setns(space.get(), CLONE_NEWNET) != 0) return;
+    UniqueFd tap(::open("/dev/net/tun", O_RDWR | O_CLOEXEC));
+    ifreq wanted{};
+    wanted.ifr_flags = IFF_TAP | IFF_NO_PI;
+    name.copy(wanted.ifr_name, IFNAMSIZ - 1);
+    if (::ioctl(tap.get(), TUNSETIFF, &wanted) == 0) result = std::move(tap);
+  }).join();
+  if (!result) throw std::runtime_error("cannot make a network device with /dev/net/tun");
   return result;
 }
 
@@ -55,11 +75,22 @@ NetworkHosts::NetworkHosts(std::size_t hosts) : switch_(new_network_namespace())
   for (std::size_t host = 0; host < hosts; ++host) {
     const UniqueFd& space = hosts_.emplace_back(new_network_namespace());
     ip(switch_, "link add " + port_of(host) + " type veth peer name eth0 netns " + path(space));
-    ip(switch_, "link set " + port_of(host) + " master switch up");
     ip(space, "link set lo up");
-    ip(space, "addr add " + address(host) + "/24 dev eth0");
-    ip(space, "link set eth0 up");
+    configure(host);
   }
+}
+
+void NetworkHosts::configure(std::size_t host) const {
+  ip(switch_, "link set " + port_of(host) + " master switch up");
+  ip(hosts_.at(host), "addr add " + address(host) + "/24 dev eth0");
+  ip(hosts_.at(host), "link set eth0 up");
+}
+
+NetworkHosts::Cable NetworkHosts::splice(std::size_t host) const {
+  ip(hosts_.at(host), "link del eth0");
+  Cable cable{new_tap(hosts_.at(host), "eth0"), new_tap(switch_, port_of(host))};
+  configure(host);
+  return cable;
 }
 
 std::string NetworkHosts::address(std::size_t host) const {

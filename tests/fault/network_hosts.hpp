@@ -29,10 +29,18 @@ class NetworkHosts {
   /// Loses all that one host sends to another, and nothing else.
   void cut(std::size_t from, std::size_t to) const;
   void mend(std::size_t from, std::size_t to) const;
+  /// The two ends of a host's cable in this process: an Ethernet frame each is read and written.
+  struct Cable {
+    UniqueFd host_end;
+    UniqueFd switch_end;
+  };
+  /// Cuts a host's cable, for this process to carry the frames.
+  Cable splice(std::size_t host) const;
   /// Bytes per second that reach the host.
   void limit_download(std::size_t host, std::size_t bytes_per_second) const;
 
  private:
+  void configure(std::size_t host) const;
   static std::string path(const UniqueFd& space);
   /// `ip ARGUMENTS` inside of a namespace.
   static void ip(const UniqueFd& space, const std::string& arguments);
