@@ -28,7 +28,7 @@ class CutLink : public NetworkTest, public ::testing::WithParamInterface<Scenari
 
 TEST_P(CutLink, EvictsNobodyAndTheJobGoesOn) {
   const Scenario& scenario = GetParam();
-  FaultJob& job = make_job({.np = scenario.np}, 1);
+  FaultJob& job = make_job({.np = scenario.np, .evict_after = kUsualEviction}, 1);
   const std::vector<std::string> arguments{"kind=" + scenario.kind, "until=" + job.end_file(),
                                            "pause_us=500", "elements=20000"};
   job.start_all(arguments);

@@ -6,14 +6,11 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include "fault/effort.hpp"
-
 namespace elastic::testing {
 
 namespace {
 
 constexpr const char* kJob = "fault";
-constexpr int kEvictAfterMs = 500 * kSlowness;
 
 }  // namespace
 
@@ -54,7 +51,7 @@ void FaultJob::start_server(const std::vector<std::string>& with) {
                                    "--journal",
                                    journal().string(),
                                    "--evict-after-ms",
-                                   std::to_string(kEvictAfterMs),
+                                   std::to_string(options_.evict_after.count()),
                                    "--log-level",
                                    "info"};
   command.insert(command.end(), options_.server_options.begin(), options_.server_options.end());

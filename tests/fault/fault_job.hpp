@@ -8,17 +8,24 @@
 #include <string>
 #include <vector>
 
+#include "fault/effort.hpp"
 #include "fault/network_hosts.hpp"
 #include "fault/worker_log.hpp"
 #include "integration/job.hpp"
 
 namespace elastic::testing {
 
+/// The server's own choice, for machines that are not slowed down.
+inline constexpr std::chrono::milliseconds kUsualEviction{500 * kSlowness};
+
 struct FaultJobOptions {
   int np = 3;
   int min_np = 1;
   int max_np = 0;
   std::string transport = "auto";
+  /// Silence after which the server gives a worker up. So long that load alone never does it; tests
+  /// of silence take kUsualEviction.
+  std::chrono::milliseconds evict_after{20000};
   std::filesystem::path journal_folder = {};  ///< where the job has its files unless given
   NetworkHosts* hosts = nullptr;  ///< the server on host 0, slot s on host s + 1; null: no network
   std::vector<std::string> server_options = {};      ///< further ones

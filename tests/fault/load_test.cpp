@@ -32,7 +32,7 @@ class BusyMachine {
 class Load : public ::testing::TestWithParam<std::string> {};
 
 TEST_P(Load, EvictsNobody) {
-  FaultJob job({.np = 4});
+  FaultJob job({.np = 4, .evict_after = kUsualEviction});
   job.start_all({"kind=" + GetParam(), "until=" + job.end_file(), "elements=20000"});
   ASSERT_TRUE(FaultJob::await_steps(job.others({}), 10)) << job.text();
   {

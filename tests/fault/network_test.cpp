@@ -32,7 +32,7 @@ class SilentHost : public NetworkTest, public ::testing::WithParamInterface<Scen
 
 TEST_P(SilentHost, IsGivenUpWithinTwoSeconds) {
   const Punctuality punctuality;
-  FaultJob& job = make_job({.np = 4});
+  FaultJob& job = make_job({.np = 4, .evict_after = kUsualEviction});
   job.start_all({"kind=" + GetParam().kind, "until=" + job.end_file(), "pause_us=200",
                  "elements=" + std::to_string(GetParam().elements)});
   ASSERT_TRUE(FaultJob::await_steps(job.others({}), 10)) << job.text();
@@ -62,7 +62,7 @@ class SilentServer : public NetworkTest {};
 
 /// For less than what makes it give workers up.
 TEST_F(SilentServer, StallsNobodyAndLosesNobody) {
-  FaultJob& job = make_job({.np = 3});
+  FaultJob& job = make_job({.np = 3, .evict_after = kUsualEviction});
   job.start_all({"until=" + job.end_file(), "pause_us=1000"});
   const auto all = job.others({});
   ASSERT_TRUE(FaultJob::await_steps(all, 20)) << job.text();

@@ -14,7 +14,7 @@ namespace {
 class Rejoin : public ::testing::TestWithParam<std::size_t> {};
 
 TEST_P(Rejoin, AZombieReceivesTheStateAndTakesPartAgain) {
-  FaultJob job({.np = 3});
+  FaultJob job({.np = 3, .evict_after = kUsualEviction});
   job.start_all({"kind=train", "until=" + job.end_file(), "pause_us=1000"});
   ASSERT_TRUE(FaultJob::await_steps(job.others({}), 20)) << job.text();
   FaultWorker& zombie = job.worker(GetParam());
@@ -43,7 +43,7 @@ INSTANTIATE_TEST_SUITE_P(Workers, Rejoin, ::testing::Values(0, 2));
 class RejoinOfASilentHost : public NetworkTest {};
 
 TEST_F(RejoinOfASilentHost, WhenItsLinkIsBack) {
-  FaultJob& job = make_job({.np = 3});
+  FaultJob& job = make_job({.np = 3, .evict_after = kUsualEviction});
   job.start_all({"kind=train", "until=" + job.end_file(), "pause_us=1000"});
   ASSERT_TRUE(FaultJob::await_steps(job.others({}), 20)) << job.text();
   const auto survivors = job.others({1});

@@ -33,7 +33,7 @@ class SlowJoiner : public NetworkTest {
 
 TEST_F(SlowJoiner, CostsMembersFivePercentAtMost) {
   constexpr std::size_t kSteps = 100;
-  FaultJob& job = make_job({.np = 3}, 1);
+  FaultJob& job = make_job({.np = 3, .evict_after = kUsualEviction}, 1);
   hosts_->limit_download(host_of(3), kBytesPerSecond);
   const std::vector<std::string> arguments{"kind=train", "until=" + job.end_file(),
                                            "pause_us=10000",

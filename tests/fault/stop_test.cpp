@@ -20,7 +20,7 @@ using ::testing::HasSubstr;
 
 class Stop : public ::testing::TestWithParam<std::size_t> {
  protected:
-  Stop() : job_({.np = 3}) {
+  Stop() : job_({.np = 3, .evict_after = kUsualEviction}) {
     job_.start_all({"until=" + job_.end_file(), "pause_us=1000"});
     EXPECT_TRUE(FaultJob::await_steps(job_.others({}), 20)) << job_.text();
   }

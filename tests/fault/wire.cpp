@@ -11,7 +11,7 @@ namespace {
 constexpr std::size_t kEthernetHeader = 14;
 constexpr std::size_t kLongestFrame = 2048;
 /// Shorter segments are not bulk data.
-constexpr std::size_t kLarge = 1000;
+constexpr std::size_t kLarge = 400;
 
 std::uint32_t word_at(std::span<const std::uint8_t> bytes, std::size_t at) {
   return static_cast<std::uint32_t>(bytes[at] << 8U | bytes[at + 1]);
@@ -33,8 +33,8 @@ std::span<std::uint8_t> segment_in(std::span<std::uint8_t> frame) {
 
 }  // namespace
 
-Wire::Wire(const NetworkHosts& hosts, std::size_t host)
-    : cable_(hosts.splice(host)), thread_([this] { carry(); }) {}
+Wire::Wire(const NetworkHosts& hosts, std::size_t host, std::uint16_t control_port)
+    : cable_(hosts.splice(host)), control_port_(control_port), thread_([this] { carry(); }) {}
 
 Wire::~Wire() {
   end_.set();
@@ -56,7 +56,7 @@ void Wire::pass_on(const UniqueFd& from, const UniqueFd& to) {
   const ssize_t length = ::read(from.get(), buffer.data(), buffer.size());
   if (length <= 0) return;
   const std::span<std::uint8_t> frame(buffer.data(), static_cast<std::size_t>(length));
-  if (to_flip_ > 0) flip(frame);
+  if (!flipped()) flip(frame);
   // A frame that is lost is TCP's to send again.
   [[maybe_unused]] const auto written = ::write(to.get(), frame.data(), frame.size());
 }
@@ -65,6 +65,8 @@ void Wire::flip(std::span<std::uint8_t> frame) {
   constexpr std::size_t kChecksumAt = 16;
   const std::span<std::uint8_t> segment = segment_in(frame);
   if (segment.size() < kLarge) return;
+  const bool control = word_at(segment, 0) == control_port_ || word_at(segment, 2) == control_port_;
+  if (!(control ? flip_in_control_ : flip_in_data_).exchange(false)) return;
   const std::size_t at = segment.size() / 4 * 2;  // the middle; the checksum is over words
   const std::uint32_t before = word_at(segment, at);
   const std::uint32_t after = before ^ 0x10U;
@@ -74,7 +76,6 @@ void Wire::flip(std::span<std::uint8_t> frame) {
   sum = (sum & 0xffffU) + (sum >> 16U);
   sum = (sum & 0xffffU) + (sum >> 16U);
   set_word(segment, kChecksumAt, ~sum & 0xffffU);
-  --to_flip_;
 }
 
 }  // namespace elastic::testing

@@ -17,15 +17,17 @@ namespace elastic::testing {
 /// cards do it.
 class Wire {
  public:
-  Wire(const NetworkHosts& hosts, std::size_t host);
+  /// `control_port` tells the connections with the rendezvous server from those with workers.
+  Wire(const NetworkHosts& hosts, std::size_t host, std::uint16_t control_port);
   ~Wire();
   Wire(const Wire&) = delete;
   Wire& operator=(const Wire&) = delete;
 
-  /// One bit in each of the next segments.
-  void flip_in_next(int segments) { to_flip_ += segments; }
-  /// Segments that are still to come of those.
-  int still_to_flip() const { return to_flip_; }
+  /// One bit in the next large segment between workers, or with the server.
+  void flip_in_data() { flip_in_data_ = true; }
+  void flip_in_control() { flip_in_control_ = true; }
+  /// Whether what was asked for has been done.
+  bool flipped() const { return !flip_in_data_ && !flip_in_control_; }
 
  private:
   void carry();
@@ -34,7 +36,9 @@ class Wire {
 
   NetworkHosts::Cable cable_;
   EventFd end_;
-  std::atomic<int> to_flip_{0};
+  const std::uint16_t control_port_;
+  std::atomic<bool> flip_in_data_{false};
+  std::atomic<bool> flip_in_control_{false};
   std::thread thread_;
 };
 
