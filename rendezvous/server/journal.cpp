@@ -179,8 +179,10 @@ class FileJournal final : public JournalSink {
       return file_failure(place_.path, "replace");
     }
     file_ = std::move(fresh);  // gives back the space of the old one
-    if (::fsync(folder) != 0) return file_failure(place_.path, "sync the folder of");
-    return {};
+    if (::fsync(folder) == 0) return {};
+    // Whatever the reason, it is not known which file is there after a crash.
+    return Status(Code::kInternal, "cannot sync the folder of the journal " + place_.path + ": " +
+                                       std::strerror(errno));
   }
 
   /// With as much space as there is, up to what is wanted. Locked from the beginning, so that there
