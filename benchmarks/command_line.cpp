@@ -86,14 +86,19 @@ CLI::App* add_allreduce(CLI::App& app, AllreduceOptions& options, Texts& texts) 
 
 CLI::App* add_recovery(CLI::App& app, RecoveryOptions& options, Texts& texts) {
   CLI::App* sub = app.add_subcommand(
-      "recovery", "Time from a worker's death to the survivors' next result, over many runs");
-  sub->add_option("--np", options.np, "Workers, one of which dies [4]")
+      "recovery", "Time from a fault to the survivors' next result, over many runs");
+  sub->add_option("--np", options.np, "Workers, of which one or two are lost [4]")
       ->check(CLI::Range(2, kMostDigits));
   sub->add_option("--bytes", texts.bytes, "Size of the tensor; K, M, G [4M]");
-  sub->add_option("--runs", options.runs, "Deaths to measure [20]")
+  sub->add_option("--runs", options.runs, "Faults to measure [20]")
       ->check(CLI::Range(1, 1'000'000));
-  sub->add_option("--fault", options.fault, "How it dies: sigkill [sigkill]")
-      ->check(CLI::IsMember({"sigkill"}));
+  sub->add_option("--fault", options.fault,
+                  "sigkill: a worker dies; two: two at once; sigstop: one stands still and is "
+                  "evicted [sigkill]")
+      ->check(CLI::IsMember({"sigkill", "two", "sigstop"}));
+  sub->add_option("--evict-after-ms", options.evict_after_ms,
+                  "Silence after which the job gives a worker up [500]")
+      ->check(CLI::Range(1, 60'000));
   sub->add_option("--seed", options.seed, "Of the victims and moments [random]");
   add_transport(*sub, options.transport);
   sub->add_option("--json", options.json, "Write a report to this file");
@@ -104,7 +109,11 @@ CLI::App* add_worker(CLI::App& app, RecoveryWorkerOptions& options, Texts& texts
   CLI::App* sub = app.add_subcommand("recovery-worker")->group("");
   sub->add_option("--np", options.np)->required()->check(CLI::Range(2, kMostDigits));
   sub->add_option("--bytes", texts.bytes)->required();
-  sub->add_option("--victim", options.victim)->required()->check(CLI::Range(0, kMostDigits));
+  sub->add_option("--victims", options.victims)
+      ->required()
+      ->delimiter(',')
+      ->check(CLI::Range(0, kMostDigits - 1));
+  sub->add_flag("--stops", options.stops);
   sub->add_option("--delay", options.delay)->required()->check(CLI::Range(0.0, 1.0));
   sub->add_option("--folder", options.folder)->required();
   add_transport(*sub, options.transport);
@@ -153,6 +162,9 @@ Status read_recovery(const Texts& texts, RecoveryOptions& options) {
   }
   if (options.bytes % sizeof(std::int64_t) != 0) {
     return invalid("--bytes " + texts.bytes + " is not a multiple of 8: the elements are int64");
+  }
+  if (options.fault == "two" && options.np < 3) {
+    return invalid("--fault two needs --np 3 or more: nobody would survive");
   }
   return {};
 }
@@ -231,17 +243,22 @@ std::vector<std::string> rank_arguments(const AllreduceOptions& options) {
 std::vector<std::string> worker_arguments(const RecoveryWorkerOptions& options) {
   std::ostringstream delay;
   delay << options.delay;
+  std::string victims;
+  for (const int victim : options.victims) {
+    victims += (victims.empty() ? "" : ",") + std::to_string(victim);
+  }
   std::vector<std::string> arguments{"recovery-worker",
                                      "--np",
                                      std::to_string(options.np),
                                      "--bytes",
                                      std::to_string(options.bytes),
-                                     "--victim",
-                                     std::to_string(options.victim),
+                                     "--victims",
+                                     victims,
                                      "--delay",
                                      delay.str(),
                                      "--folder",
                                      options.folder};
+  if (options.stops) arguments.emplace_back("--stops");
   if (!options.transport.empty()) {
     arguments.insert(arguments.end(), {"--transport", options.transport});
   }

@@ -32,6 +32,7 @@ struct RecoveryOptions {
   std::size_t bytes = std::size_t{4} << 20;
   int runs = 20;
   std::string fault = "sigkill";
+  int evict_after_ms = 500;  ///< of the job: silence after which a worker is given up
   std::string transport;
   std::uint64_t seed = 0;  ///< of victims and moments
   std::string json;
@@ -42,8 +43,9 @@ struct RecoveryOptions {
 struct RecoveryWorkerOptions {
   int np = 0;
   std::size_t bytes = 0;
-  int victim = 0;    ///< the rank that kills itself
-  double delay = 0;  ///< how far into the call, as a part of its usual duration
+  std::vector<int> victims;  ///< ranks; the first strikes all of them
+  bool stops = false;        ///< with SIGSTOP instead of SIGKILL
+  double delay = 0;          ///< how far into the call, as a part of its usual duration
   std::string transport;
   std::string folder;  ///< for the times
 };

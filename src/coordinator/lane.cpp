@@ -148,9 +148,12 @@ Status Lane::hand_over(LaneView& view) {
 }
 
 void Lane::complete() {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  std::unique_lock<std::mutex> lock(mutex_);
   ++position_;
   needs_.clear();
+  if (std::exchange(resumed_, true)) return;
+  lock.unlock();
+  callbacks_.on_resumed();
 }
 
 Lane::Attempt Lane::deliver(Operation& operation, const std::shared_ptr<const Members>& members) {
@@ -233,6 +236,7 @@ void Lane::install(std::shared_ptr<LaneView> view) {
     repair = !handed_over_ && waiting_ == 0;
     view_ = std::move(view);
     frozen_ = false;
+    resumed_ = false;
   }
   changed_.notify_all();
   if (!repair) return;

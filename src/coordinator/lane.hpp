@@ -35,6 +35,8 @@ class Lane {
     /// A link of `generation` failed.
     std::function<void(std::uint64_t generation, std::string incarnation, std::string reason)>
         on_suspect;
+    /// The first operation after `install` is complete.
+    std::function<void()> on_resumed;
   };
 
   /// Temporary possession of the lane by one thread. While it lasts, `freeze` only interrupts;
@@ -124,6 +126,7 @@ class Lane {
   int waiting_ = 0;          // threads in `acquire`
   bool handed_over_ = true;  // of view_
   bool joined_ = false;      // position_ has its first value
+  bool resumed_ = true;      // an operation has been completed since `install`
   std::uint64_t position_ = 0;
   std::string needs_;  // of the operation in flight
   Status closed_;
