@@ -19,7 +19,7 @@ struct ClientOptions {
   std::string job;
   Secret secret{};
   std::function<Register()> registration;  ///< asked for each connection
-  Milliseconds connect_deadline{30000};  ///< nobody at the address, or it does not answer
+  Milliseconds connect_deadline{30000};    ///< nobody at the address, or it does not answer
 };
 
 /// A worker's connection to the rendezvous server: connects (retrying until the deadline),

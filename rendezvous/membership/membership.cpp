@@ -120,7 +120,8 @@ void Membership::State::on(const StopJob& /*event*/) {
   }
   stopping_ = true;
   note("the job is to stop");
-  if (view_.generation == 0 && !recovery_) finish(Farewell::Reason::kStopped, "the job was stopped on request");
+  if (view_.generation == 0 && !recovery_)
+    finish(Farewell::Reason::kStopped, "the job was stopped on request");
 }
 
 void Membership::State::on(const Tick& /*event*/) {

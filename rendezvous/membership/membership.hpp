@@ -45,8 +45,8 @@ struct Memory {
 };
 
 // ---- events -----------------------------------------------------------------------------------
-/// On a new connection. Of an incarnation that is connected already it replaces the older one, whose
-/// end has not been noticed yet.
+/// On a new connection. Of an incarnation that is connected already it replaces the older one,
+/// whose end has not been noticed yet.
 struct Registered {
   Register registration;
 };

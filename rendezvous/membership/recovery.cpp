@@ -1,7 +1,7 @@
 // A server that is started again takes up the job where its members are.
 //
-// They go on training meanwhile, in the last view that was announced; nothing is decided until it is
-// known which view that is and who of it is back.
+// They go on training meanwhile, in the last view that was announced; nothing is decided until it
+// is known which view that is and who of it is back.
 #include <algorithm>
 
 #include "rendezvous/membership/state.hpp"
@@ -48,9 +48,10 @@ bool Membership::State::try_recover() {
     return true;
   }
   if (now_ >= *first_registered_ + options_.start_timeout) {
-    fail("no view is known to a majority of its members, and the journal has none as new: some of "
-         "the members are not back. To go on with those that are, start the server with "
-         "--adopt-any");
+    fail(
+        "no view is known to a majority of its members, and the journal has none as new: some of "
+        "the members are not back. To go on with those that are, start the server with "
+        "--adopt-any");
   }
   return false;
 }

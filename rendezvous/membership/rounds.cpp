@@ -7,7 +7,7 @@ namespace elastic::rendezvous {
 
 void Membership::State::advance() {
   while (!over_) {
-    const bool changed = recovery_                ? try_recover()
+    const bool changed = recovery_               ? try_recover()
                          : view_.generation == 0 ? try_form()
                                                  : advance_once();
     if (!changed) return;
@@ -105,12 +105,8 @@ void Membership::State::withdraw_removals() {
 
 void Membership::State::conclude() {
   withdraw_removals();
-  ViewQuestion question{view_,
-                        std::max(view_.generation, floor_) + 1,
-                        {},
-                        {},
-                        static_cast<std::size_t>(options_.max_np),
-                        gone_by_choice_};
+  ViewQuestion question{view_, std::max(view_.generation, floor_) + 1,    {},
+                        {},    static_cast<std::size_t>(options_.max_np), gone_by_choice_};
   const bool remove_now = round_->deferred() || !anybody_ready();
   for (const Member& member : view_.members) {
     const auto report = round_->reports.find(member.incarnation);

@@ -86,8 +86,8 @@ struct Register {
   Endpoints endpoints;
   std::int64_t pid = 0;
   std::string label;
-  std::int64_t order = -1;  ///< rank wished for in the first view (the launcher's slot), -1: none
-  std::optional<View> view;  ///< the latest that was announced to it; none: was never a member
+  std::int64_t order = -1;    ///< rank wished for in the first view (the launcher's slot), -1: none
+  std::optional<View> view;   ///< the latest that was announced to it; none: was never a member
   bool stands_still = false;  ///< has reported in that view, and waits for the next
 };
 

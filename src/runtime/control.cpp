@@ -70,6 +70,11 @@ Control::Control(Identity identity, Options options)
 }
 
 Control::~Control() {
+  stop();
+  lanes_ = {};
+}
+
+void Control::stop() {
   close();
   if (thread_.joinable()) {
     asio::post(io_, [this] {
@@ -79,7 +84,6 @@ Control::~Control() {
     });
     thread_.join();
   }
-  lanes_ = {};
 }
 
 Status Control::start() {

@@ -80,6 +80,8 @@ class Control : private Participation::Effects {
   void leave(bool done);
   /// From now on every call fails; what is under way ends.
   void close();
+  /// Closes, and ends the control thread with all its connections. Idempotent.
+  void stop();
 
  private:
   // control

@@ -62,7 +62,8 @@ class RunningServer {
 /// A worker without a data plane: answers every freeze at once.
 class Worker {
  public:
-  Worker(asio::io_context& io, ClientOptions options) : incarnation(options.registration().incarnation) {
+  Worker(asio::io_context& io, ClientOptions options)
+      : incarnation(options.registration().incarnation) {
     options.registration = [this, registration = options.registration()]() mutable {
       if (view().generation != 0) registration.view = view();
       return registration;
