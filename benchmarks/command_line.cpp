@@ -26,6 +26,7 @@ struct Texts {
   std::string max_bytes = "64M";
   std::string increment;
   std::string bytes = "4M";
+  std::string state_bytes = "64M";
 };
 
 template <typename Value>
@@ -120,6 +121,28 @@ CLI::App* add_worker(CLI::App& app, RecoveryWorkerOptions& options, Texts& texts
   return sub;
 }
 
+CLI::App* add_join(CLI::App& app, JoinOptions& options, Texts& texts) {
+  CLI::App* sub = app.add_subcommand(
+      "join", "How long members stand still while a newcomer receives the state");
+  sub->add_option("--np", options.np, "Workers, the newcomer included [4]")
+      ->check(CLI::Range(2, kMostRanks));
+  sub->add_option("--state-bytes", texts.state_bytes, "Size of the state; K, M, G [64M]");
+  sub->add_option("--runs", options.runs, "Joins to measure [5]")->check(CLI::Range(1, 1'000'000));
+  add_transport(*sub, options.transport);
+  sub->add_option("--json", options.json, "Write a report to this file");
+  return sub;
+}
+
+CLI::App* add_join_worker(CLI::App& app, JoinWorkerOptions& options, Texts& texts) {
+  CLI::App* sub = app.add_subcommand("join-worker")->group("");
+  sub->add_option("--np", options.np)->required()->check(CLI::Range(2, kMostRanks));
+  sub->add_option("--state-bytes", texts.state_bytes)->required();
+  sub->add_option("--folder", options.folder)->required();
+  sub->add_option("--job", options.job)->required();
+  add_transport(*sub, options.transport);
+  return sub;
+}
+
 Status read_bytes(const std::string& option, const std::string& text, std::size_t& bytes) {
   auto parsed = parse_byte_size(text);
   if (!parsed.ok()) return parsed.status().within(option);
@@ -169,6 +192,17 @@ Status read_recovery(const Texts& texts, RecoveryOptions& options) {
   return {};
 }
 
+Status read_join(const Texts& texts, std::size_t& state_bytes) {
+  if (Status status = read_bytes("--state-bytes", texts.state_bytes, state_bytes); !status.ok()) {
+    return status;
+  }
+  if (state_bytes % sizeof(float) != 0) {
+    return invalid("--state-bytes " + texts.state_bytes +
+                   " is not a multiple of 4: the elements are float");
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<Request> parse_command_line(const std::vector<std::string>& arguments) {
@@ -179,10 +213,14 @@ Result<Request> parse_command_line(const std::vector<std::string>& arguments) {
   AllreduceOptions allreduce;
   RecoveryOptions recovery;
   RecoveryWorkerOptions worker;
+  JoinOptions join;
+  JoinWorkerOptions join_worker;
   recovery.seed = std::random_device{}();
   const CLI::App* allreduce_sub = add_allreduce(app, allreduce, texts);
   const CLI::App* recovery_sub = add_recovery(app, recovery, texts);
   add_worker(app, worker, texts);
+  const CLI::App* join_sub = add_join(app, join, texts);
+  const CLI::App* join_worker_sub = add_join_worker(app, join_worker, texts);
 
   // CLI11 has no long options with one dash, and mpirun's users type -np.
   std::vector<std::string> given(arguments.rbegin(), arguments.rend());
@@ -206,6 +244,15 @@ Result<Request> parse_command_line(const std::vector<std::string>& arguments) {
     recovery.command = command_text(arguments);
     if (Status status = read_recovery(texts, recovery); !status.ok()) return status;
     return Request(std::move(recovery));
+  }
+  if (join_sub->parsed()) {
+    join.command = command_text(arguments);
+    if (Status status = read_join(texts, join.state_bytes); !status.ok()) return status;
+    return Request(std::move(join));
+  }
+  if (join_worker_sub->parsed()) {
+    if (Status status = read_join(texts, join_worker.state_bytes); !status.ok()) return status;
+    return Request(std::move(join_worker));
   }
   if (Status status = read_bytes("--bytes", texts.bytes, worker.bytes); !status.ok()) return status;
   return Request(std::move(worker));
@@ -259,6 +306,22 @@ std::vector<std::string> worker_arguments(const RecoveryWorkerOptions& options) 
                                      "--folder",
                                      options.folder};
   if (options.stops) arguments.emplace_back("--stops");
+  if (!options.transport.empty()) {
+    arguments.insert(arguments.end(), {"--transport", options.transport});
+  }
+  return arguments;
+}
+
+std::vector<std::string> worker_arguments(const JoinWorkerOptions& options) {
+  std::vector<std::string> arguments{"join-worker",
+                                     "--np",
+                                     std::to_string(options.np),
+                                     "--state-bytes",
+                                     std::to_string(options.state_bytes),
+                                     "--folder",
+                                     options.folder,
+                                     "--job",
+                                     options.job};
   if (!options.transport.empty()) {
     arguments.insert(arguments.end(), {"--transport", options.transport});
   }
