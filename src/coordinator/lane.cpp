@@ -157,8 +157,11 @@ Status Lane::hand_over(LaneView& view) {
 }
 
 void Lane::complete() {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  std::unique_lock<std::mutex> lock(mutex_);
   ledger_.completed();
+  if (std::exchange(resumed_, true)) return;
+  lock.unlock();
+  callbacks_.on_resumed();
 }
 
 Lane::Attempt Lane::deliver(Operation& operation, const std::shared_ptr<const Members>& members) {
@@ -252,6 +255,7 @@ void Lane::install(std::shared_ptr<LaneView> view) {
     }
     view_ = std::move(view);
     frozen_ = false;
+    resumed_ = false;
   }
   changed_.notify_all();
 }
