@@ -162,7 +162,8 @@ class ELASTIC_API Context {
   /// Trains: makes `state` the same on all members, then calls `body`, which calls `state.commit()`
   /// after each step. Workers that join call `run` too: they are admitted at a commit of the
   /// others, receive the state, and enter the body in the middle of the training; so the body's
-  /// loop goes by counters that are part of the state. What `body` throws comes out of `run`.
+  /// loop goes by counters that are part of the state. What `body` throws comes out of `run`, but
+  /// for Error(kEvicted): this worker joins again, and calls the body again (Options::rejoin).
   /// Throws kRefused when this worker's state has other names or sizes than the job's.
   RunOutcome run(State& state, const std::function<void()>& body);
 

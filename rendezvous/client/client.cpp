@@ -94,7 +94,7 @@ class Client::Impl : public std::enable_shared_from_this<Impl> {
       if (outcome.code() == Code::kPeerLost) {
         failed(outcome);
         give_up = TimePoint::max();
-        backoff = Backoff(Milliseconds(50), Milliseconds(2000));
+        backoff = Backoff(Milliseconds(50), Milliseconds(1000));
         immediately = true;
       } else if (outcome.code() != Code::kUnavailable) {
         co_return failed(outcome);
@@ -116,7 +116,7 @@ class Client::Impl : public std::enable_shared_from_this<Impl> {
     connection_ = dialed.value();
     if (over_) connection_->abort("closed");
     connection_->set_deadline(kWelcomeWithin, "does not answer");
-    connection_->send(options_.registration);
+    connection_->send(options_.registration());
     Status ended = co_await serve(*connection_);
     connection_->abort(ended.message());
     heartbeat_.cancel();

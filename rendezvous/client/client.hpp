@@ -18,8 +18,8 @@ struct ClientOptions {
   std::string address;  ///< "host:port" or "[v6]:port"
   std::string job;
   Secret secret{};
-  Register registration;
-  Milliseconds connect_deadline{30000};  ///< nobody at the address, or it does not answer
+  std::function<Register()> registration;  ///< asked for each connection
+  Milliseconds connect_deadline{30000};    ///< nobody at the address, or it does not answer
 };
 
 /// A worker's connection to the rendezvous server: connects (retrying until the deadline),

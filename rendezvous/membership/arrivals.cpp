@@ -37,7 +37,7 @@ void Membership::State::form() {
     return std::pair(wish(a), a->arrival) < std::pair(wish(b), b->arrival);
   });
   View next;
-  next.generation = 1;
+  next.generation = floor_ + 1;
   next.lanes.resize(static_cast<std::size_t>(options_.lanes));
   for (const Worker* worker : first) {
     const Register& r = worker->registration;
@@ -46,6 +46,11 @@ void Membership::State::form() {
   }
   causes_ = {"the first " + std::to_string(first.size()) + " workers are here"};
   announce(std::move(next));
+  compare_layouts();
+}
+
+/// Of all members that have told theirs.
+void Membership::State::compare_layouts() {
   for (const std::string& incarnation : reachable_members()) {
     // A worker that was refused in this loop is no longer there.
     if (workers_.contains(incarnation) && workers_.at(incarnation).layout) {

@@ -112,7 +112,7 @@ ViewAnswer decide_view(const ViewQuestion& question) {
   View& next = answer.view;
   const Reporters chosen = choose(question, answer);
 
-  next.generation = question.current.generation + 1;
+  next.generation = question.generation;
   next.admitted_at = question.current.admitted_at;
   for (const Reporter* reporter : chosen) {
     next.members.push_back(reporter->member);

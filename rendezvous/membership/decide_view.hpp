@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <set>
 #include <string>
 #include <vector>
@@ -18,6 +19,7 @@ struct Reporter {
 
 struct ViewQuestion {
   const View& current;
+  std::uint64_t generation = 0;          ///< of the next view, greater than the current one's
   std::vector<Reporter> reporters;       ///< in the order of the current view
   std::vector<Member> joiners;           ///< oldest first; none where this is no step boundary
   std::size_t max_members = 0;           ///< joiners beyond it wait; 0: no bound

@@ -6,8 +6,8 @@
 
 namespace elastic::rendezvous {
 
-Membership::Membership(MembershipOptions options)
-    : state_(std::make_unique<State>(std::move(options))) {}
+Membership::Membership(MembershipOptions options, Memory memory)
+    : state_(std::make_unique<State>(options, std::move(memory))) {}
 Membership::~Membership() = default;
 Membership::Membership(Membership&&) noexcept = default;
 Membership& Membership::operator=(Membership&&) noexcept = default;
@@ -28,8 +28,11 @@ StatusReply Membership::status(TimePoint now) const {
   return state_->status(now);
 }
 
-Membership::State::State(MembershipOptions options)
-    : options_(options), liveness_(options.heartbeat, options.evict_after) {}
+Membership::State::State(MembershipOptions options, Memory memory)
+    : options_(options), liveness_(options.heartbeat, options.evict_after) {
+  raise_floor(memory.floor);
+  if (memory.view) recovery_.emplace(Recovery{std::move(memory.view), {}, {}});
+}
 
 Decision Membership::State::decide(const Event& event, TimePoint now) {
   now_ = now;
@@ -42,23 +45,26 @@ Decision Membership::State::decide(const Event& event, TimePoint now) {
 
 void Membership::State::on(const Registered& event) {
   const std::string& incarnation = event.registration.incarnation;
-  if (workers_.contains(incarnation)) {
-    out_.ok = false;
-    note("a worker with incarnation '" + incarnation + "' is already connected");
-    return;
-  }
   if (!failure_.empty()) return send(incarnation, Fail{failure_});
   if (over_) return send(incarnation, Farewell{Farewell::Reason::kDone, "the job is done"});
   if (const auto former = former_.find(incarnation); former != former_.end()) {
     note(describe(incarnation) + " came back, but is no member any more");
     return send(incarnation, former->second);
   }
+  if (event.registration.view && view_.generation == 0 && !recovery_) start_recovery();
   Worker& worker = workers_[incarnation];
   worker.registration = event.registration;
-  worker.arrival = ++arrivals_;
+  if (worker.arrival == 0) worker.arrival = ++arrivals_;
   liveness_.watch(incarnation, now_);
-  const bool joining = view_.generation != 0;
-  if (!joining && !first_registered_) first_registered_ = now_;
+  if (!first_registered_) first_registered_ = now_;
+  welcome(incarnation);
+  if (view_.generation != 0) settle(incarnation);
+}
+
+void Membership::State::welcome(const std::string& incarnation) {
+  const bool started = view_.generation != 0 || recovery_;
+  const bool joining =
+      started && !is_member(incarnation) && !workers_.at(incarnation).registration.view;
   send(incarnation, Welcome{joining, options_.heartbeat.count()});
   note(describe(incarnation) + (joining ? " waits to join" : " registered"));
 }
@@ -114,7 +120,8 @@ void Membership::State::on(const StopJob& /*event*/) {
   }
   stopping_ = true;
   note("the job is to stop");
-  if (view_.generation == 0) finish(Farewell::Reason::kStopped, "the job was stopped on request");
+  if (view_.generation == 0 && !recovery_)
+    finish(Farewell::Reason::kStopped, "the job was stopped on request");
 }
 
 void Membership::State::on(const Tick& /*event*/) {
@@ -133,6 +140,10 @@ void Membership::State::on(const Tick& /*event*/) {
 void Membership::State::on_message(const std::string& /*from*/, const Heartbeat& /*message*/) {}
 
 void Membership::State::on_message(const std::string& from, const Suspect& message) {
+  if (recovery_) {
+    recovery_->suspicions.emplace_back(from, message);
+    return note("kept: a suspicion, until the members are known");
+  }
   if (message.generation != view_.generation) return note("ignored: a suspicion about an old view");
   if (from == message.incarnation || !is_member(from) || !is_member(message.incarnation)) {
     return note("ignored: a suspicion that is not by one member about another");
@@ -177,7 +188,7 @@ void Membership::State::on_message(const std::string& from, const Ready& message
 
 void Membership::State::on_message(const std::string& from, const Bye& message) {
   Worker& worker = workers_.at(from);
-  if (!is_member(from)) {
+  if (!is_member(from) && !(recovery_ && worker.registration.view)) {
     note(describe(from) + " left before it was a member");
     send(from, Farewell{Farewell::Reason::kDone, "left before it was a member"});
     return depart(from, How::kLeft, "left");

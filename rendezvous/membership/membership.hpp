@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <variant>
@@ -30,11 +31,22 @@ struct MembershipOptions {
   Milliseconds below_minimum_timeout{60000};  ///< for joiners when fewer than min_np are left
   /// How long the first to say Bye{done} wait for the others before a view change removes them.
   Milliseconds farewell_grace{500};
+  /// For members to come back to a server that was started again.
+  Milliseconds return_window{5000};
+  /// Without a journal: take up the highest view that any member reports, though no majority of its
+  /// members is there.
+  bool adopt_any = false;
+};
+
+/// What a server that is started again knows of the job.
+struct Memory {
+  std::optional<View> view;  ///< the last that was made durable
+  std::uint64_t floor = 0;   ///< no generation up to this one is given (again)
 };
 
 // ---- events -----------------------------------------------------------------------------------
-/// An incarnation that is already connected: refused with ok = false and no actions. Answer
-/// Refuse{reason} on the connection that the Register came on; the incarnation names the older one.
+/// On a new connection. Of an incarnation that is connected already it replaces the older one,
+/// whose end has not been noticed yet.
 struct Registered {
   Register registration;
 };
@@ -66,7 +78,11 @@ struct CloseConnection {
 struct Journal {
   View view;
 };
-using Action = std::variant<SendTo, CloseConnection, Journal>;
+/// Generations up to this one may have been given before: likewise.
+struct ReserveGenerations {
+  std::uint64_t up_to = 0;
+};
+using Action = std::variant<SendTo, CloseConnection, Journal, ReserveGenerations>;
 
 struct Decision {
   std::vector<Action> actions;
@@ -74,13 +90,13 @@ struct Decision {
   bool ok = true;  ///< false: the event was refused (RemoveWorker of a rank that is not there, …)
 };
 
-enum class Phase : std::uint8_t { kForming, kRunning, kChanging, kDone, kFailed };
+enum class Phase : std::uint8_t { kForming, kRecovering, kRunning, kChanging, kDone, kFailed };
 const char* name(Phase phase) noexcept;
 
 /// Belongs to one thread at a time, the server's.
 class Membership {
  public:
-  explicit Membership(MembershipOptions options);
+  explicit Membership(MembershipOptions options, Memory memory = {});
   ~Membership();
   Membership(Membership&&) noexcept;
   Membership& operator=(Membership&&) noexcept;

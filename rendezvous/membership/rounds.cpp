@@ -7,7 +7,9 @@ namespace elastic::rendezvous {
 
 void Membership::State::advance() {
   while (!over_) {
-    const bool changed = view_.generation == 0 ? try_form() : advance_once();
+    const bool changed = recovery_               ? try_recover()
+                         : view_.generation == 0 ? try_form()
+                                                 : advance_once();
     if (!changed) return;
   }
 }
@@ -103,7 +105,8 @@ void Membership::State::withdraw_removals() {
 
 void Membership::State::conclude() {
   withdraw_removals();
-  ViewQuestion question{view_, {}, {}, static_cast<std::size_t>(options_.max_np), gone_by_choice_};
+  ViewQuestion question{view_, std::max(view_.generation, floor_) + 1,    {},
+                        {},    static_cast<std::size_t>(options_.max_np), gone_by_choice_};
   const bool remove_now = round_->deferred() || !anybody_ready();
   for (const Member& member : view_.members) {
     const auto report = round_->reports.find(member.incarnation);
@@ -173,7 +176,7 @@ std::string Membership::State::cause_of(const View& next) const {
   std::string cause;
   const auto add = [&](const std::string& text) { cause += (cause.empty() ? "" : "; ") + text; };
   for (const std::string& text : causes_) add(text);
-  if (next.generation == 1) return cause;
+  if (view_.generation == 0) return cause;
   for (const std::string& left : next.left) {
     const auto leaver = workers_.find(left);
     if (leaver == workers_.end()) continue;  // told by `depart`

@@ -6,6 +6,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "rendezvous/membership/liveness.hpp"
@@ -19,7 +20,7 @@ namespace elastic::rendezvous {
 /// Belongs to the thread of its Membership.
 class Membership::State {
  public:
-  explicit State(MembershipOptions options);
+  State(MembershipOptions options, Memory memory);
 
   Decision decide(const Event& event, TimePoint now);
   TimePoint next_tick() const { return due_; }
@@ -50,6 +51,14 @@ class Membership::State {
     bool complete() const { return reports.size() == expected.size(); }
   };
 
+  /// From the server's start until it is decided which view the job is in, where there was one
+  /// before. `view_` is empty meanwhile.
+  struct Recovery {
+    std::optional<View> journaled;
+    std::optional<TimePoint> until;  ///< to come back; counts from when the first one does
+    std::vector<std::pair<std::string, Suspect>> suspicions;  ///< by whom
+  };
+
   // membership.cpp: events to facts
   void on(const Registered& event);
   void on(const Received& event);
@@ -67,11 +76,23 @@ class Membership::State {
   void on_message(const std::string& from, const Other& message);
 
   // arrivals.cpp: the first view, layouts, joiners
+  void welcome(const std::string& incarnation);
   bool try_form();
   void form();
+  void compare_layouts();
   void compare_layout(const std::string& incarnation);
   std::vector<const Worker*> admissible() const;
   std::size_t room() const;
+
+  // recovery.cpp: after a restart of the server
+  void start_recovery();
+  bool try_recover();
+  const View* adoptable() const;
+  std::size_t back(const View& view, bool all_in_it) const;
+  bool anybody_has_a_view() const;
+  void adopt(View view);
+  void settle(const std::string& incarnation);
+  void raise_floor(std::uint64_t floor);
 
   // rounds.cpp: view changes
   void advance();
@@ -118,6 +139,8 @@ class Membership::State {
   Decision out_;
 
   View view_;
+  std::optional<Recovery> recovery_;
+  std::uint64_t floor_ = 0;  ///< generations up to this one may have been given before
   std::map<std::string, Worker> workers_;
   std::map<std::string, Farewell> former_;  ///< members that are none any more: what they are told
   Liveness liveness_;

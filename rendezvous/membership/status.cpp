@@ -8,6 +8,8 @@ const char* name(Phase phase) noexcept {
   switch (phase) {
     case Phase::kForming:
       return "forming";
+    case Phase::kRecovering:
+      return "recovering";
     case Phase::kRunning:
       return "running";
     case Phase::kChanging:
@@ -23,6 +25,7 @@ const char* name(Phase phase) noexcept {
 Phase Membership::State::phase() const {
   if (!failure_.empty()) return Phase::kFailed;
   if (over_) return Phase::kDone;
+  if (recovery_) return Phase::kRecovering;
   if (view_.generation == 0) return Phase::kForming;
   return round_ ? Phase::kChanging : Phase::kRunning;
 }
@@ -105,6 +108,7 @@ TimePoint Membership::State::compute_due() const {
   if (view_.generation == 0 && first_registered_) {
     consider(*first_registered_ + options_.start_timeout);
   }
+  if (recovery_ && recovery_->until && *recovery_->until > now_) consider(*recovery_->until);
   if (round_ && !round_->deferred()) {
     consider(round_->started + options_.report_window + liveness_.slack(now_));
   }

@@ -3,6 +3,7 @@
 #include <array>
 #include <exception>
 #include <limits>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -48,6 +49,10 @@ class Writer {
       fields(inner, value);
       return inner.take();
     }
+  }
+  template <typename T>
+  static Json to_json(const std::optional<T>& value) {
+    return value ? to_json(*value) : Json();
   }
   template <typename T>
   static Json to_json(const std::vector<T>& values) {
@@ -103,6 +108,11 @@ class Reader {
       return;
     }
     throw Bad(path + " is none of the reasons known");
+  }
+  template <typename T>
+  static void from_json(const Json& json, const std::string& path, std::optional<T>& value) {
+    value.reset();
+    if (!json.is_null()) from_json(json, path, value.emplace());
   }
   template <typename T>
   static void from_json(const Json& json, const std::string& path, std::vector<T>& values) {

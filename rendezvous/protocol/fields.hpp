@@ -80,6 +80,8 @@ void fields(A& archive, M& m) {
   archive("pid", m.pid);
   archive("label", m.label);
   archive("order", m.order);
+  archive("view", m.view);
+  archive("stands_still", m.stands_still);
 }
 template <typename A, Is<Suspect> M>
 void fields(A& archive, M& m) {

@@ -1,7 +1,7 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -80,13 +80,15 @@ using Layout = std::vector<LayoutEntry>;
 
 // ---- worker to server -------------------------------------------------------------------------
 
-/// First message after authentication.
+/// First message of every connection, and so again when a broken one was replaced.
 struct Register {
   std::string incarnation;
   Endpoints endpoints;
   std::int64_t pid = 0;
   std::string label;
-  std::int64_t order = -1;  ///< rank wished for in the first view (the launcher's slot), -1: none
+  std::int64_t order = -1;    ///< rank wished for in the first view (the launcher's slot), -1: none
+  std::optional<View> view;   ///< the latest that was announced to it; none: was never a member
+  bool stands_still = false;  ///< has reported in that view, and waits for the next
 };
 
 struct Heartbeat {};
@@ -133,7 +135,7 @@ struct Bye {
 // ---- server to worker -------------------------------------------------------------------------
 
 /// Answer to Register. `joining` is true where a job is already running: no view comes before
-/// Ready.
+/// Ready. May come again where that turns out later.
 struct Welcome {
   bool joining = false;
   std::int64_t heartbeat_ms = 50;

@@ -16,6 +16,8 @@ constexpr Milliseconds kLingerWhenOver{2000};
 constexpr Milliseconds kLingerWhenEmpty{10000};
 /// Whoever started this server may have died before it registered.
 constexpr Milliseconds kFirstWorker{60000};
+/// While the journal's disk is full.
+constexpr Milliseconds kAppendAgain{200};
 
 template <typename... Fs>
 struct Overloaded : Fs... {
@@ -27,9 +29,9 @@ Overloaded(Fs...) -> Overloaded<Fs...>;
 }  // namespace
 
 Job::Job(boost::asio::io_context& io, std::string name, MembershipOptions options,
-         std::unique_ptr<JournalSink> journal)
+         std::unique_ptr<JournalSink> journal, Memory memory)
     : name_(std::move(name)),
-      membership_(std::move(options)),
+      membership_(options, std::move(memory)),
       journal_(std::move(journal)),
       tick_(io),
       end_(io),
@@ -44,10 +46,17 @@ bool Job::enter(const Register& registration, const Peer& peer) {
   };
   if (!abandoned_.empty()) return refuse(abandoned_);
   if (incarnation.empty()) return refuse("a worker must have an incarnation");
+  if (const Status room = room_for(incarnation); !room.ok()) {
+    log::get().warn("job {}: refused a newcomer: {}", name_, room.message());
+    return refuse("no worker can join now: " + room.message());
+  }
+  if (disk_full_) {  // a member; it tries again
+    peer->close();
+    return false;
+  }
   // Before the decision, whose first actions are for this connection.
-  if (!workers_.emplace(incarnation, peer).second) {
-    const Decision decision = decide(Registered{registration});
-    return refuse(decision.reason.empty() ? "already connected" : decision.reason);
+  if (Peer earlier = std::exchange(workers_[incarnation], peer)) {
+    earlier->abort("the worker came back on another connection");
   }
   had_workers_ = true;
   const Decision decision = decide(Registered{registration});
@@ -65,7 +74,18 @@ bool Job::enter(const Register& registration, const Peer& peer) {
   return false;
 }
 
+/// Every view that a newcomer causes takes room from those that members' deaths will need.
+Status Job::room_for(const std::string& incarnation) {
+  const View& view = membership_.view();
+  const bool member =
+      std::any_of(view.members.begin(), view.members.end(),
+                  [&](const Member& known) { return known.incarnation == incarnation; });
+  return view.generation == 0 || member ? Status() : journal_->room();
+}
+
 void Job::received(const std::string& incarnation, const Message& message) {
+  // Later they would tell nothing: silence is not judged after a standstill.
+  if (disk_full_ && std::holds_alternative<Heartbeat>(message)) return;
   decide(Received{incarnation, message});
 }
 
@@ -77,37 +97,72 @@ void Job::lost(const std::string& incarnation, const Peer& peer, const std::stri
 }
 
 Decision Job::decide(const Event& event) {
+  if (disk_full_) {
+    waiting_.push_back(event);
+    return {{}, "this waits: the journal's disk is full", true};
+  }
   Decision decision = membership_.decide(event, Clock::now());
   if (!decision.reason.empty()) {
     log::get().info("job {} generation {}: {}", name_, membership_.view().generation,
                     decision.reason);
   }
-  for (const Action& action : decision.actions) {
-    if (!abandoned_.empty()) break;
-    perform(action);
-  }
-  note_phase(decision.reason);
-  arm_tick();
-  watch_end();
+  actions_.assign(decision.actions.begin(), decision.actions.end());
+  reason_ = decision.reason;
+  carry_out();
   return decision;
 }
 
-void Job::perform(const Action& action) {
-  std::visit(Overloaded{[this](const SendTo& send) {
-                          const auto found = workers_.find(send.incarnation);
-                          if (found != workers_.end()) found->second->send(send.message);
-                        },
-                        [this](const CloseConnection& close) {
-                          const auto found = workers_.find(close.incarnation);
-                          if (found == workers_.end()) return;
-                          found->second->close();
-                          workers_.erase(found);
-                        },
-                        [this](const Journal& journal) {
-                          const Status written = journal_->append(journal.view);
-                          if (!written.ok()) abandon(written);
-                        }},
-             action);
+/// As far as the journal's disk allows.
+void Job::carry_out() {
+  while (!actions_.empty() && abandoned_.empty() && perform(actions_.front())) {
+    actions_.pop_front();
+  }
+  if (!disk_full_) note_phase(reason_);
+  arm_tick();
+  watch_end();
+}
+
+void Job::resume() {
+  carry_out();
+  while (!disk_full_ && !waiting_.empty()) {
+    const Event event = std::move(waiting_.front());
+    waiting_.pop_front();
+    decide(event);
+  }
+}
+
+/// False: it has to wait, and what follows it as well.
+bool Job::perform(const Action& action) {
+  return std::visit(
+      Overloaded{[this](const SendTo& send) {
+                   const auto found = workers_.find(send.incarnation);
+                   if (found != workers_.end()) found->second->send(send.message);
+                   return true;
+                 },
+                 [this](const CloseConnection& close) {
+                   const auto found = workers_.find(close.incarnation);
+                   if (found == workers_.end()) return true;
+                   found->second->close();
+                   workers_.erase(found);
+                   return true;
+                 },
+                 [this](const Journal& journal) { return keep(journal_->append(journal.view)); },
+                 [this](const ReserveGenerations& reserve) {
+                   return keep(journal_->append_floor(reserve.up_to));
+                 }},
+      action);
+}
+
+/// Whether it has been made durable; if not, the same action comes again.
+bool Job::keep(const Status& written) {
+  const bool full = written.code() == Code::kUnavailable;
+  if (full != disk_full_) {
+    log::get().error("job {}: {}", name_,
+                     full ? "stands still: " + written.message() : "goes on with its journal");
+  }
+  disk_full_ = full;
+  if (!full && !written.ok()) abandon(written);
+  return !full;
 }
 
 /// A view that could be forgotten must not be announced, so the job ends here.
@@ -121,7 +176,7 @@ void Job::abandon(const Status& why) {
 }
 
 void Job::arm_tick() {
-  const TimePoint due = membership_.next_tick();
+  const TimePoint due = disk_full_ ? Clock::now() + kAppendAgain : membership_.next_tick();
   if (due == TimePoint::max() || !abandoned_.empty()) {
     tick_.cancel();
     return;
@@ -131,6 +186,7 @@ void Job::arm_tick() {
     const auto self = weak.lock();
     if (error || !self) return;
     try {
+      if (self->disk_full_) return self->resume();
       self->decide(Tick{});
     } catch (const std::exception& failure) {
       log::get().error("job {}: {}", self->name_, failure.what());

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -18,14 +19,19 @@ namespace elastic::rendezvous {
 /// The job behind the server's connections: feeds what happens to Membership, carries out what it
 /// decides in order, and knows which connection is which worker's. Lives on the server's
 /// io_context.
+///
+/// While the journal's disk is full the job stands still before the view that it cannot keep:
+/// nothing after it is announced, and what happens meanwhile is decided when there is room again.
 class Job : public std::enable_shared_from_this<Job> {
  public:
   using Peer = std::shared_ptr<Connection>;
 
+  /// `memory` is what the journal held when it was opened.
   Job(boost::asio::io_context& io, std::string name, MembershipOptions options,
-      std::unique_ptr<JournalSink> journal);
+      std::unique_ptr<JournalSink> journal, Memory memory);
 
-  /// A worker registers. False: it was refused, and the connection is being closed.
+  /// A worker registers, on a connection that replaces an earlier one of its. False: it was
+  /// refused, and the connection is being closed.
   bool enter(const Register& registration, const Peer& peer);
   void received(const std::string& incarnation, const Message& message);
   /// The worker's connection has ended.
@@ -45,7 +51,11 @@ class Job : public std::enable_shared_from_this<Job> {
 
  private:
   Decision decide(const Event& event);
-  void perform(const Action& action);
+  void carry_out();
+  bool perform(const Action& action);
+  bool keep(const Status& written);
+  void resume();
+  Status room_for(const std::string& incarnation);
   void abandon(const Status& why);
   void arm_tick();
   void note_phase(const std::string& reason);
@@ -59,6 +69,10 @@ class Job : public std::enable_shared_from_this<Job> {
   std::unique_ptr<JournalSink> journal_;
   std::map<std::string, Peer> workers_;  ///< by incarnation
   std::vector<Peer> launchers_;
+  std::deque<Action> actions_;  ///< decided and not carried out
+  std::string reason_;          ///< of these actions
+  std::deque<Event> waiting_;   ///< to be decided when the disk is not full any more
+  bool disk_full_ = false;
   boost::asio::steady_timer tick_;
   boost::asio::steady_timer end_;
   std::function<void()> over_;

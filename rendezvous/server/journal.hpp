@@ -1,11 +1,12 @@
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 
 #include "base/status.hpp"
-#include "base/unique_fd.hpp"
 #include "rendezvous/protocol/messages.hpp"
+#include "rendezvous/server/journal_record.hpp"
 
 namespace elastic::rendezvous {
 
@@ -13,29 +14,38 @@ namespace elastic::rendezvous {
 class JournalSink {
  public:
   virtual ~JournalSink() = default;
-  /// Returns when the view would survive a crash.
+
+  /// Returns when the view would survive a crash. kUnavailable: the disk is full, and the same
+  /// append may be tried again when there is room. Any other failure: this journal keeps nothing
+  /// any more.
   virtual Status append(const View& view) = 0;
+  /// Likewise for: generations up to this one are never given again.
+  virtual Status append_floor(std::uint64_t generation) = 0;
+
+  /// Whether there is room for more than what members' deaths need; tries to get it. kUnavailable
+  /// names the file.
+  virtual Status room() = 0;
 };
 
 /// For jobs that need not survive their server: keeps nothing.
 class NoJournal final : public JournalSink {
  public:
   Status append(const View& /*view*/) override { return {}; }
+  Status append_floor(std::uint64_t /*generation*/) override { return {}; }
+  Status room() override { return {}; }
 };
 
-/// A file with one line for each view: {"xxh64":"<16 hex digits>","record":<announce message>}. The
-/// checksum is that of the record's bytes, so that a line cut short by a crash is told from a whole
-/// one.
-class FileJournal final : public JournalSink {
- public:
-  /// Appends to what is there.
-  static Result<std::unique_ptr<FileJournal>> open(const std::string& path);
-  Status append(const View& view) override;
-
- private:
-  FileJournal(std::string path, UniqueFd file) : path_(std::move(path)), file_(std::move(file)) {}
-  std::string path_;
-  UniqueFd file_;
+struct OpenedJournal {
+  std::unique_ptr<JournalSink> sink;
+  JournalContents contents;  ///< what an earlier server of the job left
 };
+
+/// Opens the journal of `job`, or begins it where there is no file or an empty one. A torn tail is
+/// cut off. No other server can have the file open meanwhile; next to it lies `path`.spare, whose
+/// space is kept for when the disk is full.
+///
+/// kUnavailable: the file cannot be read, written or locked. kInvalidArgument: it is damaged, or is
+/// not this job's journal. Both name the file and say what to do.
+Result<OpenedJournal> open_journal(const std::string& path, const std::string& job);
 
 }  // namespace elastic::rendezvous

@@ -17,6 +17,7 @@ struct Periods {
   std::int64_t heartbeat;
   std::int64_t start_timeout;
   std::int64_t below_minimum_timeout;
+  std::int64_t return_window;
 };
 
 std::string contradiction(const MembershipOptions& m, const Periods& periods) {
@@ -74,6 +75,13 @@ void declare(CLI::App& app, ProgramOptions& options, Periods& periods) {
                  "how long fewer than --min-np workers wait for joiners")
       ->check(period)
       ->capture_default_str();
+  app.add_option("--return-window-ms", periods.return_window,
+                 "how long a server that is started again waits for the members")
+      ->check(period)
+      ->capture_default_str();
+  app.add_flag("--adopt-any", membership.adopt_any,
+               "with the journal lost, go on in the newest view that any member reports, though no "
+               "majority of its members is there");
   app.add_option("--log-level", options.log_level, "trace, debug, info, warn, error or off")
       ->check(CLI::IsMember({"trace", "debug", "info", "warn", "error", "off"}))
       ->capture_default_str();
@@ -88,7 +96,8 @@ ParsedProgram parse_program(int argc, const char* const* argv) {
   ProgramOptions& options = parsed.options;
   MembershipOptions& membership = options.server.membership;
   Periods periods{membership.evict_after.count(), membership.heartbeat.count(),
-                  membership.start_timeout.count(), membership.below_minimum_timeout.count()};
+                  membership.start_timeout.count(), membership.below_minimum_timeout.count(),
+                  membership.return_window.count()};
   declare(app, options, periods);
   try {
     app.parse(argc, argv);
@@ -103,6 +112,7 @@ ParsedProgram parse_program(int argc, const char* const* argv) {
   membership.heartbeat = Milliseconds(periods.heartbeat);
   membership.start_timeout = Milliseconds(periods.start_timeout);
   membership.below_minimum_timeout = Milliseconds(periods.below_minimum_timeout);
+  membership.return_window = Milliseconds(periods.return_window);
   if (const std::string wrong = contradiction(membership, periods); !wrong.empty()) {
     parsed.exit_code = kUsageError;
     parsed.text = "elastic-rendezvous: " + wrong + "\n";

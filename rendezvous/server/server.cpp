@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <exception>
+#include <fcntl.h>
 #include <list>
 #include <optional>
 #include <set>
@@ -13,8 +14,10 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/use_awaitable.hpp>
+#include <sys/socket.h>
 
 #include "base/log.hpp"
+#include "base/unique_fd.hpp"
 #include "rendezvous/protocol/connection.hpp"
 #include "rendezvous/server/job.hpp"
 #include "rendezvous/server/journal.hpp"
@@ -29,6 +32,20 @@ namespace {
 
 /// When there are no descriptors left, until some may be free again.
 constexpr Milliseconds kAcceptPause{100};
+
+int any_descriptor() {
+  return ::open("/dev/null", O_RDONLY | O_CLOEXEC);
+}
+
+bool out_of_descriptors(const Error& error) {
+  return error == boost::system::errc::too_many_files_open ||
+         error == boost::system::errc::too_many_files_open_in_system;
+}
+
+/// The generation after the last may have been decided and lost with the earlier server.
+Memory remembered(const JournalContents& contents) {
+  return {contents.view, contents.begun ? contents.floor + 1 : 0};
+}
 
 /// Nothing where the dialer may come in.
 std::string objection(const Greeting& greeting, const std::string& job) {
@@ -55,13 +72,20 @@ class Server::Impl : public std::enable_shared_from_this<Impl> {
 
   Status listen() {
     std::unique_ptr<JournalSink> journal = std::make_unique<NoJournal>();
+    Memory memory;
     if (!options_.journal.empty()) {
-      auto opened = FileJournal::open(options_.journal);
+      auto opened = open_journal(options_.journal, options_.job);
       if (!opened.ok()) return opened.status();
-      journal = std::move(opened).value();
+      journal = std::move(opened.value().sink);
+      memory = remembered(opened.value().contents);
+    }
+    if (memory.floor > 0) {
+      const Status written = journal->append_floor(memory.floor);
+      if (!written.ok()) return Status(Code::kUnavailable, written.message());
     }
     if (Status bound = bind(); !bound.ok()) return bound;
-    job_ = std::make_shared<Job>(io_, options_.job, options_.membership, std::move(journal));
+    job_ = std::make_shared<Job>(io_, options_.job, options_.membership, std::move(journal),
+                                 std::move(memory));
     job_->when_over(std::move(over_));
     asio::co_spawn(
         io_, [self = shared_from_this()] { return self->accept(); }, asio::detached);
@@ -100,6 +124,7 @@ class Server::Impl : public std::enable_shared_from_this<Impl> {
     if (!error) acceptor_.listen(asio::socket_base::max_listen_connections, error);
     tcp::endpoint bound;
     if (!error) bound = acceptor_.local_endpoint(error);
+    if (!error) acceptor_.native_non_blocking(true, error);
     if (error) {
       const bool taken = error == asio::error::address_in_use;
       return Status(Code::kUnavailable,
@@ -119,13 +144,33 @@ class Server::Impl : public std::enable_shared_from_this<Impl> {
       co_await acceptor_.async_accept(socket, asio::redirect_error(asio::use_awaitable, error));
       if (closed_) co_return;
       if (error) {
+        if (out_of_descriptors(error) && spare_) {
+          // It also fails so where nobody waits to be accepted.
+          turn_away();
+          co_await acceptor_.async_wait(tcp::acceptor::wait_read,
+                                        asio::redirect_error(asio::use_awaitable, error));
+          continue;
+        }
         log::get().warn("accepting a connection failed: {}", error.message());
         pause_.expires_after(kAcceptPause);
         co_await pause_.async_wait(asio::redirect_error(asio::use_awaitable, error));
         continue;
       }
+      turned_away_ = 0;
       admit(std::make_shared<Connection>(std::move(socket)));
     }
+  }
+
+  /// A newcomer for whom there is no descriptor is dropped with the help of the one kept for that:
+  /// it learns at once that it cannot come in, and does not wait in the queue for others to leave.
+  void turn_away() {
+    spare_.reset();
+    spare_.reset(::accept4(acceptor_.native_handle(), nullptr, nullptr, SOCK_CLOEXEC));
+    if (spare_ && ++turned_away_ == 1) {
+      log::get().warn("out of descriptors: newcomers are turned away; raise the limit (ulimit -n)");
+    }
+    spare_.reset();
+    spare_.reset(any_descriptor());
   }
 
   void admit(const Peer& peer) {
@@ -246,6 +291,8 @@ class Server::Impl : public std::enable_shared_from_this<Impl> {
   const ServerOptions options_;
   tcp::acceptor acceptor_;
   asio::steady_timer pause_;
+  UniqueFd spare_{any_descriptor()};  ///< see `turn_away`
+  std::size_t turned_away_ = 0;       ///< since one came in
   std::string address_;
   std::shared_ptr<Job> job_;
   std::function<void()> over_;

@@ -56,6 +56,14 @@ Setter number(int Options::*field, int least, int most) {
   };
 }
 
+Setter flag(bool Options::*field) {
+  return [field](Options& options, const std::string& value) {
+    if (value != "0" && value != "1") return std::string("0 or 1");
+    options.*field = value == "1";
+    return std::string();
+  };
+}
+
 Setter bytes(std::size_t Options::*field, std::size_t least, std::size_t most, std::size_t unit) {
   return [=](Options& options, const std::string& value) {
     const std::string allowed = "a number of bytes from " + std::to_string(least) + " to " +
@@ -109,6 +117,7 @@ const std::vector<Variable>& variables() {
       {"ELASTIC_INIT_TIMEOUT_MS", milliseconds(&Options::init_timeout)},
       {"ELASTIC_VIEW_TIMEOUT_MS", milliseconds(&Options::view_timeout)},
       {"ELASTIC_STALL_WARNING_MS", milliseconds(&Options::stall_warning)},
+      {"ELASTIC_REJOIN", flag(&Options::rejoin)},
       {"ELASTIC_LOG_LEVEL",
        choice(&Options::log_level, {"trace", "debug", "info", "warn", "error", "off"})},
   };

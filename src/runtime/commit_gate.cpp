@@ -7,7 +7,7 @@ namespace elastic::runtime {
 CommitGate::CommitGate(std::function<void(std::uint64_t)> on_paused)
     : on_paused_(std::move(on_paused)) {}
 
-CommitGate::Promise CommitGate::propose(std::uint64_t round, std::uint64_t at_commit) {
+Participation::Promise CommitGate::propose(std::uint64_t round, std::uint64_t at_commit) {
   const std::lock_guard<std::mutex> lock(mutex_);
   const bool ahead = commits_ < at_commit;
   stop_at_ = ahead ? at_commit : 0;

@@ -6,6 +6,7 @@
 #include <mutex>
 
 #include "base/status.hpp"
+#include "runtime/participation.hpp"
 
 namespace elastic::runtime {
 
@@ -15,16 +16,11 @@ namespace elastic::runtime {
 /// Thread-safe: `commit` comes from the training thread, everything else from the control thread.
 class CommitGate {
  public:
-  struct Promise {
-    bool accepted = false;  ///< will stop there; otherwise `commits` says how far it is already
-    std::uint64_t commits = 0;
-  };
-
   /// `on_paused(round)` is called by the training thread when it stops for `round`.
   explicit CommitGate(std::function<void(std::uint64_t round)> on_paused);
 
   /// Asks to stop when `at_commit` steps are committed. Replaces an earlier request.
-  Promise propose(std::uint64_t round, std::uint64_t at_commit);
+  Participation::Promise propose(std::uint64_t round, std::uint64_t at_commit);
   /// Withdraws the request; a thread that has stopped for it stays so until `resume`.
   void withdraw();
   /// Lets a thread that is stopped go on. A request made since it stopped stays.

@@ -1,9 +1,13 @@
 #include "elastic/context.hpp"
 
 #include <algorithm>
+#include <atomic>
+#include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "base/log.hpp"
 #include "config/environment.hpp"
@@ -19,41 +23,69 @@ namespace elastic {
 
 using coordinator::Operation;
 
-/// Puts a worker together. Order matters: the control thread outlives the coordinator's, which ends
-/// when its lane is closed.
+namespace {
+
+/// A worker that is evicted again and again, each time before it has finished a step, gives up.
+constexpr int kRejoinsInVain = 5;
+
+coordinator::Coordinator::Options named_options(const Options& options) {
+  coordinator::Coordinator::Options named;
+  named.bucket_bytes = options.bucket_bytes;
+  named.stall_warning = options.stall_warning;
+  named.view_timeout = options.view_timeout;
+  return named;
+}
+
+/// This worker under one incarnation. Order matters: the control thread outlives the coordinator's,
+/// which ends when its lane is closed.
+struct Incarnation {
+  Incarnation(runtime::Identity identity, const Options& options)
+      : control(std::move(identity), options) {
+    runtime::raise_if(control.start());
+    coordinator.emplace(control.lane(runtime::kNamedLane), named_options(options));
+  }
+
+  runtime::Control control;
+  std::optional<coordinator::Coordinator> coordinator;
+};
+
+}  // namespace
+
+/// Puts a worker together.
 class Context::Impl {
  public:
   explicit Impl(Options options)
       : options_(runtime::take(resolve(std::move(options), read_environment()))) {
     log::set_level(options_.log_level);
-    control_ = std::make_unique<runtime::Control>(
-        runtime::take(runtime::find_job(options_, read_environment())), options_);
-    runtime::raise_if(control_->start());
-    coordinator::Coordinator::Options named;
-    named.bucket_bytes = options_.bucket_bytes;
-    named.stall_warning = options_.stall_warning;
-    named.view_timeout = options_.view_timeout;
-    coordinator_ =
-        std::make_unique<coordinator::Coordinator>(control_->lane(runtime::kNamedLane), named);
+    become(runtime::take(runtime::find_job(options_, read_environment())));
   }
 
   ~Impl() {
-    control_->leave(false);
-    control_->close();
+    control().leave(false);
+    control().close();
   }
 
   /// Says goodbye; afterwards only destruction is left.
   void shutdown() {
-    coordinator_->flush();
-    coordinator_->drain();
-    control_->leave(true);
-    control_->close();
+    coordinator().flush();
+    coordinator().drain();
+    control().leave(true);
+    control().close();
   }
 
-  runtime::Control& control() { return *control_; }
-  coordinator::Coordinator& coordinator() { return *coordinator_; }
+  /// This worker was evicted: it comes back as a new one.
+  void rejoin() {
+    runtime::Identity identity = control().identity();
+    runtime::draw_incarnation(identity);
+    control().stop();
+    become(std::move(identity));
+  }
 
-  std::shared_ptr<const runtime::ViewSummary> view() const { return control_->view(); }
+  const Options& options() const { return options_; }
+  runtime::Control& control() const { return present_.load()->control; }
+  coordinator::Coordinator& coordinator() const { return *present_.load()->coordinator; }
+
+  std::shared_ptr<const runtime::ViewSummary> view() const { return control().view(); }
 
   std::shared_ptr<const coordinator::Members> members() const {
     const auto present = view();
@@ -67,16 +99,16 @@ class Context::Impl {
 
   Contributors run(Operation& operation) {
     (void)members();
-    coordinator_->flush();
+    coordinator().flush();
     return runtime::take(
-        control_->lane(runtime::kUnnamedLane).run(operation, options_.view_timeout));
+        control().lane(runtime::kUnnamedLane).run(operation, options_.view_timeout));
   }
 
   Work submit(std::string_view name, std::span<const TensorView> tensors, ReduceOp op) {
     (void)members();
     for (const TensorView& tensor : tensors) check(tensor);
     return Work(runtime::take(
-        coordinator_->submit(std::string(name), {tensors.begin(), tensors.end()}, op)));
+        coordinator().submit(std::string(name), {tensors.begin(), tensors.end()}, op)));
   }
 
   static void check(const ConstTensorView& tensor) {
@@ -91,9 +123,16 @@ class Context::Impl {
   }
 
  private:
+  void become(runtime::Identity identity) {
+    incarnations_.push_back(std::make_unique<Incarnation>(std::move(identity), options_));
+    present_.store(incarnations_.back().get());
+  }
+
   Options options_;
-  std::unique_ptr<runtime::Control> control_;
-  std::unique_ptr<coordinator::Coordinator> coordinator_;
+  /// The last is the present one. The others are closed, and kept for threads that still look at
+  /// them.
+  std::vector<std::unique_ptr<Incarnation>> incarnations_;
+  std::atomic<Incarnation*> present_{nullptr};
 };
 
 Context::Context(Options options) : impl_(std::make_unique<Impl>(std::move(options))) {}
@@ -188,7 +227,19 @@ RunOutcome Context::run(State& state, const std::function<void()>& body) {
     impl_->coordinator().flush();
     impl_->coordinator().drain();
   };
-  return runtime::run_training(state, body, impl_->control(), before_commit);
+  int in_vain = 0;
+  for (std::uint64_t commits = 0; in_vain < kRejoinsInVain; commits = state.commits()) {
+    try {
+      return runtime::run_training(state, body, impl_->control(), before_commit);
+    } catch (const Error& error) {
+      if (error.code() != ErrorCode::kEvicted || !impl_->options().rejoin) throw;
+      in_vain = state.commits() > commits ? 0 : in_vain + 1;
+      log::get().warn("joins again: {}", error.what());
+      impl_->rejoin();
+    }
+  }
+  throw Error(ErrorCode::kEvicted, "evicted " + std::to_string(kRejoinsInVain) +
+                                       " times without having finished a step in between");
 }
 
 }  // namespace elastic

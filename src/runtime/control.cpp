@@ -22,6 +22,8 @@ constexpr Milliseconds kLastWord{500};
 /// How long `leave` waits for the others: a job's members end within moments of each other, or the
 /// server counts this one as a leaver.
 constexpr Milliseconds kFarewellDeadline{30000};
+/// How long `leave` waits for a server that is away; the job's end does not depend on it.
+constexpr Milliseconds kServerAbsence{3000};
 
 transport::LinkerOptions linker_options(const Identity& identity, const Options& options) {
   transport::LinkerOptions linker;
@@ -43,28 +45,34 @@ transport::LinkerOptions linker_options(const Identity& identity, const Options&
 Control::Control(Identity identity, Options options)
     : identity_(std::move(identity)),
       options_(std::move(options)),
-      gate_([this](std::uint64_t round) { asio::post(io_, [this, round] { on_paused(round); }); }) {
+      gate_([this](std::uint64_t round) {
+        asio::post(io_, [this, round] { participation_.on_paused(round); });
+      }),
+      participation_(identity_.incarnation, kLanes, *this) {
   for (std::size_t i = 0; i < kLanes; ++i) {
     coordinator::Lane::Callbacks callbacks;
     callbacks.on_quiet = [this, i](std::uint64_t position, std::string needs) {
-      asio::post(io_, [this, i, quiet = Quiet{position, std::move(needs)}]() mutable {
-        on_quiet(i, std::move(quiet));
+      asio::post(io_, [this, i, where = Participation::Lane{position, std::move(needs)}] {
+        participation_.on_quiet(i, where);
       });
     };
     callbacks.on_suspect = [this](std::uint64_t generation, std::string incarnation,
                                   std::string reason) {
-      asio::post(io_, [this, suspect = rendezvous::Suspect{generation, std::move(incarnation),
-                                                           std::move(reason)}] {
-        client_->send(suspect);
+      asio::post(io_, [this, suspicion = rendezvous::Suspect{generation, std::move(incarnation),
+                                                             std::move(reason)}] {
+        participation_.suspect(suspicion);
       });
     };
     lanes_[i] = std::make_unique<coordinator::Lane>("lane " + std::to_string(i), callbacks);
   }
-  // A lane is quiet until its first view.
-  quiet_.fill(Quiet{});
 }
 
 Control::~Control() {
+  stop();
+  lanes_ = {};
+}
+
+void Control::stop() {
   close();
   if (thread_.joinable()) {
     asio::post(io_, [this] {
@@ -74,7 +82,6 @@ Control::~Control() {
     });
     thread_.join();
   }
-  lanes_ = {};
 }
 
 Status Control::start() {
@@ -86,15 +93,19 @@ Status Control::start() {
   client.job = identity_.job;
   client.secret = identity_.secret;
   client.connect_deadline = options_.init_timeout;
-  client.registration.incarnation = identity_.incarnation;
-  client.registration.endpoints = to_rendezvous(linker_->endpoints());
-  client.registration.pid = ::getpid();
-  client.registration.label = options_.label;
-  client.registration.order = options_.slot;
+  client.registration = [this] {
+    rendezvous::Register self;
+    self.incarnation = identity_.incarnation;
+    self.endpoints = to_rendezvous(linker_->endpoints());
+    self.pid = ::getpid();
+    self.label = options_.label;
+    self.order = options_.slot;
+    return participation_.registration(std::move(self));
+  };
   client_ = std::make_unique<rendezvous::Client>(
       io_, std::move(client),
       rendezvous::Client::Handlers{
-          [this](rendezvous::Message message) { on_message(std::move(message)); },
+          [this](const rendezvous::Message& message) { on_message(message); },
           [this](const Status& failure) { on_failure(failure); }});
   client_->start();
   work_.emplace(io_.get_executor());
@@ -127,7 +138,7 @@ std::shared_ptr<const ViewSummary> Control::view() const {
 }
 
 void Control::send_ready(rendezvous::Layout layout) {
-  asio::post(io_, [this, ready = rendezvous::Ready{std::move(layout)}] { client_->send(ready); });
+  asio::post(io_, [this, layout = std::move(layout)] { participation_.ready(layout); });
 }
 
 Status Control::wait_until_member() {
@@ -144,27 +155,35 @@ void Control::set_synced() {
 void Control::leave(bool done) {
   {
     const std::lock_guard<std::mutex> lock(mutex_);
-    if (!ended_.ok() || !connected_) return;
+    if (!ended_.ok() || !welcomed_) return;
   }
-  asio::post(io_, [this, done] { client_->send(rendezvous::Bye{done}); });
+  asio::post(io_, [this, done] { participation_.bye(done); });
   if (!done) return;
+  const TimePoint last = Clock::now() + kFarewellDeadline;
   std::unique_lock<std::mutex> lock(mutex_);
-  changed_.wait_for(lock, kFarewellDeadline,
-                    [&] { return farewell_ || !ended_.ok() || !connected_; });
+  const auto free_to_go = [&] { return farewell_ || !ended_.ok(); };
+  while (!free_to_go() && Clock::now() < last) {
+    if (connected_) {
+      changed_.wait_until(lock, last, [&] { return free_to_go() || !connected_; });
+    } else if (!changed_.wait_for(lock, kServerAbsence,
+                                  [&] { return free_to_go() || connected_; })) {
+      return;
+    }
+  }
 }
 
 void Control::close() {
   end(Status(Code::kNotInitialized, "elastic::shutdown was called"));
 }
 
-void Control::on_message(rendezvous::Message message) {
+void Control::on_message(const rendezvous::Message& message) {
   control_thread_.check();
   if (const auto* welcome = std::get_if<rendezvous::Welcome>(&message)) {
     on_welcome(*welcome);
   } else if (const auto* freeze = std::get_if<rendezvous::Freeze>(&message)) {
-    on_freeze(*freeze);
+    participation_.on_freeze(*freeze);
   } else if (const auto* announce = std::get_if<rendezvous::Announce>(&message)) {
-    on_announce(*announce);
+    participation_.on_announce(announce->view);
   } else if (const auto* farewell = std::get_if<rendezvous::Farewell>(&message)) {
     on_farewell(*farewell);
   } else if (const auto* refuse = std::get_if<rendezvous::Refuse>(&message)) {
@@ -175,152 +194,96 @@ void Control::on_message(rendezvous::Message message) {
 }
 
 void Control::on_welcome(const rendezvous::Welcome& welcome) {
-  const std::lock_guard<std::mutex> lock(mutex_);
-  welcomed_ = true;
-  connected_ = true;
-  joining_ = welcome.joining;
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    welcomed_ = true;
+    connected_ = true;
+    joining_ = welcome.joining;
+  }
   changed_.notify_all();
+  participation_.on_welcome();
 }
 
-void Control::on_freeze(const rendezvous::Freeze& freeze) {
-  if (freeze.generation != generation_) return;  // of a view that this worker was never in
-  if (freeze.at_commit > 0) {
-    report_round_ = 0;
-    deferred_round_ = freeze.round;
-    // Stopped for an earlier round of this view: that one is void. Stopped for a view that is being
-    // installed: goes on then.
-    if (!frozen_) gate_.resume();
-    const CommitGate::Promise promise = gate_.propose(freeze.round, freeze.at_commit);
-    client_->send(rendezvous::Promise{freeze.round, promise.accepted, promise.commits});
-    return;
-  }
-  log::get().info("view change: {}", freeze.reason);
-  linker_->cancel();
-  pending_.reset();
-  gate_.withdraw();
-  deferred_round_ = 0;
-  report_round_ = freeze.round;
-  freeze_lanes();
-  go_on_when_quiet();
+void Control::send(const rendezvous::Message& message) {
+  client_->send(message);
 }
 
 void Control::freeze_lanes() {
-  if (frozen_) return;
-  frozen_ = true;
-  quiet_.fill(std::nullopt);
   for (const auto& lane : lanes_) lane->freeze();
 }
 
-void Control::on_quiet(std::size_t lane, Quiet quiet) {
-  control_thread_.check();
-  if (!frozen_) return;  // from a freeze that has been answered since
-  quiet_[lane] = std::move(quiet);
-  go_on_when_quiet();
+void Control::begin_lanes_at(const std::vector<std::uint64_t>& positions) {
+  for (std::size_t i = 0; i < kLanes; ++i) lanes_[i]->begin_at(positions[i]);
 }
 
-/// With all lanes quiet: answers the freeze, or goes on into the announced view.
-void Control::go_on_when_quiet() {
-  if (!std::all_of(quiet_.begin(), quiet_.end(),
-                   [](const auto& quiet) { return quiet.has_value(); })) {
-    return;
-  }
-  if (report_round_ != 0) {
-    send_report(std::exchange(report_round_, 0), {*quiet_[0], *quiet_[1]});
-  } else if (pending_ && !pending_->linking) {
-    link();
-  }
-}
-
-void Control::send_report(std::uint64_t round, std::array<Quiet, kLanes> lanes) {
-  rendezvous::Report report;
-  report.generation = generation_;
-  report.round = round;
-  for (const Quiet& lane : lanes) report.lanes.push_back({lane.position, lane.needs});
-  report.commits = gate_.commits();
-  {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    report.synced = synced_;
-  }
-  client_->send(report);
-}
-
-/// The training thread has stopped at the step boundary that was asked for: its lanes are idle.
-void Control::on_paused(std::uint64_t round) {
-  control_thread_.check();
-  if (!gate_.paused_for(round) || frozen_) return;
-  send_report(round, {Quiet{lanes_[0]->position(), {}}, Quiet{lanes_[1]->position(), {}}});
-}
-
-void Control::on_announce(const rendezvous::Announce& announce) {
-  const auto& members = announce.view.members;
-  const bool member = std::any_of(members.begin(), members.end(), [&](const auto& one) {
-    return one.incarnation == identity_.incarnation;
-  });
-  if (!member || announce.view.generation <= generation_) return;
-  if (announce.view.lanes.size() != kLanes) {
-    return end(Status(Code::kProtocol, "the rendezvous server announced a view of " +
-                                           std::to_string(announce.view.lanes.size()) +
-                                           " lanes; this release has " + std::to_string(kLanes)));
-  }
-  if (generation_ == 0) {
-    // A freeze before this view is installed must not be answered as if nothing had been done yet.
-    for (std::size_t i = 0; i < kLanes; ++i) {
-      const std::uint64_t position = announce.view.lanes[i].position;
-      lanes_[i]->begin_at(position);
-      quiet_[i] = Quiet{position, {}};
-    }
-  }
-  generation_ = announce.view.generation;
-  report_round_ = 0;
-  deferred_round_ = 0;
-  gate_.withdraw();
-  linker_->cancel();
-  pending_ = Pending{announce.view, false};
-  freeze_lanes();
-  go_on_when_quiet();
-}
-
-void Control::link() {
-  pending_->linking = true;
-  std::vector<transport::Peer> peers = peers_of(pending_->view, identity_.incarnation);
-  const std::uint64_t generation = generation_;
-  linker_->connect(std::move(peers), kLinkDeadline,
-                   [this, generation](Result<std::vector<transport::Linker::LinksOfPeer>> links) {
-                     if (generation != generation_ || !pending_) return;
-                     if (links.ok()) {
-                       install(pending_->view, std::move(links).value());
-                       return;
-                     }
-                     const Status failure = links.status();
-                     log::get().warn("cannot link with the members of generation {}: {}",
-                                     generation, failure.message());
-                     client_->send(rendezvous::Suspect{
-                         generation, peer_at(pending_->view, identity_.incarnation, failure.peer()),
-                         failure.message()});
+void Control::connect(const rendezvous::View& view) {
+  linker_->connect(peers_of(view, identity_.incarnation), kLinkDeadline,
+                   [this, view](Result<std::vector<transport::Linker::LinksOfPeer>> links) {
+                     on_connected(view, std::move(links));
                    });
 }
 
-void Control::install(const rendezvous::View& view,
-                      std::vector<transport::Linker::LinksOfPeer> links) {
+void Control::on_connected(const rendezvous::View& view,
+                           Result<std::vector<transport::Linker::LinksOfPeer>> links) {
+  if (links.ok()) {
+    links_ = std::move(links).value();
+    return participation_.on_linked(view.generation);
+  }
+  const Status& failure = links.status();
+  log::get().warn("cannot link with the members of generation {}: {}", view.generation,
+                  failure.message());
+  participation_.on_unlinkable(
+      view.generation, peer_at(view, identity_.incarnation, failure.peer()), failure.message());
+}
+
+void Control::cancel_connect() {
+  linker_->cancel();
+}
+
+void Control::install(const rendezvous::View& view) {
   auto summary = std::make_shared<ViewSummary>(summarise(view, identity_.incarnation));
   log::set_name("rank " + std::to_string(summary->members->rank));
   log::get().info("generation {}: rank {} of {}: {}", view.generation, summary->members->rank,
                   summary->members->size(), view.cause);
   std::vector<std::shared_ptr<coordinator::LaneView>> lane_views =
-      assemble(view, summary->members, links, options_);
+      assemble(view, summary->members, std::exchange(links_, {}), options_);
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     view_ = summary;
   }
   changed_.notify_all();
-  frozen_ = false;
-  pending_.reset();
   for (std::size_t i = 0; i < kLanes; ++i) lanes_[i]->install(lane_views[i]);
-  if (deferred_round_ != 0 && gate_.paused_for(deferred_round_)) {
-    on_paused(deferred_round_);  // stopped for a boundary of this view while it was being installed
-  } else {
-    gate_.resume();
-  }
+}
+
+Participation::Promise Control::propose(std::uint64_t round, std::uint64_t at_commit) {
+  return gate_.propose(round, at_commit);
+}
+
+void Control::withdraw() {
+  gate_.withdraw();
+}
+
+void Control::resume() {
+  gate_.resume();
+}
+
+bool Control::paused_for(std::uint64_t round) const {
+  return gate_.paused_for(round);
+}
+
+std::uint64_t Control::commits() const {
+  return gate_.commits();
+}
+
+std::vector<Participation::Lane> Control::idle_lanes() const {
+  std::vector<Participation::Lane> idle;
+  for (const auto& lane : lanes_) idle.push_back({lane->position(), {}});
+  return idle;
+}
+
+bool Control::synced() const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return synced_;
 }
 
 void Control::on_farewell(const rendezvous::Farewell& farewell) {
@@ -347,15 +310,16 @@ void Control::on_failure(const Status& failure) {
   if (failure.code() == Code::kPeerLost) {
     // Collectives do not need the server; the client comes back by itself.
     log::get().warn("lost the rendezvous server: {}", failure.message());
-    const std::lock_guard<std::mutex> lock(mutex_);
-    connected_ = false;
+    {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      connected_ = false;
+    }
     changed_.notify_all();
-    return;
+    return participation_.on_disconnected();
   }
   end(failure);
 }
 
-/// Nothing more happens for this worker, and that is why.
 void Control::end(const Status& reason) {
   {
     const std::lock_guard<std::mutex> lock(mutex_);

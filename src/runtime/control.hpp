@@ -22,6 +22,7 @@
 #include "elastic/options.hpp"
 #include "rendezvous/client/client.hpp"
 #include "runtime/commit_gate.hpp"
+#include "runtime/participation.hpp"
 
 namespace elastic::runtime {
 
@@ -50,10 +51,10 @@ struct Identity {
 /// the lanes from one view to the next. Never blocks and never runs a collective.
 ///
 /// Functions marked "control" run on that thread; all others may be called from any thread.
-class Control {
+class Control : private Participation::Effects {
  public:
   Control(Identity identity, Options options);
-  ~Control();
+  ~Control() override;
 
   /// Connects and waits for the first view, or to be told that the job is running already.
   Status start();
@@ -77,33 +78,33 @@ class Control {
   void leave(bool done);
   /// From now on every call fails; what is under way ends.
   void close();
+  /// Closes, and ends the control thread with all its connections. Idempotent.
+  void stop();
 
  private:
-  /// A view on its way from announcement to installation.
-  struct Pending {
-    rendezvous::View view;
-    bool linking = false;
-  };
-  struct Quiet {
-    std::uint64_t position = 0;
-    std::string needs;
-  };
-
   // control
-  void on_message(rendezvous::Message message);
+  void on_message(const rendezvous::Message& message);
   void on_welcome(const rendezvous::Welcome& welcome);
-  void on_freeze(const rendezvous::Freeze& freeze);
-  void on_announce(const rendezvous::Announce& announce);
   void on_farewell(const rendezvous::Farewell& farewell);
   void on_failure(const Status& failure);
-  void on_quiet(std::size_t lane, Quiet quiet);
-  void on_paused(std::uint64_t round);
-  void freeze_lanes();
-  void go_on_when_quiet();
-  void send_report(std::uint64_t round, std::array<Quiet, kLanes> lanes);
-  void link();
-  void install(const rendezvous::View& view, std::vector<transport::Linker::LinksOfPeer> links);
-  void end(const Status& reason);
+  void on_connected(const rendezvous::View& view,
+                    Result<std::vector<transport::Linker::LinksOfPeer>> links);
+
+  // What Participation asks for; control.
+  void send(const rendezvous::Message& message) override;
+  void freeze_lanes() override;
+  void begin_lanes_at(const std::vector<std::uint64_t>& positions) override;
+  void connect(const rendezvous::View& view) override;
+  void cancel_connect() override;
+  void install(const rendezvous::View& view) override;
+  Participation::Promise propose(std::uint64_t round, std::uint64_t at_commit) override;
+  void withdraw() override;
+  void resume() override;
+  bool paused_for(std::uint64_t round) const override;
+  std::uint64_t commits() const override;
+  std::vector<Participation::Lane> idle_lanes() const override;
+  bool synced() const override;
+  void end(const Status& reason) override;  // any thread
 
   const Identity identity_;
   const Options options_;
@@ -115,12 +116,8 @@ class Control {
   // Owned by the control thread.
   std::unique_ptr<rendezvous::Client> client_;
   std::unique_ptr<transport::Linker> linker_;
-  std::uint64_t generation_ = 0;      // of the latest view announced, installed or not
-  std::uint64_t report_round_ = 0;    // of the immediate freeze to answer, 0 for none
-  std::uint64_t deferred_round_ = 0;  // of the step boundary promised in this view, 0 for none
-  bool frozen_ = true;                // the lanes are, or are about to be
-  std::array<std::optional<Quiet>, kLanes> quiet_;
-  std::optional<Pending> pending_;
+  Participation participation_;
+  std::vector<transport::Linker::LinksOfPeer> links_;  // made for the view that is installed next
 
   // Shared with the caller's threads.
   mutable std::mutex mutex_;

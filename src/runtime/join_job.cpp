@@ -18,14 +18,18 @@ Result<Secret> read_secret(const Options& options) {
 
 }  // namespace
 
+void draw_incarnation(Identity& identity) {
+  identity.incarnation = random_id();
+  identity.id = worker_id(identity.incarnation);
+}
+
 Result<Identity> find_job(Options& options, const EnvironmentMap& environment) {
   Result<LaunchEnvironment> launch = read_launch_environment(environment);
   if (!launch.ok() && options.rendezvous.empty()) return launch.status();
   if (launch.ok() && options.slot < 0) options.slot = launch.value().rank;
 
   Identity identity;
-  identity.incarnation = random_id();
-  identity.id = worker_id(identity.incarnation);
+  draw_incarnation(identity);
   if (options.rendezvous.empty()) {
     Result<ServerLocation> server =
         find_or_start_server(launch.value(), environment, Clock::now() + options.init_timeout);

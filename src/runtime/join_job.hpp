@@ -12,4 +12,7 @@ namespace elastic::runtime {
 /// kInvalidArgument or kUnavailable say what is missing and how to set it.
 Result<Identity> find_job(Options& options, const EnvironmentMap& environment);
 
+/// Makes it another worker of the same job.
+void draw_incarnation(Identity& identity);
+
 }  // namespace elastic::runtime

@@ -63,7 +63,11 @@ class RunningServer {
 class Worker {
  public:
   Worker(asio::io_context& io, ClientOptions options)
-      : incarnation(options.registration.incarnation) {
+      : incarnation(options.registration().incarnation) {
+    options.registration = [this, registration = options.registration()]() mutable {
+      if (view().generation != 0) registration.view = view();
+      return registration;
+    };
     client.emplace(io, std::move(options),
                    Client::Handlers{[this](Message message) { take(std::move(message)); },
                                     [this](Status status) { failures.push_back(status); }});
@@ -126,8 +130,10 @@ class RendezvousTest : public ::testing::Test {
     result.address = server_ ? server_->address() : "";
     result.job = kJob;
     result.secret = secret_;
-    result.registration.incarnation = incarnation;
-    result.registration.pid = 1;
+    Register registration;
+    registration.incarnation = incarnation;
+    registration.pid = 1;
+    result.registration = [registration] { return registration; };
     return result;
   }
   std::unique_ptr<Worker> worker(const std::string& incarnation) {

@@ -68,12 +68,30 @@ TEST_F(ArrivalTest, WorkerLostWhileFormingIsJustGone) {
   EXPECT_THAT(members(), ElementsAre("b", "c"));
 }
 
-TEST_F(ArrivalTest, RefusesAnIncarnationThatIsConnected) {
-  start_with({"a"});
-  const Decision decision = join("a");
-  EXPECT_FALSE(decision.ok);
-  EXPECT_TRUE(decision.actions.empty());
-  EXPECT_THAT(decision.reason, HasSubstr("already connected"));
+TEST_F(ArrivalTest, AMemberThatComesBackBeforeItsLossWasNoticedGoesOn) {
+  start_with({"a", "b"});
+  come_back("a");
+  EXPECT_FALSE(last<Welcome>("a")->joining);
+  EXPECT_EQ(phase(), Phase::kRunning);
+  EXPECT_EQ(view().generation, 1U);
+}
+
+TEST_F(ArrivalTest, AMemberThatMissedItsViewIsSentItAgain) {
+  start_with({"a", "b"});
+  const std::size_t before = count<Announce>("a");
+  join("a");
+  EXPECT_EQ(count<Announce>("a"), before + 1);
+  EXPECT_EQ(view().generation, 1U);
+}
+
+TEST_F(ArrivalTest, AMemberThatComesBackInTheMiddleOfARoundIsAskedAgain) {
+  start_with({"a", "b", "c"});
+  die("c");
+  const std::uint64_t first = last<Freeze>("a")->round;
+  come_back("a", true);
+  EXPECT_GT(last<Freeze>("a")->round, first);
+  report_all({"a", "b"});
+  EXPECT_THAT(members(), ElementsAre("a", "b"));
 }
 
 TEST_F(ArrivalTest, JoinsAtTheNextStepBoundary) {

@@ -29,7 +29,10 @@ class DecideViewTest : public testing::Test {
     report.lanes = {{position, needs}};
     question_.reporters.push_back({current_.members[rank], report, leaving});
   }
-  ViewAnswer decide() { return decide_view(question_); }
+  ViewAnswer decide() {
+    question_.generation = current_.generation + 1;
+    return decide_view(question_);
+  }
   static std::vector<std::string> names(const View& view) {
     std::vector<std::string> result;
     for (const Member& member : view.members) result.push_back(member.incarnation);
@@ -37,7 +40,7 @@ class DecideViewTest : public testing::Test {
   }
 
   View current_;
-  ViewQuestion question_{current_, {}, {}, 0, {}};
+  ViewQuestion question_{current_, 0, {}, {}, 0, {}};
 };
 
 TEST_F(DecideViewTest, ReplaysWhatNobodyHasCompleted) {

@@ -5,7 +5,14 @@
 namespace elastic::rendezvous {
 
 void MembershipTest::start(MembershipOptions options) {
+  options_ = options;
   membership_.emplace(options);
+}
+
+void MembershipTest::restart(Memory memory) {
+  if (!memory.view) journal_.clear();
+  connected_.clear();
+  membership_.emplace(options_, std::move(memory));
 }
 
 void MembershipTest::start_with(const Names& names, MembershipOptions options) {
@@ -20,6 +27,15 @@ Decision MembershipTest::join(const std::string& worker, std::int64_t order) {
   Register registration;
   registration.incarnation = worker;
   registration.order = order;
+  return decide(Registered{registration});
+}
+
+Decision MembershipTest::come_back(const std::string& worker, bool stands_still) {
+  connected_.insert(worker);
+  Register registration;
+  registration.incarnation = worker;
+  registration.view = last<Announce>(worker)->view;
+  registration.stands_still = stands_still;
   return decide(Registered{registration});
 }
 
@@ -44,9 +60,9 @@ Decision MembershipTest::decide(const Event& event) {
       inbox_[sent->incarnation].push_back(sent->message);
     } else if (const auto* closed = std::get_if<CloseConnection>(&action)) {
       connected_.erase(closed->incarnation);
-    } else {
+    } else if (std::holds_alternative<Journal>(action)) {
       const std::uint64_t generation = std::get<Journal>(action).view.generation;
-      EXPECT_TRUE(journal_.empty() || journal_.back() < generation);
+      EXPECT_TRUE(journal_.empty() || journal_.back() <= generation);
       journal_.push_back(generation);
     }
   }

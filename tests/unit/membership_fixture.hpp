@@ -25,6 +25,10 @@ class MembershipTest : public testing::Test {
   void start_with(const Names& names, MembershipOptions options = {});
 
   Decision join(const std::string& worker, std::int64_t order = -1);
+  /// On a new connection, with the latest view that it was announced.
+  Decision come_back(const std::string& worker, bool stands_still = false);
+  /// The server ends, and begins again with what its journal holds.
+  void restart(Memory memory);
   Decision say(const std::string& worker, Message message);
   Decision die(const std::string& worker, const std::string& why = "connection closed");
   Decision decide(const Event& event);
@@ -61,6 +65,7 @@ class MembershipTest : public testing::Test {
   const View& view() const { return membership_->view(); }
   Phase phase() const { return membership_->phase(); }
 
+  MembershipOptions options_;
   std::optional<Membership> membership_;
   TimePoint now_{std::chrono::hours(1)};
   std::map<std::string, std::vector<Message>> inbox_;

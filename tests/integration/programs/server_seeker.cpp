@@ -39,8 +39,10 @@ int main(int argc, char** argv) {
   options.address = server.value().address;
   options.job = server.value().job;
   options.secret = server.value().secret;
-  options.registration.incarnation = random_id();
-  options.registration.order = launch.value().rank;
+  rendezvous::Register registration;
+  registration.incarnation = random_id();
+  registration.order = launch.value().rank;
+  options.registration = [&] { return registration; };
   Status failure;
   std::size_t members = 0;
   rendezvous::Client client(io, options,

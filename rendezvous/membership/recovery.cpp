@@ -1,0 +1,148 @@
+// A server that is started again takes up the job where its members are.
+//
+// They go on training meanwhile, in the last view that was announced; nothing is decided until it
+// is known which view that is and who of it is back.
+#include <algorithm>
+
+#include "rendezvous/membership/state.hpp"
+
+namespace elastic::rendezvous {
+
+namespace {
+
+/// Left out where no journal tells what was given: views that nobody who came back has seen.
+constexpr std::uint64_t kForgottenGenerations = 1U << 16;
+/// Numbers of rounds of one run of the server. They must not be those of an earlier run, whose
+/// reports may still be on their way.
+constexpr int kRoundBits = 20;
+
+}  // namespace
+
+void Membership::State::raise_floor(std::uint64_t floor) {
+  floor_ = std::max(floor_, floor);
+  rounds_ = std::max(rounds_, floor_ << kRoundBits);
+}
+
+/// Somebody comes with a view to a server that knows of none.
+void Membership::State::start_recovery() {
+  recovery_.emplace();
+  for (const auto& entry : workers_) welcome(entry.first);  // These turn out to be joiners.
+}
+
+bool Membership::State::try_recover() {
+  if (workers_.empty()) {
+    recovery_->until.reset();
+    return false;
+  }
+  if (!recovery_->until) recovery_->until = now_ + options_.return_window;
+  const View* view = adoptable();
+  const bool late = now_ >= *recovery_->until;
+  if (view != nullptr && (late || back(*view, false) == view->members.size())) {
+    adopt(*view);
+    return true;
+  }
+  if (!late) return false;
+  if (!anybody_has_a_view()) {
+    note("none of the members is left: the job begins anew");
+    recovery_.reset();
+    return true;
+  }
+  if (now_ >= *first_registered_ + options_.start_timeout) {
+    fail(
+        "no view is known to a majority of its members, and the journal has none as new: some of "
+        "the members are not back. To go on with those that are, start the server with "
+        "--adopt-any");
+  }
+  return false;
+}
+
+/// The view that the job is in, as far as can be told; null if it cannot.
+const View* Membership::State::adoptable() const {
+  std::map<std::uint64_t, const View*> reported;
+  for (const auto& entry : workers_) {
+    const auto& view = entry.second.registration.view;
+    if (view) reported.try_emplace(view->generation, &*view);
+  }
+  const auto& journaled = recovery_->journaled;
+  if (journaled && (reported.empty() || reported.rbegin()->first <= journaled->generation)) {
+    return back(*journaled, false) > 0 ? &*journaled : nullptr;
+  }
+  for (auto candidate = reported.rbegin(); candidate != reported.rend(); ++candidate) {
+    const View& view = *candidate->second;
+    if (options_.adopt_any || 2 * back(view, true) > view.members.size()) return &view;
+  }
+  return nullptr;
+}
+
+/// How many of `view`'s members are back, in it or in any.
+std::size_t Membership::State::back(const View& view, bool all_in_it) const {
+  const auto is_back = [&](const Member& member) {
+    const auto found = workers_.find(member.incarnation);
+    if (found == workers_.end()) return false;
+    const auto& its = found->second.registration.view;
+    return !all_in_it || (its && its->generation == view.generation);
+  };
+  return static_cast<std::size_t>(std::count_if(view.members.begin(), view.members.end(), is_back));
+}
+
+bool Membership::State::anybody_has_a_view() const {
+  return std::any_of(workers_.begin(), workers_.end(),
+                     [](const auto& entry) { return entry.second.registration.view.has_value(); });
+}
+
+/// By value: `view` may be one that a worker reported, and that worker may go.
+void Membership::State::adopt(View view) {
+  std::uint64_t highest = view.generation;
+  for (const auto& entry : workers_) {
+    const auto& reported = entry.second.registration.view;
+    if (reported) highest = std::max(highest, reported->generation);
+  }
+  const auto& journaled = recovery_->journaled;
+  const bool from_journal = journaled && highest <= journaled->generation;
+  if (!from_journal) raise_floor(highest + kForgottenGenerations);
+  const auto suspicions = std::move(recovery_->suspicions);
+  recovery_.reset();
+  view_ = std::move(view);
+  commits_ = std::max(commits_, view_.commits);
+  for (const Member& member : view_.members) synced_before_ = synced_before_ || member.synced;
+  note("view " + std::to_string(view_.generation) + " is taken up again, as " +
+       (from_journal ? "the journal has it" : "its members report it"));
+  if (!from_journal) {
+    out_.actions.push_back(ReserveGenerations{floor_});
+    out_.actions.push_back(Journal{view_});
+  }
+  for (const Member& member : view_.members) {
+    if (workers_.contains(member.incarnation)) continue;
+    causes_.push_back(describe(member.incarnation) + " did not come back to the server");
+  }
+  std::vector<std::string> present;
+  for (const auto& entry : workers_) present.push_back(entry.first);
+  for (const std::string& worker : present) settle(worker);
+  compare_layouts();
+  for (const auto& [from, suspicion] : suspicions) {
+    if (workers_.contains(from)) on_message(from, suspicion);
+  }
+}
+
+/// Brings one that has registered to where the job is.
+void Membership::State::settle(const std::string& incarnation) {
+  const Register& its = workers_.at(incarnation).registration;
+  const std::uint64_t generation = its.view ? its.view->generation : 0;
+  if (!is_member(incarnation)) {
+    if (generation != 0) evict(incarnation, "the job went on without it");
+    return;
+  }
+  if (generation > view_.generation) {
+    return evict(incarnation, "it is in view " + std::to_string(generation) +
+                                  ", which the other members do not know");
+  }
+  if (generation < view_.generation) send(incarnation, Announce{view_});
+  const bool stands_still = generation == view_.generation && its.stands_still;
+  const bool expected = round_ && round_->expected.contains(incarnation);
+  if (!stands_still && !expected) return;
+  causes_.push_back(describe(incarnation) + " came back in the middle of a view change");
+  relink_ = true;
+  if (expected && !round_->deferred()) start_round(0, causes_.back());
+}
+
+}  // namespace elastic::rendezvous

@@ -1,0 +1,58 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+
+#include "base/status.hpp"
+#include "rendezvous/protocol/messages.hpp"
+
+namespace elastic::rendezvous {
+
+/// A journal is a text file with one record a line, each with the checksum of the record's bytes:
+///
+///   {"xxh64":"<16 hex digits>","record":<record>}
+///
+/// The first record names the job; views and floors follow. A record is begun only when the one
+/// before it is durable, so a crash can damage none but the last. Zero bytes may follow the last
+/// line: space that was taken ahead. Everything here is text to text; `journal.hpp` has the file.
+
+/// First record of every journal.
+struct JournalStart {
+  std::string job;
+};
+/// Generations up to and including this one may have been used and are never given again.
+struct JournalFloor {
+  std::uint64_t generation = 0;
+};
+using JournalRecord = std::variant<JournalStart, JournalFloor, View>;
+
+/// One record as a line, with its checksum and line end.
+std::string journal_line(const JournalRecord& record);
+
+/// What a journal says in the end.
+struct JournalContents {
+  std::optional<View> view;  ///< the last one
+  std::uint64_t floor = 0;   ///< the greatest generation named anywhere, by views and floors
+  bool begun = false;        ///< a server has had this journal before
+  bool torn = false;         ///< the last line was cut short or damaged, and does not count
+
+  bool empty() const { return !view && floor == 0; }
+};
+
+/// The shortest journal with these contents.
+std::string journal_text(const std::string& job, const JournalContents& contents);
+
+struct ParsedJournal {
+  JournalContents contents;
+  std::size_t whole_bytes = 0;  ///< of the lines that count; the next record belongs behind them
+};
+
+/// Reads a whole journal; no text is an empty one. kInvalidArgument names the line and what to do:
+/// this is no journal, another job's or another version's, or lines before the last are damaged.
+Result<ParsedJournal> parse_journal(std::string_view text, const std::string& job);
+
+}  // namespace elastic::rendezvous

@@ -1,0 +1,174 @@
+#include "runtime/participation.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/log.hpp"
+
+namespace elastic::runtime {
+
+Participation::Participation(std::string self, std::size_t lanes, Effects& effects)
+    : self_(std::move(self)), lanes_(lanes), effects_(effects) {
+  // A lane is quiet until its first view.
+  quiet_.assign(lanes, Lane{});
+}
+
+rendezvous::Register Participation::registration(rendezvous::Register identity) const {
+  identity.view = view_;
+  identity.stands_still = report_round_ != 0 || reported_;
+  return identity;
+}
+
+void Participation::on_welcome() {
+  if (layout_) effects_.send(rendezvous::Ready{*layout_});
+  for (const auto& entry : suspicions_) effects_.send(entry.second);
+  if (bye_) effects_.send(*bye_);
+}
+
+/// A promise that nobody has been told to be kept binds nobody. One that has been reported does,
+/// although the report may be lost: the next server hears that this worker stands still.
+void Participation::on_disconnected() {
+  if (reported_) return;
+  effects_.withdraw();
+  deferred_round_ = 0;
+}
+
+void Participation::on_freeze(const rendezvous::Freeze& freeze) {
+  if (freeze.generation != generation_) return;  // of a view that this worker was never in
+  if (freeze.at_commit > 0) {
+    report_round_ = 0;
+    deferred_round_ = freeze.round;
+    // Stopped for an earlier round of this view: that one is void. Stopped for a view that is being
+    // installed: goes on then.
+    reported_ = false;
+    if (!frozen_) effects_.resume();
+    const Promise promise = effects_.propose(freeze.round, freeze.at_commit);
+    effects_.send(rendezvous::Promise{freeze.round, promise.accepted, promise.commits});
+    return;
+  }
+  log::get().info("view change: {}", freeze.reason);
+  effects_.cancel_connect();
+  installing_ = false;
+  linking_ = false;
+  effects_.withdraw();
+  deferred_round_ = 0;
+  report_round_ = freeze.round;
+  freeze_lanes();
+  go_on_when_quiet();
+}
+
+void Participation::freeze_lanes() {
+  if (frozen_) return;
+  frozen_ = true;
+  quiet_.assign(lanes_, std::nullopt);
+  effects_.freeze_lanes();
+}
+
+void Participation::on_quiet(std::size_t lane, Lane where) {
+  if (!frozen_) return;  // from a freeze that has been answered since
+  quiet_[lane] = std::move(where);
+  go_on_when_quiet();
+}
+
+/// With all lanes quiet: answers the freeze, or goes on into the announced view.
+void Participation::go_on_when_quiet() {
+  std::vector<Lane> lanes;
+  for (const auto& lane : quiet_) {
+    if (!lane) return;
+    lanes.push_back(*lane);
+  }
+  if (report_round_ != 0) {
+    send_report(std::exchange(report_round_, 0), lanes);
+  } else if (installing_ && !linking_) {
+    linking_ = true;
+    effects_.connect(*view_);
+  }
+}
+
+void Participation::send_report(std::uint64_t round, const std::vector<Lane>& lanes) {
+  rendezvous::Report report;
+  report.generation = generation_;
+  report.round = round;
+  for (const Lane& lane : lanes) report.lanes.push_back({lane.position, lane.needs});
+  report.commits = effects_.commits();
+  report.synced = effects_.synced();
+  reported_ = true;
+  effects_.send(report);
+}
+
+/// The training thread has stopped at a step boundary: its lanes are idle.
+void Participation::on_paused(std::uint64_t round) {
+  if (!effects_.paused_for(round) || frozen_) return;
+  if (round != deferred_round_) return effects_.resume();  // nobody waits for that any more
+  send_report(round, effects_.idle_lanes());
+}
+
+void Participation::on_announce(const rendezvous::View& view) {
+  const bool member = std::any_of(view.members.begin(), view.members.end(),
+                                  [&](const auto& one) { return one.incarnation == self_; });
+  if (!member || view.generation <= generation_) return;
+  if (view.lanes.size() != lanes_) {
+    return effects_.end(Status(Code::kProtocol, "the rendezvous server announced a view of " +
+                                                    std::to_string(view.lanes.size()) +
+                                                    " lanes; this release has " +
+                                                    std::to_string(lanes_)));
+  }
+  if (generation_ == 0) {
+    // A freeze before this view is installed must not be answered as if nothing had been done yet.
+    std::vector<std::uint64_t> positions;
+    for (std::size_t i = 0; i < lanes_; ++i) {
+      positions.push_back(view.lanes[i].position);
+      quiet_[i] = Lane{positions.back(), {}};
+    }
+    effects_.begin_lanes_at(positions);
+  }
+  generation_ = view.generation;
+  view_ = view;
+  suspicions_.clear();
+  report_round_ = 0;
+  deferred_round_ = 0;
+  reported_ = false;
+  effects_.withdraw();
+  effects_.cancel_connect();
+  installing_ = true;
+  linking_ = false;
+  freeze_lanes();
+  go_on_when_quiet();
+}
+
+void Participation::on_linked(std::uint64_t generation) {
+  if (generation != generation_ || !installing_ || !linking_) return;
+  installing_ = false;
+  linking_ = false;
+  frozen_ = false;
+  effects_.install(*view_);
+  if (deferred_round_ != 0 && effects_.paused_for(deferred_round_)) {
+    on_paused(deferred_round_);  // stopped for a boundary of this view while it was being installed
+  } else {
+    effects_.resume();
+  }
+}
+
+void Participation::on_unlinkable(std::uint64_t generation, const std::string& incarnation,
+                                  const std::string& why) {
+  if (generation != generation_ || !installing_) return;
+  suspect({generation, incarnation, why});
+}
+
+void Participation::suspect(const rendezvous::Suspect& suspicion) {
+  if (suspicion.generation != generation_) return;
+  suspicions_[suspicion.incarnation] = suspicion;
+  effects_.send(suspicion);
+}
+
+void Participation::ready(const rendezvous::Layout& layout) {
+  layout_ = layout;
+  effects_.send(rendezvous::Ready{layout});
+}
+
+void Participation::bye(bool done) {
+  bye_ = rendezvous::Bye{done};
+  effects_.send(*bye_);
+}
+
+}  // namespace elastic::runtime

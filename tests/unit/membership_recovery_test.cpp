@@ -1,0 +1,196 @@
+#include "membership_fixture.hpp"
+
+namespace elastic::rendezvous {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+constexpr Milliseconds kWindow{5000};
+
+/// A server that was started again, with and without what it had written down.
+class RecoveryTest : public MembershipTest {
+ protected:
+  Memory journal() const { return {view(), view().generation + 1}; }
+};
+
+TEST_F(RecoveryTest, MembersThatAllComeBackGoOnUndisturbed) {
+  start_with({"a", "b"});
+  restart(journal());
+  EXPECT_EQ(phase(), Phase::kRecovering);
+  come_back("b");
+  come_back("a");
+  EXPECT_EQ(phase(), Phase::kRunning);
+  EXPECT_EQ(view().generation, 1U);
+  EXPECT_EQ(count<Freeze>("a"), 0U);
+}
+
+TEST_F(RecoveryTest, WhoDoesNotComeBackCountsAsDead) {
+  start_with({"a", "b", "c"});
+  restart(journal());
+  come_back("a");
+  come_back("c");
+  pass(kWindow - Milliseconds(1));
+  EXPECT_EQ(phase(), Phase::kRecovering);
+  pass(Milliseconds(2));
+  report_all({"a", "c"});
+  EXPECT_THAT(members(), ElementsAre("a", "c"));
+  EXPECT_THAT(view().cause, HasSubstr("did not come back"));
+  EXPECT_THAT(view().lost, ElementsAre("b"));
+}
+
+TEST_F(RecoveryTest, AGenerationThatMayHaveBeenGivenIsLeftOut) {
+  start_with({"a", "b"});
+  restart(journal());
+  come_back("a");
+  come_back("b");
+  die("b");
+  report_all({"a"});
+  EXPECT_EQ(view().generation, 3U);
+}
+
+TEST_F(RecoveryTest, WhoMissedTheLastViewIsSentIt) {
+  start_with({"a", "b", "c"});
+  View next = view();
+  next.generation = 2;
+  next.members.pop_back();
+  journal_.push_back(2);
+  restart({next, 3});
+  come_back("a", true);
+  come_back("b", true);
+  EXPECT_EQ(last<Announce>("a")->view.generation, 2U);
+  EXPECT_EQ(phase(), Phase::kRunning) << "their standing still was for the view that they are sent";
+  come_back("c", true);
+  EXPECT_EQ(last<Farewell>("c")->reason, Farewell::Reason::kEvicted);
+}
+
+TEST_F(RecoveryTest, ARoundThatWasLostIsHeldAgain) {
+  start_with({"a", "b", "c"});
+  die("c");
+  report("a");
+  restart(journal());
+  come_back("a", true);
+  come_back("b");
+  pass(kWindow);
+  report_all({"a", "b"}, 1);
+  EXPECT_THAT(members(), ElementsAre("a", "b"));
+}
+
+TEST_F(RecoveryTest, RoundsOfAnEarlierRunAreToldFromTheNewOnes) {
+  start_with({"a", "b"});
+  die("b");
+  const std::uint64_t first = last<Freeze>("a")->round;
+  restart(journal());
+  come_back("a", true);
+  pass(kWindow);
+  EXPECT_GT(last<Freeze>("a")->round, first + 1000);
+}
+
+TEST_F(RecoveryTest, WithoutAJournalAMajorityIsBelieved) {
+  start_with({"a", "b", "c"});
+  restart({});
+  come_back("a");
+  EXPECT_EQ(phase(), Phase::kRecovering);
+  come_back("b");
+  pass(kWindow);
+  report_all({"a", "b"});
+  EXPECT_THAT(members(), ElementsAre("a", "b"));
+  EXPECT_GT(view().generation, 65536U);
+}
+
+TEST_F(RecoveryTest, WithoutAJournalAMinorityIsNot) {
+  start_with({"a", "b", "c", "d"});
+  restart({});
+  come_back("a");
+  come_back("b");
+  pass(Milliseconds(60000));
+  EXPECT_EQ(phase(), Phase::kFailed);
+  EXPECT_THAT(last<Fail>("a")->reason, HasSubstr("--adopt-any"));
+}
+
+TEST_F(RecoveryTest, AMinorityIsBelievedWhereThatWasAskedFor) {
+  start_with({"a", "b", "c", "d"});
+  options_.adopt_any = true;
+  restart({});
+  come_back("c");
+  pass(kWindow);
+  report_all({"c"});
+  EXPECT_THAT(members(), ElementsAre("c"));
+}
+
+TEST_F(RecoveryTest, AnOldJournalIsNotBelievedAgainstTheMembers) {
+  start_with({"a", "b", "c"});
+  const Memory old = journal();
+  die("c");
+  report_all({"a", "b"});
+  restart(old);
+  come_back("a");
+  come_back("b");
+  EXPECT_EQ(view().generation, 2U);
+  EXPECT_EQ(phase(), Phase::kRunning);
+}
+
+TEST_F(RecoveryTest, ANewerViewOfOneDoesNotDisplaceAMajority) {
+  start_with({"a", "b", "c"});
+  View ahead = view();
+  ahead.generation = 9;
+  Register registration;
+  registration.incarnation = "a";
+  registration.view = ahead;
+  restart({});
+  connected_.insert("a");
+  decide(Registered{registration});
+  come_back("b");
+  come_back("c");
+  EXPECT_EQ(last<Farewell>("a")->reason, Farewell::Reason::kEvicted);
+  report_all({"b", "c"});
+  EXPECT_THAT(members(), ElementsAre("b", "c"));
+  EXPECT_GT(view().generation, 9U);
+}
+
+TEST_F(RecoveryTest, NewWorkersJoinOnceTheMembersAreKnown) {
+  start_with({"a"});
+  ready({"a"});
+  options_.initial_np = 2;
+  restart({});
+  join("n");
+  EXPECT_FALSE(last<Welcome>("n")->joining);
+  come_back("a");
+  EXPECT_TRUE(last<Welcome>("n")->joining);
+  ready({"a", "n"});
+  stop_at_boundary({"a"});
+  EXPECT_THAT(members(), ElementsAre("a", "n"));
+}
+
+TEST_F(RecoveryTest, AJobWhoseMembersAreAllGoneBeginsAnew) {
+  start_with({"a"});
+  restart(journal());
+  join("n");
+  pass(kWindow);
+  EXPECT_THAT(members(), ElementsAre("n"));
+  EXPECT_EQ(view().generation, 3U);
+}
+
+TEST_F(RecoveryTest, SuspicionsDuringItCount) {
+  start_with({"a", "b"});
+  restart(journal());
+  come_back("a");
+  say("a", Suspect{1, "b", "timed out"});
+  come_back("b");
+  EXPECT_EQ(phase(), Phase::kChanging);
+  report_all({"a", "b"});
+  EXPECT_THAT(members(), ElementsAre("a", "b"));
+}
+
+TEST_F(RecoveryTest, AByeDuringItCounts) {
+  start_with({"a", "b"});
+  restart(journal());
+  come_back("a");
+  say("a", Bye{true});
+  come_back("b");
+  say("b", Bye{true});
+  EXPECT_EQ(phase(), Phase::kDone);
+}
+
+}  // namespace
+}  // namespace elastic::rendezvous
