@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <cstdlib>
@@ -7,11 +8,15 @@
 
 namespace elastic::testing {
 
-/// Repetitions of a test that sweeps something: `usual`, or as many as FAULT_TEST_RUNS says.
-inline int runs(int usual) {
+/// Repetitions of a test that sweeps something: `usual`, or as many as FAULT_TEST_RUNS says, up to
+/// `most`.
+inline int runs(int usual, int most = 1000000) {
   const char* asked = std::getenv("FAULT_TEST_RUNS");
-  return asked == nullptr ? usual : std::atoi(asked);
+  return asked == nullptr ? usual : std::min(most, std::atoi(asked));
 }
+
+/// Where each run needs a new worker in one job: the oracle has digits for 18.
+inline constexpr int kMostJoiners = 12;
 
 /// The first seed; FAULT_TEST_SEED repeats a failure.
 inline std::uint64_t first_seed() {

@@ -19,7 +19,7 @@ namespace {
 using std::chrono::microseconds;
 using std::chrono::milliseconds;
 
-constexpr std::size_t kStateBytes = 24U << 20;
+constexpr std::size_t kStateBytes = (24U << 20) / kSlowness;
 
 class Joiner : public ::testing::TestWithParam<std::string> {
  protected:
@@ -48,7 +48,7 @@ class Joiner : public ::testing::TestWithParam<std::string> {
 TEST_P(Joiner, DiesAnywhereInTheTransferAndMembersAreUnaffected) {
   const microseconds whole = transfer_time();
   const auto members = job_.others({});
-  const int deaths = runs(4);
+  const int deaths = runs(4, kMostJoiners);
   for (int i = 0; i < deaths; ++i) {
     const std::size_t saved = job_.worker(0).log().count("saves");
     FaultWorker& joiner = job_.start(arguments());

@@ -18,6 +18,7 @@ namespace {
 
 constexpr int kSteps = 12;
 constexpr int kFatalStep = 4;
+constexpr int kDeaths = kSlowness > 1 ? 3 : 6;
 
 struct Scenario {
   std::string kind;
@@ -35,7 +36,7 @@ class KillPhases : public ::testing::TestWithParam<Scenario> {
  protected:
   std::vector<std::string> arguments() const {
     return {"kind=" + GetParam().kind, "steps=" + std::to_string(kSteps),
-            "elements=" + std::to_string(GetParam().elements)};
+            "elements=" + std::to_string(GetParam().elements / kSlowness)};
   }
   FaultJobOptions options() const {
     FaultJobOptions options;
@@ -113,7 +114,7 @@ TEST_P(EveryPhase, SameCallRightSum) {
   const std::int64_t whole = duration();
   const std::uint64_t seed = first_seed();
   std::mt19937_64 random(seed);
-  const int deaths = runs(6);
+  const int deaths = runs(kDeaths);
   for (int i = 0; i < deaths && !HasFailure(); ++i) {
     const auto victim = GetParam().kind == "broadcast"
                             ? 0
@@ -147,7 +148,7 @@ TEST_P(WithTheResult, NobodyDiverges) {
   const std::uint64_t seed = first_seed();
   std::mt19937_64 random(seed);
   std::printf("seed %llu\n", static_cast<unsigned long long>(seed));
-  for (int i = 0; i < runs(6) && !HasFailure(); ++i) {
+  for (int i = 0; i < runs(kDeaths) && !HasFailure(); ++i) {
     const auto victim = static_cast<int>(random() % static_cast<unsigned>(GetParam().np));
     const auto delay = i % 2 == 0 ? 0 : random() % 200;
     one_death(victim, std::to_string(kFatalStep) + ":return+" + std::to_string(delay));

@@ -127,7 +127,7 @@ TEST(ComingAndGoing, LeavesNoDescriptorAndNoThreadBehind) {
   for (FaultWorker* stayer : stayers) watched.push_back(stayer->pid());
   std::vector<Footprint> before;
   for (const pid_t pid : watched) before.push_back(footprint(pid));
-  for (int i = 0; i < runs(4) && !HasFatalFailure(); ++i) replace_the_last();
+  for (int i = 0; i < runs(4, kMostJoiners) && !HasFatalFailure(); ++i) replace_the_last();
   for (std::size_t i = 0; i < watched.size(); ++i) {
     Footprint now;
     EXPECT_TRUE(await(kLong, [&] { return (now = footprint(watched[i])) == before[i]; }))
