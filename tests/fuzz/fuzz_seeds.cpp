@@ -38,33 +38,36 @@ std::string framed(const std::string& text) {
 }
 
 std::vector<std::string> control_frames() {
+  Register registration;
+  registration.incarnation = "3f2a";
+  registration.endpoints = {"host", {"127.0.0.1:1"}, "local"};
+  registration.view = view_of(2);
   Report report{3, 4, {{91, "3f2a"}, {0, ""}}, 42, true};
   StatusReply status;
   status.view = view_of(3);
   status.joiners = {{"77aa", "2", 92, true}};
   status.heartbeat_age_ms = {0.5, 1e9};
-  const std::vector<Message> messages{
-      Register{"3f2a", {"host", {"127.0.0.1:1"}, "local"}, 90, "0", -1},
-      Heartbeat{},
-      Suspect{3, "9c01", "reset"},
-      Promise{2, true, 41},
-      report,
-      Ready{{{"w", "f32", 650}}},
-      Bye{true},
-      Welcome{true, 50},
-      Refuse{"no"},
-      Freeze{3, 4, 42, "a join"},
-      Announce{view_of(3)},
-      Farewell{Farewell::Reason::kEvicted, "silent"},
-      Fail{"too few"},
-      StatusRequest{},
-      AddRequest{2},
-      RemoveRequest{1},
-      StopRequest{},
-      status,
-      Done{false, "no"},
-      Spawn{1},
-      JobState{"running", ""}};
+  const std::vector<Message> messages{registration,
+                                      Heartbeat{},
+                                      Suspect{3, "9c01", "reset"},
+                                      Promise{2, true, 41},
+                                      report,
+                                      Ready{{{"w", "f32", 650}}},
+                                      Bye{true},
+                                      Welcome{true, 50},
+                                      Refuse{"no"},
+                                      Freeze{3, 4, 42, "a join"},
+                                      Announce{view_of(3)},
+                                      Farewell{Farewell::Reason::kEvicted, "silent"},
+                                      Fail{"too few"},
+                                      StatusRequest{},
+                                      AddRequest{2},
+                                      RemoveRequest{1},
+                                      StopRequest{},
+                                      status,
+                                      Done{false, "no"},
+                                      Spawn{1},
+                                      JobState{"running", ""}};
   std::vector<std::string> seeds;
   std::string all;
   for (const Message& message : messages) {
