@@ -54,9 +54,10 @@ void ModelServer::crash() {
   round_ = 0;
   tick_at_ = TimePoint::max();
   const bool unsent_is_lost = around_.chance.percent(50);
-  for (const auto& [incarnation, connection] : std::exchange(workers_, {})) {
+  for (Connection* connection : std::exchange(accepted_, {})) {
     unsent_is_lost ? connection->abort(kServer) : connection->close(kServer);
   }
+  workers_.clear();
   registered_.clear();
   around_.time.after(around_.chance.between(kLeastAbsence, kMostAbsence), [this] { come_back(); });
 }
@@ -73,11 +74,12 @@ void ModelServer::come_back() {
 }
 
 Connection& ModelServer::accept(Node worker, std::function<void(Connection&)> on_lost_by_worker) {
-  return around_.network.connect(
+  accepted_.push_back(&around_.network.connect(
       worker, kServer,
       [this, lost_by_worker = std::move(on_lost_by_worker)](Connection& which, Node who) {
         who == kServer ? lost(which) : lost_by_worker(which);
-      });
+      }));
+  return *accepted_.back();
 }
 
 void ModelServer::receive(Connection& connection, const Message& message) {

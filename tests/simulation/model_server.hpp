@@ -4,6 +4,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "around.hpp"
 #include "disk.hpp"
@@ -52,7 +53,8 @@ class ModelServer {
   Around& around_;
   Disk disk_;
   std::optional<rendezvous::Membership> membership_;
-  std::map<std::string, Connection*> workers_;
+  std::vector<Connection*> accepted_;           // since it came up, closed ones too
+  std::map<std::string, Connection*> workers_;  // by incarnation
   std::map<const Connection*, std::string> registered_;
   TimePoint tick_at_ = TimePoint::max();
   std::optional<unsigned> actions_to_crash_;

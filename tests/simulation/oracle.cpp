@@ -24,17 +24,18 @@ std::string view_name(const View& view) {
 }  // namespace
 
 void Oracle::decided(const View& next) {
-  const auto before = decided_.find(next.generation);
-  if (before != decided_.end()) {
+  const auto [begin, end] = decided_.equal_range(next.generation);
+  for (auto before = begin; before != end; ++before) {
     // A server that asked its members writes their view down again.
     if (before->second == next) {
       current_ = next;
       return;
     }
-    // With the journal gone, and all who knew it, nobody can know that there was a job.
+  }
+  if (begin != end) {
+    // With the journal gone, and none of those back who knew it, there is no job to remember.
     const bool anew = journal_lost_ && next.joined.size() == next.members.size();
     if (!anew) return wrong(view_name(next) + " is decided twice, as different views");
-    decided_.clear();
     current_ = {};
   }
   if (next.generation <= current_.generation) {
@@ -47,7 +48,7 @@ void Oracle::decided(const View& next) {
     check_departures(next);
     for (std::size_t lane = 0; lane < kLanes; ++lane) check_lane(next, lane);
   }
-  decided_[next.generation] = next;
+  decided_.emplace(next.generation, next);
   current_ = next;
   for (const Member& member : next.members) {
     bound_[node_of(member.incarnation)] = next.generation;
@@ -69,7 +70,9 @@ void Oracle::suspected(Node one, Node other) {
 }
 
 bool Oracle::may_be_lost(Node worker) const {
-  return contains(excused_, worker) || workers_[worker]->killed();
+  // A server that was started again does not know who had left.
+  return contains(excused_, worker) || workers_[worker]->killed() ||
+         workers_[worker]->trainer().said_bye();
 }
 
 void Oracle::check_joiners(const View& next) {
@@ -157,8 +160,10 @@ void Oracle::completed(Node worker, std::size_t lane, std::uint64_t position,
     return workers_[worker]->incarnation() + ", operation " + std::to_string(position) +
            " of lane " + std::to_string(lane) + ": ";
   };
-  const auto view = decided_.find(outcome.generation);
-  if (view == decided_.end() || outcome.contributors != members_of(view->second)) {
+  const auto [begin, end] = decided_.equal_range(outcome.generation);
+  if (std::none_of(begin, end, [&](const auto& view) {
+        return members_of(view.second) == outcome.contributors;
+      })) {
     wrong(what() + "the contributors are not the members of generation " +
           std::to_string(outcome.generation));
   }
