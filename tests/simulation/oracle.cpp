@@ -17,6 +17,11 @@ bool names(const std::vector<std::string>& incarnations, const std::string& one)
   return std::find(incarnations.begin(), incarnations.end(), one) != incarnations.end();
 }
 
+bool knows(const std::multimap<std::uint64_t, View>& views, const View& view) {
+  const auto [begin, end] = views.equal_range(view.generation);
+  return std::any_of(begin, end, [&](const auto& known) { return known.second == view; });
+}
+
 std::string view_name(const View& view) {
   return "view " + std::to_string(view.generation);
 }
@@ -24,25 +29,24 @@ std::string view_name(const View& view) {
 }  // namespace
 
 void Oracle::decided(const View& next) {
-  const auto [begin, end] = decided_.equal_range(next.generation);
-  for (auto before = begin; before != end; ++before) {
-    // A server that asked its members writes their view down again.
-    if (before->second == next) {
-      current_ = next;
-      return;
-    }
+  // A server that asked its members writes their view down again.
+  if (knows(decided_, next) || knows(forgotten_, next)) {
+    current_ = next;
+    return;
   }
-  if (begin != end) {
-    // With the journal gone, and none of those back who knew it, there is no job to remember.
-    const bool anew = journal_lost_ && next.joined.size() == next.members.size();
-    if (!anew) return wrong(view_name(next) + " is decided twice, as different views");
+  const bool first = next.joined.size() == next.members.size();
+  if (first && journal_lost_) {
+    // None of those is back who knew of a job, so there is none to remember.
+    forgotten_.merge(decided_);
     current_ = {};
+  }
+  if (decided_.contains(next.generation)) {
+    return wrong(view_name(next) + " is decided twice, as different views");
   }
   if (next.generation <= current_.generation) {
     wrong(view_name(next) + " follows " + view_name(current_));
   }
   ++tally_.views;
-  const bool first = next.joined.size() == next.members.size();
   check_joiners(next);
   if (!first) {
     check_departures(next);
@@ -70,8 +74,8 @@ void Oracle::suspected(Node one, Node other) {
 }
 
 bool Oracle::may_be_lost(Node worker) const {
-  // A server that was started again does not know who had left.
-  return contains(excused_, worker) || workers_[worker]->killed() ||
+  // A server that was started again does not know who had left, or had been told to go.
+  return contains(excused_, worker) || workers_[worker]->over() ||
          workers_[worker]->trainer().said_bye();
 }
 
@@ -160,10 +164,12 @@ void Oracle::completed(Node worker, std::size_t lane, std::uint64_t position,
     return workers_[worker]->incarnation() + ", operation " + std::to_string(position) +
            " of lane " + std::to_string(lane) + ": ";
   };
+  const auto is_its = [&](const auto& view) {
+    return members_of(view.second) == outcome.contributors;
+  };
   const auto [begin, end] = decided_.equal_range(outcome.generation);
-  if (std::none_of(begin, end, [&](const auto& view) {
-        return members_of(view.second) == outcome.contributors;
-      })) {
+  const auto [old_begin, old_end] = forgotten_.equal_range(outcome.generation);
+  if (std::none_of(begin, end, is_its) && std::none_of(old_begin, old_end, is_its)) {
     wrong(what() + "the contributors are not the members of generation " +
           std::to_string(outcome.generation));
   }

@@ -67,8 +67,8 @@ class Oracle {
   const Scenario& scenario_;
   const Workers& workers_;
   Tally& tally_;
-  /// By generation: one each, unless a job began anew because nobody knew of it.
-  std::multimap<std::uint64_t, rendezvous::View> decided_;
+  std::multimap<std::uint64_t, rendezvous::View> decided_;    // by generation
+  std::multimap<std::uint64_t, rendezvous::View> forgotten_;  // of jobs of which nobody knew
   rendezvous::View current_;  // the one that counts: decided last, or taken up again
   std::array<std::uint64_t, kMostWorkers> bound_{};  // nothing of an older generation is completed
   std::array<unsigned, kMostWorkers> strikes_{};
