@@ -36,6 +36,9 @@ void Membership::State::form() {
   std::sort(first.begin(), first.end(), [&](const Worker* a, const Worker* b) {
     return std::pair(wish(a), a->arrival) < std::pair(wish(b), b->arrival);
   });
+  // More may have come while the members of a job before this one were waited for.
+  const auto most = static_cast<std::size_t>(std::max(options_.max_np, 0));
+  if (most > 0 && first.size() > most) first.resize(most);
   View next;
   next.generation = floor_ + 1;
   next.lanes.resize(static_cast<std::size_t>(options_.lanes));

@@ -148,7 +148,10 @@ void Membership::State::on_message(const std::string& from, const Suspect& messa
   if (from == message.incarnation || !is_member(from) || !is_member(message.incarnation)) {
     return note("ignored: a suspicion that is not by one member about another");
   }
-  if (round_ && !round_->deferred()) return note("ignored: a suspicion, a view change is running");
+  // Also where several come at once: they are about one attempt to link.
+  if (relink_ || (round_ && !round_->deferred())) {
+    return note("ignored: a suspicion, a view change is running");
+  }
   relink_ = true;
   causes_.push_back("link between " + describe(from) + " and " + describe(message.incarnation) +
                     " failed: " + message.reason);

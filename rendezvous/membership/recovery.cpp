@@ -118,6 +118,7 @@ void Membership::State::adopt(View view) {
   view_ = std::move(view);
   commits_ = std::max(commits_, view_.commits);
   for (const Member& member : view_.members) synced_before_ = synced_before_ || member.synced;
+  if (view_.below_minimum) below_since_ = now_;
   note("view " + std::to_string(view_.generation) + " is taken up again, as " +
        (from_journal ? "the journal has it" : "its members report it"));
   if (!from_journal) {

@@ -105,7 +105,9 @@ TimePoint Membership::State::compute_due() const {
   if (over_) return TimePoint::max();
   TimePoint due = liveness_.deadline(now_);
   const auto consider = [&](TimePoint at) { due = std::min(due, at); };
-  if (view_.generation == 0 && first_registered_) {
+  // A recovery may outlast it, where members are given longer to come back.
+  if (view_.generation == 0 && first_registered_ &&
+      *first_registered_ + options_.start_timeout > now_) {
     consider(*first_registered_ + options_.start_timeout);
   }
   if (recovery_ && recovery_->since) {

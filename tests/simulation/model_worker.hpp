@@ -1,128 +1,83 @@
 #pragma once
 
 #include <array>
-#include <cstdint>
-#include <functional>
-#include <map>
 #include <optional>
 #include <string>
-#include <vector>
 
-#include "chance.hpp"
-#include "fabric.hpp"
-#include "rendezvous/protocol/messages.hpp"
-#include "virtual_time.hpp"
+#include "model_client.hpp"
+#include "model_lane.hpp"
+#include "model_trainer.hpp"
+#include "process.hpp"
+#include "runtime/participation.hpp"
 
 namespace elastic::simulation {
 
-inline constexpr std::size_t kLanes = 2;
-inline constexpr std::uint64_t kOperationsPerStep = 2;  ///< in each lane
-
-/// How an operation ended: by which generation's members, or lost with its root.
-struct Outcome {
-  std::uint64_t generation = 0;
-  bool lost = false;
-  bool operator==(const Outcome&) const = default;
-};
-
-/// What a worker needs of the world around it.
-struct Surroundings {
-  VirtualTime& time;
-  Chance& chance;
-  Fabric& fabric;
-  std::uint64_t steps = 0;  ///< of the whole job
-  bool uses_run = true;
-  std::function<void(const std::string& from, rendezvous::Message message)> send;
-  std::function<class ModelWorker*(const std::string& incarnation)> peer;
-};
-
-/// A worker as the server sees it: two lanes that run operations as far as the other members let
-/// it, step boundaries, and the answers to freeze and announce. Stands for the library together
-/// with a trainer; carries no data but, for each operation, how it ended.
-class ModelWorker {
+/// A worker: the real Participation, and around it models of what it asks things of.
+class ModelWorker : private runtime::Participation::Effects {
  public:
-  ModelWorker(std::string incarnation, Surroundings& around);
+  ModelWorker(Node self, Around& around);
 
-  void start();
-  void receive(const rendezvous::Message& message);
-  /// Looks for something that it can do now, and does it.
-  void go_on();
+  void start() { client_.dial(); }
 
+  // What happens to it.
   void kill();
-  void pause();  ///< SIGSTOP: the process stands still, its connection stays open
-  void resume();
-  void leave_early();
-  void disconnected();  ///< by the server
+  void pause(Duration length);
+  void leave_early() { trainer_.leave_early(); }
+  void suspect(Node peer);
+  /// A frame in a lane.
+  void receive(std::size_t lane, const Frame& frame);
+  void receive(const Connection& connection, const rendezvous::Message& message);
+  void link_lost(std::size_t lane, Node peer);
 
-  bool alive() const { return alive_; }
-  bool over() const { return !alive_ || over_; }
-  /// Something was done to it for which the job may lose it.
-  bool faulted() const { return faulted_; }
-  void mark_faulted() { faulted_ = true; }
-  bool asked_to_leave() const { return said_bye_; }
-  bool at_boundary() const { return stopped_; }
-  bool synced() const { return synced_; }
-  std::uint64_t commits() const { return commits_; }
-  std::uint64_t generation() const { return view_.generation; }
-  std::uint64_t position(std::size_t lane) const { return lanes_[lane].position; }
-  const std::string& needs(std::size_t lane) const { return lanes_[lane].needs; }
-  const std::map<std::uint64_t, Outcome>& outcomes(std::size_t lane) const {
-    return lanes_[lane].outcomes;
-  }
-  /// Where it stands, for the message of a run that went wrong.
+  const Process& process() const { return process_; }
+  const std::string& incarnation() const { return process_.incarnation(); }
+  bool over() const { return process_.over(); }
+  bool killed() const { return killed_; }
+  const ModelLane& lane(std::size_t index) const { return lanes_[index]; }
+  const ModelTrainer& trainer() const { return trainer_; }
+  std::uint64_t generation() const { return participation_.generation(); }
+  /// Can take part in the making of links.
+  bool answers() const { return !process_.over() && !process_.asleep(); }
   std::string describe() const;
-  const std::string& incarnation() const { return incarnation_; }
 
  private:
-  struct Lane {
-    std::uint64_t position = 0;
-    bool entered = false;    ///< in operation `position`, in the present generation
-    bool in_flight = false;  ///< called, and not returned: survives a view change
-    bool taking = false;     ///< has to be handed the result of operation `position` first
-    std::string needs;
-    std::map<std::uint64_t, Outcome> outcomes;
-  };
+  void on_message(const rendezvous::Message& message);
+  void on_farewell(const rendezvous::Farewell& farewell);
+  void leave(bool done);
+  void try_to_link(std::uint64_t attempt);
+  void exit(bool unsent_is_lost);
+  ModelLane make_lane(std::size_t index);
+  void note(const std::string& what) const;
 
-  void beat();
-  void on_freeze(const rendezvous::Freeze& freeze);
-  void on_announce(const rendezvous::View& view);
-  void install();
-  void report(std::uint64_t round);
-  void go_on_in(std::size_t lane);
-  void take(std::size_t lane);
-  void enter(std::size_t lane);
-  void complete(std::size_t lane, Outcome outcome);
-  void maybe_commit();
-  void bye(bool done);
-  bool member() const { return view_.generation != 0; }
-  bool running() const {
-    return alive_ && !over_ && !paused_ && member() && installed_ && !frozen_;
-  }
-  /// `what` at a later time, unless the worker is dead or stands still then, or over.
-  void later(Milliseconds least, Milliseconds most, std::function<void()> what);
-  void say(rendezvous::Message message);
+  // Participation::Effects
+  void send(const rendezvous::Message& message) override;
+  void freeze_lanes() override;
+  void begin_lanes_at(const std::vector<std::uint64_t>& positions) override;
+  void connect(const rendezvous::View& view) override;
+  void cancel_connect() override { ++linking_; }
+  void install(const rendezvous::View& view) override;
+  runtime::Participation::Promise propose(std::uint64_t round, std::uint64_t at_commit) override;
+  void withdraw() override { trainer_.withdraw(); }
+  void resume() override { trainer_.resume(); }
+  bool paused_for(std::uint64_t round) const override { return trainer_.paused_for(round); }
+  std::uint64_t commits() const override { return trainer_.commits(); }
+  std::vector<runtime::Participation::Lane> idle_lanes() const override;
+  bool synced() const override { return trainer_.synced(); }
+  void end(const Status& reason) override;
 
-  const std::string incarnation_;
-  Surroundings& around_;
-  rendezvous::View view_;
-  std::array<Lane, kLanes> lanes_;
-  std::uint64_t commits_ = 0;
+  Around& around_;
+  Process process_;
+  std::array<ModelLane, kLanes> lanes_;
+  ModelTrainer trainer_;
+  ModelClient client_;
+  runtime::Participation participation_;
 
-  bool alive_ = true;
-  bool paused_ = false;
-  bool over_ = false;
-  bool faulted_ = false;
-  bool synced_ = false;
-  bool said_bye_ = false;
-  bool leave_early_ = false;
-  bool installed_ = false;
-  bool frozen_ = false;
-  bool computing_ = false;      ///< between operations; a step is not all communication
-  std::uint64_t freezing_ = 0;  ///< round of the freeze that is being obeyed
-  std::uint64_t stop_at_ = 0;   ///< promised
-  std::uint64_t stop_round_ = 0;
-  bool stopped_ = false;                       ///< stands at the boundary
-  std::vector<std::function<void()>> missed_;  ///< while it stood still
+  rendezvous::View view_;      // in force
+  rendezvous::View next_;      // being linked for
+  std::uint64_t linking_ = 0;  // counts attempts; all but the last are cancelled
+  TimePoint link_until_{};
+  bool killed_ = false;
+  bool ready_ = false;
 };
 
 }  // namespace elastic::simulation

@@ -1,9 +1,8 @@
-// What must hold in every run, judged with knowledge of all workers that the server does not have.
+#include "oracle.hpp"
 
 #include <algorithm>
-#include <set>
 
-#include "world.hpp"
+#include "model_worker.hpp"
 
 namespace elastic::simulation {
 
@@ -11,124 +10,238 @@ using namespace rendezvous;
 
 namespace {
 
-bool contains(const std::vector<std::string>& names, const std::string& name) {
-  return std::find(names.begin(), names.end(), name) != names.end();
+/// As of Membership: view changes for broken links before somebody has to go.
+constexpr unsigned kStrikes = 4;
+
+bool names(const std::vector<std::string>& incarnations, const std::string& one) {
+  return std::find(incarnations.begin(), incarnations.end(), one) != incarnations.end();
 }
 
-std::vector<std::string> incarnations(const View& view) {
-  std::vector<std::string> names;
-  for (const Member& member : view.members) names.push_back(member.incarnation);
-  return names;
+bool knows(const std::multimap<std::uint64_t, View>& views, const View& view) {
+  const auto [begin, end] = views.equal_range(view.generation);
+  return std::any_of(begin, end, [&](const auto& known) { return known.second == view; });
+}
+
+std::string view_name(const View& view) {
+  return "view " + std::to_string(view.generation);
 }
 
 }  // namespace
 
-void World::wrong(const std::string& what) {
-  wrong_ += what + "\n";
+void Oracle::decided(const View& next) {
+  // A server that asked its members writes their view down again.
+  if (knows(decided_, next) || knows(forgotten_, next)) {
+    current_ = next;
+    return;
+  }
+  const bool first = next.joined.size() == next.members.size();
+  if (first && journal_lost_) {
+    // None of those is back who knew of a job, so there is none to remember.
+    forgotten_.merge(decided_);
+    current_ = {};
+  }
+  if (decided_.contains(next.generation)) {
+    return wrong(view_name(next) + " is decided twice, as different views");
+  }
+  if (next.generation <= current_.generation) {
+    wrong(view_name(next) + " follows " + view_name(current_));
+  }
+  ++tally_.views;
+  check_joiners(next);
+  if (!first) {
+    check_departures(next);
+    for (std::size_t lane = 0; lane < kLanes; ++lane) check_lane(next, lane);
+  }
+  decided_.emplace(next.generation, next);
+  current_ = next;
+  for (const Member& member : next.members) {
+    bound_[node_of(member.incarnation)] = next.generation;
+  }
 }
 
-void World::check_view(const View& next) {
-  const std::string which = "view " + std::to_string(next.generation);
-  if (next.generation != generation_ + 1) wrong(which + " follows " + std::to_string(generation_));
-  generation_ = next.generation;
-  const std::vector<std::string> members = incarnations(next);
-  if (std::set<std::string>(members.begin(), members.end()).size() != members.size()) {
+void Oracle::server_starts(const JournalContents& journal) {
+  if (journal.view) current_ = *journal.view;
+}
+
+void Oracle::job_failed(const std::string& reason) {
+  failure_ = reason;
+}
+
+void Oracle::suspected(Node one, Node other) {
+  for (const Node each : {one, other}) {
+    if (++strikes_[each] >= kStrikes) excuse(only(each));
+  }
+}
+
+bool Oracle::may_be_lost(Node worker) const {
+  // A server that was started again does not know who had left, or had been told to go.
+  return contains(excused_, worker) || workers_[worker]->over() ||
+         workers_[worker]->trainer().said_bye();
+}
+
+void Oracle::check_joiners(const View& next) {
+  const std::string which = view_name(next);
+  if (static_cast<std::size_t>(std::popcount(members_of(next))) != next.members.size()) {
     wrong(which + " has a member twice");
   }
   if (scenario_.options.max_np > 0 &&
-      members.size() > static_cast<std::size_t>(scenario_.options.max_np)) {
+      next.members.size() > static_cast<std::size_t>(scenario_.options.max_np)) {
     wrong(which + " has more members than max_np");
   }
+  if (next.joined.empty()) return;
+  // What a joiner starts from must be where all the others stand.
+  for (const Member& member : next.members) {
+    if (names(next.joined, member.incarnation)) continue;
+    if (workers_[node_of(member.incarnation)]->trainer().commits() == next.commits) continue;
+    wrong(which + " admits joiners though " + member.incarnation + " is in another step");
+  }
+}
+
+void Oracle::check_departures(const View& next) {
+  const std::string which = view_name(next);
   for (const std::string& lost : next.lost) {
-    if (!workers_.at(lost)->faulted()) wrong(which + " lost " + lost + ", which was well");
+    if (!may_be_lost(node_of(lost))) wrong(which + " lost " + lost + ", which was well");
   }
   for (const std::string& left : next.left) {
-    if (!workers_.at(left)->asked_to_leave() && removed_.count(left) == 0) {
+    const Node leaver = node_of(left);
+    if (!workers_[leaver]->trainer().said_bye() && !contains(removed_, leaver)) {
       wrong(which + " let " + left + " go, which had not asked to");
     }
   }
-  for (const Member& member : next.members) {
-    // What a joiner starts from must be where all the others stand.
-    const bool old = !contains(next.joined, member.incarnation);
-    if (next.joined.empty() || next.generation == 1 || !old) continue;
-    if (workers_.at(member.incarnation)->commits() != next.commits) {
-      wrong(which + " admits joiners though " + member.incarnation + " is in another step");
-    }
-  }
-  if (next.generation == 1) return;
-  for (std::size_t lane = 0; lane < kLanes; ++lane) check_lane(next, lane);
 }
 
 /// The decision agrees with what the members really have. They stand still while it is taken.
-void World::check_lane(const View& next, std::size_t lane) {
+void Oracle::check_lane(const View& next, std::size_t lane) {
   const LaneDecision& decision = next.lanes[lane];
-  const std::string where =
-      "view " + std::to_string(next.generation) + " lane " + std::to_string(lane) + ": ";
+  const std::string where = view_name(next) + " lane " + std::to_string(lane) + ": ";
   for (const std::string& left : next.left) {
-    const ModelWorker& leaver = *workers_.at(left);
-    if (leaver.faulted() || leaver.position(lane) <= decision.position) continue;
+    const ModelWorker& leaver = *workers_[node_of(left)];
+    if (leaver.over() || leaver.lane(lane).position() <= decision.position) continue;
     wrong(where + left + " left with a result that the others lack");
   }
   for (const Member& member : next.members) {
     const std::string& name = member.incarnation;
-    if (contains(next.joined, name)) continue;
-    const ModelWorker& worker = *workers_.at(name);
-    const std::uint64_t position = worker.position(lane);
-    const bool takes = contains(decision.takers, name);
-    if (worker.generation() != view_.generation) {
-      // It has not even heard of the view before, so it cannot have reported in it.
-      wrong(where + name + " is of generation " + std::to_string(worker.generation()));
+    if (names(next.joined, name)) continue;
+    const ModelWorker& worker = *workers_[node_of(name)];
+    const std::uint64_t position = worker.lane(lane).position();
+    const bool takes = names(decision.takers, name);
+    if (worker.generation() != current_.generation) {
+      wrong(where + name + " is of generation " + std::to_string(worker.generation()) +
+            ", so it has not reported in " + view_name(current_));
     }
     if (position + (takes ? 1 : 0) != decision.position) {
       wrong(where + name + " at " + std::to_string(position) + " cannot come to " +
             std::to_string(decision.position));
     }
-    if (!decision.takers.empty() && takes == contains(decision.holders, name)) {
+    if (!decision.takers.empty() && takes == names(decision.holders, name)) {
       wrong(where + name + " must either take or hold");
     }
-    const bool root_gone =
-        !takes && !worker.needs(lane).empty() && !contains(incarnations(next), worker.needs(lane));
+    const std::string& needs = worker.lane(lane).needs();
+    const bool root_gone = !takes && !needs.empty() && !contains(members_of(next), node_of(needs));
     if (root_gone && !decision.lost) wrong(where + name + " waits for a root that is gone");
   }
 }
 
-/// Nothing that a member completed is ever done again by another.
-void World::check_agreement() {
-  for (std::size_t lane = 0; lane < kLanes; ++lane) {
-    std::map<std::uint64_t, std::pair<std::string, Outcome>> first;
-    for (const std::string& name : incarnations(view_)) {
-      for (const auto& [position, outcome] : workers_.at(name)->outcomes(lane)) {
-        const auto& [other, its] = first.try_emplace(position, name, outcome).first->second;
-        if (its == outcome) continue;
-        wrong(name + " and " + other + " differ in operation " + std::to_string(position) +
-              " of lane " + std::to_string(lane));
-      }
-    }
+void Oracle::installed(Node worker, std::uint64_t before, const View& view) {
+  const std::string& name = workers_[worker]->incarnation();
+  if (view.generation <= before) {
+    wrong(name + " goes from generation " + std::to_string(before) + " to " +
+          std::to_string(view.generation));
+  }
+  if (!contains(members_of(view), worker)) wrong(name + " is in a view without itself");
+}
+
+void Oracle::counts(Node worker, std::uint64_t of, std::uint64_t in) {
+  if (of == in) return;
+  wrong(workers_[worker]->incarnation() + " counts a frame of generation " + std::to_string(of) +
+        " in generation " + std::to_string(in));
+}
+
+void Oracle::completed(Node worker, std::size_t lane, std::uint64_t position,
+                       const Outcome& outcome, bool taken) {
+  ++tally_.operations;
+  const auto what = [&] {
+    return workers_[worker]->incarnation() + ", operation " + std::to_string(position) +
+           " of lane " + std::to_string(lane) + ": ";
+  };
+  const auto is_its = [&](const auto& view) {
+    return members_of(view.second) == outcome.contributors;
+  };
+  const auto [begin, end] = decided_.equal_range(outcome.generation);
+  const auto [old_begin, old_end] = forgotten_.equal_range(outcome.generation);
+  if (std::none_of(begin, end, is_its) && std::none_of(old_begin, old_end, is_its)) {
+    wrong(what() + "the contributors are not the members of generation " +
+          std::to_string(outcome.generation));
+  }
+  if (workers_[worker]->lane(lane).outcome(position) == nullptr ||
+      workers_[worker]->lane(lane).outcome(position + 1) != nullptr) {
+    wrong(what() + "is not the next one");
+  }
+  if (!taken && outcome.generation < bound_[worker]) {
+    wrong(what() + "completed in generation " + std::to_string(outcome.generation) +
+          " after its report in it was used");
+  }
+  // Who is no member any more may have completed what nobody else will know: it is fenced.
+  if (!contains(members_of(current_), worker)) return;
+  check_agreement(worker, lane, position, outcome);
+  check_distance(worker, lane);
+}
+
+void Oracle::check_agreement(Node worker, std::size_t lane, std::uint64_t position,
+                             const Outcome& outcome) {
+  for (const Member& member : current_.members) {
+    const ModelWorker& other = *workers_[node_of(member.incarnation)];
+    const Outcome* its = other.lane(lane).outcome(position);
+    if (its == nullptr || *its == outcome) continue;
+    wrong(workers_[worker]->incarnation() + " and " + other.incarnation() +
+          " differ in operation " + std::to_string(position) + " of lane " + std::to_string(lane));
   }
 }
 
-void World::check_end() {
-  check_agreement();
-  std::size_t well = 0;
-  std::size_t synced = 0;
-  std::uint64_t furthest = 0;
-  for (const Member& member : view_.members) {
-    const ModelWorker& worker = *workers_.at(member.incarnation);
-    furthest = std::max(furthest, worker.commits());
-    if (worker.faulted()) continue;
-    ++well;
-    synced += worker.synced() ? 1U : 0U;
+/// Only one result is kept, so nobody may be further behind than that.
+void Oracle::check_distance(Node worker, std::size_t lane) {
+  const std::uint64_t at = workers_[worker]->lane(lane).position();
+  for (const Member& member : current_.members) {
+    const ModelWorker& other = *workers_[node_of(member.incarnation)];
+    if (other.killed() || other.generation() == 0) continue;
+    const std::uint64_t its = other.lane(lane).position();
+    if (its <= at + 1 && at <= its + 1) continue;
+    wrong(workers_[worker]->incarnation() + " is at " + std::to_string(at) + " and " +
+          other.incarnation() + " at " + std::to_string(its) + " in lane " + std::to_string(lane));
   }
-  if (membership_.phase() == Phase::kFailed) {
-    const bool starved = well < static_cast<std::size_t>(scenario_.options.min_np);
-    const bool never_formed = generation_ == 0;
-    const bool left_too_few = scenario_.options.min_np > 1 && scenario_.early_leavers > 0;
-    if (!starved && !never_formed && !left_too_few && synced > 0) {
-      wrong("failed with " + std::to_string(well) + " members that are well: " + failure_);
+}
+
+void Oracle::check_end() {
+  std::uint64_t furthest = 0;
+  unsigned well = 0;
+  unsigned synced = 0;
+  for (const Member& member : current_.members) {
+    const Node node = node_of(member.incarnation);
+    const ModelWorker& worker = *workers_[node];
+    furthest = std::max(furthest, worker.trainer().commits());
+    if (may_be_lost(node)) continue;
+    ++well;
+    synced += worker.trainer().synced() ? 1U : 0U;
+    for (std::size_t lane = 0; lane < kLanes; ++lane) {
+      const std::uint64_t at = worker.lane(lane).position();
+      for (std::uint64_t position = at > 8 ? at - 8 : 0; position < at; ++position) {
+        const Outcome* outcome = worker.lane(lane).outcome(position);
+        if (outcome != nullptr) check_agreement(node, lane, position, *outcome);
+      }
+    }
+  }
+  if (!failure_.empty()) {
+    ++tally_.failed_jobs;
+    const bool starved = well < static_cast<unsigned>(scenario_.options.min_np);
+    const bool left_too_few = scenario_.options.min_np > 1 && scenario_.times(Fault::kLeave) > 0;
+    const bool nothing_known = journal_lost_;
+    if (!starved && !left_too_few && !nothing_known && decided_.size() > 0 && synced > 0) {
+      wrong("the job failed with " + std::to_string(well) + " members that are well: " + failure_);
     }
     return;
   }
-  const bool cut_short = scenario_.stopped || scenario_.early_leavers > 0 || well == 0;
+  const bool cut_short =
+      stopped_ || scenario_.times(Fault::kLeave) > 0 || well == 0 || journal_lost_;
   if (!cut_short && furthest != scenario_.steps) {
     wrong("done after " + std::to_string(furthest) + " of " + std::to_string(scenario_.steps) +
           " steps");

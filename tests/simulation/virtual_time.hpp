@@ -1,9 +1,10 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <utility>
+#include <vector>
 
 #include "base/clock.hpp"
 
@@ -13,26 +14,48 @@ namespace elastic::simulation {
 /// which they were asked for, so a run is a function of its seed.
 class VirtualTime {
  public:
+  VirtualTime() { agenda_.reserve(256); }
+
   TimePoint now() const { return now_; }
+  Duration elapsed() const { return now_ - kStart; }
+
   void at(TimePoint due, std::function<void()> what) {
-    agenda_.emplace(std::pair(due < now_ ? now_ : due, ++asked_), std::move(what));
+    agenda_.push_back({std::max(due, now_), ++asked_, std::move(what)});
+    std::push_heap(agenda_.begin(), agenda_.end());
   }
   void after(Duration delay, std::function<void()> what) { at(now_ + delay, std::move(what)); }
-  /// Goes on until `over` or `limit`; false at the limit, or when nothing is left to happen.
-  bool run(TimePoint limit, const std::function<bool()>& over) {
-    while (!over()) {
-      if (agenda_.empty() || agenda_.begin()->first.first > limit) return false;
-      auto next = agenda_.extract(agenda_.begin());
-      now_ = next.key().first;
-      next.mapped()();
+
+  /// Goes on until `over()`; false at `limit`, when more than `most` things have happened, or when
+  /// nothing is left to happen.
+  template <typename Over>
+  bool run(TimePoint limit, std::uint64_t most, const Over& over) {
+    for (; !over(); --most) {
+      if (agenda_.empty() || most == 0) return false;
+      std::pop_heap(agenda_.begin(), agenda_.end());
+      const Due next = std::move(agenda_.back());
+      agenda_.pop_back();
+      if (next.at > limit) return false;
+      now_ = next.at;
+      next.what();
     }
     return true;
   }
 
  private:
-  TimePoint now_{std::chrono::hours(1)};
+  struct Due {
+    TimePoint at;
+    std::uint64_t order;
+    std::function<void()> what;
+    /// For a heap with the earliest on top.
+    bool operator<(const Due& other) const {
+      return std::pair(at, order) > std::pair(other.at, other.order);
+    }
+  };
+
+  static constexpr TimePoint kStart{std::chrono::hours(1)};
+  TimePoint now_ = kStart;
   std::uint64_t asked_ = 0;
-  std::map<std::pair<TimePoint, std::uint64_t>, std::function<void()>> agenda_;
+  std::vector<Due> agenda_;
 };
 
 }  // namespace elastic::simulation

@@ -1,213 +1,99 @@
 #include "world.hpp"
 
 #include <algorithm>
-#include <utility>
 
 namespace elastic::simulation {
 
-using namespace rendezvous;
-
 namespace {
 
-constexpr Milliseconds kLimit{120000};  // a run that is not over by then hangs
+// A run that is not over by then hangs.
+constexpr Milliseconds kLimit{180000};
+constexpr std::uint64_t kMostEvents = 1'000'000;
 
 }  // namespace
 
-Scenario::Scenario(std::uint64_t seed_) : seed(seed_) {
-  Chance chance(seed * 2 + 1);
-  options.initial_np = static_cast<int>(1 + chance.below(5));
-  options.min_np = chance.percent(70) ? 1 : static_cast<int>(1 + chance.below(3));
-  options.min_np = std::min(options.min_np, options.initial_np);
-  options.max_np = chance.percent(50) ? 0 : options.initial_np + static_cast<int>(chance.below(3));
-  options.start_timeout = Milliseconds(2000);
-  options.below_minimum_timeout = Milliseconds(3000);
-  steps = 2 + chance.below(25);
-  uses_run = chance.percent(80);
-  faults_until = Milliseconds(1 + static_cast<std::int64_t>(chance.below(800)));
-  const auto few = [&](unsigned percent, unsigned most) {
-    return chance.percent(percent) ? static_cast<unsigned>(chance.below(most + 1)) : 0U;
-  };
-  kills = few(70, 5);
-  pauses = few(30, 2);
-  joins = few(60, 4);
-  early_leavers = few(30, 2);
-  removals = few(20, 2);
-  suspicions = few(40, 4);
-  stopped = chance.percent(5);
-  report_loss_percent = few(20, 10);
-}
-
-World::World(const Scenario& scenario)
+World::World(const Scenario& scenario, bool traced)
     : scenario_(scenario),
       chance_(scenario.seed * 2),
-      around_{
-          time_,
-          chance_,
-          fabric_,
-          scenario.steps,
-          scenario.uses_run,
-          [this](const std::string& from, Message message) { to_server(from, std::move(message)); },
-          [this](const std::string& name) { return workers_.at(name).get(); }},
-      membership_(scenario.options) {}
+      trace_(time_, traced),
+      network_(time_, chance_, scenario.delay),
+      oracle_(scenario_, workers_, tally_),
+      links_(network_, [this](Node who, std::size_t lane,
+                              Node peer) { workers_[who]->link_lost(lane, peer); }),
+      around_{scenario_,
+              time_,
+              chance_,
+              network_,
+              trace_,
+              oracle_,
+              tally_,
+              links_,
+              server_,
+              workers_,
+              [this](Node worker) { rejoin(worker); }},
+      server_(around_) {
+  // Workers keep references to each other.
+  workers_.reserve(kMostWorkers);
+}
 
 std::string World::run() {
+  ++tally_.runs;
+  server_.start();
   for (int i = 0; i < scenario_.options.initial_np; ++i) add_worker();
   plan_faults();
-  const bool ended = time_.run(time_.now() + kLimit, [this] {
-    if (!wrong_.empty()) return true;
-    const Phase phase = membership_.phase();
-    // With nobody left before there was a view, the job waits for the next workers to come.
-    const bool job_over =
-        phase == Phase::kDone || phase == Phase::kFailed || phase == Phase::kForming;
-    return job_over && std::all_of(workers_.begin(), workers_.end(), [](const auto& entry) {
-             return entry.second->over() || entry.second->faulted();
-           });
-  });
+  const bool ended = time_.run(time_.now() + kLimit, kMostEvents,
+                               [this] { return !oracle_.wrong().empty() || is_over(); });
   if (!ended) {
-    wrong(std::string("no end: the job is ") + name(membership_.phase()));
-    for (const std::string& worker : order_) wrong(workers_.at(worker)->describe());
+    const rendezvous::Membership* membership = server_.membership();
+    oracle_.wrong(std::string("no end: the job is ") + (membership != nullptr
+                                                            ? rendezvous::name(membership->phase())
+                                                            : "without server"));
+    for (const auto& worker : workers_) oracle_.wrong(worker->describe());
   }
-  if (wrong_.empty()) check_end();
-  return wrong_;
+  if (oracle_.wrong().empty()) oracle_.check_end();
+  return oracle_.wrong();
+}
+
+bool World::is_over() const {
+  return to_come_ == 0 && std::all_of(workers_.begin(), workers_.end(),
+                                      [](const auto& worker) { return worker->over(); });
 }
 
 void World::add_worker() {
-  const std::string incarnation = "w" + std::to_string(order_.size());
-  order_.push_back(incarnation);
-  connections_[incarnation] = {};
-  ModelWorker& worker =
-      *workers_.emplace(incarnation, std::make_unique<ModelWorker>(incarnation, around_))
-           .first->second;
-  worker.start();
+  if (workers_.size() == kMostWorkers) return;
+  workers_.push_back(std::make_unique<ModelWorker>(static_cast<Node>(workers_.size()), around_));
+  workers_.back()->start();
 }
 
-void World::at_random_time(const std::function<void()>& what) {
-  time_.after(chance_.between(Milliseconds(0), scenario_.faults_until), what);
-}
-
-ModelWorker* World::any_worker() {
-  return workers_.at(order_[chance_.below(order_.size())]).get();
+/// As elastic::run does when its worker was evicted.
+void World::rejoin(Node worker) {
+  ++to_come_;
+  time_.after(chance_.between(Milliseconds(1), Milliseconds(20)), [this, worker] {
+    --to_come_;
+    note(incarnation_of(worker) + " joins again as " +
+         incarnation_of(static_cast<Node>(workers_.size())));
+    ++tally_.rejoins;
+    add_worker();
+  });
 }
 
 void World::plan_faults() {
-  const auto several = [&](unsigned times, const std::function<void()>& what) {
-    for (unsigned i = 0; i < times; ++i) at_random_time(what);
-  };
-  several(scenario_.joins, [this] { add_worker(); });
-  several(scenario_.kills, [this] { kill(*any_worker()); });
-  several(scenario_.suspicions, [this] { suspect(*any_worker()); });
-  several(scenario_.early_leavers, [this] { any_worker()->leave_early(); });
-  several(scenario_.pauses, [this] {
-    ModelWorker* worker = any_worker();
-    if (worker->over()) return;
-    worker->pause();
-    time_.after(chance_.between(Milliseconds(10), Milliseconds(3000)),
-                [worker] { worker->resume(); });
-  });
-  several(scenario_.removals, [this] {
-    const std::size_t members = membership_.view().members.size();
-    if (members == 0) return;
-    const std::size_t rank = chance_.below(members);
-    removed_[membership_.view().members[rank].incarnation] = 1;
-    decide(RemoveWorker{static_cast<int>(rank)});
-  });
-  if (scenario_.stopped) several(1, [this] { decide(StopJob{}); });
-}
-
-void World::kill(ModelWorker& worker) {
-  if (!worker.alive()) return;
-  worker.kill();
-  const std::string name = worker.incarnation();
-  // What it had written may still arrive, or be lost with it.
-  Connection& connection = connections_.at(name);
-  if (!connection.open) return;
-  const TimePoint noticed = chance_.percent(50)
-                                ? std::max(connection.to_server, time_.now())
-                                : time_.now() + chance_.between(Milliseconds(0), Milliseconds(10));
-  time_.at(noticed, [this, name] {
-    if (!std::exchange(connections_.at(name).open, false)) return;
-    decide(ConnectionLost{name, "connection closed"});
-  });
-  for (const std::string& other : order_) {
-    ModelWorker& neighbour = *workers_.at(other);
-    if (neighbour.over() || !chance_.percent(30)) continue;
-    to_server(other, Suspect{neighbour.generation(), name, "connection reset"});
+  for (std::size_t i = 0; i < kFaults; ++i) {
+    const auto fault = static_cast<Fault>(i);
+    for (unsigned times = scenario_.times(fault); times > 0; --times) at_random_time(fault);
   }
 }
 
-void World::suspect(ModelWorker& worker) {
-  if (worker.over()) return;
-  to_server(worker.incarnation(),
-            Suspect{worker.generation(), any_worker()->incarnation(), "timed out"});
-}
-
-void World::to_server(const std::string& from, Message message) {
-  // A member that freezes at once may be stuck; how long a step takes is nobody's to judge.
-  if (std::holds_alternative<Report>(message) && !workers_.at(from)->at_boundary() &&
-      chance_.percent(scenario_.report_loss_percent)) {
-    workers_.at(from)->mark_faulted();
-    return;
-  }
-  Connection& connection = connections_.at(from);
-  const TimePoint arrives = time_.now() + chance_.between(Milliseconds(0), Milliseconds(4));
-  connection.to_server = std::max(connection.to_server, arrives);
-  time_.at(connection.to_server, [this, from, message = std::move(message)] {
-    if (connections_.at(from).open) deliver(from, message);
+void World::at_random_time(Fault fault) {
+  ++to_come_;
+  time_.after(chance_.between(Milliseconds(0), scenario_.faults_until), [this, fault] {
+    --to_come_;
+    happen(fault);
   });
 }
 
-void World::deliver(const std::string& from, const Message& message) {
-  if (const auto* registration = std::get_if<Register>(&message)) {
-    decide(Registered{*registration});
-  } else {
-    decide(Received{from, message});
-  }
-}
-
-void World::to_worker(const std::string& to, Message message) {
-  Connection& connection = connections_.at(to);
-  const TimePoint arrives = time_.now() + chance_.between(Milliseconds(0), Milliseconds(4));
-  connection.to_worker = std::max(connection.to_worker, arrives);
-  time_.at(connection.to_worker,
-           [this, to, message = std::move(message)] { workers_.at(to)->receive(message); });
-}
-
-void World::decide(const Event& event) {
-  const Decision decision = membership_.decide(event, time_.now());
-  if (!decision.reason.empty()) {
-    const auto since = std::chrono::duration_cast<std::chrono::microseconds>(
-        time_.now() - TimePoint(std::chrono::hours(1)));
-    log_ += std::to_string(since.count()) + " us: " + decision.reason + "\n";
-  }
-  for (const Action& action : decision.actions) perform(action);
-  schedule_tick();
-}
-
-void World::perform(const Action& action) {
-  if (const auto* sent = std::get_if<SendTo>(&action)) {
-    if (const auto* fail = std::get_if<Fail>(&sent->message)) failure_ = fail->reason;
-    if (connections_.at(sent->incarnation).open) to_worker(sent->incarnation, sent->message);
-  } else if (const auto* journal = std::get_if<Journal>(&action)) {
-    check_view(journal->view);
-    view_ = journal->view;
-    check_agreement();
-  } else {
-    const std::string name = std::get<CloseConnection>(action).incarnation;
-    connections_.at(name).open = false;
-    time_.after(Milliseconds(5), [this, name] { workers_.at(name)->disconnected(); });
-  }
-}
-
-/// Ticks come a little late, as timers do.
-void World::schedule_tick() {
-  const TimePoint due = membership_.next_tick();
-  if (due == tick_at_ || due == TimePoint::max()) return;
-  tick_at_ = due;
-  time_.at(due + chance_.between(Milliseconds(0), Milliseconds(1)), [this, due] {
-    if (tick_at_ != due) return;
-    tick_at_ = TimePoint::max();
-    decide(Tick{});
-  });
+void World::note(const std::string& what) {
+  trace_.line("world", [&] { return what; });
 }
 
 }  // namespace elastic::simulation

@@ -1,90 +1,66 @@
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "around.hpp"
+#include "data_links.hpp"
+#include "model_server.hpp"
 #include "model_worker.hpp"
-#include "rendezvous/membership/membership.hpp"
+#include "oracle.hpp"
 
 namespace elastic::simulation {
 
-/// What happens in a run; all of it drawn from the seed.
-struct Scenario {
-  explicit Scenario(std::uint64_t seed_);
-
-  std::uint64_t seed;
-  rendezvous::MembershipOptions options;
-  std::uint64_t steps = 0;
-  bool uses_run = true;
-  Milliseconds faults_until{0};
-  unsigned kills = 0;
-  unsigned pauses = 0;
-  unsigned joins = 0;
-  unsigned early_leavers = 0;
-  unsigned removals = 0;
-  unsigned suspicions = 0;
-  bool stopped = false;
-  unsigned report_loss_percent = 0;
-};
-
-/// The real membership logic in a simulated world: model workers, a network that delays but keeps
-/// the order within a connection, faults, and an oracle that looks at everything at once.
+/// One run: a job in a simulated world, and what happens to it. The membership's logic, the
+/// worker's part in it, and the account of operations are the real ones; see docs/simulation.md.
 class World {
  public:
-  explicit World(const Scenario& scenario);
+  explicit World(const Scenario& scenario, bool traced = false);
 
   /// Runs until the job is over. What went wrong, a line each; empty for a good run.
   std::string run();
-  const std::string& log() const { return log_; }
+  const std::string& trace() const { return trace_.text(); }
+  const Tally& tally() const { return tally_; }
 
  private:
-  struct Connection {
-    TimePoint to_server{};  ///< when the latest message arrives
-    TimePoint to_worker{};
-    bool open = true;
-  };
-
   void add_worker();
   void plan_faults();
-  void at_random_time(const std::function<void()>& what);
-  ModelWorker* any_worker();
-  void kill(ModelWorker& worker);
-  void suspect(ModelWorker& worker);
+  void at_random_time(Fault fault);
+  void happen(Fault fault);
+  void rejoin(Node worker);
+  bool is_over() const;
 
-  void to_server(const std::string& from, rendezvous::Message message);
-  void to_worker(const std::string& to, rendezvous::Message message);
-  void deliver(const std::string& from, const rendezvous::Message& message);
-  void decide(const rendezvous::Event& event);
-  void perform(const rendezvous::Action& action);
-  void schedule_tick();
+  // faults.cpp
+  void kill();
+  void pause();
+  void join();
+  void leave();
+  void remove();
+  void stop();
+  void suspect();
+  void cut_link();
+  void partition();
+  void crash_server(Fault how);
+  void two_at_once();
 
-  // oracle.cpp
-  void check_view(const rendezvous::View& next);
-  void check_lane(const rendezvous::View& next, std::size_t lane);
-  void check_agreement();
-  void check_end();
-  void wrong(const std::string& what);
+  ModelWorker& any_worker() { return *workers_[chance_.below(workers_.size())]; }
+  bool job_is_over() const;
+  void note(const std::string& what);
 
   const Scenario scenario_;
   VirtualTime time_;
   Chance chance_;
-  Fabric fabric_;
-  Surroundings around_;
-  rendezvous::Membership membership_;
-  std::map<std::string, std::unique_ptr<ModelWorker>> workers_;
-  std::vector<std::string> order_;  ///< of creation
-  std::map<std::string, Connection> connections_;
-  TimePoint tick_at_ = TimePoint::max();
-  std::uint64_t generation_ = 0;  ///< of the latest view
-  rendezvous::View view_;
-  std::map<std::string, int> removed_;  ///< asked to be, by the administrator
-  std::string failure_;
-  std::string log_;
-  std::string wrong_;
+  Tally tally_;
+  Trace trace_;
+  Network network_;
+  std::vector<std::unique_ptr<ModelWorker>> workers_;
+  Oracle oracle_;
+  DataLinks links_;
+  Around around_;
+  ModelServer server_;
+  unsigned to_come_ = 0;  // faults, and workers that join again
 };
 
 }  // namespace elastic::simulation

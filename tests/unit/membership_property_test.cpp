@@ -18,7 +18,7 @@ TEST_P(MembershipProperty, HoldsInRandomRuns) {
     const std::uint64_t seed = GetParam() * kSeedsPerShard + i;
     World world{Scenario(seed)};
     const std::string wrong = world.run();
-    ASSERT_EQ(wrong, "") << "seed " << seed << "\n" << world.log();
+    ASSERT_EQ(wrong, "") << "seed " << seed << "\n" << world.trace();
   }
 }
 

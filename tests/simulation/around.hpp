@@ -1,0 +1,37 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "chance.hpp"
+#include "network.hpp"
+#include "scenario.hpp"
+#include "tally.hpp"
+#include "trace.hpp"
+#include "virtual_time.hpp"
+
+namespace elastic::simulation {
+
+class DataLinks;
+class ModelServer;
+class ModelWorker;
+class Oracle;
+
+/// What a run consists of, as its parts see it. All of it outlives them.
+struct Around {
+  const Scenario& scenario;
+  VirtualTime& time;
+  Chance& chance;
+  Network& network;
+  Trace& trace;
+  Oracle& oracle;
+  Tally& tally;
+  DataLinks& links;
+  ModelServer& server;
+  const std::vector<std::unique_ptr<ModelWorker>>& workers;  ///< by node
+  /// The worker was evicted though it lives: it comes again as a new one.
+  std::function<void(Node)> rejoin;
+};
+
+}  // namespace elastic::simulation

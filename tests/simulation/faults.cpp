@@ -1,0 +1,164 @@
+// What can happen to a job, and what the job is allowed to lose by it.
+
+#include "world.hpp"
+
+namespace elastic::simulation {
+
+using namespace rendezvous;
+
+namespace {
+
+constexpr Milliseconds kLeastTrouble{10};
+constexpr Milliseconds kMostTrouble{3000};
+
+}  // namespace
+
+void World::happen(Fault fault) {
+  switch (fault) {
+    case Fault::kKill:
+      return kill();
+    case Fault::kPause:
+      return pause();
+    case Fault::kJoin:
+      return join();
+    case Fault::kLeave:
+      return leave();
+    case Fault::kRemoval:
+      return remove();
+    case Fault::kStop:
+      return stop();
+    case Fault::kSuspicion:
+      return suspect();
+    case Fault::kLinkCut:
+      return cut_link();
+    case Fault::kPartition:
+      return partition();
+    case Fault::kServerCrash:
+    case Fault::kLostAppend:
+    case Fault::kTornAppend:
+    case Fault::kUnacknowledged:
+    case Fault::kLostJournal:
+      return crash_server(fault);
+    case Fault::kTwoAtOnce:
+      return two_at_once();
+  }
+}
+
+void World::kill() {
+  ModelWorker& worker = any_worker();
+  if (worker.over()) return;
+  tally_.count(Fault::kKill);
+  worker.kill();
+}
+
+void World::pause() {
+  ModelWorker& worker = any_worker();
+  if (!worker.answers()) return;
+  tally_.count(Fault::kPause);
+  oracle_.excuse(only(worker.process().self()));
+  worker.pause(chance_.between(kLeastTrouble, kMostTrouble));
+}
+
+void World::join() {
+  tally_.count(Fault::kJoin);
+  add_worker();
+}
+
+void World::leave() {
+  tally_.count(Fault::kLeave);
+  any_worker().leave_early();
+}
+
+void World::remove() {
+  const Membership* membership = server_.membership();
+  if (membership == nullptr || membership->view().members.empty()) return;
+  tally_.count(Fault::kRemoval);
+  const std::size_t rank = chance_.below(membership->view().members.size());
+  oracle_.removal_asked(node_of(membership->view().members[rank].incarnation));
+  server_.decide(RemoveWorker{static_cast<int>(rank)});
+}
+
+void World::stop() {
+  tally_.count(Fault::kStop);
+  oracle_.job_stopped();
+  server_.decide(StopJob{});
+}
+
+void World::suspect() {
+  ModelWorker& one = any_worker();
+  ModelWorker& other = any_worker();
+  tally_.count(Fault::kSuspicion);
+  oracle_.suspected(one.process().self(), other.process().self());
+  one.suspect(other.process().self());
+}
+
+void World::cut_link() {
+  const Node one = any_worker().process().self();
+  const Node other = any_worker().process().self();
+  if (one == other) return;
+  tally_.count(Fault::kLinkCut);
+  const Duration length = chance_.between(kLeastTrouble, kMostTrouble);
+  const bool both_ways = chance_.percent(60);
+  note("nothing gets from " + incarnation_of(one) + " to " + incarnation_of(other) +
+       (both_ways ? " or back" : ""));
+  oracle_.excuse(only(one) | only(other));
+  network_.cut(only(one), only(other), length);
+  if (both_ways) network_.cut(only(other), only(one), length);
+}
+
+/// Some workers on one side, the server with the others on the other.
+void World::partition() {
+  Nodes apart = 0;
+  for (Node node = 0; node < workers_.size(); ++node) {
+    if (chance_.percent(40)) apart |= only(node);
+  }
+  if (apart == 0) return;
+  tally_.count(Fault::kPartition);
+  const Duration length = chance_.between(kLeastTrouble, kMostTrouble);
+  const std::uint64_t ways = chance_.below(4);  // mostly both
+  note("a partition, " +
+       std::string(ways == 0   ? "from"
+                   : ways == 1 ? "to"
+                               : "from and to") +
+       " some workers");
+  // Where one direction is left, whom of two that cannot be linked the server gives up is open.
+  oracle_.excuse(ways > 1 ? apart : ~only(kServer));
+  if (ways != 1) network_.cut(apart, ~apart, length);
+  if (ways != 0) network_.cut(~apart, apart, length);
+}
+
+void World::crash_server(Fault how) {
+  if (job_is_over()) return;
+  switch (how) {
+    case Fault::kLostAppend:
+      return server_.crash_in_append(Disk::Remains::kNothing);
+    case Fault::kTornAppend:
+      return server_.crash_in_append(Disk::Remains::kTorn);
+    case Fault::kUnacknowledged:
+      return server_.crash_in_append(Disk::Remains::kAll);
+    case Fault::kLostJournal:
+      server_.lose_journal();
+      break;
+    default:
+      break;
+  }
+  // In the middle of a decision, or now.
+  if (chance_.percent(60)) return server_.crash_after(static_cast<unsigned>(chance_.below(8)));
+  tally_.count(Fault::kServerCrash);
+  server_.crash();
+}
+
+void World::two_at_once() {
+  tally_.count(Fault::kTwoAtOnce);
+  for (int i = 0; i < 2; ++i) {
+    happen(static_cast<Fault>(chance_.below(static_cast<std::size_t>(Fault::kTwoAtOnce))));
+  }
+}
+
+bool World::job_is_over() const {
+  const Membership* membership = server_.membership();
+  return membership != nullptr &&
+         (membership->phase() == Phase::kDone || membership->phase() == Phase::kFailed);
+}
+
+}  // namespace elastic::simulation

@@ -1,0 +1,86 @@
+#include "model_client.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "model_server.hpp"
+
+namespace elastic::simulation {
+
+using namespace rendezvous;
+
+namespace {
+
+constexpr Milliseconds kFirstPause{50};
+constexpr Milliseconds kLongestPause{1000};
+constexpr Milliseconds kDialPatience{5000};
+constexpr Milliseconds kHeartbeat{50};
+
+}  // namespace
+
+ModelClient::ModelClient(Process& process, Callbacks callbacks)
+    : process_(process), callbacks_(std::move(callbacks)) {}
+
+void ModelClient::dial() {
+  Around& around = process_.around();
+  if (!around.network.meet(process_.self(), kServer)) {
+    // Something may get through before the patience ends; when is the network's to say.
+    return process_.later(kFirstPause, kDialPatience, [this] { dial_later(); });
+  }
+  process_.later(Milliseconds(0), Milliseconds(4),
+                 [this] { process_.around().server.is_up() ? connected() : dial_later(); });
+}
+
+void ModelClient::dial_later() {
+  pause_ = std::clamp(pause_ * 2, kFirstPause, kLongestPause);
+  process_.later(pause_ / 2, pause_, [this] { dial(); });
+}
+
+void ModelClient::connected() {
+  ModelServer& server = process_.around().server;
+  connection_ = &server.accept(process_.self(), [this](Connection& which) {
+    process_.when_awake([this, &which] { lost(which); });
+  });
+  transmit(callbacks_.registration());
+}
+
+void ModelClient::transmit(const Message& message) {
+  connection_->send(process_.self(), [&server = process_.around().server, connection = connection_,
+                                      message] { server.receive(*connection, message); });
+}
+
+void ModelClient::send(const Message& message) {
+  if (established_) transmit(message);
+}
+
+void ModelClient::receive(const Connection& connection, const Message& message) {
+  if (&connection != connection_) return;
+  if (std::holds_alternative<Welcome>(message) && !std::exchange(established_, true)) {
+    pause_ = Milliseconds(0);
+    beat(connection_);
+  }
+  callbacks_.on_message(message);
+}
+
+void ModelClient::beat(const Connection* connection) {
+  process_.later(kHeartbeat, kHeartbeat + Milliseconds(2), [this, connection] {
+    if (!established_ || connection != connection_) return;
+    transmit(Heartbeat{});
+    beat(connection);
+  });
+}
+
+void ModelClient::lost(const Connection& connection) {
+  if (&connection != connection_) return;
+  connection_ = nullptr;
+  if (!std::exchange(established_, false)) return dial_later();
+  callbacks_.on_lost();
+  dial();
+}
+
+void ModelClient::end(bool unsent_is_lost) {
+  if (connection_ == nullptr) return;
+  unsent_is_lost ? connection_->abort(process_.self()) : connection_->close(process_.self());
+}
+
+}  // namespace elastic::simulation

@@ -1,0 +1,44 @@
+#pragma once
+
+#include <functional>
+
+#include "process.hpp"
+#include "rendezvous/protocol/messages.hpp"
+
+namespace elastic::simulation {
+
+/// Stands for rendezvous::Client: dials the server, registers, sends heartbeats, and comes back
+/// when the connection is lost, at once and then with growing pauses.
+class ModelClient {
+ public:
+  struct Callbacks {
+    std::function<rendezvous::Register()> registration;
+    std::function<void(const rendezvous::Message&)> on_message;
+    std::function<void()> on_lost;  ///< of a connection on which it was welcomed
+  };
+
+  ModelClient(Process& process, Callbacks callbacks);
+
+  void dial();
+  /// Dropped while it is not welcomed.
+  void send(const rendezvous::Message& message);
+  /// From the server, on `connection`.
+  void receive(const Connection& connection, const rendezvous::Message& message);
+  /// The process has ended. With `unsent` lost also what it sent last.
+  void end(bool unsent_is_lost);
+
+ private:
+  void dial_later();
+  void connected();
+  void transmit(const rendezvous::Message& message);
+  void beat(const Connection* connection);
+  void lost(const Connection& connection);
+
+  Process& process_;
+  const Callbacks callbacks_;
+  Connection* connection_ = nullptr;
+  bool established_ = false;
+  Milliseconds pause_{0};
+};
+
+}  // namespace elastic::simulation

@@ -1,0 +1,219 @@
+#include "model_server.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "model_worker.hpp"
+#include "oracle.hpp"
+
+namespace elastic::simulation {
+
+using namespace rendezvous;
+
+namespace {
+
+bool welcomes(const Decision& decision, const std::string& incarnation) {
+  return std::any_of(decision.actions.begin(), decision.actions.end(), [&](const Action& action) {
+    const auto* sent = std::get_if<SendTo>(&action);
+    return sent != nullptr && sent->incarnation == incarnation &&
+           std::holds_alternative<Welcome>(sent->message);
+  });
+}
+
+constexpr Milliseconds kLeastAbsence{10};
+constexpr Milliseconds kMostAbsence{1500};
+
+}  // namespace
+
+void ModelServer::note(const std::string& what) const {
+  around_.trace.line("server", [&] { return what; });
+}
+
+void ModelServer::start() {
+  const JournalContents contents = disk_.open();
+  Memory memory{contents.view, contents.begun ? contents.floor + 1 : 0};
+  if (around_.scenario.mutation == Mutation::kForgottenFloor && contents.view) {
+    memory.floor = contents.view->generation;
+  }
+  if (contents.begun) {
+    note("comes back; the journal has " +
+         (contents.view ? "view " + std::to_string(contents.view->generation) : "no view") +
+         ", floor " + std::to_string(contents.floor) + (contents.torn ? ", and is torn" : ""));
+  }
+  around_.oracle.server_starts(contents);
+  membership_.emplace(around_.scenario.options, memory);
+  if (memory.floor > 0) write(JournalFloor{memory.floor});
+}
+
+void ModelServer::crash() {
+  if (!is_up()) return;
+  note("dies");
+  membership_.reset();
+  actions_to_crash_.reset();
+  remains_.reset();
+  round_ = 0;
+  tick_at_ = TimePoint::max();
+  const bool unsent_is_lost = around_.chance.percent(50);
+  for (Connection* connection : std::exchange(accepted_, {})) {
+    unsent_is_lost ? connection->abort(kServer) : connection->close(kServer);
+  }
+  workers_.clear();
+  registered_.clear();
+  around_.time.after(around_.chance.between(kLeastAbsence, kMostAbsence), [this] { come_back(); });
+}
+
+void ModelServer::come_back() {
+  if (std::exchange(journal_is_lost_, false)) {
+    note("its journal is gone");
+    around_.tally.count(Fault::kLostJournal);
+    disk_.lose();
+    around_.oracle.journal_lost();
+  }
+  ++around_.tally.restarts;
+  start();
+}
+
+Connection& ModelServer::accept(Node worker, std::function<void(Connection&)> on_lost_by_worker) {
+  accepted_.push_back(&around_.network.connect(
+      worker, kServer,
+      [this, lost_by_worker = std::move(on_lost_by_worker)](Connection& which, Node who) {
+        who == kServer ? lost(which) : lost_by_worker(which);
+      }));
+  return *accepted_.back();
+}
+
+void ModelServer::receive(Connection& connection, const Message& message) {
+  if (const auto* registration = std::get_if<Register>(&message)) {
+    return enter(connection, *registration);
+  }
+  const auto found = registered_.find(&connection);
+  if (found == registered_.end()) return;
+  const std::string from = found->second;
+  const auto* report = std::get_if<Report>(&message);
+  if (report != nullptr && report->round == round_) {
+    reported_[from] = true;
+    latest_ = *report;
+  }
+  decide(Received{from, message});
+  if (around_.scenario.mutation == Mutation::kEarlyConclusion) forge_last_report();
+}
+
+/// As Job::enter.
+void ModelServer::enter(Connection& connection, const Register& registration) {
+  const std::string& incarnation = registration.incarnation;
+  if (Connection* earlier = std::exchange(workers_[incarnation], &connection)) {
+    registered_.erase(earlier);
+    earlier->abort(kServer);
+  }
+  registered_[&connection] = incarnation;
+  const Decision decision = decide(Registered{registration});
+  // Who is not welcomed has been told why, and that was all.
+  if (is_up() && !welcomes(decision, incarnation)) close(incarnation);
+}
+
+void ModelServer::lost(const Connection& connection) {
+  const auto found = registered_.find(&connection);
+  if (found == registered_.end()) return;
+  const std::string incarnation = found->second;
+  registered_.erase(found);
+  workers_.erase(incarnation);
+  decide(ConnectionLost{incarnation, "connection closed"});
+}
+
+Decision ModelServer::decide(const Event& event) {
+  if (!is_up()) return {};
+  const Decision decision = membership_->decide(event, around_.time.now());
+  if (!decision.reason.empty()) note(decision.reason);
+  for (const Action& action : decision.actions) {
+    if (actions_to_crash_ && (*actions_to_crash_)-- == 0) {
+      around_.tally.count(Fault::kServerCrash);
+      crash();
+    }
+    if (!is_up()) break;
+    perform(action);
+  }
+  if (is_up()) schedule_tick();
+  return decision;
+}
+
+void ModelServer::perform(const Action& action) {
+  if (const auto* sent = std::get_if<SendTo>(&action)) {
+    send(sent->incarnation, sent->message);
+  } else if (const auto* closing = std::get_if<CloseConnection>(&action)) {
+    close(closing->incarnation);
+  } else if (const auto* journal = std::get_if<Journal>(&action)) {
+    around_.oracle.decided(journal->view);
+    write(journal->view);
+  } else {
+    write(JournalFloor{std::get<ReserveGenerations>(action).up_to});
+  }
+}
+
+void ModelServer::write(const JournalRecord& record) {
+  if (!remains_) return disk_.append(record);
+  note("dies in a write to its journal");
+  around_.tally.count(*remains_ == Disk::Remains::kNothing ? Fault::kLostAppend
+                      : *remains_ == Disk::Remains::kTorn  ? Fault::kTornAppend
+                                                           : Fault::kUnacknowledged);
+  disk_.append_and_crash(record, *remains_, around_.chance);
+  crash();
+}
+
+void ModelServer::send(const std::string& to, const Message& message) {
+  if (const auto* fail = std::get_if<Fail>(&message)) around_.oracle.job_failed(fail->reason);
+  if (around_.scenario.mutation == Mutation::kEarlyConclusion) watch(message, to);
+  const auto found = workers_.find(to);
+  if (found == workers_.end()) return;
+  ModelWorker& worker = *around_.workers[node_of(to)];
+  found->second->send(kServer, [&worker, connection = found->second, message] {
+    worker.receive(*connection, message);
+  });
+}
+
+void ModelServer::close(const std::string& who) {
+  const auto found = workers_.find(who);
+  if (found == workers_.end()) return;
+  registered_.erase(found->second);
+  found->second->close(kServer);
+  workers_.erase(found);
+}
+
+/// Ticks come a little late, as timers do.
+void ModelServer::schedule_tick() {
+  const TimePoint due = membership_->next_tick();
+  if (due == tick_at_) return;
+  tick_at_ = due;
+  if (due == TimePoint::max()) return;
+  around_.time.at(due + around_.chance.between(Milliseconds(0), Milliseconds(1)), [this, due] {
+    if (tick_at_ != due) return;
+    tick_at_ = TimePoint::max();
+    decide(Tick{});
+  });
+}
+
+void ModelServer::watch(const Message& sent, const std::string& to) {
+  const auto* freeze = std::get_if<Freeze>(&sent);
+  if (freeze == nullptr) return;
+  if (freeze->round != round_) {
+    round_ = freeze->round;
+    reported_.clear();
+    latest_.reset();
+  }
+  if (freeze->at_commit == 0) reported_[to] = false;
+}
+
+/// The mistake of a server that is content with one report less than there are members: makes the
+/// last one up, as if that member stood where another one does.
+void ModelServer::forge_last_report() {
+  if (!is_up() || !latest_) return;
+  const auto missing = [](const auto& entry) { return !entry.second; };
+  if (std::count_if(reported_.begin(), reported_.end(), missing) != 1) return;
+  const auto last = std::find_if(reported_.begin(), reported_.end(), missing);
+  Report forged = *latest_;
+  for (Report::Lane& lane : forged.lanes) lane.needs.clear();
+  last->second = true;
+  note("makes up the report of " + last->first);
+  decide(Received{last->first, forged});
+}
+
+}  // namespace elastic::simulation

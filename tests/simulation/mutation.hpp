@@ -1,0 +1,35 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+
+namespace elastic::simulation {
+
+/// What a run breaks on purpose, to see that the checks notice. The product's code is untouched:
+/// the simulated shells around it do what a product with that mistake would.
+enum class Mutation : std::uint8_t {
+  kNone,
+  kDropFence,        ///< workers count frames of other generations
+  kEarlyConclusion,  ///< the server decides with one report too few
+  kForgottenFloor,   ///< a server that comes back gives the generation after the journal's again
+};
+
+inline constexpr std::array kMutations{Mutation::kNone, Mutation::kDropFence,
+                                       Mutation::kEarlyConclusion, Mutation::kForgottenFloor};
+
+constexpr std::string_view name(Mutation mutation) {
+  switch (mutation) {
+    case Mutation::kNone:
+      return "none";
+    case Mutation::kDropFence:
+      return "drop-fence";
+    case Mutation::kEarlyConclusion:
+      return "early-conclusion";
+    case Mutation::kForgottenFloor:
+      return "forgotten-floor";
+  }
+  return "?";
+}
+
+}  // namespace elastic::simulation

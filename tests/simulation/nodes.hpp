@@ -1,0 +1,42 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "rendezvous/protocol/messages.hpp"
+
+namespace elastic::simulation {
+
+/// A process: worker n of the run, or the server.
+using Node = unsigned;
+/// A set of them, a bit each.
+using Nodes = std::uint32_t;
+
+inline constexpr Node kMostWorkers = 31;
+inline constexpr Node kServer = kMostWorkers;
+
+constexpr Nodes only(Node node) {
+  return Nodes{1} << node;
+}
+constexpr bool contains(Nodes nodes, Node node) {
+  return (nodes & only(node)) != 0;
+}
+
+/// Worker n's incarnation is "wn".
+inline std::string incarnation_of(Node worker) {
+  return "w" + std::to_string(worker);
+}
+inline Node node_of(const std::string& incarnation) {
+  Node node = 0;
+  for (std::size_t i = 1; i < incarnation.size(); ++i) {
+    node = node * 10 + static_cast<Node>(incarnation[i] - '0');
+  }
+  return node;
+}
+inline Nodes members_of(const rendezvous::View& view) {
+  Nodes nodes = 0;
+  for (const rendezvous::Member& member : view.members) nodes |= only(node_of(member.incarnation));
+  return nodes;
+}
+
+}  // namespace elastic::simulation

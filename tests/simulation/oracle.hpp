@@ -1,0 +1,83 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "model_lane.hpp"
+#include "nodes.hpp"
+#include "rendezvous/membership/membership.hpp"
+#include "rendezvous/server/journal_record.hpp"
+#include "scenario.hpp"
+#include "tally.hpp"
+
+namespace elastic::simulation {
+
+class ModelWorker;
+
+/// Knows what all workers and the server have done, which none of them does, and says what of it
+/// must not be.
+class Oracle {
+ public:
+  using Workers = std::vector<std::unique_ptr<ModelWorker>>;
+
+  Oracle(const Scenario& scenario, const Workers& workers, Tally& tally)
+      : scenario_(scenario), workers_(workers), tally_(tally) {}
+
+  void wrong(const std::string& what) { wrong_ += what + "\n"; }
+  const std::string& wrong() const { return wrong_; }
+
+  // The server.
+  /// It is to write `next` down.
+  void decided(const rendezvous::View& next);
+  void server_starts(const rendezvous::JournalContents& journal);
+  void journal_lost() { journal_lost_ = true; }
+  void job_failed(const std::string& reason);
+
+  // Workers.
+  void installed(Node worker, std::uint64_t before, const rendezvous::View& view);
+  /// A frame of generation `of` is counted in generation `in`.
+  void counts(Node worker, std::uint64_t of, std::uint64_t in);
+  void completed(Node worker, std::size_t lane, std::uint64_t position, const Outcome& outcome,
+                 bool taken);
+
+  // Faults: what is allowed because of them.
+  /// The job may lose the worker.
+  void excuse(Nodes workers) { excused_ |= workers; }
+  /// By one of two who suspects the other; such a pair is given up after a number of them.
+  void suspected(Node one, Node other);
+  void removal_asked(Node worker) { removed_ |= only(worker); }
+  void job_stopped() { stopped_ = true; }
+
+  /// The run is over.
+  void check_end();
+
+ private:
+  void check_departures(const rendezvous::View& next);
+  void check_lane(const rendezvous::View& next, std::size_t lane);
+  void check_joiners(const rendezvous::View& next);
+  void check_agreement(Node worker, std::size_t lane, std::uint64_t position,
+                       const Outcome& outcome);
+  void check_distance(Node worker, std::size_t lane);
+  bool may_be_lost(Node worker) const;
+
+  const Scenario& scenario_;
+  const Workers& workers_;
+  Tally& tally_;
+  std::multimap<std::uint64_t, rendezvous::View> decided_;    // by generation
+  std::multimap<std::uint64_t, rendezvous::View> forgotten_;  // of jobs of which nobody knew
+  rendezvous::View current_;  // the one that counts: decided last, or taken up again
+  std::array<std::uint64_t, kMostWorkers> bound_{};  // nothing of an older generation is completed
+  std::array<unsigned, kMostWorkers> strikes_{};
+  Nodes excused_ = 0;
+  Nodes removed_ = 0;
+  bool stopped_ = false;
+  bool journal_lost_ = false;
+  std::string failure_;
+  std::string wrong_;
+};
+
+}  // namespace elastic::simulation

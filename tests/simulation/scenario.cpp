@@ -1,0 +1,77 @@
+#include "scenario.hpp"
+
+#include <algorithm>
+
+namespace elastic::simulation {
+
+std::string_view name(Fault fault) {
+  switch (fault) {
+    case Fault::kKill:
+      return "kills";
+    case Fault::kPause:
+      return "pauses";
+    case Fault::kJoin:
+      return "joins";
+    case Fault::kLeave:
+      return "leaves";
+    case Fault::kRemoval:
+      return "removals";
+    case Fault::kStop:
+      return "stops";
+    case Fault::kSuspicion:
+      return "false suspicions";
+    case Fault::kLinkCut:
+      return "link cuts";
+    case Fault::kPartition:
+      return "partitions";
+    case Fault::kServerCrash:
+      return "server crashes";
+    case Fault::kLostAppend:
+      return "lost appends";
+    case Fault::kTornAppend:
+      return "torn appends";
+    case Fault::kUnacknowledged:
+      return "unacknowledged appends";
+    case Fault::kLostJournal:
+      return "lost journals";
+    case Fault::kTwoAtOnce:
+      return "two at once";
+  }
+  return "?";
+}
+
+Scenario::Scenario(std::uint64_t seed_, Mutation mutation_) : seed(seed_), mutation(mutation_) {
+  Chance chance(seed * 2 + 1);
+  options.initial_np = static_cast<int>(1 + chance.below(5));
+  options.min_np = chance.percent(70) ? 1 : static_cast<int>(1 + chance.below(3));
+  options.min_np = std::min(options.min_np, options.initial_np);
+  options.max_np = chance.percent(50) ? 0 : options.initial_np + static_cast<int>(chance.below(3));
+  options.start_timeout = Milliseconds(2000);
+  options.below_minimum_timeout = Milliseconds(3000);
+  options.adopt_any = chance.percent(30);
+  steps = 2 + chance.below(12);
+  uses_run = chance.percent(80);
+  delay = Milliseconds(1 + static_cast<std::int64_t>(chance.below(8)));
+  faults_until = Milliseconds(1 + static_cast<std::int64_t>(chance.below(600)));
+  const auto plan = [&](Fault fault, unsigned percent, unsigned most) {
+    if (!chance.percent(percent)) return;
+    planned[static_cast<std::size_t>(fault)] = 1 + chance.below(most);
+  };
+  plan(Fault::kKill, 55, 4);
+  plan(Fault::kPause, 25, 2);
+  plan(Fault::kJoin, 50, 4);
+  plan(Fault::kLeave, 20, 2);
+  plan(Fault::kRemoval, 15, 2);
+  plan(Fault::kStop, 5, 1);
+  plan(Fault::kSuspicion, 30, 3);
+  plan(Fault::kLinkCut, 20, 2);
+  plan(Fault::kPartition, 15, 2);
+  plan(Fault::kServerCrash, 25, 2);
+  plan(Fault::kLostAppend, 12, 1);
+  plan(Fault::kTornAppend, 12, 1);
+  plan(Fault::kUnacknowledged, 12, 1);
+  plan(Fault::kLostJournal, 8, 1);
+  plan(Fault::kTwoAtOnce, 30, 2);
+}
+
+}  // namespace elastic::simulation

@@ -1,0 +1,59 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "base/clock.hpp"
+#include "chance.hpp"
+#include "mutation.hpp"
+#include "rendezvous/membership/membership.hpp"
+
+namespace elastic::simulation {
+
+inline constexpr std::size_t kLanes = 2;
+inline constexpr unsigned kOperationsPerStep = 2;  ///< in each lane
+inline constexpr unsigned kOperationsPerSync = 3;  ///< of lane 0, to bring joiners up to date
+
+/// What can happen to a job.
+enum class Fault : std::uint8_t {
+  kKill,            ///< a worker dies
+  kPause,           ///< a worker stands still for a while
+  kJoin,            ///< a worker comes
+  kLeave,           ///< a worker leaves before the job's end
+  kRemoval,         ///< the administrator removes one
+  kStop,            ///< the administrator stops the job
+  kSuspicion,       ///< a worker says that its link to another failed, which it did not
+  kLinkCut,         ///< two workers do not reach each other for a while, or one of them the other
+  kPartition,       ///< some workers do not reach the others and the server, or are not reached
+  kServerCrash,     ///< the server dies and comes back, not in a write to its journal
+  kLostAppend,      ///< it dies in a write, of which nothing is left
+  kTornAppend,      ///< of which a part is left
+  kUnacknowledged,  ///< of which all is left, but nobody was told
+  kLostJournal,     ///< it comes back without its journal
+  kTwoAtOnce,       ///< two of these at the same moment
+};
+inline constexpr std::size_t kFaults = 15;
+std::string_view name(Fault fault);
+using FaultCounts = std::array<std::uint64_t, kFaults>;
+
+/// The conditions of a run and what is to happen in it; all of it drawn from the seed.
+struct Scenario {
+  explicit Scenario(std::uint64_t seed, Mutation mutation = Mutation::kNone);
+
+  std::uint64_t seed;
+  Mutation mutation;
+  rendezvous::MembershipOptions options;
+  std::uint64_t steps = 0;
+  bool uses_run = true;   ///< the program calls elastic::run, so that others can join
+  Milliseconds delay{0};  ///< the longest of a message
+  Milliseconds faults_until{0};
+  FaultCounts planned{};
+
+  unsigned times(Fault fault) const {
+    return static_cast<unsigned>(planned[static_cast<std::size_t>(fault)]);
+  }
+};
+
+}  // namespace elastic::simulation

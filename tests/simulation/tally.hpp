@@ -1,0 +1,33 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "scenario.hpp"
+
+namespace elastic::simulation {
+
+/// What happened in one run, or in many.
+struct Tally {
+  std::uint64_t runs = 0;
+  std::uint64_t views = 0;        ///< decided, not counting the first of each job
+  std::uint64_t operations = 0;   ///< completed, each on each worker
+  std::uint64_t restarts = 0;     ///< of the server, whatever it died of
+  std::uint64_t rejoins = 0;      ///< of workers that were evicted
+  std::uint64_t failed_jobs = 0;  ///< that had to end, with a reason
+  FaultCounts faults{};
+
+  void count(Fault fault) { ++faults[static_cast<std::size_t>(fault)]; }
+  Tally& operator+=(const Tally& other) {
+    runs += other.runs;
+    views += other.views;
+    operations += other.operations;
+    restarts += other.restarts;
+    rejoins += other.rejoins;
+    failed_jobs += other.failed_jobs;
+    for (std::size_t i = 0; i < kFaults; ++i) faults[i] += other.faults[i];
+    return *this;
+  }
+};
+
+}  // namespace elastic::simulation
