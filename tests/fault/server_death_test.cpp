@@ -39,7 +39,7 @@ TEST_P(ServerDeath, StallsNotOneStep) {
   finish(job, all);
 }
 
-INSTANTIATE_TEST_SUITE_P(Kinds, ServerDeath, ::testing::Values("mixed", "allreduce", "train"));
+INSTANTIATE_TEST_SUITE_P(Kinds, ServerDeath, ::testing::Values("mixed", "train"));
 
 }  // namespace
 }  // namespace elastic::testing

@@ -62,6 +62,19 @@ void expect_same_steps_but_missed_ones(FaultWorker& away, const std::vector<Faul
   expect_agreement(agreed, away, steps);
 }
 
+void expect_one_view_per_generation(const std::vector<FaultWorker*>& workers) {
+  std::map<std::uint64_t, std::string> sums;
+  for (FaultWorker* worker : workers) {
+    std::uint64_t newest = 0;
+    for (const Step& step : worker->log().steps()) {
+      EXPECT_GE(step.generation, newest) << "step " << step.index;
+      newest = step.generation;
+      EXPECT_EQ(sums.try_emplace(step.generation, step.sums).first->second, step.sums)
+          << "two views with generation " << step.generation;
+    }
+  }
+}
+
 void expect_end(const std::vector<FaultWorker*>& workers) {
   for (FaultWorker* worker : workers) {
     const auto status = worker->wait(kLong);

@@ -15,6 +15,9 @@ void expect_same_steps(const std::vector<FaultWorker*>& workers);
 /// Likewise for one that was away for some steps in between.
 void expect_same_steps_but_missed_ones(FaultWorker& away, const std::vector<FaultWorker*>& others);
 
+/// Generations only grow, and who contributes in one is the same in all of its steps.
+void expect_one_view_per_generation(const std::vector<FaultWorker*>& workers);
+
 /// All of them end by themselves, and well.
 void expect_end(const std::vector<FaultWorker*>& workers);
 
