@@ -112,6 +112,7 @@ Lane::Attempt Lane::attempt(Ownership& ownership, Operation& operation) {
   attempted_by_ = view.members;
   const collectives::Call call = operation.call(*view.members);
   work_.in_hand = false;
+  work_.elsewhere.clear();
   operation.pack(*view.members, work_);
   const Status status = view.backend->run(position, call, work_);
   if (status.ok()) {
