@@ -9,6 +9,17 @@ namespace elastic::coordinator {
 
 namespace {
 
+/// What ranks call instead of an operation that is lost. Tells it from a barrier of the caller.
+constexpr std::uint32_t kLostDetail = 0x4c4f5354;  // "LOST"
+
+collectives::Call lost_call() {
+  collectives::Call call;
+  call.kind = collectives::Kind::kBarrier;
+  call.fingerprint.kind = static_cast<std::uint8_t>(collectives::Kind::kBarrier);
+  call.fingerprint.detail = kLostDetail;
+  return call;
+}
+
 /// An operation's error as it travels in a parcel: the code, then the text.
 std::string pack_error(const Status& error) {
   return static_cast<char>(error.code()) + error.message();
@@ -55,7 +66,7 @@ Result<Contributors> Lane::run(Operation& operation, Milliseconds view_timeout) 
 }
 
 bool Lane::available() const {
-  return view_ && !frozen_ && !owned_ && view_->generation() > spoiled_generation_;
+  return view_ && !frozen_ && !owned_ && !ledger_.is_spoiled();
 }
 
 Result<Lane::Ownership> Lane::acquire(Milliseconds view_timeout) {
@@ -81,40 +92,44 @@ void Lane::release() {
   std::unique_lock<std::mutex> lock(mutex_);
   owned_ = false;
   const bool quiet = frozen_;
-  const std::uint64_t position = position_;
-  const std::string needs = needs_;
+  const std::uint64_t position = ledger_.position();
+  const std::string needs = ledger_.needs();
   lock.unlock();
   changed_.notify_all();
   if (quiet) callbacks_.on_quiet(position, needs);
 }
 
+Ledger::Step Lane::next() const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return ledger_.next();
+}
+
 Lane::Attempt Lane::resume(Ownership& ownership, Operation* operation) {
   LaneView& view = ownership.view();
-  if (const Status handed = hand_over(view); !handed.ok()) return interrupted(view, handed);
-  if (!delivered_ || operation == nullptr) return {};
-  delivered_ = false;
+  if (next() == Ledger::Step::kHandOver) {
+    if (const Status handed = hand_over(view); !handed.ok()) return interrupted(view, handed);
+  }
+  if (operation == nullptr || next() != Ledger::Step::kDeliver) return {};
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    ledger_.delivered();
+  }
   return deliver(*operation, attempted_by_ ? attempted_by_ : view.members);
 }
 
 Lane::Attempt Lane::attempt(Ownership& ownership, Operation& operation) {
   LaneView& view = ownership.view();
-  const std::uint64_t position = this->position();
-  if (view.lost && position == view.position) {
-    return end_in_error(Status(Code::kRootLost,
-                               "the root of the broadcast died before anybody had all of its data; "
-                               "choose a root of the present view and call again",
-                               -1, view.generation()));
-  }
   {
     const std::lock_guard<std::mutex> lock(mutex_);
-    needs_ = operation.needs();
+    ledger_.begun(operation.needs());
   }
   attempted_by_ = view.members;
+  if (next() == Ledger::Step::kEndAsLost) return end_as_lost(view);
   const collectives::Call call = operation.call(*view.members);
   work_.in_hand = false;
   work_.elsewhere.clear();
   operation.pack(*view.members, work_);
-  const Status status = view.backend->run(position, call, work_);
+  const Status status = view.backend->run(position(), call, work_);
   if (status.ok()) {
     std::swap(work_, kept_.payload);
     kept_.error.clear();
@@ -125,12 +140,8 @@ Lane::Attempt Lane::attempt(Ownership& ownership, Operation& operation) {
   return interrupted(view, status);
 }
 
-/// Gives or takes the result of the operation before the view's position, once per view.
+/// Gives or takes the result of the operation before the view's position.
 Status Lane::hand_over(LaneView& view) {
-  {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    if (handed_over_) return {};
-  }
   const bool takes = view.takes();
   collectives::Backend::Parcel taken;
   const Status status =
@@ -140,18 +151,15 @@ Status Lane::hand_over(LaneView& view) {
     // A part of a reduce_scatter is this rank's own: it was complete before the operation was.
     if (work_.in_hand) std::swap(taken.payload, work_);
     kept_ = std::move(taken);
-    delivered_ = true;
-    complete();
   }
   const std::lock_guard<std::mutex> lock(mutex_);
-  handed_over_ = true;
+  ledger_.handed_over();
   return {};
 }
 
 void Lane::complete() {
   std::unique_lock<std::mutex> lock(mutex_);
-  ++position_;
-  needs_.clear();
+  ledger_.completed();
   if (std::exchange(resumed_, true)) return;
   lock.unlock();
   callbacks_.on_resumed();
@@ -170,6 +178,17 @@ Lane::Attempt Lane::deliver(Operation& operation, const std::shared_ptr<const Me
   return result;
 }
 
+Lane::Attempt Lane::end_as_lost(LaneView& view) {
+  collectives::Payload nothing;
+  const Status met = view.backend->run(position(), lost_call(), nothing);
+  if (met.code() == Code::kMismatch) return end_in_error(met);
+  if (!met.ok()) return interrupted(view, met);
+  return end_in_error(Status(Code::kRootLost,
+                             "the root of the broadcast died before anybody had all of its data; "
+                             "choose a root of the present view and call again",
+                             -1, view.generation()));
+}
+
 /// The operation is complete, with `error` as its result on every rank.
 Lane::Attempt Lane::end_in_error(const Status& error) {
   kept_.error = pack_error(error);
@@ -186,7 +205,7 @@ Lane::Attempt Lane::interrupted(const LaneView& view, const Status& failure) {
                    view.generation(), failure.message());
   {
     const std::lock_guard<std::mutex> lock(mutex_);
-    spoiled_generation_ = std::max(spoiled_generation_, view.generation());
+    ledger_.spoiled();
   }
   if (failure.code() != Code::kAborted) {
     const int peer = failure.peer();
@@ -216,40 +235,46 @@ void Lane::freeze() {
     view_->mesh->abort();
     return;
   }
-  const std::uint64_t position = position_;
-  const std::string needs = needs_;
+  const std::uint64_t position = ledger_.position();
+  const std::string needs = ledger_.needs();
   lock.unlock();
   callbacks_.on_quiet(position, needs);
 }
 
 void Lane::begin_at(std::uint64_t position) {
   const std::lock_guard<std::mutex> lock(mutex_);
-  if (std::exchange(joined_, true)) return;
-  position_ = position;
+  ledger_.begin_at(position);
 }
 
 void Lane::install(std::shared_ptr<LaneView> view) {
-  begin_at(view->position);
-  bool repair = false;
   {
     const std::lock_guard<std::mutex> lock(mutex_);
-    handed_over_ = !view->gives() && !view->takes();
-    repair = !handed_over_ && waiting_ == 0;
+    ledger_.enter(view->orders());
+    repair_wanted_ = ledger_.has_to_hand_over() && waiting_ == 0;
+    if (repair_wanted_ && !repair_thread_.joinable()) {
+      repair_thread_ = std::thread([this] { repair_when_idle(); });
+    }
     view_ = std::move(view);
     frozen_ = false;
     resumed_ = false;
   }
   changed_.notify_all();
-  if (!repair) return;
-  // An earlier repair has released the lane, or it would not have been quiet: this does not block.
-  if (repair_thread_.joinable()) repair_thread_.join();
-  repair_thread_ = std::thread([this] { repair_idle_lane(); });
 }
 
 /// Other members wait for the result that this one has, while its own program is elsewhere.
-void Lane::repair_idle_lane() {
-  Result<Ownership> ownership = acquire(Milliseconds(0));
-  if (ownership.ok()) (void)resume(ownership.value(), nullptr);
+void Lane::repair_when_idle() {
+  std::unique_lock<std::mutex> lock(mutex_);
+  for (;;) {
+    changed_.wait(lock, [&] { return repair_wanted_ || !closed_.ok(); });
+    if (!closed_.ok()) return;
+    repair_wanted_ = false;
+    lock.unlock();
+    {
+      Result<Ownership> ownership = acquire(Milliseconds(0));
+      if (ownership.ok()) (void)resume(ownership.value(), nullptr);
+    }
+    lock.lock();
+  }
 }
 
 void Lane::close(const Status& reason) {
@@ -266,7 +291,7 @@ void Lane::close(const Status& reason) {
 
 std::uint64_t Lane::position() const {
   const std::lock_guard<std::mutex> lock(mutex_);
-  return position_;
+  return ledger_.position();
 }
 
 }  // namespace elastic::coordinator

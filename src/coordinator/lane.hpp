@@ -13,6 +13,7 @@
 #include "base/status.hpp"
 #include "collectives/backend/backend.hpp"
 #include "coordinator/lane_view.hpp"
+#include "coordinator/ledger.hpp"
 #include "coordinator/operation.hpp"
 #include "elastic/contributors.hpp"
 
@@ -20,10 +21,10 @@ namespace elastic::coordinator {
 
 /// A sequence of operations of one worker, through all views of the job.
 ///
-/// Holds the invariant "all or nothing, and never twice" on this worker's side: it counts the
-/// operations completed, keeps the last result until the next operation is complete, stops on
-/// `freeze`, and after a view change obtains the interrupted operation's result from a member that
-/// has it (commit) or runs it again from the intact input (replay). See docs/architecture.md.
+/// The shell around a Ledger, which says what is to be done: runs operations, keeps the last result
+/// until the next operation is complete, stops on `freeze`, and after a view change obtains the
+/// interrupted operation's result from a member that has it (commit) or runs it again from the
+/// intact input (replay). See docs/architecture.md.
 ///
 /// Threads: `run` from any; the control thread calls `freeze`, `install` and `close`. The view's
 /// backend and mesh are touched only by the lane's present owner (see Ownership).
@@ -97,6 +98,7 @@ class Lane {
   /// member, also if that view is replaced before it was installed. Only the first call counts.
   void begin_at(std::uint64_t position);
   /// Puts the lane into a new view and lets it go on. Only while frozen and quiet, or at the start.
+  /// Does not block.
   void install(std::shared_ptr<LaneView> view);
   /// From now on everything fails with `reason`. The first reason stays.
   void close(const Status& reason);
@@ -106,12 +108,14 @@ class Lane {
  private:
   bool available() const;  // with mutex_ held
   void release();
+  Ledger::Step next() const;
   Status hand_over(LaneView& view);
   Attempt deliver(Operation& operation, const std::shared_ptr<const Members>& members);
+  Attempt end_as_lost(LaneView& view);
   Attempt end_in_error(const Status& error);
   Attempt interrupted(const LaneView& view, const Status& failure);
   void complete();
-  void repair_idle_lane();
+  void repair_when_idle();
 
   const std::string name_;
   const Callbacks callbacks_;
@@ -120,25 +124,22 @@ class Lane {
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   std::shared_ptr<LaneView> view_;
-  std::uint64_t spoiled_generation_ = 0;  // an attempt failed in it: wait for a later one
+  Ledger ledger_;
   bool frozen_ = true;
   bool owned_ = false;
-  int waiting_ = 0;          // threads in `acquire`
-  bool handed_over_ = true;  // of view_
-  bool joined_ = false;      // position_ has its first value
-  bool resumed_ = true;      // an operation has been completed since `install`
-  std::uint64_t position_ = 0;
-  std::string needs_;  // of the operation in flight
+  int waiting_ = 0;      // threads in `acquire`
+  bool resumed_ = true;  // an operation has been completed since `install`
+  bool repair_wanted_ = false;
   Status closed_;
 
   // Touched by the owner only.
   collectives::Payload work_;                    // of the operation in flight
   std::shared_ptr<const Members> attempted_by_;  // latest attempt of the operation in flight
-  collectives::Backend::Parcel kept_;            // result of operation position_ - 1
-  bool delivered_ = false;  // kept_ is the result of an operation that was not called here yet
+  collectives::Backend::Parcel kept_;            // result of operation position - 1
 
-  bool stopping_ = false;      // with mutex_
-  std::thread repair_thread_;  // hands results over while no thread of the user is in the lane
+  // Hands results over while no thread of the user is in the lane. Started by the control thread
+  // when it is needed first.
+  std::thread repair_thread_;
 };
 
 }  // namespace elastic::coordinator

@@ -28,4 +28,10 @@ bool LaneView::takes() const {
   return contains(handover.takers, members->rank);
 }
 
+LaneOrders LaneView::orders() const {
+  using Handover = LaneOrders::Handover;
+  const Handover mine = takes() ? Handover::kTake : gives() ? Handover::kGive : Handover::kNothing;
+  return {generation(), position, mine, lost};
+}
+
 }  // namespace elastic::coordinator

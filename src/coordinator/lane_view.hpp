@@ -7,6 +7,7 @@
 
 #include "collectives/backend/backend.hpp"
 #include "collectives/transport/mesh.hpp"
+#include "coordinator/ledger.hpp"
 #include "elastic/contributors.hpp"
 
 namespace elastic::coordinator {
@@ -42,6 +43,7 @@ struct LaneView {
   std::uint64_t generation() const { return members->generation; }
   bool gives() const;  ///< this worker has a result to hand over
   bool takes() const;  ///< this worker is to be handed one
+  LaneOrders orders() const;
 };
 
 }  // namespace elastic::coordinator

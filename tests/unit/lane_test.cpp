@@ -1,0 +1,133 @@
+#include "coordinator/lane.hpp"
+
+#include <cstdint>
+#include <future>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+namespace elastic::coordinator {
+namespace {
+
+using collectives::Backend;
+using collectives::Call;
+using collectives::Kind;
+using collectives::Payload;
+
+/// Answers every call as it was told, and remembers what it was asked. A hand-over lasts until it
+/// is aborted.
+class ScriptedBackend final : public Backend {
+ public:
+  ScriptedBackend(Status answer, std::vector<Call>& calls)
+      : answer_(std::move(answer)), calls_(calls) {}
+
+  Status run(std::uint64_t /*position*/, const Call& call, Payload& /*payload*/) override {
+    calls_.push_back(call);
+    return answer_;
+  }
+  Status hand_over(std::uint64_t /*position*/, const Handover& /*handover*/,
+                   Parcel& /*parcel*/) override {
+    handing_over.set_value();
+    aborted_.get_future().wait();
+    return Status(Code::kAborted, "the view changes");
+  }
+  void abort() noexcept override { aborted_.set_value(); }
+  int rank() const override { return 0; }
+  int size() const override { return 2; }
+  const char* name() const override { return "scripted"; }
+
+  std::promise<void> handing_over;
+
+ private:
+  const Status answer_;
+  std::vector<Call>& calls_;
+  std::promise<void> aborted_;
+};
+
+/// A lane of rank 0 of two, whose backend is scripted.
+class LaneTest : public testing::Test {
+ protected:
+  static Members members(std::uint64_t generation) {
+    Members two;
+    two.generation = generation;
+    two.incarnations = {"me", "other"};
+    two.synced = {true, true};
+    two.ids = std::make_shared<std::vector<WorkerId>>(std::vector<WorkerId>{1, 2});
+    return two;
+  }
+  std::shared_ptr<LaneView> view(std::uint64_t generation, Status answer = {}) {
+    auto made = std::make_shared<LaneView>();
+    made->members = std::make_shared<Members>(members(generation));
+    made->mesh = std::make_shared<transport::Mesh>(0, std::vector<transport::LinkPtr>(2));
+    auto backend = std::make_unique<ScriptedBackend>(std::move(answer), calls_);
+    backend_ = backend.get();
+    made->backend = std::move(backend);
+    return made;
+  }
+  std::shared_ptr<LaneView> losing(std::shared_ptr<LaneView> view) {
+    view->lost = true;
+    return view;
+  }
+  std::shared_ptr<LaneView> giving(std::shared_ptr<LaneView> view) {
+    view->position = 1;
+    view->handover = {{0}, {1}};
+    return view;
+  }
+
+  std::vector<Call> calls_;
+  ScriptedBackend* backend_ = nullptr;  // of the view made last
+};
+
+TEST_F(LaneTest, ALostBroadcastEndsOnlyWhenAllHaveMet) {
+  std::vector<std::string> needs;
+  Lane lane("lane",
+            {[&](std::uint64_t /*position*/, const std::string& its) { needs.push_back(its); },
+             [](auto, const auto&, const auto&) {}});
+  float data = 0;
+  BroadcastOperation broadcast({&data, 1, DType::kF32}, 1, members(6));
+
+  lane.install(losing(view(7, Status(Code::kAborted, "the view changes"))));
+  {
+    Lane::Ownership ownership = lane.acquire(Milliseconds(0)).value();
+    EXPECT_FALSE(lane.attempt(ownership, broadcast).final);
+  }
+  EXPECT_EQ(lane.position(), 0U);
+  lane.freeze();
+  EXPECT_EQ(needs,
+            std::vector<std::string>{"other"});  // so that the next view has it as lost again
+
+  lane.install(losing(view(8)));
+  Lane::Ownership ownership = lane.acquire(Milliseconds(0)).value();
+  const Lane::Attempt second = lane.attempt(ownership, broadcast);
+  EXPECT_TRUE(second.final);
+  EXPECT_EQ(second.status.code(), Code::kRootLost);
+  EXPECT_EQ(lane.position(), 1U);
+  ASSERT_EQ(calls_.size(), 2U);
+  for (const Call& call : calls_) {
+    EXPECT_EQ(call.kind, Kind::kBarrier);
+    EXPECT_NE(call.fingerprint, BarrierOperation().call(members(8)).fingerprint);
+  }
+}
+
+/// The control thread, which installs views, must not wait for a repair that is on its way out.
+TEST_F(LaneTest, InstallDoesNotWaitForAnEarlierRepair) {
+  std::promise<void> quiet;
+  std::promise<void> installed;
+  Lane lane("lane", {[&](std::uint64_t /*position*/, const std::string& /*needs*/) {
+                       quiet.set_value();
+                       installed.get_future().wait();
+                     },
+                     [](auto, const auto&, const auto&) {}});
+  lane.install(giving(view(7)));
+  backend_->handing_over.get_future().wait();
+  lane.freeze();
+  quiet.get_future().wait();  // the repair has released the lane, and is stuck in its callback
+  lane.install(view(8));
+  installed.set_value();
+}
+
+}  // namespace
+}  // namespace elastic::coordinator
