@@ -127,6 +127,7 @@ Lane::Attempt Lane::attempt(Ownership& ownership, Operation& operation) {
   if (next() == Ledger::Step::kEndAsLost) return end_as_lost(view);
   const collectives::Call call = operation.call(*view.members);
   work_.in_hand = false;
+  work_.elsewhere.clear();
   operation.pack(*view.members, work_);
   const Status status = view.backend->run(position(), call, work_);
   if (status.ok()) {
