@@ -191,6 +191,16 @@ void Link::finish_wait() {
   }
 }
 
+Result<bool> Link::look(TimePoint now) {
+  bool again = false;
+  for (const auto& flow : flows_) {
+    const Result<bool> looked = flow->stream->look(now);
+    if (!looked.ok()) return fail(looked.status());
+    again = again || looked.value();
+  }
+  return again;
+}
+
 bool Link::hung_up() const {
   return std::any_of(flows_.begin(), flows_.end(), [](const auto& flow) {
     pollfd end{flow->stream->fd(), POLLRDHUP, 0};

@@ -90,6 +90,9 @@ class Link {
   bool prepare_wait(std::vector<pollfd>& watched);
   void finish_wait();
 
+  /// `Stream::look` on every stream: kPeerLost breaks the link.
+  Result<bool> look(TimePoint now);
+
   bool broken() const { return broken_; }
   /// Whether the peer has closed a stream, found out without touching any: for a thread that does
   /// not own the link.

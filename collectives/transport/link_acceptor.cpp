@@ -158,7 +158,7 @@ Linker::Impl::Task<void> Linker::Impl::greet(Socket socket) {
     }
     stream = std::move(accepted).value();
   } else {
-    stream = std::make_unique<TcpStream>(std::move(fd));
+    stream = std::make_unique<TcpStream>(std::move(fd), options_.link_timeout);
   }
   pool_.add({from.dialer, from.lane, from.link_id, from.stream, from.streams, std::move(stream)});
   finish_if_complete();

@@ -86,7 +86,7 @@ Linker::Impl::Task<Status> Linker::Impl::dial_once(const Peer& peer, std::size_t
       if (!offered.ok()) co_return offered.status();
       stream = std::move(offered).value();
     } else {
-      stream = std::make_unique<TcpStream>(std::move(fd));
+      stream = std::make_unique<TcpStream>(std::move(fd), options_.link_timeout);
     }
     pool_.add({peer.incarnation, lane, greeting.link_id, greeting.stream, greeting.streams,
                std::move(stream)});

@@ -12,6 +12,7 @@
 #include "base/handshake.hpp"
 #include "base/status.hpp"
 #include "collectives/transport/link.hpp"
+#include "collectives/transport/tcp/silence_watch.hpp"
 
 namespace elastic::transport {
 
@@ -41,6 +42,7 @@ struct LinkerOptions {
   int lanes = 2;                           ///< links per peer
   std::size_t shm_ring_bytes = 1 << 20;    ///< per direction and link
   Milliseconds handshake_deadline{5000};
+  Milliseconds link_timeout = kDefaultLinkTimeout;  ///< silence after which a TCP link is broken
 };
 
 /// Makes and keeps the links of a worker. Listens for peers, dials them, authenticates both ways
