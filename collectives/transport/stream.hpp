@@ -57,6 +57,10 @@ class Stream {
   /// without a network in between has nothing to find out.
   virtual Result<bool> look(TimePoint /*now*/) { return false; }
 
+  /// Whether bytes can be damaged on the way without anybody noticing, so that payloads need a
+  /// checksum of their own: TCP's has 16 bits, and is often left to the network card.
+  virtual bool checked() const { return false; }
+
   /// "shm", "tcp" or "inproc".
   virtual const char* transport() const = 0;
 

@@ -284,7 +284,7 @@ void Control::link() {
   pending_->linking = true;
   std::vector<transport::Peer> peers = peers_of(pending_->view, identity_.incarnation);
   const std::uint64_t generation = generation_;
-  linker_->connect(std::move(peers), kLinkDeadline,
+  linker_->connect(std::move(peers), generation, kLinkDeadline,
                    [this, generation](Result<std::vector<transport::Linker::LinksOfPeer>> links) {
                      if (generation != generation_ || !pending_) return;
                      if (links.ok()) {
