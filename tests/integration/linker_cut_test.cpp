@@ -98,5 +98,47 @@ TEST_F(CutLinks, ANoteThatIsNeverAnsweredWakesAnIdleThread) {
   EXPECT_EQ(status.code(), Code::kPeerLost) << status.message();
 }
 
+/// Whether the link is lost to a thread that waits for a message.
+Code end_of(const LinkPtr& link) {
+  Mesh mesh(0, {nullptr, link});
+  return mesh.run_until([] { return false; }).code();
+}
+
+TEST_F(CutLinks, AThirdMemberRelaysWhatTheNetworkDoesNotCarry) {
+  start(3);
+  cut('a', 'b');
+  auto at_a = worker('a').connect({to('b'), to('c')});
+  auto at_b = worker('b').connect({to('a'), to('c')});
+  auto at_c = worker('c').connect({to('a'), to('b')});
+  Links of_c = at_c.get();
+  ASSERT_TRUE(of_c.ok()) << of_c.status().message();
+  const auto links = expect_pair(std::move(at_a), std::move(at_b));
+  ASSERT_EQ(links.first.size(), 2U);
+  EXPECT_STREQ(links.first[0]->transport(), "tcp");
+  // As if c's process had ended.
+  hosts_->run(2, [&] { workers_[2].reset(); });
+  for (const LinkPtr& link : {links.first[0], links.second[0]}) {
+    link->begin({1, 9, OpTag::kNormal}, kCall);
+    EXPECT_EQ(end_of(link), Code::kPeerLost);
+  }
+}
+
+/// The ends' kernels are answered by the relay's.
+TEST_F(CutLinks, ARelayThatIsCutOffItselfEndsTheLink) {
+  start(3);
+  cut('a', 'b');
+  auto at_a = worker('a').connect({to('b'), to('c')});
+  auto at_b = worker('b').connect({to('a'), to('c')});
+  auto at_c = worker('c').connect({to('a'), to('b')});
+  ASSERT_TRUE(at_c.get().ok());
+  const auto links = expect_pair(std::move(at_a), std::move(at_b));
+  ASSERT_EQ(links.first.size(), 2U);
+  cut('c', 'b');
+  const std::vector<std::byte> lost(100);
+  links.first[0]->begin({1, 9, OpTag::kNormal}, kCall);
+  links.first[0]->send(lost);
+  EXPECT_EQ(end_of(links.first[0]), Code::kPeerLost);
+}
+
 }  // namespace
 }  // namespace elastic::transport
