@@ -224,7 +224,7 @@ void Control::begin_lanes_at(const std::vector<std::uint64_t>& positions) {
 
 void Control::connect(const rendezvous::View& view) {
   view_change_clock_.decide(view);
-  linker_->connect(peers_of(view, identity_.incarnation), kLinkDeadline,
+  linker_->connect(peers_of(view, identity_.incarnation), view.generation, kLinkDeadline,
                    [this, view](Result<std::vector<transport::Linker::LinksOfPeer>> links) {
                      on_connected(view, std::move(links));
                    });
