@@ -56,13 +56,17 @@ Linker::Impl::Task<void> Linker::Impl::dial(Peer peer, std::size_t lane) {
   std::size_t detours = 0;
   while (!closed_ && wanted(peer.incarnation) && !pool_.find(peer.incarnation, lane)) {
     const std::vector<Peer> relays = relays_to(peer);
-    const bool direct = relays.empty() || Clock::now() - start < kDirectOnly ||
-                        detours++ % (relays.size() + 1) == relays.size();
-    const Peer* const relay = direct ? nullptr : &relays[(detours - 1) % (relays.size() + 1)];
+    // The ways are 0, the direct one, and one through each relay.
+    const std::size_t way =
+        Clock::now() - start < kDirectOnly ? 0 : ++detours % (relays.size() + 1);
+    const Peer* const relay = way == 0 ? nullptr : &relays[way - 1];
     const Milliseconds limit = relays.empty() ? options_.handshake_deadline : kDirectOnly;
     const Status dialled = co_await dial_once(peer, lane, relay, limit);
     if (dialled.ok()) break;
-    failures_[peer.incarnation] = dialled;
+    // Why the direct way fails says more than why a detour does.
+    if (relay == nullptr || !failures_.contains(peer.incarnation)) {
+      failures_[peer.incarnation] = dialled;
+    }
     log::get().debug("dialling worker {}: {}", peer.incarnation, dialled.message());
     timer.expires_after(pause);
     pause = std::min(pause * 2, kLongestPause);

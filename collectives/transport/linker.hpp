@@ -42,7 +42,8 @@ struct LinkerOptions {
   int lanes = 2;                           ///< links per peer
   std::size_t shm_ring_bytes = 1 << 20;    ///< per direction and link
   Milliseconds handshake_deadline{5000};
-  Milliseconds link_timeout = kDefaultLinkTimeout;  ///< silence after which a TCP link is broken
+  Milliseconds link_timeout =
+      kDefaultLinkTimeout;  ///< of silence, then a TCP link is broken; >= 1200
 };
 
 /// Makes and keeps the links of a worker. Listens for peers, dials them, authenticates both ways
@@ -50,8 +51,8 @@ struct LinkerOptions {
 /// before anything else is read, and drops strangers without harm.
 ///
 /// Of two workers the one with the greater incarnation string dials. Where it does not get through,
-/// it asks the other members in turn to relay: they pass the bytes on, and the handshake is between
-/// the two ends all the same. Links outlive a view:
+/// it asks the other members in turn to relay (TCP only): they pass the bytes on, and the handshake
+/// is between the two ends all the same. Links outlive a view:
 /// `connect` hands out those that are still good and makes only the missing ones.
 ///
 /// Everything runs on the given io_context (the control thread); callbacks come on it too.
