@@ -151,8 +151,8 @@ void print_header(const RecoveryOptions& options, const LibrarySettings& setting
       "# elastic recovery: %d ranks, %zu bytes of int64, backend %s, transport %s, fault %s\n",
       options.np, options.bytes, settings.backend.c_str(), settings.transport.c_str(),
       options.fault.c_str());
-  std::printf("# eviction after %d ms of silence; seed %" PRIu64 "\n#\n", options.evict_after_ms,
-              options.seed);
+  std::printf("# seed %" PRIu64 "; eviction after %d ms of silence\n#\n", options.seed,
+              options.evict_after_ms);
   std::printf("# %6s %7s %7s %13s %13s %13s\n", "run", "victims", "moment", "call (ms)",
               "return (ms)", "recovery (ms)");
   std::fflush(stdout);

@@ -152,17 +152,25 @@ Status Lane::hand_over(LaneView& view) {
     if (work_.in_hand) std::swap(taken.payload, work_);
     kept_ = std::move(taken);
   }
-  const std::lock_guard<std::mutex> lock(mutex_);
-  ledger_.handed_over();
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    ledger_.handed_over();
+  }
+  if (takes) note_resumed();
   return {};
 }
 
 void Lane::complete() {
-  std::unique_lock<std::mutex> lock(mutex_);
-  ledger_.completed();
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    ledger_.completed();
+  }
+  note_resumed();
+}
+
+void Lane::note_resumed() {
   if (std::exchange(resumed_, true)) return;
-  lock.unlock();
-  callbacks_.on_resumed();
+  if (callbacks_.on_resumed) callbacks_.on_resumed();
 }
 
 Lane::Attempt Lane::deliver(Operation& operation, const std::shared_ptr<const Members>& members) {

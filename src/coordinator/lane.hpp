@@ -36,8 +36,8 @@ class Lane {
     /// A link of `generation` failed.
     std::function<void(std::uint64_t generation, std::string incarnation, std::string reason)>
         on_suspect;
-    /// The first operation after `install` is complete.
-    std::function<void()> on_resumed;
+    /// The first operation after `install` is complete. May be empty.
+    std::function<void()> on_resumed = {};
   };
 
   /// Temporary possession of the lane by one thread. While it lasts, `freeze` only interrupts;
@@ -115,6 +115,7 @@ class Lane {
   Attempt end_in_error(const Status& error);
   Attempt interrupted(const LaneView& view, const Status& failure);
   void complete();
+  void note_resumed();
   void repair_when_idle();
 
   const std::string name_;

@@ -208,6 +208,44 @@ TEST_P(BackendContract, TransfersFromDonorsToReceivers) {
   });
 }
 
+/// Donors give what lies in several places; it arrives in one. One that is asked for it afterwards
+/// hands it over in one piece, too.
+TEST_P(BackendContract, TransfersFromWhereItLies) {
+  if (size() < 3) return;
+  constexpr std::size_t kFirst = 100;
+  constexpr std::size_t kSecond = 300'001;
+  Call call;
+  call.kind = Kind::kTransfer;
+  call.sections = {section(DType::kU8, kFirst), section(DType::kU8, kSecond)};
+  call.sections[1].offset = aligned(kFirst);
+  for (int rank = 0; rank < size(); ++rank) {
+    (rank == 1 ? call.receivers : call.donors).push_back(rank);
+  }
+  const auto first = contribution(0, kFirst, DType::kU8);
+  const auto second = contribution(1, kSecond, DType::kU8);
+  const auto arrived = [&](const Payload& whole) {
+    EXPECT_TRUE(values_of(whole.data.data(), DType::kU8, kFirst) == first);
+    EXPECT_TRUE(values_of(whole.data.data() + aligned(kFirst), DType::kU8, kSecond) == second);
+  };
+  on_all_ranks([&](int rank) {
+    Payload one = payload(section(DType::kU8, kFirst), first);
+    Payload other = payload(section(DType::kU8, kSecond), second);
+    Backend::Parcel parcel;
+    Payload& mine = parcel.payload;
+    if (rank == 1) {
+      mine.data.resize(aligned(kFirst) + kSecond);
+    } else {
+      mine.elsewhere = {one.data.bytes(), other.data.bytes()};
+    }
+    expect_ok(backend(rank).run(0, call, mine));
+    if (rank == 1) arrived(mine);
+    if (rank == 2) parcel = {};
+    // In a later operation: a real one comes in a later view.
+    expect_ok(backend(rank).hand_over(1, {{0}, {2}}, parcel));
+    if (rank == 2) arrived(mine);
+  });
+}
+
 /// The rule on which the recovery rests.
 TEST_P(BackendContract, CompletesNowhereBeforeAllHaveEntered) {
   std::vector<Call> calls{barrier_call(),

@@ -75,11 +75,36 @@ TEST(Bench, RecoveryIsReported) {
   const json report = report_of(file);
   ASSERT_EQ(report["results"].size(), 1U);
   const json& row = report["results"][0];
-  expect_keys(row, {"transport", "min_ms", "p50_ms", "p99_ms", "max_ms"});
+  expect_keys(
+      row, {"transport", "min_ms", "p50_ms", "p99_ms", "max_ms", "return_p50_ms", "detect_p50_ms",
+            "freeze_p50_ms", "decide_p50_ms", "relink_p50_ms", "replay_p50_ms"});
   EXPECT_EQ(row["fault"], "sigkill");
   EXPECT_EQ(row["ranks"], 3);
   EXPECT_EQ(row["bytes"], 65536);
   EXPECT_EQ(row["runs"], 2);
+}
+
+TEST(Bench, RecoveryFromOtherFaults) {
+  ScratchFolder folder;
+  for (const char* fault : {"two", "sigstop"}) {
+    const std::string output = run_bench(
+        folder, {"recovery", "--np", "4", "--bytes", "4096", "--runs", "1", "--fault", fault}, 0);
+    EXPECT_THAT(output, AllOf(HasSubstr(std::string("fault ") + fault), HasSubstr("detect ")));
+  }
+}
+
+TEST(Bench, JoinIsReported) {
+  ScratchFolder folder;
+  const std::string file = (folder.path() / "join.json").string();
+  run_bench(folder, {"join", "--np", "3", "--state-bytes", "1M", "--runs", "1", "--json", file}, 0);
+  const json report = report_of(file);
+  ASSERT_EQ(report["results"].size(), 1U);
+  const json& row = report["results"][0];
+  expect_keys(row,
+              {"transport", "gap_p50_ms", "gap_max_ms", "join_p50_ms", "broadcast_ms", "ratio"});
+  EXPECT_EQ(row["np"], 3);
+  EXPECT_EQ(row["state_bytes"], 1 << 20);
+  EXPECT_EQ(row["runs"], 1);
 }
 
 TEST(Bench, BadOptionsEndWithTwo) {

@@ -117,7 +117,7 @@ class Faults:
         if not ports:
             return None
         chosen = [(self.random.choice(ports),
-                   self.random.choice((*RUBBISH, os.urandom(self.random.randint(1, 4096)))))
+                   self.random.choice((*RUBBISH, self.random.randbytes(self.random.randint(1, 4096)))))
                   for _ in range(20)]
         threading.Thread(target=send_rubbish, args=(chosen,), daemon=True).start()
         return f"{len(chosen)} connections to {len(ports)} ports"
