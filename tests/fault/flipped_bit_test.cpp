@@ -1,5 +1,4 @@
 // Bits that are flipped on the way, where TCP does not notice.
-#include <chrono>
 #include <string>
 
 #include <gtest/gtest.h>
@@ -28,26 +27,6 @@ TEST_F(FlippedBit, InAFrameIsDetectedAndTheCallIsTriedAgain) {
   EXPECT_TRUE(named({"checksum"})) << job.text();
   EXPECT_EQ(all.front()->log().steps().back().contributors, 3U) << "somebody was given up";
   finish(job, all);
-}
-
-/// The view that tells a newcomer whom to link with.
-TEST_F(FlippedBit, InAViewIsDetectedAndAskedForAgain) {
-  FaultJob& job = make_job({.np = 2}, 1);
-  splice(2);
-  const std::vector<std::string> arguments{"kind=train", "until=" + job.end_file(),
-                                           "pause_us=1000"};
-  job.start_all(arguments);
-  ASSERT_TRUE(FaultJob::await_steps(job.others({}), 10)) << job.text();
-  wire_->flip_in_control();
-  const auto begin = std::chrono::steady_clock::now();
-  FaultWorker& joiner = job.start(arguments);
-  ASSERT_TRUE(FaultJob::await_line(joiner, "entered")) << job.text();
-  EXPECT_TRUE(wire_->flipped());
-  EXPECT_TRUE(named({"checksum"})) << job.text();
-  // By a checksum, not by links that cannot be made.
-  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(3 * kSlowness));
-  ASSERT_TRUE(FaultJob::await_steps(job.others({}), 10)) << job.text();
-  finish(job, job.others({}));
 }
 
 }  // namespace

@@ -12,7 +12,9 @@ namespace elastic::testing {
 /// the same step, they have the same sums, contributors, generation, error and state.
 void expect_same_steps(const std::vector<FaultWorker*>& workers);
 
-/// Likewise for one that was away for some steps in between.
+/// Likewise for one that was given up, perhaps several times, and came back. It may have been the
+/// only one to complete its last step before, which the others then made without it: what came of
+/// that step was replaced by their state.
 void expect_same_steps_but_missed_ones(FaultWorker& away, const std::vector<FaultWorker*>& others);
 
 /// Generations only grow, and who contributes in one is the same in all of its steps.
