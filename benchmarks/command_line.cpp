@@ -26,6 +26,7 @@ struct Texts {
   std::string max_bytes = "64M";
   std::string increment;
   std::string bytes = "4M";
+  std::string state_bytes = "64M";
 };
 
 template <typename Value>
@@ -86,14 +87,19 @@ CLI::App* add_allreduce(CLI::App& app, AllreduceOptions& options, Texts& texts) 
 
 CLI::App* add_recovery(CLI::App& app, RecoveryOptions& options, Texts& texts) {
   CLI::App* sub = app.add_subcommand(
-      "recovery", "Time from a worker's death to the survivors' next result, over many runs");
-  sub->add_option("--np", options.np, "Workers, one of which dies [4]")
+      "recovery", "Time from a fault to the survivors' next result, over many runs");
+  sub->add_option("--np", options.np, "Workers, of which one or two are lost [4]")
       ->check(CLI::Range(2, kMostDigits));
   sub->add_option("--bytes", texts.bytes, "Size of the tensor; K, M, G [4M]");
-  sub->add_option("--runs", options.runs, "Deaths to measure [20]")
+  sub->add_option("--runs", options.runs, "Faults to measure [20]")
       ->check(CLI::Range(1, 1'000'000));
-  sub->add_option("--fault", options.fault, "How it dies: sigkill [sigkill]")
-      ->check(CLI::IsMember({"sigkill"}));
+  sub->add_option("--fault", options.fault,
+                  "sigkill: a worker dies; two: two at once; sigstop: one stands still and is "
+                  "evicted [sigkill]")
+      ->check(CLI::IsMember({"sigkill", "two", "sigstop"}));
+  sub->add_option("--evict-after-ms", options.evict_after_ms,
+                  "Silence after which the job gives a worker up [500]")
+      ->check(CLI::Range(1, 60'000));
   sub->add_option("--seed", options.seed, "Of the victims and moments [random]");
   add_transport(*sub, options.transport);
   sub->add_option("--json", options.json, "Write a report to this file");
@@ -104,9 +110,35 @@ CLI::App* add_worker(CLI::App& app, RecoveryWorkerOptions& options, Texts& texts
   CLI::App* sub = app.add_subcommand("recovery-worker")->group("");
   sub->add_option("--np", options.np)->required()->check(CLI::Range(2, kMostDigits));
   sub->add_option("--bytes", texts.bytes)->required();
-  sub->add_option("--victim", options.victim)->required()->check(CLI::Range(0, kMostDigits));
+  sub->add_option("--victims", options.victims)
+      ->required()
+      ->delimiter(',')
+      ->check(CLI::Range(0, kMostDigits - 1));
+  sub->add_flag("--stops", options.stops);
   sub->add_option("--delay", options.delay)->required()->check(CLI::Range(0.0, 1.0));
   sub->add_option("--folder", options.folder)->required();
+  add_transport(*sub, options.transport);
+  return sub;
+}
+
+CLI::App* add_join(CLI::App& app, JoinOptions& options, Texts& texts) {
+  CLI::App* sub = app.add_subcommand(
+      "join", "How long members stand still while a newcomer receives the state");
+  sub->add_option("--np", options.np, "Workers, the newcomer included [4]")
+      ->check(CLI::Range(2, kMostRanks));
+  sub->add_option("--state-bytes", texts.state_bytes, "Size of the state; K, M, G [64M]");
+  sub->add_option("--runs", options.runs, "Joins to measure [5]")->check(CLI::Range(1, 1'000'000));
+  add_transport(*sub, options.transport);
+  sub->add_option("--json", options.json, "Write a report to this file");
+  return sub;
+}
+
+CLI::App* add_join_worker(CLI::App& app, JoinWorkerOptions& options, Texts& texts) {
+  CLI::App* sub = app.add_subcommand("join-worker")->group("");
+  sub->add_option("--np", options.np)->required()->check(CLI::Range(2, kMostRanks));
+  sub->add_option("--state-bytes", texts.state_bytes)->required();
+  sub->add_option("--folder", options.folder)->required();
+  sub->add_option("--job", options.job)->required();
   add_transport(*sub, options.transport);
   return sub;
 }
@@ -154,6 +186,20 @@ Status read_recovery(const Texts& texts, RecoveryOptions& options) {
   if (options.bytes % sizeof(std::int64_t) != 0) {
     return invalid("--bytes " + texts.bytes + " is not a multiple of 8: the elements are int64");
   }
+  if (options.fault == "two" && options.np < 3) {
+    return invalid("--fault two needs --np 3 or more: nobody would survive");
+  }
+  return {};
+}
+
+Status read_join(const Texts& texts, std::size_t& state_bytes) {
+  if (Status status = read_bytes("--state-bytes", texts.state_bytes, state_bytes); !status.ok()) {
+    return status;
+  }
+  if (state_bytes % sizeof(float) != 0) {
+    return invalid("--state-bytes " + texts.state_bytes +
+                   " is not a multiple of 4: the elements are float");
+  }
   return {};
 }
 
@@ -167,10 +213,14 @@ Result<Request> parse_command_line(const std::vector<std::string>& arguments) {
   AllreduceOptions allreduce;
   RecoveryOptions recovery;
   RecoveryWorkerOptions worker;
+  JoinOptions join;
+  JoinWorkerOptions join_worker;
   recovery.seed = std::random_device{}();
   const CLI::App* allreduce_sub = add_allreduce(app, allreduce, texts);
   const CLI::App* recovery_sub = add_recovery(app, recovery, texts);
   add_worker(app, worker, texts);
+  const CLI::App* join_sub = add_join(app, join, texts);
+  const CLI::App* join_worker_sub = add_join_worker(app, join_worker, texts);
 
   // CLI11 has no long options with one dash, and mpirun's users type -np.
   std::vector<std::string> given(arguments.rbegin(), arguments.rend());
@@ -194,6 +244,15 @@ Result<Request> parse_command_line(const std::vector<std::string>& arguments) {
     recovery.command = command_text(arguments);
     if (Status status = read_recovery(texts, recovery); !status.ok()) return status;
     return Request(std::move(recovery));
+  }
+  if (join_sub->parsed()) {
+    join.command = command_text(arguments);
+    if (Status status = read_join(texts, join.state_bytes); !status.ok()) return status;
+    return Request(std::move(join));
+  }
+  if (join_worker_sub->parsed()) {
+    if (Status status = read_join(texts, join_worker.state_bytes); !status.ok()) return status;
+    return Request(std::move(join_worker));
   }
   if (Status status = read_bytes("--bytes", texts.bytes, worker.bytes); !status.ok()) return status;
   return Request(std::move(worker));
@@ -231,17 +290,38 @@ std::vector<std::string> rank_arguments(const AllreduceOptions& options) {
 std::vector<std::string> worker_arguments(const RecoveryWorkerOptions& options) {
   std::ostringstream delay;
   delay << options.delay;
+  std::string victims;
+  for (const int victim : options.victims) {
+    victims += (victims.empty() ? "" : ",") + std::to_string(victim);
+  }
   std::vector<std::string> arguments{"recovery-worker",
                                      "--np",
                                      std::to_string(options.np),
                                      "--bytes",
                                      std::to_string(options.bytes),
-                                     "--victim",
-                                     std::to_string(options.victim),
+                                     "--victims",
+                                     victims,
                                      "--delay",
                                      delay.str(),
                                      "--folder",
                                      options.folder};
+  if (options.stops) arguments.emplace_back("--stops");
+  if (!options.transport.empty()) {
+    arguments.insert(arguments.end(), {"--transport", options.transport});
+  }
+  return arguments;
+}
+
+std::vector<std::string> worker_arguments(const JoinWorkerOptions& options) {
+  std::vector<std::string> arguments{"join-worker",
+                                     "--np",
+                                     std::to_string(options.np),
+                                     "--state-bytes",
+                                     std::to_string(options.state_bytes),
+                                     "--folder",
+                                     options.folder,
+                                     "--job",
+                                     options.job};
   if (!options.transport.empty()) {
     arguments.insert(arguments.end(), {"--transport", options.transport});
   }

@@ -7,6 +7,8 @@
 #include "benchmarks/allreduce.hpp"
 #include "benchmarks/command_line.hpp"
 #include "benchmarks/host_report.hpp"
+#include "benchmarks/join.hpp"
+#include "benchmarks/join_worker.hpp"
 #include "benchmarks/recovery.hpp"
 #include "benchmarks/recovery_worker.hpp"
 #include "config/environment.hpp"
@@ -51,6 +53,10 @@ Status run(const Request& request) {
   }
   if (const auto* recovery = std::get_if<RecoveryOptions>(&request)) {
     return measure(*recovery, run_recovery);
+  }
+  if (const auto* join = std::get_if<JoinOptions>(&request)) return measure(*join, run_join);
+  if (const auto* worker = std::get_if<JoinWorkerOptions>(&request)) {
+    return run_join_worker(*worker);
   }
   return run_recovery_worker(std::get<RecoveryWorkerOptions>(request));
 }

@@ -1,9 +1,12 @@
 #include "benchmarks/recovery.hpp"
 
+#include <algorithm>
 #include <cinttypes>
 #include <cstdio>
+#include <numeric>
 #include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <nlohmann/json.hpp>
@@ -23,30 +26,50 @@ namespace {
 // Long enough for a start of many workers on a busy machine; a run takes a second or two.
 constexpr std::chrono::milliseconds kRunDeadline{120000};
 
+bool is_victim(const RecoveryWorkerOptions& worker, int rank) {
+  return std::find(worker.victims.begin(), worker.victims.end(), rank) != worker.victims.end();
+}
+
+Result<Survivor> read_survivor(const std::string& folder, int rank) {
+  auto calls = read_calls(calls_file(folder, rank));
+  if (!calls.ok()) return calls.status();
+  auto change = read_change(change_file(folder, rank));
+  if (!change.ok()) return change.status();
+  return Survivor{std::move(calls).value(), change.value()};
+}
+
 Result<RecoveryTime> read_run(const RecoveryWorkerOptions& worker) {
   auto fault = read_fault(fault_file(worker.folder));
   if (!fault.ok()) return fault.status();
   RecoveryRun run{.workers = worker.np,
-                  .victim = worker.victim,
+                  .victims = worker.victims,
                   .warmup = kWarmupCalls,
                   .fault_ns = fault.value(),
                   .survivors = {}};
   for (int rank = 0; rank < worker.np; ++rank) {
-    if (rank == worker.victim) continue;
-    auto calls = read_calls(calls_file(worker.folder, rank));
-    if (!calls.ok()) return calls.status();
-    run.survivors.emplace(rank, std::move(calls).value());
+    if (is_victim(worker, rank)) continue;
+    auto survivor = read_survivor(worker.folder, rank);
+    if (!survivor.ok()) return survivor.status();
+    run.survivors.emplace(rank, std::move(survivor).value());
   }
   return recovery_time(run);
 }
 
-Result<RecoveryTime> make_run(const ProgramFiles& files, RecoveryWorkerOptions worker) {
+Result<RecoveryTime> make_run(const ProgramFiles& files, const RecoveryOptions& options,
+                              RecoveryWorkerOptions worker) {
   ScratchFolder folder;
   if (Status status = ScratchFolder::make(folder); !status.ok()) return status;
   worker.folder = folder.path().string();
-  std::vector<std::string> command{
-      files.elasticrun.string(), "-np", std::to_string(worker.np), "--min-np", "1",
-      "--max-restarts",          "0",   files.self.string()};
+  std::vector<std::string> command{files.elasticrun.string(),
+                                   "-np",
+                                   std::to_string(worker.np),
+                                   "--min-np",
+                                   "1",
+                                   "--max-restarts",
+                                   "0",
+                                   "--evict-after-ms",
+                                   std::to_string(options.evict_after_ms),
+                                   files.self.string()};
   for (auto& argument : worker_arguments(worker)) command.push_back(std::move(argument));
   const Status ended = run_child(command, folder.path() / "output", kRunDeadline);
   auto time = read_run(worker);
@@ -56,35 +79,71 @@ Result<RecoveryTime> make_run(const ProgramFiles& files, RecoveryWorkerOptions w
   return time.ok() ? ended : ended.within(time.status().message());
 }
 
+/// The victims and the moment of one run.
+RecoveryWorkerOptions draw(const RecoveryOptions& options, std::mt19937_64& random) {
+  RecoveryWorkerOptions worker{.np = options.np,
+                               .bytes = options.bytes,
+                               .victims = {},
+                               .stops = options.fault == "sigstop",
+                               .transport = options.transport,
+                               .folder = {}};
+  std::vector<int> ranks(static_cast<std::size_t>(options.np));
+  std::iota(ranks.begin(), ranks.end(), 0);
+  std::shuffle(ranks.begin(), ranks.end(), random);
+  worker.victims.assign(ranks.begin(), ranks.begin() + (options.fault == "two" ? 2 : 1));
+  worker.delay = std::uniform_real_distribution<double>(0, 1)(random);
+  return worker;
+}
+
+constexpr std::pair<const char*, double RecoveryPhases::*> kPhases[] = {
+    {"detect", &RecoveryPhases::detect}, {"freeze", &RecoveryPhases::freeze},
+    {"decide", &RecoveryPhases::decide}, {"relink", &RecoveryPhases::relink},
+    {"replay", &RecoveryPhases::replay},
+};
+
 /// All runs so far. Belongs to the main thread.
 struct Totals {
-  std::vector<double> recovery_ms;
-  std::vector<double> undisturbed_ms;
-  int committed = 0;
+  std::vector<RecoveryTime> runs;
 
-  void add(const RecoveryTime& time) {
-    recovery_ms.push_back(time.recovery_ms);
-    undisturbed_ms.push_back(time.undisturbed_ms);
-    if (time.committed) ++committed;
+  Summary of(double RecoveryTime::*part) const {
+    std::vector<double> values;
+    for (const RecoveryTime& run : runs) values.push_back(run.*part);
+    return summarize(std::move(values));
+  }
+  double median_of(double RecoveryPhases::*phase) const {
+    std::vector<double> values;
+    for (const RecoveryTime& run : runs) values.push_back(run.phases.*phase);
+    return summarize(std::move(values)).median;
+  }
+  auto committed() const {
+    return std::count_if(runs.begin(), runs.end(), [](const auto& run) { return run.committed; });
   }
 };
 
 nlohmann::json row_of(const RecoveryOptions& options, const LibrarySettings& settings,
                       const Totals& totals) {
-  const Summary summary = summarize(totals.recovery_ms);
-  return {{"fault", options.fault},
-          {"backend", settings.backend},
-          {"transport", settings.transport},
-          {"ranks", options.np},
-          {"bytes", options.bytes},
-          {"runs", options.runs},
-          {"min_ms", summary.min},
-          {"p50_ms", summary.median},
-          {"p99_ms", summary.p99},
-          {"max_ms", summary.max},
-          {"undisturbed_ms", summarize(totals.undisturbed_ms).median},
-          {"committed_runs", totals.committed},
-          {"seed", options.seed}};
+  const Summary summary = totals.of(&RecoveryTime::recovery_ms);
+  const Summary until_return = totals.of(&RecoveryTime::return_ms);
+  nlohmann::json row{{"fault", options.fault},
+                     {"backend", settings.backend},
+                     {"transport", settings.transport},
+                     {"ranks", options.np},
+                     {"bytes", options.bytes},
+                     {"runs", options.runs},
+                     {"min_ms", summary.min},
+                     {"p50_ms", summary.median},
+                     {"p99_ms", summary.p99},
+                     {"max_ms", summary.max},
+                     {"return_p50_ms", until_return.median},
+                     {"return_p99_ms", until_return.p99},
+                     {"undisturbed_ms", totals.of(&RecoveryTime::undisturbed_ms).median},
+                     {"evict_after_ms", options.evict_after_ms},
+                     {"committed_runs", totals.committed()},
+                     {"seed", options.seed}};
+  for (const auto& [name, phase] : kPhases) {
+    row[std::string(name) + "_p50_ms"] = totals.median_of(phase);
+  }
+  return row;
 }
 
 void print_header(const RecoveryOptions& options, const LibrarySettings& settings) {
@@ -92,17 +151,38 @@ void print_header(const RecoveryOptions& options, const LibrarySettings& setting
       "# elastic recovery: %d ranks, %zu bytes of int64, backend %s, transport %s, fault %s\n",
       options.np, options.bytes, settings.backend.c_str(), settings.transport.c_str(),
       options.fault.c_str());
-  std::printf("# seed %" PRIu64 "\n#\n", options.seed);
-  std::printf("# %6s %7s %7s %13s %13s\n", "run", "victim", "moment", "call (ms)", "recovery (ms)");
+  std::printf("# eviction after %d ms of silence; seed %" PRIu64 "\n#\n", options.evict_after_ms,
+              options.seed);
+  std::printf("# %6s %7s %7s %13s %13s %13s\n", "run", "victims", "moment", "call (ms)",
+              "return (ms)", "recovery (ms)");
+  std::fflush(stdout);
+}
+
+void print_run(int run, const RecoveryWorkerOptions& worker, const RecoveryTime& time) {
+  std::string victims;
+  for (const int victim : worker.victims) {
+    victims += (victims.empty() ? "" : ",") + std::to_string(victim);
+  }
+  std::printf("  %6d %7s %6.0f%% %13.3f %13.3f %13.3f\n", run, victims.c_str(), worker.delay * 100,
+              time.undisturbed_ms, time.return_ms, time.recovery_ms);
   std::fflush(stdout);
 }
 
 void print_summary(const Totals& totals) {
-  const Summary summary = summarize(totals.recovery_ms);
+  const Summary summary = totals.of(&RecoveryTime::recovery_ms);
+  const Summary until_return = totals.of(&RecoveryTime::return_ms);
   std::printf("#\n# recovery of %zu runs: min %.3f ms, p50 %.3f ms, p99 %.3f ms, max %.3f ms\n",
-              totals.recovery_ms.size(), summary.min, summary.median, summary.p99, summary.max);
-  std::printf("# undisturbed call: median %.3f ms\n", summarize(totals.undisturbed_ms).median);
-  std::printf("# in %d runs the victim's part of the call was still counted\n", totals.committed);
+              totals.runs.size(), summary.min, summary.median, summary.p99, summary.max);
+  std::printf("# from the fault to the return: p50 %.3f ms, p99 %.3f ms\n", until_return.median,
+              until_return.p99);
+  std::printf("# of which, medians:");
+  for (const auto& [name, phase] : kPhases) {
+    std::printf(" %s %.3f ms%s", name, totals.median_of(phase),
+                phase == &RecoveryPhases::replay ? "\n" : ",");
+  }
+  std::printf("# undisturbed call: median %.3f ms\n",
+              totals.of(&RecoveryTime::undisturbed_ms).median);
+  std::printf("# in %td runs a victim's part of the call was still counted\n", totals.committed());
   std::fflush(stdout);
 }
 
@@ -115,16 +195,11 @@ Status run_recovery(const RecoveryOptions& options, const LibrarySettings& setti
   std::mt19937_64 random(options.seed);
   Totals totals;
   for (int run = 1; run <= options.runs; ++run) {
-    RecoveryWorkerOptions worker{
-        .np = options.np, .bytes = options.bytes, .transport = options.transport, .folder = {}};
-    worker.victim = std::uniform_int_distribution<int>(0, options.np - 1)(random);
-    worker.delay = std::uniform_real_distribution<double>(0, 1)(random);
-    auto time = make_run(files.value(), worker);
+    const RecoveryWorkerOptions worker = draw(options, random);
+    auto time = make_run(files.value(), options, worker);
     if (!time.ok()) return time.status().within("run " + std::to_string(run));
-    std::printf("  %6d %7d %6.0f%% %13.3f %13.3f\n", run, worker.victim, worker.delay * 100,
-                time.value().undisturbed_ms, time.value().recovery_ms);
-    std::fflush(stdout);
-    totals.add(time.value());
+    print_run(run, worker, time.value());
+    totals.runs.push_back(time.value());
   }
   print_summary(totals);
   if (options.json.empty()) return {};

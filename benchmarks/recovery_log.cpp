@@ -17,6 +17,10 @@ std::filesystem::path calls_file(const std::filesystem::path& folder, int rank) 
   return folder / ("calls." + std::to_string(rank));
 }
 
+std::filesystem::path change_file(const std::filesystem::path& folder, int rank) {
+  return folder / ("change." + std::to_string(rank));
+}
+
 std::filesystem::path fault_file(const std::filesystem::path& folder) {
   return folder / "fault";
 }
@@ -43,10 +47,29 @@ Result<std::vector<CallRecord>> read_calls(const std::filesystem::path& file) {
   return calls;
 }
 
+Status write_change(const std::filesystem::path& file, const ChangeRecord& change) {
+  std::ofstream output(file);
+  output << change.generation << ' ' << change.noticed_ns << ' ' << change.reported_ns << ' '
+         << change.decided_ns << ' ' << change.installed_ns << '\n';
+  output.flush();
+  if (!output) return unreadable(file, "cannot be written");
+  return {};
+}
+
+Result<ChangeRecord> read_change(const std::filesystem::path& file) {
+  std::ifstream input(file);
+  ChangeRecord change;
+  if (!(input >> change.generation >> change.noticed_ns >> change.reported_ns >>
+        change.decided_ns >> change.installed_ns)) {
+    return unreadable(file, "is missing or damaged");
+  }
+  return change;
+}
+
 Result<std::int64_t> read_fault(const std::filesystem::path& file) {
   std::ifstream input(file);
   std::int64_t time = 0;
-  if (!(input >> time)) return unreadable(file, "is missing or damaged: nobody has died");
+  if (!(input >> time)) return unreadable(file, "is missing or damaged: no fault has struck");
   return time;
 }
 

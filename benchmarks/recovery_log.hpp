@@ -18,13 +18,28 @@ struct CallRecord {
   bool operator==(const CallRecord&) const = default;
 };
 
+/// The change of the view that a survivor went through: see elastic::ViewChange.
+struct ChangeRecord {
+  std::uint64_t generation = 0;
+  std::int64_t noticed_ns = 0;
+  std::int64_t reported_ns = 0;
+  std::int64_t decided_ns = 0;
+  std::int64_t installed_ns = 0;
+
+  bool operator==(const ChangeRecord&) const = default;
+};
+
 /// Where in the folder of a run the worker that started as `rank` writes its calls.
 std::filesystem::path calls_file(const std::filesystem::path& folder, int rank);
-/// Where the victim writes when it dies: one number.
+/// Likewise its change of the view.
+std::filesystem::path change_file(const std::filesystem::path& folder, int rank);
+/// Where a victim writes when the fault strikes: one number.
 std::filesystem::path fault_file(const std::filesystem::path& folder);
 
 Status write_calls(const std::filesystem::path& file, const std::vector<CallRecord>& calls);
 Result<std::vector<CallRecord>> read_calls(const std::filesystem::path& file);
+Status write_change(const std::filesystem::path& file, const ChangeRecord& change);
+Result<ChangeRecord> read_change(const std::filesystem::path& file);
 Result<std::int64_t> read_fault(const std::filesystem::path& file);
 
 }  // namespace elastic::bench

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <string>
+#include <utility>
 
 #include "benchmarks/statistics.hpp"
 
@@ -18,25 +19,69 @@ constexpr double to_ms(std::int64_t ns) {
   return static_cast<double>(ns) / 1e6;
 }
 
-// Who must be counted in a call: everybody, or everybody but the victim from some call on.
+/// One bit for each, as in CallRecord::counted.
+std::uint32_t bits_of(const std::vector<int>& workers) {
+  std::uint32_t bits = 0;
+  for (const int worker : workers) bits |= std::uint32_t{1} << worker;
+  return bits;
+}
+
+// Who must be counted in a call: all survivors, and of the victims those that were before or fewer.
 Status check_counted(const RecoveryRun& run) {
   const std::uint32_t all = (std::uint32_t{1} << run.workers) - 1;
-  const std::uint32_t left = all & ~(std::uint32_t{1} << run.victim);
-  const auto& first = run.survivors.begin()->second;
-  for (const auto& [rank, calls] : run.survivors) {
+  const std::uint32_t left = all & ~bits_of(run.victims);
+  const auto& first = run.survivors.begin()->second.calls;
+  for (const auto& [rank, survivor] : run.survivors) {
+    const auto& calls = survivor.calls;
     if (calls.size() != first.size()) return wrong("survivors made different numbers of calls");
-    for (std::size_t i = 0; i < calls.size(); ++i) {
+    std::uint32_t before = all;
+    for (std::size_t i = 0; i < calls.size(); before = calls[i++].counted) {
       const std::uint32_t counted = calls[i].counted;
       const std::string where =
           "worker " + std::to_string(rank) + ", call " + std::to_string(calls[i].call) + ": ";
       if (counted != first[i].counted) return wrong(where + "another survivor has another result");
-      if (counted != all && counted != left) return wrong(where + "a survivor was not counted");
-      if (counted == all && i > 0 && calls[i - 1].counted == left) {
-        return wrong(where + "the victim was counted after it had been left out");
+      if ((counted & left) != left) return wrong(where + "a survivor was not counted");
+      if ((counted & ~before) != 0) {
+        return wrong(where + "a victim was counted after it had been left out");
       }
     }
   }
   return {};
+}
+
+/// What the calls of one survivor tell.
+struct Findings {
+  std::vector<double> undisturbed;
+  std::vector<double> later;     // of the survivors alone
+  std::int64_t returned_ns = 0;  // from the first call without victims; 0: there is none
+  bool committed = false;
+};
+
+Result<Findings> look_at(const RecoveryRun& run, const std::vector<CallRecord>& calls) {
+  const std::uint32_t victims = bits_of(run.victims);
+  Findings found;
+  for (const CallRecord& call : calls) {
+    if (call.end_ns <= run.fault_ns) {
+      if ((call.counted & victims) != victims)
+        return wrong("a victim was left out before the fault");
+      if (call.call >= run.warmup) found.undisturbed.push_back(to_ms(call.end_ns - call.start_ns));
+    } else if ((call.counted & victims) != 0) {
+      found.committed = true;
+    } else if (found.returned_ns == 0) {
+      found.returned_ns = call.end_ns;
+    } else {
+      found.later.push_back(to_ms(call.end_ns - call.start_ns));
+    }
+  }
+  return found;
+}
+
+RecoveryPhases phases(const ChangeRecord& change, std::int64_t fault_ns, std::int64_t returned_ns) {
+  return {.detect = to_ms(change.noticed_ns - fault_ns),
+          .freeze = to_ms(change.reported_ns - change.noticed_ns),
+          .decide = to_ms(change.decided_ns - change.reported_ns),
+          .relink = to_ms(change.installed_ns - change.decided_ns),
+          .replay = to_ms(returned_ns - change.installed_ns)};
 }
 
 }  // namespace
@@ -48,29 +93,26 @@ Result<RecoveryTime> recovery_time(const RecoveryRun& run) {
   std::vector<double> undisturbed;
   std::vector<double> later;
   std::int64_t last_return_ns = 0;
-  for (const auto& [rank, calls] : run.survivors) {
-    bool found = false;
-    for (const CallRecord& call : calls) {
-      const bool with_victim = (call.counted >> run.victim & 1U) != 0;
-      if (call.end_ns <= run.fault_ns) {
-        if (!with_victim) return wrong("the victim was left out before it died");
-        if (call.call >= run.warmup) undisturbed.push_back(to_ms(call.end_ns - call.start_ns));
-      } else if (with_victim) {
-        time.committed = true;
-      } else if (!found) {
-        found = true;
-        last_return_ns = std::max(last_return_ns, call.end_ns);
-      } else {
-        later.push_back(to_ms(call.end_ns - call.start_ns));
-      }
+  for (const auto& [rank, survivor] : run.survivors) {
+    auto looked = look_at(run, survivor.calls);
+    if (!looked.ok()) return looked.status();
+    const Findings& found = looked.value();
+    if (found.returned_ns == 0) {
+      return wrong("worker " + std::to_string(rank) + " has no call without the victim");
     }
-    if (!found) return wrong("worker " + std::to_string(rank) + " has no call without the victim");
+    undisturbed.insert(undisturbed.end(), found.undisturbed.begin(), found.undisturbed.end());
+    later.insert(later.end(), found.later.begin(), found.later.end());
+    time.committed = time.committed || found.committed;
+    if (found.returned_ns <= last_return_ns) continue;
+    last_return_ns = found.returned_ns;
+    time.phases = phases(survivor.change, run.fault_ns, last_return_ns);
   }
-  if (undisturbed.empty()) return wrong("the victim died before there was an undisturbed call");
+  if (undisturbed.empty()) return wrong("the fault struck before there was an undisturbed call");
   time.undisturbed_ms = summarize(std::move(undisturbed)).median;
   double call_ms = time.undisturbed_ms;
   if (!later.empty()) call_ms = std::min(call_ms, summarize(std::move(later)).median);
-  time.recovery_ms = to_ms(last_return_ns - run.fault_ns) - call_ms;
+  time.return_ms = to_ms(last_return_ns - run.fault_ns);
+  time.recovery_ms = std::max(time.return_ms - call_ms, 0.0);
   return time;
 }
 

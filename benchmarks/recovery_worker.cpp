@@ -1,21 +1,37 @@
 #include "benchmarks/recovery_worker.hpp"
 
+#include <algorithm>
 #include <bit>
+#include <chrono>
 #include <cstdint>
+#include <signal.h>
 #include <span>
 #include <string>
+#include <unistd.h>
 #include <vector>
 
 #include "benchmarks/monotonic_time.hpp"
 #include "benchmarks/recovery_log.hpp"
-#include "benchmarks/self_kill.hpp"
 #include "benchmarks/statistics.hpp"
+#include "benchmarks/strike.hpp"
 #include "benchmarks/worker_digits.hpp"
 #include "elastic/context.hpp"
 
 namespace elastic::bench {
 
 namespace {
+
+std::int64_t ns_of(ViewChange::Moment moment) {
+  return std::chrono::nanoseconds(moment.time_since_epoch()).count();
+}
+
+ChangeRecord record_of(const ViewChange& change) {
+  return {.generation = change.generation,
+          .noticed_ns = ns_of(change.noticed),
+          .reported_ns = ns_of(change.reported),
+          .decided_ns = ns_of(change.decided),
+          .installed_ns = ns_of(change.installed)};
+}
 
 /// The loop of one worker. Belongs to the main thread.
 class Worker {
@@ -30,14 +46,20 @@ class Worker {
   Status run();
 
  private:
-  bool is_victim() const { return start_rank_ == options_.victim; }
+  bool is_victim(int rank) const {
+    return std::find(options_.victims.begin(), options_.victims.end(), rank) !=
+           options_.victims.end();
+  }
+  void learn_pids();
   Status make_call(int call);
   Status make_last_call(int call);
+  Status end_as_survivor();
   std::int64_t usual_duration_ns() const;
 
   Context& context_;
   const RecoveryWorkerOptions& options_;
   const int start_rank_;
+  std::vector<std::int64_t> pids_;  // by the rank that they started as
   std::vector<std::int64_t> input_;
   std::vector<std::int64_t> output_;
   std::vector<CallRecord> calls_;
@@ -48,12 +70,20 @@ Status Worker::run() {
     return Status(Code::kInternal, "the job has " + std::to_string(context_.size()) +
                                        " workers instead of " + std::to_string(options_.np));
   }
+  learn_pids();
   for (int call = 0; call < kAllCalls; ++call) {
     input_.assign(input_.size(), digit_of(call, start_rank_));
-    const bool last = call == kFaultCall && is_victim();
-    if (Status status = last ? make_last_call(call) : make_call(call); !status.ok()) return status;
+    const bool strikes = call == kFaultCall && start_rank_ == options_.victims.front();
+    if (Status status = strikes ? make_last_call(call) : make_call(call); !status.ok()) {
+      return status;
+    }
   }
-  return write_calls(calls_file(options_.folder, start_rank_), calls_);
+  return end_as_survivor();
+}
+
+void Worker::learn_pids() {
+  const std::int64_t own = ::getpid();
+  pids_ = context_.allgather(std::span<const std::int64_t>(&own, 1)).values;
 }
 
 Status Worker::make_call(int call) {
@@ -74,17 +104,41 @@ Status Worker::make_call(int call) {
   return {};
 }
 
+/// Of the first victim, which strikes the others, too.
 Status Worker::make_last_call(int call) {
-  SelfKill self_kill;
-  if (Status status = SelfKill::open(fault_file(options_.folder), self_kill); !status.ok()) {
+  std::vector<pid_t> others;
+  for (const int victim : options_.victims) {
+    if (victim == start_rank_) continue;
+    others.push_back(static_cast<pid_t>(pids_[static_cast<std::size_t>(victim)]));
+  }
+  Strike strike;
+  const int signal = options_.stops ? SIGSTOP : SIGKILL;
+  if (Status status = Strike::open(fault_file(options_.folder), others, signal, strike);
+      !status.ok()) {
     return status;
   }
-  self_kill.get_ready();
+  strike.get_ready();
   const double delay_ns = options_.delay * static_cast<double>(usual_duration_ns());
-  self_kill.arm(now_ns() + static_cast<std::int64_t>(delay_ns));
+  strike.arm(now_ns() + static_cast<std::int64_t>(delay_ns));
   Status status = make_call(call);
-  self_kill.wait_for_the_end();
+  strike.wait_for_the_end();
   return status;
+}
+
+/// The first survivor also ends the victims that only stand still.
+Status Worker::end_as_survivor() {
+  int first = 0;
+  while (is_victim(first)) ++first;
+  for (const int victim : options_.victims) {
+    if (!options_.stops || start_rank_ != first) break;
+    ::kill(static_cast<pid_t>(pids_[static_cast<std::size_t>(victim)]), SIGKILL);
+  }
+  const ChangeRecord change = record_of(context_.last_view_change());
+  if (Status status = write_change(change_file(options_.folder, start_rank_), change);
+      !status.ok()) {
+    return status;
+  }
+  return write_calls(calls_file(options_.folder, start_rank_), calls_);
 }
 
 std::int64_t Worker::usual_duration_ns() const {

@@ -33,4 +33,8 @@ target_include_directories(elastic_compile INTERFACE ${PROJECT_SOURCE_DIR}/inclu
 if(ELASTIC_SANITIZE)
   add_compile_options(-fsanitize=${ELASTIC_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
   add_link_options(-fsanitize=${ELASTIC_SANITIZE})
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
+    # Clang before 17 cannot have it in functions that are coroutines.
+    add_compile_options(-fno-sanitize=function)
+  endif()
 endif()

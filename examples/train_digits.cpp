@@ -74,7 +74,9 @@ void train(const CommandLine& line) {
   const digits::SelfDestruct bomb(line.die_rank, line.die_at_step,
                                   line.trace.empty() ? "." : line.trace);
   trainer.before_allreduce = [&](std::int64_t step) { bomb.before_allreduce(step); };
-  if (trace) trainer.on_step = [&](const digits::StepInfo& info) { trace->add(info); };
+  if (trace) {
+    trainer.on_step = [&](const digits::StepInfo& info) { trace->add(info, trainer.weights()); };
+  }
   const elastic::RunOutcome outcome = trainer.train();
   digits::write_report(line.report, digits::report_line(trainer, outcome, elastic::rank()));
   elastic::shutdown();

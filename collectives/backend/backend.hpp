@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -31,6 +32,9 @@ struct Section {
   std::size_t offset = 0;  ///< bytes from the start of the data
 };
 inline constexpr std::size_t kSectionAlignment = 64;
+constexpr std::size_t aligned(std::size_t offset) {
+  return (offset + kSectionAlignment - 1) / kSectionAlignment * kSectionAlignment;
+}
 
 /// One collective as a backend sees it.
 struct Call {
@@ -48,8 +52,11 @@ struct Call {
 /// What a collective works on, and afterwards its result. Kept until the next operation of the lane
 /// is complete, because a worker without the result may have to be given it.
 struct Payload {
-  Buffer data;                        ///< in and out; allgather: all blocks in rank order;
-                                      ///< reduce_scatter: this rank's part only
+  Buffer data;  ///< in and out; allgather: all blocks in rank order;
+                ///< reduce_scatter: this rank's part only
+  /// kTransfer, of a donor: where the sections' bytes lie instead of in `data`, which is empty
+  /// then. Not owned: they must stay as they are until the next operation of the lane is complete.
+  std::vector<std::span<std::byte>> elsewhere;
   std::vector<std::uint64_t> counts;  ///< allgather: elements per rank; reduce_scatter: likewise
   bool in_hand = false;  ///< reduce_scatter that failed: this rank's part is complete all the same
 };

@@ -32,9 +32,10 @@ struct Link::Flow {
   FrameHeader header;
   Fate fate = Fate::kNone;
   std::size_t payload_read = 0;
+  PayloadChecksum received;  // of what was read of the payload, where the frame has a checksum
   std::vector<std::byte> note;
   bool unfinished = false;  // stopped for the sake of the others, not for want of bytes or room
-  bool lost = false;        // parked, and the peer is gone
+  bool lost = false;        // the peer is gone: there is no more than what can be read already
 
   bool writing() const { return !header_left.empty() || !payload_left.empty(); }
 };

@@ -9,8 +9,16 @@ namespace elastic::transport {
 namespace {
 
 // magic 4, kind 1, phase 1, zero 2, generation 8, position 8, message 4, length 4, offset 8,
-// fingerprint 16, checksum 8
-constexpr std::size_t kChecksumAt = FrameHeader::kBytes - 8;
+// fingerprint 16, checksum of the payload 4, checksum of all before 4
+constexpr std::size_t kChecksumAt = FrameHeader::kBytes - 4;
+
+std::uint32_t low_half(std::uint64_t hash) {
+  return static_cast<std::uint32_t>(hash);
+}
+
+std::uint32_t not_none(std::uint32_t checksum) {
+  return checksum == 0 ? 1 : checksum;
+}
 
 template <typename T>
 void put(std::span<std::byte> into, std::size_t at, T value) {
@@ -63,6 +71,30 @@ std::string describe(const Fingerprint& fingerprint) {
   return text;
 }
 
+PayloadChecksum::PayloadChecksum() : state_(XXH3_createState()) {
+  reset();
+}
+
+void PayloadChecksum::Free::operator()(XXH3_state_s* state) const {
+  XXH3_freeState(state);
+}
+
+void PayloadChecksum::reset() {
+  XXH3_64bits_reset(state_.get());
+}
+
+void PayloadChecksum::add(std::span<const std::byte> bytes) {
+  XXH3_64bits_update(state_.get(), bytes.data(), bytes.size());
+}
+
+std::uint32_t PayloadChecksum::value() const {
+  return not_none(low_half(XXH3_64bits_digest(state_.get())));
+}
+
+std::uint32_t checksum(std::span<const std::byte> payload) {
+  return not_none(low_half(XXH3_64bits(payload.data(), payload.size())));
+}
+
 void encode(const FrameHeader& header, std::span<std::byte, FrameHeader::kBytes> out) {
   put(out, 0, FrameHeader::kMagic);
   put(out, 4, static_cast<std::uint8_t>(header.kind));
@@ -79,14 +111,15 @@ void encode(const FrameHeader& header, std::span<std::byte, FrameHeader::kBytes>
   put(out, 43, header.fingerprint.tensors);
   put(out, 44, header.fingerprint.detail);
   put(out, 48, header.fingerprint.count);
-  put(out, kChecksumAt, XXH3_64bits(out.data(), kChecksumAt));
+  put(out, 56, header.payload_checksum);
+  put(out, kChecksumAt, low_half(XXH3_64bits(out.data(), kChecksumAt)));
 }
 
 Result<FrameHeader> decode(std::span<const std::byte, FrameHeader::kBytes> in) {
   if (get<std::uint32_t>(in, 0) != FrameHeader::kMagic) {
     return Status(Code::kProtocol, "bytes that are no frame of elastic");
   }
-  if (get<std::uint64_t>(in, kChecksumAt) != XXH3_64bits(in.data(), kChecksumAt)) {
+  if (get<std::uint32_t>(in, kChecksumAt) != low_half(XXH3_64bits(in.data(), kChecksumAt))) {
     return Status(Code::kProtocol, "a frame header was damaged on the way: its checksum is wrong");
   }
   FrameHeader header;
@@ -108,6 +141,7 @@ Result<FrameHeader> decode(std::span<const std::byte, FrameHeader::kBytes> in) {
   header.fingerprint.tensors = get<std::uint8_t>(in, 43);
   header.fingerprint.detail = get<std::uint32_t>(in, 44);
   header.fingerprint.count = get<std::uint64_t>(in, 48);
+  header.payload_checksum = get<std::uint32_t>(in, 56);
   if (header.length > FrameHeader::kMaxPayload) {
     return Status(Code::kProtocol, "a frame of " + std::to_string(header.length) +
                                        " bytes; at most " +

@@ -2,10 +2,13 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 
 #include "base/status.hpp"
+
+struct XXH3_state_s;
 
 namespace elastic::transport {
 
@@ -47,7 +50,7 @@ struct OpTag {
 /// In front of every payload, 64 bytes, little-endian on the wire.
 struct FrameHeader {
   static constexpr std::size_t kBytes = 64;
-  static constexpr std::uint32_t kMagic = 0x314c4645;  // "EFL1"
+  static constexpr std::uint32_t kMagic = 0x324c4645;  // "EFL2"
   static constexpr std::uint32_t kMaxPayload = 1U << 26;
 
   FrameKind kind = FrameKind::kData;
@@ -56,7 +59,28 @@ struct FrameHeader {
   std::uint32_t length = 0;   ///< payload bytes that follow
   std::uint64_t offset = 0;   ///< of the payload within its message
   Fingerprint fingerprint;
+  std::uint32_t payload_checksum = 0;  ///< 0: none
 };
+
+/// A checksum of bytes that arrive in pieces.
+class PayloadChecksum {
+ public:
+  PayloadChecksum();
+
+  void reset();
+  void add(std::span<const std::byte> bytes);
+  /// Equals `checksum` of all that was added since `reset`.
+  std::uint32_t value() const;
+
+ private:
+  struct Free {
+    void operator()(XXH3_state_s* state) const;
+  };
+  std::unique_ptr<XXH3_state_s, Free> state_;
+};
+
+/// What FrameHeader::payload_checksum holds for `payload`: never 0.
+std::uint32_t checksum(std::span<const std::byte> payload);
 
 /// Writes `header` into the first FrameHeader::kBytes of `out`, with a checksum over the header.
 void encode(const FrameHeader& header, std::span<std::byte, FrameHeader::kBytes> out);

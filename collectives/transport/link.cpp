@@ -46,19 +46,22 @@ bool Link::quiet() const {
 Status Link::progress(bool& moved) {
   if (broken_) return Status(Code::kPeerLost, "the link to " + peer_name_ + " is broken", peer_);
   // What a peer sent before it went is good, on the stream that ended and on all others: its loss
-  // counts once there is nothing left to read.
+  // counts once there is nothing left to read, now or later in this operation.
   Status lost;
   bool moved_here = false;
+  bool later = false;
   for (const auto& flow : flows_) {
     for (const auto move : {&Link::write_flow, &Link::read_flow}) {
       const Status status = (this->*move)(*flow, moved_here);
       if (status.ok()) continue;
       if (status.code() != Code::kPeerLost) return fail(status);
+      flow->lost = true;
       lost = status;
     }
+    later = later || (flow->parked && of_this_operation(flow->header));
   }
   moved = moved || moved_here;
-  return lost.ok() || moved_here ? Status() : fail(lost);
+  return lost.ok() || moved_here || (later && quiet()) ? Status() : fail(lost);
 }
 
 Status Link::fail(const Status& status) {
@@ -66,12 +69,13 @@ Status Link::fail(const Status& status) {
     broken_ = true;
     // The peer has to learn of it even while somebody here still holds the link: it would take its
     // end for good and never make a new one.
-    for (const auto& flow : flows_) ::shutdown(flow->stream->fd(), SHUT_RDWR);
+    hang_up();
   }
   return Status(status.code(), peer_name_ + ": " + status.message(), peer_, tag_.generation);
 }
 
 Status Link::write_flow(Flow& flow, bool& moved) {
+  if (flow.lost) return Status(Code::kPeerLost, "the peer is gone");
   for (;;) {
     if (!flow.writing() && !load_next_frame(flow)) return {};
     const std::array<std::span<const std::byte>, 2> parts = {flow.header_left, flow.payload_left};
@@ -105,6 +109,7 @@ bool Link::load_next_frame(Flow& flow) {
     header.kind = FrameKind::kNote;
     header.tag.generation = note.generation;
     header.length = static_cast<std::uint32_t>(flow.own_payload.size());
+    if (flow.stream->checked()) header.payload_checksum = checksum(flow.own_payload);
     encode(header, flow.header_out);
     flow.header_left = flow.header_out;
     flow.payload_left = flow.own_payload;
@@ -124,9 +129,11 @@ void Link::load_stripe(Flow& flow, Outgoing& message) {
   header.length = static_cast<std::uint32_t>(bytes);
   header.offset = message.pulled;
   header.fingerprint = fingerprint_;
+  const auto stripe = message.payload.subspan(message.pulled, bytes);
+  if (flow.stream->checked()) header.payload_checksum = checksum(stripe);
   encode(header, flow.header_out);
   flow.header_left = flow.header_out;
-  flow.payload_left = message.payload.subspan(message.pulled, bytes);
+  flow.payload_left = stripe;
   flow.message_out = pull_;
   message.pulled += bytes;
   if (message.pulled == message.payload.size()) ++pull_;
@@ -168,7 +175,8 @@ bool Link::prepare_wait(std::vector<pollfd>& watched) {
   for (const auto& flow : flows_) {
     short events = 0;
     idle = flow->stream->prepare_wait(!flow->parked, flow->writing(), events) && idle;
-    watched.push_back({flow->stream->fd(), events, 0});
+    // poll(2) would return at once for ever for what is at its end; a negative one it skips.
+    watched.push_back({flow->lost ? -1 : flow->stream->fd(), events, 0});
     if (pending(*flow)) idle = false;
   }
   return idle;
@@ -180,15 +188,25 @@ bool Link::pending(const Flow& flow) const {
   const bool to_begin =
       pull_ < out_.size() || (&flow == flows_.front().get() && !notes_out_.empty());
   const bool to_admit = flow.has_header && flow.fate == Flow::Fate::kNone && !flow.parked;
-  return (to_begin && !flow.writing()) || flow.unfinished || to_admit || flow.lost;
+  return (to_begin && !flow.writing() && !flow.lost) || flow.unfinished || to_admit;
 }
 
 void Link::finish_wait() {
   for (const auto& flow : flows_) {
     flow->stream->finish_wait();
-    // Nobody reads a parked stream to its end, and poll(2) would return at once for ever.
+    // Nobody reads a parked stream to its end.
     if (flow->parked && flow->stream->peer_gone()) flow->lost = true;
   }
+}
+
+Result<bool> Link::look(TimePoint now) {
+  bool again = false;
+  for (const auto& flow : flows_) {
+    const Result<bool> looked = flow->stream->look(now);
+    if (!looked.ok()) return fail(looked.status());
+    again = again || looked.value();
+  }
+  return again;
 }
 
 bool Link::hung_up() const {
@@ -196,6 +214,10 @@ bool Link::hung_up() const {
     pollfd end{flow->stream->fd(), POLLRDHUP, 0};
     return ::poll(&end, 1, 0) > 0;
   });
+}
+
+void Link::hang_up() {
+  for (const auto& flow : flows_) ::shutdown(flow->stream->fd(), SHUT_RDWR);
 }
 
 const char* Link::transport() const {

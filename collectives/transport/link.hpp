@@ -90,10 +90,16 @@ class Link {
   bool prepare_wait(std::vector<pollfd>& watched);
   void finish_wait();
 
+  /// `Stream::look` on every stream: kPeerLost breaks the link.
+  Result<bool> look(TimePoint now);
+
   bool broken() const { return broken_; }
   /// Whether the peer has closed a stream, found out without touching any: for a thread that does
   /// not own the link.
   bool hung_up() const;
+  /// Ends the link for both sides, without touching what is under way: for a thread that does not
+  /// own it. Its owner learns of it as of a peer that closed.
+  void hang_up();
   const char* transport() const;  ///< of its streams: "shm", "tcp" or "inproc"
   const std::string& peer_name() const { return peer_name_; }
 
@@ -131,8 +137,11 @@ class Link {
   Status read_header(Flow& flow, bool& moved);
   Status admit(Flow& flow);
   Status admit_data(Flow& flow);
+  bool of_this_operation(const FrameHeader& header) const;
   Status read_payload(Flow& flow, bool& moved);
   Status apply(Flow& flow, std::size_t& taken);
+  static void account(Flow& flow, std::span<const std::byte> bytes);
+  Status verify(const Flow& flow) const;
   void finish_payload(Flow& flow);
   bool pending(const Flow& flow) const;
   Status fail(const Status& status);

@@ -147,6 +147,7 @@ Linker::Impl::Task<void> Linker::Impl::greet(Socket socket) {
     co_return;
   }
   const LinkGreeting& from = greeting.value();
+  if (!from.target.empty()) co_return co_await relay(std::move(socket), from);
   UniqueFd fd = take_descriptor(socket);
   if (!fd) co_return;
   StreamPtr stream;
@@ -158,14 +159,15 @@ Linker::Impl::Task<void> Linker::Impl::greet(Socket socket) {
     }
     stream = std::move(accepted).value();
   } else {
-    stream = std::make_unique<TcpStream>(std::move(fd));
+    stream = std::make_unique<TcpStream>(std::move(fd), options_.link_timeout);
   }
-  pool_.add({from.dialer, from.lane, from.link_id, from.stream, from.streams, std::move(stream)});
+  pool_.add({from.dialer, from.lane, from.link_id, from.stream, from.streams, from.via,
+             std::move(stream)});
   finish_if_complete();
 }
 
 Linker::Impl::Task<Result<LinkGreeting>> Linker::Impl::greeted(Socket& socket) {
-  const SocketDeadline deadline(socket, options_.handshake_deadline, greeting_);
+  const SocketDeadline deadline(socket, options_.handshake_deadline, open_);
   const auto awaited = [](boost::system::error_code& error) {
     return asio::redirect_error(asio::use_awaitable, error);
   };
@@ -196,9 +198,12 @@ Linker::Impl::Task<Result<LinkGreeting>> Linker::Impl::greeted(Socket& socket) {
     co_return Status(Code::kRefused, "a worker that looks for somebody else");
   }
   if (pool_.peers() >= kMostPeers) co_return Status(Code::kUnavailable, "too many peers");
-  const auto verdict = handshake::Acceptor::verdict();
-  co_await asio::async_write(socket, asio::buffer(verdict), awaited(error));
+  const bool too_old = from.generation < generation_;
+  if (!too_old && !from.target.empty()) co_return greeting;  // the verdict is the target's, too
+  const Verdict verdict = too_old ? Verdict::kOldGeneration : Verdict::kWelcome;
+  co_await asio::async_write(socket, asio::buffer(&verdict, 1), awaited(error));
   if (error) co_return gone;
+  if (too_old) co_return Status(Code::kRefused, "a worker that is still in an earlier view");
   if (from.transport == "shm") {
     co_await socket.async_wait(Socket::wait_read, awaited(error));
     if (error) co_return gone;

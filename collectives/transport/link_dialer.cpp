@@ -26,6 +26,9 @@ namespace {
 
 constexpr Milliseconds kFirstPause{2};
 constexpr Milliseconds kLongestPause{100};
+/// How long only the direct way is tried: a peer that is there answers sooner. Also the limit for
+/// every step on any way, where there are others.
+constexpr Milliseconds kDirectOnly{700};
 
 /// "1.2.3.4:5" or "[::1]:5".
 bool parse_address(const std::string& text, tcp::endpoint& endpoint) {
@@ -43,15 +46,27 @@ bool parse_address(const std::string& text, tcp::endpoint& endpoint) {
 
 }  // namespace
 
-/// Tries until the link stands, or nobody wants it any more.
+/// Tries until the link stands, or nobody wants it any more: directly at first, then also through
+/// each of the other members in turn.
 Linker::Impl::Task<void> Linker::Impl::dial(Peer peer, std::size_t lane) {
   const auto self = shared_from_this();
+  const TimePoint start = Clock::now();
   Milliseconds pause = kFirstPause;
   asio::steady_timer timer(io_);
+  std::size_t detours = 0;
   while (!closed_ && wanted(peer.incarnation) && !pool_.find(peer.incarnation, lane)) {
-    const Status dialled = co_await dial_once(peer, lane);
+    const std::vector<Peer> relays = relays_to(peer);
+    // The ways are 0, the direct one, and one through each relay.
+    const std::size_t way =
+        Clock::now() - start < kDirectOnly ? 0 : ++detours % (relays.size() + 1);
+    const Peer* const relay = way == 0 ? nullptr : &relays[way - 1];
+    const Milliseconds limit = relays.empty() ? options_.handshake_deadline : kDirectOnly;
+    const Status dialled = co_await dial_once(peer, lane, relay, limit);
     if (dialled.ok()) break;
-    failures_[peer.incarnation] = dialled;
+    // Why the direct way fails says more than why a detour does.
+    if (relay == nullptr || !failures_.contains(peer.incarnation)) {
+      failures_[peer.incarnation] = dialled;
+    }
     log::get().debug("dialling worker {}: {}", peer.incarnation, dialled.message());
     timer.expires_after(pause);
     pause = std::min(pause * 2, kLongestPause);
@@ -62,7 +77,19 @@ Linker::Impl::Task<void> Linker::Impl::dial(Peer peer, std::size_t lane) {
   if (!closed_) finish_if_complete();
 }
 
-Linker::Impl::Task<Status> Linker::Impl::dial_once(const Peer& peer, std::size_t lane) {
+/// The members that could relay to `peer`. Nobody relays shared memory.
+std::vector<Peer> Linker::Impl::relays_to(const Peer& peer) const {
+  std::vector<Peer> found;
+  if (transport_to(peer) == "shm") return found;
+  for (const auto& [incarnation, member] : members_) {
+    if (incarnation != peer.incarnation) found.push_back(member);
+  }
+  return found;
+}
+
+/// `relay` is null for the direct way. `limit` is for each connection and each handshake.
+Linker::Impl::Task<Status> Linker::Impl::dial_once(const Peer& peer, std::size_t lane,
+                                                   const Peer* relay, Milliseconds limit) {
   LinkGreeting greeting;
   greeting.job = options_.job;
   greeting.dialer = options_.incarnation;
@@ -70,15 +97,15 @@ Linker::Impl::Task<Status> Linker::Impl::dial_once(const Peer& peer, std::size_t
   greeting.transport = transport_to(peer);
   greeting.link_id = random_id();
   greeting.lane = lane;
+  greeting.generation = generation_;
+  if (relay != nullptr) greeting.via = relay->incarnation;
   const bool shm = greeting.transport == "shm";
   greeting.streams = shm ? 1 : static_cast<std::size_t>(options_.streams);
   for (; greeting.stream < greeting.streams; ++greeting.stream) {
-    Result<Socket> reached = co_await reach(peer, greeting.transport);
+    Result<Socket> reached = co_await get_through(peer, greeting, relay, limit);
     if (!reached.ok()) co_return reached.status();
-    Socket socket = std::move(reached).value();
-    if (Status status = co_await introduce(socket, greeting); !status.ok()) co_return status;
     if (closed_) co_return Status(Code::kAborted, "closed");
-    UniqueFd fd = take_descriptor(socket);
+    UniqueFd fd = take_descriptor(reached.value());
     if (!fd) co_return Status(Code::kTimeout, "the handshake took too long");
     StreamPtr stream;
     if (shm) {
@@ -86,16 +113,42 @@ Linker::Impl::Task<Status> Linker::Impl::dial_once(const Peer& peer, std::size_t
       if (!offered.ok()) co_return offered.status();
       stream = std::move(offered).value();
     } else {
-      stream = std::make_unique<TcpStream>(std::move(fd));
+      stream = std::make_unique<TcpStream>(std::move(fd), options_.link_timeout);
     }
     pool_.add({peer.incarnation, lane, greeting.link_id, greeting.stream, greeting.streams,
-               std::move(stream)});
+               greeting.via, std::move(stream)});
   }
   co_return Status();
 }
 
+/// A connection to `peer` on which both ends have shown the secret.
+Linker::Impl::Task<Result<Linker::Impl::Socket>> Linker::Impl::get_through(const Peer& peer,
+                                                                           LinkGreeting greeting,
+                                                                           const Peer* relay,
+                                                                           Milliseconds limit) {
+  Result<Socket> reached =
+      co_await reach(relay == nullptr ? peer : *relay, greeting.transport, limit);
+  if (!reached.ok()) co_return reached.status();
+  Socket socket = std::move(reached).value();
+  if (relay != nullptr) {
+    LinkGreeting request = greeting;
+    request.acceptor = relay->incarnation;
+    request.target = peer.incarnation;
+    request.via.clear();
+    // The relay has to connect, too.
+    const Status granted = co_await introduce(socket, request, 2 * limit);
+    if (!granted.ok()) {
+      co_return granted.within("asked worker " + relay->incarnation.substr(0, 8) + " to relay");
+    }
+  }
+  if (Status status = co_await introduce(socket, greeting, limit); !status.ok()) co_return status;
+  co_return socket;
+}
+
+/// The addresses of `peer` share `limit`: one that is silent must not hide the next.
 Linker::Impl::Task<Result<Linker::Impl::Socket>> Linker::Impl::reach(const Peer& peer,
-                                                                     const std::string& transport) {
+                                                                     const std::string& transport,
+                                                                     Milliseconds limit) {
   boost::system::error_code error;
   if (transport == "shm") {
     asio::local::stream_protocol::socket socket(io_);
@@ -106,12 +159,13 @@ Linker::Impl::Task<Result<Linker::Impl::Socket>> Linker::Impl::reach(const Peer&
                      "local socket " + peer.endpoints.local + ": " + error.message());
   }
   std::string tried;
+  const auto addresses = static_cast<int>(std::max<std::size_t>(peer.endpoints.tcp.size(), 1));
   for (const std::string& address : peer.endpoints.tcp) {
     tcp::endpoint at;
     if (!parse_address(address, at)) continue;
     Socket socket(io_);
     socket.open(asio::generic::stream_protocol(at.protocol()), error);
-    const SocketDeadline deadline(socket, options_.handshake_deadline / 2, greeting_);
+    const SocketDeadline deadline(socket, limit / addresses, open_);
     if (!error) {
       co_await socket.async_connect(at, asio::redirect_error(asio::use_awaitable, error));
     }
@@ -121,8 +175,9 @@ Linker::Impl::Task<Result<Linker::Impl::Socket>> Linker::Impl::reach(const Peer&
   co_return Status(Code::kUnavailable, tried.empty() ? "no address to dial" : tried);
 }
 
-Linker::Impl::Task<Status> Linker::Impl::introduce(Socket& socket, const LinkGreeting& greeting) {
-  const SocketDeadline deadline(socket, options_.handshake_deadline, greeting_);
+Linker::Impl::Task<Status> Linker::Impl::introduce(Socket& socket, const LinkGreeting& greeting,
+                                                   Milliseconds limit) {
+  const SocketDeadline deadline(socket, limit, open_);
   boost::system::error_code error;
   const auto awaited = [](boost::system::error_code& into) {
     return asio::redirect_error(asio::use_awaitable, into);
@@ -140,10 +195,10 @@ Linker::Impl::Task<Status> Linker::Impl::introduce(Socket& socket, const LinkGre
   if (!proof.ok()) co_return proof.status();
   co_await asio::async_write(socket, asio::buffer(proof.value()), awaited(error));
   if (error) co_return gone;
-  std::array<std::byte, handshake::kVerdictBytes> verdict;
-  co_await asio::async_read(socket, asio::buffer(verdict), awaited(error));
+  Verdict verdict{};
+  co_await asio::async_read(socket, asio::buffer(&verdict, 1), awaited(error));
   if (error) co_return gone;
-  co_return handshake::Dialer::finish(verdict);
+  co_return judge(verdict);
 }
 
 }  // namespace elastic::transport

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 
 #include "base/status.hpp"
@@ -18,7 +19,21 @@ struct LinkGreeting {
   std::size_t lane = 0;
   std::size_t stream = 0;
   std::size_t streams = 1;
+  std::uint64_t generation = 0;  ///< of the view that the dialer wants the link for
+  std::string target;            ///< incarnation that the acceptor is asked to relay to; or empty
+  std::string via;               ///< incarnation that relays this connection; or empty
 };
+
+/// The byte with which the acceptor ends the handshake.
+enum class Verdict : std::uint8_t {
+  kWelcome = 1,
+  kOldGeneration = 2,  ///< the acceptor is in a later view already
+  kNoRelay = 3,        ///< the acceptor does not relay between these two, or not now
+  kUnreachable = 4,    ///< nor does the acceptor reach the target
+};
+
+/// What a dialer makes of it: kRefused with the reason unless welcome.
+Status judge(Verdict verdict);
 
 std::string encode(const LinkGreeting& greeting);
 Result<LinkGreeting> decode_greeting(const std::string& text);

@@ -13,8 +13,10 @@ void LinkPool::add(Arrival arrival) {
   peer.fresh = true;
   Slot& slot = peer.lanes[arrival.lane];
   if (slot.link_id != arrival.link_id) {
+    if (slot.link) slot.link->hang_up();
     slot = Slot{};
     slot.link_id = arrival.link_id;
+    slot.via = arrival.via;
   }
   slot.streams.resize(arrival.streams);
   slot.streams[arrival.stream] = std::move(arrival.carrier);
@@ -57,6 +59,11 @@ void LinkPool::keep_only(const std::set<std::string>& peers) {
       continue;
     }
     peer->second.fresh = false;
+    for (Slot& slot : peer->second.lanes) {
+      if (slot.via.empty() || peers.contains(slot.via)) continue;
+      if (slot.link) slot.link->hang_up();
+      slot = Slot{};
+    }
     ++peer;
   }
 }

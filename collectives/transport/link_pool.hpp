@@ -17,13 +17,15 @@ class LinkPool {
   explicit LinkPool(int lanes) : lanes_(static_cast<std::size_t>(lanes)) {}
 
   /// One stream of a link has been made. All streams of one link carry the same `link_id`; one of a
-  /// newer link replaces what was there.
+  /// newer link replaces what was there, and ends it: the peer has given it up, which may be
+  /// unknown here where the network just went silent.
   struct Arrival {
     std::string peer;
     std::size_t lane = 0;
     std::string link_id;
     std::size_t stream = 0;
     std::size_t streams = 1;
+    std::string via;  ///< the worker that relays it; or empty
     StreamPtr carrier;
   };
   void add(Arrival arrival);
@@ -35,7 +37,8 @@ class LinkPool {
   std::vector<LinkPtr> hand_out(const std::string& peer);
 
   /// Forgets everybody who is not in `peers`, but for those whose links arrived after the last call
-  /// and were not handed out: they may be of the next view.
+  /// and were not handed out: they may be of the next view. Links that somebody relays who is not
+  /// in `peers` end, on both sides alike: nobody would notice if that worker merely stopped.
   void keep_only(const std::set<std::string>& peers);
   /// Forgets links that broke or whose peer has hung up. That closes our end, too, and the peer
   /// learns that it has to make a new one.
@@ -47,6 +50,7 @@ class LinkPool {
   struct Slot {
     LinkPtr link;
     std::string link_id;
+    std::string via;
     std::vector<StreamPtr> streams;  // of a link that is not whole
   };
   struct PeerSlots {

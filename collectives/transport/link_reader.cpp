@@ -19,7 +19,9 @@ constexpr std::size_t kBytesPerRound = 2 * Link::kStripeBytes;
 }  // namespace
 
 Status Link::read_flow(Flow& flow, bool& moved) {
-  if (flow.lost) return Status(Code::kPeerLost, "the peer is gone");
+  if (flow.lost && flow.parked && !of_this_operation(flow.header)) {
+    return Status(Code::kPeerLost, "the peer is gone");
+  }
   flow.unfinished = false;
   std::size_t brought = 0;
   while (!flow.parked) {
@@ -55,6 +57,7 @@ Status Link::read_header(Flow& flow, bool& moved) {
   flow.has_header = true;
   flow.fate = Flow::Fate::kNone;
   flow.payload_read = 0;
+  if (flow.header.payload_checksum != 0) flow.received.reset();
   return {};
 }
 
@@ -71,16 +74,18 @@ Status Link::admit(Flow& flow) {
   return {};
 }
 
+bool Link::of_this_operation(const FrameHeader& header) const {
+  return header.tag.generation == tag_.generation && header.tag.position == tag_.position;
+}
+
 Status Link::admit_data(Flow& flow) {
   const FrameHeader& header = flow.header;
   if (header.tag < tag_) {
     flow.fate = Flow::Fate::kDrop;
     return {};
   }
-  const bool same_operation =
-      header.tag.generation == tag_.generation && header.tag.position == tag_.position;
   if (header.tag > tag_) {
-    if (same_operation && tag_.phase == OpTag::kNormal) {
+    if (of_this_operation(header) && tag_.phase == OpTag::kNormal) {
       return Status(Code::kPoisoned, "another rank found that the ranks call different things");
     }
     flow.parked = true;
@@ -126,6 +131,7 @@ Status Link::read_payload(Flow& flow, bool& moved) {
         auto got = flow.stream->read(std::span(flow.note).subspan(flow.payload_read));
         if (!got.ok()) return got.status();
         taken = got.value();
+        account(flow, std::span(flow.note).subspan(flow.payload_read, taken));
         break;
       }
       case Flow::Fate::kDrop:
@@ -140,8 +146,31 @@ Status Link::read_payload(Flow& flow, bool& moved) {
   }
   moved = moved || taken > 0;
   flow.payload_read += taken;
-  if (flow.payload_read == flow.header.length) finish_payload(flow);
+  if (flow.payload_read < flow.header.length) return {};
+  if (Status status = verify(flow); !status.ok()) return status;
+  finish_payload(flow);
   return {};
+}
+
+/// Counts received bytes into the checksum of their frame, if it has one.
+void Link::account(Flow& flow, std::span<const std::byte> bytes) {
+  if (flow.header.payload_checksum != 0) flow.received.add(bytes);
+}
+
+/// Whether a payload that was read to its end is the one that was sent. By now it may have been
+/// combined with what was in its place: no harm, because a message does not count as received
+/// before all of it was verified, and an operation that fails is replayed from its inputs.
+Status Link::verify(const Flow& flow) const {
+  const FrameHeader& header = flow.header;
+  if (header.payload_checksum == 0 || flow.fate == Flow::Fate::kDrop ||
+      flow.received.value() == header.payload_checksum) {
+    return {};
+  }
+  const std::string of = header.kind == FrameKind::kNote
+                             ? " bytes of a note"
+                             : " bytes of operation " + std::to_string(header.tag.position);
+  return Status(Code::kProtocol, std::to_string(header.length) + of +
+                                     " were damaged on the way: their checksum is wrong");
 }
 
 /// Puts what has arrived of a stripe where its message goes: copied there, or combined with what is
@@ -155,6 +184,7 @@ Status Link::apply(Flow& flow, std::size_t& taken) {
     auto got = flow.stream->read(into);
     if (!got.ok()) return got.status();
     taken = got.value();
+    account(flow, into.first(taken));
     return {};
   }
   auto bytes = flow.stream->peek(std::min(left, kCombineBytes));
@@ -162,6 +192,7 @@ Status Link::apply(Flow& flow, std::size_t& taken) {
   const std::size_t elements = std::min(bytes.value().size(), left) / sink.combine.element;
   taken = elements * sink.combine.element;
   if (taken > 0) {
+    account(flow, bytes.value().first(taken));
     sink.combine.function(into.data(), bytes.value().data(), elements);
     flow.stream->consume(taken);
   }

@@ -28,8 +28,9 @@ Status Linker::listen() {
 const Endpoints& Linker::endpoints() const {
   return impl_->endpoints();
 }
-void Linker::connect(std::vector<Peer> peers, Milliseconds deadline, Connected callback) {
-  impl_->connect(std::move(peers), deadline, std::move(callback));
+void Linker::connect(std::vector<Peer> peers, std::uint64_t generation, Milliseconds deadline,
+                     Connected callback) {
+  impl_->connect(std::move(peers), generation, deadline, std::move(callback));
 }
 void Linker::cancel() {
   impl_->cancel();
@@ -46,14 +47,20 @@ Linker::Impl::Impl(asio::io_context& io, LinkerOptions options)
       pool_(options_.lanes),
       deadline_(io) {}
 
-void Linker::Impl::connect(std::vector<Peer> peers, Milliseconds deadline, Connected callback) {
+void Linker::Impl::connect(std::vector<Peer> peers, std::uint64_t generation, Milliseconds deadline,
+                           Connected callback) {
   control_thread_.check();
   cancel();
   peers_ = std::move(peers);
   callback_ = std::move(callback);
   failures_.clear();
+  generation_ = std::max(generation_, generation);
+  members_.clear();
   std::set<std::string> names;
-  for (const Peer& peer : peers_) names.insert(peer.incarnation);
+  for (const Peer& peer : peers_) {
+    names.insert(peer.incarnation);
+    members_.emplace(peer.incarnation, peer);
+  }
   pool_.keep_only(names);
   pool_.drop_dead();
 
@@ -92,7 +99,7 @@ void Linker::Impl::close() {
   boost::system::error_code ignored;
   tcp_.close(ignored);
   local_.close(ignored);
-  for (Socket* socket : greeting_) socket->close(ignored);
+  for (Socket* socket : open_) socket->close(ignored);
   pool_.clear();
 }
 

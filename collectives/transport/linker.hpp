@@ -12,6 +12,7 @@
 #include "base/handshake.hpp"
 #include "base/status.hpp"
 #include "collectives/transport/link.hpp"
+#include "collectives/transport/tcp/silence_watch.hpp"
 
 namespace elastic::transport {
 
@@ -41,13 +42,17 @@ struct LinkerOptions {
   int lanes = 2;                           ///< links per peer
   std::size_t shm_ring_bytes = 1 << 20;    ///< per direction and link
   Milliseconds handshake_deadline{5000};
+  Milliseconds link_timeout =
+      kDefaultLinkTimeout;  ///< of silence, then a TCP link is broken; >= 1200
 };
 
 /// Makes and keeps the links of a worker. Listens for peers, dials them, authenticates both ways
 /// (HMAC-SHA256 challenge over the job's secret, with both incarnations, lane and stream bound in)
 /// before anything else is read, and drops strangers without harm.
 ///
-/// Of two workers the one with the greater incarnation string dials. Links outlive a view:
+/// Of two workers the one with the greater incarnation string dials. Where it does not get through,
+/// it asks the other members in turn to relay (TCP only): they pass the bytes on, and the handshake
+/// is between the two ends all the same. Links outlive a view:
 /// `connect` hands out those that are still good and makes only the missing ones.
 ///
 /// Everything runs on the given io_context (the control thread); callbacks come on it too.
@@ -65,9 +70,12 @@ class Linker {
   Status listen();
   const Endpoints& endpoints() const;
 
-  /// Links with all of `peers`; links to anybody else that are not in use are closed. One call at a
-  /// time; a new call or `cancel` drops the earlier one's callback. Fails after `deadline`.
-  void connect(std::vector<Peer> peers, Milliseconds deadline, Connected callback);
+  /// Links with all of `peers`, the other members of the view `generation`; links to anybody else
+  /// that are not in use are closed. One call at a time; a new call or `cancel` drops the earlier
+  /// one's callback. Fails after `deadline`. Handshakes of earlier generations are refused from now
+  /// on.
+  void connect(std::vector<Peer> peers, std::uint64_t generation, Milliseconds deadline,
+               Connected callback);
   void cancel();
 
   /// Stops listening and forgets all links.

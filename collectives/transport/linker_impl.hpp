@@ -34,7 +34,8 @@ class Linker::Impl : public std::enable_shared_from_this<Linker::Impl> {
 
   Status listen();
   const Endpoints& endpoints() const { return endpoints_; }
-  void connect(std::vector<Peer> peers, Milliseconds deadline, Connected callback);
+  void connect(std::vector<Peer> peers, std::uint64_t generation, Milliseconds deadline,
+               Connected callback);
   void cancel();
   void close();
 
@@ -57,9 +58,19 @@ class Linker::Impl : public std::enable_shared_from_this<Linker::Impl> {
 
   // link_dialer.cpp
   Task<void> dial(Peer peer, std::size_t lane);
-  Task<Status> dial_once(const Peer& peer, std::size_t lane);
-  Task<Result<Socket>> reach(const Peer& peer, const std::string& transport);
-  Task<Status> introduce(Socket& socket, const LinkGreeting& greeting);
+  Task<Status> dial_once(const Peer& peer, std::size_t lane, const Peer* relay, Milliseconds limit);
+  Task<Result<Socket>> get_through(const Peer& peer, LinkGreeting greeting, const Peer* relay,
+                                   Milliseconds limit);
+  Task<Result<Socket>> reach(const Peer& peer, const std::string& transport, Milliseconds limit);
+  Task<Status> introduce(Socket& socket, const LinkGreeting& greeting, Milliseconds limit);
+  std::vector<Peer> relays_to(const Peer& peer) const;
+
+  // link_relay.cpp
+  struct Relay;
+  Task<void> relay(Socket dialer, LinkGreeting from);
+  Task<Result<Socket>> reach_target(const LinkGreeting& from, Verdict& verdict);
+  Task<void> pump(std::shared_ptr<Relay> relay, bool to_target);
+  Task<void> watch(std::shared_ptr<Relay> relay);
 
   boost::asio::io_context& io_;
   const LinkerOptions options_;
@@ -68,9 +79,14 @@ class Linker::Impl : public std::enable_shared_from_this<Linker::Impl> {
   boost::asio::local::stream_protocol::acceptor local_;
   Endpoints endpoints_;
   LinkPool pool_;
-  std::set<Socket*> greeting_;  // on their way to a link; `close` ends them
-  std::size_t strangers_ = 0;   // connections that have not shown the secret yet
+  std::set<Socket*> open_;     // on their way to a link, or relayed; `close` ends them
+  std::size_t strangers_ = 0;  // connections that have not shown the secret yet
+  std::size_t relays_ = 0;
   bool closed_ = false;
+
+  // Of the last call of `connect`, finished or not.
+  std::uint64_t generation_ = 0;
+  std::map<std::string, Peer> members_;
 
   // The present call of `connect`.
   std::vector<Peer> peers_;

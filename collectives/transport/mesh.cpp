@@ -4,12 +4,18 @@
 #include <sched.h>
 #include <utility>
 
+#include "base/clock.hpp"
+
 namespace elastic::transport {
 
 namespace {
 
 /// Rounds without progress, each followed by letting others run, before the thread sleeps.
 constexpr int kYields = 200;
+
+/// How long a thread sleeps before it looks whether the links still work. Who is woken earlier pays
+/// nothing for that.
+constexpr Milliseconds kLookEvery{100};
 
 }  // namespace
 
@@ -75,11 +81,30 @@ Status Mesh::wait(int also_fd) {
   for (const LinkPtr& link : links_) {
     if (link) idle = link->prepare_wait(watched_) && idle;
   }
-  if (idle) ::poll(watched_.data(), watched_.size(), -1);
+  const Status slept = idle ? sleep() : Status();
   for (const LinkPtr& link : links_) {
     if (link) link->finish_wait();
   }
+  if (!slept.ok()) return slept;
   if (aborted()) return Status(Code::kAborted, "the view is being changed", -1);
+  return {};
+}
+
+/// Sleeps in poll(2) on what is watched. Wakes up in between to look at the links for as long as
+/// one has something on the way that may have been lost.
+Status Mesh::sleep() {
+  auto limit = static_cast<int>(kLookEvery.count());
+  while (::poll(watched_.data(), watched_.size(), limit) == 0) {
+    const TimePoint now = Clock::now();
+    bool again = false;
+    for (const LinkPtr& link : links_) {
+      if (!link) continue;
+      const Result<bool> looked = link->look(now);
+      if (!looked.ok()) return looked.status();
+      again = again || looked.value();
+    }
+    if (!again) limit = -1;
+  }
   return {};
 }
 

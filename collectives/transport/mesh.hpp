@@ -46,6 +46,8 @@ class Mesh {
   bool aborted() const noexcept { return aborted_.load(std::memory_order_acquire); }
 
  private:
+  Status sleep();
+
   int rank_;
   std::vector<LinkPtr> links_;
   std::vector<pollfd> watched_;

@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "base/clock.hpp"
 #include "base/status.hpp"
 
 namespace elastic::transport {
@@ -50,6 +51,15 @@ class Stream {
   /// Whether the peer was seen to be gone by the last `finish_wait`, even if what it sent before
   /// has not been read.
   virtual bool peer_gone() const = 0;
+
+  /// Looks whether the way to the peer still works, after a sleep in which nothing came. True while
+  /// there is something to find out: look again soon. kPeerLost when the way is broken. A transport
+  /// without a network in between has nothing to find out.
+  virtual Result<bool> look(TimePoint /*now*/) { return false; }
+
+  /// Whether bytes can be damaged on the way without anybody noticing, so that payloads need a
+  /// checksum of their own: TCP's has 16 bits, and is often left to the network card.
+  virtual bool checked() const { return false; }
 
   /// "shm", "tcp" or "inproc".
   virtual const char* transport() const = 0;

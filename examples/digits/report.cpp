@@ -77,11 +77,17 @@ void write_report(const std::string& folder, const std::string& line) {
 
 Trace::Trace(const std::string& folder) : file_(create(folder, own_name("trace", ".jsonl"))) {}
 
-void Trace::add(const StepInfo& info) {
+void Trace::add(const StepInfo& info, const Parameters& weights) {
   const nlohmann::ordered_json line = {
-      {"step", info.step},     {"generation", info.generation}, {"workers", info.workers},
-      {"batch", info.samples}, {"gamma", info.gamma},           {"rate", info.rate},
-      {"loss", info.loss},     {"at_ns", info.at_ns},
+      {"step", info.step},
+      {"generation", info.generation},
+      {"workers", info.workers},
+      {"batch", info.samples},
+      {"gamma", info.gamma},
+      {"rate", info.rate},
+      {"loss", info.loss},
+      {"at_ns", info.at_ns},
+      {"parameter_hash", hash_of(weights)},
   };
   file_ << line.dump() << std::endl;
 }

@@ -22,7 +22,8 @@ class Trace {
  public:
   /// Throws std::runtime_error where the file cannot be made.
   explicit Trace(const std::string& folder);
-  void add(const StepInfo& info);
+  /// `weights` as the step has left them.
+  void add(const StepInfo& info, const Parameters& weights);
 
  private:
   std::ofstream file_;

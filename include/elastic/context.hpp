@@ -13,6 +13,7 @@
 #include "elastic/export.hpp"
 #include "elastic/options.hpp"
 #include "elastic/types.hpp"
+#include "elastic/view_change.hpp"
 #include "elastic/work.hpp"
 
 namespace elastic {
@@ -81,6 +82,8 @@ class ELASTIC_API Context {
   int local_size() const;
   std::uint64_t generation() const;  ///< number of the present view; 0 while joining
   WorkerId id() const;               ///< this worker, as it appears in Contributors
+  /// The latest change of the view that this worker went through as a member.
+  ViewChange last_view_change() const;
 
   /// Combines `in` of all members element by element into `out` on all of them. `in` and `out` have
   /// the same count and dtype, and are the same memory or do not overlap.

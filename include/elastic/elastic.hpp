@@ -31,6 +31,9 @@ inline int local_size() {
 inline std::uint64_t generation() {
   return context().generation();
 }
+inline ViewChange last_view_change() {
+  return context().last_view_change();
+}
 
 template <Element T>
 Contributors allreduce(std::span<T> data, ReduceOp op = ReduceOp::kSum) {

@@ -33,6 +33,9 @@ struct MembershipOptions {
   Milliseconds farewell_grace{500};
   /// For members to come back to a server that was started again.
   Milliseconds return_window{5000};
+  /// Likewise, where all that are missing have broken links to those that are back. Longer than the
+  /// pauses that clients make.
+  Milliseconds suspect_return_window{1500};
   /// Without a journal: take up the highest view that any member reports, though no majority of its
   /// members is there.
   bool adopt_any = false;

@@ -31,12 +31,14 @@ void Membership::State::start_recovery() {
 
 bool Membership::State::try_recover() {
   if (workers_.empty()) {
-    recovery_->until.reset();
+    recovery_->since.reset();
     return false;
   }
-  if (!recovery_->until) recovery_->until = now_ + options_.return_window;
+  if (!recovery_->since) recovery_->since = now_;
   const View* view = adoptable();
-  const bool late = now_ >= *recovery_->until;
+  const bool hopeless = view != nullptr && missing_are_suspected(*view);
+  const bool late = now_ >= *recovery_->since + (hopeless ? options_.suspect_return_window
+                                                          : options_.return_window);
   if (view != nullptr && (late || back(*view, false) == view->members.size())) {
     adopt(*view);
     return true;
@@ -83,6 +85,17 @@ std::size_t Membership::State::back(const View& view, bool all_in_it) const {
     return !all_in_it || (its && its->generation == view.generation);
   };
   return static_cast<std::size_t>(std::count_if(view.members.begin(), view.members.end(), is_back));
+}
+
+bool Membership::State::missing_are_suspected(const View& view) const {
+  return std::all_of(view.members.begin(), view.members.end(), [&](const Member& member) {
+    if (workers_.contains(member.incarnation)) return true;
+    const auto& kept = recovery_->suspicions;
+    return std::any_of(kept.begin(), kept.end(), [&](const auto& suspicion) {
+      return suspicion.second.incarnation == member.incarnation &&
+             suspicion.second.generation == view.generation;
+    });
+  });
 }
 
 bool Membership::State::anybody_has_a_view() const {

@@ -55,7 +55,7 @@ class Membership::State {
   /// before. `view_` is empty meanwhile.
   struct Recovery {
     std::optional<View> journaled;
-    std::optional<TimePoint> until;  ///< to come back; counts from when the first one does
+    std::optional<TimePoint> since;                           ///< when the first one came back
     std::vector<std::pair<std::string, Suspect>> suspicions;  ///< by whom
   };
 
@@ -89,6 +89,7 @@ class Membership::State {
   bool try_recover();
   const View* adoptable() const;
   std::size_t back(const View& view, bool all_in_it) const;
+  bool missing_are_suspected(const View& view) const;
   bool anybody_has_a_view() const;
   void adopt(View view);
   void settle(const std::string& incarnation);

@@ -110,7 +110,11 @@ TimePoint Membership::State::compute_due() const {
       *first_registered_ + options_.start_timeout > now_) {
     consider(*first_registered_ + options_.start_timeout);
   }
-  if (recovery_ && recovery_->until && *recovery_->until > now_) consider(*recovery_->until);
+  if (recovery_ && recovery_->since) {
+    for (const Milliseconds window : {options_.suspect_return_window, options_.return_window}) {
+      if (*recovery_->since + window > now_) consider(*recovery_->since + window);
+    }
+  }
   if (round_ && !round_->deferred()) {
     consider(round_->started + options_.report_window + liveness_.slack(now_));
   }

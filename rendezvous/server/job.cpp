@@ -156,10 +156,8 @@ bool Job::perform(const Action& action) {
 /// Whether it has been made durable; if not, the same action comes again.
 bool Job::keep(const Status& written) {
   const bool full = written.code() == Code::kUnavailable;
-  if (full != disk_full_) {
-    log::get().error("job {}: {}", name_,
-                     full ? "stands still: " + written.message() : "goes on with its journal");
-  }
+  if (full && !disk_full_) log::get().error("job {} stands still: {}", name_, written.message());
+  if (disk_full_ && written.ok()) log::get().warn("job {} goes on: its journal has room", name_);
   disk_full_ = full;
   if (!full && !written.ok()) abandon(written);
   return !full;

@@ -26,6 +26,8 @@ namespace {
 /// hundred.
 constexpr std::size_t kReserve = 256 * 1024;
 constexpr std::size_t kReservedViews = 4;
+/// A spare with less would not be worth it.
+constexpr std::size_t kLeastReserve = 16 * 1024;
 /// A journal that has grown beyond is written anew with what it says in the end.
 constexpr std::size_t kMostBytes = 1 << 20;
 /// More was not written by us: nothing in a journal is longer than a line over kMostBytes.
@@ -137,7 +139,8 @@ class FileJournal final : public JournalSink {
 
   Status room() override {
     // The spare first: it has what a file that was replaced has just given back.
-    Status spare = spare_ ? spare_->reserve(reserve_) : make_spare();
+    Status spare = spare_ ? Status() : make_spare();
+    if (spare.ok()) spare = spare_->reserve(reserve_);
     Status reserved = file_.reserve(reserve_);
     return spare.ok() ? reserved : spare;
   }
@@ -176,11 +179,14 @@ class FileJournal final : public JournalSink {
       return file_failure(place_.path, "replace");
     }
     file_ = std::move(fresh);  // gives back the space of the old one
-    if (::fsync(folder) != 0) return file_failure(place_.path, "sync the folder of");
-    return {};
+    if (::fsync(folder) == 0) return {};
+    // Whatever the reason, it is not known which file is there after a crash.
+    return Status(Code::kInternal, "cannot sync the folder of the journal " + place_.path + ": " +
+                                       std::strerror(errno));
   }
 
-  /// Locked from the beginning, so that there is no moment in which the journal is not.
+  /// With as much space as there is, up to what is wanted. Locked from the beginning, so that there
+  /// is no moment in which the journal is not.
   Status make_spare() {
     UniqueFd file(::openat(place_.folder.get(), place_.spare.c_str(),
                            O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, kMode));
@@ -191,7 +197,11 @@ class FileJournal final : public JournalSink {
                                             std::strerror(errno));
     }
     ReservedFile spare(std::move(file), place_.path, 0, 0);
-    if (Status reserved = spare.reserve(reserve_); !reserved.ok()) return reserved;
+    Status reserved = spare.reserve(reserve_);
+    for (std::size_t less = reserve_ / 2; !reserved.ok() && less >= kLeastReserve; less /= 2) {
+      reserved = spare.reserve(less);
+    }
+    if (!reserved.ok()) return reserved;
     spare_.emplace(std::move(spare));
     return {};
   }

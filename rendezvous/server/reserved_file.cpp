@@ -29,11 +29,17 @@ ReservedFile::ReservedFile(UniqueFd file, std::string path, std::size_t end, std
 Status ReservedFile::reserve(std::size_t bytes) {
   const std::size_t wanted = end_ + bytes;
   if (wanted <= reserved_) return {};
+  int error = 0;
   do {
-    errno = ::posix_fallocate(file_.get(), static_cast<off_t>(reserved_),
+    error = ::posix_fallocate(file_.get(), static_cast<off_t>(reserved_),
                               static_cast<off_t>(wanted - reserved_));
-  } while (errno == EINTR);
-  if (errno != 0) return file_failure(path_, "reserve space for");
+  } while (error == EINTR);
+  if (error != 0) {
+    // Some file systems keep what they had found until there was no more; others may need it.
+    [[maybe_unused]] const int cut = ::ftruncate(file_.get(), static_cast<off_t>(reserved_));
+    errno = error;
+    return file_failure(path_, "reserve space for");
+  }
   reserved_ = wanted;
   return {};
 }

@@ -127,6 +127,7 @@ Lane::Attempt Lane::attempt(Ownership& ownership, Operation& operation) {
   if (next() == Ledger::Step::kEndAsLost) return end_as_lost(view);
   const collectives::Call call = operation.call(*view.members);
   work_.in_hand = false;
+  work_.elsewhere.clear();
   operation.pack(*view.members, work_);
   const Status status = view.backend->run(position(), call, work_);
   if (status.ok()) {
@@ -157,8 +158,11 @@ Status Lane::hand_over(LaneView& view) {
 }
 
 void Lane::complete() {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  std::unique_lock<std::mutex> lock(mutex_);
   ledger_.completed();
+  if (std::exchange(resumed_, true)) return;
+  lock.unlock();
+  callbacks_.on_resumed();
 }
 
 Lane::Attempt Lane::deliver(Operation& operation, const std::shared_ptr<const Members>& members) {
@@ -252,6 +256,7 @@ void Lane::install(std::shared_ptr<LaneView> view) {
     }
     view_ = std::move(view);
     frozen_ = false;
+    resumed_ = false;
   }
   changed_.notify_all();
 }

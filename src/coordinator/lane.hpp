@@ -36,6 +36,8 @@ class Lane {
     /// A link of `generation` failed.
     std::function<void(std::uint64_t generation, std::string incarnation, std::string reason)>
         on_suspect;
+    /// The first operation after `install` is complete.
+    std::function<void()> on_resumed;
   };
 
   /// Temporary possession of the lane by one thread. While it lasts, `freeze` only interrupts;
@@ -125,7 +127,8 @@ class Lane {
   Ledger ledger_;
   bool frozen_ = true;
   bool owned_ = false;
-  int waiting_ = 0;  // threads in `acquire`
+  int waiting_ = 0;      // threads in `acquire`
+  bool resumed_ = true;  // an operation has been completed since `install`
   bool repair_wanted_ = false;
   Status closed_;
 

@@ -165,6 +165,9 @@ std::uint64_t Context::generation() const {
 WorkerId Context::id() const {
   return impl_->control().identity().id;
 }
+ViewChange Context::last_view_change() const {
+  return impl_->control().last_view_change();
+}
 
 Contributors Context::allreduce(ConstTensorView in, TensorView out, ReduceOp op) {
   Impl::check(in);

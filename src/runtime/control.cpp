@@ -58,11 +58,13 @@ Control::Control(Identity identity, Options options)
     };
     callbacks.on_suspect = [this](std::uint64_t generation, std::string incarnation,
                                   std::string reason) {
+      view_change_clock_.notice(generation);
       asio::post(io_, [this, suspicion = rendezvous::Suspect{generation, std::move(incarnation),
                                                              std::move(reason)}] {
         participation_.suspect(suspicion);
       });
     };
+    callbacks.on_resumed = [this] { view_change_clock_.resume(); };
     lanes_[i] = std::make_unique<coordinator::Lane>("lane " + std::to_string(i), callbacks);
   }
 }
@@ -181,6 +183,7 @@ void Control::on_message(const rendezvous::Message& message) {
   if (const auto* welcome = std::get_if<rendezvous::Welcome>(&message)) {
     on_welcome(*welcome);
   } else if (const auto* freeze = std::get_if<rendezvous::Freeze>(&message)) {
+    if (freeze->at_commit == 0) view_change_clock_.notice(freeze->generation);
     participation_.on_freeze(*freeze);
   } else if (const auto* announce = std::get_if<rendezvous::Announce>(&message)) {
     participation_.on_announce(announce->view);
@@ -205,6 +208,9 @@ void Control::on_welcome(const rendezvous::Welcome& welcome) {
 }
 
 void Control::send(const rendezvous::Message& message) {
+  if (const auto* report = std::get_if<rendezvous::Report>(&message)) {
+    view_change_clock_.report(report->generation);
+  }
   client_->send(message);
 }
 
@@ -217,7 +223,8 @@ void Control::begin_lanes_at(const std::vector<std::uint64_t>& positions) {
 }
 
 void Control::connect(const rendezvous::View& view) {
-  linker_->connect(peers_of(view, identity_.incarnation), kLinkDeadline,
+  view_change_clock_.decide(view);
+  linker_->connect(peers_of(view, identity_.incarnation), view.generation, kLinkDeadline,
                    [this, view](Result<std::vector<transport::Linker::LinksOfPeer>> links) {
                      on_connected(view, std::move(links));
                    });
@@ -227,6 +234,7 @@ void Control::on_connected(const rendezvous::View& view,
                            Result<std::vector<transport::Linker::LinksOfPeer>> links) {
   if (links.ok()) {
     links_ = std::move(links).value();
+    view_change_clock_.link();
     return participation_.on_linked(view.generation);
   }
   const Status& failure = links.status();
@@ -252,6 +260,7 @@ void Control::install(const rendezvous::View& view) {
     view_ = summary;
   }
   changed_.notify_all();
+  view_change_clock_.install(view.generation);
   for (std::size_t i = 0; i < kLanes; ++i) lanes_[i]->install(lane_views[i]);
 }
 

@@ -23,6 +23,7 @@
 #include "rendezvous/client/client.hpp"
 #include "runtime/commit_gate.hpp"
 #include "runtime/participation.hpp"
+#include "runtime/view_change_clock.hpp"
 
 namespace elastic::runtime {
 
@@ -62,6 +63,7 @@ class Control : private Participation::Effects {
   bool joining() const;
   /// The view in force; null while joining.
   std::shared_ptr<const ViewSummary> view() const;
+  ViewChange last_view_change() const { return view_change_clock_.latest(); }
 
   coordinator::Lane& lane(std::size_t index) { return *lanes_[index]; }
   CommitGate& gate() { return gate_; }
@@ -111,6 +113,7 @@ class Control : private Participation::Effects {
   boost::asio::io_context io_;
   ThreadChecker control_thread_;
   CommitGate gate_;
+  ViewChangeClock view_change_clock_;
   std::array<std::unique_ptr<coordinator::Lane>, kLanes> lanes_;
 
   // Owned by the control thread.

@@ -27,10 +27,9 @@ bool has_state(const Members& members, int rank) {
 
 struct Header {
   std::uint64_t bytes = 0;
-  std::uint64_t hash = 0;
 };
 
-/// Tells everybody the size and hash of the state that is the job's.
+/// Tells everybody the size of the image of the state that is the job's.
 class HeaderOperation : public coordinator::Operation {
  public:
   HeaderOperation(const Header& mine, Header& jobs) : mine_(mine), jobs_(jobs) {}
@@ -58,11 +57,15 @@ class HeaderOperation : public coordinator::Operation {
   Header& jobs_;
 };
 
-/// The state's image, from all members that have it to all that do not.
+/// The state's image and its large entries, from all members that have them to all that do not.
+/// Donors send from where they lie; receivers collect them beside their state, which stays whole.
 class TransferOperation : public coordinator::Operation {
  public:
-  TransferOperation(State& state, const training::Image& mine, std::size_t bytes)
-      : state_(state), mine_(mine), bytes_(bytes) {}
+  TransferOperation(State& state, training::Image& mine, std::size_t bytes)
+      : state_(state), mine_(mine), large_(training::large_entries(state)) {
+    add_section(bytes);
+    for (const auto& entry : large_) add_section(entry.size());
+  }
 
   collectives::Call call(const Members& members) override {
     collectives::Call call;
@@ -70,29 +73,60 @@ class TransferOperation : public coordinator::Operation {
     for (int rank = 0; rank < members.size(); ++rank) {
       (has_state(members, rank) ? call.donors : call.receivers).push_back(rank);
     }
-    call.sections = {{DType::kU8, bytes_, 0}};
+    call.sections = sections_;
     call.fingerprint.kind = static_cast<std::uint8_t>(call.kind);
     call.fingerprint.dtype = static_cast<std::uint8_t>(DType::kU8);
-    call.fingerprint.count = bytes_;
+    call.fingerprint.count = end();
     return call;
   }
   void pack(const Members& members, collectives::Payload& payload) override {
-    payload.data.resize(bytes_);
-    if (has_state(members, members.rank)) {
-      std::memcpy(payload.data.data(), mine_.data(), std::min(bytes_, mine_.size()));
-    }
+    if (!has_state(members, members.rank)) return payload.data.resize(end());
+    payload.data.resize(0);
+    // An image of another size is found out by those that receive it.
+    mine_.resize(sections_.front().count);
+    payload.elsewhere.emplace_back(mine_);
+    payload.elsewhere.insert(payload.elsewhere.end(), large_.begin(), large_.end());
   }
   void unpack(const Members& members, const collectives::Payload& payload) override {
-    if (!has_state(members, members.rank))
-      outcome_ = training::restore(state_, payload.data.bytes());
+    if (has_state(members, members.rank)) return;
+    std::vector<std::span<const std::byte>> received;
+    for (const collectives::Section& section : sections_) {
+      received.push_back(payload.data.bytes().subspan(section.offset, section.count));
+    }
+    outcome_ = training::restore(state_, received.front(), std::span(received).subspan(1));
   }
   const Status& outcome() const { return outcome_; }
 
  private:
+  void add_section(std::size_t bytes) {
+    sections_.push_back({DType::kU8, bytes, collectives::aligned(end())});
+  }
+  std::size_t end() const {
+    return sections_.empty() ? 0 : sections_.back().offset + sections_.back().count;
+  }
+
   State& state_;
-  const training::Image& mine_;
-  std::size_t bytes_;
+  training::Image& mine_;
+  const std::vector<std::span<std::byte>> large_;
+  std::vector<collectives::Section> sections_;
   Status outcome_;
+};
+
+/// What a donor has sent lies in the program's memory, and until all have completed the next
+/// operation the lane may be asked for it again. If it does not come to that, the lane ends.
+class Lent {
+ public:
+  explicit Lent(coordinator::Lane& lane) : lane_(&lane) {}
+  Lent(const Lent&) = delete;
+  Lent& operator=(const Lent&) = delete;
+  ~Lent() {
+    if (lane_ == nullptr) return;
+    lane_->close(Status(Code::kInternal, "the synchronisation of the state was broken off"));
+  }
+  void given_back() { lane_ = nullptr; }
+
+ private:
+  coordinator::Lane* lane_;
 };
 
 /// Where the entries' hashes of all members differ: rank and entry, for people. Empty if nowhere.
@@ -112,17 +146,19 @@ Status attempt(State& state, Control& control, bool& agreed, std::string& why) {
   coordinator::Lane& lane = control.lane(kUnnamedLane);
   const Milliseconds timeout = control.options().view_timeout;
 
-  const training::Image image = training::serialize(state);
-  const Header mine{image.size(), training::total_hash(state)};
+  training::Image image = training::serialize(state);
+  const Header mine{image.size()};
   Header jobs;
   HeaderOperation header(mine, jobs);
   if (auto done = lane.run(header, timeout); !done.ok()) return done.status();
 
+  Lent memory(lane);
   TransferOperation transfer(state, image, jobs.bytes);
   if (auto done = lane.run(transfer, timeout); !done.ok()) {
     // The donor changed between the two operations, to one whose state has another size.
     if (done.status().code() != Code::kMismatch) return done.status();
     why = done.status().message();
+    memory.given_back();
     return {};
   }
 
@@ -137,6 +173,7 @@ Status attempt(State& state, Control& control, bool& agreed, std::string& why) {
       });
   auto done = lane.run(compare, timeout);
   if (!done.ok()) return done.status();
+  memory.given_back();
   why = difference(all, own.size(), training::layout(state));
   if (!transfer.outcome().ok()) why = transfer.outcome().message();
   agreed = why.empty();

@@ -10,7 +10,7 @@ namespace elastic::runtime {
 /// unnamed lane. Members that have the job's state keep it and give it; the others take it. Where
 /// nobody has it yet, that of rank 0 becomes the job's.
 ///
-/// Three operations: a broadcast of the size and hash, the transfer, and an allgather of the hashes
+/// Three operations: a broadcast of the size, the transfer, and an allgather of the hashes
 /// of all entries, which must be equal: otherwise kInternal, naming the ranks and the entry. A
 /// member that dies meanwhile changes nothing for the others; when donors die, others give.
 Status synchronise(State& state, Control& control);

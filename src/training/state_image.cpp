@@ -7,7 +7,6 @@
 #include <utility>
 #include <xxhash.h>
 
-#include "training/bytes.hpp"
 #include "training/state_entries.hpp"
 
 namespace elastic::training {
@@ -16,7 +15,7 @@ namespace {
 using Entry = StateAccess::Entry;
 
 constexpr std::size_t kAlignment = 64;
-constexpr std::uint64_t kMagic = 0x3145544154534c45U;  // "ELSTATE1" as little-endian bytes
+constexpr std::uint64_t kMagic = 0x3245544154534c45U;  // "ELSTATE2" as little-endian bytes
 
 /// First 64 bytes of an image; the rest of them is zero.
 struct ImageHeader {
@@ -59,18 +58,18 @@ Header read_at(std::span<const std::byte> image, std::size_t at) {
   return header;
 }
 
-/// Calls `use(index, bytes)` with each entry's bytes. An object's exist only during the call.
+bool is_large(const Entry& entry) {
+  return entry.memory.size() >= kLargeEntry;
+}
+
+/// Calls `use(bytes)` with an entry's bytes. An object's exist only during the call.
 template <typename Use>
-void for_each_entry(const State& state, Use use) {
-  const std::vector<Entry>& list = StateAccess::entries(state).list;
-  for (std::size_t index = 0; index < list.size(); ++index) {
-    const Entry& entry = list[index];
-    if (entry.is_object()) {
-      const std::vector<std::byte> saved = entry.object.save();
-      use(index, std::span<const std::byte>(saved));
-    } else {
-      use(index, std::span<const std::byte>(entry.memory));
-    }
+void with_bytes(const Entry& entry, Use use) {
+  if (entry.is_object()) {
+    const std::vector<std::byte> saved = entry.object.save();
+    use(std::span<const std::byte>(saved));
+  } else {
+    use(std::span<const std::byte>(entry.memory));
   }
 }
 
@@ -109,11 +108,21 @@ Status check_part(const Entry& entry, const Part& part) {
   return {};
 }
 
-/// Finds and checks every entry's bytes.
-Result<std::vector<Part>> parts(std::span<const std::byte> image, const std::vector<Entry>& list) {
+/// Finds and checks every entry's bytes; large ones are next in `large`, all others in the image.
+Result<std::vector<Part>> parts(std::span<const std::byte> image,
+                                std::span<const std::span<const std::byte>> large,
+                                const std::vector<Entry>& list) {
   std::vector<Part> found;
   std::size_t at = kAlignment;
   for (const Entry& entry : list) {
+    if (is_large(entry)) {
+      if (large.empty() || large.front().size() != entry.memory.size()) {
+        return bad(entry, "its bytes are missing or of another size");
+      }
+      found.push_back({0, large.front()});
+      large = large.subspan(1);
+      continue;
+    }
     if (image.size() - at < kAlignment) return bad(entry, "its header is cut off");
     const auto header = read_at<EntryHeader>(image, at);
     at += kAlignment;
@@ -175,33 +184,42 @@ std::vector<LayoutEntry> layout(const State& state) {
 
 Image serialize(const State& state) {
   const StateAccess::Entries& entries = StateAccess::entries(state);
-  std::size_t memory = kAlignment;
-  for (const Entry& entry : entries.list) memory += kAlignment + padded(entry.memory.size());
-  Image image;
-  image.reserve(memory);
-  image.resize(kAlignment);
-  for_each_entry(state, [&](std::size_t, std::span<const std::byte> bytes) {
-    const std::size_t at = image.size();
-    image.resize(at + kAlignment);
-    write_at(image, at, EntryHeader{bytes.size(), hash_of(bytes)});
-    image.insert(image.end(), bytes.begin(), bytes.end());
-    image.resize(padded(image.size()));
-  });
+  Image image(kAlignment);
+  for (const Entry& entry : entries.list) {
+    if (is_large(entry)) continue;
+    with_bytes(entry, [&image](std::span<const std::byte> bytes) {
+      const std::size_t at = image.size();
+      image.resize(at + kAlignment);
+      write_at(image, at, EntryHeader{bytes.size(), hash_of(bytes)});
+      image.insert(image.end(), bytes.begin(), bytes.end());
+      image.resize(padded(image.size()));
+    });
+  }
   write_at(image, 0, ImageHeader{kMagic, image.size(), entries.list.size(), entries.commits});
   return image;
 }
 
-Status restore(State& state, std::span<const std::byte> image) {
+std::vector<std::span<std::byte>> large_entries(const State& state) {
+  std::vector<std::span<std::byte>> large;
+  for (const Entry& entry : StateAccess::entries(state).list) {
+    if (is_large(entry)) large.push_back(entry.memory);
+  }
+  return large;
+}
+
+Status restore(State& state, std::span<const std::byte> image,
+               std::span<const std::span<const std::byte>> large) {
   StateAccess::Entries& entries = StateAccess::entries(state);
   const Result<ImageHeader> header = check_header(image, entries.list.size());
   if (!header.ok()) return header.status();
-  const Result<std::vector<Part>> found = parts(image, entries.list);
+  const Result<std::vector<Part>> found = parts(image, large, entries.list);
   if (!found.ok()) return found.status();
   if (Status status = load_objects(entries.list, found.value()); !status.ok()) return status;
   for (std::size_t index = 0; index < entries.list.size(); ++index) {
     const Entry& entry = entries.list[index];
     if (entry.is_object()) continue;
-    std::ranges::copy(found.value()[index].bytes, entry.memory.begin());
+    const std::span<const std::byte> bytes = found.value()[index].bytes;
+    if (!bytes.empty()) std::memcpy(entry.memory.data(), bytes.data(), bytes.size());
   }
   entries.commits = header.value().commits;
   return {};
@@ -209,26 +227,11 @@ Status restore(State& state, std::span<const std::byte> image) {
 
 std::vector<std::uint64_t> hashes(const State& state) {
   std::vector<std::uint64_t> result;
-  for_each_entry(state, [&](std::size_t, std::span<const std::byte> bytes) {
-    result.push_back(hash_of(bytes));
-  });
-  return result;
-}
-
-std::uint64_t total_hash(const State& state) {
-  const StateAccess::Entries& entries = StateAccess::entries(state);
-  const std::vector<std::uint64_t> each = hashes(state);
-  std::vector<std::byte> all;
-  put(all, entries.commits);
-  for (std::size_t index = 0; index < each.size(); ++index) {
-    const Entry& entry = entries.list[index];
-    for (const std::string& text : {entry.name, entry.type}) {
-      put(all, std::uint64_t{text.size()});
-      for (const char letter : text) put(all, letter);
-    }
-    put(all, each[index]);
+  for (const Entry& entry : StateAccess::entries(state).list) {
+    with_bytes(entry,
+               [&result](std::span<const std::byte> bytes) { result.push_back(hash_of(bytes)); });
   }
-  return hash_of(all);
+  return result;
 }
 
 }  // namespace elastic::training

@@ -24,21 +24,27 @@ struct LayoutEntry {
 /// In order of addition.
 std::vector<LayoutEntry> layout(const State& state);
 
-/// The state's values and its number of commits in one piece: a 64-byte header, then for each entry
-/// a 64-byte header (bytes, hash) and its bytes, padded with zeros to a multiple of 64. Equal
-/// states have equal images. What an object's `save` throws passes through.
+/// Memory entries of at least this many bytes are not copied into an image: they are sent from
+/// where they lie.
+inline constexpr std::size_t kLargeEntry = 64 * 1024;
+
+/// The state's number of commits and its values but for the large entries', in one piece: a 64-byte
+/// header, then for each entry a 64-byte header (bytes, hash) and its bytes, padded with zeros to a
+/// multiple of 64. Equal states have equal images. What an object's `save` throws passes through.
 using Image = std::vector<std::byte>;
 Image serialize(const State& state);
 
-/// Gives `state` the values of `image`. Checks length, layout and hashes of the whole image before
-/// it changes anything, and takes back what it changed where an object does not accept its part, so
-/// the state is either wholly the image's or as it was. A failure names the entry.
-Status restore(State& state, std::span<const std::byte> image);
+/// Where the large entries lie, in order of addition.
+std::vector<std::span<std::byte>> large_entries(const State& state);
+
+/// Gives `state` the values of `image` and, to its large entries, those of `large`. Checks length,
+/// layout and the image's hashes before it changes anything, and takes back what it changed where
+/// an object does not accept its part, so the state is either wholly what was given or as it was. A
+/// failure names the entry. What `large` holds is not checked: see `hashes`.
+Status restore(State& state, std::span<const std::byte> image,
+               std::span<const std::span<const std::byte>> large = {});
 
 /// xxh3 (64 bits) of the bytes of each entry, in order of addition. Equal states have equal hashes.
 std::vector<std::uint64_t> hashes(const State& state);
-
-/// One hash for all: of the entries' names, types and hashes, and the number of commits.
-std::uint64_t total_hash(const State& state);
 
 }  // namespace elastic::training

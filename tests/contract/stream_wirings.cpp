@@ -51,13 +51,6 @@ StreamPair connected(int family, Address address) {
           std::make_unique<TcpStream>(std::move(acceptor))};
 }
 
-StreamPair tcp4_pair() {
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  return connected(AF_INET, address);
-}
-
 StreamPair tcp6_pair() {
   sockaddr_in6 address{};
   address.sin6_family = AF_INET6;
@@ -66,6 +59,13 @@ StreamPair tcp6_pair() {
 }
 
 }  // namespace
+
+StreamPair tcp4_pair() {
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  return connected(AF_INET, address);
+}
 
 std::vector<StreamWiring> stream_wirings() {
   return {{"inproc", inproc_pair}, {"shm", shm_pair},        {"tcp4", tcp4_pair},

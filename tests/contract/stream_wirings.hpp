@@ -22,6 +22,8 @@ inline void PrintTo(const StreamWiring& wiring, std::ostream* out) {
 /// Every transport. Rings are small, so that whatever is worth the name has to wait for room.
 std::vector<StreamWiring> stream_wirings();
 
+StreamPair tcp4_pair();
+
 constexpr std::size_t kWiringRingBytes = 64 * 1024;
 
 }  // namespace elastic::transport

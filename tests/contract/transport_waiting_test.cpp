@@ -1,4 +1,5 @@
 // Over every transport: what ends a sleep, and what one end learns of the other's trouble.
+#include <algorithm>
 #include <array>
 #include <memory>
 #include <thread>
@@ -106,6 +107,31 @@ TEST_P(TransportContract, BothEndsGiveUpInTheMiddleAndGoOn) {
   ASSERT_TRUE(status.ok()) << status.message();
   EXPECT_TRUE(next_at_near == next);
   EXPECT_TRUE(next_at_far == next);
+}
+
+/// The place of a message may become known only when another peer's has come.
+TEST_P(TransportContract, WhatAPeerThatIsGoneSentWaitsUntilItsPlaceIsKnown) {
+  begin_both(tag_at(0));
+  far_->send(as_payload("last"));
+  settle();
+  far_.reset();
+  const LinkPtr near = std::move(near_);
+  for (std::uint64_t round = 0; round < 3; ++round) {
+    near->send_note(1, pattern(10, round));  // cannot be delivered any more
+    bool moved = false;
+    const Status status = near->progress(moved);
+    ASSERT_TRUE(status.ok()) << status.message();
+    std::vector<pollfd> watched;
+    if (near->prepare_wait(watched)) ::poll(watched.data(), watched.size(), 20);
+    near->finish_wait();
+  }
+  ByteVector got(4);
+  near->receive({got});
+  Mesh mesh(0, {nullptr, near});
+  const Status status = mesh.run_until([&] { return near->received() == 1; });
+  EXPECT_TRUE(status.ok()) << status.message();
+  EXPECT_TRUE(std::ranges::equal(got, as_payload("last")));
+  EXPECT_EQ(mesh.run_until([] { return false; }).code(), Code::kPeerLost);
 }
 
 TEST_P(TransportContract, ALinkThatBreaksHangsUpOnThePeer) {

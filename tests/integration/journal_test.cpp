@@ -149,14 +149,14 @@ TEST_F(JournalTest, MembersDeathsFitOnAFullDiskForEver) {
 }
 
 TEST_F(JournalTest, AnAppendThatFoundNoRoomMayBeTriedAgain) {
-  testing::TinyDisk disk(300 * kKiB);  // one reserve, no spare
+  testing::TinyDisk disk(24 * kKiB);  // too little for a spare
   if (!disk.mounted()) GTEST_SKIP() << "mounting a small disk needs root";
   const std::string path = (disk.path() / "journal").string();
   OpenedJournal journal = open(path);
   EXPECT_EQ(journal.sink->room().code(), Code::kUnavailable);
   std::uint64_t kept = 0;
   while (journal.sink->append(view_of(kept + 1)).ok()) ++kept;
-  EXPECT_GT(kept, 200U);
+  EXPECT_GT(kept, 5U);
   const auto parsed = parse_journal(testing::read_file(path), kJob);
   ASSERT_TRUE(parsed.ok()) << parsed.status().message();
   EXPECT_EQ(parsed.value().contents.floor, kept);

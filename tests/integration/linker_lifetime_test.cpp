@@ -55,7 +55,7 @@ class LinkerLifetime : public LinkerTest {
   /// Dials and handshakes in all lanes, and strangers of both kinds, all in the middle of it.
   void get_busy() {
     knock();
-    linker_->connect({mute_peer()}, kEndless, [this](const Links&) { ++called_; });
+    linker_->connect({mute_peer()}, 1, kEndless, [this](const Links&) { ++called_; });
     // The dials are under way as soon as the mute listener has both lanes in its queue.
     std::vector<tcp::socket> dialled;
     mute_.non_blocking(true);
@@ -115,7 +115,7 @@ TEST_F(LinkerLifetime, TheLinkerMayGoWhileTheContextRunsOn) {
 
 TEST_F(LinkerLifetime, TheContextMayGoWithoutHavingRun) {
   knock();
-  linker_->connect({mute_peer()}, kEndless, [this](const Links&) { ++called_; });
+  linker_->connect({mute_peer()}, 1, kEndless, [this](const Links&) { ++called_; });
   linker_.reset();
   io_.reset();
   EXPECT_EQ(called_, 0);
@@ -128,7 +128,7 @@ TEST_F(LinkerLifetime, CancellingLetsTheDialsEnd) {
   local_strangers_.clear();
   mute_.close();
   bool again = false;
-  linker_->connect({}, kEndless, [&](const Links& links) { again = links.ok(); });
+  linker_->connect({}, 1, kEndless, [&](const Links& links) { again = links.ok(); });
   EXPECT_TRUE(again);
   linker_->close();
   io_->run();
@@ -136,7 +136,7 @@ TEST_F(LinkerLifetime, CancellingLetsTheDialsEnd) {
 }
 
 TEST_F(LinkerLifetime, AListenerThatAnswersHttpIsNamedInTheFailure) {
-  linker_->connect({mute_peer()}, Milliseconds(500), [this](const Links& links) {
+  linker_->connect({mute_peer()}, 1, Milliseconds(500), [this](const Links& links) {
     ++called_;
     EXPECT_EQ(links.status().code(), Code::kTimeout);
     EXPECT_EQ(links.status().peer(), 0);

@@ -1,4 +1,5 @@
 // Those who connect to a Linker and do not belong there.
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <random>
@@ -13,6 +14,7 @@
 #include <boost/asio/write.hpp>
 #include <gtest/gtest.h>
 
+#include "collectives/transport/link_greeting.hpp"
 #include "linking_worker.hpp"
 
 namespace elastic::transport {
@@ -46,8 +48,107 @@ class LinkerStrangers : public LinkerTest {
     return total;
   }
 
+  using Challenge = std::array<std::byte, handshake::kChallengeBytes>;
+  static Challenge read_challenge(asio::generic::stream_protocol::socket& socket) {
+    Challenge challenge;
+    asio::read(socket, asio::buffer(challenge));
+    return challenge;
+  }
+  LinkGreeting greeting(const std::string& from, const std::string& to) const {
+    LinkGreeting made;
+    made.job = "job";
+    made.dialer = from + suffix_;
+    made.acceptor = to + suffix_;
+    made.transport = "tcp";
+    made.link_id = "of a stranger";
+    made.generation = 5;
+    return made;
+  }
+  /// A handshake with the right secret, and all bytes that were written for it.
+  Verdict shake_hands(const LinkingWorker& worker, const LinkGreeting& as,
+                      std::vector<std::byte>* recorded = nullptr) {
+    auto socket = tcp_to(worker);
+    const handshake::Dialer dialer(secret_, handshake::Purpose::kData, encode(as));
+    auto bytes = dialer.hello();
+    asio::write(socket, asio::buffer(bytes));
+    const auto proof = dialer.answer(read_challenge(socket)).value();
+    asio::write(socket, asio::buffer(proof));
+    Verdict verdict{};
+    asio::read(socket, asio::buffer(&verdict, 1));
+    bytes.insert(bytes.end(), proof.begin(), proof.end());
+    if (recorded != nullptr) *recorded = bytes;
+    return verdict;
+  }
+
   asio::io_context io_;
 };
+
+/// Two linked workers in generation 5, whose link has to outlive whatever strangers try.
+class LinkerFence : public LinkerStrangers {
+ protected:
+  void SetUp() override {
+    auto at_a = a_.connect({peer("b", b_)}, kLinkDeadline, 5);
+    auto at_b = b_.connect({peer("a", a_)}, kLinkDeadline, 5);
+    links_ = expect_pair(std::move(at_a), std::move(at_b));
+  }
+  void TearDown() override {
+    ASSERT_EQ(links_.first.size(), 2U);
+    expect_linked(links_.first[0], links_.second[0], 9);
+    expect_linked(links_.second[1], links_.first[1], 9);
+  }
+
+  LinkingWorker a_{options("a")};
+  LinkingWorker b_{options("b")};
+  std::pair<Linker::LinksOfPeer, Linker::LinksOfPeer> links_;
+};
+
+TEST_F(LinkerFence, AnOldGenerationIsRefusedAndToldWhy) {
+  LinkGreeting old = greeting("b", "a");
+  old.generation = 4;
+  EXPECT_EQ(shake_hands(a_, old), Verdict::kOldGeneration);
+}
+
+TEST_F(LinkerFence, ARecordedHandshakeIsWorthNothingAgain) {
+  std::vector<std::byte> recorded;
+  EXPECT_EQ(shake_hands(a_, greeting("somebody else", "a"), &recorded), Verdict::kWelcome);
+  auto socket = tcp_to(a_);
+  asio::write(socket, asio::buffer(recorded));
+  EXPECT_EQ(until_closed(socket), handshake::kChallengeBytes);  // no verdict
+}
+
+TEST_F(LinkerFence, AChallengeThatIsReflectedIsNoProof) {
+  constexpr std::size_t kNonceAt = 8;
+  constexpr std::size_t kNonceBytes = 32;
+  auto hello =
+      handshake::Dialer(Secret{}, handshake::Purpose::kData, encode(greeting("b", "a"))).hello();
+  auto victim = tcp_to(a_);
+  asio::write(victim, asio::buffer(hello));
+  const Challenge asked = read_challenge(victim);
+  // Another connection answers what the first one asks, for all who do not look at roles.
+  std::copy_n(asked.begin() + kNonceAt, kNonceBytes, hello.begin() + kNonceAt);
+  auto oracle = tcp_to(a_);
+  asio::write(oracle, asio::buffer(hello));
+  const Challenge answered = read_challenge(oracle);
+  asio::write(victim,
+              asio::buffer(answered.data() + kNonceAt + kNonceBytes, handshake::kProofBytes));
+  EXPECT_EQ(until_closed(victim), 0U);
+}
+
+TEST_F(LinkerFence, AWrongSecretGetsNowhere) {
+  LinkerOptions other = options("c");
+  other.secret = random_secret();
+  LinkingWorker c(other);
+  EXPECT_FALSE(c.connect({peer("a", a_)}, Milliseconds(300), 5).get().ok());
+}
+
+TEST_F(LinkerFence, NobodyIsRelayedOutOfTheView) {
+  LinkGreeting to_nobody = greeting("b", "a");
+  to_nobody.target = "c" + suffix_;
+  EXPECT_EQ(shake_hands(a_, to_nobody), Verdict::kNoRelay);
+  LinkGreeting from_nobody = greeting("c", "a");
+  from_nobody.target = "b" + suffix_;
+  EXPECT_EQ(shake_hands(a_, from_nobody), Verdict::kNoRelay);
+}
 
 TEST_F(LinkerStrangers, DoNoHarm) {
   LinkingWorker a(options("a"));

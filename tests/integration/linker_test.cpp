@@ -3,6 +3,7 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -201,6 +202,48 @@ TEST_F(LinkerTest, AddressesThatFailAreSkipped) {
   behind.endpoints.tcp.insert(behind.endpoints.tcp.begin(), {"127.0.0.1:1", "nonsense", "[::1]:1"});
   auto at_b = b.connect({behind});
   auto at_a = a.connect({peer("b", b)});
+  expect_pair(std::move(at_a), std::move(at_b));
+}
+
+TEST_F(LinkerTest, AThirdMemberRelaysToOneThatRefuses) {
+  std::vector<std::unique_ptr<LinkingWorker>> workers;
+  for (const char* name : {"a", "b", "c"}) {
+    LinkerOptions made = options(name);
+    made.choice = Choice::kTcp;
+    made.streams = 2;
+    workers.push_back(std::make_unique<LinkingWorker>(made));
+  }
+  LinkingWorker& a = *workers[0];
+  LinkingWorker& b = *workers[1];
+  LinkingWorker& c = *workers[2];
+  Peer refusing = peer("a", a);
+  refusing.endpoints.tcp = {"127.0.0.1:1"};
+  auto at_a = a.connect({peer("b", b), peer("c", c)});
+  auto at_b = b.connect({refusing, peer("c", c)});
+  auto at_c = c.connect({peer("a", a), peer("b", b)});
+  ASSERT_TRUE(at_c.get().ok());
+  auto links = expect_pair(std::move(at_a), std::move(at_b));
+  ASSERT_EQ(links.first.size(), 2U);
+  // A view without the relay: its links end on both sides, and nothing is left to be taken for
+  // good.
+  at_a = a.connect({peer("b", b)}, kLinkDeadline, 2);
+  at_b = b.connect({peer("a", a)}, kLinkDeadline, 2);
+  const auto direct = expect_pair(std::move(at_a), std::move(at_b));
+  ASSERT_EQ(direct.first.size(), 2U);
+  EXPECT_NE(direct.first[0], links.first[0]);
+  EXPECT_NE(direct.second[0], links.second[0]);
+  EXPECT_TRUE(links.first[0]->hung_up());
+  EXPECT_TRUE(links.second[0]->hung_up());
+}
+
+TEST_F(LinkerTest, WhoIsInAnEarlierViewIsRefusedUntilItHasCaughtUp) {
+  LinkingWorker a(options("a"));
+  LinkingWorker b(options("b"));
+  auto at_a = a.connect({peer("b", b)}, kLinkDeadline, 3);
+  const Status refused = b.connect({peer("a", a)}, Milliseconds(300), 2).get().status();
+  EXPECT_EQ(refused.code(), Code::kTimeout);
+  EXPECT_NE(refused.message().find("later view"), std::string::npos) << refused.message();
+  auto at_b = b.connect({peer("a", a)}, kLinkDeadline, 3);
   expect_pair(std::move(at_a), std::move(at_b));
 }
 

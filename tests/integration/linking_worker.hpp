@@ -38,11 +38,12 @@ class LinkingWorker {
   Status listening() const { return listening_; }
   const Endpoints& endpoints() const { return self_.endpoints; }
 
-  std::future<Links> connect(std::vector<Peer> peers, Milliseconds deadline = kLinkDeadline) {
+  std::future<Links> connect(std::vector<Peer> peers, Milliseconds deadline = kLinkDeadline,
+                             std::uint64_t generation = 1) {
     auto promise = std::make_shared<std::promise<Links>>();
     std::future<Links> future = promise->get_future();
     on_control_thread([&] {
-      linker_->connect(std::move(peers), deadline,
+      linker_->connect(std::move(peers), generation, deadline,
                        [promise](Links links) { promise->set_value(std::move(links)); });
     });
     return future;

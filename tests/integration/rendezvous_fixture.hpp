@@ -28,7 +28,7 @@ namespace asio = boost::asio;
 using asio::ip::tcp;
 using Error = boost::system::error_code;
 
-inline constexpr auto kSoon = std::chrono::seconds(20);
+inline constexpr auto kSoon = std::chrono::seconds(50);
 inline constexpr const char* kJob = "test-job";
 
 /// A server on a thread of its own.

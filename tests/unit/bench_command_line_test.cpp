@@ -49,21 +49,30 @@ TEST(BenchCommandLine, RanksMeasureTheSame) {
 }
 
 TEST(BenchCommandLine, ReadsARecovery) {
-  const auto options = parsed<RecoveryOptions>({"recovery", "--np", "3", "--bytes", "64K", "--runs",
-                                                "2", "--fault", "sigkill", "--seed", "9"});
+  const auto options =
+      parsed<RecoveryOptions>({"recovery", "--np", "3", "--bytes", "64K", "--runs", "2", "--fault",
+                               "sigstop", "--seed", "9", "--evict-after-ms", "700"});
   EXPECT_EQ(options.np, 3);
   EXPECT_EQ(options.bytes, 65536U);
   EXPECT_EQ(options.runs, 2);
+  EXPECT_EQ(options.fault, "sigstop");
+  EXPECT_EQ(options.evict_after_ms, 700);
   EXPECT_EQ(options.seed, 9U);
 }
 
 TEST(BenchCommandLine, WorkersGetWhatTheRunSays) {
-  const RecoveryWorkerOptions options{
-      .np = 3, .bytes = 80, .victim = 2, .delay = 0.25, .transport = "shm", .folder = "/x"};
+  const RecoveryWorkerOptions options{.np = 3,
+                                      .bytes = 80,
+                                      .victims = {2, 0},
+                                      .stops = true,
+                                      .delay = 0.25,
+                                      .transport = "shm",
+                                      .folder = "/x"};
   const auto worker = parsed<RecoveryWorkerOptions>(worker_arguments(options));
   EXPECT_EQ(worker.np, 3);
   EXPECT_EQ(worker.bytes, 80U);
-  EXPECT_EQ(worker.victim, 2);
+  EXPECT_EQ(worker.victims, (std::vector<int>{2, 0}));
+  EXPECT_TRUE(worker.stops);
   EXPECT_DOUBLE_EQ(worker.delay, 0.25);
   EXPECT_EQ(worker.folder, "/x");
   EXPECT_EQ(worker.transport, "shm");
@@ -88,6 +97,8 @@ TEST(BenchCommandLine, ErrorsNameTheOption) {
       {{"recovery", "--bytes", "12"}, "--bytes"},
       {{"recovery", "--runs", "0"}, "--runs"},
       {{"recovery", "--fault", "fire"}, "--fault"},
+      {{"recovery", "--fault", "two", "--np", "2"}, "--np"},
+      {{"recovery", "--evict-after-ms", "0"}, "--evict-after-ms"},
       {{}, "subcommand"},
   };
   for (const auto& [arguments, name] : cases) {

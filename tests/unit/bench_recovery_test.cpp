@@ -16,6 +16,13 @@ constexpr std::int64_t kMs = 1'000'000;
 constexpr std::uint32_t kAll = 0b111;
 constexpr std::uint32_t kWithoutOne = 0b101;
 
+// Of the worker that returns last.
+constexpr ChangeRecord kChange{.generation = 2,
+                               .noticed_ns = 16 * kMs,
+                               .reported_ns = 18 * kMs,
+                               .decided_ns = 21 * kMs,
+                               .installed_ns = 22 * kMs};
+
 // Three workers, calls of 2 ms; worker 1 dies 1 ms into call 3, which ends at `end` on `rank`.
 std::vector<CallRecord> calls_until(std::int64_t end_ns, std::uint32_t counted) {
   return {{0, 0, 9 * kMs, kAll},
@@ -27,10 +34,10 @@ std::vector<CallRecord> calls_until(std::int64_t end_ns, std::uint32_t counted) 
 
 RecoveryRun run_with(std::vector<CallRecord> zero, std::vector<CallRecord> two) {
   return {.workers = 3,
-          .victim = 1,
+          .victims = {1},
           .warmup = 1,
           .fault_ns = 15 * kMs,
-          .survivors = {{0, std::move(zero)}, {2, std::move(two)}}};
+          .survivors = {{0, {std::move(zero), {}}}, {2, {std::move(two), kChange}}}};
 }
 
 std::string failure_of(const RecoveryRun& run) {
@@ -42,8 +49,52 @@ TEST(RecoveryTime, IsThatOfTheLastSurvivorLessAnUndisturbedCall) {
       run_with(calls_until(20 * kMs, kWithoutOne), calls_until(25 * kMs, kWithoutOne)));
   ASSERT_TRUE(time.ok()) << time.status().message();
   EXPECT_DOUBLE_EQ(time.value().undisturbed_ms, 2);
+  EXPECT_DOUBLE_EQ(time.value().return_ms, 10);
   EXPECT_DOUBLE_EQ(time.value().recovery_ms, 8);
   EXPECT_FALSE(time.value().committed);
+}
+
+TEST(RecoveryTime, GoesIntoThePhasesOfTheLastSurvivor) {
+  const auto time = recovery_time(
+      run_with(calls_until(20 * kMs, kWithoutOne), calls_until(25 * kMs, kWithoutOne)));
+  ASSERT_TRUE(time.ok()) << time.status().message();
+  const RecoveryPhases& phases = time.value().phases;
+  EXPECT_DOUBLE_EQ(phases.detect, 1);
+  EXPECT_DOUBLE_EQ(phases.freeze, 2);
+  EXPECT_DOUBLE_EQ(phases.decide, 3);
+  EXPECT_DOUBLE_EQ(phases.relink, 1);
+  EXPECT_DOUBLE_EQ(phases.replay, 3);
+}
+
+TEST(RecoveryTime, IsNotNegativeWhereTheCallWasQuick) {
+  const auto calls = calls_until(16 * kMs, kWithoutOne);
+  const auto time = recovery_time(run_with(calls, calls));
+  ASSERT_TRUE(time.ok()) << time.status().message();
+  EXPECT_DOUBLE_EQ(time.value().return_ms, 1);
+  EXPECT_DOUBLE_EQ(time.value().recovery_ms, 0);
+}
+
+TEST(RecoveryTime, OfTwoVictimsOneMayBeCountedForLonger) {
+  const auto calls_of = [](std::uint32_t third) {
+    return std::vector<CallRecord>{{0, 0, 9 * kMs, 0b1111},
+                                   {1, 10 * kMs, 12 * kMs, 0b1111},
+                                   {2, 14 * kMs, 20 * kMs, third},
+                                   {3, 20 * kMs, 24 * kMs, 0b1001}};
+  };
+  const auto run_of = [&](std::uint32_t third) {
+    return RecoveryRun{.workers = 4,
+                       .victims = {1, 2},
+                       .warmup = 1,
+                       .fault_ns = 15 * kMs,
+                       .survivors = {{0, {calls_of(third), {}}}, {3, {calls_of(third), {}}}}};
+  };
+  const auto time = recovery_time(run_of(0b1101));
+  ASSERT_TRUE(time.ok()) << time.status().message();
+  EXPECT_DOUBLE_EQ(time.value().return_ms, 9);
+  EXPECT_TRUE(time.value().committed);
+  auto risen = run_of(0b1101);
+  for (auto& [rank, survivor] : risen.survivors) survivor.calls[3].counted = 0b1011;
+  EXPECT_THAT(failure_of(risen), HasSubstr("after it had been left out"));
 }
 
 TEST(RecoveryTime, CountsACommittedCall) {
@@ -75,7 +126,7 @@ TEST(RecoveryTime, RefusesSumsThatCannotBe) {
   EXPECT_THAT(failure_of(run_with(risen, risen)), HasSubstr("after it had been left out"));
   auto early = good;
   early[2].counted = kWithoutOne;
-  EXPECT_THAT(failure_of(run_with(early, early)), HasSubstr("before it died"));
+  EXPECT_THAT(failure_of(run_with(early, early)), HasSubstr("before the fault"));
   auto never = good;
   never[3].counted = never[4].counted = kAll;
   EXPECT_THAT(failure_of(run_with(never, never)), HasSubstr("no call without the victim"));
@@ -109,6 +160,10 @@ TEST(RecoveryLog, ComesBackAsWritten) {
   EXPECT_EQ(read_calls(file).value(), calls);
   EXPECT_THAT(read_calls(folder.path() / "none").status().message(), HasSubstr("is missing"));
   EXPECT_FALSE(read_fault(fault_file(folder.path())).ok());
+  const auto change = change_file(folder.path(), 3);
+  ASSERT_TRUE(write_change(change, kChange).ok());
+  EXPECT_EQ(read_change(change).value(), kChange);
+  EXPECT_FALSE(read_change(file.parent_path() / "none").ok());
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include "rendezvous/protocol/codec.hpp"
 
 #include <limits>
+#include <optional>
 #include <random>
 #include <string>
 #include <utility>
@@ -47,6 +48,11 @@ class Randomizer {
       default:
         value = static_cast<T>(random_());
     }
+  }
+  template <typename T>
+  void fill(std::optional<T>& value) {
+    value.reset();
+    if (random_() % 2 == 0) fill(value.emplace());
   }
   template <typename T>
   void fill(std::vector<T>& values) {

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <random>
 #include <string>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -20,6 +21,7 @@ FrameHeader sample() {
   header.length = 4096;
   header.offset = 0x123456789a;
   header.fingerprint = {2, 7, 3, 5, 0xdeadbeef, 0xfeedfacecafef00d};
+  header.payload_checksum = 0xa1b2c3d4;
   return header;
 }
 
@@ -39,11 +41,12 @@ TEST(Frame, ComesBackAsItWentOut) {
   EXPECT_EQ(back.value().length, header.length);
   EXPECT_EQ(back.value().offset, header.offset);
   EXPECT_EQ(back.value().fingerprint, header.fingerprint);
+  EXPECT_EQ(back.value().payload_checksum, header.payload_checksum);
 }
 
 TEST(Frame, IsLittleEndianWithTheMagicInFront) {
   const Bytes bytes = encoded(sample());
-  EXPECT_EQ(std::string(reinterpret_cast<const char*>(bytes.data()), 4), "EFL1");
+  EXPECT_EQ(std::string(reinterpret_cast<const char*>(bytes.data()), 4), "EFL2");
   EXPECT_EQ(bytes[8], std::byte{0x88});
   EXPECT_EQ(bytes[15], std::byte{0x11});
 }
@@ -77,6 +80,19 @@ TEST(Frame, RandomBytesAreNoFrame) {
     Bytes bytes;
     for (std::byte& byte : bytes) byte = static_cast<std::byte>(random() & 0xffU);
     ASSERT_FALSE(decode(bytes).ok()) << "seed " << kSeed << " round " << round;
+  }
+}
+
+TEST(Checksum, IsTheSameInPiecesAndNeverNone) {
+  std::vector<std::byte> payload(1000);
+  PayloadChecksum pieces;
+  for (std::size_t round = 0; round < 1000; ++round) {
+    payload[round] = static_cast<std::byte>(round & 0xffU);
+    pieces.reset();
+    pieces.add(std::span(payload).first(round));
+    pieces.add(std::span(payload).subspan(round));
+    ASSERT_EQ(pieces.value(), checksum(payload));
+    ASSERT_NE(pieces.value(), 0U);
   }
 }
 

@@ -85,7 +85,7 @@ TEST_F(LaneTest, ALostBroadcastEndsOnlyWhenAllHaveMet) {
   std::vector<std::string> needs;
   Lane lane("lane",
             {[&](std::uint64_t /*position*/, const std::string& its) { needs.push_back(its); },
-             [](auto, const auto&, const auto&) {}});
+             [](auto, const auto&, const auto&) {}, [] {}});
   float data = 0;
   BroadcastOperation broadcast({&data, 1, DType::kF32}, 1, members(6));
 
@@ -120,7 +120,7 @@ TEST_F(LaneTest, InstallDoesNotWaitForAnEarlierRepair) {
                        quiet.set_value();
                        installed.get_future().wait();
                      },
-                     [](auto, const auto&, const auto&) {}});
+                     [](auto, const auto&, const auto&) {}, [] {}});
   lane.install(giving(view(7)));
   backend_->handing_over.get_future().wait();
   lane.freeze();

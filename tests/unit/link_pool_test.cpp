@@ -16,11 +16,11 @@ class LinkPoolTest : public testing::Test {
  protected:
   /// A stream to `peer` arrives; its other end is kept in `far_`.
   void arrive(const std::string& peer, std::size_t lane, const std::string& link_id,
-              std::size_t stream = 0, std::size_t streams = 1) {
+              std::size_t stream = 0, std::size_t streams = 1, const std::string& via = {}) {
     auto pair = make_inproc_pair(16 * 1024);
     ASSERT_TRUE(pair.ok());
     far_.push_back(std::move(pair.value().second));
-    pool_.add({peer, lane, link_id, stream, streams, std::move(pair.value().first)});
+    pool_.add({peer, lane, link_id, stream, streams, via, std::move(pair.value().first)});
   }
   void arrive_whole(const std::string& peer) {
     arrive(peer, 0, peer + "-0");
@@ -107,6 +107,27 @@ TEST_F(LinkPoolTest, LinksToTheDeadDoNotPileUp) {
   pool_.drop_dead();
   EXPECT_EQ(pool_.peers(), 1U);
   EXPECT_TRUE(pool_.complete("alive"));
+}
+
+TEST_F(LinkPoolTest, ALinkThatIsReplacedEndsForWhoeverStillUsesIt) {
+  arrive("a", 0, "older");
+  const LinkPtr older = pool_.find("a", 0);
+  arrive("a", 0, "newer");
+  EXPECT_TRUE(older->hung_up());
+  EXPECT_FALSE(pool_.find("a", 0)->hung_up());
+}
+
+TEST_F(LinkPoolTest, ARelayedLinkEndsWithTheMembershipOfTheRelay) {
+  arrive("a", 0, "x", 0, 1, "relay");
+  arrive("a", 1, "y");
+  const LinkPtr relayed = pool_.find("a", 0);
+  pool_.hand_out("a");
+  pool_.keep_only({"a", "relay"});
+  EXPECT_EQ(pool_.find("a", 0), relayed);
+  pool_.keep_only({"a"});
+  EXPECT_EQ(pool_.find("a", 0), nullptr);
+  EXPECT_TRUE(relayed->hung_up());
+  EXPECT_NE(pool_.find("a", 1), nullptr);
 }
 
 TEST_F(LinkPoolTest, OnlyTheDeadLaneIsDropped) {

@@ -182,6 +182,19 @@ TEST_F(RecoveryTest, SuspicionsDuringItCount) {
   EXPECT_THAT(members(), ElementsAre("a", "b"));
 }
 
+TEST_F(RecoveryTest, WhoIsSuspectedIsNotWaitedForAsLong) {
+  start_with({"a", "b", "c"});
+  restart(journal());
+  come_back("a");
+  say("a", Suspect{1, "b", "connection reset"});
+  come_back("c");
+  pass(Milliseconds(1499));
+  EXPECT_EQ(phase(), Phase::kRecovering);
+  pass(Milliseconds(2));
+  report_all({"a", "c"});
+  EXPECT_THAT(members(), ElementsAre("a", "c"));
+}
+
 TEST_F(RecoveryTest, AByeDuringItCounts) {
   start_with({"a", "b"});
   restart(journal());

@@ -78,6 +78,21 @@ class Taker {
   bool refused_ = false;
 };
 
+/// A parcel travels in one piece, laid out as its sections are.
+void gather(Payload& payload) {
+  std::size_t bytes = 0;
+  for (const auto& piece : payload.elsewhere) bytes = aligned(bytes) + piece.size();
+  if (bytes == 0) return;
+  payload.data.resize(bytes);
+  std::size_t at = 0;
+  for (const auto& piece : payload.elsewhere) {
+    at = aligned(at);
+    std::memcpy(payload.data.data() + at, piece.data(), piece.size());
+    at += piece.size();
+  }
+  payload.elsewhere.clear();
+}
+
 Descriptor describe(const Backend::Parcel& parcel) {
   return {parcel.error.size(), parcel.payload.counts.size(), parcel.payload.data.size(),
           parcel.payload.in_hand ? 1U : 0U};
@@ -93,6 +108,7 @@ void give(Link& link, const Descriptor& descriptor, const Backend::Parcel& parce
 }  // namespace
 
 Status hand_over_parcel(Mesh& mesh, const Backend::Handover& handover, Backend::Parcel& parcel) {
+  gather(parcel.payload);
   const Descriptor descriptor = describe(parcel);
   std::vector<Link*> given;
   int giver = -1;

@@ -83,8 +83,13 @@ Status NativeBackend::run(std::uint64_t position, const Call& call, Payload& pay
 /// Mistakes of the layer above, which it makes on all ranks alike or not at all.
 Status NativeBackend::check(const Call& call, const Payload& payload) const {
   const auto wrong = [](const std::string& what) { return Status(Code::kInternal, what); };
-  if (payload.data.size() < extent(call.sections)) {
-    return wrong("the data of a collective is shorter than its sections");
+  if (payload.elsewhere.empty()
+          ? payload.data.size() < extent(call.sections)
+          : !std::equal(payload.elsewhere.begin(), payload.elsewhere.end(), call.sections.begin(),
+                        call.sections.end(), [](const auto& bytes, const Section& section) {
+                          return bytes.size() == bytes_of(section);
+                        })) {
+    return wrong("the data of a collective is not as long as its sections");
   }
   const bool one_section = call.kind == Kind::kAllgather || call.kind == Kind::kReduceScatter;
   if (one_section && call.sections.size() != 1) {
@@ -200,9 +205,18 @@ Status NativeBackend::reduce_scatter(const Call& call, Payload& payload) {
 
 Status NativeBackend::transfer(const Call& call, Payload& payload) {
   if (Status status = barrier(); !status.ok()) return status;
-  const Schedule schedule(plan::transfer(mesh_->rank(), call.donors, call.receivers,
-                                         payload.data.size(), options_.transfer_segment_bytes));
-  return executor_.run(schedule, payload.data.data());
+  std::vector<int> donors = call.donors;
+  for (std::size_t i = 0; i < call.sections.size(); ++i) {
+    const Section& section = call.sections[i];
+    std::byte* const at = payload.elsewhere.empty() ? payload.data.data() + section.offset
+                                                    : payload.elsewhere[i].data();
+    const Schedule schedule(plan::transfer(mesh_->rank(), donors, call.receivers, bytes_of(section),
+                                           options_.transfer_segment_bytes));
+    if (Status status = executor_.run(schedule, at); !status.ok()) return status;
+    // Small sections have one segment each, which the first donor sends.
+    if (!donors.empty()) std::rotate(donors.begin(), donors.begin() + 1, donors.end());
+  }
+  return {};
 }
 
 Status NativeBackend::hand_over(std::uint64_t position, const Handover& handover, Parcel& parcel) {

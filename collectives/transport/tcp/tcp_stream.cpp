@@ -23,11 +23,6 @@ constexpr std::size_t kBufferBytes = 256 * 1024;
 constexpr std::size_t kHeaderReadBytes = 4096;
 constexpr std::size_t kHeaderLike = 64;
 
-void set(int socket, int level, int option, int value) {
-  // An option that this kernel lacks costs speed or detection time, not correctness.
-  [[maybe_unused]] const int done = ::setsockopt(socket, level, option, &value, sizeof value);
-}
-
 Status lost(int error) {
   return Status(Code::kPeerLost,
                 error == 0 ? "the peer closed the connection"
@@ -36,14 +31,12 @@ Status lost(int error) {
 
 }  // namespace
 
-TcpStream::TcpStream(UniqueFd socket) : socket_(std::move(socket)), buffer_(kBufferBytes) {
+TcpStream::TcpStream(UniqueFd socket, Milliseconds link_timeout)
+    : socket_(std::move(socket)), silence_(link_timeout), buffer_(kBufferBytes) {
   ::fcntl(socket_.get(), F_SETFL, ::fcntl(socket_.get(), F_GETFL) | O_NONBLOCK);
-  set(socket_.get(), IPPROTO_TCP, TCP_NODELAY, 1);
-  set(socket_.get(), SOL_SOCKET, SO_KEEPALIVE, 1);
-  set(socket_.get(), IPPROTO_TCP, TCP_KEEPIDLE, 5);
-  set(socket_.get(), IPPROTO_TCP, TCP_KEEPINTVL, 1);
-  set(socket_.get(), IPPROTO_TCP, TCP_KEEPCNT, 5);
-  set(socket_.get(), IPPROTO_TCP, TCP_USER_TIMEOUT, 10000);
+  const int on = 1;
+  ::setsockopt(socket_.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+  keep_alive(socket_.get());
 }
 
 Result<std::size_t> TcpStream::write(std::span<const std::span<const std::byte>> parts) {

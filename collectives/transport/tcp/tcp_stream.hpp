@@ -5,14 +5,16 @@
 
 #include "base/unique_fd.hpp"
 #include "collectives/transport/stream.hpp"
+#include "collectives/transport/tcp/silence_watch.hpp"
 
 namespace elastic::transport {
 
 /// A stream over a connected TCP socket, IPv4 or IPv6.
 class TcpStream : public Stream {
  public:
-  /// Makes the socket non-blocking and sets its options.
-  explicit TcpStream(UniqueFd socket);
+  /// Makes the socket non-blocking and sets its options. `link_timeout` is how long the way to the
+  /// peer may be silent.
+  explicit TcpStream(UniqueFd socket, Milliseconds link_timeout = kDefaultLinkTimeout);
 
   Result<std::size_t> write(std::span<const std::span<const std::byte>> parts) override;
   Result<std::size_t> read(std::span<std::byte> into) override;
@@ -22,6 +24,8 @@ class TcpStream : public Stream {
   bool prepare_wait(bool want_read, bool want_write, short& events) override;
   void finish_wait() override;
   bool peer_gone() const override { return peer_gone_; }
+  Result<bool> look(TimePoint now) override { return silence_.look(socket_.get(), now); }
+  bool checked() const override { return true; }
   const char* transport() const override { return "tcp"; }
 
  private:
@@ -29,6 +33,7 @@ class TcpStream : public Stream {
   Result<std::size_t> receive(std::span<std::byte> into);
 
   UniqueFd socket_;
+  SilenceWatch silence_;
   std::vector<std::byte> buffer_;  // received, not taken: [begin_, end_)
   std::size_t begin_ = 0;
   std::size_t end_ = 0;

@@ -4,37 +4,43 @@
 #include <cstdint>
 #include <filesystem>
 #include <thread>
+#include <vector>
+
+#include <sys/types.h>
 
 #include "base/status.hpp"
 #include "base/unique_fd.hpp"
 
 namespace elastic::bench {
 
-/// Kills this process with SIGKILL at a moment set shortly before, while another thread is in a
-/// call, and leaves the time of it in a file.
+/// Strikes processes of this machine with a signal, this one last, at a moment set shortly before,
+/// while another thread is in a call, and leaves the time of it in a file.
 ///
 /// Owned by the thread that calls `arm`; a thread of its own waits for the moment.
-class SelfKill {
+class Strike {
  public:
-  /// kUnavailable when the file cannot be made.
-  static Status open(const std::filesystem::path& file, SelfKill& self_kill);
+  /// `signal` is SIGKILL or SIGSTOP. kUnavailable when the file cannot be made.
+  static Status open(const std::filesystem::path& file, std::vector<pid_t> others, int signal,
+                     Strike& strike);
 
-  SelfKill() = default;
-  SelfKill(const SelfKill&) = delete;
-  SelfKill& operator=(const SelfKill&) = delete;
-  ~SelfKill();
+  Strike() = default;
+  Strike(const Strike&) = delete;
+  Strike& operator=(const Strike&) = delete;
+  ~Strike();
 
   /// Starts the thread and returns once it spins: it is not to be woken up when the moment comes.
   void get_ready();
   /// In nanoseconds of `now_ns`.
   void arm(std::int64_t moment_ns) { moment_ns_.store(moment_ns, std::memory_order_release); }
-  /// Does not return, once armed.
+  /// Once armed, returns only in a process that was stopped and continued.
   void wait_for_the_end() { thread_.join(); }
 
  private:
   void watch();
 
   UniqueFd file_;
+  std::vector<pid_t> others_;
+  int signal_ = 0;
   std::atomic<bool> ready_{false};
   std::atomic<bool> cancelled_{false};
   std::atomic<std::int64_t> moment_ns_{0};

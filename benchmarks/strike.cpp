@@ -1,4 +1,4 @@
-#include "benchmarks/self_kill.hpp"
+#include "benchmarks/strike.hpp"
 
 #include <cerrno>
 #include <charconv>
@@ -8,29 +8,33 @@
 #include <signal.h>
 #include <string>
 #include <unistd.h>
+#include <utility>
 
 #include "benchmarks/monotonic_time.hpp"
 
 namespace elastic::bench {
 
-Status SelfKill::open(const std::filesystem::path& file, SelfKill& self_kill) {
-  self_kill.file_ =
+Status Strike::open(const std::filesystem::path& file, std::vector<pid_t> others, int signal,
+                    Strike& strike) {
+  strike.others_ = std::move(others);
+  strike.signal_ = signal;
+  strike.file_ =
       UniqueFd(::open(file.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, S_IRUSR | S_IWUSR));
-  if (self_kill.file_) return {};
+  if (strike.file_) return {};
   return Status(Code::kUnavailable, file.string() + ": " + std::strerror(errno));
 }
 
-SelfKill::~SelfKill() {
+Strike::~Strike() {
   cancelled_.store(true, std::memory_order_release);
   if (thread_.joinable()) thread_.join();
 }
 
-void SelfKill::get_ready() {
+void Strike::get_ready() {
   thread_ = std::thread([this] { watch(); });
   while (!ready_.load(std::memory_order_acquire)) std::this_thread::yield();
 }
 
-void SelfKill::watch() {
+void Strike::watch() {
   ready_.store(true, std::memory_order_release);
   std::int64_t moment = 0;
   std::int64_t now = 0;
@@ -44,7 +48,8 @@ void SelfKill::watch() {
   // A lost time is found by who reads the file.
   [[maybe_unused]] const auto ignored =
       ::write(file_.get(), text, static_cast<std::size_t>(written.ptr - text));
-  ::kill(::getpid(), SIGKILL);
+  for (const pid_t other : others_) ::kill(other, signal_);
+  ::kill(::getpid(), signal_);
 }
 
 }  // namespace elastic::bench

@@ -1,0 +1,58 @@
+#include "runtime/view_change_clock.hpp"
+
+#include <utility>
+
+namespace elastic::runtime {
+
+void ViewChangeClock::begin(TimePoint now) {
+  if (generation_ == 0 || present_) return;
+  present_.emplace().noticed = now;
+  present_->reported = now;
+}
+
+void ViewChangeClock::notice(std::uint64_t generation) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (generation >= generation_) begin(Clock::now());
+}
+
+void ViewChangeClock::report(std::uint64_t generation) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  const TimePoint now = Clock::now();
+  if (generation >= generation_) begin(now);
+  if (present_) present_->reported = now;
+}
+
+void ViewChangeClock::decide(const rendezvous::View& view) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  const TimePoint now = Clock::now();
+  begin(now);
+  if (!present_) return;
+  present_->generation = view.generation;
+  present_->cause = view.cause;
+  present_->decided = now;
+}
+
+void ViewChangeClock::link() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (present_) present_->linked = Clock::now();
+}
+
+void ViewChangeClock::install(std::uint64_t generation) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  generation_ = generation;
+  if (!present_) return;
+  present_->installed = Clock::now();
+  latest_ = *std::exchange(present_, std::nullopt);
+}
+
+void ViewChangeClock::resume() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (latest_.generation != 0 && latest_.resumed == TimePoint{}) latest_.resumed = Clock::now();
+}
+
+ViewChange ViewChangeClock::latest() const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return latest_;
+}
+
+}  // namespace elastic::runtime

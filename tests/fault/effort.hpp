@@ -1,0 +1,50 @@
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <cstdlib>
+#include <thread>
+
+namespace elastic::testing {
+
+/// Repetitions of a test that sweeps something: `usual`, or as many as FAULT_TEST_RUNS says, up to
+/// `most`.
+inline int runs(int usual, int most = 1000000) {
+  const char* asked = std::getenv("FAULT_TEST_RUNS");
+  return asked == nullptr ? usual : std::min(most, std::atoi(asked));
+}
+
+/// Where each run needs a new worker in one job: the oracle has digits for 18.
+inline constexpr int kMostJoiners = 12;
+
+/// The first seed; FAULT_TEST_SEED repeats a failure.
+inline std::uint64_t first_seed() {
+  const char* asked = std::getenv("FAULT_TEST_SEED");
+  return asked == nullptr ? 1 : std::strtoull(asked, nullptr, 10);
+}
+
+/// How much slower everything is in this build.
+#if defined(__SANITIZE_THREAD__)
+inline constexpr int kSlowness = 6;
+#elif defined(__SANITIZE_ADDRESS__)
+inline constexpr int kSlowness = 3;
+#else
+inline constexpr int kSlowness = 1;
+#endif
+
+/// Far longer than anything takes that does not hang.
+inline constexpr std::chrono::seconds kLong{30 * (kSlowness > 1 ? 2 : 1)};
+
+/// Waits for what another process does, where there is no event to wait for.
+template <typename Condition>
+bool await(std::chrono::milliseconds deadline, Condition condition) {
+  const auto end = std::chrono::steady_clock::now() + deadline;
+  while (!condition()) {
+    if (std::chrono::steady_clock::now() > end) return false;
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  return true;
+}
+
+}  // namespace elastic::testing

@@ -1,0 +1,78 @@
+// Hosts that fall silent: nothing arrives any more, and no connection is closed.
+#include <chrono>
+#include <cstdio>
+#include <ostream>
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include "fault/effort.hpp"
+#include "fault/network_fixture.hpp"
+#include "fault/punctuality.hpp"
+#include "fault/step_checks.hpp"
+
+namespace elastic::testing {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::steady_clock;
+
+struct Scenario {
+  std::string name;
+  std::size_t silent;
+  std::string kind;
+  std::size_t elements;
+
+  friend std::ostream& operator<<(std::ostream& out, const Scenario& scenario) {
+    return out << scenario.name;
+  }
+};
+
+class SilentHost : public NetworkTest, public ::testing::WithParamInterface<Scenario> {};
+
+TEST_P(SilentHost, IsGivenUpWithinTwoSeconds) {
+  const Punctuality punctuality;
+  FaultJob& job = make_job({.np = 4, .evict_after = kUsualEviction});
+  job.start_all({"kind=" + GetParam().kind, "until=" + job.end_file(), "pause_us=200",
+                 "elements=" + std::to_string(GetParam().elements)});
+  ASSERT_TRUE(FaultJob::await_steps(job.others({}), 10)) << job.text();
+  const auto survivors = job.others({GetParam().silent});
+  hosts_->silence(host_of(GetParam().silent));
+  const auto begin = steady_clock::now();
+  for (FaultWorker* survivor : survivors) {
+    ASSERT_TRUE(await(kLong, [&] { return generation(*survivor) == 2; })) << job.text();
+  }
+  const auto took = std::chrono::duration_cast<milliseconds>(steady_clock::now() - begin);
+  std::printf("resolved after %lld ms\n", static_cast<long long>(took.count()));
+  // The server bears as much more silence as heartbeats have been late: several times that.
+  EXPECT_LT(took, std::chrono::seconds(2 * kSlowness) + 6 * punctuality.worst()) << job.text();
+  EXPECT_TRUE(FaultJob::await_steps(survivors, 20));
+  EXPECT_EQ(survivors.front()->log().steps().back().contributors, 3U);
+  job.worker(GetParam().silent).kill();
+  finish(job, survivors);
+}
+
+INSTANTIATE_TEST_SUITE_P(Hosts, SilentHost,
+                         ::testing::Values(Scenario{"first", 0, "mixed", 1000},
+                                           Scenario{"last", 3, "allreduce", 200000},
+                                           Scenario{"training", 1, "train", 1000}),
+                         ::testing::PrintToStringParamName());
+
+class SilentServer : public NetworkTest {};
+
+/// For less than what makes it give workers up.
+TEST_F(SilentServer, StallsNobodyAndLosesNobody) {
+  FaultJob& job = make_job({.np = 3, .evict_after = kUsualEviction});
+  job.start_all({"until=" + job.end_file(), "pause_us=1000"});
+  const auto all = job.others({});
+  ASSERT_TRUE(FaultJob::await_steps(all, 20)) << job.text();
+  hosts_->silence(kServerHost);
+  ASSERT_TRUE(FaultJob::await_steps(all, 30)) << job.text();
+  hosts_->restore(kServerHost);
+  ASSERT_TRUE(FaultJob::await_steps(all, 100)) << job.text();
+  EXPECT_EQ(generation(*all.front()), 1U);
+  finish(job, all);
+}
+
+}  // namespace
+}  // namespace elastic::testing

@@ -1,0 +1,74 @@
+#include "fault/process_facts.hpp"
+
+#include <filesystem>
+#include <fstream>
+#include <set>
+#include <sstream>
+#include <string>
+
+namespace elastic::testing {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+fs::path of(pid_t pid, const char* what) {
+  return fs::path("/proc") / std::to_string(pid) / what;
+}
+
+std::size_t entries(const fs::path& folder) {
+  std::error_code error;
+  std::size_t result = 0;
+  for (fs::directory_iterator entry(folder, error), end; !error && entry != end;
+       entry.increment(error)) {
+    ++result;
+  }
+  return result;
+}
+
+/// As in "socket:[4711]".
+std::set<std::string> socket_inodes(pid_t pid) {
+  std::set<std::string> result;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(of(pid, "fd"), error)) {
+    const std::string target = fs::read_symlink(entry.path(), error).string();
+    if (target.starts_with("socket:[")) result.insert(target.substr(8, target.size() - 9));
+  }
+  return result;
+}
+
+}  // namespace
+
+Footprint footprint(pid_t pid) {
+  return {entries(of(pid, "fd")), entries(of(pid, "task"))};
+}
+
+std::size_t resident_kib(pid_t pid) {
+  std::ifstream status(of(pid, "status"));
+  for (std::string word; status >> word;) {
+    std::size_t kib = 0;
+    if (word == "VmRSS:" && status >> kib) return kib;
+  }
+  return 0;
+}
+
+std::vector<std::uint16_t> listening_ports(pid_t pid) {
+  constexpr const char* kListening = "0A";
+  const std::set<std::string> own = socket_inodes(pid);
+  std::vector<std::uint16_t> result;
+  std::ifstream table(of(pid, "net/tcp"));
+  std::string line;
+  std::getline(table, line);  // headings
+  while (std::getline(table, line)) {
+    // sl, local address, remote address, state, queues, timer, retransmits, uid, timeout, inode
+    std::istringstream words(line);
+    std::vector<std::string> fields;
+    for (std::string word; words >> word;) fields.push_back(word);
+    if (fields.size() < 10 || fields[3] != kListening || !own.contains(fields[9])) continue;
+    const std::string port = fields[1].substr(fields[1].find(':') + 1);
+    result.push_back(static_cast<std::uint16_t>(std::stoul(port, nullptr, 16)));
+  }
+  return result;
+}
+
+}  // namespace elastic::testing

@@ -1,0 +1,25 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include <sys/types.h>
+
+namespace elastic::testing {
+
+/// What the kernel knows of another process.
+struct Footprint {
+  std::size_t descriptors = 0;
+  std::size_t threads = 0;
+  auto operator<=>(const Footprint&) const = default;
+};
+Footprint footprint(pid_t pid);
+
+/// Memory in use, in KiB.
+std::size_t resident_kib(pid_t pid);
+
+/// TCP ports that it listens on.
+std::vector<std::uint16_t> listening_ports(pid_t pid);
+
+}  // namespace elastic::testing

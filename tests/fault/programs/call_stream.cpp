@@ -1,0 +1,151 @@
+#include "fault/programs/call_stream.hpp"
+
+#include <algorithm>
+#include <array>
+#include <numeric>
+#include <stdexcept>
+#include <thread>
+#include <vector>
+
+#include "fault/programs/digits.hpp"
+#include "fault/programs/step_report.hpp"
+
+namespace elastic::fault {
+
+namespace {
+
+using std::chrono::duration_cast;
+using std::chrono::microseconds;
+using std::chrono::steady_clock;
+
+constexpr std::array kKinds{"allreduce", "named", "broadcast", "allgather", "reduce_scatter"};
+constexpr std::size_t kNamedTensors = 4;
+
+std::int64_t only_value(std::span<const std::int64_t> data) {
+  const bool same = std::all_of(data.begin(), data.end(),
+                                [&](std::int64_t value) { return value == data.front(); });
+  if (!same) throw std::logic_error("mixed values in one call, " + std::to_string(data.front()));
+  return data.front();
+}
+
+}  // namespace
+
+CallStream::CallStream(const Arguments& arguments, int slot)
+    : arguments_(arguments),
+      slot_(slot),
+      death_(arguments.die),
+      own_(static_cast<std::uint64_t>(slot)) {}
+
+void CallStream::run() {
+  for (std::uint64_t index = 0;
+       arguments_.until.empty() ? index < arguments_.steps : !agree_on_end(arguments_.until);
+       ++index) {
+    step(index);
+    if (arguments_.pause_us > 0) {
+      std::this_thread::sleep_for(microseconds(arguments_.pause_us));
+    }
+  }
+}
+
+void CallStream::step(std::uint64_t index) {
+  const std::string kind =
+      arguments_.kind == "mixed" ? kKinds[index % kKinds.size()] : arguments_.kind;
+  StepReport report;
+  report.step = index;
+  const auto begin = steady_clock::now();
+  death_.enters(index);
+  try {
+    const Outcome outcome = call(kind);
+    death_.returns(index);
+    report.sums = outcome.sums;
+    report.contributors = outcome.who.size();
+    report.generation = outcome.who.generation();
+  } catch (const Error& error) {
+    if (!error.retryable()) throw;
+    report.sums = std::string("error:") + name(error.code());
+    report.generation = error.generation();
+  }
+  report.took = duration_cast<microseconds>(steady_clock::now() - begin);
+  tell(report);
+}
+
+CallStream::Outcome CallStream::call(const std::string& kind) {
+  if (kind == "allreduce") return allreduce();
+  if (kind == "named") return named();
+  if (kind == "broadcast") return broadcast();
+  if (kind == "allgather") return allgather();
+  if (kind == "reduce_scatter") return reduce_scatter();
+  throw std::invalid_argument("unknown kind " + kind);
+}
+
+CallStream::Outcome CallStream::allreduce() {
+  std::vector<std::int64_t> data(arguments_.elements, digit(slot_));
+  const Contributors who = elastic::allreduce(std::span<std::int64_t>(data));
+  const std::int64_t sum = only_value(data);
+  check_digits(sum, who.size(), slot_);
+  return {std::to_string(sum), who};
+}
+
+/// Submitted in another order by each worker.
+CallStream::Outcome CallStream::named() {
+  std::vector<std::vector<std::int64_t>> tensors(kNamedTensors);
+  for (auto& tensor : tensors) tensor.assign(arguments_.elements / kNamedTensors + 1, digit(slot_));
+  std::array<std::size_t, kNamedTensors> order{};
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::shuffle(order.begin(), order.end(), own_);
+  std::array<Work, kNamedTensors> works;
+  for (const std::size_t i : order) {
+    works[i] = elastic::allreduce_async("tensor " + std::to_string(i),
+                                        std::span<std::int64_t>(tensors[i]));
+  }
+  Outcome outcome;
+  for (std::size_t i = 0; i < kNamedTensors; ++i) {
+    outcome.who = works[i].wait();
+    const std::int64_t sum = only_value(tensors[i]);
+    check_digits(sum, outcome.who.size(), slot_);
+    outcome.sums += (i > 0 ? "," : "") + std::to_string(sum);
+  }
+  return outcome;
+}
+
+/// From rank 0, whoever that is by then.
+CallStream::Outcome CallStream::broadcast() {
+  std::vector<std::int64_t> data(arguments_.elements, digit(slot_));
+  const Contributors who = elastic::broadcast(std::span<std::int64_t>(data), 0);
+  return {std::to_string(only_value(data)), who};
+}
+
+/// Blocks of different sizes.
+CallStream::Outcome CallStream::allgather() {
+  const std::vector<std::int64_t> block(arguments_.elements + static_cast<std::size_t>(slot_),
+                                        digit(slot_));
+  const Gathered<std::int64_t> all = elastic::allgather(std::span<const std::int64_t>(block));
+  std::int64_t sum = 0;
+  std::span<const std::int64_t> rest(all.values);
+  for (const std::size_t count : all.counts) {
+    const std::int64_t value = only_value(rest.first(count));
+    std::size_t owner = 0;
+    while (digit(static_cast<int>(owner)) < value) ++owner;
+    if (count != arguments_.elements + owner) throw std::logic_error("a block of another size");
+    sum += value;
+    rest = rest.subspan(count);
+  }
+  if (!rest.empty()) throw std::logic_error("more gathered than the counts say");
+  check_digits(sum, all.contributors.size(), slot_);
+  return {std::to_string(sum), all.contributors};
+}
+
+CallStream::Outcome CallStream::reduce_scatter() {
+  const std::vector<std::int64_t> data(arguments_.elements, digit(slot_));
+  const Scattered<std::int64_t> part = elastic::reduce_scatter(std::span<const std::int64_t>(data));
+  const std::size_t share = arguments_.elements / part.contributors.size();
+  if (part.values.size() < share || part.values.size() > share + 1 ||
+      part.offset + part.values.size() > arguments_.elements) {
+    throw std::logic_error("a part of " + std::to_string(part.values.size()) + " elements");
+  }
+  const std::int64_t sum = only_value(part.values);
+  check_digits(sum, part.contributors.size(), slot_);
+  return {std::to_string(sum), part.contributors};
+}
+
+}  // namespace elastic::fault

@@ -1,0 +1,41 @@
+#pragma once
+
+#include <cstdint>
+#include <random>
+#include <string>
+
+#include <elastic/elastic.hpp>
+
+#include "fault/programs/arguments.hpp"
+#include "fault/programs/death.hpp"
+
+namespace elastic::fault {
+
+/// A stream of collectives, one in each step (several where they are named), all of whose results
+/// are checked here and told for the test to compare.
+class CallStream {
+ public:
+  CallStream(const Arguments& arguments, int slot);
+  void run();
+
+ private:
+  struct Outcome {
+    std::string sums;
+    Contributors who;
+  };
+
+  void step(std::uint64_t index);
+  Outcome call(const std::string& kind);
+  Outcome allreduce();
+  Outcome named();
+  Outcome broadcast();
+  Outcome allgather();
+  Outcome reduce_scatter();
+
+  const Arguments arguments_;
+  const int slot_;
+  Death death_;
+  std::mt19937_64 own_;  ///< differs between workers
+};
+
+}  // namespace elastic::fault

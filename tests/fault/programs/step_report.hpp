@@ -1,0 +1,30 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+
+#include <elastic/elastic.hpp>
+
+namespace elastic::fault {
+
+/// What one step came to, told in one line for the test to compare between workers:
+///   step <index> <sums> <contributors> <generation> <microseconds> <state>
+struct StepReport {
+  std::uint64_t step = 0;
+  std::string sums;  ///< or "error:<code>"
+  std::size_t contributors = 0;
+  std::uint64_t generation = 0;
+  std::chrono::microseconds took{0};
+  std::string state = "-";  ///< bits that have to be the same everywhere
+};
+
+void tell(const StepReport& report);
+
+/// As the tests spell it: "root_lost".
+const char* name(ErrorCode code);
+
+/// Whether some worker has seen that the test asks for the end; the same on all of them.
+bool agree_on_end(const std::string& file);
+
+}  // namespace elastic::fault

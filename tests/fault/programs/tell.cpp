@@ -1,0 +1,13 @@
+#include "fault/programs/tell.hpp"
+
+#include <unistd.h>
+
+namespace elastic::fault {
+
+void tell(const std::string& line) {
+  const std::string whole = line + "\n";
+  // A lost line is found by who reads the file.
+  [[maybe_unused]] const auto ignored = ::write(STDOUT_FILENO, whole.data(), whole.size());
+}
+
+}  // namespace elastic::fault

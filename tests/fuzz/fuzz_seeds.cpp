@@ -1,0 +1,137 @@
+// Writes inputs to start from, made with the present encodings: fuzz_seeds FOLDER fills
+// FOLDER/<target>/.
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "collectives/transport/frame.hpp"
+#include "fuzz/data_frame_steps.hpp"
+#include "rendezvous/protocol/codec.hpp"
+#include "rendezvous/server/journal_record.hpp"
+
+namespace elastic {
+namespace {
+
+using namespace rendezvous;
+namespace fs = std::filesystem;
+
+View view_of(std::uint64_t generation) {
+  View view;
+  view.generation = generation;
+  view.members = {
+      {"3f2a", {"host", {"127.0.0.1:4711", "[::1]:4711"}, "elastic-3f2a"}, 90, "0", true},
+      {"9c01", {"host", {"10.0.0.2:80"}, ""}, 91, "1", false}};
+  view.lanes = {{91, {"3f2a"}, {"9c01"}, false}, {0, {}, {}, true}};
+  view.commits = 42;
+  view.cause = "worker 3f2a (rank 2) died: \"connection closed\"\n";
+  view.joined = {"9c01"};
+  view.lost = {"77aa"};
+  return view;
+}
+
+std::string framed(const std::string& text) {
+  const rendezvous::FrameHeader header = frame_header(text.size());
+  return std::string(reinterpret_cast<const char*>(header.data()), header.size()) + text;
+}
+
+std::vector<std::string> control_frames() {
+  Register registration;
+  registration.incarnation = "3f2a";
+  registration.endpoints = {"host", {"127.0.0.1:1"}, "local"};
+  registration.view = view_of(2);
+  Report report{3, 4, {{91, "3f2a"}, {0, ""}}, 42, true};
+  StatusReply status;
+  status.view = view_of(3);
+  status.joiners = {{"77aa", "2", 92, true}};
+  status.heartbeat_age_ms = {0.5, 1e9};
+  const std::vector<Message> messages{registration,
+                                      Heartbeat{},
+                                      Suspect{3, "9c01", "reset"},
+                                      Promise{2, true, 41},
+                                      report,
+                                      Ready{{{"w", "f32", 650}}},
+                                      Bye{true},
+                                      Welcome{true, 50},
+                                      Refuse{"no"},
+                                      Freeze{3, 4, 42, "a join"},
+                                      Announce{view_of(3)},
+                                      Farewell{Farewell::Reason::kEvicted, "silent"},
+                                      Fail{"too few"},
+                                      StatusRequest{},
+                                      AddRequest{2},
+                                      RemoveRequest{1},
+                                      StopRequest{},
+                                      status,
+                                      Done{false, "no"},
+                                      Spawn{1},
+                                      JobState{"running", ""}};
+  std::vector<std::string> seeds;
+  std::string all;
+  for (const Message& message : messages) {
+    seeds.push_back(encode(message));
+    all += framed(encode(message));
+  }
+  seeds.push_back(all);
+  seeds.push_back(framed(encode_greeting({1, "job", "worker"})));
+  return seeds;
+}
+
+std::vector<std::string> journals() {
+  std::string text = journal_line(JournalStart{"job"}) + journal_line(JournalFloor{4}) +
+                     journal_line(view_of(5)) + journal_line(view_of(6));
+  const std::string records = "{\"type\":\"floor\",\"generation\":4}\n" +
+                              encode(Announce{view_of(5)}) + "\n" + encode(Announce{View{}});
+  std::vector<std::string> seeds{"1" + records};
+  for (const std::size_t cut : {text.size(), text.size() - 9, text.size() / 2}) {
+    seeds.push_back("0" + text.substr(0, cut));
+    seeds.push_back(seeds.back() + std::string(16, '\0'));
+  }
+  return seeds;
+}
+
+std::vector<std::string> data_frames() {
+  using fuzz::Step;
+  const auto bytes = [](const std::vector<std::uint8_t>& list) {
+    return std::string(list.begin(), list.end());
+  };
+  // Step, oddities, message, length, offset, content.
+  const std::string message_1 = bytes({Step::kData, 0, 1, 1, 0, 'x'});
+  const std::string message_2 = bytes({Step::kData, 0, 2, 32, 0, 1, Step::kData, 0, 2, 32, 32, 1});
+  const std::string note = bytes({Step::kNote, 0, 0, 100, 0, 'n', Step::kTakeNotes, 1});
+  const std::string beyond = bytes({Step::kData, 32, 2, 8, 16, 60, 0});
+  const std::string damaged = bytes({Step::kDamaged, 0, 1, 1, 0, 'x', 65, 3});
+  const std::string later = bytes({Step::kData, 2, 0, 0, 0, 2, 0, Step::kBegin, 1, 1});
+  std::string raw(transport::FrameHeader::kBytes, '\0');
+  transport::FrameHeader header;
+  header.length = 0;
+  transport::encode(header,
+                    std::as_writable_bytes(std::span(raw)).first<transport::FrameHeader::kBytes>());
+  const std::string verbatim = bytes({Step::kBytes, transport::FrameHeader::kBytes}) + raw;
+  return {message_1 + message_2 + note, note + note, message_1 + beyond, damaged, later + message_1,
+          verbatim + message_2};
+}
+
+void write(const fs::path& folder, const std::vector<std::string>& seeds) {
+  fs::create_directories(folder);
+  for (std::size_t i = 0; i < seeds.size(); ++i) {
+    std::ofstream(folder / ("seed-" + std::to_string(i)), std::ios::binary) << seeds[i];
+  }
+}
+
+}  // namespace
+}  // namespace elastic
+
+int main(int argc, char** argv) {
+  if (argc != 2) {
+    std::fputs("usage: fuzz_seeds FOLDER\n", stderr);
+    return 2;
+  }
+  const std::filesystem::path folder = argv[1];
+  elastic::write(folder / "control_frame_fuzz", elastic::control_frames());
+  elastic::write(folder / "data_frame_fuzz", elastic::data_frames());
+  elastic::write(folder / "journal_fuzz", elastic::journals());
+  return 0;
+}
