@@ -98,7 +98,9 @@ bool Membership::State::end_if_over() {
     finish(Farewell::Reason::kDone, "the job is done");
   } else if (stopping_ && !anybody_ready()) {
     finish(Farewell::Reason::kStopped, "the job was stopped on request");
-  } else if (!layout_ && starved(members.size())) {
+  } else if (!layout_ && !view_.below_minimum && starved(members.size())) {
+    // A view below the minimum is only ever made where the program uses run; after a restart the
+    // members are yet to say so again.
     fail_starved(members.size());
   } else if (below_since_ && now_ >= *below_since_ + options_.below_minimum_timeout &&
              starved(members.size() + admissible().size())) {

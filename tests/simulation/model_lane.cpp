@@ -18,6 +18,10 @@ bool names(const std::vector<std::string>& incarnations, const std::string& one)
   return std::find(incarnations.begin(), incarnations.end(), one) != incarnations.end();
 }
 
+/// How long a taker waits for its result. A giver that is in the view hands it over at once, so
+/// when nothing comes for longer than linking may take, it was lost with a link since.
+constexpr Milliseconds kWatchdog{6000};
+
 /// One operation in five of lane 0 is a broadcast.
 bool is_broadcast(std::size_t lane, std::uint64_t position) {
   return lane == 0 && position % 5 == 3;
@@ -111,7 +115,8 @@ void ModelLane::count_contributions() {
   Outcome outcome{view_.generation, 0, false};
   Nodes from = 0;
   for (const Frame& frame : inbox_) {
-    if (frame.result || frame.position != position()) continue;
+    // From members alone: there are links to nobody else.
+    if (frame.result || frame.position != position() || !contains(members_, frame.from)) continue;
     if (fenced && frame.generation != view_.generation) continue;
     from |= only(frame.from);
     outcome.lost = outcome.lost || frame.lost;
@@ -137,6 +142,7 @@ void ModelLane::begin_hand_over() {
     const Node giver = node_of(decision.holders[i % decision.holders.size()]);
     if ((takes ? taker : giver) != process_.self()) continue;
     const Node partner = takes ? giver : taker;
+    giver_ = giver;
     concerned_ |= only(partner);
     if (!links.up(process_.self(), index_, partner)) return fail(partner);
     if (takes) continue;
@@ -148,7 +154,12 @@ void ModelLane::begin_hand_over() {
     links.send(process_.self(), index_, partner,
                [&other, index = index_, result] { other.receive(index, result); });
   }
-  if (takes) return look_for_result();
+  if (takes) {
+    process_.later(kWatchdog, kWatchdog, [this, turn = turn_] {
+      if (turn == turn_ && busy_ == Busy::kHandingOver) fail(giver_);
+    });
+    return look_for_result();
+  }
   process_.later(Milliseconds(0), Milliseconds(2), [this, turn = turn_] {
     if (turn != turn_ || busy_ != Busy::kHandingOver) return;
     ledger_.handed_over();

@@ -71,7 +71,6 @@ class ModelLane {
   void complete(const Outcome& outcome);
   void release();
   void fail(Node peer);
-  Node partner() const;
   std::string root() const;
 
   Process& process_;
@@ -85,6 +84,7 @@ class ModelLane {
   Busy busy_ = Busy::kNo;
   std::uint64_t turn_ = 0;          // counts the times that the lane was taken
   Nodes concerned_ = 0;             // whose links what is going on needs
+  Node giver_ = 0;                  // in the present hand-over
   std::uint64_t attempted_in_ = 0;  // generation of the latest attempt
   std::vector<Frame> inbox_;
   std::uint64_t first_ = 0;  // position of outcomes_.front()

@@ -116,7 +116,9 @@ void Oracle::check_lane(const View& next, std::size_t lane) {
   const std::string where = view_name(next) + " lane " + std::to_string(lane) + ": ";
   for (const std::string& left : next.left) {
     const ModelWorker& leaver = *workers_[node_of(left)];
-    if (leaver.over() || leaver.lane(lane).position() <= decision.position) continue;
+    if (contains(excused_, node_of(left)) || leaver.over() ||
+        leaver.lane(lane).position() <= decision.position)
+      continue;
     wrong(where + left + " left with a result that the others lack");
   }
   for (const Member& member : next.members) {

@@ -205,5 +205,52 @@ TEST_F(RecoveryTest, AByeDuringItCounts) {
   EXPECT_EQ(phase(), Phase::kDone);
 }
 
+TEST_F(RecoveryTest, SuspicionsThatComeTogetherAreAboutOneAttemptToLink) {
+  start_with({"a", "b", "c", "d", "e"});
+  restart(journal());
+  for (const char* member : {"a", "b", "c", "d"}) {
+    come_back(member);
+    say(member, Suspect{1, "e", "timed out"});
+  }
+  come_back("e");
+  report_all({"a", "b", "c", "d", "e"});
+  EXPECT_THAT(members(), ElementsAre("a", "b", "c", "d", "e"));
+}
+
+TEST_F(RecoveryTest, WaitingForJoinersHasAnEndAfterARestartToo) {
+  options_.min_np = 2;
+  start_with({"a", "b"}, options_);
+  ready({"a", "b"});
+  die("b");
+  report_all({"a"});
+  ASSERT_TRUE(view().below_minimum);
+  restart(journal());
+  options_.below_minimum_timeout = Milliseconds(60000);
+  come_back("a");
+  pass(Milliseconds(60100));
+  EXPECT_EQ(phase(), Phase::kFailed);
+}
+
+TEST_F(RecoveryTest, AJobThatBeginsAnewKeepsToTheMostThatItMayHave) {
+  start_with({"a"});
+  options_.max_np = 2;
+  restart(journal());
+  for (const char* newcomer : {"l", "m", "n"}) join(newcomer);
+  pass(kWindow);
+  EXPECT_THAT(members(), ElementsAre("l", "m"));
+  EXPECT_EQ(count<Farewell>("n"), 0U);
+}
+
+TEST_F(RecoveryTest, TicksAreNeverDueInThePast) {
+  start_with({"a", "b"});
+  options_.start_timeout = kWindow / 2;
+  restart(journal());
+  come_back("a");
+  for (int i = 0; i < 10; ++i) {
+    pass(kWindow / 10);
+    EXPECT_GT(membership_->next_tick(), now_);
+  }
+}
+
 }  // namespace
 }  // namespace elastic::rendezvous
