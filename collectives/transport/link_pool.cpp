@@ -47,7 +47,10 @@ std::vector<LinkPtr> LinkPool::hand_out(const std::string& peer) {
   PeerSlots& slots = slots_[peer];
   slots.fresh = false;
   slots.lanes.resize(lanes_);
-  for (const Slot& slot : slots.lanes) found.push_back(slot.link);
+  for (Slot& slot : slots.lanes) {
+    slot.used = true;
+    found.push_back(slot.link);
+  }
   return found;
 }
 
@@ -65,6 +68,16 @@ void LinkPool::keep_only(const std::set<std::string>& peers) {
       slot = Slot{};
     }
     ++peer;
+  }
+}
+
+void LinkPool::drop_used(const std::string& peer) {
+  const auto found = slots_.find(peer);
+  if (found == slots_.end()) return;
+  for (Slot& slot : found->second.lanes) {
+    if (!slot.used) continue;
+    if (slot.link) slot.link->hang_up();
+    slot = Slot{};
   }
 }
 

@@ -43,6 +43,8 @@ class LinkPool {
   /// Forgets links that broke or whose peer has hung up. That closes our end, too, and the peer
   /// learns that it has to make a new one.
   void drop_dead();
+  /// Ends the links to `peer` that were handed out; newer ones stay.
+  void drop_used(const std::string& peer);
   void clear() { slots_.clear(); }
   std::size_t peers() const { return slots_.size(); }
 
@@ -51,6 +53,7 @@ class LinkPool {
     LinkPtr link;
     std::string link_id;
     std::string via;
+    bool used = false;               // handed out
     std::vector<StreamPtr> streams;  // of a link that is not whole
   };
   struct PeerSlots {

@@ -63,6 +63,9 @@ void Linker::Impl::connect(std::vector<Peer> peers, std::uint64_t generation, Mi
   }
   pool_.keep_only(names);
   pool_.drop_dead();
+  for (const Peer& peer : peers_) {
+    if (peer.renew) pool_.drop_used(peer.incarnation);
+  }
 
   deadline_.expires_after(deadline);
   deadline_.async_wait(

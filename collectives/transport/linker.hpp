@@ -30,6 +30,9 @@ struct Endpoints {
 struct Peer {
   std::string incarnation;
   Endpoints endpoints;
+  /// The links used so far are given up, here as there: one end may take for good what the other
+  /// has seen break.
+  bool renew = false;
 };
 
 struct LinkerOptions {

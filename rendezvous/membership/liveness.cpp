@@ -8,6 +8,8 @@ namespace {
 constexpr Duration kMemory = std::chrono::seconds(10);
 constexpr int kSlackPerLateness = 4;
 constexpr int kLimitCap = 10;  // times evict_after
+/// Times evict_after: so long the server may hear nobody and take it for its own fault.
+constexpr int kDeafness = 120;
 
 }  // namespace
 
@@ -21,6 +23,10 @@ void Liveness::watch(const std::string& incarnation, TimePoint now) {
 void Liveness::heard(const std::string& incarnation, TimePoint now) {
   const auto found = last_heard_.find(incarnation);
   if (found == last_heard_.end()) return;
+  if (deaf(now)) {
+    for (auto& entry : last_heard_) entry.second = now;
+    return;
+  }
   note_lateness(now - found->second - period_, now);
   found->second = now;
 }
@@ -40,6 +46,7 @@ bool Liveness::tick(TimePoint due, TimePoint now) {
 std::vector<Liveness::Silent> Liveness::silent(TimePoint now) const {
   const Duration limit = evict_after_ + slack(now);
   std::vector<Silent> result;
+  if (deaf(now)) return result;
   for (const auto& [incarnation, last] : last_heard_) {
     if (now - last < limit) continue;
     result.push_back({incarnation, std::chrono::duration_cast<Milliseconds>(now - last)});
@@ -47,11 +54,19 @@ std::vector<Liveness::Silent> Liveness::silent(TimePoint now) const {
   return result;
 }
 
+bool Liveness::deaf(TimePoint now) const {
+  TimePoint newest = TimePoint::min();
+  for (const auto& entry : last_heard_) newest = std::max(newest, entry.second);
+  if (last_heard_.empty()) return false;
+  return now - newest >= evict_after_ / 2 && now - newest < kDeafness * evict_after_;
+}
+
 Duration Liveness::slack(TimePoint now) const {
   return std::min(kSlackPerLateness * recent_lateness(now), (kLimitCap - 1) * evict_after_);
 }
 
 TimePoint Liveness::deadline(TimePoint now) const {
+  if (deaf(now)) return now + evict_after_;
   TimePoint oldest = TimePoint::max();
   for (const auto& entry : last_heard_) oldest = std::min(oldest, entry.second);
   return oldest == TimePoint::max() ? oldest : oldest + evict_after_ + slack(now);

@@ -8,8 +8,10 @@
 
 namespace elastic::rendezvous {
 
-/// Who has been silent for too long. The limit grows with how late heartbeats in general, and the
-/// server's own ticks, have come recently, so that a loaded machine gives nobody up falsely.
+/// Who has been silent for too long. Where everybody is, nobody is: it is the server then that
+/// hears nothing, and all get their time again once one of them is heard. The limit grows with how
+/// late heartbeats in general, and the server's own ticks, have come recently, so that a loaded
+/// machine gives nobody up falsely.
 ///
 /// Belongs to the thread of its Membership.
 class Liveness {
@@ -37,6 +39,7 @@ class Liveness {
   Duration age(const std::string& incarnation, TimePoint now) const;
 
  private:
+  bool deaf(TimePoint now) const;
   Duration recent_lateness(TimePoint now) const;
   void note_lateness(Duration lateness, TimePoint now);
 

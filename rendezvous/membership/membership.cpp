@@ -148,6 +148,7 @@ void Membership::State::on_message(const std::string& from, const Suspect& messa
   if (from == message.incarnation || !is_member(from) || !is_member(message.incarnation)) {
     return note("ignored: a suspicion that is not by one member about another");
   }
+  broken_.push_back({from, message.incarnation});
   // Also where several come at once: they are about one attempt to link.
   if (relink_ || (round_ && !round_->deferred())) {
     return note("ignored: a suspicion, a view change is running");

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <utility>
 
 #include "rendezvous/membership/decide_view.hpp"
 #include "rendezvous/membership/state.hpp"
@@ -151,6 +152,7 @@ void Membership::State::conclude() {
 
 void Membership::State::announce(View next) {
   next.cause = cause_of(next);
+  next.broken = std::exchange(broken_, {});
   out_.actions.push_back(Journal{next});
   for (const Member& member : next.members) send(member.incarnation, Announce{next});
   for (std::size_t lane = 0; lane < view_.lanes.size(); ++lane) {

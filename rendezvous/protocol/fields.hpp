@@ -35,6 +35,11 @@ void fields(A& archive, M& m) {
   archive("takers", m.takers);
   archive("lost", m.lost);
 }
+template <typename A, Is<BrokenPair> M>
+void fields(A& archive, M& m) {
+  archive("one", m.one);
+  archive("other", m.other);
+}
 template <typename A, Is<View> M>
 void fields(A& archive, M& m) {
   archive("generation", m.generation);
@@ -46,6 +51,7 @@ void fields(A& archive, M& m) {
   archive("joined", m.joined);
   archive("lost", m.lost);
   archive("left", m.left);
+  archive("broken", m.broken);
   archive("below_minimum", m.below_minimum);
 }
 template <typename A, Is<LayoutEntry> M>

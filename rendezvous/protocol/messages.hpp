@@ -51,6 +51,13 @@ struct LaneDecision {
   bool operator==(const LaneDecision&) const = default;
 };
 
+/// Two members between whom a link failed in the view before.
+struct BrokenPair {
+  std::string one;
+  std::string other;
+  bool operator==(const BrokenPair&) const = default;
+};
+
 /// The agreed membership.
 struct View {
   std::uint64_t generation = 0;
@@ -63,7 +70,8 @@ struct View {
   std::vector<std::string> joined;  ///< incarnations, against the view before
   std::vector<std::string> lost;
   std::vector<std::string> left;
-  bool below_minimum = false;  ///< go on to the next step boundary, then wait there
+  std::vector<BrokenPair> broken;  ///< both make all links between them anew
+  bool below_minimum = false;      ///< go on to the next step boundary, then wait there
 
   bool operator==(const View&) const = default;
 };

@@ -91,6 +91,7 @@ Result<Lane::Ownership> Lane::acquire(Milliseconds view_timeout) {
 void Lane::release() {
   std::unique_lock<std::mutex> lock(mutex_);
   owned_ = false;
+  if (!closed_.ok()) view_.reset();
   const bool quiet = frozen_;
   const std::uint64_t position = ledger_.position();
   const std::string needs = ledger_.needs();
@@ -292,6 +293,8 @@ void Lane::close(const Status& reason) {
     if (owned_ && view_) {
       view_->backend->abort();
       view_->mesh->abort();
+    } else {
+      view_.reset();  // and the links with it
     }
   }
   changed_.notify_all();

@@ -39,7 +39,11 @@ std::vector<transport::Peer> peers_of(const rendezvous::View& view, const std::s
   std::vector<transport::Peer> peers;
   for (const rendezvous::Member* member : others(view, self)) {
     const rendezvous::Endpoints& at = member->endpoints;
-    peers.push_back({member->incarnation, {at.host, at.tcp, at.local}});
+    const bool renew = std::any_of(view.broken.begin(), view.broken.end(), [&](const auto& pair) {
+      return (pair.one == self && pair.other == member->incarnation) ||
+             (pair.other == self && pair.one == member->incarnation);
+    });
+    peers.push_back({member->incarnation, {at.host, at.tcp, at.local}, renew});
   }
   return peers;
 }

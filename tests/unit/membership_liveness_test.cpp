@@ -63,10 +63,28 @@ TEST_F(LivenessTest, GoesWhenTheLimitIsReached) {
   EXPECT_EQ(liveness_.deadline(at(0)), TimePoint::max());
   liveness_.watch("a", at(0));
   EXPECT_EQ(liveness_.deadline(at(0)), at(500));
+  liveness_.watch("b", at(450));
   EXPECT_THAT(liveness_.silent(at(499)), SizeIs(0));
   EXPECT_THAT(liveness_.silent(at(500)), SizeIs(1));
   liveness_.forget("a");
   EXPECT_THAT(liveness_.silent(at(500)), SizeIs(0));
+}
+
+TEST_F(LivenessTest, AServerThatHearsNobodyBlamesNobody) {
+  liveness_.watch("a", at(0));
+  liveness_.watch("b", at(40));
+  EXPECT_THAT(liveness_.silent(at(520)), SizeIs(0));
+  EXPECT_EQ(liveness_.deadline(at(520)), at(1020));
+  liveness_.heard("b", at(3000));
+  EXPECT_THAT(liveness_.silent(at(3000)), SizeIs(0)) << "a has its time again";
+  for (int ms = 3050; ms < 3500; ms += 50) liveness_.heard("b", at(ms));
+  EXPECT_THAT(liveness_.silent(at(3500)), SizeIs(1));
+}
+
+TEST_F(LivenessTest, AServerIsNotDeafForEver) {
+  liveness_.watch("a", at(0));
+  EXPECT_THAT(liveness_.silent(at(59999)), SizeIs(0));
+  EXPECT_THAT(liveness_.silent(at(60000)), SizeIs(1));
 }
 
 TEST_F(LivenessTest, LateHeartbeatsOfAnybodyWidenTheLimitForAll) {
