@@ -147,6 +147,7 @@ Linker::Impl::Task<void> Linker::Impl::greet(Socket socket) {
     co_return;
   }
   const LinkGreeting& from = greeting.value();
+  if (from.transport == kProbe) co_return co_await serve_probe(socket);
   UniqueFd fd = take_descriptor(socket);
   if (!fd) co_return;
   StreamPtr stream;

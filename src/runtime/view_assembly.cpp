@@ -35,12 +35,14 @@ rendezvous::Endpoints to_rendezvous(const transport::Endpoints& endpoints) {
   return {endpoints.host, endpoints.tcp, endpoints.local};
 }
 
+transport::Peer peer_of(const rendezvous::Member& member) {
+  const rendezvous::Endpoints& at = member.endpoints;
+  return {member.incarnation, {at.host, at.tcp, at.local}};
+}
+
 std::vector<transport::Peer> peers_of(const rendezvous::View& view, const std::string& self) {
   std::vector<transport::Peer> peers;
-  for (const rendezvous::Member* member : others(view, self)) {
-    const rendezvous::Endpoints& at = member->endpoints;
-    peers.push_back({member->incarnation, {at.host, at.tcp, at.local}});
-  }
+  for (const rendezvous::Member* member : others(view, self)) peers.push_back(peer_of(*member));
   return peers;
 }
 

@@ -191,6 +191,14 @@ Image serialize(const State& state) {
   return image;
 }
 
+std::uint64_t image_bytes(const State& state) {
+  std::uint64_t bytes = kAlignment;
+  for_each_entry(state, [&](std::size_t, std::span<const std::byte> entry) {
+    bytes += kAlignment + padded(entry.size());
+  });
+  return bytes;
+}
+
 Status restore(State& state, std::span<const std::byte> image) {
   StateAccess::Entries& entries = StateAccess::entries(state);
   const Result<ImageHeader> header = check_header(image, entries.list.size());

@@ -30,6 +30,9 @@ std::vector<LayoutEntry> layout(const State& state);
 using Image = std::vector<std::byte>;
 Image serialize(const State& state);
 
+/// The size of its image as of now: an object's part may have another on another worker.
+std::uint64_t image_bytes(const State& state);
+
 /// Gives `state` the values of `image`. Checks length, layout and hashes of the whole image before
 /// it changes anything, and takes back what it changed where an object does not accept its part, so
 /// the state is either wholly the image's or as it was. A failure names the entry.
