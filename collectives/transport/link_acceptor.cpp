@@ -148,6 +148,7 @@ Linker::Impl::Task<void> Linker::Impl::greet(Socket socket) {
   }
   const LinkGreeting& from = greeting.value();
   if (!from.target.empty()) co_return co_await relay(std::move(socket), from);
+  if (from.transport == kProbe) co_return co_await serve_probe(socket);
   UniqueFd fd = take_descriptor(socket);
   if (!fd) co_return;
   StreamPtr stream;
@@ -198,7 +199,7 @@ Linker::Impl::Task<Result<LinkGreeting>> Linker::Impl::greeted(Socket& socket) {
     co_return Status(Code::kRefused, "a worker that looks for somebody else");
   }
   if (pool_.peers() >= kMostPeers) co_return Status(Code::kUnavailable, "too many peers");
-  const bool too_old = from.generation < generation_;
+  const bool too_old = from.transport != kProbe && from.generation < generation_;
   if (!too_old && !from.target.empty()) co_return greeting;  // the verdict is the target's, too
   const Verdict verdict = too_old ? Verdict::kOldGeneration : Verdict::kWelcome;
   co_await asio::async_write(socket, asio::buffer(&verdict, 1), awaited(error));

@@ -8,13 +8,16 @@
 
 namespace elastic::transport {
 
+/// In place of a transport: the connection is to measure the line, and becomes no link.
+inline constexpr const char* kProbe = "probe";
+
 /// What a dialer says about a data connection in the handshake's context: who it is, whom it wants,
 /// and which stream of which link this is to be.
 struct LinkGreeting {
   std::string job;
   std::string dialer;     ///< incarnation
   std::string acceptor;   ///< incarnation
-  std::string transport;  ///< "shm" or "tcp"
+  std::string transport;  ///< "shm", "tcp" or kProbe
   std::string link_id;
   std::size_t lane = 0;
   std::size_t stream = 0;

@@ -35,6 +35,9 @@ void Linker::connect(std::vector<Peer> peers, std::uint64_t generation, Millisec
 void Linker::cancel() {
   impl_->cancel();
 }
+void Linker::probe(Peer peer, Milliseconds deadline, Measured callback) {
+  impl_->probe(std::move(peer), deadline, std::move(callback));
+}
 void Linker::close() {
   impl_->close();
 }
@@ -45,7 +48,8 @@ Linker::Impl::Impl(asio::io_context& io, LinkerOptions options)
       tcp_(io),
       local_(io),
       pool_(options_.lanes),
-      deadline_(io) {}
+      deadline_(io),
+      probe_deadline_(io) {}
 
 void Linker::Impl::connect(std::vector<Peer> peers, std::uint64_t generation, Milliseconds deadline,
                            Connected callback) {
@@ -99,6 +103,8 @@ void Linker::Impl::cancel() {
 void Linker::Impl::close() {
   closed_ = true;
   cancel();
+  measured_ = nullptr;
+  probe_deadline_.cancel();
   boost::system::error_code ignored;
   tcp_.close(ignored);
   local_.close(ignored);

@@ -65,6 +65,8 @@ class Linker {
   using LinksOfPeer = std::vector<LinkPtr>;
   /// In the order of the peers asked for; or the first failure, with `peer()` its index.
   using Connected = std::function<void(Result<std::vector<LinksOfPeer>>)>;
+  /// Bytes per second.
+  using Measured = std::function<void(Result<double>)>;
 
   Linker(boost::asio::io_context& io, LinkerOptions options);
   ~Linker();
@@ -80,6 +82,12 @@ class Linker {
   void connect(std::vector<Peer> peers, std::uint64_t generation, Milliseconds deadline,
                Connected callback);
   void cancel();
+
+  /// Measures how fast bytes come over TCP from `peer`, which has a Linker of this job but need not
+  /// be linked with: a second and a megabyte at most. One call at a time; a new one drops the
+  /// earlier one's callback. Tries again while the peer is busy with others' measurements; fails
+  /// after `deadline`.
+  void probe(Peer peer, Milliseconds deadline, Measured callback);
 
   /// Stops listening and forgets all links.
   void close();

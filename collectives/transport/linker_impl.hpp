@@ -37,6 +37,7 @@ class Linker::Impl : public std::enable_shared_from_this<Linker::Impl> {
   void connect(std::vector<Peer> peers, std::uint64_t generation, Milliseconds deadline,
                Connected callback);
   void cancel();
+  void probe(Peer peer, Milliseconds deadline, Measured callback);
   void close();
 
  private:
@@ -72,6 +73,12 @@ class Linker::Impl : public std::enable_shared_from_this<Linker::Impl> {
   Task<void> pump(std::shared_ptr<Relay> relay, bool to_target);
   Task<void> watch(std::shared_ptr<Relay> relay);
 
+  // link_probe.cpp
+  Task<void> measure(Peer peer, std::uint64_t probe);
+  Task<Result<double>> measure_once(const Peer& peer);
+  Task<void> serve_probe(Socket& socket);
+  void finish_probe(std::uint64_t probe, Result<double> outcome);
+
   boost::asio::io_context& io_;
   const LinkerOptions options_;
   ThreadChecker control_thread_;
@@ -95,6 +102,12 @@ class Linker::Impl : public std::enable_shared_from_this<Linker::Impl> {
   boost::asio::steady_timer deadline_;
   std::set<std::string> dialing_;           // peer and lane
   std::map<std::string, Status> failures_;  // the last one of each peer's dials
+
+  // The present call of `probe`, and others' that are served.
+  Measured measured_;
+  std::uint64_t probe_ = 0;
+  boost::asio::steady_timer probe_deadline_;
+  int probes_served_ = 0;
 };
 
 /// Closes `socket` when the time is up, unless this was destroyed before. Keeps it among `open` for

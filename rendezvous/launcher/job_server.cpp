@@ -79,6 +79,7 @@ rendezvous::ServerOptions server_options(const LaunchOptions& options, const Sec
   made.membership.min_np = options.min_np;
   made.membership.max_np = options.max_np;
   made.membership.evict_after = options.evict_after;
+  made.membership.max_join_stall = options.max_join_stall;
   return made;
 }
 

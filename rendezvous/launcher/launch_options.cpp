@@ -31,6 +31,7 @@ Status check(const LaunchOptions& options) {
   }
   if (options.max_restarts < 0) return invalid("--max-restarts must not be negative");
   if (options.evict_after.count() < 1) return invalid("--evict-after-ms must be at least 1");
+  if (options.max_join_stall.count() < 1) return invalid("--max-join-stall-ms must be at least 1");
   return check_job_id(options.job);
 }
 
@@ -52,6 +53,7 @@ Result<LaunchRequest> parse_launch_options(const std::vector<std::string>& argum
   LaunchOptions options;
   double drain_seconds = 30.0;
   long evict_after_ms = 500;
+  long max_join_stall_ms = 10000;
   bool no_prefix = false;
   bool show_version = false;
   bool check_build = false;
@@ -73,6 +75,8 @@ Result<LaunchRequest> parse_launch_options(const std::vector<std::string>& argum
   app.add_option("--job", options.job, "Name of the job [random]");
   app.add_option("--evict-after-ms", evict_after_ms,
                  "Silence after which a worker is given up [500]");
+  app.add_option("--max-join-stall-ms", max_join_stall_ms,
+                 "A joiner that takes longer to receive the state is kept waiting [10000]");
   app.add_option("--drain-seconds", drain_seconds,
                  "On SIGINT or SIGTERM: time for the step in flight before SIGTERM [30]")
       ->check(CLI::Range(0.0, 1e6));
@@ -114,6 +118,7 @@ Result<LaunchRequest> parse_launch_options(const std::vector<std::string>& argum
   options.prefix = !no_prefix;
   options.drain = Milliseconds(static_cast<Milliseconds::rep>(drain_seconds * 1000));
   options.evict_after = Milliseconds(evict_after_ms);
+  options.max_join_stall = Milliseconds(max_join_stall_ms);
   if (Status status = check(options); !status.ok()) return status;
   return LaunchRequest(std::move(options));
 }

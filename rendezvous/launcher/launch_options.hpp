@@ -20,6 +20,7 @@ struct LaunchOptions {
   std::uint16_t port = 0;  ///< 0: any
   std::string job;         ///< drawn at random unless given
   Milliseconds evict_after{500};
+  Milliseconds max_join_stall{10000};
   Milliseconds drain{30000};
   std::string output_dir;  ///< empty: the launcher's own stdout and stderr
   bool prefix = true;

@@ -21,6 +21,20 @@ const char* state_of(const Member& member) {
   return member.synced ? "synced" : "member";
 }
 
+const char* state_of(const StatusReply::Waiting& joiner) {
+  if (!joiner.ready) return "preparing";
+  return joiner.waits_for.empty() ? "joining" : "waiting";
+}
+
+std::string reasons_of(const std::vector<StatusReply::Waiting>& joiners) {
+  std::string lines;
+  for (const auto& joiner : joiners) {
+    if (joiner.waits_for.empty()) continue;
+    lines += "pid " + std::to_string(joiner.pid) + " waits for " + joiner.waits_for + "\n";
+  }
+  return lines;
+}
+
 std::string age_of(const StatusReply& status, std::size_t rank) {
   if (rank >= status.heartbeat_age_ms.size()) return "-";
   return std::to_string(std::lround(status.heartbeat_age_ms[rank])) + " ms";
@@ -76,10 +90,10 @@ std::string status_table(const StatusReply& status) {
                     state_of(member), age_of(status, rank)});
   }
   for (const auto& joiner : status.joiners) {
-    rows.push_back({"-", std::to_string(joiner.pid), "-", or_dash(joiner.label),
-                    joiner.ready ? "joining" : "preparing", "-"});
+    rows.push_back(
+        {"-", std::to_string(joiner.pid), "-", or_dash(joiner.label), state_of(joiner), "-"});
   }
-  return headline(status) + (rows.size() > 1 ? lines_of(rows) : "");
+  return headline(status) + (rows.size() > 1 ? lines_of(rows) : "") + reasons_of(status.joiners);
 }
 
 std::string status_json(const StatusReply& status) {
@@ -107,7 +121,8 @@ std::string status_json(const StatusReply& status) {
   for (const auto& joiner : status.joiners) {
     json["joiners"].push_back({{"pid", joiner.pid},
                                {"slot", joiner.label},
-                               {"state", joiner.ready ? "joining" : "preparing"},
+                               {"state", state_of(joiner)},
+                               {"waits_for", joiner.waits_for},
                                {"incarnation", joiner.incarnation}});
   }
   return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";

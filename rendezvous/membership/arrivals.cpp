@@ -78,15 +78,58 @@ void Membership::State::compare_layout(const std::string& incarnation) {
   if (!difference.empty()) refuse(incarnation, difference);
 }
 
+/// The members wait while a joiner receives the state. Too few of them wait in any case.
+bool Membership::State::too_slow(const Worker& worker) const {
+  return worker.transfer > options_.max_join_stall && !view_.below_minimum;
+}
+
+/// For people; empty where nothing but the next step boundary is waited for.
+std::string Membership::State::waits_for(const Worker& worker) const {
+  if (!worker.layout || !too_slow(worker)) return {};
+  const auto seconds = [](Milliseconds time) {
+    const std::int64_t tenths = (time.count() + 50) / 100;
+    return std::to_string(tenths / 10) + "." + std::to_string(tenths % 10) + " s";
+  };
+  return "a faster line: receiving the state would take about " + seconds(worker.transfer) +
+         " on this one, and the members wait " + seconds(options_.max_join_stall) +
+         " at most (--max-join-stall-ms)";
+}
+
 std::vector<const Membership::State::Worker*> Membership::State::admissible() const {
   std::vector<const Worker*> result;
   if (!layout_ || ending_) return result;
   for (const auto& [incarnation, worker] : workers_) {
-    if (worker.layout && !is_member(incarnation)) result.push_back(&worker);
+    if (worker.layout && !is_member(incarnation) && !too_slow(worker)) result.push_back(&worker);
   }
   std::sort(result.begin(), result.end(),
             [](const Worker* a, const Worker* b) { return a->arrival < b->arrival; });
   return result;
+}
+
+/// A member for `joiner` to measure its line from: in turn, so that no one's line has to serve all
+/// of them. None where all that are reachable are on its own host.
+std::optional<Member> Membership::State::next_donor(const std::string& joiner) {
+  const std::string& host = workers_.at(joiner).registration.endpoints.host;
+  std::vector<const Member*> elsewhere;
+  for (const Member& member : view_.members) {
+    if (workers_.contains(member.incarnation) && member.endpoints.host != host) {
+      elsewhere.push_back(&member);
+    }
+  }
+  if (elsewhere.empty()) return std::nullopt;
+  return *elsewhere[donors_++ % elsewhere.size()];
+}
+
+void Membership::State::tell_who_waits() {
+  if (view_.generation == 0 || over_) return;
+  for (auto& [incarnation, worker] : workers_) {
+    if (worker.told_to_wait || is_member(incarnation)) continue;
+    const std::string why = waits_for(worker);
+    if (why.empty()) continue;
+    worker.told_to_wait = true;
+    send(incarnation, Wait{why, next_donor(incarnation)});
+    note(describe(incarnation) + " waits for " + why);
+  }
 }
 
 /// Joiners that the world could take once the leavers are gone.

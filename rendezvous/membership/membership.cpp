@@ -6,6 +6,13 @@
 
 namespace elastic::rendezvous {
 
+namespace {
+
+/// A worker's word is no reason for an overflow.
+constexpr std::uint64_t kLongestTransferMs = std::uint64_t{1} << 40U;
+
+}  // namespace
+
 Membership::Membership(MembershipOptions options, Memory memory)
     : state_(std::make_unique<State>(options, std::move(memory))) {}
 Membership::~Membership() = default;
@@ -39,6 +46,7 @@ Decision Membership::State::decide(const Event& event, TimePoint now) {
   out_ = {};
   std::visit([this](const auto& e) { on(e); }, event);
   advance();
+  tell_who_waits();
   due_ = compute_due();
   return std::move(out_);
 }
@@ -65,7 +73,8 @@ void Membership::State::welcome(const std::string& incarnation) {
   const bool started = view_.generation != 0 || recovery_;
   const bool joining =
       started && !is_member(incarnation) && !workers_.at(incarnation).registration.view;
-  send(incarnation, Welcome{joining, options_.heartbeat.count()});
+  send(incarnation, Welcome{joining, options_.heartbeat.count(),
+                            joining ? next_donor(incarnation) : std::nullopt});
   note(describe(incarnation) + (joining ? " waits to join" : " registered"));
 }
 
@@ -186,7 +195,10 @@ void Membership::State::on_message(const std::string& from, const Report& messag
 }
 
 void Membership::State::on_message(const std::string& from, const Ready& message) {
-  workers_.at(from).layout = message.layout;
+  Worker& worker = workers_.at(from);
+  worker.layout = message.layout;
+  worker.transfer = Milliseconds(std::min<std::uint64_t>(message.transfer_ms, kLongestTransferMs));
+  worker.told_to_wait = false;
   if (view_.generation != 0) compare_layout(from);
 }
 

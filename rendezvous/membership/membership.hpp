@@ -29,6 +29,9 @@ struct MembershipOptions {
   Milliseconds report_window{1000};           ///< for a frozen member's report, heartbeats or not
   Milliseconds start_timeout{60000};          ///< after which min_np workers make the first view
   Milliseconds below_minimum_timeout{60000};  ///< for joiners when fewer than min_np are left
+  /// A joiner that would need longer to receive the state is kept waiting, because the members
+  /// would wait for it; not where they wait anyway, because they are too few.
+  Milliseconds max_join_stall{10000};
   /// How long the first to say Bye{done} wait for the others before a view change removes them.
   Milliseconds farewell_grace{500};
   /// For members to come back to a server that was started again.

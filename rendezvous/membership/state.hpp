@@ -34,7 +34,9 @@ class Membership::State {
     Register registration;
     std::uint64_t arrival = 0;
     std::optional<Layout> layout;
-    bool removing = false;  ///< to leave at the next step boundary
+    Milliseconds transfer{0};   ///< what receiving the state would take
+    bool told_to_wait = false;  ///< since it was last ready
+    bool removing = false;      ///< to leave at the next step boundary
     bool said_bye = false;
     bool leaving = false;  ///< to leave in the next immediate round
   };
@@ -81,7 +83,11 @@ class Membership::State {
   void form();
   void compare_layouts();
   void compare_layout(const std::string& incarnation);
+  bool too_slow(const Worker& worker) const;
+  std::string waits_for(const Worker& worker) const;
   std::vector<const Worker*> admissible() const;
+  std::optional<Member> next_donor(const std::string& joiner);
+  void tell_who_waits();
   std::size_t room() const;
 
   // recovery.cpp: after a restart of the server
@@ -146,6 +152,7 @@ class Membership::State {
   std::map<std::string, Farewell> former_;  ///< members that are none any more: what they are told
   Liveness liveness_;
   std::uint64_t arrivals_ = 0;
+  std::size_t donors_ = 0;  ///< named so far, to joiners that measure their line
   std::optional<TimePoint> first_registered_;
   std::optional<Layout> layout_;  ///< the job's; unknown until a member calls run
 

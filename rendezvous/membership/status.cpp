@@ -44,7 +44,8 @@ StatusReply Membership::State::status(TimePoint now) const {
             [](const Worker* a, const Worker* b) { return a->arrival < b->arrival; });
   for (const Worker* worker : waiting) {
     const Register& r = worker->registration;
-    reply.joiners.push_back({r.incarnation, r.label, r.pid, worker->layout.has_value()});
+    reply.joiners.push_back(
+        {r.incarnation, r.label, r.pid, worker->layout.has_value(), waits_for(*worker)});
   }
   reply.view_changes = views_ == 0 ? 0 : views_ - 1;
   for (const Member& member : view_.members) {

@@ -71,6 +71,7 @@ void fields(A& archive, M& m) {
   archive("label", m.label);
   archive("pid", m.pid);
   archive("ready", m.ready);
+  archive("waits_for", m.waits_for);
 }
 template <typename A, Is<Greeting> M>
 void fields(A& archive, M& m) {
@@ -112,6 +113,7 @@ void fields(A& archive, M& m) {
 template <typename A, Is<Ready> M>
 void fields(A& archive, M& m) {
   archive("layout", m.layout);
+  archive("transfer_ms", m.transfer_ms);
 }
 template <typename A, Is<Bye> M>
 void fields(A& archive, M& m) {
@@ -121,6 +123,12 @@ template <typename A, Is<Welcome> M>
 void fields(A& archive, M& m) {
   archive("joining", m.joining);
   archive("heartbeat_ms", m.heartbeat_ms);
+  archive("donor", m.donor);
+}
+template <typename A, Is<Wait> M>
+void fields(A& archive, M& m) {
+  archive("reason", m.reason);
+  archive("donor", m.donor);
 }
 template <typename A, Is<Refuse> M>
 void fields(A& archive, M& m) {

@@ -133,6 +133,7 @@ struct Report {
 /// Has called `run`: its state looks like this. A joiner asks to be admitted with it.
 struct Ready {
   Layout layout;
+  std::uint64_t transfer_ms = 0;  ///< a joiner's: what receiving the state would take it, measured
 };
 
 /// Wants to go. `done`: the job has reached its end; otherwise only this worker leaves.
@@ -147,6 +148,14 @@ struct Bye {
 struct Welcome {
   bool joining = false;
   std::int64_t heartbeat_ms = 50;
+  std::optional<Member> donor;  ///< to measure the line from, before Ready; none: no need to
+};
+
+/// To a joiner that is not admitted for now, because of the `transfer_ms` in its Ready. It measures
+/// again after a while, and says Ready again.
+struct Wait {
+  std::string reason;
+  std::optional<Member> donor;  ///< as in Welcome
 };
 
 /// A final no, before the server closes the connection.
@@ -205,6 +214,7 @@ struct StatusReply {
     std::string label;
     std::int64_t pid = 0;
     bool ready = false;
+    std::string waits_for;  ///< why it is kept waiting, for people; mostly empty
   };
   std::vector<Waiting> joiners;
   std::uint64_t view_changes = 0;
@@ -225,8 +235,9 @@ struct JobState {
   std::string text;
 };
 
-using Message = std::variant<Register, Heartbeat, Suspect, Promise, Report, Ready, Bye, Welcome,
-                             Refuse, Freeze, Announce, Farewell, Fail, StatusRequest, AddRequest,
-                             RemoveRequest, StopRequest, StatusReply, Done, Spawn, JobState>;
+using Message =
+    std::variant<Register, Heartbeat, Suspect, Promise, Report, Ready, Bye, Welcome, Wait, Refuse,
+                 Freeze, Announce, Farewell, Fail, StatusRequest, AddRequest, RemoveRequest,
+                 StopRequest, StatusReply, Done, Spawn, JobState>;
 
 }  // namespace elastic::rendezvous

@@ -18,6 +18,7 @@ struct Periods {
   std::int64_t start_timeout;
   std::int64_t below_minimum_timeout;
   std::int64_t return_window;
+  std::int64_t max_join_stall;
 };
 
 std::string contradiction(const MembershipOptions& m, const Periods& periods) {
@@ -79,6 +80,10 @@ void declare(CLI::App& app, ProgramOptions& options, Periods& periods) {
                  "how long a server that is started again waits for the members")
       ->check(period)
       ->capture_default_str();
+  app.add_option("--max-join-stall-ms", periods.max_join_stall,
+                 "a joiner that takes longer to receive the state is kept waiting")
+      ->check(period)
+      ->capture_default_str();
   app.add_flag("--adopt-any", membership.adopt_any,
                "with the journal lost, go on in the newest view that any member reports, though no "
                "majority of its members is there");
@@ -95,9 +100,9 @@ ParsedProgram parse_program(int argc, const char* const* argv) {
   ParsedProgram parsed;
   ProgramOptions& options = parsed.options;
   MembershipOptions& membership = options.server.membership;
-  Periods periods{membership.evict_after.count(), membership.heartbeat.count(),
+  Periods periods{membership.evict_after.count(),   membership.heartbeat.count(),
                   membership.start_timeout.count(), membership.below_minimum_timeout.count(),
-                  membership.return_window.count()};
+                  membership.return_window.count(), membership.max_join_stall.count()};
   declare(app, options, periods);
   try {
     app.parse(argc, argv);
@@ -113,6 +118,7 @@ ParsedProgram parse_program(int argc, const char* const* argv) {
   membership.start_timeout = Milliseconds(periods.start_timeout);
   membership.below_minimum_timeout = Milliseconds(periods.below_minimum_timeout);
   membership.return_window = Milliseconds(periods.return_window);
+  membership.max_join_stall = Milliseconds(periods.max_join_stall);
   if (const std::string wrong = contradiction(membership, periods); !wrong.empty()) {
     parsed.exit_code = kUsageError;
     parsed.text = "elastic-rendezvous: " + wrong + "\n";

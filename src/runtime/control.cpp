@@ -48,7 +48,14 @@ Control::Control(Identity identity, Options options)
       gate_([this](std::uint64_t round) {
         asio::post(io_, [this, round] { participation_.on_paused(round); });
       }),
-      participation_(identity_.incarnation, kLanes, *this) {
+      participation_(identity_.incarnation, kLanes, *this),
+      application_(
+          io_,
+          [this](const rendezvous::Member& donor, Milliseconds deadline,
+                 const Application::Measured& measured) {
+            linker_->probe(peer_of(donor), deadline, measured);
+          },
+          [this](const rendezvous::Ready& ready) { participation_.ready(ready); }) {
   for (std::size_t i = 0; i < kLanes; ++i) {
     coordinator::Lane::Callbacks callbacks;
     callbacks.on_quiet = [this, i](std::uint64_t position, std::string needs) {
@@ -78,6 +85,7 @@ void Control::stop() {
   close();
   if (thread_.joinable()) {
     asio::post(io_, [this] {
+      application_.close();
       client_->close();
       linker_->close();
       work_.reset();
@@ -139,8 +147,10 @@ std::shared_ptr<const ViewSummary> Control::view() const {
   return view_;
 }
 
-void Control::send_ready(rendezvous::Layout layout) {
-  asio::post(io_, [this, layout = std::move(layout)] { participation_.ready(layout); });
+void Control::send_ready(rendezvous::Layout layout, std::uint64_t state_bytes) {
+  asio::post(io_, [this, layout = std::move(layout), state_bytes] {
+    application_.apply(layout, state_bytes);
+  });
 }
 
 Status Control::wait_until_member() {
@@ -186,7 +196,10 @@ void Control::on_message(const rendezvous::Message& message) {
     if (freeze->at_commit == 0) view_change_clock_.notice(freeze->generation);
     participation_.on_freeze(*freeze);
   } else if (const auto* announce = std::get_if<rendezvous::Announce>(&message)) {
+    application_.close();
     participation_.on_announce(announce->view);
+  } else if (const auto* wait = std::get_if<rendezvous::Wait>(&message)) {
+    application_.on_wait(*wait);
   } else if (const auto* farewell = std::get_if<rendezvous::Farewell>(&message)) {
     on_farewell(*farewell);
   } else if (const auto* refuse = std::get_if<rendezvous::Refuse>(&message)) {
@@ -204,6 +217,7 @@ void Control::on_welcome(const rendezvous::Welcome& welcome) {
     joining_ = welcome.joining;
   }
   changed_.notify_all();
+  application_.on_welcome(welcome);
   participation_.on_welcome();
 }
 

@@ -21,6 +21,7 @@
 #include "coordinator/lane.hpp"
 #include "elastic/options.hpp"
 #include "rendezvous/client/client.hpp"
+#include "runtime/application.hpp"
 #include "runtime/commit_gate.hpp"
 #include "runtime/participation.hpp"
 #include "runtime/view_change_clock.hpp"
@@ -70,8 +71,9 @@ class Control : private Participation::Effects {
   const Options& options() const { return options_; }
   const Identity& identity() const { return identity_; }
 
-  /// Tells the server what this worker's state looks like; a joiner is admitted after that.
-  void send_ready(rendezvous::Layout layout);
+  /// Tells the server what this worker's state looks like; a joiner is admitted after that, unless
+  /// its line is too slow for so many bytes.
+  void send_ready(rendezvous::Layout layout, std::uint64_t state_bytes);
   /// Waits until this worker is a member, or what prevents it.
   Status wait_until_member();
   /// This worker has the job's state from now on.
@@ -120,6 +122,7 @@ class Control : private Participation::Effects {
   std::unique_ptr<rendezvous::Client> client_;
   std::unique_ptr<transport::Linker> linker_;
   Participation participation_;
+  Application application_;
   std::vector<transport::Linker::LinksOfPeer> links_;  // made for the view that is installed next
 
   // Shared with the caller's threads.

@@ -20,7 +20,7 @@ rendezvous::Register Participation::registration(rendezvous::Register identity) 
 }
 
 void Participation::on_welcome() {
-  if (layout_) effects_.send(rendezvous::Ready{*layout_});
+  if (ready_) effects_.send(*ready_);
   for (const auto& entry : suspicions_) effects_.send(entry.second);
   if (bye_) effects_.send(*bye_);
 }
@@ -161,9 +161,9 @@ void Participation::suspect(const rendezvous::Suspect& suspicion) {
   effects_.send(suspicion);
 }
 
-void Participation::ready(const rendezvous::Layout& layout) {
-  layout_ = layout;
-  effects_.send(rendezvous::Ready{layout});
+void Participation::ready(const rendezvous::Ready& ready) {
+  ready_ = ready;
+  effects_.send(ready);
 }
 
 void Participation::bye(bool done) {

@@ -86,7 +86,7 @@ class Participation {
 
   // For the server. Kept, and said again to one that comes back.
   void suspect(const rendezvous::Suspect& suspicion);
-  void ready(const rendezvous::Layout& layout);
+  void ready(const rendezvous::Ready& ready);
   void bye(bool done);
 
   std::uint64_t generation() const { return generation_; }
@@ -110,7 +110,7 @@ class Participation {
   bool linking_ = false;
   std::vector<std::optional<Lane>> quiet_;
 
-  std::optional<rendezvous::Layout> layout_;
+  std::optional<rendezvous::Ready> ready_;
   std::optional<rendezvous::Bye> bye_;
   std::map<std::string, rendezvous::Suspect>
       suspicions_;  // of this generation, by whom they are about

@@ -45,7 +45,7 @@ RunOutcome run_training(State& state, const std::function<void()>& body, Control
   StepBoundary boundary(control, before_commit);
   const training::Attachment attachment(state, boundary);
   try {
-    control.send_ready(layout_of(state));
+    control.send_ready(layout_of(state), control.joining() ? training::image_bytes(state) : 0);
     raise_if(control.wait_until_member());
     raise_if(synchronise(state, control));
     body();

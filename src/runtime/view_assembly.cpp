@@ -35,15 +35,20 @@ rendezvous::Endpoints to_rendezvous(const transport::Endpoints& endpoints) {
   return {endpoints.host, endpoints.tcp, endpoints.local};
 }
 
+transport::Peer peer_of(const rendezvous::Member& member) {
+  const rendezvous::Endpoints& at = member.endpoints;
+  return {member.incarnation, {at.host, at.tcp, at.local}};
+}
+
 std::vector<transport::Peer> peers_of(const rendezvous::View& view, const std::string& self) {
   std::vector<transport::Peer> peers;
   for (const rendezvous::Member* member : others(view, self)) {
-    const rendezvous::Endpoints& at = member->endpoints;
     const bool renew = std::any_of(view.broken.begin(), view.broken.end(), [&](const auto& pair) {
       return (pair.one == self && pair.other == member->incarnation) ||
              (pair.other == self && pair.one == member->incarnation);
     });
-    peers.push_back({member->incarnation, {at.host, at.tcp, at.local}, renew});
+    peers.push_back(peer_of(*member));
+    peers.back().renew = renew;
   }
   return peers;
 }

@@ -16,6 +16,7 @@ namespace elastic::runtime {
 
 rendezvous::Endpoints to_rendezvous(const transport::Endpoints& endpoints);
 
+transport::Peer peer_of(const rendezvous::Member& member);
 /// Every member but `self`, in rank order.
 std::vector<transport::Peer> peers_of(const rendezvous::View& view, const std::string& self);
 /// The incarnation of the `index`-th of those; empty if there is none.

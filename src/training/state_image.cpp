@@ -199,6 +199,16 @@ Image serialize(const State& state) {
   return image;
 }
 
+std::uint64_t image_bytes(const State& state) {
+  std::uint64_t bytes = kAlignment;
+  for (const Entry& entry : StateAccess::entries(state).list) {
+    with_bytes(entry, [&bytes](std::span<const std::byte> its) {
+      bytes += kAlignment + padded(its.size());
+    });
+  }
+  return bytes;
+}
+
 std::vector<std::span<std::byte>> large_entries(const State& state) {
   std::vector<std::span<std::byte>> large;
   for (const Entry& entry : StateAccess::entries(state).list) {

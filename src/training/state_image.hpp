@@ -34,6 +34,10 @@ inline constexpr std::size_t kLargeEntry = 64 * 1024;
 using Image = std::vector<std::byte>;
 Image serialize(const State& state);
 
+/// What a joiner would be sent, as of now: an object's part may have another size on another
+/// worker.
+std::uint64_t image_bytes(const State& state);
+
 /// Where the large entries lie, in order of addition.
 std::vector<std::span<std::byte>> large_entries(const State& state);
 

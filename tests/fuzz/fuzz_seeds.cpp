@@ -45,16 +45,17 @@ std::vector<std::string> control_frames() {
   Report report{3, 4, {{91, "3f2a"}, {0, ""}}, 42, true};
   StatusReply status;
   status.view = view_of(3);
-  status.joiners = {{"77aa", "2", 92, true}};
+  status.joiners = {{"77aa", "2", 92, true, "a faster line"}};
   status.heartbeat_age_ms = {0.5, 1e9};
   const std::vector<Message> messages{registration,
                                       Heartbeat{},
                                       Suspect{3, "9c01", "reset"},
                                       Promise{2, true, 41},
                                       report,
-                                      Ready{{{"w", "f32", 650}}},
+                                      Ready{{{"w", "f32", 650}}, 3},
                                       Bye{true},
-                                      Welcome{true, 50},
+                                      Welcome{true, 50, view_of(3).members.front()},
+                                      Wait{"a slow line", std::nullopt},
                                       Refuse{"no"},
                                       Freeze{3, 4, 42, "a join"},
                                       Announce{view_of(3)},

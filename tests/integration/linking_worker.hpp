@@ -48,6 +48,15 @@ class LinkingWorker {
     });
     return future;
   }
+  std::future<Result<double>> probe(const Peer& peer, Milliseconds deadline = kLinkDeadline) {
+    auto promise = std::make_shared<std::promise<Result<double>>>();
+    std::future<Result<double>> future = promise->get_future();
+    on_control_thread([&] {
+      linker_->probe(peer, deadline,
+                     [promise](const Result<double>& rate) { promise->set_value(rate); });
+    });
+    return future;
+  }
   void cancel() {
     on_control_thread([this] { linker_->cancel(); });
   }

@@ -63,6 +63,8 @@ TEST(LaunchOptions, ReadsEverything) {
                                "a.b-c_1",
                                "--evict-after-ms",
                                "900",
+                               "--max-join-stall-ms",
+                               "2500",
                                "--drain-seconds",
                                "0.5",
                                "--output-dir",
@@ -76,6 +78,7 @@ TEST(LaunchOptions, ReadsEverything) {
   EXPECT_EQ(options.port, 4711);
   EXPECT_EQ(options.job, "a.b-c_1");
   EXPECT_EQ(options.evict_after, Milliseconds(900));
+  EXPECT_EQ(options.max_join_stall, Milliseconds(2500));
   EXPECT_EQ(options.drain, Milliseconds(500));
   EXPECT_EQ(options.output_dir, "out");
   EXPECT_FALSE(options.prefix);

@@ -135,6 +135,7 @@ TEST(State, MovesEverythingToAnotherWorker) {
   Worker joiner(5, 99);
   EXPECT_NE(training::hashes(joiner.state), training::hashes(member.state));
   const training::Image image = training::serialize(member.state);
+  EXPECT_EQ(training::image_bytes(member.state), image.size());
   EXPECT_EQ(image.size() % 64, 0U);
   ASSERT_TRUE(training::restore(joiner.state, image).ok());
   EXPECT_EQ(joiner.weights, member.weights);

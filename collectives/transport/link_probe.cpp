@@ -1,0 +1,132 @@
+// Measuring a line: one worker sends another a fixed number of bytes, which times them.
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
+#include <boost/asio/redirect_error.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <boost/asio/write.hpp>
+
+#include "base/log.hpp"
+#include "collectives/transport/linker_impl.hpp"
+
+namespace elastic::transport {
+
+namespace asio = boost::asio;
+
+namespace {
+
+constexpr std::size_t kProbeBytes = 1U << 20;
+/// On a line that does not carry all of them within this, what has come tells its speed.
+constexpr Milliseconds kProbeTime{1000};
+/// Served at a time: the others' turn comes, and the member's own line stays the training's.
+constexpr int kMostProbes = 2;
+/// Between tries while the peer has no time.
+constexpr Milliseconds kPause{100};
+
+/// Times what comes after the first piece, which has waited for the connection to be made.
+class Stopwatch {
+ public:
+  void add(std::size_t bytes) {
+    total_ += bytes;
+    if (began_) {
+      timed_ += bytes;
+    } else {
+      began_ = Clock::now();
+    }
+  }
+  std::size_t total() const { return total_; }
+  double bytes_per_second() const {
+    const std::chrono::duration<double> took = Clock::now() - *began_;
+    return static_cast<double>(std::max<std::size_t>(timed_, 1)) / std::max(took.count(), 1e-6);
+  }
+
+ private:
+  std::size_t total_ = 0;
+  std::size_t timed_ = 0;
+  std::optional<TimePoint> began_;
+};
+
+}  // namespace
+
+void Linker::Impl::probe(Peer peer, Milliseconds deadline, Measured callback) {
+  control_thread_.check();
+  measured_ = std::move(callback);
+  const std::uint64_t probe = ++probe_;
+  probe_deadline_.expires_after(deadline);
+  probe_deadline_.async_wait([self = shared_from_this(), probe](boost::system::error_code error) {
+    if (error) return;
+    self->finish_probe(probe, Status(Code::kTimeout, "the line could not be measured in time"));
+  });
+  asio::co_spawn(io_, measure(std::move(peer), probe), asio::detached);
+}
+
+void Linker::Impl::finish_probe(std::uint64_t probe, Result<double> outcome) {
+  if (probe != probe_ || !measured_) return;
+  const Measured callback = std::exchange(measured_, nullptr);
+  probe_deadline_.cancel();
+  callback(std::move(outcome));
+}
+
+/// Tries until it is measured, or nobody wants to know any more.
+Linker::Impl::Task<void> Linker::Impl::measure(Peer peer, std::uint64_t probe) {
+  const auto self = shared_from_this();
+  asio::steady_timer timer(io_);
+  while (!closed_ && probe == probe_ && measured_) {
+    Result<double> outcome = co_await measure_once(peer);
+    if (outcome.ok()) co_return finish_probe(probe, std::move(outcome));
+    log::get().debug("measuring the line from worker {}: {}", peer.incarnation,
+                     outcome.status().message());
+    timer.expires_after(kPause);
+    boost::system::error_code ignored;
+    co_await timer.async_wait(asio::redirect_error(asio::use_awaitable, ignored));
+  }
+}
+
+Linker::Impl::Task<Result<double>> Linker::Impl::measure_once(const Peer& peer) {
+  Result<Socket> reached = co_await reach(peer, "tcp", kProbeTime);
+  if (!reached.ok()) co_return reached.status();
+  Socket socket = std::move(reached).value();
+  LinkGreeting greeting;
+  greeting.job = options_.job;
+  greeting.dialer = options_.incarnation;
+  greeting.acceptor = peer.incarnation;
+  greeting.transport = kProbe;
+  if (Status status = co_await introduce(socket, greeting, kProbeTime); !status.ok())
+    co_return status;
+
+  const SocketDeadline deadline(socket, kProbeTime, open_);
+  std::array<std::byte, 1U << 14> buffer;
+  Stopwatch stopwatch;
+  boost::system::error_code error;
+  while (stopwatch.total() < kProbeBytes) {
+    const std::size_t bytes = co_await socket.async_read_some(
+        asio::buffer(buffer), asio::redirect_error(asio::use_awaitable, error));
+    if (error) break;
+    stopwatch.add(bytes);
+  }
+  if (stopwatch.total() == 0 || (error && socket.is_open())) {
+    co_return Status(Code::kUnavailable, "it broke the measurement off");
+  }
+  co_return stopwatch.bytes_per_second();
+}
+
+/// Whoever dials has shown the secret. Where too many ask, the connection is just closed.
+Linker::Impl::Task<void> Linker::Impl::serve_probe(Socket& socket) {
+  if (probes_served_ >= kMostProbes) co_return;
+  ++probes_served_;
+  {
+    const SocketDeadline deadline(socket, 2 * kProbeTime, open_);
+    const std::vector<std::byte> bytes(kProbeBytes);
+    boost::system::error_code ignored;
+    co_await asio::async_write(socket, asio::buffer(bytes),
+                               asio::redirect_error(asio::use_awaitable, ignored));
+  }
+  --probes_served_;
+}
+
+}  // namespace elastic::transport

@@ -1,0 +1,69 @@
+#include "runtime/application.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/log.hpp"
+
+namespace elastic::runtime {
+
+namespace {
+
+/// For the donor to answer, others' measurements before this one included.
+constexpr Milliseconds kMeasureWithin{5000};
+/// Between measurements while kept waiting, with jitter so that joiners that came together do not
+/// measure together.
+constexpr Milliseconds kShortestPause{4000};
+constexpr Milliseconds kLongestPause{6000};
+/// Slower than anything that is worth telling apart.
+constexpr double kLongestTransferMs = 1e12;
+
+std::uint64_t milliseconds(std::uint64_t bytes, double bytes_per_second) {
+  const double time = 1e3 * static_cast<double>(bytes) / bytes_per_second;
+  return static_cast<std::uint64_t>(std::min(time, kLongestTransferMs));
+}
+
+}  // namespace
+
+Application::Application(boost::asio::io_context& io, Measure measure, Send send)
+    : measure_(std::move(measure)), send_(std::move(send)), pause_(io) {}
+
+void Application::on_welcome(const rendezvous::Welcome& welcome) {
+  donor_ = welcome.donor;
+}
+
+void Application::apply(const rendezvous::Layout& layout, std::uint64_t state_bytes) {
+  ready_.layout = layout;
+  state_bytes_ = state_bytes;
+  measure_and_send();
+}
+
+void Application::on_wait(const rendezvous::Wait& wait) {
+  if (closed_) return;
+  donor_ = wait.donor;
+  if (!std::exchange(told_, true)) log::get().warn("waits for {}", wait.reason);
+  std::uniform_int_distribution<Milliseconds::rep> pause(kShortestPause.count(),
+                                                         kLongestPause.count());
+  pause_.expires_after(Milliseconds(pause(random_)));
+  pause_.async_wait([this](boost::system::error_code error) {
+    if (!error && !closed_) measure_and_send();
+  });
+}
+
+void Application::measure_and_send() {
+  if (!donor_ || state_bytes_ == 0) return send_(ready_);
+  measure_(*donor_, kMeasureWithin, [this](const Result<double>& rate) {
+    if (closed_) return;
+    // Otherwise what was measured before holds.
+    if (rate.ok()) ready_.transfer_ms = milliseconds(state_bytes_, rate.value());
+    send_(ready_);
+  });
+}
+
+void Application::close() {
+  closed_ = true;
+  donor_.reset();
+  pause_.cancel();
+}
+
+}  // namespace elastic::runtime
