@@ -153,10 +153,13 @@ void Membership::State::settle(const std::string& incarnation) {
   if (generation < view_.generation) send(incarnation, Announce{view_});
   const bool stands_still = generation == view_.generation && its.stands_still;
   const bool expected = round_ && round_->expected.contains(incarnation);
-  if (!stands_still && !expected) return;
+  // Also one that comes late, after the round began without it: were it left out, it would be
+  // connected without being a member, as joiners are, but with a state of its own.
+  const bool immediate = round_ && !round_->deferred();
+  if (!stands_still && !expected && !immediate) return;
   causes_.push_back(describe(incarnation) + " came back in the middle of a view change");
   relink_ = true;
-  if (expected && !round_->deferred()) start_round(0, causes_.back());
+  if (immediate) start_round(0, causes_.back());
 }
 
 }  // namespace elastic::rendezvous

@@ -29,18 +29,23 @@ std::string view_name(const View& view) {
 }  // namespace
 
 void Oracle::decided(const View& next) {
+  const bool first = next.joined.size() == next.members.size();
   // A server that asked its members writes their view down again.
   if (knows(decided_, next) || knows(forgotten_, next)) {
     current_ = next;
+    if (first && journals_lost_ > 0) bound_ = {};  // the same workers, and they begin anew
     return;
   }
-  const bool first = next.joined.size() == next.members.size();
-  if (first && journal_lost_) {
+  if (first && journals_lost_ > 0) {
     // None of those is back who knew of a job, so there is none to remember.
     forgotten_.merge(decided_);
     current_ = {};
+    bound_ = {};
   }
-  if (decided_.contains(next.generation)) {
+  // What was left out for a journal that is lost is forgotten with a second one.
+  if (decided_.contains(next.generation) && journals_lost_ > 1) {
+    forgotten_.merge(decided_);
+  } else if (decided_.contains(next.generation)) {
     return wrong(view_name(next) + " is decided twice, as different views");
   }
   if (next.generation <= current_.generation) {
@@ -73,9 +78,20 @@ void Oracle::suspected(Node one, Node other) {
   }
 }
 
+/// A majority is believed, also against a newer view that it was not told of yet.
+void Oracle::journal_lost() {
+  ++journals_lost_;
+  Nodes newest = 0;
+  for (const Member& member : current_.members) {
+    const Node node = node_of(member.incarnation);
+    if (workers_[node]->generation() == current_.generation) newest |= only(node);
+  }
+  if (newest != members_of(current_)) newest_ |= newest;
+}
+
 bool Oracle::may_be_lost(Node worker) const {
   // A server that was started again does not know who had left, or had been told to go.
-  return contains(excused_, worker) || workers_[worker]->over() ||
+  return contains(excused_ | newest_, worker) || workers_[worker]->over() ||
          workers_[worker]->trainer().said_bye();
 }
 
@@ -236,14 +252,14 @@ void Oracle::check_end() {
     ++tally_.failed_jobs;
     const bool starved = well < static_cast<unsigned>(scenario_.options.min_np);
     const bool left_too_few = scenario_.options.min_np > 1 && scenario_.times(Fault::kLeave) > 0;
-    const bool nothing_known = journal_lost_;
+    const bool nothing_known = journals_lost_ > 0;
     if (!starved && !left_too_few && !nothing_known && decided_.size() > 0 && synced > 0) {
       wrong("the job failed with " + std::to_string(well) + " members that are well: " + failure_);
     }
     return;
   }
   const bool cut_short =
-      stopped_ || scenario_.times(Fault::kLeave) > 0 || well == 0 || journal_lost_;
+      stopped_ || scenario_.times(Fault::kLeave) > 0 || well == 0 || journals_lost_ > 0;
   if (!cut_short && furthest != scenario_.steps) {
     wrong("done after " + std::to_string(furthest) + " of " + std::to_string(scenario_.steps) +
           " steps");

@@ -34,7 +34,7 @@ class Oracle {
   /// It is to write `next` down.
   void decided(const rendezvous::View& next);
   void server_starts(const rendezvous::JournalContents& journal);
-  void journal_lost() { journal_lost_ = true; }
+  void journal_lost();
   void job_failed(const std::string& reason);
 
   // Workers.
@@ -75,7 +75,8 @@ class Oracle {
   Nodes excused_ = 0;
   Nodes removed_ = 0;
   bool stopped_ = false;
-  bool journal_lost_ = false;
+  unsigned journals_lost_ = 0;
+  Nodes newest_ = 0;  // alone in a view when its journal was lost
   std::string failure_;
   std::string wrong_;
 };

@@ -229,6 +229,7 @@ TEST_F(RecoveryTest, WaitingForJoinersHasAnEndAfterARestartToo) {
   come_back("a");
   pass(Milliseconds(60100));
   EXPECT_EQ(phase(), Phase::kFailed);
+  EXPECT_THAT(last<Fail>("a")->reason, HasSubstr("no joiner came"));
 }
 
 TEST_F(RecoveryTest, AJobThatBeginsAnewKeepsToTheMostThatItMayHave) {
@@ -239,6 +240,20 @@ TEST_F(RecoveryTest, AJobThatBeginsAnewKeepsToTheMostThatItMayHave) {
   pass(kWindow);
   EXPECT_THAT(members(), ElementsAre("l", "m"));
   EXPECT_EQ(count<Farewell>("n"), 0U);
+}
+
+TEST_F(RecoveryTest, WhoComesLateIsAskedToo) {
+  start_with({"a", "b", "c"});
+  ready({"a", "b", "c"});
+  restart(journal());
+  come_back("a");
+  come_back("b");
+  pass(kWindow + Milliseconds(10));
+  ASSERT_EQ(phase(), Phase::kChanging);
+  report("a");
+  come_back("c");
+  report_all({"a", "b", "c"});
+  EXPECT_THAT(members(), ElementsAre("a", "b", "c"));
 }
 
 TEST_F(RecoveryTest, TicksAreNeverDueInThePast) {
