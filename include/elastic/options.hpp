@@ -70,8 +70,8 @@ struct Options {
   std::chrono::milliseconds stall_warning{30000};
 
   /// A worker that was evicted though it lives (it stood still for too long, or could not be
-  /// reached) comes back as a new one: `run` receives the job's state again and calls the body anew.
-  /// Otherwise, and outside of `run`, that is an error. ELASTIC_REJOIN, 0 or 1.
+  /// reached) comes back as a new one: `run` receives the job's state again and calls the body
+  /// anew. Otherwise, and outside of `run`, that is an error. ELASTIC_REJOIN, 0 or 1.
   bool rejoin = true;
 
   /// "trace", "debug", "info", "warn", "error" or "off". ELASTIC_LOG_LEVEL.
