@@ -24,6 +24,12 @@ function(elastic_test)
     target_compile_options(${arg_NAME} PRIVATE -fno-sanitize=undefined)
   endif()
   target_link_libraries(${arg_NAME} PRIVATE elastic_compile ${arg_LINK} GTest::gmock GTest::gtest_main)
+  # A process for each test; where starting one is slow, one for all that need no process of their own.
+  if(ELASTIC_SANITIZE AND arg_LABEL MATCHES "unit|contract")
+    add_test(NAME ${arg_NAME} COMMAND ${arg_NAME})
+    set_tests_properties(${arg_NAME} PROPERTIES LABELS "${arg_LABEL}" TIMEOUT 900)
+    return()
+  endif()
   gtest_discover_tests(${arg_NAME} DISCOVERY_TIMEOUT 60
                        PROPERTIES LABELS "${arg_LABEL}" TIMEOUT ${arg_TIMEOUT}
                                   PROCESSORS ${processors})
