@@ -157,7 +157,8 @@ void Membership::State::on_message(const std::string& from, const Suspect& messa
   if (from == message.incarnation || !is_member(from) || !is_member(message.incarnation)) {
     return note("ignored: a suspicion that is not by one member about another");
   }
-  broken_.push_back({from, message.incarnation});
+  const BrokenPair pair{from, message.incarnation};
+  if (std::find(broken_.begin(), broken_.end(), pair) == broken_.end()) broken_.push_back(pair);
   // Also where several come at once: they are about one attempt to link.
   if (relink_ || (round_ && !round_->deferred())) {
     return note("ignored: a suspicion, a view change is running");

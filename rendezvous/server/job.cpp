@@ -69,7 +69,6 @@ bool Job::enter(const Register& registration, const Peer& peer) {
   if (welcomed) return true;
   workers_.erase(incarnation);
   watch_end();
-  if (!decision.ok) return refuse(decision.reason);
   peer->close();
   return false;
 }

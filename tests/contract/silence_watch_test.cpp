@@ -86,6 +86,7 @@ TEST(SlowPeer, ThatDoesNotReadIsNotLost) {
   near->send(sent);
   Status of_sender;
   std::thread thread([&] { of_sender = sender.run_until([&] { return near->quiet(); }); });
+  // The time for which it does not read is what is tested.
   std::this_thread::sleep_for(kComputes);
   far->receive({got});
   const Status of_slow = slow.run_until([&] { return far->quiet(); });

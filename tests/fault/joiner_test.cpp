@@ -84,6 +84,7 @@ TEST_P(Joiner, GetsTheStateFromTheOthersWhenADonorDies) {
     const std::size_t saved = job_.worker(2).log().count("saves");
     FaultWorker& joiner = job_.start(arguments());
     ASSERT_TRUE(FaultJob::await_line(job_.worker(2), "saves", saved + 1)) << job_.text();
+    // The moment is what is swept; there is no event to wait for.
     std::this_thread::sleep_for(microseconds(random() % static_cast<std::uint64_t>(whole.count())));
     const auto donor = static_cast<std::size_t>(i);
     job_.worker(donor).kill();
@@ -118,6 +119,7 @@ class JoinerBehindASlowLine : public NetworkTest {
     const std::size_t saved = job.worker(2).log().count("saves");
     job.start(arguments());
     ASSERT_TRUE(FaultJob::await_line(job.worker(2), "saves", saved + 1)) << job.text();
+    // Nothing tells how far a transfer is; the next line fails where it is over already.
     std::this_thread::sleep_for(kMiddle);
     EXPECT_EQ(job.worker(3).log().count("loads"), 0U) << "the transfer is over too soon";
   }

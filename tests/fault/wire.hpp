@@ -23,11 +23,10 @@ class Wire {
   Wire(const Wire&) = delete;
   Wire& operator=(const Wire&) = delete;
 
-  /// One bit in the next large segment between workers, or with the server.
-  void flip_in_data() { flip_in_data_ = true; }
-  void flip_in_control() { flip_in_control_ = true; }
+  /// One bit in the next large segment between workers.
+  void flip_in_data() { flip_ = true; }
   /// Whether what was asked for has been done.
-  bool flipped() const { return !flip_in_data_ && !flip_in_control_; }
+  bool flipped() const { return !flip_; }
 
  private:
   void carry();
@@ -37,8 +36,7 @@ class Wire {
   NetworkHosts::Cable cable_;
   EventFd end_;
   const std::uint16_t control_port_;
-  std::atomic<bool> flip_in_data_{false};
-  std::atomic<bool> flip_in_control_{false};
+  std::atomic<bool> flip_{false};
   std::thread thread_;
 };
 
