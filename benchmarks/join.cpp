@@ -18,7 +18,7 @@ namespace elastic::bench {
 
 namespace {
 
-constexpr std::chrono::milliseconds kRunDeadline{300000};
+constexpr std::chrono::milliseconds kJoinDeadline{300000};
 
 Result<JoinTime> make_run(const ProgramFiles& files, const JoinOptions& options, int run) {
   ScratchFolder folder;
@@ -40,7 +40,7 @@ Result<JoinTime> make_run(const ProgramFiles& files, const JoinOptions& options,
                                    worker.job,
                                    files.self.string()};
   for (auto& argument : worker_arguments(worker)) command.push_back(std::move(argument));
-  if (Status ended = run_child(command, folder.path() / "output", kRunDeadline); !ended.ok()) {
+  if (Status ended = run_child(command, folder.path() / "output", kJoinDeadline); !ended.ok()) {
     return ended;
   }
   auto records = read_joins(folder.path());
@@ -49,7 +49,7 @@ Result<JoinTime> make_run(const ProgramFiles& files, const JoinOptions& options,
 }
 
 /// All runs so far. Belongs to the main thread.
-struct Totals {
+struct JoinTotals {
   std::vector<JoinTime> runs;
 
   Summary of(double JoinTime::*part) const {
@@ -62,7 +62,7 @@ struct Totals {
 };
 
 nlohmann::json row_of(const JoinOptions& options, const LibrarySettings& settings,
-                      const Totals& totals) {
+                      const JoinTotals& totals) {
   const Summary gap = totals.of(&JoinTime::gap_ms);
   return {{"backend", settings.backend},
           {"transport", settings.transport},
@@ -85,7 +85,7 @@ Status run_join(const JoinOptions& options, const LibrarySettings& settings) {
       "# elastic join: a newcomer to %d workers, %zu bytes of state, backend %s, transport %s\n#\n",
       options.np - 1, options.state_bytes, settings.backend.c_str(), settings.transport.c_str());
   std::printf("# %6s %13s %13s %16s\n", "run", "gap (ms)", "join (ms)", "broadcast (ms)");
-  Totals totals;
+  JoinTotals totals;
   for (int run = 1; run <= options.runs; ++run) {
     auto time = make_run(files.value(), options, run);
     if (!time.ok()) return time.status().within("run " + std::to_string(run));

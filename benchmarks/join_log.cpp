@@ -15,10 +15,6 @@ namespace {
 
 constexpr const char* kPrefix = "join.";
 
-constexpr double to_ms(std::int64_t ns) {
-  return static_cast<double>(ns) / 1e6;
-}
-
 Result<JoinRecord> read_join(const std::filesystem::path& file) {
   std::ifstream input(file);
   JoinRecord record;

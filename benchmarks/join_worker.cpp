@@ -31,9 +31,9 @@ constexpr int kBroadcasts = 4;  ///< the first warms up
 constexpr std::chrono::milliseconds kAskDeadline{30000};
 
 /// Belongs to the main thread.
-class Worker {
+class JoinWorker {
  public:
-  Worker(Context& context, const JoinWorkerOptions& options, std::int64_t start_ns)
+  JoinWorker(Context& context, const JoinWorkerOptions& options, std::int64_t start_ns)
       : context_(context),
         options_(options),
         asks_(context.rank() == 0),
@@ -64,7 +64,7 @@ class Worker {
   JoinRecord record_;
 };
 
-Status Worker::run() {
+Status JoinWorker::run() {
   context_.run(state_, [this] {
     for (int together = 0; together < kStepsTogether; step()) {
       // The view changes within commit only, so this is the same on all.
@@ -82,7 +82,7 @@ Status Worker::run() {
   return write_join(own_join_file(options_.folder), record_);
 }
 
-void Worker::step() {
+void JoinWorker::step() {
   std::this_thread::sleep_for(kComputing);
   context_.allreduce(std::span<float>(gradients_));
   ++steps_;
@@ -94,7 +94,7 @@ void Worker::step() {
 }
 
 /// On a thread of its own: the steps go on.
-void Worker::ask_for_newcomer() {
+void JoinWorker::ask_for_newcomer() {
   asked_ = std::async(std::launch::async, [this]() -> Status {
     auto files = program_files();
     if (!files.ok()) return files.status();
@@ -103,7 +103,7 @@ void Worker::ask_for_newcomer() {
   });
 }
 
-void Worker::measure_broadcasts() {
+void JoinWorker::measure_broadcasts() {
   for (int i = 0; i < kBroadcasts; ++i) {
     context_.barrier();
     JoinRecord::Span span{.start_ns = now_ns()};
@@ -120,7 +120,7 @@ Status run_join_worker(const JoinWorkerOptions& options) {
   Options library;
   if (!options.transport.empty()) library.transport = options.transport;
   Context context(library);
-  Worker worker(context, options, start_ns);
+  JoinWorker worker(context, options, start_ns);
   Status status = worker.run();
   if (status.ok()) context.shutdown();
   return status;

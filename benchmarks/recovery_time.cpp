@@ -15,10 +15,6 @@ Status wrong(const std::string& message) {
   return Status(Code::kInternal, message);
 }
 
-constexpr double to_ms(std::int64_t ns) {
-  return static_cast<double>(ns) / 1e6;
-}
-
 /// One bit for each, as in CallRecord::counted.
 std::uint32_t bits_of(const std::vector<int>& workers) {
   std::uint32_t bits = 0;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <vector>
 
 namespace elastic::bench {
@@ -21,5 +22,10 @@ double median(const std::vector<double>& sorted);
 
 /// All zero for no samples.
 Summary summarize(std::vector<double> samples);
+
+/// A duration in nanoseconds as the milliseconds that are reported.
+constexpr double to_ms(std::int64_t ns) {
+  return static_cast<double>(ns) / 1e6;
+}
 
 }  // namespace elastic::bench

@@ -25,6 +25,9 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   target_compile_options(elastic_compile INTERFACE -Wno-maybe-uninitialized -Wno-stringop-overflow
                                                    -Wno-array-bounds -Wno-restrict -Wno-tsan
                                                    -Wno-mismatched-new-delete)
+  if(CMAKE_UNITY_BUILD)  # It takes the sources of one library for headers.
+    target_compile_options(elastic_compile INTERFACE -Wno-subobject-linkage)
+  endif()
 endif()
 target_compile_definitions(elastic_compile INTERFACE BOOST_ASIO_NO_DEPRECATED
                                                      BOOST_ERROR_CODE_HEADER_ONLY)

@@ -22,10 +22,10 @@ namespace {
 
 /// Connections that one worker relays at a time; each has two sockets and two buffers.
 constexpr std::size_t kMostRelays = 64;
-constexpr std::size_t kBufferBytes = 64 * 1024;
+constexpr std::size_t kRelayBufferBytes = 64 * 1024;
 /// What a dialer waits for a relay is longer.
 constexpr Milliseconds kReachLimit{700};
-constexpr Milliseconds kLookEvery{100};
+constexpr Milliseconds kRelayLooksEvery{100};
 
 }  // namespace
 
@@ -99,7 +99,7 @@ Linker::Impl::Task<Result<Linker::Impl::Socket>> Linker::Impl::reach_target(
 Linker::Impl::Task<void> Linker::Impl::pump(std::shared_ptr<Relay> relay, bool to_target) {
   Socket& from = to_target ? relay->dialer : relay->target;
   Socket& to = to_target ? relay->target : relay->dialer;
-  std::vector<std::byte> buffer(kBufferBytes);
+  std::vector<std::byte> buffer(kRelayBufferBytes);
   boost::system::error_code error;
   while (!error) {
     const std::size_t got = co_await from.async_read_some(
@@ -119,7 +119,7 @@ Linker::Impl::Task<void> Linker::Impl::watch(std::shared_ptr<Relay> relay) {
   std::array<SilenceWatch, 2> watches{SilenceWatch(options_.link_timeout),
                                       SilenceWatch(options_.link_timeout)};
   while (relay->dialer.is_open()) {
-    timer.expires_after(kLookEvery);
+    timer.expires_after(kRelayLooksEvery);
     boost::system::error_code error;
     co_await timer.async_wait(asio::redirect_error(asio::use_awaitable, error));
     if (!relay->dialer.is_open()) co_return;

@@ -16,7 +16,7 @@ bool positive(double value) {
   return std::isfinite(value) && value > 0;
 }
 
-[[noreturn]] void invalid(const std::string& message) {
+[[noreturn]] void invalid_ramp(const std::string& message) {
   throw Error(ErrorCode::kInvalidArgument, "LearningRateRamp: " + message);
 }
 
@@ -30,10 +30,11 @@ bool plausible(const LearningRateRamp::Record& record) {
 
 LearningRateRamp::LearningRateRamp(const Options& options) {
   if (!positive(options.batch_reference)) {
-    invalid("batch_reference is " + std::to_string(options.batch_reference) +
-            "; give the positive number of samples per step that the base rate was chosen for");
+    invalid_ramp(
+        "batch_reference is " + std::to_string(options.batch_reference) +
+        "; give the positive number of samples per step that the base rate was chosen for");
   }
-  if (options.ramp_steps == 0U) invalid("ramp_steps is 0; give at least 1, or leave it out");
+  if (options.ramp_steps == 0U) invalid_ramp("ramp_steps is 0; give at least 1, or leave it out");
   record_.batch_reference = options.batch_reference;
   record_.ramp_steps = options.ramp_steps.value_or(0);
 }
@@ -55,8 +56,8 @@ void LearningRateRamp::begin(double target) {
 double LearningRateRamp::step(double batch_now) {
   const double target = batch_now / record_.batch_reference;
   if (!positive(batch_now) || !positive(target)) {
-    invalid("step() was given a batch of " + std::to_string(batch_now) +
-            " samples; give the positive global batch of the step");
+    invalid_ramp("step() was given a batch of " + std::to_string(batch_now) +
+                 " samples; give the positive global batch of the step");
   }
   if (target != record_.gamma_target) begin(target);
   record_.gamma_before = record_.gamma;
@@ -71,7 +72,7 @@ double LearningRateRamp::step(double batch_now) {
 }
 
 void LearningRateRamp::restore(const Record& record) {
-  if (!plausible(record)) invalid("the record to restore is not one that a ramp can have");
+  if (!plausible(record)) invalid_ramp("the record to restore is not one that a ramp can have");
   record_ = record;
 }
 
@@ -99,7 +100,7 @@ void LearningRateRamp::load(std::span<const std::byte> bytes) {
     whole = whole && reader.take(*value);
   }
   if (!whole || reader.left() != 0) {
-    invalid(std::to_string(bytes.size()) + " bytes are not a saved ramp");
+    invalid_ramp(std::to_string(bytes.size()) + " bytes are not a saved ramp");
   }
   restore(record);
 }

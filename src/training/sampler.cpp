@@ -12,7 +12,7 @@
 namespace elastic {
 namespace {
 
-[[noreturn]] void invalid(const std::string& message) {
+[[noreturn]] void invalid_sampler(const std::string& message) {
   throw Error(ErrorCode::kInvalidArgument, "Sampler: " + message);
 }
 
@@ -38,15 +38,15 @@ bool ascending_within(const training::Ranges& ranges, std::uint64_t size) {
 
 Sampler::Sampler(std::size_t size, std::uint64_t seed)
     : size_(size), seed_(seed), unused_{{0, size}} {
-  if (size == 0) invalid("there are no samples; give the size of the training set");
+  if (size == 0) invalid_sampler("there are no samples; give the size of the training set");
 }
 
 void Sampler::set_members(std::span<const WorkerId> members, WorkerId self) {
   if (!contains(members, self)) {
-    invalid("this worker is not among the " + std::to_string(members.size()) + " members");
+    invalid_sampler("this worker is not among the " + std::to_string(members.size()) + " members");
   }
   for (auto member = members.begin(); member != members.end(); ++member) {
-    if (contains({members.begin(), member}, *member)) invalid("a worker is a member twice");
+    if (contains({members.begin(), member}, *member)) invalid_sampler("a worker is a member twice");
   }
   members_.assign(members.begin(), members.end());
   self_ = self;
@@ -59,7 +59,7 @@ std::span<const std::size_t> Sampler::next(std::size_t batch_per_worker) {
                 "Sampler: next() before set_members(); add the sampler to the State that is given "
                 "to elastic::run, or call set_members() first");
   }
-  if (batch_per_worker == 0) invalid("next() was asked for 0 samples per worker");
+  if (batch_per_worker == 0) invalid_sampler("next() was asked for 0 samples per worker");
   abandon();
   begin_next_epoch_if_used_up();
 
@@ -82,7 +82,7 @@ void Sampler::commit(std::span<const WorkerId> contributors) {
   for (const WorkerId worker : contributors) {
     if (contains(members_, worker) && !contains(members, worker)) members.push_back(worker);
   }
-  if (members.empty()) invalid("commit() names no contributor that took part in the draw");
+  if (members.empty()) invalid_sampler("commit() names no contributor that took part in the draw");
 
   training::take_front(unused_, global_batch_);
   for (std::size_t member = 0; member < members_.size(); ++member) {
@@ -142,17 +142,19 @@ void Sampler::load(std::span<const std::byte> bytes) {
   const bool headed =
       reader.take(size) && reader.take(seed) && reader.take(epoch) && reader.take(ranges);
   if (!headed || ranges != reader.left() / sizeof(Range) || reader.left() % sizeof(Range) != 0) {
-    invalid(std::to_string(bytes.size()) + " bytes are not a saved sampler");
+    invalid_sampler(std::to_string(bytes.size()) + " bytes are not a saved sampler");
   }
   if (size != size_) {
-    invalid("the saved sampler deals out " + std::to_string(size) + " samples and this one " +
-            std::to_string(size_) + "; load the same training set on every worker");
+    invalid_sampler("the saved sampler deals out " + std::to_string(size) +
+                    " samples and this one " + std::to_string(size_) +
+                    "; load the same training set on every worker");
   }
   training::Ranges unused(ranges);
   for (Range& range : unused) {
-    if (!reader.take(range.begin) || !reader.take(range.end)) invalid("cut short");
+    if (!reader.take(range.begin) || !reader.take(range.end)) invalid_sampler("cut short");
   }
-  if (!ascending_within(unused, size)) invalid("the saved ranges overlap or are out of bounds");
+  if (!ascending_within(unused, size))
+    invalid_sampler("the saved ranges overlap or are out of bounds");
 
   abandon();
   seed_ = seed;

@@ -20,19 +20,18 @@ constexpr int kSteps = 12;
 constexpr int kFatalStep = 4;
 constexpr int kDeaths = kSlowness > 1 ? 3 : 6;
 
-struct Scenario {
+struct Kill {
   std::string kind;
   std::string transport;
   int np;
   std::size_t elements;
 
-  friend std::ostream& operator<<(std::ostream& out, const Scenario& scenario) {
-    return out << scenario.kind << "_" << scenario.transport << "_" << scenario.np << "_"
-               << scenario.elements;
+  friend std::ostream& operator<<(std::ostream& out, const Kill& kill) {
+    return out << kill.kind << "_" << kill.transport << "_" << kill.np << "_" << kill.elements;
   }
 };
 
-class KillPhases : public ::testing::TestWithParam<Scenario> {
+class KillPhases : public ::testing::TestWithParam<Kill> {
  protected:
   std::vector<std::string> arguments() const {
     return {"kind=" + GetParam().kind, "steps=" + std::to_string(kSteps),
@@ -132,13 +131,13 @@ TEST_P(EveryPhase, SameCallRightSum) {
 
 INSTANTIATE_TEST_SUITE_P(
     Kill, EveryPhase,
-    ::testing::Values(
-        Scenario{"allreduce", "shm", 3, 1000}, Scenario{"allreduce", "tcp", 4, 1000},
-        Scenario{"allreduce", "shm", 4, 500000}, Scenario{"allreduce", "tcp", 3, 500000},
-        Scenario{"named", "shm", 3, 200000}, Scenario{"named", "tcp", 4, 200000},
-        Scenario{"broadcast", "shm", 4, 500000}, Scenario{"broadcast", "tcp", 3, 500000},
-        Scenario{"allgather", "tcp", 4, 100000}, Scenario{"allgather", "shm", 3, 100000},
-        Scenario{"reduce_scatter", "tcp", 3, 500000}, Scenario{"reduce_scatter", "shm", 4, 500000}),
+    ::testing::Values(Kill{"allreduce", "shm", 3, 1000}, Kill{"allreduce", "tcp", 4, 1000},
+                      Kill{"allreduce", "shm", 4, 500000}, Kill{"allreduce", "tcp", 3, 500000},
+                      Kill{"named", "shm", 3, 200000}, Kill{"named", "tcp", 4, 200000},
+                      Kill{"broadcast", "shm", 4, 500000}, Kill{"broadcast", "tcp", 3, 500000},
+                      Kill{"allgather", "tcp", 4, 100000}, Kill{"allgather", "shm", 3, 100000},
+                      Kill{"reduce_scatter", "tcp", 3, 500000},
+                      Kill{"reduce_scatter", "shm", 4, 500000}),
     ::testing::PrintToStringParamName());
 
 class WithTheResult : public KillPhases {};
@@ -157,10 +156,10 @@ TEST_P(WithTheResult, NobodyDiverges) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Kill, WithTheResult,
-                         ::testing::Values(Scenario{"allreduce", "shm", 3, 1000},
-                                           Scenario{"allreduce", "tcp", 4, 1000},
-                                           Scenario{"allreduce", "shm", 4, 500000},
-                                           Scenario{"named", "tcp", 3, 1000}),
+                         ::testing::Values(Kill{"allreduce", "shm", 3, 1000},
+                                           Kill{"allreduce", "tcp", 4, 1000},
+                                           Kill{"allreduce", "shm", 4, 500000},
+                                           Kill{"named", "tcp", 3, 1000}),
                          ::testing::PrintToStringParamName());
 
 }  // namespace

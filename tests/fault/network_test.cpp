@@ -17,18 +17,18 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
-struct Scenario {
+struct Silence {
   std::string name;
   std::size_t silent;
   std::string kind;
   std::size_t elements;
 
-  friend std::ostream& operator<<(std::ostream& out, const Scenario& scenario) {
-    return out << scenario.name;
+  friend std::ostream& operator<<(std::ostream& out, const Silence& silence) {
+    return out << silence.name;
   }
 };
 
-class SilentHost : public NetworkTest, public ::testing::WithParamInterface<Scenario> {};
+class SilentHost : public NetworkTest, public ::testing::WithParamInterface<Silence> {};
 
 TEST_P(SilentHost, IsGivenUpWithinTwoSeconds) {
   const Punctuality punctuality;
@@ -53,9 +53,9 @@ TEST_P(SilentHost, IsGivenUpWithinTwoSeconds) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Hosts, SilentHost,
-                         ::testing::Values(Scenario{"first", 0, "mixed", 1000},
-                                           Scenario{"last", 3, "allreduce", 200000},
-                                           Scenario{"training", 1, "train", 1000}),
+                         ::testing::Values(Silence{"first", 0, "mixed", 1000},
+                                           Silence{"last", 3, "allreduce", 200000},
+                                           Silence{"training", 1, "train", 1000}),
                          ::testing::PrintToStringParamName());
 
 class SilentServer : public NetworkTest {};

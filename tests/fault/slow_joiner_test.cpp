@@ -21,8 +21,8 @@ constexpr std::size_t kFast = 400U << 20;  // no limit, in effect
 
 class SlowJoiner : public NetworkTest {
  protected:
-  static std::vector<std::string> limit(int milliseconds) {
-    return {"--max-join-stall-ms", std::to_string(milliseconds)};
+  static std::vector<std::string> limit(int stall_ms) {
+    return {"--max-join-stall-ms", std::to_string(stall_ms)};
   }
   std::vector<std::string> arguments(std::size_t state_bytes) const {
     return {"kind=train", "until=" + job_->end_file(), "pause_us=10000",

@@ -17,8 +17,6 @@
 namespace elastic::transport {
 namespace {
 
-constexpr Fingerprint kCall{1, 2, 0, 1, 0, 16};
-
 /// Worker a on host 0, b on host 1 and so on.
 class CutLinks : public LinkerTest {
  protected:

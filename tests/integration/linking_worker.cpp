@@ -5,12 +5,6 @@
 #include "collectives/transport/mesh.hpp"
 
 namespace elastic::transport {
-namespace {
-
-constexpr Fingerprint kCall{1, 2, 0, 1, 0, 16};
-
-}  // namespace
-
 void expect_linked(const LinkPtr& left, const LinkPtr& right, std::uint64_t position) {
   ASSERT_TRUE(left && right);
   static const std::array<std::byte, 16> kMessage = {std::byte{1}, std::byte{2}, std::byte{3}};

@@ -19,6 +19,8 @@ namespace elastic::transport {
 using Links = Result<std::vector<Linker::LinksOfPeer>>;
 
 constexpr Milliseconds kLinkDeadline{10000};
+/// The call that data is sent for here.
+constexpr Fingerprint kCall{1, 2, 0, 1, 0, 16};
 
 /// A worker's control thread with a Linker on it.
 class LinkingWorker {

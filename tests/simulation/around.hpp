@@ -1,7 +1,9 @@
 #pragma once
 
+#include <algorithm>
 #include <functional>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "chance.hpp"
@@ -33,5 +35,10 @@ struct Around {
   /// The worker was evicted though it lives: it comes again as a new one.
   std::function<void(Node)> rejoin;
 };
+
+/// Whether `one` is among the incarnations that a decision names.
+inline bool names(const std::vector<std::string>& incarnations, const std::string& one) {
+  return std::find(incarnations.begin(), incarnations.end(), one) != incarnations.end();
+}
 
 }  // namespace elastic::simulation

@@ -14,10 +14,6 @@ using Step = coordinator::Ledger::Step;
 
 namespace {
 
-bool names(const std::vector<std::string>& incarnations, const std::string& one) {
-  return std::find(incarnations.begin(), incarnations.end(), one) != incarnations.end();
-}
-
 /// How long a taker waits for its result. A giver that is in the view hands it over at once, so
 /// when nothing comes for longer than linking may take, it was lost with a link since.
 constexpr Milliseconds kWatchdog{6000};

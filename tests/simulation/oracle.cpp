@@ -13,10 +13,6 @@ namespace {
 /// As of Membership: view changes for broken links before somebody has to go.
 constexpr unsigned kStrikes = 4;
 
-bool names(const std::vector<std::string>& incarnations, const std::string& one) {
-  return std::find(incarnations.begin(), incarnations.end(), one) != incarnations.end();
-}
-
 bool knows(const std::multimap<std::uint64_t, View>& views, const View& view) {
   const auto [begin, end] = views.equal_range(view.generation);
   return std::any_of(begin, end, [&](const auto& known) { return known.second == view; });

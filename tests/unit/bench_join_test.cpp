@@ -9,13 +9,22 @@ namespace {
 
 using ::testing::HasSubstr;
 
-constexpr std::int64_t kMs = 1'000'000;
+constexpr std::int64_t kMillisecond = 1'000'000;
 
 // Two members and a newcomer.
 std::vector<JoinRecord> three_workers() {
-  return {{false, {0, 5 * kMs}, 7 * kMs, {{100 * kMs, 110 * kMs}, {200 * kMs, 204 * kMs}}},
-          {false, {0, 6 * kMs}, 9 * kMs, {{101 * kMs, 112 * kMs}, {199 * kMs, 203 * kMs}}},
-          {true, {20 * kMs, 50 * kMs}, 90 * kMs, {{100 * kMs, 111 * kMs}, {200 * kMs, 205 * kMs}}}};
+  return {{false,
+           {0, 5 * kMillisecond},
+           7 * kMillisecond,
+           {{100 * kMillisecond, 110 * kMillisecond}, {200 * kMillisecond, 204 * kMillisecond}}},
+          {false,
+           {0, 6 * kMillisecond},
+           9 * kMillisecond,
+           {{101 * kMillisecond, 112 * kMillisecond}, {199 * kMillisecond, 203 * kMillisecond}}},
+          {true,
+           {20 * kMillisecond, 50 * kMillisecond},
+           90 * kMillisecond,
+           {{100 * kMillisecond, 111 * kMillisecond}, {200 * kMillisecond, 205 * kMillisecond}}}};
 }
 
 TEST(JoinTime, IsThatOfTheMembersAndOfTheNewcomer) {

@@ -12,8 +12,6 @@
 namespace elastic::coordinator {
 namespace {
 
-constexpr unsigned kSeeds = 60;
-
 TEST(NegotiationMembership, KeepsThePlanThroughChangesOfMembershipInTheMiddleOfAStep) {
   const auto program = varied_program(30);
   for (unsigned seed = 0; seed < kSeeds; ++seed) {

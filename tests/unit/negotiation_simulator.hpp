@@ -14,6 +14,9 @@
 
 namespace elastic::coordinator {
 
+/// Orders of events that each test tries.
+constexpr unsigned kSeeds = 60;
+
 /// Workers that negotiate over links with random delays. Each has a program: requests that it
 /// submits, then it blocks until all are complete. What happens next is drawn from what is
 /// possible. As on a lane, no order completes anywhere before all ranks have taken it.

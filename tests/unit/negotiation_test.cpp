@@ -18,8 +18,6 @@ using ::testing::SizeIs;
 using ::testing::UnorderedElementsAre;
 using Program = NegotiationSimulator::Program;
 
-constexpr unsigned kSeeds = 60;
-
 /// One float each.
 Program tensors(std::vector<std::string> names) {
   Program program;
