@@ -14,7 +14,9 @@ set(ELASTIC_SANITIZE "" CACHE STRING "Sanitizers to build with: address,undefine
 
 find_program(ELASTIC_CCACHE ccache)
 if(ELASTIC_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
-  set(CMAKE_CXX_COMPILER_LAUNCHER ${ELASTIC_CCACHE})
+  # As it must be told where headers are precompiled.
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros
+                                  ${ELASTIC_CCACHE})
 endif()
 
 add_library(elastic_compile INTERFACE)
