@@ -66,6 +66,8 @@ Control::Control(Identity identity, Options options)
     callbacks.on_suspect = [this](std::uint64_t generation, std::string incarnation,
                                   std::string reason) {
       view_change_clock_.notice(generation);
+      // The other end may tell the server first, and all it knows is that this one hung up.
+      log::get().info("link failed: {}", reason);
       asio::post(io_, [this, suspicion = rendezvous::Suspect{generation, std::move(incarnation),
                                                              std::move(reason)}] {
         participation_.suspect(suspicion);
