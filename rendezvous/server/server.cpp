@@ -290,6 +290,9 @@ class Server::Impl : public std::enable_shared_from_this<Impl> {
   asio::awaitable<void> serve_control(Peer peer) {
     while (true) {
       const Result<Message> request = co_await peer->read();
+      if (request.status().code() == Code::kDamaged) {
+        log::get().warn("connection of {}: {}", peer->peer(), request.status().message());
+      }
       if (!request.ok()) co_return;
       if (!peer->closing()) peer->send(job_->answer(request.value()));
     }
