@@ -88,15 +88,16 @@ CLI::App* add_allreduce(CLI::App& app, AllreduceOptions& options, Texts& texts) 
 CLI::App* add_recovery(CLI::App& app, RecoveryOptions& options, Texts& texts) {
   CLI::App* sub = app.add_subcommand(
       "recovery", "Time from a fault to the survivors' next result, over many runs");
-  sub->add_option("--np", options.np, "Workers, of which one or two are lost [4]")
+  sub->add_option("--np", options.np, "Workers, of which one or two are struck [4]")
       ->check(CLI::Range(2, kMostDigits));
   sub->add_option("--bytes", texts.bytes, "Size of the tensor; K, M, G [4M]");
   sub->add_option("--runs", options.runs, "Faults to measure [20]")
       ->check(CLI::Range(1, 1'000'000));
   sub->add_option("--fault", options.fault,
                   "sigkill: a worker dies; two: two at once; sigstop: one stands still and is "
-                  "evicted [sigkill]")
-      ->check(CLI::IsMember({"sigkill", "two", "sigstop"}));
+                  "evicted; link: the network between two is cut, and nobody is lost (needs root, "
+                  "for network namespaces) [sigkill]")
+      ->check(CLI::IsMember({"sigkill", "two", "sigstop", "link"}));
   sub->add_option("--evict-after-ms", options.evict_after_ms,
                   "Silence after which the job gives a worker up [500]")
       ->check(CLI::Range(1, 60'000));
@@ -115,6 +116,7 @@ CLI::App* add_worker(CLI::App& app, RecoveryWorkerOptions& options, Texts& texts
       ->delimiter(',')
       ->check(CLI::Range(0, kMostDigits - 1));
   sub->add_flag("--stops", options.stops);
+  sub->add_option("--hosts", options.hosts)->delimiter(',');
   sub->add_option("--delay", options.delay)->required()->check(CLI::Range(0.0, 1.0));
   sub->add_option("--folder", options.folder)->required();
   add_transport(*sub, options.transport);
@@ -189,6 +191,14 @@ Status read_recovery(const Texts& texts, RecoveryOptions& options) {
   if (options.fault == "two" && options.np < 3) {
     return invalid("--fault two needs --np 3 or more: nobody would survive");
   }
+  if (options.fault != "link") return {};
+  if (options.np < 3) {
+    return invalid("--fault link needs --np 3 or more: a third worker has to relay");
+  }
+  if (options.transport == "shm") {
+    return invalid("--fault link cuts a network: --transport must be tcp or auto");
+  }
+  options.transport = "tcp";
   return {};
 }
 
@@ -306,6 +316,11 @@ std::vector<std::string> worker_arguments(const RecoveryWorkerOptions& options) 
                                      "--folder",
                                      options.folder};
   if (options.stops) arguments.emplace_back("--stops");
+  if (!options.hosts.empty()) {
+    std::string hosts;
+    for (const std::string& host : options.hosts) hosts += (hosts.empty() ? "" : ",") + host;
+    arguments.insert(arguments.end(), {"--hosts", hosts});
+  }
   if (!options.transport.empty()) {
     arguments.insert(arguments.end(), {"--transport", options.transport});
   }

@@ -43,9 +43,11 @@ struct RecoveryOptions {
 struct RecoveryWorkerOptions {
   int np = 0;
   std::size_t bytes = 0;
-  std::vector<int> victims;  ///< ranks; the first strikes all of them
-  bool stops = false;        ///< with SIGSTOP instead of SIGKILL
-  double delay = 0;          ///< how far into the call, as a part of its usual duration
+  std::vector<int> victims;        ///< ranks; the first strikes all of them
+  bool stops = false;              ///< with SIGSTOP instead of SIGKILL
+  std::vector<std::string> hosts;  ///< of all ranks; where given, the victims live and the link
+                                   ///< between them is cut: see HostNetwork::spaces
+  double delay = 0;                ///< how far into the call, as a part of its usual duration
   std::string transport;
   std::string folder;  ///< for the times
 };

@@ -12,6 +12,7 @@
 #include <nlohmann/json.hpp>
 
 #include "benchmarks/child_run.hpp"
+#include "benchmarks/host_network.hpp"
 #include "benchmarks/host_report.hpp"
 #include "benchmarks/program_files.hpp"
 #include "benchmarks/recovery_log.hpp"
@@ -26,8 +27,14 @@ namespace {
 // Long enough for a start of many workers on a busy machine; a run takes a second or two.
 constexpr std::chrono::milliseconds kRunDeadline{120000};
 
+bool cuts(const RecoveryOptions& options) {
+  return options.fault == "link";
+}
+
+/// Whom the others lose.
 bool is_victim(const RecoveryWorkerOptions& worker, int rank) {
-  return std::find(worker.victims.begin(), worker.victims.end(), rank) != worker.victims.end();
+  return worker.hosts.empty() &&
+         std::find(worker.victims.begin(), worker.victims.end(), rank) != worker.victims.end();
 }
 
 Result<Survivor> read_survivor(const std::string& folder, int rank) {
@@ -42,7 +49,7 @@ Result<RecoveryTime> read_run(const RecoveryWorkerOptions& worker) {
   auto fault = read_fault(fault_file(worker.folder));
   if (!fault.ok()) return fault.status();
   RecoveryRun run{.workers = worker.np,
-                  .victims = worker.victims,
+                  .victims = worker.hosts.empty() ? worker.victims : std::vector<int>(),
                   .warmup = kWarmupCalls,
                   .fault_ns = fault.value(),
                   .survivors = {}};
@@ -60,6 +67,11 @@ Result<RecoveryTime> make_run(const ProgramFiles& files, const RecoveryOptions& 
   ScratchFolder folder;
   if (Status status = ScratchFolder::make(folder); !status.ok()) return status;
   worker.folder = folder.path().string();
+  HostNetwork network;  // of this run alone, so that nothing of a cut is left for the next
+  if (cuts(options)) {
+    if (Status made = HostNetwork::make(worker.np, folder.path(), network); !made.ok()) return made;
+    worker.hosts = network.spaces();
+  }
   std::vector<std::string> command{files.elasticrun.string(),
                                    "-np",
                                    std::to_string(worker.np),
@@ -68,10 +80,12 @@ Result<RecoveryTime> make_run(const ProgramFiles& files, const RecoveryOptions& 
                                    "--max-restarts",
                                    "0",
                                    "--evict-after-ms",
-                                   std::to_string(options.evict_after_ms),
-                                   files.self.string()};
+                                   std::to_string(options.evict_after_ms)};
+  if (cuts(options)) command.insert(command.end(), {"--bind", HostNetwork::kBridgeAddress});
+  command.push_back(files.self.string());
   for (auto& argument : worker_arguments(worker)) command.push_back(std::move(argument));
-  const Status ended = run_child(command, folder.path() / "output", kRunDeadline);
+  const auto start = [&] { return run_child(command, folder.path() / "output", kRunDeadline); };
+  const Status ended = cuts(options) ? network.run_at_bridge(start) : start();
   auto time = read_run(worker);
   // A short job can be over before elasticrun hears of the death, and it then calls the job failed.
   // What counts is that each survivor came to its end.
@@ -85,12 +99,19 @@ RecoveryWorkerOptions draw(const RecoveryOptions& options, std::mt19937_64& rand
                                .bytes = options.bytes,
                                .victims = {},
                                .stops = options.fault == "sigstop",
+                               .hosts = {},
                                .transport = options.transport,
                                .folder = {}};
-  std::vector<int> ranks(static_cast<std::size_t>(options.np));
-  std::iota(ranks.begin(), ranks.end(), 0);
-  std::shuffle(ranks.begin(), ranks.end(), random);
-  worker.victims.assign(ranks.begin(), ranks.begin() + (options.fault == "two" ? 2 : 1));
+  if (cuts(options)) {
+    // Neighbours in the ring and in recursive doubling alike: they exchange something in each call.
+    const int lower = 2 * std::uniform_int_distribution<int>(0, options.np / 2 - 1)(random);
+    worker.victims = {lower, lower + 1};
+  } else {
+    std::vector<int> ranks(static_cast<std::size_t>(options.np));
+    std::iota(ranks.begin(), ranks.end(), 0);
+    std::shuffle(ranks.begin(), ranks.end(), random);
+    worker.victims.assign(ranks.begin(), ranks.begin() + (options.fault == "two" ? 2 : 1));
+  }
   worker.delay = std::uniform_real_distribution<double>(0, 1)(random);
   return worker;
 }
@@ -168,7 +189,7 @@ void print_run(int run, const RecoveryWorkerOptions& worker, const RecoveryTime&
   std::fflush(stdout);
 }
 
-void print_summary(const Totals& totals) {
+void print_summary(const RecoveryOptions& options, const Totals& totals) {
   const Summary summary = totals.of(&RecoveryTime::recovery_ms);
   const Summary until_return = totals.of(&RecoveryTime::return_ms);
   std::printf("#\n# recovery of %zu runs: min %.3f ms, p50 %.3f ms, p99 %.3f ms, max %.3f ms\n",
@@ -182,7 +203,12 @@ void print_summary(const Totals& totals) {
   }
   std::printf("# undisturbed call: median %.3f ms\n",
               totals.of(&RecoveryTime::undisturbed_ms).median);
-  std::printf("# in %td runs a victim's part of the call was still counted\n", totals.committed());
+  if (cuts(options)) {
+    std::printf("# nobody was lost\n");
+  } else {
+    std::printf("# in %td runs a victim's part of the call was still counted\n",
+                totals.committed());
+  }
   std::fflush(stdout);
 }
 
@@ -201,7 +227,7 @@ Status run_recovery(const RecoveryOptions& options, const LibrarySettings& setti
     print_run(run, worker, time.value());
     totals.runs.push_back(time.value());
   }
-  print_summary(totals);
+  print_summary(options, totals);
   if (options.json.empty()) return {};
   const auto rows = nlohmann::json::array({row_of(options, settings, totals)});
   return write_report(options.json, options.command, rows);

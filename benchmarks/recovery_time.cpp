@@ -53,16 +53,21 @@ struct Findings {
   bool committed = false;
 };
 
-Result<Findings> look_at(const RecoveryRun& run, const std::vector<CallRecord>& calls) {
+Result<Findings> look_at(const RecoveryRun& run, const Survivor& survivor) {
   const std::uint32_t victims = bits_of(run.victims);
+  if (victims == 0 && survivor.change.installed_ns < run.fault_ns) {
+    return wrong("the fault changed nothing");
+  }
   Findings found;
-  for (const CallRecord& call : calls) {
+  for (const CallRecord& call : survivor.calls) {
     if (call.end_ns <= run.fault_ns) {
       if ((call.counted & victims) != victims)
         return wrong("a victim was left out before the fault");
       if (call.call >= run.warmup) found.undisturbed.push_back(to_ms(call.end_ns - call.start_ns));
     } else if ((call.counted & victims) != 0) {
       found.committed = true;
+    } else if (victims == 0 && call.end_ns < survivor.change.installed_ns) {
+      continue;  // it was done without what was lost
     } else if (found.returned_ns == 0) {
       found.returned_ns = call.end_ns;
     } else {
@@ -90,7 +95,7 @@ Result<RecoveryTime> recovery_time(const RecoveryRun& run) {
   std::vector<double> later;
   std::int64_t last_return_ns = 0;
   for (const auto& [rank, survivor] : run.survivors) {
-    auto looked = look_at(run, survivor.calls);
+    auto looked = look_at(run, survivor);
     if (!looked.ok()) return looked.status();
     const Findings& found = looked.value();
     if (found.returned_ns == 0) {

@@ -53,6 +53,9 @@ struct RecoveryRun {
 ///
 /// kInternal when the survivors do not agree on who was counted in a call, or a victim is counted
 /// in a call after one without it.
+///
+/// Without victims, all being survivors, the call is the first that ended in the view after the
+/// fault; a survivor that has not been in a new view since is an error.
 Result<RecoveryTime> recovery_time(const RecoveryRun& run);
 
 }  // namespace elastic::bench

@@ -1,6 +1,7 @@
 #include "benchmarks/recovery_worker.hpp"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <chrono>
 #include <cstdint>
@@ -10,11 +11,15 @@
 #include <unistd.h>
 #include <vector>
 
+#include "benchmarks/host_network.hpp"
+#include "benchmarks/link_cut.hpp"
 #include "benchmarks/monotonic_time.hpp"
 #include "benchmarks/recovery_log.hpp"
 #include "benchmarks/statistics.hpp"
 #include "benchmarks/strike.hpp"
 #include "benchmarks/worker_digits.hpp"
+#include "config/environment.hpp"
+#include "config/launch_environment.hpp"
 #include "elastic/context.hpp"
 
 namespace elastic::bench {
@@ -46,13 +51,16 @@ class Worker {
   Status run();
 
  private:
+  /// Whom the others lose.
   bool is_victim(int rank) const {
-    return std::find(options_.victims.begin(), options_.victims.end(), rank) !=
-           options_.victims.end();
+    return options_.hosts.empty() && std::find(options_.victims.begin(), options_.victims.end(),
+                                               rank) != options_.victims.end();
   }
   void learn_pids();
   Status make_call(int call);
-  Status make_last_call(int call);
+  Status make_struck_call(int call);
+  Status prepare(Strike& strike);
+  Status prepare_cut(Strike& strike);
   Status end_as_survivor();
   std::int64_t usual_duration_ns() const;
 
@@ -63,6 +71,7 @@ class Worker {
   std::vector<std::int64_t> input_;
   std::vector<std::int64_t> output_;
   std::vector<CallRecord> calls_;
+  std::array<LinkCut, 2> cuts_;  // there and back
 };
 
 Status Worker::run() {
@@ -74,7 +83,7 @@ Status Worker::run() {
   for (int call = 0; call < kAllCalls; ++call) {
     input_.assign(input_.size(), digit_of(call, start_rank_));
     const bool strikes = call == kFaultCall && start_rank_ == options_.victims.front();
-    if (Status status = strikes ? make_last_call(call) : make_call(call); !status.ok()) {
+    if (Status status = strikes ? make_struck_call(call) : make_call(call); !status.ok()) {
       return status;
     }
   }
@@ -104,19 +113,40 @@ Status Worker::make_call(int call) {
   return {};
 }
 
-/// Of the first victim, which strikes the others, too.
-Status Worker::make_last_call(int call) {
+/// Strikes all victims, this one last.
+Status Worker::prepare(Strike& strike) {
   std::vector<pid_t> others;
   for (const int victim : options_.victims) {
     if (victim == start_rank_) continue;
     others.push_back(static_cast<pid_t>(pids_[static_cast<std::size_t>(victim)]));
   }
-  Strike strike;
   const int signal = options_.stops ? SIGSTOP : SIGKILL;
-  if (Status status = Strike::open(fault_file(options_.folder), others, signal, strike);
-      !status.ok()) {
-    return status;
+  const auto blow = [others, signal] {
+    for (const pid_t other : others) ::kill(other, signal);
+    ::kill(::getpid(), signal);
+  };
+  return Strike::open(fault_file(options_.folder), blow, strike);
+}
+
+/// Strikes the link between the two, in both directions.
+Status Worker::prepare_cut(Strike& strike) {
+  const std::array<int, 2> ends{options_.victims.front(), options_.victims.back()};
+  for (std::size_t i = 0; i < ends.size(); ++i) {
+    const std::string& from = options_.hosts.at(static_cast<std::size_t>(ends[i]));
+    Status status = LinkCut::open(from, HostNetwork::address(ends[1 - i]), cuts_[i]);
+    if (!status.ok()) return status;
   }
+  const auto blow = [this] {
+    for (LinkCut& cut : cuts_) cut.strike();
+  };
+  return Strike::open(fault_file(options_.folder), blow, strike);
+}
+
+/// Of the first victim.
+Status Worker::make_struck_call(int call) {
+  Strike strike;
+  Status ready = options_.hosts.empty() ? prepare(strike) : prepare_cut(strike);
+  if (!ready.ok()) return ready;
   strike.get_ready();
   const double delay_ns = options_.delay * static_cast<double>(usual_duration_ns());
   strike.arm(now_ns() + static_cast<std::int64_t>(delay_ns));
@@ -155,6 +185,15 @@ std::int64_t Worker::usual_duration_ns() const {
 Status run_recovery_worker(const RecoveryWorkerOptions& options) {
   Options library;
   if (!options.transport.empty()) library.transport = options.transport;
+  if (!options.hosts.empty()) {
+    const auto launch = read_launch_environment(read_environment());
+    if (!launch.ok()) return launch.status();
+    const int host = launch.value().rank;
+    // Before there are other threads.
+    Status entered = enter_host(options.hosts.at(static_cast<std::size_t>(host)));
+    if (!entered.ok()) return entered;
+    library.bind = HostNetwork::address(host);
+  }
   Context context(library);
   Worker worker(context, options);
   Status status = worker.run();

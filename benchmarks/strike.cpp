@@ -5,7 +5,6 @@
 #include <cstring>
 #include <fcntl.h>
 #include <iterator>
-#include <signal.h>
 #include <string>
 #include <unistd.h>
 #include <utility>
@@ -14,10 +13,8 @@
 
 namespace elastic::bench {
 
-Status Strike::open(const std::filesystem::path& file, std::vector<pid_t> others, int signal,
-                    Strike& strike) {
-  strike.others_ = std::move(others);
-  strike.signal_ = signal;
+Status Strike::open(const std::filesystem::path& file, std::function<void()> blow, Strike& strike) {
+  strike.blow_ = std::move(blow);
   strike.file_ =
       UniqueFd(::open(file.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, S_IRUSR | S_IWUSR));
   if (strike.file_) return {};
@@ -48,8 +45,7 @@ void Strike::watch() {
   // A lost time is found by who reads the file.
   [[maybe_unused]] const auto ignored =
       ::write(file_.get(), text, static_cast<std::size_t>(written.ptr - text));
-  for (const pid_t other : others_) ::kill(other, signal_);
-  ::kill(::getpid(), signal_);
+  blow_();
 }
 
 }  // namespace elastic::bench

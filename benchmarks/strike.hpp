@@ -3,25 +3,23 @@
 #include <atomic>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <thread>
-#include <vector>
-
-#include <sys/types.h>
 
 #include "base/status.hpp"
 #include "base/unique_fd.hpp"
 
 namespace elastic::bench {
 
-/// Strikes processes of this machine with a signal, this one last, at a moment set shortly before,
-/// while another thread is in a call, and leaves the time of it in a file.
+/// Strikes at a moment set shortly before, while another thread is in a call, and leaves the time
+/// of it in a file.
 ///
 /// Owned by the thread that calls `arm`; a thread of its own waits for the moment.
 class Strike {
  public:
-  /// `signal` is SIGKILL or SIGSTOP. kUnavailable when the file cannot be made.
-  static Status open(const std::filesystem::path& file, std::vector<pid_t> others, int signal,
-                     Strike& strike);
+  /// `blow` is what happens then, on the thread that waits for it. kUnavailable when the file
+  /// cannot be made.
+  static Status open(const std::filesystem::path& file, std::function<void()> blow, Strike& strike);
 
   Strike() = default;
   Strike(const Strike&) = delete;
@@ -32,15 +30,14 @@ class Strike {
   void get_ready();
   /// In nanoseconds of `now_ns`.
   void arm(std::int64_t moment_ns) { moment_ns_.store(moment_ns, std::memory_order_release); }
-  /// Once armed, returns only in a process that was stopped and continued.
+  /// Once armed, returns when it has struck, where this process lives on.
   void wait_for_the_end() { thread_.join(); }
 
  private:
   void watch();
 
   UniqueFd file_;
-  std::vector<pid_t> others_;
-  int signal_ = 0;
+  std::function<void()> blow_;
   std::atomic<bool> ready_{false};
   std::atomic<bool> cancelled_{false};
   std::atomic<std::int64_t> moment_ns_{0};

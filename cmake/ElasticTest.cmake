@@ -29,9 +29,9 @@ function(elastic_test)
   if(ELASTIC_SANITIZE)
     math(EXPR arg_TIMEOUT "${arg_TIMEOUT} * 4")
   endif()
-  # Several processes each: not next to others on a machine of two cores.
+  # These look at how long things take: not next to others on a machine of two cores.
   set(processors 1)
-  if(arg_LABEL MATCHES "integration|fault")
+  if(arg_LABEL STREQUAL fault)
     set(processors 2)
   endif()
   add_executable(${arg_NAME} ${arg_SOURCES})

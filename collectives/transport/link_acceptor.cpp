@@ -128,6 +128,7 @@ Linker::Impl::Task<void> Linker::Impl::accept_loop(Acceptor& acceptor) {
         continue;
       }
       if (closed_ || error == asio::error::operation_aborted) co_return;
+      hurry_without_descriptors();
     }
     // Out of descriptors, or too many strangers: both pass.
     pause.expires_after(Milliseconds(20));
@@ -156,6 +157,7 @@ Linker::Impl::Task<void> Linker::Impl::greet(Socket socket) {
     Result<StreamPtr> accepted = accept_shm(std::move(fd));
     if (!accepted.ok()) {
       log::get().info("dropped a data connection: {}", accepted.status().message());
+      hurry_without_descriptors();
       co_return;
     }
     stream = std::move(accepted).value();

@@ -68,6 +68,7 @@ Linker::Impl::Task<void> Linker::Impl::dial(Peer peer, std::size_t lane) {
       failures_[peer.incarnation] = dialled;
     }
     log::get().debug("dialling worker {}: {}", peer.incarnation, dialled.message());
+    hurry_without_descriptors();
     timer.expires_after(pause);
     pause = std::min(pause * 2, kLongestPause);
     boost::system::error_code ignored;

@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <fstream>
 #include <unistd.h>
 #include <utility>
 
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
+#include <sys/eventfd.h>
 #include <sys/stat.h>
 
 #include "base/log.hpp"
@@ -16,6 +18,13 @@
 namespace elastic::transport {
 
 namespace asio = boost::asio;
+
+namespace {
+
+/// Some may be about to be closed.
+constexpr Milliseconds kWithoutDescriptors{200};
+
+}  // namespace
 
 Linker::Linker(asio::io_context& io, LinkerOptions options)
     : impl_(std::make_shared<Impl>(io, std::move(options))) {}
@@ -71,11 +80,8 @@ void Linker::Impl::connect(std::vector<Peer> peers, std::uint64_t generation, Mi
     if (peer.renew) pool_.drop_used(peer.incarnation);
   }
 
-  deadline_.expires_after(deadline);
-  deadline_.async_wait(
-      [self = shared_from_this(), call = ++call_](boost::system::error_code error) {
-        if (!error) self->on_deadline(call);
-      });
+  hurries_ = false;
+  set_deadline(deadline);
   for (const Peer& peer : peers_) {
     if (options_.choice == Choice::kShm && peer.endpoints.host != endpoints_.host) {
       return finish(Status(Code::kInvalidArgument,
@@ -143,6 +149,23 @@ void Linker::Impl::finish(Result<std::vector<LinksOfPeer>> outcome) {
   if (callback) callback(std::move(outcome));
 }
 
+void Linker::Impl::set_deadline(Milliseconds deadline) {
+  deadline_.expires_after(deadline);
+  deadline_.async_wait(
+      [self = shared_from_this(), call = ++call_](boost::system::error_code error) {
+        if (!error) self->on_deadline(call);
+      });
+}
+
+/// Nobody is to wait long for links that cannot be made here: the others cannot know.
+void Linker::Impl::hurry_without_descriptors() {
+  if (!callback_ || hurries_) return;
+  const UniqueFd one(::eventfd(0, EFD_CLOEXEC));
+  if (one || (errno != EMFILE && errno != ENFILE)) return;
+  hurries_ = true;
+  set_deadline(kWithoutDescriptors);
+}
+
 void Linker::Impl::on_deadline(std::uint64_t call) {
   if (call != call_ || !callback_) return;
   const auto missing = std::find_if(peers_.begin(), peers_.end(), [&](const Peer& peer) {
@@ -152,6 +175,7 @@ void Linker::Impl::on_deadline(std::uint64_t call) {
   std::string why = "no link with worker " + missing->incarnation.substr(0, 8) + " in time";
   const auto failure = failures_.find(missing->incarnation);
   if (failure != failures_.end()) why += ": " + failure->second.message();
+  if (hurries_) why += "; this process has no descriptors left: raise the limit (ulimit -n)";
   finish(Status(Code::kTimeout, why, static_cast<int>(missing - peers_.begin())));
 }
 

@@ -44,7 +44,9 @@ class Linker::Impl : public std::enable_shared_from_this<Linker::Impl> {
   // linker.cpp
   void finish_if_complete();
   void finish(Result<std::vector<LinksOfPeer>> outcome);
+  void set_deadline(Milliseconds deadline);
   void on_deadline(std::uint64_t call);
+  void hurry_without_descriptors();
   bool wanted(const std::string& peer) const;
   int index_of(const std::string& peer) const;
   std::string transport_to(const Peer& peer) const;
@@ -99,6 +101,7 @@ class Linker::Impl : public std::enable_shared_from_this<Linker::Impl> {
   std::vector<Peer> peers_;
   Connected callback_;
   std::uint64_t call_ = 0;  // an expiry that was already queued may belong to an earlier call
+  bool hurries_ = false;    // for lack of descriptors
   boost::asio::steady_timer deadline_;
   std::set<std::string> dialing_;           // peer and lane
   std::map<std::string, Status> failures_;  // the last one of each peer's dials

@@ -19,7 +19,9 @@ constexpr Milliseconds kLookEvery{100};
 
 }  // namespace
 
-Mesh::Mesh(int rank, std::vector<LinkPtr> links) : rank_(rank), links_(std::move(links)) {
+Mesh::Mesh(int rank, std::vector<LinkPtr> links, std::shared_ptr<EventFd> abort_event)
+    : rank_(rank), links_(std::move(links)), abort_event_(std::move(abort_event)) {
+  abort_event_->clear();
   for (std::size_t peer = 0; peer < links_.size(); ++peer) {
     if (links_[peer]) links_[peer]->set_peer(static_cast<int>(peer));
   }
@@ -75,7 +77,7 @@ Status Mesh::run_until(const std::function<bool()>& done) {
 Status Mesh::wait(int also_fd) {
   if (aborted()) return Status(Code::kAborted, "the view is being changed", -1);
   watched_.clear();
-  watched_.push_back({abort_event_.fd(), POLLIN, 0});
+  watched_.push_back({abort_event_->fd(), POLLIN, 0});
   if (also_fd >= 0) watched_.push_back({also_fd, POLLIN, 0});
   bool idle = true;
   for (const LinkPtr& link : links_) {
@@ -110,7 +112,7 @@ Status Mesh::sleep() {
 
 void Mesh::abort() noexcept {
   aborted_.store(true, std::memory_order_release);
-  abort_event_.set();
+  abort_event_->set();
 }
 
 }  // namespace elastic::transport

@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <functional>
+#include <memory>
 #include <poll.h>
 #include <vector>
 
@@ -18,8 +19,11 @@ namespace elastic::transport {
 /// Owned by the thread that runs the lane's operation, but for `abort`, which any thread may call.
 class Mesh {
  public:
-  /// `links[r]` leads to rank r; links[rank] is null.
-  Mesh(int rank, std::vector<LinkPtr> links);
+  /// `links[r]` leads to rank r; links[rank] is null. `abort_event` wakes who waits here, and is
+  /// cleared: it can be that of an earlier mesh in which nobody waits any more, so that a change of
+  /// the view takes no descriptor.
+  Mesh(int rank, std::vector<LinkPtr> links,
+       std::shared_ptr<EventFd> abort_event = std::make_shared<EventFd>());
 
   int rank() const { return rank_; }
   int size() const { return static_cast<int>(links_.size()); }
@@ -52,7 +56,7 @@ class Mesh {
   std::vector<LinkPtr> links_;
   std::vector<pollfd> watched_;
   std::atomic<bool> aborted_{false};
-  EventFd abort_event_;
+  const std::shared_ptr<EventFd> abort_event_;
   SpinBudget spins_;
 };
 

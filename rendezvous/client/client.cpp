@@ -67,6 +67,7 @@ class Client::Impl : public std::enable_shared_from_this<Impl> {
     over_ = true;
     pause_.cancel();
     heartbeat_.cancel();
+    abort_set_aside();
     if (!connection_) return;
     if (established_) return connection_->close();
     connection_->abort("closed");
@@ -118,9 +119,14 @@ class Client::Impl : public std::enable_shared_from_this<Impl> {
     connection_->set_deadline(kWelcomeWithin, "does not answer");
     connection_->send(options_.registration());
     Status ended = co_await serve(*connection_);
-    connection_->abort(ended.message());
     heartbeat_.cancel();
     const bool was_established = std::exchange(established_, false);
+    if (ended.code() == Code::kDamaged && !over_) {
+      ended = Status(Code::kPeerLost, ended.message());
+      set_aside();
+    } else {
+      connection_->abort(ended.message());
+    }
     if (ended.code() == Code::kPeerLost && !was_established) {
       co_return Status(Code::kUnavailable, options_.address + ": " + ended.message());
     }
@@ -150,8 +156,21 @@ class Client::Impl : public std::enable_shared_from_this<Impl> {
     }
   }
 
+  /// For the server the end of a connection is the death of a member. This one is of no more use,
+  /// but it is kept until the server has put another in its place.
+  void set_aside() {
+    connection_->no_deadline();
+    abort_set_aside();
+    set_aside_ = std::exchange(connection_, nullptr);
+  }
+  void abort_set_aside() {
+    if (set_aside_) set_aside_->abort("replaced");
+    set_aside_.reset();
+  }
+
   void establish(Connection& connection, const Welcome& welcome) {
     connection.no_deadline();
+    abort_set_aside();
     if (std::exchange(established_, true)) return;
     const Milliseconds period{std::clamp<std::int64_t>(welcome.heartbeat_ms, 1, 60000)};
     asio::co_spawn(
@@ -194,8 +213,9 @@ class Client::Impl : public std::enable_shared_from_this<Impl> {
   asio::steady_timer pause_;
   asio::steady_timer heartbeat_;
   std::shared_ptr<Connection> connection_;
-  bool established_ = false;  ///< was welcomed
-  bool over_ = false;         ///< closed, or dismissed by the server
+  std::shared_ptr<Connection> set_aside_;  ///< brought something damaged; often null
+  bool established_ = false;               ///< was welcomed
+  bool over_ = false;                      ///< closed, or dismissed by the server
 };
 
 Client::Client(asio::io_context& io, ClientOptions options, Handlers handlers)

@@ -228,23 +228,4 @@ Result<Greeting> decode_greeting(std::string_view text) try {
   return malformed("malformed greeting", error);
 }
 
-FrameHeader frame_header(std::size_t bytes) {
-  FrameHeader header{};
-  for (std::size_t i = 0; i < header.size(); ++i) {
-    header.at(i) = static_cast<std::byte>((bytes >> (8 * (header.size() - 1 - i))) & 0xFF);
-  }
-  return header;
-}
-
-Result<std::size_t> frame_bytes(const FrameHeader& header) {
-  std::size_t bytes = 0;
-  for (const std::byte b : header) bytes = bytes << 8 | std::to_integer<std::size_t>(b);
-  if (bytes == 0 || bytes > kMaxMessageBytes) {
-    return Status(Code::kProtocol, "a message of " + std::to_string(bytes) +
-                                       " bytes is announced, 1 to " +
-                                       std::to_string(kMaxMessageBytes) + " are allowed");
-  }
-  return bytes;
-}
-
 }  // namespace elastic::rendezvous

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -34,13 +33,5 @@ struct Greeting {
 
 std::string encode_greeting(const Greeting& greeting);
 Result<Greeting> decode_greeting(std::string_view text);
-
-/// On the wire every message follows its length: four bytes, most significant first.
-inline constexpr std::size_t kFrameHeaderBytes = 4;
-using FrameHeader = std::array<std::byte, kFrameHeaderBytes>;
-
-FrameHeader frame_header(std::size_t bytes);
-/// The length that follows; kProtocol when it is 0 or more than kMaxMessageBytes.
-Result<std::size_t> frame_bytes(const FrameHeader& header);
 
 }  // namespace elastic::rendezvous

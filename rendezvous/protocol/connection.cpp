@@ -12,6 +12,8 @@
 #include <netinet/tcp.h>
 #include <sys/socket.h>
 
+#include "rendezvous/protocol/frame.hpp"
+
 namespace elastic::rendezvous {
 namespace asio = boost::asio;
 
@@ -152,21 +154,22 @@ asio::awaitable<Result<Message>> Connection::read() {
   FrameHeader header{};
   bool alive = co_await read_exactly(header.data(), header.size());
   if (!alive) co_return lost();
-  const Result<std::size_t> bytes = frame_bytes(header);
-  if (!bytes.ok()) co_return bytes.status();
-  std::string text(bytes.value(), '\0');
+  const Result<FrameStart> start = decode_start(header);
+  if (!start.ok()) co_return start.status();
+  std::string text(start.value().bytes, '\0');
   alive = co_await read_exactly(text.data(), text.size());
   if (!alive) co_return lost();
+  Status whole = check_text(start.value(), text);
+  if (!whole.ok()) co_return whole;
   co_return decode(text);
 }
 
 void Connection::send(const Message& message) {
   if (closing_ || !socket_.is_open()) return;
-  const std::string text = encode(message);
-  const FrameHeader header = frame_header(text.size());
-  if (queued_bytes_ + text.size() > kMostQueuedBytes) return abort("does not read what it is sent");
-  std::string frame(reinterpret_cast<const char*>(header.data()), header.size());
-  frame += text;
+  std::string frame = framed(encode(message));
+  if (queued_bytes_ + frame.size() > kMostQueuedBytes) {
+    return abort("does not read what it is sent");
+  }
   queued_bytes_ += frame.size();
   queue_.push_back(std::move(frame));
   if (queue_.size() == 1) write_next();

@@ -44,8 +44,9 @@ class Connection : public std::enable_shared_from_this<Connection> {
   /// As the one that accepted; returns what the dialer says of itself.
   boost::asio::awaitable<Result<Greeting>> welcome(const Secret& secret);
 
-  /// The next message. kPeerLost: the connection is closed or broken. kProtocol: what came is no
-  /// message.
+  /// The next message. kPeerLost: the connection is closed or broken. kDamaged: what came is not
+  /// what was sent; the connection is still there, but no more can be read from it. kProtocol: what
+  /// came is no message.
   boost::asio::awaitable<Result<Message>> read();
 
   /// Queues a message. A peer that does not read what is queued is given up.

@@ -9,7 +9,7 @@
 namespace elastic::rendezvous {
 
 /// Both sides must have the same; checked in the first message of a connection.
-inline constexpr int kProtocolVersion = 1;
+inline constexpr int kProtocolVersion = 2;
 
 /// How a worker's data plane is reached; opaque to the server.
 struct Endpoints {

@@ -257,22 +257,30 @@ class Server::Impl : public std::enable_shared_from_this<Impl> {
       const Result<Message> message = co_await peer->read();
       if (!message.ok()) {
         departure.why = message.status().message();
+        departure.returns = message.status().code() == Code::kDamaged;
         co_return;
       }
       if (!peer->closing()) job_->received(incarnation, message.value());
     }
   }
 
-  /// Tells the job that a worker's connection is gone, however its session ends.
+  /// Tells the job that a worker's connection is gone, however its session ends. Not where it only
+  /// brought something damaged: the worker lives, and registers again. If it does not, its silence
+  /// will tell.
   struct Departure {
     Impl& server;
     const std::string& incarnation;
     const Peer& peer;
     std::string why = "connection closed";
+    bool returns = false;  ///< it is this side that gives the connection up
     ~Departure() {
       if (server.closed_) return;
       try {
-        server.job_->lost(incarnation, peer, why);
+        if (returns) {
+          log::get().warn("worker {} is to connect again: {}", incarnation, why);
+        } else {
+          server.job_->lost(incarnation, peer, why);
+        }
       } catch (const std::exception& error) {
         log::get().error("departure of {}: {}", incarnation, error.what());
       }
@@ -282,6 +290,9 @@ class Server::Impl : public std::enable_shared_from_this<Impl> {
   asio::awaitable<void> serve_control(Peer peer) {
     while (true) {
       const Result<Message> request = co_await peer->read();
+      if (request.status().code() == Code::kDamaged) {
+        log::get().warn("connection of {}: {}", peer->peer(), request.status().message());
+      }
       if (!request.ok()) co_return;
       if (!peer->closing()) peer->send(job_->answer(request.value()));
     }

@@ -13,7 +13,9 @@ namespace elastic::handshake {
 namespace {
 
 constexpr std::uint32_t kMagic = 0x31484c45;  // "ELH1"
-constexpr std::uint16_t kVersion = 1;
+/// Also raised where an older peer could not read what follows the handshake, a refusal for its
+/// version included: it can read this number. 2: control frames have checksums.
+constexpr std::uint16_t kVersion = 2;
 constexpr std::size_t kNonceBytes = 32;
 
 using Proof = std::array<std::byte, kProofBytes>;

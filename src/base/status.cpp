@@ -24,6 +24,8 @@ const char* name(Code code) noexcept {
       return "refused";
     case Code::kProtocol:
       return "protocol error";
+    case Code::kDamaged:
+      return "damaged";
     case Code::kRootLost:
       return "root lost";
     case Code::kBelowMinimum:

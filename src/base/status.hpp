@@ -21,6 +21,7 @@ enum class Code : std::uint8_t {
   kUnavailable,
   kRefused,
   kProtocol,  ///< The other side sent what the protocol does not allow.
+  kDamaged,   ///< What came is not what the other side sent.
   kRootLost,
   kBelowMinimum,
   kEvicted,

@@ -75,6 +75,7 @@ Control::Control(Identity identity, Options options)
     };
     callbacks.on_resumed = [this] { view_change_clock_.resume(); };
     lanes_[i] = std::make_unique<coordinator::Lane>("lane " + std::to_string(i), callbacks);
+    abort_events_[i] = std::make_shared<EventFd>();
   }
 }
 
@@ -97,6 +98,11 @@ void Control::stop() {
 }
 
 Status Control::start() {
+  for (const auto& event : abort_events_) {
+    if (event->valid()) continue;
+    return Status(Code::kUnavailable,
+                  "this process has no descriptors left; raise the limit (ulimit -n)");
+  }
   linker_ = std::make_unique<transport::Linker>(io_, linker_options(identity_, options_));
   if (Status listening = linker_->listen(); !listening.ok()) return listening;
 
@@ -270,7 +276,7 @@ void Control::install(const rendezvous::View& view) {
   log::get().info("generation {}: rank {} of {}: {}", view.generation, summary->members->rank,
                   summary->members->size(), view.cause);
   std::vector<std::shared_ptr<coordinator::LaneView>> lane_views =
-      assemble(view, summary->members, std::exchange(links_, {}), options_);
+      assemble(view, summary->members, std::exchange(links_, {}), abort_events_, options_);
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     view_ = summary;

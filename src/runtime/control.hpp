@@ -14,6 +14,7 @@
 #include <boost/asio/io_context.hpp>
 
 #include "base/clock.hpp"
+#include "base/event_fd.hpp"
 #include "base/handshake.hpp"
 #include "base/status.hpp"
 #include "base/thread_checker.hpp"
@@ -31,6 +32,9 @@ namespace elastic::runtime {
 inline constexpr std::size_t kLanes = 2;
 inline constexpr std::size_t kUnnamedLane = 0;
 inline constexpr std::size_t kNamedLane = 1;
+
+/// What wakes a lane that waits for its links, in all views: see transport::Mesh.
+using AbortEvents = std::array<std::shared_ptr<EventFd>, kLanes>;
 
 /// The view as the caller's functions see it.
 struct ViewSummary {
@@ -117,6 +121,7 @@ class Control : private Participation::Effects {
   CommitGate gate_;
   ViewChangeClock view_change_clock_;
   std::array<std::unique_ptr<coordinator::Lane>, kLanes> lanes_;
+  AbortEvents abort_events_;
 
   // Owned by the control thread.
   std::unique_ptr<rendezvous::Client> client_;

@@ -15,6 +15,7 @@ ErrorCode public_code(Code code) {
       return ErrorCode::kTimeout;
     case Code::kUnavailable:
     case Code::kPeerLost:
+    case Code::kDamaged:
       return ErrorCode::kUnavailable;
     case Code::kRefused:
     case Code::kProtocol:

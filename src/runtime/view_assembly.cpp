@@ -89,7 +89,8 @@ ViewSummary summarise(const rendezvous::View& view, const std::string& self) {
 
 std::vector<std::shared_ptr<coordinator::LaneView>> assemble(
     const rendezvous::View& view, const std::shared_ptr<const coordinator::Members>& members,
-    const std::vector<transport::Linker::LinksOfPeer>& links, const Options& options) {
+    const std::vector<transport::Linker::LinksOfPeer>& links, const AbortEvents& abort_events,
+    const Options& options) {
   std::vector<std::shared_ptr<coordinator::LaneView>> lane_views;
   for (std::size_t lane = 0; lane < kLanes; ++lane) {
     std::vector<transport::LinkPtr> by_rank(view.members.size());
@@ -99,7 +100,8 @@ std::vector<std::shared_ptr<coordinator::LaneView>> assemble(
     }
     auto lane_view = std::make_shared<coordinator::LaneView>();
     lane_view->members = members;
-    lane_view->mesh = std::make_shared<transport::Mesh>(members->rank, std::move(by_rank));
+    lane_view->mesh =
+        std::make_shared<transport::Mesh>(members->rank, std::move(by_rank), abort_events[lane]);
     collectives::NativeOptions native;
     native.segment_bytes = options.segment_bytes;
     lane_view->backend = collectives::make_native_backend(view.generation, lane_view->mesh, native);

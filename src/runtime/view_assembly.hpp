@@ -25,9 +25,11 @@ std::string peer_at(const rendezvous::View& view, const std::string& self, int i
 ViewSummary summarise(const rendezvous::View& view, const std::string& self);
 
 /// One LaneView per lane; `links` in the order of `peers_of`. The only place that names backends.
+/// Nobody waits for `abort_events`.
 std::vector<std::shared_ptr<coordinator::LaneView>> assemble(
     const rendezvous::View& view, const std::shared_ptr<const coordinator::Members>& members,
-    const std::vector<transport::Linker::LinksOfPeer>& links, const Options& options);
+    const std::vector<transport::Linker::LinksOfPeer>& links, const AbortEvents& abort_events,
+    const Options& options);
 
 /// The id under which an incarnation appears in Contributors.
 WorkerId worker_id(const std::string& incarnation);

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <array>
 #include <memory>
+#include <poll.h>
 #include <thread>
 #include <vector>
 
@@ -28,6 +29,21 @@ TEST_P(TransportContract, AbortEndsAWaitWithoutAnOperation) {
   EXPECT_EQ(mesh.wait().code(), Code::kAborted);  // every later one, too
   bool moved = false;
   EXPECT_EQ(mesh.progress(moved).code(), Code::kAborted);
+}
+
+/// Of one view after another, which make do with one descriptor.
+TEST_P(TransportContract, AWaitAfterAnAbortedOneWithTheSameEventCanBeAbortedAgain) {
+  const LinkPtr near = std::move(near_);
+  const auto event = std::make_shared<EventFd>();
+  Mesh(0, {nullptr, near}, event).abort();
+  Mesh mesh(0, {nullptr, near}, event);
+  pollfd set{event->fd(), POLLIN, 0};
+  EXPECT_EQ(::poll(&set, 1, 0), 0) << "a wait would end at once";
+  Status status;
+  std::thread sleeper([&] { status = mesh.wait(); });
+  mesh.abort();
+  sleeper.join();
+  EXPECT_EQ(status.code(), Code::kAborted);
 }
 
 TEST_P(TransportContract, AnotherDescriptorEndsAWait) {

@@ -34,7 +34,7 @@ Proof proof_in(const Challenge& challenge) {
 class WithoutTheSecret : public DoorsTest {
  protected:
   Secret secret() const { return read_secret_file(job_.secret_file().string()).value(); }
-  static std::string context() { return R"({"protocol":1,"job":"fault","role":"control"})"; }
+  static std::string context() { return R"({"protocol":2,"job":"fault","role":"control"})"; }
 };
 
 TEST_F(WithoutTheSecret, AWorkerIsRefusedAndSaysWhy) {

@@ -65,11 +65,11 @@ void Wire::flip(std::span<std::uint8_t> frame) {
   constexpr std::size_t kChecksumAt = 16;
   const std::span<std::uint8_t> segment = segment_in(frame);
   if (segment.size() < kLarge) return;
-  if (word_at(segment, 0) == control_port_ || word_at(segment, 2) == control_port_) return;
+  const bool control = word_at(segment, 0) == control_port_ || word_at(segment, 2) == control_port_;
   const std::size_t at = segment.size() / 4 * 2;  // the middle; the checksum is over words
   const std::uint32_t before = word_at(segment, at);
-  if (before == 0) return;  // a joiner measures its line with zeros, which nobody reads
-  if (!flip_.exchange(false)) return;
+  if (!control && before == 0) return;  // a joiner measures its line with zeros, which nobody reads
+  if (!(control ? flip_in_control_ : flip_in_data_).exchange(false)) return;
   const std::uint32_t after = before ^ 0x10U;
   set_word(segment, at, after);
   // RFC 1624: what was added up has one word less and another more.

@@ -23,10 +23,11 @@ class Wire {
   Wire(const Wire&) = delete;
   Wire& operator=(const Wire&) = delete;
 
-  /// One bit in the next large segment between workers.
-  void flip_in_data() { flip_ = true; }
+  /// One bit in the next large segment between workers, or with the server.
+  void flip_in_data() { flip_in_data_ = true; }
+  void flip_in_control() { flip_in_control_ = true; }
   /// Whether what was asked for has been done.
-  bool flipped() const { return !flip_; }
+  bool flipped() const { return !flip_in_data_ && !flip_in_control_; }
 
  private:
   void carry();
@@ -36,7 +37,8 @@ class Wire {
   NetworkHosts::Cable cable_;
   EventFd end_;
   const std::uint16_t control_port_;
-  std::atomic<bool> flip_{false};
+  std::atomic<bool> flip_in_data_{false};
+  std::atomic<bool> flip_in_control_{false};
   std::thread thread_;
 };
 

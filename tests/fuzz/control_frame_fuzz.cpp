@@ -1,5 +1,7 @@
-// What a peer on the control connection may send: frames of JSON messages, or anything.
-#include <array>
+// What a peer on the control connection may send: frames of JSON messages, or anything. With an
+// even first byte the frames get checksums that fit, so that what they say is looked at, too; with
+// an odd one they have those that came.
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -7,6 +9,7 @@
 
 #include "fuzz/fuzz_input.hpp"
 #include "rendezvous/protocol/codec.hpp"
+#include "rendezvous/protocol/frame.hpp"
 
 namespace elastic::rendezvous {
 namespace {
@@ -25,17 +28,39 @@ void read_message(std::string_view text) {
   fuzz::require(encode(again.value()) == encoded, "every field comes back");
 }
 
+/// The header that fits what follows it in `input`: as many bytes as this one announces.
+FrameHeader repaired(const FrameHeader& header, fuzz::Input input) {
+  std::uint32_t bytes = 0;
+  for (std::size_t i = 0; i < 4; ++i) {
+    bytes = bytes << 8U | std::to_integer<std::uint32_t>(header.at(i));
+  }
+  FrameStart start = frame_start(input.text(bytes));
+  start.bytes = bytes;
+  return encode_start(start);
+}
+
 /// As a connection reads.
-void read_frames(fuzz::Input input) {
+void read_frames(fuzz::Input input, bool repair) {
   while (input.size() >= kFrameHeaderBytes) {
     FrameHeader header{};
     std::memcpy(header.data(), input.bytes(header.size()).data(), header.size());
-    const Result<std::size_t> bytes = frame_bytes(header);
-    if (!bytes.ok()) return;
-    fuzz::require(bytes.value() > 0 && bytes.value() <= kMaxMessageBytes, "lengths are bounded");
-    fuzz::require(frame_header(bytes.value()) == header, "a length comes back");
-    if (bytes.value() > input.size()) return;
-    read_message(input.text(bytes.value()));
+    if (repair) header = repaired(header, input);
+    const Result<FrameStart> start = decode_start(header);
+    if (!start.ok()) {
+      const Code code = start.status().code();
+      fuzz::require(code == Code::kProtocol || (code == Code::kDamaged && !repair),
+                    "failures are kProtocol or kDamaged");
+      return;
+    }
+    const std::size_t bytes = start.value().bytes;
+    fuzz::require(bytes > 0 && bytes <= kMaxMessageBytes, "lengths are bounded");
+    fuzz::require(encode_start(start.value()) == header, "a header comes back");
+    if (bytes > input.size()) return;
+    const std::string_view text = input.text(bytes);
+    const Status whole = check_text(start.value(), text);
+    fuzz::require(whole.ok() || !repair, "checksums that fit do");
+    if (!whole.ok()) return;
+    read_message(text);
   }
 }
 
@@ -44,7 +69,7 @@ void read_frames(fuzz::Input input) {
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   elastic::fuzz::Input input(data, size);
-  elastic::rendezvous::read_frames(input);
+  elastic::rendezvous::read_frames(input, input.byte() % 2U == 0);
   elastic::rendezvous::read_message(input.text(size));
   return 0;
 }

@@ -10,6 +10,7 @@
 #include "collectives/transport/frame.hpp"
 #include "fuzz/data_frame_steps.hpp"
 #include "rendezvous/protocol/codec.hpp"
+#include "rendezvous/protocol/frame.hpp"
 #include "rendezvous/server/journal_record.hpp"
 
 namespace elastic {
@@ -30,11 +31,6 @@ View view_of(std::uint64_t generation) {
   view.joined = {"9c01"};
   view.lost = {"77aa"};
   return view;
-}
-
-std::string framed(const std::string& text) {
-  const rendezvous::FrameHeader header = frame_header(text.size());
-  return std::string(reinterpret_cast<const char*>(header.data()), header.size()) + text;
 }
 
 std::vector<std::string> control_frames() {
@@ -72,11 +68,12 @@ std::vector<std::string> control_frames() {
   std::vector<std::string> seeds;
   std::string all;
   for (const Message& message : messages) {
-    seeds.push_back(encode(message));
+    seeds.push_back("0" + framed(encode(message)));
     all += framed(encode(message));
   }
-  seeds.push_back(all);
-  seeds.push_back(framed(encode_greeting({1, "job", "worker"})));
+  seeds.push_back("0" + all);
+  seeds.push_back("1" + all);
+  seeds.push_back("1" + encode_greeting({kProtocolVersion, "job", "worker"}));
   return seeds;
 }
 

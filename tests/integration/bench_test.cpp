@@ -1,3 +1,5 @@
+#include <unistd.h>
+
 #include <gmock/gmock.h>
 #include <nlohmann/json.hpp>
 
@@ -91,6 +93,14 @@ TEST(Bench, RecoveryFromOtherFaults) {
         folder, {"recovery", "--np", "4", "--bytes", "4096", "--runs", "1", "--fault", fault}, 0);
     EXPECT_THAT(output, AllOf(HasSubstr(std::string("fault ") + fault), HasSubstr("detect ")));
   }
+}
+
+TEST(Bench, RecoveryFromACutLink) {
+  if (::geteuid() != 0) GTEST_SKIP() << "needs root, for network namespaces";
+  ScratchFolder folder;
+  const std::string output = run_bench(
+      folder, {"recovery", "--np", "3", "--bytes", "4096", "--runs", "1", "--fault", "link"}, 0);
+  EXPECT_THAT(output, AllOf(HasSubstr("transport tcp, fault link"), HasSubstr("nobody was lost")));
 }
 
 TEST(Bench, JoinIsReported) {

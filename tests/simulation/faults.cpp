@@ -41,6 +41,8 @@ void World::happen(Fault fault) {
       return crash_server(fault);
     case Fault::kTwoAtOnce:
       return two_at_once();
+    case Fault::kDamage:
+      return damage();
   }
 }
 
@@ -152,6 +154,20 @@ void World::two_at_once() {
   tally_.count(Fault::kTwoAtOnce);
   for (int i = 0; i < 2; ++i) {
     happen(static_cast<Fault>(chance_.below(static_cast<std::size_t>(Fault::kTwoAtOnce))));
+  }
+}
+
+/// The next that one of the two says to the other. Nobody is to be given up for that.
+void World::damage() {
+  ModelWorker& worker = any_worker();
+  if (!worker.answers()) return;
+  tally_.count(Fault::kDamage);
+  if (chance_.percent(50)) {
+    note(worker.incarnation() + " is told something that comes damaged");
+    worker.mishear();
+  } else {
+    note("the server is told something by " + worker.incarnation() + " that comes damaged");
+    server_.mishear(worker.incarnation());
   }
 }
 

@@ -57,6 +57,7 @@ void ModelClient::receive(const Connection& connection, const Message& message) 
   if (&connection != connection_) return;
   if (std::holds_alternative<Welcome>(message) && !std::exchange(established_, true)) {
     pause_ = Milliseconds(0);
+    if (set_aside_ != nullptr) std::exchange(set_aside_, nullptr)->abort(process_.self());
     beat(connection_);
   }
   callbacks_.on_message(message);
@@ -73,14 +74,26 @@ void ModelClient::beat(const Connection* connection) {
 void ModelClient::lost(const Connection& connection) {
   if (&connection != connection_) return;
   connection_ = nullptr;
+  come_back();
+}
+
+void ModelClient::mishear() {
+  if (!established_) return;
+  set_aside_ = std::exchange(connection_, nullptr);
+  come_back();
+}
+
+void ModelClient::come_back() {
   if (!std::exchange(established_, false)) return dial_later();
   callbacks_.on_lost();
   dial();
 }
 
 void ModelClient::end(bool unsent_is_lost) {
-  if (connection_ == nullptr) return;
-  unsent_is_lost ? connection_->abort(process_.self()) : connection_->close(process_.self());
+  for (Connection* connection : {connection_, set_aside_}) {
+    if (connection == nullptr) continue;
+    unsent_is_lost ? connection->abort(process_.self()) : connection->close(process_.self());
+  }
 }
 
 }  // namespace elastic::simulation

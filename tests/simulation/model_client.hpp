@@ -24,6 +24,8 @@ class ModelClient {
   void send(const rendezvous::Message& message);
   /// From the server, on `connection`.
   void receive(const Connection& connection, const rendezvous::Message& message);
+  /// What the server says comes damaged: see rendezvous::Client.
+  void mishear();
   /// The process has ended. With `unsent` lost also what it sent last.
   void end(bool unsent_is_lost);
 
@@ -33,10 +35,12 @@ class ModelClient {
   void transmit(const rendezvous::Message& message);
   void beat(const Connection* connection);
   void lost(const Connection& connection);
+  void come_back();
 
   Process& process_;
   const Callbacks callbacks_;
   Connection* connection_ = nullptr;
+  Connection* set_aside_ = nullptr;
   bool established_ = false;
   Milliseconds pause_{0};
 };

@@ -98,6 +98,13 @@ void ModelServer::receive(Connection& connection, const Message& message) {
   if (around_.scenario.mutation == Mutation::kEarlyConclusion) forge_last_report();
 }
 
+void ModelServer::mishear(const std::string& worker) {
+  const auto found = workers_.find(worker);
+  if (found == workers_.end()) return;
+  registered_.erase(found->second);
+  around_.chance.percent(50) ? found->second->abort(kServer) : found->second->close(kServer);
+}
+
 /// As Job::enter.
 void ModelServer::enter(Connection& connection, const Register& registration) {
   const std::string& incarnation = registration.incarnation;

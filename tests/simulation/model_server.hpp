@@ -32,6 +32,8 @@ class ModelServer {
 
   Connection& accept(Node worker, std::function<void(Connection&)> on_lost_by_worker);
   void receive(Connection& connection, const rendezvous::Message& message);
+  /// What that worker says comes damaged: the connection is given up, which is not its end.
+  void mishear(const std::string& worker);
   rendezvous::Decision decide(const rendezvous::Event& event);
 
   const rendezvous::Membership* membership() const { return is_up() ? &*membership_ : nullptr; }

@@ -24,6 +24,7 @@ class ModelWorker : private runtime::Participation::Effects {
   void pause(Duration length);
   void leave_early() { trainer_.leave_early(); }
   void suspect(Node peer);
+  void mishear() { client_.mishear(); }
   /// A frame in a lane.
   void receive(std::size_t lane, const Frame& frame);
   void receive(const Connection& connection, const rendezvous::Message& message);

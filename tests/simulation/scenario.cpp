@@ -36,6 +36,8 @@ std::string_view name(Fault fault) {
       return "lost journals";
     case Fault::kTwoAtOnce:
       return "two at once";
+    case Fault::kDamage:
+      return "damaged frames";
   }
   return "?";
 }
@@ -72,6 +74,7 @@ Scenario::Scenario(std::uint64_t seed_, Mutation mutation_) : seed(seed_), mutat
   plan(Fault::kUnacknowledged, 12, 1);
   plan(Fault::kLostJournal, 8, 1);
   plan(Fault::kTwoAtOnce, 30, 2);
+  plan(Fault::kDamage, 30, 4);
 }
 
 }  // namespace elastic::simulation

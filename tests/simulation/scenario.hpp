@@ -33,8 +33,9 @@ enum class Fault : std::uint8_t {
   kUnacknowledged,  ///< of which all is left, but nobody was told
   kLostJournal,     ///< it comes back without its journal
   kTwoAtOnce,       ///< two of these at the same moment
+  kDamage,          ///< something between a worker and the server comes damaged
 };
-inline constexpr std::size_t kFaults = 15;
+inline constexpr std::size_t kFaults = 16;
 std::string_view name(Fault fault);
 using FaultCounts = std::array<std::uint64_t, kFaults>;
 

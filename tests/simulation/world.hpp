@@ -44,6 +44,7 @@ class World {
   void partition();
   void crash_server(Fault how);
   void two_at_once();
+  void damage();
 
   ModelWorker& any_worker() { return *workers_[chance_.below(workers_.size())]; }
   bool job_is_over() const;

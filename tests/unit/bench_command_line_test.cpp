@@ -60,11 +60,18 @@ TEST(BenchCommandLine, ReadsARecovery) {
   EXPECT_EQ(options.seed, 9U);
 }
 
+TEST(BenchCommandLine, ACutLinkIsOneOfTcp) {
+  const auto options = parsed<RecoveryOptions>({"recovery", "--fault", "link"});
+  EXPECT_EQ(options.fault, "link");
+  EXPECT_EQ(options.transport, "tcp");
+}
+
 TEST(BenchCommandLine, WorkersGetWhatTheRunSays) {
   const RecoveryWorkerOptions options{.np = 3,
                                       .bytes = 80,
                                       .victims = {2, 0},
                                       .stops = true,
+                                      .hosts = {"/a", "/b", "/c"},
                                       .delay = 0.25,
                                       .transport = "shm",
                                       .folder = "/x"};
@@ -73,6 +80,7 @@ TEST(BenchCommandLine, WorkersGetWhatTheRunSays) {
   EXPECT_EQ(worker.bytes, 80U);
   EXPECT_EQ(worker.victims, (std::vector<int>{2, 0}));
   EXPECT_TRUE(worker.stops);
+  EXPECT_EQ(worker.hosts, options.hosts);
   EXPECT_DOUBLE_EQ(worker.delay, 0.25);
   EXPECT_EQ(worker.folder, "/x");
   EXPECT_EQ(worker.transport, "shm");
@@ -98,6 +106,8 @@ TEST(BenchCommandLine, ErrorsNameTheOption) {
       {{"recovery", "--runs", "0"}, "--runs"},
       {{"recovery", "--fault", "fire"}, "--fault"},
       {{"recovery", "--fault", "two", "--np", "2"}, "--np"},
+      {{"recovery", "--fault", "link", "--np", "2"}, "--np"},
+      {{"recovery", "--fault", "link", "--transport", "shm"}, "--transport"},
       {{"recovery", "--evict-after-ms", "0"}, "--evict-after-ms"},
       {{}, "subcommand"},
   };

@@ -132,6 +132,38 @@ TEST(RecoveryTime, RefusesSumsThatCannotBe) {
   EXPECT_THAT(failure_of(run_with(never, never)), HasSubstr("no call without the victim"));
 }
 
+/// Nobody is lost; all three go through a change of the view that ends at `installed_ns`.
+RecoveryRun without_victims(std::int64_t installed_ns, std::uint32_t counted) {
+  const std::vector<CallRecord> calls{{0, 0, 9 * kMs, kAll},
+                                      {1, 10 * kMs, 12 * kMs, kAll},
+                                      {2, 12 * kMs, 14 * kMs, kAll},
+                                      {3, 14 * kMs, 16 * kMs, kAll},
+                                      {4, 16 * kMs, 25 * kMs, counted},
+                                      {5, 25 * kMs, 28 * kMs, counted}};
+  ChangeRecord change = kChange;
+  change.installed_ns = installed_ns;
+  return {.workers = 3,
+          .victims = {},
+          .warmup = 1,
+          .fault_ns = 15 * kMs,
+          .survivors = {{0, {calls, change}}, {1, {calls, change}}, {2, {calls, change}}}};
+}
+
+TEST(RecoveryTime, WithoutVictimsIsThatOfTheCallThatEndedInTheNewView) {
+  const auto time = recovery_time(without_victims(22 * kMs, kAll));
+  ASSERT_TRUE(time.ok()) << time.status().message();
+  EXPECT_DOUBLE_EQ(time.value().undisturbed_ms, 2);
+  EXPECT_DOUBLE_EQ(time.value().return_ms, 10);
+  EXPECT_DOUBLE_EQ(time.value().recovery_ms, 8);
+  EXPECT_DOUBLE_EQ(time.value().phases.replay, 3);
+}
+
+TEST(RecoveryTime, WithoutVictimsNobodyMayBeLostAndTheFaultHasToShow) {
+  EXPECT_THAT(failure_of(without_victims(22 * kMs, kWithoutOne)),
+              HasSubstr("a survivor was not counted"));
+  EXPECT_THAT(failure_of(without_victims(13 * kMs, kAll)), HasSubstr("changed nothing"));
+}
+
 TEST(WorkerDigits, TellWhoWasCounted) {
   for (int call = 0; call < 5; ++call) {
     const std::int64_t sum = digit_of(call, 0) + digit_of(call, 17);

@@ -174,15 +174,5 @@ TEST(Codec, Greetings) {
   EXPECT_FALSE(decode_greeting("{}").ok());
 }
 
-TEST(Codec, FramesCheckTheirLength) {
-  const auto length = frame_bytes(frame_header(0x10203));
-  ASSERT_TRUE(length.ok());
-  EXPECT_EQ(length.value(), 0x10203U);
-  EXPECT_EQ(frame_header(0x10203)[3], std::byte{3});
-  EXPECT_FALSE(frame_bytes(frame_header(0)).ok());
-  EXPECT_FALSE(frame_bytes(frame_header(kMaxMessageBytes + 1)).ok());
-  EXPECT_FALSE(frame_bytes(frame_header(0xFFFFFFFF)).ok());
-}
-
 }  // namespace
 }  // namespace elastic::rendezvous

@@ -165,10 +165,10 @@ TEST(Handshake, AnAcceptorOfAnotherVersionOrNoneIsNamed) {
   const Dialer dialer(secret, Purpose::kData, "");
   Acceptor acceptor(secret, Purpose::kData);
   auto challenge = challenge_for(acceptor, dialer);
-  challenge[4] = std::byte{2};
+  challenge[4] = std::byte{9};
   const Status version = dialer.answer(fixed<handshake::kChallengeBytes>(challenge)).status();
   EXPECT_EQ(version.code(), Code::kProtocol);
-  EXPECT_NE(version.message().find("version 2"), std::string::npos) << version.message();
+  EXPECT_NE(version.message().find("version 9"), std::string::npos) << version.message();
   const std::vector<std::byte> page(handshake::kChallengeBytes, std::byte{'H'});
   EXPECT_EQ(dialer.answer(fixed<handshake::kChallengeBytes>(page)).status().code(),
             Code::kProtocol);

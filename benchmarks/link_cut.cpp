@@ -1,0 +1,71 @@
+#include "benchmarks/link_cut.hpp"
+
+#include <cerrno>
+#include <cstdint>
+#include <cstring>
+#include <span>
+
+#include <arpa/inet.h>
+#include <linux/neighbour.h>
+#include <linux/rtnetlink.h>
+#include <net/if.h>
+#include <sys/socket.h>
+
+#include "benchmarks/host_network.hpp"
+
+namespace elastic::bench {
+
+namespace {
+
+constexpr std::array<std::uint8_t, 6> kNobody{2, 0, 0, 0, 0xff, 0xff};
+
+struct NeighbourRequest {
+  nlmsghdr header{};
+  ndmsg neighbour{};
+};
+
+/// Returns where the next attribute goes.
+std::size_t put_attribute(std::span<std::byte> message, std::size_t at, unsigned short type,
+                          const void* value, std::size_t bytes) {
+  const rtattr attribute{static_cast<unsigned short>(RTA_LENGTH(bytes)), type};
+  std::memcpy(&message[at], &attribute, sizeof attribute);
+  std::memcpy(&message[at + RTA_LENGTH(0)], value, bytes);
+  return at + RTA_SPACE(bytes);
+}
+
+}  // namespace
+
+Status LinkCut::open(const std::string& space, const std::string& to_address, LinkCut& cut) {
+  in_addr address{};
+  if (::inet_pton(AF_INET, to_address.c_str(), &address) != 1) {
+    return Status(Code::kInvalidArgument, "'" + to_address + "' is not an IPv4 address");
+  }
+  return run_on_host(space, [&]() -> Status {
+    cut.socket_ = UniqueFd(::socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE));
+    const unsigned device = ::if_nametoindex("eth0");
+    if (!cut.socket_ || device == 0) {
+      return Status(Code::kUnavailable,
+                    "cannot prepare to cut a link: " + std::string(std::strerror(errno)));
+    }
+    NeighbourRequest request;
+    request.header.nlmsg_type = RTM_NEWNEIGH;
+    request.header.nlmsg_flags = NLM_F_REQUEST | NLM_F_CREATE | NLM_F_REPLACE;
+    request.neighbour.ndm_family = AF_INET;
+    request.neighbour.ndm_ifindex = static_cast<int>(device);
+    request.neighbour.ndm_state = NUD_PERMANENT;
+    std::size_t at = sizeof request;
+    at = put_attribute(cut.message_, at, NDA_DST, &address, sizeof address);
+    at = put_attribute(cut.message_, at, NDA_LLADDR, kNobody.data(), kNobody.size());
+    request.header.nlmsg_len = static_cast<std::uint32_t>(at);
+    std::memcpy(cut.message_.data(), &request, sizeof request);
+    cut.bytes_ = at;
+    return {};
+  });
+}
+
+void LinkCut::strike() noexcept {
+  // Where it fails nobody notices a fault, which is an error of the run.
+  [[maybe_unused]] const auto sent = ::send(socket_.get(), message_.data(), bytes_, 0);
+}
+
+}  // namespace elastic::bench

@@ -1,0 +1,66 @@
+// A member has no descriptors left: who comes then is turned away, the job goes on.
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "fault/descriptor_limit.hpp"
+#include "fault/effort.hpp"
+#include "fault/fault_job.hpp"
+#include "fault/step_checks.hpp"
+
+namespace elastic::testing {
+namespace {
+
+using ::testing::HasSubstr;
+
+class MemberOutOfDescriptors : public ::testing::TestWithParam<std::string> {
+ protected:
+  MemberOutOfDescriptors() : job_({.np = 3, .transport = GetParam()}) {
+    job_.start_all(arguments());
+    EXPECT_TRUE(FaultJob::await_steps(job_.others({}), 10)) << job_.text();
+  }
+  std::vector<std::string> arguments() const {
+    return {"kind=train", "until=" + job_.end_file(), "pause_us=1000"};
+  }
+  /// Once there are descriptors again, a newcomer is let in.
+  void expect_recovery(const std::vector<std::size_t>& gone) {
+    EXPECT_TRUE(FaultJob::await_line(job_.start(arguments()), "entered")) << job_.text();
+    EXPECT_TRUE(FaultJob::await_steps(job_.others(gone), 10)) << job_.text();
+    finish(job_, job_.others(gone));
+  }
+
+  FaultJob job_;
+};
+
+TEST_P(MemberOutOfDescriptors, CostsTheNewcomerItsPlaceAndNobodyElse) {
+  const auto members = job_.others({});
+  {
+    const NoMoreDescriptors none(job_.worker(1).pid());
+    FaultWorker& newcomer = job_.start(arguments());
+    EXPECT_EQ(newcomer.wait(kLong), 3) << job_.text();
+    EXPECT_TRUE(FaultJob::await_steps(members, 20)) << job_.text();
+    EXPECT_EQ(members.front()->log().steps().back().contributors, 3U);
+  }
+  expect_recovery({3});
+}
+
+/// A change of the view in which no links are made takes no descriptor.
+TEST_P(MemberOutOfDescriptors, CostsNobodyAnythingWhenAnotherDies) {
+  const auto left = job_.others({2});
+  {
+    const NoMoreDescriptors none(job_.worker(1).pid());
+    job_.worker(2).kill();
+    EXPECT_TRUE(FaultJob::await_steps(left, 20)) << job_.text();
+    EXPECT_EQ(left.front()->log().steps().back().contributors, 2U);
+    EXPECT_EQ(generation(*left.front()), 2U) << job_.text();
+  }
+  expect_recovery({2});
+}
+
+INSTANTIATE_TEST_SUITE_P(Over, MemberOutOfDescriptors, ::testing::Values("shm", "tcp"),
+                         [](const auto& tested) { return tested.param; });
+
+}  // namespace
+}  // namespace elastic::testing
