@@ -130,7 +130,7 @@ TEST_F(RendezvousTest, ADialerOfAnotherHandshakeVersionLearnsIt) {
   asio::write(socket, asio::buffer(hello));
   std::array<std::byte, handshake::kChallengeBytes> challenge{};
   asio::read(socket, asio::buffer(challenge));
-  EXPECT_EQ(challenge[4], std::byte{1});
+  EXPECT_EQ(challenge[4], std::byte{2});
 }
 
 /// A member of the job, with the secret, that sends what is no message.
