@@ -6,6 +6,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "config/environment.hpp"
 #include "rendezvous/client/control_client.hpp"
 #include "rendezvous/launcher/job_file.hpp"
 #include "rendezvous/launcher/launch_options.hpp"
@@ -76,7 +77,8 @@ Result<Job> find_job(const ControlOptions& options,
   }
   const auto secret = read_secret_file(options.secret_file);
   if (!secret.ok()) return secret.status();
-  return Job{options.job, options.rendezvous, secret.value(), options.encrypt};
+  return Job{options.job, options.rendezvous, secret.value(),
+             options.encrypt || wants_encryption(environment)};
 }
 
 int show(const rendezvous::Message& answer, bool json) {
@@ -103,8 +105,7 @@ int run_control_command(const std::vector<std::string>& arguments,
   app.add_option("--job", options.job, "Which job, when several are running");
   app.add_option("--rendezvous", options.rendezvous, "host:port of a server on another machine");
   app.add_option("--secret-file", options.secret_file, "The job's secret, with --rendezvous");
-  app.add_flag("--encrypt", options.encrypt, "The job's connections use TLS, with --rendezvous")
-      ->envname("ELASTIC_ENCRYPT");
+  app.add_flag("--encrypt", options.encrypt, "The job's connections use TLS, with --rendezvous");
   app.require_subcommand(1);
   app.fallthrough();
   auto* status = app.add_subcommand("status", "Show the members and who is waiting");

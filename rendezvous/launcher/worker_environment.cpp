@@ -18,11 +18,8 @@ std::vector<std::string> worker_environment(std::map<std::string, std::string> i
   environment["ELASTIC_LABEL"] = slot_label(slot);
   environment["ELASTIC_RESTART"] = std::to_string(attempt);
 
-  // Where nobody said anything it stays with the program: one that asks for encryption must not go
-  // without.
-  if (options.encrypt || environment.contains("ELASTIC_ENCRYPT")) {
-    environment["ELASTIC_ENCRYPT"] = options.encrypt ? "1" : "0";
-  }
+  // Otherwise what the program itself asks for stands: one that encrypts must not go without.
+  if (options.encrypt) environment["ELASTIC_ENCRYPT"] = "1";
 
   std::vector<std::string> made;
   made.reserve(environment.size());

@@ -1,6 +1,7 @@
 #include "base/tls_session.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <string>
@@ -17,7 +18,7 @@ namespace {
 
 /// What is taken from the socket at a time: several records.
 constexpr std::size_t kReadBytes = 128 * 1024;
-constexpr unsigned char kIdentity[] = "elastic";
+constexpr std::array<unsigned char, 7> kIdentity = {'e', 'l', 'a', 's', 't', 'i', 'c'};
 
 }  // namespace
 
@@ -75,15 +76,14 @@ struct TlsCallbacks {
   }
   static int use_psk(SSL* ssl, const EVP_MD* /*digest*/, const unsigned char** identity,
                      std::size_t* length, SSL_SESSION** psk) {
-    *identity = kIdentity;
-    *length = sizeof kIdentity;
+    *identity = kIdentity.data();
+    *length = kIdentity.size();
     *psk = psk_of(ssl);
     return 1;
   }
   static int find_psk(SSL* ssl, const unsigned char* identity, std::size_t length,
                       SSL_SESSION** psk) {
-    const bool known =
-        std::equal(identity, identity + length, std::begin(kIdentity), std::end(kIdentity));
+    const bool known = std::equal(identity, identity + length, kIdentity.begin(), kIdentity.end());
     *psk = known ? psk_of(ssl) : nullptr;
     return 1;
   }
