@@ -69,16 +69,6 @@ StreamPair tls4_pair() {
   return tls_over(std::move(sockets.first), std::move(sockets.second), [] {});
 }
 
-bool shake_hands(TlsSession& session, int socket) {
-  const Result<bool> done = session.handshake();
-  require(done.ok(), "a TLS session");
-  const auto answer = session.sealed();
-  require(::send(socket, answer.data(), answer.size(), 0) == static_cast<ssize_t>(answer.size()),
-          "a TLS session");
-  session.sent(answer.size());
-  return done.value();
-}
-
 }  // namespace
 
 SocketPair tcp4_sockets() {
@@ -90,6 +80,16 @@ SocketPair tcp4_sockets() {
 
 StreamPair tcp4_pair() {
   return streams_over(tcp4_sockets());
+}
+
+bool shake_hands(TlsSession& session, int socket) {
+  const Result<bool> done = session.handshake();
+  require(done.ok(), "a TLS session");
+  const auto answer = session.sealed();
+  require(::send(socket, answer.data(), answer.size(), 0) == static_cast<ssize_t>(answer.size()),
+          "a TLS session");
+  session.sent(answer.size());
+  return done.value();
 }
 
 StreamPair tls_over(UniqueFd dialer, UniqueFd acceptor, const std::function<void()>& carry) {

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/tls_session.hpp"
 #include "base/unique_fd.hpp"
 #include "collectives/transport/stream.hpp"
 
@@ -28,6 +29,9 @@ using SocketPair = std::pair<UniqueFd, UniqueFd>;
 
 SocketPair tcp4_sockets();
 StreamPair tcp4_pair();
+
+/// One step of TLS's own handshake, its answer included; true when it is done.
+bool shake_hands(TlsSession& session, int socket);
 
 /// TLS from one end of a connection to the other, established while `carry` moves what is between
 /// them. Keys are changed all the time.

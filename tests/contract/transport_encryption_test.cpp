@@ -3,12 +3,16 @@
 #include <array>
 #include <functional>
 #include <memory>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include <gtest/gtest.h>
 
 #include "base/clock.hpp"
+#include "collectives/transport/mesh.hpp"
 #include "collectives/transport/tcp/tcp_stream.hpp"
+#include "collectives/transport/tcp/tls_stream.hpp"
 #include "transport_contract.hpp"
 
 namespace elastic::transport {
@@ -133,6 +137,34 @@ TEST_F(TappedLink, WhatIsSentAgainByAnotherBreaksAnEncryptedLink) {
   ASSERT_EQ(at_far_->write(again).value(), recorded.size());
   far_->receive({got});
   EXPECT_EQ(deliver().code(), Code::kProtocol);
+}
+
+/// Nothing arrives at the socket any more, so nothing there would wake anybody.
+TEST(LinkOverTls, WhatCameWithTheHandshakeEndsAWait) {
+  SocketPair sockets = tcp4_sockets();
+  const int dialer = sockets.first.get();
+  const int acceptor = sockets.second.get();
+  const Secret key = random_secret();
+  auto one = std::make_unique<TlsSession>(dialer, TlsSession::Role::kDialer, key);
+  auto other = std::make_unique<TlsSession>(acceptor, TlsSession::Role::kAcceptor, key);
+  ASSERT_FALSE(shake_hands(*one, dialer));
+  ASSERT_FALSE(shake_hands(*other, acceptor));
+  ASSERT_TRUE(shake_hands(*one, dialer));
+  std::vector<StreamPtr> near;
+  near.push_back(std::make_unique<TlsStream>(std::move(sockets.first), std::move(one)));
+  Link sender(std::move(near), "far");
+  sender.send_note(1, pattern(100, 1));
+  bool moved = false;
+  ASSERT_TRUE(sender.progress(moved).ok());
+  ASSERT_TRUE(shake_hands(*other, acceptor));  // takes the note from the socket, too
+
+  std::vector<StreamPtr> far;
+  far.push_back(std::make_unique<TlsStream>(std::move(sockets.second), std::move(other)));
+  const auto receiver = std::make_shared<Link>(std::move(far), "near");
+  Mesh mesh(0, {nullptr, receiver});
+  ASSERT_TRUE(mesh.wait().ok());
+  ASSERT_TRUE(mesh.progress(moved).ok());
+  EXPECT_EQ(receiver->take_note(1), pattern(100, 1));
 }
 
 }  // namespace
