@@ -96,6 +96,18 @@ TEST_F(TlsSessionTest, GoesOnWithNewKeysAgainAndAgain) {
   }
 }
 
+TEST_F(TlsSessionTest, EveryThirdRecordBringsAnotherKeyAsAskedFor) {
+  connect();
+  std::vector<std::size_t> bytes;
+  for (int record = 0; record < 6; ++record) {
+    ASSERT_TRUE(dialer_->session.seal(std::as_bytes(std::span("same"))).ok());
+    bytes.push_back(dialer_->session.sealed().size());
+    dialer_->flush();
+  }
+  EXPECT_GT(bytes[2], bytes[0]);
+  EXPECT_EQ(bytes, (std::vector{bytes[0], bytes[0], bytes[2], bytes[0], bytes[0], bytes[2]}));
+}
+
 TEST_F(TlsSessionTest, AnotherKeyIsRefusedByBoth) {
   ASSERT_FALSE(dialer_->shake().value());
   EXPECT_EQ(acceptor_->shake().status().code(), Code::kProtocol);
