@@ -13,15 +13,6 @@ namespace elastic::transport {
 
 namespace asio = boost::asio;
 
-namespace {
-
-Status closed_in_handshake() {
-  return Status(Code::kPeerLost,
-                "it closed the connection in the handshake of TLS, or was too slow");
-}
-
-}  // namespace
-
 /// TLS's own handshake, where this connection is to be encrypted; null where it is not. Whoever
 /// calls has set a deadline.
 Linker::Impl::Task<Result<TlsSessionPtr>> Linker::Impl::secure(Socket& socket,
@@ -31,18 +22,18 @@ Linker::Impl::Task<Result<TlsSessionPtr>> Linker::Impl::secure(Socket& socket,
   if (!options_.encrypt || !carries_data(greeting)) co_return TlsSessionPtr();
   auto session = std::make_unique<TlsSession>(socket.native_handle(), role, session_key);
   boost::system::error_code error;
-  for (;;) {
+  const auto awaited = [&error] { return asio::redirect_error(asio::use_awaitable, error); };
+  while (!error && socket.is_open()) {
     const Result<bool> done = session->handshake();
     const std::size_t bytes = co_await asio::async_write(
-        socket, asio::buffer(session->sealed().data(), session->sealed().size()),
-        asio::redirect_error(asio::use_awaitable, error));
-    if (!done.ok()) co_return done.status();
-    if (error || !socket.is_open()) co_return closed_in_handshake();
+        socket, asio::buffer(session->sealed().data(), session->sealed().size()), awaited());
     session->sent(bytes);
+    if (!done.ok()) co_return done.status();
+    if (error || !socket.is_open()) break;
     if (done.value()) co_return session;
-    co_await socket.async_wait(Socket::wait_read, asio::redirect_error(asio::use_awaitable, error));
-    if (error || !socket.is_open()) co_return closed_in_handshake();
+    co_await socket.async_wait(Socket::wait_read, awaited());
   }
+  co_return Status(Code::kPeerLost, "it was too slow or gone in the handshake of TLS");
 }
 
 /// What has come, a byte at least.

@@ -112,18 +112,17 @@ asio::awaitable<bool> Connection::arrival() {
 /// TLS's own handshake; messages go under TLS from then on.
 asio::awaitable<Status> Connection::secure(TlsSession::Role role, const Secret& session_key) {
   auto session = std::make_unique<TlsSession>(socket_.native_handle(), role, session_key);
-  for (;;) {
+  for (bool alive = socket_.is_open(); alive; alive = alive && co_await arrival()) {
     const Result<bool> done = session->handshake();
     const std::span<const std::byte> answer = session->sealed();
-    const bool alive = co_await write_all(answer.data(), answer.size());
-    if (!done.ok()) co_return done.status();
-    if (!alive || !socket_.is_open()) co_return lost();
+    alive = co_await write_all(answer.data(), answer.size()) && socket_.is_open();
     session->sent(answer.size());
-    if (done.value()) break;
-    if (!co_await arrival()) co_return lost();
+    if (!done.ok()) co_return done.status();
+    if (!alive || !done.value()) continue;
+    tls_ = std::move(session);
+    co_return Status();
   }
-  tls_ = std::move(session);
-  co_return Status();
+  co_return lost();
 }
 
 asio::awaitable<bool> Connection::write_all(const void* from, std::size_t bytes) {
