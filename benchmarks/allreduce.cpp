@@ -61,6 +61,7 @@ Cell Results::cell_of(std::size_t bytes, const Measurement& measurement) const {
 nlohmann::json Results::row_of(std::size_t bytes, const Cell& cell, bool in_place) const {
   return {{"backend", settings_.backend},
           {"transport", settings_.transport},
+          {"encrypt", settings_.encrypt.value_or(options_.encrypt)},
           {"ranks", ranks_},
           {"bytes", bytes},
           {"dtype", name_of(options_.dtype)},
@@ -120,6 +121,7 @@ Status start_ranks(const AllreduceOptions& options) {
 Status run_allreduce(const AllreduceOptions& options, const LibrarySettings& settings) {
   Options library;
   library.transport = settings.transport;
+  library.encrypt = options.encrypt;
   Context context(library);
   const int rank = context.rank();
   AllreduceProbe probe(context, options);

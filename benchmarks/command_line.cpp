@@ -80,6 +80,9 @@ CLI::App* add_allreduce(CLI::App& app, AllreduceOptions& options, Texts& texts) 
                   "elasticrun or mpirun")
       ->check(CLI::Range(1, kMostRanks));
   add_transport(*sub, options.transport);
+  sub->add_flag("--encrypt", options.encrypt,
+                "With --np: each size in the clear and under TLS, side by side, over tcp. Without: "
+                "under TLS");
   sub->add_option("--json", options.json, "Write a report to this file");
   sub->add_option("--started-as", options.command)->group("");
   return sub;
@@ -152,7 +155,7 @@ Status read_bytes(const std::string& option, const std::string& text, std::size_
   return {};
 }
 
-Status read_sizes(const Texts& texts, AllreduceOptions& options) {
+Status read_allreduce(const Texts& texts, AllreduceOptions& options) {
   SizeRange& sizes = options.sizes;
   if (Status status = read_bytes("-b", texts.min_bytes, sizes.min); !status.ok()) return status;
   if (Status status = read_bytes("-e", texts.max_bytes, sizes.max); !status.ok()) return status;
@@ -167,6 +170,13 @@ Status read_sizes(const Texts& texts, AllreduceOptions& options) {
   if (sizes.min < size_of(options.dtype)) {
     return invalid("-b " + texts.min_bytes + " is less than one element of -d " +
                    name_of(options.dtype));
+  }
+  if (options.encrypt && options.np > 0) {
+    if (options.transport.empty()) options.transport = "tcp";
+    if (options.transport != "tcp") {
+      return invalid("--encrypt with --transport " + options.transport +
+                     ": only what goes over tcp is encrypted");
+    }
   }
   return {};
 }
@@ -247,7 +257,7 @@ Result<Request> parse_command_line(const std::vector<std::string>& arguments) {
   }
   if (allreduce_sub->parsed()) {
     if (allreduce.command.empty()) allreduce.command = command_text(arguments);
-    if (Status status = read_sizes(texts, allreduce); !status.ok()) return status;
+    if (Status status = read_allreduce(texts, allreduce); !status.ok()) return status;
     return Request(std::move(allreduce));
   }
   if (recovery_sub->parsed()) {

@@ -22,6 +22,7 @@ struct AllreduceOptions {
   ReduceOp op = ReduceOp::kSum;
   int np = 0;             ///< ranks to start; 0: this process is one
   std::string transport;  ///< empty: left to the environment
+  bool encrypt = false;   ///< with `np`: in the clear and under TLS; without: under TLS
   std::string json;       ///< file for the report, or empty
   std::string command;    ///< for the report
 };

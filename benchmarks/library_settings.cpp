@@ -6,10 +6,12 @@ namespace elastic::bench {
 
 Result<LibrarySettings> library_settings(const std::string& transport,
                                          const EnvironmentMap& environment) {
-  LibrarySettings settings{.backend = Options{}.backend, .transport = Options{}.transport};
+  LibrarySettings settings{
+      .backend = Options{}.backend, .transport = Options{}.transport, .encrypt = {}};
   if (const auto set = environment.find("ELASTIC_BACKEND"); set != environment.end()) {
     settings.backend = set->second;
   }
+  if (environment.contains("ELASTIC_ENCRYPT")) settings.encrypt = wants_encryption(environment);
   const auto set = environment.find("ELASTIC_TRANSPORT");
   if (set != environment.end()) settings.transport = set->second;
   if (transport.empty()) return settings;

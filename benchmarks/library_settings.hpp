@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "base/status.hpp"
@@ -12,6 +13,7 @@ namespace elastic::bench {
 struct LibrarySettings {
   std::string backend;
   std::string transport;
+  std::optional<bool> encrypt;  ///< where the environment says
 };
 
 /// `transport` is empty where the command line leaves it open. kInvalidArgument when it says

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "benchmarks/allreduce.hpp"
+#include "benchmarks/allreduce_encryption.hpp"
 #include "benchmarks/command_line.hpp"
 #include "benchmarks/host_report.hpp"
 #include "benchmarks/join.hpp"
@@ -40,7 +41,8 @@ Status measure(const MeasurementOptions& options,
 }
 
 Status run_allreduce_or_start(const AllreduceOptions& options, const LibrarySettings& settings) {
-  return options.np > 0 ? start_ranks(options) : run_allreduce(options, settings);
+  if (options.np == 0) return run_allreduce(options, settings);
+  return options.encrypt ? run_encryption_cost(options) : start_ranks(options);
 }
 
 Status run(const Request& request) {

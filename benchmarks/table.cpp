@@ -33,8 +33,9 @@ std::string cell_text(const Cell& cell) {
 
 std::string table_header(const AllreduceOptions& options, const LibrarySettings& settings,
                          int ranks) {
-  std::string text = formatted("# elastic allreduce: %d ranks, backend %s, transport %s\n", ranks,
-                               settings.backend.c_str(), settings.transport.c_str());
+  std::string text = formatted("# elastic allreduce: %d ranks, backend %s, transport %s%s\n", ranks,
+                               settings.backend.c_str(), settings.transport.c_str(),
+                               settings.encrypt.value_or(options.encrypt) ? ", encrypted" : "");
   text += formatted(
       "# time: median of %d calls after %d warm-up calls; each call's time is the mean over the "
       "ranks\n#\n",

@@ -18,7 +18,6 @@
 #include "base/log.hpp"
 #include "collectives/transport/linker_impl.hpp"
 #include "collectives/transport/shm/shm.hpp"
-#include "collectives/transport/tcp/tcp_stream.hpp"
 
 namespace elastic::transport {
 
@@ -140,7 +139,8 @@ Linker::Impl::Task<void> Linker::Impl::greet(Socket socket) {
   const auto self = shared_from_this();
   if (closed_) co_return;
   ++strangers_;
-  Result<LinkGreeting> greeting = co_await greeted(socket);
+  Conversation with{std::move(socket), nullptr};
+  Result<LinkGreeting> greeting = co_await greeted(with);
   --strangers_;
   if (closed_) co_return;
   if (!greeting.ok()) {
@@ -148,12 +148,12 @@ Linker::Impl::Task<void> Linker::Impl::greet(Socket socket) {
     co_return;
   }
   const LinkGreeting& from = greeting.value();
-  if (!from.target.empty()) co_return co_await relay(std::move(socket), from);
-  if (from.transport == kProbe) co_return co_await serve_probe(socket);
-  UniqueFd fd = take_descriptor(socket);
-  if (!fd) co_return;
+  if (!from.target.empty()) co_return co_await relay(std::move(with.socket), from);
+  if (from.transport == kProbe) co_return co_await serve_probe(with);
   StreamPtr stream;
-  if (from.transport == "shm") {
+  if (from.transport != "shm") {
+    stream = tcp_stream(std::move(with));
+  } else if (UniqueFd fd = take_descriptor(with.socket)) {
     Result<StreamPtr> accepted = accept_shm(std::move(fd));
     if (!accepted.ok()) {
       log::get().info("dropped a data connection: {}", accepted.status().message());
@@ -161,22 +161,22 @@ Linker::Impl::Task<void> Linker::Impl::greet(Socket socket) {
       co_return;
     }
     stream = std::move(accepted).value();
-  } else {
-    stream = std::make_unique<TcpStream>(std::move(fd), options_.link_timeout);
   }
+  if (!stream) co_return;
   pool_.add({from.dialer, from.lane, from.link_id, from.stream, from.streams, from.via,
              std::move(stream)});
   finish_if_complete();
 }
 
-Linker::Impl::Task<Result<LinkGreeting>> Linker::Impl::greeted(Socket& socket) {
+Linker::Impl::Task<Result<LinkGreeting>> Linker::Impl::greeted(Conversation& with) {
+  Socket& socket = with.socket;
   const SocketDeadline deadline(socket, options_.handshake_deadline, open_);
   const auto awaited = [](boost::system::error_code& error) {
     return asio::redirect_error(asio::use_awaitable, error);
   };
   const Status gone(Code::kPeerLost, "closed or too slow before it showed the secret");
   boost::system::error_code error;
-  handshake::Acceptor acceptor(options_.secret, handshake::Purpose::kData);
+  handshake::Acceptor acceptor(options_.secret, handshake::Purpose::kData, options_.encrypt);
 
   std::array<std::byte, handshake::kHelloBytes> hello;
   co_await asio::async_read(socket, asio::buffer(hello), awaited(error));
@@ -189,6 +189,7 @@ Linker::Impl::Task<Result<LinkGreeting>> Linker::Impl::greeted(Socket& socket) {
   const std::vector<std::byte> challenge = acceptor.challenge(context);
   co_await asio::async_write(socket, asio::buffer(challenge), awaited(error));
   if (error) co_return gone;
+  if (Status status = acceptor.agree(); !status.ok()) co_return status;
   std::array<std::byte, handshake::kProofBytes> proof;
   co_await asio::async_read(socket, asio::buffer(proof), awaited(error));
   if (error) co_return gone;
@@ -196,13 +197,28 @@ Linker::Impl::Task<Result<LinkGreeting>> Linker::Impl::greeted(Socket& socket) {
 
   Result<LinkGreeting> greeting = decode_greeting(acceptor.context());
   if (!greeting.ok()) co_return greeting;
-  const LinkGreeting& from = greeting.value();
+  if (Status status = co_await admit(with, acceptor, greeting.value()); !status.ok()) {
+    co_return status;
+  }
+  co_return greeting;
+}
+
+/// `from` has shown the secret. Lets it in, unless it is to be let in by somebody else.
+Linker::Impl::Task<Status> Linker::Impl::admit(Conversation& with,
+                                               const handshake::Acceptor& acceptor,
+                                               const LinkGreeting& from) {
+  Socket& socket = with.socket;
+  const auto awaited = [](boost::system::error_code& error) {
+    return asio::redirect_error(asio::use_awaitable, error);
+  };
+  const Status gone(Code::kPeerLost, "closed or too slow while it was let in");
+  boost::system::error_code error;
   if (from.job != options_.job || from.acceptor != options_.incarnation) {
     co_return Status(Code::kRefused, "a worker that looks for somebody else");
   }
   if (pool_.peers() >= kMostPeers) co_return Status(Code::kUnavailable, "too many peers");
   const bool too_old = from.transport != kProbe && from.generation < generation_;
-  if (!too_old && !from.target.empty()) co_return greeting;  // the verdict is the target's, too
+  if (!too_old && !from.target.empty()) co_return Status();  // the verdict is the target's, too
   const Verdict verdict = too_old ? Verdict::kOldGeneration : Verdict::kWelcome;
   co_await asio::async_write(socket, asio::buffer(&verdict, 1), awaited(error));
   if (error) co_return gone;
@@ -211,7 +227,11 @@ Linker::Impl::Task<Result<LinkGreeting>> Linker::Impl::greeted(Socket& socket) {
     co_await socket.async_wait(Socket::wait_read, awaited(error));
     if (error) co_return gone;
   }
-  co_return greeting;
+  Result<TlsSessionPtr> secured =
+      co_await secure(socket, from, TlsSession::Role::kAcceptor, acceptor.session_key());
+  if (!secured.ok()) co_return secured.status();
+  with.tls = std::move(secured).value();
+  co_return Status();
 }
 
 }  // namespace elastic::transport

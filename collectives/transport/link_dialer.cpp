@@ -15,7 +15,6 @@
 #include "base/log.hpp"
 #include "collectives/transport/linker_impl.hpp"
 #include "collectives/transport/shm/shm.hpp"
-#include "collectives/transport/tcp/tcp_stream.hpp"
 
 namespace elastic::transport {
 
@@ -103,47 +102,43 @@ Linker::Impl::Task<Status> Linker::Impl::dial_once(const Peer& peer, std::size_t
   const bool shm = greeting.transport == "shm";
   greeting.streams = shm ? 1 : static_cast<std::size_t>(options_.streams);
   for (; greeting.stream < greeting.streams; ++greeting.stream) {
-    Result<Socket> reached = co_await get_through(peer, greeting, relay, limit);
-    if (!reached.ok()) co_return reached.status();
+    Result<Conversation> through = co_await get_through(peer, greeting, relay, limit);
+    if (!through.ok()) co_return through.status();
     if (closed_) co_return Status(Code::kAborted, "closed");
-    UniqueFd fd = take_descriptor(reached.value());
-    if (!fd) co_return Status(Code::kTimeout, "the handshake took too long");
     StreamPtr stream;
-    if (shm) {
+    if (!shm) {
+      stream = tcp_stream(std::move(through).value());
+    } else if (UniqueFd fd = take_descriptor(through.value().socket)) {
       Result<StreamPtr> offered = offer_shm(std::move(fd), options_.shm_ring_bytes);
       if (!offered.ok()) co_return offered.status();
       stream = std::move(offered).value();
-    } else {
-      stream = std::make_unique<TcpStream>(std::move(fd), options_.link_timeout);
     }
+    if (!stream) co_return Status(Code::kTimeout, "the handshake took too long");
     pool_.add({peer.incarnation, lane, greeting.link_id, greeting.stream, greeting.streams,
                greeting.via, std::move(stream)});
   }
   co_return Status();
 }
 
-/// A connection to `peer` on which both ends have shown the secret.
-Linker::Impl::Task<Result<Linker::Impl::Socket>> Linker::Impl::get_through(const Peer& peer,
-                                                                           LinkGreeting greeting,
-                                                                           const Peer* relay,
-                                                                           Milliseconds limit) {
+Linker::Impl::Task<Result<Linker::Impl::Conversation>> Linker::Impl::get_through(
+    const Peer& peer, LinkGreeting greeting, const Peer* relay, Milliseconds limit) {
   Result<Socket> reached =
       co_await reach(relay == nullptr ? peer : *relay, greeting.transport, limit);
   if (!reached.ok()) co_return reached.status();
-  Socket socket = std::move(reached).value();
+  Conversation with{std::move(reached).value(), nullptr};
   if (relay != nullptr) {
     LinkGreeting request = greeting;
     request.acceptor = relay->incarnation;
     request.target = peer.incarnation;
     request.via.clear();
     // The relay has to connect, too.
-    const Status granted = co_await introduce(socket, request, 2 * limit);
+    const Status granted = co_await introduce(with, request, 2 * limit);
     if (!granted.ok()) {
       co_return granted.within("asked worker " + relay->incarnation.substr(0, 8) + " to relay");
     }
   }
-  if (Status status = co_await introduce(socket, greeting, limit); !status.ok()) co_return status;
-  co_return socket;
+  if (Status status = co_await introduce(with, greeting, limit); !status.ok()) co_return status;
+  co_return std::move(with);
 }
 
 /// The addresses of `peer` share `limit`: one that is silent must not hide the next.
@@ -176,14 +171,16 @@ Linker::Impl::Task<Result<Linker::Impl::Socket>> Linker::Impl::reach(const Peer&
   co_return Status(Code::kUnavailable, tried.empty() ? "no address to dial" : tried);
 }
 
-Linker::Impl::Task<Status> Linker::Impl::introduce(Socket& socket, const LinkGreeting& greeting,
+Linker::Impl::Task<Status> Linker::Impl::introduce(Conversation& with, const LinkGreeting& greeting,
                                                    Milliseconds limit) {
+  Socket& socket = with.socket;
   const SocketDeadline deadline(socket, limit, open_);
   boost::system::error_code error;
   const auto awaited = [](boost::system::error_code& into) {
     return asio::redirect_error(asio::use_awaitable, into);
   };
-  const handshake::Dialer dialer(options_.secret, handshake::Purpose::kData, encode(greeting));
+  const handshake::Dialer dialer(options_.secret, handshake::Purpose::kData, encode(greeting),
+                                 options_.encrypt);
   const Status gone(Code::kPeerLost, "it closed the connection in the handshake");
 
   const std::vector<std::byte> hello = dialer.hello();
@@ -199,7 +196,12 @@ Linker::Impl::Task<Status> Linker::Impl::introduce(Socket& socket, const LinkGre
   Verdict verdict{};
   co_await asio::async_read(socket, asio::buffer(&verdict, 1), awaited(error));
   if (error) co_return gone;
-  co_return judge(verdict);
+  if (Status status = judge(verdict); !status.ok()) co_return status;
+  Result<TlsSessionPtr> secured =
+      co_await secure(socket, greeting, TlsSession::Role::kDialer, dialer.session_key(challenge));
+  if (!secured.ok()) co_return secured.status();
+  with.tls = std::move(secured).value();
+  co_return Status();
 }
 
 }  // namespace elastic::transport

@@ -27,6 +27,12 @@ struct LinkGreeting {
   std::string via;               ///< incarnation that relays this connection; or empty
 };
 
+/// Whether the connection is one that TLS is for where the job encrypts. Not where it only hands
+/// shared memory over, nor on the way to a relay: what goes through it is encrypted by its ends.
+inline bool carries_data(const LinkGreeting& greeting) {
+  return greeting.transport != "shm" && greeting.target.empty();
+}
+
 /// The byte with which the acceptor ends the handshake.
 enum class Verdict : std::uint8_t {
   kWelcome = 1,

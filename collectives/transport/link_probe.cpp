@@ -90,40 +90,41 @@ Linker::Impl::Task<void> Linker::Impl::measure(Peer peer, std::uint64_t probe) {
 Linker::Impl::Task<Result<double>> Linker::Impl::measure_once(const Peer& peer) {
   Result<Socket> reached = co_await reach(peer, "tcp", kProbeTime);
   if (!reached.ok()) co_return reached.status();
-  Socket socket = std::move(reached).value();
+  Conversation with{std::move(reached).value(), nullptr};
   LinkGreeting greeting;
   greeting.job = options_.job;
   greeting.dialer = options_.incarnation;
   greeting.acceptor = peer.incarnation;
   greeting.transport = kProbe;
-  if (Status status = co_await introduce(socket, greeting, kProbeTime); !status.ok())
+  if (Status status = co_await introduce(with, greeting, kProbeTime); !status.ok())
     co_return status;
 
-  const SocketDeadline deadline(socket, kProbeTime, open_);
+  const SocketDeadline deadline(with.socket, kProbeTime, open_);
   std::array<std::byte, 1U << 14> buffer;
   Stopwatch stopwatch;
-  boost::system::error_code error;
-  while (stopwatch.total() < kProbeBytes) {
-    const std::size_t bytes = co_await socket.async_read_some(
-        asio::buffer(buffer), asio::redirect_error(asio::use_awaitable, error));
-    if (error) break;
-    stopwatch.add(bytes);
+  bool broken = false;
+  while (stopwatch.total() < kProbeBytes && !broken) {
+    const Result<std::size_t> bytes = co_await receive(with, buffer);
+    broken = !bytes.ok();
+    if (bytes.ok()) stopwatch.add(bytes.value());
   }
-  if (stopwatch.total() == 0 || (error && socket.is_open())) {
+  if (stopwatch.total() == 0 || (broken && with.socket.is_open())) {
     co_return Status(Code::kUnavailable, "it broke the measurement off");
   }
   co_return stopwatch.bytes_per_second();
 }
 
 /// Whoever dials has shown the secret. Where too many ask, the connection is just closed.
-Linker::Impl::Task<void> Linker::Impl::serve_probe(Socket& socket) {
+Linker::Impl::Task<void> Linker::Impl::serve_probe(Conversation& with) {
   if (probes_served_ >= kMostProbes) co_return;
   ++probes_served_;
   {
-    const SocketDeadline deadline(socket, 2 * kProbeTime, open_);
-    const std::vector<std::byte> bytes(kProbeBytes);
+    const SocketDeadline deadline(with.socket, 2 * kProbeTime, open_);
+    const std::vector<std::byte> plain(kProbeBytes);
+    std::span<const std::byte> bytes = plain;
+    if (with.tls && with.tls->seal(plain).ok()) bytes = with.tls->sealed();
     boost::system::error_code ignored;
-    co_await asio::async_write(socket, asio::buffer(bytes),
+    co_await asio::async_write(with.socket, asio::buffer(bytes.data(), bytes.size()),
                                asio::redirect_error(asio::use_awaitable, ignored));
   }
   --probes_served_;

@@ -38,6 +38,7 @@ struct Peer {
 struct LinkerOptions {
   std::string job;
   Secret secret{};
+  bool encrypt = false;                    ///< TLS on TCP; the same in all workers of the job
   std::string incarnation;                 ///< this worker's
   Choice choice = Choice::kAuto;           ///< kAuto: shm on the same host, tcp elsewhere
   std::string bind_address = "127.0.0.1";  ///< where the TCP listener binds; "::1", "0.0.0.0", "::"
@@ -51,11 +52,12 @@ struct LinkerOptions {
 
 /// Makes and keeps the links of a worker. Listens for peers, dials them, authenticates both ways
 /// (HMAC-SHA256 challenge over the job's secret, with both incarnations, lane and stream bound in)
-/// before anything else is read, and drops strangers without harm.
+/// before anything else is read, and drops strangers without harm. Where the job encrypts, TCP
+/// connections go on under TLS then.
 ///
 /// Of two workers the one with the greater incarnation string dials. Where it does not get through,
 /// it asks the other members in turn to relay (TCP only): they pass the bytes on, and the handshake
-/// is between the two ends all the same. Links outlive a view:
+/// and what is encrypted is between the two ends all the same. Links outlive a view:
 /// `connect` hands out those that are still good and makes only the missing ones.
 ///
 /// Everything runs on the given io_context (the control thread); callbacks come on it too.

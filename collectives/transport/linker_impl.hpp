@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <set>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -15,6 +16,7 @@
 #include <boost/asio/steady_timer.hpp>
 
 #include "base/thread_checker.hpp"
+#include "base/tls_session.hpp"
 #include "base/unique_fd.hpp"
 #include "collectives/transport/link_greeting.hpp"
 #include "collectives/transport/link_pool.hpp"
@@ -41,6 +43,12 @@ class Linker::Impl : public std::enable_shared_from_this<Linker::Impl> {
   void close();
 
  private:
+  /// A connection on which both ends have shown the secret.
+  struct Conversation {
+    Socket socket;
+    TlsSessionPtr tls;  ///< null where it is not encrypted
+  };
+
   // linker.cpp
   void finish_if_complete();
   void finish(Result<std::vector<LinksOfPeer>> outcome);
@@ -57,16 +65,24 @@ class Linker::Impl : public std::enable_shared_from_this<Linker::Impl> {
   template <typename Acceptor>
   Task<void> accept_loop(Acceptor& acceptor);
   Task<void> greet(Socket socket);
-  Task<Result<LinkGreeting>> greeted(Socket& socket);
+  Task<Result<LinkGreeting>> greeted(Conversation& with);
+  Task<Status> admit(Conversation& with, const handshake::Acceptor& acceptor,
+                     const LinkGreeting& from);
 
   // link_dialer.cpp
   Task<void> dial(Peer peer, std::size_t lane);
   Task<Status> dial_once(const Peer& peer, std::size_t lane, const Peer* relay, Milliseconds limit);
-  Task<Result<Socket>> get_through(const Peer& peer, LinkGreeting greeting, const Peer* relay,
-                                   Milliseconds limit);
+  Task<Result<Conversation>> get_through(const Peer& peer, LinkGreeting greeting, const Peer* relay,
+                                         Milliseconds limit);
   Task<Result<Socket>> reach(const Peer& peer, const std::string& transport, Milliseconds limit);
-  Task<Status> introduce(Socket& socket, const LinkGreeting& greeting, Milliseconds limit);
+  Task<Status> introduce(Conversation& with, const LinkGreeting& greeting, Milliseconds limit);
   std::vector<Peer> relays_to(const Peer& peer) const;
+
+  // link_encryption.cpp
+  Task<Result<TlsSessionPtr>> secure(Socket& socket, const LinkGreeting& greeting,
+                                     TlsSession::Role role, Secret session_key);
+  static Task<Result<std::size_t>> receive(Conversation& with, std::span<std::byte> into);
+  StreamPtr tcp_stream(Conversation with) const;
 
   // link_relay.cpp
   struct Relay;
@@ -78,7 +94,7 @@ class Linker::Impl : public std::enable_shared_from_this<Linker::Impl> {
   // link_probe.cpp
   Task<void> measure(Peer peer, std::uint64_t probe);
   Task<Result<double>> measure_once(const Peer& peer);
-  Task<void> serve_probe(Socket& socket);
+  Task<void> serve_probe(Conversation& with);
   void finish_probe(std::uint64_t probe, Result<double> outcome);
 
   boost::asio::io_context& io_;

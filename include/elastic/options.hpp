@@ -25,6 +25,12 @@ struct Options {
   /// Inherited descriptor to read the secret from instead, -1 for none. ELASTIC_SECRET_FD.
   int secret_fd = -1;
 
+  /// Encrypt what goes over TCP, between workers and with the rendezvous server: TLS 1.3 with a key
+  /// of the job's secret. All of a job, the server too (--encrypt), or none of it; whoever meets
+  /// the other is refused. Shared memory stays as it is. Set by elasticrun. ELASTIC_ENCRYPT, 0
+  /// or 1.
+  bool encrypt = false;
+
   /// The rank wished for in the first view, -1 for none. ELASTIC_SLOT.
   int slot = -1;
 

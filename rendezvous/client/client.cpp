@@ -110,8 +110,10 @@ class Client::Impl : public std::enable_shared_from_this<Impl> {
 
   /// One connection from dialing to its end. kUnavailable: it was never established.
   asio::awaitable<Status> attempt(Duration timeout) {
-    Destination destination{
-        options_.address, options_.secret, {kProtocolVersion, options_.job, "worker"}};
+    Destination destination{options_.address,
+                            options_.secret,
+                            {kProtocolVersion, options_.job, "worker"},
+                            options_.encrypt};
     const auto dialed = co_await dial(std::move(destination), timeout);
     if (!dialed.ok()) co_return dialed.status();
     connection_ = dialed.value();

@@ -38,12 +38,13 @@ asio::awaitable<void> ask(Destination destination, Message message, Duration tim
 }  // namespace
 
 Result<Message> request(const std::string& address, const std::string& job, const Secret& secret,
-                        const Message& message, Milliseconds timeout) try {
+                        const Message& message, Milliseconds timeout, bool encrypt) try {
   asio::io_context io(1);
   Result<Message> answer = Status(Code::kUnavailable, address + ": no answer");
   std::exception_ptr thrown;
   asio::co_spawn(
-      io, ask({address, secret, {kProtocolVersion, job, "control"}}, message, timeout, answer),
+      io,
+      ask({address, secret, {kProtocolVersion, job, "control"}, encrypt}, message, timeout, answer),
       [&](std::exception_ptr error) { thrown = error; });
   io.run();
   if (thrown) std::rethrow_exception(thrown);

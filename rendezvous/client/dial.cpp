@@ -56,7 +56,8 @@ asio::awaitable<Result<std::shared_ptr<Connection>>> dial(Destination destinatio
 
   const auto connection = std::make_shared<Connection>(std::move(attempt->socket));
   connection->set_deadline(until - Clock::now(), "does not answer");
-  Status greeted = co_await connection->greet(destination.secret, destination.greeting);
+  Status greeted =
+      co_await connection->greet(destination.secret, destination.encrypt, destination.greeting);
   connection->no_deadline();
   if (greeted.ok()) co_return connection;
   connection->abort(greeted.message());

@@ -14,6 +14,7 @@ struct Destination {
   std::string address;  ///< "host:port" or "[v6]:port"
   Secret secret{};
   Greeting greeting;
+  bool encrypt = false;  ///< as the server does
 };
 
 /// One attempt to connect and authenticate, `timeout` at most. kUnavailable: nobody is there or it

@@ -6,6 +6,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "config/environment.hpp"
 #include "rendezvous/client/control_client.hpp"
 #include "rendezvous/launcher/job_file.hpp"
 #include "rendezvous/launcher/launch_options.hpp"
@@ -24,12 +25,14 @@ struct Job {
   std::string name;
   std::string address;
   Secret secret;
+  bool encrypt = false;
 };
 
 struct ControlOptions {
   std::string job;
   std::string rendezvous;
   std::string secret_file;
+  bool encrypt = false;
   bool json = false;
   rendezvous::Message request;
 };
@@ -59,7 +62,7 @@ Result<Job> find_running(const std::string& name, const std::string& folder) {
     }
   }
   if (jobs.size() != 1) return choose_one(jobs);
-  return Job{jobs.front().job, jobs.front().address, jobs.front().secret};
+  return Job{jobs.front().job, jobs.front().address, jobs.front().secret, jobs.front().encrypt};
 }
 
 Result<Job> find_job(const ControlOptions& options,
@@ -74,7 +77,8 @@ Result<Job> find_job(const ControlOptions& options,
   }
   const auto secret = read_secret_file(options.secret_file);
   if (!secret.ok()) return secret.status();
-  return Job{options.job, options.rendezvous, secret.value()};
+  return Job{options.job, options.rendezvous, secret.value(),
+             options.encrypt || wants_encryption(environment)};
 }
 
 int show(const rendezvous::Message& answer, bool json) {
@@ -101,6 +105,7 @@ int run_control_command(const std::vector<std::string>& arguments,
   app.add_option("--job", options.job, "Which job, when several are running");
   app.add_option("--rendezvous", options.rendezvous, "host:port of a server on another machine");
   app.add_option("--secret-file", options.secret_file, "The job's secret, with --rendezvous");
+  app.add_flag("--encrypt", options.encrypt, "The job's connections use TLS, with --rendezvous");
   app.require_subcommand(1);
   app.fallthrough();
   auto* status = app.add_subcommand("status", "Show the members and who is waiting");
@@ -127,7 +132,7 @@ int run_control_command(const std::vector<std::string>& arguments,
   const auto job = find_job(options, environment);
   if (!job.ok()) return fail(job.status());
   const auto answer = rendezvous::request(job.value().address, job.value().name, job.value().secret,
-                                          options.request, kTimeout);
+                                          options.request, kTimeout, job.value().encrypt);
   return answer.ok() ? show(answer.value(), options.json) : fail(answer.status());
 }
 

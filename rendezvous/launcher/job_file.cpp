@@ -41,6 +41,7 @@ std::optional<JobRecord> read_record(const std::filesystem::path& path) {
     return JobRecord{json.at("job").get<std::string>(),
                      json.at("address").get<std::string>(),
                      *secret,
+                     json.at("encrypt").get<bool>(),
                      {json.at("pid").get<pid_t>(), json.at("start_time").get<std::uint64_t>()}};
   } catch (const nlohmann::json::exception&) {
     return std::nullopt;
@@ -58,6 +59,7 @@ Status write_job_record(const std::string& folder, const JobRecord& record) {
   const nlohmann::json json = {{"job", record.job},
                                {"address", record.address},
                                {"secret", to_hex(record.secret)},
+                               {"encrypt", record.encrypt},
                                {"pid", record.owner.pid},
                                {"start_time", record.owner.start_time}};
   return write_private_file(path_of(folder, record.job), json.dump() + "\n");

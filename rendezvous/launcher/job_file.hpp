@@ -16,6 +16,7 @@ struct JobRecord {
   std::string job;
   std::string address;
   Secret secret{};
+  bool encrypt = false;
   ProcessIdentity owner;  ///< the process that the server lives in
 };
 

@@ -75,6 +75,7 @@ rendezvous::ServerOptions server_options(const LaunchOptions& options, const Sec
   made.port = options.port;
   made.job = options.job;
   made.secret = secret;
+  made.encrypt = options.encrypt;
   made.membership.initial_np = options.np;
   made.membership.min_np = options.min_np;
   made.membership.max_np = options.max_np;
@@ -103,7 +104,7 @@ class JobServer::Impl : public std::enable_shared_from_this<Impl> {
     }
     address_ = reachable(server_.address());
     const rendezvous::Destination destination{
-        address_, secret, {rendezvous::kProtocolVersion, options.job, "launcher"}};
+        address_, secret, {rendezvous::kProtocolVersion, options.job, "launcher"}, options.encrypt};
     asio::co_spawn(
         io_, [self = shared_from_this(), destination] { return self->converse(destination); },
         asio::detached);

@@ -73,6 +73,8 @@ Result<LaunchRequest> parse_launch_options(const std::vector<std::string>& argum
   app.add_option("--bind", options.bind, "Address of the rendezvous server [127.0.0.1]");
   app.add_option("--port", options.port, "Port of the rendezvous server [any]");
   app.add_option("--job", options.job, "Name of the job [random]");
+  app.add_flag("--encrypt", options.encrypt,
+               "Use TLS on every TCP connection of the job [as ELASTIC_ENCRYPT says]");
   app.add_option("--evict-after-ms", evict_after_ms,
                  "Silence after which a worker is given up [500]");
   app.add_option("--max-join-stall-ms", max_join_stall_ms,

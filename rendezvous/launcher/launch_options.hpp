@@ -19,6 +19,7 @@ struct LaunchOptions {
   std::string bind = "127.0.0.1";
   std::uint16_t port = 0;  ///< 0: any
   std::string job;         ///< drawn at random unless given
+  bool encrypt = false;    ///< TLS, for server and workers
   Milliseconds evict_after{500};
   Milliseconds max_join_stall{10000};
   Milliseconds drain{30000};

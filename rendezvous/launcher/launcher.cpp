@@ -126,8 +126,9 @@ Status Launcher::Impl::prepare() {
 
   auto folder = private_folder(environment_);
   if (!folder.ok()) return folder.status();
-  auto job_file = JobFile::create(folder.value(), {options_.job, server_->address(), secret_,
-                                                   ProcessIdentity::of_this_process()});
+  auto job_file =
+      JobFile::create(folder.value(), {options_.job, server_->address(), secret_, options_.encrypt,
+                                       ProcessIdentity::of_this_process()});
   if (!job_file.ok()) return job_file.status();
   job_file_.emplace(std::move(job_file).value());
 

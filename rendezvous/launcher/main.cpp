@@ -23,7 +23,8 @@ int usage_error(const Status& status) {
   return kUsageError;
 }
 
-int launch(const LaunchOptions& options, const EnvironmentMap& environment) {
+int launch(LaunchOptions options, const EnvironmentMap& environment) {
+  options.encrypt = options.encrypt || wants_encryption(environment);
   const auto search_path = environment.find("PATH");
   auto program = find_program(options.command.front(),
                               search_path == environment.end() ? "" : search_path->second);
@@ -46,7 +47,7 @@ int run(const std::vector<std::string>& arguments) {
     std::fputs(build_report().c_str(), stdout);
     return 0;
   }
-  return launch(std::get<LaunchOptions>(request.value()), environment);
+  return launch(std::get<LaunchOptions>(std::move(request).value()), environment);
 }
 
 }  // namespace

@@ -18,6 +18,9 @@ std::vector<std::string> worker_environment(std::map<std::string, std::string> i
   environment["ELASTIC_LABEL"] = slot_label(slot);
   environment["ELASTIC_RESTART"] = std::to_string(attempt);
 
+  // Otherwise what the program itself asks for stands: one that encrypts must not go without.
+  if (options.encrypt) environment["ELASTIC_ENCRYPT"] = "1";
+
   std::vector<std::string> made;
   made.reserve(environment.size());
   for (const auto& [name, value] : environment) made.push_back(name + "=" + value);

@@ -76,15 +76,57 @@ Connection::Connection(Socket socket)
 }
 
 Status Connection::lost() const {
+  if (damaged_) return Status(Code::kDamaged, why_);
   return Status(Code::kPeerLost, why_.empty() ? "connection closed" : why_);
 }
 
 asio::awaitable<bool> Connection::read_exactly(void* into, std::size_t bytes) {
+  if (tls_) co_return co_await open_exactly({static_cast<std::byte*>(into), bytes});
   Error error;
   co_await asio::async_read(socket_, asio::buffer(into, bytes),
                             asio::redirect_error(asio::use_awaitable, error));
   if (error && error != asio::error::eof && why_.empty()) why_ = error.message();
   co_return !error;
+}
+
+asio::awaitable<bool> Connection::open_exactly(std::span<std::byte> into) {
+  for (bool alive = socket_.is_open(); alive;) {
+    const Result<std::size_t> got = tls_->open(into);
+    if (!got.ok()) {
+      damaged_ = why_.empty() && got.status().code() == Code::kProtocol;
+      if (why_.empty()) why_ = got.status().message();
+      co_return false;
+    }
+    into = into.subspan(got.value());
+    if (into.empty()) co_return true;
+    alive = co_await arrival();
+  }
+  co_return false;
+}
+
+/// Waits until the socket has something to say. False when it is closed: its descriptor may be
+/// another's then.
+asio::awaitable<bool> Connection::arrival() {
+  Error error;
+  co_await socket_.async_wait(Socket::wait_read, asio::redirect_error(asio::use_awaitable, error));
+  if (error && why_.empty()) why_ = error.message();
+  co_return !error && socket_.is_open();
+}
+
+/// TLS's own handshake; messages go under TLS from then on.
+asio::awaitable<Status> Connection::secure(TlsSession::Role role, const Secret& session_key) {
+  auto session = std::make_unique<TlsSession>(socket_.native_handle(), role, session_key);
+  for (bool alive = socket_.is_open(); alive; alive = alive && co_await arrival()) {
+    const Result<bool> done = session->handshake();
+    const std::span<const std::byte> answer = session->sealed();
+    alive = co_await write_all(answer.data(), answer.size()) && socket_.is_open();
+    session->sent(answer.size());
+    if (!done.ok()) co_return done.status();
+    if (!alive || !done.value()) continue;
+    tls_ = std::move(session);
+    co_return Status();
+  }
+  co_return lost();
 }
 
 asio::awaitable<bool> Connection::write_all(const void* from, std::size_t bytes) {
@@ -95,13 +137,14 @@ asio::awaitable<bool> Connection::write_all(const void* from, std::size_t bytes)
   co_return !error;
 }
 
-asio::awaitable<Status> Connection::greet(const Secret& secret, const Greeting& greeting) {
+asio::awaitable<Status> Connection::greet(const Secret& secret, bool encrypt,
+                                          const Greeting& greeting) {
   const auto self = shared_from_this();
   const std::string context = encode_greeting(greeting);
   if (context.size() > handshake::kMaxContextBytes) {
     co_return Status(Code::kInvalidArgument, "the job's name is too long");
   }
-  const handshake::Dialer dialer(secret, handshake::Purpose::kControl, context);
+  const handshake::Dialer dialer(secret, handshake::Purpose::kControl, context, encrypt);
   const std::vector<std::byte> hello = dialer.hello();
   std::array<std::byte, handshake::kChallengeBytes> challenge{};
   bool alive = co_await write_all(hello.data(), hello.size());
@@ -115,12 +158,14 @@ asio::awaitable<Status> Connection::greet(const Secret& secret, const Greeting& 
   alive = co_await write_all(proof.value().data(), proof.value().size());
   if (alive) alive = co_await read_exactly(verdict.data(), verdict.size());
   if (!alive) co_return lost();
-  co_return handshake::Dialer::finish(verdict);
+  Status let_in = handshake::Dialer::finish(verdict);
+  if (!let_in.ok() || !encrypt) co_return let_in;
+  co_return co_await secure(TlsSession::Role::kDialer, dialer.session_key(challenge));
 }
 
-asio::awaitable<Result<Greeting>> Connection::welcome(const Secret& secret) {
+asio::awaitable<Result<Greeting>> Connection::welcome(const Secret& secret, bool encrypt) {
   const auto self = shared_from_this();
-  handshake::Acceptor acceptor(secret, handshake::Purpose::kControl);
+  handshake::Acceptor acceptor(secret, handshake::Purpose::kControl, encrypt);
   std::array<std::byte, handshake::kHelloBytes> hello{};
   bool alive = co_await read_exactly(hello.data(), hello.size());
   if (!alive) co_return lost();
@@ -139,13 +184,19 @@ asio::awaitable<Result<Greeting>> Connection::welcome(const Secret& secret) {
   const std::vector<std::byte> challenge = acceptor.challenge(context);
   std::array<std::byte, handshake::kProofBytes> proof{};
   alive = co_await write_all(challenge.data(), challenge.size());
-  if (alive) alive = co_await read_exactly(proof.data(), proof.size());
+  if (!alive) co_return lost();
+  if (Status status = acceptor.agree(); !status.ok()) co_return status;
+  alive = co_await read_exactly(proof.data(), proof.size());
   if (!alive) co_return lost();
   Status checked = acceptor.check(proof);
   if (!checked.ok()) co_return checked;
   const auto verdict = handshake::Acceptor::verdict();
   alive = co_await write_all(verdict.data(), verdict.size());
   if (!alive) co_return lost();
+  if (encrypt) {
+    Status secured = co_await secure(TlsSession::Role::kAcceptor, acceptor.session_key());
+    if (!secured.ok()) co_return secured;
+  }
   co_return decode_greeting(acceptor.context());
 }
 
@@ -169,6 +220,14 @@ void Connection::send(const Message& message) {
   std::string frame = framed(encode(message));
   if (queued_bytes_ + frame.size() > kMostQueuedBytes) {
     return abort("does not read what it is sent");
+  }
+  if (tls_) {
+    if (Status status = tls_->seal(std::as_bytes(std::span(frame))); !status.ok()) {
+      return abort(status.message());
+    }
+    const std::span<const std::byte> sealed = tls_->sealed();
+    frame.assign(reinterpret_cast<const char*>(sealed.data()), sealed.size());
+    tls_->sent(sealed.size());
   }
   queued_bytes_ += frame.size();
   queue_.push_back(std::move(frame));

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -15,6 +16,7 @@
 #include "base/clock.hpp"
 #include "base/handshake.hpp"
 #include "base/status.hpp"
+#include "base/tls_session.hpp"
 #include "rendezvous/protocol/codec.hpp"
 
 namespace elastic::rendezvous {
@@ -27,8 +29,9 @@ struct HostPort {
 Result<HostPort> parse_address(const std::string& address);
 std::string to_string(const boost::asio::ip::tcp::endpoint& endpoint);
 
-/// An authenticated connection that carries messages, for both sides: the handshake, then frames.
-/// Nothing but the handshake is parsed of a peer that has not proven to know the secret.
+/// An authenticated connection that carries messages, for both sides: the handshake, then frames,
+/// under TLS where the job encrypts. Nothing but the handshake is parsed of a peer that has not
+/// proven to know the secret.
 ///
 /// Lives on the socket's io_context, which one thread runs; every function is called there.
 /// Shared: coroutines and handlers that are pending keep it.
@@ -38,11 +41,12 @@ class Connection : public std::enable_shared_from_this<Connection> {
 
   explicit Connection(Socket socket);
 
-  /// As the one that dialed. kRefused: another secret, or no elastic of this version is there.
-  /// kPeerLost: the connection broke.
-  boost::asio::awaitable<Status> greet(const Secret& secret, const Greeting& greeting);
+  /// As the one that dialed. kRefused: another secret, only one side encrypts, or no elastic of
+  /// this version is there. kPeerLost: the connection broke.
+  boost::asio::awaitable<Status> greet(const Secret& secret, bool encrypt,
+                                       const Greeting& greeting);
   /// As the one that accepted; returns what the dialer says of itself.
-  boost::asio::awaitable<Result<Greeting>> welcome(const Secret& secret);
+  boost::asio::awaitable<Result<Greeting>> welcome(const Secret& secret, bool encrypt);
 
   /// The next message. kPeerLost: the connection is closed or broken. kDamaged: what came is not
   /// what was sent; the connection is still there, but no more can be read from it. kProtocol: what
@@ -70,6 +74,9 @@ class Connection : public std::enable_shared_from_this<Connection> {
 
  private:
   boost::asio::awaitable<bool> read_exactly(void* into, std::size_t bytes);
+  boost::asio::awaitable<bool> open_exactly(std::span<std::byte> into);
+  boost::asio::awaitable<bool> arrival();
+  boost::asio::awaitable<Status> secure(TlsSession::Role role, const Secret& session_key);
   boost::asio::awaitable<bool> write_all(const void* from, std::size_t bytes);
   void write_next();
   void finish_sending();
@@ -78,11 +85,13 @@ class Connection : public std::enable_shared_from_this<Connection> {
   Socket socket_;
   boost::asio::steady_timer deadline_;
   std::string peer_;
-  std::deque<std::string> queue_;  ///< frames; the first is being written
+  TlsSessionPtr tls_;              ///< where the job encrypts
+  std::deque<std::string> queue_;  ///< frames, encrypted if at all; the first is being written
   std::size_t queued_bytes_ = 0;
   bool closing_ = false;
   std::uint64_t deadline_number_ = 0;
-  std::string why_;  ///< why it was aborted
+  std::string why_;       ///< why it was aborted, or cannot be read any more
+  bool damaged_ = false;  ///< that is why
 };
 
 }  // namespace elastic::rendezvous

@@ -54,6 +54,8 @@ void declare(CLI::App& app, ProgramOptions& options, Periods& periods) {
   app.add_option("--job", server.job, "the job's name; drawn at random unless given");
   app.add_option("--secret-file", options.secret_file,
                  "file with the job's secret, 64 hex digits; one is made unless given");
+  app.add_flag("--encrypt", server.encrypt,
+               "use TLS on every connection; workers then need ELASTIC_ENCRYPT=1");
   app.add_option("--port-file", options.port_file,
                  "where to write the address and the process id as JSON once listening");
   app.add_option("--journal", server.journal, "file that views are written to before they hold");

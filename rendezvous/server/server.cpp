@@ -203,7 +203,7 @@ class Server::Impl : public std::enable_shared_from_this<Impl> {
 
   asio::awaitable<void> session(Peer peer) {
     peer->set_deadline(options_.handshake_deadline, "did not authenticate in time");
-    const Result<Greeting> greeting = co_await peer->welcome(options_.secret);
+    const Result<Greeting> greeting = co_await peer->welcome(options_.secret, options_.encrypt);
     strangers_.remove(peer);
     if (!greeting.ok()) {
       log::get().info("turned away {}: {}", peer->peer(), greeting.status().message());

@@ -22,6 +22,7 @@ struct ServerOptions {
   std::uint16_t port = 0;          ///< 0: any that is free
   std::string job;
   Secret secret{};
+  bool encrypt = false;          ///< TLS on every connection; clients must do the same
   MembershipOptions membership;  ///< with the heartbeat that workers are told to keep
   std::string journal;           ///< path; empty: none
   Milliseconds handshake_deadline{5000};

@@ -7,6 +7,7 @@
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
+#include <openssl/ssl.h>
 
 namespace elastic::handshake {
 
@@ -14,15 +15,17 @@ namespace {
 
 constexpr std::uint32_t kMagic = 0x31484c45;  // "ELH1"
 /// Also raised where an older peer could not read what follows the handshake, a refusal for its
-/// version included: it can read this number. 2: control frames have checksums.
+/// version included: it can read this number. 2: control frames have checksums, connections have
+/// modes.
 constexpr std::uint16_t kVersion = 2;
 constexpr std::size_t kNonceBytes = 32;
+constexpr std::byte kEncrypts{1};  // the one mode that differs from 0
 
 using Proof = std::array<std::byte, kProofBytes>;
 using Nonce = std::array<std::byte, kNonceBytes>;
 
-// hello:     magic 4, version 2, purpose 1, zero 1, nonce 32, context length 4
-// challenge: magic 4, version 2, zero 2, nonce 32, proof 32
+// hello:     magic 4, version 2, purpose 1, mode 1, nonce 32, context length 4
+// challenge: magic 4, version 2, mode 1, zero 1, nonce 32, proof 32
 
 template <typename T>
 void put(std::span<std::byte> into, std::size_t at, T value) {
@@ -46,21 +49,36 @@ Nonce fresh_nonce() {
   return nonce;
 }
 
-/// `role` is 'A' or 'D': the proof of one side is none for the other.
-Proof prove(const Secret& secret, char role, Purpose purpose, const Nonce& dialer,
-            const Nonce& acceptor, const std::string& context) {
-  std::string text = "elastic handshake 1 ";
+/// `role` is 'A' or 'D', so that the proof of one side is none for the other, or 'K' for the key.
+Proof prove(const Secret& secret, char role, const Transcript& about) {
+  std::string text = "elastic handshake 2 ";
   text += role;
-  text += static_cast<char>(purpose);
-  text.append(reinterpret_cast<const char*>(dialer.data()), dialer.size());
-  text.append(reinterpret_cast<const char*>(acceptor.data()), acceptor.size());
-  text += context;
+  text += static_cast<char>(about.purpose);
+  text += static_cast<char>(about.dialer_mode);
+  text += static_cast<char>(about.acceptor_mode);
+  for (const Nonce& nonce : {about.dialer_nonce, about.acceptor_nonce}) {
+    text.append(reinterpret_cast<const char*>(nonce.data()), nonce.size());
+  }
+  text += about.context;
   Proof proof{};
   unsigned int length = 0;
   HMAC(EVP_sha256(), secret.data(), static_cast<int>(secret.size()),
        reinterpret_cast<const unsigned char*>(text.data()), text.size(),
        reinterpret_cast<unsigned char*>(proof.data()), &length);
   return proof;
+}
+
+std::byte mode_of(bool encrypt) {
+  return encrypt ? kEncrypts : std::byte{};
+}
+
+Status compare_modes(std::byte own, std::byte other) {
+  if (own == other) return {};
+  const std::string which = own == kEncrypts
+                                ? "this side encrypts its connections, the other does not"
+                                : "the other side encrypts its connections, this one does not";
+  return Status(Code::kRefused,
+                which + ": give server and workers the same --encrypt or ELASTIC_ENCRYPT");
 }
 
 Status check_preamble(std::span<const std::byte> bytes) {
@@ -81,31 +99,50 @@ Status check_preamble(std::span<const std::byte> bytes) {
 
 }  // namespace
 
-Dialer::Dialer(const Secret& secret, Purpose purpose, std::string context)
-    : secret_(secret), purpose_(purpose), context_(std::move(context)), nonce_(fresh_nonce()) {}
+Dialer::Dialer(const Secret& secret, Purpose purpose, std::string context, bool encrypt)
+    : secret_(secret),
+      transcript_{.purpose = purpose,
+                  .dialer_mode = mode_of(encrypt),
+                  .dialer_nonce = fresh_nonce(),
+                  .context = std::move(context)} {}
 
 std::vector<std::byte> Dialer::hello() const {
-  std::vector<std::byte> bytes(kHelloBytes + context_.size());
+  const std::string& context = transcript_.context;
+  std::vector<std::byte> bytes(kHelloBytes + context.size());
   put(bytes, 0, kMagic);
   put(bytes, 4, kVersion);
-  put(bytes, 6, static_cast<std::uint8_t>(purpose_));
-  std::copy(nonce_.begin(), nonce_.end(), bytes.begin() + 8);
-  put(bytes, 40, static_cast<std::uint32_t>(context_.size()));
-  std::memcpy(bytes.data() + kHelloBytes, context_.data(), context_.size());
+  put(bytes, 6, static_cast<std::uint8_t>(transcript_.purpose));
+  bytes[7] = transcript_.dialer_mode;
+  std::copy(transcript_.dialer_nonce.begin(), transcript_.dialer_nonce.end(), bytes.begin() + 8);
+  put(bytes, 40, static_cast<std::uint32_t>(context.size()));
+  std::memcpy(bytes.data() + kHelloBytes, context.data(), context.size());
   return bytes;
+}
+
+Transcript Dialer::with(std::span<const std::byte, kChallengeBytes> challenge) const {
+  Transcript whole = transcript_;
+  whole.acceptor_mode = challenge[6];
+  std::copy_n(challenge.begin() + 8, kNonceBytes, whole.acceptor_nonce.begin());
+  return whole;
 }
 
 Result<std::vector<std::byte>> Dialer::answer(
     std::span<const std::byte, kChallengeBytes> challenge) const {
   if (Status status = check_preamble(challenge); !status.ok()) return status;
-  Nonce acceptor{};
-  std::copy_n(challenge.begin() + 8, kNonceBytes, acceptor.begin());
-  const Proof expected = prove(secret_, 'A', purpose_, nonce_, acceptor, context_);
+  const Transcript whole = with(challenge);
+  const Proof expected = prove(secret_, 'A', whole);
   if (CRYPTO_memcmp(expected.data(), challenge.data() + 40, kProofBytes) != 0) {
     return Status(Code::kRefused, "wrong secret: the other side does not have this job's secret");
   }
-  const Proof own = prove(secret_, 'D', purpose_, nonce_, acceptor, context_);
+  if (Status status = compare_modes(whole.dialer_mode, whole.acceptor_mode); !status.ok()) {
+    return status;
+  }
+  const Proof own = prove(secret_, 'D', whole);
   return std::vector<std::byte>(own.begin(), own.end());
+}
+
+Secret Dialer::session_key(std::span<const std::byte, kChallengeBytes> challenge) const {
+  return prove(secret_, 'K', with(challenge));
 }
 
 Status Dialer::finish(std::span<const std::byte, kVerdictBytes> verdict) {
@@ -113,15 +150,20 @@ Status Dialer::finish(std::span<const std::byte, kVerdictBytes> verdict) {
   return Status(Code::kRefused, "the other side refused the connection");
 }
 
-Acceptor::Acceptor(const Secret& secret, Purpose purpose)
-    : secret_(secret), purpose_(purpose), nonce_(fresh_nonce()) {}
+Acceptor::Acceptor(const Secret& secret, Purpose purpose, bool encrypt)
+    : secret_(secret),
+      transcript_{.purpose = purpose,
+                  .acceptor_mode = mode_of(encrypt),
+                  .acceptor_nonce = fresh_nonce(),
+                  .context = {}} {}
 
 Result<std::size_t> Acceptor::hello(std::span<const std::byte, kHelloBytes> hello) {
   if (Status status = check_preamble(hello); !status.ok()) return status;
-  if (get<std::uint8_t>(hello, 6) != static_cast<std::uint8_t>(purpose_)) {
+  if (get<std::uint8_t>(hello, 6) != static_cast<std::uint8_t>(transcript_.purpose)) {
     return Status(Code::kProtocol, "a connection for another purpose than this port's");
   }
-  std::copy_n(hello.begin() + 8, kNonceBytes, dialer_nonce_.begin());
+  transcript_.dialer_mode = hello[7];
+  std::copy_n(hello.begin() + 8, kNonceBytes, transcript_.dialer_nonce.begin());
   const auto length = get<std::uint32_t>(hello, 40);
   if (length > kMaxContextBytes) {
     return Status(Code::kProtocol, "a handshake with " + std::to_string(length) +
@@ -132,20 +174,30 @@ Result<std::size_t> Acceptor::hello(std::span<const std::byte, kHelloBytes> hell
 }
 
 std::vector<std::byte> Acceptor::challenge(std::span<const std::byte> context) {
-  context_.assign(reinterpret_cast<const char*>(context.data()), context.size());
-  const Proof own = prove(secret_, 'A', purpose_, dialer_nonce_, nonce_, context_);
+  transcript_.context.assign(reinterpret_cast<const char*>(context.data()), context.size());
+  const Proof own = prove(secret_, 'A', transcript_);
   std::vector<std::byte> bytes(kChallengeBytes);
   put(bytes, 0, kMagic);
   put(bytes, 4, kVersion);
-  std::copy(nonce_.begin(), nonce_.end(), bytes.begin() + 8);
+  bytes[6] = transcript_.acceptor_mode;
+  std::copy(transcript_.acceptor_nonce.begin(), transcript_.acceptor_nonce.end(),
+            bytes.begin() + 8);
   std::copy(own.begin(), own.end(), bytes.begin() + 40);
   return bytes;
 }
 
+Status Acceptor::agree() const {
+  return compare_modes(transcript_.acceptor_mode, transcript_.dialer_mode);
+}
+
 Status Acceptor::check(std::span<const std::byte, kProofBytes> proof) {
-  const Proof expected = prove(secret_, 'D', purpose_, dialer_nonce_, nonce_, context_);
+  const Proof expected = prove(secret_, 'D', transcript_);
   if (CRYPTO_memcmp(expected.data(), proof.data(), kProofBytes) == 0) return {};
   return Status(Code::kRefused, "wrong secret: the dialer does not have this job's secret");
+}
+
+Secret Acceptor::session_key() const {
+  return prove(secret_, 'K', transcript_);
 }
 
 std::array<std::byte, kVerdictBytes> Acceptor::verdict() {
@@ -157,7 +209,7 @@ std::array<std::byte, kVerdictBytes> Acceptor::verdict() {
 namespace elastic {
 
 void prepare_handshakes() {
-  OPENSSL_init_crypto(OPENSSL_INIT_LOAD_CONFIG, nullptr);
+  OPENSSL_init_ssl(OPENSSL_INIT_LOAD_CONFIG, nullptr);
 }
 
 }  // namespace elastic

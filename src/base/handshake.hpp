@@ -15,16 +15,19 @@ namespace elastic {
 using Secret = std::array<std::byte, 32>;
 
 /// Mutual authentication of a fresh connection by the job's secret, without I/O: whoever owns the
-/// socket carries the bytes. HMAC-SHA256 over role, purpose, both nonces and the dialer's context,
-/// so that a proof can neither be reflected, nor replayed, nor used on another kind of connection.
+/// socket carries the bytes. HMAC-SHA256 over role, purpose, both modes, both nonces and the
+/// dialer's context, so that a proof can neither be reflected, nor replayed, nor used on another
+/// kind of connection.
 ///
-///   dialer -> acceptor   hello      magic, version, purpose, nonce, length of context, context
-///   acceptor -> dialer   challenge  magic, version, nonce, acceptor's proof
-///   dialer -> acceptor   proof      dialer's proof
-///   acceptor -> dialer   verdict    one byte, 1
+///   dialer -> acceptor   hello      magic, version, purpose, mode, nonce, length of context,
+///   context acceptor -> dialer   challenge  magic, version, mode, nonce, acceptor's proof dialer
+///   -> acceptor   proof      dialer's proof acceptor -> dialer   verdict    one byte, 1
 ///
 /// The context (who am I, whom do I want, which lane) is opaque here. The acceptor hands it out
 /// only after the proof was right.
+///
+/// The mode says whether a side encrypts its connections. Where both do, a `TlsSession` with the
+/// session key follows; where one does not, both learn it from hello and challenge.
 namespace handshake {
 
 /// What the connection is for; a proof for one purpose is worthless for another.
@@ -36,44 +39,59 @@ inline constexpr std::size_t kChallengeBytes = 72;
 inline constexpr std::size_t kProofBytes = 32;
 inline constexpr std::size_t kVerdictBytes = 1;
 
+/// What a proof is about.
+struct Transcript {
+  Purpose purpose{};
+  std::byte dialer_mode{};
+  std::byte acceptor_mode{};
+  std::array<std::byte, 32> dialer_nonce{};
+  std::array<std::byte, 32> acceptor_nonce{};
+  std::string context;
+};
+
 class Dialer {
  public:
-  Dialer(const Secret& secret, Purpose purpose, std::string context);
+  Dialer(const Secret& secret, Purpose purpose, std::string context, bool encrypt = false);
   /// Hello and context, to be sent first.
   std::vector<std::byte> hello() const;
-  /// Checks the acceptor's proof; returns the dialer's. kRefused when the secrets differ, kProtocol
-  /// when the other side is no elastic of this version; the message says which.
+  /// Checks the acceptor's proof; returns the dialer's. kRefused when the secrets differ or only
+  /// one side encrypts, kProtocol when the other side is no elastic of this version; the message
+  /// says which.
   Result<std::vector<std::byte>> answer(
       std::span<const std::byte, kChallengeBytes> challenge) const;
+  /// Of this connection alone; the acceptor has the same. After `answer` succeeded.
+  Secret session_key(std::span<const std::byte, kChallengeBytes> challenge) const;
   /// Ok if the acceptor let us in.
   static Status finish(std::span<const std::byte, kVerdictBytes> verdict);
 
  private:
+  Transcript with(std::span<const std::byte, kChallengeBytes> challenge) const;
+
   Secret secret_;
-  Purpose purpose_;
-  std::string context_;
-  std::array<std::byte, 32> nonce_;
+  Transcript transcript_;  ///< but for the acceptor's part
 };
 
 class Acceptor {
  public:
-  Acceptor(const Secret& secret, Purpose purpose);
+  Acceptor(const Secret& secret, Purpose purpose, bool encrypt = false);
   /// Checks the fixed part; returns how many bytes of context follow (bounded).
   Result<std::size_t> hello(std::span<const std::byte, kHelloBytes> hello);
   /// Takes the context; returns the challenge to send.
   std::vector<std::byte> challenge(std::span<const std::byte> context);
+  /// To be asked once the challenge is sent, from which the dialer learns it, too: kRefused when
+  /// only one side encrypts.
+  Status agree() const;
   /// kRefused when the dialer does not know the secret; otherwise send `verdict()`.
   Status check(std::span<const std::byte, kProofBytes> proof);
   static std::array<std::byte, kVerdictBytes> verdict();
   /// Only after `check` succeeded.
-  const std::string& context() const { return context_; }
+  const std::string& context() const { return transcript_.context; }
+  /// The dialer's, too. Only after `check` succeeded.
+  Secret session_key() const;
 
  private:
   Secret secret_;
-  Purpose purpose_;
-  std::array<std::byte, 32> dialer_nonce_{};
-  std::array<std::byte, 32> nonce_;
-  std::string context_;
+  Transcript transcript_;
 };
 
 }  // namespace handshake

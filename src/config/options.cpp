@@ -104,6 +104,7 @@ const std::vector<Variable>& variables() {
       {"ELASTIC_JOB", text(&Options::job)},
       {"ELASTIC_SECRET_FILE", text(&Options::secret_file)},
       {"ELASTIC_SECRET_FD", number(&Options::secret_fd, -1, 1 << 20)},
+      {"ELASTIC_ENCRYPT", flag(&Options::encrypt)},
       {"ELASTIC_SLOT", number(&Options::slot, -1, 1 << 20)},
       {"ELASTIC_LABEL", text(&Options::label)},
       {"ELASTIC_RESTART", number(&Options::restart, 0, 1 << 30)},

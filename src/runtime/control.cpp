@@ -29,6 +29,7 @@ transport::LinkerOptions linker_options(const Identity& identity, const Options&
   transport::LinkerOptions linker;
   linker.job = identity.job;
   linker.secret = identity.secret;
+  linker.encrypt = options.encrypt;
   linker.incarnation = identity.incarnation;
   linker.choice = options.transport == "shm"   ? transport::Choice::kShm
                   : options.transport == "tcp" ? transport::Choice::kTcp
@@ -110,6 +111,7 @@ Status Control::start() {
   client.address = identity_.address;
   client.job = identity_.job;
   client.secret = identity_.secret;
+  client.encrypt = options_.encrypt;
   client.connect_deadline = options_.init_timeout;
   client.registration = [this] {
     rendezvous::Register self;

@@ -148,7 +148,7 @@ Result<std::string> await_address(const std::string& port_file, pid_t server, Ti
 
 Result<ServerLocation> start_server(const LaunchEnvironment& launch,
                                     const EnvironmentMap& environment, const std::string& folder,
-                                    TimePoint deadline) {
+                                    bool encrypt, TimePoint deadline) {
   const auto program = find_server_program(environment);
   if (!program.ok()) return program.status();
   ServerLocation location{"", job_name(launch), random_secret()};
@@ -156,12 +156,21 @@ Result<ServerLocation> start_server(const LaunchEnvironment& launch,
   if (!secret_fd.ok()) return secret_fd.status();
   const std::string port_file = folder + "/" + location.job + ".port";
   ::unlink(port_file.c_str());
-  const auto server =
-      SpawnSetup().spawn(program.value(),
-                         {kProgram, "--np", std::to_string(launch.np), "--min-np", "1", "--job",
-                          location.job, "--secret-file", "/dev/fd/" + std::to_string(kSecretFd),
-                          "--port-file", port_file, "--exit-when-done"},
-                         environment, secret_fd.value().get());
+  std::vector<std::string> arguments{kProgram,
+                                     "--np",
+                                     std::to_string(launch.np),
+                                     "--min-np",
+                                     "1",
+                                     "--job",
+                                     location.job,
+                                     "--secret-file",
+                                     "/dev/fd/" + std::to_string(kSecretFd),
+                                     "--port-file",
+                                     port_file,
+                                     "--exit-when-done"};
+  if (encrypt) arguments.emplace_back("--encrypt");
+  const auto server = SpawnSetup().spawn(program.value(), std::move(arguments), environment,
+                                         secret_fd.value().get());
   if (!server.ok()) return server.status();
   const auto address = await_address(port_file, server.value(), deadline);
   ::unlink(port_file.c_str());
@@ -177,6 +186,7 @@ Result<ServerLocation> start_server(const LaunchEnvironment& launch,
       folder, {location.job,
                location.address,
                location.secret,
+               encrypt,
                {server.value(), launcher::start_time_of(server.value()).value_or(0)}});
   if (!written.ok()) return written;
   return location;
@@ -201,12 +211,13 @@ Result<ServerLocation> await_server(const LaunchEnvironment& launch, const std::
 }  // namespace
 
 Result<ServerLocation> find_or_start_server(const LaunchEnvironment& launch,
-                                            const EnvironmentMap& environment, TimePoint deadline) {
+                                            const EnvironmentMap& environment, bool encrypt,
+                                            TimePoint deadline) {
   const auto folder = launcher::private_folder(environment);
   if (!folder.ok()) return folder.status();
   if (launch.rank != 0) return await_server(launch, folder.value(), deadline);
   launcher::running_jobs(folder.value());  // removes what ended jobs have left
-  return start_server(launch, environment, folder.value(), deadline);
+  return start_server(launch, environment, folder.value(), encrypt, deadline);
 }
 
 }  // namespace elastic::runtime

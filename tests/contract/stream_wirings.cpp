@@ -7,9 +7,11 @@
 #include <netinet/in.h>
 #include <sys/socket.h>
 
+#include "base/tls_session.hpp"
 #include "collectives/transport/inproc/inproc.hpp"
 #include "collectives/transport/shm/shm.hpp"
 #include "collectives/transport/tcp/tcp_stream.hpp"
+#include "collectives/transport/tcp/tls_stream.hpp"
 
 namespace elastic::transport {
 namespace {
@@ -36,7 +38,7 @@ StreamPair shm_pair() {
 
 /// Over the loopback address that `address` holds; its port is chosen by the kernel.
 template <typename Address>
-StreamPair connected(int family, Address address) {
+SocketPair connected(int family, Address address) {
   auto* const generic = reinterpret_cast<sockaddr*>(&address);
   socklen_t length = sizeof address;
   UniqueFd listener(::socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0));
@@ -47,29 +49,71 @@ StreamPair connected(int family, Address address) {
   require(::connect(dialer.get(), generic, length) == 0, "a connection");
   UniqueFd acceptor(::accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC));
   require(static_cast<bool>(acceptor), "a connection");
-  return {std::make_unique<TcpStream>(std::move(dialer)),
-          std::make_unique<TcpStream>(std::move(acceptor))};
+  return {std::move(dialer), std::move(acceptor)};
+}
+
+StreamPair streams_over(SocketPair sockets) {
+  return {std::make_unique<TcpStream>(std::move(sockets.first)),
+          std::make_unique<TcpStream>(std::move(sockets.second))};
 }
 
 StreamPair tcp6_pair() {
   sockaddr_in6 address{};
   address.sin6_family = AF_INET6;
   address.sin6_addr = in6addr_loopback;
-  return connected(AF_INET6, address);
+  return streams_over(connected(AF_INET6, address));
+}
+
+StreamPair tls4_pair() {
+  SocketPair sockets = tcp4_sockets();
+  return tls_over(std::move(sockets.first), std::move(sockets.second), [] {});
 }
 
 }  // namespace
 
-StreamPair tcp4_pair() {
+SocketPair tcp4_sockets() {
   sockaddr_in address{};
   address.sin_family = AF_INET;
   address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
   return connected(AF_INET, address);
 }
 
+StreamPair tcp4_pair() {
+  return streams_over(tcp4_sockets());
+}
+
+bool shake_hands(TlsSession& session, int socket) {
+  const Result<bool> done = session.handshake();
+  require(done.ok(), "a TLS session");
+  const auto answer = session.sealed();
+  require(::send(socket, answer.data(), answer.size(), 0) == static_cast<ssize_t>(answer.size()),
+          "a TLS session");
+  session.sent(answer.size());
+  return done.value();
+}
+
+StreamPair tls_over(UniqueFd dialer, UniqueFd acceptor, const std::function<void()>& carry) {
+  constexpr std::uint64_t kRecordsPerKey = 5;
+  const Secret key = random_secret();
+  auto one =
+      std::make_unique<TlsSession>(dialer.get(), TlsSession::Role::kDialer, key, kRecordsPerKey);
+  auto other = std::make_unique<TlsSession>(acceptor.get(), TlsSession::Role::kAcceptor, key,
+                                            kRecordsPerKey);
+  for (bool done = false; !done;) {
+    const bool first = shake_hands(*one, dialer.get());
+    carry();
+    const bool second = shake_hands(*other, acceptor.get());
+    carry();
+    done = first && second;
+  }
+  return {std::make_unique<TlsStream>(std::move(dialer), std::move(one)),
+          std::make_unique<TlsStream>(std::move(acceptor), std::move(other))};
+}
+
 std::vector<StreamWiring> stream_wirings() {
   return {{"inproc", inproc_pair}, {"shm", shm_pair},        {"tcp4", tcp4_pair},
-          {"tcp6", tcp6_pair},     {"tcp4x4", tcp4_pair, 4}, {"shm_x2", shm_pair, 2}};
+          {"tcp6", tcp6_pair},     {"tcp4x4", tcp4_pair, 4}, {"shm_x2", shm_pair, 2},
+          {"tls4", tls4_pair},     {"tls4x4", tls4_pair, 4}};
 }
 
 }  // namespace elastic::transport

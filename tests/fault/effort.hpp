@@ -24,6 +24,12 @@ inline std::uint64_t first_seed() {
   return asked == nullptr ? 1 : std::strtoull(asked, nullptr, 10);
 }
 
+/// Whether all jobs encrypt: FAULT_TEST_ENCRYPT=1.
+inline bool encrypted() {
+  const char* asked = std::getenv("FAULT_TEST_ENCRYPT");
+  return asked != nullptr && *asked == '1';
+}
+
 /// How much slower everything is in this build.
 #if defined(__SANITIZE_THREAD__)
 inline constexpr int kSlowness = 6;

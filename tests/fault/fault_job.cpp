@@ -54,6 +54,7 @@ void FaultJob::start_server(const std::vector<std::string>& with) {
                                    std::to_string(options_.evict_after.count()),
                                    "--log-level",
                                    "info"};
+  if (encrypted()) command.emplace_back("--encrypt");
   command.insert(command.end(), options_.server_options.begin(), options_.server_options.end());
   command.insert(command.end(), with.begin(), with.end());
   server_ = std::make_unique<Job>(on_host(0, command),
@@ -77,6 +78,7 @@ FaultWorker& FaultJob::start(const std::vector<std::string>& arguments,
                                      "ELASTIC_SECRET_FILE=" + secret_file().string(),
                                      "ELASTIC_SLOT=" + std::to_string(slot),
                                      "ELASTIC_TRANSPORT=" + options_.transport,
+                                     std::string("ELASTIC_ENCRYPT=") + (encrypted() ? "1" : "0"),
                                      "ELASTIC_LOG_LEVEL=info"};
   if (options_.hosts != nullptr) {
     variables.push_back("ELASTIC_BIND=" + options_.hosts->address(slot + 1));

@@ -18,13 +18,13 @@ TEST_F(FlippedBit, InAFrameIsDetectedAndTheCallIsTriedAgain) {
   job.start_all({"kind=mixed", "until=" + job.end_file(), "elements=20000"});
   const auto all = job.others({});
   ASSERT_TRUE(FaultJob::await_steps(all, 10)) << job.text();
-  EXPECT_FALSE(named({"checksum"}));
+  EXPECT_FALSE(damage_is_named());
   for (int i = 0; i < runs(5); ++i) {
     wire_->flip_in_data();
     ASSERT_TRUE(await(kLong, [&] { return wire_->flipped(); })) << job.text();
     ASSERT_TRUE(FaultJob::await_steps(all, 20)) << job.text();
   }
-  EXPECT_TRUE(named({"checksum"})) << job.text();
+  EXPECT_TRUE(damage_is_named()) << job.text();
   EXPECT_EQ(all.front()->log().steps().back().contributors, 3U) << "somebody was given up";
   finish(job, all);
 }

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include "fault/effort.hpp"
 #include "fault/step_checks.hpp"
 #include "fault/wire_fixture.hpp"
 
@@ -13,6 +14,9 @@ namespace {
 class FlippedState : public WireTest {};
 
 TEST_F(FlippedState, IsDetectedAndSentAgain) {
+  if (encrypted()) {
+    GTEST_SKIP() << "under TLS the state cannot be told from what a joiner measures its line with";
+  }
   FaultJob& job = make_job({.np = 2}, 1);
   splice(2);
   const std::vector<std::string> arguments{"kind=train", "until=" + job.end_file(), "pause_us=1000",
@@ -24,7 +28,7 @@ TEST_F(FlippedState, IsDetectedAndSentAgain) {
   // It checks every byte itself.
   ASSERT_TRUE(FaultJob::await_line(joiner, "entered")) << job.text();
   EXPECT_TRUE(wire_->flipped());
-  EXPECT_TRUE(named({"damaged on the way", "checksum"})) << job.text();
+  EXPECT_TRUE(damage_is_named()) << job.text();
   ASSERT_TRUE(FaultJob::await_steps(job.others({}), 10)) << job.text();
   EXPECT_EQ(joiner.log().steps().back().contributors, 3U);
   finish(job, job.others({}));

@@ -27,7 +27,7 @@ TEST_F(FlippedView, IsDetectedAndAskedForAgain) {
   FaultWorker& joiner = job.start(arguments);
   ASSERT_TRUE(FaultJob::await_line(joiner, "entered")) << job.text();
   EXPECT_TRUE(wire_->flipped());
-  EXPECT_TRUE(named({"checksum"})) << job.text();
+  EXPECT_TRUE(damage_is_named()) << job.text();
   // By a checksum, not by links that cannot be made.
   EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(3 * kSlowness));
   ASSERT_TRUE(FaultJob::await_steps(job.others({}), 10)) << job.text();

@@ -52,7 +52,7 @@ TEST_F(WithoutTheSecret, AWorkerIsRefusedAndSaysWhy) {
 
 TEST_F(WithoutTheSecret, AHandshakeThatWasHeardCannotBeReplayed) {
   for (const Door& door : doors()) {
-    const handshake::Dialer member(secret(), door.purpose, context());
+    const handshake::Dialer member(secret(), door.purpose, context(), encrypted());
     Stranger heard(door.port);
     heard.send(member.hello());
     const auto challenge = heard.receive<handshake::kChallengeBytes>();
@@ -76,7 +76,7 @@ TEST_F(WithoutTheSecret, AHandshakeThatWasHeardCannotBeReplayed) {
 TEST_F(WithoutTheSecret, TheAcceptorsOwnProofIsNone) {
   for (const Door& door : doors()) {
     Stranger echo(door.port);
-    echo.send(handshake::Dialer({}, door.purpose, context()).hello());
+    echo.send(handshake::Dialer({}, door.purpose, context(), encrypted()).hello());
     const auto challenge = echo.receive<handshake::kChallengeBytes>();
     ASSERT_TRUE(challenge.has_value()) << door.name;
     echo.send(proof_in(*challenge));
@@ -89,7 +89,8 @@ TEST_F(WithoutTheSecret, TheAcceptorsOwnProofIsNone) {
 TEST_F(WithoutTheSecret, AChallengeThatIsReflectedGivesNoProof) {
   for (const Door& door : doors()) {
     Stranger first(door.port);
-    std::vector<std::byte> hello = handshake::Dialer({}, door.purpose, context()).hello();
+    std::vector<std::byte> hello =
+        handshake::Dialer({}, door.purpose, context(), encrypted()).hello();
     first.send(hello);
     const auto asked = first.receive<handshake::kChallengeBytes>();
     ASSERT_TRUE(asked.has_value()) << door.name;
@@ -108,7 +109,7 @@ TEST_F(WithoutTheSecret, AProofForOneKindOfPortIsNoneForAnother) {
   const std::vector<Door> both = doors();
   for (const auto& [wanted, shown] : {std::pair(both[0], both[1]), std::pair(both[1], both[0])}) {
     // Knows the secret, but for the other purpose.
-    const handshake::Dialer dialer(secret(), shown.purpose, context());
+    const handshake::Dialer dialer(secret(), shown.purpose, context(), encrypted());
     std::vector<std::byte> hello = dialer.hello();
     Stranger honest(wanted.port);
     honest.send(hello);

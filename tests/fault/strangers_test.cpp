@@ -47,7 +47,7 @@ TEST_F(Strangers, CannotMakeAnybodyAllocateWhatTheyAnnounce) {
     const std::size_t before = resident_kib(door.owner);
     for (int i = 0; i < 100; ++i) {
       Stranger stranger(door.port);
-      std::vector<std::byte> hello = handshake::Dialer({}, door.purpose, "").hello();
+      std::vector<std::byte> hello = handshake::Dialer({}, door.purpose, "", encrypted()).hello();
       std::fill(hello.end() - 4, hello.end(), std::byte{0xff});
       stranger.send(hello);
       // The server tells its version first, with a challenge.

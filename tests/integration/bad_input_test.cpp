@@ -86,7 +86,16 @@ TEST(Joiner, WithAnotherStateIsRefusedWithTheDifference) {
 
 class StrangerTest : public ::testing::Test {
  protected:
-  StrangerTest() { EXPECT_TRUE(job_.wait_until_trained(2)) << job_.output(); }
+  explicit StrangerTest(const std::vector<std::string>& options = {})
+      : job_(with(options), "", {"ELASTIC_LOG_LEVEL=off"}) {
+    EXPECT_TRUE(job_.wait_until_trained(2)) << job_.output();
+  }
+  static std::vector<std::string> with(std::vector<std::string> options) {
+    for (const char* one : {"-np", "2", "--max-np", "3", "--job", "mine", "--max-restarts", "0"}) {
+      options.emplace_back(one);
+    }
+    return options;
+  }
 
   std::string address() const {
     const std::string line = job_.address();
@@ -101,9 +110,19 @@ class StrangerTest : public ::testing::Test {
     for (const auto& [pid, told] : job_.told("result")) EXPECT_THAT(told, HasSubstr("finished"));
   }
 
-  TrainerJob job_{{"-np", "2", "--max-np", "3", "--job", "mine", "--max-restarts", "0"},
-                  "",
-                  {"ELASTIC_LOG_LEVEL=off"}};
+  /// A file with the job's secret.
+  std::string secret_file() const {
+    const std::string record =
+        read_file(job_.folder() / ("elastic-" + std::to_string(::getuid())) / "jobs" / "mine.json");
+    std::smatch secret;
+    EXPECT_TRUE(std::regex_search(record, secret, std::regex("[0-9a-f]{64}"))) << "no job record";
+    const auto file = job_.folder() / "same";
+    std::ofstream(file) << secret.str() << "\n";
+    std::filesystem::permissions(file, std::filesystem::perms::owner_read);
+    return file.string();
+  }
+
+  TrainerJob job_;
 };
 
 TEST_F(StrangerTest, WithAnotherSecretIsRefused) {
@@ -117,18 +136,47 @@ TEST_F(StrangerTest, WithAnotherSecretIsRefused) {
 }
 
 TEST_F(StrangerTest, OfAnotherJobIsRefused) {
-  const std::string record =
-      read_file(job_.folder() / ("elastic-" + std::to_string(::getuid())) / "jobs" / "mine.json");
-  std::smatch secret;
-  ASSERT_TRUE(std::regex_search(record, secret, std::regex("[0-9a-f]{64}"))) << "no job record";
-  const auto file = job_.folder() / "same";
-  std::ofstream(file) << secret.str() << "\n";
-  std::filesystem::permissions(file, std::filesystem::perms::owner_read);
   const Ended ended =
       run({HELLO_ALLREDUCE}, {"ELASTIC_RENDEZVOUS=" + address(), "ELASTIC_JOB=yours",
-                              "ELASTIC_SECRET_FILE=" + file.string()});
+                              "ELASTIC_SECRET_FILE=" + secret_file()});
   EXPECT_EQ(ended.status, 1);
   EXPECT_THAT(ended.output, AllOf(HasSubstr("yours"), HasSubstr("mine")));
+  expect_job_is_well();
+}
+
+TEST_F(StrangerTest, ThatEncryptsIsToldThatTheJobDoesNot) {
+  const Ended ended =
+      run({HELLO_ALLREDUCE}, {"ELASTIC_RENDEZVOUS=" + address(), "ELASTIC_JOB=mine",
+                              "ELASTIC_SECRET_FILE=" + secret_file(), "ELASTIC_ENCRYPT=1"});
+  EXPECT_EQ(ended.status, 1);
+  EXPECT_THAT(ended.output, HasSubstr("this side encrypts its connections, the other does not"));
+  expect_job_is_well();
+}
+
+class EncryptedJobTest : public StrangerTest {
+ protected:
+  EncryptedJobTest() : StrangerTest({"--encrypt"}) {}
+};
+
+TEST_F(EncryptedJobTest, TellsWhoDoesNotEncryptThatItDoes) {
+  const Ended ended = run({HELLO_ALLREDUCE}, {"ELASTIC_RENDEZVOUS=" + address(), "ELASTIC_JOB=mine",
+                                              "ELASTIC_SECRET_FILE=" + secret_file()});
+  EXPECT_EQ(ended.status, 1);
+  EXPECT_THAT(ended.output, AllOf(HasSubstr("the other side encrypts its connections"),
+                                  HasSubstr("ELASTIC_ENCRYPT")));
+  expect_job_is_well();
+}
+
+TEST_F(EncryptedJobTest, IsControlledFromElsewhereByWhoEncrypts) {
+  std::vector<std::string> ask{ELASTICRUN, "ctl",           "--rendezvous", address(), "--job",
+                               "mine",     "--secret-file", secret_file(),  "status"};
+  const Ended refused = run(ask);
+  EXPECT_EQ(refused.status, 1);
+  EXPECT_THAT(refused.output, HasSubstr("--encrypt"));
+  ask.insert(ask.begin() + 2, "--encrypt");
+  const Ended answered = run(ask);
+  EXPECT_EQ(answered.status, 0) << answered.output;
+  EXPECT_THAT(answered.output, HasSubstr("world size 2"));
   expect_job_is_well();
 }
 

@@ -68,6 +68,24 @@ TEST(Bench, AllreduceOfOtherTypesOverTcp) {
   EXPECT_THAT(output, AllOf(HasSubstr("transport tcp"), HasSubstr("# Wrong values: 0 OK")));
 }
 
+TEST(Bench, WhatEncryptionCostsIsReportedSideBySide) {
+  ScratchFolder folder;
+  const std::string file = (folder.path() / "encryption.json").string();
+  const std::string output = run_bench(folder,
+                                       {"allreduce", "--np", "2", "-b", "4K", "-e", "64K", "-f",
+                                        "16", "-n", "2", "--encrypt", "--json", file},
+                                       0);
+  EXPECT_THAT(output, HasSubstr("in the clear and under TLS"));
+  const json report = report_of(file);
+  // Two sizes, each in the clear and encrypted, each out of place and in place.
+  ASSERT_EQ(report["results"].size(), 8U);
+  for (std::size_t row = 0; row < 8; ++row) {
+    EXPECT_EQ(report["results"][row]["transport"], "tcp");
+    EXPECT_EQ(report["results"][row]["encrypt"], row / 2 % 2 == 1) << row;
+    EXPECT_EQ(report["results"][row]["wrong"], 0);
+  }
+}
+
 TEST(Bench, RecoveryIsReported) {
   ScratchFolder folder;
   const std::string file = (folder.path() / "recovery.json").string();

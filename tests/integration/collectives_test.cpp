@@ -56,7 +56,11 @@ INSTANTIATE_TEST_SUITE_P(
               {"ELASTIC_TRANSPORT=shm", "ELASTIC_SHM_RING_BYTES=64K", "ELASTIC_SEGMENT_BYTES=4K"}},
         World{"ipv6_with_three_streams",
               3,
-              {"ELASTIC_TRANSPORT=tcp", "ELASTIC_BIND=::1", "ELASTIC_TCP_STREAMS=3"}}),
+              {"ELASTIC_TRANSPORT=tcp", "ELASTIC_BIND=::1", "ELASTIC_TCP_STREAMS=3"}},
+        World{"encrypted", 3, {"ELASTIC_TRANSPORT=tcp", "ELASTIC_ENCRYPT=1"}},
+        World{"encrypted_with_three_streams",
+              4,
+              {"ELASTIC_TRANSPORT=tcp", "ELASTIC_TCP_STREAMS=3", "ELASTIC_ENCRYPT=1"}}),
     [](const auto& param) { return param.param.name; });
 
 }  // namespace

@@ -21,9 +21,11 @@ using std::chrono::milliseconds;
 struct Scenario {
   std::string mode;
   std::string transport;
+  bool encrypt = false;
 
   friend std::ostream& operator<<(std::ostream& out, const Scenario& scenario) {
-    return out << scenario.mode << " over " << scenario.transport;
+    return out << scenario.mode << " over " << scenario.transport
+               << (scenario.encrypt ? ", encrypted" : "");
   }
 };
 
@@ -54,7 +56,9 @@ void one_kill(const Scenario& scenario, std::uint64_t seed) {
   Job job({ELASTICRUN, "-np", std::to_string(ranks), "--min-np", "1", "--max-restarts", "0",
            DIGIT_STREAM, scenario.mode, std::to_string(calls), "131072", std::to_string(seed),
            folder.path().string()},
-          folder.path() / "output", {"ELASTIC_TRANSPORT=" + scenario.transport});
+          folder.path() / "output",
+          {"ELASTIC_TRANSPORT=" + scenario.transport,
+           std::string("ELASTIC_ENCRYPT=") + (scenario.encrypt ? "1" : "0")});
 
   const auto victim_log = folder.path() / std::to_string(victim);
   ASSERT_TRUE(eventually(milliseconds(60000), [&] {
@@ -103,9 +107,11 @@ INSTANTIATE_TEST_SUITE_P(Streams, KillTest,
                          ::testing::Values(Scenario{"blocking", "shm"}, Scenario{"blocking", "tcp"},
                                            Scenario{"named", "shm"}, Scenario{"named", "tcp"},
                                            Scenario{"mixed", "shm"}, Scenario{"mixed", "tcp"},
-                                           Scenario{"blocking", "auto"}, Scenario{"mixed", "auto"}),
+                                           Scenario{"blocking", "auto"}, Scenario{"mixed", "auto"},
+                                           Scenario{"mixed", "tcp", true}),
                          [](const auto& param) {
-                           return param.param.mode + "_" + param.param.transport;
+                           return param.param.mode + "_" + param.param.transport +
+                                  (param.param.encrypt ? "_encrypted" : "");
                          });
 
 }  // namespace

@@ -61,6 +61,15 @@ TEST_F(MpirunTest, RunsAProgramAsItIs) {
   expect_nobody_left();
 }
 
+TEST_F(MpirunTest, RunsAProgramThatEncryptsWithAServerThatDoes) {
+  std::vector<std::string> with = environment();
+  with.insert(with.end(), {"ELASTIC_ENCRYPT=1", "ELASTIC_TRANSPORT=tcp"});
+  Job job(mpirun({"-np", "3", HELLO_ALLREDUCE}), file("output"), with);
+  EXPECT_EQ(job.wait(milliseconds(40000)), 0) << job.output();
+  EXPECT_THAT(job.output(), HasSubstr("rank 2: the sum over 3 workers is 6"));
+  expect_nobody_left();
+}
+
 TEST_F(MpirunTest, WithoutALauncherAProgramIsAWorldOfOne) {
   Job job({HELLO_ALLREDUCE}, file("output"), environment());
   EXPECT_EQ(job.wait(milliseconds(40000)), 0) << job.output();

@@ -48,6 +48,14 @@ TEST(BenchCommandLine, RanksMeasureTheSame) {
   }
 }
 
+TEST(BenchCommandLine, WhatEncryptionCostsIsMeasuredOverTcp) {
+  EXPECT_EQ(parsed<AllreduceOptions>({"allreduce", "--np", "2", "--encrypt"}).transport, "tcp");
+  EXPECT_EQ(parsed<AllreduceOptions>({"allreduce", "--encrypt"}).transport, "");
+  const auto request =
+      parse_command_line({"allreduce", "--np", "2", "--encrypt", "--transport", "shm"});
+  EXPECT_THAT(request.status().message(), HasSubstr("--encrypt with --transport shm"));
+}
+
 TEST(BenchCommandLine, ReadsARecovery) {
   const auto options =
       parsed<RecoveryOptions>({"recovery", "--np", "3", "--bytes", "64K", "--runs", "2", "--fault",
@@ -123,6 +131,9 @@ TEST(BenchLibrarySettings, SayWhatIsInForce) {
   EXPECT_EQ(library_settings("", {}).value().transport, "auto");
   EXPECT_EQ(library_settings("", {}).value().backend, "native");
   EXPECT_EQ(library_settings("tcp", {}).value().transport, "tcp");
+  EXPECT_EQ(library_settings("", {}).value().encrypt, std::nullopt);
+  EXPECT_EQ(library_settings("", {{"ELASTIC_ENCRYPT", "1"}}).value().encrypt, true);
+  EXPECT_EQ(library_settings("", {{"ELASTIC_ENCRYPT", "0"}}).value().encrypt, false);
   EXPECT_EQ(library_settings("", {{"ELASTIC_TRANSPORT", "shm"}}).value().transport, "shm");
   EXPECT_EQ(library_settings("shm", {{"ELASTIC_TRANSPORT", "shm"}}).value().transport, "shm");
   const auto conflict = library_settings("tcp", {{"ELASTIC_TRANSPORT", "shm"}});

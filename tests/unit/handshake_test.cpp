@@ -94,6 +94,46 @@ TEST(Handshake, TheContextIsBoundIn) {
             Code::kRefused);
 }
 
+TEST(Handshake, BothSidesHaveOneKeyForEachConnection) {
+  const Secret secret = random_secret();
+  std::set<Secret> keys;
+  for (int round = 0; round < 3; ++round) {
+    const Dialer dialer(secret, Purpose::kData, "lane 0", true);
+    Acceptor acceptor(secret, Purpose::kData, true);
+    const auto challenge = challenge_for(acceptor, dialer);
+    const auto proof = dialer.answer(fixed<handshake::kChallengeBytes>(challenge));
+    ASSERT_TRUE(proof.ok()) << proof.status().message();
+    EXPECT_TRUE(acceptor.agree().ok());
+    ASSERT_TRUE(acceptor.check(fixed<handshake::kProofBytes>(proof.value())).ok());
+    const Secret key = dialer.session_key(fixed<handshake::kChallengeBytes>(challenge));
+    EXPECT_EQ(acceptor.session_key(), key);
+    // Nothing that crossed the wire.
+    EXPECT_FALSE(std::equal(key.begin(), key.end(), proof.value().begin()));
+    EXPECT_FALSE(std::equal(key.begin(), key.end(), challenge.begin() + 40));
+    keys.insert(key);
+  }
+  EXPECT_EQ(keys.size(), 3U);
+}
+
+TEST(Handshake, ASideThatDoesNotEncryptAsTheOtherIsNamedOnBoth) {
+  const Secret secret = random_secret();
+  for (const bool encrypts : {false, true}) {
+    const Dialer dialer(secret, Purpose::kData, "", encrypts);
+    Acceptor acceptor(secret, Purpose::kData, !encrypts);
+    const auto challenge = challenge_for(acceptor, dialer);
+    const Status at_dialer = dialer.answer(fixed<handshake::kChallengeBytes>(challenge)).status();
+    const Status at_acceptor = acceptor.agree();
+    const std::string here = "this side encrypts its connections";
+    const std::string there = "the other side encrypts its connections";
+    for (const Status& status : {at_dialer, at_acceptor}) {
+      EXPECT_EQ(status.code(), Code::kRefused);
+      EXPECT_NE(status.message().find("ELASTIC_ENCRYPT"), std::string::npos) << status.message();
+    }
+    EXPECT_NE(at_dialer.message().find(encrypts ? here : there), std::string::npos);
+    EXPECT_NE(at_acceptor.message().find(encrypts ? there : here), std::string::npos);
+  }
+}
+
 TEST(Handshake, AnotherPurposeIsRefused) {
   const Secret secret = random_secret();
   const Dialer dialer(secret, Purpose::kControl, "");
@@ -150,9 +190,9 @@ TEST(Handshake, EveryFlippedBitThatMattersIsRefused) {
   constexpr std::size_t kNone = ~std::size_t{0};
   std::size_t bits = 0;
   ASSERT_TRUE(succeeds_with_flipped_bit(secret, kNone, bits));
-  // Byte 7 of the hello, and bytes 6 and 7 of the challenge behind it, are padding.
+  // Byte 7 of the challenge, which is behind the hello, is padding.
   const std::size_t challenge = handshake::kHelloBytes + std::string("me, you, lane 0").size();
-  const std::set<std::size_t> padding = {7, challenge + 6, challenge + 7};
+  const std::set<std::size_t> padding = {challenge + 7};
   const std::size_t all = bits;
   for (std::size_t bit = 0; bit < all; ++bit) {
     if (padding.contains(bit / 8)) continue;

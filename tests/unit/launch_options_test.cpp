@@ -35,6 +35,7 @@ TEST(LaunchOptions, HasDefaults) {
   EXPECT_EQ(options.max_restarts, 3);
   EXPECT_EQ(options.bind, "127.0.0.1");
   EXPECT_TRUE(options.prefix);
+  EXPECT_FALSE(options.encrypt);
   EXPECT_TRUE(check_job_id(options.job).ok());
 }
 
@@ -70,6 +71,7 @@ TEST(LaunchOptions, ReadsEverything) {
                                "--output-dir",
                                "out",
                                "--no-prefix",
+                               "--encrypt",
                                "x"});
   EXPECT_EQ(options.min_np, 2);
   EXPECT_EQ(options.max_np, 8);
@@ -82,6 +84,7 @@ TEST(LaunchOptions, ReadsEverything) {
   EXPECT_EQ(options.drain, Milliseconds(500));
   EXPECT_EQ(options.output_dir, "out");
   EXPECT_FALSE(options.prefix);
+  EXPECT_TRUE(options.encrypt);
 }
 
 TEST(LaunchOptions, RefusesWhatCannotBe) {

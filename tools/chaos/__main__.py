@@ -34,6 +34,7 @@ def arguments():
     parser.add_argument("--pause", type=float, default=1.2, help="mean seconds between faults")
     parser.add_argument("--step-ms", type=int, default=10, help="draws the steps out")
     parser.add_argument("--transport", choices=("auto", "shm", "tcp"), default="auto")
+    parser.add_argument("--encrypt", action="store_true", help="TLS on what goes over TCP")
     parser.add_argument("--verbose", action="store_true", help="a line for each fault")
     parser.add_argument("--keep", action="store_true", help="keep the files in any case")
     return parser.parse_args()
@@ -44,7 +45,8 @@ class Chaos:
         self.options = options
         self.random = random.Random(options.seed)
         self.job = Job(options.bin.resolve(), folder, f"chaos-{options.seed}-{folder.name[-8:]}",
-                       WORKERS, options.transport, ["--step-ms", str(options.step_ms)])
+                       WORKERS, options.transport, options.encrypt,
+                       ["--step-ms", str(options.step_ms)])
         self.record = Record(folder, self.job)
         self.faults = Faults(self.job, self.record, self.random)
         self.violations = self.record.violations

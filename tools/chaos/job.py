@@ -51,11 +51,12 @@ class Worker:
 
 
 class Job:
-    def __init__(self, binaries, folder, name, workers, transport, options):
+    def __init__(self, binaries, folder, name, workers, transport, encrypt, options):
         self.binaries = binaries
         self.folder = folder
         self.name = name
         self.transport = transport
+        self.encrypt = encrypt
         self.options = options
         self.secret = folder / "secret"
         self.secret.write_text(os.urandom(32).hex() + "\n")
@@ -76,7 +77,7 @@ class Job:
         self.server = subprocess.Popen(
             [self.binaries / "elastic-rendezvous", "--job", self.name, "--np", str(self.first_view),
              "--port", str(self.port), "--secret-file", self.secret, "--port-file", port_file,
-             "--journal", self.folder / "journal"],
+             "--journal", self.folder / "journal", *(["--encrypt"] if self.encrypt else [])],
             stdout=self.server_output, stderr=subprocess.STDOUT)
         deadline = time.monotonic() + START_DEADLINE
         while not port_file.exists():
@@ -98,7 +99,8 @@ class Job:
         """What the server says; None where it does not take it."""
         asked = subprocess.run(
             [self.binaries / "elasticrun", "ctl", "--rendezvous", f"127.0.0.1:{self.port}", "--job",
-             self.name, "--secret-file", self.secret, *words],
+             self.name, "--secret-file", self.secret, *(["--encrypt"] if self.encrypt else []),
+             *words],
             capture_output=True, timeout=30)
         return asked.stdout if asked.returncode == 0 else None
 
@@ -119,7 +121,7 @@ class Job:
         environment.update(
             ELASTIC_RENDEZVOUS=f"127.0.0.1:{self.port}", ELASTIC_JOB=self.name,
             ELASTIC_SECRET_FILE=str(self.secret), ELASTIC_LABEL=name, ELASTIC_LOG_LEVEL="info",
-            ELASTIC_TRANSPORT=self.transport)
+            ELASTIC_TRANSPORT=self.transport, ELASTIC_ENCRYPT="1" if self.encrypt else "0")
         with open(output, "wb") as file:
             process = subprocess.Popen(
                 [self.binaries / "train_digits", "--epochs", "1000000", "--report", self.folder,

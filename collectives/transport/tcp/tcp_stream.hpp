@@ -30,7 +30,8 @@ class TcpStream : public Stream {
 
  private:
   std::size_t buffered() const { return end_ - begin_; }
-  Result<std::size_t> receive(std::span<std::byte> into);
+  /// Takes what has arrived at the socket, like `read`.
+  virtual Result<std::size_t> receive(std::span<std::byte> into);
 
   UniqueFd socket_;
   SilenceWatch silence_;

@@ -31,7 +31,7 @@ int main(int argc, char** argv) {
   const auto launch = read_launch_environment(environment);
   if (!launch.ok()) return fail(launch.status());
   const auto server =
-      runtime::find_or_start_server(launch.value(), environment, Clock::now() + kPatience);
+      runtime::find_or_start_server(launch.value(), environment, false, Clock::now() + kPatience);
   if (!server.ok()) return fail(server.status());
 
   boost::asio::io_context io(1);

@@ -1,0 +1,210 @@
+#include "base/tls_session.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <string>
+
+#include <openssl/bio.h>
+#include <openssl/crypto.h>
+#include <openssl/err.h>
+#include <openssl/ssl.h>
+#include <sys/socket.h>
+
+namespace elastic {
+
+namespace {
+
+/// What is taken from the socket at a time: several records.
+constexpr std::size_t kReadBytes = 128 * 1024;
+constexpr std::array<unsigned char, 7> kIdentity = {'e', 'l', 'a', 's', 't', 'i', 'c'};
+
+}  // namespace
+
+/// What OpenSSL calls.
+struct TlsCallbacks {
+  static TlsSession& session_of(BIO* bio) { return *static_cast<TlsSession*>(BIO_get_data(bio)); }
+
+  static int write(BIO* bio, const char* bytes, int count) {
+    auto& sealed = session_of(bio).sealed_;
+    const auto* const begin = reinterpret_cast<const std::byte*>(bytes);
+    sealed.insert(sealed.end(), begin, begin + count);
+    return count;
+  }
+
+  static int read(BIO* bio, char* into, int most) {
+    TlsSession& session = session_of(bio);
+    BIO_clear_retry_flags(bio);
+    ssize_t got = 0;
+    do {
+      got = ::recv(session.socket_, into, static_cast<std::size_t>(most), MSG_DONTWAIT);
+    } while (got < 0 && errno == EINTR);
+    if (got < 0 && errno == EAGAIN) BIO_set_retry_read(bio);
+    if (got < 0 && errno != EAGAIN) session.socket_error_ = errno;
+    if (got == 0) session.ended_ = true;
+    return static_cast<int>(got);
+  }
+
+  static long control(BIO* /*bio*/, int command, long /*number*/, void* /*pointer*/) {
+    return command == BIO_CTRL_FLUSH ? 1 : 0;
+  }
+
+  static BIO* make_bio(TlsSession& session) {
+    static BIO_METHOD* const kMethod = [] {
+      BIO_METHOD* const made = BIO_meth_new(BIO_get_new_index() | BIO_TYPE_SOURCE_SINK, "elastic");
+      BIO_meth_set_write(made, write);
+      BIO_meth_set_read(made, read);
+      BIO_meth_set_ctrl(made, control);
+      return made;
+    }();
+    BIO* const bio = BIO_new(kMethod);
+    BIO_set_data(bio, &session);
+    BIO_set_init(bio, 1);
+    return bio;
+  }
+
+  static SSL_SESSION* psk_of(SSL* ssl) {
+    constexpr unsigned char kAes128GcmSha256[] = {0x13, 0x01};
+    const Secret& key = static_cast<TlsSession*>(SSL_get_app_data(ssl))->session_key_;
+    SSL_SESSION* const psk = SSL_SESSION_new();
+    SSL_SESSION_set1_master_key(psk, reinterpret_cast<const unsigned char*>(key.data()),
+                                key.size());
+    SSL_SESSION_set_cipher(psk, SSL_CIPHER_find(ssl, kAes128GcmSha256));
+    SSL_SESSION_set_protocol_version(psk, TLS1_3_VERSION);
+    return psk;
+  }
+  static int use_psk(SSL* ssl, const EVP_MD* /*digest*/, const unsigned char** identity,
+                     std::size_t* length, SSL_SESSION** psk) {
+    *identity = kIdentity.data();
+    *length = kIdentity.size();
+    *psk = psk_of(ssl);
+    return 1;
+  }
+  static int find_psk(SSL* ssl, const unsigned char* identity, std::size_t length,
+                      SSL_SESSION** psk) {
+    const bool known = std::equal(identity, identity + length, kIdentity.begin(), kIdentity.end());
+    *psk = known ? psk_of(ssl) : nullptr;
+    return 1;
+  }
+
+  /// One for the whole process, never freed: threads may still use it while static objects go.
+  static SSL_CTX* context() {
+    static SSL_CTX* const kContext = [] {
+      SSL_CTX* const made = SSL_CTX_new(TLS_method());
+      if (made == nullptr) return made;
+      SSL_CTX_set_min_proto_version(made, TLS1_3_VERSION);
+      SSL_CTX_set_ciphersuites(made, "TLS_AES_128_GCM_SHA256");
+      SSL_CTX_set_psk_use_session_callback(made, use_psk);
+      SSL_CTX_set_psk_find_session_callback(made, find_psk);
+      SSL_CTX_set_num_tickets(made, 0);
+      SSL_CTX_set_session_cache_mode(made, SSL_SESS_CACHE_OFF);
+      SSL_CTX_set_read_ahead(made, 1);
+      SSL_CTX_set_default_read_buffer_len(made, kReadBytes);
+      return made;
+    }();
+    return kContext;
+  }
+};
+
+void TlsSession::Free::operator()(ssl_st* session) const {
+  SSL_free(session);
+}
+
+TlsSession::TlsSession(int socket, Role role, const Secret& session_key,
+                       std::uint64_t records_per_key)
+    : socket_(socket), session_key_(session_key), records_per_key_(records_per_key) {
+  SSL_CTX* const context = TlsCallbacks::context();
+  if (context != nullptr) ssl_.reset(SSL_new(context));
+  if (!ssl_) {
+    failed_ = Status(Code::kInternal, "OpenSSL cannot do TLS 1.3 on this machine");
+    return;
+  }
+  SSL_set_app_data(ssl_.get(), this);
+  BIO* const bio = TlsCallbacks::make_bio(*this);
+  SSL_set_bio(ssl_.get(), bio, bio);
+  if (role == Role::kDialer) {
+    SSL_set_connect_state(ssl_.get());
+    // Nobody is trusted for a certificate: only the pre-shared key counts.
+    SSL_set_verify(ssl_.get(), SSL_VERIFY_PEER, nullptr);
+  } else {
+    SSL_set_accept_state(ssl_.get());
+  }
+}
+
+TlsSession::~TlsSession() {
+  OPENSSL_cleanse(session_key_.data(), session_key_.size());
+}
+
+Result<bool> TlsSession::handshake() {
+  if (!failed_.ok()) return failed_;
+  ERR_clear_error();
+  const int done = SSL_do_handshake(ssl_.get());
+  if (done == 1) {
+    OPENSSL_cleanse(session_key_.data(), session_key_.size());
+    if (SSL_session_reused(ssl_.get()) == 1) return true;
+    return failed_ = Status(Code::kProtocol, "TLS: the other side did not use the job's key");
+  }
+  if (SSL_get_error(ssl_.get(), done) == SSL_ERROR_WANT_READ) return false;
+  return failure();
+}
+
+Status TlsSession::seal(std::span<const std::byte> bytes) {
+  if (!failed_.ok()) return failed_;
+  ERR_clear_error();
+  while (!bytes.empty()) {
+    const auto record = bytes.first(std::min(bytes.size(), kRecordBytes));
+    bytes = bytes.subspan(record.size());
+    if (++records_ % records_per_key_ == 0) {
+      SSL_key_update(ssl_.get(), SSL_KEY_UPDATE_NOT_REQUESTED);
+    }
+    std::size_t written = 0;  // all of it: there is always room
+    if (SSL_write_ex(ssl_.get(), record.data(), record.size(), &written) != 1) return failure();
+  }
+  return {};
+}
+
+void TlsSession::sent(std::size_t bytes) {
+  sent_ += bytes;
+  if (sent_ < sealed_.size()) return;
+  sealed_.clear();
+  sent_ = 0;
+}
+
+Result<std::size_t> TlsSession::open(std::span<std::byte> into) {
+  std::size_t got = 0;
+  while (got < into.size() && failed_.ok()) {
+    ERR_clear_error();
+    std::size_t now = 0;
+    const int read = SSL_read_ex(ssl_.get(), into.data() + got, into.size() - got, &now);
+    got += now;
+    if (read == 1) continue;
+    if (SSL_get_error(ssl_.get(), read) == SSL_ERROR_WANT_READ) break;
+    failed_ = failure();
+  }
+  dry_ = got < into.size();
+  if (got == 0 && !failed_.ok()) return failed_;
+  return got;
+}
+
+bool TlsSession::more() const {
+  return !dry_ && ssl_ && SSL_has_pending(ssl_.get()) == 1;
+}
+
+/// What made the last call fail: the socket's word for it, or else TLS's.
+Status TlsSession::failure() {
+  const char* const reason = ERR_reason_error_string(ERR_peek_last_error());
+  if (socket_error_ != 0) {
+    failed_ = Status(Code::kPeerLost,
+                     std::string("the connection broke: ") + std::strerror(socket_error_));
+  } else if (ended_) {
+    failed_ = Status(Code::kPeerLost, "the peer closed the connection");
+  } else {
+    failed_ = Status(Code::kProtocol, std::string("what came was damaged or forged on the way: "
+                                                  "TLS: ") +
+                                          (reason == nullptr ? "failed" : reason));
+  }
+  return failed_;
+}
+
+}  // namespace elastic

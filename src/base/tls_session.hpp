@@ -1,0 +1,81 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "base/handshake.hpp"
+#include "base/status.hpp"
+
+struct ssl_st;
+
+namespace elastic {
+
+/// TLS 1.3 on a connection whose ends have done the mutual handshake: its session key is the
+/// pre-shared key, so that nobody else can take part. The traffic keys are of an ephemeral
+/// Diffie-Hellman exchange as well: who learns the job's secret later cannot read what was recorded
+/// before. AES-128-GCM; no certificates, no tickets, no early data.
+///
+/// Reads from the socket itself. What is to be written collects in `sealed`; whoever owns the
+/// socket writes it, all of it and in order. Never blocks. Belongs to one thread at a time.
+///
+/// A connection just ends, without a goodbye of TLS: what is sent here has lengths of its own, so
+/// that an end that somebody forced is noticed.
+class TlsSession {
+ public:
+  enum class Role : std::uint8_t { kDialer, kAcceptor };
+
+  /// A record carries at most this.
+  static constexpr std::size_t kRecordBytes = 16384;
+  /// Records sealed with one key: a third of what RFC 8446, 5.5, allows for AES-GCM.
+  static constexpr std::uint64_t kRecordsPerKey = 1U << 23;
+
+  /// `socket` is connected and not owned; it must be open in every call of `handshake` and `open`.
+  TlsSession(int socket, Role role, const Secret& session_key,
+             std::uint64_t records_per_key = kRecordsPerKey);
+  ~TlsSession();
+  TlsSession(const TlsSession&) = delete;
+  TlsSession& operator=(const TlsSession&) = delete;
+
+  /// Goes on with TLS's own handshake as far as what has arrived allows; true when it is done.
+  /// What is in `sealed` afterwards has to be sent in any case. Fails like `open`.
+  Result<bool> handshake();
+
+  /// Encrypts all of `bytes`, which belong to one record where they fit.
+  Status seal(std::span<const std::byte> bytes);
+  /// Encrypted, and not `sent` yet. Valid until the next call.
+  std::span<const std::byte> sealed() const { return std::span(sealed_).subspan(sent_); }
+  void sent(std::size_t bytes);
+
+  /// Decrypts what has arrived: up to `into.size()` bytes, and fewer only if there are no more yet.
+  /// kPeerLost when the connection has ended or is broken and everything before has been read,
+  /// kProtocol when what arrived is not what the peer sent.
+  Result<std::size_t> open(std::span<std::byte> into);
+  /// Whether `open` may find something though nothing arrives at the socket any more.
+  bool more() const;
+
+ private:
+  friend struct TlsCallbacks;
+  struct Free {
+    void operator()(ssl_st* session) const;
+  };
+  Status failure();
+
+  const int socket_;
+  Secret session_key_;
+  const std::uint64_t records_per_key_;
+  std::uint64_t records_ = 0;
+  std::vector<std::byte> sealed_;
+  std::size_t sent_ = 0;  // of `sealed_`
+  bool dry_ = false;      // the last `open` took all there was
+  bool ended_ = false;    // the socket said so
+  int socket_error_ = 0;  // what else it said
+  Status failed_;         // for good
+  std::unique_ptr<ssl_st, Free> ssl_;
+};
+
+using TlsSessionPtr = std::unique_ptr<TlsSession>;
+
+}  // namespace elastic
