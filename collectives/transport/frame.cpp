@@ -2,7 +2,12 @@
 
 #include <array>
 #include <string>
+
+#ifdef ELASTIC_XXHASH_DISPATCHES
+#include <xxh_x86dispatch.h>
+#else
 #include <xxhash.h>
+#endif
 
 namespace elastic::transport {
 

@@ -79,8 +79,8 @@ class Linker {
 
   /// Links with all of `peers`, the other members of the view `generation`; links to anybody else
   /// that are not in use are closed. One call at a time; a new call or `cancel` drops the earlier
-  /// one's callback. Fails after `deadline`, and soon where links are missing for which this process
-  /// has no descriptors. Handshakes of earlier generations are refused from now on.
+  /// one's callback. Fails after `deadline`, and soon where links are missing for which this
+  /// process has no descriptors. Handshakes of earlier generations are refused from now on.
   void connect(std::vector<Peer> peers, std::uint64_t generation, Milliseconds deadline,
                Connected callback);
   void cancel();
