@@ -7,6 +7,7 @@
 
 #include "calls.hpp"
 #include "collectives/plan/parts.hpp"
+#include "tests/slowness.hpp"
 
 namespace elastic::collectives {
 
@@ -94,7 +95,8 @@ TEST_P(BackendContract, GivesAllRanksTheSameBits) {
   std::uint64_t position = 0;
   for (const DType dtype : {DType::kF16, DType::kBF16, DType::kF32, DType::kF64}) {
     for (const ReduceOp op : {ReduceOp::kSum, ReduceOp::kMin, ReduceOp::kProduct}) {
-      for (const std::size_t count : {std::size_t{5}, std::size_t{7000}, std::size_t{40001}}) {
+      for (const std::size_t count :
+           {std::size_t{5}, std::size_t{7000}, std::size_t{40001 / kSlowness}}) {
         on_all_ranks([&](int rank) {
           std::mt19937_64 random(static_cast<std::uint64_t>(rank) + 17);
           Payload mine;
@@ -133,7 +135,8 @@ TEST_P(BackendContract, BroadcastsFromEveryRoot) {
   on_all_ranks([this](int rank) {
     std::uint64_t position = 10;
     for (int root = 0; root < size(); ++root) {
-      for (const std::size_t count : {std::size_t{0}, std::size_t{1}, std::size_t{100'001}}) {
+      for (const std::size_t count :
+           {std::size_t{0}, std::size_t{1}, std::size_t{100'001 / kSlowness}}) {
         const Call call = broadcast_call(DType::kI32, count, root);
         Payload mine = payload(call.sections[0], contribution(rank, count, DType::kI32));
         expect_ok(backend(rank).run(position++, call, mine));
@@ -192,7 +195,7 @@ TEST_P(BackendContract, ReduceScattersParts) {
 
 TEST_P(BackendContract, TransfersFromDonorsToReceivers) {
   if (size() < 2) return;
-  constexpr std::size_t kBytes = 3'000'001;
+  constexpr std::size_t kBytes = 3'000'001 / kSlowness;
   Call call;
   call.kind = Kind::kTransfer;
   for (int rank = 0; rank < size(); ++rank) {

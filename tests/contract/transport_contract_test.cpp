@@ -12,6 +12,7 @@
 #include <gtest/gtest.h>
 
 #include "collectives/transport/mesh.hpp"
+#include "tests/slowness.hpp"
 
 namespace elastic::transport {
 namespace {
@@ -384,7 +385,7 @@ TEST_P(TransportContract, ATooLargeNoteBreaksTheLink) {
 }
 
 TEST_P(TransportContract, RandomSchedulesArriveWhole) {
-  constexpr std::uint64_t kSeeds = 20;
+  constexpr std::uint64_t kSeeds = 20 / kSlowness;
   for (std::uint64_t seed = 1; seed <= kSeeds; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     std::mt19937_64 random(seed);
@@ -425,7 +426,7 @@ TEST_P(TransportContract, RandomSchedulesArriveWhole) {
 
 /// Two threads that sleep in poll(2) for each other.
 TEST_P(TransportContract, SleepersAreWoken) {
-  constexpr int kRounds = 300;
+  constexpr int kRounds = 300 / kSlowness;
   const LinkPtr near = std::move(near_);
   const LinkPtr far = std::move(far_);
   const auto play = [](int rank, const LinkPtr& link) {

@@ -6,6 +6,8 @@
 #include <cstdlib>
 #include <thread>
 
+#include "tests/slowness.hpp"
+
 namespace elastic::testing {
 
 /// Repetitions of a test that sweeps something: `usual`, or as many as FAULT_TEST_RUNS says, up to
@@ -29,15 +31,6 @@ inline bool encrypted() {
   const char* asked = std::getenv("FAULT_TEST_ENCRYPT");
   return asked != nullptr && *asked == '1';
 }
-
-/// How much slower everything is in this build.
-#if defined(__SANITIZE_THREAD__)
-inline constexpr int kSlowness = 6;
-#elif defined(__SANITIZE_ADDRESS__)
-inline constexpr int kSlowness = 3;
-#else
-inline constexpr int kSlowness = 1;
-#endif
 
 /// Far longer than anything takes that does not hang.
 inline constexpr std::chrono::seconds kLong{30 * (kSlowness > 1 ? 2 : 1)};
