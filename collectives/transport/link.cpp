@@ -65,7 +65,7 @@ Status Link::progress(bool& moved) {
 }
 
 Status Link::fail(const Status& status) {
-  if (status.code() == Code::kPeerLost || status.code() == Code::kProtocol) {
+  if (status.code() != Code::kMismatch && status.code() != Code::kPoisoned) {
     broken_ = true;
     // The peer has to learn of it even while somebody here still holds the link: it would take its
     // end for good and never make a new one.

@@ -3,8 +3,8 @@
 
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/use_awaitable.hpp>
-#include <boost/asio/write.hpp>
 
+#include "base/tls_handshake.hpp"
 #include "collectives/transport/linker_impl.hpp"
 #include "collectives/transport/tcp/tcp_stream.hpp"
 #include "collectives/transport/tcp/tls_stream.hpp"
@@ -20,20 +20,7 @@ Linker::Impl::Task<Result<TlsSessionPtr>> Linker::Impl::secure(Socket& socket,
                                                                TlsSession::Role role,
                                                                Secret session_key) {
   if (!options_.encrypt || !carries_data(greeting)) co_return TlsSessionPtr();
-  auto session = std::make_unique<TlsSession>(socket.native_handle(), role, session_key);
-  boost::system::error_code error;
-  const auto awaited = [&error] { return asio::redirect_error(asio::use_awaitable, error); };
-  while (!error && socket.is_open()) {
-    const Result<bool> done = session->handshake();
-    const std::size_t bytes = co_await asio::async_write(
-        socket, asio::buffer(session->sealed().data(), session->sealed().size()), awaited());
-    session->sent(bytes);
-    if (!done.ok()) co_return done.status();
-    if (error || !socket.is_open()) break;
-    if (done.value()) co_return session;
-    co_await socket.async_wait(Socket::wait_read, awaited());
-  }
-  co_return Status(Code::kPeerLost, "it was too slow or gone in the handshake of TLS");
+  co_return co_await shake_hands_of_tls(socket, role, session_key);
 }
 
 /// What has come, a byte at least.

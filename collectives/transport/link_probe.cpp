@@ -51,6 +51,18 @@ class Stopwatch {
   std::optional<TimePoint> began_;
 };
 
+/// One of those that are served.
+class Turn {
+ public:
+  explicit Turn(int& served) : served_(served) { ++served_; }
+  ~Turn() { --served_; }
+  Turn(const Turn&) = delete;
+  Turn& operator=(const Turn&) = delete;
+
+ private:
+  int& served_;
+};
+
 }  // namespace
 
 void Linker::Impl::probe(Peer peer, Milliseconds deadline, Measured callback) {
@@ -117,17 +129,20 @@ Linker::Impl::Task<Result<double>> Linker::Impl::measure_once(const Peer& peer) 
 /// Whoever dials has shown the secret. Where too many ask, the connection is just closed.
 Linker::Impl::Task<void> Linker::Impl::serve_probe(Conversation& with) {
   if (probes_served_ >= kMostProbes) co_return;
-  ++probes_served_;
-  {
-    const SocketDeadline deadline(with.socket, 2 * kProbeTime, open_);
-    const std::vector<std::byte> plain(kProbeBytes);
-    std::span<const std::byte> bytes = plain;
-    if (with.tls && with.tls->seal(plain).ok()) bytes = with.tls->sealed();
-    boost::system::error_code ignored;
-    co_await asio::async_write(with.socket, asio::buffer(bytes.data(), bytes.size()),
-                               asio::redirect_error(asio::use_awaitable, ignored));
+  const Turn turn(probes_served_);
+  const SocketDeadline deadline(with.socket, 2 * kProbeTime, open_);
+  const std::vector<std::byte> plain(kProbeBytes);
+  std::span<const std::byte> bytes = plain;
+  if (with.tls) {
+    if (const Status sealed = with.tls->seal(plain); !sealed.ok()) {
+      log::get().warn("a line could not be measured: {}", sealed.message());
+      co_return;
+    }
+    bytes = with.tls->sealed();
   }
-  --probes_served_;
+  boost::system::error_code ignored;
+  co_await asio::async_write(with.socket, asio::buffer(bytes.data(), bytes.size()),
+                             asio::redirect_error(asio::use_awaitable, ignored));
 }
 
 }  // namespace elastic::transport

@@ -5,6 +5,7 @@
 #include <span>
 
 #include <boost/asio/buffer.hpp>
+#include <boost/asio/post.hpp>
 #include <boost/asio/read.hpp>
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/use_awaitable.hpp>
@@ -12,6 +13,7 @@
 #include <netinet/tcp.h>
 #include <sys/socket.h>
 
+#include "base/tls_handshake.hpp"
 #include "rendezvous/protocol/frame.hpp"
 
 namespace elastic::rendezvous {
@@ -113,20 +115,12 @@ asio::awaitable<bool> Connection::arrival() {
   co_return !error && socket_.is_open();
 }
 
-/// TLS's own handshake; messages go under TLS from then on.
+/// Messages go under TLS from then on.
 asio::awaitable<Status> Connection::secure(TlsSession::Role role, const Secret& session_key) {
-  auto session = std::make_unique<TlsSession>(socket_.native_handle(), role, session_key);
-  for (bool alive = socket_.is_open(); alive; alive = alive && co_await arrival()) {
-    const Result<bool> done = session->handshake();
-    const std::span<const std::byte> answer = session->sealed();
-    alive = co_await write_all(answer.data(), answer.size()) && socket_.is_open();
-    session->sent(answer.size());
-    if (!done.ok()) co_return done.status();
-    if (!alive || !done.value()) continue;
-    tls_ = std::move(session);
-    co_return Status();
-  }
-  co_return lost();
+  Result<TlsSessionPtr> secured = co_await shake_hands_of_tls(socket_, role, session_key);
+  if (!secured.ok()) co_return why_.empty() ? secured.status() : lost();
+  tls_ = std::move(secured).value();
+  co_return Status();
 }
 
 asio::awaitable<bool> Connection::write_all(const void* from, std::size_t bytes) {
@@ -202,6 +196,9 @@ asio::awaitable<Result<Greeting>> Connection::welcome(const Secret& secret, bool
 
 asio::awaitable<Result<Message>> Connection::read() {
   const auto self = shared_from_this();
+  // What TLS has read already is had without waiting: a peer that says much must not keep the
+  // thread from the others.
+  if (tls_) co_await asio::post(socket_.get_executor(), asio::use_awaitable);
   FrameHeader header{};
   bool alive = co_await read_exactly(header.data(), header.size());
   if (!alive) co_return lost();

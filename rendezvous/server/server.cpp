@@ -242,7 +242,7 @@ class Server::Impl : public std::enable_shared_from_this<Impl> {
   /// Until the first message has come the handshake's deadline goes on.
   asio::awaitable<void> serve_worker(Peer peer) {
     Result<Message> first = co_await peer->read();
-    if (!first.ok()) co_return;
+    if (!first.ok()) co_return note_end(peer, first.status());
     const auto* registration = std::get_if<Register>(&first.value());
     if (registration == nullptr) {
       peer->send(Refuse{"a worker's first message must be 'register'"});
@@ -287,13 +287,16 @@ class Server::Impl : public std::enable_shared_from_this<Impl> {
     }
   };
 
+  /// Of a connection that is nobody's whom the job knows.
+  static void note_end(const Peer& peer, const Status& why) {
+    if (why.code() == Code::kPeerLost) return;
+    log::get().warn("the connection of {} was closed: {}", peer->peer(), why.message());
+  }
+
   asio::awaitable<void> serve_control(Peer peer) {
     while (true) {
       const Result<Message> request = co_await peer->read();
-      if (request.status().code() == Code::kDamaged) {
-        log::get().warn("connection of {}: {}", peer->peer(), request.status().message());
-      }
-      if (!request.ok()) co_return;
+      if (!request.ok()) co_return note_end(peer, request.status());
       if (!peer->closing()) peer->send(job_->answer(request.value()));
     }
   }

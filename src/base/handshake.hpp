@@ -19,9 +19,11 @@ using Secret = std::array<std::byte, 32>;
 /// dialer's context, so that a proof can neither be reflected, nor replayed, nor used on another
 /// kind of connection.
 ///
-///   dialer -> acceptor   hello      magic, version, purpose, mode, nonce, length of context,
-///   context acceptor -> dialer   challenge  magic, version, mode, nonce, acceptor's proof dialer
-///   -> acceptor   proof      dialer's proof acceptor -> dialer   verdict    one byte, 1
+///   dialer -> acceptor   hello      magic, version, purpose, mode, nonce, context's length
+///                        context
+///   acceptor -> dialer   challenge  magic, version, mode, nonce, acceptor's proof
+///   dialer -> acceptor   proof      dialer's proof
+///   acceptor -> dialer   verdict    one byte, 1
 ///
 /// The context (who am I, whom do I want, which lane) is opaque here. The acceptor hands it out
 /// only after the proof was right.

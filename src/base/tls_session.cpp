@@ -20,6 +20,11 @@ namespace {
 constexpr std::size_t kReadBytes = 128 * 1024;
 constexpr std::array<unsigned char, 7> kIdentity = {'e', 'l', 'a', 's', 't', 'i', 'c'};
 
+std::string reason_of_openssl() {
+  const char* const reason = ERR_reason_error_string(ERR_peek_last_error());
+  return reason == nullptr ? "no reason is given" : reason;
+}
+
 }  // namespace
 
 /// What OpenSSL calls.
@@ -30,6 +35,8 @@ struct TlsCallbacks {
     auto& sealed = session_of(bio).sealed_;
     const auto* const begin = reinterpret_cast<const std::byte*>(bytes);
     sealed.insert(sealed.end(), begin, begin + count);
+    session_of(bio).whole_ +=
+        RecordLengths::mark(std::span(sealed).subspan(session_of(bio).whole_));
     return count;
   }
 
@@ -43,7 +50,10 @@ struct TlsCallbacks {
     if (got < 0 && errno == EAGAIN) BIO_set_retry_read(bio);
     if (got < 0 && errno != EAGAIN) session.socket_error_ = errno;
     if (got == 0) session.ended_ = true;
-    return static_cast<int>(got);
+    if (got >= 0 || errno != EAGAIN) session.heard_ = true;
+    if (got <= 0) return static_cast<int>(got);
+    const std::span received(reinterpret_cast<std::byte*>(into), static_cast<std::size_t>(got));
+    return session.lengths_.restore(received) ? static_cast<int>(got) : -1;
   }
 
   static long control(BIO* /*bio*/, int command, long /*number*/, void* /*pointer*/) {
@@ -88,21 +98,27 @@ struct TlsCallbacks {
     return 1;
   }
 
+  /// Null where OpenSSL cannot do what is asked for. The system's openssl.cnf, which has had its
+  /// say in what is new, is overruled.
+  static SSL_CTX* make_context() {
+    std::unique_ptr<SSL_CTX, decltype(&SSL_CTX_free)> made(SSL_CTX_new(TLS_method()), SSL_CTX_free);
+    if (!made || SSL_CTX_set_min_proto_version(made.get(), TLS1_3_VERSION) != 1 ||
+        SSL_CTX_set_max_proto_version(made.get(), TLS1_3_VERSION) != 1 ||
+        SSL_CTX_set_ciphersuites(made.get(), "TLS_AES_128_GCM_SHA256") != 1 ||
+        SSL_CTX_set_num_tickets(made.get(), 0) != 1) {
+      return nullptr;
+    }
+    SSL_CTX_clear_options(made.get(), SSL_OP_ALLOW_NO_DHE_KEX | SSL_OP_NO_TLSv1_3);
+    SSL_CTX_set_psk_use_session_callback(made.get(), use_psk);
+    SSL_CTX_set_psk_find_session_callback(made.get(), find_psk);
+    SSL_CTX_set_session_cache_mode(made.get(), SSL_SESS_CACHE_OFF);
+    SSL_CTX_set_read_ahead(made.get(), 1);
+    SSL_CTX_set_default_read_buffer_len(made.get(), kReadBytes);
+    return made.release();
+  }
   /// One for the whole process, never freed: threads may still use it while static objects go.
   static SSL_CTX* context() {
-    static SSL_CTX* const kContext = [] {
-      SSL_CTX* const made = SSL_CTX_new(TLS_method());
-      if (made == nullptr) return made;
-      SSL_CTX_set_min_proto_version(made, TLS1_3_VERSION);
-      SSL_CTX_set_ciphersuites(made, "TLS_AES_128_GCM_SHA256");
-      SSL_CTX_set_psk_use_session_callback(made, use_psk);
-      SSL_CTX_set_psk_find_session_callback(made, find_psk);
-      SSL_CTX_set_num_tickets(made, 0);
-      SSL_CTX_set_session_cache_mode(made, SSL_SESS_CACHE_OFF);
-      SSL_CTX_set_read_ahead(made, 1);
-      SSL_CTX_set_default_read_buffer_len(made, kReadBytes);
-      return made;
-    }();
+    static SSL_CTX* const kContext = make_context();
     return kContext;
   }
 };
@@ -146,7 +162,7 @@ Result<bool> TlsSession::handshake() {
     return failed_ = Status(Code::kProtocol, "TLS: the other side did not use the job's key");
   }
   if (SSL_get_error(ssl_.get(), done) == SSL_ERROR_WANT_READ) return false;
-  return failure();
+  return failed_ = heard_ ? not_understood() : failed_here();
 }
 
 Status TlsSession::seal(std::span<const std::byte> bytes) {
@@ -155,19 +171,23 @@ Status TlsSession::seal(std::span<const std::byte> bytes) {
   while (!bytes.empty()) {
     const auto record = bytes.first(std::min(bytes.size(), kRecordBytes));
     bytes = bytes.subspan(record.size());
-    if (++records_ % records_per_key_ == 0) {
-      SSL_key_update(ssl_.get(), SSL_KEY_UPDATE_NOT_REQUESTED);
+    if (++records_ % records_per_key_ == 0 &&
+        SSL_key_update(ssl_.get(), SSL_KEY_UPDATE_NOT_REQUESTED) != 1) {
+      return failed_ = failed_here();
     }
     std::size_t written = 0;  // all of it: there is always room
-    if (SSL_write_ex(ssl_.get(), record.data(), record.size(), &written) != 1) return failure();
+    if (SSL_write_ex(ssl_.get(), record.data(), record.size(), &written) != 1) {
+      return failed_ = failed_here();
+    }
   }
   return {};
 }
 
 void TlsSession::sent(std::size_t bytes) {
   sent_ += bytes;
-  if (sent_ < sealed_.size()) return;
-  sealed_.clear();
+  if (sent_ < whole_) return;
+  sealed_.erase(sealed_.begin(), sealed_.begin() + static_cast<std::ptrdiff_t>(whole_));
+  whole_ = 0;
   sent_ = 0;
 }
 
@@ -180,7 +200,7 @@ Result<std::size_t> TlsSession::open(std::span<std::byte> into) {
     got += now;
     if (read == 1) continue;
     if (SSL_get_error(ssl_.get(), read) == SSL_ERROR_WANT_READ) break;
-    failed_ = failure();
+    failed_ = not_understood();
   }
   dry_ = got < into.size();
   if (got == 0 && !failed_.ok()) return failed_;
@@ -191,20 +211,21 @@ bool TlsSession::more() const {
   return !dry_ && ssl_ && SSL_has_pending(ssl_.get()) == 1;
 }
 
-/// What made the last call fail: the socket's word for it, or else TLS's.
-Status TlsSession::failure() {
-  const char* const reason = ERR_reason_error_string(ERR_peek_last_error());
+/// Why what came could not be read: the socket's word for it, or else TLS's.
+Status TlsSession::not_understood() const {
   if (socket_error_ != 0) {
-    failed_ = Status(Code::kPeerLost,
-                     std::string("the connection broke: ") + std::strerror(socket_error_));
-  } else if (ended_) {
-    failed_ = Status(Code::kPeerLost, "the peer closed the connection");
-  } else {
-    failed_ = Status(Code::kProtocol, std::string("what came was damaged or forged on the way: "
-                                                  "TLS: ") +
-                                          (reason == nullptr ? "failed" : reason));
+    return Status(Code::kPeerLost,
+                  std::string("the connection broke: ") + std::strerror(socket_error_));
   }
-  return failed_;
+  if (ended_) return Status(Code::kPeerLost, "the peer closed the connection");
+  return Status(Code::kProtocol,
+                "what came was damaged or forged on the way: TLS: " +
+                    (lengths_.damaged() ? "the length of a record" : reason_of_openssl()));
+}
+
+/// Nothing that came has to do with it.
+Status TlsSession::failed_here() {
+  return Status(Code::kInternal, "TLS failed here: " + reason_of_openssl());
 }
 
 }  // namespace elastic

@@ -8,6 +8,7 @@
 
 #include "base/handshake.hpp"
 #include "base/status.hpp"
+#include "base/tls_record.hpp"
 
 struct ssl_st;
 
@@ -17,6 +18,9 @@ namespace elastic {
 /// pre-shared key, so that nobody else can take part. The traffic keys are of an ephemeral
 /// Diffie-Hellman exchange as well: who learns the job's secret later cannot read what was recorded
 /// before. AES-128-GCM; no certificates, no tickets, no early data.
+///
+/// Lengths of records are checked before they are waited for (`RecordLengths`), so that damage of
+/// any kind ends the session at once.
 ///
 /// Reads from the socket itself. What is to be written collects in `sealed`; whoever owns the
 /// socket writes it, all of it and in order. Never blocks. Belongs to one thread at a time.
@@ -40,13 +44,16 @@ class TlsSession {
   TlsSession& operator=(const TlsSession&) = delete;
 
   /// Goes on with TLS's own handshake as far as what has arrived allows; true when it is done.
-  /// What is in `sealed` afterwards has to be sent in any case. Fails like `open`.
+  /// What is in `sealed` afterwards has to be sent in any case. Fails like `open`; kInternal where
+  /// TLS fails before anything has come.
   Result<bool> handshake();
 
-  /// Encrypts all of `bytes`, which belong to one record where they fit.
+  /// Encrypts all of `bytes`, which belong to one record where they fit. kInternal: TLS fails here.
   Status seal(std::span<const std::byte> bytes);
   /// Encrypted, and not `sent` yet. Valid until the next call.
-  std::span<const std::byte> sealed() const { return std::span(sealed_).subspan(sent_); }
+  std::span<const std::byte> sealed() const {
+    return std::span(sealed_).subspan(sent_, whole_ - sent_);
+  }
   void sent(std::size_t bytes);
 
   /// Decrypts what has arrived: up to `into.size()` bytes, and fewer only if there are no more yet.
@@ -61,18 +68,22 @@ class TlsSession {
   struct Free {
     void operator()(ssl_st* session) const;
   };
-  Status failure();
+  Status not_understood() const;
+  static Status failed_here();
 
   const int socket_;
   Secret session_key_;
   const std::uint64_t records_per_key_;
   std::uint64_t records_ = 0;
   std::vector<std::byte> sealed_;
-  std::size_t sent_ = 0;  // of `sealed_`
-  bool dry_ = false;      // the last `open` took all there was
-  bool ended_ = false;    // the socket said so
-  int socket_error_ = 0;  // what else it said
-  Status failed_;         // for good
+  std::size_t whole_ = 0;  // so much of `sealed_` is whole records
+  std::size_t sent_ = 0;   // of these
+  RecordLengths lengths_;  // of what comes
+  bool heard_ = false;     // something has come, or the end
+  bool dry_ = false;       // the last `open` took all there was
+  bool ended_ = false;     // the socket said so
+  int socket_error_ = 0;   // what else it said
+  Status failed_;          // for good
   std::unique_ptr<ssl_st, Free> ssl_;
 };
 

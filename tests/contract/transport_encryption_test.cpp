@@ -106,13 +106,15 @@ TEST_F(TappedLink, NothingIsInTheClearWhereItIsEncrypted) {
 TEST_F(TappedLink, AFlippedBitBreaksAnEncryptedLinkAndNothingCounts) {
   constexpr std::size_t kBytes = 10'000;
   constexpr std::size_t kRecordHeader = 5;
+  constexpr std::size_t kLengthAt = 3;
   const ByteVector sent = pattern(kBytes, 1);
   for (const std::size_t byte :
-       {kRecordHeader, kRecordHeader + kBytes / 2, kRecordHeader + kBytes}) {
+       {std::size_t{0}, std::size_t{1}, kLengthAt, kLengthAt + 1, kRecordHeader,
+        kRecordHeader + kBytes / 2, kRecordHeader + kBytes}) {
     meddle_ = nullptr;
     connect(true);
     meddle_ = [byte](std::size_t first, ByteVector& bytes) {
-      if (byte >= first && byte < first + bytes.size()) bytes[byte - first] ^= std::byte{16};
+      if (byte >= first && byte < first + bytes.size()) bytes[byte - first] ^= std::byte{8};
     };
     ByteVector got(kBytes);
     far_->receive({got});

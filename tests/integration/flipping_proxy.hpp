@@ -44,11 +44,13 @@ class FlippingProxy {
 
   std::string address() const { return rendezvous::to_string(acceptor_.local_endpoint()); }
 
-  /// In the next bytes to come that way: bit `at`, or the last one where fewer come.
-  void flip(Towards side, std::size_t at) {
+  /// In the next bytes to come that way, or those that come after `pieces` more: bit `at`, or the
+  /// last one where fewer come.
+  void flip(Towards side, std::size_t at, int pieces = 0) {
     waiting_ = true;
     side_ = side;
     at_ = at;
+    pieces_ = pieces;
   }
   bool flipped() const { return !waiting_; }
 
@@ -78,7 +80,7 @@ class FlippingProxy {
           boost::asio::buffer(buffer),
           boost::asio::redirect_error(boost::asio::use_awaitable, error));
       if (error) break;
-      if (waiting_ && side == side_) {
+      if (waiting_ && side == side_ && pieces_-- == 0) {
         const std::size_t bit = std::min(at_, 8 * bytes - 1);
         buffer.at(bit / 8) ^= static_cast<unsigned char>(1U << (bit % 8));
         waiting_ = false;
@@ -99,6 +101,7 @@ class FlippingProxy {
   bool waiting_ = false;
   Towards side_ = Towards::kClient;
   std::size_t at_ = 0;
+  int pieces_ = 0;
 };
 
 }  // namespace elastic::testing

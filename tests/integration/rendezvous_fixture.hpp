@@ -113,6 +113,7 @@ class RendezvousTest : public ::testing::Test {
     ServerOptions result;
     result.job = kJob;
     result.secret = secret_;
+    result.encrypt = encrypt_;
     result.membership.initial_np = np;
     // The machine may be loaded; no test here is about silence.
     result.membership.evict_after = Milliseconds(20000);
@@ -130,6 +131,7 @@ class RendezvousTest : public ::testing::Test {
     result.address = server_ ? server_->address() : "";
     result.job = kJob;
     result.secret = secret_;
+    result.encrypt = encrypt_;
     Register registration;
     registration.incarnation = incarnation;
     registration.pid = 1;
@@ -169,7 +171,7 @@ class RendezvousTest : public ::testing::Test {
     std::optional<Result<Message>> answer;
     std::thread asker([&] {
       Result<Message> got =
-          request(server_->address(), kJob, secret_, message, Milliseconds(10000));
+          request(server_->address(), kJob, secret_, message, Milliseconds(10000), encrypt_);
       asio::post(io_, [&, got] { answer = got; });
     });
     EXPECT_TRUE(eventually([&] { return answer.has_value(); }));
@@ -208,10 +210,11 @@ class RendezvousTest : public ::testing::Test {
     return *result;
   }
   Result<std::shared_ptr<Connection>> enter(const Greeting& greeting) {
-    return await(dial({server_->address(), secret_, greeting}, Milliseconds(10000)));
+    return await(dial({server_->address(), secret_, greeting, encrypt_}, Milliseconds(10000)));
   }
 
   const Secret secret_ = random_secret();
+  bool encrypt_ = false;  ///< both sides do, unless a test says otherwise
   asio::io_context io_{1};
   std::optional<RunningServer> server_;
   std::vector<std::unique_ptr<Worker>> workers_;

@@ -8,11 +8,13 @@
 #include <vector>
 
 #include <gtest/gtest.h>
+#include <openssl/bio.h>
 #include <openssl/evp.h>
 #include <openssl/ssl.h>
 #include <openssl/x509.h>
 #include <sys/socket.h>
 
+#include "base/tls_record.hpp"
 #include "base/unique_fd.hpp"
 
 namespace elastic {
@@ -146,6 +148,44 @@ TEST_F(TlsSessionTest, BytesThatAreNoTlsAreNamed) {
   EXPECT_EQ(acceptor_->session.open(into).status().code(), Code::kProtocol);
 }
 
+/// It announces more than there is, or less: neither is waited for, nor read.
+TEST_F(TlsSessionTest, ARecordWhoseHeaderWasDamagedEndsTheSession) {
+  for (unsigned bit = 0; bit < 40; ++bit) {
+    connect();
+    ASSERT_TRUE(dialer_->session.seal(std::vector<std::byte>(1000)).ok());
+    const std::span<const std::byte> sealed = dialer_->session.sealed();
+    std::vector<std::byte> wire(sealed.begin(), sealed.end());
+    wire[bit / 8] ^= static_cast<std::byte>(1U << (bit % 8));
+    ASSERT_EQ(::send(dialer_->socket.get(), wire.data(), wire.size(), 0),
+              static_cast<ssize_t>(wire.size()));
+    std::array<std::byte, 10> into{};
+    const Status status = acceptor_->session.open(into).status();
+    EXPECT_EQ(status.code(), Code::kProtocol) << "bit " << bit;
+    EXPECT_NE(status.message().find("damaged or forged"), std::string::npos) << status.message();
+    EXPECT_FALSE(acceptor_->session.more());
+  }
+}
+
+TEST_F(TlsSessionTest, WhatFailsHereIsNotBlamedOnTheWay) {
+  const Status status = dialer_->session.seal(std::as_bytes(std::span("too early")));
+  EXPECT_EQ(status.code(), Code::kInternal);
+  EXPECT_NE(status.message().find("TLS failed here"), std::string::npos) << status.message();
+}
+
+/// Passes on what has come to an end of OpenSSL's own, and what that answers.
+void carry(End& end, SSL* own, BIO* in, BIO* out) {
+  std::array<std::byte, 1 << 14> buffer{};
+  const ssize_t came = ::recv(end.socket.get(), buffer.data(), buffer.size(), MSG_DONTWAIT);
+  ASSERT_GT(came, 0);
+  BIO_write(in, buffer.data(), static_cast<int>(came));
+  SSL_accept(own);
+  const int answered = BIO_read(out, buffer.data(), static_cast<int>(buffer.size()));
+  ASSERT_GT(answered, 0);
+  const auto answer = std::span(buffer).first(static_cast<std::size_t>(answered));
+  ASSERT_EQ(RecordLengths::mark(answer), answer.size());
+  ASSERT_EQ(::send(end.socket.get(), answer.data(), answer.size(), 0), answered);
+}
+
 /// A server that has no key but a certificate, which some clients of TLS would take instead.
 TEST_F(TlsSessionTest, ACertificateIsNoKey) {
   using Context = std::unique_ptr<SSL_CTX, decltype(&SSL_CTX_free)>;
@@ -159,12 +199,15 @@ TEST_F(TlsSessionTest, ACertificateIsNoKey) {
   ASSERT_EQ(SSL_CTX_use_certificate(context.get(), certificate.get()), 1);
   ASSERT_EQ(SSL_CTX_use_PrivateKey(context.get(), key.get()), 1);
   const std::unique_ptr<SSL, decltype(&SSL_free)> impostor(SSL_new(context.get()), SSL_free);
-  ASSERT_EQ(SSL_set_fd(impostor.get(), acceptor_->socket.get()), 1);
+  BIO* const in = BIO_new(BIO_s_mem());
+  BIO* const out = BIO_new(BIO_s_mem());
+  SSL_set_bio(impostor.get(), in, out);
 
   ASSERT_FALSE(dialer_->shake().value());
-  SSL_accept(impostor.get());
+  ASSERT_NO_FATAL_FAILURE(carry(*acceptor_, impostor.get(), in, out));
   const Status refused = dialer_->shake().status();
-  EXPECT_EQ(refused.code(), Code::kProtocol) << refused.message();
+  EXPECT_EQ(refused.code(), Code::kProtocol);
+  EXPECT_EQ(refused.message().find("length"), std::string::npos) << refused.message();
 }
 
 }  // namespace
