@@ -66,6 +66,7 @@ nlohmann::json row_of(const JoinOptions& options, const LibrarySettings& setting
   const Summary gap = totals.of(&JoinTime::gap_ms);
   return {{"backend", settings.backend},
           {"transport", settings.transport},
+          {"encrypt", settings.encrypt.value_or(false)},
           {"np", options.np},
           {"state_bytes", options.state_bytes},
           {"runs", options.runs},
@@ -82,8 +83,10 @@ Status run_join(const JoinOptions& options, const LibrarySettings& settings) {
   auto files = program_files();
   if (!files.ok()) return files.status();
   std::printf(
-      "# elastic join: a newcomer to %d workers, %zu bytes of state, backend %s, transport %s\n#\n",
-      options.np - 1, options.state_bytes, settings.backend.c_str(), settings.transport.c_str());
+      "# elastic join: a newcomer to %d workers, %zu bytes of state, backend %s, transport "
+      "%s%s\n#\n",
+      options.np - 1, options.state_bytes, settings.backend.c_str(), settings.transport.c_str(),
+      settings.encrypt.value_or(false) ? ", encrypted" : "");
   std::printf("# %6s %13s %13s %16s\n", "run", "gap (ms)", "join (ms)", "broadcast (ms)");
   JoinTotals totals;
   for (int run = 1; run <= options.runs; ++run) {

@@ -1,6 +1,7 @@
 #include "benchmarks/link_cut.hpp"
 
 #include <cerrno>
+#include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <span>
@@ -49,7 +50,7 @@ Status LinkCut::open(const std::string& space, const std::string& to_address, Li
     }
     NeighbourRequest request;
     request.header.nlmsg_type = RTM_NEWNEIGH;
-    request.header.nlmsg_flags = NLM_F_REQUEST | NLM_F_CREATE | NLM_F_REPLACE;
+    request.header.nlmsg_flags = NLM_F_REQUEST | NLM_F_CREATE | NLM_F_REPLACE | NLM_F_ACK;
     request.neighbour.ndm_family = AF_INET;
     request.neighbour.ndm_ifindex = static_cast<int>(device);
     request.neighbour.ndm_state = NUD_PERMANENT;
@@ -64,8 +65,25 @@ Status LinkCut::open(const std::string& space, const std::string& to_address, Li
 }
 
 void LinkCut::strike() noexcept {
-  // Where it fails nobody notices a fault, which is an error of the run.
-  [[maybe_unused]] const auto sent = ::send(socket_.get(), message_.data(), bytes_, 0);
+  error_ = ::send(socket_.get(), message_.data(), bytes_, 0) < 0 ? errno : 0;
+}
+
+Status LinkCut::confirm() {
+  struct {
+    nlmsghdr header{};
+    nlmsgerr outcome{};
+    std::array<std::byte, sizeof message_> request{};  // comes back with an error
+  } answer;
+  // The kernel answers before `send` returns.
+  const ssize_t got = error_ == 0 ? ::recv(socket_.get(), &answer, sizeof answer, MSG_DONTWAIT) : 0;
+  if (got < 0) error_ = errno;
+  const bool whole = got >= static_cast<ssize_t>(offsetof(decltype(answer), request));
+  if (error_ == 0 && whole && answer.header.nlmsg_type == NLMSG_ERROR) {
+    error_ = -answer.outcome.error;
+    if (error_ == 0) return {};
+  }
+  return Status(Code::kUnavailable, std::string("the kernel did not cut the link: ") +
+                                        (error_ != 0 ? std::strerror(error_) : "no answer"));
 }
 
 }  // namespace elastic::bench

@@ -17,10 +17,13 @@ class LinkCut {
   static Status open(const std::string& space, const std::string& to_address, LinkCut& cut);
 
   void strike() noexcept;
+  /// Whether that worked, according to the kernel: for afterwards, because asking takes time.
+  Status confirm();
 
  private:
   std::array<std::byte, 128> message_{};
   std::size_t bytes_ = 0;
+  int error_ = 0;    ///< errno of the strike
   UniqueFd socket_;  ///< to the kernel, in the sender's namespace
 };
 

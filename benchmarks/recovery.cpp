@@ -148,6 +148,7 @@ nlohmann::json row_of(const RecoveryOptions& options, const LibrarySettings& set
   nlohmann::json row{{"fault", options.fault},
                      {"backend", settings.backend},
                      {"transport", settings.transport},
+                     {"encrypt", settings.encrypt.value_or(false)},
                      {"ranks", options.np},
                      {"bytes", options.bytes},
                      {"runs", options.runs},
@@ -169,9 +170,9 @@ nlohmann::json row_of(const RecoveryOptions& options, const LibrarySettings& set
 
 void print_header(const RecoveryOptions& options, const LibrarySettings& settings) {
   std::printf(
-      "# elastic recovery: %d ranks, %zu bytes of int64, backend %s, transport %s, fault %s\n",
+      "# elastic recovery: %d ranks, %zu bytes of int64, backend %s, transport %s%s, fault %s\n",
       options.np, options.bytes, settings.backend.c_str(), settings.transport.c_str(),
-      options.fault.c_str());
+      settings.encrypt.value_or(false) ? ", encrypted" : "", options.fault.c_str());
   std::printf("# seed %" PRIu64 "; eviction after %d ms of silence\n#\n", options.seed,
               options.evict_after_ms);
   std::printf("# %6s %7s %7s %13s %13s %13s\n", "run", "victims", "moment", "call (ms)",

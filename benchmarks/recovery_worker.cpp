@@ -152,7 +152,11 @@ Status Worker::make_struck_call(int call) {
   strike.arm(now_ns() + static_cast<std::int64_t>(delay_ns));
   Status status = make_call(call);
   strike.wait_for_the_end();
-  return status;
+  if (!status.ok() || options_.hosts.empty()) return status;
+  for (LinkCut& cut : cuts_) {
+    if (Status struck = cut.confirm(); !struck.ok()) return struck;
+  }
+  return {};
 }
 
 /// The first survivor also ends the victims that only stand still.

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <exception>
-#include <random>
 
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
@@ -10,6 +9,7 @@
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
+#include "rendezvous/client/backoff.hpp"
 #include "rendezvous/client/dial.hpp"
 
 namespace elastic::rendezvous {
@@ -21,24 +21,6 @@ constexpr Milliseconds kAttempt{5000};
 /// Also the last one gets time to find out why nobody answers.
 constexpr Milliseconds kLastAttempt{100};
 constexpr Milliseconds kWelcomeWithin{10000};
-
-/// Pauses between attempts: each about twice the one before, with jitter so that workers that lost
-/// the same server do not come back in step.
-class Backoff {
- public:
-  Backoff(Milliseconds first, Milliseconds most) : next_(first), most_(most) {}
-  Duration pause() {
-    const double factor = std::uniform_real_distribution<double>(0.5, 1.0)(random_);
-    const auto result = std::chrono::duration_cast<Duration>(next_ * factor);
-    next_ = std::min(next_ * 2, most_);
-    return result;
-  }
-
- private:
-  std::minstd_rand random_{std::random_device{}()};
-  Milliseconds next_;
-  Milliseconds most_;
-};
 
 }  // namespace
 

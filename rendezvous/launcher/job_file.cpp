@@ -41,7 +41,7 @@ std::optional<JobRecord> read_record(const std::filesystem::path& path) {
     return JobRecord{json.at("job").get<std::string>(),
                      json.at("address").get<std::string>(),
                      *secret,
-                     json.at("encrypt").get<bool>(),
+                     json.value("encrypt", false),  // older releases do not have it
                      {json.at("pid").get<pid_t>(), json.at("start_time").get<std::uint64_t>()}};
   } catch (const nlohmann::json::exception&) {
     return std::nullopt;

@@ -1,20 +1,15 @@
 #include "rendezvous/launcher/job_server.hpp"
 
-#include <deque>
 #include <exception>
 #include <optional>
 #include <signal.h>
 #include <thread>
 #include <utility>
-#include <vector>
 
-#include <boost/asio/co_spawn.hpp>
-#include <boost/asio/detached.hpp>
 #include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/post.hpp>
 
 #include "base/log.hpp"
-#include "rendezvous/client/dial.hpp"
 #include "rendezvous/server/server.hpp"
 
 namespace elastic::launcher {
@@ -22,8 +17,6 @@ namespace elastic::launcher {
 namespace asio = boost::asio;
 
 namespace {
-
-constexpr Milliseconds kConnectTimeout{10000};
 
 /// The server with the thread that it lives on. Made, started and destroyed by the launcher's
 /// thread.
@@ -42,6 +35,7 @@ class ServerThread {
   Status start(rendezvous::ServerOptions options) {
     server_.emplace(io_, std::move(options));
     if (Status status = server_->listen(); !status.ok()) return status;
+    address_ = server_->address();
     // Signals are the launcher's: a new thread inherits the mask that it is started under.
     sigset_t all;
     sigset_t before;
@@ -52,7 +46,7 @@ class ServerThread {
     return {};
   }
 
-  const std::string& address() const { return server_->address(); }
+  const std::string& address() const { return address_; }
 
  private:
   void serve() noexcept {
@@ -60,12 +54,14 @@ class ServerThread {
       io_.run();
     } catch (const std::exception& error) {
       log::get().error("the rendezvous server failed: {}", error.what());
+      server_.reset();  // Nobody is to wait for what it does not say any more.
     }
   }
 
   asio::io_context io_{1};
   asio::executor_work_guard<asio::io_context::executor_type> work_ = asio::make_work_guard(io_);
-  std::optional<rendezvous::Server> server_;
+  std::optional<rendezvous::Server> server_;  ///< the thread's, once that runs
+  std::string address_;
   std::thread thread_;
 };
 
@@ -93,8 +89,7 @@ std::string reachable(const std::string& address) {
 
 }  // namespace
 
-/// The launcher's side: one connection of role "launcher". Answers come in the order of requests.
-class JobServer::Impl : public std::enable_shared_from_this<Impl> {
+class JobServer::Impl {
  public:
   Impl(asio::io_context& io, Handlers handlers) : io_(io), handlers_(std::move(handlers)) {}
 
@@ -103,104 +98,31 @@ class JobServer::Impl : public std::enable_shared_from_this<Impl> {
       return status;
     }
     address_ = reachable(server_.address());
-    const rendezvous::Destination destination{
-        address_, secret, {rendezvous::kProtocolVersion, options.job, "launcher"}, options.encrypt};
-    asio::co_spawn(
-        io_, [self = shared_from_this(), destination] { return self->converse(destination); },
-        asio::detached);
+    connection_.emplace(
+        io_,
+        rendezvous::Destination{address_,
+                                secret,
+                                {rendezvous::kProtocolVersion, options.job, "launcher"},
+                                options.encrypt},
+        std::move(handlers_));
     return {};
   }
 
   const std::string& address() const { return address_; }
-
-  void ask_phase(std::function<void(JobPhase)> answer) {
-    if (gone_) {
-      asio::post(io_, [answer = std::move(answer), phase = phase_] { answer(phase); });
-      return;
-    }
-    asking_.push_back(std::move(answer));
-    send(rendezvous::StatusRequest{});
-  }
-
-  void request_stop() { send(rendezvous::StopRequest{}); }
-
-  /// The owner is going: no handler is called any more.
-  void abandon() {
-    handlers_ = {};
-    asking_.clear();
-    if (connection_) connection_->abort("the launcher ends");
-  }
+  /// Once started.
+  JobConnection& connection() { return *connection_; }
 
  private:
-  asio::awaitable<void> converse(rendezvous::Destination destination) {
-    const auto dialed = co_await rendezvous::dial(std::move(destination), kConnectTimeout);
-    if (!dialed.ok()) {
-      lose(dialed.status());
-      co_return;
-    }
-    connection_ = dialed.value();
-    for (const auto& message : std::exchange(unsent_, {})) connection_->send(message);
-    while (true) {
-      const auto message = co_await connection_->read();
-      if (!message.ok()) {
-        lose(message.status());
-        co_return;
-      }
-      receive(message.value());
-    }
-  }
-
-  void receive(const rendezvous::Message& message) {
-    if (const auto* state = std::get_if<rendezvous::JobState>(&message)) {
-      phase_ = parse_job_phase(state->phase);
-      if (handlers_.on_state) handlers_.on_state({phase_, state->text});
-    } else if (const auto* spawn = std::get_if<rendezvous::Spawn>(&message)) {
-      if (handlers_.on_spawn) handlers_.on_spawn({spawn->count});
-    } else if (const auto* status = std::get_if<rendezvous::StatusReply>(&message)) {
-      phase_ = parse_job_phase(status->phase);
-      answer_next();
-    } else if (const auto* done = std::get_if<rendezvous::Done>(&message); done && !done->ok) {
-      log::get().warn("the server cannot stop the job: {}", done->text);
-    }
-  }
-
-  void answer_next() {
-    if (asking_.empty()) return;
-    const auto answer = std::move(asking_.front());
-    asking_.pop_front();
-    answer(phase_);
-  }
-
-  void lose(const Status& why) {
-    gone_ = true;
-    if (handlers_.on_state) log::get().error("lost the rendezvous server: {}", why.message());
-    while (!asking_.empty()) answer_next();
-  }
-
-  void send(const rendezvous::Message& message) {
-    if (connection_) {
-      connection_->send(message);
-    } else if (!gone_) {
-      unsent_.push_back(message);
-    }
-  }
-
   asio::io_context& io_;
   Handlers handlers_;
   ServerThread server_;
   std::string address_;
-  std::shared_ptr<rendezvous::Connection> connection_;
-  std::vector<rendezvous::Message> unsent_;  ///< until there is a connection
-  std::deque<std::function<void(JobPhase)>> asking_;
-  JobPhase phase_ = JobPhase::kForming;
-  bool gone_ = false;
+  std::optional<JobConnection> connection_;
 };
 
 JobServer::JobServer(asio::io_context& io, Handlers handlers)
-    : impl_(std::make_shared<Impl>(io, std::move(handlers))) {}
-JobServer::~JobServer() {
-  impl_->abandon();
-}
+    : impl_(std::make_unique<Impl>(io, std::move(handlers))) {}
+JobServer::~JobServer() = default;
 Status JobServer::start(const LaunchOptions& options, const Secret& secret) {
   return impl_->start(options, secret);
 }
@@ -208,10 +130,10 @@ const std::string& JobServer::address() const {
   return impl_->address();
 }
 void JobServer::ask_phase(std::function<void(JobPhase)> answer) {
-  impl_->ask_phase(std::move(answer));
+  impl_->connection().ask_phase(std::move(answer));
 }
 void JobServer::request_stop() {
-  impl_->request_stop();
+  impl_->connection().request_stop();
 }
 
 }  // namespace elastic::launcher

@@ -8,8 +8,8 @@
 
 #include "base/handshake.hpp"
 #include "base/status.hpp"
+#include "rendezvous/launcher/job_connection.hpp"
 #include "rendezvous/launcher/launch_options.hpp"
-#include "rendezvous/launcher/supervision.hpp"
 
 namespace elastic::launcher {
 
@@ -17,10 +17,7 @@ namespace elastic::launcher {
 /// connection to it. Owned by the launcher's thread; handlers run on the launcher's io_context.
 class JobServer {
  public:
-  struct Handlers {
-    std::function<void(JobStateChanged)> on_state;
-    std::function<void(SpawnWanted)> on_spawn;
-  };
+  using Handlers = JobConnection::Handlers;
 
   JobServer(boost::asio::io_context& io, Handlers handlers);
   ~JobServer();
@@ -34,7 +31,7 @@ class JobServer {
 
  private:
   class Impl;
-  std::shared_ptr<Impl> impl_;
+  std::unique_ptr<Impl> impl_;
 };
 
 }  // namespace elastic::launcher

@@ -180,7 +180,7 @@ void fields(A& archive, M& m) {
 }
 template <typename A, Is<Spawn> M>
 void fields(A& archive, M& m) {
-  archive("count", m.count);
+  archive("total", m.total);
 }
 template <typename A, Is<JobState> M>
 void fields(A& archive, M& m) {

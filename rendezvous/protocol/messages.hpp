@@ -225,9 +225,10 @@ struct Done {
   bool ok = true;
   std::string text;
 };
-/// To launchers: start that many more.
+/// To launchers: how many workers were asked for so far, in all, so that one who missed a message
+/// starts what it has not started.
 struct Spawn {
-  int count = 1;
+  std::int64_t total = 0;
 };
 /// To launchers: how the job stands, sent when it changes.
 struct JobState {

@@ -236,13 +236,16 @@ Done Job::add(const AddRequest& request) {
             "no launcher is connected that could start workers; start them yourself with the job's "
             "address and secret"};
   }
-  launchers_.front()->send(Spawn{request.count});
+  wanted_ += request.count;
+  // The latest: the others may be connections of its that it has given up.
+  launchers_.back()->send(Spawn{wanted_});
   return {true, "the launcher is to start " + std::to_string(request.count) + " more"};
 }
 
 void Job::add_launcher(const Peer& peer) {
   launchers_.push_back(peer);
   peer->send(state());
+  peer->send(Spawn{wanted_});
 }
 
 void Job::remove_launcher(const Peer& peer) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <deque>
 #include <functional>
 #include <map>
@@ -69,6 +70,7 @@ class Job : public std::enable_shared_from_this<Job> {
   std::unique_ptr<JournalSink> journal_;
   std::map<std::string, Peer> workers_;  ///< by incarnation
   std::vector<Peer> launchers_;
+  std::int64_t wanted_ = 0;     ///< workers that were asked for with `add`, in all
   std::deque<Action> actions_;  ///< decided and not carried out
   std::string reason_;          ///< of these actions
   std::deque<Event> waiting_;   ///< to be decided when the disk is not full any more

@@ -11,15 +11,16 @@ namespace {
 using nlohmann::json;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::Matcher;
 using ::testing::Not;
 
 constexpr std::chrono::seconds kDeadline{100};
 
 // Runs elastic-bench, shows its output when it ends with another code, and returns it.
 std::string run_bench(const ScratchFolder& folder, std::vector<std::string> arguments,
-                      int expected_code) {
+                      int expected_code, const std::vector<std::string>& environment = {}) {
   arguments.insert(arguments.begin(), ELASTIC_BENCH);
-  Job job(arguments, folder.path() / "output");
+  Job job(arguments, folder.path() / "output", environment);
   const auto code = job.wait(kDeadline);
   EXPECT_EQ(code.value_or(-1), expected_code) << job.output();
   return job.output();
@@ -96,8 +97,8 @@ TEST(Bench, RecoveryIsReported) {
   ASSERT_EQ(report["results"].size(), 1U);
   const json& row = report["results"][0];
   expect_keys(
-      row, {"transport", "min_ms", "p50_ms", "p99_ms", "max_ms", "return_p50_ms", "detect_p50_ms",
-            "freeze_p50_ms", "decide_p50_ms", "relink_p50_ms", "replay_p50_ms"});
+      row, {"transport", "encrypt", "min_ms", "p50_ms", "p99_ms", "max_ms", "return_p50_ms",
+            "detect_p50_ms", "freeze_p50_ms", "decide_p50_ms", "relink_p50_ms", "replay_p50_ms"});
   EXPECT_EQ(row["fault"], "sigkill");
   EXPECT_EQ(row["ranks"], 3);
   EXPECT_EQ(row["bytes"], 65536);
@@ -128,11 +129,29 @@ TEST(Bench, JoinIsReported) {
   const json report = report_of(file);
   ASSERT_EQ(report["results"].size(), 1U);
   const json& row = report["results"][0];
-  expect_keys(row,
-              {"transport", "gap_p50_ms", "gap_max_ms", "join_p50_ms", "broadcast_ms", "ratio"});
+  expect_keys(row, {"transport", "encrypt", "gap_p50_ms", "gap_max_ms", "join_p50_ms",
+                    "broadcast_ms", "ratio"});
   EXPECT_EQ(row["np"], 3);
   EXPECT_EQ(row["state_bytes"], 1 << 20);
   EXPECT_EQ(row["runs"], 1);
+}
+
+TEST(Bench, WhatIsEncryptedIsReportedAsThat) {
+  const std::vector<std::vector<std::string>> measurements{
+      {"recovery", "--np", "2", "--bytes", "4096", "--transport", "tcp", "--runs", "1"},
+      {"join", "--np", "2", "--state-bytes", "64K", "--transport", "tcp", "--runs", "1"}};
+  for (const bool encrypt : {false, true}) {
+    for (std::vector<std::string> arguments : measurements) {
+      const ScratchFolder folder;
+      const std::string file = (folder.path() / "report.json").string();
+      arguments.insert(arguments.end(), {"--json", file});
+      const std::string output = run_bench(
+          folder, arguments, 0, {std::string("ELASTIC_ENCRYPT=") + (encrypt ? "1" : "0")});
+      const auto says = HasSubstr("transport tcp, encrypted");
+      EXPECT_THAT(output, encrypt ? Matcher<std::string>(says) : Not(says));
+      EXPECT_EQ(report_of(file)["results"][0]["encrypt"], encrypt);
+    }
+  }
 }
 
 TEST(Bench, BadOptionsEndWithTwo) {

@@ -218,6 +218,18 @@ TEST_F(LauncherTest, ControlFindsTheOneRunningJob) {
   EXPECT_THAT(output_, HasSubstr("no job of yours is running"));
 }
 
+TEST_F(LauncherTest, ControlFindsAJobOfAnEarlierReleaseThatCannotEncrypt) {
+  const auto program = start({"-np", "1", "--job", "old", "/bin/sh", "-c",
+                              "echo $$ >> " + file("pids") + "; exec sleep 1000"});
+  pids_in("pids", 1);
+  const std::string record = file("elastic-" + std::to_string(::getuid()) + "/jobs/old.json");
+  auto json = nlohmann::json::parse(read_file(record));
+  ASSERT_EQ(json.erase("encrypt"), 1U);
+  std::ofstream(record) << json.dump();
+  EXPECT_EQ(run({"ctl", "status"}), 0) << output_;
+  EXPECT_THAT(output_, HasSubstr("job old: forming"));
+}
+
 TEST_F(LauncherTest, ControlIgnoresAndRemovesWhatADeadLauncherLeft) {
   {
     const auto program =

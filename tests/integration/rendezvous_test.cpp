@@ -259,14 +259,17 @@ TEST_F(RendezvousTest, LaunchersHearOfPhasesAndSpawns) {
   };
   bool ended = false;
   asio::co_spawn(io_, listen, [&](std::exception_ptr /*thrown*/) { ended = true; });
-  ASSERT_TRUE(eventually([&] { return heard.size() == 1; }));
-  EXPECT_EQ(std::get<JobState>(heard[0]).phase, "forming");
-  form(1);
   ASSERT_TRUE(eventually([&] { return heard.size() == 2; }));
-  EXPECT_EQ(std::get<JobState>(heard[1]).phase, "running");
-  EXPECT_TRUE(std::get<Done>(ask(AddRequest{2}).value()).ok);
+  EXPECT_EQ(std::get<JobState>(heard[0]).phase, "forming");
+  EXPECT_EQ(std::get<Spawn>(heard[1]).total, 0);
+  form(1);
   ASSERT_TRUE(eventually([&] { return heard.size() == 3; }));
-  EXPECT_EQ(std::get<Spawn>(heard[2]).count, 2);
+  EXPECT_EQ(std::get<JobState>(heard[2]).phase, "running");
+  for (const int asked : {1, 2}) {
+    EXPECT_TRUE(std::get<Done>(ask(AddRequest{2}).value()).ok);
+    ASSERT_TRUE(eventually([&] { return heard.size() == 3U + static_cast<std::size_t>(asked); }));
+    EXPECT_EQ(std::get<Spawn>(heard.back()).total, 2 * asked);
+  }
   dialed.value()->abort("done");
   EXPECT_TRUE(eventually([&] { return ended; }));
 }

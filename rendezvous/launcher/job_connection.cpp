@@ -1,0 +1,195 @@
+#include "rendezvous/launcher/job_connection.hpp"
+
+#include <algorithm>
+#include <deque>
+#include <exception>
+#include <limits>
+#include <utility>
+
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/redirect_error.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/use_awaitable.hpp>
+
+#include "base/log.hpp"
+#include "rendezvous/client/backoff.hpp"
+
+namespace elastic::launcher {
+
+namespace asio = boost::asio;
+
+namespace {
+
+constexpr Milliseconds kAttempt{5000};
+
+rendezvous::Backoff short_pauses_first() {
+  return {Milliseconds(50), Milliseconds(1000)};
+}
+
+}  // namespace
+
+class JobConnection::Impl : public std::enable_shared_from_this<Impl> {
+ public:
+  Impl(asio::io_context& io, rendezvous::Destination server, Handlers handlers,
+       Milliseconds patience)
+      : io_(io),
+        server_(std::move(server)),
+        handlers_(std::move(handlers)),
+        patience_(patience),
+        pause_(io) {}
+
+  void start() {
+    asio::co_spawn(
+        io_, [self = shared_from_this()] { return self->run(); },
+        [](std::exception_ptr thrown) {
+          if (thrown) std::rethrow_exception(thrown);
+        });
+  }
+
+  /// `answer` is empty where the answer is of no further interest.
+  void request(const rendezvous::Message& message, std::function<void(JobPhase)> answer) {
+    unanswered_.push_back({message, std::move(answer)});
+    if (connection_) connection_->send(message);
+  }
+
+  /// The owner is going: no handler is called any more.
+  void abandon() {
+    abandoned_ = true;
+    handlers_ = {};
+    unanswered_.clear();
+    pause_.cancel();
+    if (connection_) connection_->abort("the launcher ends");
+  }
+
+ private:
+  struct Request {
+    rendezvous::Message message;
+    std::function<void(JobPhase)> answer;
+  };
+
+  asio::awaitable<void> run() {
+    rendezvous::Backoff backoff = short_pauses_first();
+    lost_at_ = Clock::now();
+    while (!abandoned_) {
+      const Status ended = co_await attempt();
+      if (abandoned_) co_return;
+      if (std::exchange(established_, false)) {
+        log::get().warn("lost the rendezvous server, connects again: {}", ended.message());
+        backoff = short_pauses_first();
+        lost_at_ = Clock::now();
+        continue;
+      }
+      if (Clock::now() >= lost_at_ + patience_) do_without(ended);
+      co_await wait(backoff.pause());
+    }
+  }
+
+  /// One connection, from dialing to its end.
+  asio::awaitable<Status> attempt() {
+    const auto dialed = co_await rendezvous::dial(server_, kAttempt);
+    if (!dialed.ok() || abandoned_) co_return dialed.status();
+    connection_ = dialed.value();
+    for (const Request& request : unanswered_) connection_->send(request.message);
+    Status ended = co_await listen();
+    // Also where it is only damaged: the server is not to count on it.
+    connection_->abort(ended.message());
+    connection_.reset();
+    co_return ended;
+  }
+
+  asio::awaitable<Status> listen() {
+    while (true) {
+      const auto message = co_await connection_->read();
+      if (!message.ok()) co_return message.status();
+      if (abandoned_) co_return Status();
+      if (const auto* refuse = std::get_if<rendezvous::Refuse>(&message.value())) {
+        co_return Status(Code::kRefused, server_.address + ": " + refuse->reason);
+      }
+      receive(message.value());
+    }
+  }
+
+  void receive(const rendezvous::Message& message) {
+    if (const auto* state = std::get_if<rendezvous::JobState>(&message)) {
+      established_ = true;
+      silent_ = false;
+      phase_ = parse_job_phase(state->phase);
+      if (handlers_.on_state) handlers_.on_state({phase_, state->text});
+    } else if (const auto* spawn = std::get_if<rendezvous::Spawn>(&message)) {
+      catch_up(spawn->total);
+    } else if (const auto* status = std::get_if<rendezvous::StatusReply>(&message)) {
+      phase_ = parse_job_phase(status->phase);
+      answer_first();
+    } else if (const auto* done = std::get_if<rendezvous::Done>(&message)) {
+      if (!done->ok) log::get().warn("the server cannot stop the job: {}", done->text);
+      answer_first();
+    }
+  }
+
+  void catch_up(std::int64_t total) {
+    const std::int64_t missing = total - std::exchange(spawned_, total);
+    if (missing <= 0 || !handlers_.on_spawn) return;
+    constexpr std::int64_t kMost = std::numeric_limits<int>::max();
+    handlers_.on_spawn({static_cast<int>(std::min(missing, kMost))});
+  }
+
+  /// Answers come in the order of requests.
+  void answer_first() {
+    if (unanswered_.empty()) return;
+    const Request request = std::move(unanswered_.front());
+    unanswered_.pop_front();
+    if (request.answer) request.answer(phase_);
+  }
+
+  /// Workers that end are not to wait for a server that may never be back. What else was asked for
+  /// it is told when it is.
+  void do_without(const Status& why) {
+    if (!std::exchange(silent_, true)) {
+      log::get().error("the rendezvous server does not come back: {}", why.message());
+    }
+    for (Request& request : std::exchange(unanswered_, {})) {
+      if (request.answer) {
+        request.answer(phase_);
+      } else {
+        unanswered_.push_back(std::move(request));
+      }
+    }
+  }
+
+  asio::awaitable<void> wait(Duration time) {
+    boost::system::error_code ignored;
+    pause_.expires_after(time);
+    co_await pause_.async_wait(asio::redirect_error(asio::use_awaitable, ignored));
+  }
+
+  asio::io_context& io_;
+  const rendezvous::Destination server_;
+  Handlers handlers_;
+  const Milliseconds patience_;
+  asio::steady_timer pause_;
+  std::shared_ptr<rendezvous::Connection> connection_;
+  std::deque<Request> unanswered_;  ///< sent where there is a connection, and again on the next
+  JobPhase phase_ = JobPhase::kForming;
+  std::int64_t spawned_ = 0;  ///< what the server has asked for in all
+  TimePoint lost_at_;
+  bool established_ = false;  ///< the server has spoken on this connection
+  bool silent_ = false;       ///< it was said that it does not come back
+  bool abandoned_ = false;
+};
+
+JobConnection::JobConnection(asio::io_context& io, rendezvous::Destination server,
+                             Handlers handlers, Milliseconds patience)
+    : impl_(std::make_shared<Impl>(io, std::move(server), std::move(handlers), patience)) {
+  impl_->start();
+}
+JobConnection::~JobConnection() {
+  impl_->abandon();
+}
+void JobConnection::ask_phase(std::function<void(JobPhase)> answer) {
+  impl_->request(rendezvous::StatusRequest{}, std::move(answer));
+}
+void JobConnection::request_stop() {
+  impl_->request(rendezvous::StopRequest{}, {});
+}
+
+}  // namespace elastic::launcher

@@ -1,0 +1,41 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+
+#include <boost/asio/io_context.hpp>
+
+#include "base/clock.hpp"
+#include "rendezvous/client/dial.hpp"
+#include "rendezvous/launcher/supervision.hpp"
+
+namespace elastic::launcher {
+
+/// The launcher's connection with the job's server, of role "launcher". Where it is lost it comes
+/// back, and asks again what was not answered. Owned by the thread that runs the io_context, on
+/// which handlers are called, none of them after the end of this object.
+class JobConnection {
+ public:
+  struct Handlers {
+    std::function<void(JobStateChanged)> on_state;
+    std::function<void(SpawnWanted)> on_spawn;
+  };
+
+  /// `patience`: whoever asks for the phase is told the last that is known where there has been no
+  /// connection for so long.
+  JobConnection(boost::asio::io_context& io, rendezvous::Destination server, Handlers handlers,
+                Milliseconds patience = Milliseconds(10000));
+  ~JobConnection();
+  JobConnection(const JobConnection&) = delete;
+  JobConnection& operator=(const JobConnection&) = delete;
+
+  /// Tells the phase as of now: after everything that the server has received until the call.
+  void ask_phase(std::function<void(JobPhase)> answer);
+  void request_stop();
+
+ private:
+  class Impl;
+  std::shared_ptr<Impl> impl_;
+};
+
+}  // namespace elastic::launcher

@@ -1,0 +1,122 @@
+// The launcher's connection with the server brings something damaged, or is gone for a while. The
+// launcher comes back, and neither misses nor repeats anything.
+#include "rendezvous/launcher/job_connection.hpp"
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "flipping_proxy.hpp"
+#include "rendezvous_fixture.hpp"
+
+namespace elastic::rendezvous {
+namespace {
+
+using launcher::JobConnection;
+using launcher::JobPhase;
+using testing::FlippingProxy;
+using Towards = FlippingProxy::Towards;
+
+constexpr Milliseconds kForEver{1000000};
+
+class JobConnectionTest : public RendezvousTest {
+ protected:
+  /// Dials the server by way of the proxy.
+  void launch(Milliseconds patience = kForEver) {
+    proxy_.emplace(io_, server_->address());
+    launcher_.emplace(
+        io_, Destination{proxy_->address(), secret_, {kProtocolVersion, kJob, "launcher"}},
+        JobConnection::Handlers{
+            [this](const launcher::JobStateChanged& state) { states_.push_back(state.phase); },
+            [this](const launcher::SpawnWanted& wanted) { spawned_ += wanted.count; }},
+        patience);
+    ASSERT_TRUE(eventually([&] { return !states_.empty(); }));
+  }
+  std::optional<JobPhase> phase() {
+    std::optional<JobPhase> told;
+    launcher_->ask_phase([&](JobPhase phase) { told = phase; });
+    EXPECT_TRUE(eventually([&] { return told.has_value(); }));
+    return told;
+  }
+  /// Brings something damaged to the server, and waits until the launcher is back.
+  void damage(std::size_t bit) {
+    proxy_->flip(Towards::kServer, bit);
+    const std::vector<JobPhase> before = states_;
+    EXPECT_EQ(phase(), before.back());
+    EXPECT_EQ(states_.size(), before.size() + 1) << "it did not come back";
+  }
+
+  std::optional<FlippingProxy> proxy_;
+  std::optional<JobConnection> launcher_;
+  std::vector<JobPhase> states_;
+  int spawned_ = 0;
+};
+
+TEST_F(JobConnectionTest, AsksAgainWhereTheServerMisheard) {
+  serve(options(1));
+  launch();
+  form(1);
+  ASSERT_TRUE(eventually([&] { return states_.back() == JobPhase::kRunning; }));
+  for (const std::size_t bit : {7U, 40U, 8 * 14U}) damage(bit);
+  EXPECT_EQ(phase(), JobPhase::kRunning);
+  ASSERT_TRUE(std::get<Done>(ask(AddRequest{2}).value()).ok);
+  EXPECT_TRUE(eventually([&] { return spawned_ == 2; }));
+}
+
+TEST_F(JobConnectionTest, StartsWhatItMisheardOnce) {
+  serve(options(1));
+  launch();
+  for (const std::size_t bit : {7U, 40U, 8 * 14U}) {
+    const int before = spawned_;
+    proxy_->flip(Towards::kClient, bit);
+    ASSERT_TRUE(std::get<Done>(ask(AddRequest{2}).value()).ok);
+    ASSERT_TRUE(eventually([&] { return spawned_ > before; })) << "bit " << bit;
+    EXPECT_TRUE(proxy_->flipped());
+    EXPECT_EQ(spawned_, before + 2);
+  }
+  damage(40);
+  EXPECT_EQ(phase(), JobPhase::kForming);
+  EXPECT_EQ(spawned_, 6);
+}
+
+TEST_F(JobConnectionTest, HearsOfTheEndThatItMisheard) {
+  serve(options(1));
+  launch();
+  form(1);
+  ASSERT_TRUE(eventually([&] { return states_.back() == JobPhase::kRunning; }));
+  proxy_->flip(Towards::kClient, 40);
+  workers_[0]->client->send(Bye{true});
+  EXPECT_TRUE(eventually([&] { return states_.back() == JobPhase::kDone; }));
+  EXPECT_TRUE(proxy_->flipped());
+}
+
+TEST_F(JobConnectionTest, AsksForTheStopAgain) {
+  serve(options(1));
+  launch();
+  form(1);
+  ASSERT_TRUE(eventually([&] { return states_.back() == JobPhase::kRunning; }));
+  proxy_->flip(Towards::kServer, 40);
+  launcher_->request_stop();
+  ASSERT_TRUE(eventually([&] { return !workers_[0]->all<Farewell>().empty(); }));
+  EXPECT_EQ(workers_[0]->all<Farewell>()[0].reason, Farewell::Reason::kStopped);
+  EXPECT_TRUE(proxy_->flipped());
+}
+
+TEST_F(JobConnectionTest, DoesWithoutAServerThatIsGoneUntilItIsBack) {
+  serve(options(1));
+  launch(Milliseconds(1));
+  ServerOptions again = options(1);
+  again.port = server_->port();
+  server_.reset();
+  launcher_->request_stop();
+  EXPECT_EQ(phase(), JobPhase::kForming);  // what was last known
+  EXPECT_EQ(states_, std::vector{JobPhase::kForming});
+  serve(again);
+  EXPECT_TRUE(eventually([&] { return states_.back() == JobPhase::kDone; }));
+}
+
+}  // namespace
+}  // namespace elastic::rendezvous
