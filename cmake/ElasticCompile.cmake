@@ -10,6 +10,12 @@ set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
 set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
 set(CMAKE_LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib)
 
+# A library or program at a time takes half as long as each source by itself.
+option(CMAKE_UNITY_BUILD "Compile the sources of a library in one piece" ON)
+if(NOT DEFINED CMAKE_UNITY_BUILD_BATCH_SIZE)
+  set(CMAKE_UNITY_BUILD_BATCH_SIZE 0)
+endif()
+
 set(ELASTIC_SANITIZE "" CACHE STRING "Sanitizers to build with: address,undefined or thread")
 
 find_program(ELASTIC_CCACHE ccache)
@@ -35,6 +41,15 @@ target_compile_definitions(elastic_compile INTERFACE BOOST_ASIO_NO_DEPRECATED
                                                      BOOST_ERROR_CODE_HEADER_ONLY)
 target_include_directories(elastic_compile INTERFACE ${PROJECT_SOURCE_DIR}/include
                                                      ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR})
+# elastic_command_lines(<sources>): those with CLI11 in them. Under sanitizers nothing takes longer to
+# optimize, for what runs once. Otherwise they are like all: the linker may take their copies of what
+# others use as well.
+function(elastic_command_lines)
+  if(ELASTIC_SANITIZE)
+    set_source_files_properties(${ARGN} PROPERTIES COMPILE_OPTIONS -O0)
+  endif()
+endfunction()
+
 if(ELASTIC_SANITIZE)
   add_compile_options(-fsanitize=${ELASTIC_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
   if(ELASTIC_SANITIZE MATCHES undefined)
