@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include <gtest/gtest.h>
+
 namespace elastic::collectives {
 namespace {
 
@@ -117,6 +119,17 @@ void fill(Buffer& buffer, const Section& section, const std::vector<double>& val
 
 std::vector<double> values_of(const std::byte* data, DType dtype, std::size_t count) {
   return with_type(dtype, [&](auto element) { return get<decltype(element)>(data, count); });
+}
+
+Payload payload(const Section& section, const std::vector<double>& values) {
+  Payload made;
+  made.data.resize(section.offset + section.count * size_of(section.dtype));
+  fill(made.data, section, values);
+  return made;
+}
+
+void expect_ok(const Status& status) {
+  EXPECT_TRUE(status.ok()) << status.message();
 }
 
 std::vector<double> contribution(int rank, std::size_t count, DType dtype) {

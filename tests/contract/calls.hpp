@@ -21,6 +21,10 @@ Call barrier_call();
 void fill(Buffer& buffer, const Section& section, const std::vector<double>& values);
 std::vector<double> values_of(const std::byte* data, DType dtype, std::size_t count);
 
+/// Data with `values` in a section.
+Payload payload(const Section& section, const std::vector<double>& values);
+void expect_ok(const Status& status);
+
 /// What rank `rank` contributes: small enough that no sum or product of six of them is rounded.
 std::vector<double> contribution(int rank, std::size_t count, DType dtype);
 /// Combined over the ranks 0 .. size-1.

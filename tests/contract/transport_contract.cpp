@@ -1,5 +1,7 @@
 #include "transport_contract.hpp"
 
+#include <array>
+#include <cstring>
 #include <random>
 #include <utility>
 
@@ -23,6 +25,32 @@ ByteVector pattern(std::size_t bytes, std::uint64_t seed) {
 
 std::span<const std::byte> as_payload(std::string_view text) {
   return std::as_bytes(std::span(text));
+}
+
+void add_i32(std::byte* into, const std::byte* from, std::size_t elements) {
+  for (std::size_t i = 0; i < elements; ++i) {
+    std::int32_t left = 0;
+    std::int32_t right = 0;
+    std::memcpy(&left, into + 4 * i, 4);
+    std::memcpy(&right, from + 4 * i, 4);
+    left += right;
+    std::memcpy(into + 4 * i, &left, 4);
+  }
+}
+
+void write_frame(Stream& stream, std::uint32_t message, std::uint64_t offset,
+                 const ByteVector& payload) {
+  FrameHeader header;
+  header.kind = FrameKind::kData;
+  header.tag = tag_at(0);
+  header.message = message;
+  header.offset = offset;
+  header.length = static_cast<std::uint32_t>(payload.size());
+  header.fingerprint = kCall;
+  std::array<std::byte, FrameHeader::kBytes> encoded;
+  encode(header, encoded);
+  const std::array<std::span<const std::byte>, 2> parts = {encoded, payload};
+  ASSERT_EQ(stream.write(parts).value(), encoded.size() + payload.size());
 }
 
 std::string wiring_name(const testing::TestParamInfo<StreamWiring>& info) {

@@ -28,6 +28,12 @@ constexpr OpTag tag_at(std::uint64_t position, std::uint64_t generation = 1) {
   return {generation, position, OpTag::kNormal};
 }
 
+/// Adds up `elements` 32-bit integers.
+void add_i32(std::byte* into, const std::byte* from, std::size_t elements);
+/// Writes a frame of the first operation to the bare end, as no link would perhaps.
+void write_frame(Stream& stream, std::uint32_t message, std::uint64_t offset,
+                 const ByteVector& payload);
+
 /// What a link does over every transport. Both ends live in the test's thread and are moved in
 /// turns, so that every interleaving here is the same in every run, as far as the kernel allows.
 class TransportContract : public testing::TestWithParam<StreamWiring> {

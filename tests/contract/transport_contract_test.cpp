@@ -3,11 +3,9 @@
 
 #include <algorithm>
 #include <array>
-#include <cstring>
 #include <numeric>
 #include <random>
 #include <string>
-#include <thread>
 
 #include <gtest/gtest.h>
 
@@ -16,33 +14,6 @@
 
 namespace elastic::transport {
 namespace {
-
-void add_i32(std::byte* into, const std::byte* from, std::size_t elements) {
-  for (std::size_t i = 0; i < elements; ++i) {
-    std::int32_t left = 0;
-    std::int32_t right = 0;
-    std::memcpy(&left, into + 4 * i, 4);
-    std::memcpy(&right, from + 4 * i, 4);
-    left += right;
-    std::memcpy(into + 4 * i, &left, 4);
-  }
-}
-
-/// Writes a frame to the bare end as a peer would that does not keep to the protocol.
-void write_frame(Stream& stream, std::uint32_t message, std::uint64_t offset,
-                 const ByteVector& payload, FrameKind kind = FrameKind::kData) {
-  FrameHeader header;
-  header.kind = kind;
-  header.tag = tag_at(0);
-  header.message = message;
-  header.offset = offset;
-  header.length = static_cast<std::uint32_t>(payload.size());
-  header.fingerprint = kCall;
-  std::array<std::byte, FrameHeader::kBytes> encoded;
-  encode(header, encoded);
-  const std::array<std::span<const std::byte>, 2> parts = {encoded, payload};
-  ASSERT_EQ(stream.write(parts).value(), encoded.size() + payload.size());
-}
 
 TEST_P(TransportContract, MessagesArriveInOrderWhateverTheirSize) {
   begin_both(tag_at(0));
@@ -333,57 +304,6 @@ TEST_P(TransportContract, HangingUpShowsWithoutTouchingTheLink) {
   EXPECT_TRUE(near_->hung_up());
 }
 
-TEST_P(TransportContract, BytesThatAreNoFrameBreakTheLink) {
-  connect_bare();
-  near_->begin(tag_at(0), kCall);
-  const ByteVector garbage = pattern(1000, 3);
-  const std::array<std::span<const std::byte>, 1> parts = {garbage};
-  ASSERT_EQ(bare_.front()->write(parts).value(), garbage.size());
-  EXPECT_EQ(failure_of_near().code(), Code::kProtocol);
-  EXPECT_TRUE(near_->broken());
-}
-
-TEST_P(TransportContract, StripesThatDoNotFitTheirMessageBreakTheLink) {
-  struct Stripe {
-    std::uint64_t offset;
-    std::size_t bytes;
-  };
-  for (const auto& [offset, bytes] :
-       {Stripe{0, 101}, Stripe{1, 100}, Stripe{~std::uint64_t{0}, 4}, Stripe{4, 6}, Stripe{2, 4}}) {
-    connect_bare();
-    near_->begin(tag_at(0), kCall);
-    ByteVector into(100);
-    near_->receive({into, {add_i32, 4}});
-    write_frame(*bare_.front(), 0, offset, ByteVector(bytes));
-    EXPECT_EQ(failure_of_near().code(), Code::kProtocol) << offset << " " << bytes;
-    EXPECT_TRUE(std::ranges::all_of(into, [](std::byte byte) { return byte == std::byte{0}; }));
-  }
-}
-
-TEST_P(TransportContract, MoreBytesThanAMessageHasBreakTheLink) {
-  connect_bare();
-  near_->begin(tag_at(0), kCall);
-  ByteVector into(100);
-  near_->receive({into});
-  write_frame(*bare_.front(), 0, 0, pattern(100, 1));
-  write_frame(*bare_.front(), 0, 0, pattern(100, 2));
-  EXPECT_EQ(failure_of_near().code(), Code::kProtocol);
-  EXPECT_EQ(into, pattern(100, 1));  // the message was complete: its memory is no longer ours
-}
-
-TEST_P(TransportContract, ATooLargeNoteBreaksTheLink) {
-  connect_bare();
-  near_->begin(tag_at(0), kCall);
-  FrameHeader header;
-  header.kind = FrameKind::kNote;
-  header.length = Link::kMaxNoteBytes + 1;
-  std::array<std::byte, FrameHeader::kBytes> encoded;
-  encode(header, encoded);
-  const std::array<std::span<const std::byte>, 1> parts = {encoded};
-  ASSERT_TRUE(bare_.front()->write(parts).ok());
-  EXPECT_EQ(failure_of_near().code(), Code::kProtocol);
-}
-
 TEST_P(TransportContract, RandomSchedulesArriveWhole) {
   constexpr std::uint64_t kSeeds = 20 / kSlowness;
   for (std::uint64_t seed = 1; seed <= kSeeds; ++seed) {
@@ -422,56 +342,6 @@ TEST_P(TransportContract, RandomSchedulesArriveWhole) {
     ASSERT_TRUE(status.ok()) << status.message();
     ASSERT_TRUE(got == sent);
   }
-}
-
-/// Two threads that sleep in poll(2) for each other.
-TEST_P(TransportContract, SleepersAreWoken) {
-  constexpr int kRounds = 300 / kSlowness;
-  const LinkPtr near = std::move(near_);
-  const LinkPtr far = std::move(far_);
-  const auto play = [](int rank, const LinkPtr& link) {
-    std::vector<LinkPtr> links(2);
-    links[static_cast<std::size_t>(1 - rank)] = link;
-    Mesh mesh(rank, links);
-    for (int round = 0; round < kRounds; ++round) {
-      mesh.begin(tag_at(static_cast<std::uint64_t>(round)), kCall);
-      const std::size_t bytes = round % 10 == 0 ? 700'000 : 100;
-      const auto seed = static_cast<std::uint64_t>(round);
-      const ByteVector sent = pattern(bytes, seed);
-      ByteVector got(bytes);
-      link->receive({got});
-      if (rank == 0) link->send(sent);
-      // The far end answers only when it has everything: the near one has nothing else to do.
-      bool answered = rank == 0;
-      const Status status = mesh.run_until([&] {
-        if (!answered && link->received() == 1) {
-          link->send(sent);
-          answered = true;
-        }
-        return answered && link->quiet();
-      });
-      if (!status.ok() || got != sent)
-        return status.ok() ? Status(Code::kInternal, "bytes") : status;
-    }
-    return Status();
-  };
-  Status of_far;
-  std::thread other([&] { of_far = play(1, far); });
-  const Status of_near = play(0, near);
-  other.join();
-  EXPECT_TRUE(of_near.ok()) << of_near.message();
-  EXPECT_TRUE(of_far.ok()) << of_far.message();
-}
-
-TEST_P(TransportContract, AbortWakesASleeper) {
-  const LinkPtr near = std::move(near_);
-  Mesh mesh(0, {nullptr, near});
-  mesh.begin(tag_at(0), kCall);
-  Status status;
-  std::thread sleeper([&] { status = mesh.run_until([] { return false; }); });
-  mesh.abort();
-  sleeper.join();
-  EXPECT_EQ(status.code(), Code::kAborted);
 }
 
 INSTANTIATE_TEST_SUITE_P(Every, TransportContract, testing::ValuesIn(stream_wirings()),

@@ -13,6 +13,7 @@
 #include "collectives/transport/mesh.hpp"
 #include "collectives/transport/ring/byte_ring.hpp"
 #include "collectives/transport/ring/ring_stream.hpp"
+#include "tests/slowness.hpp"
 #include "transport_contract.hpp"
 
 namespace elastic::transport {
@@ -176,6 +177,56 @@ TEST(LinkOverARing, ACursorOutOfRangeBreaksTheLink) {
   EXPECT_EQ(link.progress(moved).code(), Code::kProtocol);
   EXPECT_TRUE(link.broken());
   EXPECT_EQ(link.progress(moved).code(), Code::kPeerLost);
+}
+
+/// Two threads that sleep in poll(2) for each other.
+TEST_P(TransportContract, SleepersAreWoken) {
+  constexpr int kRounds = 300 / kSlowness;
+  const LinkPtr near = std::move(near_);
+  const LinkPtr far = std::move(far_);
+  const auto play = [](int rank, const LinkPtr& link) {
+    std::vector<LinkPtr> links(2);
+    links[static_cast<std::size_t>(1 - rank)] = link;
+    Mesh mesh(rank, links);
+    for (int round = 0; round < kRounds; ++round) {
+      mesh.begin(tag_at(static_cast<std::uint64_t>(round)), kCall);
+      const std::size_t bytes = round % 10 == 0 ? 700'000 : 100;
+      const auto seed = static_cast<std::uint64_t>(round);
+      const ByteVector sent = pattern(bytes, seed);
+      ByteVector got(bytes);
+      link->receive({got});
+      if (rank == 0) link->send(sent);
+      // The far end answers only when it has everything: the near one has nothing else to do.
+      bool answered = rank == 0;
+      const Status status = mesh.run_until([&] {
+        if (!answered && link->received() == 1) {
+          link->send(sent);
+          answered = true;
+        }
+        return answered && link->quiet();
+      });
+      if (!status.ok() || got != sent)
+        return status.ok() ? Status(Code::kInternal, "bytes") : status;
+    }
+    return Status();
+  };
+  Status of_far;
+  std::thread other([&] { of_far = play(1, far); });
+  const Status of_near = play(0, near);
+  other.join();
+  EXPECT_TRUE(of_near.ok()) << of_near.message();
+  EXPECT_TRUE(of_far.ok()) << of_far.message();
+}
+
+TEST_P(TransportContract, AbortWakesASleeper) {
+  const LinkPtr near = std::move(near_);
+  Mesh mesh(0, {nullptr, near});
+  mesh.begin(tag_at(0), kCall);
+  Status status;
+  std::thread sleeper([&] { status = mesh.run_until([] { return false; }); });
+  mesh.abort();
+  sleeper.join();
+  EXPECT_EQ(status.code(), Code::kAborted);
 }
 
 }  // namespace

@@ -69,6 +69,7 @@ TEST_F(Strangers, OnTwoHundredSlowConnectionsKeepNobodyOut) {
   for (const char letter : hello) {
     for (const auto& stranger : slow) stranger->send(std::string(1, letter));
     ASSERT_TRUE(FaultJob::await_steps(members, 20)) << job_.text();
+    // One byte per second is what is tested.
     std::this_thread::sleep_for(std::chrono::seconds(1));
   }
   expect_unaffected();

@@ -31,6 +31,17 @@ class EncryptedLinks : public LinkerTest {
     made.encrypt = encrypt;
     return made;
   }
+  /// Two workers with these options, in both lanes.
+  void expect_linked_over(const char* transport, LinkerOptions made) {
+    LinkingWorker a(made);
+    made.incarnation = "b" + suffix_;
+    LinkingWorker b(made);
+    auto at_a = a.connect({peer("b", b)});
+    auto at_b = b.connect({peer("a", a)});
+    const auto links = expect_pair(std::move(at_a), std::move(at_b));
+    ASSERT_EQ(links.first.size(), 2U);
+    EXPECT_STREQ(links.first[0]->transport(), transport);
+  }
   static std::uint16_t port_of(const LinkingWorker& worker) {
     const std::string& address = worker.endpoints().tcp.front();
     return static_cast<std::uint16_t>(std::stoi(address.substr(address.rfind(':') + 1)));
@@ -41,28 +52,14 @@ TEST_F(EncryptedLinks, AreMadeInEveryLaneAndStream) {
   for (const int streams : {1, 4}) {
     LinkerOptions made = over_tcp("a");
     made.streams = streams;
-    LinkingWorker a(made);
-    made.incarnation = "b" + suffix_;
-    LinkingWorker b(made);
-    auto at_a = a.connect({peer("b", b)});
-    auto at_b = b.connect({peer("a", a)});
-    const auto links = expect_pair(std::move(at_a), std::move(at_b));
-    ASSERT_EQ(links.first.size(), 2U);
-    EXPECT_STREQ(links.first[0]->transport(), "tcp");
+    expect_linked_over("tcp", made);
   }
 }
 
 TEST_F(EncryptedLinks, SharedMemoryStaysAsItIs) {
   LinkerOptions made = options("a");
   made.encrypt = true;
-  LinkingWorker a(made);
-  made.incarnation = "b" + suffix_;
-  LinkingWorker b(made);
-  auto at_a = a.connect({peer("b", b)});
-  auto at_b = b.connect({peer("a", a)});
-  const auto links = expect_pair(std::move(at_a), std::move(at_b));
-  ASSERT_FALSE(links.first.empty());
-  EXPECT_STREQ(links.first[0]->transport(), "shm");
+  expect_linked_over("shm", made);
 }
 
 /// Sends `text` from one end to the other.

@@ -98,12 +98,7 @@ TEST_F(EncryptedRendezvous, WhoDoesNotGoOnUnderTlsIsDropped) {
   tcp::socket socket = raw();
   const handshake::Dialer dialer(secret_, handshake::Purpose::kControl,
                                  encode_greeting({kProtocolVersion, kJob, "control"}), true);
-  asio::write(socket, asio::buffer(dialer.hello()));
-  std::array<std::byte, handshake::kChallengeBytes> challenge{};
-  asio::read(socket, asio::buffer(challenge));
-  asio::write(socket, asio::buffer(dialer.answer(challenge).value()));
-  std::array<std::byte, handshake::kVerdictBytes> verdict{};
-  asio::read(socket, asio::buffer(verdict));
+  shake_hands(socket, dialer);
   EXPECT_TRUE(is_closed(socket));
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -17,6 +18,7 @@
 #include <boost/asio/write.hpp>
 #include <gtest/gtest.h>
 
+#include "base/handshake.hpp"
 #include "rendezvous/client/client.hpp"
 #include "rendezvous/client/control_client.hpp"
 #include "rendezvous/client/dial.hpp"
@@ -188,6 +190,15 @@ class RendezvousTest : public ::testing::Test {
     tcp::socket socket(io_);
     socket.connect(tcp::endpoint(asio::ip::make_address("127.0.0.1"), server_->port()));
     return socket;
+  }
+  /// The handshake of somebody who knows the secret.
+  static void shake_hands(tcp::socket& socket, const handshake::Dialer& dialer) {
+    asio::write(socket, asio::buffer(dialer.hello()));
+    std::array<std::byte, handshake::kChallengeBytes> challenge{};
+    asio::read(socket, asio::buffer(challenge));
+    asio::write(socket, asio::buffer(dialer.answer(challenge).value()));
+    std::array<std::byte, handshake::kVerdictBytes> verdict{};
+    asio::read(socket, asio::buffer(verdict));
   }
   /// Whether the server closes the connection.
   ::testing::AssertionResult is_closed(tcp::socket& socket) {

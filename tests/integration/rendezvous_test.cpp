@@ -145,12 +145,7 @@ TEST_F(RendezvousTest, AMalformedMessageClosesOnlyItsConnection) {
   endless.bytes = 0xFFFFFFFF;
   for (const FrameStart& announced : {endless, frame_start(deep)}) {
     tcp::socket socket = raw();
-    asio::write(socket, asio::buffer(dialer.hello()));
-    std::array<std::byte, handshake::kChallengeBytes> challenge{};
-    asio::read(socket, asio::buffer(challenge));
-    asio::write(socket, asio::buffer(dialer.answer(challenge).value()));
-    std::array<std::byte, handshake::kVerdictBytes> verdict{};
-    asio::read(socket, asio::buffer(verdict));
+    shake_hands(socket, dialer);
     Error ignored;
     asio::write(socket, asio::buffer(encode_start(announced)), ignored);
     asio::write(socket, asio::buffer(deep), ignored);
