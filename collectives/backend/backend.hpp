@@ -2,12 +2,11 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <span>
 #include <string>
 #include <vector>
 
 #include "base/status.hpp"
-#include "collectives/backend/buffer.hpp"
+#include "collectives/backend/payload.hpp"
 #include "collectives/transport/frame.hpp"
 #include "elastic/types.hpp"
 
@@ -23,42 +22,17 @@ enum class Kind : std::uint8_t {
   kMismatch,  ///< ranks submitted one name with different shapes: ends in an error on all of them
 };
 
-/// A run of elements of one dtype within the data of a call. A call over several tensors has one
-/// section per run; they follow one another without gaps, each starting at a multiple of
-/// kSectionAlignment bytes.
-struct Section {
-  DType dtype = DType::kU8;
-  std::size_t count = 0;
-  std::size_t offset = 0;  ///< bytes from the start of the data
-};
-inline constexpr std::size_t kSectionAlignment = 64;
-constexpr std::size_t aligned(std::size_t offset) {
-  return (offset + kSectionAlignment - 1) / kSectionAlignment * kSectionAlignment;
-}
-
 /// One collective as a backend sees it.
 struct Call {
   Kind kind = Kind::kBarrier;
   ReduceOp redop =
-      ReduceOp::kSum;  ///< kAverage is summed by the backend, divided by the caller of it
+      ReduceOp::kSum;  ///< kAverage: what lies in Payload::data is summed, and divided by the caller
   int root = 0;        ///< kBroadcast: rank in this backend's view
   std::vector<Section> sections;  ///< allgather: this rank's own block, which may differ in count
   std::vector<int> donors;        ///< kTransfer: ranks that have the data
   std::vector<int> receivers;     ///< kTransfer: ranks that lack it
   std::string error;              ///< kMismatch: what this rank has to say
   transport::Fingerprint fingerprint;
-};
-
-/// What a collective works on, and afterwards its result. Kept until the next operation of the lane
-/// is complete, because a worker without the result may have to be given it.
-struct Payload {
-  Buffer data;  ///< in and out; allgather: all blocks in rank order;
-                ///< reduce_scatter: this rank's part only
-  /// kTransfer, of a donor: where the sections' bytes lie instead of in `data`, which is empty
-  /// then. Not owned: they must stay as they are until the next operation of the lane is complete.
-  std::vector<std::span<std::byte>> elsewhere;
-  std::vector<std::uint64_t> counts;  ///< allgather: elements per rank; reduce_scatter: likewise
-  bool in_hand = false;  ///< reduce_scatter that failed: this rank's part is complete all the same
 };
 
 /// Performs whole collectives on one view. Made anew for every view; one thread at a time, but for
@@ -72,12 +46,19 @@ struct Payload {
 ///   and what each called; the backend stays usable;
 /// - after kPeerLost or kAborted the backend is good for nothing but destruction, and `payload` is
 ///   garbage, unless it says `in_hand`;
+/// - whenever `run` fails, the inputs of direct tensors are as they were;
 /// - when success is returned, nothing more needs to be done for the other ranks to finish.
 class Backend {
  public:
   virtual ~Backend() = default;
 
   virtual Status run(std::uint64_t position, const Call& call, Payload& payload) = 0;
+
+  /// Whether `run` takes Payload::direct. The same on all ranks.
+  virtual bool works_directly() const { return false; }
+  /// After a `run` with direct tensors succeeded: succeeds when it has on every rank, so that
+  /// nobody can need this rank's result any more. Fails like `run`, but the result stays.
+  virtual Status settle() { return {}; }
 
   /// Hands results of a committed operation from `givers[i]` to `takers[i]`. A rank that is neither
   /// returns at once. `parcel` is sent by a giver and filled in by a taker.

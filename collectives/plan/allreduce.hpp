@@ -5,8 +5,9 @@
 #include "collectives/plan/parts.hpp"
 #include "collectives/plan/plan.hpp"
 
-/// Allreduce in place in kData. All ranks get the same bits. No rank completes before every rank
-/// has started.
+/// Allreduce into kData. All ranks get the same bits. No rank completes before every rank has
+/// started. Where kInput is read it may be the same memory as kData; the plans for small data work
+/// in place in kData.
 namespace elastic::plan {
 
 /// Everybody sends everything to everybody and reduces all of it in rank order: one hop.
@@ -20,5 +21,11 @@ Plan recursive_doubling_allreduce(int rank, int size, std::size_t bytes);
 /// ring to be reduced, and round again to be known to all. Parts travel in segments, each forwarded
 /// as soon as it has arrived.
 Plan ring_allreduce(int rank, int size, Elements elements, std::size_t segment_bytes);
+
+/// Sends as much as the ring, in two hops instead of 2 (size - 1): segment by segment, every rank
+/// is sent its part of the segment by all, reduces it, and sends the result to all. Two ranks send
+/// each other the whole and both reduce it. For ranks of one host, where all pairs are equally near
+/// and what is sent is in the cache when it is read.
+Plan pairwise_allreduce(int rank, int size, Elements elements, std::size_t segment_bytes);
 
 }  // namespace elastic::plan

@@ -15,21 +15,31 @@ class Builder {
 
   std::int32_t send(int peer, Range from, std::int32_t after = kNone,
                     std::int32_t and_after = kNone) {
-    return add({Step::Kind::kSend, peer, from, {}, {after, and_after}});
+    return add({Step::Kind::kSend, peer, from, {}, false, {after, and_after}});
   }
   std::int32_t receive(int peer, Range into, std::int32_t after = kNone) {
-    return add({Step::Kind::kReceive, peer, {}, into, {after, kNone}});
+    return add({Step::Kind::kReceive, peer, {}, into, false, {after, kNone}});
   }
-  std::int32_t receive_reduce(int peer, Range into, std::int32_t after = kNone) {
-    return add({Step::Kind::kReceiveReduce, peer, {}, into, {after, kNone}});
+  /// `into` = `left` op what arrives from `peer`; `kind` may be kReceiveReduceFlipped.
+  std::int32_t receive_reduce(int peer, Range into, Range left, std::int32_t after = kNone,
+                              Step::Kind kind = Step::Kind::kReceiveReduce) {
+    return add({kind, peer, left, into, false, {after, kNone}});
+  }
+  /// Marks the receive `step` as the first to write where it does.
+  void first_write(std::int32_t step) {
+    plan_.steps[static_cast<std::size_t>(step)].first_write = true;
   }
   std::int32_t local(Step::Kind kind, Range into, Range from, std::int32_t after = kNone,
                      std::int32_t and_after = kNone) {
-    return add({kind, kNone, from, into, {after, and_after}});
+    return add({kind, kNone, from, into, false, {after, and_after}});
   }
   /// Makes scratch at least `bytes` long.
   void need_scratch(std::size_t bytes) {
     if (bytes > plan_.scratch_bytes) plan_.scratch_bytes = bytes;
+  }
+  /// Makes `into` final once the step `after` is complete.
+  std::int32_t finish(Range into, std::int32_t after) {
+    return local(Step::Kind::kFinish, into, {}, after);
   }
   void reserve(std::size_t steps) { plan_.steps.reserve(steps); }
   Plan take() { return std::move(plan_); }

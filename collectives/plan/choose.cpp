@@ -6,7 +6,12 @@ Allreduce choose_allreduce(int size, std::size_t bytes, const Thresholds& thresh
   if (size <= thresholds.direct_ranks && bytes <= thresholds.direct_bytes) {
     return Allreduce::kDirect;
   }
-  return bytes <= thresholds.doubling_bytes ? Allreduce::kRecursiveDoubling : Allreduce::kRing;
+  if (bytes <= thresholds.doubling_bytes) return Allreduce::kRecursiveDoubling;
+  return choose_large_allreduce(size, thresholds);
+}
+
+Allreduce choose_large_allreduce(int size, const Thresholds& thresholds) {
+  return size <= thresholds.pairwise_ranks ? Allreduce::kPairwise : Allreduce::kRing;
 }
 
 bool choose_tree_broadcast(int size, std::size_t bytes, const Thresholds& thresholds) {

@@ -8,7 +8,8 @@ namespace elastic::plan {
 
 /// The memory that a plan speaks of.
 enum class Area : std::uint8_t {
-  kData,     ///< what the collective works on, in place
+  kData,     ///< where the result comes to be
+  kInput,    ///< what this rank contributes, never written; may be the same memory as kData
   kScratch,  ///< as large as Plan::scratch_bytes says
 };
 
@@ -26,10 +27,12 @@ struct Step {
   enum class Kind : std::uint8_t {
     kSend,           ///< `from` to `peer`
     kReceive,        ///< from `peer` into `into`
-    kReceiveReduce,  ///< from `peer`, combined into `into`
+    kReceiveReduce,  ///< from `peer`: `into` = `from` op what arrives; `from` may be `into`
+    kReceiveReduceFlipped,  ///< from `peer`: `into` = what arrives op `from`
     kReduce,         ///< locally: `into` = `into` op `from`
     kReduceFlipped,  ///< locally: `into` = `from` op `into` (NaN payloads depend on the order)
     kCopy,           ///< locally: `into` = `from`
+    kFinish,         ///< locally: `into` holds its final sum, and becomes the mean if one is asked
   };
   static constexpr std::int32_t kNone = -1;
 
@@ -37,6 +40,9 @@ struct Step {
   std::int32_t peer = kNone;
   Range from;
   Range into;
+  /// Of a receive into kData: nothing was written to `into` before, so that what it holds may be
+  /// this rank's input.
+  bool first_write = false;
   std::int32_t after[2] = {kNone, kNone};  ///< indices of earlier steps
 };
 

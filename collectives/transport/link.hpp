@@ -17,17 +17,32 @@
 
 namespace elastic::transport {
 
-/// Applies `bytes` received bytes at `from` to `into`: combines whole elements of `element` bytes.
+/// How received bytes are combined with those at `operand`: whole elements of `element` bytes,
+/// result = operand op received.
 struct Combine {
-  using Function = void (*)(std::byte* into, const std::byte* from, std::size_t elements);
+  /// `into` may be `left` or `right`.
+  using Function = void (*)(std::byte* into, const std::byte* left, const std::byte* right,
+                            std::size_t elements);
   Function function = nullptr;  ///< null: copy
   std::size_t element = 1;      ///< bytes of an element; payloads are cut only between elements
+  const std::byte* operand = nullptr;  ///< as long as the message; may be where the result goes
+  bool flipped = false;                ///< result = received op operand
+};
+
+/// Told of memory that a message is about to be written to, so that it can be kept as it was.
+class Overwriting {
+ public:
+  virtual void about_to(std::span<std::byte> memory) = 0;
+
+ protected:
+  ~Overwriting() = default;
 };
 
 /// Where a message goes.
 struct Sink {
   std::span<std::byte> into;
   Combine combine{};
+  Overwriting* overwriting = nullptr;  ///< asked once for each byte of `into`; may be null
 };
 
 /// Messages between two workers in one lane, over one or several streams.

@@ -114,6 +114,10 @@ Status Link::admit_data(Flow& flow) {
                                        " bytes of " + std::to_string(element) + " each");
   }
   message.claimed += header.length;
+  if (message.sink.overwriting != nullptr) {
+    message.sink.overwriting->about_to(message.sink.into.subspan(
+        static_cast<std::size_t>(header.offset), static_cast<std::size_t>(header.length)));
+  }
   flow.fate = Flow::Fate::kApply;
   return {};
 }
@@ -178,8 +182,8 @@ Status Link::verify(const Flow& flow) const {
 Status Link::apply(Flow& flow, std::size_t& taken) {
   const Sink& sink = in_[flow.header.message].sink;
   const std::size_t left = flow.header.length - flow.payload_read;
-  const std::span<std::byte> into =
-      sink.into.subspan(static_cast<std::size_t>(flow.header.offset) + flow.payload_read, left);
+  const std::size_t offset = static_cast<std::size_t>(flow.header.offset) + flow.payload_read;
+  const std::span<std::byte> into = sink.into.subspan(offset, left);
   if (sink.combine.function == nullptr) {
     auto got = flow.stream->read(into);
     if (!got.ok()) return got.status();
@@ -193,7 +197,10 @@ Status Link::apply(Flow& flow, std::size_t& taken) {
   taken = elements * sink.combine.element;
   if (taken > 0) {
     account(flow, bytes.value().first(taken));
-    sink.combine.function(into.data(), bytes.value().data(), elements);
+    const std::byte* const operand = sink.combine.operand + offset;
+    const std::byte* const received = bytes.value().data();
+    sink.combine.function(into.data(), sink.combine.flipped ? received : operand,
+                          sink.combine.flipped ? operand : received, elements);
     flow.stream->consume(taken);
   }
   return {};

@@ -126,19 +126,32 @@ Lane::Attempt Lane::attempt(Ownership& ownership, Operation& operation) {
   }
   attempted_by_ = view.members;
   if (next() == Ledger::Step::kEndAsLost) return end_as_lost(view);
+  operation.allow_direct(view.backend->works_directly());
   const collectives::Call call = operation.call(*view.members);
   work_.in_hand = false;
   work_.elsewhere.clear();
+  work_.direct.clear();
+  work_.undo = &undo_;
   operation.pack(*view.members, work_);
   const Status status = view.backend->run(position(), call, work_);
   if (status.ok()) {
     std::swap(work_, kept_.payload);
     kept_.error.clear();
     complete();
+    if (!kept_.payload.direct.empty()) settle(view);
     return deliver(operation, view.members);
   }
   if (status.code() == Code::kMismatch) return end_in_error(status);
   return interrupted(view, status);
+}
+
+/// The result lies in the caller's memory, which is the caller's again once the call returns: so
+/// either everybody has the result by then, or it is copied.
+void Lane::settle(LaneView& view) {
+  const Status settled = view.backend->settle();
+  if (settled.ok()) return;
+  kept_.payload.gather();
+  (void)interrupted(view, settled);
 }
 
 /// Gives or takes the result of the operation before the view's position.
@@ -179,6 +192,7 @@ Lane::Attempt Lane::deliver(Operation& operation, const std::shared_ptr<const Me
   result.final = true;
   if (kept_.error.empty()) {
     operation.unpack(*members, kept_.payload);
+    kept_.payload.direct.clear();
     result.contributors = members->contributors();
   } else {
     result.status = unpack_error(kept_.error, members->generation);

@@ -109,6 +109,7 @@ class Lane {
   bool available() const;  // with mutex_ held
   void release();
   Ledger::Step next() const;
+  void settle(LaneView& view);
   Status hand_over(LaneView& view);
   Attempt deliver(Operation& operation, const std::shared_ptr<const Members>& members);
   Attempt end_as_lost(LaneView& view);
@@ -135,6 +136,7 @@ class Lane {
 
   // Touched by the owner only.
   collectives::Payload work_;                    // of the operation in flight
+  collectives::Buffer undo_;                     // work_.undo
   std::shared_ptr<const Members> attempted_by_;  // latest attempt of the operation in flight
   collectives::Backend::Parcel kept_;            // result of operation position - 1
 

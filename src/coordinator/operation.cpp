@@ -93,24 +93,53 @@ void TensorList::unpack(const collectives::Buffer& buffer, ReduceOp op,
 
 AllreduceOperation::AllreduceOperation(std::vector<ConstTensorView> inputs,
                                        std::vector<TensorView> outputs, ReduceOp op)
-    : inputs_(std::move(inputs)), outputs_(std::move(outputs)), op_(op) {}
+    : inputs_(std::move(inputs)), outputs_(std::move(outputs)), op_(op) {
+  const std::size_t tensors = inputs_.size();
+  const DType dtype = tensors > 0 ? inputs_.front().dtype : DType::kU8;
+  fingerprint_ = fingerprint(Kind::kAllreduce, dtype, op_, outputs_.elements(),
+                             tensors > 1 ? outputs_.shape_hash() : 0, tensors);
+}
+
+void AllreduceOperation::allow_direct(bool allowed) {
+  const auto large = [](const ConstTensorView& tensor) { return tensor.bytes() >= kDirectBytes; };
+  if (!allowed || std::none_of(inputs_.begin(), inputs_.end(), large)) return;
+  std::vector<ConstTensorView> packed_inputs;
+  std::vector<TensorView> packed_outputs;
+  for (std::size_t i = 0; i < inputs_.size(); ++i) {
+    const bool direct = large(inputs_[i]);
+    (direct ? direct_inputs_ : packed_inputs).push_back(inputs_[i]);
+    (direct ? direct_outputs_ : packed_outputs).push_back(outputs_.tensors()[i]);
+  }
+  inputs_ = std::move(packed_inputs);
+  outputs_ = TensorList(std::move(packed_outputs));
+}
 
 Call AllreduceOperation::call(const Members& /*members*/) {
   Call call;
   call.kind = Kind::kAllreduce;
   call.redop = op_;
   call.sections = outputs_.sections();
-  const std::size_t tensors = inputs_.size();
-  const DType dtype = tensors > 0 ? inputs_.front().dtype : DType::kU8;
-  call.fingerprint = fingerprint(Kind::kAllreduce, dtype, op_, outputs_.elements(),
-                                 tensors > 1 ? outputs_.shape_hash() : 0, tensors);
+  call.fingerprint = fingerprint_;
   return call;
 }
 void AllreduceOperation::pack(const Members& /*members*/, Payload& payload) {
   outputs_.pack_from(inputs_, payload.data);
+  for (std::size_t i = 0; i < direct_inputs_.size(); ++i) {
+    const TensorView& output = direct_outputs_[i];
+    payload.direct.push_back({output.dtype, output.count,
+                              static_cast<const std::byte*>(direct_inputs_[i].data),
+                              static_cast<std::byte*>(output.data)});
+  }
 }
 void AllreduceOperation::unpack(const Members& members, const Payload& payload) {
   outputs_.unpack(payload.data, op_, static_cast<std::uint32_t>(members.size()));
+  if (!payload.direct.empty()) return;
+  std::size_t at = outputs_.bytes();
+  for (const TensorView& output : direct_outputs_) {
+    at = collectives::aligned(at);
+    copy(static_cast<std::byte*>(output.data), payload.data.data() + at, output.bytes());
+    at += output.bytes();
+  }
 }
 
 BroadcastOperation::BroadcastOperation(TensorView data, int root, const Members& members)

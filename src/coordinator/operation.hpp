@@ -15,17 +15,21 @@
 namespace elastic::coordinator {
 
 /// One collective call of this worker, from its first attempt to its result. `call` and `pack` may
-/// happen several times (once per view in which it is attempted), `unpack` once. The caller's
-/// tensors are only written in `unpack`, so that every attempt starts from the intact input.
+/// happen several times (once per view in which it is attempted), `unpack` once. Every attempt
+/// starts from the intact input: the caller's tensors are only written in `unpack`, or, those that
+/// are given to the backend as they lie, by a backend that puts back what it overwrote if it fails.
 class Operation {
  public:
   virtual ~Operation() = default;
 
+  /// Whether large tensors may be given to the backend where they lie. Before `call`.
+  virtual void allow_direct(bool /*allowed*/) {}
   /// What the backend is asked to do in a view with these members.
   virtual collectives::Call call(const Members& members) = 0;
-  /// Copies the input into `payload.data`.
+  /// Copies the input into `payload.data`, but for what goes into `payload.direct`.
   virtual void pack(const Members& members, collectives::Payload& payload) = 0;
-  /// Copies the result, computed by `members`, to the caller.
+  /// Copies the result, computed by `members`, to the caller. Where `payload.direct` says so it is
+  /// there already; a payload from another member has those tensors behind the others in `data`.
   virtual void unpack(const Members& members, const collectives::Payload& payload) = 0;
   /// Incarnation without which the operation cannot be replayed; empty if there is none.
   virtual std::string needs() const { return {}; }
@@ -62,13 +66,21 @@ class AllreduceOperation : public Operation {
   /// `inputs` and `outputs` correspond one to one.
   AllreduceOperation(std::vector<ConstTensorView> inputs, std::vector<TensorView> outputs,
                      ReduceOp op);
+  void allow_direct(bool allowed) override;
   collectives::Call call(const Members& members) override;
   void pack(const Members& members, collectives::Payload& payload) override;
   void unpack(const Members& members, const collectives::Payload& payload) override;
 
  private:
-  std::vector<ConstTensorView> inputs_;
+  /// From here on a tensor is worked on where it lies: copying it twice would cost more than that
+  /// all ranks meet once more. The same on all ranks.
+  static constexpr std::size_t kDirectBytes = 128 * 1024;
+
+  transport::Fingerprint fingerprint_;
+  std::vector<ConstTensorView> inputs_;  ///< of what is packed
   TensorList outputs_;
+  std::vector<ConstTensorView> direct_inputs_;
+  std::vector<TensorView> direct_outputs_;
   ReduceOp op_;
 };
 

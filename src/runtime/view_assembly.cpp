@@ -9,6 +9,9 @@ namespace elastic::runtime {
 
 namespace {
 
+/// Of one host: up to so many ranks exchange with each other directly, beyond they form a ring.
+constexpr int kPairwiseRanks = 16;
+
 std::vector<const rendezvous::Member*> others(const rendezvous::View& view,
                                               const std::string& self) {
   std::vector<const rendezvous::Member*> found;
@@ -91,6 +94,10 @@ std::vector<std::shared_ptr<coordinator::LaneView>> assemble(
     const rendezvous::View& view, const std::shared_ptr<const coordinator::Members>& members,
     const std::vector<transport::Linker::LinksOfPeer>& links, const AbortEvents& abort_events,
     const Options& options) {
+  const bool one_host = std::all_of(
+      view.members.begin(), view.members.end(), [&](const rendezvous::Member& member) {
+        return member.endpoints.host == view.members.front().endpoints.host;
+      });
   std::vector<std::shared_ptr<coordinator::LaneView>> lane_views;
   for (std::size_t lane = 0; lane < kLanes; ++lane) {
     std::vector<transport::LinkPtr> by_rank(view.members.size());
@@ -104,6 +111,7 @@ std::vector<std::shared_ptr<coordinator::LaneView>> assemble(
         std::make_shared<transport::Mesh>(members->rank, std::move(by_rank), abort_events[lane]);
     collectives::NativeOptions native;
     native.segment_bytes = options.segment_bytes;
+    if (one_host) native.thresholds.pairwise_ranks = kPairwiseRanks;
     lane_view->backend = collectives::make_native_backend(view.generation, lane_view->mesh, native);
     lane_view->position = view.lanes[lane].position;
     lane_view->handover = handover(view.lanes[lane], *members);

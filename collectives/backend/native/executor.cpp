@@ -9,10 +9,10 @@ using transport::Link;
 
 Executor::Executor(transport::Mesh& mesh) : mesh_(mesh), advance_([this] { return advance(); }) {}
 
-Status Executor::run(const Schedule& schedule, std::byte* data, const Reducer& reducer) {
+Status Executor::run(const Schedule& schedule, const Memory& memory, const Reducer& reducer) {
   if (schedule.steps() == 0) return {};
   schedule_ = &schedule;
-  data_ = data;
+  memory_ = memory;
   reducer_ = reducer;
   start();
   return mesh_.run_until(advance_);
@@ -79,7 +79,7 @@ void Executor::post_sends(std::size_t queue) {
     const std::int32_t index = sends[progress.sends_posted];
     if (waits_[static_cast<std::size_t>(index)] > 0) return;
     const plan::Range& from = schedule_->step(index).from;
-    progress.link->send({address(from), from.bytes});
+    progress.link->send({source(from), from.bytes});
   }
 }
 
@@ -89,11 +89,18 @@ void Executor::post_receives(std::size_t queue) {
   for (; progress.receives_posted < receives.size(); ++progress.receives_posted) {
     const std::int32_t index = receives[progress.receives_posted];
     if (waits_[static_cast<std::size_t>(index)] > 0) return;
-    const Step& step = schedule_->step(index);
-    transport::Sink sink{{address(step.into), step.into.bytes}, {}};
-    if (step.kind == Step::Kind::kReceiveReduce) sink.combine = {reducer_.reduce, reducer_.element};
-    progress.link->receive(sink);
+    progress.link->receive(sink_of(schedule_->step(index)));
   }
+}
+
+transport::Sink Executor::sink_of(const Step& step) {
+  transport::Sink sink{{address(step.into), step.into.bytes}, {}, nullptr};
+  if (is_receive_reduce(step.kind)) {
+    sink.combine = {reducer_.reduce, reducer_.element, source(step.from),
+                    step.kind == Step::Kind::kReceiveReduceFlipped};
+  }
+  if (step.first_write) sink.overwriting = memory_.overwriting;
+  return sink;
 }
 
 void Executor::run_local_steps() {
@@ -108,18 +115,29 @@ void Executor::run_local_steps() {
 void Executor::perform(const Step& step) {
   if (step.into.bytes == 0) return;
   std::byte* const into = address(step.into);
-  const std::byte* const from = address(step.from);
-  if (step.kind == Step::Kind::kCopy) {
-    std::memmove(into, from, step.into.bytes);
-    return;
+  const std::size_t elements = step.into.bytes / reducer_.element;
+  switch (step.kind) {
+    case Step::Kind::kCopy:
+      std::memmove(into, source(step.from), step.into.bytes);
+      return;
+    case Step::Kind::kReduce:
+      return reducer_.reduce(into, into, source(step.from), elements);
+    case Step::Kind::kReduceFlipped:
+      return reducer_.reduce(into, source(step.from), into, elements);
+    case Step::Kind::kFinish:
+      if (reducer_.divisor > 1) kernels::divide(reducer_.dtype, into, elements, reducer_.divisor);
+      return;
+    default:
+      return;  // not local
   }
-  const auto function =
-      step.kind == Step::Kind::kReduceFlipped ? reducer_.flipped : reducer_.reduce;
-  function(into, from, step.into.bytes / reducer_.element);
 }
 
 std::byte* Executor::address(const plan::Range& range) {
-  return (range.area == plan::Area::kData ? data_ : scratch_.data()) + range.offset;
+  return (range.area == plan::Area::kScratch ? scratch_.data() : memory_.data) + range.offset;
+}
+
+const std::byte* Executor::source(const plan::Range& range) {
+  return range.area == plan::Area::kInput ? memory_.input + range.offset : address(range);
 }
 
 }  // namespace elastic::collectives

@@ -13,11 +13,22 @@
 
 namespace elastic::collectives {
 
-/// How the elements of a section are combined.
+/// How elements are combined.
 struct Reducer {
   kernels::Function reduce = nullptr;
-  kernels::Function flipped = nullptr;
-  std::size_t element = 1;  ///< bytes
+  std::size_t element = 1;    ///< bytes
+  DType dtype = DType::kU8;
+  std::uint32_t divisor = 1;  ///< of the final sum
+};
+
+/// What the areas of a plan are in one run of it.
+struct Memory {
+  std::byte* data = nullptr;         ///< plan::Area::kData
+  const std::byte* input = nullptr;  ///< plan::Area::kInput; may be `data`
+  /// Told of what a plan is about to overwrite in `data` that may still be input.
+  transport::Overwriting* overwriting = nullptr;
+
+  static Memory in_place(std::byte* data) { return {data, data, nullptr}; }
 };
 
 /// Runs schedules on a mesh. Work per completed step is constant, and nothing is allocated once the
@@ -29,8 +40,11 @@ class Executor {
   explicit Executor(transport::Mesh& mesh);
 
   /// Runs `schedule` to its end. Message numbers go on from where the operation was. After a
-  /// failure the mesh must be abandoned before `data` may be touched.
-  Status run(const Schedule& schedule, std::byte* data, const Reducer& reducer = {});
+  /// failure the mesh must be abandoned before `memory` may be touched.
+  Status run(const Schedule& schedule, const Memory& memory, const Reducer& reducer = {});
+  Status run(const Schedule& schedule, std::byte* data, const Reducer& reducer = {}) {
+    return run(schedule, Memory::in_place(data), reducer);
+  }
 
  private:
   /// Progress of one Schedule::Queue. Messages complete in order, hence counts are enough.
@@ -52,7 +66,9 @@ class Executor {
   void post_receives(std::size_t queue);
   void run_local_steps();
   void perform(const plan::Step& step);
+  transport::Sink sink_of(const plan::Step& step);
   std::byte* address(const plan::Range& range);
+  const std::byte* source(const plan::Range& range);
 
   transport::Mesh& mesh_;
   const std::function<bool()> advance_;
@@ -60,7 +76,7 @@ class Executor {
 
   // Of the schedule that is being run.
   const Schedule* schedule_ = nullptr;
-  std::byte* data_ = nullptr;
+  Memory memory_;
   Reducer reducer_;
   std::size_t left_ = 0;
   std::vector<std::uint8_t> waits_;

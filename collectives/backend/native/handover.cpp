@@ -2,7 +2,6 @@
 
 #include <array>
 #include <bit>
-#include <cstring>
 #include <string>
 #include <vector>
 
@@ -78,21 +77,6 @@ class Taker {
   bool refused_ = false;
 };
 
-/// A parcel travels in one piece, laid out as its sections are.
-void gather(Payload& payload) {
-  std::size_t bytes = 0;
-  for (const auto& piece : payload.elsewhere) bytes = aligned(bytes) + piece.size();
-  if (bytes == 0) return;
-  payload.data.resize(bytes);
-  std::size_t at = 0;
-  for (const auto& piece : payload.elsewhere) {
-    at = aligned(at);
-    std::memcpy(payload.data.data() + at, piece.data(), piece.size());
-    at += piece.size();
-  }
-  payload.elsewhere.clear();
-}
-
 Descriptor describe(const Backend::Parcel& parcel) {
   return {parcel.error.size(), parcel.payload.counts.size(), parcel.payload.data.size(),
           parcel.payload.in_hand ? 1U : 0U};
@@ -108,7 +92,8 @@ void give(Link& link, const Descriptor& descriptor, const Backend::Parcel& parce
 }  // namespace
 
 Status hand_over_parcel(Mesh& mesh, const Backend::Handover& handover, Backend::Parcel& parcel) {
-  gather(parcel.payload);
+  // A parcel travels in one piece.
+  parcel.payload.gather();
   const Descriptor descriptor = describe(parcel);
   std::vector<Link*> given;
   int giver = -1;

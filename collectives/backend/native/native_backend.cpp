@@ -9,6 +9,7 @@
 #include "collectives/backend/native/executor.hpp"
 #include "collectives/backend/native/handover.hpp"
 #include "collectives/backend/native/plan_cache.hpp"
+#include "collectives/backend/native/undo_log.hpp"
 #include "collectives/kernels/reduce.hpp"
 #include "collectives/plan/exchange.hpp"
 
@@ -18,9 +19,8 @@ namespace {
 using transport::Mesh;
 using transport::OpTag;
 
-Reducer reducer_of(const Section& section, ReduceOp op) {
-  return {kernels::reduce(section.dtype, op), kernels::reduce_flipped(section.dtype, op),
-          size_of(section.dtype)};
+Reducer reducer_of(DType dtype, ReduceOp op) {
+  return {kernels::reduce(dtype, op), size_of(dtype), dtype};
 }
 
 std::size_t bytes_of(const Section& section) {
@@ -49,6 +49,8 @@ class NativeBackend final : public Backend {
   Status run(std::uint64_t position, const Call& call, Payload& payload) override;
   Status hand_over(std::uint64_t position, const Handover& handover, Parcel& parcel) override;
   void abort() noexcept override { mesh_->abort(); }
+  bool works_directly() const override { return true; }
+  Status settle() override;
   int rank() const override { return mesh_->rank(); }
   int size() const override { return mesh_->size(); }
   const char* name() const override { return "native"; }
@@ -57,6 +59,7 @@ class NativeBackend final : public Backend {
   Status check(const Call& call, const Payload& payload) const;
   Status perform(const Call& call, Payload& payload);
   Status allreduce(const Call& call, Payload& payload);
+  Status direct_allreduce(const Call& call, Payload& payload);
   Status broadcast(const Call& call, Payload& payload);
   Status allgather(const Section& block, Payload& payload);
   Status reduce_scatter(const Call& call, Payload& payload);
@@ -69,6 +72,7 @@ class NativeBackend final : public Backend {
   NativeOptions options_;
   Executor executor_;
   PlanCache plans_;
+  UndoLog undo_;
   Buffer spare_;  // takes turns with the payload's buffer in allgathers
 };
 
@@ -76,6 +80,7 @@ Status NativeBackend::run(std::uint64_t position, const Call& call, Payload& pay
   if (mesh_->aborted()) return Status(Code::kAborted, "the view is being changed");
   if (Status wrong = check(call, payload); !wrong.ok()) return wrong;
   mesh_->begin(OpTag{generation_, position, OpTag::kNormal}, call.fingerprint);
+  undo_.clear();
   const Status status = perform(call, payload);
   return status.ok() ? status : finish(position, call, status);
 }
@@ -105,10 +110,12 @@ Status NativeBackend::check(const Call& call, const Payload& payload) const {
 Status NativeBackend::finish(std::uint64_t position, const Call& call, const Status& failure) {
   if (failure.code() != Code::kMismatch && failure.code() != Code::kPoisoned) {
     mesh_->abandon();
+    undo_.restore();
     return failure;
   }
   auto agreed = agree_on_mismatch(*mesh_, executor_, plans_, OpTag{generation_, position, 0},
                                   Statement{call.fingerprint, call.error});
+  undo_.restore();
   if (!agreed.ok()) return agreed.status();
   return Status(Code::kMismatch, std::move(agreed).value(), -1, generation_);
 }
@@ -134,15 +141,40 @@ Status NativeBackend::perform(const Call& call, Payload& payload) {
 }
 
 Status NativeBackend::allreduce(const Call& call, Payload& payload) {
-  // Without a section there is nothing to reduce, but still nobody may be ahead of the others.
-  if (call.sections.empty()) return barrier();
+  // With nothing to reduce still nobody may be ahead of the others.
+  if (call.sections.empty() && payload.direct.empty()) return barrier();
   for (const Section& section : call.sections) {
     const Schedule& schedule = plans_.allreduce({section.count, size_of(section.dtype)});
     const Status status = executor_.run(schedule, payload.data.data() + section.offset,
-                                        reducer_of(section, call.redop));
+                                        reducer_of(section.dtype, call.redop));
     if (!status.ok()) return status;
   }
+  return payload.direct.empty() ? Status() : direct_allreduce(call, payload);
+}
+
+Status NativeBackend::direct_allreduce(const Call& call, Payload& payload) {
+  std::size_t overwritten = 0;
+  for (const DirectTensor& tensor : payload.direct) {
+    if (tensor.input == tensor.output) overwritten += tensor.bytes();
+  }
+  undo_.begin(*payload.undo, overwritten);
+  for (const DirectTensor& tensor : payload.direct) {
+    const bool in_place = tensor.input == tensor.output;
+    if (size() == 1 && !in_place) std::memcpy(tensor.output, tensor.input, tensor.bytes());
+    Reducer reducer = reducer_of(tensor.dtype, call.redop);
+    if (call.redop == ReduceOp::kAverage) reducer.divisor = static_cast<std::uint32_t>(size());
+    const Memory memory{tensor.output, tensor.input, in_place ? &undo_ : nullptr};
+    const Schedule& schedule = plans_.large_allreduce({tensor.count, size_of(tensor.dtype)});
+    if (Status status = executor_.run(schedule, memory, reducer); !status.ok()) return status;
+  }
   return {};
+}
+
+Status NativeBackend::settle() {
+  undo_.clear();
+  Status met = barrier();
+  if (!met.ok()) mesh_->abandon();
+  return met;
 }
 
 /// The barrier in front: otherwise the root would be done before the others have come, and a rank
@@ -191,7 +223,7 @@ Status NativeBackend::reduce_scatter(const Call& call, Payload& payload) {
   for (std::size_t r = 0; r < size; ++r) payload.counts[r] = begin(r + 1) - begin(r);
   std::byte* const data = payload.data.data() + section.offset;
   Status status = executor_.run(plans_.reduce_scatter({section.count, element}), data,
-                                reducer_of(section, call.redop));
+                                reducer_of(section.dtype, call.redop));
   if (!status.ok()) return status;
   const std::size_t mine = payload.counts[rank] * element;
   if (mine > 0) std::memmove(payload.data.data(), data + begin(rank) * element, mine);

@@ -35,16 +35,27 @@ const Schedule& PlanCache::find(const Key& key, const Make& make) {
 }
 
 const Schedule& PlanCache::allreduce(Elements elements) {
-  return find({Shape::kAllreduce, 0, elements}, [&] { return make_allreduce(elements); });
+  const std::size_t bytes = elements.count * elements.bytes;
+  return find({Shape::kAllreduce, 0, elements}, [&] {
+    return make_allreduce(plan::choose_allreduce(size_, bytes, thresholds_), elements);
+  });
 }
 
-plan::Plan PlanCache::make_allreduce(Elements elements) const {
+const Schedule& PlanCache::large_allreduce(Elements elements) {
+  return find({Shape::kLargeAllreduce, 0, elements}, [&] {
+    return make_allreduce(plan::choose_large_allreduce(size_, thresholds_), elements);
+  });
+}
+
+plan::Plan PlanCache::make_allreduce(plan::Allreduce algorithm, Elements elements) const {
   const std::size_t bytes = elements.count * elements.bytes;
-  switch (plan::choose_allreduce(size_, bytes, thresholds_)) {
+  switch (algorithm) {
     case plan::Allreduce::kDirect:
       return plan::direct_allreduce(rank_, size_, bytes);
     case plan::Allreduce::kRecursiveDoubling:
       return plan::recursive_doubling_allreduce(rank_, size_, bytes);
+    case plan::Allreduce::kPairwise:
+      return plan::pairwise_allreduce(rank_, size_, elements, segment_);
     case plan::Allreduce::kRing:
       break;
   }

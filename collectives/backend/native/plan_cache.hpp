@@ -20,7 +20,10 @@ class PlanCache {
  public:
   PlanCache(int rank, int size, std::size_t segment_bytes, const plan::Thresholds& thresholds);
 
+  /// In place.
   const Schedule& allreduce(plan::Elements elements);
+  /// From one memory to another or in place, with the mean taken where one is asked for.
+  const Schedule& large_allreduce(plan::Elements elements);
   const Schedule& reduce_scatter(plan::Elements elements);
   const Schedule& broadcast(int root, std::size_t bytes);
   const Schedule& barrier();
@@ -29,7 +32,14 @@ class PlanCache {
   const Schedule& allgather(const std::vector<std::uint64_t>& counts, std::size_t element_bytes);
 
  private:
-  enum class Shape : std::uint8_t { kAllreduce, kReduceScatter, kBroadcast, kBarrier, kExchange };
+  enum class Shape : std::uint8_t {
+    kAllreduce,
+    kLargeAllreduce,
+    kReduceScatter,
+    kBroadcast,
+    kBarrier,
+    kExchange,
+  };
   struct Key {
     Shape shape;
     int root = 0;
@@ -47,7 +57,7 @@ class PlanCache {
 
   template <typename Make>
   const Schedule& find(const Key& key, const Make& make);
-  plan::Plan make_allreduce(plan::Elements elements) const;
+  plan::Plan make_allreduce(plan::Allreduce algorithm, plan::Elements elements) const;
   plan::Plan make_broadcast(int root, std::size_t bytes) const;
 
   int rank_;

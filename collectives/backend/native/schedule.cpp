@@ -8,8 +8,11 @@ namespace elastic::collectives {
 using plan::Step;
 
 bool is_local(Step::Kind kind) {
-  return kind != Step::Kind::kSend && kind != Step::Kind::kReceive &&
-         kind != Step::Kind::kReceiveReduce;
+  return kind != Step::Kind::kSend && kind != Step::Kind::kReceive && !is_receive_reduce(kind);
+}
+
+bool is_receive_reduce(Step::Kind kind) {
+  return kind == Step::Kind::kReceiveReduce || kind == Step::Kind::kReceiveReduceFlipped;
 }
 
 Schedule::Schedule(plan::Plan plan) : plan_(std::move(plan)) {

@@ -35,7 +35,7 @@ class Schedule {
     return std::span(dependents_).subspan(first_[at], first_[at + 1] - first_[at]);
   }
   const std::vector<Queue>& queues() const { return queues_; }
-  /// Index into `queues()` of a kSend, kReceive or kReceiveReduce.
+  /// Index into `queues()` of a step that is not local.
   std::size_t queue_of(std::int32_t index) const {
     return queue_of_[static_cast<std::size_t>(index)];
   }
@@ -56,5 +56,6 @@ class Schedule {
 };
 
 bool is_local(plan::Step::Kind kind);
+bool is_receive_reduce(plan::Step::Kind kind);
 
 }  // namespace elastic::collectives

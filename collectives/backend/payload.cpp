@@ -1,0 +1,27 @@
+#include "collectives/backend/payload.hpp"
+
+#include <cstring>
+#include <utility>
+
+namespace elastic::collectives {
+
+void Payload::gather() {
+  for (const DirectTensor& tensor : direct) elsewhere.emplace_back(tensor.output, tensor.bytes());
+  direct.clear();
+  std::size_t bytes = data.size();
+  for (const auto& piece : elsewhere) bytes = aligned(bytes) + piece.size();
+  if (bytes == data.size()) return elsewhere.clear();
+  Buffer whole;
+  whole.resize(bytes);
+  std::size_t at = data.size();
+  if (at > 0) std::memcpy(whole.data(), data.data(), at);
+  for (const auto& piece : elsewhere) {
+    at = aligned(at);
+    if (!piece.empty()) std::memcpy(whole.data() + at, piece.data(), piece.size());
+    at += piece.size();
+  }
+  elsewhere.clear();
+  data = std::move(whole);
+}
+
+}  // namespace elastic::collectives
