@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -35,6 +36,14 @@ struct Call {
   transport::Fingerprint fingerprint;
 };
 
+/// An allreduce of one tensor that is not worth a Call.
+struct SmallCall {
+  DType dtype = DType::kU8;
+  ReduceOp redop = ReduceOp::kSum;  ///< kAverage is summed
+  std::span<const std::byte> input;
+  transport::Fingerprint fingerprint;  ///< that of the same call to `run`
+};
+
 /// Performs whole collectives on one view. Made anew for every view; one thread at a time, but for
 /// `abort`.
 ///
@@ -53,6 +62,15 @@ class Backend {
   virtual ~Backend() = default;
 
   virtual Status run(std::uint64_t position, const Call& call, Payload& payload) = 0;
+
+  /// Whether `run_small` takes an allreduce of so many bytes: where it does it is faster than `run`.
+  virtual bool takes_small(std::size_t /*bytes*/) const { return false; }
+  /// The same collective as `run` of the same allreduce, with its contract; other ranks may call
+  /// either. `result` is as long as the input and does not overlap it.
+  virtual Status run_small(std::uint64_t /*position*/, const SmallCall& /*call*/,
+                           std::byte* /*result*/) {
+    return Status(Code::kInternal, "this backend knows no small calls");
+  }
 
   /// Whether `run` takes Payload::direct. The same on all ranks.
   virtual bool works_directly() const { return false; }

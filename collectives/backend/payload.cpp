@@ -5,6 +5,15 @@
 
 namespace elastic::collectives {
 
+void Payload::clear() {
+  data.resize(0);
+  direct.clear();
+  undo = nullptr;
+  elsewhere.clear();
+  counts.clear();
+  in_hand = false;
+}
+
 void Payload::gather() {
   for (const DirectTensor& tensor : direct) elsewhere.emplace_back(tensor.output, tensor.bytes());
   direct.clear();

@@ -50,6 +50,8 @@ struct Payload {
   std::vector<std::uint64_t> counts;  ///< allgather: elements per rank; reduce_scatter: likewise
   bool in_hand = false;  ///< reduce_scatter that failed: this rank's part is complete all the same
 
+  /// Forgets all but the memory of `data`.
+  void clear();
   /// Copies into `data`, behind what it has, the results in `direct` and what lies `elsewhere`,
   /// each aligned as sections are. Nothing but `data` is needed afterwards.
   void gather();

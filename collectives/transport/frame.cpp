@@ -76,6 +76,11 @@ std::string describe(const Fingerprint& fingerprint) {
   return text;
 }
 
+Status mismatch(const Fingerprint& mine, int peer, const Fingerprint& theirs) {
+  return Status(Code::kMismatch, "this rank called " + describe(mine) + ", rank " +
+                                     std::to_string(peer) + " called " + describe(theirs));
+}
+
 PayloadChecksum::PayloadChecksum() : state_(XXH3_createState()) {
   reset();
 }

@@ -28,6 +28,9 @@ struct Fingerprint {
 /// "allreduce of 1024 f32, sum": for error messages. Never throws; unknown values print as numbers.
 std::string describe(const Fingerprint& fingerprint);
 
+/// What a rank reports that finds that `peer` called something else at the same position.
+Status mismatch(const Fingerprint& mine, int peer, const Fingerprint& theirs);
+
 enum class FrameKind : std::uint8_t {
   kData = 1,  ///< part of a message of an operation
   kNote = 2,  ///< out-of-band message between coordinators, not tied to an operation

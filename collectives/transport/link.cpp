@@ -7,6 +7,7 @@
 #include <sys/socket.h>
 
 #include "collectives/transport/flow.hpp"
+#include "collectives/transport/ring/mailbox.hpp"
 
 namespace elastic::transport {
 
@@ -139,8 +140,13 @@ void Link::load_stripe(Flow& flow, Outgoing& message) {
   if (message.pulled == message.payload.size()) ++pull_;
 }
 
+Mailbox* Link::mailbox() const {
+  return flows_.front()->stream->mailbox();
+}
+
 void Link::abandon() {
   for (const auto& flow : flows_) {
+    if (Mailbox* mailbox = flow->stream->mailbox(); mailbox != nullptr) mailbox->forget();
     if (flow->message_out != Flow::kNoMessage) {
       // The peer counts on the rest of this frame; the caller's memory is no longer ours to read.
       flow->own_payload.assign(flow->payload_left.begin(), flow->payload_left.end());

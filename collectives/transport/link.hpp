@@ -90,6 +90,9 @@ class Link {
   std::size_t received() const { return received_; }
   bool quiet() const;  ///< nothing posted is outstanding
 
+  /// The mailbox to the peer; null if there is none.
+  Mailbox* mailbox() const;
+
   /// Forgets everything posted. A frame that is partly written is completed later from a copy made
   /// here, one partly read is read to its end and dropped, so that the link survives.
   void abandon();

@@ -92,9 +92,7 @@ Status Link::admit_data(Flow& flow) {
     return {};
   }
   if (tag_.phase == OpTag::kNormal && header.fingerprint != fingerprint_) {
-    return Status(Code::kMismatch, "this rank called " + describe(fingerprint_) + ", rank " +
-                                       std::to_string(peer_) + " called " +
-                                       describe(header.fingerprint));
+    return mismatch(fingerprint_, peer_, header.fingerprint);
   }
   if (header.message >= in_.size()) {
     flow.parked = true;

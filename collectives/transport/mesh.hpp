@@ -10,6 +10,7 @@
 #include "base/status.hpp"
 #include "collectives/transport/link.hpp"
 #include "collectives/transport/spin_budget.hpp"
+#include "collectives/transport/spin_pause.hpp"
 
 namespace elastic::transport {
 
@@ -42,6 +43,19 @@ class Mesh {
   /// was lost: it has to be cheap, and what is done is a success.
   Status run_until(const std::function<bool()>& done);
 
+  /// Spins for as long as `run_until` would before it lets others run, without looking at the
+  /// links. Whether `done()` came about.
+  template <typename Done>
+  bool spin_until(const Done& done) {
+    int idle = 0;
+    while (!done()) {
+      if (++idle > spins_.rounds() * kSpinsPerRound) return false;
+      spin_pause();
+    }
+    if (idle > 0) spins_.learn(idle / kSpinsPerRound);
+    return true;
+  }
+
   /// Sleeps until a link has something to say, `also_fd` (may be -1) is readable, or `abort`.
   Status wait(int also_fd = -1);
 
@@ -50,6 +64,9 @@ class Mesh {
   bool aborted() const noexcept { return aborted_.load(std::memory_order_acquire); }
 
  private:
+  /// A round of `run_until` looks at all links: in its time memory can be looked at this often.
+  static constexpr int kSpinsPerRound = 4;
+
   Status sleep();
 
   int rank_;

@@ -11,6 +11,8 @@
 
 namespace elastic::transport {
 
+class Mailbox;
+
 /// One ordered, reliable, duplex byte stream to a peer: all that a transport has to provide.
 ///
 /// Nothing here blocks. A stream belongs to one thread at a time: the one that runs the operation
@@ -60,6 +62,9 @@ class Stream {
   /// Whether bytes can be damaged on the way without anybody noticing, so that payloads need a
   /// checksum of their own: TCP's has 16 bits, and is often left to the network card.
   virtual bool checked() const { return false; }
+
+  /// The mailbox beside the stream, null where the transport has none. Owned by the stream.
+  virtual Mailbox* mailbox() { return nullptr; }
 
   /// "shm", "tcp" or "inproc".
   virtual const char* transport() const = 0;

@@ -48,6 +48,7 @@ Result<std::shared_ptr<detail::WorkState>> Coordinator::submit(std::string name,
           Code::kInvalidArgument,
           "tensor '" + name + "' is under way already: wait for it before submitting it again");
     }
+    open_.store(true, std::memory_order_release);
     submitted_.push_back({std::move(name), std::move(tensors), op, work});
   }
   wake_up_.set();
@@ -55,6 +56,7 @@ Result<std::shared_ptr<detail::WorkState>> Coordinator::submit(std::string name,
 }
 
 void Coordinator::flush() {
+  if (!open_.load(std::memory_order_acquire)) return;
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     if (names_.empty()) return;
@@ -209,6 +211,7 @@ void Coordinator::complete(const std::string& name, Result<Contributors> outcome
     const std::lock_guard<std::mutex> lock(mutex_);
     names_.erase(name);
     idle = names_.empty();
+    open_.store(!idle, std::memory_order_release);
   }
   work->complete(std::move(outcome));
   if (idle) idle_.notify_all();

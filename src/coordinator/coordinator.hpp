@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
@@ -77,6 +78,7 @@ class Coordinator {
   std::condition_variable idle_;
   std::vector<Submission> submitted_;  // not seen by the coordinator thread yet
   std::set<std::string> names_;        // under way
+  std::atomic<bool> open_{false};      // whether names_ has any; to be asked without the mutex
   bool flush_ = false;  // the program blocked after what the coordinator thread has seen
   Status closed_;
 

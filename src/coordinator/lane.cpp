@@ -65,6 +65,37 @@ Result<Contributors> Lane::run(Operation& operation, Milliseconds view_timeout) 
   }
 }
 
+std::optional<Result<Contributors>> Lane::run_small(const collectives::SmallCall& call,
+                                                    std::byte* output) {
+  const std::unique_lock<std::mutex> order(order_mutex_, std::try_to_lock);
+  if (!order.owns_lock()) return std::nullopt;
+  std::uint64_t position = 0;
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (!closed_.ok() || !available() || ledger_.next() != Ledger::Step::kAttempt ||
+        !view_->backend->takes_small(call.input.size())) {
+      return std::nullopt;
+    }
+    owned_ = true;
+    position = ledger_.position();
+  }
+  LaneView& view = *view_;  // stays while the lane is owned
+  const Ownership ownership(this, nullptr);
+  work_.clear();
+  work_.data.resize(call.input.size());
+  const Status status = view.backend->run_small(position, call, work_.data.data());
+  if (!status.ok()) {
+    attempted_by_ = view.members;
+    if (status.code() == Code::kMismatch) return end_in_error(status).status;
+    (void)interrupted(view, status);
+    return std::nullopt;
+  }
+  keep_work();
+  complete();
+  std::copy_n(kept_.payload.data.data(), call.input.size(), output);
+  return view.members->contributors();
+}
+
 bool Lane::available() const {
   return view_ && !frozen_ && !owned_ && !ledger_.is_spoiled();
 }
@@ -126,23 +157,26 @@ Lane::Attempt Lane::attempt(Ownership& ownership, Operation& operation) {
   }
   attempted_by_ = view.members;
   if (next() == Ledger::Step::kEndAsLost) return end_as_lost(view);
+  work_.clear();
+  work_.undo = &undo_;
   operation.allow_direct(view.backend->works_directly());
   const collectives::Call call = operation.call(*view.members);
-  work_.in_hand = false;
-  work_.elsewhere.clear();
-  work_.direct.clear();
-  work_.undo = &undo_;
   operation.pack(*view.members, work_);
   const Status status = view.backend->run(position(), call, work_);
   if (status.ok()) {
-    std::swap(work_, kept_.payload);
-    kept_.error.clear();
+    keep_work();
     complete();
     if (!kept_.payload.direct.empty()) settle(view);
     return deliver(operation, view.members);
   }
   if (status.code() == Code::kMismatch) return end_in_error(status);
   return interrupted(view, status);
+}
+
+/// What was worked on is the result of the operation that is complete now.
+void Lane::keep_work() {
+  std::swap(work_, kept_.payload);
+  kept_.error.clear();
 }
 
 /// The result lies in the caller's memory, which is the caller's again once the call returns: so

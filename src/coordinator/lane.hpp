@@ -74,6 +74,12 @@ class Lane {
   /// take turns. kTimeout when no new view comes within `view_timeout`; whatever `close` said.
   Result<Contributors> run(Operation& operation, Milliseconds view_timeout);
 
+  /// Runs an allreduce of one small tensor, with its result, not yet divided, in `output`, which
+  /// may be its input. Nothing, if it has to be done by `run`: the lane is busy or under repair,
+  /// the backend does not take it, or the view changed meanwhile.
+  std::optional<Result<Contributors>> run_small(const collectives::SmallCall& call,
+                                                std::byte* output);
+
   /// Takes the lane: waits until a view is installed, the lane is not frozen and nobody else has
   /// it.
   Result<Ownership> acquire(Milliseconds view_timeout);
@@ -109,6 +115,7 @@ class Lane {
   bool available() const;  // with mutex_ held
   void release();
   Ledger::Step next() const;
+  void keep_work();
   void settle(LaneView& view);
   Status hand_over(LaneView& view);
   Attempt deliver(Operation& operation, const std::shared_ptr<const Members>& members);

@@ -91,6 +91,10 @@ void TensorList::unpack(const collectives::Buffer& buffer, ReduceOp op,
   }
 }
 
+transport::Fingerprint allreduce_fingerprint(DType dtype, ReduceOp op, std::size_t count) {
+  return fingerprint(Kind::kAllreduce, dtype, op, count);
+}
+
 AllreduceOperation::AllreduceOperation(std::vector<ConstTensorView> inputs,
                                        std::vector<TensorView> outputs, ReduceOp op)
     : inputs_(std::move(inputs)), outputs_(std::move(outputs)), op_(op) {

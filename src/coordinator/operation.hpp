@@ -14,6 +14,9 @@
 
 namespace elastic::coordinator {
 
+/// Of an allreduce of one tensor.
+transport::Fingerprint allreduce_fingerprint(DType dtype, ReduceOp op, std::size_t count);
+
 /// One collective call of this worker, from its first attempt to its result. `call` and `pack` may
 /// happen several times (once per view in which it is attempted), `unpack` once. Every attempt
 /// starts from the intact input: the caller's tensors are only written in `unpack`, or, those that

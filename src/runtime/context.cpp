@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/log.hpp"
+#include "collectives/kernels/reduce.hpp"
 #include "config/environment.hpp"
 #include "config/options.hpp"
 #include "coordinator/coordinator.hpp"
@@ -104,6 +105,24 @@ class Context::Impl {
         control().lane(runtime::kUnnamedLane).run(operation, options_.view_timeout));
   }
 
+  /// Nothing, if it has to be done by `run`.
+  std::optional<Contributors> allreduce_small(ConstTensorView in, TensorView out, ReduceOp op) {
+    coordinator().flush();
+    const collectives::SmallCall call{
+        in.dtype, op,
+        {static_cast<const std::byte*>(in.data), in.bytes()},
+        coordinator::allreduce_fingerprint(in.dtype, op, in.count)};
+    auto* const result = static_cast<std::byte*>(out.data);
+    auto done = control().lane(runtime::kUnnamedLane).run_small(call, result);
+    if (!done) return std::nullopt;
+    Contributors contributors = runtime::take(std::move(*done));
+    if (op == ReduceOp::kAverage) {
+      kernels::divide(out.dtype, result, out.count,
+                      static_cast<std::uint32_t>(contributors.size()));
+    }
+    return contributors;
+  }
+
   Work submit(std::string_view name, std::span<const TensorView> tensors, ReduceOp op) {
     (void)members();
     for (const TensorView& tensor : tensors) check(tensor);
@@ -176,6 +195,7 @@ Contributors Context::allreduce(ConstTensorView in, TensorView out, ReduceOp op)
     throw Error(ErrorCode::kInvalidArgument,
                 "allreduce: input and output differ in count or dtype; they must be alike");
   }
+  if (auto contributors = impl_->allreduce_small(in, out, op)) return *std::move(contributors);
   coordinator::AllreduceOperation operation({in}, {out}, op);
   return impl_->run(operation);
 }

@@ -8,6 +8,7 @@
 #include "collectives/backend/native/agreement.hpp"
 #include "collectives/backend/native/executor.hpp"
 #include "collectives/backend/native/handover.hpp"
+#include "collectives/backend/native/letter_allreduce.hpp"
 #include "collectives/backend/native/plan_cache.hpp"
 #include "collectives/backend/native/undo_log.hpp"
 #include "collectives/kernels/reduce.hpp"
@@ -44,11 +45,16 @@ class NativeBackend final : public Backend {
         mesh_(std::move(mesh)),
         options_(options),
         executor_(*mesh_),
-        plans_(mesh_->rank(), mesh_->size(), options.segment_bytes, options.thresholds) {}
+        plans_(mesh_->rank(), mesh_->size(), options.segment_bytes, options.thresholds),
+        letters_(*mesh_) {}
 
   Status run(std::uint64_t position, const Call& call, Payload& payload) override;
   Status hand_over(std::uint64_t position, const Handover& handover, Parcel& parcel) override;
   void abort() noexcept override { mesh_->abort(); }
+  bool takes_small(std::size_t bytes) const override {
+    return letters_everywhere_ && bytes <= letters_.most_bytes();
+  }
+  Status run_small(std::uint64_t position, const SmallCall& call, std::byte* result) override;
   bool works_directly() const override { return true; }
   Status settle() override;
   int rank() const override { return mesh_->rank(); }
@@ -65,24 +71,69 @@ class NativeBackend final : public Backend {
   Status reduce_scatter(const Call& call, Payload& payload);
   Status transfer(const Call& call, Payload& payload);
   Status barrier() { return executor_.run(plans_.barrier(), nullptr); }
-  Status finish(std::uint64_t position, const Call& call, const Status& failure);
+  Status finish(std::uint64_t position, const Statement& mine, const Status& failure);
+  Status agree_on_ways(std::uint64_t position);
+  bool by_letters(const Call& call, const Payload& payload) const;
 
   std::uint64_t generation_;
   std::shared_ptr<Mesh> mesh_;
   NativeOptions options_;
   Executor executor_;
   PlanCache plans_;
+  LetterAllreduce letters_;
   UndoLog undo_;
+  bool agreed_ = false;  // on what follows
+  bool letters_everywhere_ = false;
   Buffer spare_;  // takes turns with the payload's buffer in allgathers
 };
 
 Status NativeBackend::run(std::uint64_t position, const Call& call, Payload& payload) {
   if (mesh_->aborted()) return Status(Code::kAborted, "the view is being changed");
   if (Status wrong = check(call, payload); !wrong.ok()) return wrong;
-  mesh_->begin(OpTag{generation_, position, OpTag::kNormal}, call.fingerprint);
+  if (Status status = agree_on_ways(position); !status.ok()) return status;
   undo_.clear();
-  const Status status = perform(call, payload);
-  return status.ok() ? status : finish(position, call, status);
+  const OpTag tag{generation_, position, OpTag::kNormal};
+  Status status;
+  if (by_letters(call, payload)) {
+    const Section& section = call.sections.front();
+    const std::span<std::byte> data = payload.data.bytes().first(bytes_of(section));
+    status = letters_.run(tag, call.fingerprint, data, data.data(),
+                          reducer_of(section.dtype, call.redop));
+  } else {
+    mesh_->begin(tag, call.fingerprint);
+    status = perform(call, payload);
+  }
+  return status.ok() ? status : finish(position, {call.fingerprint, call.error}, status);
+}
+
+Status NativeBackend::run_small(std::uint64_t position, const SmallCall& call, std::byte* result) {
+  if (mesh_->aborted()) return Status(Code::kAborted, "the view is being changed");
+  const Status status = letters_.run(OpTag{generation_, position, OpTag::kNormal},
+                                     call.fingerprint, call.input, result,
+                                     reducer_of(call.dtype, call.redop));
+  return status.ok() ? status : finish(position, {call.fingerprint, {}}, status);
+}
+
+/// Which ways of doing a collective there are has to be the same for all ranks, and each knows only
+/// its own links: in front of the view's first operation they tell each other.
+Status NativeBackend::agree_on_ways(std::uint64_t position) {
+  if (std::exchange(agreed_, true)) return {};
+  mesh_->begin(OpTag{generation_, position, OpTag::kRepair}, {});
+  std::vector<std::uint64_t> ways(static_cast<std::size_t>(size()));
+  ways[static_cast<std::size_t>(rank())] = letters_.possible() ? 1 : 0;
+  const Status status = executor_.run(plans_.exchange(sizeof(ways[0])),
+                                      reinterpret_cast<std::byte*>(ways.data()));
+  if (!status.ok()) {
+    mesh_->abandon();
+    return status;
+  }
+  letters_everywhere_ = std::all_of(ways.begin(), ways.end(), [](auto way) { return way == 1; });
+  return {};
+}
+
+bool NativeBackend::by_letters(const Call& call, const Payload& payload) const {
+  return call.kind == Kind::kAllreduce && call.sections.size() == 1 && payload.direct.empty() &&
+         takes_small(bytes_of(call.sections.front()));
 }
 
 /// Mistakes of the layer above, which it makes on all ranks alike or not at all.
@@ -107,14 +158,15 @@ Status NativeBackend::check(const Call& call, const Payload& payload) const {
 }
 
 /// A mismatch is agreed upon by all ranks and ends the operation; anything else ends the backend.
-Status NativeBackend::finish(std::uint64_t position, const Call& call, const Status& failure) {
+Status NativeBackend::finish(std::uint64_t position, const Statement& mine,
+                             const Status& failure) {
   if (failure.code() != Code::kMismatch && failure.code() != Code::kPoisoned) {
     mesh_->abandon();
     undo_.restore();
     return failure;
   }
-  auto agreed = agree_on_mismatch(*mesh_, executor_, plans_, OpTag{generation_, position, 0},
-                                  Statement{call.fingerprint, call.error});
+  auto agreed =
+      agree_on_mismatch(*mesh_, executor_, plans_, OpTag{generation_, position, 0}, mine);
   undo_.restore();
   if (!agreed.ok()) return agreed.status();
   return Status(Code::kMismatch, std::move(agreed).value(), -1, generation_);

@@ -2,7 +2,7 @@
 
 #include <cstring>
 
-#include "collectives/kernels/reduce.hpp"
+#include "collectives/kernels/copy.hpp"
 
 namespace elastic::collectives {
 

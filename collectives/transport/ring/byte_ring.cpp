@@ -14,12 +14,14 @@ namespace elastic::transport {
 
 namespace {
 
-// The file: control page of direction 0, its bytes, control page of direction 1, its bytes.
+// The file, for each direction: a page for the control, letters, the ring's bytes.
 constexpr std::size_t kPage = 4096;
 static_assert(sizeof(RingControl) <= kPage);
+constexpr std::size_t kHeadBytes =
+    kPage + (sizeof(Letterbox) + kPage - 1) / kPage * kPage;
 
 std::size_t side_bytes(std::size_t ring_bytes) {
-  return kPage + ring_bytes;
+  return kHeadBytes + ring_bytes;
 }
 
 Status system_error(const std::string& what) {
@@ -33,7 +35,7 @@ RingMemory::RingMemory(UniqueFd file, std::size_t ring_bytes)
 
 RingMemory::~RingMemory() {
   for (const Side& side : sides_) {
-    if (side.control != nullptr) ::munmap(side.control, kPage);
+    if (side.control != nullptr) ::munmap(side.control, kHeadBytes);
     if (side.data != nullptr) ::munmap(side.data, 2 * ring_bytes_);
   }
 }
@@ -51,7 +53,10 @@ Result<std::shared_ptr<RingMemory>> RingMemory::create(std::size_t ring_bytes) {
   }
   std::shared_ptr<RingMemory> memory(new RingMemory(std::move(file), ring_bytes));
   if (Status status = memory->map(); !status.ok()) return status;
-  for (const Side& side : memory->sides_) new (side.control) RingControl();
+  for (const Side& side : memory->sides_) {
+    new (side.control) RingControl();
+    for (Letter& letter : side.letters->letters) new (&letter.tag) std::atomic<std::uint64_t>(0);
+  }
   return memory;
 }
 
@@ -60,7 +65,7 @@ Result<std::shared_ptr<RingMemory>> RingMemory::open(UniqueFd file) {
   if (::fstat(file.get(), &info) != 0) return system_error("cannot look at shared memory");
   const int seals = ::fcntl(file.get(), F_GET_SEALS);
   const auto bytes = static_cast<std::size_t>(info.st_size);
-  const std::size_t ring_bytes = bytes / 2 > kPage ? bytes / 2 - kPage : 0;
+  const std::size_t ring_bytes = bytes / 2 > kHeadBytes ? bytes / 2 - kHeadBytes : 0;
   if (seals < 0 || (seals & F_SEAL_SHRINK) == 0 || ring_bytes < kLeastRingBytes ||
       ring_bytes % kPage != 0 || ring_bytes > kMostRingBytes ||
       2 * side_bytes(ring_bytes) != bytes) {
@@ -76,9 +81,11 @@ Status RingMemory::map() {
   for (int direction = 0; direction < 2; ++direction) {
     const auto start =
         static_cast<off_t>(static_cast<std::size_t>(direction) * side_bytes(ring_bytes_));
-    void* control = ::mmap(nullptr, kPage, kAccess, MAP_SHARED, file_.get(), start);
+    void* control = ::mmap(nullptr, kHeadBytes, kAccess, MAP_SHARED, file_.get(), start);
     if (control == MAP_FAILED) return system_error("cannot map shared memory");
     sides_[direction].control = static_cast<RingControl*>(control);
+    sides_[direction].letters =
+        reinterpret_cast<Letterbox*>(static_cast<std::byte*>(control) + kPage);
 
     void* reserved =
         ::mmap(nullptr, 2 * ring_bytes_, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -87,7 +94,7 @@ Status RingMemory::map() {
     for (std::size_t copy = 0; copy < 2; ++copy) {
       void* at = sides_[direction].data + copy * ring_bytes_;
       if (::mmap(at, ring_bytes_, kAccess, MAP_SHARED | MAP_FIXED, file_.get(),
-                 start + static_cast<off_t>(kPage)) == MAP_FAILED) {
+                 start + static_cast<off_t>(kHeadBytes)) == MAP_FAILED) {
         return system_error("cannot map shared memory");
       }
     }

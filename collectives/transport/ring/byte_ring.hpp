@@ -8,6 +8,7 @@
 
 #include "base/status.hpp"
 #include "base/unique_fd.hpp"
+#include "collectives/transport/ring/mailbox.hpp"
 
 namespace elastic::transport {
 
@@ -20,7 +21,7 @@ struct RingControl {
   alignas(64) std::atomic<std::uint32_t> writer_sleeps{0};
 };
 
-/// Memory for two rings, one per direction, in an anonymous file that can be passed to another
+/// Memory for two rings and the letters beside them, one of each per direction, in an anonymous file that can be passed to another
 /// process. Nothing of it has a name: it is gone with the last process that maps it.
 class RingMemory {
  public:
@@ -36,6 +37,7 @@ class RingMemory {
   int fd() const { return file_.get(); }
   std::size_t ring_bytes() const { return ring_bytes_; }
   RingControl& control(int direction) { return *sides_[direction].control; }
+  Letterbox& letters(int direction) { return *sides_[direction].letters; }
   /// The ring's bytes, mapped twice one behind the other: whatever starts in the first half is
   /// contiguous.
   std::byte* data(int direction) { return sides_[direction].data; }
@@ -43,6 +45,7 @@ class RingMemory {
  private:
   struct Side {
     RingControl* control = nullptr;
+    Letterbox* letters = nullptr;
     std::byte* data = nullptr;
   };
   RingMemory(UniqueFd file, std::size_t ring_bytes);

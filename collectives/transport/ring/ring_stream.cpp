@@ -1,13 +1,9 @@
 #include "collectives/transport/ring/ring_stream.hpp"
 
 #include <algorithm>
-#include <array>
-#include <cerrno>
 #include <cstring>
 #include <poll.h>
 #include <utility>
-
-#include <sys/socket.h>
 
 namespace elastic::transport {
 
@@ -18,17 +14,6 @@ Status damaged() {
 }
 
 constexpr std::size_t kPublishBytes = 64 * 1024;
-
-/// Makes what was published before visible before what is read after. ThreadSanitizer does not know
-/// fences, so there it is an operation on the flag itself.
-std::uint32_t load_after_fence(std::atomic<std::uint32_t>& flag) {
-#if defined(__SANITIZE_THREAD__)
-  return flag.fetch_add(0, std::memory_order_seq_cst);
-#else
-  std::atomic_thread_fence(std::memory_order_seq_cst);
-  return flag.load(std::memory_order_relaxed);
-#endif
-}
 
 }  // namespace
 
@@ -41,7 +26,9 @@ RingStream::RingStream(std::shared_ptr<RingMemory> memory, bool first, UniqueFd 
       in_(memory_->control(first ? 1 : 0)),
       out_data_(memory_->data(first ? 0 : 1)),
       in_data_(memory_->data(first ? 1 : 0)),
-      size_(memory_->ring_bytes()) {}
+      size_(memory_->ring_bytes()),
+      mailbox_(memory_->letters(first ? 0 : 1), memory_->letters(first ? 1 : 0), out_.reader_sleeps,
+               doorbell_) {}
 
 Status RingStream::gone() const {
   return Status(Code::kPeerLost, "the peer's process is gone");
@@ -79,7 +66,7 @@ Result<std::size_t> RingStream::write(std::span<const std::span<const std::byte>
 
 void RingStream::publish() {
   out_.written.store(out_written_, std::memory_order_release);
-  ring_bell_if(out_.reader_sleeps);
+  doorbell_.ring_if(out_.reader_sleeps);
 }
 
 Result<std::size_t> RingStream::readable() {
@@ -105,7 +92,7 @@ void RingStream::consume(std::size_t bytes) {
   // that waits for more (of at most kPeekLimit) always leaves that much room.
   static_assert(RingMemory::kLeastRingBytes >= 4 * kPeekLimit);
   const std::size_t room = size_ - static_cast<std::size_t>(in_written_ - in_taken_);
-  if (room >= size_ / 4) ring_bell_if(in_.writer_sleeps);
+  if (room >= size_ / 4) doorbell_.ring_if(in_.writer_sleeps);
 }
 
 Result<std::size_t> RingStream::read(std::span<std::byte> into) {
@@ -120,30 +107,20 @@ Result<std::size_t> RingStream::read(std::span<std::byte> into) {
   return now;
 }
 
-void RingStream::ring_bell_if(std::atomic<std::uint32_t>& sleeps) {
-  if (load_after_fence(sleeps) == 0) return;
-  if (sleeps.exchange(0, std::memory_order_acq_rel) == 0) return;
-  const char bell = 1;
-  // A full socket has unread bells in it: the peer is awake anyway. A broken one is noticed in
-  // finish_wait.
-  [[maybe_unused]] const auto sent = ::send(doorbell_.get(), &bell, 1, MSG_DONTWAIT | MSG_NOSIGNAL);
-}
-
 bool RingStream::prepare_wait(bool want_read, bool want_write, short& events) {
   events = POLLIN;
   if (want_read) in_.reader_sleeps.store(1, std::memory_order_seq_cst);
   if (want_write) out_.writer_sleeps.store(1, std::memory_order_seq_cst);
   // What came before the flags were up rang no bell.
   if (want_read && in_.written.load(std::memory_order_seq_cst) != in_written_) return false;
+  if (want_read && mailbox_.arrived()) return false;
   return !want_write || out_.taken.load(std::memory_order_seq_cst) == out_taken_;
 }
 
 void RingStream::finish_wait() {
   in_.reader_sleeps.store(0, std::memory_order_relaxed);
   out_.writer_sleeps.store(0, std::memory_order_relaxed);
-  std::array<char, 64> bells;
-  const ssize_t got = ::recv(doorbell_.get(), bells.data(), bells.size(), MSG_DONTWAIT);
-  if (got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR)) peer_gone_ = true;
+  if (!doorbell_.silence()) peer_gone_ = true;
 }
 
 }  // namespace elastic::transport

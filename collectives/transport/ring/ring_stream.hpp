@@ -5,12 +5,13 @@
 
 #include "base/unique_fd.hpp"
 #include "collectives/transport/ring/byte_ring.hpp"
+#include "collectives/transport/ring/doorbell.hpp"
+#include "collectives/transport/ring/mailbox.hpp"
 #include "collectives/transport/stream.hpp"
 
 namespace elastic::transport {
 
-/// A stream over two rings in memory that both ends map. A connected socket goes with it: a byte on
-/// it wakes a sleeping peer, its end tells that the peer is gone.
+/// A stream over two rings in memory that both ends map, with a mailbox beside it.
 ///
 /// Believes nothing of what the peer writes to the control pages: cursors out of range are
 /// kProtocol.
@@ -24,22 +25,22 @@ class RingStream : public Stream {
   Result<std::size_t> read(std::span<std::byte> into) override;
   Result<std::span<const std::byte>> peek(std::size_t at_least) override;
   void consume(std::size_t bytes) override;
-  int fd() const override { return doorbell_.get(); }
+  int fd() const override { return doorbell_.fd(); }
   bool prepare_wait(bool want_read, bool want_write, short& events) override;
   void finish_wait() override;
   bool peer_gone() const override { return peer_gone_; }
   const char* transport() const override { return transport_; }
+  Mailbox* mailbox() override { return &mailbox_; }
 
  private:
   Result<std::size_t> readable();
   Result<std::size_t> writable();
   void publish();
   Status gone() const;
-  void ring_bell_if(std::atomic<std::uint32_t>& sleeps);
 
   std::shared_ptr<RingMemory> memory_;
   const char* transport_;
-  UniqueFd doorbell_;
+  Doorbell doorbell_;
   RingControl& out_;
   RingControl& in_;
   std::byte* out_data_;
@@ -50,6 +51,7 @@ class RingStream : public Stream {
   std::uint64_t in_written_ = 0;  // as last seen
   std::uint64_t in_taken_ = 0;
   bool peer_gone_ = false;
+  Mailbox mailbox_;
 };
 
 }  // namespace elastic::transport

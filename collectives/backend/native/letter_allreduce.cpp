@@ -1,0 +1,90 @@
+#include "collectives/backend/native/letter_allreduce.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+namespace elastic::collectives {
+
+using transport::Fingerprint;
+using transport::Letter;
+using transport::Mailbox;
+using transport::OpTag;
+
+LetterAllreduce::LetterAllreduce(transport::Mesh& mesh)
+    : mesh_(mesh),
+      mailboxes_(static_cast<std::size_t>(mesh.size())),
+      letters_(static_cast<std::size_t>(mesh.size())) {
+  for (int rank = 0; rank < mesh.size(); ++rank) {
+    if (rank == mesh.rank()) continue;
+    Mailbox* const mailbox = mesh.link(rank).mailbox();
+    mailboxes_[static_cast<std::size_t>(rank)] = mailbox;
+    possible_ = possible_ && mailbox != nullptr;
+  }
+}
+
+std::size_t LetterAllreduce::most_bytes() const {
+  return Letter::kMostBytes / static_cast<std::size_t>(std::max(mesh_.size() - 1, 1));
+}
+
+Status LetterAllreduce::run(const OpTag& tag, const Fingerprint& fingerprint,
+                            std::span<const std::byte> input, std::byte* result,
+                            const Reducer& reducer) {
+  const std::byte* own = input.data();
+  for (Mailbox* mailbox : mailboxes_) {
+    if (mailbox != nullptr) own = mailbox->post(tag, fingerprint, input);
+  }
+  std::fill(letters_.begin(), letters_.end(), nullptr);
+  const auto here = [&] { return all_here(tag); };
+  if (!mesh_.spin_until(here)) {
+    // Whoever has called something else may have sent frames.
+    mesh_.begin(tag, fingerprint);
+    if (Status status = mesh_.run_until(here); !status.ok()) return status;
+  }
+  if (Status status = check(fingerprint, input.size()); !status.ok()) return status;
+  reduce(own, input.size(), result, reducer);
+  return {};
+}
+
+bool LetterAllreduce::all_here(const OpTag& tag) {
+  bool all = true;
+  for (std::size_t rank = 0; rank < mailboxes_.size(); ++rank) {
+    if (mailboxes_[rank] == nullptr || letters_[rank] != nullptr) continue;
+    letters_[rank] = mailboxes_[rank]->look(tag);
+    all = all && letters_[rank] != nullptr;
+  }
+  return all;
+}
+
+Status LetterAllreduce::check(const Fingerprint& fingerprint, std::size_t bytes) const {
+  for (std::size_t rank = 0; rank < letters_.size(); ++rank) {
+    const Letter* const letter = letters_[rank];
+    if (letter == nullptr) continue;
+    const auto peer = static_cast<int>(rank);
+    if (letter->fingerprint != fingerprint) {
+      return transport::mismatch(fingerprint, peer, letter->fingerprint);
+    }
+    if (letter->bytes != bytes) {
+      return Status(Code::kProtocol, "a letter of " + std::to_string(letter->bytes) +
+                                         " bytes, not " + std::to_string(bytes), peer);
+    }
+  }
+  return {};
+}
+
+void LetterAllreduce::reduce(const std::byte* own, std::size_t bytes, std::byte* result,
+                             const Reducer& reducer) const {
+  const auto operand = [&](std::size_t rank) {
+    return letters_[rank] == nullptr ? own : letters_[rank]->payload;
+  };
+  if (letters_.size() == 1) {
+    std::memmove(result, own, bytes);
+    return;
+  }
+  const std::size_t elements = bytes / reducer.element;
+  reducer.reduce(result, operand(0), operand(1), elements);
+  for (std::size_t rank = 2; rank < letters_.size(); ++rank) {
+    reducer.reduce(result, result, operand(rank), elements);
+  }
+}
+
+}  // namespace elastic::collectives

@@ -1,0 +1,45 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "base/status.hpp"
+#include "collectives/backend/native/executor.hpp"
+#include "collectives/transport/mesh.hpp"
+#include "collectives/transport/ring/mailbox.hpp"
+
+namespace elastic::collectives {
+
+/// Allreduce of small data among ranks of one host: everybody posts a letter with all of it to
+/// everybody, and reduces all letters in rank order. One exchange, without frames.
+///
+/// Owned by the thread that runs the lane's operation.
+class LetterAllreduce {
+ public:
+  explicit LetterAllreduce(transport::Mesh& mesh);
+
+  /// Whether this rank has a mailbox to every other.
+  bool possible() const { return possible_; }
+  /// Up to here letters are the fastest way: what a rank reads grows with the number of ranks.
+  std::size_t most_bytes() const;
+
+  /// `result`, as long as `input`, may be the same memory. Fails like a link; the mesh begins
+  /// operation `tag` only if the letters keep it waiting.
+  Status run(const transport::OpTag& tag, const transport::Fingerprint& fingerprint,
+             std::span<const std::byte> input, std::byte* result, const Reducer& reducer);
+
+ private:
+  bool all_here(const transport::OpTag& tag);
+  Status check(const transport::Fingerprint& fingerprint, std::size_t bytes) const;
+  void reduce(const std::byte* own, std::size_t bytes, std::byte* result,
+              const Reducer& reducer) const;
+
+  transport::Mesh& mesh_;
+  bool possible_ = true;
+  std::vector<transport::Mailbox*> mailboxes_;     // per rank, null for this one
+  std::vector<const transport::Letter*> letters_;  // of the operation in flight, per rank
+};
+
+}  // namespace elastic::collectives
