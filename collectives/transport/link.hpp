@@ -17,9 +17,10 @@
 
 namespace elastic::transport {
 
-/// Applies `bytes` received bytes at `from` to `into`: combines whole elements of `element` bytes.
+/// Combines elements in place with received ones: `left` is `into`, `right` what was received.
 struct Combine {
-  using Function = void (*)(std::byte* into, const std::byte* from, std::size_t elements);
+  using Function = void (*)(std::byte* into, const std::byte* left, const std::byte* right,
+                            std::size_t elements);
   Function function = nullptr;  ///< null: copy
   std::size_t element = 1;      ///< bytes of an element; payloads are cut only between elements
 };

@@ -193,7 +193,7 @@ Status Link::apply(Flow& flow, std::size_t& taken) {
   taken = elements * sink.combine.element;
   if (taken > 0) {
     account(flow, bytes.value().first(taken));
-    sink.combine.function(into.data(), bytes.value().data(), elements);
+    sink.combine.function(into.data(), into.data(), bytes.value().data(), elements);
     flow.stream->consume(taken);
   }
   return {};

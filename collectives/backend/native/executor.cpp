@@ -113,9 +113,9 @@ void Executor::perform(const Step& step) {
     std::memmove(into, from, step.into.bytes);
     return;
   }
-  const auto function =
-      step.kind == Step::Kind::kReduceFlipped ? reducer_.flipped : reducer_.reduce;
-  function(into, from, step.into.bytes / reducer_.element);
+  const bool flipped = step.kind == Step::Kind::kReduceFlipped;
+  reducer_.reduce(into, flipped ? from : into, flipped ? into : from,
+                  step.into.bytes / reducer_.element);
 }
 
 std::byte* Executor::address(const plan::Range& range) {

@@ -16,7 +16,6 @@ namespace elastic::collectives {
 /// How the elements of a section are combined.
 struct Reducer {
   kernels::Function reduce = nullptr;
-  kernels::Function flipped = nullptr;
   std::size_t element = 1;  ///< bytes
 };
 

@@ -19,8 +19,7 @@ using transport::Mesh;
 using transport::OpTag;
 
 Reducer reducer_of(const Section& section, ReduceOp op) {
-  return {kernels::reduce(section.dtype, op), kernels::reduce_flipped(section.dtype, op),
-          size_of(section.dtype)};
+  return {kernels::reduce(section.dtype, op), size_of(section.dtype)};
 }
 
 std::size_t bytes_of(const Section& section) {
