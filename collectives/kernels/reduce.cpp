@@ -1,219 +1,169 @@
 #include "collectives/kernels/reduce.hpp"
 
-#include "collectives/kernels/scalar.hpp"
+#include <algorithm>
 
-#if defined(__x86_64__)
-#include <immintrin.h>
-#define ELASTIC_AVX2 [[gnu::target("avx2,f16c")]]
-#endif
+#include "collectives/kernels/element_type.hpp"
 
-namespace elastic::kernels {
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "collectives/kernels/reduce.cpp"
+#include <hwy/foreach_target.h>
+
+#include "collectives/kernels/elements_inl.hpp"
+
+HWY_BEFORE_NAMESPACE();
+namespace elastic::kernels::HWY_NAMESPACE {
 namespace {
 
 struct Sum {
-  static constexpr bool kCommutes = true;
-  template <typename W>
-  ELASTIC_KERNEL_INLINE static W apply(W a, W b) {
-    if constexpr (std::is_integral_v<W>) {
-      using U = std::make_unsigned_t<W>;
-      return static_cast<W>(static_cast<U>(static_cast<U>(a) + static_cast<U>(b)));
-    } else {
-      return a + b;
-    }
+  template <class D>
+  static HWY_INLINE hn::Vec<D> apply(D d, hn::Vec<D> a, hn::Vec<D> b) {
+    return one_nan(d, hn::Add(a, b));
   }
-#if defined(__x86_64__)
-  ELASTIC_AVX2 static __m256 apply_eight(__m256 a, __m256 b) {
-    return _mm256_add_ps(a, b);
-  }
-#endif
 };
+
+#if HWY_TARGET == HWY_SCALAR
+template <class D>
+HWY_INLINE hn::Vec<D> multiply_int64(D /*d*/, hn::Vec<D> a, hn::Vec<D> b) {
+  return hn::Mul(a, b);
+}
+#else
+/// Highway before 1.0.4 has no product of 64 bits.
+template <class D>
+HWY_INLINE hn::Vec<D> multiply_int64(D d, hn::Vec<D> a, hn::Vec<D> b) {
+  const hn::Repartition<std::uint32_t, D> halves;
+  const hn::Repartition<std::uint64_t, D> wholes;
+  const auto high = [&](hn::Vec<D> v) HWY_ATTR {
+    return hn::BitCast(halves, hn::ShiftRight<32>(hn::BitCast(wholes, v)));
+  };
+  const auto low_a = hn::BitCast(halves, a);
+  const auto low_b = hn::BitCast(halves, b);
+  const auto cross = hn::Add(hn::MulEven(low_a, high(b)), hn::MulEven(high(a), low_b));
+  return hn::BitCast(d, hn::Add(hn::MulEven(low_a, low_b), hn::ShiftLeft<32>(cross)));
+}
+#endif
 
 struct Product {
-  static constexpr bool kCommutes = true;
-  template <typename W>
-  ELASTIC_KERNEL_INLINE static W apply(W a, W b) {
-    if constexpr (std::is_integral_v<W>) {
-      return static_cast<W>(static_cast<std::uint64_t>(a) * static_cast<std::uint64_t>(b));
+  template <class D>
+  static HWY_INLINE hn::Vec<D> apply(D d, hn::Vec<D> a, hn::Vec<D> b) {
+    using W = hn::TFromD<D>;
+    if constexpr (std::is_same_v<W, std::int64_t>) {
+      return multiply_int64(d, a, b);
+    } else if constexpr (std::is_same_v<W, std::int16_t>) {  // of 8 bits each
+      return hn::And(hn::Mul(a, b), hn::Set(d, 0xff));
     } else {
-      return a * b;
+      return one_nan(d, hn::Mul(a, b));
     }
   }
-#if defined(__x86_64__)
-  ELASTIC_AVX2 static __m256 apply_eight(__m256 a, __m256 b) {
-    return _mm256_mul_ps(a, b);
-  }
-#endif
 };
 
-/// The first operand wins a tie. A NaN among the operands is the result.
+/// Of floats, `chosen`, or the NaN if there is one among the operands.
+template <class D>
+HWY_INLINE hn::Vec<D> unless_nan(D d, hn::Vec<D> a, hn::Vec<D> b, hn::Vec<D> chosen) {
+  const auto nan = hn::Set(d, std::numeric_limits<hn::TFromD<D>>::quiet_NaN());
+  return hn::IfThenElse(hn::And(hn::Eq(a, a), hn::Eq(b, b)), chosen, nan);
+}
+
 struct Min {
-  static constexpr bool kCommutes = false;
-  template <typename W>
-  ELASTIC_KERNEL_INLINE static W apply(W a, W b) {
-    const W lesser = b < a ? b : a;  // a, if either is NaN
-    return b == b ? lesser : b;
+  template <class D>
+  static HWY_INLINE hn::Vec<D> apply(D d, hn::Vec<D> a, hn::Vec<D> b) {
+    if constexpr (std::is_integral_v<hn::TFromD<D>>) {
+      return hn::Min(a, b);
+    } else {
+      return unless_nan(d, a, b, hn::IfThenElse(hn::Lt(b, a), b, a));
+    }
   }
-#if defined(__x86_64__)
-  ELASTIC_AVX2 static __m256 apply_eight(__m256 a, __m256 b) {
-    return _mm256_blendv_ps(_mm256_min_ps(b, a), b, _mm256_cmp_ps(b, b, _CMP_UNORD_Q));
-  }
-#endif
 };
 
 struct Max {
-  static constexpr bool kCommutes = false;
-  template <typename W>
-  ELASTIC_KERNEL_INLINE static W apply(W a, W b) {
-    const W greater = b > a ? b : a;
-    return b == b ? greater : b;
-  }
-#if defined(__x86_64__)
-  ELASTIC_AVX2 static __m256 apply_eight(__m256 a, __m256 b) {
-    return _mm256_blendv_ps(_mm256_max_ps(b, a), b, _mm256_cmp_ps(b, b, _CMP_UNORD_Q));
-  }
-#endif
-};
-
-template <typename T, typename Op, bool kFlipped>
-ELASTIC_KERNEL_INLINE void loop(std::byte* into, const std::byte* from, std::size_t elements) {
-  auto* const a = reinterpret_cast<Loose<Stored<T>>*>(into);
-  const auto* const b = reinterpret_cast<const Loose<Stored<T>>*>(from);
-#pragma GCC ivdep
-  for (std::size_t i = 0; i < elements; ++i) {
-    const Wide<T> x = widen<T>(a[i].value);
-    const Wide<T> y = widen<T>(b[i].value);
-    a[i].value = narrow<T>(kFlipped ? Op::apply(y, x) : Op::apply(x, y));
-  }
-}
-
-template <typename T, typename Op, bool kFlipped>
-void loop_baseline(std::byte* into, const std::byte* from, std::size_t elements) {
-  loop<T, Op, kFlipped>(into, from, elements);
-}
-
-#if defined(__x86_64__)
-template <typename T, typename Op, bool kFlipped>
-ELASTIC_AVX2 void loop_avx2(std::byte* into, const std::byte* from, std::size_t elements) {
-  loop<T, Op, kFlipped>(into, from, elements);
-}
-
-constexpr std::size_t kLanes = 8;
-
-template <typename T>
-ELASTIC_AVX2 inline __m256 load_eight(const std::byte* from) {
-  const __m128i stored = _mm_loadu_si128(reinterpret_cast<const __m128i*>(from));
-  if constexpr (std::is_same_v<T, float16>) return _mm256_cvtph_ps(stored);
-  return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(stored), 16));
-}
-
-/// `narrow`, eight at a time.
-template <typename T>
-ELASTIC_AVX2 inline void store_eight(std::byte* into, __m256 wide) {
-  const __m256i ordered = _mm256_castps_si256(_mm256_cmp_ps(wide, wide, _CMP_ORD_Q));
-  __m128i narrow;
-  __m128i nan;
-  if constexpr (std::is_same_v<T, float16>) {
-    narrow = _mm256_cvtps_ph(wide, _MM_FROUND_TO_NEAREST_INT);
-    nan = _mm_set1_epi16(0x7e00);
-  } else {
-    const __m256i word = _mm256_castps_si256(wide);
-    const __m256i odd = _mm256_and_si256(_mm256_srli_epi32(word, 16), _mm256_set1_epi32(1));
-    const __m256i up = _mm256_add_epi32(_mm256_add_epi32(word, _mm256_set1_epi32(0x7fff)), odd);
-    const __m256i high = _mm256_srli_epi32(up, 16);
-    narrow = _mm_packus_epi32(_mm256_castsi256_si128(high), _mm256_extracti128_si256(high, 1));
-    nan = _mm_set1_epi16(0x7fc0);
-  }
-  const __m128i keep =
-      _mm_packs_epi32(_mm256_castsi256_si128(ordered), _mm256_extracti128_si256(ordered, 1));
-  _mm_storeu_si128(reinterpret_cast<__m128i*>(into), _mm_blendv_epi8(nan, narrow, keep));
-}
-
-/// The compiler does not vectorise the conversions of the 16-bit floats well: by hand.
-template <typename T, typename Op, bool kFlipped>
-ELASTIC_AVX2 void loop_half(std::byte* into, const std::byte* from, std::size_t elements) {
-  std::size_t i = 0;
-  for (; i + kLanes <= elements; i += kLanes) {
-    const __m256 x = load_eight<T>(into + i * 2);
-    const __m256 y = load_eight<T>(from + i * 2);
-    store_eight<T>(into + i * 2, kFlipped ? Op::apply_eight(y, x) : Op::apply_eight(x, y));
-  }
-  loop<T, Op, kFlipped>(into + i * 2, from + i * 2, elements - i);
-}
-#endif
-
-template <typename T, typename Op, bool kFlipped>
-Function select(Isa isa) {
-#if defined(__x86_64__)
-  if (isa == Isa::kAvx2) {
-    if constexpr (kIsHalf<T>) {
-      return loop_half<T, Op, kFlipped>;
+  template <class D>
+  static HWY_INLINE hn::Vec<D> apply(D d, hn::Vec<D> a, hn::Vec<D> b) {
+    if constexpr (std::is_integral_v<hn::TFromD<D>>) {
+      return hn::Max(a, b);
     } else {
-      return loop_avx2<T, Op, kFlipped>;
+      return unless_nan(d, a, b, hn::IfThenElse(hn::Gt(b, a), b, a));
     }
   }
-#endif
-  (void)isa;
-  return loop_baseline<T, Op, kFlipped>;
+};
+
+/// Combines whole vectors of D, from element `begin` on; returns where less than one is left.
+template <typename T, class Op, Store kStore, class D>
+HWY_INLINE std::size_t combine_vectors(D d, std::byte* into, const std::byte* left,
+                                       const std::byte* right, std::size_t begin, std::size_t end) {
+  const std::size_t lanes = hn::Lanes(d);
+  for (; end - begin >= lanes; begin += lanes) {
+    const std::size_t at = begin * sizeof(T);
+    const auto a = load<T>(d, left + at);
+    const auto b = load<T>(d, right + at);
+    store<T, kStore>(d, Op::apply(d, a, b), into + at);
+  }
+  return begin;
 }
 
-template <typename T, bool kFlipped>
-Function select(ReduceOp op, Isa isa) {
+/// Elements of type T, computed as W.
+template <typename T, typename W, class Op, Store kStore>
+void combine(std::byte* into, const std::byte* left, const std::byte* right, std::size_t elements) {
+  const hn::ScalableTag<W> full;
+  const hn::CappedTag<W, 1> one;
+  std::size_t done = 0;
+  if constexpr (kStore == Store::kStreaming) {
+    const std::size_t vector = hn::Lanes(full) * sizeof(T);
+    const std::size_t before = bytes_to_multiple_of(vector, into);
+    if (before % sizeof(T) != 0) {
+      return combine<T, W, Op, Store::kCached>(into, left, right, elements);
+    }
+    const std::size_t head = std::min(before / sizeof(T), elements);
+    done = combine_vectors<T, Op, Store::kCached>(one, into, left, right, 0, head);
+  }
+  done = combine_vectors<T, Op, kStore>(full, into, left, right, done, elements);
+  combine_vectors<T, Op, Store::kCached>(one, into, left, right, done, elements);
+  if constexpr (kStore == Store::kStreaming) hwy::FlushStream();
+}
+
+template <typename T, typename W, class Op>
+Function loop(Store store) {
+  return store == Store::kStreaming ? combine<T, W, Op, Store::kStreaming>
+                                    : combine<T, W, Op, Store::kCached>;
+}
+
+template <typename T>
+Function loop(ReduceOp op, Store store) {
+  using W = std::conditional_t<kIsHalf<T>, float, T>;
   switch (op) {
     case ReduceOp::kSum:
     case ReduceOp::kAverage:
-      return select < T, Sum, kFlipped && !Sum::kCommutes > (isa);
+      return loop<T, W, Sum>(store);
     case ReduceOp::kMin:
-      return select<T, Min, kFlipped>(isa);
+      return loop<T, W, Min>(store);
     case ReduceOp::kMax:
-      return select<T, Max, kFlipped>(isa);
+      return loop<T, W, Max>(store);
     case ReduceOp::kProduct:
-      return select < T, Product, kFlipped && !Product::kCommutes > (isa);
+      break;
   }
-  return nullptr;
-}
-
-template <bool kFlipped>
-Function select(DType dtype, ReduceOp op, Isa isa) {
-  switch (dtype) {
-    case DType::kF16:
-      return select<float16, kFlipped>(op, isa);
-    case DType::kBF16:
-      return select<bfloat16, kFlipped>(op, isa);
-    case DType::kF32:
-      return select<float, kFlipped>(op, isa);
-    case DType::kF64:
-      return select<double, kFlipped>(op, isa);
-    case DType::kI8:
-      return select<std::int8_t, kFlipped>(op, isa);
-    case DType::kU8:
-      return select<std::uint8_t, kFlipped>(op, isa);
-    case DType::kI32:
-      return select<std::int32_t, kFlipped>(op, isa);
-    case DType::kI64:
-      return select<std::int64_t, kFlipped>(op, isa);
+  // The low byte of a product does not depend on the signs.
+  if constexpr (sizeof(T) == 1) {
+    return loop<std::uint8_t, std::int16_t, Product>(store);
+  } else {
+    return loop<T, W, Product>(store);
   }
-  return nullptr;
 }
 
 }  // namespace
 
-Isa best_isa() {
-#if defined(__x86_64__)
-  static const Isa best = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("f16c")
-                              ? Isa::kAvx2
-                              : Isa::kBaseline;
-  return best;
-#else
-  return Isa::kBaseline;
-#endif
+Function loop_of(DType dtype, ReduceOp op, Store store) {
+  return with_element_of(dtype, [&](auto element) { return loop<decltype(element)>(op, store); });
 }
 
-Function reduce(DType dtype, ReduceOp op, Isa isa) {
-  return select<false>(dtype, op, isa);
-}
+}  // namespace elastic::kernels::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
 
-Function reduce_flipped(DType dtype, ReduceOp op, Isa isa) {
-  return select<true>(dtype, op, isa);
+#if HWY_ONCE
+namespace elastic::kernels {
+
+HWY_EXPORT(loop_of);
+
+Function reduce(DType dtype, ReduceOp op, Store store) {
+  return HWY_DYNAMIC_DISPATCH(loop_of)(dtype, op, store);
 }
 
 }  // namespace elastic::kernels
+#endif

@@ -3,29 +3,24 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "collectives/kernels/store.hpp"
 #include "elastic/types.hpp"
 
 namespace elastic::kernels {
 
-/// Combines `elements` elements at `from` with those at `into`. The ranges do not overlap and need
-/// not be aligned.
-using Function = void (*)(std::byte* into, const std::byte* from, std::size_t elements);
+/// `into` = `left` op `right`, element by element. `into` may be exactly `left` or exactly `right`;
+/// otherwise the ranges do not overlap. They need not be aligned.
+using Function = void (*)(std::byte* into, const std::byte* left, const std::byte* right,
+                          std::size_t elements);
 
-/// Instruction sets that the loops exist for. The results have the same bits on all of them.
-enum class Isa : std::uint8_t { kBaseline, kAvx2 };
-
-/// The best that this processor has.
-Isa best_isa();
-
-/// `into` = `into` op `from`. kAverage sums; `divide` does the rest.
+/// The loop for `op`, for the best instructions that this processor has. kAverage sums; `divide`
+/// does the rest.
 ///
 /// Sums and products of integers wrap around. float16 and bfloat16 are combined as binary32 and
-/// rounded once. A NaN among the operands gives the one quiet NaN that is positive and without
-/// payload, so that the bits depend neither on the processor nor on the compiler.
-Function reduce(DType dtype, ReduceOp op, Isa isa = best_isa());
-
-/// `into` = `from` op `into`: differs from `reduce` for the minimum or maximum of 0.0 and -0.0.
-Function reduce_flipped(DType dtype, ReduceOp op, Isa isa = best_isa());
+/// rounded once. The left operand is the minimum or maximum of 0.0 and -0.0. A NaN among the
+/// operands gives the one quiet NaN that is positive and without payload. So the bits depend
+/// neither on the processor nor on the compiler.
+Function reduce(DType dtype, ReduceOp op, Store store = Store::kCached);
 
 /// Divides `elements` elements in place: 16-bit floats as binary32, integers truncating towards
 /// zero. `divisor` is not 0. `data` need not be aligned.

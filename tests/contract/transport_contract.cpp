@@ -27,14 +27,14 @@ std::span<const std::byte> as_payload(std::string_view text) {
   return std::as_bytes(std::span(text));
 }
 
-void add_i32(std::byte* into, const std::byte* from, std::size_t elements) {
+void add_i32(std::byte* into, const std::byte* left, const std::byte* right, std::size_t elements) {
   for (std::size_t i = 0; i < elements; ++i) {
-    std::int32_t left = 0;
-    std::int32_t right = 0;
-    std::memcpy(&left, into + 4 * i, 4);
-    std::memcpy(&right, from + 4 * i, 4);
-    left += right;
-    std::memcpy(into + 4 * i, &left, 4);
+    std::int32_t a = 0;
+    std::int32_t b = 0;
+    std::memcpy(&a, left + 4 * i, 4);
+    std::memcpy(&b, right + 4 * i, 4);
+    a += b;
+    std::memcpy(into + 4 * i, &a, 4);
   }
 }
 

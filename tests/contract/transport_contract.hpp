@@ -29,7 +29,7 @@ constexpr OpTag tag_at(std::uint64_t position, std::uint64_t generation = 1) {
 }
 
 /// Adds up `elements` 32-bit integers.
-void add_i32(std::byte* into, const std::byte* from, std::size_t elements);
+void add_i32(std::byte* into, const std::byte* left, const std::byte* right, std::size_t elements);
 /// Writes a frame of the first operation to the bare end, as no link would perhaps.
 void write_frame(Stream& stream, std::uint32_t message, std::uint64_t offset,
                  const ByteVector& payload);

@@ -63,9 +63,10 @@ class DamagedLink : public testing::Test {
   StreamPtr to_far_;
 };
 
-void add_bytes(std::byte* into, const std::byte* from, std::size_t elements) {
+void add_bytes(std::byte* into, const std::byte* left, const std::byte* right,
+               std::size_t elements) {
   for (std::size_t i = 0; i < elements; ++i) {
-    into[i] = static_cast<std::byte>(std::to_integer<int>(into[i]) + std::to_integer<int>(from[i]));
+    into[i] = std::byte(std::to_integer<unsigned>(left[i]) + std::to_integer<unsigned>(right[i]));
   }
 }
 

@@ -28,9 +28,10 @@ constexpr std::size_t kElement = 4;
 constexpr Fingerprint kCall{1, 2, 0, 1, 0, 1024};
 constexpr OpTag kTag{3, 10, OpTag::kNormal};
 
-void add_bytes(std::byte* into, const std::byte* from, std::size_t elements) {
+void add_bytes(std::byte* into, const std::byte* left, const std::byte* right,
+               std::size_t elements) {
   for (std::size_t i = 0; i < elements * kElement; ++i) {
-    into[i] = std::byte(std::to_integer<unsigned>(into[i]) + std::to_integer<unsigned>(from[i]));
+    into[i] = std::byte(std::to_integer<unsigned>(left[i]) + std::to_integer<unsigned>(right[i]));
   }
 }
 

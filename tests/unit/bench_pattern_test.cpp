@@ -34,7 +34,7 @@ std::vector<std::byte> reduced(const Pattern& pattern, const Case& tried) {
   auto total = input_of(pattern, tried, 0);
   for (int rank = 1; rank < tried.ranks; ++rank) {
     const auto next = input_of(pattern, tried, rank);
-    kernels::reduce(tried.dtype, tried.op)(total.data(), next.data(), kCount);
+    kernels::reduce(tried.dtype, tried.op)(total.data(), total.data(), next.data(), kCount);
   }
   if (tried.op == ReduceOp::kAverage) {
     kernels::divide(tried.dtype, total.data(), kCount, static_cast<std::uint32_t>(tried.ranks));

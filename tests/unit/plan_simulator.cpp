@@ -9,7 +9,6 @@ Simulator::Simulator(std::vector<Plan> plans, DType dtype, ReduceOp op, std::uin
     : plans_(std::move(plans)),
       element_(size_of(dtype)),
       reduce_(kernels::reduce(dtype, op)),
-      flipped_(kernels::reduce_flipped(dtype, op)),
       random_(seed),
       data_(plans_.size()),
       ranks_(plans_.size()),
@@ -108,8 +107,9 @@ void Simulator::perform_local(int rank) {
   std::byte* const into = address(rank, now.into);
   const std::byte* const from = address(rank, now.from);
   if (now.into.bytes > 0 && now.kind == Step::Kind::kCopy) std::memmove(into, from, now.into.bytes);
-  if (now.kind == Step::Kind::kReduce) reduce_(into, from, now.into.bytes / element_);
-  if (now.kind == Step::Kind::kReduceFlipped) flipped_(into, from, now.into.bytes / element_);
+  const std::size_t elements = now.into.bytes / element_;
+  if (now.kind == Step::Kind::kReduce) reduce_(into, into, from, elements);
+  if (now.kind == Step::Kind::kReduceFlipped) reduce_(into, from, into, elements);
   complete(rank, index);
 }
 
@@ -131,7 +131,8 @@ void Simulator::apply(int from, int to) {
   const Range range = half(now.into, through.applied % 2);
   const auto& arrived = through.halves.front();
   if (now.kind == Step::Kind::kReceiveReduce) {
-    reduce_(address(to, range), arrived.data(), range.bytes / element_);
+    std::byte* const into = address(to, range);
+    reduce_(into, into, arrived.data(), range.bytes / element_);
   } else if (range.bytes > 0) {
     std::memcpy(address(to, range), arrived.data(), range.bytes);
   }

@@ -75,7 +75,6 @@ class Simulator {
   std::vector<Plan> plans_;
   std::size_t element_;
   kernels::Function reduce_;
-  kernels::Function flipped_;
   std::mt19937_64 random_;
   std::vector<std::vector<std::byte>> data_;
   std::vector<std::vector<std::byte>> scratch_;

@@ -1,0 +1,225 @@
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <random>
+#include <type_traits>
+#include <vector>
+
+#include <gtest/gtest.h>
+#include <hwy/targets.h>
+
+#include "collectives/kernels/copy.hpp"
+#include "collectives/kernels/element_type.hpp"
+#include "collectives/kernels/reduce.hpp"
+
+namespace elastic::kernels {
+namespace {
+
+const DType kDTypes[] = {DType::kF16, DType::kBF16, DType::kF32, DType::kF64,
+                         DType::kI8,  DType::kU8,   DType::kI32, DType::kI64};
+const ReduceOp kOps[] = {ReduceOp::kSum, ReduceOp::kAverage, ReduceOp::kMin, ReduceOp::kMax,
+                         ReduceOp::kProduct};
+
+constexpr std::size_t kMostElements = 150;  // more than two vectors, whatever their size
+
+/// Results element by element, without any vectors.
+template <typename T>
+struct Plain {
+  static constexpr bool kIsHalf = std::is_same_v<T, float16> || std::is_same_v<T, bfloat16>;
+  using Wide = std::conditional_t<kIsHalf, float, T>;
+
+  static T rounded(Wide value) {
+    if constexpr (!std::is_integral_v<Wide>) {
+      if (std::isnan(value)) value = std::numeric_limits<Wide>::quiet_NaN();
+    }
+    return T(value);
+  }
+
+  static T reduced(ReduceOp op, T left, T right) {
+    const Wide a = static_cast<Wide>(left);
+    const Wide b = static_cast<Wide>(right);
+    if constexpr (!std::is_integral_v<Wide>) {
+      if (std::isnan(a) || std::isnan(b)) return rounded(a + b);
+    }
+    switch (op) {
+      case ReduceOp::kMin:
+        return rounded(b < a ? b : a);
+      case ReduceOp::kMax:
+        return rounded(b > a ? b : a);
+      case ReduceOp::kProduct:
+        if constexpr (std::is_integral_v<Wide>) {
+          return static_cast<T>(static_cast<std::uint64_t>(a) * static_cast<std::uint64_t>(b));
+        } else {
+          return rounded(a * b);
+        }
+      default:
+        if constexpr (std::is_integral_v<Wide>) {
+          return static_cast<T>(static_cast<std::uint64_t>(a) + static_cast<std::uint64_t>(b));
+        } else {
+          return rounded(a + b);
+        }
+    }
+  }
+
+  static T divided(T value, std::uint32_t divisor) {
+    if constexpr (std::is_integral_v<Wide>) {
+      return static_cast<T>(static_cast<std::int64_t>(value) / std::int64_t{divisor});
+    } else {
+      return rounded(static_cast<Wide>(value) / static_cast<Wide>(divisor));
+    }
+  }
+};
+
+using Bytes = std::vector<std::byte>;
+
+/// Bytes at an address that is off by `offset`, between others that are to stay as they are.
+class Place {
+ public:
+  explicit Place(std::size_t bytes, std::size_t offset)
+      : all_(bytes + offset + 2 * kAround, std::byte{0xa5}), bytes_(bytes), offset_(offset) {}
+  Place(const Bytes& content, std::size_t offset) : Place(content.size(), offset) {
+    std::copy(content.begin(), content.end(), data());
+  }
+
+  std::byte* data() {
+    const auto address = reinterpret_cast<std::uintptr_t>(all_.data());
+    return all_.data() + (kAround - address % kAround) + offset_;
+  }
+  Bytes content() { return {data(), data() + bytes_}; }
+  bool intact_around() {
+    const auto untouched = [](std::byte byte) { return byte == std::byte{0xa5}; };
+    return std::all_of(all_.data(), data(), untouched) &&
+           std::all_of(data() + bytes_, all_.data() + all_.size(), untouched);
+  }
+
+ private:
+  static constexpr std::size_t kAround = 64;
+  Bytes all_;
+  std::size_t bytes_;
+  std::size_t offset_;
+};
+
+/// Runs once for each instruction set that this processor has, with random numbers.
+class EveryInstructionSet : public testing::Test {
+ protected:
+  ~EveryInstructionSet() override { hwy::SetSupportedTargetsForTest(0); }
+
+  /// Sets that the loops do not exist for stand for the one that every processor has.
+  template <typename Check>
+  void for_each(Check check) {
+    for (std::int64_t left = hwy::SupportedTargets(); left != 0; left &= left - 1) {
+      const std::int64_t target = left & -left;
+      SCOPED_TRACE(hwy::TargetName(target));
+      hwy::SetSupportedTargetsForTest(target);
+      check();
+      hwy::SetSupportedTargetsForTest(0);
+    }
+  }
+
+  Bytes random_bytes(std::size_t count) {
+    Bytes bytes(count);
+    for (auto& byte : bytes) byte = static_cast<std::byte>(random_());
+    return bytes;
+  }
+  /// Where elements may lie: at their own boundaries, or, half the time, anywhere.
+  std::size_t random_offset(std::size_t element) {
+    const std::size_t offset = random_() % 64;
+    return random_() % 2 == 0 ? offset : offset / element * element;
+  }
+
+  std::mt19937_64 random_{20260101};
+};
+
+/// Random bits, so that all kinds of floats occur.
+TEST_F(EveryInstructionSet, ReducesAlike) {
+  for_each([&] {
+    for (const DType dtype : kDTypes) {
+      for (const ReduceOp op : kOps) {
+        for (std::size_t elements = 0; elements < kMostElements; ++elements) {
+          const std::size_t element = size_of(dtype);
+          const Bytes a = random_bytes(elements * element);
+          const Bytes b = random_bytes(elements * element);
+          Bytes expected(a.size());
+          with_element_of(dtype, [&](auto zero) {
+            using T = decltype(zero);
+            for (std::size_t i = 0; i < a.size(); i += sizeof(T)) {
+              T x, y;
+              std::memcpy(&x, &a[i], sizeof(T));
+              std::memcpy(&y, &b[i], sizeof(T));
+              const T z = Plain<T>::reduced(op, x, y);
+              std::memcpy(&expected[i], &z, sizeof(T));
+            }
+          });
+          for (const Store store : {Store::kCached, Store::kStreaming}) {
+            const Function function = reduce(dtype, op, store);
+            Place left(a, random_offset(element));
+            Place right(b, random_offset(element));
+            Place into(a.size(), random_offset(element));
+            function(into.data(), left.data(), right.data(), elements);
+            ASSERT_EQ(into.content(), expected)
+                << "dtype " << int(dtype) << " op " << int(op) << " of " << elements;
+            ASSERT_TRUE(into.intact_around());
+            Place left_again(a, random_offset(element));
+            function(left_again.data(), left_again.data(), right.data(), elements);
+            ASSERT_EQ(left_again.content(), expected);
+            function(right.data(), left.data(), right.data(), elements);
+            ASSERT_EQ(right.content(), expected);
+          }
+        }
+      }
+    }
+  });
+}
+
+TEST_F(EveryInstructionSet, DividesAlike) {
+  for_each([&] {
+    for (const DType dtype : kDTypes) {
+      for (const std::uint32_t divisor : {1U, 2U, 3U, 7U, 256U, 300U, 65537U, 0xffffffffU}) {
+        for (std::size_t elements = 0; elements < kMostElements; ++elements) {
+          const Bytes a = random_bytes(elements * size_of(dtype));
+          Bytes expected(a.size());
+          with_element_of(dtype, [&](auto zero) {
+            using T = decltype(zero);
+            for (std::size_t i = 0; i < a.size(); i += sizeof(T)) {
+              T x;
+              std::memcpy(&x, &a[i], sizeof(T));
+              x = Plain<T>::divided(x, divisor);
+              std::memcpy(&expected[i], &x, sizeof(T));
+            }
+          });
+          Place place(a, random_offset(size_of(dtype)));
+          divide(dtype, place.data(), elements, divisor);
+          ASSERT_EQ(place.content(), expected)
+              << "dtype " << int(dtype) << " by " << divisor << " of " << elements;
+          ASSERT_TRUE(place.intact_around());
+        }
+      }
+    }
+  });
+}
+
+TEST_F(EveryInstructionSet, Copies) {
+  for_each([&] {
+    for (std::size_t bytes = 0; bytes < 400; ++bytes) {
+      const Bytes sent = random_bytes(bytes);
+      for (const Store store : {Store::kCached, Store::kStreaming}) {
+        Place from(sent, random_offset(1));
+        Place into(bytes, random_offset(1));
+        copy(into.data(), from.data(), bytes, store);
+        ASSERT_EQ(into.content(), sent);
+        ASSERT_TRUE(into.intact_around());
+      }
+      Place from(sent, random_offset(1));
+      Place cached(bytes, random_offset(1));
+      Place streamed(bytes, random_offset(1));
+      copy_to_both(cached.data(), streamed.data(), from.data(), bytes);
+      ASSERT_EQ(cached.content(), sent);
+      ASSERT_EQ(streamed.content(), sent);
+      ASSERT_TRUE(cached.intact_around() && streamed.intact_around());
+    }
+  });
+}
+
+}  // namespace
+}  // namespace elastic::kernels
