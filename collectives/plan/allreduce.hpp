@@ -23,9 +23,8 @@ Plan recursive_doubling_allreduce(int rank, int size, std::size_t bytes);
 Plan ring_allreduce(int rank, int size, Elements elements, std::size_t segment_bytes);
 
 /// Sends as much as the ring, in two hops instead of 2 (size - 1): segment by segment, every rank
-/// is sent its part of the segment by all, reduces it, and sends the result to all. Two ranks send
-/// each other the whole and both reduce it. For ranks of one host, where all pairs are equally near
-/// and what is sent is in the cache when it is read.
+/// is sent its part of the segment by all, reduces it, and sends the result to all. For ranks of
+/// one host, where all pairs are equally near and what is sent is in the cache when it is read.
 Plan pairwise_allreduce(int rank, int size, Elements elements, std::size_t segment_bytes);
 
 }  // namespace elastic::plan

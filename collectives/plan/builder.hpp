@@ -20,10 +20,9 @@ class Builder {
   std::int32_t receive(int peer, Range into, std::int32_t after = kNone) {
     return add({Step::Kind::kReceive, peer, {}, into, false, {after, kNone}});
   }
-  /// `into` = `left` op what arrives from `peer`; `kind` may be kReceiveReduceFlipped.
-  std::int32_t receive_reduce(int peer, Range into, Range left, std::int32_t after = kNone,
-                              Step::Kind kind = Step::Kind::kReceiveReduce) {
-    return add({kind, peer, left, into, false, {after, kNone}});
+  /// `into` = `left` op what arrives from `peer`.
+  std::int32_t receive_reduce(int peer, Range into, Range left, std::int32_t after = kNone) {
+    return add({Step::Kind::kReceiveReduce, peer, left, into, false, {after, kNone}});
   }
   /// Marks the receive `step` as the first to write where it does.
   void first_write(std::int32_t step) {

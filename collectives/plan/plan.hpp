@@ -28,7 +28,6 @@ struct Step {
     kSend,           ///< `from` to `peer`
     kReceive,        ///< from `peer` into `into`
     kReceiveReduce,  ///< from `peer`: `into` = `from` op what arrives; `from` may be `into`
-    kReceiveReduceFlipped,  ///< from `peer`: `into` = what arrives op `from`
     kReduce,         ///< locally: `into` = `into` op `from`
     kReduceFlipped,  ///< locally: `into` = `from` op `into` (NaN payloads depend on the order)
     kCopy,           ///< locally: `into` = `from`

@@ -26,7 +26,6 @@ struct Combine {
   Function function = nullptr;  ///< null: copy
   std::size_t element = 1;      ///< bytes of an element; payloads are cut only between elements
   const std::byte* operand = nullptr;  ///< as long as the message; may be where the result goes
-  bool flipped = false;                ///< result = received op operand
 };
 
 /// Told of memory that a message is about to be written to, so that it can be kept as it was.

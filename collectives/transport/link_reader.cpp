@@ -195,10 +195,8 @@ Status Link::apply(Flow& flow, std::size_t& taken) {
   taken = elements * sink.combine.element;
   if (taken > 0) {
     account(flow, bytes.value().first(taken));
-    const std::byte* const operand = sink.combine.operand + offset;
-    const std::byte* const received = bytes.value().data();
-    sink.combine.function(into.data(), sink.combine.flipped ? received : operand,
-                          sink.combine.flipped ? operand : received, elements);
+    sink.combine.function(into.data(), sink.combine.operand + offset, bytes.value().data(),
+                          elements);
     flow.stream->consume(taken);
   }
   return {};

@@ -41,6 +41,9 @@ class BackendContract : public testing::TestWithParam<std::tuple<Subject, int>> 
   World world_;
 };
 
+/// For backends that work directly (Backend::works_directly).
+class BackendDirectContract : public BackendContract {};
+
 std::string name_of(const testing::TestParamInfo<std::tuple<Subject, int>>& info);
 
 }  // namespace elastic::collectives

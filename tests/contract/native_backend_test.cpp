@@ -6,6 +6,7 @@
 #include "calls.hpp"
 #include "collectives/backend/native/executor.hpp"
 #include "collectives/kernels/reduce.hpp"
+#include "collectives/plan/exchange.hpp"
 #include "collectives/plan/ring.hpp"
 #include "native_world.hpp"
 
@@ -21,6 +22,7 @@ std::vector<Subject> subjects() {
                      // Short segments, so that moderate data has many of them.
                      NativeOptions options;
                      options.segment_bytes = 4096;
+                     if (size % 2 == 0) options.thresholds.pairwise_ranks = size;
                      options.transfer_segment_bytes = 100'000;
                      return native_world(size, wiring, options);
                    }});
@@ -29,6 +31,10 @@ std::vector<Subject> subjects() {
 }
 
 INSTANTIATE_TEST_SUITE_P(Native, BackendContract,
+                         testing::Combine(testing::ValuesIn(subjects()), testing::Range(1, 7)),
+                         name_of);
+
+INSTANTIATE_TEST_SUITE_P(Native, BackendDirectContract,
                          testing::Combine(testing::ValuesIn(subjects()), testing::Range(1, 7)),
                          name_of);
 
@@ -41,8 +47,15 @@ TEST(NativeReduceScatter, KeepsThePartWhenTheConfirmationFails) {
     Buffer data;
     data.resize(kCount * 4);
     fill(data, call.sections[0], contribution(1, kCount, DType::kI32));
-    mesh->begin({kGeneration, 0, transport::OpTag::kNormal}, call.fingerprint);
     Executor executor(*mesh);
+    // Before the first operation the ranks tell each other what their links can do: nothing.
+    std::vector<std::uint64_t> ways(2);
+    mesh->begin({kGeneration, 0, transport::OpTag::kRepair}, {});
+    EXPECT_TRUE(executor
+                    .run(Schedule(plan::direct_allgather(1, 2, sizeof(ways[0]))),
+                         reinterpret_cast<std::byte*>(ways.data()))
+                    .ok());
+    mesh->begin({kGeneration, 0, transport::OpTag::kNormal}, call.fingerprint);
     const Schedule schedule(plan::ring_reduce_scatter(1, 2, {kCount, 4}, 256 * 1024));
     const Status status =
         executor.run(schedule, data.data(), {kernels::reduce(DType::kI32, ReduceOp::kSum), 4});

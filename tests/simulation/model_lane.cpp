@@ -23,6 +23,11 @@ bool is_broadcast(std::size_t lane, std::uint64_t position) {
   return lane == 0 && position % 5 == 3;
 }
 
+/// The result of one in three lies where the caller will have it.
+bool is_direct(std::size_t lane, std::uint64_t position) {
+  return !is_broadcast(lane, position) && position % 3 == 1;
+}
+
 LaneOrders orders_of(const rendezvous::View& view, std::size_t lane, const std::string& self) {
   using Handover = LaneOrders::Handover;
   const rendezvous::LaneDecision& decision = view.lanes[lane];
@@ -50,9 +55,20 @@ void ModelLane::freeze() {
   // Until it has stopped, what is under way may still be completed.
   process_.later(Milliseconds(0), Milliseconds(5), [this, turn = turn_] {
     if (turn != turn_ || busy_ == Busy::kNo) return;
-    ledger_.spoiled();
-    release();
+    stop();
   });
+}
+
+/// Interrupted. A result that lies in the caller's memory is copied before the call returns.
+void ModelLane::stop() {
+  ledger_.spoiled();
+  if (busy_ == Busy::kSettling) return_from_call();
+  release();
+}
+
+void ModelLane::return_from_call() {
+  called_ = false;
+  process_.post([this] { callbacks_.on_done(); });
 }
 
 void ModelLane::install(const rendezvous::View& view) {
@@ -72,8 +88,7 @@ void ModelLane::go_on() {
   if (!called_) return;
   if (step != Step::kDeliver) return begin_attempt(step == Step::kEndAsLost);
   ledger_.delivered();
-  called_ = false;
-  process_.post([this] { callbacks_.on_done(); });
+  return_from_call();
 }
 
 /// All ranks name the same worker, which the program has agreed on when it made the call.
@@ -92,8 +107,12 @@ void ModelLane::begin_attempt(bool lost) {
   concerned_ = members_ & ~only(process_.self());
   attempted_in_ = view_.generation;
   if (is_broadcast(index_, position()) && needs().empty()) ledger_.begun(root());
-  const Frame mine{process_.self(), view_.generation, position(), lost, {}};
-  inbox_.push_back(mine);
+  send_to_members({process_.self(), view_.generation, position(), lost, false, {}});
+  count_contributions();
+}
+
+void ModelLane::send_to_members(const Frame& frame) {
+  inbox_.push_back(frame);
   DataLinks& links = process_.around().links;
   for (const rendezvous::Member& member : view_.members) {
     const Node peer = node_of(member.incarnation);
@@ -101,9 +120,8 @@ void ModelLane::begin_attempt(bool lost) {
     if (!links.up(process_.self(), index_, peer)) return fail(peer);
     ModelWorker& other = *process_.around().workers[peer];
     links.send(process_.self(), index_, peer,
-               [&other, index = index_, mine] { other.receive(index, mine); });
+               [&other, index = index_, frame] { other.receive(index, frame); });
   }
-  count_contributions();
 }
 
 void ModelLane::count_contributions() {
@@ -112,7 +130,8 @@ void ModelLane::count_contributions() {
   Nodes from = 0;
   for (const Frame& frame : inbox_) {
     // From members alone: there are links to nobody else.
-    if (frame.result || frame.position != position() || !contains(members_, frame.from)) continue;
+    if (frame.result || frame.settled) continue;
+    if (frame.position != position() || !contains(members_, frame.from)) continue;
     if (fenced && frame.generation != view_.generation) continue;
     from |= only(frame.from);
     outcome.lost = outcome.lost || frame.lost;
@@ -120,9 +139,31 @@ void ModelLane::count_contributions() {
   }
   outcome.contributors = from;
   if (std::popcount(from) < std::popcount(members_)) return;
+  const std::uint64_t position = ledger_.position();
   complete(outcome);
-  called_ = false;
-  process_.post([this] { callbacks_.on_done(); });
+  if (is_direct(index_, position) && !outcome.lost) return begin_to_settle();
+  return_from_call();
+  release();
+}
+
+/// The result of the operation before `position()` is the caller's once the call returns: so that
+/// waits until all members have theirs.
+void ModelLane::begin_to_settle() {
+  busy_ = Busy::kSettling;
+  send_to_members({process_.self(), view_.generation, position() - 1, false, true, {}});
+  count_settled();
+}
+
+void ModelLane::count_settled() {
+  Nodes settled = 0;
+  for (const Frame& frame : inbox_) {
+    if (!frame.settled || frame.position + 1 != position()) continue;
+    if (frame.generation == view_.generation) settled |= only(frame.from) & members_;
+  }
+  const bool waits = process_.around().scenario.mutation != Mutation::kEarlyRelease;
+  if (waits && settled != members_) return;
+  let_go_ = position() - 1;
+  return_from_call();
   release();
 }
 
@@ -143,9 +184,10 @@ void ModelLane::begin_hand_over() {
     if (!links.up(process_.self(), index_, partner)) return fail(partner);
     if (takes) continue;
     const Outcome* kept = outcome(decision.position - 1);
-    if (kept == nullptr)
+    if (kept == nullptr || let_go_ == decision.position - 1)
       return process_.around().oracle.wrong(process_.incarnation() + " has no result to give");
-    const Frame result{process_.self(), view_.generation, decision.position - 1, false, *kept};
+    const Frame result{
+        process_.self(), view_.generation, decision.position - 1, false, false, *kept};
     ModelWorker& other = *process_.around().workers[partner];
     links.send(process_.self(), index_, partner,
                [&other, index = index_, result] { other.receive(index, result); });
@@ -195,6 +237,8 @@ void ModelLane::receive(const Frame& frame) {
   inbox_.push_back(frame);
   if (busy_ == Busy::kAttempting)
     count_contributions();
+  else if (busy_ == Busy::kSettling)
+    count_settled();
   else if (busy_ == Busy::kHandingOver && ledger_.orders().handover == LaneOrders::Handover::kTake)
     look_for_result();
 }
@@ -206,9 +250,8 @@ void ModelLane::link_lost(Node peer) {
 void ModelLane::fail(Node peer) {
   process_.later(Milliseconds(0), Milliseconds(1), [this, peer, turn = turn_] {
     if (turn != turn_ || busy_ == Busy::kNo) return;
-    ledger_.spoiled();
     callbacks_.on_suspect(view_.generation, peer);
-    release();
+    stop();
   });
 }
 
@@ -230,6 +273,7 @@ std::string ModelLane::describe() const {
   if (called_) text += " called";
   if (frozen_) text += " frozen";
   if (busy_ == Busy::kAttempting) text += " attempting";
+  if (busy_ == Busy::kSettling) text += " settling";
   if (busy_ == Busy::kHandingOver) text += " handing over";
   if (ledger_.is_spoiled()) text += " spoiled";
   return text;

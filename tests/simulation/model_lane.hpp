@@ -29,12 +29,14 @@ struct Frame {
   std::uint64_t generation = 0;
   std::uint64_t position = 0;
   bool lost = false;                ///< it meets the others for an operation that is lost
+  bool settled = false;             ///< not a contribution: it has the operation's result
   std::optional<Outcome> result{};  ///< handed over
 };
 
 /// Stands for coordinator::Lane with a backend: the real Ledger, and around it the sending and
 /// counting of frames in place of data. An operation is complete when the contributions of all
-/// members of the view are there, as a backend's contract says.
+/// members of the view are there, as a backend's contract says. Of one operation in three the
+/// result lies in the caller's memory alone, and is let go when all members have theirs.
 class ModelLane {
  public:
   struct Callbacks {
@@ -61,11 +63,16 @@ class ModelLane {
   std::string describe() const;
 
  private:
-  enum class Busy : std::uint8_t { kNo, kHandingOver, kAttempting };
+  enum class Busy : std::uint8_t { kNo, kHandingOver, kAttempting, kSettling };
 
   void go_on();
   void begin_attempt(bool lost);
   void count_contributions();
+  void send_to_members(const Frame& frame);
+  void begin_to_settle();
+  void count_settled();
+  void return_from_call();
+  void stop();
   void begin_hand_over();
   void look_for_result();
   void complete(const Outcome& outcome);
@@ -89,6 +96,7 @@ class ModelLane {
   std::vector<Frame> inbox_;
   std::uint64_t first_ = 0;  // position of outcomes_.front()
   std::vector<Outcome> outcomes_;
+  std::uint64_t let_go_ = ~std::uint64_t{0};  // the position whose result was given to the caller
 };
 
 }  // namespace elastic::simulation

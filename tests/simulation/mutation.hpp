@@ -13,10 +13,12 @@ enum class Mutation : std::uint8_t {
   kDropFence,        ///< workers count frames of other generations
   kEarlyConclusion,  ///< the server decides with one report too few
   kForgottenFloor,   ///< a server that comes back gives the generation after the journal's again
+  kEarlyRelease,     ///< workers return a result that lies with the caller before all have theirs
 };
 
 inline constexpr std::array kMutations{Mutation::kNone, Mutation::kDropFence,
-                                       Mutation::kEarlyConclusion, Mutation::kForgottenFloor};
+                                       Mutation::kEarlyConclusion, Mutation::kForgottenFloor,
+                                       Mutation::kEarlyRelease};
 
 constexpr std::string_view name(Mutation mutation) {
   switch (mutation) {
@@ -28,6 +30,8 @@ constexpr std::string_view name(Mutation mutation) {
       return "early-conclusion";
     case Mutation::kForgottenFloor:
       return "forgotten-floor";
+    case Mutation::kEarlyRelease:
+      return "early-release";
   }
   return "?";
 }

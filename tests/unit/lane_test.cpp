@@ -1,6 +1,8 @@
 #include "coordinator/lane.hpp"
 
+#include <algorithm>
 #include <cstdint>
+#include <cstring>
 #include <future>
 #include <memory>
 #include <string>
@@ -127,6 +129,68 @@ TEST_F(LaneTest, InstallDoesNotWaitForAnEarlierRepair) {
   quiet.get_future().wait();  // the repair has released the lane, and is stuck in its callback
   lane.install(view(8));
   installed.set_value();
+}
+
+/// Writes 1, 2, 3, ... where direct tensors lie. Nobody settles; who is asked to gives what it has.
+class DirectBackend final : public Backend {
+ public:
+  DirectBackend(Status settles, std::vector<std::int32_t>& given)
+      : settles_(std::move(settles)), given_(given) {}
+
+  Status run(std::uint64_t /*position*/, const Call& /*call*/, Payload& payload) override {
+    std::int32_t next = 1;
+    for (const collectives::DirectTensor& tensor : payload.direct) {
+      auto* const values = reinterpret_cast<std::int32_t*>(tensor.output);
+      for (std::size_t i = 0; i < tensor.count; ++i) values[i] = next++;
+    }
+    return {};
+  }
+  bool works_directly() const override { return true; }
+  Status settle() override { return settles_; }
+  Status hand_over(std::uint64_t /*position*/, const Handover& /*handover*/,
+                   Parcel& parcel) override {
+    parcel.payload.gather();
+    given_.resize(parcel.payload.data.size() / sizeof(std::int32_t));
+    std::memcpy(given_.data(), parcel.payload.data.data(), parcel.payload.data.size());
+    return {};
+  }
+  void abort() noexcept override {}
+  int rank() const override { return 0; }
+  int size() const override { return 2; }
+  const char* name() const override { return "direct"; }
+
+ private:
+  const Status settles_;
+  std::vector<std::int32_t>& given_;
+};
+
+/// The call returns, and its memory is the caller's again; others may still need the result.
+TEST_F(LaneTest, AResultThatIsNotSettledIsCopied) {
+  constexpr std::size_t kCount = 100'000;
+  int suspicions = 0;
+  Lane lane("lane", {[](auto, const auto&) {},
+                     [&](auto, const auto&, const auto&) { ++suspicions; }, [] {}});
+  std::vector<std::int32_t> given;
+  const auto direct = [&](std::shared_ptr<LaneView> view, Status settles) {
+    view->backend = std::make_unique<DirectBackend>(std::move(settles), given);
+    return view;
+  };
+  lane.install(direct(view(7), Status(Code::kPeerLost, "the peer is gone", 1)));
+  std::vector<std::int32_t> data(kCount);
+  AllreduceOperation operation({elastic::view(std::span<const std::int32_t>(data))},
+                               {elastic::view(std::span(data))}, ReduceOp::kSum);
+  EXPECT_TRUE(lane.run(operation, Milliseconds(0)).ok());
+  EXPECT_EQ(lane.position(), 1U);
+  EXPECT_EQ(suspicions, 1);
+  const std::vector<std::int32_t> result = data;
+  EXPECT_EQ(result.back(), static_cast<std::int32_t>(kCount));
+  std::fill(data.begin(), data.end(), -1);
+
+  lane.freeze();
+  lane.install(giving(direct(view(8), {})));
+  Lane::Ownership ownership = lane.acquire(Milliseconds(1000)).value();
+  EXPECT_TRUE(lane.resume(ownership, nullptr).status.ok());
+  EXPECT_EQ(given, result);
 }
 
 }  // namespace

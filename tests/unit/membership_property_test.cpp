@@ -55,7 +55,7 @@ TEST_P(BrokenRuns, AreNoticed) {
 
 INSTANTIATE_TEST_SUITE_P(Mutations, BrokenRuns,
                          testing::Values(Mutation::kDropFence, Mutation::kEarlyConclusion,
-                                         Mutation::kForgottenFloor),
+                                         Mutation::kForgottenFloor, Mutation::kEarlyRelease),
                          [](const auto& mutation) {
                            std::string name(simulation::name(mutation.param));
                            std::replace(name.begin(), name.end(), '-', '_');

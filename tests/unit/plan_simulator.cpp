@@ -54,8 +54,24 @@ void Simulator::complete(int rank, std::int32_t index) {
 }
 
 std::byte* Simulator::address(int rank, const Range& range) {
-  auto& area = range.area == Area::kData ? data_[at(rank)] : scratch_[at(rank)];
+  auto& area = range.area == Area::kScratch ? scratch_[at(rank)] : data_[at(rank)];
   return area.data() + range.offset;
+}
+
+std::byte* Simulator::source(int rank, const Range& range) {
+  if (range.area != Area::kInput || input_.empty()) return address(rank, range);
+  return input_[at(rank)].data() + range.offset;
+}
+
+void Simulator::separate_input() {
+  input_ = data_;
+  for (auto& data : data_) std::fill(data.begin(), data.end(), std::byte{0xa5});
+}
+
+void Simulator::undo() {
+  for (const Overwritten& each : overwritten_) {
+    std::copy(each.content.begin(), each.content.end(), each.at);
+  }
 }
 
 Range Simulator::half(const Range& range, std::size_t which) const {
@@ -105,7 +121,7 @@ void Simulator::perform_local(int rank) {
   local.erase(ready);
   const Step& now = step(rank, index);
   std::byte* const into = address(rank, now.into);
-  const std::byte* const from = address(rank, now.from);
+  const std::byte* const from = source(rank, now.from);
   if (now.into.bytes > 0 && now.kind == Step::Kind::kCopy) std::memmove(into, from, now.into.bytes);
   const std::size_t elements = now.into.bytes / element_;
   if (now.kind == Step::Kind::kReduce) reduce_(into, into, from, elements);
@@ -117,7 +133,7 @@ void Simulator::copy(int from, int to) {
   Channel& through = channel(from, to);
   const std::int32_t index = through.sends[through.copied / 2];
   const Range range = half(step(from, index).from, through.copied % 2);
-  const std::byte* const begin = address(from, range);
+  const std::byte* const begin = source(from, range);
   through.halves.emplace_back(begin, begin + range.bytes);
   if (++through.copied % 2 == 0) complete(from, index);
   started_[at(from)] = std::min(started_[at(from)], now_);
@@ -130,11 +146,13 @@ void Simulator::apply(int from, int to) {
   const Step& now = step(to, index);
   const Range range = half(now.into, through.applied % 2);
   const auto& arrived = through.halves.front();
+  std::byte* const into = address(to, range);
+  if (now.first_write) overwritten_.push_back({into, {into, into + range.bytes}});
+  const std::byte* const operand = source(to, half(now.from, through.applied % 2));
   if (now.kind == Step::Kind::kReceiveReduce) {
-    std::byte* const into = address(to, range);
-    reduce_(into, into, arrived.data(), range.bytes / element_);
+    reduce_(into, operand, arrived.data(), range.bytes / element_);
   } else if (range.bytes > 0) {
-    std::memcpy(address(to, range), arrived.data(), range.bytes);
+    std::memcpy(into, arrived.data(), range.bytes);
   }
   through.halves.pop_front();
   if (++through.applied % 2 == 0) complete(to, index);
@@ -156,7 +174,7 @@ std::string Simulator::check() const {
   for (std::size_t from = 0; from < size; ++from) {
     for (const Step& each : plans_[from].steps) {
       for (const Range& range : {each.from, each.into}) {
-        const auto& area = range.area == Area::kData ? data_[from] : scratch_[from];
+        const auto& area = range.area == Area::kScratch ? scratch_[from] : data_[from];
         if (range.offset + range.bytes > area.size()) return "a range beyond its area";
         if (range.offset % element_ != 0 || range.bytes % element_ != 0) return "a cut element";
       }
@@ -183,14 +201,15 @@ std::string Simulator::stuck() const {
   return {};
 }
 
-std::string Simulator::run() {
+std::string Simulator::run(std::size_t most) {
   if (std::string wrong = check(); !wrong.empty()) return wrong;
-  for (;; ++now_) {
+  for (; now_ < most; ++now_) {
     auto actions = possible(false);
     if (actions.empty()) actions = possible(true);
     if (actions.empty()) return stuck();
     perform(actions[random_() % actions.size()]);
   }
+  return {};
 }
 
 }  // namespace elastic::plan

@@ -21,10 +21,16 @@ class Simulator {
  public:
   Simulator(std::vector<Plan> plans, DType dtype, ReduceOp op, std::uint64_t seed);
 
+  /// What each rank contributes, and afterwards its result.
   std::vector<std::vector<std::byte>>& data() { return data_; }
+  /// From now on kInput is other memory than kData, in which there is garbage.
+  void separate_input();
+  /// Puts back what was overwritten by steps that are marked as the first to write.
+  void undo();
 
-  /// Empty when all steps of all ranks were completed, otherwise what went wrong.
-  std::string run();
+  /// Empty when all steps of all ranks were completed, or `most` things done; otherwise what went
+  /// wrong.
+  std::string run(std::size_t most = ~std::size_t{0});
   /// The moment (counted in actions) at which each rank did its first and its last thing.
   const std::vector<std::size_t>& started() const { return started_; }
   const std::vector<std::size_t>& finished() const { return finished_; }
@@ -61,6 +67,7 @@ class Simulator {
   bool may_start(int rank, std::int32_t index) const;
   void complete(int rank, std::int32_t index);
   std::byte* address(int rank, const Range& range);
+  std::byte* source(int rank, const Range& range);
   Range half(const Range& range, std::size_t which) const;
   bool can_copy(int from, int to);
   bool can_apply(int from, int to);
@@ -77,6 +84,12 @@ class Simulator {
   kernels::Function reduce_;
   std::mt19937_64 random_;
   std::vector<std::vector<std::byte>> data_;
+  std::vector<std::vector<std::byte>> input_;  // empty: the same as data_
+  struct Overwritten {
+    std::byte* at;
+    std::vector<std::byte> content;
+  };
+  std::vector<Overwritten> overwritten_;
   std::vector<std::vector<std::byte>> scratch_;
   std::vector<Rank> ranks_;
   std::vector<Channel> channels_;

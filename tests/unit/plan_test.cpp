@@ -43,7 +43,10 @@ const Algorithm kAllreduces[] = {
     {"doubling", [](int r, int n,
                     Elements e) { return recursive_doubling_allreduce(r, n, e.count * e.bytes); }},
     {"ring", [](int r, int n, Elements e) { return ring_allreduce(r, n, e, kSegment); }},
+    {"pairwise", [](int r, int n, Elements e) { return pairwise_allreduce(r, n, e, kSegment); }},
 };
+/// Those for large data read what they work on where it lies.
+const Algorithm kLargeAllreduces[] = {kAllreduces[2], kAllreduces[3]};
 
 void expect_all_started_before_any_finished(const Simulator& simulator, const std::string& what) {
   const auto& started = simulator.started();
@@ -115,6 +118,54 @@ TEST_P(AllreducePlan, GivesTheSameBitsToAll) {
           ASSERT_EQ(data, simulator.data()[0]) << "size " << size << " dtype " << int(dtype);
         }
       }
+    }
+  }
+}
+
+class LargeAllreducePlan : public testing::TestWithParam<Algorithm> {
+ protected:
+  static std::vector<Bytes> inputs(int size, std::size_t count) {
+    std::vector<Bytes> all;
+    for (int rank = 0; rank < size; ++rank) {
+      std::vector<std::int64_t> mine(count);
+      for (std::size_t i = 0; i < count; ++i) mine[i] = std::int64_t{1} << (4 * rank);
+      all.push_back(bytes_of(mine));
+    }
+    return all;
+  }
+  static Simulator simulator(int size, std::size_t count, std::uint64_t seed) {
+    const auto make = [&](int r) { return GetParam().make(r, size, {count, 8}); };
+    return {plans(size, make), DType::kI64, ReduceOp::kSum, seed};
+  }
+};
+INSTANTIATE_TEST_SUITE_P(Plan, LargeAllreducePlan, testing::ValuesIn(kLargeAllreduces),
+                         [](const auto& tested) { return tested.param.name; });
+
+TEST_P(LargeAllreducePlan, WorksFromOneMemoryToAnother) {
+  for (int size = 2; size <= kMaxSize; ++size) {
+    for (const std::size_t count : std::vector<std::size_t>{0, 1, 7, 64, 301}) {
+      const std::uint64_t seed = count * 31 + static_cast<std::uint64_t>(size);
+      Simulator apart = simulator(size, count, seed);
+      Simulator in_place = simulator(size, count, seed + 1);
+      apart.data() = in_place.data() = inputs(size, count);
+      apart.separate_input();
+      ASSERT_EQ(apart.run(), "") << "seed " << seed;
+      ASSERT_EQ(in_place.run(), "") << "seed " << seed;
+      ASSERT_EQ(apart.data(), in_place.data()) << "size " << size << " count " << count;
+    }
+  }
+}
+
+/// An operation may fail at any moment, and leaves its input as it was.
+TEST_P(LargeAllreducePlan, CanBeUndoneAtAnyMoment) {
+  for (int size = 2; size <= 6; ++size) {
+    for (std::uint64_t seed = 1; seed <= 60; ++seed) {
+      const std::size_t count = 1 + seed * 5;
+      Simulator in_place = simulator(size, count, seed);
+      in_place.data() = inputs(size, count);
+      ASSERT_EQ(in_place.run(seed * static_cast<std::uint64_t>(size)), "");
+      in_place.undo();
+      ASSERT_EQ(in_place.data(), inputs(size, count)) << "size " << size << " seed " << seed;
     }
   }
 }
@@ -278,7 +329,9 @@ TEST(Choose, BySizeAndBytes) {
   EXPECT_EQ(choose_allreduce(2, 8), Allreduce::kDirect);
   EXPECT_EQ(choose_allreduce(9, 8), Allreduce::kRecursiveDoubling);
   EXPECT_EQ(choose_allreduce(2, 64 * 1024), Allreduce::kRecursiveDoubling);
-  EXPECT_EQ(choose_allreduce(2, 1 << 20), Allreduce::kRing);
+  EXPECT_EQ(choose_allreduce(2, 1 << 20), Allreduce::kPairwise);
+  EXPECT_EQ(choose_allreduce(3, 1 << 20), Allreduce::kRing);
+  EXPECT_EQ(choose_allreduce(3, 1 << 20, {.pairwise_ranks = 4}), Allreduce::kPairwise);
   EXPECT_FALSE(choose_tree_broadcast(2, 8));
   EXPECT_TRUE(choose_tree_broadcast(4, 8));
   EXPECT_FALSE(choose_tree_broadcast(4, 1 << 20));

@@ -95,9 +95,8 @@ void Executor::post_receives(std::size_t queue) {
 
 transport::Sink Executor::sink_of(const Step& step) {
   transport::Sink sink{{address(step.into), step.into.bytes}, {}, nullptr};
-  if (is_receive_reduce(step.kind)) {
-    sink.combine = {reducer_.reduce, reducer_.element, source(step.from),
-                    step.kind == Step::Kind::kReceiveReduceFlipped};
+  if (step.kind == Step::Kind::kReceiveReduce) {
+    sink.combine = {reducer_.reduce, reducer_.element, source(step.from)};
   }
   if (step.first_write) sink.overwriting = memory_.overwriting;
   return sink;

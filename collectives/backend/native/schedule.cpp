@@ -8,11 +8,8 @@ namespace elastic::collectives {
 using plan::Step;
 
 bool is_local(Step::Kind kind) {
-  return kind != Step::Kind::kSend && kind != Step::Kind::kReceive && !is_receive_reduce(kind);
-}
-
-bool is_receive_reduce(Step::Kind kind) {
-  return kind == Step::Kind::kReceiveReduce || kind == Step::Kind::kReceiveReduceFlipped;
+  return kind != Step::Kind::kSend && kind != Step::Kind::kReceive &&
+         kind != Step::Kind::kReceiveReduce;
 }
 
 Schedule::Schedule(plan::Plan plan) : plan_(std::move(plan)) {

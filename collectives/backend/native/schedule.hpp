@@ -56,6 +56,5 @@ class Schedule {
 };
 
 bool is_local(plan::Step::Kind kind);
-bool is_receive_reduce(plan::Step::Kind kind);
 
 }  // namespace elastic::collectives

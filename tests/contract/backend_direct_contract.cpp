@@ -1,0 +1,257 @@
+// What a backend does with tensors where they lie, and with small calls.
+#include <atomic>
+#include <chrono>
+#include <thread>
+
+#include "backend_contract.hpp"
+#include "calls.hpp"
+#include "tests/slowness.hpp"
+
+namespace elastic::collectives {
+
+namespace {
+
+const DType kDTypes[] = {DType::kF16, DType::kBF16, DType::kF32, DType::kF64,
+                         DType::kI8,  DType::kU8,   DType::kI32, DType::kI64};
+const ReduceOp kOps[] = {ReduceOp::kSum, ReduceOp::kMin, ReduceOp::kMax, ReduceOp::kProduct};
+
+/// A tensor of one rank, in place on odd ranks.
+class Tensor {
+ public:
+  Tensor(int rank, DType dtype, std::size_t count)
+      : dtype_(dtype), count_(count), in_place_(rank % 2 == 1) {
+    for (Buffer* buffer : {&input_, &output_}) buffer->resize(count * size_of(dtype));
+    fill(input_, section(dtype, count), contribution(rank, count, dtype));
+  }
+  DirectTensor direct() {
+    return {dtype_, count_, input_.data(), in_place_ ? input_.data() : output_.data()};
+  }
+  std::vector<double> input() const { return values_of(input_.data(), dtype_, count_); }
+  std::vector<double> result() const {
+    return values_of((in_place_ ? input_ : output_).data(), dtype_, count_);
+  }
+
+ private:
+  DType dtype_;
+  std::size_t count_;
+  bool in_place_;
+  Buffer input_;
+  Buffer output_;
+};
+
+Call direct_call(DType dtype, std::size_t count, ReduceOp op = ReduceOp::kSum) {
+  Call call = allreduce_call(dtype, count, op);
+  call.sections.clear();
+  return call;
+}
+
+/// `tensor`, with room to undo what is done to it.
+Payload direct_payload(Tensor& tensor, Buffer& undo) {
+  Payload mine;
+  mine.direct.push_back(tensor.direct());
+  mine.undo = &undo;
+  return mine;
+}
+
+}  // namespace
+
+GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(BackendDirectContract);
+
+TEST_P(BackendDirectContract, AllreducesTensorsWhereTheyLie) {
+  on_all_ranks([this](int rank) {
+    std::uint64_t position = 0;
+    Buffer undo;
+    for (const DType dtype : kDTypes) {
+      for (const ReduceOp op : kOps) {
+        for (const std::size_t count : {1UL, 1001UL, 30'011UL / kSlowness}) {
+          Tensor tensor(rank, dtype, count);
+          Payload mine = direct_payload(tensor, undo);
+          expect_ok(backend(rank).run(position++, direct_call(dtype, count, op), mine));
+          expect_ok(backend(rank).settle());
+          ASSERT_EQ(tensor.result(), combined(size(), count, dtype, op))
+              << "dtype " << int(dtype) << " op " << int(op) << " count " << count;
+        }
+      }
+    }
+  });
+}
+
+TEST_P(BackendDirectContract, TakesTheMeanAndMixesWithPackedData) {
+  constexpr std::size_t kLarge = 20'001;
+  constexpr std::size_t kSmall = 77;
+  Call call = allreduce_call(DType::kF64, kSmall, ReduceOp::kAverage);
+  call.fingerprint.count = kLarge + kSmall;
+  std::vector<double> mean = combined(size(), kLarge, DType::kF64, ReduceOp::kSum);
+  for (double& value : mean) value /= size();
+  on_all_ranks([&](int rank) {
+    Tensor tensor(rank, DType::kF64, kLarge);
+    Buffer undo;
+    Payload mine = payload(call.sections[0], contribution(rank, kSmall, DType::kF64));
+    mine.direct.push_back(tensor.direct());
+    mine.undo = &undo;
+    expect_ok(backend(rank).run(0, call, mine));
+    EXPECT_EQ(tensor.result(), mean);
+    // What is packed the caller of the backend divides.
+    EXPECT_EQ(values_of(mine.data.data(), DType::kF64, kSmall),
+              combined(size(), kSmall, DType::kF64, ReduceOp::kSum));
+  });
+}
+
+/// Until everybody has the result nobody may let go of his, whatever happens.
+TEST_P(BackendDirectContract, SettlesNowhereBeforeAllHaveTheResult) {
+  constexpr std::size_t kCount = 10'000;
+  if (size() < 2) return;
+  std::atomic<int> have_run{0};
+  on_all_ranks([&](int rank) {
+    Tensor tensor(rank, DType::kI32, kCount);
+    Buffer undo;
+    Payload mine = direct_payload(tensor, undo);
+    expect_ok(backend(rank).run(0, direct_call(DType::kI32, kCount), mine));
+    ++have_run;
+    if (rank == 0) {
+      // Does not settle.
+      while (have_run < size()) std::this_thread::yield();
+      abort_all();
+    } else {
+      EXPECT_EQ(backend(rank).settle().code(), Code::kAborted);
+    }
+    EXPECT_EQ(tensor.result(), combined(size(), kCount, DType::kI32, ReduceOp::kSum));
+  });
+}
+
+TEST_P(BackendDirectContract, LeavesTheInputBehindWhenItFails) {
+  constexpr std::size_t kCount = 200'000 / kSlowness;
+  if (size() < 2) return;
+  // The delay sweeps the moment of the failure over the operation.
+  for (int delay_us = 0; delay_us < 1000; delay_us += 100) {
+    world_ = std::get<Subject>(GetParam()).make(size());
+    std::atomic<int> entered{0};
+    std::thread breaks([&] {
+      while (entered < size()) std::this_thread::yield();
+      std::this_thread::sleep_for(std::chrono::microseconds(delay_us));
+      abort_all();
+    });
+    on_all_ranks([&](int rank) {
+      Tensor tensor(rank, DType::kI32, kCount);
+      Buffer undo;
+      Payload mine = direct_payload(tensor, undo);
+      ++entered;
+      const Status status = backend(rank).run(0, direct_call(DType::kI32, kCount), mine);
+      if (status.ok()) {
+        EXPECT_EQ(tensor.result(), combined(size(), kCount, DType::kI32, ReduceOp::kSum));
+      } else {
+        EXPECT_EQ(status.code(), Code::kAborted);
+        EXPECT_EQ(tensor.input(), contribution(rank, kCount, DType::kI32));
+      }
+    });
+    breaks.join();
+  }
+}
+
+TEST_P(BackendDirectContract, LeavesTheInputBehindAfterAMismatch) {
+  constexpr std::size_t kCount = 30'000;
+  if (size() < 2) return;
+  on_all_ranks([&](int rank) {
+    Tensor tensor(rank, DType::kI32, kCount);
+    Buffer undo;
+    Payload mine = direct_payload(tensor, undo);
+    const ReduceOp op = rank == size() - 1 ? ReduceOp::kMax : ReduceOp::kSum;
+    EXPECT_EQ(backend(rank).run(0, direct_call(DType::kI32, kCount, op), mine).code(),
+              Code::kMismatch);
+    EXPECT_EQ(tensor.input(), contribution(rank, kCount, DType::kI32));
+    Payload again = direct_payload(tensor, undo);
+    expect_ok(backend(rank).run(1, direct_call(DType::kI32, kCount), again));
+    EXPECT_EQ(tensor.result(), combined(size(), kCount, DType::kI32, ReduceOp::kSum));
+  });
+}
+
+/// Some ranks make the small call, others the same one by `run`.
+TEST_P(BackendDirectContract, SmallCallsAreTheSameAsOthers) {
+  on_all_ranks([this](int rank) {
+    Payload none;
+    expect_ok(backend(rank).run(0, barrier_call(), none));
+    std::uint64_t position = 1;
+    for (const DType dtype : kDTypes) {
+      for (const ReduceOp op : kOps) {
+        for (const std::size_t count : {0UL, 1UL, 3UL, 1001UL}) {
+          const Call call = allreduce_call(dtype, count, op);
+          Payload mine = payload(call.sections[0], contribution(rank, count, dtype));
+          const auto expected = combined(size(), count, dtype, op);
+          const bool small = (static_cast<std::uint64_t>(rank) + position) % 2 == 0;
+          if (small && backend(rank).takes_small(mine.data.size())) {
+            Buffer result;
+            result.resize(mine.data.size());
+            expect_ok(backend(rank).run_small(
+                position, {dtype, op, mine.data.bytes(), call.fingerprint}, result.data()));
+            ASSERT_EQ(values_of(result.data(), dtype, count), expected);
+          } else {
+            expect_ok(backend(rank).run(position, call, mine));
+            ASSERT_EQ(values_of(mine.data.data(), dtype, count), expected);
+          }
+          ++position;
+        }
+      }
+    }
+  });
+}
+
+TEST_P(BackendDirectContract, SmallCallsThatDoNotMatchAreNamed) {
+  if (size() < 2) return;
+  on_all_ranks([this](int rank) {
+    Payload none;
+    expect_ok(backend(rank).run(0, barrier_call(), none));
+    std::uint64_t position = 1;
+    // What the last rank calls instead, small and not small.
+    for (const Call& other :
+         {allreduce_call(DType::kF32, 4), allreduce_call(DType::kF32, 50'000), barrier_call()}) {
+      const Call call = rank == size() - 1 ? other : allreduce_call(DType::kI32, 4);
+      Payload mine;
+      mine.data.resize(200'000);
+      Buffer result;
+      result.resize(16);
+      const bool small = rank != size() - 1 && backend(rank).takes_small(16);
+      const Status status =
+          small ? backend(rank).run_small(
+                      position,
+                      {DType::kI32, ReduceOp::kSum, mine.data.bytes().first(16), call.fingerprint},
+                      result.data())
+                : backend(rank).run(position, call, mine);
+      EXPECT_EQ(status.code(), Code::kMismatch) << status.message();
+      EXPECT_NE(status.message().find("rank " + std::to_string(size() - 1)), std::string::npos)
+          << status.message();
+      ++position;
+    }
+    const Call last = allreduce_call(DType::kI32, 4);
+    Payload mine = payload(last.sections[0], contribution(rank, 4, DType::kI32));
+    expect_ok(backend(rank).run(position, last, mine));
+    EXPECT_EQ(values_of(mine.data.data(), DType::kI32, 4),
+              combined(size(), 4, DType::kI32, ReduceOp::kSum));
+  });
+}
+
+TEST_P(BackendDirectContract, AbortEndsAWaitForLetters) {
+  if (size() < 2) return;
+  std::atomic<int> waiting{0};
+  on_all_ranks([&](int rank) {
+    Payload none;
+    expect_ok(backend(rank).run(0, barrier_call(), none));
+    if (!backend(rank).takes_small(16)) return;
+    if (rank == size() - 1) {
+      while (waiting < size() - 1) std::this_thread::yield();
+      return abort_all();
+    }
+    ++waiting;
+    Buffer data;
+    data.resize(16);
+    Buffer result;
+    result.resize(16);
+    const Call call = allreduce_call(DType::kI32, 4);
+    EXPECT_EQ(backend(rank)
+                  .run_small(1, {DType::kI32, ReduceOp::kSum, data.bytes(), call.fingerprint},
+                             result.data())
+                  .code(),
+              Code::kAborted);
+  });
+}
+
+}  // namespace elastic::collectives
