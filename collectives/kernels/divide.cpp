@@ -1,3 +1,4 @@
+#include <cmath>
 #include <cstring>
 
 #include "collectives/kernels/element_type.hpp"
@@ -17,32 +18,49 @@ namespace {
 template <typename T, class D>
 HWY_INLINE std::size_t divide_vectors(D d, std::byte* data, std::size_t begin, std::size_t end,
                                       std::uint32_t divisor) {
+  using W = hn::TFromD<D>;
   const std::size_t lanes = hn::Lanes(d);
-  const auto by = hn::Set(d, static_cast<hn::TFromD<D>>(divisor));
+  const W one = 1;
+  const W by = static_cast<W>(divisor);
+  const auto divisors = hn::Set(d, by);
+  // A product with slightly more than the reciprocal is truncated to the right quotient, where W
+  // has many more bits than T.
+  const auto reciprocals = hn::Set(d, std::nextafter(one / by, one));
   for (; end - begin >= lanes; begin += lanes) {
     std::byte* const at = data + begin * sizeof(T);
-    store<T>(d, one_nan(d, hn::Div(load<T>(d, at), by)), at);
+    const auto dividends = load<T>(d, at);
+    if constexpr (std::is_integral_v<T>) {
+      store<T>(d, hn::Mul(dividends, reciprocals), at);
+    } else {
+      store<T>(d, one_nan(d, hn::Div(dividends, divisors)), at);
+    }
   }
   return begin;
 }
 
 template <typename T>
 void divide_all(std::byte* data, std::size_t elements, std::uint32_t divisor) {
-  // A quotient of integers is exact when truncated, in floats that have more bits than dividends.
+  if (std::is_integral_v<T> && divisor == 1) return;
   using W = std::conditional_t<sizeof(T) <= 2 || std::is_same_v<T, float>, float, double>;
   const std::size_t done = divide_vectors<T>(hn::ScalableTag<W>(), data, 0, elements, divisor);
   divide_vectors<T>(hn::CappedTag<W, 1>(), data, done, elements, divisor);
 }
 
-/// No float has enough bits.
+/// No float has enough bits: the reciprocal is a fixed-point number of 64, and rounded up, which is
+/// exact for magnitudes up to 2^63.
 template <>
 void divide_all<std::int64_t>(std::byte* data, std::size_t elements, std::uint32_t divisor) {
-  for (std::byte* const end = data + elements * sizeof(std::int64_t); data != end;
-       data += sizeof(std::int64_t)) {
-    std::int64_t value;
-    std::memcpy(&value, data, sizeof(value));
-    value /= static_cast<std::int64_t>(divisor);
-    std::memcpy(data, &value, sizeof(value));
+  if (divisor == 1) return;
+  __extension__ using Product = unsigned __int128;
+  const auto bits = static_cast<unsigned>(std::bit_width(divisor - 1));
+  const auto reciprocal = static_cast<std::uint64_t>((Product{1} << (63 + bits)) / divisor + 1);
+  for (std::size_t i = 0; i < elements; ++i) {
+    std::uint64_t value;
+    std::memcpy(&value, data + i * sizeof(value), sizeof(value));
+    const std::uint64_t sign = 0 - (value >> 63);
+    const Product scaled = Product{(value ^ sign) - sign} * reciprocal;
+    value = ((static_cast<std::uint64_t>(scaled >> 64) >> (bits - 1)) ^ sign) - sign;
+    std::memcpy(data + i * sizeof(value), &value, sizeof(value));
   }
 }
 

@@ -56,32 +56,72 @@ struct Product {
   }
 };
 
-/// Of floats, `chosen`, or the NaN if there is one among the operands.
-template <class D>
-HWY_INLINE hn::Vec<D> unless_nan(D d, hn::Vec<D> a, hn::Vec<D> b, hn::Vec<D> chosen) {
-  const auto nan = hn::Set(d, std::numeric_limits<hn::TFromD<D>>::quiet_NaN());
-  return hn::IfThenElse(hn::And(hn::Eq(a, a), hn::Eq(b, b)), chosen, nan);
-}
-
-struct Min {
+/// Sum or product of bfloat16, by their bits: two lie in a word, and to widen and narrow them there
+/// takes half of what it takes one by one.
+template <class Op>
+struct InPairs {
   template <class D>
   static HWY_INLINE hn::Vec<D> apply(D d, hn::Vec<D> a, hn::Vec<D> b) {
-    if constexpr (std::is_integral_v<hn::TFromD<D>>) {
-      return hn::Min(a, b);
+    if constexpr (hn::MaxLanes(d) == 1) {
+      const hn::Rebind<float, D> one;
+      return narrow_bfloat16(one, Op::apply(one, widen_bfloat16(one, a), widen_bfloat16(one, b)));
     } else {
-      return unless_nan(d, a, b, hn::IfThenElse(hn::Lt(b, a), b, a));
+      const hn::Repartition<float, D> floats;
+      const hn::Repartition<std::uint32_t, D> words;
+      const auto upper = hn::Set(words, 0xffff0000);
+      const auto word_a = hn::BitCast(words, a);
+      const auto word_b = hn::BitCast(words, b);
+      const auto lower_result = Op::apply(floats, hn::BitCast(floats, hn::ShiftLeft<16>(word_a)),
+                                          hn::BitCast(floats, hn::ShiftLeft<16>(word_b)));
+      const auto upper_result = Op::apply(floats, hn::BitCast(floats, hn::And(word_a, upper)),
+                                          hn::BitCast(floats, hn::And(word_b, upper)));
+      return hn::BitCast(d, hn::Or(hn::ShiftRight<16>(rounded_to_upper_half(floats, lower_result)),
+                                   hn::And(rounded_to_upper_half(floats, upper_result), upper)));
     }
   }
 };
 
-struct Max {
+/// The minimum (`b` if it is below `a`), or the maximum, of numbers or of the keys of such.
+template <bool kGreatest, class V>
+HWY_INLINE V extreme(V a, V b, V key_a, V key_b) {
+  return hn::IfThenElse(kGreatest ? hn::Gt(key_b, key_a) : hn::Lt(key_b, key_a), b, a);
+}
+
+template <bool kGreatest>
+struct Extreme {
   template <class D>
   static HWY_INLINE hn::Vec<D> apply(D d, hn::Vec<D> a, hn::Vec<D> b) {
     if constexpr (std::is_integral_v<hn::TFromD<D>>) {
-      return hn::Max(a, b);
+      return kGreatest ? hn::Max(a, b) : hn::Min(a, b);
     } else {
-      return unless_nan(d, a, b, hn::IfThenElse(hn::Gt(b, a), b, a));
+      const auto nan = hn::Set(d, std::numeric_limits<hn::TFromD<D>>::quiet_NaN());
+      const auto numbers = hn::And(hn::Eq(a, a), hn::Eq(b, b));
+      return hn::IfThenElse(numbers, extreme<kGreatest>(a, b, a, b), nan);
     }
+  }
+};
+
+/// Of 16-bit floats of type T, by their bits: nothing is to be rounded.
+template <typename T, bool kGreatest>
+struct ExtremeOfBits {
+  template <class D>
+  static HWY_INLINE hn::Vec<D> apply(D d, hn::Vec<D> a, hn::Vec<D> b) {
+    constexpr auto kInfinity = T(std::numeric_limits<float>::infinity()).bits;
+    constexpr auto kNan = T(std::numeric_limits<float>::quiet_NaN()).bits;
+    const auto infinity = hn::Set(d, static_cast<std::int16_t>(kInfinity));
+    const auto magnitude_a = hn::And(a, hn::Set(d, 0x7fff));
+    const auto magnitude_b = hn::And(b, hn::Set(d, 0x7fff));
+    const auto nan = hn::Or(hn::Gt(magnitude_a, infinity), hn::Gt(magnitude_b, infinity));
+    const auto chosen =
+        extreme<kGreatest>(a, b, with_sign_of(a, magnitude_a), with_sign_of(b, magnitude_b));
+    return hn::IfThenElse(nan, hn::Set(d, static_cast<std::int16_t>(kNan)), chosen);
+  }
+
+ private:
+  template <class V>
+  static HWY_INLINE V with_sign_of(V v, V magnitude) {
+    const V sign = hn::BroadcastSignBit(v);
+    return hn::Sub(hn::Xor(magnitude, sign), sign);
   }
 };
 
@@ -104,13 +144,14 @@ template <typename T, typename W, class Op, Store kStore>
 void combine(std::byte* into, const std::byte* left, const std::byte* right, std::size_t elements) {
   const hn::ScalableTag<W> full;
   const hn::CappedTag<W, 1> one;
+  const std::size_t before = bytes_to_multiple_of(hn::Lanes(full) * sizeof(T), into);
+  const bool can_be_aligned = before % sizeof(T) == 0;
+  if (kStore == Store::kStreaming && !can_be_aligned) {
+    return combine<T, W, Op, Store::kCached>(into, left, right, elements);
+  }
   std::size_t done = 0;
-  if constexpr (kStore == Store::kStreaming) {
-    const std::size_t vector = hn::Lanes(full) * sizeof(T);
-    const std::size_t before = bytes_to_multiple_of(vector, into);
-    if (before % sizeof(T) != 0) {
-      return combine<T, W, Op, Store::kCached>(into, left, right, elements);
-    }
+  // Vectors that do not lie across lines of the cache take less time, if there are enough of them.
+  if (can_be_aligned && (kStore == Store::kStreaming || elements >= 32 * hn::Lanes(full))) {
     const std::size_t head = std::min(before / sizeof(T), elements);
     done = combine_vectors<T, Op, Store::kCached>(one, into, left, right, 0, head);
   }
@@ -125,26 +166,43 @@ Function loop(Store store) {
                                     : combine<T, W, Op, Store::kCached>;
 }
 
+template <typename T, bool kGreatest>
+Function extreme_loop(Store store) {
+  if constexpr (kIsHalf<T>) {
+    return loop<std::int16_t, std::int16_t, ExtremeOfBits<T, kGreatest>>(store);
+  } else {
+    return loop<T, T, Extreme<kGreatest>>(store);
+  }
+}
+
+template <typename T, class Op>
+Function arithmetic_loop(Store store) {
+  if constexpr (std::is_same_v<T, bfloat16>) {
+    return loop<std::uint16_t, std::uint16_t, InPairs<Op>>(store);
+  } else if constexpr (std::is_same_v<T, float16>) {
+    return loop<T, float, Op>(store);
+  } else if constexpr (sizeof(T) == 1 && std::is_same_v<Op, Product>) {
+    // The low byte of a product does not depend on the signs.
+    return loop<std::uint8_t, std::int16_t, Op>(store);
+  } else {
+    return loop<T, T, Op>(store);
+  }
+}
+
 template <typename T>
 Function loop(ReduceOp op, Store store) {
-  using W = std::conditional_t<kIsHalf<T>, float, T>;
   switch (op) {
+    case ReduceOp::kMin:
+      return extreme_loop<T, false>(store);
+    case ReduceOp::kMax:
+      return extreme_loop<T, true>(store);
+    case ReduceOp::kProduct:
+      return arithmetic_loop<T, Product>(store);
     case ReduceOp::kSum:
     case ReduceOp::kAverage:
-      return loop<T, W, Sum>(store);
-    case ReduceOp::kMin:
-      return loop<T, W, Min>(store);
-    case ReduceOp::kMax:
-      return loop<T, W, Max>(store);
-    case ReduceOp::kProduct:
       break;
   }
-  // The low byte of a product does not depend on the signs.
-  if constexpr (sizeof(T) == 1) {
-    return loop<std::uint8_t, std::int16_t, Product>(store);
-  } else {
-    return loop<T, W, Product>(store);
-  }
+  return arithmetic_loop<T, Sum>(store);
 }
 
 }  // namespace
