@@ -26,13 +26,13 @@ enum class Kind : std::uint8_t {
 /// One collective as a backend sees it.
 struct Call {
   Kind kind = Kind::kBarrier;
-  ReduceOp redop =
-      ReduceOp::kSum;  ///< kAverage: what lies in Payload::data is summed, and divided by the caller
-  int root = 0;        ///< kBroadcast: rank in this backend's view
-  std::vector<Section> sections;  ///< allgather: this rank's own block, which may differ in count
-  std::vector<int> donors;        ///< kTransfer: ranks that have the data
-  std::vector<int> receivers;     ///< kTransfer: ranks that lack it
-  std::string error;              ///< kMismatch: what this rank has to say
+  ReduceOp redop = ReduceOp::kSum;  ///< kAverage: what lies in Payload::data is summed, and divided
+                                    ///< by the caller
+  int root = 0;                     ///< kBroadcast: rank in this backend's view
+  std::vector<Section> sections;    ///< allgather: this rank's own block, which may differ in count
+  std::vector<int> donors;          ///< kTransfer: ranks that have the data
+  std::vector<int> receivers;       ///< kTransfer: ranks that lack it
+  std::string error;                ///< kMismatch: what this rank has to say
   transport::Fingerprint fingerprint;
 };
 
@@ -63,7 +63,8 @@ class Backend {
 
   virtual Status run(std::uint64_t position, const Call& call, Payload& payload) = 0;
 
-  /// Whether `run_small` takes an allreduce of so many bytes: where it does it is faster than `run`.
+  /// Whether `run_small` takes an allreduce of so many bytes: where it does it is faster than
+  /// `run`.
   virtual bool takes_small(std::size_t /*bytes*/) const { return false; }
   /// The same collective as `run` of the same allreduce, with its contract; other ranks may call
   /// either. `result` is as long as the input and does not overlap it.

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 namespace elastic::kernels {
@@ -11,5 +12,8 @@ enum class Store : std::uint8_t {
   /// nobody here reads soon. When the function returns, stores that follow it are seen after its.
   kStreaming
 };
+
+/// From here on a tensor does not fit into the caches beside those it is combined with.
+inline constexpr std::size_t kBeyondCacheBytes = std::size_t{16} << 20;
 
 }  // namespace elastic::kernels

@@ -27,4 +27,9 @@ Plan ring_allreduce(int rank, int size, Elements elements, std::size_t segment_b
 /// one host, where all pairs are equally near and what is sent is in the cache when it is read.
 Plan pairwise_allreduce(int rank, int size, Elements elements, std::size_t segment_bytes);
 
+/// Two ranks send each other the whole and both reduce it: one hop, and the result of a segment is
+/// not touched again. A segment is received after it was sent, so that it may be overwritten: the
+/// link has to take a whole one, with its header, while its peer does the same.
+Plan swap_allreduce(int rank, Elements elements, std::size_t segment_bytes);
+
 }  // namespace elastic::plan

@@ -15,14 +15,27 @@ class Builder {
 
   std::int32_t send(int peer, Range from, std::int32_t after = kNone,
                     std::int32_t and_after = kNone) {
-    return add({Step::Kind::kSend, peer, from, {}, false, {after, and_after}});
+    return add(
+        {.kind = Step::Kind::kSend, .peer = peer, .from = from, .after = {after, and_after}});
   }
   std::int32_t receive(int peer, Range into, std::int32_t after = kNone) {
-    return add({Step::Kind::kReceive, peer, {}, into, false, {after, kNone}});
+    return add({.kind = Step::Kind::kReceive, .peer = peer, .into = into, .after = {after, kNone}});
   }
   /// `into` = `left` op what arrives from `peer`.
   std::int32_t receive_reduce(int peer, Range into, Range left, std::int32_t after = kNone) {
-    return add({Step::Kind::kReceiveReduce, peer, left, into, false, {after, kNone}});
+    return add({.kind = Step::Kind::kReceiveReduce,
+                .peer = peer,
+                .from = left,
+                .into = into,
+                .after = {after, kNone}});
+  }
+  /// `into` = what arrives from `peer` op `right`.
+  std::int32_t reduce_received(int peer, Range into, Range right, std::int32_t after = kNone) {
+    return add({.kind = Step::Kind::kReduceReceived,
+                .peer = peer,
+                .from = right,
+                .into = into,
+                .after = {after, kNone}});
   }
   /// Marks the receive `step` as the first to write where it does.
   void first_write(std::int32_t step) {
@@ -30,12 +43,14 @@ class Builder {
   }
   std::int32_t local(Step::Kind kind, Range into, Range from, std::int32_t after = kNone,
                      std::int32_t and_after = kNone) {
-    return add({kind, kNone, from, into, false, {after, and_after}});
+    return add({.kind = kind, .from = from, .into = into, .after = {after, and_after}});
   }
   /// Makes scratch at least `bytes` long.
   void need_scratch(std::size_t bytes) {
     if (bytes > plan_.scratch_bytes) plan_.scratch_bytes = bytes;
   }
+  /// Marks it as the last to use what it writes.
+  void last_use(std::int32_t step) { plan_.steps[static_cast<std::size_t>(step)].last_use = true; }
   /// Makes `into` final once the step `after` is complete.
   std::int32_t finish(Range into, std::int32_t after) {
     return local(Step::Kind::kFinish, into, {}, after);

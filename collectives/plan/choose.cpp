@@ -11,6 +11,9 @@ Allreduce choose_allreduce(int size, std::size_t bytes, const Thresholds& thresh
 }
 
 Allreduce choose_large_allreduce(int size, const Thresholds& thresholds) {
+  if (size == 2 && thresholds.capacity >= 2 * thresholds.swap_segment_bytes) {
+    return Allreduce::kSwap;
+  }
   return size <= thresholds.pairwise_ranks ? Allreduce::kPairwise : Allreduce::kRing;
 }
 

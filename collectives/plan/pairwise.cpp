@@ -66,7 +66,9 @@ class Pairwise {
     }
     for (int hop = 1; hop < size_; ++hop) {
       const int peer = around(rank_, -hop, size_);
-      build_.first_write(build_.receive(peer, part(Area::kData, segment, peer)));
+      const std::int32_t received = build_.receive(peer, part(Area::kData, segment, peer));
+      build_.first_write(received);
+      build_.last_use(received);
     }
   }
 

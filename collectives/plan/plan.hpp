@@ -25,13 +25,14 @@ struct Range {
 /// kReceiveReduce from this rank there, with the same number of bytes.
 struct Step {
   enum class Kind : std::uint8_t {
-    kSend,           ///< `from` to `peer`
-    kReceive,        ///< from `peer` into `into`
-    kReceiveReduce,  ///< from `peer`: `into` = `from` op what arrives; `from` may be `into`
-    kReduce,         ///< locally: `into` = `into` op `from`
-    kReduceFlipped,  ///< locally: `into` = `from` op `into` (NaN payloads depend on the order)
-    kCopy,           ///< locally: `into` = `from`
-    kFinish,         ///< locally: `into` holds its final sum, and becomes the mean if one is asked
+    kSend,            ///< `from` to `peer`
+    kReceive,         ///< from `peer` into `into`
+    kReceiveReduce,   ///< from `peer`: `into` = `from` op what arrives; `from` may be `into`
+    kReduceReceived,  ///< from `peer`: `into` = what arrives op `from`
+    kReduce,          ///< locally: `into` = `into` op `from`
+    kReduceFlipped,   ///< locally: `into` = `from` op `into` (NaN payloads depend on the order)
+    kCopy,            ///< locally: `into` = `from`
+    kFinish,          ///< locally: `into` holds its final sum, and becomes the mean if one is asked
   };
   static constexpr std::int32_t kNone = -1;
 
@@ -42,6 +43,8 @@ struct Step {
   /// Of a receive into kData: nothing was written to `into` before, so that what it holds may be
   /// this rank's input.
   bool first_write = false;
+  /// Of a receive into kData: the plan does not touch `into` any more, but to finish it.
+  bool last_use = false;
   std::int32_t after[2] = {kNone, kNone};  ///< indices of earlier steps
 };
 

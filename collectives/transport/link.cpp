@@ -144,6 +144,10 @@ Mailbox* Link::mailbox() const {
   return flows_.front()->stream->mailbox();
 }
 
+std::size_t Link::capacity() const {
+  return flows_.front()->stream->capacity();
+}
+
 void Link::abandon() {
   for (const auto& flow : flows_) {
     if (Mailbox* mailbox = flow->stream->mailbox(); mailbox != nullptr) mailbox->forget();

@@ -26,6 +26,7 @@ struct Combine {
   Function function = nullptr;  ///< null: copy
   std::size_t element = 1;      ///< bytes of an element; payloads are cut only between elements
   const std::byte* operand = nullptr;  ///< as long as the message; may be where the result goes
+  bool received_first = false;         ///< result = received op operand
 };
 
 /// Told of memory that a message is about to be written to, so that it can be kept as it was.
@@ -91,6 +92,8 @@ class Link {
 
   /// The mailbox to the peer; null if there is none.
   Mailbox* mailbox() const;
+  /// `Stream::capacity` of the first stream.
+  std::size_t capacity() const;
 
   /// Forgets everything posted. A frame that is partly written is completed later from a copy made
   /// here, one partly read is read to its end and dropped, so that the link survives.

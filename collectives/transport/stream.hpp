@@ -66,6 +66,9 @@ class Stream {
   /// The mailbox beside the stream, null where the transport has none. Owned by the stream.
   virtual Mailbox* mailbox() { return nullptr; }
 
+  /// Bytes that are taken even if the peer reads nothing; 0 where nobody can tell.
+  virtual std::size_t capacity() const { return 0; }
+
   /// "shm", "tcp" or "inproc".
   virtual const char* transport() const = 0;
 

@@ -58,7 +58,8 @@ TEST(NativeReduceScatter, KeepsThePartWhenTheConfirmationFails) {
     mesh->begin({kGeneration, 0, transport::OpTag::kNormal}, call.fingerprint);
     const Schedule schedule(plan::ring_reduce_scatter(1, 2, {kCount, 4}, 256 * 1024));
     const Status status =
-        executor.run(schedule, data.data(), {kernels::reduce(DType::kI32, ReduceOp::kSum), 4});
+        executor.run(schedule, data.data(),
+                     {.reduce = kernels::reduce(DType::kI32, ReduceOp::kSum), .element = 4});
     EXPECT_TRUE(status.ok()) << status.message();
     // Rank 0 confirms only after its part is complete.
     transport::Link& link = mesh->link(0);

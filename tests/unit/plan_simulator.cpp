@@ -29,6 +29,7 @@ Simulator::Simulator(std::vector<Plan> plans, DType dtype, ReduceOp op, std::uin
           break;
         case Step::Kind::kReceive:
         case Step::Kind::kReceiveReduce:
+        case Step::Kind::kReduceReceived:
           channel(now.peer, rank).receives.push_back(i);
           break;
         default:
@@ -151,6 +152,8 @@ void Simulator::apply(int from, int to) {
   const std::byte* const operand = source(to, half(now.from, through.applied % 2));
   if (now.kind == Step::Kind::kReceiveReduce) {
     reduce_(into, operand, arrived.data(), range.bytes / element_);
+  } else if (now.kind == Step::Kind::kReduceReceived) {
+    reduce_(into, arrived.data(), operand, range.bytes / element_);
   } else if (range.bytes > 0) {
     std::memcpy(into, arrived.data(), range.bytes);
   }

@@ -25,6 +25,8 @@ class Simulator {
   std::vector<std::vector<std::byte>>& data() { return data_; }
   /// From now on kInput is other memory than kData, in which there is garbage.
   void separate_input();
+  /// Every channel takes some messages before they are received.
+  void buffer() { buffered_ = true; }
   /// Puts back what was overwritten by steps that are marked as the first to write.
   void undo();
 

@@ -37,6 +37,7 @@ Bytes bytes_of(const std::vector<T>& values) {
 struct Algorithm {
   const char* name;
   Plan (*make)(int rank, int size, Elements elements);
+  bool buffered = false;  ///< needs channels that take a message unread
 };
 const Algorithm kAllreduces[] = {
     {"direct", [](int r, int n, Elements e) { return direct_allreduce(r, n, e.count * e.bytes); }},
@@ -44,9 +45,14 @@ const Algorithm kAllreduces[] = {
                     Elements e) { return recursive_doubling_allreduce(r, n, e.count * e.bytes); }},
     {"ring", [](int r, int n, Elements e) { return ring_allreduce(r, n, e, kSegment); }},
     {"pairwise", [](int r, int n, Elements e) { return pairwise_allreduce(r, n, e, kSegment); }},
+    {"swap",
+     [](int r, int n, Elements e) {
+       return n == 2 ? swap_allreduce(r, e, kSegment) : pairwise_allreduce(r, n, e, kSegment);
+     },
+     true},
 };
 /// Those for large data read what they work on where it lies.
-const Algorithm kLargeAllreduces[] = {kAllreduces[2], kAllreduces[3]};
+const Algorithm kLargeAllreduces[] = {kAllreduces[2], kAllreduces[3], kAllreduces[4]};
 
 void expect_all_started_before_any_finished(const Simulator& simulator, const std::string& what) {
   const auto& started = simulator.started();
@@ -70,6 +76,7 @@ TEST_P(AllreducePlan, CountsEveryRankOnce) {
         const Elements elements{count, 8};
         Simulator simulator(plans(size, [&](int r) { return GetParam().make(r, size, elements); }),
                             DType::kI64, ReduceOp::kSum, seed);
+        if (GetParam().buffered) simulator.buffer();
         std::vector<std::int64_t> expected(count);
         std::int64_t digit = 1;
         for (auto& data : simulator.data()) {
@@ -108,6 +115,7 @@ TEST_P(AllreducePlan, GivesTheSameBitsToAll) {
         const Elements elements{131, size_of(dtype)};
         Simulator simulator(plans(size, [&](int r) { return GetParam().make(r, size, elements); }),
                             dtype, op, seed);
+        if (GetParam().buffered) simulator.buffer();
         std::mt19937_64 random(seed);
         for (auto& data : simulator.data()) {
           data.resize(elements.count * elements.bytes);
@@ -135,7 +143,9 @@ class LargeAllreducePlan : public testing::TestWithParam<Algorithm> {
   }
   static Simulator simulator(int size, std::size_t count, std::uint64_t seed) {
     const auto make = [&](int r) { return GetParam().make(r, size, {count, 8}); };
-    return {plans(size, make), DType::kI64, ReduceOp::kSum, seed};
+    Simulator made(plans(size, make), DType::kI64, ReduceOp::kSum, seed);
+    if (GetParam().buffered) made.buffer();
+    return made;
   }
 };
 INSTANTIATE_TEST_SUITE_P(Plan, LargeAllreducePlan, testing::ValuesIn(kLargeAllreduces),
@@ -330,6 +340,7 @@ TEST(Choose, BySizeAndBytes) {
   EXPECT_EQ(choose_allreduce(9, 8), Allreduce::kRecursiveDoubling);
   EXPECT_EQ(choose_allreduce(2, 64 * 1024), Allreduce::kRecursiveDoubling);
   EXPECT_EQ(choose_allreduce(2, 1 << 20), Allreduce::kPairwise);
+  EXPECT_EQ(choose_allreduce(2, 1 << 20, {.capacity = 1 << 20}), Allreduce::kSwap);
   EXPECT_EQ(choose_allreduce(3, 1 << 20), Allreduce::kRing);
   EXPECT_EQ(choose_allreduce(3, 1 << 20, {.pairwise_ranks = 4}), Allreduce::kPairwise);
   EXPECT_FALSE(choose_tree_broadcast(2, 8));

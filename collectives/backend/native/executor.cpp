@@ -2,10 +2,22 @@
 
 #include <cstring>
 
+#include "collectives/kernels/copy.hpp"
+
 namespace elastic::collectives {
 
 using plan::Step;
 using transport::Link;
+
+namespace {
+
+/// Takes what was received as it is.
+void stream(std::byte* into, const std::byte* /*left*/, const std::byte* received,
+            std::size_t bytes) {
+  kernels::copy(into, received, bytes, kernels::Store::kStreaming);
+}
+
+}  // namespace
 
 Executor::Executor(transport::Mesh& mesh) : mesh_(mesh), advance_([this] { return advance(); }) {}
 
@@ -95,8 +107,12 @@ void Executor::post_receives(std::size_t queue) {
 
 transport::Sink Executor::sink_of(const Step& step) {
   transport::Sink sink{{address(step.into), step.into.bytes}, {}, nullptr};
-  if (step.kind == Step::Kind::kReceiveReduce) {
-    sink.combine = {reducer_.reduce, reducer_.element, source(step.from)};
+  const bool streams = memory_.streams && step.last_use;
+  if (step.kind != Step::Kind::kReceive) {
+    sink.combine = {streams ? reducer_.reduce_last : reducer_.reduce, reducer_.element,
+                    source(step.from), step.kind == Step::Kind::kReduceReceived};
+  } else if (streams) {
+    sink.combine = {stream, 1, sink.into.data()};
   }
   if (step.first_write) sink.overwriting = memory_.overwriting;
   return sink;

@@ -16,7 +16,8 @@ namespace elastic::collectives {
 /// How elements are combined.
 struct Reducer {
   kernels::Function reduce = nullptr;
-  std::size_t element = 1;    ///< bytes
+  kernels::Function reduce_last = nullptr;  ///< into memory that the plan does not use again
+  std::size_t element = 1;                  ///< bytes
   DType dtype = DType::kU8;
   std::uint32_t divisor = 1;  ///< of the final sum
 };
@@ -27,8 +28,10 @@ struct Memory {
   const std::byte* input = nullptr;  ///< plan::Area::kInput; may be `data`
   /// Told of what a plan is about to overwrite in `data` that may still be input.
   transport::Overwriting* overwriting = nullptr;
+  /// The data is too large for the cache: what is not used again need not go there.
+  bool streams = false;
 
-  static Memory in_place(std::byte* data) { return {data, data, nullptr}; }
+  static Memory in_place(std::byte* data) { return {data, data}; }
 };
 
 /// Runs schedules on a mesh. Work per completed step is constant, and nothing is allocated once the

@@ -64,8 +64,10 @@ Status LetterAllreduce::check(const Fingerprint& fingerprint, std::size_t bytes)
       return transport::mismatch(fingerprint, peer, letter->fingerprint);
     }
     if (letter->bytes != bytes) {
-      return Status(Code::kProtocol, "a letter of " + std::to_string(letter->bytes) +
-                                         " bytes, not " + std::to_string(bytes), peer);
+      return Status(
+          Code::kProtocol,
+          "a letter of " + std::to_string(letter->bytes) + " bytes, not " + std::to_string(bytes),
+          peer);
     }
   }
   return {};

@@ -21,7 +21,8 @@ using transport::Mesh;
 using transport::OpTag;
 
 Reducer reducer_of(DType dtype, ReduceOp op) {
-  return {kernels::reduce(dtype, op), size_of(dtype), dtype};
+  return {kernels::reduce(dtype, op), kernels::reduce(dtype, op, kernels::Store::kStreaming),
+          size_of(dtype), dtype};
 }
 
 std::size_t bytes_of(const Section& section) {
@@ -108,9 +109,8 @@ Status NativeBackend::run(std::uint64_t position, const Call& call, Payload& pay
 
 Status NativeBackend::run_small(std::uint64_t position, const SmallCall& call, std::byte* result) {
   if (mesh_->aborted()) return Status(Code::kAborted, "the view is being changed");
-  const Status status = letters_.run(OpTag{generation_, position, OpTag::kNormal},
-                                     call.fingerprint, call.input, result,
-                                     reducer_of(call.dtype, call.redop));
+  const Status status = letters_.run(OpTag{generation_, position, OpTag::kNormal}, call.fingerprint,
+                                     call.input, result, reducer_of(call.dtype, call.redop));
   return status.ok() ? status : finish(position, {call.fingerprint, {}}, status);
 }
 
@@ -119,15 +119,22 @@ Status NativeBackend::run_small(std::uint64_t position, const SmallCall& call, s
 Status NativeBackend::agree_on_ways(std::uint64_t position) {
   if (std::exchange(agreed_, true)) return {};
   mesh_->begin(OpTag{generation_, position, OpTag::kRepair}, {});
+  // What the links take unread, where they have mailboxes.
   std::vector<std::uint64_t> ways(static_cast<std::size_t>(size()));
-  ways[static_cast<std::size_t>(rank())] = letters_.possible() ? 1 : 0;
-  const Status status = executor_.run(plans_.exchange(sizeof(ways[0])),
-                                      reinterpret_cast<std::byte*>(ways.data()));
+  std::uint64_t& mine = ways[static_cast<std::size_t>(rank())];
+  mine = letters_.possible() ? ~std::uint64_t{0} : 0;
+  for (int peer = 0; peer < size(); ++peer) {
+    if (peer != rank()) mine = std::min<std::uint64_t>(mine, mesh_->link(peer).capacity());
+  }
+  const Status status =
+      executor_.run(plans_.exchange(sizeof(ways[0])), reinterpret_cast<std::byte*>(ways.data()));
   if (!status.ok()) {
     mesh_->abandon();
     return status;
   }
-  letters_everywhere_ = std::all_of(ways.begin(), ways.end(), [](auto way) { return way == 1; });
+  const std::uint64_t least = *std::min_element(ways.begin(), ways.end());
+  letters_everywhere_ = least > 0;
+  plans_.set_capacity(static_cast<std::size_t>(least));
   return {};
 }
 
@@ -158,15 +165,13 @@ Status NativeBackend::check(const Call& call, const Payload& payload) const {
 }
 
 /// A mismatch is agreed upon by all ranks and ends the operation; anything else ends the backend.
-Status NativeBackend::finish(std::uint64_t position, const Statement& mine,
-                             const Status& failure) {
+Status NativeBackend::finish(std::uint64_t position, const Statement& mine, const Status& failure) {
   if (failure.code() != Code::kMismatch && failure.code() != Code::kPoisoned) {
     mesh_->abandon();
     undo_.restore();
     return failure;
   }
-  auto agreed =
-      agree_on_mismatch(*mesh_, executor_, plans_, OpTag{generation_, position, 0}, mine);
+  auto agreed = agree_on_mismatch(*mesh_, executor_, plans_, OpTag{generation_, position, 0}, mine);
   undo_.restore();
   if (!agreed.ok()) return agreed.status();
   return Status(Code::kMismatch, std::move(agreed).value(), -1, generation_);
@@ -215,7 +220,9 @@ Status NativeBackend::direct_allreduce(const Call& call, Payload& payload) {
     if (size() == 1 && !in_place) std::memcpy(tensor.output, tensor.input, tensor.bytes());
     Reducer reducer = reducer_of(tensor.dtype, call.redop);
     if (call.redop == ReduceOp::kAverage) reducer.divisor = static_cast<std::uint32_t>(size());
-    const Memory memory{tensor.output, tensor.input, in_place ? &undo_ : nullptr};
+    Memory memory{tensor.output, tensor.input, in_place ? &undo_ : nullptr};
+    memory.streams =
+        !in_place && reducer.divisor == 1 && tensor.bytes() >= kernels::kBeyondCacheBytes;
     const Schedule& schedule = plans_.large_allreduce({tensor.count, size_of(tensor.dtype)});
     if (Status status = executor_.run(schedule, memory, reducer); !status.ok()) return status;
   }

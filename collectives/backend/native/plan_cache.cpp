@@ -54,6 +54,8 @@ plan::Plan PlanCache::make_allreduce(plan::Allreduce algorithm, Elements element
       return plan::direct_allreduce(rank_, size_, bytes);
     case plan::Allreduce::kRecursiveDoubling:
       return plan::recursive_doubling_allreduce(rank_, size_, bytes);
+    case plan::Allreduce::kSwap:
+      return plan::swap_allreduce(rank_, elements, thresholds_.swap_segment_bytes);
     case plan::Allreduce::kPairwise:
       return plan::pairwise_allreduce(rank_, size_, elements, segment_);
     case plan::Allreduce::kRing:

@@ -20,6 +20,9 @@ class PlanCache {
  public:
   PlanCache(int rank, int size, std::size_t segment_bytes, const plan::Thresholds& thresholds);
 
+  /// What every link of the view takes unread. Before the first schedule is made.
+  void set_capacity(std::size_t bytes) { thresholds_.capacity = bytes; }
+
   /// In place.
   const Schedule& allreduce(plan::Elements elements);
   /// From one memory to another or in place, with the mean taken where one is asked for.

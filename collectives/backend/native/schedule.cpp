@@ -9,7 +9,7 @@ using plan::Step;
 
 bool is_local(Step::Kind kind) {
   return kind != Step::Kind::kSend && kind != Step::Kind::kReceive &&
-         kind != Step::Kind::kReceiveReduce;
+         kind != Step::Kind::kReceiveReduce && kind != Step::Kind::kReduceReceived;
 }
 
 Schedule::Schedule(plan::Plan plan) : plan_(std::move(plan)) {

@@ -9,14 +9,16 @@ namespace elastic::collectives {
 void UndoLog::begin(Buffer& storage, std::size_t bytes) {
   storage.resize(bytes);
   storage_ = &storage;
+  // Hardly ever read again, it need not displace what is worked on.
+  store_ =
+      bytes >= kernels::kBeyondCacheBytes ? kernels::Store::kStreaming : kernels::Store::kCached;
   used_ = 0;
   saved_.clear();
 }
 
 void UndoLog::about_to(std::span<std::byte> memory) {
   if (memory.empty()) return;
-  // Hardly ever read again: it need not displace what is in the cache.
-  kernels::copy(storage_->data() + used_, memory.data(), memory.size(), kernels::Store::kStreaming);
+  kernels::copy(storage_->data() + used_, memory.data(), memory.size(), store_);
   used_ += memory.size();
   saved_.push_back(memory);
 }

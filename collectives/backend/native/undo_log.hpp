@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "collectives/backend/buffer.hpp"
+#include "collectives/kernels/store.hpp"
 #include "collectives/transport/link.hpp"
 
 namespace elastic::collectives {
@@ -25,6 +26,7 @@ class UndoLog final : public transport::Overwriting {
  private:
   Buffer* storage_ = nullptr;
   std::size_t used_ = 0;
+  kernels::Store store_ = kernels::Store::kCached;
   std::vector<std::span<std::byte>> saved_;  // in storage_ one behind the other
 };
 

@@ -17,8 +17,7 @@ namespace {
 // The file, for each direction: a page for the control, letters, the ring's bytes.
 constexpr std::size_t kPage = 4096;
 static_assert(sizeof(RingControl) <= kPage);
-constexpr std::size_t kHeadBytes =
-    kPage + (sizeof(Letterbox) + kPage - 1) / kPage * kPage;
+constexpr std::size_t kHeadBytes = kPage + (sizeof(Letterbox) + kPage - 1) / kPage * kPage;
 
 std::size_t side_bytes(std::size_t ring_bytes) {
   return kHeadBytes + ring_bytes;

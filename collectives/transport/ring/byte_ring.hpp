@@ -21,8 +21,9 @@ struct RingControl {
   alignas(64) std::atomic<std::uint32_t> writer_sleeps{0};
 };
 
-/// Memory for two rings and the letters beside them, one of each per direction, in an anonymous file that can be passed to another
-/// process. Nothing of it has a name: it is gone with the last process that maps it.
+/// Memory for two rings and the letters beside them, one of each per direction, in an anonymous
+/// file that can be passed to another process. Nothing of it has a name: it is gone with the last
+/// process that maps it.
 class RingMemory {
  public:
   static constexpr std::size_t kLeastRingBytes = 16 * 1024;

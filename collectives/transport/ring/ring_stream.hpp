@@ -31,6 +31,7 @@ class RingStream : public Stream {
   bool peer_gone() const override { return peer_gone_; }
   const char* transport() const override { return transport_; }
   Mailbox* mailbox() override { return &mailbox_; }
+  std::size_t capacity() const override { return size_; }
 
  private:
   Result<std::size_t> readable();
