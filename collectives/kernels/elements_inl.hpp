@@ -68,15 +68,25 @@ HWY_INLINE hn::Vec<StoredTag<float16, D>> narrow_float16(D d, hn::Vec<D> values)
 }
 #endif
 
-/// Rounds to nearest, ties to even. There is no NaN in `wide` but that of `one_nan`.
+template <class D, class V>
+HWY_INLINE hn::Vec<D> widen_bfloat16(D d, V bits) {
+  return hn::BitCast(d, hn::ShiftLeft<16>(hn::PromoteTo(hn::Rebind<std::uint32_t, D>(), bits)));
+}
+
+/// The upper half of each word is the nearest bfloat16, that with an even last bit of two. There is
+/// no NaN in `wide` but that of `one_nan`.
 template <class D>
-HWY_INLINE hn::Vec<StoredTag<bfloat16, D>> narrow_bfloat16(D /*d*/, hn::Vec<D> wide) {
-  const hn::Rebind<std::int32_t, D> words;
-  const hn::Rebind<std::uint32_t, D> unsigned_words;
-  const auto word = hn::BitCast(unsigned_words, wide);
-  const auto odd = hn::And(hn::ShiftRight<16>(word), hn::Set(unsigned_words, 1));
-  const auto up = hn::Add(hn::Add(word, hn::Set(unsigned_words, 0x7fff)), odd);
-  return hn::DemoteTo(StoredTag<bfloat16, D>(), hn::BitCast(words, hn::ShiftRight<16>(up)));
+HWY_INLINE hn::Vec<hn::Rebind<std::uint32_t, D>> rounded_to_upper_half(D /*d*/, hn::Vec<D> wide) {
+  const hn::Rebind<std::uint32_t, D> words;
+  const auto word = hn::BitCast(words, wide);
+  const auto odd = hn::And(hn::ShiftRight<16>(word), hn::Set(words, 1));
+  return hn::Add(hn::Add(word, hn::Set(words, 0x7fff)), odd);
+}
+
+template <class D>
+HWY_INLINE hn::Vec<StoredTag<bfloat16, D>> narrow_bfloat16(D d, hn::Vec<D> wide) {
+  const auto bits = hn::ShiftRight<16>(rounded_to_upper_half(d, wide));
+  return hn::DemoteTo(StoredTag<bfloat16, D>(), hn::BitCast(hn::Rebind<std::int32_t, D>(), bits));
 }
 
 /// Loads a vector of elements of type T, from any address, as what D computes in.
@@ -87,8 +97,7 @@ HWY_INLINE hn::Vec<D> load(D d, const std::byte* from) {
   if constexpr (std::is_same_v<T, float16>) {
     return widen_float16(d, stored);
   } else if constexpr (std::is_same_v<T, bfloat16>) {
-    const auto word = hn::PromoteTo(hn::Rebind<std::uint32_t, D>(), stored);
-    return hn::BitCast(d, hn::ShiftLeft<16>(word));
+    return widen_bfloat16(d, stored);
   } else if constexpr (std::is_same_v<T, hn::TFromD<D>>) {
     return stored;
   } else if constexpr (std::is_same_v<hn::TFromD<D>, float>) {

@@ -56,6 +56,31 @@ struct Product {
   }
 };
 
+/// Sum or product of bfloat16, by their bits: two lie in a word, and to widen and narrow them there
+/// takes half of what it takes one by one.
+template <class Op>
+struct InPairs {
+  template <class D>
+  static HWY_INLINE hn::Vec<D> apply(D d, hn::Vec<D> a, hn::Vec<D> b) {
+    if constexpr (hn::MaxLanes(d) == 1) {
+      const hn::Rebind<float, D> one;
+      return narrow_bfloat16(one, Op::apply(one, widen_bfloat16(one, a), widen_bfloat16(one, b)));
+    } else {
+      const hn::Repartition<float, D> floats;
+      const hn::Repartition<std::uint32_t, D> words;
+      const auto upper = hn::Set(words, 0xffff0000);
+      const auto word_a = hn::BitCast(words, a);
+      const auto word_b = hn::BitCast(words, b);
+      const auto lower_result = Op::apply(floats, hn::BitCast(floats, hn::ShiftLeft<16>(word_a)),
+                                          hn::BitCast(floats, hn::ShiftLeft<16>(word_b)));
+      const auto upper_result = Op::apply(floats, hn::BitCast(floats, hn::And(word_a, upper)),
+                                          hn::BitCast(floats, hn::And(word_b, upper)));
+      return hn::BitCast(d, hn::Or(hn::ShiftRight<16>(rounded_to_upper_half(floats, lower_result)),
+                                   hn::And(rounded_to_upper_half(floats, upper_result), upper)));
+    }
+  }
+};
+
 /// The minimum (`b` if it is below `a`), or the maximum, of numbers or of the keys of such.
 template <bool kGreatest, class V>
 HWY_INLINE V extreme(V a, V b, V key_a, V key_b) {
@@ -135,10 +160,6 @@ void combine(std::byte* into, const std::byte* left, const std::byte* right, std
   if constexpr (kStore == Store::kStreaming) hwy::FlushStream();
 }
 
-/// What sums and products of elements of type T are computed in.
-template <typename T>
-using Computed = std::conditional_t<kIsHalf<T>, float, T>;
-
 template <typename T, typename W, class Op>
 Function loop(Store store) {
   return store == Store::kStreaming ? combine<T, W, Op, Store::kStreaming>
@@ -154,12 +175,17 @@ Function extreme_loop(Store store) {
   }
 }
 
-template <typename T>
-Function product_loop(Store store) {
-  if constexpr (sizeof(T) == 1) {  // The low byte of a product does not depend on the signs.
-    return loop<std::uint8_t, std::int16_t, Product>(store);
+template <typename T, class Op>
+Function arithmetic_loop(Store store) {
+  if constexpr (std::is_same_v<T, bfloat16>) {
+    return loop<std::uint16_t, std::uint16_t, InPairs<Op>>(store);
+  } else if constexpr (std::is_same_v<T, float16>) {
+    return loop<T, float, Op>(store);
+  } else if constexpr (sizeof(T) == 1 && std::is_same_v<Op, Product>) {
+    // The low byte of a product does not depend on the signs.
+    return loop<std::uint8_t, std::int16_t, Op>(store);
   } else {
-    return loop<T, Computed<T>, Product>(store);
+    return loop<T, T, Op>(store);
   }
 }
 
@@ -171,12 +197,12 @@ Function loop(ReduceOp op, Store store) {
     case ReduceOp::kMax:
       return extreme_loop<T, true>(store);
     case ReduceOp::kProduct:
-      return product_loop<T>(store);
+      return arithmetic_loop<T, Product>(store);
     case ReduceOp::kSum:
     case ReduceOp::kAverage:
       break;
   }
-  return loop<T, Computed<T>, Sum>(store);
+  return arithmetic_loop<T, Sum>(store);
 }
 
 }  // namespace
