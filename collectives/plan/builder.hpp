@@ -15,27 +15,18 @@ class Builder {
 
   std::int32_t send(int peer, Range from, std::int32_t after = kNone,
                     std::int32_t and_after = kNone) {
-    return add(
-        {.kind = Step::Kind::kSend, .peer = peer, .from = from, .after = {after, and_after}});
+    return add(Step::Kind::kSend, peer, from, {}, after, and_after);
   }
   std::int32_t receive(int peer, Range into, std::int32_t after = kNone) {
-    return add({.kind = Step::Kind::kReceive, .peer = peer, .into = into, .after = {after, kNone}});
+    return add(Step::Kind::kReceive, peer, {}, into, after);
   }
   /// `into` = `left` op what arrives from `peer`.
   std::int32_t receive_reduce(int peer, Range into, Range left, std::int32_t after = kNone) {
-    return add({.kind = Step::Kind::kReceiveReduce,
-                .peer = peer,
-                .from = left,
-                .into = into,
-                .after = {after, kNone}});
+    return add(Step::Kind::kReceiveReduce, peer, left, into, after);
   }
   /// `into` = what arrives from `peer` op `right`.
   std::int32_t reduce_received(int peer, Range into, Range right, std::int32_t after = kNone) {
-    return add({.kind = Step::Kind::kReduceReceived,
-                .peer = peer,
-                .from = right,
-                .into = into,
-                .after = {after, kNone}});
+    return add(Step::Kind::kReduceReceived, peer, right, into, after);
   }
   /// Marks the receive `step` as the first to write where it does.
   void first_write(std::int32_t step) {
@@ -43,7 +34,7 @@ class Builder {
   }
   std::int32_t local(Step::Kind kind, Range into, Range from, std::int32_t after = kNone,
                      std::int32_t and_after = kNone) {
-    return add({.kind = kind, .from = from, .into = into, .after = {after, and_after}});
+    return add(kind, kNone, from, into, after, and_after);
   }
   /// Makes scratch at least `bytes` long.
   void need_scratch(std::size_t bytes) {
@@ -59,8 +50,15 @@ class Builder {
   Plan take() { return std::move(plan_); }
 
  private:
-  std::int32_t add(const Step& step) {
-    plan_.steps.push_back(step);
+  std::int32_t add(Step::Kind kind, std::int32_t peer, Range from, Range into, std::int32_t after,
+                   std::int32_t and_after = kNone) {
+    Step& step = plan_.steps.emplace_back();
+    step.kind = kind;
+    step.peer = peer;
+    step.from = from;
+    step.into = into;
+    step.after[0] = after;
+    step.after[1] = and_after;
     return static_cast<std::int32_t>(plan_.steps.size() - 1);
   }
   Plan plan_;

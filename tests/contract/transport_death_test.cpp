@@ -183,7 +183,7 @@ TEST(OfferedMemory, ThatCouldShrinkOrHasAnotherSizeIsRefused) {
     EXPECT_EQ(::fcntl(file.get(), F_ADD_SEALS, seals), 0);
     return RingMemory::open(std::move(file));
   };
-  constexpr std::size_t kGood = 2 * (4096 + kWiringRingBytes);
+  const std::size_t kGood = RingMemory::file_bytes(kWiringRingBytes);
   EXPECT_TRUE(memory_of(kGood, F_SEAL_SHRINK | F_SEAL_GROW).ok());
   EXPECT_EQ(memory_of(kGood, 0).status().code(), Code::kProtocol);
   EXPECT_EQ(memory_of(kGood + 1, F_SEAL_SHRINK).status().code(), Code::kProtocol);

@@ -29,6 +29,10 @@ Status system_error(const std::string& what) {
 
 }  // namespace
 
+std::size_t RingMemory::file_bytes(std::size_t ring_bytes) {
+  return 2 * side_bytes(ring_bytes);
+}
+
 RingMemory::RingMemory(UniqueFd file, std::size_t ring_bytes)
     : file_(std::move(file)), ring_bytes_(ring_bytes) {}
 
@@ -44,7 +48,7 @@ Result<std::shared_ptr<RingMemory>> RingMemory::create(std::size_t ring_bytes) {
   ring_bytes = (ring_bytes + kPage - 1) / kPage * kPage;
   UniqueFd file(::memfd_create("elastic-ring", MFD_CLOEXEC | MFD_ALLOW_SEALING));
   if (!file) return system_error("cannot make shared memory");
-  if (::ftruncate(file.get(), static_cast<off_t>(2 * side_bytes(ring_bytes))) != 0) {
+  if (::ftruncate(file.get(), static_cast<off_t>(file_bytes(ring_bytes))) != 0) {
     return system_error("cannot size shared memory");
   }
   if (::fcntl(file.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0) {
@@ -66,8 +70,7 @@ Result<std::shared_ptr<RingMemory>> RingMemory::open(UniqueFd file) {
   const auto bytes = static_cast<std::size_t>(info.st_size);
   const std::size_t ring_bytes = bytes / 2 > kHeadBytes ? bytes / 2 - kHeadBytes : 0;
   if (seals < 0 || (seals & F_SEAL_SHRINK) == 0 || ring_bytes < kLeastRingBytes ||
-      ring_bytes % kPage != 0 || ring_bytes > kMostRingBytes ||
-      2 * side_bytes(ring_bytes) != bytes) {
+      ring_bytes % kPage != 0 || ring_bytes > kMostRingBytes || file_bytes(ring_bytes) != bytes) {
     return Status(Code::kProtocol, "a peer passed memory that is no ring of elastic");
   }
   std::shared_ptr<RingMemory> memory(new RingMemory(std::move(file), ring_bytes));

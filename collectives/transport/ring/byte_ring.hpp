@@ -29,6 +29,9 @@ class RingMemory {
   static constexpr std::size_t kLeastRingBytes = 16 * 1024;
   static constexpr std::size_t kMostRingBytes = std::size_t{1} << 30;
 
+  /// Of a file for rings of `ring_bytes`.
+  static std::size_t file_bytes(std::size_t ring_bytes);
+
   /// `ring_bytes` per direction, rounded up to whole pages and at least kLeastRingBytes.
   static Result<std::shared_ptr<RingMemory>> create(std::size_t ring_bytes);
   /// Maps what `create` made elsewhere. Its size cannot change any more (sealed), or it is refused.
