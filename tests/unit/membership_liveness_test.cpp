@@ -87,6 +87,20 @@ TEST_F(LivenessTest, AServerIsNotDeafForEver) {
   EXPECT_THAT(liveness_.silent(at(60000)), SizeIs(1));
 }
 
+TEST_F(LivenessTest, WhatOthersTellOfSomebodyCounts) {
+  liveness_.watch("a", at(0));
+  liveness_.lived("a", at(300));
+  liveness_.lived("a", at(200));
+  liveness_.watch("b", at(600));
+  EXPECT_EQ(liveness_.deadline(at(600)), at(800));
+  EXPECT_THAT(liveness_.silent(at(799)), SizeIs(0));
+  const auto silent = liveness_.silent(at(800));
+  ASSERT_THAT(silent, SizeIs(1));
+  EXPECT_EQ(silent.front().silence, Milliseconds(800)) << "its own";
+  liveness_.heard("a", at(800));
+  EXPECT_EQ(liveness_.slack(at(800)), Milliseconds(3000)) << "750 ms late, whatever others told";
+}
+
 TEST_F(LivenessTest, LateHeartbeatsOfAnybodyWidenTheLimitForAll) {
   liveness_.watch("a", at(0));
   liveness_.watch("b", at(0));
