@@ -23,9 +23,10 @@ void Liveness::watch(const std::string& incarnation, TimePoint now) {
 void Liveness::heard(const std::string& incarnation, TimePoint now) {
   const auto found = signs_.find(incarnation);
   if (found == signs_.end()) return;
-  if (deaf(now)) return restart(now);
+  const bool after_deafness = deaf(now);
   note_lateness(now - found->second.heard - period_, now);
   found->second = {now, now};
+  if (after_deafness) restart(now);
 }
 
 void Liveness::lived(const std::string& incarnation, TimePoint at) {
@@ -39,8 +40,9 @@ void Liveness::forget(const std::string& incarnation) {
 
 bool Liveness::tick(TimePoint due, TimePoint now) {
   if (now <= due) return true;
+  const bool away = now - due > limit(now) / 2;
   note_lateness(now - due, now);
-  if (now - due <= evict_after_ / 2) return true;
+  if (!away) return true;
   restart(now);
   return false;
 }
@@ -50,11 +52,10 @@ void Liveness::restart(TimePoint now) {
 }
 
 std::vector<Liveness::Silent> Liveness::silent(TimePoint now) const {
-  const Duration limit = evict_after_ + slack(now);
   std::vector<Silent> result;
   if (deaf(now)) return result;
   for (const auto& [incarnation, signs] : signs_) {
-    if (now - signs.lived < limit) continue;
+    if (now - signs.lived < limit(now)) continue;
     result.push_back({incarnation, std::chrono::duration_cast<Milliseconds>(now - signs.heard)});
   }
   return result;
@@ -64,7 +65,11 @@ bool Liveness::deaf(TimePoint now) const {
   TimePoint newest = TimePoint::min();
   for (const auto& entry : signs_) newest = std::max(newest, entry.second.heard);
   if (signs_.empty()) return false;
-  return now - newest >= evict_after_ / 2 && now - newest < kDeafness * evict_after_;
+  return now - newest >= limit(now) / 2 && now - newest < kDeafness * evict_after_;
+}
+
+Duration Liveness::limit(TimePoint now) const {
+  return evict_after_ + slack(now);
 }
 
 Duration Liveness::slack(TimePoint now) const {
@@ -75,7 +80,7 @@ TimePoint Liveness::deadline(TimePoint now) const {
   if (deaf(now)) return now + evict_after_;
   TimePoint oldest = TimePoint::max();
   for (const auto& entry : signs_) oldest = std::min(oldest, entry.second.lived);
-  return oldest == TimePoint::max() ? oldest : oldest + evict_after_ + slack(now);
+  return oldest == TimePoint::max() ? oldest : oldest + limit(now);
 }
 
 Duration Liveness::age(const std::string& incarnation, TimePoint now) const {

@@ -8,10 +8,13 @@
 
 namespace elastic::rendezvous {
 
-/// Who has been silent for too long. Where everybody is, nobody is: it is the server then that
-/// hears nothing, and all get their time again once one of them is heard. The limit grows with how
-/// late heartbeats in general, and the server's own ticks, have come recently, so that a loaded
-/// machine gives nobody up falsely. Nor is anybody silent who is known to do its work (`lived`).
+/// Who has been silent for too long. The limit grows with how late heartbeats in general, and the
+/// server's own ticks, have come recently, so that a loaded machine gives nobody up falsely. Nor is
+/// anybody silent who is known to do its work (`lived`).
+///
+/// Where everybody has been silent for half of the limit, nobody is: it is the server then that
+/// hears nothing, and all get their time again once one of them is heard. That one was late by as
+/// much; the others may be later still, since TCP tries again at growing intervals.
 ///
 /// Belongs to the thread of its Membership.
 class Liveness {
@@ -46,6 +49,8 @@ class Liveness {
     TimePoint lived;  ///< the last that is known of it, `heard` or later
   };
 
+  /// Silence that is allowed.
+  Duration limit(TimePoint now) const;
   bool deaf(TimePoint now) const;
   void restart(TimePoint now);
   Duration recent_lateness(TimePoint now) const;
