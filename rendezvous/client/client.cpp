@@ -168,7 +168,7 @@ class Client::Impl : public std::enable_shared_from_this<Impl> {
     while (true) {
       co_await heartbeat_.async_wait(asio::redirect_error(asio::use_awaitable, error));
       if (error || over_ || !established_ || connection != connection_) co_return;
-      connection->send(Heartbeat{});
+      connection->send(options_.heartbeat());
       // After a stall one heartbeat is enough.
       heartbeat_.expires_at(std::max(heartbeat_.expiry() + period, Clock::now()));
     }

@@ -18,9 +18,10 @@ struct ClientOptions {
   std::string address;  ///< "host:port" or "[v6]:port"
   std::string job;
   Secret secret{};
-  bool encrypt = false;                    ///< as the server does
-  std::function<Register()> registration;  ///< asked for each connection
-  Milliseconds connect_deadline{30000};    ///< nobody at the address, or it does not answer
+  bool encrypt = false;                                               ///< as the server does
+  std::function<Register()> registration;                             ///< asked for each connection
+  std::function<Heartbeat()> heartbeat = [] { return Heartbeat{}; };  ///< asked each time
+  Milliseconds connect_deadline{30000};  ///< nobody at the address, or it does not answer
 };
 
 /// A worker's connection to the rendezvous server: connects (retrying until the deadline),

@@ -17,48 +17,59 @@ Liveness::Liveness(Milliseconds period, Milliseconds evict_after)
     : period_(period), evict_after_(evict_after) {}
 
 void Liveness::watch(const std::string& incarnation, TimePoint now) {
-  last_heard_[incarnation] = now;
+  signs_[incarnation] = {now, now};
 }
 
 void Liveness::heard(const std::string& incarnation, TimePoint now) {
-  const auto found = last_heard_.find(incarnation);
-  if (found == last_heard_.end()) return;
-  if (deaf(now)) {
-    for (auto& entry : last_heard_) entry.second = now;
-    return;
-  }
-  note_lateness(now - found->second - period_, now);
-  found->second = now;
+  const auto found = signs_.find(incarnation);
+  if (found == signs_.end()) return;
+  const bool after_deafness = deaf(now);
+  note_lateness(now - found->second.heard - period_, now);
+  found->second = {now, now};
+  if (after_deafness) restart(now);
+}
+
+void Liveness::lived(const std::string& incarnation, TimePoint at) {
+  const auto found = signs_.find(incarnation);
+  if (found != signs_.end()) found->second.lived = std::max(found->second.lived, at);
 }
 
 void Liveness::forget(const std::string& incarnation) {
-  last_heard_.erase(incarnation);
+  signs_.erase(incarnation);
 }
 
 bool Liveness::tick(TimePoint due, TimePoint now) {
   if (now <= due) return true;
+  const bool away = now - due > limit(now) / 2;
   note_lateness(now - due, now);
-  if (now - due <= evict_after_ / 2) return true;
-  for (auto& entry : last_heard_) entry.second = now;
+  if (!away) return true;
+  restart(now);
   return false;
 }
 
+void Liveness::restart(TimePoint now) {
+  for (auto& entry : signs_) entry.second = {now, now};
+}
+
 std::vector<Liveness::Silent> Liveness::silent(TimePoint now) const {
-  const Duration limit = evict_after_ + slack(now);
   std::vector<Silent> result;
   if (deaf(now)) return result;
-  for (const auto& [incarnation, last] : last_heard_) {
-    if (now - last < limit) continue;
-    result.push_back({incarnation, std::chrono::duration_cast<Milliseconds>(now - last)});
+  for (const auto& [incarnation, signs] : signs_) {
+    if (now - signs.lived < limit(now)) continue;
+    result.push_back({incarnation, std::chrono::duration_cast<Milliseconds>(now - signs.heard)});
   }
   return result;
 }
 
 bool Liveness::deaf(TimePoint now) const {
   TimePoint newest = TimePoint::min();
-  for (const auto& entry : last_heard_) newest = std::max(newest, entry.second);
-  if (last_heard_.empty()) return false;
-  return now - newest >= evict_after_ / 2 && now - newest < kDeafness * evict_after_;
+  for (const auto& entry : signs_) newest = std::max(newest, entry.second.heard);
+  if (signs_.empty()) return false;
+  return now - newest >= limit(now) / 2 && now - newest < kDeafness * evict_after_;
+}
+
+Duration Liveness::limit(TimePoint now) const {
+  return evict_after_ + slack(now);
 }
 
 Duration Liveness::slack(TimePoint now) const {
@@ -68,13 +79,13 @@ Duration Liveness::slack(TimePoint now) const {
 TimePoint Liveness::deadline(TimePoint now) const {
   if (deaf(now)) return now + evict_after_;
   TimePoint oldest = TimePoint::max();
-  for (const auto& entry : last_heard_) oldest = std::min(oldest, entry.second);
-  return oldest == TimePoint::max() ? oldest : oldest + evict_after_ + slack(now);
+  for (const auto& entry : signs_) oldest = std::min(oldest, entry.second.lived);
+  return oldest == TimePoint::max() ? oldest : oldest + limit(now);
 }
 
 Duration Liveness::age(const std::string& incarnation, TimePoint now) const {
-  const auto found = last_heard_.find(incarnation);
-  return found == last_heard_.end() ? Duration(0) : now - found->second;
+  const auto found = signs_.find(incarnation);
+  return found == signs_.end() ? Duration(0) : now - found->second.heard;
 }
 
 Duration Liveness::recent_lateness(TimePoint now) const {

@@ -8,10 +8,13 @@
 
 namespace elastic::rendezvous {
 
-/// Who has been silent for too long. Where everybody is, nobody is: it is the server then that
-/// hears nothing, and all get their time again once one of them is heard. The limit grows with how
-/// late heartbeats in general, and the server's own ticks, have come recently, so that a loaded
-/// machine gives nobody up falsely.
+/// Who has been silent for too long. The limit grows with how late heartbeats in general, and the
+/// server's own ticks, have come recently, so that a loaded machine gives nobody up falsely. Nor is
+/// anybody silent who is known to do its work (`lived`).
+///
+/// Where everybody has been silent for half of the limit, nobody is: it is the server then that
+/// hears nothing, and all get their time again once one of them is heard. That one was late by as
+/// much; the others may be later still, since TCP tries again at growing intervals.
 ///
 /// Belongs to the thread of its Membership.
 class Liveness {
@@ -20,6 +23,8 @@ class Liveness {
 
   void watch(const std::string& incarnation, TimePoint now);
   void heard(const std::string& incarnation, TimePoint now);
+  /// Something else than its own word tells that it was alive at `at`.
+  void lived(const std::string& incarnation, TimePoint at);
   void forget(const std::string& incarnation);
 
   /// A tick that was due at `due` comes at `now`. False when the server itself has been away for so
@@ -28,7 +33,7 @@ class Liveness {
 
   struct Silent {
     std::string incarnation;
-    Milliseconds silence;
+    Milliseconds silence;  ///< since its own last word
   };
   std::vector<Silent> silent(TimePoint now) const;
 
@@ -39,13 +44,21 @@ class Liveness {
   Duration age(const std::string& incarnation, TimePoint now) const;
 
  private:
+  struct Signs {
+    TimePoint heard;  ///< its own last word
+    TimePoint lived;  ///< the last that is known of it, `heard` or later
+  };
+
+  /// Silence that is allowed.
+  Duration limit(TimePoint now) const;
   bool deaf(TimePoint now) const;
+  void restart(TimePoint now);
   Duration recent_lateness(TimePoint now) const;
   void note_lateness(Duration lateness, TimePoint now);
 
   Duration period_;
   Duration evict_after_;
-  std::map<std::string, TimePoint> last_heard_;
+  std::map<std::string, Signs> signs_;
   Duration peak_{0};
   TimePoint peak_at_{};
 };

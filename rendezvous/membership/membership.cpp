@@ -146,7 +146,11 @@ void Membership::State::on(const Tick& /*event*/) {
   expire();
 }
 
-void Membership::State::on_message(const std::string& /*from*/, const Heartbeat& /*message*/) {}
+void Membership::State::on_message(const std::string& from, const Heartbeat& message) {
+  if (!is_member(from)) return;
+  const TimePoint active = progress_.told(view_, message, now_);
+  for (const Member& member : view_.members) liveness_.lived(member.incarnation, active);
+}
 
 void Membership::State::on_message(const std::string& from, const Suspect& message) {
   if (recovery_) {

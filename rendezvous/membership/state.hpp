@@ -11,6 +11,7 @@
 
 #include "rendezvous/membership/liveness.hpp"
 #include "rendezvous/membership/membership.hpp"
+#include "rendezvous/membership/progress.hpp"
 
 namespace elastic::rendezvous {
 
@@ -151,6 +152,7 @@ class Membership::State {
   std::map<std::string, Worker> workers_;
   std::map<std::string, Farewell> former_;  ///< members that are none any more: what they are told
   Liveness liveness_;
+  Progress progress_;  ///< of the members of `view_`
   std::uint64_t arrivals_ = 0;
   std::size_t donors_ = 0;  ///< named so far, to joiners that measure their line
   std::optional<TimePoint> first_registered_;

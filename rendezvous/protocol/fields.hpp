@@ -90,6 +90,11 @@ void fields(A& archive, M& m) {
   archive("view", m.view);
   archive("stands_still", m.stands_still);
 }
+template <typename A, Is<Heartbeat> M>
+void fields(A& archive, M& m) {
+  archive("generation", m.generation);
+  archive("positions", m.positions);
+}
 template <typename A, Is<Suspect> M>
 void fields(A& archive, M& m) {
   archive("generation", m.generation);
@@ -190,7 +195,7 @@ void fields(A& archive, M& m) {
 
 /// Messages that say all by their type.
 template <typename M>
-concept Bare = Is<M, Heartbeat> || Is<M, StatusRequest> || Is<M, StopRequest>;
+concept Bare = Is<M, StatusRequest> || Is<M, StopRequest>;
 template <typename A, Bare M>
 void fields(A& /*archive*/, M& /*m*/) {}
 

@@ -9,7 +9,7 @@
 namespace elastic::rendezvous {
 
 /// Both sides must have the same; checked in the first message of a connection.
-inline constexpr int kProtocolVersion = 2;
+inline constexpr int kProtocolVersion = 3;
 
 /// How a worker's data plane is reached; opaque to the server.
 struct Endpoints {
@@ -99,7 +99,11 @@ struct Register {
   bool stands_still = false;  ///< has reported in that view, and waits for the next
 };
 
-struct Heartbeat {};
+/// Still alive. Where it stands tells something of the others as well: see membership/progress.hpp.
+struct Heartbeat {
+  std::uint64_t generation = 0;          ///< of the latest view that was announced to it
+  std::vector<std::uint64_t> positions;  ///< per lane: operations completed
+};
 
 /// A link to `incarnation` failed in `generation`.
 struct Suspect {

@@ -122,6 +122,7 @@ Status Control::start() {
     self.order = options_.slot;
     return participation_.registration(std::move(self));
   };
+  client.heartbeat = [this] { return participation_.heartbeat(); };
   client_ = std::make_unique<rendezvous::Client>(
       io_, std::move(client),
       rendezvous::Client::Handlers{
@@ -308,10 +309,10 @@ std::uint64_t Control::commits() const {
   return gate_.commits();
 }
 
-std::vector<Participation::Lane> Control::idle_lanes() const {
-  std::vector<Participation::Lane> idle;
-  for (const auto& lane : lanes_) idle.push_back({lane->position(), {}});
-  return idle;
+std::vector<std::uint64_t> Control::positions() const {
+  std::vector<std::uint64_t> positions;
+  for (const auto& lane : lanes_) positions.push_back(lane->position());
+  return positions;
 }
 
 bool Control::synced() const {

@@ -110,7 +110,7 @@ class Control : private Participation::Effects {
   void resume() override;
   bool paused_for(std::uint64_t round) const override;
   std::uint64_t commits() const override;
-  std::vector<Participation::Lane> idle_lanes() const override;
+  std::vector<std::uint64_t> positions() const override;
   bool synced() const override;
   void end(const Status& reason) override;  // any thread
 

@@ -100,7 +100,9 @@ void Participation::send_report(std::uint64_t round, const std::vector<Lane>& la
 void Participation::on_paused(std::uint64_t round) {
   if (!effects_.paused_for(round) || frozen_) return;
   if (round != deferred_round_) return effects_.resume();  // nobody waits for that any more
-  send_report(round, effects_.idle_lanes());
+  std::vector<Lane> idle;
+  for (const std::uint64_t position : effects_.positions()) idle.push_back({position, {}});
+  send_report(round, idle);
 }
 
 void Participation::on_announce(const rendezvous::View& view) {

@@ -58,8 +58,8 @@ class Participation {
     virtual void resume() = 0;
     virtual bool paused_for(std::uint64_t round) const = 0;
     virtual std::uint64_t commits() const = 0;
-    /// While the training thread is stopped.
-    virtual std::vector<Lane> idle_lanes() const = 0;
+    /// Of each lane: operations completed.
+    virtual std::vector<std::uint64_t> positions() const = 0;
     virtual bool synced() const = 0;
     /// Nothing more happens for this worker, and that is why.
     virtual void end(const Status& reason) = 0;
@@ -70,6 +70,7 @@ class Participation {
 
   /// What a new connection to the server begins with; `identity` names the worker.
   rendezvous::Register registration(rendezvous::Register identity) const;
+  rendezvous::Heartbeat heartbeat() const { return {generation_, effects_.positions()}; }
 
   // From the server.
   void on_welcome();

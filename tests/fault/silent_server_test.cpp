@@ -1,4 +1,4 @@
-// The rendezvous server's own link is silent for longer than it bears of anybody.
+// The rendezvous server does not hear anybody, or one member, for longer than it bears.
 #include <string>
 #include <thread>
 #include <vector>
@@ -27,6 +27,36 @@ TEST_F(SilentServerForLong, StallsNobodyAndGivesNobodyUp) {
   ASSERT_TRUE(FaultJob::await_steps(members, 20)) << job.text();
   hosts_->restore(kServerHost);
   ASSERT_TRUE(FaultJob::await_steps(members, 20)) << job.text();
+  ASSERT_TRUE(FaultJob::await_line(job.start(arguments), "entered")) << job.text();
+  ASSERT_TRUE(FaultJob::await_steps(job.others({}), 20)) << job.text();
+  for (FaultWorker* member : members) {
+    for (const Step& step : member->log().steps()) {
+      EXPECT_GE(step.contributors, 3U) << "somebody was given up";
+    }
+  }
+  finish(job, job.others({}));
+}
+
+class CutFromTheServer : public NetworkTest {};
+
+/// The others' positions tell that it goes on.
+TEST_F(CutFromTheServer, IsNotGivenUpWhileItTakesPart) {
+  constexpr auto kCut = 3 * kUsualEviction;
+  constexpr std::size_t kSlot = 1;
+  FaultJob& job = make_job({.np = 3, .evict_after = kUsualEviction}, 1);
+  const std::vector<std::string> arguments{"kind=train", "until=" + job.end_file(),
+                                           "pause_us=1000"};
+  job.start_all(arguments);
+  const auto members = job.others({});
+  ASSERT_TRUE(FaultJob::await_steps(members, 20)) << job.text();
+  hosts_->cut(host_of(kSlot), kServerHost);
+  hosts_->cut(kServerHost, host_of(kSlot));
+  std::this_thread::sleep_for(kCut);
+  EXPECT_EQ(generation(job.worker(kSlot)), 1U) << job.text();
+  hosts_->mend(host_of(kSlot), kServerHost);
+  hosts_->mend(kServerHost, host_of(kSlot));
+  // TCP tries again when about as much time has passed again.
+  std::this_thread::sleep_for(2 * kCut);
   ASSERT_TRUE(FaultJob::await_line(job.start(arguments), "entered")) << job.text();
   ASSERT_TRUE(FaultJob::await_steps(job.others({}), 20)) << job.text();
   for (FaultWorker* member : members) {

@@ -44,7 +44,7 @@ std::vector<std::string> control_frames() {
   status.joiners = {{"77aa", "2", 92, true, "a faster line"}};
   status.heartbeat_age_ms = {0.5, 1e9};
   const std::vector<Message> messages{registration,
-                                      Heartbeat{},
+                                      Heartbeat{3, {91, 0}},
                                       Suspect{3, "9c01", "reset"},
                                       Promise{2, true, 41},
                                       report,

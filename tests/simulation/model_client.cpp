@@ -66,7 +66,7 @@ void ModelClient::receive(const Connection& connection, const Message& message) 
 void ModelClient::beat(const Connection* connection) {
   process_.later(kHeartbeat, kHeartbeat + Milliseconds(2), [this, connection] {
     if (!established_ || connection != connection_) return;
-    transmit(Heartbeat{});
+    transmit(callbacks_.heartbeat());
     beat(connection);
   });
 }

@@ -13,6 +13,7 @@ class ModelClient {
  public:
   struct Callbacks {
     std::function<rendezvous::Register()> registration;
+    std::function<rendezvous::Heartbeat()> heartbeat;
     std::function<void(const rendezvous::Message&)> on_message;
     std::function<void()> on_lost;  ///< of a connection on which it was welcomed
   };

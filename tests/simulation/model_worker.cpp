@@ -29,6 +29,7 @@ ModelWorker::ModelWorker(Node self, Around& around)
                            identity.incarnation = incarnation();
                            return participation_.registration(std::move(identity));
                          },
+                         [this] { return participation_.heartbeat(); },
                          [this](const Message& message) { on_message(message); },
                          [this] { participation_.on_disconnected(); }}),
       participation_(process_.incarnation(), kLanes, *this) {}
@@ -190,10 +191,10 @@ Participation::Promise ModelWorker::propose(std::uint64_t round, std::uint64_t a
   return trainer_.propose(round, at_commit);
 }
 
-std::vector<Participation::Lane> ModelWorker::idle_lanes() const {
-  std::vector<Participation::Lane> idle;
-  for (const ModelLane& lane : lanes_) idle.push_back({lane.position(), {}});
-  return idle;
+std::vector<std::uint64_t> ModelWorker::positions() const {
+  std::vector<std::uint64_t> positions;
+  for (const ModelLane& lane : lanes_) positions.push_back(lane.position());
+  return positions;
 }
 
 void ModelWorker::end(const Status& reason) {

@@ -62,7 +62,7 @@ class ModelWorker : private runtime::Participation::Effects {
   void resume() override { trainer_.resume(); }
   bool paused_for(std::uint64_t round) const override { return trainer_.paused_for(round); }
   std::uint64_t commits() const override { return trainer_.commits(); }
-  std::vector<runtime::Participation::Lane> idle_lanes() const override;
+  std::vector<std::uint64_t> positions() const override;
   bool synced() const override { return trainer_.synced(); }
   void end(const Status& reason) override;
 

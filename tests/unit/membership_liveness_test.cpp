@@ -77,14 +77,38 @@ TEST_F(LivenessTest, AServerThatHearsNobodyBlamesNobody) {
   EXPECT_EQ(liveness_.deadline(at(520)), at(1020));
   liveness_.heard("b", at(3000));
   EXPECT_THAT(liveness_.silent(at(3000)), SizeIs(0)) << "a has its time again";
-  for (int ms = 3050; ms < 3500; ms += 50) liveness_.heard("b", at(ms));
-  EXPECT_THAT(liveness_.silent(at(3500)), SizeIs(1));
+  for (int ms = 3050; ms < 8000; ms += 50) liveness_.heard("b", at(ms));
+  EXPECT_THAT(liveness_.silent(at(7999)), SizeIs(0)) << "it may be later than b was";
+  EXPECT_THAT(liveness_.silent(at(8000)), SizeIs(1));
+}
+
+TEST_F(LivenessTest, WhereAllAreLateHalfOfTheWiderLimitIsNoDeafness) {
+  liveness_.watch("a", at(0));
+  liveness_.watch("b", at(0));
+  liveness_.heard("a", at(150));  // 100 ms late: the limit is 900 ms now, and gets shorter again
+  liveness_.heard("a", at(550));
+  EXPECT_EQ(liveness_.age("b", at(550)), Milliseconds(550)) << "its time has not begun again";
+  EXPECT_TRUE(liveness_.tick(at(600), at(1000)));
 }
 
 TEST_F(LivenessTest, AServerIsNotDeafForEver) {
   liveness_.watch("a", at(0));
   EXPECT_THAT(liveness_.silent(at(59999)), SizeIs(0));
   EXPECT_THAT(liveness_.silent(at(60000)), SizeIs(1));
+}
+
+TEST_F(LivenessTest, WhatOthersTellOfSomebodyCounts) {
+  liveness_.watch("a", at(0));
+  liveness_.lived("a", at(300));
+  liveness_.lived("a", at(200));
+  liveness_.watch("b", at(600));
+  EXPECT_EQ(liveness_.deadline(at(600)), at(800));
+  EXPECT_THAT(liveness_.silent(at(799)), SizeIs(0));
+  const auto silent = liveness_.silent(at(800));
+  ASSERT_THAT(silent, SizeIs(1));
+  EXPECT_EQ(silent.front().silence, Milliseconds(800)) << "its own";
+  liveness_.heard("a", at(800));
+  EXPECT_EQ(liveness_.slack(at(800)), Milliseconds(3000)) << "750 ms late, whatever others told";
 }
 
 TEST_F(LivenessTest, LateHeartbeatsOfAnybodyWidenTheLimitForAll) {
@@ -108,8 +132,8 @@ TEST_F(LivenessTest, LateTicksWidenTheLimitAndVeryLateOnesRestartIt) {
   EXPECT_TRUE(liveness_.tick(at(500), at(600)));
   EXPECT_EQ(liveness_.slack(at(600)), Milliseconds(400));
   EXPECT_THAT(liveness_.silent(at(600)), SizeIs(0));
-  EXPECT_FALSE(liveness_.tick(at(900), at(1200)));
-  EXPECT_EQ(liveness_.age("a", at(1200)), Milliseconds(0));
+  EXPECT_FALSE(liveness_.tick(at(900), at(1400)));
+  EXPECT_EQ(liveness_.age("a", at(1400)), Milliseconds(0));
 }
 
 }  // namespace
