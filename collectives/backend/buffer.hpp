@@ -5,9 +5,11 @@
 #include <new>
 #include <span>
 
+#include <sys/mman.h>
+
 namespace elastic::collectives {
 
-/// Bytes aligned to a cache line. Grows without keeping its content and never shrinks by itself, so
+/// Bytes aligned to a cache line, or more. Grows without keeping its content and never shrinks by itself, so
 /// that a training loop allocates only in its first step.
 class Buffer {
  public:
@@ -16,8 +18,11 @@ class Buffer {
   /// Makes `size()` equal to `bytes`; the content is unspecified after growth.
   void resize(std::size_t bytes) {
     if (bytes > capacity_) {
-      const std::size_t rounded = (bytes + kAlignment - 1) / kAlignment * kAlignment;
-      memory_.reset(static_cast<std::byte*>(::operator new(rounded, std::align_val_t(kAlignment))));
+      const std::size_t alignment = bytes < kHugeFrom ? kAlignment : kHugePage;
+      const std::size_t rounded = (bytes + alignment - 1) / alignment * alignment;
+      memory_ = Memory(static_cast<std::byte*>(::operator new(rounded, std::align_val_t(alignment))),
+                       Free{alignment});
+      if (alignment == kHugePage) ::madvise(memory_.get(), rounded, MADV_HUGEPAGE);
       capacity_ = rounded;
     }
     size_ = bytes;
@@ -29,12 +34,19 @@ class Buffer {
   std::span<const std::byte> bytes() const { return {memory_.get(), size_}; }
 
  private:
+  /// From here on huge pages are asked for: each is one page fault, and one entry of the TLB,
+  /// instead of 512.
+  static constexpr std::size_t kHugeFrom = std::size_t{4} << 20;
+  static constexpr std::size_t kHugePage = std::size_t{2} << 20;
+
   struct Free {
+    std::size_t alignment = kAlignment;
     void operator()(std::byte* memory) const {
-      ::operator delete(memory, std::align_val_t(kAlignment));
+      ::operator delete(memory, std::align_val_t(alignment));
     }
   };
-  std::unique_ptr<std::byte, Free> memory_;
+  using Memory = std::unique_ptr<std::byte, Free>;
+  Memory memory_;
   std::size_t capacity_ = 0;
   std::size_t size_ = 0;
 };

@@ -51,7 +51,8 @@ enum class RunOutcome : std::uint8_t {
 /// an Error of kind kMismatch from that call, and the job goes on. When a member dies, the same
 /// call returns the right result on all survivors: it was computed from exactly the contributions
 /// of the members before the death or exactly those of the survivors, and `Contributors` tells
-/// which. The input is not changed before the result is whole. Besides kMismatch, every collective
+/// which. While a call in place runs its tensor is undefined; when it fails the tensor is as it
+/// was. Besides kMismatch, every collective
 /// throws kInvalidArgument (unsupported device, bad size), kEvicted, kBelowMinimum, kTimeout (no
 /// new view in time), kNotInitialized (joining: collectives are for members; see `run`).
 ///

@@ -58,7 +58,8 @@ struct Options {
   /// Ring in shared memory per link and direction, a multiple of 64 KiB. ELASTIC_SHM_RING_BYTES.
   std::size_t shm_ring_bytes = std::size_t{1} << 20;
 
-  /// Pieces in which a large tensor goes round the ring. ELASTIC_SEGMENT_BYTES.
+  /// Pieces in which a large tensor travels, each reduced or forwarded as soon as it has arrived.
+  /// ELASTIC_SEGMENT_BYTES.
   std::size_t segment_bytes = std::size_t{256} << 10;
 
   /// Named tensors are fused into buckets of at most this size; 0: each alone.
