@@ -40,13 +40,13 @@ class Buffer {
   static constexpr std::size_t kHugePage = std::size_t{2} << 20;
 
   struct Free {
-    std::size_t alignment = kAlignment;
+    std::size_t alignment;
     void operator()(std::byte* memory) const {
       ::operator delete(memory, std::align_val_t(alignment));
     }
   };
   using Memory = std::unique_ptr<std::byte, Free>;
-  Memory memory_;
+  Memory memory_{nullptr, Free{kAlignment}};
   std::size_t capacity_ = 0;
   std::size_t size_ = 0;
 };
