@@ -15,10 +15,6 @@ GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(BackendContract);
 
 namespace {
 
-const DType kDTypes[] = {DType::kF16, DType::kBF16, DType::kF32, DType::kF64,
-                         DType::kI8,  DType::kU8,   DType::kI32, DType::kI64};
-const ReduceOp kOps[] = {ReduceOp::kSum, ReduceOp::kAverage, ReduceOp::kMin, ReduceOp::kMax,
-                         ReduceOp::kProduct};
 const std::size_t kCounts[] = {0, 1, 3, 1001, 9001};
 
 std::vector<std::byte> copy_of(const Buffer& buffer) {

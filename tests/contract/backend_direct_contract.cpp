@@ -11,10 +11,6 @@ namespace elastic::collectives {
 
 namespace {
 
-const DType kDTypes[] = {DType::kF16, DType::kBF16, DType::kF32, DType::kF64,
-                         DType::kI8,  DType::kU8,   DType::kI32, DType::kI64};
-const ReduceOp kOps[] = {ReduceOp::kSum, ReduceOp::kMin, ReduceOp::kMax, ReduceOp::kProduct};
-
 /// A tensor of one rank, in place on odd ranks.
 class Tensor {
  public:
@@ -64,6 +60,7 @@ TEST_P(BackendDirectContract, AllreducesTensorsWhereTheyLie) {
     for (const DType dtype : kDTypes) {
       for (const ReduceOp op : kOps) {
         for (const std::size_t count : {1UL, 1001UL, 30'011UL / kSlowness}) {
+          if (op == ReduceOp::kAverage) continue;  // below
           Tensor tensor(rank, dtype, count);
           Payload mine = direct_payload(tensor, undo);
           expect_ok(backend(rank).run(position++, direct_call(dtype, count, op), mine));

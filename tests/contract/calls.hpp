@@ -7,6 +7,11 @@
 
 namespace elastic::collectives {
 
+inline constexpr DType kDTypes[] = {DType::kF16, DType::kBF16, DType::kF32, DType::kF64,
+                                    DType::kI8,  DType::kU8,   DType::kI32, DType::kI64};
+inline constexpr ReduceOp kOps[] = {ReduceOp::kSum, ReduceOp::kAverage, ReduceOp::kMin,
+                                    ReduceOp::kMax, ReduceOp::kProduct};
+
 /// Section of one tensor at the start of the data.
 Section section(DType dtype, std::size_t count, std::size_t offset = 0);
 
