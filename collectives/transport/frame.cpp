@@ -3,12 +3,6 @@
 #include <array>
 #include <string>
 
-#ifdef ELASTIC_XXHASH_DISPATCHES
-#include <xxh_x86dispatch.h>
-#else
-#include <xxhash.h>
-#endif
-
 namespace elastic::transport {
 
 namespace {
@@ -81,28 +75,12 @@ Status mismatch(const Fingerprint& mine, int peer, const Fingerprint& theirs) {
                                      std::to_string(peer) + " called " + describe(theirs));
 }
 
-PayloadChecksum::PayloadChecksum() : state_(XXH3_createState()) {
-  reset();
-}
-
-void PayloadChecksum::Free::operator()(XXH3_state_s* state) const {
-  XXH3_freeState(state);
-}
-
-void PayloadChecksum::reset() {
-  XXH3_64bits_reset(state_.get());
-}
-
-void PayloadChecksum::add(std::span<const std::byte> bytes) {
-  XXH3_64bits_update(state_.get(), bytes.data(), bytes.size());
-}
-
 std::uint32_t PayloadChecksum::value() const {
-  return not_none(low_half(XXH3_64bits_digest(state_.get())));
+  return not_none(low_half(hash_.value()));
 }
 
 std::uint32_t checksum(std::span<const std::byte> payload) {
-  return not_none(low_half(XXH3_64bits(payload.data(), payload.size())));
+  return not_none(low_half(hash_of(payload)));
 }
 
 void encode(const FrameHeader& header, std::span<std::byte, FrameHeader::kBytes> out) {
@@ -122,14 +100,14 @@ void encode(const FrameHeader& header, std::span<std::byte, FrameHeader::kBytes>
   put(out, 44, header.fingerprint.detail);
   put(out, 48, header.fingerprint.count);
   put(out, 56, header.payload_checksum);
-  put(out, kChecksumAt, low_half(XXH3_64bits(out.data(), kChecksumAt)));
+  put(out, kChecksumAt, low_half(hash_of(out.first(kChecksumAt))));
 }
 
 Result<FrameHeader> decode(std::span<const std::byte, FrameHeader::kBytes> in) {
   if (get<std::uint32_t>(in, 0) != FrameHeader::kMagic) {
     return Status(Code::kProtocol, "bytes that are no frame of elastic");
   }
-  if (get<std::uint32_t>(in, kChecksumAt) != low_half(XXH3_64bits(in.data(), kChecksumAt))) {
+  if (get<std::uint32_t>(in, kChecksumAt) != low_half(hash_of(in.first(kChecksumAt)))) {
     return Status(Code::kProtocol, "a frame header was damaged on the way: its checksum is wrong");
   }
   FrameHeader header;

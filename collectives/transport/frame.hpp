@@ -2,13 +2,11 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <span>
 #include <string>
 
+#include "base/hash.hpp"
 #include "base/status.hpp"
-
-struct XXH3_state_s;
 
 namespace elastic::transport {
 
@@ -68,18 +66,13 @@ struct FrameHeader {
 /// A checksum of bytes that arrive in pieces.
 class PayloadChecksum {
  public:
-  PayloadChecksum();
-
-  void reset();
-  void add(std::span<const std::byte> bytes);
+  void reset() { hash_.reset(); }
+  void add(std::span<const std::byte> bytes) { hash_.add(bytes); }
   /// Equals `checksum` of all that was added since `reset`.
   std::uint32_t value() const;
 
  private:
-  struct Free {
-    void operator()(XXH3_state_s* state) const;
-  };
-  std::unique_ptr<XXH3_state_s, Free> state_;
+  PiecewiseHash hash_;
 };
 
 /// What FrameHeader::payload_checksum holds for `payload`: never 0.

@@ -1,8 +1,9 @@
 #include "rendezvous/protocol/frame.hpp"
 
 #include <cstdio>
-#include <xxhash.h>
+#include <span>
 
+#include "base/hash.hpp"
 #include "rendezvous/protocol/codec.hpp"
 
 namespace elastic::rendezvous {
@@ -12,8 +13,8 @@ namespace {
 constexpr std::size_t kChecksumAt = 4;
 constexpr std::size_t kHeaderChecksumAt = 8;
 
-std::uint32_t checksum(const void* from, std::size_t bytes) {
-  return static_cast<std::uint32_t>(XXH3_64bits(from, bytes));
+std::uint32_t checksum(std::span<const std::byte> bytes) {
+  return static_cast<std::uint32_t>(hash_of(bytes));
 }
 
 void put(FrameHeader& header, std::size_t at, std::uint32_t value) {
@@ -39,14 +40,14 @@ Status damaged(const std::string& what, std::uint32_t announced, std::uint32_t f
 }  // namespace
 
 FrameStart frame_start(std::string_view text) {
-  return {static_cast<std::uint32_t>(text.size()), checksum(text.data(), text.size())};
+  return {static_cast<std::uint32_t>(text.size()), checksum(std::as_bytes(std::span(text)))};
 }
 
 FrameHeader encode_start(const FrameStart& start) {
   FrameHeader header{};
   put(header, 0, start.bytes);
   put(header, kChecksumAt, start.checksum);
-  put(header, kHeaderChecksumAt, checksum(header.data(), kHeaderChecksumAt));
+  put(header, kHeaderChecksumAt, checksum(std::span(header).first(kHeaderChecksumAt)));
   return header;
 }
 
@@ -58,7 +59,7 @@ std::string framed(std::string_view text) {
 
 Result<FrameStart> decode_start(const FrameHeader& header) {
   const std::uint32_t announced = get(header, kHeaderChecksumAt);
-  const std::uint32_t found = checksum(header.data(), kHeaderChecksumAt);
+  const std::uint32_t found = checksum(std::span(header).first(kHeaderChecksumAt));
   if (announced != found) return damaged("the header of a control frame", announced, found);
   const FrameStart start{get(header, 0), get(header, kChecksumAt)};
   if (start.bytes == 0 || start.bytes > kMaxMessageBytes) {

@@ -58,11 +58,13 @@ class HeaderOperation : public coordinator::Operation {
 };
 
 /// The state's image and its large entries, from all members that have them to all that do not.
-/// Donors send from where they lie; receivers collect them beside their state, which stays whole.
+/// Donors send from where they lie; receivers collect them beside their state, which stays whole,
+/// in `room` if that is large enough.
 class TransferOperation : public coordinator::Operation {
  public:
-  TransferOperation(State& state, training::Image& mine, std::size_t bytes)
-      : state_(state), mine_(mine), large_(training::large_entries(state)) {
+  TransferOperation(State& state, training::Image& mine, std::size_t bytes,
+                    collectives::Buffer& room)
+      : state_(state), mine_(mine), room_(room), large_(training::large_entries(state)) {
     add_section(bytes);
     for (const auto& entry : large_) add_section(entry.size());
   }
@@ -80,7 +82,11 @@ class TransferOperation : public coordinator::Operation {
     return call;
   }
   void pack(const Members& members, collectives::Payload& payload) override {
-    if (!has_state(members, members.rank)) return payload.data.resize(end());
+    if (!has_state(members, members.rank)) {
+      if (room_.size() > 0) std::swap(payload.data, room_);
+      room_.resize(0);
+      return payload.data.resize(end());
+    }
     payload.data.resize(0);
     // An image of another size is found out by those that receive it.
     mine_.resize(sections_.front().count);
@@ -93,9 +99,15 @@ class TransferOperation : public coordinator::Operation {
     for (const collectives::Section& section : sections_) {
       received.push_back(payload.data.bytes().subspan(section.offset, section.count));
     }
-    outcome_ = training::restore(state_, received.front(), std::span(received).subspan(1));
+    auto restored = training::restore(state_, received.front(), std::span(received).subspan(1));
+    outcome_ = restored.status();
+    if (restored.ok()) hashes_ = std::move(restored).value();
   }
   const Status& outcome() const { return outcome_; }
+  /// Of the state's entries, after the transfer.
+  std::vector<std::uint64_t> hashes() const {
+    return hashes_.empty() ? training::hashes(state_) : hashes_;
+  }
 
  private:
   void add_section(std::size_t bytes) {
@@ -107,9 +119,11 @@ class TransferOperation : public coordinator::Operation {
 
   State& state_;
   training::Image& mine_;
+  collectives::Buffer& room_;
   const std::vector<std::span<std::byte>> large_;
   std::vector<collectives::Section> sections_;
   Status outcome_;
+  std::vector<std::uint64_t> hashes_;  // of what was received
 };
 
 /// What a donor has sent lies in the program's memory, and until all have completed the next
@@ -142,7 +156,8 @@ std::string difference(const std::vector<std::uint64_t>& all, std::size_t entrie
 }
 
 /// One attempt; `agreed` tells whether all members have the same state after it.
-Status attempt(State& state, Control& control, bool& agreed, std::string& why) {
+Status attempt(State& state, Control& control, collectives::Buffer& room, bool& agreed,
+               std::string& why) {
   coordinator::Lane& lane = control.lane(kUnnamedLane);
   const Milliseconds timeout = control.options().view_timeout;
 
@@ -153,7 +168,7 @@ Status attempt(State& state, Control& control, bool& agreed, std::string& why) {
   if (auto done = lane.run(header, timeout); !done.ok()) return done.status();
 
   Lent memory(lane);
-  TransferOperation transfer(state, image, jobs.bytes);
+  TransferOperation transfer(state, image, jobs.bytes, room);
   if (auto done = lane.run(transfer, timeout); !done.ok()) {
     // The donor changed between the two operations, to one whose state has another size.
     if (done.status().code() != Code::kMismatch) return done.status();
@@ -162,7 +177,7 @@ Status attempt(State& state, Control& control, bool& agreed, std::string& why) {
     return {};
   }
 
-  std::vector<std::uint64_t> own = training::hashes(state);
+  std::vector<std::uint64_t> own = transfer.hashes();
   own.push_back(state.commits());
   std::vector<std::uint64_t> all;
   coordinator::AllgatherOperation compare(
@@ -187,11 +202,20 @@ Status attempt(State& state, Control& control, bool& agreed, std::string& why) {
 
 }  // namespace
 
-Status synchronise(State& state, Control& control) {
+collectives::Buffer make_room(std::size_t bytes) {
+  constexpr std::size_t kGrowth = std::size_t{1} << 20;  // of the job's objects, over this worker's
+  constexpr std::size_t kPage = 4096;
+  collectives::Buffer room;
+  room.resize(bytes + kGrowth);
+  for (std::size_t at = 0; at < room.size(); at += kPage) room.data()[at] = std::byte{0};
+  return room;
+}
+
+Status synchronise(State& state, Control& control, collectives::Buffer room) {
   std::string why;
   for (int i = 0; i < kAttempts; ++i) {
     bool agreed = false;
-    if (Status status = attempt(state, control, agreed, why); !status.ok()) return status;
+    if (Status status = attempt(state, control, room, agreed, why); !status.ok()) return status;
     if (agreed) return {};
     log::get().warn("state differs after synchronisation, trying again: {}", why);
   }

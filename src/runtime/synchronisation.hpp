@@ -1,10 +1,16 @@
 #pragma once
 
 #include "base/status.hpp"
+#include "collectives/backend/buffer.hpp"
 #include "elastic/state.hpp"
 #include "runtime/control.hpp"
 
 namespace elastic::runtime {
+
+/// Where a joiner can receive a state of about so many bytes, with its pages in place: the members
+/// stand still while it does, and the kernel takes longer to hand out a page than a donor to fill
+/// it.
+collectives::Buffer make_room(std::size_t bytes);
 
 /// Makes `state` the same on all members: everybody calls it between the same two operations of the
 /// unnamed lane. Members that have the job's state keep it and give it; the others take it. Where
@@ -13,6 +19,8 @@ namespace elastic::runtime {
 /// Three operations: a broadcast of the size, the transfer, and an allgather of the hashes
 /// of all entries, which must be equal: otherwise kInternal, naming the ranks and the entry. A
 /// member that dies meanwhile changes nothing for the others; when donors die, others give.
-Status synchronise(State& state, Control& control);
+///
+/// Whoever takes a state collects it in `room` if that is large enough, otherwise in fresh memory.
+Status synchronise(State& state, Control& control, collectives::Buffer room = {});
 
 }  // namespace elastic::runtime

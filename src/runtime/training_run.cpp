@@ -1,5 +1,7 @@
 #include "runtime/training_run.hpp"
 
+#include <utility>
+
 #include "runtime/raise.hpp"
 #include "runtime/synchronisation.hpp"
 #include "training/boundary.hpp"
@@ -45,9 +47,12 @@ RunOutcome run_training(State& state, const std::function<void()>& body, Control
   StepBoundary boundary(control, before_commit);
   const training::Attachment attachment(state, boundary);
   try {
-    control.send_ready(layout_of(state), control.joining() ? training::image_bytes(state) : 0);
+    const std::uint64_t to_receive = control.joining() ? training::image_bytes(state) : 0;
+    collectives::Buffer room;
+    if (to_receive > 0) room = make_room(to_receive);
+    control.send_ready(layout_of(state), to_receive);
     raise_if(control.wait_until_member());
-    raise_if(synchronise(state, control));
+    raise_if(synchronise(state, control, std::move(room)));
     body();
     return RunOutcome::kFinished;
   } catch (const Departure& departure) {

@@ -5,8 +5,8 @@
 #include <cstring>
 #include <exception>
 #include <utility>
-#include <xxhash.h>
 
+#include "base/hash.hpp"
 #include "training/state_entries.hpp"
 
 namespace elastic::training {
@@ -41,10 +41,6 @@ std::uint64_t padded(std::uint64_t bytes) {
   return (bytes + kAlignment - 1) / kAlignment * kAlignment;
 }
 
-std::uint64_t hash_of(std::span<const std::byte> bytes) {
-  return XXH3_64bits(bytes.data(), bytes.size());
-}
-
 template <typename Header>
 void write_at(Image& image, std::size_t at, const Header& header) {
   static_assert(sizeof(Header) <= kAlignment);
@@ -56,6 +52,18 @@ Header read_at(std::span<const std::byte> image, std::size_t at) {
   Header header;
   std::memcpy(&header, image.data() + at, sizeof(header));
   return header;
+}
+
+/// Copies, and hashes what it has written, a piece at a time while that is in the cache.
+std::uint64_t copy_and_hash(std::span<const std::byte> from, std::span<std::byte> into) {
+  constexpr std::size_t kPiece = std::size_t{128} * 1024;
+  PiecewiseHash hash;
+  for (std::size_t at = 0; at < from.size(); at += kPiece) {
+    const std::span<std::byte> piece = into.subspan(at, std::min(kPiece, from.size() - at));
+    std::memcpy(piece.data(), from.data() + at, piece.size());
+    hash.add(piece);
+  }
+  return hash.value();
 }
 
 bool is_large(const Entry& entry) {
@@ -217,22 +225,22 @@ std::vector<std::span<std::byte>> large_entries(const State& state) {
   return large;
 }
 
-Status restore(State& state, std::span<const std::byte> image,
-               std::span<const std::span<const std::byte>> large) {
+Result<std::vector<std::uint64_t>> restore(State& state, std::span<const std::byte> image,
+                                           std::span<const std::span<const std::byte>> large) {
   StateAccess::Entries& entries = StateAccess::entries(state);
   const Result<ImageHeader> header = check_header(image, entries.list.size());
   if (!header.ok()) return header.status();
   const Result<std::vector<Part>> found = parts(image, large, entries.list);
   if (!found.ok()) return found.status();
   if (Status status = load_objects(entries.list, found.value()); !status.ok()) return status;
+  std::vector<std::uint64_t> hashes;
   for (std::size_t index = 0; index < entries.list.size(); ++index) {
     const Entry& entry = entries.list[index];
-    if (entry.is_object()) continue;
-    const std::span<const std::byte> bytes = found.value()[index].bytes;
-    if (!bytes.empty()) std::memcpy(entry.memory.data(), bytes.data(), bytes.size());
+    hashes.push_back(entry.is_object() ? hash_of(entry.object.save())
+                                       : copy_and_hash(found.value()[index].bytes, entry.memory));
   }
   entries.commits = header.value().commits;
-  return {};
+  return hashes;
 }
 
 std::vector<std::uint64_t> hashes(const State& state) {

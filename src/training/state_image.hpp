@@ -44,9 +44,10 @@ std::vector<std::span<std::byte>> large_entries(const State& state);
 /// Gives `state` the values of `image` and, to its large entries, those of `large`. Checks length,
 /// layout and the image's hashes before it changes anything, and takes back what it changed where
 /// an object does not accept its part, so the state is either wholly what was given or as it was. A
-/// failure names the entry. What `large` holds is not checked: see `hashes`.
-Status restore(State& state, std::span<const std::byte> image,
-               std::span<const std::span<const std::byte>> large = {});
+/// failure names the entry. What `large` holds is not checked: compare the result, which is what
+/// `hashes` would say of the state now.
+Result<std::vector<std::uint64_t>> restore(State& state, std::span<const std::byte> image,
+                                           std::span<const std::span<const std::byte>> large = {});
 
 /// xxh3 (64 bits) of the bytes of each entry, in order of addition. Equal states have equal hashes.
 std::vector<std::uint64_t> hashes(const State& state);

@@ -44,12 +44,11 @@ TEST_P(RandomRuns, HoldWhatMustHold) {
 INSTANTIATE_TEST_SUITE_P(Seeds, RandomRuns, testing::Range<std::uint64_t>(0, 8));
 
 /// A product with such a mistake would be noticed, and it is the mistake that is noticed: the runs
-/// of the same seeds without it are good.
+/// of the same seeds without it are the first of RandomRuns.
 class BrokenRuns : public SimulationTest, public testing::WithParamInterface<Mutation> {};
 
 TEST_P(BrokenRuns, AreNoticed) {
   constexpr std::uint64_t kSeeds = 150;
-  EXPECT_TRUE(run({1, kSeeds, 1, Mutation::kNone}).failures.empty());
   EXPECT_FALSE(run({1, kSeeds, 1, GetParam()}).failures.empty());
 }
 

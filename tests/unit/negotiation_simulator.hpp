@@ -11,11 +11,12 @@
 #include <vector>
 
 #include "coordinator/negotiation.hpp"
+#include "tests/slowness.hpp"
 
 namespace elastic::coordinator {
 
 /// Orders of events that each test tries.
-constexpr unsigned kSeeds = 60;
+constexpr unsigned kSeeds = 60 / kSlowness;
 
 /// Workers that negotiate over links with random delays. Each has a program: requests that it
 /// submits, then it blocks until all are complete. What happens next is drawn from what is

@@ -137,7 +137,9 @@ TEST(State, MovesEverythingToAnotherWorker) {
   const training::Image image = training::serialize(member.state);
   EXPECT_EQ(training::image_bytes(member.state), image.size());
   EXPECT_EQ(image.size() % 64, 0U);
-  ASSERT_TRUE(training::restore(joiner.state, image).ok());
+  const auto restored = training::restore(joiner.state, image);
+  ASSERT_TRUE(restored.ok()) << restored.status().message();
+  EXPECT_EQ(restored.value(), training::hashes(joiner.state));
   EXPECT_EQ(joiner.weights, member.weights);
   EXPECT_EQ(static_cast<float>(joiner.halves[1]), 3.0F);
   EXPECT_EQ(joiner.rate, 0.25);
@@ -151,7 +153,7 @@ TEST(State, MovesEverythingToAnotherWorker) {
 }
 
 TEST(State, MovesLargeEntriesFromWhereTheyLie) {
-  constexpr std::size_t kMany = training::kLargeEntry / sizeof(float);
+  constexpr std::size_t kMany = 3 * training::kLargeEntry / sizeof(float) + 1;  // in pieces
   Worker member(kMany);
   member.train();
   Worker joiner(kMany, 99);
@@ -162,11 +164,14 @@ TEST(State, MovesLargeEntriesFromWhereTheyLie) {
   EXPECT_EQ(large[0].data(), std::as_writable_bytes(std::span(member.weights)).data());
 
   const std::span<const std::byte> received(large[0]);
-  EXPECT_THAT(training::restore(joiner.state, image).message(), HasSubstr("'weights'"));
+  EXPECT_THAT(training::restore(joiner.state, image).status().message(), HasSubstr("'weights'"));
   const auto cut = received.first(received.size() - 1);
-  EXPECT_THAT(training::restore(joiner.state, image, {&cut, 1}).message(), HasSubstr("'weights'"));
+  EXPECT_THAT(training::restore(joiner.state, image, {&cut, 1}).status().message(),
+              HasSubstr("'weights'"));
   EXPECT_EQ(joiner.steps, 0);
-  ASSERT_TRUE(training::restore(joiner.state, image, {&received, 1}).ok());
+  const auto restored = training::restore(joiner.state, image, {&received, 1});
+  ASSERT_TRUE(restored.ok()) << restored.status().message();
+  EXPECT_EQ(restored.value(), training::hashes(joiner.state));
   EXPECT_EQ(joiner.weights, member.weights);
   EXPECT_EQ(training::hashes(joiner.state), training::hashes(member.state));
 }
@@ -195,7 +200,7 @@ TEST(State, RefusesEveryDamagedImageAndKeepsItsValues) {
   EXPECT_FALSE(training::restore(joiner.state, longer).ok());
   training::Image flipped = good;
   flipped[64 + 64 + 2] ^= std::byte{1};  // within the weights
-  const Status status = training::restore(joiner.state, flipped);
+  const Status status = training::restore(joiner.state, flipped).status();
   EXPECT_THAT(status.message(), HasSubstr("'weights'"));
   training::Image huge = good;
   std::memset(huge.data() + 64, 0xff, 8);  // the length of the first entry
@@ -206,8 +211,9 @@ TEST(State, RefusesEveryDamagedImageAndKeepsItsValues) {
 TEST(State, RefusesAnotherLayout) {
   Worker member;
   Worker smaller(4);
-  EXPECT_THAT(training::restore(smaller.state, training::serialize(member.state)).message(),
-              HasSubstr("'weights'"));
+  EXPECT_THAT(
+      training::restore(smaller.state, training::serialize(member.state)).status().message(),
+      HasSubstr("'weights'"));
   State empty;
   EXPECT_FALSE(training::restore(empty, training::serialize(member.state)).ok());
 }
@@ -229,7 +235,7 @@ TEST(State, TakesBackObjectsWhenALaterOneRefuses) {
   to.add("value", target_value);
   to.add("ramp", target);
   to.add("stubborn", target_stubborn);
-  const Status status = training::restore(to, training::serialize(from));
+  const Status status = training::restore(to, training::serialize(from)).status();
   EXPECT_THAT(status.message(), HasSubstr("'stubborn'"));
   EXPECT_THAT(status.message(), HasSubstr("will not have it"));
   EXPECT_EQ(target.gamma(), 1);
