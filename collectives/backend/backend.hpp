@@ -31,6 +31,13 @@ struct Section {
   std::size_t count = 0;
   std::size_t offset = 0;  ///< bytes from the start of the data
 };
+constexpr std::size_t bytes_of(const Section& section) {
+  return section.count * size_of(section.dtype);
+}
+/// From the start of the data to the end of the last section.
+inline std::size_t extent(const std::vector<Section>& sections) {
+  return sections.empty() ? 0 : sections.back().offset + bytes_of(sections.back());
+}
 inline constexpr std::size_t kSectionAlignment = 64;
 constexpr std::size_t aligned(std::size_t offset) {
   return (offset + kSectionAlignment - 1) / kSectionAlignment * kSectionAlignment;
@@ -60,6 +67,21 @@ struct Payload {
   std::vector<std::uint64_t> counts;  ///< allgather: elements per rank; reduce_scatter: likewise
   bool in_hand = false;  ///< reduce_scatter that failed: this rank's part is complete all the same
 };
+
+/// Bytes that an allgather of so many elements from each rank comes to; kProtocol where no machine
+/// has as much: counts come over the wire.
+inline Result<std::size_t> gathered_bytes(const std::vector<std::uint64_t>& counts,
+                                          std::size_t element) {
+  constexpr std::uint64_t kMost = std::uint64_t{1} << 40;
+  std::uint64_t total = 0;
+  for (const std::uint64_t count : counts) {
+    if (count > kMost / element || total > kMost) {
+      return Status(Code::kProtocol, "an allgather of impossible size");
+    }
+    total += count * element;
+  }
+  return static_cast<std::size_t>(total);
+}
 
 /// Performs whole collectives on one view. Made anew for every view; one thread at a time, but for
 /// `abort`.

@@ -2,8 +2,7 @@
 
 #include <algorithm>
 #include <cstdlib>
-
-#include "collectives/backend/native/native_backend.hpp"
+#include <utility>
 
 namespace elastic::runtime {
 
@@ -87,10 +86,10 @@ ViewSummary summarise(const rendezvous::View& view, const std::string& self) {
   return summary;
 }
 
-std::vector<std::shared_ptr<coordinator::LaneView>> assemble(
+Result<std::vector<std::shared_ptr<coordinator::LaneView>>> assemble(
     const rendezvous::View& view, const std::shared_ptr<const coordinator::Members>& members,
     const std::vector<transport::Linker::LinksOfPeer>& links, const AbortEvents& abort_events,
-    const Options& options) {
+    const Backends& backends) {
   std::vector<std::shared_ptr<coordinator::LaneView>> lane_views;
   for (std::size_t lane = 0; lane < kLanes; ++lane) {
     std::vector<transport::LinkPtr> by_rank(view.members.size());
@@ -102,9 +101,9 @@ std::vector<std::shared_ptr<coordinator::LaneView>> assemble(
     lane_view->members = members;
     lane_view->mesh =
         std::make_shared<transport::Mesh>(members->rank, std::move(by_rank), abort_events[lane]);
-    collectives::NativeOptions native;
-    native.segment_bytes = options.segment_bytes;
-    lane_view->backend = collectives::make_native_backend(view.generation, lane_view->mesh, native);
+    auto backend = backends.make(view.generation, lane, lane_view->mesh);
+    if (!backend.ok()) return backend.status();
+    lane_view->backend = std::move(backend).value();
     lane_view->position = view.lanes[lane].position;
     lane_view->handover = handover(view.lanes[lane], *members);
     lane_view->lost = view.lanes[lane].lost;

@@ -23,18 +23,6 @@ Reducer reducer_of(const Section& section, ReduceOp op) {
           size_of(section.dtype)};
 }
 
-std::size_t bytes_of(const Section& section) {
-  return section.count * size_of(section.dtype);
-}
-
-/// From the start of the data to the end of the last section.
-std::size_t extent(const std::vector<Section>& sections) {
-  return sections.empty() ? 0 : sections.back().offset + bytes_of(sections.back());
-}
-
-/// More than any machine has: a count that came over the wire is not believed beyond this.
-constexpr std::uint64_t kMaxGatheredBytes = std::uint64_t{1} << 40;
-
 /// Collectives as plans on a mesh. Owned by the thread that runs the lane's operation, but for
 /// `abort`.
 class NativeBackend final : public Backend {
@@ -162,16 +150,11 @@ Status NativeBackend::allgather(const Section& block, Payload& payload) {
   Status status = executor_.run(plans_.exchange(sizeof(counts[0])),
                                 reinterpret_cast<std::byte*>(counts.data()));
   if (!status.ok()) return status;
-  std::uint64_t total = 0;
-  for (const std::uint64_t count : counts) {
-    if (count > kMaxGatheredBytes / element || total > kMaxGatheredBytes) {
-      return Status(Code::kProtocol, "an allgather of impossible size");
-    }
-    total += count * element;
-  }
+  const Result<std::size_t> total = gathered_bytes(counts, element);
+  if (!total.ok()) return total.status();
   std::uint64_t before = 0;
   for (std::size_t r = 0; r < rank; ++r) before += counts[r] * element;
-  spare_.resize(total);
+  spare_.resize(total.value());
   if (block.count > 0) {
     std::memcpy(spare_.data() + before, payload.data.data() + block.offset, bytes_of(block));
   }

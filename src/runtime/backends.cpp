@@ -1,0 +1,35 @@
+#include "runtime/backends.hpp"
+
+#include <utility>
+
+#include "base/log.hpp"
+#include "base/module_file.hpp"
+
+namespace elastic::runtime {
+
+using collectives::Backend;
+using collectives::BackendModule;
+
+Result<Backends> Backends::load(const Options& options) {
+  Backends backends;
+  backends.native_.segment_bytes = options.segment_bytes;
+  if (options.backend == "native") return backends;
+  const Result<const ModuleHead*> head = load_module(options.backend, options.backend_path);
+  if (!head.ok()) return head.status();
+  backends.module_ = reinterpret_cast<const BackendModule*>(head.value());
+  log::get().info("backend {}: {}", options.backend, head.value()->describe());
+  return backends;
+}
+
+Status Backends::start(std::size_t lanes) const {
+  return module_ == nullptr ? Status() : module_->start(lanes);
+}
+
+Result<std::unique_ptr<Backend>> Backends::make(std::uint64_t generation, std::size_t lane,
+                                                std::shared_ptr<transport::Mesh> mesh) const {
+  std::unique_ptr<Backend> native = collectives::make_native_backend(generation, mesh, native_);
+  if (module_ == nullptr) return native;
+  return module_->make({generation, lane, std::move(mesh), std::move(native)});
+}
+
+}  // namespace elastic::runtime
