@@ -17,6 +17,15 @@ else()
   message(STATUS "Backend gloo: not built, Gloo (libgloo-dev) was not found")
 endif()
 
+set(MPI_CXX_SKIP_MPICXX ON)
+find_package(MPI QUIET COMPONENTS CXX)
+if(MPI_CXX_FOUND)
+  list(APPEND ELASTIC_MODULES mpi)
+  message(STATUS "Backend mpi: with MPI ${MPI_CXX_VERSION}")
+else()
+  message(STATUS "Backend mpi: not built, MPI (libopenmpi-dev or libmpich-dev) was not found")
+endif()
+
 # A module serves this very build of the library: they share classes, not only functions.
 set(ELASTIC_MODULE_ABI "elastic ${PROJECT_VERSION} modules 1 ${CMAKE_CXX_COMPILER_ID} \
 ${CMAKE_CXX_COMPILER_VERSION} ${CMAKE_BUILD_TYPE} ${ELASTIC_SANITIZE}")

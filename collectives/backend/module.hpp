@@ -22,11 +22,19 @@ struct ModuleView {
   std::unique_ptr<Backend> native;
 };
 
+/// How the process takes part.
+struct ModuleStart {
+  std::size_t lanes = 0;
+  bool under_mpirun = false;
+};
+
 /// A backend that is loaded when a job asks for it: what its shared object exports.
 struct BackendModule {
   ModuleHead head;
-  /// Once per process, by the thread that calls `init`, before it looks for the job; may block.
-  Status (*start)(std::size_t lanes);
+  bool fixed_membership;  ///< nobody can join
+  /// By the thread that calls `init`, before this worker is a member; may block. Again for another
+  /// context of the process.
+  Status (*start)(const ModuleStart& how);
   /// Does not block. A failure means that the library can never serve this view, and ends the job
   /// for this worker.
   Result<std::unique_ptr<Backend>> (*make)(ModuleView view);

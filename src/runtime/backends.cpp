@@ -21,8 +21,16 @@ Result<Backends> Backends::load(const Options& options) {
   return backends;
 }
 
-Status Backends::start(std::size_t lanes) const {
-  return module_ == nullptr ? Status() : module_->start(lanes);
+Status Backends::start(std::size_t lanes, bool under_mpirun) const {
+  return module_ == nullptr ? Status() : module_->start({lanes, under_mpirun});
+}
+
+Status Backends::may_join() const {
+  if (module_ == nullptr || !module_->fixed_membership) return {};
+  return Status(Code::kRefused, "the job is running already, and " + module_->head.describe() +
+                                    " serves the workers that it was started with; a job that "
+                                    "others can join uses the backend native or gloo "
+                                    "(ELASTIC_BACKEND)");
 }
 
 Result<std::unique_ptr<Backend>> Backends::make(std::uint64_t generation, std::size_t lane,

@@ -20,8 +20,11 @@ class Backends {
   /// kUnavailable says why there is none of that kind, and where it was looked for.
   static Result<Backends> load(const Options& options);
 
-  /// Once per process, by the thread that calls `init`; may block.
-  Status start(std::size_t lanes) const;
+  /// By the thread that calls `init`, before this worker is a member; may block.
+  Status start(std::size_t lanes, bool under_mpirun) const;
+
+  /// Why a worker cannot join a job that is running, where it cannot.
+  Status may_join() const;
 
   /// For a lane of the view `generation`. A failure is for good: the job cannot go on with this
   /// backend.

@@ -60,7 +60,7 @@ class Context::Impl {
     log::set_level(options_.log_level);
     backends_ = runtime::take(runtime::Backends::load(options_));
     runtime::Identity identity = runtime::take(runtime::find_job(options_, read_environment()));
-    runtime::raise_if(backends_.start(runtime::kLanes));
+    runtime::raise_if(backends_.start(runtime::kLanes, identity.under_mpirun));
     become(std::move(identity));
   }
 

@@ -138,7 +138,7 @@ Status Control::start() {
   });
   if (!in_time && !welcomed_) changed_.wait_for(lock, kLastWord, [&] { return !ended_.ok(); });
   if (!ended_.ok()) return ended_;
-  if (in_time) return {};
+  if (in_time) return view_ ? Status() : backends_.may_join();
   const std::string period = std::to_string(options_.init_timeout.count()) + " ms";
   if (welcomed_) {
     return Status(Code::kTimeout, "the job did not form within " + period +

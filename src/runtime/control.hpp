@@ -52,6 +52,7 @@ struct Identity {
   Secret secret{};
   std::string incarnation;
   WorkerId id = 0;
+  bool under_mpirun = false;
 };
 
 /// The control thread: keeps the connection to the rendezvous server, makes the links, and takes

@@ -17,7 +17,7 @@ std::string describe_gloo() {
          "." + std::to_string(GLOO_VERSION_PATCH);
 }
 
-Status start(std::size_t) {
+Status start(const ModuleStart&) {
   return {};
 }
 
@@ -28,4 +28,4 @@ Result<std::unique_ptr<Backend>> make(ModuleView view) {
 }  // namespace
 
 extern "C" [[gnu::visibility("default")]] const BackendModule elastic_module = {
-    {ELASTIC_MODULE_ABI, describe_gloo}, start, make};
+    {ELASTIC_MODULE_ABI, describe_gloo}, /*fixed_membership=*/false, start, make};
