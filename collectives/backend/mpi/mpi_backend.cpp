@@ -22,6 +22,9 @@ constexpr std::size_t kMostElements = std::size_t{1} << 30;
 /// Looks at MPI before the processor is left to others for a moment. MPI can only be polled.
 constexpr int kSpins = 100;
 
+/// Looks at MPI when a link has failed: the peer may be done and gone, and what it sent on its way.
+constexpr int kLastLooks = 1000;
+
 /// Owned by the thread that runs the lane's operation, but for `abort`.
 class MpiBackend final : public Backend {
  public:
@@ -213,20 +216,17 @@ Status MpiBackend::lay_out(const std::vector<std::uint64_t>& blocks) {
 
 /// Until `request` is complete, or the links say that it never will be.
 Status MpiBackend::wait(int error, MPI_Request& request) {
-  const auto test = [&](int& complete) {
-    return mpi_status(MPI_Test(&request, &complete, MPI_STATUS_IGNORE), "MPI_Test");
-  };
   if (error != MPI_SUCCESS) return mpi_status(error, "MPI");
-  for (int spins = 0;; ++spins) {
+  Status links;
+  int last_looks = 0;
+  for (int looks = 0;; ++looks) {
     int complete = 0;
-    if (Status status = test(complete); !status.ok() || complete != 0) return status;
+    const int tested = MPI_Test(&request, &complete, MPI_STATUS_IGNORE);
+    if (tested != MPI_SUCCESS || complete != 0) return mpi_status(tested, "MPI_Test");
     bool moved = false;
-    if (Status links = view_.mesh->progress(moved); !links.ok()) {
-      // A peer may be done and gone.
-      if (test(complete).ok() && complete != 0) return {};
-      return links;
-    }
-    if (spins >= kSpins) ::sched_yield();
+    if (links.ok()) links = view_.mesh->progress(moved);
+    if (!links.ok() && (view_.mesh->aborted() || ++last_looks > kLastLooks)) return links;
+    if (looks > kSpins) ::sched_yield();
   }
 }
 
