@@ -44,6 +44,21 @@ struct SmallCall {
   transport::Fingerprint fingerprint;  ///< that of the same call to `run`
 };
 
+/// Bytes that an allgather of so many elements from each rank comes to; kProtocol where no machine
+/// has as much: counts come over the wire.
+inline Result<std::size_t> gathered_bytes(const std::vector<std::uint64_t>& counts,
+                                          std::size_t element) {
+  constexpr std::uint64_t kMost = std::uint64_t{1} << 40;
+  std::uint64_t total = 0;
+  for (const std::uint64_t count : counts) {
+    if (count > kMost / element || total > kMost) {
+      return Status(Code::kProtocol, "an allgather of impossible size");
+    }
+    total += count * element;
+  }
+  return static_cast<std::size_t>(total);
+}
+
 /// Performs whole collectives on one view. Made anew for every view; one thread at a time, but for
 /// `abort`.
 ///
@@ -60,6 +75,10 @@ struct SmallCall {
 class Backend {
  public:
   virtual ~Backend() = default;
+
+  /// In front of the view's first operation, `position`: what the ranks have to tell each other.
+  /// `run` does it itself; who leaves some operations to another backend calls it before others.
+  virtual Status prepare(std::uint64_t /*position*/) { return {}; }
 
   virtual Status run(std::uint64_t position, const Call& call, Payload& payload) = 0;
 

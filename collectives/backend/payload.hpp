@@ -18,6 +18,13 @@ struct Section {
   std::size_t count = 0;
   std::size_t offset = 0;  ///< bytes from the start of the data
 };
+constexpr std::size_t bytes_of(const Section& section) {
+  return section.count * size_of(section.dtype);
+}
+/// From the start of the data to the end of the last section.
+inline std::size_t extent(const std::vector<Section>& sections) {
+  return sections.empty() ? 0 : sections.back().offset + bytes_of(sections.back());
+}
 inline constexpr std::size_t kSectionAlignment = 64;
 constexpr std::size_t aligned(std::size_t offset) {
   return (offset + kSectionAlignment - 1) / kSectionAlignment * kSectionAlignment;

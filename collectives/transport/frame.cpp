@@ -1,5 +1,6 @@
 #include "collectives/transport/frame.hpp"
 
+#include <algorithm>
 #include <array>
 #include <string>
 
@@ -39,6 +40,9 @@ std::string named(std::span<const char* const> names, std::size_t index) {
   return index < names.size() ? names[index] : std::to_string(index);
 }
 
+/// Backends, in the order of their numbers on the wire.
+constexpr std::array kPerformers = {"native", "gloo", "mpi"};
+
 }  // namespace
 
 std::string describe(const Fingerprint& fingerprint) {
@@ -52,9 +56,11 @@ std::string describe(const Fingerprint& fingerprint) {
   constexpr std::size_t kAllgather = 3;
   constexpr std::uint8_t kManyTensors = 255;
 
-  const std::size_t kind = fingerprint.kind;
+  const std::size_t kind = fingerprint.kind & ((1U << Fingerprint::kKindBits) - 1);
+  const std::size_t performer = fingerprint.kind >> Fingerprint::kKindBits;
+  const std::string by = performer == 0 ? "" : ", by " + named(kPerformers, performer);
   std::string text = named(kKinds, kind);
-  if (kind == kBarrier) return text;
+  if (kind == kBarrier) return text + by;
   if (fingerprint.tensors > 1) {
     text += " of " + std::to_string(fingerprint.tensors) +
             (fingerprint.tensors == kManyTensors ? " or more tensors, " : " tensors, ") +
@@ -67,7 +73,14 @@ std::string describe(const Fingerprint& fingerprint) {
   if (kind == kBroadcast) text += " from rank " + std::to_string(fingerprint.detail);
   const bool reduces = kind == 1 || kind == 4;
   if (reduces) text += ", " + named(kOps, fingerprint.redop);
-  return text;
+  return text + by;
+}
+
+Fingerprint performed_by(const std::string& name, Fingerprint fingerprint) {
+  const auto found = std::find(kPerformers.begin(), kPerformers.end(), name);
+  const auto index = static_cast<unsigned>(found - kPerformers.begin());
+  fingerprint.kind = static_cast<std::uint8_t>(fingerprint.kind | index << Fingerprint::kKindBits);
+  return fingerprint;
 }
 
 Status mismatch(const Fingerprint& mine, int peer, const Fingerprint& theirs) {

@@ -13,15 +13,21 @@ namespace elastic::transport {
 /// What a rank called, small enough to travel in every frame. Two ranks whose fingerprints for the
 /// same position differ have called different things.
 struct Fingerprint {
-  std::uint8_t kind = 0;     ///< collectives::Kind
+  std::uint8_t kind = 0;     ///< collectives::Kind; above kKindBits who performs it
   std::uint8_t dtype = 0;    ///< elastic::DType of the first tensor
   std::uint8_t redop = 0;    ///< elastic::ReduceOp
   std::uint8_t tensors = 1;  ///< number of tensors in the call, 255 for more
   std::uint32_t detail = 0;  ///< root of a broadcast; hash of all shapes of a group
   std::uint64_t count = 0;   ///< elements over all tensors; 0 where ranks may differ
 
+  static constexpr unsigned kKindBits = 4;
+
   bool operator==(const Fingerprint&) const = default;
 };
+
+/// `fingerprint` of a call that the backend `name` performs: ranks with other backends cannot do it
+/// together.
+Fingerprint performed_by(const std::string& name, Fingerprint fingerprint);
 
 /// "allreduce of 1024 f32, sum": for error messages. Never throws; unknown values print as numbers.
 std::string describe(const Fingerprint& fingerprint);

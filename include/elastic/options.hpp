@@ -40,8 +40,15 @@ struct Options {
   /// How often the launcher has started this slot before; only informs. ELASTIC_RESTART.
   int restart = 0;
 
-  /// Who performs collectives on host tensors: "native". ELASTIC_BACKEND.
+  /// Who performs collectives on host tensors; the same on all workers of a job. "native": our own,
+  /// always there. "gloo": Gloo's algorithms. "mpi": MPI, under mpirun, with the workers that it
+  /// started and no others: a loss is an error. The latter two are loaded at run time;
+  /// `elasticrun --check-build` says which there are. ELASTIC_BACKEND.
   std::string backend = "native";
+
+  /// Folder with the backends that are loaded (libelastic_gloo.so, libelastic_mpi.so). Empty: where
+  /// libelastic is. ELASTIC_BACKEND_PATH.
+  std::string backend_path;
 
   /// Links between workers: "auto" (shared memory on one host, TCP between hosts), "shm" or "tcp".
   /// ELASTIC_TRANSPORT.

@@ -20,6 +20,11 @@ collectives::Call lost_call() {
   return call;
 }
 
+collectives::Call performed_by(const collectives::Backend& backend, collectives::Call call) {
+  call.fingerprint = transport::performed_by(backend.name(), call.fingerprint);
+  return call;
+}
+
 /// An operation's error as it travels in a parcel: the code, then the text.
 std::string pack_error(const Status& error) {
   return static_cast<char>(error.code()) + error.message();
@@ -160,7 +165,7 @@ Lane::Attempt Lane::attempt(Ownership& ownership, Operation& operation) {
   work_.clear();
   work_.undo = &undo_;
   operation.allow_direct(view.backend->works_directly());
-  const collectives::Call call = operation.call(*view.members);
+  const collectives::Call call = performed_by(*view.backend, operation.call(*view.members));
   operation.pack(*view.members, work_);
   const Status status = view.backend->run(position(), call, work_);
   if (status.ok()) {
@@ -237,7 +242,8 @@ Lane::Attempt Lane::deliver(Operation& operation, const std::shared_ptr<const Me
 
 Lane::Attempt Lane::end_as_lost(LaneView& view) {
   collectives::Payload nothing;
-  const Status met = view.backend->run(position(), lost_call(), nothing);
+  const Status met =
+      view.backend->run(position(), performed_by(*view.backend, lost_call()), nothing);
   if (met.code() == Code::kMismatch) return end_in_error(met);
   if (!met.ok()) return interrupted(view, met);
   return end_in_error(Status(Code::kRootLost,

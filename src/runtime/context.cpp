@@ -15,6 +15,7 @@
 #include "config/options.hpp"
 #include "coordinator/coordinator.hpp"
 #include "coordinator/operation.hpp"
+#include "runtime/backends.hpp"
 #include "runtime/control.hpp"
 #include "runtime/join_job.hpp"
 #include "runtime/raise.hpp"
@@ -40,8 +41,8 @@ coordinator::Coordinator::Options named_options(const Options& options) {
 /// This worker under one incarnation. Order matters: the control thread outlives the coordinator's,
 /// which ends when its lane is closed.
 struct Incarnation {
-  Incarnation(runtime::Identity identity, const Options& options)
-      : control(std::move(identity), options) {
+  Incarnation(runtime::Identity identity, const Options& options, const runtime::Backends& backends)
+      : control(std::move(identity), options, backends) {
     runtime::raise_if(control.start());
     coordinator.emplace(control.lane(runtime::kNamedLane), named_options(options));
   }
@@ -58,7 +59,10 @@ class Context::Impl {
   explicit Impl(Options options)
       : options_(runtime::take(resolve(std::move(options), read_environment()))) {
     log::set_level(options_.log_level);
-    become(runtime::take(runtime::find_job(options_, read_environment())));
+    backends_ = runtime::take(runtime::Backends::load(options_));
+    runtime::Identity identity = runtime::take(runtime::find_job(options_, read_environment()));
+    runtime::raise_if(backends_.start(runtime::kLanes, identity.under_mpirun));
+    become(std::move(identity));
   }
 
   ~Impl() {
@@ -108,10 +112,10 @@ class Context::Impl {
   /// Nothing, if it has to be done by `run`.
   std::optional<Contributors> allreduce_small(ConstTensorView in, TensorView out, ReduceOp op) {
     coordinator().flush();
-    const collectives::SmallCall call{
-        in.dtype, op,
-        {static_cast<const std::byte*>(in.data), in.bytes()},
-        coordinator::allreduce_fingerprint(in.dtype, op, in.count)};
+    const collectives::SmallCall call{in.dtype,
+                                      op,
+                                      {static_cast<const std::byte*>(in.data), in.bytes()},
+                                      coordinator::allreduce_fingerprint(in.dtype, op, in.count)};
     auto* const result = static_cast<std::byte*>(out.data);
     auto done = control().lane(runtime::kUnnamedLane).run_small(call, result);
     if (!done) return std::nullopt;
@@ -143,11 +147,13 @@ class Context::Impl {
 
  private:
   void become(runtime::Identity identity) {
-    incarnations_.push_back(std::make_unique<Incarnation>(std::move(identity), options_));
+    incarnations_.push_back(
+        std::make_unique<Incarnation>(std::move(identity), options_, backends_));
     present_.store(incarnations_.back().get());
   }
 
   Options options_;
+  runtime::Backends backends_;
   /// The last is the present one. The others are closed, and kept for threads that still look at
   /// them.
   std::vector<std::unique_ptr<Incarnation>> incarnations_;

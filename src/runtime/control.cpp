@@ -43,9 +43,10 @@ transport::LinkerOptions linker_options(const Identity& identity, const Options&
 
 }  // namespace
 
-Control::Control(Identity identity, Options options)
+Control::Control(Identity identity, Options options, Backends backends)
     : identity_(std::move(identity)),
       options_(std::move(options)),
+      backends_(backends),
       gate_([this](std::uint64_t round) {
         asio::post(io_, [this, round] { participation_.on_paused(round); });
       }),
@@ -138,7 +139,7 @@ Status Control::start() {
   });
   if (!in_time && !welcomed_) changed_.wait_for(lock, kLastWord, [&] { return !ended_.ok(); });
   if (!ended_.ok()) return ended_;
-  if (in_time) return {};
+  if (in_time) return view_ ? Status() : backends_.may_join();
   const std::string period = std::to_string(options_.init_timeout.count()) + " ms";
   if (welcomed_) {
     return Status(Code::kTimeout, "the job did not form within " + period +
@@ -278,15 +279,16 @@ void Control::install(const rendezvous::View& view) {
   log::set_name("rank " + std::to_string(summary->members->rank));
   log::get().info("generation {}: rank {} of {}: {}", view.generation, summary->members->rank,
                   summary->members->size(), view.cause);
-  std::vector<std::shared_ptr<coordinator::LaneView>> lane_views =
-      assemble(view, summary->members, std::exchange(links_, {}), abort_events_, options_);
+  const auto lane_views =
+      assemble(view, summary->members, std::exchange(links_, {}), abort_events_, backends_);
+  if (!lane_views.ok()) return end(lane_views.status());
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     view_ = summary;
   }
   changed_.notify_all();
   view_change_clock_.install(view.generation);
-  for (std::size_t i = 0; i < kLanes; ++i) lanes_[i]->install(lane_views[i]);
+  for (std::size_t i = 0; i < kLanes; ++i) lanes_[i]->install(lane_views.value()[i]);
 }
 
 Participation::Promise Control::propose(std::uint64_t round, std::uint64_t at_commit) {

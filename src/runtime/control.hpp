@@ -23,6 +23,7 @@
 #include "elastic/options.hpp"
 #include "rendezvous/client/client.hpp"
 #include "runtime/application.hpp"
+#include "runtime/backends.hpp"
 #include "runtime/commit_gate.hpp"
 #include "runtime/participation.hpp"
 #include "runtime/view_change_clock.hpp"
@@ -51,6 +52,7 @@ struct Identity {
   Secret secret{};
   std::string incarnation;
   WorkerId id = 0;
+  bool under_mpirun = false;
 };
 
 /// The control thread: keeps the connection to the rendezvous server, makes the links, and takes
@@ -59,7 +61,7 @@ struct Identity {
 /// Functions marked "control" run on that thread; all others may be called from any thread.
 class Control : private Participation::Effects {
  public:
-  Control(Identity identity, Options options);
+  Control(Identity identity, Options options, Backends backends);
   ~Control() override;
 
   /// Connects and waits for the first view, or to be told that the job is running already.
@@ -116,6 +118,7 @@ class Control : private Participation::Effects {
 
   const Identity identity_;
   const Options options_;
+  const Backends backends_;
   boost::asio::io_context io_;
   ThreadChecker control_thread_;
   CommitGate gate_;

@@ -2,15 +2,11 @@
 
 #include <algorithm>
 #include <cstdlib>
-
-#include "collectives/backend/native/native_backend.hpp"
+#include <utility>
 
 namespace elastic::runtime {
 
 namespace {
-
-/// Of one host: up to so many ranks exchange with each other directly, beyond they form a ring.
-constexpr int kPairwiseRanks = 16;
 
 std::vector<const rendezvous::Member*> others(const rendezvous::View& view,
                                               const std::string& self) {
@@ -90,12 +86,12 @@ ViewSummary summarise(const rendezvous::View& view, const std::string& self) {
   return summary;
 }
 
-std::vector<std::shared_ptr<coordinator::LaneView>> assemble(
+Result<std::vector<std::shared_ptr<coordinator::LaneView>>> assemble(
     const rendezvous::View& view, const std::shared_ptr<const coordinator::Members>& members,
     const std::vector<transport::Linker::LinksOfPeer>& links, const AbortEvents& abort_events,
-    const Options& options) {
-  const bool one_host = std::all_of(
-      view.members.begin(), view.members.end(), [&](const rendezvous::Member& member) {
+    const Backends& backends) {
+  const bool one_host =
+      std::all_of(view.members.begin(), view.members.end(), [&](const rendezvous::Member& member) {
         return member.endpoints.host == view.members.front().endpoints.host;
       });
   std::vector<std::shared_ptr<coordinator::LaneView>> lane_views;
@@ -109,10 +105,9 @@ std::vector<std::shared_ptr<coordinator::LaneView>> assemble(
     lane_view->members = members;
     lane_view->mesh =
         std::make_shared<transport::Mesh>(members->rank, std::move(by_rank), abort_events[lane]);
-    collectives::NativeOptions native;
-    native.segment_bytes = options.segment_bytes;
-    if (one_host) native.thresholds.pairwise_ranks = kPairwiseRanks;
-    lane_view->backend = collectives::make_native_backend(view.generation, lane_view->mesh, native);
+    auto backend = backends.make(view.generation, lane, lane_view->mesh, one_host);
+    if (!backend.ok()) return backend.status();
+    lane_view->backend = std::move(backend).value();
     lane_view->position = view.lanes[lane].position;
     lane_view->handover = handover(view.lanes[lane], *members);
     lane_view->lost = view.lanes[lane].lost;

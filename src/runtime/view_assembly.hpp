@@ -4,10 +4,11 @@
 #include <string>
 #include <vector>
 
+#include "base/status.hpp"
 #include "collectives/transport/linker.hpp"
 #include "coordinator/lane_view.hpp"
-#include "elastic/options.hpp"
 #include "rendezvous/protocol/messages.hpp"
+#include "runtime/backends.hpp"
 #include "runtime/control.hpp"
 
 namespace elastic::runtime {
@@ -24,12 +25,12 @@ std::string peer_at(const rendezvous::View& view, const std::string& self, int i
 
 ViewSummary summarise(const rendezvous::View& view, const std::string& self);
 
-/// One LaneView per lane; `links` in the order of `peers_of`. The only place that names backends.
-/// Nobody waits for `abort_events`.
-std::vector<std::shared_ptr<coordinator::LaneView>> assemble(
+/// One LaneView per lane; `links` in the order of `peers_of`. Nobody waits for `abort_events`.
+/// Fails as Backends::make does.
+Result<std::vector<std::shared_ptr<coordinator::LaneView>>> assemble(
     const rendezvous::View& view, const std::shared_ptr<const coordinator::Members>& members,
     const std::vector<transport::Linker::LinksOfPeer>& links, const AbortEvents& abort_events,
-    const Options& options);
+    const Backends& backends);
 
 /// The id under which an incarnation appears in Contributors.
 WorkerId worker_id(const std::string& incarnation);

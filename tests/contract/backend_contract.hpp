@@ -1,5 +1,7 @@
 #pragma once
 
+#include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -13,9 +15,17 @@
 
 namespace elastic::collectives {
 
-/// The backends of one view, one per rank.
+/// The backends of one view, one per rank; of a view over several processes, null for the ranks of
+/// others, and then with means by which the processes see each other's findings.
 struct World {
   std::vector<std::unique_ptr<Backend>> backends;
+  /// Fills in, on every rank, what the ranks of other processes have put at their places.
+  std::function<void(std::vector<std::string>& by_rank)> exchange = [](auto&) {};
+  /// `count` counters at 0 that all ranks share.
+  std::function<std::shared_ptr<std::atomic<int>[]>(std::size_t count)> counters =
+      [](std::size_t count) {
+        return std::shared_ptr<std::atomic<int>[]>(new std::atomic<int>[count]);
+      };
 };
 
 /// A way to make backends. Destroying one of them is to the others as if its process had died.
@@ -34,7 +44,8 @@ class BackendContract : public testing::TestWithParam<std::tuple<Subject, int>> 
   void SetUp() override { world_ = std::get<Subject>(GetParam()).make(size()); }
   int size() const { return std::get<int>(GetParam()); }
   Backend& backend(int rank) { return *world_.backends[static_cast<std::size_t>(rank)]; }
-  /// Runs `body(rank)` on a thread per rank; returns when all have.
+  bool here(int rank) const { return world_.backends[static_cast<std::size_t>(rank)] != nullptr; }
+  /// Runs `body(rank)` on a thread for each rank of this process; returns when all have.
   void on_all_ranks(const std::function<void(int rank)>& body) const;
   void abort_all();
 

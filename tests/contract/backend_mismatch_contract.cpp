@@ -60,6 +60,7 @@ TEST_P(BackendContract, MismatchEndsOnAllRanksAndHarmsNothing) {
                   combined(size(), 1000, DType::kI32, ReduceOp::kSum));
       });
       position += 2;
+      world_.exchange(messages);
       for (const auto& message : messages) EXPECT_EQ(message, messages[0]) << mistake.what;
       EXPECT_NE(messages[0].find("rank " + std::to_string(culprit)), std::string::npos)
           << messages[0];

@@ -1,106 +1,15 @@
-// A random worker is killed at a random moment of a stream of allreduces. No sum may be wrong,
-// mixed or counted twice, no survivor may see an error, and nothing may hang.
-#include <cstdlib>
-#include <ostream>
-#include <random>
-#include <signal.h>
-#include <sstream>
-#include <string>
-#include <thread>
-#include <vector>
-
+// A random worker is killed at a random moment of a stream of allreduces.
 #include <gtest/gtest.h>
 
-#include "integration/job.hpp"
+#include "integration/one_kill.hpp"
 
 namespace elastic::testing {
 namespace {
 
-using std::chrono::milliseconds;
-
-struct Scenario {
-  std::string mode;
-  std::string transport;
-  bool encrypt = false;
-
-  friend std::ostream& operator<<(std::ostream& out, const Scenario& scenario) {
-    return out << scenario.mode << " over " << scenario.transport
-               << (scenario.encrypt ? ", encrypted" : "");
-  }
-};
-
 class KillTest : public ::testing::TestWithParam<Scenario> {};
 
-std::vector<std::string> lines(const std::string& text) {
-  std::vector<std::string> result;
-  std::istringstream stream(text);
-  for (std::string line; std::getline(stream, line);) result.push_back(line);
-  return result;
-}
-
-/// Kills of one test; the environment can ask for more.
-int kills() {
-  const char* asked = std::getenv("KILL_TEST_RUNS");
-  return asked == nullptr ? 13 : std::atoi(asked);
-}
-
-void one_kill(const Scenario& scenario, std::uint64_t seed) {
-  SCOPED_TRACE("seed " + std::to_string(seed));
-  std::mt19937_64 random(seed);
-  const int ranks = 2 + static_cast<int>(random() % 5);
-  const int victim = static_cast<int>(random() % static_cast<std::uint64_t>(ranks));
-  const auto delay = std::chrono::microseconds(random() % 120000);
-  const int calls = scenario.mode == "named" ? 120 : 400;
-
-  const ScratchFolder folder;
-  Job job({ELASTICRUN, "-np", std::to_string(ranks), "--min-np", "1", "--max-restarts", "0",
-           DIGIT_STREAM, scenario.mode, std::to_string(calls), "131072", std::to_string(seed),
-           folder.path().string()},
-          folder.path() / "output",
-          {"ELASTIC_TRANSPORT=" + scenario.transport,
-           std::string("ELASTIC_ENCRYPT=") + (scenario.encrypt ? "1" : "0")});
-
-  const auto victim_log = folder.path() / std::to_string(victim);
-  ASSERT_TRUE(eventually(milliseconds(60000), [&] {
-    return std::filesystem::exists(victim_log) || job.wait(milliseconds(0));
-  })) << job.output();
-  // The moment of death is what is swept; there is no event to wait for.
-  std::this_thread::sleep_for(delay);
-  const pid_t pid = std::atoi(read_file(folder.path() / ("pid." + std::to_string(victim))).c_str());
-  ASSERT_GT(pid, 1) << job.output();
-  ::kill(pid, SIGKILL);
-
-  const auto status = job.wait(milliseconds(60000));
-  ASSERT_TRUE(status.has_value()) << "hangs\n" << job.output();
-  const auto ended = [&](int slot) {
-    const std::vector<std::string> log = lines(read_file(folder.path() / std::to_string(slot)));
-    return !log.empty() && log.back() == "end";
-  };
-  // Killed after its last call, the victim is a failure in the launcher's eyes: rightly.
-  if (!ended(victim)) {
-    EXPECT_EQ(*status, 0) << job.output();
-  }
-
-  std::vector<std::string> agreed;
-  for (int slot = 0; slot < ranks; ++slot) {
-    const std::vector<std::string> log = lines(read_file(folder.path() / std::to_string(slot)));
-    if (slot == victim && !ended(slot)) continue;
-    ASSERT_FALSE(log.empty()) << job.output();
-    EXPECT_EQ(log.back(), "end") << "slot " << slot << "\n" << job.output();
-    if (agreed.empty()) agreed = log;
-    EXPECT_EQ(log, agreed) << "slot " << slot << " had other sums";
-  }
-}
-
 TEST_P(KillTest, SurvivorsAgreeOnEverySum) {
-  const char* asked = std::getenv("KILL_TEST_SEED");
-  const std::uint64_t first = asked == nullptr ? 1000 : std::strtoull(asked, nullptr, 10);
-  for (int run = 0; run < kills(); ++run) {
-    const std::uint64_t seed = first + static_cast<std::uint64_t>(run);
-    std::printf("seed %llu\n", static_cast<unsigned long long>(seed));
-    one_kill(GetParam(), seed);
-    if (HasFatalFailure() || HasNonfatalFailure()) return;
-  }
+  several_kills(GetParam(), 13);
 }
 
 INSTANTIATE_TEST_SUITE_P(Streams, KillTest,

@@ -25,18 +25,6 @@ Reducer reducer_of(DType dtype, ReduceOp op) {
           size_of(dtype), dtype};
 }
 
-std::size_t bytes_of(const Section& section) {
-  return section.count * size_of(section.dtype);
-}
-
-/// From the start of the data to the end of the last section.
-std::size_t extent(const std::vector<Section>& sections) {
-  return sections.empty() ? 0 : sections.back().offset + bytes_of(sections.back());
-}
-
-/// More than any machine has: a count that came over the wire is not believed beyond this.
-constexpr std::uint64_t kMaxGatheredBytes = std::uint64_t{1} << 40;
-
 /// Collectives as plans on a mesh. Owned by the thread that runs the lane's operation, but for
 /// `abort`.
 class NativeBackend final : public Backend {
@@ -49,6 +37,7 @@ class NativeBackend final : public Backend {
         plans_(mesh_->rank(), mesh_->size(), options.segment_bytes, options.thresholds),
         letters_(*mesh_) {}
 
+  Status prepare(std::uint64_t position) override;
   Status run(std::uint64_t position, const Call& call, Payload& payload) override;
   Status hand_over(std::uint64_t position, const Handover& handover, Parcel& parcel) override;
   void abort() noexcept override { mesh_->abort(); }
@@ -73,7 +62,6 @@ class NativeBackend final : public Backend {
   Status transfer(const Call& call, Payload& payload);
   Status barrier() { return executor_.run(plans_.barrier(), nullptr); }
   Status finish(std::uint64_t position, const Statement& mine, const Status& failure);
-  Status agree_on_ways(std::uint64_t position);
   bool by_letters(const Call& call, const Payload& payload) const;
 
   std::uint64_t generation_;
@@ -83,15 +71,15 @@ class NativeBackend final : public Backend {
   PlanCache plans_;
   LetterAllreduce letters_;
   UndoLog undo_;
-  bool agreed_ = false;  // on what follows
-  bool letters_everywhere_ = false;
+  bool prepared_ = false;
+  bool letters_everywhere_ = false;  // as agreed when prepared
   Buffer spare_;  // takes turns with the payload's buffer in allgathers
 };
 
 Status NativeBackend::run(std::uint64_t position, const Call& call, Payload& payload) {
   if (mesh_->aborted()) return Status(Code::kAborted, "the view is being changed");
   if (Status wrong = check(call, payload); !wrong.ok()) return wrong;
-  if (Status status = agree_on_ways(position); !status.ok()) return status;
+  if (Status status = prepare(position); !status.ok()) return status;
   undo_.clear();
   const OpTag tag{generation_, position, OpTag::kNormal};
   Status status;
@@ -116,8 +104,8 @@ Status NativeBackend::run_small(std::uint64_t position, const SmallCall& call, s
 
 /// Which ways of doing a collective there are has to be the same for all ranks, and each knows only
 /// its own links: in front of the view's first operation they tell each other.
-Status NativeBackend::agree_on_ways(std::uint64_t position) {
-  if (std::exchange(agreed_, true)) return {};
+Status NativeBackend::prepare(std::uint64_t position) {
+  if (std::exchange(prepared_, true)) return {};
   mesh_->begin(OpTag{generation_, position, OpTag::kRepair}, {});
   // What the links take unread, where they have mailboxes.
   std::vector<std::uint64_t> ways(static_cast<std::size_t>(size()));
@@ -253,16 +241,11 @@ Status NativeBackend::allgather(const Section& block, Payload& payload) {
   Status status = executor_.run(plans_.exchange(sizeof(counts[0])),
                                 reinterpret_cast<std::byte*>(counts.data()));
   if (!status.ok()) return status;
-  std::uint64_t total = 0;
-  for (const std::uint64_t count : counts) {
-    if (count > kMaxGatheredBytes / element || total > kMaxGatheredBytes) {
-      return Status(Code::kProtocol, "an allgather of impossible size");
-    }
-    total += count * element;
-  }
+  const Result<std::size_t> total = gathered_bytes(counts, element);
+  if (!total.ok()) return total.status();
   std::uint64_t before = 0;
   for (std::size_t r = 0; r < rank; ++r) before += counts[r] * element;
-  spare_.resize(total);
+  spare_.resize(total.value());
   if (block.count > 0) {
     std::memcpy(spare_.data() + before, payload.data.data() + block.offset, bytes_of(block));
   }

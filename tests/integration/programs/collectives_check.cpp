@@ -7,6 +7,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <initializer_list>
 #include <random>
 #include <string>
 #include <thread>
@@ -35,6 +36,14 @@ constexpr std::size_t kCounts[] = {0, 1, 2, 5, 1003, 70001};
 
 void require(bool condition, const std::string& what) {
   if (!condition) fail(what);
+}
+
+/// Under elasticrun, or under mpirun.
+int from_launcher(std::initializer_list<const char*> variables) {
+  for (const char* variable : variables) {
+    if (const char* value = std::getenv(variable)) return std::atoi(value);
+  }
+  fail("start me with elasticrun or mpirun");
 }
 
 template <typename T>
@@ -145,9 +154,9 @@ class Checks {
   }
 
   void membership() {
-    const int slot = std::atoi(std::getenv("RANK"));
+    const int slot = from_launcher({"RANK", "OMPI_COMM_WORLD_RANK"});
     require(rank_ == slot, "the rank in the first view is not the slot");
-    require(size_ == std::atoi(std::getenv("WORLD_SIZE")), "size");
+    require(size_ == from_launcher({"WORLD_SIZE", "OMPI_COMM_WORLD_SIZE"}), "size");
     require(elastic::local_rank() == slot && elastic::local_size() == size_, "local rank and size");
     require(elastic::generation() == 1, "generation of the first view");
   }

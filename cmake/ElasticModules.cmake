@@ -1,0 +1,43 @@
+# Collective backends that need a library of others: each a shared object of its own, which libelastic
+# loads when a job asks for it. Built where the library is found; ELASTIC_MODULES names those.
+#
+# elastic_module(<name> SOURCES <files> LINK <targets>): libelastic_<name>.so.
+include(GNUInstallDirs)
+
+# From programs to libraries, where both are installed.
+file(RELATIVE_PATH ELASTIC_BIN_TO_LIB ${CMAKE_INSTALL_FULL_BINDIR} ${CMAKE_INSTALL_FULL_LIBDIR})
+
+set(ELASTIC_MODULES "")
+
+find_package(Gloo QUIET)
+if(Gloo_FOUND)
+  list(APPEND ELASTIC_MODULES gloo)
+  message(STATUS "Backend gloo: with Gloo ${GLOO_VERSION}")
+else()
+  message(STATUS "Backend gloo: not built, Gloo (libgloo-dev) was not found")
+endif()
+
+set(MPI_CXX_SKIP_MPICXX ON)
+find_package(MPI QUIET COMPONENTS CXX)
+if(MPI_CXX_FOUND)
+  list(APPEND ELASTIC_MODULES mpi)
+  message(STATUS "Backend mpi: with MPI ${MPI_CXX_VERSION}")
+else()
+  message(STATUS "Backend mpi: not built, MPI (libopenmpi-dev or libmpich-dev) was not found")
+endif()
+
+# A module serves this very build of the library: they share classes, not only functions.
+set(ELASTIC_MODULE_ABI "elastic ${PROJECT_VERSION} modules 1 ${CMAKE_CXX_COMPILER_ID} \
+${CMAKE_CXX_COMPILER_VERSION} ${CMAKE_BUILD_TYPE} ${ELASTIC_SANITIZE}")
+
+function(elastic_module name)
+  cmake_parse_arguments(arg "" "" "SOURCES;LINK" ${ARGN})
+  add_library(elastic_${name} MODULE ${arg_SOURCES})
+  target_compile_definitions(elastic_${name} PRIVATE ELASTIC_MODULE_ABI="${ELASTIC_MODULE_ABI}")
+  target_link_libraries(elastic_${name} PRIVATE ${arg_LINK})
+  target_link_options(elastic_${name} PRIVATE
+                      LINKER:--version-script=${PROJECT_SOURCE_DIR}/cmake/module.map)
+  set_property(TARGET elastic_${name} APPEND PROPERTY
+               LINK_DEPENDS ${PROJECT_SOURCE_DIR}/cmake/module.map)
+  install(TARGETS elastic_${name} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+endfunction()

@@ -1,0 +1,44 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <type_traits>
+
+#include "base/module_file.hpp"
+#include "base/status.hpp"
+#include "collectives/backend/backend.hpp"
+#include "collectives/transport/mesh.hpp"
+
+namespace elastic::collectives {
+
+/// A view as a loadable backend is given it, for one lane.
+struct ModuleView {
+  std::uint64_t generation = 0;
+  std::size_t lane = 0;
+  std::shared_ptr<transport::Mesh> mesh;
+  /// On the same links, for what the library behind the module does not have: agreeing on
+  /// mismatches, handing over, transfers. Of the two only one may run at a time.
+  std::unique_ptr<Backend> native;
+};
+
+/// How the process takes part.
+struct ModuleStart {
+  std::size_t lanes = 0;
+  bool under_mpirun = false;
+};
+
+/// A backend that is loaded when a job asks for it: what its shared object exports.
+struct BackendModule {
+  ModuleHead head;
+  bool fixed_membership;  ///< nobody can join
+  /// By the thread that calls `init`, before this worker is a member; may block. Again for another
+  /// context of the process.
+  Status (*start)(const ModuleStart& how);
+  /// Does not block. A failure means that the library can never serve this view, and ends the job
+  /// for this worker.
+  Result<std::unique_ptr<Backend>> (*make)(ModuleView view);
+};
+static_assert(std::is_standard_layout_v<BackendModule>, "its head is found at its own address");
+
+}  // namespace elastic::collectives

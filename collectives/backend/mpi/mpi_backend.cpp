@@ -1,0 +1,242 @@
+#include "collectives/backend/mpi/mpi_backend.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+#include <sched.h>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "collectives/backend/mpi/mpi_operations.hpp"
+#include "collectives/backend/mpi/mpi_process.hpp"
+#include "collectives/plan/parts.hpp"
+
+namespace elastic::collectives {
+namespace {
+
+/// MPI counts in int.
+constexpr std::size_t kMostElements = std::size_t{1} << 30;
+
+/// Looks at MPI before the processor is left to others for a moment. MPI can only be polled.
+constexpr int kSpins = 100;
+
+/// Looks at MPI when a link has failed: the peer may be done and gone, and what it sent on its way.
+constexpr int kLastLooks = 1000;
+
+/// Owned by the thread that runs the lane's operation, but for `abort`.
+class MpiBackend final : public Backend {
+ public:
+  MpiBackend(ModuleView view, MpiProcess& process)
+      : view_(std::move(view)),
+        process_(process),
+        communicator_(process.communicator(view_.lane)),
+        buffers_(std::make_unique<Buffers>()) {}
+
+  Status run(std::uint64_t position, const Call& call, Payload& payload) override;
+  Status hand_over(std::uint64_t position, const Handover& handover, Parcel& parcel) override {
+    return view_.native->hand_over(position, handover, parcel);
+  }
+  void abort() noexcept override { view_.native->abort(); }
+  int rank() const override { return view_.mesh->rank(); }
+  int size() const override { return view_.mesh->size(); }
+  const char* name() const override { return "mpi"; }
+
+ private:
+  /// What MPI works on.
+  struct Buffers {
+    Buffer data;
+    Buffer result;
+    std::vector<std::uint64_t> blocks;
+    std::vector<int> counts;
+    std::vector<int> offsets;
+  };
+
+  Status meet(std::uint64_t position, const Call& call);
+  Status perform(const Call& call, Payload& payload);
+  Status allreduce(const Section& section, ReduceOp op);
+  Status broadcast(int root, std::byte* data, std::size_t bytes);
+  Status allgather(const Section& block, Payload& payload);
+  Status reduce_scatter(const Section& section, ReduceOp op, Payload& payload);
+  Status lay_out(const std::vector<std::uint64_t>& blocks);
+  Status wait(int error, MPI_Request& request);
+
+  ModuleView view_;
+  MpiProcess& process_;
+  const MPI_Comm communicator_;
+  std::unique_ptr<Buffers> buffers_;
+  bool in_order_ = false;  // the ranks of the view are known to be MPI's
+};
+
+Status MpiBackend::run(std::uint64_t position, const Call& call, Payload& payload) {
+  if (call.kind == Kind::kBarrier || call.kind == Kind::kTransfer || call.kind == Kind::kMismatch) {
+    return view_.native->run(position, call, payload);
+  }
+  if (Status met = meet(position, call); !met.ok()) return met;
+  std::swap(buffers_->data, payload.data);
+  Status status = perform(call, payload);
+  if (status.ok() || status.code() == Code::kMismatch) {
+    std::swap(buffers_->data, payload.data);
+    return status;
+  }
+  // A collective of MPI cannot be called off: for all that is known it will write to its buffers.
+  (void)buffers_.release();
+  buffers_ = std::make_unique<Buffers>();
+  process_.give_up();
+  view_.mesh->abandon();
+  return status;
+}
+
+/// All ranks enter MPI with the same call, or none does. The first time they also compare ranks.
+Status MpiBackend::meet(std::uint64_t position, const Call& call) {
+  Call gate;
+  gate.fingerprint = call.fingerprint;
+  Payload ranks;
+  if (!in_order_) {
+    gate.kind = Kind::kAllgather;
+    gate.sections = {{DType::kI32, 1, 0}};
+    ranks.data.resize(sizeof(std::int32_t));
+    const std::int32_t mine = process_.rank();
+    std::memcpy(ranks.data.data(), &mine, sizeof mine);
+  }
+  if (Status met = view_.native->run(position, gate, ranks); !met.ok() || in_order_) return met;
+  for (std::int32_t each = 0; each < size(); ++each) {
+    std::int32_t theirs = 0;
+    std::memcpy(&theirs, ranks.data.data() + static_cast<std::size_t>(each) * sizeof theirs,
+                sizeof theirs);
+    if (theirs != each) {
+      return Status(Code::kMismatch, "rank " + std::to_string(each) + " of the job is rank " +
+                                         std::to_string(theirs) +
+                                         " of MPI; leave ELASTIC_SLOT to mpirun");
+    }
+  }
+  in_order_ = true;
+  return {};
+}
+
+Status MpiBackend::perform(const Call& call, Payload& payload) {
+  switch (call.kind) {
+    case Kind::kAllreduce:
+      for (const Section& section : call.sections) {
+        if (Status status = allreduce(section, call.redop); !status.ok()) return status;
+      }
+      return {};
+    case Kind::kBroadcast:
+      return broadcast(call.root, buffers_->data.data(), extent(call.sections));
+    case Kind::kAllgather:
+      return allgather(call.sections.front(), payload);
+    default:
+      return reduce_scatter(call.sections.front(), call.redop, payload);
+  }
+}
+
+Status MpiBackend::allreduce(const Section& section, ReduceOp op) {
+  const std::size_t element = size_of(section.dtype);
+  for (std::size_t done = 0; done < section.count; done += kMostElements) {
+    const std::size_t count = std::min(kMostElements, section.count - done);
+    MPI_Request request = MPI_REQUEST_NULL;
+    const int error =
+        MPI_Iallreduce(MPI_IN_PLACE, buffers_->data.data() + section.offset + done * element,
+                       static_cast<int>(count), mpi_type(section.dtype), mpi_op(section.dtype, op),
+                       communicator_, &request);
+    if (Status status = wait(error, request); !status.ok()) return status;
+  }
+  return {};
+}
+
+Status MpiBackend::broadcast(int root, std::byte* data, std::size_t bytes) {
+  for (std::size_t done = 0; done < bytes; done += kMostElements) {
+    const auto count = static_cast<int>(std::min(kMostElements, bytes - done));
+    MPI_Request request = MPI_REQUEST_NULL;
+    const int error = MPI_Ibcast(data + done, count, MPI_BYTE, root, communicator_, &request);
+    if (Status status = wait(error, request); !status.ok()) return status;
+  }
+  return {};
+}
+
+Status MpiBackend::allgather(const Section& block, Payload& payload) {
+  Buffers& with = *buffers_;
+  with.blocks.assign(static_cast<std::size_t>(size()), 0);
+  with.blocks[static_cast<std::size_t>(rank())] = block.count;
+  MPI_Request request = MPI_REQUEST_NULL;
+  int error = MPI_Iallgather(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, with.blocks.data(), 1,
+                             MPI_UINT64_T, communicator_, &request);
+  if (Status status = wait(error, request); !status.ok()) return status;
+
+  const Result<std::size_t> total = gathered_bytes(with.blocks, size_of(block.dtype));
+  if (!total.ok()) return total.status();
+  if (Status countable = lay_out(with.blocks); !countable.ok()) return countable;
+  with.result.resize(total.value());
+  error = MPI_Iallgatherv(with.data.data() + block.offset, static_cast<int>(block.count),
+                          mpi_type(block.dtype), with.result.data(), with.counts.data(),
+                          with.offsets.data(), mpi_type(block.dtype), communicator_, &request);
+  if (Status status = wait(error, request); !status.ok()) return status;
+  payload.counts = with.blocks;
+  std::swap(with.data, with.result);
+  return {};
+}
+
+Status MpiBackend::reduce_scatter(const Section& section, ReduceOp op, Payload& payload) {
+  Buffers& with = *buffers_;
+  const auto ranks = static_cast<std::size_t>(size());
+  const auto begin = [&](std::size_t r) { return plan::part_begin(section.count, ranks, r); };
+  with.blocks.clear();
+  for (std::size_t r = 0; r < ranks; ++r) with.blocks.push_back(begin(r + 1) - begin(r));
+  if (Status countable = lay_out(with.blocks); !countable.ok()) return countable;
+  with.result.resize(with.blocks[static_cast<std::size_t>(rank())] * size_of(section.dtype));
+  MPI_Request request = MPI_REQUEST_NULL;
+  const int error = MPI_Ireduce_scatter(with.data.data() + section.offset, with.result.data(),
+                                        with.counts.data(), mpi_type(section.dtype),
+                                        mpi_op(section.dtype, op), communicator_, &request);
+  if (Status status = wait(error, request); !status.ok()) return status;
+  payload.counts = with.blocks;
+  std::swap(with.data, with.result);
+  return {};
+}
+
+/// Counts and offsets of `blocks` as MPI wants them. The error is the same on all ranks.
+Status MpiBackend::lay_out(const std::vector<std::uint64_t>& blocks) {
+  Buffers& with = *buffers_;
+  with.counts.clear();
+  with.offsets.clear();
+  std::uint64_t before = 0;
+  for (const std::uint64_t block : blocks) {
+    with.offsets.push_back(static_cast<int>(before));
+    with.counts.push_back(static_cast<int>(block));
+    before += block;
+    if (before > static_cast<std::uint64_t>(std::numeric_limits<int>::max())) {
+      return Status(Code::kMismatch,
+                    "an allgather or reduce_scatter of more elements than MPI can count (2^31); "
+                    "the backends native and gloo can");
+    }
+  }
+  return {};
+}
+
+/// Until `request` is complete, or the links say that it never will be.
+Status MpiBackend::wait(int error, MPI_Request& request) {
+  if (error != MPI_SUCCESS) return mpi_status(error, "MPI");
+  Status links;
+  int last_looks = 0;
+  for (int looks = 0;; ++looks) {
+    int complete = 0;
+    const int tested = MPI_Test(&request, &complete, MPI_STATUS_IGNORE);
+    if (tested != MPI_SUCCESS || complete != 0) return mpi_status(tested, "MPI_Test");
+    bool moved = false;
+    if (links.ok()) links = view_.mesh->progress(moved);
+    if (!links.ok() && (view_.mesh->aborted() || ++last_looks > kLastLooks)) return links;
+    if (looks > kSpins) ::sched_yield();
+  }
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Backend>> make_mpi_backend(ModuleView view) {
+  MpiProcess& process = MpiProcess::instance();
+  const Status served = process.serve(view.generation, view.mesh->size());
+  if (!served.ok()) return served;
+  return std::unique_ptr<Backend>(std::make_unique<MpiBackend>(std::move(view), process));
+}
+
+}  // namespace elastic::collectives

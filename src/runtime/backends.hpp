@@ -1,0 +1,40 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+#include "base/status.hpp"
+#include "collectives/backend/backend.hpp"
+#include "collectives/backend/module.hpp"
+#include "collectives/backend/native/native_backend.hpp"
+#include "collectives/transport/mesh.hpp"
+#include "elastic/options.hpp"
+
+namespace elastic::runtime {
+
+/// Makes the backends of each view: of the kind that Options::backend names, which is loaded where
+/// it is not our own.
+class Backends {
+ public:
+  /// kUnavailable says why there is none of that kind, and where it was looked for.
+  static Result<Backends> load(const Options& options);
+
+  /// By the thread that calls `init`, before this worker is a member; may block.
+  Status start(std::size_t lanes, bool under_mpirun) const;
+
+  /// Why a worker cannot join a job that is running, where it cannot.
+  Status may_join() const;
+
+  /// For a lane of the view `generation`, whose members are all on `one_host` or not. A failure is
+  /// for good: the job cannot go on with this backend.
+  Result<std::unique_ptr<collectives::Backend>> make(std::uint64_t generation, std::size_t lane,
+                                                     std::shared_ptr<transport::Mesh> mesh,
+                                                     bool one_host) const;
+
+ private:
+  collectives::NativeOptions native_;
+  const collectives::BackendModule* module_ = nullptr;  // none: native
+};
+
+}  // namespace elastic::runtime

@@ -1,0 +1,38 @@
+#include <gtest/gtest.h>
+
+#include "backend_contract.hpp"
+#include "collectives/backend/module.hpp"
+#include "native_world.hpp"
+
+namespace elastic::collectives {
+namespace {
+
+/// From the module as it is loaded by jobs.
+World gloo_world(int size, const Wiring& wiring) {
+  constexpr std::uint64_t kGeneration = 7;
+  const auto loaded = load_module("gloo", BACKENDS);
+  if (!loaded.ok()) throw std::runtime_error(loaded.status().message());
+  const auto* const module = reinterpret_cast<const BackendModule*>(loaded.value());
+  World world;
+  for (auto& mesh : wire(size, wiring)) {
+    auto native = make_native_backend(kGeneration, mesh);
+    world.backends.push_back(
+        module->make({kGeneration, 0, std::move(mesh), std::move(native)}).value());
+  }
+  return world;
+}
+
+std::vector<Subject> subjects() {
+  std::vector<Subject> all;
+  for (const Wiring& wiring : all_wirings()) {
+    all.push_back({wiring.name, [wiring](int size) { return gloo_world(size, wiring); }});
+  }
+  return all;
+}
+
+INSTANTIATE_TEST_SUITE_P(Gloo, BackendContract,
+                         testing::Combine(testing::ValuesIn(subjects()), testing::Range(1, 6)),
+                         name_of);
+
+}  // namespace
+}  // namespace elastic::collectives

@@ -1,0 +1,60 @@
+// Jobs whose collectives are Gloo's: as right as ours, and as elastic.
+#include <ostream>
+#include <set>
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "integration/job.hpp"
+#include "integration/one_kill.hpp"
+
+namespace elastic::testing {
+namespace {
+
+using std::chrono::milliseconds;
+using ::testing::HasSubstr;
+
+TEST(GlooJob, MakesEveryCollective) {
+  const ScratchFolder folder;
+  Job job(
+      {ELASTICRUN, "-np", "3", "--max-restarts", "0", COLLECTIVES_CHECK, folder.path().string()},
+      folder.path() / "output", {"ELASTIC_BACKEND=gloo", "ELASTIC_TRANSPORT=tcp"});
+  EXPECT_EQ(job.wait(milliseconds(60000)), 0) << job.output();
+  std::set<std::string> hashes;
+  for (const char* rank : {"0", "1", "2"}) hashes.insert(read_file(folder.path() / rank));
+  EXPECT_EQ(hashes.size(), 1U) << "ranks have other results";
+}
+
+class GlooKillTest : public ::testing::TestWithParam<Scenario> {};
+
+TEST_P(GlooKillTest, SurvivorsAgreeOnEverySum) {
+  several_kills(GetParam(), 5);
+}
+
+INSTANTIATE_TEST_SUITE_P(Streams, GlooKillTest,
+                         ::testing::Values(Scenario{"blocking", "shm", false, "gloo"},
+                                           Scenario{"mixed", "tcp", false, "gloo"},
+                                           Scenario{"mixed", "tcp", true, "gloo"}),
+                         [](const auto& param) {
+                           return param.param.mode + "_" + param.param.transport +
+                                  (param.param.encrypt ? "_encrypted" : "");
+                         });
+
+/// Ranks that do not know of each other's backend are told, all alike.
+TEST(MixedBackends, AreAMismatchThatNamesThem) {
+  const ScratchFolder folder;
+  const std::string worker = std::string("test $RANK = 0 && export ELASTIC_BACKEND=gloo; exec ") +
+                             DIGIT_STREAM + " blocking 10 1000 1 " + folder.path().string();
+  Job job({ELASTICRUN, "-np", "2", "--max-restarts", "0", "/bin/sh", "-c", worker},
+          folder.path() / "output");
+  const auto status = job.wait(milliseconds(40000));
+  ASSERT_TRUE(status.has_value()) << "hangs\n" << job.output();
+  EXPECT_NE(*status, 0);
+  EXPECT_THAT(job.output(),
+              HasSubstr("rank 0 called barrier, by gloo, but rank 1 called barrier."));
+}
+
+}  // namespace
+}  // namespace elastic::testing

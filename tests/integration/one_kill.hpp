@@ -1,0 +1,30 @@
+#pragma once
+
+#include <cstdint>
+#include <ostream>
+#include <string>
+
+namespace elastic::testing {
+
+/// A stream of allreduces of which one worker is killed.
+struct Scenario {
+  std::string mode;
+  std::string transport;
+  bool encrypt = false;
+  std::string backend = "native";
+
+  friend std::ostream& operator<<(std::ostream& out, const Scenario& scenario) {
+    return out << scenario.mode << " by " << scenario.backend << " over " << scenario.transport
+               << (scenario.encrypt ? ", encrypted" : "");
+  }
+};
+
+/// Kills a random worker at a random moment. Expects that no sum is wrong, mixed or counted twice,
+/// that no survivor sees an error, and that nothing hangs.
+void one_kill(const Scenario& scenario, std::uint64_t seed);
+
+/// Several, one after another, until one finds something. KILL_TEST_RUNS can ask for more or fewer
+/// than `runs`, KILL_TEST_SEED for other seeds.
+void several_kills(const Scenario& scenario, int runs);
+
+}  // namespace elastic::testing
