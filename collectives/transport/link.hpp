@@ -17,15 +17,14 @@
 
 namespace elastic::transport {
 
-/// How received bytes are combined with those at `operand`: whole elements of `element` bytes,
-/// result = operand op received.
+/// How received bytes are combined with an operand: whole elements, result = operand op received.
 struct Combine {
   /// `into` may be `left` or `right`.
   using Function = void (*)(std::byte* into, const std::byte* left, const std::byte* right,
                             std::size_t elements);
   Function function = nullptr;  ///< null: copy
   std::size_t element = 1;      ///< bytes of an element; payloads are cut only between elements
-  const std::byte* operand = nullptr;  ///< as long as the message; may be where the result goes
+  const std::byte* operand = nullptr;  ///< as long as the message; null: what is where it goes
   bool received_first = false;         ///< result = received op operand
 };
 

@@ -195,7 +195,8 @@ Status Link::apply(Flow& flow, std::size_t& taken) {
   taken = elements * sink.combine.element;
   if (taken > 0) {
     account(flow, bytes.value().first(taken));
-    const std::byte* const operand = sink.combine.operand + offset;
+    const std::byte* const operand =
+        sink.combine.operand == nullptr ? into.data() : sink.combine.operand + offset;
     const std::byte* const received = bytes.value().data();
     const bool first = sink.combine.received_first;
     sink.combine.function(into.data(), first ? received : operand, first ? operand : received,

@@ -10,16 +10,16 @@ using transport::Letter;
 using transport::Mailbox;
 using transport::OpTag;
 
-LetterAllreduce::LetterAllreduce(transport::Mesh& mesh)
-    : mesh_(mesh),
-      mailboxes_(static_cast<std::size_t>(mesh.size())),
-      letters_(static_cast<std::size_t>(mesh.size())) {
-  for (int rank = 0; rank < mesh.size(); ++rank) {
-    if (rank == mesh.rank()) continue;
-    Mailbox* const mailbox = mesh.link(rank).mailbox();
-    mailboxes_[static_cast<std::size_t>(rank)] = mailbox;
-    possible_ = possible_ && mailbox != nullptr;
+bool LetterAllreduce::find_mailboxes() {
+  mailboxes_.clear();
+  bool all = true;
+  for (int rank = 0; rank < mesh_.size(); ++rank) {
+    const bool own = rank == mesh_.rank();
+    mailboxes_.push_back(own ? nullptr : mesh_.link(rank).mailbox());
+    all = all && (own || mailboxes_.back() != nullptr);
   }
+  letters_.resize(mailboxes_.size());
+  return all;
 }
 
 std::size_t LetterAllreduce::most_bytes() const {

@@ -18,10 +18,10 @@ namespace elastic::collectives {
 /// Owned by the thread that runs the lane's operation.
 class LetterAllreduce {
  public:
-  explicit LetterAllreduce(transport::Mesh& mesh);
+  explicit LetterAllreduce(transport::Mesh& mesh) : mesh_(mesh) {}
 
-  /// Whether this rank has a mailbox to every other.
-  bool possible() const { return possible_; }
+  /// Whether this rank has a mailbox to every other. Before `run`.
+  bool find_mailboxes();
   /// Up to here letters are the fastest way: what a rank reads grows with the number of ranks.
   std::size_t most_bytes() const;
 
@@ -37,7 +37,6 @@ class LetterAllreduce {
               const Reducer& reducer) const;
 
   transport::Mesh& mesh_;
-  bool possible_ = true;
   std::vector<transport::Mailbox*> mailboxes_;     // per rank, null for this one
   std::vector<const transport::Letter*> letters_;  // of the operation in flight, per rank
 };

@@ -110,7 +110,7 @@ Status NativeBackend::prepare(std::uint64_t position) {
   // What the links take unread, where they have mailboxes.
   std::vector<std::uint64_t> ways(static_cast<std::size_t>(size()));
   std::uint64_t& mine = ways[static_cast<std::size_t>(rank())];
-  mine = letters_.possible() ? ~std::uint64_t{0} : 0;
+  mine = letters_.find_mailboxes() ? ~std::uint64_t{0} : 0;
   for (int peer = 0; peer < size(); ++peer) {
     if (peer != rank()) mine = std::min<std::uint64_t>(mine, mesh_->link(peer).capacity());
   }
