@@ -10,6 +10,7 @@
 #include "base/status.hpp"
 #include "collectives/transport/link.hpp"
 #include "collectives/transport/spin_budget.hpp"
+#include "collectives/transport/yield_budget.hpp"
 
 namespace elastic::transport {
 
@@ -50,6 +51,7 @@ class Mesh {
   bool aborted() const noexcept { return aborted_.load(std::memory_order_acquire); }
 
  private:
+  void learn(int idle);
   Status sleep();
 
   int rank_;
@@ -58,6 +60,7 @@ class Mesh {
   std::atomic<bool> aborted_{false};
   const std::shared_ptr<EventFd> abort_event_;
   SpinBudget spins_;
+  YieldBudget yields_;
 };
 
 }  // namespace elastic::transport
