@@ -18,6 +18,7 @@
 #include "base/log.hpp"
 #include "collectives/transport/linker_impl.hpp"
 #include "collectives/transport/shm/shm.hpp"
+#include "collectives/transport/tcp/congestion.hpp"
 
 namespace elastic::transport {
 
@@ -89,6 +90,10 @@ Status Linker::Impl::listen_tcp() {
   if (error) {
     return Status(Code::kUnavailable, "cannot accept data connections on " + options_.bind_address +
                                           ": " + error.message() + " (ELASTIC_BIND)");
+  }
+  if (!options_.congestion.empty()) {
+    const Status set = set_congestion_control(tcp_.native_handle(), options_.congestion);
+    if (!set.ok()) return set.within("ELASTIC_TCP_CONGESTION");
   }
   const unsigned short port = tcp_.local_endpoint().port();
   if (!address.is_unspecified()) {

@@ -4,8 +4,10 @@
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
+#include "base/log.hpp"
 #include "base/tls_handshake.hpp"
 #include "collectives/transport/linker_impl.hpp"
+#include "collectives/transport/tcp/congestion.hpp"
 #include "collectives/transport/tcp/tcp_stream.hpp"
 #include "collectives/transport/tcp/tls_stream.hpp"
 
@@ -46,6 +48,14 @@ Linker::Impl::Task<Result<std::size_t>> Linker::Impl::receive(Conversation& with
 StreamPtr Linker::Impl::tcp_stream(Conversation with) const {
   UniqueFd socket = take_descriptor(with.socket);
   if (!socket) return nullptr;
+  const std::string congestion = options_.congestion.empty() && stays_on_host(socket.get())
+                                     ? kLocalCongestionControl
+                                     : options_.congestion;
+  if (!congestion.empty()) {
+    // `listen` has tried it; without it the connection is as good, if slower.
+    const Status set = set_congestion_control(socket.get(), congestion);
+    if (!set.ok()) log::get().debug("{}", set.message());
+  }
   if (!with.tls) return std::make_unique<TcpStream>(std::move(socket), options_.link_timeout);
   return std::make_unique<TlsStream>(std::move(socket), std::move(with.tls), options_.link_timeout);
 }

@@ -10,9 +10,6 @@ namespace elastic::transport {
 
 namespace {
 
-/// Rounds without progress, each followed by letting others run, before the thread sleeps.
-constexpr int kYields = 200;
-
 /// How long a thread sleeps before it looks whether the links still work. Who is woken earlier pays
 /// nothing for that.
 constexpr Milliseconds kLookEvery{100};
@@ -57,21 +54,28 @@ Status Mesh::run_until(const std::function<bool()>& done) {
       return status.code() == Code::kPeerLost && done() ? Status() : status;
     }
     if (moved) {
-      if (idle > 0) spins_.learn(idle);
-      idle = 0;
+      learn(std::exchange(idle, 0));
       continue;
     }
     ++idle;
     if (idle <= spins_.rounds()) continue;
-    if (idle <= spins_.rounds() + kYields) {
+    if (idle <= spins_.rounds() + yields_.rounds()) {
+      const TimePoint before = Clock::now();
       ::sched_yield();
+      yields_.learn(Clock::now() - before);
       continue;
     }
     if (Status status = wait(); !status.ok()) return status;
-    spins_.learn(idle);
-    idle = 0;
+    learn(std::exchange(idle, 0));
   }
   return {};
+}
+
+/// What a wait that ended after `idle` rounds says about the next.
+void Mesh::learn(int idle) {
+  if (idle == 0) return;
+  spins_.learn(idle);
+  yields_.next_wait();
 }
 
 Status Mesh::wait(int also_fd) {

@@ -11,6 +11,7 @@
 #include "collectives/transport/link.hpp"
 #include "collectives/transport/spin_budget.hpp"
 #include "collectives/transport/spin_pause.hpp"
+#include "collectives/transport/yield_budget.hpp"
 
 namespace elastic::transport {
 
@@ -67,6 +68,7 @@ class Mesh {
   /// A round of `run_until` looks at all links: in its time memory can be looked at this often.
   static constexpr int kSpinsPerRound = 4;
 
+  void learn(int idle);
   Status sleep();
 
   int rank_;
@@ -75,6 +77,7 @@ class Mesh {
   std::atomic<bool> aborted_{false};
   const std::shared_ptr<EventFd> abort_event_;
   SpinBudget spins_;
+  YieldBudget yields_;
 };
 
 }  // namespace elastic::transport

@@ -62,6 +62,11 @@ struct Options {
   /// ELASTIC_TCP_STREAMS.
   int tcp_streams = 1;
 
+  /// Congestion control of TCP connections between workers, such as "reno", "cubic" or "bbr".
+  /// Empty: the system's, except between workers on one host, where it is "reno": there is no
+  /// network to find out about, and bbr is slower. ELASTIC_TCP_CONGESTION.
+  std::string tcp_congestion;
+
   /// Ring in shared memory per link and direction, a multiple of 64 KiB. ELASTIC_SHM_RING_BYTES.
   std::size_t shm_ring_bytes = std::size_t{1} << 20;
 

@@ -113,6 +113,7 @@ const std::vector<Variable>& variables() {
       {"ELASTIC_TRANSPORT", choice(&Options::transport, {"auto", "shm", "tcp"})},
       {"ELASTIC_BIND", text(&Options::bind)},
       {"ELASTIC_TCP_STREAMS", number(&Options::tcp_streams, 1, 64)},
+      {"ELASTIC_TCP_CONGESTION", text(&Options::tcp_congestion)},
       {"ELASTIC_SHM_RING_BYTES", bytes(&Options::shm_ring_bytes, 65536, kMost, 65536)},
       {"ELASTIC_SEGMENT_BYTES", bytes(&Options::segment_bytes, 4096, 1U << 26, 64)},
       {"ELASTIC_BUCKET_BYTES", bytes(&Options::bucket_bytes, 0, kMost, 1)},

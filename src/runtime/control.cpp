@@ -36,6 +36,7 @@ transport::LinkerOptions linker_options(const Identity& identity, const Options&
                                                : transport::Choice::kAuto;
   linker.bind_address = options.bind;
   linker.streams = options.tcp_streams;
+  linker.congestion = options.tcp_congestion;
   linker.lanes = static_cast<int>(kLanes);
   linker.shm_ring_bytes = options.shm_ring_bytes;
   return linker;

@@ -322,6 +322,7 @@ TEST(Init, NamesTheVariableThatIsWrong) {
       {"ELASTIC_TRANSPORT", "pigeon", "pigeon"},
       {"ELASTIC_TCP_STREAMS", "0", "64"},
       {"ELASTIC_TCP_STREAMS", "two", "two"},
+      {"ELASTIC_TCP_CONGESTION", "pigeon", "pigeon"},
       {"ELASTIC_SHM_RING_BYTES", "1000", "65536"},
       {"ELASTIC_BUCKET_BYTES", "-1", "-1"},
       {"ELASTIC_INIT_TIMEOUT_MS", "1s", "milliseconds"},
