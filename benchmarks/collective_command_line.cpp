@@ -34,6 +34,7 @@ void CollectiveCommandLine::add_operation(CLI::App& app, const std::string& name
     add_named(sub, "-o,--op", options_.op, all_ops(), "Reduction [sum]");
   }
   add_rank_options(sub, options_);
+  add_plot(sub, options_.plot);
   sub.add_flag("--encrypt", options_.encrypt,
                "With --np: each size in the clear and under TLS, side by side, over tcp. Without: "
                "under TLS");

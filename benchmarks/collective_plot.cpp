@@ -38,12 +38,12 @@ std::string collective_plot(const nlohmann::ordered_json& rows) {
   return svg_document(heading_of(rows.front()), {{.title = "Time of a call, median",
                                                   .x_label = "size (bytes)",
                                                   .y_label = "microseconds",
-                                                  .x_scale = AxisScale::kBytes,
+                                                  .x_scale = AxisScale::kBinary,
                                                   .series = series_of(rows, "median_us")},
                                                  {.title = "Bus bandwidth",
                                                   .x_label = "size (bytes)",
                                                   .y_label = "GB/s",
-                                                  .x_scale = AxisScale::kBytes,
+                                                  .x_scale = AxisScale::kBinary,
                                                   .series = series_of(rows, "busbw_gbs")}});
 }
 

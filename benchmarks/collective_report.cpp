@@ -62,7 +62,8 @@ Status CollectiveReport::end() const {
   if (shows_) {
     const double mean_busbw = rows_.empty() ? 0 : busbw_sum_ / static_cast<double>(rows_.size());
     print_line(table_footer(wrong_, options_.check, mean_busbw));
-    Status status = write_reports(options_, rows_, [&] { return collective_plot(rows_); });
+    Status status =
+        write_reports(options_, network_, rows_, [&] { return collective_plot(rows_); });
     if (!status.ok()) return status;
   }
   if (wrong_ == 0) return {};

@@ -8,6 +8,7 @@
 #include "benchmarks/collective_options.hpp"
 #include "benchmarks/collective_result.hpp"
 #include "benchmarks/library_settings.hpp"
+#include "benchmarks/network_record.hpp"
 
 namespace elastic::bench {
 
@@ -32,6 +33,7 @@ class CollectiveReport {
   const LibrarySettings& settings_;
   const int ranks_;
   const bool shows_;
+  const NetworkRecord network_;
   nlohmann::ordered_json rows_ = nlohmann::ordered_json::array();
   std::int64_t wrong_ = 0;
   double busbw_sum_ = 0;

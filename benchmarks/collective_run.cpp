@@ -10,6 +10,7 @@
 #include "benchmarks/bandwidth.hpp"
 #include "benchmarks/collective_probe.hpp"
 #include "benchmarks/collective_report.hpp"
+#include "benchmarks/turns.hpp"
 
 namespace elastic::bench {
 
@@ -50,8 +51,7 @@ class CollectiveRun {
 // What disturbs the machine for a while disturbs all backends alike.
 Status CollectiveRun::take_turns(const CallData& data, Placement placement, Times& times) {
   for (int turn = 0; turn < options_.turns; ++turn) {
-    const int calls = options_.iterations * (turn + 1) / options_.turns -
-                      options_.iterations * turn / options_.turns;
+    const int calls = calls_in_turn(options_.iterations, options_.turns, turn);
     for (std::size_t backend = 0; backend < probes_.size(); ++backend) {
       Status status =
           probes_[backend].time(data, placement, options_.warmup, calls, times[backend]);

@@ -7,6 +7,8 @@
 
 #include "benchmarks/collective_command_line.hpp"
 #include "benchmarks/command_line_options.hpp"
+#include "benchmarks/fusion_command_line.hpp"
+#include "benchmarks/scaling_command_line.hpp"
 #include "benchmarks/worker_digits.hpp"
 
 namespace elastic::bench {
@@ -129,12 +131,16 @@ Result<Request> parse_command_line(const std::vector<std::string>& arguments) {
   app.require_subcommand(1);
   Texts texts;
   CollectiveCommandLine collective;
+  FusionCommandLine fusion;
+  ScalingCommandLine scaling;
   RecoveryOptions recovery;
   RecoveryWorkerOptions worker;
   JoinOptions join;
   JoinWorkerOptions join_worker;
   recovery.seed = std::random_device{}();
   collective.add(app);
+  fusion.add(app);
+  scaling.add(app);
   const CLI::App* recovery_sub = add_recovery(app, recovery, texts);
   add_worker(app, worker, texts);
   const CLI::App* join_sub = add_join(app, join, texts);
@@ -154,6 +160,8 @@ Result<Request> parse_command_line(const std::vector<std::string>& arguments) {
     return invalid(error.what());
   }
   if (collective.parsed()) return with_command(collective.read(), arguments);
+  if (fusion.parsed()) return with_command(fusion.read(), arguments);
+  if (scaling.parsed()) return with_command(scaling.read(), arguments);
   if (recovery_sub->parsed()) {
     recovery.command = command_text(arguments);
     if (Status status = read_recovery(texts, recovery); !status.ok()) return status;

@@ -8,6 +8,8 @@
 
 #include "base/status.hpp"
 #include "benchmarks/collective_options.hpp"
+#include "benchmarks/fusion_options.hpp"
+#include "benchmarks/scaling_options.hpp"
 
 namespace elastic::bench {
 
@@ -60,8 +62,8 @@ struct PrintAndExit {
   std::string text;
 };
 
-using Request = std::variant<CollectiveOptions, RecoveryOptions, RecoveryWorkerOptions, JoinOptions,
-                             JoinWorkerOptions, PrintAndExit>;
+using Request = std::variant<CollectiveOptions, FusionOptions, ScalingOptions, RecoveryOptions,
+                             RecoveryWorkerOptions, JoinOptions, JoinWorkerOptions, PrintAndExit>;
 
 /// `arguments` without the program's own name. kInvalidArgument names the option.
 Result<Request> parse_command_line(const std::vector<std::string>& arguments);

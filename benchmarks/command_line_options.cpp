@@ -1,6 +1,9 @@
 #include "benchmarks/command_line_options.hpp"
 
+#include <algorithm>
+
 #include "benchmarks/byte_size.hpp"
+#include "benchmarks/network_model.hpp"
 
 namespace elastic::bench {
 
@@ -36,8 +39,19 @@ void add_rank_options(CLI::App& app, RankOptions& options) {
   add_transport(app, options.transport);
   add_json(app, options.json);
   app.add_option("--csv", options.csv, "Write the rows of the report to this file, as CSV");
-  app.add_option("--plot", options.plot, "Draw them into this file, as SVG");
   app.add_option("--started-as", options.command)->group("");
+}
+
+void add_plot(CLI::App& app, std::string& plot) {
+  app.add_option("--plot", plot, "Draw the results into this file, as SVG");
+}
+
+void add_model(CLI::App& app, std::string& model) {
+  const auto names = model_names();
+  std::string list;
+  for (const std::string& name : names) list += (list.empty() ? "" : ", ") + name;
+  app.add_option("--model", model, "Network whose gradients they are: " + list + " [resnet50]")
+      ->check(CLI::IsMember(names));
 }
 
 Status read_bytes(const std::string& option, const std::string& text, std::size_t& bytes) {

@@ -45,6 +45,9 @@ void add_json(CLI::App& app, std::string& json);
 /// given again the last counts from here on: see rank_arguments.
 void add_rank_options(CLI::App& app, RankOptions& options);
 
+void add_plot(CLI::App& app, std::string& plot);
+void add_model(CLI::App& app, std::string& model);
+
 /// Byte counts are parsed after CLI11, which has no such suffixes.
 Status read_bytes(const std::string& option, const std::string& text, std::size_t& bytes);
 /// What contradicts each other.

@@ -33,9 +33,12 @@ nlohmann::ordered_json host() {
 }  // namespace
 
 Status write_report(const std::filesystem::path& file, const std::string& command,
-                    const nlohmann::ordered_json& results) {
-  const nlohmann::ordered_json report{
-      {"host", host()}, {"commit", ELASTIC_COMMIT}, {"command", command}, {"results", results}};
+                    const nlohmann::ordered_json& results, const NetworkRecord& network) {
+  const nlohmann::ordered_json report{{"host", host()},
+                                      {"network", network.to_json()},
+                                      {"commit", ELASTIC_COMMIT},
+                                      {"command", command},
+                                      {"results", results}};
   return write_file("--json", file, report.dump(2) + "\n");
 }
 

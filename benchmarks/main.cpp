@@ -7,6 +7,7 @@
 #include "benchmarks/collective_run.hpp"
 #include "benchmarks/command_line.hpp"
 #include "benchmarks/encryption_cost.hpp"
+#include "benchmarks/fusion.hpp"
 #include "benchmarks/join.hpp"
 #include "benchmarks/join_worker.hpp"
 #include "benchmarks/output_file.hpp"
@@ -14,6 +15,7 @@
 #include "benchmarks/recovery.hpp"
 #include "benchmarks/recovery_worker.hpp"
 #include "benchmarks/report_files.hpp"
+#include "benchmarks/scaling.hpp"
 #include "config/environment.hpp"
 #include "elastic/error.hpp"
 
@@ -54,10 +56,12 @@ Status measure_as_rank(const MeasurementOptions& options,
   return run(options, settings.value());
 }
 
-Status run_collective_or_compare(const CollectiveOptions& options) {
-  if (options.np == 0 || !options.encrypt) return measure_as_rank(options, run_collective);
+/// Likewise, of one that starts job after job.
+template <typename MeasurementOptions>
+Status measure_in_jobs(const MeasurementOptions& options,
+                       Status (*run)(const MeasurementOptions&)) {
   if (Status status = check_writable(options); !status.ok()) return status;
-  return run_encryption_cost(options);
+  return run(options);
 }
 
 Status run(const Request& request) {
@@ -66,7 +70,16 @@ Status run(const Request& request) {
     return {};
   }
   if (const auto* collective = std::get_if<CollectiveOptions>(&request)) {
-    return run_collective_or_compare(*collective);
+    const bool compares = collective->np > 0 && collective->encrypt;
+    return compares ? measure_in_jobs(*collective, run_encryption_cost)
+                    : measure_as_rank(*collective, run_collective);
+  }
+  if (const auto* fusion = std::get_if<FusionOptions>(&request)) {
+    return measure_as_rank(*fusion, run_fusion);
+  }
+  if (const auto* scaling = std::get_if<ScalingOptions>(&request)) {
+    return scaling->np > 0 ? measure_in_jobs(*scaling, run_scaling_jobs)
+                           : measure_as_rank(*scaling, run_scaling);
   }
   if (const auto* recovery = std::get_if<RecoveryOptions>(&request)) {
     return measure(*recovery, run_recovery);

@@ -49,10 +49,10 @@ Status check_writable(const RankOptions& options) {
   return {};
 }
 
-Status write_reports(const RankOptions& options, const nlohmann::ordered_json& rows,
-                     const std::function<std::string()>& draw) {
+Status write_reports(const RankOptions& options, const NetworkRecord& network,
+                     const nlohmann::ordered_json& rows, const std::function<std::string()>& draw) {
   if (!options.json.empty()) {
-    Status status = write_report(options.json, options.command, rows);
+    Status status = write_report(options.json, options.command, rows, network);
     if (!status.ok()) return status;
   }
   if (!options.csv.empty()) {

@@ -93,7 +93,7 @@ class Axis {
 
  private:
   static constexpr double kSlack = 1e-9;  // of a logarithm of a whole power
-  double base() const { return scale_ == AxisScale::kBytes ? 2 : 10; }
+  double base() const { return scale_ == AxisScale::kBinary ? 2 : 10; }
   double exponent(double value) const { return std::log(value) / std::log(base()); }
 
   AxisScale scale_;
@@ -174,8 +174,7 @@ std::string chart_at(const Chart& chart, double offset, const std::vector<std::s
   }
   const double left = offset + kLeft;
   const Axis x(chart.x_scale, across.least, across.most, left, offset + kChartWidth - kRight);
-  const Axis y(AxisScale::kDecimal, up.least, up.most, kHeader + kChartHeight - kBottom,
-               kHeader + kTop);
+  const Axis y(chart.y_scale, up.least, up.most, kHeader + kChartHeight - kBottom, kHeader + kTop);
   std::string svg = frame_of(chart, x, y, left);
   for (const ChartSeries& series : chart.series) {
     const auto name = std::find(names.begin(), names.end(), series.name) - names.begin();

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -19,7 +20,7 @@ struct ChartSeries {
 /// How the numbers along an axis are written, and which of them.
 enum class AxisScale : std::uint8_t {
   kDecimal,  ///< powers of ten
-  kBytes,    ///< powers of two, with K, M and G
+  kBinary,   ///< powers of two, with K, M and G
 };
 
 struct Chart {
@@ -27,6 +28,7 @@ struct Chart {
   std::string x_label;
   std::string y_label;
   AxisScale x_scale = AxisScale::kDecimal;
+  AxisScale y_scale = AxisScale::kDecimal;
   std::vector<ChartSeries> series;
 };
 

@@ -45,8 +45,9 @@ void expect_keys(const json& object, const std::vector<std::string>& keys) {
 json report_of(const std::filesystem::path& file) {
   json report = json::parse(read_file(file), nullptr, false);
   EXPECT_FALSE(report.is_discarded()) << file;
-  expect_keys(report, {"host", "commit", "command", "results"});
+  expect_keys(report, {"host", "network", "commit", "command", "results"});
   expect_keys(report["host"], {"hostname", "cores", "cpu", "kernel"});
+  expect_keys(report["network"], {"flows_per_link", "congestion_control", "interfaces"});
   return report;
 }
 
@@ -75,10 +76,10 @@ TEST(Bench, OtherCollectivesAreRightAndReported) {
   for (const std::string operation : {"all_gather", "reduce_scatter", "broadcast"}) {
     ScratchFolder folder;
     const std::string file = (folder.path() / "report.json").string();
-    const std::string output = run_bench(folder,
-                                         {operation, "--np", "3", "-b", "1K", "-e", "64K", "-f",
-                                          "64", "-n", "2", "--json", file},
-                                         0);
+    const std::string output = run_bench(
+        folder,
+        {operation, "--np", "3", "-b", "1K", "-e", "64K", "-f", "64", "-n", "2", "--json", file},
+        0);
     EXPECT_THAT(output, HasSubstr("# Wrong values: 0 OK"));
     const json report = report_of(file);
     ASSERT_EQ(report["results"].size(), 2U) << operation;
@@ -88,6 +89,44 @@ TEST(Bench, OtherCollectivesAreRightAndReported) {
       EXPECT_EQ(row["wrong"], 0);
     }
   }
+}
+
+TEST(Bench, FusionIsRightAndReported) {
+  ScratchFolder folder;
+  const std::string file = (folder.path() / "report.json").string();
+  const std::string output = run_bench(folder,
+                                       {"fusion", "--np", "2", "--model", "resnet50", "-n", "1",
+                                        "-w", "0", "--turns", "1", "--json", file},
+                                       0);
+  EXPECT_THAT(output, HasSubstr("resnet50, 161 tensors, 25557032 parameters"));
+  const json report = report_of(file);
+  ASSERT_EQ(report["results"].size(), 3U);
+  for (const json& row : report["results"]) {
+    EXPECT_EQ(row["bytes"], 4 * 25557032);
+    EXPECT_EQ(row["wrong"], 0) << row;
+    EXPECT_LE(row["first_us"], row["median_us"]);
+  }
+  EXPECT_EQ(report["results"][0]["step"], "fused");
+}
+
+TEST(Bench, ScalingIsReportedForEachNumberOfRanks) {
+  ScratchFolder folder;
+  const std::string file = (folder.path() / "report.json").string();
+  const std::string plot = (folder.path() / "report.svg").string();
+  const std::string output = run_bench(folder,
+                                       {"scaling", "--np", "2", "--compute-ms", "5", "-n", "2",
+                                        "-w", "0", "--turns", "1", "--json", file, "--plot", plot},
+                                       0);
+  EXPECT_THAT(output, AllOf(HasSubstr("96 % at 8 GPUs"), HasSubstr("94 % at 8 GPUs")));
+  const json report = report_of(file);
+  ASSERT_EQ(report["results"].size(), 2U);
+  for (int ranks = 1; ranks <= 2; ++ranks) {
+    const json& row = report["results"][static_cast<std::size_t>(ranks - 1)];
+    EXPECT_EQ(row["ranks"], ranks);
+    EXPECT_GE(row["alone_us"], 5000);
+    EXPECT_GE(row["median_us"], 5000);
+  }
+  EXPECT_THAT(read_file(plot), HasSubstr("<svg"));
 }
 
 TEST(Bench, BackendsOfOneProcessAreComparedUnderMpirun) {

@@ -70,6 +70,25 @@ TEST(BenchCommandLine, WhatEncryptionCostsIsMeasuredOverTcp) {
   EXPECT_THAT(request.status().message(), HasSubstr("--encrypt with --transport shm"));
 }
 
+TEST(BenchCommandLine, ReadsAFusion) {
+  const auto options = parsed<FusionOptions>(
+      {"fusion", "--model", "vgg16", "-n", "6", "-w", "0", "--turns", "2", "--np", "3"});
+  EXPECT_EQ(options.model, "vgg16");
+  EXPECT_EQ(options.iterations, 6);
+  EXPECT_EQ(options.warmup, 0);
+  EXPECT_EQ(options.turns, 2);
+  EXPECT_EQ(options.np, 3);
+}
+
+TEST(BenchCommandLine, ReadsAScaling) {
+  const auto options =
+      parsed<ScalingOptions>({"scaling", "--compute-ms", "2.5", "--np", "4", "--plot", "p"});
+  EXPECT_EQ(options.model, "resnet50");
+  EXPECT_DOUBLE_EQ(options.compute_ms, 2.5);
+  EXPECT_EQ(options.np, 4);
+  EXPECT_EQ(parsed<ScalingOptions>(rank_arguments(options)).np, 0);
+}
+
 TEST(BenchCommandLine, ReadsARecovery) {
   const auto options =
       parsed<RecoveryOptions>({"recovery", "--np", "3", "--bytes", "64K", "--runs", "2", "--fault",
@@ -126,6 +145,10 @@ TEST(BenchCommandLine, ErrorsNameTheOption) {
       {{"broadcast", "-o", "sum"}, "-o"},
       {{"allreduce", "--transport", "rdma"}, "--transport"},
       {{"allreduce", "--colour"}, "--colour"},
+      {{"fusion", "--model", "lenet"}, "--model"},
+      {{"fusion", "--np", "2", "--backend", "native,gloo"}, "mpirun -np 2"},
+      {{"scaling", "--compute-ms", "0"}, "--compute-ms"},
+      {{"scaling", "--backend", "native,gloo"}, "--backend"},
       {{"recovery", "--np", "1"}, "--np"},
       {{"recovery", "--np", "19"}, "--np"},
       {{"recovery", "--bytes", "12"}, "--bytes"},

@@ -1,7 +1,9 @@
 #include <gmock/gmock.h>
 
 #include "benchmarks/collective_plot.hpp"
+#include "benchmarks/network_record.hpp"
 #include "benchmarks/report_files.hpp"
+#include "benchmarks/scaling_plot.hpp"
 #include "benchmarks/svg_chart.hpp"
 #include "benchmarks/table.hpp"
 
@@ -34,8 +36,8 @@ ordered_json row(const char* backend, double bytes, double median_us) {
 }
 
 TEST(BenchReport, ThePlotHasALineForEachBackend) {
-  const std::string svg =
-      collective_plot({row("native", 8, 1), row("gloo", 8, 20), row("native", 1024, 10)});
+  const std::string svg = collective_plot(
+      ordered_json::array({row("native", 8, 1), row("gloo", 8, 20), row("native", 1024, 10)}));
   EXPECT_THAT(svg, AllOf(HasSubstr(">native</text>"), HasSubstr(">gloo</text>"),
                          HasSubstr("Bus bandwidth"), HasSubstr("elastic allreduce, 2 ranks")));
   EXPECT_EQ(times_in(svg, "<polyline"), 4);  // in two charts
@@ -61,6 +63,34 @@ TEST(BenchTable, SaysWhatAnOperationDoesNotOffer) {
   const std::string line = table_line(4, options, {"gloo", {std::nullopt, cell}});
   EXPECT_THAT(line, AllOf(HasSubstr("N/A"), HasSubstr("12.50"), HasSubstr("2000.0"),
                           HasSubstr("gloo"), HasSubstr("none"), HasSubstr("1.25")));
+}
+
+TEST(BenchNetworkRecord, KeepsTheCountersOfAllowances) {
+  const Allowances allowances = allowances_of(
+      {"rx_bytes", "bw_in_allowance_exceeded", "conntrack_allowance_available"}, {7, 8, 9});
+  EXPECT_EQ(allowances, (Allowances{{"bw_in_allowance_exceeded", 8}}));
+}
+
+TEST(BenchNetworkRecord, KnowsTheInterfaceOfAnAddress) {
+  EXPECT_EQ(interfaces_of("127.0.0.1"), std::vector<std::string>{"lo"});
+  Options options;
+  options.tcp_streams = 4;
+  const auto record = NetworkRecord(options).to_json();
+  EXPECT_EQ(record["flows_per_link"], 4);
+  EXPECT_EQ(record["interfaces"][0]["name"], "lo");
+  EXPECT_GT(record["interfaces"][0]["mtu"], 0);
+  EXPECT_NE(record["congestion_control"], "unknown");
+}
+
+TEST(BenchScalingPlot, ShowsTheReferencesBesideTheMeasured) {
+  const ordered_json rows = ordered_json::array({{{"model", "resnet50"},
+                                                  {"backend", "native"},
+                                                  {"compute_ms", 170},
+                                                  {"ranks", 2},
+                                                  {"speedup", 1.9}}});
+  const std::string svg = scaling_plot(rows);
+  EXPECT_THAT(svg, AllOf(HasSubstr(">native</text>"), HasSubstr("96 % at 8 GPUs"),
+                         HasSubstr("94 % at 8 GPUs"), HasSubstr(">ideal</text>")));
 }
 
 }  // namespace
