@@ -87,7 +87,9 @@ TEST(BenchScalingPlot, ShowsTheReferencesBesideTheMeasured) {
                                                   {"backend", "native"},
                                                   {"compute_ms", 170},
                                                   {"ranks", 2},
-                                                  {"speedup", 1.9}}});
+                                                  {"speedup", 1.9},
+                                                  {"median_us", 180e3},
+                                                  {"alone_us", 171e3}}});
   const std::string svg = scaling_plot(rows);
   EXPECT_THAT(svg, AllOf(HasSubstr(">native</text>"), HasSubstr("96 % at 8 GPUs"),
                          HasSubstr("94 % at 8 GPUs"), HasSubstr(">ideal</text>")));
