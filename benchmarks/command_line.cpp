@@ -1,92 +1,25 @@
 #include "benchmarks/command_line.hpp"
 
-#include <map>
 #include <random>
 #include <sstream>
 
 #include <CLI/CLI.hpp>
 
-#include "benchmarks/element_names.hpp"
+#include "benchmarks/collective_command_line.hpp"
+#include "benchmarks/command_line_options.hpp"
+#include "benchmarks/fusion_command_line.hpp"
+#include "benchmarks/scaling_command_line.hpp"
 #include "benchmarks/worker_digits.hpp"
 
 namespace elastic::bench {
 
 namespace {
 
-constexpr int kMostRanks = 4096;
-constexpr int kMostCalls = 100'000'000;
-
-Status invalid(const std::string& message) {
-  return Status(Code::kInvalidArgument, message);
-}
-
 // Byte counts as typed; parsed after CLI11, which knows no such suffixes.
 struct Texts {
-  std::string min_bytes = "8";
-  std::string max_bytes = "64M";
-  std::string increment;
   std::string bytes = "4M";
   std::string state_bytes = "64M";
 };
-
-template <typename Value>
-std::map<std::string, Value> by_name(const std::vector<Value>& values) {
-  std::map<std::string, Value> names;
-  for (const Value value : values) names.emplace(name_of(value), value);
-  return names;
-}
-
-// One that names what there is, unlike CLI11's own, which lists the numbers of the enumerators.
-template <typename Value>
-CLI::Option* add_named(CLI::App& app, const std::string& option, Value& value,
-                       const std::vector<Value>& values, const std::string& text) {
-  const auto names = by_name(values);
-  std::string list;
-  for (const auto& [name, known] : names) list += (list.empty() ? "" : ", ") + name;
-  return app.add_option_function<std::string>(
-      option,
-      [names, list, option, &value](const std::string& given) {
-        const auto found = names.find(given);
-        if (found == names.end()) {
-          throw CLI::ValidationError(option, "\"" + given + "\" is not one of " + list);
-        }
-        value = found->second;
-      },
-      text + ": " + list);
-}
-
-void add_transport(CLI::App& app, std::string& transport) {
-  app.add_option("--transport", transport, "Links between the workers: auto, shm or tcp [auto]")
-      ->check(CLI::IsMember({"auto", "shm", "tcp"}));
-}
-
-CLI::App* add_allreduce(CLI::App& app, AllreduceOptions& options, Texts& texts) {
-  CLI::App* sub = app.add_subcommand("allreduce", "Time and bandwidth of allreduce by size");
-  sub->add_option("-b,--minbytes", texts.min_bytes, "Smallest tensor, in bytes; K, M, G [8]");
-  sub->add_option("-e,--maxbytes", texts.max_bytes, "Largest tensor [64M]");
-  auto* factor = sub->add_option("-f,--stepfactor", options.sizes.factor, "From size to size [2]")
-                     ->check(CLI::Range(std::size_t{2}, std::size_t{1} << 30));
-  sub->add_option("-i,--stepbytes", texts.increment, "From size to size, instead of a factor")
-      ->excludes(factor);
-  sub->add_option("-n,--iters", options.iterations, "Calls that are timed, for each size [20]")
-      ->check(CLI::Range(1, kMostCalls));
-  sub->add_option("-w,--warmup_iters", options.warmup, "Calls before, not timed [5]")
-      ->check(CLI::Range(0, kMostCalls));
-  sub->add_option("-c,--check", options.check, "Check the results, 0 or 1 [1]");
-  add_named(*sub, "-d,--datatype", options.dtype, all_dtypes(), "Element type [float]");
-  add_named(*sub, "-o,--op", options.op, all_ops(), "Reduction [sum]");
-  sub->add_option("--np", options.np,
-                  "Ranks to start on this machine; without it this is one rank of a job of "
-                  "elasticrun or mpirun")
-      ->check(CLI::Range(1, kMostRanks));
-  add_transport(*sub, options.transport);
-  sub->add_flag("--encrypt", options.encrypt,
-                "With --np: each size in the clear and under TLS, side by side, over tcp. Without: "
-                "under TLS");
-  sub->add_option("--json", options.json, "Write a report to this file");
-  sub->add_option("--started-as", options.command)->group("");
-  return sub;
-}
 
 CLI::App* add_recovery(CLI::App& app, RecoveryOptions& options, Texts& texts) {
   CLI::App* sub = app.add_subcommand(
@@ -106,7 +39,7 @@ CLI::App* add_recovery(CLI::App& app, RecoveryOptions& options, Texts& texts) {
       ->check(CLI::Range(1, 60'000));
   sub->add_option("--seed", options.seed, "Of the victims and moments [random]");
   add_transport(*sub, options.transport);
-  sub->add_option("--json", options.json, "Write a report to this file");
+  add_json(*sub, options.json);
   return sub;
 }
 
@@ -134,7 +67,7 @@ CLI::App* add_join(CLI::App& app, JoinOptions& options, Texts& texts) {
   sub->add_option("--state-bytes", texts.state_bytes, "Size of the state; K, M, G [64M]");
   sub->add_option("--runs", options.runs, "Joins to measure [5]")->check(CLI::Range(1, 1'000'000));
   add_transport(*sub, options.transport);
-  sub->add_option("--json", options.json, "Write a report to this file");
+  add_json(*sub, options.json);
   return sub;
 }
 
@@ -146,49 +79,6 @@ CLI::App* add_join_worker(CLI::App& app, JoinWorkerOptions& options, Texts& text
   sub->add_option("--job", options.job)->required();
   add_transport(*sub, options.transport);
   return sub;
-}
-
-Status read_bytes(const std::string& option, const std::string& text, std::size_t& bytes) {
-  auto parsed = parse_byte_size(text);
-  if (!parsed.ok()) return parsed.status().within(option);
-  bytes = parsed.value();
-  return {};
-}
-
-Status read_allreduce(const Texts& texts, AllreduceOptions& options) {
-  SizeRange& sizes = options.sizes;
-  if (Status status = read_bytes("-b", texts.min_bytes, sizes.min); !status.ok()) return status;
-  if (Status status = read_bytes("-e", texts.max_bytes, sizes.max); !status.ok()) return status;
-  if (!texts.increment.empty()) {
-    if (Status status = read_bytes("-i", texts.increment, sizes.increment); !status.ok()) {
-      return status;
-    }
-  }
-  if (sizes.max < sizes.min) {
-    return invalid("-e " + texts.max_bytes + " is less than -b " + texts.min_bytes);
-  }
-  if (sizes.min < size_of(options.dtype)) {
-    return invalid("-b " + texts.min_bytes + " is less than one element of -d " +
-                   name_of(options.dtype));
-  }
-  if (options.encrypt && options.np > 0) {
-    if (options.transport.empty()) options.transport = "tcp";
-    if (options.transport != "tcp") {
-      return invalid("--encrypt with --transport " + options.transport +
-                     ": only what goes over tcp is encrypted");
-    }
-  }
-  return {};
-}
-
-// As it can be typed again.
-std::string command_text(const std::vector<std::string>& arguments) {
-  std::string text = "elastic-bench";
-  for (const std::string& argument : arguments) {
-    const bool plain = argument.find_first_of(" \t\n'\"\\$*?") == std::string::npos;
-    text += plain && !argument.empty() ? " " + argument : " '" + argument + "'";
-  }
-  return text;
 }
 
 Status read_recovery(const Texts& texts, RecoveryOptions& options) {
@@ -223,6 +113,16 @@ Status read_join(const Texts& texts, std::size_t& state_bytes) {
   return {};
 }
 
+// `options` of a measurement whose ranks may be started here.
+template <typename MeasurementOptions>
+Result<Request> with_command(Result<MeasurementOptions> options,
+                             const std::vector<std::string>& arguments) {
+  if (!options.ok()) return options.status();
+  options.value().arguments = arguments;
+  if (options.value().command.empty()) options.value().command = command_text(arguments);
+  return Request(std::move(options).value());
+}
+
 }  // namespace
 
 Result<Request> parse_command_line(const std::vector<std::string>& arguments) {
@@ -230,13 +130,17 @@ Result<Request> parse_command_line(const std::vector<std::string>& arguments) {
                "elastic-bench");
   app.require_subcommand(1);
   Texts texts;
-  AllreduceOptions allreduce;
+  CollectiveCommandLine collective;
+  FusionCommandLine fusion;
+  ScalingCommandLine scaling;
   RecoveryOptions recovery;
   RecoveryWorkerOptions worker;
   JoinOptions join;
   JoinWorkerOptions join_worker;
   recovery.seed = std::random_device{}();
-  const CLI::App* allreduce_sub = add_allreduce(app, allreduce, texts);
+  collective.add(app);
+  fusion.add(app);
+  scaling.add(app);
   const CLI::App* recovery_sub = add_recovery(app, recovery, texts);
   add_worker(app, worker, texts);
   const CLI::App* join_sub = add_join(app, join, texts);
@@ -255,11 +159,9 @@ Result<Request> parse_command_line(const std::vector<std::string>& arguments) {
   } catch (const CLI::ParseError& error) {
     return invalid(error.what());
   }
-  if (allreduce_sub->parsed()) {
-    if (allreduce.command.empty()) allreduce.command = command_text(arguments);
-    if (Status status = read_allreduce(texts, allreduce); !status.ok()) return status;
-    return Request(std::move(allreduce));
-  }
+  if (collective.parsed()) return with_command(collective.read(), arguments);
+  if (fusion.parsed()) return with_command(fusion.read(), arguments);
+  if (scaling.parsed()) return with_command(scaling.read(), arguments);
   if (recovery_sub->parsed()) {
     recovery.command = command_text(arguments);
     if (Status status = read_recovery(texts, recovery); !status.ok()) return status;
@@ -278,32 +180,9 @@ Result<Request> parse_command_line(const std::vector<std::string>& arguments) {
   return Request(std::move(worker));
 }
 
-std::vector<std::string> rank_arguments(const AllreduceOptions& options) {
-  const SizeRange& sizes = options.sizes;
-  std::vector<std::string> arguments{
-      "allreduce",
-      "-b",
-      std::to_string(sizes.min),
-      "-e",
-      std::to_string(sizes.max),
-      sizes.increment > 0 ? "-i" : "-f",
-      std::to_string(sizes.increment > 0 ? sizes.increment : sizes.factor),
-      "-n",
-      std::to_string(options.iterations),
-      "-w",
-      std::to_string(options.warmup),
-      "-c",
-      options.check ? "1" : "0",
-      "-d",
-      name_of(options.dtype),
-      "-o",
-      name_of(options.op),
-      "--started-as",
-      options.command};
-  if (!options.transport.empty()) {
-    arguments.insert(arguments.end(), {"--transport", options.transport});
-  }
-  if (!options.json.empty()) arguments.insert(arguments.end(), {"--json", options.json});
+std::vector<std::string> rank_arguments(const RankOptions& options) {
+  std::vector<std::string> arguments = options.arguments;
+  arguments.insert(arguments.end(), {"--np", "0", "--started-as", options.command});
   return arguments;
 }
 

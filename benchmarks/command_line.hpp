@@ -7,25 +7,11 @@
 #include <vector>
 
 #include "base/status.hpp"
-#include "benchmarks/byte_size.hpp"
-#include "elastic/types.hpp"
+#include "benchmarks/collective_options.hpp"
+#include "benchmarks/fusion_options.hpp"
+#include "benchmarks/scaling_options.hpp"
 
 namespace elastic::bench {
-
-/// `elastic-bench allreduce`.
-struct AllreduceOptions {
-  SizeRange sizes;
-  int iterations = 20;
-  int warmup = 5;
-  bool check = true;
-  DType dtype = DType::kF32;
-  ReduceOp op = ReduceOp::kSum;
-  int np = 0;             ///< ranks to start; 0: this process is one
-  std::string transport;  ///< empty: left to the environment
-  bool encrypt = false;   ///< with `np`: in the clear and under TLS; without: under TLS
-  std::string json;       ///< file for the report, or empty
-  std::string command;    ///< for the report
-};
 
 /// `elastic-bench recovery`.
 struct RecoveryOptions {
@@ -76,14 +62,15 @@ struct PrintAndExit {
   std::string text;
 };
 
-using Request = std::variant<AllreduceOptions, RecoveryOptions, RecoveryWorkerOptions, JoinOptions,
-                             JoinWorkerOptions, PrintAndExit>;
+using Request = std::variant<CollectiveOptions, FusionOptions, ScalingOptions, RecoveryOptions,
+                             RecoveryWorkerOptions, JoinOptions, JoinWorkerOptions, PrintAndExit>;
 
 /// `arguments` without the program's own name. kInvalidArgument names the option.
 Result<Request> parse_command_line(const std::vector<std::string>& arguments);
 
-/// What one rank of the same measurement is started with.
-std::vector<std::string> rank_arguments(const AllreduceOptions& options);
+/// What one rank of the same measurement is started with: what was typed, and that it is a rank.
+std::vector<std::string> rank_arguments(const RankOptions& options);
+/// What a worker is started with.
 std::vector<std::string> worker_arguments(const RecoveryWorkerOptions& options);
 std::vector<std::string> worker_arguments(const JoinWorkerOptions& options);
 

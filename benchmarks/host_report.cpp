@@ -1,12 +1,12 @@
 #include "benchmarks/host_report.hpp"
 
-#include <cerrno>
-#include <cstring>
 #include <fstream>
 #include <thread>
 
 #include <nlohmann/json.hpp>
 #include <sys/utsname.h>
+
+#include "benchmarks/output_file.hpp"
 
 namespace elastic::bench {
 
@@ -21,7 +21,7 @@ std::string cpu_model() {
   return "unknown";
 }
 
-nlohmann::json host() {
+nlohmann::ordered_json host() {
   utsname system{};
   ::uname(&system);
   return {{"hostname", system.nodename},
@@ -30,27 +30,16 @@ nlohmann::json host() {
           {"kernel", std::string(system.sysname) + " " + system.release}};
 }
 
-Status failure(const std::filesystem::path& file) {
-  return Status(Code::kUnavailable, "--json " + file.string() + ": " + std::strerror(errno));
-}
-
 }  // namespace
 
-Status check_writable(const std::filesystem::path& file) {
-  // Appending leaves what is there as it is until there is something better.
-  if (!std::ofstream(file, std::ios::app)) return failure(file);
-  return {};
-}
-
 Status write_report(const std::filesystem::path& file, const std::string& command,
-                    const nlohmann::json& results) {
-  const nlohmann::json report{
-      {"host", host()}, {"commit", ELASTIC_COMMIT}, {"command", command}, {"results", results}};
-  std::ofstream output(file);
-  output << report.dump(2) << '\n';
-  output.flush();
-  if (!output) return failure(file);
-  return {};
+                    const nlohmann::ordered_json& results, const NetworkRecord& network) {
+  const nlohmann::ordered_json report{{"host", host()},
+                                      {"network", network.to_json()},
+                                      {"commit", ELASTIC_COMMIT},
+                                      {"command", command},
+                                      {"results", results}};
+  return write_file("--json", file, report.dump(2) + "\n");
 }
 
 }  // namespace elastic::bench

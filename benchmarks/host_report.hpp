@@ -3,17 +3,16 @@
 #include <filesystem>
 #include <string>
 
-#include <nlohmann/json_fwd.hpp>
+#include <nlohmann/json.hpp>
 
 #include "base/status.hpp"
+#include "benchmarks/network_record.hpp"
 
 namespace elastic::bench {
 
-/// Fails early, before anything is measured, when a report could not be written.
-Status check_writable(const std::filesystem::path& file);
-
-/// Writes one object: `host` (hostname, cores, cpu, kernel), `commit`, `command` and `results`.
+/// Writes one object: `host` (hostname, cores, cpu, kernel), `network` (of this host, see
+/// NetworkRecord), `commit`, `command` and `results`.
 Status write_report(const std::filesystem::path& file, const std::string& command,
-                    const nlohmann::json& results);
+                    const nlohmann::ordered_json& results, const NetworkRecord& network);
 
 }  // namespace elastic::bench

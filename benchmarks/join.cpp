@@ -80,6 +80,7 @@ nlohmann::json row_of(const JoinOptions& options, const LibrarySettings& setting
 }  // namespace
 
 Status run_join(const JoinOptions& options, const LibrarySettings& settings) {
+  const NetworkRecord network;
   auto files = program_files();
   if (!files.ok()) return files.status();
   std::printf(
@@ -106,7 +107,7 @@ Status run_join(const JoinOptions& options, const LibrarySettings& settings) {
               totals.of(&JoinTime::broadcast_ms).median, totals.ratio());
   if (options.json.empty()) return {};
   const auto rows = nlohmann::json::array({row_of(options, settings, totals)});
-  return write_report(options.json, options.command, rows);
+  return write_report(options.json, options.command, rows, network);
 }
 
 }  // namespace elastic::bench

@@ -4,15 +4,20 @@
 #include <variant>
 #include <vector>
 
-#include "benchmarks/allreduce.hpp"
-#include "benchmarks/allreduce_encryption.hpp"
+#include "benchmarks/collective_run.hpp"
 #include "benchmarks/command_line.hpp"
-#include "benchmarks/host_report.hpp"
+#include "benchmarks/encryption_cost.hpp"
+#include "benchmarks/fusion.hpp"
 #include "benchmarks/join.hpp"
 #include "benchmarks/join_worker.hpp"
+#include "benchmarks/output_file.hpp"
+#include "benchmarks/rank_start.hpp"
 #include "benchmarks/recovery.hpp"
 #include "benchmarks/recovery_worker.hpp"
+#include "benchmarks/report_files.hpp"
+#include "benchmarks/scaling.hpp"
 #include "config/environment.hpp"
+#include "elastic/error.hpp"
 
 namespace {
 
@@ -35,14 +40,28 @@ Status measure(const MeasurementOptions& options,
   auto settings = library_settings(options.transport, read_environment());
   if (!settings.ok()) return settings.status();
   if (!options.json.empty()) {
-    if (Status status = check_writable(options.json); !status.ok()) return status;
+    if (Status status = check_writable("--json", options.json); !status.ok()) return status;
   }
   return run(options, settings.value());
 }
 
-Status run_allreduce_or_start(const AllreduceOptions& options, const LibrarySettings& settings) {
-  if (options.np == 0) return run_allreduce(options, settings);
-  return options.encrypt ? run_encryption_cost(options) : start_ranks(options);
+/// Likewise, of one whose ranks are started here or by another launcher.
+template <typename MeasurementOptions>
+Status measure_as_rank(const MeasurementOptions& options,
+                       Status (*run)(const MeasurementOptions&, const LibrarySettings&)) {
+  auto settings = library_settings(options, read_environment());
+  if (!settings.ok()) return settings.status();
+  if (Status status = check_writable(options); !status.ok()) return status;
+  if (options.np > 0) return start_ranks(options.np, rank_arguments(options));
+  return run(options, settings.value());
+}
+
+/// Likewise, of one that starts job after job.
+template <typename MeasurementOptions>
+Status measure_in_jobs(const MeasurementOptions& options,
+                       Status (*run)(const MeasurementOptions&)) {
+  if (Status status = check_writable(options); !status.ok()) return status;
+  return run(options);
 }
 
 Status run(const Request& request) {
@@ -50,8 +69,17 @@ Status run(const Request& request) {
     std::fputs(text->text.c_str(), stdout);
     return {};
   }
-  if (const auto* allreduce = std::get_if<AllreduceOptions>(&request)) {
-    return measure(*allreduce, run_allreduce_or_start);
+  if (const auto* collective = std::get_if<CollectiveOptions>(&request)) {
+    const bool compares = collective->np > 0 && collective->encrypt;
+    return compares ? measure_in_jobs(*collective, run_encryption_cost)
+                    : measure_as_rank(*collective, run_collective);
+  }
+  if (const auto* fusion = std::get_if<FusionOptions>(&request)) {
+    return measure_as_rank(*fusion, run_fusion);
+  }
+  if (const auto* scaling = std::get_if<ScalingOptions>(&request)) {
+    return scaling->np > 0 ? measure_in_jobs(*scaling, run_scaling_jobs)
+                           : measure_as_rank(*scaling, run_scaling);
   }
   if (const auto* recovery = std::get_if<RecoveryOptions>(&request)) {
     return measure(*recovery, run_recovery);
@@ -70,6 +98,9 @@ int main(int argc, char** argv) {
     auto request = parse_command_line({argv + 1, argv + argc});
     if (!request.ok()) return exit_code(request.status());
     return exit_code(run(request.value()));
+  } catch (const Error& error) {
+    std::fprintf(stderr, "elastic-bench: %s\n", error.what());
+    return error.code() == ErrorCode::kInvalidArgument ? kUsageError : kFailure;
   } catch (const std::exception& error) {
     std::fprintf(stderr, "elastic-bench: %s\n", error.what());
     return kFailure;

@@ -101,6 +101,21 @@ T reduced_at(ReduceOp op, int ranks, std::size_t place) {
   }
 }
 
+// `period` is what the elements have to be, again and again; the first is its element `place`.
+std::int64_t count_unlike(const ConstTensorView& tensor, const std::vector<std::byte>& period,
+                          std::size_t place) {
+  return with_type(tensor.dtype, [&]<typename T>(T) {
+    const T* values = static_cast<const T*>(tensor.data);
+    const T* expected = reinterpret_cast<const T*>(period.data());
+    std::int64_t wrong = 0;
+    for (std::size_t i = 0; i < tensor.count; ++i) {
+      if (!same(values[i], expected[place])) ++wrong;
+      if (++place == Pattern::kPeriod) place = 0;
+    }
+    return wrong;
+  });
+}
+
 }  // namespace
 
 Pattern::Pattern(DType dtype, ReduceOp op, int ranks)
@@ -122,18 +137,14 @@ void Pattern::fill(TensorView tensor, int rank) const {
   });
 }
 
-std::int64_t Pattern::count_wrong(ConstTensorView tensor) const {
-  return with_type(tensor.dtype, [&]<typename T>(T) {
-    const T* values = static_cast<const T*>(tensor.data);
-    const T* expected = reinterpret_cast<const T*>(expected_.data());
-    std::int64_t wrong = 0;
-    std::size_t place = 0;
-    for (std::size_t i = 0; i < tensor.count; ++i) {
-      if (!same(values[i], expected[place])) ++wrong;
-      if (++place == kPeriod) place = 0;
-    }
-    return wrong;
-  });
+std::int64_t Pattern::count_wrong(ConstTensorView tensor, std::size_t first) const {
+  return count_unlike(tensor, expected_, first % kPeriod);
+}
+
+std::int64_t Pattern::count_unlike_input(ConstTensorView tensor, int rank) const {
+  std::vector<std::byte> input(expected_.size());
+  fill({input.data(), kPeriod, tensor.dtype}, rank);
+  return count_unlike(tensor, input, 0);
 }
 
 }  // namespace elastic::bench

@@ -22,8 +22,11 @@ class Pattern {
 
   /// Rank `rank`'s input.
   void fill(TensorView tensor, int rank) const;
-  /// Elements of `tensor` that differ from the reduction of all ranks' inputs.
-  std::int64_t count_wrong(ConstTensorView tensor) const;
+  /// Elements of `tensor` that differ from the reduction of all ranks' inputs; `tensor` is the part
+  /// of it that starts at element `first`.
+  std::int64_t count_wrong(ConstTensorView tensor, std::size_t first = 0) const;
+  /// Elements of `tensor` that differ from rank `rank`'s input.
+  std::int64_t count_unlike_input(ConstTensorView tensor, int rank) const;
 
  private:
   ReduceOp op_;

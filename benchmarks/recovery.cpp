@@ -216,6 +216,7 @@ void print_summary(const RecoveryOptions& options, const Totals& totals) {
 }  // namespace
 
 Status run_recovery(const RecoveryOptions& options, const LibrarySettings& settings) {
+  const NetworkRecord network;
   auto files = program_files();
   if (!files.ok()) return files.status();
   print_header(options, settings);
@@ -231,7 +232,7 @@ Status run_recovery(const RecoveryOptions& options, const LibrarySettings& setti
   print_summary(options, totals);
   if (options.json.empty()) return {};
   const auto rows = nlohmann::json::array({row_of(options, settings, totals)});
-  return write_report(options.json, options.command, rows);
+  return write_report(options.json, options.command, rows, network);
 }
 
 }  // namespace elastic::bench

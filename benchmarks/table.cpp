@@ -1,58 +1,82 @@
 #include "benchmarks/table.hpp"
 
-#include <cstdio>
+#include <optional>
 
 #include "benchmarks/element_names.hpp"
+#include "benchmarks/formatted.hpp"
 
 namespace elastic::bench {
 
 namespace {
 
-template <typename... Values>
-std::string formatted(const char* format, Values... values) {
-  const int length = std::snprintf(nullptr, 0, format, values...);
-  std::string text(static_cast<std::size_t>(length) + 1, '\0');
-  std::snprintf(text.data(), text.size(), format, values...);
-  text.pop_back();
-  return text;
-}
-
-// Five digits that count, as nccl-tests has it.
+// As many digits as fit the column.
 int decimals(double value) {
-  return value >= 1000 ? 1 : 2;
+  return value >= 100'000 ? 0 : value >= 1000 ? 1 : 2;
 }
 
-std::string cell_text(const Cell& cell) {
-  const double time = cell.time_us.median;
-  const std::string wrong = cell.wrong ? std::to_string(*cell.wrong) : "N/A";
-  return formatted(" %9.*f %7.3f %7.3f %6s", decimals(time), time, cell.algbw, cell.busbw,
-                   wrong.c_str());
+std::string time_text(double us) {
+  return formatted(" %8.*f", decimals(us), us);
+}
+
+std::string bandwidth_text(double gbs) {
+  return formatted(" %6.*f", gbs >= 100 ? 1 : gbs >= 10 ? 2 : 3, gbs);
+}
+
+// The columns of one placement.
+constexpr const char* kTitles = "   median      p99      min  algbw  busbw #wrong  ratio";
+constexpr const char* kUnits = "     (us)     (us)     (us) (GB/s) (GB/s)              ";
+constexpr int kWidth = 55;
+
+std::string cell_text(const std::optional<Cell>& cell) {
+  if (!cell) return formatted("%*s", kWidth, "N/A");
+  const Summary& time = cell->time_us;
+  const std::string wrong = cell->wrong ? std::to_string(*cell->wrong) : "N/A";
+  return time_text(time.median) + time_text(time.p99) + time_text(time.min) +
+         bandwidth_text(cell->algbw) + bandwidth_text(cell->busbw) +
+         formatted(" %6s %6.2f", wrong.c_str(), cell->ratio);
+}
+
+std::string list_of(const std::vector<std::string>& texts) {
+  std::string list;
+  for (const std::string& text : texts) list += (list.empty() ? "" : ", ") + text;
+  return list;
+}
+
+std::string ratio_explanation(const LibrarySettings& settings) {
+  if (settings.backends.size() == 1) return "";
+  return "# ratio: median by that of " + settings.backends[compared_with(settings.backends)] +
+         ", which was measured in the same turns\n";
 }
 
 }  // namespace
 
-std::string table_header(const AllreduceOptions& options, const LibrarySettings& settings,
+std::string table_header(const CollectiveOptions& options, const LibrarySettings& settings,
                          int ranks) {
-  std::string text = formatted("# elastic allreduce: %d ranks, backend %s, transport %s%s\n", ranks,
-                               settings.backend.c_str(), settings.transport.c_str(),
-                               settings.encrypt.value_or(options.encrypt) ? ", encrypted" : "");
+  std::string text =
+      formatted("# elastic %s: %d ranks, backend %s, transport %s%s\n", options.operation.c_str(),
+                ranks, list_of(settings.backends).c_str(), settings.transport.c_str(),
+                settings.encrypt.value_or(options.encrypt) ? ", encrypted" : "");
   text += formatted(
-      "# time: median of %d calls after %d warm-up calls; each call's time is the mean over the "
-      "ranks\n#\n",
-      options.iterations, options.warmup);
-  text += formatted("# %46s %32s %32s\n", "", "out-of-place", "in-place");
-  const char* half = "     time   algbw   busbw #wrong";
-  text += formatted("# %12s %14s %9s %8s %s %s\n", "size", "count", "type", "redop", half, half);
-  const char* units = "     (us)  (GB/s)  (GB/s)       ";
-  text += formatted("# %12s %14s %9s %8s %s %s", "(B)", "(elements)", "", "", units, units);
+      "# times: of %d calls (turns: %d, with %d warm-up calls each); a call's time is the mean "
+      "over "
+      "the ranks\n",
+      options.iterations, options.turns, options.warmup);
+  text += ratio_explanation(settings) + "#\n";
+  text += formatted("# %50s %*s %*s\n", "", kWidth, "out-of-place", kWidth - 1, "in-place");
+  text += formatted("# %11s %11s %8s %6s %10s%s%s\n", "size", "count", "type", "redop", "backend",
+                    kTitles, kTitles);
+  text +=
+      formatted("# %11s %11s %8s %6s %10s%s%s", "(B)", "(elements)", "", "", "", kUnits, kUnits);
   return text;
 }
 
-std::string table_line(std::size_t count, DType dtype, ReduceOp op, const Cell& out_of_place,
-                       const Cell& in_place) {
-  return formatted("  %12zu %14zu %9s %8s", count * size_of(dtype), count, name_of(dtype),
-                   name_of(op)) +
-         cell_text(out_of_place) + cell_text(in_place);
+std::string table_line(std::size_t count, const CollectiveOptions& options,
+                       const BackendResult& result) {
+  const bool reduces = make_collective(options.operation)->reduces();
+  return formatted("  %11zu %11zu %8s %6s %10s", count * size_of(options.dtype), count,
+                   name_of(options.dtype), reduces ? name_of(options.op) : "none",
+                   result.backend.c_str()) +
+         cell_text(result.at(Placement::kOutOfPlace)) + cell_text(result.at(Placement::kInPlace));
 }
 
 std::string table_footer(std::int64_t wrong, bool checked, double mean_busbw) {

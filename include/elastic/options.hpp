@@ -16,7 +16,8 @@ struct Options {
   /// on one machine it may be left empty, and rank 0 starts a server. ELASTIC_RENDEZVOUS.
   std::string rendezvous;
 
-  /// Id of the job; all its workers have the same. ELASTIC_JOB.
+  /// Id of the job; all its workers have the same. Under mpirun without `rendezvous` it may be left
+  /// empty; a process with several contexts gives each a job of its own. ELASTIC_JOB.
   std::string job;
 
   /// File with the job's secret, 64 hex digits; readable by its owner alone. ELASTIC_SECRET_FILE.

@@ -34,8 +34,9 @@ Result<Identity> find_job(Options& options, const EnvironmentMap& environment) {
   identity.under_mpirun = launch.ok() && (launch.value().launcher == Launcher::kOpenMpi ||
                                           launch.value().launcher == Launcher::kMpich);
   if (options.rendezvous.empty()) {
-    Result<ServerLocation> server = find_or_start_server(
-        launch.value(), environment, options.encrypt, Clock::now() + options.init_timeout);
+    Result<ServerLocation> server =
+        find_or_start_server(launch.value(), options.job, environment, options.encrypt,
+                             Clock::now() + options.init_timeout);
     if (!server.ok()) return server.status();
     identity.address = server.value().address;
     identity.job = server.value().job;

@@ -36,20 +36,27 @@ Status unavailable(const std::string& what, int why) {
   return Status(Code::kUnavailable, what + ": " + std::strerror(why));
 }
 
+/// Of any text, as a part of a file's name.
+std::string hash_of(const std::string& text) {
+  char hex[17];
+  std::snprintf(hex, sizeof hex, "%016zx", std::hash<std::string>{}(text));
+  return hex;
+}
+
 /// The same in all workers of one launch, and in no other that is alive.
-std::string job_name(const LaunchEnvironment& launch) {
+std::string launch_name(const LaunchEnvironment& launch) {
   if (launch.launcher == LaunchEnvironment::Launcher::kNone) {
     const auto self = launcher::ProcessIdentity::of_this_process();
     return "single-" + std::to_string(self.pid) + "-" + std::to_string(self.start_time);
   }
-  if (!launch.launch_key.empty()) {
-    char hex[17];
-    std::snprintf(hex, sizeof hex, "%016zx", std::hash<std::string>{}(launch.launch_key));
-    return std::string("mpirun-") + hex;
-  }
+  if (!launch.launch_key.empty()) return "mpirun-" + hash_of(launch.launch_key);
   const pid_t parent = ::getppid();
   return "mpirun-" + std::to_string(parent) + "-" +
          std::to_string(launcher::start_time_of(parent).value_or(0));
+}
+
+std::string job_name(const LaunchEnvironment& launch, const std::string& job) {
+  return launch_name(launch) + (job.empty() ? "" : "-" + hash_of(job));
 }
 
 /// Beside the library that this code is in, in the bin next to its lib, or in PATH.
@@ -146,12 +153,12 @@ Result<std::string> await_address(const std::string& port_file, pid_t server, Ti
   }
 }
 
-Result<ServerLocation> start_server(const LaunchEnvironment& launch,
+Result<ServerLocation> start_server(const LaunchEnvironment& launch, const std::string& job,
                                     const EnvironmentMap& environment, const std::string& folder,
                                     bool encrypt, TimePoint deadline) {
   const auto program = find_server_program(environment);
   if (!program.ok()) return program.status();
-  ServerLocation location{"", job_name(launch), random_secret()};
+  ServerLocation location{"", job, random_secret()};
   const auto secret_fd = make_secret_fd(location.secret);
   if (!secret_fd.ok()) return secret_fd.status();
   const std::string port_file = folder + "/" + location.job + ".port";
@@ -192,9 +199,8 @@ Result<ServerLocation> start_server(const LaunchEnvironment& launch,
   return location;
 }
 
-Result<ServerLocation> await_server(const LaunchEnvironment& launch, const std::string& folder,
+Result<ServerLocation> await_server(const std::string& job, const std::string& folder,
                                     TimePoint deadline) {
-  const std::string job = job_name(launch);
   while (true) {
     if (const auto record = launcher::find_job_record(folder, job)) {
       return ServerLocation{record->address, record->job, record->secret};
@@ -210,14 +216,15 @@ Result<ServerLocation> await_server(const LaunchEnvironment& launch, const std::
 
 }  // namespace
 
-Result<ServerLocation> find_or_start_server(const LaunchEnvironment& launch,
+Result<ServerLocation> find_or_start_server(const LaunchEnvironment& launch, const std::string& job,
                                             const EnvironmentMap& environment, bool encrypt,
                                             TimePoint deadline) {
   const auto folder = launcher::private_folder(environment);
   if (!folder.ok()) return folder.status();
-  if (launch.rank != 0) return await_server(launch, folder.value(), deadline);
+  const std::string name = job_name(launch, job);
+  if (launch.rank != 0) return await_server(name, folder.value(), deadline);
   launcher::running_jobs(folder.value());  // removes what ended jobs have left
-  return start_server(launch, environment, folder.value(), encrypt, deadline);
+  return start_server(launch, name, environment, folder.value(), encrypt, deadline);
 }
 
 }  // namespace elastic::runtime

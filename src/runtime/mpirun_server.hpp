@@ -19,9 +19,9 @@ struct ServerLocation {
 /// For workers that nobody gave a server: under mpirun on one machine, or started by hand. Rank 0
 /// starts elastic-rendezvous, which outlives it and ends by itself when the workers are gone, and
 /// leaves word where it is in this user's private folder; the others wait for that until
-/// `deadline`. What an earlier job left there is told from it by its process. `encrypt`: for the
-/// server that is started. Blocks; any thread.
-Result<ServerLocation> find_or_start_server(const LaunchEnvironment& launch,
+/// `deadline`. What an earlier job left there is told from it by its process. Each `job`, empty or
+/// not, has a server of its own. `encrypt`: for the server that is started. Blocks; any thread.
+Result<ServerLocation> find_or_start_server(const LaunchEnvironment& launch, const std::string& job,
                                             const EnvironmentMap& environment, bool encrypt,
                                             TimePoint deadline);
 

@@ -26,6 +26,18 @@ std::string run_bench(const ScratchFolder& folder, std::vector<std::string> argu
   return job.output();
 }
 
+// As two ranks, who meet in the folder.
+std::string run_under_mpirun(const ScratchFolder& folder, std::vector<std::string> arguments,
+                             int expected_code) {
+  arguments.insert(arguments.begin(), {MPIRUN, "--oversubscribe", "-np", "2", ELASTIC_BENCH});
+  Job job(arguments, folder.path() / "output",
+          {"XDG_RUNTIME_DIR=" + folder.path().string(), "OMPI_ALLOW_RUN_AS_ROOT=1",
+           "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1", "OMPI_MCA_hwloc_base_binding_policy=none"});
+  const auto code = job.wait(kDeadline);
+  EXPECT_EQ(code.value_or(-1), expected_code) << job.output();
+  return job.output();
+}
+
 void expect_keys(const json& object, const std::vector<std::string>& keys) {
   for (const auto& key : keys) EXPECT_TRUE(object.contains(key)) << key << " in " << object.dump();
 }
@@ -33,8 +45,9 @@ void expect_keys(const json& object, const std::vector<std::string>& keys) {
 json report_of(const std::filesystem::path& file) {
   json report = json::parse(read_file(file), nullptr, false);
   EXPECT_FALSE(report.is_discarded()) << file;
-  expect_keys(report, {"host", "commit", "command", "results"});
+  expect_keys(report, {"host", "network", "commit", "command", "results"});
   expect_keys(report["host"], {"hostname", "cores", "cpu", "kernel"});
+  expect_keys(report["network"], {"flows_per_link", "congestion_control", "interfaces"});
   return report;
 }
 
@@ -57,6 +70,88 @@ TEST(Bench, AllreduceIsRightAndReported) {
     EXPECT_EQ(row["wrong"], 0);
   }
   EXPECT_EQ(report["results"][9]["bytes"], 32768);
+}
+
+TEST(Bench, OtherCollectivesAreRightAndReported) {
+  for (const std::string operation : {"all_gather", "reduce_scatter", "broadcast"}) {
+    ScratchFolder folder;
+    const std::string file = (folder.path() / "report.json").string();
+    const std::string output = run_bench(
+        folder,
+        {operation, "--np", "3", "-b", "1K", "-e", "64K", "-f", "64", "-n", "2", "--json", file},
+        0);
+    EXPECT_THAT(output, HasSubstr("# Wrong values: 0 OK"));
+    const json report = report_of(file);
+    ASSERT_EQ(report["results"].size(), 2U) << operation;
+    for (const json& row : report["results"]) {
+      EXPECT_EQ(row["operation"], operation);
+      EXPECT_EQ(row["in_place"], operation == "broadcast");
+      EXPECT_EQ(row["wrong"], 0);
+    }
+  }
+}
+
+TEST(Bench, FusionIsRightAndReported) {
+  ScratchFolder folder;
+  const std::string file = (folder.path() / "report.json").string();
+  const std::string output = run_bench(folder,
+                                       {"fusion", "--np", "2", "--model", "resnet50", "-n", "1",
+                                        "-w", "0", "--turns", "1", "--json", file},
+                                       0);
+  EXPECT_THAT(output, HasSubstr("resnet50, 161 tensors, 25557032 parameters"));
+  const json report = report_of(file);
+  ASSERT_EQ(report["results"].size(), 3U);
+  for (const json& row : report["results"]) {
+    EXPECT_EQ(row["bytes"], 4 * 25557032);
+    EXPECT_EQ(row["wrong"], 0) << row;
+    EXPECT_LE(row["first_us"], row["median_us"]);
+  }
+  EXPECT_EQ(report["results"][0]["step"], "fused");
+}
+
+TEST(Bench, ScalingIsReportedForEachNumberOfRanks) {
+  ScratchFolder folder;
+  const std::string file = (folder.path() / "report.json").string();
+  const std::string plot = (folder.path() / "report.svg").string();
+  const std::string output = run_bench(folder,
+                                       {"scaling", "--np", "2", "--compute-ms", "5", "-n", "2",
+                                        "-w", "0", "--turns", "1", "--json", file, "--plot", plot},
+                                       0);
+  EXPECT_THAT(output, AllOf(HasSubstr("96 % at 8 GPUs"), HasSubstr("94 % at 8 GPUs")));
+  const json report = report_of(file);
+  ASSERT_EQ(report["results"].size(), 2U);
+  for (int ranks = 1; ranks <= 2; ++ranks) {
+    const json& row = report["results"][static_cast<std::size_t>(ranks - 1)];
+    EXPECT_EQ(row["ranks"], ranks);
+    EXPECT_GE(row["alone_us"], 5000);
+    EXPECT_GE(row["median_us"], 5000);
+  }
+  EXPECT_THAT(read_file(plot), HasSubstr("<svg"));
+}
+
+TEST(Bench, BackendsOfOneProcessAreComparedUnderMpirun) {
+  ScratchFolder folder;
+  const std::string json_file = (folder.path() / "report.json").string();
+  const std::string csv_file = (folder.path() / "report.csv").string();
+  const std::string plot_file = (folder.path() / "report.svg").string();
+  const std::string output =
+      run_under_mpirun(folder,
+                       {"allreduce", "--backend", "native,native", "-b", "8", "-e", "4K", "-f",
+                        "512", "--json", json_file, "--csv", csv_file, "--plot", plot_file},
+                       0);
+  EXPECT_THAT(output, AllOf(HasSubstr("# Wrong values: 0 OK"), HasSubstr("native#2")));
+  const json report = report_of(json_file);
+  ASSERT_EQ(report["results"].size(), 8U);  // two sizes, two backends, two places
+  EXPECT_EQ(report["results"][0]["ratio"], 1);
+  EXPECT_EQ(report["results"][2]["backend"], "native#2");
+  EXPECT_THAT(read_file(csv_file), HasSubstr("\nallreduce,native#2,"));
+  EXPECT_THAT(read_file(plot_file), AllOf(HasSubstr("<svg"), HasSubstr(">native#2</text>")));
+}
+
+TEST(Bench, ABackendThatIsNotThereIsRefusedWithThoseThatAre) {
+  ScratchFolder folder;
+  EXPECT_THAT(run_under_mpirun(folder, {"allreduce", "--backend", "native,smoke"}, 2),
+              AllOf(HasSubstr("'smoke'"), HasSubstr("native"), Not(HasSubstr("algbw"))));
 }
 
 TEST(Bench, AllreduceOfOtherTypesOverTcp) {

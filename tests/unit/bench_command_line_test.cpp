@@ -15,8 +15,8 @@ Wanted parsed(const std::vector<std::string>& arguments) {
   return std::get<Wanted>(request.value());
 }
 
-TEST(BenchCommandLine, ReadsAnAllreduce) {
-  const auto options = parsed<AllreduceOptions>(
+TEST(BenchCommandLine, ReadsACollective) {
+  const auto options = parsed<CollectiveOptions>(
       {"allreduce", "-b",  "8", "-e",          "64K", "-f",     "4",        "-n",
        "7",         "-w",  "1", "-c",          "0",   "-d",     "bfloat16", "-o",
        "avg",       "-np", "3", "--transport", "tcp", "--json", "out file"});
@@ -29,6 +29,8 @@ TEST(BenchCommandLine, ReadsAnAllreduce) {
   EXPECT_EQ(options.dtype, DType::kBF16);
   EXPECT_EQ(options.op, ReduceOp::kAverage);
   EXPECT_EQ(options.np, 3);
+  EXPECT_EQ(options.operation, "allreduce");
+  EXPECT_EQ(options.turns, 1);
   EXPECT_EQ(options.transport, "tcp");
   EXPECT_THAT(options.command, HasSubstr("elastic-bench allreduce -b 8"));
   EXPECT_THAT(options.command, HasSubstr("--json 'out file'"));
@@ -36,9 +38,9 @@ TEST(BenchCommandLine, ReadsAnAllreduce) {
 
 TEST(BenchCommandLine, RanksMeasureTheSame) {
   for (const std::string step : {"-f", "-i"}) {
-    auto options = parsed<AllreduceOptions>({"allreduce", "-b", "16", "-e", "1M", step, "32", "-d",
-                                             "int64", "-o", "max", "--np", "2", "--json", "f"});
-    const auto rank = parsed<AllreduceOptions>(rank_arguments(options));
+    auto options = parsed<CollectiveOptions>({"allreduce", "-b", "16", "-e", "1M", step, "32", "-d",
+                                              "int64", "-o", "max", "--np", "2", "--json", "f"});
+    const auto rank = parsed<CollectiveOptions>(rank_arguments(options));
     EXPECT_EQ(rank.np, 0);
     EXPECT_EQ(sizes_of(rank.sizes), sizes_of(options.sizes));
     EXPECT_EQ(rank.dtype, DType::kI64);
@@ -48,12 +50,43 @@ TEST(BenchCommandLine, RanksMeasureTheSame) {
   }
 }
 
+TEST(BenchCommandLine, SeveralBackendsTakeTurns) {
+  const auto options =
+      parsed<CollectiveOptions>({"broadcast", "--backend", "native,gloo", "--rendezvous", "a:1,b:2",
+                                 "--csv", "c", "--plot", "p"});
+  EXPECT_EQ(options.operation, "broadcast");
+  EXPECT_EQ(options.backends, (std::vector<std::string>{"native", "gloo"}));
+  EXPECT_EQ(options.rendezvous, (std::vector<std::string>{"a:1", "b:2"}));
+  EXPECT_EQ(options.turns, 4);
+  EXPECT_EQ(options.csv, "c");
+  EXPECT_EQ(options.plot, "p");
+}
+
 TEST(BenchCommandLine, WhatEncryptionCostsIsMeasuredOverTcp) {
-  EXPECT_EQ(parsed<AllreduceOptions>({"allreduce", "--np", "2", "--encrypt"}).transport, "tcp");
-  EXPECT_EQ(parsed<AllreduceOptions>({"allreduce", "--encrypt"}).transport, "");
+  EXPECT_EQ(parsed<CollectiveOptions>({"allreduce", "--np", "2", "--encrypt"}).transport, "tcp");
+  EXPECT_EQ(parsed<CollectiveOptions>({"allreduce", "--encrypt"}).transport, "");
   const auto request =
       parse_command_line({"allreduce", "--np", "2", "--encrypt", "--transport", "shm"});
   EXPECT_THAT(request.status().message(), HasSubstr("--encrypt with --transport shm"));
+}
+
+TEST(BenchCommandLine, ReadsAFusion) {
+  const auto options = parsed<FusionOptions>(
+      {"fusion", "--model", "vgg16", "-n", "6", "-w", "0", "--turns", "2", "--np", "3"});
+  EXPECT_EQ(options.model, "vgg16");
+  EXPECT_EQ(options.iterations, 6);
+  EXPECT_EQ(options.warmup, 0);
+  EXPECT_EQ(options.turns, 2);
+  EXPECT_EQ(options.np, 3);
+}
+
+TEST(BenchCommandLine, ReadsAScaling) {
+  const auto options =
+      parsed<ScalingOptions>({"scaling", "--compute-ms", "2.5", "--np", "4", "--plot", "p"});
+  EXPECT_EQ(options.model, "resnet50");
+  EXPECT_DOUBLE_EQ(options.compute_ms, 2.5);
+  EXPECT_EQ(options.np, 4);
+  EXPECT_EQ(parsed<ScalingOptions>(rank_arguments(options)).np, 0);
 }
 
 TEST(BenchCommandLine, ReadsARecovery) {
@@ -105,9 +138,17 @@ TEST(BenchCommandLine, ErrorsNameTheOption) {
       {{"allreduce", "-n", "0"}, "--iters"},
       {{"allreduce", "-d", "complex"}, "-d"},
       {{"allreduce", "-o", "xor"}, "-o"},
-      {{"allreduce", "--np", "0"}, "--np"},
+      {{"allreduce", "--np", "-1"}, "--np"},
+      {{"allreduce", "--np", "2", "--backend", "native,gloo"}, "mpirun -np 2"},
+      {{"allreduce", "--backend", "native,gloo", "--rendezvous", "a:1"}, "--rendezvous"},
+      {{"allreduce", "--turns", "0"}, "--turns"},
+      {{"broadcast", "-o", "sum"}, "-o"},
       {{"allreduce", "--transport", "rdma"}, "--transport"},
       {{"allreduce", "--colour"}, "--colour"},
+      {{"fusion", "--model", "lenet"}, "--model"},
+      {{"fusion", "--np", "2", "--backend", "native,gloo"}, "mpirun -np 2"},
+      {{"scaling", "--compute-ms", "0"}, "--compute-ms"},
+      {{"scaling", "--backend", "native,gloo"}, "--backend"},
       {{"recovery", "--np", "1"}, "--np"},
       {{"recovery", "--np", "19"}, "--np"},
       {{"recovery", "--bytes", "12"}, "--bytes"},
@@ -139,6 +180,33 @@ TEST(BenchLibrarySettings, SayWhatIsInForce) {
   const auto conflict = library_settings("tcp", {{"ELASTIC_TRANSPORT", "shm"}});
   EXPECT_THAT(conflict.status().message(), HasSubstr("--transport tcp"));
   EXPECT_THAT(conflict.status().message(), HasSubstr("ELASTIC_TRANSPORT=shm"));
+}
+
+TEST(BenchLibrarySettings, HaveTheBackendsToMeasure) {
+  const auto backends = [](std::vector<std::string> wanted, const EnvironmentMap& environment) {
+    RankOptions options;
+    options.backends = std::move(wanted);
+    return library_settings(options, environment).value().backends;
+  };
+  using Names = std::vector<std::string>;
+  EXPECT_EQ(backends({}, {}), Names{"native"});
+  EXPECT_EQ(backends({}, {{"ELASTIC_BACKEND", "gloo"}}), Names{"gloo"});
+  EXPECT_EQ(backends({"native", "gloo"}, {}), (Names{"native", "gloo"}));
+  EXPECT_EQ(backends({"gloo"}, {{"ELASTIC_JOB", "j"}, {"ELASTIC_RENDEZVOUS", "a:1"}}),
+            Names{"gloo"});
+}
+
+TEST(BenchLibrarySettings, RefuseAnEnvironmentThatWouldMakeOneJobOfAll) {
+  RankOptions options;
+  options.backends = {"native", "gloo"};
+  for (const std::string name : {"ELASTIC_RENDEZVOUS", "ELASTIC_JOB", "ELASTIC_BACKEND"}) {
+    const auto settings = library_settings(options, {{name, "x"}});
+    EXPECT_EQ(settings.status().code(), Code::kInvalidArgument);
+    EXPECT_THAT(settings.status().message(), HasSubstr(name + "=x"));
+  }
+  options.rendezvous = {"a:1", "b:2"};
+  EXPECT_TRUE(library_settings(options, {{"ELASTIC_JOB", "x"}}).ok());
+  EXPECT_FALSE(library_settings(options, {{"ELASTIC_RENDEZVOUS", "x"}}).ok());
 }
 
 }  // namespace

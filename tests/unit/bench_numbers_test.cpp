@@ -68,9 +68,6 @@ TEST(Bandwidth, IsThatOfNcclTests) {
   // 1 GB in 1 s.
   EXPECT_DOUBLE_EQ(algorithm_bandwidth(1'000'000'000, 1e6), 1.0);
   EXPECT_EQ(algorithm_bandwidth(8, 0), 0);
-  EXPECT_DOUBLE_EQ(bus_bandwidth(1.0, 2), 1.0);
-  EXPECT_DOUBLE_EQ(bus_bandwidth(1.0, 4), 1.5);
-  EXPECT_EQ(bus_bandwidth(1.0, 1), 0);
 }
 
 }  // namespace

@@ -30,8 +30,8 @@ int main(int argc, char** argv) {
   const EnvironmentMap environment = read_environment();
   const auto launch = read_launch_environment(environment);
   if (!launch.ok()) return fail(launch.status());
-  const auto server =
-      runtime::find_or_start_server(launch.value(), environment, false, Clock::now() + kPatience);
+  const auto server = runtime::find_or_start_server(launch.value(), "", environment, false,
+                                                    Clock::now() + kPatience);
   if (!server.ok()) return fail(server.status());
 
   boost::asio::io_context io(1);

@@ -1,0 +1,32 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/status.hpp"
+#include "benchmarks/library_settings.hpp"
+#include "benchmarks/rank_options.hpp"
+#include "elastic/context.hpp"
+
+namespace elastic::bench {
+
+/// This process's membership in a job whose collectives one backend performs.
+struct BackendContext {
+  std::string label;  ///< the backend's name; "native#2" where it is measured for the second time
+  std::unique_ptr<Context> context;
+};
+
+/// A context for each backend, in order, each with a job of its own. All ranks call it alike.
+/// kInternal when this process is not the same rank in all of them. Throws elastic::Error, which
+/// names a backend that is not there, and those that are.
+Result<std::vector<BackendContext>> open_contexts(const RankOptions& options,
+                                                  const LibrarySettings& settings);
+
+/// Leaves all jobs. The contexts can only be destroyed afterwards.
+void shut_down(const std::vector<BackendContext>& contexts);
+
+/// kPeerLost when not all of `ranks` took part in a call: times would not be comparable.
+Status check_complete(const Contributors& contributors, int ranks);
+
+}  // namespace elastic::bench

@@ -1,0 +1,122 @@
+#include "benchmarks/collective.hpp"
+
+#include <cstring>
+#include <span>
+
+namespace elastic::bench {
+
+namespace {
+
+constexpr int kRoot = 0;  // of a broadcast
+
+/// `count` elements of `tensor` from element `first` on.
+TensorView part_of(const TensorView& tensor, std::size_t first, std::size_t count) {
+  return {static_cast<std::byte*>(tensor.data) + first * size_of(tensor.dtype), count, tensor.dtype,
+          tensor.device};
+}
+
+class Allreduce : public Collective {
+ public:
+  bool reduces() const override { return true; }
+  bool offers(Placement) const override { return true; }
+  double bus_factor(int ranks) const override { return 2.0 * (ranks - 1) / ranks; }
+  std::size_t granularity(int) const override { return 1; }
+  void fill(const CallData& data) const override { data.pattern.fill(data.input, data.rank); }
+  Contributors run(Context& context, const CallData& data, Placement placement) override {
+    return context.allreduce(data.input, result(data, placement), data.op);
+  }
+  std::int64_t count_wrong(const CallData& data, Placement placement) const override {
+    return data.pattern.count_wrong(result(data, placement));
+  }
+
+ private:
+  static TensorView result(const CallData& data, Placement placement) {
+    return placement == Placement::kInPlace ? data.input : data.output;
+  }
+};
+
+/// The time includes the copy of the result to the caller's tensor.
+class AllGather : public Collective {
+ public:
+  bool reduces() const override { return false; }
+  bool offers(Placement placement) const override { return placement == Placement::kOutOfPlace; }
+  double bus_factor(int ranks) const override { return 1.0 * (ranks - 1) / ranks; }
+  std::size_t granularity(int ranks) const override { return static_cast<std::size_t>(ranks); }
+  void fill(const CallData& data) const override { data.pattern.fill(block(data), data.rank); }
+  Contributors run(Context& context, const CallData& data, Placement) override {
+    return context.allgather(
+        block(data), [&](std::span<const std::byte> bytes, const std::vector<std::size_t>&) {
+          std::memcpy(data.output.data, bytes.data(), bytes.size());
+        });
+  }
+  std::int64_t count_wrong(const CallData& data, Placement) const override {
+    const std::size_t count = block(data).count;
+    std::int64_t wrong = 0;
+    for (int rank = 0; rank < data.ranks; ++rank) {
+      const std::size_t first = static_cast<std::size_t>(rank) * count;
+      wrong += data.pattern.count_unlike_input(part_of(data.output, first, count), rank);
+    }
+    return wrong;
+  }
+
+ private:
+  /// What each rank contributes.
+  static TensorView block(const CallData& data) {
+    return part_of(data.input, 0, data.input.count / static_cast<std::size_t>(data.ranks));
+  }
+};
+
+/// The time includes the copy of the part to the caller's tensor.
+class ReduceScatter : public Collective {
+ public:
+  bool reduces() const override { return true; }
+  bool offers(Placement placement) const override { return placement == Placement::kOutOfPlace; }
+  double bus_factor(int ranks) const override { return 1.0 * (ranks - 1) / ranks; }
+  std::size_t granularity(int ranks) const override { return static_cast<std::size_t>(ranks); }
+  void fill(const CallData& data) const override { data.pattern.fill(data.input, data.rank); }
+  Contributors run(Context& context, const CallData& data, Placement) override {
+    return context.reduce_scatter(
+        data.input, data.op, [&](std::span<const std::byte> bytes, std::size_t offset) {
+          part_ = part_of(data.output, offset, bytes.size() / size_of(data.output.dtype));
+          offset_ = offset;
+          std::memcpy(part_.data, bytes.data(), bytes.size());
+        });
+  }
+  std::int64_t count_wrong(const CallData& data, Placement) const override {
+    return data.pattern.count_wrong(part_, offset_);
+  }
+
+ private:
+  TensorView part_;  // of the output, as the last call left it
+  std::size_t offset_ = 0;
+};
+
+class Broadcast : public Collective {
+ public:
+  bool reduces() const override { return false; }
+  bool offers(Placement placement) const override { return placement == Placement::kInPlace; }
+  double bus_factor(int) const override { return 1; }
+  std::size_t granularity(int) const override { return 1; }
+  void fill(const CallData& data) const override { data.pattern.fill(data.input, data.rank); }
+  Contributors run(Context& context, const CallData& data, Placement) override {
+    return context.broadcast(data.input, kRoot);
+  }
+  std::int64_t count_wrong(const CallData& data, Placement) const override {
+    return data.pattern.count_unlike_input(data.input, kRoot);
+  }
+};
+
+}  // namespace
+
+std::vector<std::string> collective_names() {
+  return {"allreduce", "all_gather", "reduce_scatter", "broadcast"};
+}
+
+std::unique_ptr<Collective> make_collective(const std::string& name) {
+  if (name == "all_gather") return std::make_unique<AllGather>();
+  if (name == "reduce_scatter") return std::make_unique<ReduceScatter>();
+  if (name == "broadcast") return std::make_unique<Broadcast>();
+  return std::make_unique<Allreduce>();
+}
+
+}  // namespace elastic::bench

@@ -1,0 +1,29 @@
+#pragma once
+
+#include <string>
+
+#include <CLI/CLI.hpp>
+
+#include "base/status.hpp"
+#include "benchmarks/collective_options.hpp"
+
+namespace elastic::bench {
+
+/// The subcommands of the collectives, whose options are the same. Outlives the CLI::App.
+class CollectiveCommandLine {
+ public:
+  void add(CLI::App& app);
+  /// After parsing: whether it was one of these.
+  bool parsed() const { return !options_.operation.empty(); }
+  Result<CollectiveOptions> read();
+
+ private:
+  void add_operation(CLI::App& app, const std::string& name);
+
+  CollectiveOptions options_;
+  std::string min_bytes_ = "8";
+  std::string max_bytes_ = "64M";
+  std::string increment_;
+};
+
+}  // namespace elastic::bench

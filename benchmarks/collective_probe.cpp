@@ -1,0 +1,79 @@
+#include "benchmarks/collective_probe.hpp"
+
+#include <span>
+
+#include "benchmarks/backend_contexts.hpp"
+#include "benchmarks/monotonic_time.hpp"
+
+namespace elastic::bench {
+
+namespace {
+
+std::vector<std::size_t> counts_of(const CollectiveOptions& options, std::size_t granularity) {
+  std::vector<std::size_t> counts;
+  for (const std::size_t size : sizes_of(options.sizes)) {
+    const std::size_t pieces = (size / size_of(options.dtype) + granularity - 1) / granularity;
+    if (counts.empty() || pieces * granularity > counts.back()) {
+      counts.push_back(pieces * granularity);
+    }
+  }
+  return counts;
+}
+
+}  // namespace
+
+Workspace::Workspace(const CollectiveOptions& options, const Collective& collective, int rank,
+                     int ranks)
+    : dtype_(options.dtype),
+      op_(options.op),
+      rank_(rank),
+      ranks_(ranks),
+      pattern_(options.dtype, options.op, ranks),
+      counts_(counts_of(options, collective.granularity(ranks))),
+      input_(counts_.back() * size_of(dtype_)),
+      output_(input_.size()) {}
+
+CallData Workspace::data(std::size_t count) {
+  return {.pattern = pattern_,
+          .op = op_,
+          .rank = rank_,
+          .ranks = ranks_,
+          .input = {input_.data(), count, dtype_, {}},
+          .output = {output_.data(), count, dtype_, {}}};
+}
+
+Status CollectiveProbe::time(const CallData& data, Placement placement, int warmup, int calls,
+                             std::vector<double>& times_us) {
+  collective_.fill(data);
+  for (int i = 0; i < warmup; ++i) {
+    if (Status status = call(data, placement); !status.ok()) return status;
+  }
+  std::vector<double> own_us;
+  own_us.reserve(static_cast<std::size_t>(calls));
+  // Nobody's first call includes the time that another still took to get here.
+  if (Status status = check_complete(context_.barrier(), data.ranks); !status.ok()) return status;
+  for (int i = 0; i < calls; ++i) {
+    const std::int64_t start = now_ns();
+    if (Status status = call(data, placement); !status.ok()) return status;
+    own_us.push_back(static_cast<double>(now_ns() - start) / 1e3);
+  }
+  const auto contributors = context_.allreduce(std::span(own_us), ReduceOp::kAverage);
+  times_us.insert(times_us.end(), own_us.begin(), own_us.end());
+  return check_complete(contributors, data.ranks);
+}
+
+Result<std::int64_t> CollectiveProbe::count_wrong(const CallData& data, Placement placement) {
+  // In place, the timed calls have reduced their own results again and again.
+  collective_.fill(data);
+  if (Status status = call(data, placement); !status.ok()) return status;
+  std::int64_t wrong = collective_.count_wrong(data, placement);
+  const auto contributors = context_.allreduce(std::span<std::int64_t>(&wrong, 1));
+  if (Status status = check_complete(contributors, data.ranks); !status.ok()) return status;
+  return wrong;
+}
+
+Status CollectiveProbe::call(const CallData& data, Placement placement) {
+  return check_complete(collective_.run(context_, data, placement), data.ranks);
+}
+
+}  // namespace elastic::bench

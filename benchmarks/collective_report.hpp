@@ -1,0 +1,42 @@
+#pragma once
+
+#include <cstdint>
+
+#include <nlohmann/json.hpp>
+
+#include "base/status.hpp"
+#include "benchmarks/collective_options.hpp"
+#include "benchmarks/collective_result.hpp"
+#include "benchmarks/library_settings.hpp"
+#include "benchmarks/network_record.hpp"
+
+namespace elastic::bench {
+
+/// The table and the files of one measurement; only one rank shows and writes them. Belongs to the
+/// main thread.
+class CollectiveReport {
+ public:
+  CollectiveReport(const CollectiveOptions& options, const LibrarySettings& settings, int ranks,
+                   bool shows)
+      : options_(options), settings_(settings), ranks_(ranks), shows_(shows) {}
+
+  void begin() const;
+  void add(const SizeResult& result);
+  /// Writes the files. kInternal when an element was wrong.
+  Status end() const;
+
+ private:
+  void add_row(std::size_t count, const std::string& backend, Placement placement,
+               const Cell& cell);
+
+  const CollectiveOptions& options_;
+  const LibrarySettings& settings_;
+  const int ranks_;
+  const bool shows_;
+  const NetworkRecord network_;
+  nlohmann::ordered_json rows_ = nlohmann::ordered_json::array();
+  std::int64_t wrong_ = 0;
+  double busbw_sum_ = 0;
+};
+
+}  // namespace elastic::bench

@@ -1,0 +1,89 @@
+#include "benchmarks/command_line_options.hpp"
+
+#include <algorithm>
+
+#include "benchmarks/byte_size.hpp"
+#include "benchmarks/network_model.hpp"
+
+namespace elastic::bench {
+
+Status invalid(const std::string& message) {
+  return Status(Code::kInvalidArgument, message);
+}
+
+void add_transport(CLI::App& app, std::string& transport) {
+  app.add_option("--transport", transport, "Links between the workers: auto, shm or tcp [auto]")
+      ->check(CLI::IsMember({"auto", "shm", "tcp"}));
+}
+
+void add_json(CLI::App& app, std::string& json) {
+  app.add_option("--json", json, "Write a report to this file");
+}
+
+void add_rank_options(CLI::App& app, RankOptions& options) {
+  app.option_defaults()->take_last();
+  app.add_option("--np", options.np,
+                 "Ranks to start on this machine; without it this is one rank of a job of "
+                 "elasticrun or mpirun")
+      ->check(CLI::Range(0, kMostRanks));
+  app.add_option("--backend", options.backends,
+                 "Backends, separated by commas; several are measured in turn, under mpirun, in "
+                 "the same processes [native]")
+      ->delimiter(',')
+      ->take_all();
+  app.add_option("--rendezvous", options.rendezvous,
+                 "A rendezvous server, host:port, for each of several backends, where ranks are on "
+                 "several machines [rank 0 starts them]")
+      ->delimiter(',')
+      ->take_all();
+  add_transport(app, options.transport);
+  add_json(app, options.json);
+  app.add_option("--csv", options.csv, "Write the rows of the report to this file, as CSV");
+  app.add_option("--started-as", options.command)->group("");
+}
+
+void add_plot(CLI::App& app, std::string& plot) {
+  app.add_option("--plot", plot, "Draw the results into this file, as SVG");
+}
+
+void add_model(CLI::App& app, std::string& model) {
+  const auto names = model_names();
+  std::string list;
+  for (const std::string& name : names) list += (list.empty() ? "" : ", ") + name;
+  app.add_option("--model", model, "Network whose gradients they are: " + list + " [resnet50]")
+      ->check(CLI::IsMember(names));
+}
+
+Status read_bytes(const std::string& option, const std::string& text, std::size_t& bytes) {
+  auto parsed = parse_byte_size(text);
+  if (!parsed.ok()) return parsed.status().within(option);
+  bytes = parsed.value();
+  return {};
+}
+
+Status check_rank_options(const RankOptions& options) {
+  if (options.backends.size() > 1 && options.np > 0) {
+    return invalid("--np " + std::to_string(options.np) +
+                   " with several backends: each needs a job of its own, and elasticrun starts "
+                   "one; start this with mpirun -np " +
+                   std::to_string(options.np) + " elastic-bench ..., without --np");
+  }
+  if (options.rendezvous.empty()) return {};
+  if (options.rendezvous.size() != std::max(options.backends.size(), std::size_t{1})) {
+    return invalid("--rendezvous names " + std::to_string(options.rendezvous.size()) +
+                   " servers, but --backend " + std::to_string(options.backends.size()) +
+                   " backends: each needs one");
+  }
+  return {};
+}
+
+std::string command_text(const std::vector<std::string>& arguments) {
+  std::string text = "elastic-bench";
+  for (const std::string& argument : arguments) {
+    const bool plain = argument.find_first_of(" \t\n'\"\\$*?") == std::string::npos;
+    text += plain && !argument.empty() ? " " + argument : " '" + argument + "'";
+  }
+  return text;
+}
+
+}  // namespace elastic::bench

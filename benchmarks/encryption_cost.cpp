@@ -1,0 +1,67 @@
+#include "benchmarks/encryption_cost.hpp"
+
+#include <cstdio>
+#include <string>
+
+#include <nlohmann/json.hpp>
+
+#include "benchmarks/collective_plot.hpp"
+#include "benchmarks/measured_job.hpp"
+#include "benchmarks/report_files.hpp"
+
+namespace elastic::bench {
+
+namespace {
+
+/// The rows of one job's report.
+Result<nlohmann::ordered_json> measure(const CollectiveOptions& options, std::size_t size,
+                                       bool encrypt) {
+  const std::string bytes = std::to_string(size);
+  // --encrypt is for the launcher to say.
+  auto rows = run_measured_job(
+      {.ranks = options.np,
+       .encrypt = encrypt,
+       .arguments = {"--encrypt=false", "--transport", "tcp", "-b", bytes, "-e", bytes}},
+      options);
+  if (!rows.ok() || rows.value().at(0).at("encrypt") == encrypt) return rows;
+  return Status(Code::kInvalidArgument,
+                "ELASTIC_ENCRYPT is set in the environment, so that there is nothing to compare: "
+                "unset it");
+}
+
+double number(const nlohmann::ordered_json& rows, const char* column) {
+  return rows.at(0).at(column).get<double>();  // out of place, where there is that
+}
+
+void print_line(const nlohmann::ordered_json& plain, const nlohmann::ordered_json& encrypted) {
+  const double ratio = number(encrypted, "median_us") / number(plain, "median_us");
+  std::printf("  %12.0f %12.1f %10.3f %12.1f %10.3f %7.2f\n", number(plain, "bytes"),
+              number(plain, "median_us"), number(plain, "busbw_gbs"),
+              number(encrypted, "median_us"), number(encrypted, "busbw_gbs"), ratio);
+  std::fflush(stdout);
+}
+
+}  // namespace
+
+Status run_encryption_cost(const CollectiveOptions& options) {
+  const NetworkRecord network;
+  std::printf("# elastic %s: %d ranks, transport tcp, in the clear and under TLS\n",
+              options.operation.c_str(), options.np);
+  std::printf("# %12s %12s %10s %12s %10s %7s\n", "size", "clear", "busbw", "TLS", "busbw",
+              "ratio");
+  std::printf("# %12s %12s %10s %12s %10s %7s\n", "(B)", "(us)", "(GB/s)", "(us)", "(GB/s)", "");
+  nlohmann::ordered_json all = nlohmann::ordered_json::array();
+  for (const std::size_t size : sizes_of(options.sizes)) {
+    auto plain = measure(options, size, false);
+    if (!plain.ok()) return plain.status();
+    auto encrypted = measure(options, size, true);
+    if (!encrypted.ok()) return encrypted.status();
+    print_line(plain.value(), encrypted.value());
+    for (const auto& rows : {plain.value(), encrypted.value()}) {
+      all.insert(all.end(), rows.begin(), rows.end());
+    }
+  }
+  return write_reports(options, network, all, [&] { return collective_plot(all); });
+}
+
+}  // namespace elastic::bench

@@ -1,0 +1,14 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/status.hpp"
+
+namespace elastic::bench {
+
+/// Becomes an elasticrun that starts `np` ranks of this program with `arguments`. Returns only on
+/// failure.
+Status start_ranks(int np, const std::vector<std::string>& arguments);
+
+}  // namespace elastic::bench

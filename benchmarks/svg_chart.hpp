@@ -1,0 +1,39 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace elastic::bench {
+
+/// One line of a chart. Only points with both coordinates above 0 are drawn: the axes are
+/// logarithmic.
+struct ChartSeries {
+  struct Point {
+    double x = 0;
+    double y = 0;
+  };
+  std::string name;
+  std::vector<Point> points;
+};
+
+/// How the numbers along an axis are written, and which of them.
+enum class AxisScale : std::uint8_t {
+  kDecimal,  ///< powers of ten
+  kBinary,   ///< powers of two, with K, M and G
+};
+
+struct Chart {
+  std::string title;
+  std::string x_label;
+  std::string y_label;
+  AxisScale x_scale = AxisScale::kDecimal;
+  AxisScale y_scale = AxisScale::kDecimal;
+  std::vector<ChartSeries> series;
+};
+
+/// A document with the charts side by side, under a heading and one legend: series of one name look
+/// the same in all of them.
+std::string svg_document(const std::string& heading, const std::vector<Chart>& charts);
+
+}  // namespace elastic::bench
