@@ -9,8 +9,8 @@
 
 namespace elastic::collectives {
 
-/// Bytes aligned to a cache line, or more. Grows without keeping its content and never shrinks by itself, so
-/// that a training loop allocates only in its first step.
+/// Bytes aligned to a cache line, or more. Grows without keeping its content and never shrinks by
+/// itself, so that a training loop allocates only in its first step.
 class Buffer {
  public:
   static constexpr std::size_t kAlignment = 64;
@@ -20,8 +20,9 @@ class Buffer {
     if (bytes > capacity_) {
       const std::size_t alignment = bytes < kHugeFrom ? kAlignment : kHugePage;
       const std::size_t rounded = (bytes + alignment - 1) / alignment * alignment;
-      memory_ = Memory(static_cast<std::byte*>(::operator new(rounded, std::align_val_t(alignment))),
-                       Free{alignment});
+      memory_ =
+          Memory(static_cast<std::byte*>(::operator new(rounded, std::align_val_t(alignment))),
+                 Free{alignment});
       if (alignment == kHugePage) ::madvise(memory_.get(), rounded, MADV_HUGEPAGE);
       capacity_ = rounded;
     }

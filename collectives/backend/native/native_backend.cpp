@@ -73,7 +73,7 @@ class NativeBackend final : public Backend {
   UndoLog undo_;
   bool prepared_ = false;
   bool letters_everywhere_ = false;  // as agreed when prepared
-  Buffer spare_;  // takes turns with the payload's buffer in allgathers
+  Buffer spare_;                     // takes turns with the payload's buffer in allgathers
 };
 
 Status NativeBackend::run(std::uint64_t position, const Call& call, Payload& payload) {
