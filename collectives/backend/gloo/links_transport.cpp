@@ -107,7 +107,8 @@ class LinksPair final : public gt::Pair {
   void connect(const std::vector<char>&) override { unsupported(); }
   void close() override {}
   void setSync(bool, bool) override { unsupported(); }
-  bool isConnected() { return true; }  // Gloo has it since 2024
+  // Gloo asks for it since 2024.
+  bool isConnected() { return true; }  // NOLINT(readability-identifier-naming)
   std::unique_ptr<gt::Buffer> createSendBuffer(int, void*, std::size_t) override { unsupported(); }
   std::unique_ptr<gt::Buffer> createRecvBuffer(int, void*, std::size_t) override { unsupported(); }
   void send(gt::UnboundBuffer*, std::uint64_t, std::size_t, std::size_t) override { unsupported(); }

@@ -27,5 +27,6 @@ Result<std::unique_ptr<Backend>> make(ModuleView view) {
 
 }  // namespace
 
+// NOLINTNEXTLINE(readability-identifier-naming): a symbol's name
 extern "C" [[gnu::visibility("default")]] const BackendModule elastic_module = {
     {ELASTIC_MODULE_ABI, describe_gloo}, /*fixed_membership=*/false, start, make};

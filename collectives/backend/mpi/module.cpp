@@ -27,5 +27,6 @@ Status start(const ModuleStart& how) {
 
 }  // namespace
 
+// NOLINTNEXTLINE(readability-identifier-naming): a symbol's name
 extern "C" [[gnu::visibility("default")]] const BackendModule elastic_module = {
     {ELASTIC_MODULE_ABI, describe_mpi}, /*fixed_membership=*/true, start, make_mpi_backend};
