@@ -92,7 +92,7 @@ class Axis {
   }
 
  private:
-  static constexpr double kSlack = 1e-9;  // of a logarithm of a whole power
+  static constexpr double kSlack = 0.02;  // of an exponent: what is as close is drawn at the edge
   double base() const { return scale_ == AxisScale::kBinary ? 2 : 10; }
   double exponent(double value) const { return std::log(value) / std::log(base()); }
 
