@@ -58,8 +58,10 @@ void one_kill(const Scenario& scenario, std::uint64_t seed) {
     const std::vector<std::string> log = lines(read_file(folder.path() / std::to_string(slot)));
     return !log.empty() && log.back() == "end";
   };
-  // Killed after its last call, the victim is a failure in the launcher's eyes: rightly.
-  if (!ended(victim)) {
+  // Killed after its last call, the victim is a failure in the launcher's eyes: rightly. Killed
+  // shortly before, the others may be done by the time that the launcher asks whether they are.
+  const bool late = job.output().find("after the job was done") != std::string::npos;
+  if (!ended(victim) && !late) {
     EXPECT_EQ(*status, 0) << job.output();
   }
 
