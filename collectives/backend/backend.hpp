@@ -66,8 +66,7 @@ inline Result<std::size_t> gathered_bytes(const std::vector<std::uint64_t>& coun
 /// - results are bit-identical on all ranks;
 /// - no rank returns success from position p+1 before every rank has returned from position p;
 /// - a mismatch of fingerprints ends on every rank with kMismatch and a message that names two
-/// ranks
-///   and what each called; the backend stays usable;
+///   ranks and what each called; the backend stays usable;
 /// - after kPeerLost or kAborted the backend is good for nothing but destruction, and `payload` is
 ///   garbage, unless it says `in_hand`;
 /// - whenever `run` fails, the inputs of direct tensors are as they were;
@@ -110,7 +109,7 @@ class Backend {
   };
   virtual Status hand_over(std::uint64_t position, const Handover& handover, Parcel& parcel) = 0;
 
-  /// Makes `run` and `hand_over`, now and later, return kAborted soon. Any thread.
+  /// Makes all that works on the view, now and later, return kAborted soon. Any thread.
   virtual void abort() noexcept = 0;
 
   virtual int rank() const = 0;

@@ -47,7 +47,8 @@ struct OpTag {
   std::uint64_t position = 0;    ///< of the operation in its lane, counted over the whole job
   std::uint8_t phase = 0;        ///< kNormal, or kPoison once a mismatch has been found
 
-  static constexpr std::uint8_t kRepair = 0;  ///< handing a committed result to those without it
+  /// Handing a committed result to those without it; what ranks tell each other in front.
+  static constexpr std::uint8_t kRepair = 0;
   static constexpr std::uint8_t kNormal = 1;
   static constexpr std::uint8_t kPoison = 2;
 

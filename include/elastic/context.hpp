@@ -52,7 +52,7 @@ enum class RunOutcome : std::uint8_t {
 /// call returns the right result on all survivors: it was computed from exactly the contributions
 /// of the members before the death or exactly those of the survivors, and `Contributors` tells
 /// which. While a call in place runs its tensor is undefined; when it fails the tensor is as it
-/// was. Besides kMismatch, every collective
+/// was, and an output apart from it is undefined. Besides kMismatch, every collective
 /// throws kInvalidArgument (unsupported device, bad size), kEvicted, kBelowMinimum, kTimeout (no
 /// new view in time), kNotInitialized (joining: collectives are for members; see `run`).
 ///
@@ -102,7 +102,7 @@ class ELASTIC_API Context {
   }
 
   /// Allreduces several tensors, of any dtypes, in place, as one unit: after a failure either all
-  /// of them hold the sums over the same contributors or none was changed yet.
+  /// of them hold the sums over the same contributors or none was changed. They do not overlap.
   Contributors grouped_allreduce(std::span<const TensorView> tensors, ReduceOp op = ReduceOp::kSum);
 
   /// Starts an allreduce in place under a name. Named operations may be submitted in any order and

@@ -1,6 +1,7 @@
 #include "coordinator/lane.hpp"
 
 #include <algorithm>
+#include <new>
 #include <utility>
 
 #include "base/log.hpp"
@@ -57,8 +58,8 @@ Lane::~Lane() {
   if (repair_thread_.joinable()) repair_thread_.join();
 }
 
-Result<Contributors> Lane::run(Operation& operation, Milliseconds view_timeout) {
-  const std::lock_guard<std::mutex> order(order_mutex_);
+Result<Contributors> Lane::run(const Turn& /*turn*/, Operation& operation,
+                               Milliseconds view_timeout) {
   for (;;) {
     Result<Ownership> ownership = acquire(view_timeout);
     if (!ownership.ok()) return ownership.status();
@@ -70,10 +71,9 @@ Result<Contributors> Lane::run(Operation& operation, Milliseconds view_timeout) 
   }
 }
 
-std::optional<Result<Contributors>> Lane::run_small(const collectives::SmallCall& call,
+std::optional<Result<Contributors>> Lane::run_small(const Turn& /*turn*/,
+                                                    const collectives::SmallCall& call,
                                                     std::byte* output) {
-  const std::unique_lock<std::mutex> order(order_mutex_, std::try_to_lock);
-  if (!order.owns_lock()) return std::nullopt;
   std::uint64_t position = 0;
   {
     const std::lock_guard<std::mutex> lock(mutex_);
@@ -82,9 +82,10 @@ std::optional<Result<Contributors>> Lane::run_small(const collectives::SmallCall
       return std::nullopt;
     }
     owned_ = true;
+    ledger_.begun({});
     position = ledger_.position();
   }
-  LaneView& view = *view_;  // stays while the lane is owned
+  LaneView& view = *view_;  // stays while the lane is owned, so that the ownership needs none
   const Ownership ownership(this, nullptr);
   work_.clear();
   work_.data.resize(call.input.size());
@@ -131,8 +132,9 @@ void Lane::release() {
   const bool quiet = frozen_;
   const std::uint64_t position = ledger_.position();
   const std::string needs = ledger_.needs();
+  const bool awaited = waiting_ > 0 || !closed_.ok();
   lock.unlock();
-  changed_.notify_all();
+  if (awaited) changed_.notify_all();
   if (quiet) callbacks_.on_quiet(position, needs);
 }
 
@@ -189,8 +191,14 @@ void Lane::keep_work() {
 void Lane::settle(LaneView& view) {
   const Status settled = view.backend->settle();
   if (settled.ok()) return;
-  kept_.payload.gather();
   (void)interrupted(view, settled);
+  try {
+    kept_.payload.gather();
+  } catch (const std::bad_alloc&) {
+    // What others may be promised cannot be kept: this worker leaves.
+    kept_.payload.clear();
+    close(Status(Code::kInternal, "no memory left to keep the result of an allreduce in"));
+  }
 }
 
 /// Gives or takes the result of the operation before the view's position.

@@ -70,14 +70,22 @@ class Lane {
   Lane(std::string name, Callbacks callbacks);
   ~Lane();
 
-  /// Runs `operation` to its end, through as many views as it takes. Calls from several threads
-  /// take turns. kTimeout when no new view comes within `view_timeout`; whatever `close` said.
-  Result<Contributors> run(Operation& operation, Milliseconds view_timeout);
+  /// Calls from several threads take turns, from the first attempt at an operation to its end.
+  using Turn = std::unique_lock<std::mutex>;
+  Turn take_turn() { return Turn(order_mutex_); }
+
+  /// Runs `operation` to its end, through as many views as it takes. kTimeout when no new view
+  /// comes within `view_timeout`; whatever `close` said.
+  Result<Contributors> run(const Turn& turn, Operation& operation, Milliseconds view_timeout);
+  Result<Contributors> run(Operation& operation, Milliseconds view_timeout) {
+    return run(take_turn(), operation, view_timeout);
+  }
 
   /// Runs an allreduce of one small tensor, with its result, not yet divided, in `output`, which
-  /// may be its input. Nothing, if it has to be done by `run`: the lane is busy or under repair,
-  /// the backend does not take it, or the view changed meanwhile.
-  std::optional<Result<Contributors>> run_small(const collectives::SmallCall& call,
+  /// may be its input. Nothing, if it has to be done by `run`, in the same turn: the lane is busy
+  /// or under repair, the backend does not take it, or the view changed meanwhile.
+  std::optional<Result<Contributors>> run_small(const Turn& turn,
+                                                const collectives::SmallCall& call,
                                                 std::byte* output);
 
   /// Takes the lane: waits until a view is installed, the lane is not frozen and nobody else has
@@ -128,7 +136,7 @@ class Lane {
 
   const std::string name_;
   const Callbacks callbacks_;
-  std::mutex order_mutex_;  // held by `run`: one unnamed operation at a time, in program order
+  std::mutex order_mutex_;  // a Turn's: one unnamed operation at a time, in program order
 
   mutable std::mutex mutex_;
   std::condition_variable changed_;

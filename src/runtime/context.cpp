@@ -109,22 +109,14 @@ class Context::Impl {
         control().lane(runtime::kUnnamedLane).run(operation, options_.view_timeout));
   }
 
-  /// Nothing, if it has to be done by `run`.
-  std::optional<Contributors> allreduce_small(ConstTensorView in, TensorView out, ReduceOp op) {
+  Contributors allreduce(ConstTensorView in, TensorView out, ReduceOp op) {
     coordinator().flush();
-    const collectives::SmallCall call{in.dtype,
-                                      op,
-                                      {static_cast<const std::byte*>(in.data), in.bytes()},
-                                      coordinator::allreduce_fingerprint(in.dtype, op, in.count)};
-    auto* const result = static_cast<std::byte*>(out.data);
-    auto done = control().lane(runtime::kUnnamedLane).run_small(call, result);
-    if (!done) return std::nullopt;
-    Contributors contributors = runtime::take(std::move(*done));
-    if (op == ReduceOp::kAverage) {
-      kernels::divide(out.dtype, result, out.count,
-                      static_cast<std::uint32_t>(contributors.size()));
-    }
-    return contributors;
+    coordinator::Lane& lane = control().lane(runtime::kUnnamedLane);
+    const coordinator::Lane::Turn turn = lane.take_turn();
+    if (auto small = allreduce_small(lane, turn, in, out, op)) return *std::move(small);
+    (void)members();
+    coordinator::AllreduceOperation operation({in}, {out}, op);
+    return runtime::take(lane.run(turn, operation, options_.view_timeout));
   }
 
   Work submit(std::string_view name, std::span<const TensorView> tensors, ReduceOp op) {
@@ -146,6 +138,26 @@ class Context::Impl {
   }
 
  private:
+  /// Nothing, if it has to be done by `run`.
+  static std::optional<Contributors> allreduce_small(coordinator::Lane& lane,
+                                                     const coordinator::Lane::Turn& turn,
+                                                     ConstTensorView in, TensorView out,
+                                                     ReduceOp op) {
+    const collectives::SmallCall call{in.dtype,
+                                      op,
+                                      {static_cast<const std::byte*>(in.data), in.bytes()},
+                                      coordinator::allreduce_fingerprint(in.dtype, op, in.count)};
+    auto* const result = static_cast<std::byte*>(out.data);
+    auto done = lane.run_small(turn, call, result);
+    if (!done) return std::nullopt;
+    Contributors contributors = runtime::take(std::move(*done));
+    if (op == ReduceOp::kAverage) {
+      kernels::divide(out.dtype, result, out.count,
+                      static_cast<std::uint32_t>(contributors.size()));
+    }
+    return contributors;
+  }
+
   void become(runtime::Identity identity) {
     incarnations_.push_back(
         std::make_unique<Incarnation>(std::move(identity), options_, backends_));
@@ -201,9 +213,7 @@ Contributors Context::allreduce(ConstTensorView in, TensorView out, ReduceOp op)
     throw Error(ErrorCode::kInvalidArgument,
                 "allreduce: input and output differ in count or dtype; they must be alike");
   }
-  if (auto contributors = impl_->allreduce_small(in, out, op)) return *std::move(contributors);
-  coordinator::AllreduceOperation operation({in}, {out}, op);
-  return impl_->run(operation);
+  return impl_->allreduce(in, out, op);
 }
 
 Contributors Context::grouped_allreduce(std::span<const TensorView> tensors, ReduceOp op) {

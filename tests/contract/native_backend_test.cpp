@@ -22,6 +22,7 @@ std::vector<Subject> subjects() {
                      // Short segments, so that moderate data has many of them.
                      NativeOptions options;
                      options.segment_bytes = 4096;
+                     options.thresholds.swap_segment_bytes = 16 * 1024;
                      if (size % 2 == 0) options.thresholds.pairwise_ranks = size;
                      options.transfer_segment_bytes = 100'000;
                      return native_world(size, wiring, options);

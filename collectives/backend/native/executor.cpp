@@ -112,7 +112,7 @@ transport::Sink Executor::sink_of(const Step& step) {
     sink.combine = {streams ? reducer_.reduce_last : reducer_.reduce, reducer_.element,
                     source(step.from), step.kind == Step::Kind::kReduceReceived};
   } else if (streams) {
-    sink.combine = {stream, 1, sink.into.data()};
+    sink.combine = {stream, 1};
   }
   if (step.first_write) sink.overwriting = memory_.overwriting;
   return sink;

@@ -26,6 +26,12 @@ std::size_t LetterAllreduce::most_bytes() const {
   return Letter::kMostBytes / static_cast<std::size_t>(std::max(mesh_.size() - 1, 1));
 }
 
+void LetterAllreduce::tell(const OpTag& tag, const Fingerprint& fingerprint) {
+  for (Mailbox* mailbox : mailboxes_) {
+    if (mailbox != nullptr) mailbox->post(tag, fingerprint, {});
+  }
+}
+
 Status LetterAllreduce::run(const OpTag& tag, const Fingerprint& fingerprint,
                             std::span<const std::byte> input, std::byte* result,
                             const Reducer& reducer) {
@@ -78,6 +84,7 @@ void LetterAllreduce::reduce(const std::byte* own, std::size_t bytes, std::byte*
   const auto operand = [&](std::size_t rank) {
     return letters_[rank] == nullptr ? own : letters_[rank]->payload;
   };
+  if (bytes == 0) return;
   if (letters_.size() == 1) {
     std::memmove(result, own, bytes);
     return;

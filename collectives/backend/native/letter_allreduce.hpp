@@ -25,6 +25,10 @@ class LetterAllreduce {
   /// Up to here letters are the fastest way: what a rank reads grows with the number of ranks.
   std::size_t most_bytes() const;
 
+  /// For an operation that goes another way: tells those who wait for letters in `tag` what this
+  /// rank has called, because its frames may never come to them.
+  void tell(const transport::OpTag& tag, const transport::Fingerprint& fingerprint);
+
   /// `result`, as long as `input`, may be the same memory. Fails like a link; the mesh begins
   /// operation `tag` only if the letters keep it waiting.
   Status run(const transport::OpTag& tag, const transport::Fingerprint& fingerprint,

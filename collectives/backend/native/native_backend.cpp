@@ -80,7 +80,6 @@ Status NativeBackend::run(std::uint64_t position, const Call& call, Payload& pay
   if (mesh_->aborted()) return Status(Code::kAborted, "the view is being changed");
   if (Status wrong = check(call, payload); !wrong.ok()) return wrong;
   if (Status status = prepare(position); !status.ok()) return status;
-  undo_.clear();
   const OpTag tag{generation_, position, OpTag::kNormal};
   Status status;
   if (by_letters(call, payload)) {
@@ -89,6 +88,7 @@ Status NativeBackend::run(std::uint64_t position, const Call& call, Payload& pay
     status = letters_.run(tag, call.fingerprint, data, data.data(),
                           reducer_of(section.dtype, call.redop));
   } else {
+    if (letters_everywhere_) letters_.tell(tag, call.fingerprint);
     mesh_->begin(tag, call.fingerprint);
     status = perform(call, payload);
   }
@@ -165,7 +165,7 @@ Status NativeBackend::finish(std::uint64_t position, const Statement& mine, cons
   return Status(Code::kMismatch, std::move(agreed).value(), -1, generation_);
 }
 
-Status NativeBackend::perform(const Call& call, Payload& payload) {
+Status NativeBackend::perform(const Call& call, Payload& payload) try {
   switch (call.kind) {
     case Kind::kAllreduce:
       return allreduce(call, payload);
@@ -183,6 +183,11 @@ Status NativeBackend::perform(const Call& call, Payload& payload) {
       return Status(Code::kMismatch, call.error);
   }
   return Status(Code::kInternal, "no collective has this number");
+} catch (...) {
+  // Out of memory. The caller's must not be referred to any more, and has to be as it was.
+  mesh_->abandon();
+  undo_.restore();
+  throw;
 }
 
 Status NativeBackend::allreduce(const Call& call, Payload& payload) {
@@ -214,11 +219,11 @@ Status NativeBackend::direct_allreduce(const Call& call, Payload& payload) {
     const Schedule& schedule = plans_.large_allreduce({tensor.count, size_of(tensor.dtype)});
     if (Status status = executor_.run(schedule, memory, reducer); !status.ok()) return status;
   }
+  undo_.clear();
   return {};
 }
 
 Status NativeBackend::settle() {
-  undo_.clear();
   Status met = barrier();
   if (!met.ok()) mesh_->abandon();
   return met;

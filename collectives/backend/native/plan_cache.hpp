@@ -20,7 +20,7 @@ class PlanCache {
  public:
   PlanCache(int rank, int size, std::size_t segment_bytes, const plan::Thresholds& thresholds);
 
-  /// What every link of the view takes unread. Before the first schedule is made.
+  /// What every link of the view takes unread. Before the first allreduce.
   void set_capacity(std::size_t bytes) { thresholds_.capacity = bytes; }
 
   /// In place.

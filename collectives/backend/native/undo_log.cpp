@@ -24,12 +24,12 @@ void UndoLog::about_to(std::span<std::byte> memory) {
 }
 
 void UndoLog::restore() {
-  std::size_t at = 0;
-  for (const std::span<std::byte> memory : saved_) {
-    std::memcpy(memory.data(), storage_->data() + at, memory.size());
-    at += memory.size();
+  // The latest first: what was saved of a place first is what was there in the beginning.
+  for (; !saved_.empty(); saved_.pop_back()) {
+    const std::span<std::byte> memory = saved_.back();
+    used_ -= memory.size();
+    std::memcpy(memory.data(), storage_->data() + used_, memory.size());
   }
-  saved_.clear();
 }
 
 }  // namespace elastic::collectives
