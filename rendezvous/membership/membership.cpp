@@ -149,6 +149,9 @@ void Membership::State::on(const Tick& /*event*/) {
 void Membership::State::on_message(const std::string& from, const Heartbeat& message) {
   if (!is_member(from)) return;
   const TimePoint active = progress_.told(view_, message, now_);
+  // All members speak, and what one proves counts for all: now and then is enough.
+  if (active == TimePoint::min() || active < active_ + options_.heartbeat) return;
+  active_ = active;
   for (const Member& member : view_.members) liveness_.lived(member.incarnation, active);
 }
 

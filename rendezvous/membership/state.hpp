@@ -153,6 +153,8 @@ class Membership::State {
   std::map<std::string, Farewell> former_;  ///< members that are none any more: what they are told
   Liveness liveness_;
   Progress progress_;  ///< of the members of `view_`
+  TimePoint active_ =
+      TimePoint::min();  ///< since when all of them are known to have done something
   std::uint64_t arrivals_ = 0;
   std::size_t donors_ = 0;  ///< named so far, to joiners that measure their line
   std::optional<TimePoint> first_registered_;
