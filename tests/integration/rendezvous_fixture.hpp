@@ -85,9 +85,12 @@ class Worker {
     return result;
   }
   /// The newest view, or an empty one.
-  View view() const {
-    const auto announced = all<Announce>();
-    return announced.empty() ? View{} : announced.back().view;
+  const View& view() const {
+    static const View kNone;
+    for (auto message = messages.rbegin(); message != messages.rend(); ++message) {
+      if (const auto* announced = std::get_if<Announce>(&*message)) return announced->view;
+    }
+    return kNone;
   }
 
   std::string incarnation;
@@ -162,7 +165,7 @@ class RendezvousTest : public ::testing::Test {
   }
   bool all_see(std::uint64_t generation, std::size_t members) const {
     for (const auto& worker : workers_) {
-      const View view = worker->view();
+      const View& view = worker->view();
       if (view.generation < generation || view.members.size() != members) return false;
     }
     return true;
