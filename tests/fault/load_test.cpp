@@ -47,6 +47,7 @@ TEST_P(Load, EvictsNobody) {
   ASSERT_TRUE(FaultJob::await_steps(job.others({}), 10)) << job.text();
   {
     const BusyMachine busy;
+    // The time under load is what is tested.
     std::this_thread::sleep_for(GetParam().time);
   }
   ASSERT_TRUE(FaultJob::await_steps(job.others({}), 10)) << job.text();

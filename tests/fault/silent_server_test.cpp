@@ -51,6 +51,7 @@ TEST_F(CutFromTheServer, IsNotGivenUpWhileItTakesPart) {
   ASSERT_TRUE(FaultJob::await_steps(members, 20)) << job.text();
   hosts_->cut(host_of(kSlot), kServerHost);
   hosts_->cut(kServerHost, host_of(kSlot));
+  // Nothing happens, for longer than anybody silent is kept: that is what is tested.
   std::this_thread::sleep_for(kCut);
   EXPECT_EQ(generation(job.worker(kSlot)), 1U) << job.text();
   hosts_->mend(host_of(kSlot), kServerHost);
