@@ -4,25 +4,26 @@
 
 namespace elastic::bench {
 
-namespace {
-
-std::string label_of(const std::vector<std::string>& backends, std::size_t index) {
-  const auto end = backends.begin() + static_cast<std::ptrdiff_t>(index);
-  const auto before = std::count(backends.begin(), end, *end);
+std::string label_of(const std::vector<std::string>& names, std::size_t index) {
+  const auto end = names.begin() + static_cast<std::ptrdiff_t>(index);
+  const auto before = std::count(names.begin(), end, *end);
   return *end + (before > 0 ? "#" + std::to_string(before + 1) : "");
 }
 
+namespace {
+
 BackendContext open_context(const RankOptions& options, const LibrarySettings& settings,
                             std::size_t index) {
+  const std::vector<std::string>& backends = settings.jobs;
   Options library;
-  library.backend = settings.backends[index];
+  library.backend = backends[index];
   library.transport = settings.transport;
   library.encrypt = options.encrypt;
-  const bool several = settings.backends.size() > 1;
+  const bool several = backends.size() > 1;
   // Where servers are given, each has a job, and all the same name for it: that of ELASTIC_JOB.
   if (several && options.rendezvous.empty()) library.job = "backend-" + std::to_string(index);
   if (!options.rendezvous.empty()) library.rendezvous = options.rendezvous[index];
-  return {label_of(settings.backends, index), std::make_unique<Context>(library)};
+  return {label_of(backends, index), std::make_unique<Context>(library)};
 }
 
 }  // namespace
@@ -30,7 +31,7 @@ BackendContext open_context(const RankOptions& options, const LibrarySettings& s
 Result<std::vector<BackendContext>> open_contexts(const RankOptions& options,
                                                   const LibrarySettings& settings) {
   std::vector<BackendContext> contexts;
-  for (std::size_t index = 0; index < settings.backends.size(); ++index) {
+  for (std::size_t index = 0; index < settings.jobs.size(); ++index) {
     contexts.push_back(open_context(options, settings, index));
     const Context& first = *contexts.front().context;
     const Context& last = *contexts.back().context;

@@ -13,13 +13,16 @@ namespace elastic::bench {
 
 /// This process's membership in a job whose collectives one backend performs.
 struct BackendContext {
-  std::string label;  ///< the backend's name; "native#2" where it is measured for the second time
+  std::string label;  ///< see label_of
   std::unique_ptr<Context> context;
 };
 
-/// A context for each backend, in order, each with a job of its own. All ranks call it alike.
-/// kInternal when this process is not the same rank in all of them. Throws elastic::Error, which
-/// names a backend that is not there, and those that are.
+/// The name of `names[index]`; "native#2" where it comes for the second time.
+std::string label_of(const std::vector<std::string>& names, std::size_t index);
+
+/// A context for each of `settings.jobs`, in order, each with a job of its own. All ranks call it
+/// alike. kInternal when this process is not the same rank in all of them. Throws elastic::Error,
+/// which names a backend that is not there, and those that are.
 Result<std::vector<BackendContext>> open_contexts(const RankOptions& options,
                                                   const LibrarySettings& settings);
 

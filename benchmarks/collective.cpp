@@ -7,8 +7,6 @@ namespace elastic::bench {
 
 namespace {
 
-constexpr int kRoot = 0;  // of a broadcast
-
 /// `count` elements of `tensor` from element `first` on.
 TensorView part_of(const TensorView& tensor, std::size_t first, std::size_t count) {
   return {static_cast<std::byte*>(tensor.data) + first * size_of(tensor.dtype), count, tensor.dtype,
@@ -24,6 +22,9 @@ class Allreduce : public Collective {
   void fill(const CallData& data) const override { data.pattern.fill(data.input, data.rank); }
   Contributors run(Context& context, const CallData& data, Placement placement) override {
     return context.allreduce(data.input, result(data, placement), data.op);
+  }
+  CallTensors tensors(const CallData& data, Placement placement) override {
+    return {data.input, result(data, placement)};
   }
   std::int64_t count_wrong(const CallData& data, Placement placement) const override {
     return data.pattern.count_wrong(result(data, placement));
@@ -48,6 +49,9 @@ class AllGather : public Collective {
         block(data), [&](std::span<const std::byte> bytes, const std::vector<std::size_t>&) {
           std::memcpy(data.output.data, bytes.data(), bytes.size());
         });
+  }
+  CallTensors tensors(const CallData& data, Placement) override {
+    return {block(data), data.output};
   }
   std::int64_t count_wrong(const CallData& data, Placement) const override {
     const std::size_t count = block(data).count;
@@ -82,6 +86,12 @@ class ReduceScatter : public Collective {
           std::memcpy(part_.data, bytes.data(), bytes.size());
         });
   }
+  CallTensors tensors(const CallData& data, Placement) override {
+    const std::size_t count = data.input.count / static_cast<std::size_t>(data.ranks);
+    offset_ = static_cast<std::size_t>(data.rank) * count;
+    part_ = part_of(data.output, offset_, count);
+    return {data.input, part_};
+  }
   std::int64_t count_wrong(const CallData& data, Placement) const override {
     return data.pattern.count_wrong(part_, offset_);
   }
@@ -101,6 +111,7 @@ class Broadcast : public Collective {
   Contributors run(Context& context, const CallData& data, Placement) override {
     return context.broadcast(data.input, kRoot);
   }
+  CallTensors tensors(const CallData& data, Placement) override { return {data.input, data.input}; }
   std::int64_t count_wrong(const CallData& data, Placement) const override {
     return data.pattern.count_unlike_input(data.input, kRoot);
   }

@@ -15,6 +15,8 @@ namespace elastic::bench {
 /// Where a call leaves its result: in another tensor, or in the same.
 enum class Placement : std::uint8_t { kOutOfPlace, kInPlace };
 
+inline constexpr int kRoot = 0;  ///< of a broadcast
+
 /// What one call works on. Views: the memory is the caller's.
 struct CallData {
   const Pattern& pattern;
@@ -23,6 +25,12 @@ struct CallData {
   int ranks;
   TensorView input;   ///< as many elements as the whole tensor has
   TensorView output;  ///< likewise
+};
+
+/// Parts of a CallData, which start at the same place where the result is to be in place.
+struct CallTensors {
+  ConstTensorView input;
+  TensorView output;
 };
 
 /// One operation as it is measured.
@@ -42,7 +50,9 @@ class Collective {
   virtual void fill(const CallData& data) const = 0;
   /// All ranks call it alike. Throws elastic::Error.
   virtual Contributors run(Context& context, const CallData& data, Placement placement) = 0;
-  /// Elements of this rank's result that are wrong, after `fill` and one `run`.
+  /// What a call works on that leaves its result where `count_wrong` looks for it.
+  virtual CallTensors tensors(const CallData& data, Placement placement) = 0;
+  /// Elements of this rank's result that are wrong, after `fill` and one call.
   virtual std::int64_t count_wrong(const CallData& data, Placement placement) const = 0;
 };
 

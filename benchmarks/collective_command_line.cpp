@@ -33,6 +33,9 @@ void CollectiveCommandLine::add_operation(CLI::App& app, const std::string& name
   if (make_collective(name)->reduces()) {
     add_named(sub, "-o,--op", options_.op, all_ops(), "Reduction [sum]");
   }
+  sub.add_option("--memory", options_.memory,
+                 "Where the tensors lie: malloc, or allocated (elastic::allocate) [malloc]")
+      ->check(CLI::IsMember({"malloc", "allocated"}));
   add_rank_options(sub, options_);
   add_plot(sub, options_.plot);
   sub.add_flag("--encrypt", options_.encrypt,
@@ -58,6 +61,8 @@ Result<CollectiveOptions> CollectiveCommandLine::read() {
   if (Status status = check_rank_options(options_); !status.ok()) return status;
   if (options_.turns == 0) options_.turns = options_.backends.size() > 1 ? 4 : 1;
   if (options_.encrypt && options_.np > 0) {
+    const std::string what = "what encryption costs, with --encrypt and --np,";
+    if (Status status = check_without_peers(options_, what); !status.ok()) return status;
     if (options_.transport.empty()) options_.transport = "tcp";
     if (options_.transport != "tcp") {
       return invalid("--encrypt with --transport " + options_.transport +

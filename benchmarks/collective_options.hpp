@@ -16,6 +16,7 @@ struct CollectiveOptions : RankOptions {
   int warmup = 5;       ///< in each turn
   int turns = 0;        ///< of each backend at each size; 0: 4 where there are several, or 1
   bool check = true;
+  std::string memory = "malloc";  ///< where the tensors lie; or "allocated": Context::allocate
   DType dtype = DType::kF32;
   ReduceOp op = ReduceOp::kSum;
 };

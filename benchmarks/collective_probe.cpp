@@ -1,5 +1,6 @@
 #include "benchmarks/collective_probe.hpp"
 
+#include <memory>
 #include <span>
 
 #include "benchmarks/backend_contexts.hpp"
@@ -9,7 +10,17 @@ namespace elastic::bench {
 
 namespace {
 
-std::vector<std::size_t> counts_of(const CollectiveOptions& options, std::size_t granularity) {
+Memory memory_of(const CollectiveOptions& options, Context& context, std::size_t bytes) {
+  if (options.memory == "allocated") return context.allocate(bytes);
+  return {std::shared_ptr<std::byte>(new std::byte[bytes](), std::default_delete<std::byte[]>()),
+          bytes};
+}
+
+}  // namespace
+
+std::vector<std::size_t> counts_of(const CollectiveOptions& options, const Collective& collective,
+                                   int ranks) {
+  const std::size_t granularity = collective.granularity(ranks);
   std::vector<std::size_t> counts;
   for (const std::size_t size : sizes_of(options.sizes)) {
     const std::size_t pieces = (size / size_of(options.dtype) + granularity - 1) / granularity;
@@ -20,18 +31,16 @@ std::vector<std::size_t> counts_of(const CollectiveOptions& options, std::size_t
   return counts;
 }
 
-}  // namespace
-
-Workspace::Workspace(const CollectiveOptions& options, const Collective& collective, int rank,
-                     int ranks)
+Workspace::Workspace(const CollectiveOptions& options, const Collective& collective,
+                     Context& context)
     : dtype_(options.dtype),
       op_(options.op),
-      rank_(rank),
-      ranks_(ranks),
-      pattern_(options.dtype, options.op, ranks),
-      counts_(counts_of(options, collective.granularity(ranks))),
-      input_(counts_.back() * size_of(dtype_)),
-      output_(input_.size()) {}
+      rank_(context.rank()),
+      ranks_(context.size()),
+      pattern_(options.dtype, options.op, ranks_),
+      counts_(counts_of(options, collective, ranks_)),
+      input_(memory_of(options, context, counts_.back() * size_of(dtype_))),
+      output_(memory_of(options, context, input_.bytes())) {}
 
 CallData Workspace::data(std::size_t count) {
   return {.pattern = pattern_,
@@ -45,8 +54,11 @@ CallData Workspace::data(std::size_t count) {
 Status CollectiveProbe::time(const CallData& data, Placement placement, int warmup, int calls,
                              std::vector<double>& times_us) {
   collective_.fill(data);
+  const auto prepared = prepare(data, placement);
+  if (!prepared.ok()) return prepared.status();
+  const PreparedCall& call = prepared.value();
   for (int i = 0; i < warmup; ++i) {
-    if (Status status = call(data, placement); !status.ok()) return status;
+    if (Status status = call(); !status.ok()) return status;
   }
   std::vector<double> own_us;
   own_us.reserve(static_cast<std::size_t>(calls));
@@ -54,7 +66,7 @@ Status CollectiveProbe::time(const CallData& data, Placement placement, int warm
   if (Status status = check_complete(context_.barrier(), data.ranks); !status.ok()) return status;
   for (int i = 0; i < calls; ++i) {
     const std::int64_t start = now_ns();
-    if (Status status = call(data, placement); !status.ok()) return status;
+    if (Status status = call(); !status.ok()) return status;
     own_us.push_back(static_cast<double>(now_ns() - start) / 1e3);
   }
   const auto contributors = context_.allreduce(std::span(own_us), ReduceOp::kAverage);
@@ -65,15 +77,23 @@ Status CollectiveProbe::time(const CallData& data, Placement placement, int warm
 Result<std::int64_t> CollectiveProbe::count_wrong(const CallData& data, Placement placement) {
   // In place, the timed calls have reduced their own results again and again.
   collective_.fill(data);
-  if (Status status = call(data, placement); !status.ok()) return status;
+  const auto call = prepare(data, placement);
+  if (!call.ok()) return call.status();
+  if (Status status = call.value()(); !status.ok()) return status;
   std::int64_t wrong = collective_.count_wrong(data, placement);
   const auto contributors = context_.allreduce(std::span<std::int64_t>(&wrong, 1));
   if (Status status = check_complete(contributors, data.ranks); !status.ok()) return status;
   return wrong;
 }
 
-Status CollectiveProbe::call(const CallData& data, Placement placement) {
-  return check_complete(collective_.run(context_, data, placement), data.ranks);
+Result<PreparedCall> CollectiveProbe::prepare(const CallData& data, Placement placement) {
+  if (peer_ != nullptr) {
+    const CallTensors tensors = collective_.tensors(data, placement);
+    return peer_->prepare(tensors.input, tensors.output);
+  }
+  return PreparedCall([this, &data, placement] {
+    return check_complete(collective_.run(context_, data, placement), data.ranks);
+  });
 }
 
 }  // namespace elastic::bench

@@ -7,16 +7,21 @@
 #include "base/status.hpp"
 #include "benchmarks/collective.hpp"
 #include "benchmarks/collective_options.hpp"
+#include "benchmarks/peers/peer.hpp"
 
 namespace elastic::bench {
+
+/// Elements of each size of the table: whole multiples of what the operation works on, each once.
+std::vector<std::size_t> counts_of(const CollectiveOptions& options, const Collective& collective,
+                                   int ranks);
 
 /// The tensors that are measured with: the same memory for all backends and sizes. Belongs to the
 /// main thread.
 class Workspace {
  public:
-  Workspace(const CollectiveOptions& options, const Collective& collective, int rank, int ranks);
+  /// `context` is asked for the memory where the options say so.
+  Workspace(const CollectiveOptions& options, const Collective& collective, Context& context);
 
-  /// Elements of each size of the table: whole multiples of what the operation works on, each once.
   const std::vector<std::size_t>& counts() const { return counts_; }
   CallData data(std::size_t count);
 
@@ -27,16 +32,18 @@ class Workspace {
   const int ranks_;
   const Pattern pattern_;
   std::vector<std::size_t> counts_;
-  std::vector<std::byte> input_;
-  std::vector<std::byte> output_;
+  const Memory input_;
+  const Memory output_;
 };
 
-/// Measures one operation on one context. Belongs to the main thread. All ranks call its functions
-/// alike; they return kPeerLost when a worker was lost, and throw elastic::Error.
+/// Measures one operation, on one context or of a peer whose ranks meet in it. Belongs to the main
+/// thread. All ranks call its functions alike; they return kPeerLost when a worker was lost, and
+/// throw elastic::Error and what a peer throws.
 class CollectiveProbe {
  public:
-  CollectiveProbe(Context& context, Collective& collective)
-      : context_(context), collective_(collective) {}
+  /// `peer` may be null.
+  CollectiveProbe(Context& context, Peer* peer, Collective& collective)
+      : context_(context), peer_(peer), collective_(collective) {}
 
   /// Adds the times of `calls` calls, in microseconds, each the mean over the ranks, after `warmup`
   /// that do not count.
@@ -47,9 +54,10 @@ class CollectiveProbe {
   Result<std::int64_t> count_wrong(const CallData& data, Placement placement);
 
  private:
-  Status call(const CallData& data, Placement placement);
+  Result<PreparedCall> prepare(const CallData& data, Placement placement);
 
   Context& context_;
+  Peer* const peer_;
   Collective& collective_;
 };
 

@@ -5,6 +5,7 @@
 
 #include "benchmarks/collective_plot.hpp"
 #include "benchmarks/element_names.hpp"
+#include "benchmarks/peers/peer_names.hpp"
 #include "benchmarks/report_files.hpp"
 #include "benchmarks/table.hpp"
 
@@ -19,8 +20,8 @@ void print_line(const std::string& line) {
 
 }  // namespace
 
-void CollectiveReport::begin() const {
-  if (shows_) print_line(table_header(options_, settings_, ranks_));
+void CollectiveReport::begin(const std::string& peers) const {
+  if (shows_) print_line(peers + table_header(options_, settings_, ranks_));
 }
 
 void CollectiveReport::add(const SizeResult& result) {
@@ -39,11 +40,13 @@ void CollectiveReport::add_row(std::size_t count, const std::string& backend, Pl
   wrong_ += cell.wrong.value_or(0);
   busbw_sum_ += cell.busbw;
   const bool reduces = make_collective(options_.operation)->reduces();
+  const bool peer = is_peer(backend);
   rows_.push_back(
       {{"operation", options_.operation},
        {"backend", backend},
-       {"transport", settings_.transport},
-       {"encrypt", settings_.encrypt.value_or(options_.encrypt)},
+       {"transport", peer ? "own" : settings_.transport},
+       {"encrypt", !peer && settings_.encrypt.value_or(options_.encrypt)},
+       {"memory", options_.memory},
        {"ranks", ranks_},
        {"bytes", count * size_of(options_.dtype)},
        {"dtype", name_of(options_.dtype)},

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 #include <nlohmann/json.hpp>
 
@@ -20,7 +21,8 @@ class CollectiveReport {
                    bool shows)
       : options_(options), settings_(settings), ranks_(ranks), shows_(shows) {}
 
-  void begin() const;
+  /// `peers`: lines about those that are measured.
+  void begin(const std::string& peers) const;
   void add(const SizeResult& result);
   /// Writes the files. kInternal when an element was wrong.
   Status end() const;

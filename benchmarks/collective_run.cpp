@@ -10,6 +10,7 @@
 #include "benchmarks/bandwidth.hpp"
 #include "benchmarks/collective_probe.hpp"
 #include "benchmarks/collective_report.hpp"
+#include "benchmarks/peers/contenders.hpp"
 #include "benchmarks/turns.hpp"
 
 namespace elastic::bench {
@@ -18,17 +19,22 @@ namespace {
 
 constexpr std::array kPlacements{Placement::kOutOfPlace, Placement::kInPlace};
 
+std::vector<std::string> labels_of(const std::vector<Contender>& contenders) {
+  std::vector<std::string> labels;
+  for (const Contender& one : contenders) labels.push_back(one.label);
+  return labels;
+}
+
 /// Measures all backends at one size after another. Belongs to the main thread.
 class CollectiveRun {
  public:
-  CollectiveRun(const CollectiveOptions& options, const std::vector<BackendContext>& contexts)
+  CollectiveRun(const CollectiveOptions& options, const std::vector<Contender>& contenders)
       : options_(options),
         collective_(make_collective(options.operation)),
-        workspace_(options, *collective_, contexts.front().context->rank(),
-                   contexts.front().context->size()) {
-    for (const BackendContext& one : contexts) {
-      labels_.push_back(one.label);
-      probes_.emplace_back(*one.context, *collective_);
+        labels_(labels_of(contenders)),
+        workspace_(options, *collective_, contenders[compared_with(labels_)].context) {
+    for (const Contender& one : contenders) {
+      probes_.emplace_back(one.context, one.peer.get(), *collective_);
     }
   }
 
@@ -43,8 +49,8 @@ class CollectiveRun {
 
   const CollectiveOptions& options_;
   const std::unique_ptr<Collective> collective_;
+  const std::vector<std::string> labels_;
   Workspace workspace_;
-  std::vector<std::string> labels_;
   std::vector<CollectiveProbe> probes_;
 };
 
@@ -107,10 +113,12 @@ std::size_t compared_with(const std::vector<std::string>& labels) {
 Status run_collective(const CollectiveOptions& options, const LibrarySettings& settings) {
   auto contexts = open_contexts(options, settings);
   if (!contexts.ok()) return contexts.status();
+  auto contenders = make_contenders(settings.backends, options, contexts.value());
+  if (!contenders.ok()) return contenders.status();
   const Context& first = *contexts.value().front().context;
-  CollectiveRun run(options, contexts.value());
+  CollectiveRun run(options, contenders.value());
   CollectiveReport report(options, settings, first.size(), first.rank() == 0);
-  report.begin();
+  report.begin(peers_text(contenders.value()));
   for (const std::size_t count : run.counts()) {
     auto result = run.measure(count);
     if (!result.ok()) return result.status();

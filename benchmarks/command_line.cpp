@@ -9,6 +9,7 @@
 #include "benchmarks/command_line_options.hpp"
 #include "benchmarks/fusion_command_line.hpp"
 #include "benchmarks/scaling_command_line.hpp"
+#include "benchmarks/tune_command_line.hpp"
 #include "benchmarks/worker_digits.hpp"
 
 namespace elastic::bench {
@@ -133,6 +134,7 @@ Result<Request> parse_command_line(const std::vector<std::string>& arguments) {
   CollectiveCommandLine collective;
   FusionCommandLine fusion;
   ScalingCommandLine scaling;
+  TuneCommandLine tune;
   RecoveryOptions recovery;
   RecoveryWorkerOptions worker;
   JoinOptions join;
@@ -141,6 +143,7 @@ Result<Request> parse_command_line(const std::vector<std::string>& arguments) {
   collective.add(app);
   fusion.add(app);
   scaling.add(app);
+  tune.add(app);
   const CLI::App* recovery_sub = add_recovery(app, recovery, texts);
   add_worker(app, worker, texts);
   const CLI::App* join_sub = add_join(app, join, texts);
@@ -162,6 +165,7 @@ Result<Request> parse_command_line(const std::vector<std::string>& arguments) {
   if (collective.parsed()) return with_command(collective.read(), arguments);
   if (fusion.parsed()) return with_command(fusion.read(), arguments);
   if (scaling.parsed()) return with_command(scaling.read(), arguments);
+  if (tune.parsed()) return with_command(tune.read(), arguments);
   if (recovery_sub->parsed()) {
     recovery.command = command_text(arguments);
     if (Status status = read_recovery(texts, recovery); !status.ok()) return status;

@@ -10,6 +10,7 @@
 #include "benchmarks/collective_options.hpp"
 #include "benchmarks/fusion_options.hpp"
 #include "benchmarks/scaling_options.hpp"
+#include "benchmarks/tune_options.hpp"
 
 namespace elastic::bench {
 
@@ -62,8 +63,9 @@ struct PrintAndExit {
   std::string text;
 };
 
-using Request = std::variant<CollectiveOptions, FusionOptions, ScalingOptions, RecoveryOptions,
-                             RecoveryWorkerOptions, JoinOptions, JoinWorkerOptions, PrintAndExit>;
+using Request =
+    std::variant<CollectiveOptions, FusionOptions, ScalingOptions, TuneOptions, RecoveryOptions,
+                 RecoveryWorkerOptions, JoinOptions, JoinWorkerOptions, PrintAndExit>;
 
 /// `arguments` without the program's own name. kInvalidArgument names the option.
 Result<Request> parse_command_line(const std::vector<std::string>& arguments);

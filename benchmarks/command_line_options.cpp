@@ -4,6 +4,7 @@
 
 #include "benchmarks/byte_size.hpp"
 #include "benchmarks/network_model.hpp"
+#include "benchmarks/peers/peer_names.hpp"
 
 namespace elastic::bench {
 
@@ -27,8 +28,8 @@ void add_rank_options(CLI::App& app, RankOptions& options) {
                  "elasticrun or mpirun")
       ->check(CLI::Range(0, kMostRanks));
   app.add_option("--backend", options.backends,
-                 "Backends, separated by commas; several are measured in turn, under mpirun, in "
-                 "the same processes [native]")
+                 "Backends and peers, separated by commas; several are measured in turn, in the "
+                 "same processes, several backends only under mpirun [native]")
       ->delimiter(',')
       ->take_all();
   app.add_option("--rendezvous", options.rendezvous,
@@ -62,19 +63,30 @@ Status read_bytes(const std::string& option, const std::string& text, std::size_
 }
 
 Status check_rank_options(const RankOptions& options) {
-  if (options.backends.size() > 1 && options.np > 0) {
+  if (Status status = check_peer_names(options.backends); !status.ok()) return status;
+  const std::size_t jobs = std::max(without_peers(options.backends).size(), std::size_t{1});
+  if (jobs > 1 && options.np > 0) {
     return invalid("--np " + std::to_string(options.np) +
                    " with several backends: each needs a job of its own, and elasticrun starts "
                    "one; start this with mpirun -np " +
                    std::to_string(options.np) + " elastic-bench ..., without --np");
   }
   if (options.rendezvous.empty()) return {};
-  if (options.rendezvous.size() != std::max(options.backends.size(), std::size_t{1})) {
+  if (options.rendezvous.size() != jobs) {
     return invalid("--rendezvous names " + std::to_string(options.rendezvous.size()) +
-                   " servers, but --backend " + std::to_string(options.backends.size()) +
-                   " backends: each needs one");
+                   " servers, but --backend needs " + std::to_string(jobs) +
+                   ": one for each backend");
   }
   return {};
+}
+
+Status check_without_peers(const RankOptions& options, const std::string& measurement) {
+  for (const std::string& name : options.backends) {
+    if (!is_peer(name)) continue;
+    return invalid("--backend " + name + ": " + measurement +
+                   " is measured with backends, not with peers");
+  }
+  return check_rank_options(options);
 }
 
 std::string command_text(const std::vector<std::string>& arguments) {

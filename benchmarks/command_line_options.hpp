@@ -52,6 +52,8 @@ void add_model(CLI::App& app, std::string& model);
 Status read_bytes(const std::string& option, const std::string& text, std::size_t& bytes);
 /// What contradicts each other.
 Status check_rank_options(const RankOptions& options);
+/// Likewise, for a `measurement` that only elastic itself can take part in.
+Status check_without_peers(const RankOptions& options, const std::string& measurement);
 
 /// As it can be typed again.
 std::string command_text(const std::vector<std::string>& arguments);

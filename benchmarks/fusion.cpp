@@ -12,6 +12,7 @@
 #include "benchmarks/bandwidth.hpp"
 #include "benchmarks/collective.hpp"
 #include "benchmarks/collective_result.hpp"
+#include "benchmarks/formatted.hpp"
 #include "benchmarks/gradient_step.hpp"
 #include "benchmarks/report_files.hpp"
 #include "benchmarks/step_probe.hpp"
@@ -22,11 +23,14 @@ namespace elastic::bench {
 namespace {
 
 constexpr std::array kKinds{StepKind::kFused, StepKind::kWhole, StepKind::kBlocking};
+constexpr std::size_t kFusedIndex = 0;
 constexpr std::size_t kWholeIndex = 1;
+constexpr int kAgreementsOfTurn = 50;
 
 /// One kind of step on one backend.
 struct KindResult {
   StepTimes times;
+  std::vector<double> agreement_us;  // of kFused
   std::optional<std::int64_t> wrong;
 };
 using BackendKinds = std::array<KindResult, kKinds.size()>;
@@ -63,6 +67,9 @@ Status FusionRun::measure() {
                                               results_[backend][kind].times);
         if (!status.ok()) return status;
       }
+      Status status = probes_[backend].time_agreement(kAgreementsOfTurn,
+                                                      results_[backend][kFusedIndex].agreement_us);
+      if (!status.ok()) return status;
     }
   }
   return options_.check ? check() : Status();
@@ -103,6 +110,9 @@ nlohmann::ordered_json row_of(const FusionOptions& options, const LibrarySetting
           {"busbw_gbs", algbw * make_collective("allreduce")->bus_factor(ranks)},
           {"by_whole", time.median / summarize(own[kWholeIndex].times.last_us).median},
           {"ratio", time.median / summarize(compared[kind].times.last_us).median},
+          {"agreement_us", own[kind].agreement_us.empty()
+                               ? nlohmann::ordered_json()
+                               : nlohmann::ordered_json(summarize(own[kind].agreement_us).median)},
           {"wrong",
            own[kind].wrong ? nlohmann::ordered_json(*own[kind].wrong) : nlohmann::ordered_json()}};
 }
@@ -122,23 +132,26 @@ void print_header(const FusionOptions& options, const LibrarySettings& settings,
       "over "
       "the ranks\n"
       "# first: until the first tensor is reduced; by whole: median by that of one allreduce; "
-      "ratio: by the same step of native, or of the first backend\n#\n",
+      "ratio: by the same step of native, or of the first backend\n"
+      "# agree: median of a named allreduce of one element: submitted, agreed upon by all ranks, "
+      "run, and waited for\n#\n",
       options.iterations, options.turns, options.warmup);
-  std::printf("# %10s %9s %9s %9s %9s %9s %7s %7s %6s %8s %6s\n", "backend", "step", "median",
-              "p99", "min", "first", "algbw", "busbw", "#wrong", "by whole", "ratio");
-  std::printf("# %10s %9s %9s %9s %9s %9s %7s %7s\n", "", "", "(ms)", "(ms)", "(ms)", "(ms)",
-              "(GB/s)", "(GB/s)");
+  std::printf("# %10s %9s %9s %9s %9s %9s %7s %7s %6s %8s %6s %7s\n", "backend", "step", "median",
+              "p99", "min", "first", "algbw", "busbw", "#wrong", "by whole", "ratio", "agree");
+  std::printf("# %10s %9s %9s %9s %9s %9s %7s %7s %6s %8s %6s %7s\n", "", "", "(ms)", "(ms)",
+              "(ms)", "(ms)", "(GB/s)", "(GB/s)", "", "", "", "(us)");
 }
 
 void print_step(const nlohmann::ordered_json& row) {
   const auto number = [&](const char* key) { return row.at(key).get<double>(); };
   const auto ms = [&](const char* key) { return number(key) / 1e3; };
-  std::printf("  %10s %9s %9.3f %9.3f %9.3f %9.3f %7.3f %7.3f %6s %8.2f %6.2f\n",
-              row.at("backend").get<std::string>().c_str(),
-              row.at("step").get<std::string>().c_str(), ms("median_us"), ms("p99_us"),
-              ms("min_us"), ms("first_us"), number("algbw_gbs"), number("busbw_gbs"),
-              row.at("wrong").is_null() ? "N/A" : row.at("wrong").dump().c_str(),
-              number("by_whole"), number("ratio"));
+  std::printf(
+      "  %10s %9s %9.3f %9.3f %9.3f %9.3f %7.3f %7.3f %6s %8.2f %6.2f %7s\n",
+      row.at("backend").get<std::string>().c_str(), row.at("step").get<std::string>().c_str(),
+      ms("median_us"), ms("p99_us"), ms("min_us"), ms("first_us"), number("algbw_gbs"),
+      number("busbw_gbs"), row.at("wrong").is_null() ? "N/A" : row.at("wrong").dump().c_str(),
+      number("by_whole"), number("ratio"),
+      row.at("agreement_us").is_null() ? "" : formatted("%.1f", number("agreement_us")).c_str());
 }
 
 }  // namespace

@@ -20,7 +20,7 @@ void FusionCommandLine::add(CLI::App& app) {
 }
 
 Result<FusionOptions> FusionCommandLine::read() const {
-  if (Status status = check_rank_options(options_); !status.ok()) return status;
+  if (Status status = check_without_peers(options_, "fusion"); !status.ok()) return status;
   return options_;
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "benchmarks/peers/peer_names.hpp"
 #include "elastic/options.hpp"
 
 namespace elastic::bench {
@@ -20,12 +21,13 @@ Result<LibrarySettings> library_settings(const std::string& transport,
                                          const EnvironmentMap& environment) {
   LibrarySettings settings{.backend = Options{}.backend,
                            .backends = {},
+                           .jobs = {},
                            .transport = Options{}.transport,
                            .encrypt = {}};
   if (const auto set = environment.find("ELASTIC_BACKEND"); set != environment.end()) {
     settings.backend = set->second;
   }
-  settings.backends = {settings.backend};
+  settings.backends = settings.jobs = {settings.backend};
   if (environment.contains("ELASTIC_ENCRYPT")) settings.encrypt = wants_encryption(environment);
   const auto set = environment.find("ELASTIC_TRANSPORT");
   if (set != environment.end()) settings.transport = set->second;
@@ -45,8 +47,11 @@ Result<LibrarySettings> library_settings(const RankOptions& options,
     const auto set = environment.find("ELASTIC_RENDEZVOUS");
     if (set != environment.end()) return contradiction("--rendezvous", *set);
   }
-  const auto& backends = options.backends;
+  if (options.backends.empty()) return settings;
+  settings.value().backends = options.backends;
+  const auto backends = without_peers(options.backends);
   if (backends.empty()) return settings;
+  settings.value().jobs = backends;
   if (const auto set = environment.find("ELASTIC_BACKEND"); set != environment.end()) {
     const bool same = std::all_of(backends.begin(), backends.end(),
                                   [&](const std::string& one) { return one == set->second; });
@@ -63,7 +68,6 @@ Result<LibrarySettings> library_settings(const RankOptions& options,
                         "name the servers with --rendezvous");
     }
   }
-  settings.value().backends = backends;
   return settings;
 }
 

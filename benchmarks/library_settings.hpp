@@ -15,6 +15,8 @@ namespace elastic::bench {
 struct LibrarySettings {
   std::string backend;                ///< of the environment, or the default
   std::vector<std::string> backends;  ///< to measure: those of the command line, or that one
+  std::vector<std::string> jobs;      ///< backend of each job: those of them that are not peers, or
+                                      ///< that one, so that peers can meet
   std::string transport;
   std::optional<bool> encrypt;  ///< where the environment says
 };

@@ -16,6 +16,7 @@
 #include "benchmarks/recovery_worker.hpp"
 #include "benchmarks/report_files.hpp"
 #include "benchmarks/scaling.hpp"
+#include "benchmarks/tune.hpp"
 #include "config/environment.hpp"
 #include "elastic/error.hpp"
 
@@ -80,6 +81,9 @@ Status run(const Request& request) {
   if (const auto* scaling = std::get_if<ScalingOptions>(&request)) {
     return scaling->np > 0 ? measure_in_jobs(*scaling, run_scaling_jobs)
                            : measure_as_rank(*scaling, run_scaling);
+  }
+  if (const auto* tune = std::get_if<TuneOptions>(&request)) {
+    return measure_as_rank(*tune, run_tune);
   }
   if (const auto* recovery = std::get_if<RecoveryOptions>(&request)) {
     return measure(*recovery, run_recovery);

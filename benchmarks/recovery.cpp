@@ -12,8 +12,8 @@
 #include <nlohmann/json.hpp>
 
 #include "benchmarks/child_run.hpp"
-#include "benchmarks/host_network.hpp"
 #include "benchmarks/host_report.hpp"
+#include "benchmarks/network/host_network.hpp"
 #include "benchmarks/program_files.hpp"
 #include "benchmarks/recovery_log.hpp"
 #include "benchmarks/recovery_time.hpp"
@@ -21,6 +21,8 @@
 #include "benchmarks/statistics.hpp"
 
 namespace elastic::bench {
+
+using network::HostNetwork;
 
 namespace {
 
@@ -67,10 +69,11 @@ Result<RecoveryTime> make_run(const ProgramFiles& files, const RecoveryOptions& 
   ScratchFolder folder;
   if (Status status = ScratchFolder::make(folder); !status.ok()) return status;
   worker.folder = folder.path().string();
-  HostNetwork network;  // of this run alone, so that nothing of a cut is left for the next
+  HostNetwork hosts;  // of this run alone, so that nothing of a cut is left for the next
   if (cuts(options)) {
-    if (Status made = HostNetwork::make(worker.np, folder.path(), network); !made.ok()) return made;
-    worker.hosts = network.spaces();
+    const Status made = HostNetwork::make(worker.np, hosts);
+    if (!made.ok()) return made.within("--fault link");
+    worker.hosts = hosts.spaces();
   }
   std::vector<std::string> command{files.elasticrun.string(),
                                    "-np",
@@ -85,7 +88,7 @@ Result<RecoveryTime> make_run(const ProgramFiles& files, const RecoveryOptions& 
   command.push_back(files.self.string());
   for (auto& argument : worker_arguments(worker)) command.push_back(std::move(argument));
   const auto start = [&] { return run_child(command, folder.path() / "output", kRunDeadline); };
-  const Status ended = cuts(options) ? network.run_at_bridge(start) : start();
+  const Status ended = cuts(options) ? network::run_on_host(hosts.bridge_space(), start) : start();
   auto time = read_run(worker);
   // A short job can be over before elasticrun hears of the death, and it then calls the job failed.
   // What counts is that each survivor came to its end.

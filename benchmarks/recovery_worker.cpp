@@ -11,9 +11,9 @@
 #include <unistd.h>
 #include <vector>
 
-#include "benchmarks/host_network.hpp"
-#include "benchmarks/link_cut.hpp"
 #include "benchmarks/monotonic_time.hpp"
+#include "benchmarks/network/host_network.hpp"
+#include "benchmarks/network/link_cut.hpp"
 #include "benchmarks/recovery_log.hpp"
 #include "benchmarks/statistics.hpp"
 #include "benchmarks/strike.hpp"
@@ -23,6 +23,9 @@
 #include "elastic/context.hpp"
 
 namespace elastic::bench {
+
+using network::HostNetwork;
+using network::LinkCut;
 
 namespace {
 
@@ -194,7 +197,7 @@ Status run_recovery_worker(const RecoveryWorkerOptions& options) {
     if (!launch.ok()) return launch.status();
     const int host = launch.value().rank;
     // Before there are other threads.
-    Status entered = enter_host(options.hosts.at(static_cast<std::size_t>(host)));
+    Status entered = network::enter_host(options.hosts.at(static_cast<std::size_t>(host)));
     if (!entered.ok()) return entered;
     library.bind = HostNetwork::address(host);
   }

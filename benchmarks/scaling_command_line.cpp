@@ -28,7 +28,7 @@ Result<ScalingOptions> ScalingCommandLine::read() const {
   if (options_.backends.size() > 1) {
     return invalid("--backend names several: scaling measures one at a time");
   }
-  if (Status status = check_rank_options(options_); !status.ok()) return status;
+  if (Status status = check_without_peers(options_, "scaling"); !status.ok()) return status;
   return options_;
 }
 

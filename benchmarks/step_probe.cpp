@@ -3,6 +3,7 @@
 #include <span>
 
 #include "benchmarks/backend_contexts.hpp"
+#include "benchmarks/monotonic_time.hpp"
 
 namespace elastic::bench {
 
@@ -26,6 +27,20 @@ Status StepProbe::time(StepKind kind, int warmup, int steps, StepTimes& times) {
     times.last_us.push_back(own_us[i + 1]);
   }
   return check_complete(contributors, context_.size());
+}
+
+Status StepProbe::time_agreement(int calls, std::vector<double>& own_us) {
+  float value = 0;
+  for (int i = 0; i <= calls; ++i) {
+    Status status = check_complete(context_.barrier(), context_.size());
+    if (!status.ok()) return status;
+    const std::int64_t start = now_ns();
+    const Work work = context_.allreduce_async("agreement", std::span(&value, 1));
+    status = check_complete(work.wait(), context_.size());
+    if (!status.ok()) return status;
+    if (i > 0) own_us.push_back(static_cast<double>(now_ns() - start) / 1e3);
+  }
+  return {};
 }
 
 Result<std::int64_t> StepProbe::count_wrong(StepKind kind) {

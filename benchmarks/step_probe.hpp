@@ -25,6 +25,10 @@ class StepProbe {
   /// Adds the times of `steps` steps, after `warmup` that do not count.
   Status time(StepKind kind, int warmup, int steps, StepTimes& times);
 
+  /// Adds the times, in microseconds, of `calls` named allreduces of one element each, one at a
+  /// time, after one that does not count.
+  Status time_agreement(int calls, std::vector<double>& own_us);
+
   /// Wrong elements on all ranks, in a step of its own.
   Result<std::int64_t> count_wrong(StepKind kind);
 

@@ -53,27 +53,28 @@ std::string ratio_explanation(const LibrarySettings& settings) {
 std::string table_header(const CollectiveOptions& options, const LibrarySettings& settings,
                          int ranks) {
   std::string text =
-      formatted("# elastic %s: %d ranks, backend %s, transport %s%s\n", options.operation.c_str(),
+      formatted("# elastic %s: %d ranks, backend %s, transport %s%s%s\n", options.operation.c_str(),
                 ranks, list_of(settings.backends).c_str(), settings.transport.c_str(),
-                settings.encrypt.value_or(options.encrypt) ? ", encrypted" : "");
+                settings.encrypt.value_or(options.encrypt) ? ", encrypted" : "",
+                options.memory == "allocated" ? ", memory from elastic::allocate" : "");
   text += formatted(
       "# times: of %d calls (turns: %d, with %d warm-up calls each); a call's time is the mean "
       "over "
       "the ranks\n",
       options.iterations, options.turns, options.warmup);
   text += ratio_explanation(settings) + "#\n";
-  text += formatted("# %50s %*s %*s\n", "", kWidth, "out-of-place", kWidth - 1, "in-place");
-  text += formatted("# %11s %11s %8s %6s %10s%s%s\n", "size", "count", "type", "redop", "backend",
+  text += formatted("# %54s %*s %*s\n", "", kWidth, "out-of-place", kWidth - 1, "in-place");
+  text += formatted("# %11s %11s %8s %6s %14s%s%s\n", "size", "count", "type", "redop", "backend",
                     kTitles, kTitles);
   text +=
-      formatted("# %11s %11s %8s %6s %10s%s%s", "(B)", "(elements)", "", "", "", kUnits, kUnits);
+      formatted("# %11s %11s %8s %6s %14s%s%s", "(B)", "(elements)", "", "", "", kUnits, kUnits);
   return text;
 }
 
 std::string table_line(std::size_t count, const CollectiveOptions& options,
                        const BackendResult& result) {
   const bool reduces = make_collective(options.operation)->reduces();
-  return formatted("  %11zu %11zu %8s %6s %10s", count * size_of(options.dtype), count,
+  return formatted("  %11zu %11zu %8s %6s %14s", count * size_of(options.dtype), count,
                    name_of(options.dtype), reduces ? name_of(options.op) : "none",
                    result.backend.c_str()) +
          cell_text(result.at(Placement::kOutOfPlace)) + cell_text(result.at(Placement::kInPlace));

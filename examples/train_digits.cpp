@@ -3,13 +3,16 @@
 //   elasticrun -np 4 ./train_digits --data examples/data/digits.csv.gz
 //
 // Each worker ends with one line of JSON.
+#include <array>
 #include <cstdio>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include <CLI/CLI.hpp>
 #include <elastic/elastic.hpp>
 
+#include "examples/digits/feed.hpp"
 #include "examples/digits/report.hpp"
 #include "examples/digits/self_destruct.hpp"
 #include "examples/digits/trainer.hpp"
@@ -21,29 +24,90 @@ struct CommandLine {
   std::string data = ELASTIC_DIGITS_CSV;
   std::string trace;
   std::string report;
+  std::string schedule = "step";
+  std::string rule = "linear";
+  std::string policy;  // empty: as the library's options say
+  std::string batch_policy = "per_worker";
+  std::string compression;  // empty: as the library's options say
+  std::string checkpoint;
+  std::int64_t checkpoint_every = 100;
+  bool data_only = false;
   unsigned step_ms = 0;
   int die_rank = -1;
   std::int64_t die_at_step = 0;
 };
 
-void describe(CLI::App& app, CommandLine& line) {
-  app.add_option("--epochs", line.trainer.epochs, "passes over the data")
-      ->check(CLI::Range(1, 1000000))
-      ->capture_default_str();
-  app.add_option("--batch", line.trainer.batch, "samples per worker and step")
-      ->check(CLI::Range(1, 1000000))
-      ->capture_default_str();
-  app.add_option("--lr", line.trainer.rate, "learning rate for the batch of one worker")
+template <typename T, std::size_t kCount>
+CLI::IsMember one_of(const std::array<elastic::Named<T>, kCount>& choices) {
+  std::vector<std::string> names;
+  for (const auto& choice : choices) names.emplace_back(choice.name);
+  return CLI::IsMember(names);
+}
+
+void describe_rate(CLI::App& app, CommandLine& line) {
+  app.add_option("--lr", line.trainer.rate, "learning rate for a batch of --batch samples")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
+  app.add_option("--schedule", line.schedule, "how it goes over the training")
+      ->check(one_of(digits::kSchedules))
+      ->capture_default_str();
+  app.add_option("--warmup", line.trainer.warm_up, "epochs of gradual warm-up at the start")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  app.add_option("--rule", line.rule, "how it follows the number of workers")
+      ->check(one_of(elastic::kScalingRules))
+      ->capture_default_str();
+  app.add_option("--policy", line.policy,
+                 "what becomes of it when workers come or go; default: ELASTIC_RESIZE_POLICY")
+      ->check(one_of(elastic::kResizePolicies));
+}
+
+void describe_batch(CLI::App& app, CommandLine& line) {
+  app.add_option("--batch", line.trainer.batch.batch,
+                 "samples per step: of each worker, or in all, as the policy says")
+      ->check(CLI::Range(1, 1000000))
+      ->capture_default_str();
+  app.add_option(
+         "--batch-policy", line.batch_policy,
+         "per_worker: a batch for each; fixed_total: one batch, dealt out to virtual workers; "
+         "reproducible: likewise, with the same bits whoever the workers are")
+      ->check(one_of(elastic::kBatchPolicies))
+      ->capture_default_str();
+  app.add_option("--virtual-workers", line.trainer.batch.virtual_workers,
+                 "parts of a batch that is fixed_total or reproducible")
+      ->check(CLI::Range(1, 1000000))
+      ->capture_default_str();
+}
+
+void describe(CLI::App& app, CommandLine& line) {
+  app.add_option("--epochs", line.trainer.epochs,
+                 "passes over the data; with --rule adascale what the training is to be worth")
+      ->check(CLI::Range(1, 1000000))
+      ->capture_default_str();
+  describe_batch(app, line);
+  describe_rate(app, line);
   app.add_option("--momentum", line.trainer.momentum, "share of the last update that is kept")
       ->check(CLI::Range(0.0, 1.0))
       ->capture_default_str();
+  app.add_option("--compression", line.compression,
+                 "of gradients: none, f16, bf16, int8, two_bit:THRESHOLD or top_k:RATIO; default: "
+                 "ELASTIC_COMPRESSION")
+      ->check([](const std::string& text) {
+        return elastic::find_compression(text)
+                   ? std::string()
+                   : "must be " + std::string(elastic::kCompressionForms);
+      });
   app.add_option("--seed", line.trainer.seed, "of the first weights and of the order of samples")
       ->capture_default_str();
   app.add_option("--data", line.data, "the digits, as CSV")->capture_default_str();
   app.add_option("--trace", line.trace, "folder for a line of JSON per step, trace-<pid>.jsonl");
   app.add_option("--report", line.report, "folder for report-<pid>.json; default: print it");
+  app.add_option("--checkpoint", line.checkpoint,
+                 "file that the training is saved to, and goes on from where there is one");
+  app.add_option("--checkpoint-every", line.checkpoint_every, "steps from one save to the next")
+      ->check(CLI::Range(1, 1000000000))
+      ->capture_default_str();
+  app.add_flag("--data-only", line.data_only, "measure how fast samples come; no job, no training");
   app.add_option("--die-rank", line.die_rank, "for demos: this rank kills itself with SIGKILL")
       ->capture_default_str();
   app.add_option("--die-at-step", line.die_at_step, "... in the middle of this step's allreduce")
@@ -61,14 +125,51 @@ void log_epoch(const digits::Trainer& trainer) {
                digits::accuracy(trainer.weights(), trainer.test_samples()));
 }
 
+/// Rank 0, whoever that is by now. Where it fails the old checkpoint stays and the training goes
+/// on.
+void save(digits::Trainer& trainer, const CommandLine& line) {
+  if (line.checkpoint.empty() || elastic::rank() != 0) return;
+  try {
+    trainer.state().save_to(line.checkpoint);
+  } catch (const elastic::Error& error) {
+    std::fprintf(stderr, "no checkpoint of step %lld: %s\n",
+                 static_cast<long long>(trainer.steps()), error.what());
+  }
+}
+
+/// Goes on from the checkpoint, where there is one.
+void resume(digits::Trainer& trainer, const std::string& checkpoint) {
+  if (checkpoint.empty()) return;
+  const auto options_without_effect = trainer.load_from(checkpoint);
+  if (!options_without_effect) return;
+  std::fprintf(stderr, "goes on after step %lld of %s\n", static_cast<long long>(trainer.steps()),
+               checkpoint.c_str());
+  if (elastic::rank() != 0) return;
+  for (const std::string& line : *options_without_effect) {
+    std::fprintf(stderr, "warning: %s\n", line.c_str());
+  }
+}
+
 void train(const CommandLine& line) {
   digits::Dataset data = digits::split(digits::read_samples(line.data));
+  if (line.data_only) {
+    const digits::TrainerOptions& of = line.trainer;
+    const std::string feed = digits::measure_feed(data, of.epochs, of.batch.batch, of.seed);
+    return digits::write_report(line.report, feed);
+  }
   digits::TrainerOptions options = line.trainer;
   options.least_step = std::chrono::milliseconds(line.step_ms);
   std::optional<digits::Trace> trace;
   if (!line.trace.empty()) trace.emplace(line.trace);
 
   elastic::init();
+  options.schedule = *elastic::find_named(digits::kSchedules, line.schedule);
+  options.rule = *elastic::find_named(elastic::kScalingRules, line.rule);
+  options.policy =
+      elastic::find_named(elastic::kResizePolicies, line.policy).value_or(elastic::resize_policy());
+  options.batch.policy = *elastic::find_named(elastic::kBatchPolicies, line.batch_policy);
+  options.compression =
+      elastic::find_compression(line.compression).value_or(elastic::compression());
   digits::Trainer trainer(options, std::move(data));
   trainer.on_epoch = [&] { log_epoch(trainer); };
   const digits::SelfDestruct bomb(line.die_rank, line.die_at_step,
@@ -77,7 +178,12 @@ void train(const CommandLine& line) {
   if (trace) {
     trainer.on_step = [&](const digits::StepInfo& info) { trace->add(info, trainer.weights()); };
   }
+  trainer.after_commit = [&] {
+    if (trainer.steps() % line.checkpoint_every == 0 || trainer.finished()) save(trainer, line);
+  };
+  resume(trainer, line.checkpoint);
   const elastic::RunOutcome outcome = trainer.train();
+  if (outcome == elastic::RunOutcome::kStopped) save(trainer, line);
   digits::write_report(line.report, digits::report_line(trainer, outcome, elastic::rank()));
   elastic::shutdown();
 }

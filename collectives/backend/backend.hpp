@@ -70,7 +70,9 @@ inline Result<std::size_t> gathered_bytes(const std::vector<std::uint64_t>& coun
 /// - after kPeerLost or kAborted the backend is good for nothing but destruction, and `payload` is
 ///   garbage, unless it says `in_hand`;
 /// - whenever `run` fails, the inputs of direct tensors are as they were;
-/// - when success is returned, nothing more needs to be done for the other ranks to finish.
+/// - when success is returned, nothing more needs to be done for the other ranks to finish, but
+/// that
+///   direct tensors stay as they are until `settle` has returned.
 class Backend {
  public:
   virtual ~Backend() = default;
@@ -94,7 +96,8 @@ class Backend {
   /// Whether `run` takes Payload::direct. The same on all ranks.
   virtual bool works_directly() const { return false; }
   /// After a `run` with direct tensors succeeded: succeeds when it has on every rank, so that
-  /// nobody can need this rank's result any more. Fails like `run`, but the result stays.
+  /// nobody can need this rank's result any more. Fails like `run`, but the result stays. Either
+  /// way nobody who still reads the tensors takes what he finds there from now on for data.
   virtual Status settle() { return {}; }
 
   /// Hands results of a committed operation from `givers[i]` to `takers[i]`. A rank that is neither

@@ -14,6 +14,6 @@ enum class Store : std::uint8_t {
 };
 
 /// From here on a tensor does not fit into the caches beside those it is combined with.
-inline constexpr std::size_t kBeyondCacheBytes = std::size_t{16} << 20;
+inline constexpr std::size_t kBeyondCacheBytes = std::size_t{4} << 20;
 
 }  // namespace elastic::kernels

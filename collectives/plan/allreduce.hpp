@@ -2,6 +2,7 @@
 
 #include <cstddef>
 
+#include "collectives/plan/hosts.hpp"
 #include "collectives/plan/parts.hpp"
 #include "collectives/plan/plan.hpp"
 
@@ -31,5 +32,11 @@ Plan pairwise_allreduce(int rank, int size, Elements elements, std::size_t segme
 /// not touched again. A segment is received after it was sent, so that it may be overwritten: the
 /// link has to take a whole one, with its header, while its peer does the same.
 Plan swap_allreduce(int rank, Elements elements, std::size_t segment_bytes);
+
+/// Reduces inside each host, then in rings among the hosts, one for each rank of the largest host,
+/// and gives the results to all inside each host: between hosts there is as little as in a ring of
+/// hosts, and all ranks of a host share the work. For hosts inside which there is shared memory.
+Plan hierarchical_allreduce(int rank, const Hosts& hosts, Elements elements,
+                            std::size_t segment_bytes);
 
 }  // namespace elastic::plan

@@ -1,20 +1,80 @@
 #include "collectives/plan/choose.hpp"
 
-namespace elastic::plan {
+#include <algorithm>
+#include <array>
+#include <utility>
 
-Allreduce choose_allreduce(int size, std::size_t bytes, const Thresholds& thresholds) {
-  if (size <= thresholds.direct_ranks && bytes <= thresholds.direct_bytes) {
-    return Allreduce::kDirect;
-  }
-  if (bytes <= thresholds.doubling_bytes) return Allreduce::kRecursiveDoubling;
-  return choose_large_allreduce(size, thresholds);
+namespace elastic::plan {
+namespace {
+
+constexpr std::array<std::pair<Allreduce, const char*>, 6> kNames = {{
+    {Allreduce::kDirect, "direct"},
+    {Allreduce::kRecursiveDoubling, "doubling"},
+    {Allreduce::kSwap, "swap"},
+    {Allreduce::kPairwise, "pairwise"},
+    {Allreduce::kHierarchical, "hierarchical"},
+    {Allreduce::kRing, "ring"},
+}};
+
+/// Whether hosts are there to share work inside of, over shared memory.
+bool has_hierarchy(const Hosts& hosts, const Thresholds& thresholds) {
+  return hosts.count() > 1 && hosts.most_ranks() > 1 && thresholds.capacity > 0;
 }
 
-Allreduce choose_large_allreduce(int size, const Thresholds& thresholds) {
-  if (size == 2 && thresholds.capacity >= 2 * thresholds.swap_segment_bytes) {
-    return Allreduce::kSwap;
+bool can_swap(const Hosts& hosts, const Thresholds& thresholds) {
+  return hosts.count() == 1 && hosts.size() == 2 &&
+         thresholds.capacity >= 2 * thresholds.swap_segment_bytes;
+}
+
+/// What is asked for, where it can be done.
+std::optional<Allreduce> wanted(const Hosts& hosts, const Thresholds& thresholds) {
+  const auto& algorithm = thresholds.algorithm;
+  return algorithm && can_do(*algorithm, hosts, thresholds) ? algorithm : std::nullopt;
+}
+
+}  // namespace
+
+const char* name(Allreduce algorithm) {
+  return std::find_if(kNames.begin(), kNames.end(),
+                      [&](const auto& one) { return one.first == algorithm; })
+      ->second;
+}
+
+std::optional<Allreduce> algorithm_named(std::string_view name) {
+  const auto found = std::find_if(kNames.begin(), kNames.end(),
+                                  [&](const auto& one) { return one.second == name; });
+  return found == kNames.end() ? std::nullopt : std::optional(found->first);
+}
+
+bool is_large(Allreduce algorithm) {
+  return algorithm != Allreduce::kDirect && algorithm != Allreduce::kRecursiveDoubling;
+}
+
+bool can_do(Allreduce algorithm, const Hosts& hosts, const Thresholds& thresholds) {
+  if (algorithm == Allreduce::kSwap) return can_swap(hosts, thresholds);
+  if (algorithm == Allreduce::kHierarchical) return has_hierarchy(hosts, thresholds);
+  return true;
+}
+
+Allreduce choose_allreduce(const Hosts& hosts, std::size_t bytes, const Thresholds& thresholds) {
+  if (const auto asked = wanted(hosts, thresholds)) return *asked;
+  if (hosts.size() <= thresholds.direct_ranks && bytes <= thresholds.direct_bytes) {
+    return Allreduce::kDirect;
   }
-  return size <= thresholds.pairwise_ranks ? Allreduce::kPairwise : Allreduce::kRing;
+  const bool hierarchy =
+      has_hierarchy(hosts, thresholds) &&
+      bytes / static_cast<std::size_t>(hosts.count()) > thresholds.hierarchical_bytes;
+  if (bytes <= thresholds.doubling_bytes && !hierarchy) return Allreduce::kRecursiveDoubling;
+  return choose_large_allreduce(hosts, thresholds);
+}
+
+Allreduce choose_large_allreduce(const Hosts& hosts, const Thresholds& thresholds) {
+  const auto asked = wanted(hosts, thresholds);
+  if (asked && is_large(*asked)) return *asked;
+  if (can_swap(hosts, thresholds)) return Allreduce::kSwap;
+  const bool one_host = hosts.count() == 1;
+  if (hosts.size() <= (one_host ? thresholds.pairwise_ranks : 2)) return Allreduce::kPairwise;
+  return has_hierarchy(hosts, thresholds) ? Allreduce::kHierarchical : Allreduce::kRing;
 }
 
 bool choose_tree_broadcast(int size, std::size_t bytes, const Thresholds& thresholds) {

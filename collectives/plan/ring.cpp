@@ -1,21 +1,19 @@
 #include "collectives/plan/ring.hpp"
 
-#include "collectives/plan/allreduce.hpp"
 #include "collectives/plan/builder.hpp"
 
 namespace elastic::plan {
 namespace {
 
-/// Blocks of kData going round the ring, in segments; what this rank has of them lies in `own`.
+/// Blocks of kData going round the ring, in segments.
 ///
 /// No receive waits for anything: what overwrites a block can only arrive after what this rank had
 /// sent of that block has gone round the ring.
 class Ring {
  public:
   /// Block i is [bounds[i], bounds[i + 1]) bytes.
-  Ring(int rank, std::vector<std::size_t> bounds, std::size_t segment_bytes, Area own)
+  Ring(int rank, std::vector<std::size_t> bounds, std::size_t segment_bytes)
       : rank_(rank),
-        own_(own),
         size_(static_cast<int>(bounds.size()) - 1),
         bounds_(std::move(bounds)),
         segment_(segment_bytes),
@@ -33,14 +31,6 @@ class Ring {
       receive(mode, in);
     }
   }
-  /// Block `block`, whose last reduction was received here, is final.
-  void finish(int block) {
-    const Pieces parts = pieces(block);
-    auto& arrived = arrived_[static_cast<std::size_t>(block)];
-    for (std::size_t i = 0; i < arrived.size(); ++i) {
-      arrived[i] = build_.finish({Area::kData, parts.offset(i), parts.bytes(i)}, arrived[i]);
-    }
-  }
   Plan take() { return build_.take(); }
 
  private:
@@ -52,7 +42,7 @@ class Ring {
     const Pieces parts = pieces(block);
     const auto& arrived = arrived_[static_cast<std::size_t>(block)];
     for (std::size_t i = 0; i < parts.count(); ++i) {
-      const Range from{arrived.empty() ? own_ : Area::kData, parts.offset(i), parts.bytes(i)};
+      const Range from{Area::kData, parts.offset(i), parts.bytes(i)};
       build_.send(around(rank_, 1, size_), from, arrived.empty() ? Step::kNone : arrived[i]);
     }
   }
@@ -60,19 +50,15 @@ class Ring {
     const Pieces parts = pieces(block);
     const int peer = around(rank_, -1, size_);
     auto& arrived = arrived_[static_cast<std::size_t>(block)];
-    const bool first_write = arrived.empty();
     arrived.clear();
     for (std::size_t i = 0; i < parts.count(); ++i) {
       const Range into{Area::kData, parts.offset(i), parts.bytes(i)};
-      const Range left{own_, into.offset, into.bytes};
-      arrived.push_back(mode == Mode::kReduce ? build_.receive_reduce(peer, into, left)
+      arrived.push_back(mode == Mode::kReduce ? build_.receive_reduce(peer, into, into)
                                               : build_.receive(peer, into));
-      if (first_write) build_.first_write(arrived.back());
     }
   }
 
   int rank_;
-  Area own_;
   int size_;
   std::vector<std::size_t> bounds_;
   std::size_t segment_;
@@ -92,21 +78,8 @@ std::vector<std::size_t> equal_parts(int size, Elements elements) {
 
 }  // namespace
 
-Plan ring_allreduce(int rank, int size, Elements elements, std::size_t segment_bytes) {
-  std::vector<std::size_t> bounds = equal_parts(size, elements);
-  // Cache lines are not shared between parts; the result does not show where they were cut.
-  constexpr std::size_t kLine = 64;
-  for (std::size_t i = 1; i + 1 < bounds.size(); ++i) bounds[i] -= bounds[i] % kLine;
-  Ring ring(rank, std::move(bounds), whole_elements(segment_bytes, elements.bytes), Area::kInput);
-  ring.turn(Ring::Mode::kReduce, rank);
-  ring.finish(around(rank, 1, size));
-  ring.turn(Ring::Mode::kGather, around(rank, 1, size));
-  return ring.take();
-}
-
 Plan ring_reduce_scatter(int rank, int size, Elements elements, std::size_t segment_bytes) {
-  Ring ring(rank, equal_parts(size, elements), whole_elements(segment_bytes, elements.bytes),
-            Area::kData);
+  Ring ring(rank, equal_parts(size, elements), whole_elements(segment_bytes, elements.bytes));
   ring.turn(Ring::Mode::kReduce, around(rank, -1, size));
   return ring.take();
 }
@@ -117,7 +90,7 @@ Plan ring_allgather(int rank, const std::vector<std::uint64_t>& counts, std::siz
   for (const std::uint64_t count : counts) {
     bounds.push_back(bounds.back() + static_cast<std::size_t>(count) * element_bytes);
   }
-  Ring ring(rank, std::move(bounds), whole_elements(segment_bytes, element_bytes), Area::kData);
+  Ring ring(rank, std::move(bounds), whole_elements(segment_bytes, element_bytes));
   ring.turn(Ring::Mode::kGather, rank);
   return ring.take();
 }

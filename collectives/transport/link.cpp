@@ -144,6 +144,10 @@ Mailbox* Link::mailbox() const {
   return flows_.front()->stream->mailbox();
 }
 
+ArenaView* Link::arena() const {
+  return flows_.front()->stream->arena();
+}
+
 std::size_t Link::capacity() const {
   return flows_.front()->stream->capacity();
 }

@@ -91,6 +91,8 @@ class Link {
 
   /// The mailbox to the peer; null if there is none.
   Mailbox* mailbox() const;
+  /// `Stream::arena` of the first stream.
+  ArenaView* arena() const;
   /// `Stream::capacity` of the first stream.
   std::size_t capacity() const;
 

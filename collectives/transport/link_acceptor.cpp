@@ -159,7 +159,7 @@ Linker::Impl::Task<void> Linker::Impl::greet(Socket socket) {
   if (from.transport != "shm") {
     stream = tcp_stream(std::move(with));
   } else if (UniqueFd fd = take_descriptor(with.socket)) {
-    Result<StreamPtr> accepted = accept_shm(std::move(fd));
+    Result<StreamPtr> accepted = accept_shm(std::move(fd), options_.arena.get());
     if (!accepted.ok()) {
       log::get().info("dropped a data connection: {}", accepted.status().message());
       hurry_without_descriptors();

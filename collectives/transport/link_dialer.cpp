@@ -108,16 +108,33 @@ Linker::Impl::Task<Status> Linker::Impl::dial_once(const Peer& peer, std::size_t
     StreamPtr stream;
     if (!shm) {
       stream = tcp_stream(std::move(through).value());
-    } else if (UniqueFd fd = take_descriptor(through.value().socket)) {
-      Result<StreamPtr> offered = offer_shm(std::move(fd), options_.shm_ring_bytes);
-      if (!offered.ok()) co_return offered.status();
-      stream = std::move(offered).value();
+    } else {
+      Result<StreamPtr> shared = co_await share_memory(through.value().socket, limit);
+      if (!shared.ok()) co_return shared.status();
+      if (closed_) co_return Status(Code::kAborted, "closed");
+      stream = std::move(shared).value();
     }
-    if (!stream) co_return Status(Code::kTimeout, "the handshake took too long");
     pool_.add({peer.incarnation, lane, greeting.link_id, greeting.stream, greeting.streams,
                greeting.via, std::move(stream)});
   }
   co_return Status();
+}
+
+Linker::Impl::Task<Result<StreamPtr>> Linker::Impl::share_memory(Socket& socket,
+                                                                 Milliseconds limit) {
+  const Status late(Code::kTimeout, "the handshake took too long");
+  if (!socket.is_open()) co_return late;
+  auto memory = offer_shm(socket.native_handle(), options_.shm_ring_bytes, options_.arena.get());
+  if (!memory.ok()) co_return memory.status();
+  {
+    const SocketDeadline deadline(socket, limit, open_);
+    boost::system::error_code error;
+    co_await socket.async_wait(Socket::wait_read, asio::redirect_error(asio::use_awaitable, error));
+    if (error) co_return late;
+  }
+  UniqueFd fd = take_descriptor(socket);
+  if (!fd) co_return late;
+  co_return conclude_shm(std::move(fd), std::move(memory).value());
 }
 
 Linker::Impl::Task<Result<Linker::Impl::Conversation>> Linker::Impl::get_through(

@@ -16,6 +16,8 @@
 
 namespace elastic::transport {
 
+class Arena;
+
 /// Which transports may be used between two workers.
 enum class Choice : std::uint8_t { kAuto, kShm, kTcp };
 
@@ -46,6 +48,7 @@ struct LinkerOptions {
   std::string congestion;                  ///< of TCP; empty: see Options::tcp_congestion
   int lanes = 2;                           ///< links per peer
   std::size_t shm_ring_bytes = 1 << 20;    ///< per direction and link
+  std::shared_ptr<const Arena> arena;      ///< peers of this host may read it; may be null
   Milliseconds handshake_deadline{5000};
   Milliseconds link_timeout =
       kDefaultLinkTimeout;  ///< of silence, then a TCP link is broken; >= 1200

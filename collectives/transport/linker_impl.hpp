@@ -74,6 +74,7 @@ class Linker::Impl : public std::enable_shared_from_this<Linker::Impl> {
   Task<Status> dial_once(const Peer& peer, std::size_t lane, const Peer* relay, Milliseconds limit);
   Task<Result<Conversation>> get_through(const Peer& peer, LinkGreeting greeting, const Peer* relay,
                                          Milliseconds limit);
+  Task<Result<StreamPtr>> share_memory(Socket& socket, Milliseconds limit);
   Task<Result<Socket>> reach(const Peer& peer, const std::string& transport, Milliseconds limit);
   Task<Status> introduce(Conversation& with, const LinkGreeting& greeting, Milliseconds limit);
   std::vector<Peer> relays_to(const Peer& peer) const;

@@ -47,6 +47,7 @@ Status Mesh::progress(bool& moved) {
 
 Status Mesh::run_until(const std::function<bool()>& done) {
   int idle = 0;
+  TimePoint apart;
   while (!done()) {
     bool moved = false;
     if (Status status = progress(moved); !status.ok()) {
@@ -54,28 +55,27 @@ Status Mesh::run_until(const std::function<bool()>& done) {
       return status.code() == Code::kPeerLost && done() ? Status() : status;
     }
     if (moved) {
-      learn(std::exchange(idle, 0));
+      if (std::exchange(idle, 0) > 0) patience_.waited();
       continue;
     }
-    ++idle;
-    if (idle <= spins_.rounds()) continue;
-    if (idle <= spins_.rounds() + yields_.rounds()) {
-      const TimePoint before = Clock::now();
-      ::sched_yield();
-      yields_.learn(Clock::now() - before);
+    if (++idle == 1) apart = apart_until();
+    if (idle <= patience_.spins() || Clock::now() < apart) continue;
+    if (idle <= patience_.spins() + patience_.yields()) {
+      yield();
       continue;
     }
     if (Status status = wait(); !status.ok()) return status;
-    learn(std::exchange(idle, 0));
+    patience_.waited();
+    idle = 0;
   }
+  if (idle > 0) patience_.waited();
   return {};
 }
 
-/// What a wait that ended after `idle` rounds says about the next.
-void Mesh::learn(int idle) {
-  if (idle == 0) return;
-  spins_.learn(idle);
-  yields_.next_wait();
+void Mesh::yield() {
+  const TimePoint before = Clock::now();
+  ::sched_yield();
+  patience_.yielded(Clock::now() - before);
 }
 
 Status Mesh::wait(int also_fd) {

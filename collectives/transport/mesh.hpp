@@ -1,17 +1,18 @@
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <functional>
 #include <memory>
 #include <poll.h>
 #include <vector>
 
+#include "base/clock.hpp"
 #include "base/event_fd.hpp"
 #include "base/status.hpp"
 #include "collectives/transport/link.hpp"
-#include "collectives/transport/spin_budget.hpp"
+#include "collectives/transport/patience.hpp"
 #include "collectives/transport/spin_pause.hpp"
-#include "collectives/transport/yield_budget.hpp"
 
 namespace elastic::transport {
 
@@ -44,17 +45,14 @@ class Mesh {
   /// was lost: it has to be cheap, and what is done is a success.
   Status run_until(const std::function<bool()>& done);
 
-  /// Spins for as long as `run_until` would before it lets others run, without looking at the
-  /// links. Whether `done()` came about.
+  /// Spins and yields as `run_until` does, but without looking at the links, and for a moment only.
+  /// Whether `done()` came about.
   template <typename Done>
-  bool spin_until(const Done& done) {
-    int idle = 0;
-    while (!done()) {
-      if (++idle > spins_.rounds() * kSpinsPerRound) return false;
-      spin_pause();
-    }
-    if (idle > 0) spins_.learn(idle / kSpinsPerRound);
-    return true;
+  bool wait_briefly(const Done& done) {
+    if (done()) return true;
+    const bool came = spin(done) || yield_briefly(done);
+    if (came) patience_.waited();
+    return came;
   }
 
   /// Sleeps until a link has something to say, `also_fd` (may be -1) is readable, or `abort`.
@@ -67,8 +65,35 @@ class Mesh {
  private:
   /// A round of `run_until` looks at all links: in its time memory can be looked at this often.
   static constexpr int kSpinsPerRound = 4;
+  /// Enough for every rank of an oversubscribed host to have had its turn.
+  static constexpr int kBriefYields = 16;
 
-  void learn(int idle);
+  template <typename Done>
+  bool spin(const Done& done) const {
+    for (int i = patience_.spins() * kSpinsPerRound; i > 0; --i) {
+      spin_pause();
+      if (done()) return true;
+    }
+    for (const TimePoint end = apart_until(); Clock::now() < end;) {
+      spin_pause();
+      if (done()) return true;
+    }
+    return false;
+  }
+  template <typename Done>
+  bool yield_briefly(const Done& done) {
+    for (int i = std::min(patience_.yields(), kBriefYields); i > 0 && !aborted(); --i) {
+      yield();
+      if (done()) return true;
+    }
+    return false;
+  }
+
+  /// Until when to spin in this wait, however short the budget is.
+  TimePoint apart_until() const {
+    return patience_.gets_apart() ? Clock::now() + Patience::kApart : TimePoint::min();
+  }
+  void yield();
   Status sleep();
 
   int rank_;
@@ -76,8 +101,7 @@ class Mesh {
   std::vector<pollfd> watched_;
   std::atomic<bool> aborted_{false};
   const std::shared_ptr<EventFd> abort_event_;
-  SpinBudget spins_;
-  YieldBudget yields_;
+  Patience patience_;
 };
 
 }  // namespace elastic::transport

@@ -11,6 +11,7 @@
 
 namespace elastic::transport {
 
+class ArenaView;
 class Mailbox;
 
 /// One ordered, reliable, duplex byte stream to a peer: all that a transport has to provide.
@@ -65,6 +66,9 @@ class Stream {
 
   /// The mailbox beside the stream, null where the transport has none. Owned by the stream.
   virtual Mailbox* mailbox() { return nullptr; }
+
+  /// The peer's arena, null where it has none or cannot be read. Owned by the stream.
+  virtual ArenaView* arena() { return nullptr; }
 
   /// Bytes that are taken even if the peer reads nothing; 0 where nobody can tell.
   virtual std::size_t capacity() const { return 0; }

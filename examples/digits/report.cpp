@@ -47,7 +47,7 @@ const char* name_of(elastic::RunOutcome outcome) {
 
 std::string report_line(const Trainer& trainer, elastic::RunOutcome outcome, int rank) {
   const Usage& usage = trainer.usage();
-  const nlohmann::ordered_json report = {
+  nlohmann::ordered_json report = {
       {"outcome", name_of(outcome)},
       {"rank", rank},
       {"pid", ::getpid()},
@@ -61,6 +61,10 @@ std::string report_line(const Trainer& trainer, elastic::RunOutcome outcome, int
       {"test_accuracy", accuracy(trainer.weights(), trainer.test_samples())},
       {"parameter_hash", hash_of(trainer.weights())},
   };
+  if (trainer.traffic().sent > 0) {
+    report["gradient_bytes_sent"] = trainer.traffic().sent;
+    report["gradient_bytes_uncompressed"] = trainer.traffic().sent_uncompressed;
+  }
   return report.dump();
 }
 
@@ -79,15 +83,11 @@ Trace::Trace(const std::string& folder) : file_(create(folder, own_name("trace",
 
 void Trace::add(const StepInfo& info, const Parameters& weights) {
   const nlohmann::ordered_json line = {
-      {"step", info.step},
-      {"generation", info.generation},
-      {"workers", info.workers},
-      {"batch", info.samples},
-      {"gamma", info.gamma},
-      {"rate", info.rate},
-      {"loss", info.loss},
-      {"at_ns", info.at_ns},
-      {"parameter_hash", hash_of(weights)},
+      {"step", info.step},       {"generation", info.generation},
+      {"workers", info.workers}, {"batch", info.samples},
+      {"gamma", info.gamma},     {"rate", info.rate},
+      {"loss", info.loss},       {"skipped", info.skipped},
+      {"at_ns", info.at_ns},     {"parameter_hash", hash_of(weights)},
   };
   file_ << line.dump() << std::endl;
 }

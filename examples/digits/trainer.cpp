@@ -1,28 +1,66 @@
 #include "examples/digits/trainer.hpp"
 
-#include <algorithm>
+#include <array>
+#include <string>
 #include <thread>
 #include <utility>
 
-#include "examples/digits/sgd.hpp"
-
 namespace digits {
+namespace {
+
+double samples_in_all(const TrainerOptions& options, std::size_t samples_in_epoch) {
+  return static_cast<double>(samples_in_epoch) * static_cast<double>(options.epochs);
+}
+
+elastic::LearningRate learning_rate(const TrainerOptions& options, std::size_t samples_in_epoch) {
+  const double samples = samples_in_all(options, samples_in_epoch);
+  const double warm_up = static_cast<double>(samples_in_epoch) * options.warm_up;
+  return elastic::LearningRate(
+      {.schedule = schedule(options.schedule, options.rate, samples, warm_up),
+       .batch_reference = static_cast<double>(options.batch.batch),
+       .rule = options.rule,
+       .policy = options.policy});
+}
+
+template <typename T, std::size_t kCount>
+std::string name_in(const std::array<elastic::Named<T>, kCount>& choices, T value) {
+  for (const auto& choice : choices) {
+    if (choice.value == value) return std::string(choice.name);
+  }
+  return {};
+}
+
+}  // namespace
 
 Trainer::Trainer(const TrainerOptions& options, Dataset data)
     : options_(options),
       data_(std::move(data)),
       weights_(initial_parameters(options.seed)),
-      sampler_(data_.training.size(), options.seed),
-      ramp_({.batch_reference = static_cast<double>(options.batch)}),
+      optimizer_({weights_.values()}, {.momentum = options.momentum}),
+      sampler_(data_.training.size(), options.seed, data_.training.size()),
+      batches_(
+          [this](std::span<const elastic::TensorView> tensors, elastic::ReduceOp op) {
+            const bool first = !std::exchange(in_allreduces_, true);
+            if (first && before_allreduce) before_allreduce(steps_ + 1);
+            return allreduce(tensors, op);
+          },
+          sampler_, options.batch),
+      learning_rate_(learning_rate(options, data_.training.size())),
       usage_(data_.training.size()),
+      compressor_(elastic::context(), options.compression),
+      finite_({{"hidden weights", elastic::view(gradient_.hidden_weights())},
+               {"hidden biases", elastic::view(gradient_.hidden_biases())},
+               {"output weights", elastic::view(gradient_.output_weights())},
+               {"output biases", elastic::view(gradient_.output_biases())}}),
       used_(data_.training.size()) {
   state_.add("weights", weights_.values());
-  state_.add("momentum", momentum_.values());
+  optimizer_.add_to(state_, "optimizer");
   state_.add("sampler", sampler_);
-  state_.add("ramp", ramp_);
+  state_.add("batches", batches_);
+  state_.add("learning rate", learning_rate_);
   state_.add("steps", steps_);
-  state_.add("samples", samples_);
   state_.add("loss sum", loss_sum_);
+  state_.add("loss samples", loss_samples_);
   state_.add("epoch loss", epoch_loss_);
   state_.add("usage", usage_.times);
   state_.add("usage epochs", usage_.epochs);
@@ -31,73 +69,148 @@ Trainer::Trainer(const TrainerOptions& options, Dataset data)
   state_.add("usage twice", usage_.twice);
 }
 
+std::optional<std::vector<std::string>> Trainer::load_from(const std::string& path) {
+  const elastic::Schedule given = learning_rate_.schedule();
+  if (!state_.load_from(path)) return std::nullopt;
+  learning_rate_.set_schedule(given);
+  return options_without_effect();
+}
+
+std::vector<std::string> Trainer::options_without_effect() const {
+  std::vector<std::string> lines;
+  const auto compare = [&lines](const char* option, const std::string& given,
+                                const std::string& loaded) {
+    if (given == loaded) return;
+    lines.push_back(std::string(option) + " " + given + " has no effect: the checkpoint's " +
+                    loaded + " stays");
+  };
+  const elastic::GlobalBatch::Options& given = options_.batch;
+  const elastic::GlobalBatch::Options& loaded = batches_.options();
+  compare("--batch", std::to_string(given.batch), std::to_string(loaded.batch));
+  compare("--virtual-workers", std::to_string(given.virtual_workers),
+          std::to_string(loaded.virtual_workers));
+  compare("--batch-policy", name_in(elastic::kBatchPolicies, given.policy),
+          name_in(elastic::kBatchPolicies, loaded.policy));
+  compare("--rule", name_in(elastic::kScalingRules, options_.rule),
+          name_in(elastic::kScalingRules, learning_rate_.rule()));
+  compare("--policy", name_in(elastic::kResizePolicies, options_.policy),
+          name_in(elastic::kResizePolicies, learning_rate_.policy()));
+  compare("--seed", std::to_string(options_.seed), std::to_string(sampler_.seed()));
+  return lines;
+}
+
 elastic::RunOutcome Trainer::train() {
   return elastic::run(state_, [this] {
+    compressor_.reset();  // who comes back after an eviction holds nothing back
     while (!finished()) {
       const auto earliest_end = std::chrono::steady_clock::now() + options_.least_step;
       step();
       if (options_.least_step.count() > 0) std::this_thread::sleep_until(earliest_end);
       state_.commit();
+      if (after_commit) after_commit();
     }
   });
 }
 
 bool Trainer::finished() const {
+  if (learning_rate_.rule() == elastic::ScalingRule::kAdaScale) {
+    return learning_rate_.progress() >= samples_in_all(options_, sampler_.size());
+  }
   return usage_.epochs >= static_cast<std::int64_t>(options_.epochs);
 }
 
 void Trainer::step() {
-  sum_over_share(sampler_.next(options_.batch));
-  if (before_allreduce) before_allreduce(steps_ + 1);
-  const elastic::Contributors contributors = allreduce_sums();
+  const elastic::BatchSum sum = sum_gradients();
   const auto summed_at = std::chrono::steady_clock::now().time_since_epoch();
-  sampler_.commit(contributors);
   usage_.add(used_);
+  const std::optional<elastic::Rate> taken = update(sum);
+  const elastic::Rate rate = taken.value_or(elastic::Rate{});
 
-  // At an epoch's tail fewer samples are left than a full batch. Dividing by the full batch all the
-  // same keeps the weight of each sample, and spares the rate a drop and a new ramp in every epoch.
-  const auto batch = static_cast<double>(contributors.size() * options_.batch);
-  const double gamma = ramp_.step(batch);
-  const auto in_all = static_cast<double>(data_.training.size() * options_.epochs);
-  const double rate = gamma * base_rate(options_.rate, static_cast<double>(samples_), in_all);
-  sgd_step(weights_, momentum_, gradient_, batch, options_.momentum, rate);
-
-  const auto samples = double{totals_[0]};
-  const auto loss = double{totals_[1]};
+  const auto samples = static_cast<double>(sum.samples);
+  const auto loss = double{loss_};
   ++steps_;
-  samples_ += static_cast<std::int64_t>(samples);
-  loss_sum_ += loss;
+  if (taken) {
+    loss_sum_ += loss;
+    loss_samples_ += sum.samples;
+  }
   if (on_step) {
-    on_step({steps_, contributors.generation(), contributors.size(), samples, gamma, rate,
-             samples > 0 ? loss / samples : 0, std::chrono::nanoseconds(summed_at).count()});
+    on_step({steps_, sum.contributors.generation(), sum.contributors.size(), samples, rate.gamma,
+             rate.value(), samples > 0 ? loss / samples : 0,
+             std::chrono::nanoseconds(summed_at).count(), !taken});
   }
   if (sampler_.done_in_epoch() == sampler_.size()) end_epoch();
 }
 
-void Trainer::sum_over_share(std::span<const std::size_t> share) {
-  std::ranges::fill(gradient_.values(), 0.0F);
-  std::ranges::fill(used_, 0.0F);
-  totals_ = {};
-  for (const std::size_t index : share) {
-    totals_[0] += 1;
-    totals_[1] += network_.add_gradient(weights_, data_.training[index], gradient_);
-    used_[index] += 1;
-  }
-}
-
-elastic::Contributors Trainer::allreduce_sums() {
+elastic::BatchSum Trainer::sum_gradients() {
+  finite_.begin_step();
+  in_allreduces_ = false;
   std::vector<elastic::TensorView> sums;
   for (std::size_t at = 0; at < Parameters::kTensors; ++at) {
     sums.push_back(elastic::view(gradient_.tensor(at)));
   }
-  sums.push_back(elastic::view(std::span<float>(totals_)));
-  sums.push_back(elastic::view(std::span<float>(used_)));
-  return elastic::grouped_allreduce(sums, elastic::ReduceOp::kSum);
+  sums.push_back(elastic::view(std::span(&loss_, 1)));
+  sums.push_back(elastic::view(std::span(used_)));
+  if (learning_rate_.rule() == elastic::ScalingRule::kAdaScale) {
+    sums.push_back(elastic::view(std::span<double>(moments_)));
+  }
+  return batches_.sum(sums, [this](const elastic::VirtualBatch& part) { add_gradients(part); });
+}
+
+void Trainer::add_gradients(const elastic::VirtualBatch& part) {
+  for (const Sample* sample : load(part.samples)) {
+    loss_ += network_.add_gradient(weights_, *sample, gradient_);
+  }
+  for (const std::size_t index : part.samples) used_[index] += 1;
+  finite_.before_sum();
+  if (learning_rate_.rule() != elastic::ScalingRule::kAdaScale) return;
+  // Of all that is in the gradient by now: under fixed_total the parts before this one are, too.
+  const double samples =
+      moments_[elastic::GradientNoise::kSamples] + static_cast<double>(part.samples.size());
+  moments_ = elastic::GradientNoise::moments({{gradient_.values()}}, samples);
+}
+
+std::vector<const Sample*> Trainer::load(std::span<const std::size_t> indices) const {
+  const auto loading = elastic::loading_data();
+  std::vector<const Sample*> samples;
+  for (const std::size_t index : indices) samples.push_back(&data_.training[index]);
+  return samples;
+}
+
+/// Gradients compressed, what is counted whole; all as one unit.
+elastic::Contributors Trainer::allreduce(std::span<const elastic::TensorView> tensors,
+                                         elastic::ReduceOp op) {
+  if (options_.compression.kind == elastic::CompressionKind::kNone) {
+    return elastic::grouped_allreduce(tensors, op);
+  }
+  constexpr const char* kNames[] = {"hidden weights", "hidden biases", "output weights",
+                                    "output biases",  "loss",          "used",
+                                    "moments"};
+  std::vector<elastic::NamedTensor> named;
+  for (std::size_t at = 0; at < tensors.size(); ++at) {
+    named.push_back({kNames[at], tensors[at], at >= Parameters::kTensors});
+  }
+  return compressor_.grouped_allreduce(named, op);
+}
+
+/// At an epoch's tail fewer samples are left than a full batch. Dividing by the full batch all the
+/// same keeps the weight of each sample, and spares the rate a drop and a new ramp in every epoch.
+/// Nothing where the step is skipped: the rate takes no step either, so that no change of gamma is
+/// lost.
+std::optional<elastic::Rate> Trainer::update(const elastic::BatchSum& sum) {
+  if (!finite_.after_sum()) return std::nullopt;
+  const auto batch = static_cast<double>(sum.full_batch);
+  learning_rate_.observe(moments_, {{gradient_.values()}});
+  const elastic::Rate rate = learning_rate_.step(batch, static_cast<double>(sum.samples));
+  optimizer_.step({{gradient_.values()}}, batch, rate);
+  if (rate_before_ > 0 && rate.value() > 0) compressor_.rescale(rate_before_ / rate.value());
+  rate_before_ = rate.value();
+  return rate;
 }
 
 void Trainer::end_epoch() {
-  epoch_loss_ = loss_sum_ / static_cast<double>(data_.training.size());
+  if (loss_samples_ > 0) epoch_loss_ = loss_sum_ / static_cast<double>(loss_samples_);
   loss_sum_ = 0;
+  loss_samples_ = 0;
   usage_.audit();
   if (on_epoch) on_epoch();
 }

@@ -1,9 +1,9 @@
 #pragma once
 
-#include <array>
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -11,15 +11,24 @@
 
 #include "examples/digits/dataset.hpp"
 #include "examples/digits/network.hpp"
+#include "examples/digits/schedule.hpp"
 #include "examples/digits/usage.hpp"
 
 namespace digits {
 
 struct TrainerOptions {
+  /// Passes over the data. With AdaScale what the steps are to be worth, in passes at the reference
+  /// batch: it takes as many more as the schedule does to come to its end.
   std::uint64_t epochs = 30;
-  std::size_t batch = 16;  ///< samples per worker and step
-  double rate = 0.02;      ///< suits the batch of one worker; the ramp scales it up
+  /// Samples per step: of each worker, or in all (see elastic::BatchPolicy).
+  elastic::GlobalBatch::Options batch{.batch = 16, .virtual_workers = 8};
+  double rate = 0.02;  ///< suits such a batch; scaled up for more
+  ScheduleKind schedule = ScheduleKind::kStep;
+  double warm_up = 0;  ///< epochs
+  elastic::ScalingRule rule = elastic::ScalingRule::kLinear;
+  elastic::ResizePolicy policy = elastic::ResizePolicy::kRamp;
   double momentum = 0.9;
+  elastic::Compression compression;  ///< of the gradients; not with reproducible or AdaScale
   std::uint64_t seed = 1;
   std::chrono::milliseconds least_step{0};  ///< shorter steps are drawn out, to be watched
 };
@@ -34,6 +43,7 @@ struct StepInfo {
   double rate = 0;         ///< the base rate times gamma
   double loss = 0;         ///< mean over the samples, in nats
   std::int64_t at_ns = 0;  ///< when the sums were there, on the monotonic clock
+  bool skipped = false;    ///< for NaN or Inf in the gradient: the weights are as they were
 };
 
 /// One worker's part in the training. Everything that it keeps from step to step is in its State,
@@ -42,25 +52,42 @@ class Trainer {
  public:
   Trainer(const TrainerOptions& options, Dataset data);
 
-  std::function<void(std::int64_t)> before_allreduce;  ///< called in each step, with its number
-  std::function<void(const StepInfo&)> on_step;        ///< called after each step
-  std::function<void()> on_epoch;                      ///< called after the last step of each epoch
+  /// Called right before the first allreduce of each step, with the step's number.
+  std::function<void(std::int64_t)> before_allreduce;
+  std::function<void(const StepInfo&)> on_step;  ///< called after each step
+  std::function<void()> on_epoch;                ///< called after the last step of each epoch
+  std::function<void()> after_commit;            ///< called after each step's commit
 
-  /// Trains until the epochs are over, or this worker is asked to stop.
+  /// Trains until the epochs are over (see TrainerOptions::epochs), or this worker is asked to
+  /// stop.
   elastic::RunOutcome train();
 
+  /// Before `train`: goes on from a checkpoint; nothing where there is none. Schedule and epochs
+  /// remain those of the options. What else the options say otherwise than the checkpoint is
+  /// without effect: a line about each. Throws what State::load_from throws.
+  std::optional<std::vector<std::string>> load_from(const std::string& path);
+
+  const elastic::State& state() const { return state_; }  ///< to save in `after_commit`
+  bool finished() const;
   std::int64_t steps() const { return steps_; }
   const Usage& usage() const { return usage_; }
   const Parameters& weights() const { return weights_; }
   const std::vector<Sample>& test_samples() const { return data_.test; }
   std::size_t samples_in_epoch() const { return data_.training.size(); }
-  double epoch_loss() const { return epoch_loss_; }  ///< mean over the last whole epoch, in nats
+  /// Of the gradients, where they are compressed.
+  const elastic::GradientCompressor::Traffic& traffic() const { return compressor_.total(); }
+  /// Mean over the steps that were taken in the last whole epoch with any, in nats.
+  double epoch_loss() const { return epoch_loss_; }
 
  private:
-  bool finished() const;
+  std::vector<std::string> options_without_effect() const;
   void step();
-  void sum_over_share(std::span<const std::size_t> share);
-  elastic::Contributors allreduce_sums();
+  elastic::BatchSum sum_gradients();
+  void add_gradients(const elastic::VirtualBatch& part);
+  std::vector<const Sample*> load(std::span<const std::size_t> indices) const;
+  elastic::Contributors allreduce(std::span<const elastic::TensorView> tensors,
+                                  elastic::ReduceOp op);
+  std::optional<elastic::Rate> update(const elastic::BatchSum& sum);
   void end_epoch();
 
   TrainerOptions options_;
@@ -69,20 +96,28 @@ class Trainer {
 
   // The state: the same on all workers after each step.
   Parameters weights_;
-  Parameters momentum_;
+  elastic::MomentumSgd optimizer_;
   elastic::Sampler sampler_;
-  elastic::LearningRateRamp ramp_;
+  elastic::GlobalBatch batches_;
+  elastic::LearningRate learning_rate_;
   Usage usage_;
   std::int64_t steps_ = 0;
-  std::int64_t samples_ = 0;  // used in the whole training
-  double loss_sum_ = 0;       // of this epoch
+  double loss_sum_ = 0;             // of this epoch, without skipped steps
+  std::uint64_t loss_samples_ = 0;  // that it is of
   double epoch_loss_ = 0;
   elastic::State state_;
 
-  // What a step sums, first over this worker's share and then over all workers.
+  // This worker's own.
+  elastic::GradientCompressor compressor_;
+  double rate_before_ = 0;      // of the latest step
+  bool in_allreduces_ = false;  // of the step: the first has been begun
+
+  // What a step sums over the samples of its batch.
   Parameters gradient_;
-  std::array<float, 2> totals_{};  // samples, loss
-  std::vector<float> used_;        // 1 for each training sample in the sum
+  elastic::FiniteCheck finite_;
+  float loss_ = 0;
+  std::vector<float> used_;  // 1 for each training sample in the sum
+  elastic::GradientNoise::Moments moments_{};
 };
 
 }  // namespace digits

@@ -8,10 +8,15 @@
 #include <string_view>
 #include <vector>
 
+#include "elastic/compression.hpp"
 #include "elastic/contributors.hpp"
 #include "elastic/error.hpp"
 #include "elastic/export.hpp"
+#include "elastic/memory.hpp"
 #include "elastic/options.hpp"
+#include "elastic/resize_policy.hpp"
+#include "elastic/step_times.hpp"
+#include "elastic/tuning.hpp"
 #include "elastic/types.hpp"
 #include "elastic/view_change.hpp"
 #include "elastic/work.hpp"
@@ -83,8 +88,28 @@ class ELASTIC_API Context {
   int local_size() const;
   std::uint64_t generation() const;  ///< number of the present view; 0 while joining
   WorkerId id() const;               ///< this worker, as it appears in Contributors
+  /// As they are in force, the environment's included.
+  const Options& options() const;
   /// The latest change of the view that this worker went through as a member.
   ViewChange last_view_change() const;
+  /// Where the time of the steps went that this worker has made in `run`. Any thread.
+  StepTimes step_times() const;
+  /// How unnamed operations are done in the present view, since its first one. Any thread.
+  Tuning tuning() const;
+  /// Options::resize_policy as the environment left it, for LearningRate::Options::policy. Any
+  /// thread.
+  ResizePolicy resize_policy() const;
+  /// Options::compression as the environment left it, for a GradientCompressor. Any thread.
+  Compression compression() const;
+
+  /// Memory for tensors, which the other members on this host can read where it lies: an allreduce
+  /// of large tensors (128 KiB and more) whose inputs and outputs are all in such memory, on all
+  /// members, and all members on one host, saves the copies through shared memory. Otherwise it is
+  /// memory like any other, and faster or slower nowhere. Zeros; of 0 bytes it is empty. Throws
+  /// kUnavailable where the machine has not so much; a container that may use less is ended by the
+  /// kernel. Outlives the context if need be. A child made by fork(2) sees the parent's, and must
+  /// not write to it. Any thread.
+  Memory allocate(std::size_t bytes);
 
   /// Combines `in` of all members element by element into `out` on all of them. `in` and `out` have
   /// the same count and dtype, and are the same memory or do not overlap.

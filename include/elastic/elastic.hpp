@@ -1,7 +1,15 @@
 #pragma once
 
+#include "elastic/adam_w.hpp"
 #include "elastic/context.hpp"
+#include "elastic/finite_check.hpp"
+#include "elastic/global_batch.hpp"
+#include "elastic/gradient_compressor.hpp"
+#include "elastic/learning_rate.hpp"
 #include "elastic/learning_rate_ramp.hpp"
+#include "elastic/momentum_sgd.hpp"
+#include "elastic/random_stream.hpp"
+#include "elastic/sample_average.hpp"
 #include "elastic/sampler.hpp"
 #include "elastic/state.hpp"
 
@@ -31,8 +39,24 @@ inline int local_size() {
 inline std::uint64_t generation() {
   return context().generation();
 }
+inline Tuning tuning() {
+  return context().tuning();
+}
+inline StepTimes step_times() {
+  return context().step_times();
+}
+inline Compression compression() {
+  return context().compression();
+}
 inline ViewChange last_view_change() {
   return context().last_view_change();
+}
+inline ResizePolicy resize_policy() {
+  return context().resize_policy();
+}
+
+inline Memory allocate(std::size_t bytes) {
+  return context().allocate(bytes);
 }
 
 template <Element T>

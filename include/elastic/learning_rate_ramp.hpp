@@ -23,6 +23,9 @@ namespace elastic {
 /// same amount of training when the batch changes. Optimizers that normalise the gradient (Adam and
 /// its like) take `sqrt(gamma)`.
 ///
+/// LearningRate has one in it; by itself it is for trainers that bring schedule and optimizer
+/// along.
+///
 /// The ramp starts at 1, so a job whose first batch exceeds the reference begins with a warm-up.
 ///
 /// Add it to the `State`: a joiner continues any ramp in progress with the members' bits, and with

@@ -71,8 +71,15 @@ struct Options {
   /// Ring in shared memory per link and direction, a multiple of 64 KiB. ELASTIC_SHM_RING_BYTES.
   std::size_t shm_ring_bytes = std::size_t{1} << 20;
 
+  /// How allreduces are made: "auto" chooses by size and by what the links of a view were measured
+  /// to do. "direct", "doubling", "swap", "pairwise", "hierarchical" and "ring" are for comparing,
+  /// and turn the short cuts for small and for allocated tensors off; where the ranks of a view
+  /// cannot do one, they choose by size. On all ranks the same, or every operation fails with
+  /// kMismatch. ELASTIC_ALGORITHM.
+  std::string algorithm = "auto";
+
   /// Pieces in which a large tensor travels, each reduced or forwarded as soon as it has arrived.
-  /// ELASTIC_SEGMENT_BYTES.
+  /// They are shorter where the links have little latency. ELASTIC_SEGMENT_BYTES.
   std::size_t segment_bytes = std::size_t{256} << 10;
 
   /// Named tensors are fused into buckets of at most this size; 0: each alone.
@@ -89,10 +96,30 @@ struct Options {
   /// ELASTIC_STALL_WARNING_MS.
   std::chrono::milliseconds stall_warning{30000};
 
+  /// Every so many commits the workers tell each other where the time of their step went, which
+  /// costs one small allgather; `step_times` then names the slowest, and so does rank 0's log at
+  /// "info". 0: never. On all ranks the same. ELASTIC_COMPARE_STEPS.
+  int compare_steps = 0;
+
+  /// What FiniteCheck does with NaN and Inf in gradients: "pass" (it does not look), "skip" (the
+  /// step is left out on all ranks) or "error" (on all ranks, naming rank and gradient). On all
+  /// ranks the same. ELASTIC_NON_FINITE.
+  std::string non_finite = "pass";
+
   /// A worker that was evicted though it lives (it stood still for too long, or could not be
   /// reached) comes back as a new one: `run` receives the job's state again and calls the body
   /// anew. Otherwise, and outside of `run`, that is an error. ELASTIC_REJOIN, 0 or 1.
   bool rejoin = true;
+
+  /// What becomes of the learning rate when workers come or go: "ramp", "immediate", "rescale",
+  /// "reset" or "none"; see ResizePolicy. For trainers that take `elastic::resize_policy()`; the
+  /// same on all workers of a job. ELASTIC_RESIZE_POLICY.
+  std::string resize_policy = "ramp";
+
+  /// How gradients travel, for trainers that give `elastic::compression()` to a GradientCompressor;
+  /// the same on all workers of a job. "none", "f16", "bf16", "int8", "two_bit" or "top_k", with
+  /// parameters such as "two_bit:0.5" or "top_k:0.01"; see kCompressionForms. ELASTIC_COMPRESSION.
+  std::string compression = "none";
 
   /// "trace", "debug", "info", "warn", "error" or "off". ELASTIC_LOG_LEVEL.
   std::string log_level = "warn";

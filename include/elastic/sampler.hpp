@@ -15,8 +15,9 @@ namespace elastic {
 /// whoever comes and goes.
 ///
 /// An epoch is a permutation of the samples, the same on every platform for the same seed, epoch
-/// and size. A step draws the next *global batch* of positions in it, and each worker takes its
-/// share:
+/// and size. It is computed where it is asked for: a sampler is a few integers, however many
+/// samples there are. A step draws the next *global batch* of positions in it, and each worker
+/// takes its share:
 ///
 ///     auto share = sampler.next(batch);            // indices of samples, this worker's
 ///     ... gradients over share, allreduce ...
@@ -26,6 +27,9 @@ namespace elastic {
 /// contributor. What was drawn by a worker that did not contribute is returned, and drawn again by
 /// others. All workers compute the same from the same agreed inputs (members, batch, contributors):
 /// no messages.
+///
+/// For virtual workers (`GlobalBatch`) the same is drawn in shares that do not depend on the
+/// members, and any worker can look at any share: `draw` and `share`.
 ///
 /// Add it to the `State`. `elastic::run` then also tells it the members.
 ///
@@ -42,6 +46,9 @@ class ELASTIC_API Sampler {
 
   /// Deals out samples 0 to size-1. Throws Error(kInvalidArgument) when `size` is 0.
   Sampler(std::size_t size, std::uint64_t seed);
+  /// Likewise, of data that has `data_size` samples. Throws Error(kInvalidArgument) when they are
+  /// fewer than `size`, too.
+  Sampler(std::size_t size, std::uint64_t seed, std::size_t data_size);
 
   /// The workers that share the next draws, in rank order, and which of them this one is. Abandons
   /// a draw that was not committed. Throws Error(kInvalidArgument), changing nothing, when
@@ -58,13 +65,29 @@ class ELASTIC_API Sampler {
   /// 0, and Error(kNotInitialized) before `set_members`.
   std::span<const std::size_t> next(std::size_t batch_per_worker);
 
-  /// Ends the draw: `contributors`, in rank order, are the workers whose shares were used. They
-  /// become the members, as far as they took part in the draw; the shares of the other members are
-  /// returned. Does nothing where no draw is open. Throws Error(kInvalidArgument), changing
-  /// nothing, when none of them took part in the draw.
+  /// Draws the next global batch in `shares` shares of `batch_per_share` samples, which depend on
+  /// what is used of the epoch and on nothing else. At an epoch's tail, and when it is used up, as
+  /// `next`. Throws Error(kInvalidArgument) when either number is 0.
+  void draw(std::size_t shares, std::size_t batch_per_share);
+
+  /// Share `index` of the open draw: indices of samples, valid until the next call that changes the
+  /// sampler or looks at a share. Of a draw by `next`, the share of the member with that rank.
+  /// Throws Error(kInvalidArgument) when there is none.
+  std::span<const std::size_t> share(std::size_t index);
+
+  /// Ends the draw: `contributors`, in rank order, are the workers that were in the sum. They
+  /// become the members, as far as they were members. Of a draw by `next` the shares of the other
+  /// members are returned; one by `draw` is used whole, because a step over virtual workers is not
+  /// over before each is in the sum. Does nothing where no draw is open. Throws
+  /// Error(kInvalidArgument), changing nothing, when none of them was a member.
   void commit(std::span<const WorkerId> contributors);
   void commit(const Contributors& contributors) { commit(contributors.workers()); }
 
+  /// The workers that share the next draws, in rank order; empty before `set_members`.
+  std::span<const WorkerId> members() const noexcept { return members_; }
+  /// Which of them this worker is.
+  WorkerId self() const noexcept { return self_; }
+  std::uint64_t seed() const noexcept { return seed_; }
   /// The epoch of the latest draw, from 0.
   std::uint64_t epoch() const noexcept { return epoch_; }
   /// Samples of this epoch used so far; `size()` when it is used up.
@@ -84,7 +107,6 @@ class ELASTIC_API Sampler {
  private:
   void abandon() noexcept;
   void begin_next_epoch_if_used_up();
-  void fill_share(const std::vector<Range>& positions);
 
   std::size_t size_;
   std::uint64_t seed_;
@@ -95,12 +117,10 @@ class ELASTIC_API Sampler {
   std::vector<WorkerId> members_;
   WorkerId self_ = 0;
 
-  std::vector<std::vector<Range>> open_;  // the open draw: positions per member, in members_' order
+  std::vector<std::vector<Range>> open_;  // the open draw: positions per share
+  bool members_draw_ = false;             // its shares are the members', in members_' order
   std::size_t global_batch_ = 0;
-  std::vector<std::size_t> share_;
-
-  std::vector<std::size_t> permutation_;
-  std::uint64_t permutation_epoch_ = 0;  // valid where permutation_ is not empty
+  std::vector<std::size_t> share_;  // the one that was looked at last
 };
 
 }  // namespace elastic

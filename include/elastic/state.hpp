@@ -44,7 +44,7 @@ concept MembersAware = requires(T& object, std::span<const WorkerId> members, Wo
 class StateAccess;
 
 /// What a joiner must receive to go on as if it had been there from the start: parameters,
-/// optimizer state, counters, Sampler, LearningRateRamp. Refers to the caller's variables; they
+/// optimizers, counters, Sampler, GlobalBatch, LearningRate. Refers to the caller's variables; they
 /// must outlive it and stay where they are (do not resize a vector after adding it).
 ///
 /// All workers add the same entries, in the same order, before `run`. A worker that does not is
@@ -99,8 +99,30 @@ class ELASTIC_API State {
   /// of `run`'s body, and what ends the training: kRemoved, kStopped, kBelowMinimum, kEvicted.
   void commit();
 
-  /// Steps committed by the job so far; the same on all members, joiners included.
+  /// Steps committed by the job so far; the same on all members, joiners included. A checkpoint
+  /// that was loaded counts with its steps.
   std::uint64_t commits() const noexcept;
+
+  /// Writes a checkpoint: all entries and the number of commits, with a checksum. Call it after
+  /// `commit` (or before `run`), on one worker. The file at `path`, or what it leads to as a
+  /// symbolic link, is replaced at once and only by a whole and durable one, whatever happens
+  /// meanwhile; the new one has the old one's permissions. Throws Error: kInvalidArgument where
+  /// `path` names a folder or another thing that is no file, kUnavailable where it cannot be
+  /// written (disk full, no such folder, ...) or another worker has replaced it meanwhile. Then the
+  /// file is as it was, but where the message says that it was replaced and only its folder could
+  /// not be synced: after a power cut either may be there.
+  void save_to(const std::string& path) const;
+
+  /// Before `run`: takes the values and the number of commits from a checkpoint of the same
+  /// entries; returns false where there is no file, but a folder for it. The job's state is that of
+  /// rank 0 of its first view, so it is there that the file is needed; the others receive it,
+  /// however many they are.
+  /// Throws Error and leaves everything as it was: kInvalidArgument for what is no checkpoint, is
+  /// damaged, of another format or of another state (with the difference), kUnavailable where it
+  /// cannot be read, its folder does not exist, or it is a symbolic link to nothing. (kInternal:
+  /// the file changed while it was read, or an object did not take back what it had saved. Do not
+  /// use the state then.) What an object's `save` throws passes through.
+  bool load_from(const std::string& path);
 
  private:
   friend class StateAccess;

@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <limits>
 
-#include "rendezvous/membership/layout.hpp"
 #include "rendezvous/membership/state.hpp"
 
 namespace elastic::rendezvous {
@@ -74,7 +73,7 @@ void Membership::State::compare_layout(const std::string& incarnation) {
     for (const std::string& joiner : waiting) compare_layout(joiner);
     return;
   }
-  const std::string difference = layout_difference(*layout_, mine);
+  const std::string difference = layout_difference(*layout_, "the job", mine, "this worker");
   if (!difference.empty()) refuse(incarnation, difference);
 }
 

@@ -6,6 +6,8 @@
 #include <variant>
 #include <vector>
 
+#include "base/layout.hpp"
+
 namespace elastic::rendezvous {
 
 /// Both sides must have the same; checked in the first message of a connection.
@@ -75,16 +77,6 @@ struct View {
 
   bool operator==(const View&) const = default;
 };
-
-/// One entry of what `State` would transfer, to compare a joiner's with the job's.
-struct LayoutEntry {
-  std::string name;
-  std::string type;         ///< "f32", "scalar i64", "object"
-  std::uint64_t count = 0;  ///< elements; 0 for objects, whose size may vary
-
-  bool operator==(const LayoutEntry&) const = default;
-};
-using Layout = std::vector<LayoutEntry>;
 
 // ---- worker to server -------------------------------------------------------------------------
 

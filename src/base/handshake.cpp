@@ -16,8 +16,8 @@ namespace {
 constexpr std::uint32_t kMagic = 0x31484c45;  // "ELH1"
 /// Also raised where an older peer could not read what follows the handshake, a refusal for its
 /// version included: it can read this number. 2: control frames have checksums, connections have
-/// modes.
-constexpr std::uint16_t kVersion = 2;
+/// modes. 3: shared memory is passed both ways.
+constexpr std::uint16_t kVersion = 3;
 constexpr std::size_t kNonceBytes = 32;
 constexpr std::byte kEncrypts{1};  // the one mode that differs from 0
 

@@ -26,6 +26,9 @@ struct LaunchEnvironment {
   /// the parent process does.
   std::string launch_key;
 
+  bool under_mpirun() const {
+    return launcher == Launcher::kOpenMpi || launcher == Launcher::kMpich;
+  }
   bool hosts_server() const { return rendezvous.empty(); }
 };
 

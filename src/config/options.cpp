@@ -1,12 +1,16 @@
 #include "config/options.hpp"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <functional>
 #include <limits>
 #include <numeric>
 #include <string_view>
 #include <vector>
+
+#include "elastic/compression.hpp"
+#include "elastic/resize_policy.hpp"
 
 namespace elastic {
 
@@ -40,6 +44,21 @@ Setter choice(std::string Options::*field, std::vector<std::string> allowed) {
       for (const std::string& one : allowed) list += " " + one;
       return list;
     }
+    options.*field = value;
+    return std::string();
+  };
+}
+
+template <typename T, std::size_t kCount>
+std::vector<std::string> names(const std::array<Named<T>, kCount>& choices) {
+  std::vector<std::string> all;
+  for (const Named<T>& choice : choices) all.emplace_back(choice.name);
+  return all;
+}
+
+Setter compression(std::string Options::*field) {
+  return [field](Options& options, const std::string& value) {
+    if (!find_compression(value)) return std::string(kCompressionForms);
     options.*field = value;
     return std::string();
   };
@@ -115,12 +134,18 @@ const std::vector<Variable>& variables() {
       {"ELASTIC_TCP_STREAMS", number(&Options::tcp_streams, 1, 64)},
       {"ELASTIC_TCP_CONGESTION", text(&Options::tcp_congestion)},
       {"ELASTIC_SHM_RING_BYTES", bytes(&Options::shm_ring_bytes, 65536, kMost, 65536)},
+      {"ELASTIC_ALGORITHM", choice(&Options::algorithm, {"auto", "direct", "doubling", "swap",
+                                                         "pairwise", "hierarchical", "ring"})},
       {"ELASTIC_SEGMENT_BYTES", bytes(&Options::segment_bytes, 4096, 1U << 26, 64)},
       {"ELASTIC_BUCKET_BYTES", bytes(&Options::bucket_bytes, 0, kMost, 1)},
       {"ELASTIC_INIT_TIMEOUT_MS", milliseconds(&Options::init_timeout)},
       {"ELASTIC_VIEW_TIMEOUT_MS", milliseconds(&Options::view_timeout)},
       {"ELASTIC_STALL_WARNING_MS", milliseconds(&Options::stall_warning)},
+      {"ELASTIC_COMPARE_STEPS", number(&Options::compare_steps, 0, 1 << 30)},
+      {"ELASTIC_NON_FINITE", choice(&Options::non_finite, {"pass", "skip", "error"})},
       {"ELASTIC_REJOIN", flag(&Options::rejoin)},
+      {"ELASTIC_RESIZE_POLICY", choice(&Options::resize_policy, names(kResizePolicies))},
+      {"ELASTIC_COMPRESSION", compression(&Options::compression)},
       {"ELASTIC_LOG_LEVEL",
        choice(&Options::log_level, {"trace", "debug", "info", "warn", "error", "off"})},
   };
@@ -173,6 +198,7 @@ Status check(const Options& given) {
            rule("ELASTIC_TRANSPORT", "transport", given.transport),
            rule("ELASTIC_TCP_STREAMS", "tcp_streams", std::to_string(given.tcp_streams)),
            rule("ELASTIC_SHM_RING_BYTES", "shm_ring_bytes", std::to_string(given.shm_ring_bytes)),
+           rule("ELASTIC_ALGORITHM", "algorithm", given.algorithm),
            rule("ELASTIC_SEGMENT_BYTES", "segment_bytes", std::to_string(given.segment_bytes)),
            rule("ELASTIC_BUCKET_BYTES", "bucket_bytes", std::to_string(given.bucket_bytes)),
            rule("ELASTIC_INIT_TIMEOUT_MS", "init_timeout",
@@ -181,6 +207,10 @@ Status check(const Options& given) {
                 std::to_string(given.view_timeout.count())),
            rule("ELASTIC_STALL_WARNING_MS", "stall_warning",
                 std::to_string(given.stall_warning.count())),
+           rule("ELASTIC_RESIZE_POLICY", "resize_policy", given.resize_policy),
+           rule("ELASTIC_COMPARE_STEPS", "compare_steps", std::to_string(given.compare_steps)),
+           rule("ELASTIC_NON_FINITE", "non_finite", given.non_finite),
+           rule("ELASTIC_COMPRESSION", "compression", given.compression),
            rule("ELASTIC_LOG_LEVEL", "log_level", given.log_level),
        }) {
     if (!status.ok()) return status;

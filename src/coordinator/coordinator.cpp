@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "base/log.hpp"
+#include "base/thread_name.hpp"
 #include "collectives/transport/mesh.hpp"
 #include "coordinator/operation.hpp"
 
@@ -72,6 +73,7 @@ void Coordinator::drain() {
 }
 
 void Coordinator::loop() {
+  name_this_thread("elastic-coord");
   for (;;) {
     Result<Lane::Ownership> ownership = lane_.acquire(options_.view_timeout);
     if (!ownership.ok()) {
@@ -195,9 +197,11 @@ void Coordinator::finish(const Lane::Attempt& attempt) {
   if (const Status status = negotiator_.completed(order); !status.ok()) {
     log::get().error("negotiation: {}", status.message());
   }
-  for (const auto& request : *order.requests) {
-    complete(request->name, attempt.status.ok() ? Result<Contributors>(attempt.contributors)
-                                                : Result<Contributors>(attempt.status));
+  // The last first: programs wait in the order in which they submit, and who waits for the first
+  // wakes up once for all of the bucket.
+  for (auto at = order.requests->rbegin(); at != order.requests->rend(); ++at) {
+    complete((*at)->name, attempt.status.ok() ? Result<Contributors>(attempt.contributors)
+                                              : Result<Contributors>(attempt.status));
   }
 }
 

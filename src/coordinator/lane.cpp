@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/log.hpp"
+#include "base/thread_name.hpp"
 
 namespace elastic::coordinator {
 
@@ -89,7 +90,8 @@ std::optional<Result<Contributors>> Lane::run_small(const Turn& /*turn*/,
   const Ownership ownership(this, nullptr);
   work_.clear();
   work_.data.resize(call.input.size());
-  const Status status = view.backend->run_small(position, call, work_.data.data());
+  const Status status =
+      or_leave([&] { return view.backend->run_small(position, call, work_.data.data()); });
   if (!status.ok()) {
     attempted_by_ = view.members;
     if (status.code() == Code::kMismatch) return end_in_error(status).status;
@@ -169,7 +171,7 @@ Lane::Attempt Lane::attempt(Ownership& ownership, Operation& operation) {
   operation.allow_direct(view.backend->works_directly());
   const collectives::Call call = performed_by(*view.backend, operation.call(*view.members));
   operation.pack(*view.members, work_);
-  const Status status = view.backend->run(position(), call, work_);
+  const Status status = or_leave([&] { return view.backend->run(position(), call, work_); });
   if (status.ok()) {
     keep_work();
     complete();
@@ -178,6 +180,17 @@ Lane::Attempt Lane::attempt(Ownership& ownership, Operation& operation) {
   }
   if (status.code() == Code::kMismatch) return end_in_error(status);
   return interrupted(view, status);
+}
+
+/// An operation that threw has no outcome here, but perhaps elsewhere, and cannot be begun again in
+/// this view: this worker leaves.
+template <typename Run>
+Status Lane::or_leave(const Run& run) try {
+  return run();
+} catch (...) {
+  close(
+      Status(Code::kInternal, "an operation failed with an exception, such as for lack of memory"));
+  throw;
 }
 
 /// What was worked on is the result of the operation that is complete now.
@@ -334,6 +347,7 @@ void Lane::install(std::shared_ptr<LaneView> view) {
 
 /// Other members wait for the result that this one has, while its own program is elsewhere.
 void Lane::repair_when_idle() {
+  name_this_thread("elastic-repair");
   std::unique_lock<std::mutex> lock(mutex_);
   for (;;) {
     changed_.wait(lock, [&] { return repair_wanted_ || !closed_.ok(); });

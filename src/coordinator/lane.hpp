@@ -123,6 +123,8 @@ class Lane {
   bool available() const;  // with mutex_ held
   void release();
   Ledger::Step next() const;
+  template <typename Run>
+  Status or_leave(const Run& run);
   void keep_work();
   void settle(LaneView& view);
   Status hand_over(LaneView& view);

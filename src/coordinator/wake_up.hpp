@@ -1,5 +1,7 @@
 #pragma once
 
+#include <atomic>
+
 #include <sys/epoll.h>
 #include <sys/timerfd.h>
 
@@ -24,8 +26,14 @@ class WakeUp {
 
   int fd() const { return both_.get(); }
   /// Any thread.
-  void set() { event_.set(); }
-  void clear() { event_.clear(); }
+  void set() {
+    if (!set_.exchange(true)) event_.set();  // a system call for the first of many
+  }
+  /// Before looking for what was to be told of: what comes later sets it again.
+  void clear() {
+    event_.clear();
+    set_.store(false);
+  }
   /// Fires once, after `delay`; zero disarms.
   void arm(Milliseconds delay) {
     itimerspec spec{};
@@ -36,6 +44,7 @@ class WakeUp {
 
  private:
   EventFd event_;
+  std::atomic<bool> set_{false};
   UniqueFd timer_;
   UniqueFd both_;
 };

@@ -32,7 +32,7 @@ void Application::on_welcome(const rendezvous::Welcome& welcome) {
   donor_ = welcome.donor;
 }
 
-void Application::apply(const rendezvous::Layout& layout, std::uint64_t state_bytes) {
+void Application::apply(const Layout& layout, std::uint64_t state_bytes) {
   ready_.layout = layout;
   state_bytes_ = state_bytes;
   measure_and_send();

@@ -34,7 +34,7 @@ class Application {
   void on_welcome(const rendezvous::Welcome& welcome);
   void on_wait(const rendezvous::Wait& wait);
   /// `state_bytes` is what this worker would receive. Without a donor Ready goes out at once.
-  void apply(const rendezvous::Layout& layout, std::uint64_t state_bytes);
+  void apply(const Layout& layout, std::uint64_t state_bytes);
   /// It has been decided, or nobody waits for it any more.
   void close();
 

@@ -4,22 +4,21 @@
 
 #include "base/log.hpp"
 #include "base/module_file.hpp"
+#include "collectives/plan/choose.hpp"
 
 namespace elastic::runtime {
 
 using collectives::Backend;
 using collectives::BackendModule;
 
-namespace {
-
-/// Of one host: up to so many ranks exchange with each other directly, beyond they form a ring.
-constexpr int kPairwiseRanks = 16;
-
-}  // namespace
-
-Result<Backends> Backends::load(const Options& options) {
+Result<Backends> Backends::load(const Options& options, std::shared_ptr<transport::Arena> arena) {
   Backends backends;
+  backends.native_.arena = std::move(arena);
   backends.native_.segment_bytes = options.segment_bytes;
+  backends.native_.thresholds.algorithm = plan::algorithm_named(options.algorithm);
+  for (std::size_t lane = 0; lane < kLanes; ++lane) {
+    backends.records_.push_back(std::make_shared<collectives::TuningRecord>());
+  }
   if (options.backend == "native") return backends;
   const Result<const ModuleHead*> head = load_module(options.backend, options.backend_path);
   if (!head.ok()) return head.status();
@@ -42,9 +41,10 @@ Status Backends::may_join() const {
 
 Result<std::unique_ptr<Backend>> Backends::make(std::uint64_t generation, std::size_t lane,
                                                 std::shared_ptr<transport::Mesh> mesh,
-                                                bool one_host) const {
+                                                std::vector<int> hosts) const {
   collectives::NativeOptions options = native_;
-  if (one_host) options.thresholds.pairwise_ranks = kPairwiseRanks;
+  options.hosts = std::move(hosts);
+  options.record = records_[lane];
   std::unique_ptr<Backend> native = collectives::make_native_backend(generation, mesh, options);
   if (module_ == nullptr) return native;
   return module_->make({generation, lane, std::move(mesh), std::move(native)});

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <vector>
 
 #include "base/status.hpp"
 #include "collectives/backend/backend.hpp"
@@ -13,12 +14,15 @@
 
 namespace elastic::runtime {
 
+inline constexpr std::size_t kLanes = 2;
+
 /// Makes the backends of each view: of the kind that Options::backend names, which is loaded where
 /// it is not our own.
 class Backends {
  public:
-  /// kUnavailable says why there is none of that kind, and where it was looked for.
-  static Result<Backends> load(const Options& options);
+  /// `arena` is this worker's. kUnavailable says why there is no backend of that kind, and where it
+  /// was looked for.
+  static Result<Backends> load(const Options& options, std::shared_ptr<transport::Arena> arena);
 
   /// By the thread that calls `init`, before this worker is a member; may block.
   Status start(std::size_t lanes, bool under_mpirun) const;
@@ -26,15 +30,19 @@ class Backends {
   /// Why a worker cannot join a job that is running, where it cannot.
   Status may_join() const;
 
-  /// For a lane of the view `generation`, whose members are all on `one_host` or not. A failure is
-  /// for good: the job cannot go on with this backend.
+  /// For a lane of the view `generation`, with a number for each rank's host. A failure is for
+  /// good: the job cannot go on with this backend.
   Result<std::unique_ptr<collectives::Backend>> make(std::uint64_t generation, std::size_t lane,
                                                      std::shared_ptr<transport::Mesh> mesh,
-                                                     bool one_host) const;
+                                                     std::vector<int> hosts) const;
+
+  /// Of lane 0 in the latest view with an operation.
+  Tuning tuning() const { return records_.front()->latest(); }
 
  private:
   collectives::NativeOptions native_;
-  const collectives::BackendModule* module_ = nullptr;  // none: native
+  std::vector<std::shared_ptr<collectives::TuningRecord>> records_;  // of each lane
+  const collectives::BackendModule* module_ = nullptr;               // none: native
 };
 
 }  // namespace elastic::runtime

@@ -11,6 +11,7 @@
 
 #include "base/log.hpp"
 #include "collectives/kernels/reduce.hpp"
+#include "collectives/transport/shm/arena.hpp"
 #include "config/environment.hpp"
 #include "config/options.hpp"
 #include "coordinator/coordinator.hpp"
@@ -19,6 +20,9 @@
 #include "runtime/control.hpp"
 #include "runtime/join_job.hpp"
 #include "runtime/raise.hpp"
+#include "runtime/step_clock.hpp"
+#include "runtime/step_log.hpp"
+#include "runtime/tensor_check.hpp"
 #include "runtime/training_run.hpp"
 
 namespace elastic {
@@ -41,8 +45,9 @@ coordinator::Coordinator::Options named_options(const Options& options) {
 /// This worker under one incarnation. Order matters: the control thread outlives the coordinator's,
 /// which ends when its lane is closed.
 struct Incarnation {
-  Incarnation(runtime::Identity identity, const Options& options, const runtime::Backends& backends)
-      : control(std::move(identity), options, backends) {
+  Incarnation(runtime::Identity identity, const Options& options, const runtime::Backends& backends,
+              std::shared_ptr<const transport::Arena> arena)
+      : control(std::move(identity), options, backends, std::move(arena)) {
     runtime::raise_if(control.start());
     coordinator.emplace(control.lane(runtime::kNamedLane), named_options(options));
   }
@@ -59,7 +64,12 @@ class Context::Impl {
   explicit Impl(Options options)
       : options_(runtime::take(resolve(std::move(options), read_environment()))) {
     log::set_level(options_.log_level);
-    backends_ = runtime::take(runtime::Backends::load(options_));
+    if (auto arena = transport::Arena::create(); arena.ok()) {
+      arena_ = std::move(arena).value();
+    } else {
+      no_arena_ = arena.status();  // only who allocates needs one
+    }
+    backends_ = runtime::take(runtime::Backends::load(options_, arena_));
     runtime::Identity identity = runtime::take(runtime::find_job(options_, read_environment()));
     runtime::raise_if(backends_.start(runtime::kLanes, identity.under_mpirun));
     become(std::move(identity));
@@ -90,6 +100,8 @@ class Context::Impl {
   runtime::Control& control() const { return present_.load()->control; }
   coordinator::Coordinator& coordinator() const { return *present_.load()->coordinator; }
 
+  runtime::StepClock& step_clock() { return step_clock_; }
+
   std::shared_ptr<const runtime::ViewSummary> view() const { return control().view(); }
 
   std::shared_ptr<const coordinator::Members> members() const {
@@ -103,6 +115,7 @@ class Context::Impl {
   }
 
   Contributors run(Operation& operation) {
+    const runtime::Blocked blocked;
     (void)members();
     coordinator().flush();
     return runtime::take(
@@ -110,6 +123,7 @@ class Context::Impl {
   }
 
   Contributors allreduce(ConstTensorView in, TensorView out, ReduceOp op) {
+    const runtime::Blocked blocked;
     coordinator().flush();
     coordinator::Lane& lane = control().lane(runtime::kUnnamedLane);
     const coordinator::Lane::Turn turn = lane.take_turn();
@@ -119,22 +133,20 @@ class Context::Impl {
     return runtime::take(lane.run(turn, operation, options_.view_timeout));
   }
 
-  Work submit(std::string_view name, std::span<const TensorView> tensors, ReduceOp op) {
-    (void)members();
-    for (const TensorView& tensor : tensors) check(tensor);
-    return Work(runtime::take(
-        coordinator().submit(std::string(name), {tensors.begin(), tensors.end()}, op)));
+  Memory allocate(std::size_t bytes) {
+    if (bytes == 0) return {};
+    runtime::raise_if(no_arena_);
+    std::byte* const memory = runtime::take(arena_->allocate(bytes));
+    return {std::shared_ptr<std::byte>(
+                memory, [arena = arena_, bytes](std::byte* its) { arena->free(its, bytes); }),
+            bytes};
   }
 
-  static void check(const ConstTensorView& tensor) {
-    if (tensor.device.kind != Device::Kind::kHost) {
-      throw Error(ErrorCode::kInvalidArgument,
-                  "device tensors need a GPU backend; none is built in");
-    }
-    if (tensor.data == nullptr && tensor.count > 0) {
-      throw Error(ErrorCode::kInvalidArgument, "a tensor of " + std::to_string(tensor.count) +
-                                                   " elements lies at a null pointer");
-    }
+  Work submit(std::string_view name, std::span<const TensorView> tensors, ReduceOp op) {
+    (void)members();
+    for (const TensorView& tensor : tensors) runtime::check(tensor);
+    return Work(runtime::take(
+        coordinator().submit(std::string(name), {tensors.begin(), tensors.end()}, op)));
   }
 
  private:
@@ -160,11 +172,15 @@ class Context::Impl {
 
   void become(runtime::Identity identity) {
     incarnations_.push_back(
-        std::make_unique<Incarnation>(std::move(identity), options_, backends_));
+        std::make_unique<Incarnation>(std::move(identity), options_, backends_, arena_));
     present_.store(incarnations_.back().get());
   }
 
   Options options_;
+  runtime::StepClock step_clock_;
+  /// Of all incarnations: what the program has allocated outlives them.
+  std::shared_ptr<transport::Arena> arena_;
+  Status no_arena_;  // why there is none
   runtime::Backends backends_;
   /// The last is the present one. The others are closed, and kept for threads that still look at
   /// them.
@@ -202,13 +218,32 @@ std::uint64_t Context::generation() const {
 WorkerId Context::id() const {
   return impl_->control().identity().id;
 }
+Tuning Context::tuning() const {
+  return impl_->control().tuning();
+}
+const Options& Context::options() const {
+  return impl_->options();
+}
+StepTimes Context::step_times() const {
+  return impl_->step_clock().times();
+}
 ViewChange Context::last_view_change() const {
-  return impl_->control().last_view_change();
+  return impl_->control().view_changes().latest();
+}
+ResizePolicy Context::resize_policy() const {
+  return find_named(kResizePolicies, impl_->options().resize_policy).value();
+}
+Compression Context::compression() const {
+  return find_compression(impl_->options().compression).value();
+}
+
+Memory Context::allocate(std::size_t bytes) {
+  return impl_->allocate(bytes);
 }
 
 Contributors Context::allreduce(ConstTensorView in, TensorView out, ReduceOp op) {
-  Impl::check(in);
-  Impl::check(out);
+  runtime::check(in);
+  runtime::check(out);
   if (in.count != out.count || in.dtype != out.dtype) {
     throw Error(ErrorCode::kInvalidArgument,
                 "allreduce: input and output differ in count or dtype; they must be alike");
@@ -217,7 +252,7 @@ Contributors Context::allreduce(ConstTensorView in, TensorView out, ReduceOp op)
 }
 
 Contributors Context::grouped_allreduce(std::span<const TensorView> tensors, ReduceOp op) {
-  for (const TensorView& tensor : tensors) Impl::check(tensor);
+  for (const TensorView& tensor : tensors) runtime::check(tensor);
   coordinator::AllreduceOperation operation({tensors.begin(), tensors.end()},
                                             {tensors.begin(), tensors.end()}, op);
   return impl_->run(operation);
@@ -233,7 +268,7 @@ Work Context::grouped_allreduce_async(std::string_view name, std::span<const Ten
 }
 
 Contributors Context::broadcast(TensorView data, int root) {
-  Impl::check(data);
+  runtime::check(data);
   const auto members = impl_->members();
   if (root < 0 || root >= members->size()) {
     throw Error(ErrorCode::kInvalidArgument, "broadcast: root " + std::to_string(root) +
@@ -245,13 +280,13 @@ Contributors Context::broadcast(TensorView data, int root) {
 }
 
 Contributors Context::allgather(ConstTensorView block, const TakeGathered& take) {
-  Impl::check(block);
+  runtime::check(block);
   coordinator::AllgatherOperation operation(block, take);
   return impl_->run(operation);
 }
 
 Contributors Context::reduce_scatter(ConstTensorView data, ReduceOp op, const TakeScattered& take) {
-  Impl::check(data);
+  runtime::check(data);
   coordinator::ReduceScatterOperation operation(data, op, take);
   return impl_->run(operation);
 }
@@ -269,7 +304,10 @@ RunOutcome Context::run(State& state, const std::function<void()>& body) {
   int in_vain = 0;
   for (std::uint64_t commits = 0; in_vain < kRejoinsInVain; commits = state.commits()) {
     try {
-      return runtime::run_training(state, body, impl_->control(), before_commit);
+      const RunOutcome outcome =
+          runtime::run_training(state, body, impl_->control(), impl_->step_clock(), before_commit);
+      runtime::log_steps(impl_->step_clock().times());
+      return outcome;
     } catch (const Error& error) {
       if (error.code() != ErrorCode::kEvicted || !impl_->options().rejoin) throw;
       in_vain = state.commits() > commits ? 0 : in_vain + 1;

@@ -7,6 +7,7 @@
 #include <boost/asio/post.hpp>
 
 #include "base/log.hpp"
+#include "base/thread_name.hpp"
 #include "runtime/view_assembly.hpp"
 
 namespace elastic::runtime {
@@ -25,8 +26,10 @@ constexpr Milliseconds kFarewellDeadline{30000};
 /// How long `leave` waits for a server that is away; the job's end does not depend on it.
 constexpr Milliseconds kServerAbsence{3000};
 
-transport::LinkerOptions linker_options(const Identity& identity, const Options& options) {
+transport::LinkerOptions linker_options(const Identity& identity, const Options& options,
+                                        std::shared_ptr<const transport::Arena> arena) {
   transport::LinkerOptions linker;
+  linker.arena = std::move(arena);
   linker.job = identity.job;
   linker.secret = identity.secret;
   linker.encrypt = options.encrypt;
@@ -44,10 +47,12 @@ transport::LinkerOptions linker_options(const Identity& identity, const Options&
 
 }  // namespace
 
-Control::Control(Identity identity, Options options, Backends backends)
+Control::Control(Identity identity, Options options, Backends backends,
+                 std::shared_ptr<const transport::Arena> arena)
     : identity_(std::move(identity)),
       options_(std::move(options)),
-      backends_(backends),
+      backends_(std::move(backends)),
+      arena_(std::move(arena)),
       gate_([this](std::uint64_t round) {
         asio::post(io_, [this, round] { participation_.on_paused(round); });
       }),
@@ -106,7 +111,7 @@ Status Control::start() {
     return Status(Code::kUnavailable,
                   "this process has no descriptors left; raise the limit (ulimit -n)");
   }
-  linker_ = std::make_unique<transport::Linker>(io_, linker_options(identity_, options_));
+  linker_ = std::make_unique<transport::Linker>(io_, linker_options(identity_, options_, arena_));
   if (Status listening = linker_->listen(); !listening.ok()) return listening;
 
   rendezvous::ClientOptions client;
@@ -132,7 +137,10 @@ Status Control::start() {
           [this](const Status& failure) { on_failure(failure); }});
   client_->start();
   work_.emplace(io_.get_executor());
-  thread_ = std::thread([this] { io_.run(); });
+  thread_ = std::thread([this] {
+    name_this_thread("elastic-control");
+    io_.run();
+  });
 
   std::unique_lock<std::mutex> lock(mutex_);
   const bool in_time = changed_.wait_for(lock, options_.init_timeout, [&] {
@@ -160,7 +168,7 @@ std::shared_ptr<const ViewSummary> Control::view() const {
   return view_;
 }
 
-void Control::send_ready(rendezvous::Layout layout, std::uint64_t state_bytes) {
+void Control::send_ready(Layout layout, std::uint64_t state_bytes) {
   asio::post(io_, [this, layout = std::move(layout), state_bytes] {
     application_.apply(layout, state_bytes);
   });

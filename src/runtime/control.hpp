@@ -30,7 +30,6 @@
 
 namespace elastic::runtime {
 
-inline constexpr std::size_t kLanes = 2;
 inline constexpr std::size_t kUnnamedLane = 0;
 inline constexpr std::size_t kNamedLane = 1;
 
@@ -61,7 +60,9 @@ struct Identity {
 /// Functions marked "control" run on that thread; all others may be called from any thread.
 class Control : private Participation::Effects {
  public:
-  Control(Identity identity, Options options, Backends backends);
+  /// `arena` is what others of this host may read.
+  Control(Identity identity, Options options, Backends backends,
+          std::shared_ptr<const transport::Arena> arena);
   ~Control() override;
 
   /// Connects and waits for the first view, or to be told that the job is running already.
@@ -70,7 +71,8 @@ class Control : private Participation::Effects {
   bool joining() const;
   /// The view in force; null while joining.
   std::shared_ptr<const ViewSummary> view() const;
-  ViewChange last_view_change() const { return view_change_clock_.latest(); }
+  Tuning tuning() const { return backends_.tuning(); }
+  const ViewChangeClock& view_changes() const { return view_change_clock_; }
 
   coordinator::Lane& lane(std::size_t index) { return *lanes_[index]; }
   CommitGate& gate() { return gate_; }
@@ -79,7 +81,7 @@ class Control : private Participation::Effects {
 
   /// Tells the server what this worker's state looks like; a joiner is admitted after that, unless
   /// its line is too slow for so many bytes.
-  void send_ready(rendezvous::Layout layout, std::uint64_t state_bytes);
+  void send_ready(Layout layout, std::uint64_t state_bytes);
   /// Waits until this worker is a member, or what prevents it.
   Status wait_until_member();
   /// This worker has the job's state from now on.
@@ -119,6 +121,7 @@ class Control : private Participation::Effects {
   const Identity identity_;
   const Options options_;
   const Backends backends_;
+  const std::shared_ptr<const transport::Arena> arena_;
   boost::asio::io_context io_;
   ThreadChecker control_thread_;
   CommitGate gate_;

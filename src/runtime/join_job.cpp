@@ -28,11 +28,9 @@ Result<Identity> find_job(Options& options, const EnvironmentMap& environment) {
   if (!launch.ok() && options.rendezvous.empty()) return launch.status();
   if (launch.ok() && options.slot < 0) options.slot = launch.value().rank;
 
-  using Launcher = LaunchEnvironment::Launcher;
   Identity identity;
   draw_incarnation(identity);
-  identity.under_mpirun = launch.ok() && (launch.value().launcher == Launcher::kOpenMpi ||
-                                          launch.value().launcher == Launcher::kMpich);
+  identity.under_mpirun = launch.ok() && launch.value().under_mpirun();
   if (options.rendezvous.empty()) {
     Result<ServerLocation> server =
         find_or_start_server(launch.value(), options.job, environment, options.encrypt,

@@ -145,7 +145,7 @@ class Lent {
 
 /// Where the entries' hashes of all members differ: rank and entry, for people. Empty if nowhere.
 std::string difference(const std::vector<std::uint64_t>& all, std::size_t entries,
-                       const std::vector<training::LayoutEntry>& layout) {
+                       const Layout& layout) {
   for (std::size_t i = entries; i < all.size(); ++i) {
     if (all[i] == all[i % entries]) continue;
     const std::size_t entry = i % entries;
@@ -161,6 +161,7 @@ Status attempt(State& state, Control& control, collectives::Buffer& room, bool& 
   coordinator::Lane& lane = control.lane(kUnnamedLane);
   const Milliseconds timeout = control.options().view_timeout;
 
+  const std::uint64_t brought = state.commits();
   training::Image image = training::serialize(state);
   const Header mine{image.size()};
   Header jobs;
@@ -194,6 +195,12 @@ Status attempt(State& state, Control& control, collectives::Buffer& room, bool& 
   agreed = why.empty();
   if (!agreed) return {};
 
+  if (brought > state.commits()) {
+    log::get().warn(
+        "this worker came with a state of {} steps, and gave it up for the job's, which has {}; a "
+        "checkpoint is loaded where rank 0 starts",
+        brought, state.commits());
+  }
   control.gate().set_commits(state.commits());
   control.set_synced();
   training::set_members(state, done.value().workers(), control.identity().id);

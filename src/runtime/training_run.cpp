@@ -1,8 +1,11 @@
 #include "runtime/training_run.hpp"
 
+#include <string>
 #include <utility>
 
 #include "runtime/raise.hpp"
+#include "runtime/step_comparison.hpp"
+#include "runtime/step_log.hpp"
 #include "runtime/synchronisation.hpp"
 #include "training/boundary.hpp"
 #include "training/state_image.hpp"
@@ -14,45 +17,68 @@ namespace {
 /// The step boundary of a member.
 class StepBoundary : public training::Boundary {
  public:
-  StepBoundary(Control& control, const std::function<void()>& before_commit)
-      : control_(control), before_commit_(before_commit) {}
+  StepBoundary(Control& control, StepClock& clock, const std::function<void()>& before_commit)
+      : control_(control), clock_(clock), before_commit_(before_commit) {}
 
   void commit(State& state) override {
-    before_commit_();
+    {
+      const Blocked blocked;
+      before_commit_();
+      compare(state.commits());
+      meet(state);
+    }
+    clock_.end_step();
+    log_step(state.commits(), clock_);
+  }
+
+ private:
+  /// Before anybody joins, who could not take part.
+  void compare(std::uint64_t commit) {
+    const auto every = static_cast<std::uint64_t>(control_.options().compare_steps);
+    if (every > 0 && commit % every == 0) raise_if(compare_steps(commit, clock_, control_));
+  }
+
+  /// Waits for the other members where somebody joins or leaves.
+  void meet(State& state) {
     bool paused = false;
     raise_if(control_.gate().commit(paused));
     // Not by who lacks the state now: a joiner may be gone again, but whoever saw it synchronises.
     if (paused && control_.view()->admitted_at == state.commits()) {
+      const Blocked synchronising(Phase::kViewChange);
       raise_if(synchronise(state, control_));
     }
   }
 
- private:
   Control& control_;
+  StepClock& clock_;
   const std::function<void()>& before_commit_;
 };
 
-rendezvous::Layout layout_of(const State& state) {
-  rendezvous::Layout layout;
-  for (const training::LayoutEntry& entry : training::layout(state)) {
-    layout.push_back({entry.name, entry.type, entry.count});
-  }
-  return layout;
+/// What a worker is compared with the job by, before it takes part.
+Layout layout_with_options(const State& state, const Options& options) {
+  Layout result{option_entry("compare_steps", std::to_string(options.compare_steps)),
+                option_entry("non_finite", options.non_finite),
+                option_entry("compression", options.compression),
+                option_entry("resize_policy", options.resize_policy)};
+  const Layout entries = training::layout(state);
+  result.insert(result.end(), entries.begin(), entries.end());
+  return result;
 }
 
 }  // namespace
 
 RunOutcome run_training(State& state, const std::function<void()>& body, Control& control,
-                        const std::function<void()>& before_commit) {
-  StepBoundary boundary(control, before_commit);
+                        StepClock& clock, const std::function<void()>& before_commit) {
+  StepBoundary boundary(control, clock, before_commit);
   const training::Attachment attachment(state, boundary);
   try {
     const std::uint64_t to_receive = control.joining() ? training::image_bytes(state) : 0;
     collectives::Buffer room;
     if (to_receive > 0) room = make_room(to_receive);
-    control.send_ready(layout_of(state), to_receive);
+    control.send_ready(layout_with_options(state, control.options()), to_receive);
     raise_if(control.wait_until_member());
     raise_if(synchronise(state, control, std::move(room)));
+    const StepClock::Running running(clock, control.view_changes());
     body();
     return RunOutcome::kFinished;
   } catch (const Departure& departure) {

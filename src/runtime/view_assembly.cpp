@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <map>
 #include <utility>
 
 namespace elastic::runtime {
@@ -26,6 +27,17 @@ collectives::Backend::Handover handover(const rendezvous::LaneDecision& decision
     result.givers.push_back(members.rank_of(decision.holders[i % decision.holders.size()]));
   }
   return result;
+}
+
+/// For each rank the first one on its host.
+std::vector<int> hosts_of(const rendezvous::View& view) {
+  std::vector<int> hosts;
+  std::map<std::string, int> first;
+  for (const rendezvous::Member& member : view.members) {
+    const int rank = static_cast<int>(hosts.size());
+    hosts.push_back(first.try_emplace(member.endpoints.host, rank).first->second);
+  }
+  return hosts;
 }
 
 }  // namespace
@@ -90,10 +102,7 @@ Result<std::vector<std::shared_ptr<coordinator::LaneView>>> assemble(
     const rendezvous::View& view, const std::shared_ptr<const coordinator::Members>& members,
     const std::vector<transport::Linker::LinksOfPeer>& links, const AbortEvents& abort_events,
     const Backends& backends) {
-  const bool one_host =
-      std::all_of(view.members.begin(), view.members.end(), [&](const rendezvous::Member& member) {
-        return member.endpoints.host == view.members.front().endpoints.host;
-      });
+  const std::vector<int> hosts = hosts_of(view);
   std::vector<std::shared_ptr<coordinator::LaneView>> lane_views;
   for (std::size_t lane = 0; lane < kLanes; ++lane) {
     std::vector<transport::LinkPtr> by_rank(view.members.size());
@@ -105,7 +114,7 @@ Result<std::vector<std::shared_ptr<coordinator::LaneView>>> assemble(
     lane_view->members = members;
     lane_view->mesh =
         std::make_shared<transport::Mesh>(members->rank, std::move(by_rank), abort_events[lane]);
-    auto backend = backends.make(view.generation, lane, lane_view->mesh, one_host);
+    auto backend = backends.make(view.generation, lane, lane_view->mesh, hosts);
     if (!backend.ok()) return backend.status();
     lane_view->backend = std::move(backend).value();
     lane_view->position = view.lanes[lane].position;

@@ -43,6 +43,7 @@ void ViewChangeClock::install(std::uint64_t generation) {
   if (!present_) return;
   present_->installed = Clock::now();
   latest_ = *std::exchange(present_, std::nullopt);
+  installed_.fetch_add(1, std::memory_order_relaxed);
 }
 
 void ViewChangeClock::resume() {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <mutex>
 #include <optional>
@@ -27,6 +28,8 @@ class ViewChangeClock {
   /// The first operation in the view that was installed last is complete.
   void resume();
 
+  /// How many changes were installed.
+  std::uint64_t installed() const { return installed_.load(std::memory_order_relaxed); }
   /// The latest change that was installed.
   ViewChange latest() const;
 
@@ -37,6 +40,7 @@ class ViewChangeClock {
   std::optional<ViewChange> present_;  // noticed, not installed
   ViewChange latest_;
   std::uint64_t generation_ = 0;  // installed; 0: none yet
+  std::atomic<std::uint64_t> installed_{0};
 };
 
 }  // namespace elastic::runtime

@@ -2,6 +2,7 @@
 
 #include "coordinator/work_state.hpp"
 #include "runtime/raise.hpp"
+#include "runtime/step_clock.hpp"
 
 namespace elastic {
 
@@ -15,7 +16,11 @@ const detail::WorkState& checked(const std::shared_ptr<detail::WorkState>& state
 Work::Work(std::shared_ptr<detail::WorkState> state) : state_(std::move(state)) {}
 
 Contributors Work::wait() const {
-  checked(state_).wait();
+  const detail::WorkState& state = checked(state_);
+  {
+    const runtime::Blocked blocked;
+    state.wait();
+  }
   return runtime::take(state_->outcome());
 }
 
@@ -24,7 +29,11 @@ bool Work::wait_for(std::chrono::nanoseconds timeout) const {
 }
 
 bool Work::wait_until(std::chrono::steady_clock::time_point deadline) const {
-  if (!checked(state_).wait_until(deadline)) return false;
+  const detail::WorkState& state = checked(state_);
+  {
+    const runtime::Blocked blocked;
+    if (!state.wait_until(deadline)) return false;
+  }
   (void)runtime::take(state_->outcome());
   return true;
 }

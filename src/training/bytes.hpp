@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <cstring>
 #include <span>
 #include <type_traits>
@@ -17,6 +18,12 @@ void put(std::vector<std::byte>& bytes, T value) {
   std::memcpy(bytes.data() + at, &value, sizeof(T));
 }
 
+/// Appends `part` with its length in front.
+inline void put_part(std::vector<std::byte>& bytes, std::span<const std::byte> part) {
+  put(bytes, std::uint64_t{part.size()});
+  bytes.insert(bytes.end(), part.begin(), part.end());
+}
+
 /// Takes values off the front of a byte string, in the order they were put.
 class ByteReader {
  public:
@@ -29,6 +36,15 @@ class ByteReader {
     if (rest_.size() < sizeof(T)) return false;
     std::memcpy(&value, rest_.data(), sizeof(T));
     rest_ = rest_.subspan(sizeof(T));
+    return true;
+  }
+
+  /// What `put_part` appended; valid as long as the byte string.
+  [[nodiscard]] bool take_part(std::span<const std::byte>& part) {
+    std::uint64_t size = 0;
+    if (!take(size) || size > rest_.size()) return false;
+    part = rest_.first(static_cast<std::size_t>(size));
+    rest_ = rest_.subspan(part.size());
     return true;
   }
 

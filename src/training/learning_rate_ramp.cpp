@@ -5,16 +5,16 @@
 #include <string>
 
 #include "elastic/error.hpp"
+#include "training/arguments.hpp"
 #include "training/bytes.hpp"
 
 namespace elastic {
 namespace {
 
-constexpr double kDefaultStepsPerGrowth = 8;
+using training::positive;
+using training::require;
 
-bool positive(double value) {
-  return std::isfinite(value) && value > 0;
-}
+constexpr double kDefaultStepsPerGrowth = 8;
 
 [[noreturn]] void invalid_ramp(const std::string& message) {
   throw Error(ErrorCode::kInvalidArgument, "LearningRateRamp: " + message);
@@ -29,12 +29,11 @@ bool plausible(const LearningRateRamp::Record& record) {
 }  // namespace
 
 LearningRateRamp::LearningRateRamp(const Options& options) {
-  if (!positive(options.batch_reference)) {
-    invalid_ramp(
-        "batch_reference is " + std::to_string(options.batch_reference) +
-        "; give the positive number of samples per step that the base rate was chosen for");
-  }
-  if (options.ramp_steps == 0U) invalid_ramp("ramp_steps is 0; give at least 1, or leave it out");
+  require(positive(options.batch_reference), "LearningRateRamp", "batch_reference",
+          options.batch_reference,
+          "the positive number of samples per step that the base rate was chosen for");
+  require(options.ramp_steps != 0U, "LearningRateRamp", "ramp_steps", 0,
+          "at least 1, or leave it out");
   record_.batch_reference = options.batch_reference;
   record_.ramp_steps = options.ramp_steps.value_or(0);
 }
@@ -55,10 +54,8 @@ void LearningRateRamp::begin(double target) {
 
 double LearningRateRamp::step(double batch_now) {
   const double target = batch_now / record_.batch_reference;
-  if (!positive(batch_now) || !positive(target)) {
-    invalid_ramp("step() was given a batch of " + std::to_string(batch_now) +
-                 " samples; give the positive global batch of the step");
-  }
+  require(positive(batch_now) && positive(target), "LearningRateRamp", "the batch of step()",
+          batch_now, "the positive number of samples of the step over all workers");
   if (target != record_.gamma_target) begin(target);
   record_.gamma_before = record_.gamma;
   if (record_.taken < record_.length) ++record_.taken;

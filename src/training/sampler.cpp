@@ -20,9 +20,9 @@ bool contains(std::span<const WorkerId> workers, WorkerId worker) {
   return std::find(workers.begin(), workers.end(), worker) != workers.end();
 }
 
-/// Samples that a draw takes in all: `batch` for each member, or what is left.
-std::uint64_t draw_size(std::uint64_t left, std::uint64_t members, std::uint64_t batch) {
-  return batch > left / members ? left : members * batch;
+/// Samples that a draw takes in all: `batch` for each share, or what is left.
+std::uint64_t draw_size(std::uint64_t left, std::uint64_t shares, std::uint64_t batch) {
+  return batch > left / shares ? left : shares * batch;
 }
 
 bool ascending_within(const training::Ranges& ranges, std::uint64_t size) {
@@ -39,6 +39,15 @@ bool ascending_within(const training::Ranges& ranges, std::uint64_t size) {
 Sampler::Sampler(std::size_t size, std::uint64_t seed)
     : size_(size), seed_(seed), unused_{{0, size}} {
   if (size == 0) invalid_sampler("there are no samples; give the size of the training set");
+}
+
+Sampler::Sampler(std::size_t size, std::uint64_t seed, std::size_t data_size)
+    : Sampler(size, seed) {
+  if (size > data_size) {
+    invalid_sampler("it would deal out " + std::to_string(size) + " samples of data that has " +
+                    std::to_string(data_size) + "; give a size from 1 to " +
+                    std::to_string(data_size));
+  }
 }
 
 void Sampler::set_members(std::span<const WorkerId> members, WorkerId self) {
@@ -60,19 +69,40 @@ std::span<const std::size_t> Sampler::next(std::size_t batch_per_worker) {
                 "to elastic::run, or call set_members() first");
   }
   if (batch_per_worker == 0) invalid_sampler("next() was asked for 0 samples per worker");
+  draw(members_.size(), batch_per_worker);
+  members_draw_ = true;
+  const auto own = std::find(members_.begin(), members_.end(), self_) - members_.begin();
+  return share(static_cast<std::size_t>(own));
+}
+
+void Sampler::draw(std::size_t shares, std::size_t batch_per_share) {
+  if (shares == 0 || batch_per_share == 0) {
+    invalid_sampler("draw() was asked for " + std::to_string(shares) + " shares of " +
+                    std::to_string(batch_per_share) + " samples; give at least 1 of 1");
+  }
   abandon();
   begin_next_epoch_if_used_up();
 
   training::Ranges left = unused_;
-  const std::uint64_t total = draw_size(training::count(left), members_.size(), batch_per_worker);
-  const std::uint64_t each = total / members_.size();
-  const std::uint64_t with_one_more = total % members_.size();
-  for (std::size_t member = 0; member < members_.size(); ++member) {
-    const std::uint64_t share = each + (member < with_one_more ? 1 : 0);
-    open_.push_back(training::take_front(left, share));
-    if (members_[member] == self_) fill_share(open_.back());
+  const std::uint64_t total = draw_size(training::count(left), shares, batch_per_share);
+  const std::uint64_t each = total / shares;
+  const std::uint64_t with_one_more = total % shares;
+  for (std::size_t index = 0; index < shares; ++index) {
+    open_.push_back(training::take_front(left, each + (index < with_one_more ? 1 : 0)));
   }
   global_batch_ = total;
+}
+
+std::span<const std::size_t> Sampler::share(std::size_t index) {
+  if (index >= open_.size()) {
+    invalid_sampler("there is no share " + std::to_string(index) + "; the open draw has " +
+                    std::to_string(open_.size()));
+  }
+  const training::Permutation permutation(size_, seed_, epoch_);
+  share_.clear();
+  for (const Range& range : open_[index]) {
+    for (std::uint64_t at = range.begin; at < range.end; ++at) share_.push_back(permutation(at));
+  }
   return share_;
 }
 
@@ -85,7 +115,7 @@ void Sampler::commit(std::span<const WorkerId> contributors) {
   if (members.empty()) invalid_sampler("commit() names no contributor that took part in the draw");
 
   training::take_front(unused_, global_batch_);
-  for (std::size_t member = 0; member < members_.size(); ++member) {
+  for (std::size_t member = 0; members_draw_ && member < members_.size(); ++member) {
     if (contains(members, members_[member])) continue;
     unused_.insert(unused_.end(), open_[member].begin(), open_[member].end());
   }
@@ -100,6 +130,7 @@ std::size_t Sampler::done_in_epoch() const noexcept {
 
 void Sampler::abandon() noexcept {
   open_.clear();
+  members_draw_ = false;
   share_.clear();
   global_batch_ = 0;
 }
@@ -108,16 +139,6 @@ void Sampler::begin_next_epoch_if_used_up() {
   if (!unused_.empty()) return;
   ++epoch_;
   unused_.push_back({0, size_});
-}
-
-void Sampler::fill_share(const std::vector<Range>& positions) {
-  if (permutation_.empty() || permutation_epoch_ != epoch_) {
-    permutation_ = training::permutation(size_, seed_, epoch_);
-    permutation_epoch_ = epoch_;
-  }
-  for (const Range& range : positions) {
-    for (std::uint64_t at = range.begin; at < range.end; ++at) share_.push_back(permutation_[at]);
-  }
 }
 
 std::vector<std::byte> Sampler::save() const {
@@ -160,7 +181,6 @@ void Sampler::load(std::span<const std::byte> bytes) {
   seed_ = seed;
   epoch_ = epoch;
   unused_ = std::move(unused);
-  permutation_.clear();
 }
 
 }  // namespace elastic

@@ -5,6 +5,7 @@
 
 #include "elastic/error.hpp"
 #include "training/boundary.hpp"
+#include "training/checkpoint.hpp"
 #include "training/state_entries.hpp"
 
 namespace elastic {
@@ -53,6 +54,19 @@ void State::commit() {
 
 std::uint64_t State::commits() const noexcept {
   return entries_->commits;
+}
+
+void State::save_to(const std::string& path) const {
+  training::save_checkpoint(*this, path);
+}
+
+bool State::load_from(const std::string& path) {
+  if (entries_->boundary != nullptr) {
+    throw Error(ErrorCode::kInvalidArgument,
+                "State: load_from() inside elastic::run; load before it, since all members have "
+                "the same state from there on");
+  }
+  return training::load_checkpoint(*this, path);
 }
 
 namespace training {

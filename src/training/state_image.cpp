@@ -116,19 +116,25 @@ Status check_part(const Entry& entry, const Part& part) {
   return {};
 }
 
-/// Finds and checks every entry's bytes; large ones are next in `large`, all others in the image.
-Result<std::vector<Part>> parts(std::span<const std::byte> image,
-                                std::span<const std::span<const std::byte>> large,
-                                const std::vector<Entry>& list) {
+Status check_large(std::span<const std::span<const std::byte>> large,
+                   const std::vector<Entry>& list) {
+  for (const Entry& entry : list) {
+    if (!is_large(entry)) continue;
+    if (large.empty() || large.front().size() != entry.memory.size()) {
+      return bad(entry, "its bytes are missing or of another size");
+    }
+    large = large.subspan(1);
+  }
+  return {};
+}
+
+/// Finds and checks the bytes of every entry in the image; large ones are not there.
+Result<std::vector<Part>> parts(std::span<const std::byte> image, const std::vector<Entry>& list) {
   std::vector<Part> found;
   std::size_t at = kAlignment;
   for (const Entry& entry : list) {
     if (is_large(entry)) {
-      if (large.empty() || large.front().size() != entry.memory.size()) {
-        return bad(entry, "its bytes are missing or of another size");
-      }
-      found.push_back({0, large.front()});
-      large = large.subspan(1);
+      found.emplace_back();
       continue;
     }
     if (image.size() - at < kAlignment) return bad(entry, "its header is cut off");
@@ -160,18 +166,24 @@ Status load(const Entry& entry, std::span<const std::byte> bytes) {
   }
 }
 
-/// Loads all objects, or none: one that refuses makes those before it load what they had saved.
+/// Loads all objects, or none: one that refuses makes those before it load what they had saved;
+/// kInternal where these do not accept that. All save first: a `save` that throws changes nothing.
 Status load_objects(const std::vector<Entry>& list, const std::vector<Part>& found) {
-  std::vector<std::pair<const Entry*, std::vector<std::byte>>> loaded;
+  struct Saved {
+    std::size_t index;
+    std::vector<std::byte> bytes;
+  };
+  std::vector<Saved> before;
   for (std::size_t index = 0; index < list.size(); ++index) {
-    const Entry& entry = list[index];
-    if (!entry.is_object()) continue;
-    loaded.emplace_back(&entry, entry.object.save());
-    Status status = load(entry, found[index].bytes);
+    if (list[index].is_object()) before.push_back({index, list[index].object.save()});
+  }
+  for (std::size_t next = 0; next < before.size(); ++next) {
+    const std::size_t index = before[next].index;
+    Status status = load(list[index], found[index].bytes);
     if (status.ok()) continue;
-    loaded.pop_back();
-    for (const auto& [before, saved] : loaded) {
-      if (Status undone = load(*before, saved); !undone.ok()) {
+    for (std::size_t undo = 0; undo < next; ++undo) {
+      const Saved& saved = before[undo];
+      if (Status undone = load(list[saved.index], saved.bytes); !undone.ok()) {
         return Status(Code::kInternal, status.message() + "; and then " + undone.message());
       }
     }
@@ -182,8 +194,8 @@ Status load_objects(const std::vector<Entry>& list, const std::vector<Part>& fou
 
 }  // namespace
 
-std::vector<LayoutEntry> layout(const State& state) {
-  std::vector<LayoutEntry> result;
+Layout layout(const State& state) {
+  Layout result;
   for (const Entry& entry : StateAccess::entries(state).list) {
     result.push_back({entry.name, entry.type, entry.count});
   }
@@ -225,21 +237,37 @@ std::vector<std::span<std::byte>> large_entries(const State& state) {
   return large;
 }
 
-Result<std::vector<std::uint64_t>> restore(State& state, std::span<const std::byte> image,
-                                           std::span<const std::span<const std::byte>> large) {
+Status restore_all_but_large(State& state, std::span<const std::byte> image) {
   StateAccess::Entries& entries = StateAccess::entries(state);
   const Result<ImageHeader> header = check_header(image, entries.list.size());
   if (!header.ok()) return header.status();
-  const Result<std::vector<Part>> found = parts(image, large, entries.list);
+  const Result<std::vector<Part>> found = parts(image, entries.list);
   if (!found.ok()) return found.status();
   if (Status status = load_objects(entries.list, found.value()); !status.ok()) return status;
-  std::vector<std::uint64_t> hashes;
   for (std::size_t index = 0; index < entries.list.size(); ++index) {
     const Entry& entry = entries.list[index];
-    hashes.push_back(entry.is_object() ? hash_of(entry.object.save())
-                                       : copy_and_hash(found.value()[index].bytes, entry.memory));
+    if (entry.is_object() || is_large(entry)) continue;
+    std::ranges::copy(found.value()[index].bytes, entry.memory.begin());
   }
   entries.commits = header.value().commits;
+  return {};
+}
+
+Result<std::vector<std::uint64_t>> restore(State& state, std::span<const std::byte> image,
+                                           std::span<const std::span<const std::byte>> large) {
+  const std::vector<Entry>& list = StateAccess::entries(state).list;
+  if (Status status = check_large(large, list); !status.ok()) return status;
+  if (Status status = restore_all_but_large(state, image); !status.ok()) return status;
+  std::vector<std::uint64_t> hashes;
+  for (const Entry& entry : list) {
+    if (is_large(entry)) {
+      hashes.push_back(copy_and_hash(large.front(), entry.memory));
+      large = large.subspan(1);
+    } else {
+      with_bytes(entry,
+                 [&](std::span<const std::byte> bytes) { hashes.push_back(hash_of(bytes)); });
+    }
+  }
   return hashes;
 }
 

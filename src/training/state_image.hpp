@@ -3,26 +3,16 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <string>
 #include <vector>
 
+#include "base/layout.hpp"
 #include "base/status.hpp"
 #include "elastic/state.hpp"
 
 namespace elastic::training {
 
-/// What a State consists of, without its values. Two workers whose layouts differ cannot train
-/// together.
-struct LayoutEntry {
-  std::string name;
-  std::string type;         ///< "f32", "scalar i64", "object"
-  std::uint64_t count = 0;  ///< elements; 0 for objects, whose size may vary
-
-  bool operator==(const LayoutEntry&) const = default;
-};
-
-/// In order of addition.
-std::vector<LayoutEntry> layout(const State& state);
+/// What the state consists of, in order of addition.
+Layout layout(const State& state);
 
 /// Memory entries of at least this many bytes are not copied into an image: they are sent from
 /// where they lie.
@@ -43,11 +33,15 @@ std::vector<std::span<std::byte>> large_entries(const State& state);
 
 /// Gives `state` the values of `image` and, to its large entries, those of `large`. Checks length,
 /// layout and the image's hashes before it changes anything, and takes back what it changed where
-/// an object does not accept its part, so the state is either wholly what was given or as it was. A
-/// failure names the entry. What `large` holds is not checked: compare the result, which is what
-/// `hashes` would say of the state now.
+/// an object does not accept its part, so the state is either wholly what was given or as it was;
+/// but for kInternal: an object did not take back what it had saved. A failure names the entry.
+/// What `large` holds is not checked: compare the result, which is what `hashes` would say of the
+/// state now.
 Result<std::vector<std::uint64_t>> restore(State& state, std::span<const std::byte> image,
                                            std::span<const std::span<const std::byte>> large = {});
+
+/// The same without the large entries, which stay as they are: for who fills them where they lie.
+Status restore_all_but_large(State& state, std::span<const std::byte> image);
 
 /// xxh3 (64 bits) of the bytes of each entry, in order of addition. Equal states have equal hashes.
 std::vector<std::uint64_t> hashes(const State& state);

@@ -21,6 +21,11 @@ struct World {
   std::vector<std::unique_ptr<Backend>> backends;
   /// Fills in, on every rank, what the ranks of other processes have put at their places.
   std::function<void(std::vector<std::string>& by_rank)> exchange = [](auto&) {};
+  /// Memory for a tensor of `rank`.
+  std::function<std::shared_ptr<std::byte>(int rank, std::size_t bytes)> allocate =
+      [](int, std::size_t bytes) {
+        return std::shared_ptr<std::byte>(new std::byte[bytes], std::default_delete<std::byte[]>());
+      };
   /// `count` counters at 0 that all ranks share.
   std::function<std::shared_ptr<std::atomic<int>[]>(std::size_t count)> counters =
       [](std::size_t count) {

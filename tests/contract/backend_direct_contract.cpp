@@ -1,6 +1,8 @@
 // What a backend does with tensors where they lie, and with small calls.
+#include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <memory>
 #include <thread>
 
 #include "backend_contract.hpp"
@@ -14,25 +16,37 @@ namespace {
 /// A tensor of one rank, in place on odd ranks.
 class Tensor {
  public:
-  Tensor(int rank, DType dtype, std::size_t count)
-      : dtype_(dtype), count_(count), in_place_(rank % 2 == 1) {
-    for (Buffer* buffer : {&input_, &output_}) buffer->resize(count * size_of(dtype));
-    fill(input_, section(dtype, count), contribution(rank, count, dtype));
+  Tensor(const World& world, int rank, DType dtype, std::size_t count)
+      : dtype_(dtype),
+        count_(count),
+        in_place_(rank % 2 == 1),
+        input_(world.allocate(rank, count * size_of(dtype))),
+        output_(world.allocate(rank, count * size_of(dtype))) {
+    Buffer values;
+    values.resize(count * size_of(dtype));
+    fill(values, section(dtype, count), contribution(rank, count, dtype));
+    std::copy_n(values.data(), values.size(), input_.get());
   }
   DirectTensor direct() {
-    return {dtype_, count_, input_.data(), in_place_ ? input_.data() : output_.data()};
+    return {dtype_, count_, input_.get(), in_place_ ? input_.get() : output_.get()};
   }
-  std::vector<double> input() const { return values_of(input_.data(), dtype_, count_); }
+  std::vector<double> input() const { return values_of(input_.get(), dtype_, count_); }
   std::vector<double> result() const {
-    return values_of((in_place_ ? input_ : output_).data(), dtype_, count_);
+    return values_of((in_place_ ? input_ : output_).get(), dtype_, count_);
+  }
+  /// As a caller may, whose call has returned.
+  void scribble() {
+    for (auto* const memory : {input_.get(), output_.get()}) {
+      std::fill_n(memory, count_ * size_of(dtype_), std::byte{0x55});
+    }
   }
 
  private:
   DType dtype_;
   std::size_t count_;
   bool in_place_;
-  Buffer input_;
-  Buffer output_;
+  std::shared_ptr<std::byte> input_;
+  std::shared_ptr<std::byte> output_;
 };
 
 Call direct_call(DType dtype, std::size_t count, ReduceOp op = ReduceOp::kSum) {
@@ -61,7 +75,7 @@ TEST_P(BackendDirectContract, AllreducesTensorsWhereTheyLie) {
       for (const ReduceOp op : kOps) {
         for (const std::size_t count : {1UL, 1001UL, 30'011UL / kSlowness}) {
           if (op == ReduceOp::kAverage) continue;  // below
-          Tensor tensor(rank, dtype, count);
+          Tensor tensor(world_, rank, dtype, count);
           Payload mine = direct_payload(tensor, undo);
           expect_ok(backend(rank).run(position++, direct_call(dtype, count, op), mine));
           expect_ok(backend(rank).settle());
@@ -81,13 +95,14 @@ TEST_P(BackendDirectContract, TakesTheMeanAndMixesWithPackedData) {
   std::vector<double> mean = combined(size(), kLarge, DType::kF64, ReduceOp::kSum);
   for (double& value : mean) value /= size();
   on_all_ranks([&](int rank) {
-    Tensor tensor(rank, DType::kF64, kLarge);
+    Tensor tensor(world_, rank, DType::kF64, kLarge);
     Buffer undo;
     Payload mine = payload(call.sections[0], contribution(rank, kSmall, DType::kF64));
     mine.direct.push_back(tensor.direct());
     mine.undo = &undo;
     expect_ok(backend(rank).run(0, call, mine));
     EXPECT_EQ(tensor.result(), mean);
+    expect_ok(backend(rank).settle());
     // What is packed the caller of the backend divides.
     EXPECT_EQ(values_of(mine.data.data(), DType::kF64, kSmall),
               combined(size(), kSmall, DType::kF64, ReduceOp::kSum));
@@ -100,7 +115,7 @@ TEST_P(BackendDirectContract, SettlesNowhereBeforeAllHaveTheResult) {
   if (size() < 2) return;
   std::atomic<int> have_run{0};
   on_all_ranks([&](int rank) {
-    Tensor tensor(rank, DType::kI32, kCount);
+    Tensor tensor(world_, rank, DType::kI32, kCount);
     Buffer undo;
     Payload mine = direct_payload(tensor, undo);
     expect_ok(backend(rank).run(0, direct_call(DType::kI32, kCount), mine));
@@ -116,26 +131,32 @@ TEST_P(BackendDirectContract, SettlesNowhereBeforeAllHaveTheResult) {
   });
 }
 
+/// A while after all ranks have entered the operation: tests sweep the moment of a failure over it,
+/// and there is no event in its midst to wait for.
+void wait_until_amidst(const std::atomic<int>& entered, int ranks, int delay_us) {
+  while (entered < ranks) std::this_thread::yield();
+  std::this_thread::sleep_for(std::chrono::microseconds(delay_us));
+}
+
 TEST_P(BackendDirectContract, LeavesTheInputBehindWhenItFails) {
   constexpr std::size_t kCount = 200'000 / kSlowness;
   if (size() < 2) return;
-  // The delay sweeps the moment of the failure over the operation.
   for (int delay_us = 0; delay_us < 1000; delay_us += 100) {
     world_ = std::get<Subject>(GetParam()).make(size());
     std::atomic<int> entered{0};
     std::thread breaks([&] {
-      while (entered < size()) std::this_thread::yield();
-      std::this_thread::sleep_for(std::chrono::microseconds(delay_us));
+      wait_until_amidst(entered, size(), delay_us);
       abort_all();
     });
     on_all_ranks([&](int rank) {
-      Tensor tensor(rank, DType::kI32, kCount);
+      Tensor tensor(world_, rank, DType::kI32, kCount);
       Buffer undo;
       Payload mine = direct_payload(tensor, undo);
       ++entered;
       const Status status = backend(rank).run(0, direct_call(DType::kI32, kCount), mine);
       if (status.ok()) {
         EXPECT_EQ(tensor.result(), combined(size(), kCount, DType::kI32, ReduceOp::kSum));
+        (void)backend(rank).settle();  // others may still read the tensor
       } else {
         EXPECT_EQ(status.code(), Code::kAborted);
         EXPECT_EQ(tensor.input(), contribution(rank, kCount, DType::kI32));
@@ -145,11 +166,48 @@ TEST_P(BackendDirectContract, LeavesTheInputBehindWhenItFails) {
   }
 }
 
+/// Rank 0 gives up before the others, and then its caller does with its tensors as he likes.
+TEST_P(BackendDirectContract, WhatOneCallerDoesAfterAFailureHurtsNoOther) {
+  constexpr std::size_t kCount = 200'000 / kSlowness;
+  if (size() < 2) return;
+  for (int delay_us = 0; delay_us < 1000; delay_us += 50) {
+    world_ = std::get<Subject>(GetParam()).make(size());
+    std::atomic<int> entered{0};
+    std::atomic<bool> scribbled{false};
+    std::thread breaks([&] {
+      wait_until_amidst(entered, size(), delay_us);
+      backend(0).abort();
+      while (!scribbled) std::this_thread::yield();
+      abort_all();
+    });
+    on_all_ranks([&](int rank) {
+      Tensor tensor(world_, rank, DType::kI32, kCount);
+      Buffer undo;
+      Payload mine = direct_payload(tensor, undo);
+      ++entered;
+      Status status = backend(rank).run(0, direct_call(DType::kI32, kCount), mine);
+      const auto expected = combined(size(), kCount, DType::kI32, ReduceOp::kSum);
+      if (status.ok()) {
+        EXPECT_EQ(tensor.result(), expected);
+        status = backend(rank).settle();
+        EXPECT_EQ(tensor.result(), expected);
+      } else {
+        EXPECT_EQ(status.code(), Code::kAborted) << status.message();
+        EXPECT_EQ(tensor.input(), contribution(rank, kCount, DType::kI32));
+      }
+      if (rank != 0) return;
+      tensor.scribble();
+      scribbled = true;
+    });
+    breaks.join();
+  }
+}
+
 TEST_P(BackendDirectContract, LeavesTheInputBehindAfterAMismatch) {
   constexpr std::size_t kCount = 30'000;
   if (size() < 2) return;
   on_all_ranks([&](int rank) {
-    Tensor tensor(rank, DType::kI32, kCount);
+    Tensor tensor(world_, rank, DType::kI32, kCount);
     Buffer undo;
     Payload mine = direct_payload(tensor, undo);
     const ReduceOp op = rank == size() - 1 ? ReduceOp::kMax : ReduceOp::kSum;
@@ -158,6 +216,7 @@ TEST_P(BackendDirectContract, LeavesTheInputBehindAfterAMismatch) {
     EXPECT_EQ(tensor.input(), contribution(rank, kCount, DType::kI32));
     Payload again = direct_payload(tensor, undo);
     expect_ok(backend(rank).run(1, direct_call(DType::kI32, kCount), again));
+    expect_ok(backend(rank).settle());
     EXPECT_EQ(tensor.result(), combined(size(), kCount, DType::kI32, ReduceOp::kSum));
   });
 }

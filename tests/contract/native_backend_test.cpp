@@ -1,3 +1,4 @@
+#include <atomic>
 #include <thread>
 
 #include <gtest/gtest.h>
@@ -5,39 +6,119 @@
 #include "backend_contract.hpp"
 #include "calls.hpp"
 #include "collectives/backend/native/executor.hpp"
+#include "collectives/backend/native/ways.hpp"
 #include "collectives/kernels/reduce.hpp"
-#include "collectives/plan/exchange.hpp"
 #include "collectives/plan/ring.hpp"
 #include "native_world.hpp"
+#include "tests/slowness.hpp"
 
 namespace elastic::collectives {
 namespace {
 
 constexpr std::uint64_t kGeneration = 7;
 
+/// Short segments, so that moderate data has many of them.
+NativeOptions short_segments() {
+  NativeOptions options;
+  options.segment_bytes = 4096;
+  options.thresholds.swap_segment_bytes = 16 * 1024;
+  options.transfer_segment_bytes = 100'000;
+  return options;
+}
+
+Subject subject(const Wiring& wiring) {
+  return {wiring.name, [wiring](int size) {
+            NativeOptions options = short_segments();
+            if (size % 2 == 1) options.thresholds.pairwise_ranks = 0;
+            return native_world(size, wiring, options);
+          }};
+}
+
+/// Several hosts, and nothing so small that it would not be reduced inside them first.
+Subject on_hosts(const char* name, int (*host_of)(int rank)) {
+  return {name, [host_of](int size) {
+            NativeOptions options = short_segments();
+            options.thresholds.direct_ranks = 0;
+            options.thresholds.hierarchical_bytes = 0;
+            for (int rank = 0; rank < size; ++rank) options.hosts.push_back(host_of(rank));
+            return native_world_of_hosts(options);
+          }};
+}
+
 std::vector<Subject> subjects() {
   std::vector<Subject> all;
-  for (const Wiring& wiring : all_wirings()) {
-    all.push_back({wiring.name, [wiring](int size) {
-                     // Short segments, so that moderate data has many of them.
-                     NativeOptions options;
-                     options.segment_bytes = 4096;
-                     options.thresholds.swap_segment_bytes = 16 * 1024;
-                     if (size % 2 == 0) options.thresholds.pairwise_ranks = size;
-                     options.transfer_segment_bytes = 100'000;
-                     return native_world(size, wiring, options);
-                   }});
-  }
+  for (const Wiring& wiring : all_wirings()) all.push_back(subject(wiring));
   return all;
 }
 
+/// With more ranks than cores sanitizers take their time.
+std::vector<int> sizes() {
+  return kSlowness > 1 ? std::vector<int>{1, 2, 3} : std::vector<int>{1, 2, 3, 4, 5, 6};
+}
+
+std::vector<Subject> subjects_on_hosts() {
+  return {on_hosts("pairs_of_ranks", [](int rank) { return rank / 2; }),
+          on_hosts("two_hosts_dealt", [](int rank) { return rank % 2; })};
+}
+
+Subject measured() {
+  return {"measured", [](int size) {
+            NativeOptions options = short_segments();
+            options.record = std::make_shared<TuningRecord>();
+            return native_world(size, all_wirings().front(), options);
+          }};
+}
+
 INSTANTIATE_TEST_SUITE_P(Native, BackendContract,
-                         testing::Combine(testing::ValuesIn(subjects()), testing::Range(1, 7)),
+                         testing::Combine(testing::ValuesIn(subjects()),
+                                          testing::ValuesIn(sizes())),
+                         name_of);
+INSTANTIATE_TEST_SUITE_P(Native, BackendDirectContract,
+                         testing::Combine(testing::ValuesIn(subjects()),
+                                          testing::ValuesIn(sizes())),
                          name_of);
 
-INSTANTIATE_TEST_SUITE_P(Native, BackendDirectContract,
-                         testing::Combine(testing::ValuesIn(subjects()), testing::Range(1, 7)),
+// One rank alone on its host, and as many as there are.
+INSTANTIATE_TEST_SUITE_P(OnHosts, BackendContract,
+                         testing::Combine(testing::ValuesIn(subjects_on_hosts()),
+                                          testing::Values(3, 4)),
                          name_of);
+INSTANTIATE_TEST_SUITE_P(OnHosts, BackendDirectContract,
+                         testing::Combine(testing::ValuesIn(subjects_on_hosts()),
+                                          testing::Values(3, 4)),
+                         name_of);
+
+INSTANTIATE_TEST_SUITE_P(Measured, BackendContract,
+                         testing::Combine(testing::Values(measured()), testing::Values(1, 3)),
+                         name_of);
+
+INSTANTIATE_TEST_SUITE_P(Shared, BackendDirectContract,
+                         testing::Combine(testing::Values(subject(arena_wiring())),
+                                          testing::Values(1, 2, 3)),
+                         name_of);
+
+/// They cannot do anything together, but even an error is nobody's before all have come.
+TEST(NativeAlgorithm, ThatDiffersIsAnErrorInStep) {
+  constexpr std::size_t kCalls = 3;
+  auto meshes = wire(2, all_wirings().front());
+  std::atomic<std::size_t> entered[2] = {};
+  const auto call = [&](std::size_t rank) {
+    NativeOptions options;
+    if (rank == 0) options.thresholds.algorithm = plan::Allreduce::kRing;
+    auto backend = make_native_backend(kGeneration, std::move(meshes[rank]), options);
+    for (std::size_t position = 0; position < kCalls; ++position) {
+      entered[rank] = position + 1;
+      Payload payload;
+      payload.data.resize(4);
+      const Status status = backend->run(position, allreduce_call(DType::kI32, 1), payload);
+      EXPECT_EQ(status.code(), Code::kMismatch) << status.message();
+      EXPECT_GE(entered[1 - rank], position + 1);
+    }
+  };
+  std::thread other([&] { call(1); });
+  call(0);
+  other.join();
+}
 
 /// Rank 1 has sent everything that rank 0 needs, and dies before it confirms.
 TEST(NativeReduceScatter, KeepsThePartWhenTheConfirmationFails) {
@@ -49,13 +130,10 @@ TEST(NativeReduceScatter, KeepsThePartWhenTheConfirmationFails) {
     data.resize(kCount * 4);
     fill(data, call.sections[0], contribution(1, kCount, DType::kI32));
     Executor executor(*mesh);
-    // Before the first operation the ranks tell each other what their links can do: nothing.
-    std::vector<std::uint64_t> ways(2);
     mesh->begin({kGeneration, 0, transport::OpTag::kRepair}, {});
-    EXPECT_TRUE(executor
-                    .run(Schedule(plan::direct_allgather(1, 2, sizeof(ways[0]))),
-                         reinterpret_cast<std::byte*>(ways.data()))
-                    .ok());
+    const plan::Hosts host = plan::Hosts::one(2);
+    PlanCache plans(1, host, NativeOptions().segment_bytes, {});
+    EXPECT_TRUE(agree_on_ways(*mesh, executor, plans, host, {}, false).ok());
     mesh->begin({kGeneration, 0, transport::OpTag::kNormal}, call.fingerprint);
     const Schedule schedule(plan::ring_reduce_scatter(1, 2, {kCount, 4}, 256 * 1024));
     const Status status =

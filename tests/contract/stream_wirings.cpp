@@ -29,11 +29,13 @@ StreamPair inproc_pair() {
 StreamPair shm_pair() {
   int ends[2];
   require(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) == 0, "a socket pair");
-  auto offered = offer_shm(UniqueFd(ends[0]), kWiringRingBytes);
+  auto offered = offer_shm(ends[0], kWiringRingBytes, nullptr);
   require(offered.ok(), "shared memory");
-  auto accepted = accept_shm(UniqueFd(ends[1]));
+  auto accepted = accept_shm(UniqueFd(ends[1]), nullptr);
   require(accepted.ok(), "shared memory");
-  return {std::move(offered).value(), std::move(accepted).value()};
+  auto concluded = conclude_shm(UniqueFd(ends[0]), std::move(offered).value());
+  require(concluded.ok(), "shared memory");
+  return {std::move(concluded).value(), std::move(accepted).value()};
 }
 
 /// Over the loopback address that `address` holds; its port is chosen by the kernel.

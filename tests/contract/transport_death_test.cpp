@@ -191,40 +191,50 @@ TEST(OfferedMemory, ThatCouldShrinkOrHasAnotherSizeIsRefused) {
   EXPECT_EQ(memory_of(2 * 4096, F_SEAL_SHRINK).status().code(), Code::kProtocol);
 }
 
+/// What a dialer of shared memory sends, with these descriptors.
+Status accept_offer_of(const std::vector<int>& descriptors) {
+  int ends[2];
+  EXPECT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
+  const UniqueFd far(ends[1]);
+  alignas(cmsghdr) char control[CMSG_SPACE(4 * sizeof(int))] = {};
+  char byte = 'M';
+  iovec part{&byte, 1};
+  msghdr message{};
+  message.msg_iov = &part;
+  message.msg_iovlen = 1;
+  if (const std::size_t bytes = descriptors.size() * sizeof(int); bytes > 0) {
+    message.msg_control = control;
+    message.msg_controllen = CMSG_SPACE(bytes);
+    cmsghdr* const header = CMSG_FIRSTHDR(&message);
+    header->cmsg_level = SOL_SOCKET;
+    header->cmsg_type = SCM_RIGHTS;
+    header->cmsg_len = CMSG_LEN(bytes);
+    std::memcpy(CMSG_DATA(header), descriptors.data(), bytes);
+  }
+  EXPECT_EQ(::sendmsg(far.get(), &message, 0), 1);
+  return accept_shm(UniqueFd(ends[0]), nullptr).status();
+}
+
 TEST(OfferedMemory, ThatIsNoneIsRefusedAndItsDescriptorsClosed) {
   const auto descriptors = [] {
     return std::distance(std::filesystem::directory_iterator("/proc/self/fd"), {});
   };
   const auto before = descriptors();
-  {
-    int ends[2];
-    ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
-    const UniqueFd far(ends[1]);
-    const std::array<int, 2> two = {0, 1};
-    alignas(cmsghdr) char control[CMSG_SPACE(sizeof two)] = {};
-    char byte = 'M';
-    iovec part{&byte, 1};
-    msghdr message{};
-    message.msg_iov = &part;
-    message.msg_iovlen = 1;
-    message.msg_control = control;
-    message.msg_controllen = sizeof control;
-    cmsghdr* const header = CMSG_FIRSTHDR(&message);
-    header->cmsg_level = SOL_SOCKET;
-    header->cmsg_type = SCM_RIGHTS;
-    header->cmsg_len = CMSG_LEN(sizeof two);
-    std::memcpy(CMSG_DATA(header), two.data(), sizeof two);
-    ASSERT_EQ(::sendmsg(far.get(), &message, 0), 1);
-    EXPECT_EQ(accept_shm(UniqueFd(ends[0])).status().code(), Code::kProtocol);
-  }
-  {
-    int ends[2];
-    ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
-    const UniqueFd far(ends[1]);
-    ASSERT_EQ(::write(far.get(), "M", 1), 1);
-    EXPECT_EQ(accept_shm(UniqueFd(ends[0])).status().code(), Code::kProtocol);
-  }
+  EXPECT_EQ(accept_offer_of({0, 1, 2}).code(), Code::kProtocol);
+  EXPECT_EQ(accept_offer_of({0}).code(), Code::kProtocol);
+  EXPECT_EQ(accept_offer_of({}).code(), Code::kProtocol);
   EXPECT_EQ(descriptors(), before);
+}
+
+TEST(OfferedMemory, AnArenaThatCouldShrinkIsRefused) {
+  const auto rings = RingMemory::create(kWiringRingBytes);
+  const auto arena = Arena::create();
+  ASSERT_TRUE(rings.ok() && arena.ok());
+  EXPECT_TRUE(accept_offer_of({rings.value()->fd(), arena.value()->fd()}).ok());
+  const UniqueFd unsealed(::memfd_create("test", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  const Status refused = accept_offer_of({rings.value()->fd(), unsealed.get()});
+  EXPECT_EQ(refused.code(), Code::kProtocol);
+  EXPECT_NE(refused.message().find("could shrink"), std::string::npos) << refused.message();
 }
 
 }  // namespace

@@ -81,7 +81,7 @@ FaultWorker& FaultJob::start(const std::vector<std::string>& arguments,
                                      std::string("ELASTIC_ENCRYPT=") + (encrypted() ? "1" : "0"),
                                      "ELASTIC_LOG_LEVEL=info"};
   if (options_.hosts != nullptr) {
-    variables.push_back("ELASTIC_BIND=" + options_.hosts->address(slot + 1));
+    variables.push_back("ELASTIC_BIND=" + options_.hosts->address(host_of(slot)));
   }
   const auto add = [&variables](const std::vector<std::string>& more) {
     variables.insert(variables.end(), more.begin(), more.end());
@@ -89,7 +89,7 @@ FaultWorker& FaultJob::start(const std::vector<std::string>& arguments,
   add(options_.worker_environment);
   add(environment);
   workers_.push_back(std::make_unique<FaultWorker>(
-      on_host(slot + 1, command), folder() / ("worker." + std::to_string(slot)), variables));
+      on_host(host_of(slot), command), folder() / ("worker." + std::to_string(slot)), variables));
   return *workers_.back();
 }
 

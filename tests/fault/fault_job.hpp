@@ -27,7 +27,8 @@ struct FaultJobOptions {
   /// of silence take kUsualEviction.
   std::chrono::milliseconds evict_after{20000};
   std::filesystem::path journal_folder = {};  ///< where the job has its files unless given
-  NetworkHosts* hosts = nullptr;  ///< the server on host 0, slot s on host s + 1; null: no network
+  NetworkHosts* hosts = nullptr;  ///< the server on host 0, slots on the others; null: no network
+  int slots_per_host = 1;         ///< slot s on host s / slots_per_host + 1
   std::vector<std::string> server_options = {};      ///< further ones
   std::vector<std::string> worker_environment = {};  ///< further ones
 };
@@ -101,6 +102,9 @@ class FaultJob {
  private:
   void start_server(const std::vector<std::string>& with);
   std::vector<std::string> on_host(std::size_t host, std::vector<std::string> command) const;
+  std::size_t host_of(std::size_t slot) const {
+    return slot / static_cast<std::size_t>(options_.slots_per_host) + 1;
+  }
 
   FaultJobOptions options_;
   ScratchFolder scratch_;

@@ -2,6 +2,7 @@
 // just when it has the result that others may not have yet.
 #include <algorithm>
 #include <cstdio>
+#include <optional>
 #include <ostream>
 #include <random>
 #include <string>
@@ -11,6 +12,7 @@
 
 #include "fault/effort.hpp"
 #include "fault/fault_job.hpp"
+#include "fault/network_hosts.hpp"
 #include "fault/step_checks.hpp"
 
 namespace elastic::testing {
@@ -25,27 +27,41 @@ struct Kill {
   std::string transport;
   int np;
   std::size_t elements;
+  int hosts = 0;  ///< on a network of their own, with as many workers on each; 0: no network
 
   friend std::ostream& operator<<(std::ostream& out, const Kill& kill) {
-    return out << kill.kind << "_" << kill.transport << "_" << kill.np << "_" << kill.elements;
+    out << kill.kind << "_" << kill.transport << "_" << kill.np << "_" << kill.elements;
+    return kill.hosts == 0 ? out : out << "_on_" << kill.hosts << "_hosts";
   }
 };
 
 class KillPhases : public ::testing::TestWithParam<Kill> {
  protected:
+  void SetUp() override {
+    const int hosts = GetParam().hosts;
+    if (hosts == 0) return;
+    if (const std::string missing = network::HostNetwork::missing(); !missing.empty()) {
+      GTEST_SKIP() << missing;
+    }
+    network_.emplace(static_cast<std::size_t>(hosts) + 1);
+  }
   std::vector<std::string> arguments() const {
     return {"kind=" + GetParam().kind, "steps=" + std::to_string(kSteps),
             "elements=" + std::to_string(GetParam().elements / kSlowness)};
   }
-  FaultJobOptions options() const {
+  FaultJobOptions options() {
     FaultJobOptions options;
     options.np = GetParam().np;
     options.transport = GetParam().transport;
+    if (network_) {
+      options.hosts = &*network_;
+      options.slots_per_host = GetParam().np / GetParam().hosts;
+    }
     return options;
   }
 
   /// How long an operation takes undisturbed, in microseconds.
-  std::int64_t duration() const {
+  std::int64_t duration() {
     FaultJob job(options());
     job.start_all(arguments());
     expect_end(job.others({}));
@@ -102,6 +118,7 @@ class KillPhases : public ::testing::TestWithParam<Kill> {
   }
 
  protected:
+  std::optional<NetworkHosts> network_;
   int counted_ = 0;
   int replayed_ = 0;
   int failed_ = 0;
@@ -133,6 +150,8 @@ INSTANTIATE_TEST_SUITE_P(
     Kill, EveryPhase,
     ::testing::Values(Kill{"allreduce", "shm", 3, 1000}, Kill{"allreduce", "tcp", 4, 1000},
                       Kill{"allreduce", "shm", 4, 500000}, Kill{"allreduce", "tcp", 3, 500000},
+                      Kill{"allreduce", "auto", 4, 500000, 2}, Kill{"allocated", "shm", 3, 500000},
+                      Kill{"allocated", "shm", 4, 2000000}, Kill{"allocated", "tcp", 3, 500000},
                       Kill{"named", "shm", 3, 200000}, Kill{"named", "tcp", 4, 200000},
                       Kill{"broadcast", "shm", 4, 500000}, Kill{"broadcast", "tcp", 3, 500000},
                       Kill{"allgather", "tcp", 4, 100000}, Kill{"allgather", "shm", 3, 100000},
@@ -159,6 +178,7 @@ INSTANTIATE_TEST_SUITE_P(Kill, WithTheResult,
                          ::testing::Values(Kill{"allreduce", "shm", 3, 1000},
                                            Kill{"allreduce", "tcp", 4, 1000},
                                            Kill{"allreduce", "shm", 4, 500000},
+                                           Kill{"allocated", "shm", 3, 500000},
                                            Kill{"named", "tcp", 3, 1000}),
                          ::testing::PrintToStringParamName());
 

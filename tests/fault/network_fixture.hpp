@@ -15,7 +15,7 @@ namespace elastic::testing {
 class NetworkTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    if (const std::string missing = NetworkHosts::missing(); !missing.empty()) {
+    if (const std::string missing = network::HostNetwork::missing(); !missing.empty()) {
       GTEST_SKIP() << missing;
     }
   }

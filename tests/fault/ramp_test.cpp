@@ -6,11 +6,12 @@
 #include <string>
 #include <vector>
 
-#include <elastic/learning_rate_ramp.hpp>
+#include <elastic/learning_rate.hpp>
 #include <gtest/gtest.h>
 
 #include "fault/effort.hpp"
 #include "fault/fault_job.hpp"
+#include "fault/programs/learning_rate_options.hpp"
 #include "fault/step_checks.hpp"
 
 namespace elastic::testing {
@@ -25,22 +26,30 @@ std::string bits(double rate) {
 }
 
 /// The rate of each step follows from who contributed to the steps up to it.
-void expect_rates(const std::vector<Step>& steps) {
-  LearningRateRamp ramp({.batch_reference = 32});
+void expect_rates(const std::vector<Step>& steps, ResizePolicy policy) {
+  LearningRate learning_rate(fault::learning_rate_options(policy));
   for (const Step& step : steps) {
-    const double rate = ramp.step(32.0 * static_cast<double>(step.contributors));
+    const double batch = fault::kBatchPerWorker * static_cast<double>(step.contributors);
+    const double rate = learning_rate.step(batch, batch).value();
     EXPECT_EQ(step.state.substr(0, step.state.find('/')), bits(rate)) << "step " << step.index;
   }
 }
 
-class DeathInARamp : public ::testing::TestWithParam<std::string> {};
+struct Tested {
+  std::string transport;
+  std::string policy;
+};
+
+class DeathInARamp : public ::testing::TestWithParam<Tested> {};
 
 TEST_P(DeathInARamp, SameRateAndSameBitsOnAllRanks) {
   const std::uint64_t seed = first_seed();
   std::mt19937_64 random(seed);
   std::printf("seed %llu\n", static_cast<unsigned long long>(seed));
   for (int i = 0; i < runs(4) && !HasFailure(); ++i) {
-    FaultJob job({.np = 4, .transport = GetParam()});
+    FaultJob job({.np = 4,
+                  .transport = GetParam().transport,
+                  .worker_environment = {"ELASTIC_RESIZE_POLICY=" + GetParam().policy}});
     // The ramp to 4 takes 32 steps.
     const auto fatal_step = 5 + random() % 20;
     const auto victim = random() % 4;
@@ -60,12 +69,16 @@ TEST_P(DeathInARamp, SameRateAndSameBitsOnAllRanks) {
     ASSERT_TRUE(FaultJob::await_line(joiner, "entered")) << job.text();
     ASSERT_TRUE(FaultJob::await_steps(job.others({victim}), 40)) << job.text();
     finish(job, job.others({victim}));
-    expect_rates(survivors.front()->log().steps());
+    expect_rates(survivors.front()->log().steps(), *find_named(kResizePolicies, GetParam().policy));
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Over, DeathInARamp, ::testing::Values("shm", "tcp"),
-                         [](const auto& tested) { return tested.param; });
+INSTANTIATE_TEST_SUITE_P(Over, DeathInARamp,
+                         ::testing::Values(Tested{"shm", "ramp"}, Tested{"tcp", "ramp"},
+                                           Tested{"tcp", "none"}),
+                         [](const auto& tested) {
+                           return tested.param.transport + "_" + tested.param.policy;
+                         });
 
 }  // namespace
 }  // namespace elastic::testing

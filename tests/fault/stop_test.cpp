@@ -18,13 +18,20 @@ using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 using ::testing::HasSubstr;
 
-class Stop : public ::testing::TestWithParam<std::size_t> {
+struct Frozen {
+  std::size_t slot;
+  std::string kind;
+  std::size_t elements;
+};
+
+class Stop : public ::testing::TestWithParam<Frozen> {
  protected:
   Stop() : job_({.np = 3, .evict_after = kUsualEviction}) {
-    job_.start_all({"until=" + job_.end_file(), "pause_us=1000"});
+    job_.start_all({"until=" + job_.end_file(), "pause_us=1000", "kind=" + GetParam().kind,
+                    "elements=" + std::to_string(GetParam().elements / kSlowness)});
     EXPECT_TRUE(FaultJob::await_steps(job_.others({}), 20)) << job_.text();
   }
-  FaultWorker& frozen() { return job_.worker(GetParam()); }
+  FaultWorker& frozen() { return job_.worker(GetParam().slot); }
 
   const Punctuality punctuality_;
   FaultJob job_;
@@ -53,7 +60,7 @@ TEST_P(Stop, For200MillisecondsEvictsNobody) {
 }
 
 TEST_P(Stop, ForGoodIsNoticedAndTheZombieIsFenced) {
-  const auto survivors = job_.others({GetParam()});
+  const auto survivors = job_.others({GetParam().slot});
   const auto begin = steady_clock::now();
   frozen().signal(SIGSTOP);
   for (FaultWorker* survivor : survivors) {
@@ -72,7 +79,13 @@ TEST_P(Stop, ForGoodIsNoticedAndTheZombieIsFenced) {
   finish(job_, survivors);
 }
 
-INSTANTIATE_TEST_SUITE_P(Workers, Stop, ::testing::Values(0, 2));
+INSTANTIATE_TEST_SUITE_P(Workers, Stop,
+                         ::testing::Values(Frozen{0, "allreduce", 1000},
+                                           Frozen{2, "allreduce", 1000},
+                                           Frozen{1, "allocated", 500000}),
+                         [](const auto& tested) {
+                           return tested.param.kind + std::to_string(tested.param.slot);
+                         });
 
 }  // namespace
 }  // namespace elastic::testing

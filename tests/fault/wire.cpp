@@ -44,10 +44,10 @@ Wire::~Wire() {
 void Wire::carry() {
   std::array<pollfd, 3> ready{pollfd{end_.fd(), POLLIN, 0},
                               pollfd{cable_.host_end.get(), POLLIN, 0},
-                              pollfd{cable_.switch_end.get(), POLLIN, 0}};
+                              pollfd{cable_.bridge_end.get(), POLLIN, 0}};
   while (::poll(ready.data(), ready.size(), -1) > 0 && ready[0].revents == 0) {
-    if (ready[1].revents != 0) pass_on(cable_.host_end, cable_.switch_end);
-    if (ready[2].revents != 0) pass_on(cable_.switch_end, cable_.host_end);
+    if (ready[1].revents != 0) pass_on(cable_.host_end, cable_.bridge_end);
+    if (ready[2].revents != 0) pass_on(cable_.bridge_end, cable_.host_end);
   }
 }
 

@@ -129,6 +129,22 @@ TEST(Bench, ScalingIsReportedForEachNumberOfRanks) {
   EXPECT_THAT(read_file(plot), HasSubstr("<svg"));
 }
 
+TEST(Bench, TuneSaysWhatWasMeasuredAndChosen) {
+  ScratchFolder folder;
+  const std::string file = (folder.path() / "report.json").string();
+  const std::string output =
+      run_bench(folder, {"tune", "--np", "3", "--transport", "tcp", "--json", file}, 0);
+  EXPECT_THAT(output, AllOf(HasSubstr("inside a host: latency"), HasSubstr("pairwise")));
+  const json report = report_of(file);
+  ASSERT_GE(report["results"].size(), 2U);
+  const json& last = report["results"].back();
+  EXPECT_EQ(last["algorithm"], "pairwise");
+  EXPECT_TRUE(last["up_to_bytes"].is_null());
+  EXPECT_GT(last["inside_latency_us"], 0);
+  EXPECT_GT(last["inside_gbs"], 0);
+  EXPECT_EQ(last["between_latency_us"], 0);
+}
+
 TEST(Bench, BackendsOfOneProcessAreComparedUnderMpirun) {
   ScratchFolder folder;
   const std::string json_file = (folder.path() / "report.json").string();
@@ -147,6 +163,83 @@ TEST(Bench, BackendsOfOneProcessAreComparedUnderMpirun) {
   EXPECT_THAT(read_file(csv_file), HasSubstr("\nallreduce,native#2,"));
   EXPECT_THAT(read_file(plot_file), AllOf(HasSubstr("<svg"), HasSubstr(">native#2</text>")));
 }
+
+#ifdef GLOO_PEERS_ARE_BUILT
+
+TEST(Bench, GlooItselfIsComparedInTheSameProcesses) {
+  ScratchFolder folder;
+  const std::vector<std::string> names{"native",        "gloo:ring",    "gloo:bcube",
+                                       "gloo:old-ring", "gloo:chunked", "gloo:halving",
+                                       "gloo:old-bcube"};
+  std::string list;
+  for (const std::string& name : names) list += (list.empty() ? "" : ",") + name;
+  const std::string file = (folder.path() / "report.json").string();
+  const std::string output =
+      run_bench(folder,
+                {"allreduce", "--np", "2", "--backend", list, "-b", "8", "-e", "64K", "-f", "8192",
+                 "-n", "4", "-o", "max", "-d", "int32", "--json", file},
+                0);
+  EXPECT_THAT(output, AllOf(HasSubstr("# Wrong values: 0 OK"), HasSubstr("# gloo:ring: Gloo ")));
+  const json report = report_of(file);
+  ASSERT_EQ(report["results"].size(), 2 * 2 * names.size());
+  for (std::size_t row = 0; row < report["results"].size(); ++row) {
+    EXPECT_EQ(report["results"][row]["backend"], names[row / 2 % names.size()]);
+    EXPECT_EQ(report["results"][row]["transport"], row / 2 % names.size() == 0 ? "auto" : "own");
+    EXPECT_EQ(report["results"][row]["wrong"], 0);
+  }
+}
+
+TEST(Bench, WhatGlooDoesNotHaveIsRefused) {
+  ScratchFolder folder;
+  const auto refused = [&](std::vector<std::string> arguments) {
+    arguments.insert(arguments.end(), {"--np", "3", "-e", "64"});
+    return run_bench(folder, std::move(arguments), 1);
+  };
+  EXPECT_THAT(
+      refused({"allreduce", "--backend", "gloo:ring", "-d", "bfloat16"}),
+      AllOf(HasSubstr("--backend gloo:ring: Gloo has no bfloat16"), Not(HasSubstr("algbw"))));
+  EXPECT_THAT(refused({"broadcast", "--backend", "native,gloo:bcube"}),
+              HasSubstr("--backend gloo:bcube: of Gloo only allreduce"));
+  EXPECT_THAT(refused({"allreduce", "--backend", "gloo:old-bcube"}), HasSubstr("2, 4, 8"));
+}
+
+#else
+
+TEST(Bench, APeerThatWasNotBuiltIsRefusedWithWhatToInstall) {
+  ScratchFolder folder;
+  EXPECT_THAT(run_bench(folder, {"allreduce", "--np", "2", "--backend", "gloo:ring"}, 1),
+              AllOf(HasSubstr("--backend gloo:ring: "), HasSubstr("install libgloo-dev")));
+}
+
+#endif
+
+#ifdef MPI_PEERS_ARE_BUILT
+
+TEST(Bench, MpiItselfIsComparedInTheSameProcesses) {
+  // The second time with the module that has MPI, too.
+  for (const std::string others : {"native", "native,mpi"}) {
+    for (const std::string operation : {"allreduce", "all_gather", "reduce_scatter", "broadcast"}) {
+      ScratchFolder folder;
+      const std::string output =
+          run_under_mpirun(folder,
+                           {operation, "--backend", "mpi:direct," + others, "-b", "8", "-e", "5M",
+                            "-i", "5000000", "-n", "4", "-d", "double"},
+                           0);
+      EXPECT_THAT(output, AllOf(HasSubstr("# Wrong values: 0 OK"), HasSubstr("# mpi:direct: ")));
+    }
+  }
+}
+
+TEST(Bench, WhatMpiDoesNotHaveIsRefused) {
+  ScratchFolder folder;
+  EXPECT_THAT(
+      run_under_mpirun(folder, {"allreduce", "--backend", "mpi:direct", "-d", "half"}, 2),
+      AllOf(HasSubstr("--backend mpi:direct: MPI has no 16-bit floats"), Not(HasSubstr("algbw"))));
+  EXPECT_THAT(run_bench(folder, {"allreduce", "--np", "2", "--backend", "mpi:direct"}, 1),
+              HasSubstr("--backend mpi:direct: MPI connects the processes that mpirun starts"));
+}
+
+#endif
 
 TEST(Bench, ABackendThatIsNotThereIsRefusedWithThoseThatAre) {
   ScratchFolder folder;

@@ -1,14 +1,13 @@
-#include "benchmarks/link_cut.hpp"
+#include "benchmarks/network/link_cut.hpp"
 
-#include <unistd.h>
+#include <string>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "benchmarks/host_network.hpp"
-#include "integration/job.hpp"
+#include "benchmarks/network/host_network.hpp"
 
-namespace elastic::bench {
+namespace elastic::network {
 namespace {
 
 using ::testing::HasSubstr;
@@ -16,14 +15,14 @@ using ::testing::HasSubstr;
 class LinkCutTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    if (::geteuid() != 0) GTEST_SKIP() << "needs root, for network namespaces";
-    Status status = HostNetwork::make(2, folder_.path(), network_);
+    const std::string missing = HostNetwork::missing();
+    if (!missing.empty()) GTEST_SKIP() << missing;
+    Status status = HostNetwork::make(2, network_);
     ASSERT_TRUE(status.ok()) << status.message();
-    status = LinkCut::open(network_.spaces()[0], HostNetwork::address(1), cut_);
+    status = LinkCut::open(network_.space(0), HostNetwork::address(1), cut_);
     ASSERT_TRUE(status.ok()) << status.message();
   }
 
-  testing::ScratchFolder folder_;
   HostNetwork network_;
   LinkCut cut_;
 };
@@ -35,11 +34,7 @@ TEST_F(LinkCutTest, IsConfirmed) {
 }
 
 TEST_F(LinkCutTest, ThatTheKernelRefusesIsAnError) {
-  const auto remove_device = [&]() -> Status {
-    testing::Job ip({"ip", "link", "delete", "eth0"}, folder_.path() / "ip");
-    return ip.wait(std::chrono::seconds(20)) == 0 ? Status() : Status(Code::kInternal, ip.output());
-  };
-  const Status removed = run_on_host(network_.spaces()[0], remove_device);
+  const Status removed = command_on_host(network_.space(0), "ip link delete eth0");
   ASSERT_TRUE(removed.ok()) << removed.message();
   cut_.strike();
   EXPECT_THAT(cut_.confirm().message(), HasSubstr("did not cut the link: No such device"));
@@ -50,4 +45,4 @@ TEST_F(LinkCutTest, ThatNobodyHasStruckIsNotConfirmed) {
 }
 
 }  // namespace
-}  // namespace elastic::bench
+}  // namespace elastic::network

@@ -1,7 +1,5 @@
-// Workers on hosts of their own, between which cables are pulled. Needs root, for the network
-// namespaces.
+// Workers on hosts of their own, which lose each other. Needs root, for the network namespaces.
 #include <memory>
-#include <optional>
 #include <string>
 #include <thread>
 #include <utility>
@@ -10,43 +8,54 @@
 #include <gtest/gtest.h>
 
 #include "base/clock.hpp"
+#include "benchmarks/network/host_network.hpp"
+#include "benchmarks/network/link_cut.hpp"
 #include "collectives/transport/mesh.hpp"
 #include "linking_worker.hpp"
-#include "veth_hosts.hpp"
 
 namespace elastic::transport {
 namespace {
+
+using network::HostNetwork;
 
 /// Worker a on host 0, b on host 1 and so on.
 class CutLinks : public LinkerTest {
  protected:
   void SetUp() override {
-    if (!VethHosts::allowed()) GTEST_SKIP() << "needs root, to make network namespaces";
-  }
-  void TearDown() override {
-    for (std::size_t host = 0; host < workers_.size(); ++host) {
-      hosts_->run(static_cast<int>(host), [&] { workers_[host].reset(); });
-    }
+    const std::string missing = HostNetwork::missing();
+    if (!missing.empty()) GTEST_SKIP() << missing;
   }
   void start(int count) {
-    hosts_.emplace(count);
+    expect(HostNetwork::make(count, network_));
     for (int host = 0; host < count; ++host) {
-      hosts_->run(host, [&] {
+      const std::string space = network_.space(host);
+      // The first of its addresses, and no other host reaches it.
+      expect(network::command_on_host(
+          space, "ip addr add 10.97." + std::to_string(host) + ".1/24 dev lo"));
+      expect(network::run_on_host(space, [&]() -> Status {
         LinkerOptions made = options(std::string(1, static_cast<char>('a' + host)));
         made.choice = Choice::kTcp;
         made.bind_address = "0.0.0.0";
         workers_.push_back(std::make_unique<LinkingWorker>(made));
-      });
+        return {};
+      }));
     }
   }
   LinkingWorker& worker(char name) { return *workers_[static_cast<std::size_t>(name - 'a')]; }
   Peer to(char name) { return peer(std::string(1, name), worker(name)); }
-  void cut(char one, char other) {
-    hosts_->cut(one - 'a', other - 'a');
-    hosts_->cut(other - 'a', one - 'a');
+  void cut_one_way(char from, char to) {
+    network::LinkCut cut;
+    expect(network::LinkCut::open(network_.space(from - 'a'), HostNetwork::address(to - 'a'), cut));
+    cut.strike();
+    expect(cut.confirm());
   }
+  void cut(char one, char other) {
+    cut_one_way(one, other);
+    cut_one_way(other, one);
+  }
+  static void expect(const Status& status) { ASSERT_TRUE(status.ok()) << status.message(); }
 
-  std::optional<VethHosts> hosts_;
+  HostNetwork network_;
   std::vector<std::unique_ptr<LinkingWorker>> workers_;
 };
 
@@ -83,7 +92,7 @@ TEST_F(CutLinks, ANoteThatIsNeverAnsweredWakesAnIdleThread) {
   auto at_a = worker('a').connect({to('b')});
   auto at_b = worker('b').connect({to('a')});
   const auto links = expect_pair(std::move(at_a), std::move(at_b));
-  hosts_->cut(0, 1);  // one way
+  cut_one_way('a', 'b');
   const LinkPtr& link = links.first[1];
   Mesh mesh(0, {nullptr, link});
   link->send_note(1, std::vector<std::byte>(10));
@@ -114,7 +123,7 @@ TEST_F(CutLinks, AThirdMemberRelaysWhatTheNetworkDoesNotCarry) {
   ASSERT_EQ(links.first.size(), 2U);
   EXPECT_STREQ(links.first[0]->transport(), "tcp");
   // As if c's process had ended.
-  hosts_->run(2, [&] { workers_[2].reset(); });
+  workers_[2].reset();
   for (const LinkPtr& link : {links.first[0], links.second[0]}) {
     link->begin({1, 9, OpTag::kNormal}, kCall);
     EXPECT_EQ(end_of(link), Code::kPeerLost);

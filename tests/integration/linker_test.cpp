@@ -7,6 +7,7 @@
 
 #include <gtest/gtest.h>
 
+#include "collectives/transport/shm/arena.hpp"
 #include "linking_worker.hpp"
 
 namespace elastic::transport {
@@ -28,6 +29,7 @@ TEST_P(LinkerTransports, TwoWorkersAreLinkedInEveryLane) {
     made.choice = GetParam().choice;
     made.bind_address = GetParam().bind;
     made.streams = GetParam().streams;
+    made.arena = Arena::create().value();
     return std::make_unique<LinkingWorker>(std::move(made));
   };
   const auto a = worker("a");
@@ -38,7 +40,10 @@ TEST_P(LinkerTransports, TwoWorkersAreLinkedInEveryLane) {
   auto at_b = b->connect({peer("a", *a)});
   const auto links = expect_pair(std::move(at_a), std::move(at_b));
   ASSERT_EQ(links.first.size(), 2U);
-  EXPECT_EQ(links.first[0]->transport(), GetParam().transport);
+  for (const auto& link : {links.first[0], links.first[1], links.second[0], links.second[1]}) {
+    EXPECT_EQ(link->transport(), GetParam().transport);
+    EXPECT_EQ(link->arena() != nullptr, GetParam().transport == "shm");
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Every, LinkerTransports,

@@ -11,6 +11,7 @@
 #include <gtest/gtest.h>
 
 #include "integration/job.hpp"
+#include "tests/slowness.hpp"
 
 namespace elastic::testing {
 namespace {
@@ -36,8 +37,8 @@ void one_kill(const Scenario& scenario, std::uint64_t seed) {
 
   const ScratchFolder folder;
   Job job({ELASTICRUN, "-np", std::to_string(ranks), "--min-np", "1", "--max-restarts", "0",
-           DIGIT_STREAM, scenario.mode, std::to_string(calls), "131072", std::to_string(seed),
-           folder.path().string()},
+           scenario.compressed ? COMPRESSED_STREAM : DIGIT_STREAM, scenario.mode,
+           std::to_string(calls), "131072", std::to_string(seed), folder.path().string()},
           folder.path() / "output",
           {"ELASTIC_BACKEND=" + scenario.backend, "ELASTIC_TRANSPORT=" + scenario.transport,
            std::string("ELASTIC_ENCRYPT=") + (scenario.encrypt ? "1" : "0")});
@@ -52,7 +53,7 @@ void one_kill(const Scenario& scenario, std::uint64_t seed) {
   ASSERT_GT(pid, 1) << job.output();
   ::kill(pid, SIGKILL);
 
-  const auto status = job.wait(milliseconds(60000));
+  const auto status = job.wait(milliseconds(60000) * kSlowness);
   ASSERT_TRUE(status.has_value()) << "hangs\n" << job.output();
   const auto ended = [&](int slot) {
     const std::vector<std::string> log = lines(read_file(folder.path() / std::to_string(slot)));

@@ -12,6 +12,7 @@ struct Scenario {
   std::string transport;
   bool encrypt = false;
   std::string backend = "native";
+  bool compressed = false;  ///< compressed_stream, whose mode is a compression
 
   friend std::ostream& operator<<(std::ostream& out, const Scenario& scenario) {
     return out << scenario.mode << " by " << scenario.backend << " over " << scenario.transport

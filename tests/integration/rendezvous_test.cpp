@@ -4,6 +4,7 @@
 #include <fstream>
 #include <iterator>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -128,11 +129,11 @@ TEST_F(RendezvousTest, ADialerOfAnotherHandshakeVersionLearnsIt) {
   tcp::socket socket = raw();
   handshake::Dialer dialer(secret_, handshake::Purpose::kControl, "{}");
   std::vector<std::byte> hello = dialer.hello();
-  hello[4] = std::byte{9};
+  const std::byte ours = std::exchange(hello[4], std::byte{9});
   asio::write(socket, asio::buffer(hello));
   std::array<std::byte, handshake::kChallengeBytes> challenge{};
   asio::read(socket, asio::buffer(challenge));
-  EXPECT_EQ(challenge[4], std::byte{2});
+  EXPECT_EQ(challenge[4], ours);
 }
 
 /// A member of the job, with the secret, that sends what is no message.

@@ -14,33 +14,11 @@ constexpr milliseconds kLong{30000};
 }  // namespace
 
 TrainerJob::TrainerJob(const std::vector<std::string>& options, const std::string& mode,
-                       std::vector<std::string> environment)
-    : job_(command(options, folder().string(), mode), folder() / "output",
-           with_private_folder(std::move(environment))) {}
-
-std::vector<std::string> TrainerJob::command(const std::vector<std::string>& options,
-                                             const std::string& folder, const std::string& mode) {
-  std::vector<std::string> command{ELASTICRUN};
-  command.insert(command.end(), options.begin(), options.end());
-  command.insert(command.end(), {ELASTIC_TRAINER, folder});
+                       std::vector<std::string> environment) {
+  std::vector<std::string> command = options;
+  command.insert(command.end(), {ELASTIC_TRAINER, folder().string()});
   if (!mode.empty()) command.push_back(mode);
-  return command;
-}
-
-std::vector<std::string> TrainerJob::with_private_folder(
-    std::vector<std::string> environment) const {
-  environment.push_back("XDG_RUNTIME_DIR=" + folder().string());
-  return environment;
-}
-
-bool TrainerJob::control(const std::vector<std::string>& arguments, std::string* output) {
-  std::vector<std::string> command{ELASTICRUN, "ctl"};
-  command.insert(command.end(), arguments.begin(), arguments.end());
-  const ScratchFolder scratch;
-  Job ctl(command, scratch.path() / "output", with_private_folder({}));
-  const bool succeeded = ctl.wait(kLong) == 0;
-  if (output != nullptr) *output = ctl.output();
-  return succeeded;
+  job_.start(command, std::move(environment));
 }
 
 bool TrainerJob::wait_until_entered(std::size_t workers) {
@@ -56,7 +34,8 @@ bool TrainerJob::wait_until_ended(std::size_t workers) {
 bool TrainerJob::wait_for(const std::string& what, std::size_t workers) {
   return eventually(kLong,
                     [&] {
-                      return told(what).size() >= workers || job_.wait(milliseconds(2)).has_value();
+                      return told(what).size() >= workers ||
+                             launcher().wait(milliseconds(2)).has_value();
                     }) &&
          told(what).size() >= workers;
 }
@@ -80,7 +59,7 @@ std::map<pid_t, std::string> TrainerJob::told(const std::string& what) const {
 
 int TrainerJob::finish() {
   std::ofstream(folder() / "finish") << "now" << std::endl;
-  return job_.wait(kLong).value_or(-1);
+  return launcher().wait(kLong).value_or(-1);
 }
 
 }  // namespace elastic::testing

@@ -6,7 +6,7 @@
 
 #include <sys/types.h>
 
-#include "integration/job.hpp"
+#include "integration/launched_job.hpp"
 
 namespace elastic::testing {
 
@@ -17,14 +17,16 @@ class TrainerJob {
   explicit TrainerJob(const std::vector<std::string>& options, const std::string& mode = {},
                       std::vector<std::string> environment = {});
 
-  Job& launcher() { return job_; }
-  const std::filesystem::path& folder() const { return scratch_.path(); }
+  Job& launcher() { return job_.launcher(); }
+  const std::filesystem::path& folder() const { return job_.folder(); }
   std::string output() const { return job_.output(); }
   /// The rendezvous server's address, as the workers were told it.
   std::string address() const { return read_file(folder() / "address"); }
 
   /// `elasticrun ctl`; true if it succeeded.
-  bool control(const std::vector<std::string>& arguments, std::string* output = nullptr);
+  bool control(const std::vector<std::string>& arguments, std::string* output = nullptr) {
+    return job_.control(arguments, output);
+  }
 
   /// Waits until as many workers have entered the training, or have made some steps in it, since
   /// the start of the job; false after a long time.
@@ -42,13 +44,9 @@ class TrainerJob {
   int finish();
 
  private:
-  static std::vector<std::string> command(const std::vector<std::string>& options,
-                                          const std::string& folder, const std::string& mode);
-  std::vector<std::string> with_private_folder(std::vector<std::string> environment) const;
   bool wait_for(const std::string& what, std::size_t workers);
 
-  ScratchFolder scratch_;
-  Job job_;
+  LaunchedJob job_;
 };
 
 }  // namespace elastic::testing

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <map>
 #include <string>
 
@@ -26,7 +27,7 @@ TEST(BenchCollective, TensorsAreWholeMultiplesOfWhatItWorksOn) {
   CollectiveOptions options;
   options.sizes = {.min = 4, .max = 64};
   const auto counts = [&](const char* name, int ranks) {
-    return Workspace(options, *make_collective(name), 0, ranks).counts();
+    return counts_of(options, *make_collective(name), ranks);
   };
   EXPECT_EQ(counts("allreduce", 3), (Counts{1, 2, 4, 8, 16}));
   EXPECT_EQ(counts("all_gather", 3), (Counts{3, 6, 9, 18}));  // 4 B and 8 B would be the same
@@ -61,6 +62,22 @@ TEST_F(CollectiveCheckTest, AGatheredTensorHasEverybodysBlock) {
   EXPECT_EQ(gather->count_wrong(data(), Placement::kOutOfPlace), 0);
   pattern_.fill({output_.data(), kBlock, DType::kF32}, 2);  // in the place of rank 0's
   EXPECT_GT(gather->count_wrong(data(), Placement::kOutOfPlace), 0);
+}
+
+// As a peer works on them.
+TEST_F(CollectiveCheckTest, AScatteredTensorIsLookedForWhereACallLeavesIt) {
+  const auto scatter = make_collective("reduce_scatter");
+  const CallTensors tensors = scatter->tensors(data(), Placement::kOutOfPlace);
+  ASSERT_EQ(tensors.output.count, kCount / kRanks);
+  EXPECT_EQ(tensors.output.data, &output_[kCount / kRanks]);
+  EXPECT_GT(scatter->count_wrong(data(), Placement::kOutOfPlace), 0);
+  float* const part = &output_[kCount / kRanks];
+  std::fill_n(part, tensors.output.count, 0.0F);
+  for (int rank = 0; rank < kRanks; ++rank) {
+    pattern_.fill(view(std::span(input_)), rank);
+    for (std::size_t i = 0; i < tensors.output.count; ++i) part[i] += input_[kCount / kRanks + i];
+  }
+  EXPECT_EQ(scatter->count_wrong(data(), Placement::kOutOfPlace), 0);
 }
 
 TEST_F(CollectiveCheckTest, ABroadcastTensorIsTheRoots) {

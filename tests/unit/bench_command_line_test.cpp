@@ -62,6 +62,28 @@ TEST(BenchCommandLine, SeveralBackendsTakeTurns) {
   EXPECT_EQ(options.plot, "p");
 }
 
+TEST(BenchCommandLine, PeersNeedNoJobOfTheirOwn) {
+  const auto options = parsed<CollectiveOptions>(
+      {"allreduce", "--np", "2", "--backend", "gloo,gloo:ring,mpi:direct", "--rendezvous", "a:1"});
+  const auto settings = library_settings(options, {});
+  ASSERT_TRUE(settings.ok()) << settings.status().message();
+  EXPECT_EQ(settings.value().backends, options.backends);
+  EXPECT_EQ(settings.value().jobs, std::vector<std::string>{"gloo"});
+  const auto alone = parsed<CollectiveOptions>({"allreduce", "--backend", "gloo:ring"});
+  EXPECT_EQ(library_settings(alone, {}).value().jobs, std::vector<std::string>{"native"});
+}
+
+TEST(BenchCommandLine, PeersAreRefusedWhereThereAreNone) {
+  const auto message = [](const std::vector<std::string>& arguments) {
+    return parse_command_line(arguments).status().message();
+  };
+  EXPECT_THAT(message({"allreduce", "--backend", "native,gloo:rink"}),
+              HasSubstr("--backend gloo:rink: the peers are mpi:direct, gloo:ring"));
+  EXPECT_THAT(message({"fusion", "--backend", "gloo:ring"}), HasSubstr("--backend gloo:ring"));
+  EXPECT_THAT(message({"allreduce", "--np", "2", "--encrypt", "--backend", "gloo:ring"}),
+              HasSubstr("--backend gloo:ring"));
+}
+
 TEST(BenchCommandLine, WhatEncryptionCostsIsMeasuredOverTcp) {
   EXPECT_EQ(parsed<CollectiveOptions>({"allreduce", "--np", "2", "--encrypt"}).transport, "tcp");
   EXPECT_EQ(parsed<CollectiveOptions>({"allreduce", "--encrypt"}).transport, "");
@@ -87,6 +109,12 @@ TEST(BenchCommandLine, ReadsAScaling) {
   EXPECT_DOUBLE_EQ(options.compute_ms, 2.5);
   EXPECT_EQ(options.np, 4);
   EXPECT_EQ(parsed<ScalingOptions>(rank_arguments(options)).np, 0);
+}
+
+TEST(BenchCommandLine, ReadsATune) {
+  const auto options = parsed<TuneOptions>({"tune", "--np", "3", "--transport", "tcp"});
+  EXPECT_EQ(options.np, 3);
+  EXPECT_EQ(options.transport, "tcp");
 }
 
 TEST(BenchCommandLine, ReadsARecovery) {
@@ -149,6 +177,7 @@ TEST(BenchCommandLine, ErrorsNameTheOption) {
       {{"fusion", "--np", "2", "--backend", "native,gloo"}, "mpirun -np 2"},
       {{"scaling", "--compute-ms", "0"}, "--compute-ms"},
       {{"scaling", "--backend", "native,gloo"}, "--backend"},
+      {{"tune", "--backend", "gloo"}, "--backend"},
       {{"recovery", "--np", "1"}, "--np"},
       {{"recovery", "--np", "19"}, "--np"},
       {{"recovery", "--bytes", "12"}, "--bytes"},

@@ -9,11 +9,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "elastic/learning_rate_ramp.hpp"
+#include "elastic/learning_rate.hpp"
+#include "elastic/momentum_sgd.hpp"
 #include "elastic/sampler.hpp"
 #include "examples/digits/dataset.hpp"
 #include "examples/digits/network.hpp"
-#include "examples/digits/sgd.hpp"
+#include "examples/digits/schedule.hpp"
 #include "examples/digits/usage.hpp"
 #include "tests/slowness.hpp"
 
@@ -142,20 +143,17 @@ TEST(DigitsNetwork, LossIsTheOneOfTheGradient) {
   EXPECT_EQ(network.add_gradient(weights, samples[0], gradient), network.loss(weights, samples[0]));
 }
 
-TEST(DigitsSgd, KeepsTheRateOutOfTheMomentum) {
-  Parameters weights;
-  Parameters momentum;
-  Parameters gradient;
-  gradient.values()[0] = 8;
-  sgd_step(weights, momentum, gradient, 4, 0.5, 1);
-  EXPECT_EQ(momentum.values()[0], 2);
-  EXPECT_EQ(weights.values()[0], -2);
-  sgd_step(weights, momentum, gradient, 4, 0.5, 0.25);
-  EXPECT_EQ(momentum.values()[0], 3);
-  EXPECT_EQ(weights.values()[0], -2.75F);
-  EXPECT_EQ(base_rate(0.5, 0, 300), 0.5);
-  EXPECT_EQ(base_rate(0.5, 199, 300), 0.5);
-  EXPECT_EQ(base_rate(0.5, 200, 300), 0.05);
+TEST(DigitsSchedule, HasAllKinds) {
+  const auto rate = [](ScheduleKind kind, double samples) {
+    return schedule(kind, 0.5, 300).rate(samples);
+  };
+  EXPECT_EQ(rate(ScheduleKind::kConstant, 299), 0.5);
+  EXPECT_EQ(rate(ScheduleKind::kStep, 199), 0.5);
+  EXPECT_EQ(rate(ScheduleKind::kStep, 200), 0.05);
+  EXPECT_DOUBLE_EQ(rate(ScheduleKind::kCosine, 150), 0.25);
+  EXPECT_DOUBLE_EQ(rate(ScheduleKind::kPolynomial, 150), 0.125);
+  EXPECT_EQ(schedule(ScheduleKind::kStep, 0.5, 300, 20).rate(0), 0.05);
+  EXPECT_DOUBLE_EQ(schedule(ScheduleKind::kStep, 0.5, 300, 20).rate(10), 0.275);
 }
 
 TEST(DigitsUsage, CountsWhatWasNotUsedExactlyOnce) {
@@ -179,22 +177,21 @@ double train(std::uint64_t seed, std::size_t batch, std::size_t epochs) {
   elastic::Sampler sampler(data.training.size(), seed);
   const std::vector<elastic::WorkerId> members{1};
   sampler.set_members(members, 1);
-  elastic::LearningRateRamp ramp({.batch_reference = 16});
-  Parameters weights = initial_parameters(seed);
-  Parameters momentum;
-  Network network;
-  double samples = 0;
   const double in_all = static_cast<double>(data.training.size() * epochs);
-  while (samples < in_all) {
+  elastic::LearningRate learning_rate(
+      {.schedule = schedule(ScheduleKind::kStep, 0.02, in_all), .batch_reference = 16});
+  Parameters weights = initial_parameters(seed);
+  elastic::MomentumSgd optimizer({weights.values()}, {.momentum = 0.9});
+  Network network;
+  while (learning_rate.progress() < in_all) {
     Parameters gradient;
     const auto share = sampler.next(batch);
     for (const std::size_t index : share) {
       network.add_gradient(weights, data.training[index], gradient);
     }
     const auto full = static_cast<double>(batch);
-    const double gamma = ramp.step(full);
-    sgd_step(weights, momentum, gradient, full, 0.9, gamma * base_rate(0.02, samples, in_all));
-    samples += static_cast<double>(share.size());
+    const elastic::Rate rate = learning_rate.step(full, static_cast<double>(share.size()));
+    optimizer.step({{gradient.values()}}, full, rate);
     sampler.commit(members);
   }
   return accuracy(weights, data.test);

@@ -3,6 +3,7 @@
 #include <bit>
 #include <cmath>
 #include <limits>
+#include <string>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -104,13 +105,32 @@ TEST(LearningRateRamp, ContinuesFromARecordWithTheSameBits) {
   }
 }
 
+template <typename Call>
+std::string message_of(const Call& call) {
+  try {
+    call();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "accepted";
+}
+
 TEST(LearningRateRamp, RefusesWhatMakesNoSense) {
   const double nan = std::numeric_limits<double>::quiet_NaN();
   EXPECT_THROW(LearningRateRamp({.batch_reference = 0}), Error);
   EXPECT_THROW(LearningRateRamp({.batch_reference = nan}), Error);
   EXPECT_THROW(LearningRateRamp({.batch_reference = 1, .ramp_steps = 0}), Error);
 
+  // Small numbers, too, as they are.
+  EXPECT_EQ(message_of([] { LearningRateRamp({.batch_reference = -1e-9}); }),
+            "elastic: LearningRateRamp: batch_reference is -1e-09; give the positive number of "
+            "samples per "
+            "step that the base rate was chosen for");
   LearningRateRamp ramp = ramp_over(5);
+  EXPECT_EQ(message_of([&] { ramp.step(-1e-9); }),
+            "elastic: LearningRateRamp: the batch of step() is -1e-09; give the positive number of "
+            "samples "
+            "of the step over all workers");
   ramp.step(4 * kReference);
   const LearningRateRamp::Record before = ramp.get();
   for (const double batch : {0.0, -1.0, nan, std::numeric_limits<double>::infinity()}) {

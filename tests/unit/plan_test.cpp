@@ -1,6 +1,4 @@
-#include <bit>
 #include <cstring>
-#include <functional>
 #include <random>
 
 #include <gtest/gtest.h>
@@ -11,6 +9,7 @@
 #include "collectives/plan/choose.hpp"
 #include "collectives/plan/exchange.hpp"
 #include "collectives/plan/ring.hpp"
+#include "plan_checks.hpp"
 #include "plan_simulator.hpp"
 
 namespace elastic::plan {
@@ -19,19 +18,10 @@ namespace {
 constexpr int kMaxSize = 9;
 constexpr std::size_t kSegment = 48;
 
-using Bytes = std::vector<std::byte>;
-
-std::vector<Plan> plans(int size, const std::function<Plan(int)>& make) {
-  std::vector<Plan> all;
-  for (int rank = 0; rank < size; ++rank) all.push_back(make(rank));
-  return all;
-}
-
-template <typename T>
-Bytes bytes_of(const std::vector<T>& values) {
-  Bytes bytes(values.size() * sizeof(T));
-  if (!bytes.empty()) std::memcpy(bytes.data(), values.data(), bytes.size());
-  return bytes;
+Hosts hosts(int size, int (*host_of)(int rank)) {
+  std::vector<int> of_rank;
+  for (int rank = 0; rank < size; ++rank) of_rank.push_back(host_of(rank));
+  return Hosts(of_rank);
 }
 
 struct Algorithm {
@@ -50,23 +40,24 @@ const Algorithm kAllreduces[] = {
        return n == 2 ? swap_allreduce(r, e, kSegment) : pairwise_allreduce(r, n, e, kSegment);
      },
      true},
+    // Blocks of two ranks, and hosts that were dealt their ranks one by one.
+    {"hierarchical_pairs",
+     [](int r, int n, Elements e) {
+       return hierarchical_allreduce(r, hosts(n, [](int rank) { return rank / 2; }), e, kSegment);
+     }},
+    {"hierarchical_dealt",
+     [](int r, int n, Elements e) {
+       return hierarchical_allreduce(r, hosts(n, [](int rank) { return rank % 3; }), e, kSegment);
+     }},
 };
 /// Those for large data read what they work on where it lies.
-const Algorithm kLargeAllreduces[] = {kAllreduces[2], kAllreduces[3], kAllreduces[4]};
-
-void expect_all_started_before_any_finished(const Simulator& simulator, const std::string& what) {
-  const auto& started = simulator.started();
-  const auto& finished = simulator.finished();
-  EXPECT_LE(*std::max_element(started.begin(), started.end()),
-            *std::min_element(finished.begin(), finished.end()))
-      << what;
-}
+const Algorithm kLargeAllreduces[] = {kAllreduces[2], kAllreduces[3], kAllreduces[4],
+                                      kAllreduces[5], kAllreduces[6]};
 
 class AllreducePlan : public testing::TestWithParam<Algorithm> {};
 INSTANTIATE_TEST_SUITE_P(Plan, AllreducePlan, testing::ValuesIn(kAllreduces),
                          [](const auto& tested) { return tested.param.name; });
 
-/// Every rank contributes another digit, so that the sum tells who was counted and how often.
 TEST_P(AllreducePlan, CountsEveryRankOnce) {
   for (int size = 1; size <= kMaxSize; ++size) {
     for (const std::size_t count : std::vector<std::size_t>{0, 1, 2, 7, 64, 301}) {
@@ -77,19 +68,11 @@ TEST_P(AllreducePlan, CountsEveryRankOnce) {
         Simulator simulator(plans(size, [&](int r) { return GetParam().make(r, size, elements); }),
                             DType::kI64, ReduceOp::kSum, seed);
         if (GetParam().buffered) simulator.buffer();
-        std::vector<std::int64_t> expected(count);
-        std::int64_t digit = 1;
-        for (auto& data : simulator.data()) {
-          std::vector<std::int64_t> mine(count);
-          for (std::size_t i = 0; i < count; ++i) {
-            mine[i] = digit * (1 + static_cast<std::int64_t>(i % 5));
-            expected[i] += mine[i];
-          }
-          data = bytes_of(mine);
-          digit *= 16;
-        }
+        simulator.data() = digits(size, count);
         ASSERT_EQ(simulator.run(), "") << what;
-        for (const auto& data : simulator.data()) ASSERT_EQ(data, bytes_of(expected)) << what;
+        for (const auto& data : simulator.data()) {
+          ASSERT_EQ(data, digits_of_all(size, count)) << what;
+        }
         if (size > 1) expect_all_started_before_any_finished(simulator, what);
       }
     }
@@ -132,15 +115,6 @@ TEST_P(AllreducePlan, GivesTheSameBitsToAll) {
 
 class LargeAllreducePlan : public testing::TestWithParam<Algorithm> {
  protected:
-  static std::vector<Bytes> inputs(int size, std::size_t count) {
-    std::vector<Bytes> all;
-    for (int rank = 0; rank < size; ++rank) {
-      std::vector<std::int64_t> mine(count);
-      for (std::size_t i = 0; i < count; ++i) mine[i] = std::int64_t{1} << (4 * rank);
-      all.push_back(bytes_of(mine));
-    }
-    return all;
-  }
   static Simulator simulator(int size, std::size_t count, std::uint64_t seed) {
     const auto make = [&](int r) { return GetParam().make(r, size, {count, 8}); };
     Simulator made(plans(size, make), DType::kI64, ReduceOp::kSum, seed);
@@ -157,7 +131,7 @@ TEST_P(LargeAllreducePlan, WorksFromOneMemoryToAnother) {
       const std::uint64_t seed = count * 31 + static_cast<std::uint64_t>(size);
       Simulator apart = simulator(size, count, seed);
       Simulator in_place = simulator(size, count, seed + 1);
-      apart.data() = in_place.data() = inputs(size, count);
+      apart.data() = in_place.data() = digits(size, count);
       apart.separate_input();
       ASSERT_EQ(apart.run(), "") << "seed " << seed;
       ASSERT_EQ(in_place.run(), "") << "seed " << seed;
@@ -172,10 +146,10 @@ TEST_P(LargeAllreducePlan, CanBeUndoneAtAnyMoment) {
     for (std::uint64_t seed = 1; seed <= 60; ++seed) {
       const std::size_t count = 1 + seed * 5;
       Simulator in_place = simulator(size, count, seed);
-      in_place.data() = inputs(size, count);
+      in_place.data() = digits(size, count);
       ASSERT_EQ(in_place.run(seed * static_cast<std::uint64_t>(size)), "");
       in_place.undo();
-      ASSERT_EQ(in_place.data(), inputs(size, count)) << "size " << size << " seed " << seed;
+      ASSERT_EQ(in_place.data(), digits(size, count)) << "size " << size << " seed " << seed;
     }
   }
 }
@@ -335,14 +309,32 @@ TEST(Transfer, SharesTheWorkAmongDonors) {
   }
 }
 
+/// Where no two ranks share a host, their links have no bound on what they take.
+TEST(Choose, ByWhoSharesAHost) {
+  constexpr std::size_t kLarge = 1 << 20;
+  const Thresholds shared{.capacity = kLarge};
+  EXPECT_EQ(choose_allreduce(Hosts({0, 1}), kLarge, {.capacity = ~0UL}), Allreduce::kPairwise);
+  EXPECT_EQ(choose_allreduce(Hosts({0, 1, 2}), kLarge, {.capacity = ~0UL}), Allreduce::kRing);
+  EXPECT_EQ(choose_allreduce(Hosts({0, 0, 1}), kLarge, shared), Allreduce::kHierarchical);
+  EXPECT_EQ(choose_allreduce(Hosts({0, 1, 0, 1}), kLarge, shared), Allreduce::kHierarchical);
+  EXPECT_EQ(choose_allreduce(Hosts({0, 1, 0, 1}), 8, shared), Allreduce::kDirect);
+  // A ring of more hosts takes longer to get round, whatever is sent.
+  constexpr std::size_t kSmall = 40 * 1024;
+  EXPECT_EQ(choose_allreduce(Hosts({0, 0, 1}), kSmall, shared), Allreduce::kHierarchical);
+  EXPECT_EQ(choose_allreduce(Hosts({0, 0, 1, 2}), kSmall, shared), Allreduce::kRecursiveDoubling);
+  EXPECT_EQ(choose_allreduce(Hosts({0, 0, 1, 2}), kLarge, shared), Allreduce::kHierarchical);
+  EXPECT_EQ(choose_allreduce(Hosts({0, 0, 1}), kLarge), Allreduce::kRing) << "no shared memory";
+}
+
 TEST(Choose, BySizeAndBytes) {
-  EXPECT_EQ(choose_allreduce(2, 8), Allreduce::kDirect);
-  EXPECT_EQ(choose_allreduce(9, 8), Allreduce::kRecursiveDoubling);
-  EXPECT_EQ(choose_allreduce(2, 64 * 1024), Allreduce::kRecursiveDoubling);
-  EXPECT_EQ(choose_allreduce(2, 1 << 20), Allreduce::kPairwise);
-  EXPECT_EQ(choose_allreduce(2, 1 << 20, {.capacity = 1 << 20}), Allreduce::kSwap);
-  EXPECT_EQ(choose_allreduce(3, 1 << 20), Allreduce::kRing);
-  EXPECT_EQ(choose_allreduce(3, 1 << 20, {.pairwise_ranks = 4}), Allreduce::kPairwise);
+  const Hosts two = Hosts::one(2);
+  EXPECT_EQ(choose_allreduce(two, 8), Allreduce::kDirect);
+  EXPECT_EQ(choose_allreduce(Hosts::one(9), 8), Allreduce::kRecursiveDoubling);
+  EXPECT_EQ(choose_allreduce(two, 64 * 1024), Allreduce::kRecursiveDoubling);
+  EXPECT_EQ(choose_allreduce(two, 1 << 20), Allreduce::kPairwise);
+  EXPECT_EQ(choose_allreduce(two, 1 << 20, {.capacity = 1 << 20}), Allreduce::kSwap);
+  EXPECT_EQ(choose_allreduce(Hosts::one(3), 1 << 20), Allreduce::kPairwise);
+  EXPECT_EQ(choose_allreduce(Hosts::one(3), 1 << 20, {.pairwise_ranks = 2}), Allreduce::kRing);
   EXPECT_FALSE(choose_tree_broadcast(2, 8));
   EXPECT_TRUE(choose_tree_broadcast(4, 8));
   EXPECT_FALSE(choose_tree_broadcast(4, 1 << 20));

@@ -19,7 +19,6 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::SizeIs;
-using training::LayoutEntry;
 
 /// What a trainer would keep; two of them stand for two workers.
 struct Worker {

@@ -1,6 +1,7 @@
 #include "collectives/backend/mpi/mpi_backend.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <cstring>
 #include <limits>
@@ -11,13 +12,17 @@
 
 #include "collectives/backend/mpi/mpi_operations.hpp"
 #include "collectives/backend/mpi/mpi_process.hpp"
+#include "collectives/backend/mpi/mpi_status.hpp"
 #include "collectives/plan/parts.hpp"
 
 namespace elastic::collectives {
 namespace {
 
-/// MPI counts in int.
-constexpr std::size_t kMostElements = std::size_t{1} << 30;
+/// What is large is made in pieces, so many at a time. A collective of MPI that does not block
+/// takes memory as large as what it reduces, anew each time, and its steps do not overlap; those of
+/// several small ones do, in memory that is still there.
+constexpr std::size_t kPieceBytes = std::size_t{256} << 10;
+constexpr std::size_t kPiecesAtATime = 8;
 
 /// Looks at MPI before the processor is left to others for a moment. MPI can only be polled.
 constexpr int kSpins = 100;
@@ -60,6 +65,8 @@ class MpiBackend final : public Backend {
   Status allgather(const Section& block, Payload& payload);
   Status reduce_scatter(const Section& section, ReduceOp op, Payload& payload);
   Status lay_out(const std::vector<std::uint64_t>& blocks);
+  template <typename Start>
+  Status in_pieces(std::size_t count, std::size_t element, const Start& start);
   Status wait(int error, MPI_Request& request);
 
   ModuleView view_;
@@ -131,28 +138,39 @@ Status MpiBackend::perform(const Call& call, Payload& payload) {
   }
 }
 
-Status MpiBackend::allreduce(const Section& section, ReduceOp op) {
-  const std::size_t element = size_of(section.dtype);
-  for (std::size_t done = 0; done < section.count; done += kMostElements) {
-    const std::size_t count = std::min(kMostElements, section.count - done);
-    MPI_Request request = MPI_REQUEST_NULL;
-    const int error =
-        MPI_Iallreduce(MPI_IN_PLACE, buffers_->data.data() + section.offset + done * element,
-                       static_cast<int>(count), mpi_type(section.dtype), mpi_op(section.dtype, op),
-                       communicator_, &request);
-    if (Status status = wait(error, request); !status.ok()) return status;
+/// Calls `start(first, count, request)` for every piece of `count` elements of `element` bytes, in
+/// the same order on all ranks, and returns when all are complete.
+template <typename Start>
+Status MpiBackend::in_pieces(std::size_t count, std::size_t element, const Start& start) {
+  const std::size_t most = kPieceBytes / element;
+  std::array<MPI_Request, kPiecesAtATime> requests;
+  requests.fill(MPI_REQUEST_NULL);  // complete, to MPI
+  std::size_t next = 0;
+  for (std::size_t first = 0; first < count; first += most) {
+    MPI_Request& request = requests[next++ % kPiecesAtATime];
+    if (Status status = wait(MPI_SUCCESS, request); !status.ok()) return status;
+    const int error = start(first, static_cast<int>(std::min(most, count - first)), request);
+    if (error != MPI_SUCCESS) return mpi_status(error, "MPI");
+  }
+  for (MPI_Request& request : requests) {
+    if (Status status = wait(MPI_SUCCESS, request); !status.ok()) return status;
   }
   return {};
 }
 
+Status MpiBackend::allreduce(const Section& section, ReduceOp op) {
+  const std::size_t element = size_of(section.dtype);
+  std::byte* const data = buffers_->data.data() + section.offset;
+  return in_pieces(section.count, element, [&](std::size_t first, int count, MPI_Request& request) {
+    return MPI_Iallreduce(MPI_IN_PLACE, data + first * element, count, mpi_type(section.dtype),
+                          mpi_op(section.dtype, op), communicator_, &request);
+  });
+}
+
 Status MpiBackend::broadcast(int root, std::byte* data, std::size_t bytes) {
-  for (std::size_t done = 0; done < bytes; done += kMostElements) {
-    const auto count = static_cast<int>(std::min(kMostElements, bytes - done));
-    MPI_Request request = MPI_REQUEST_NULL;
-    const int error = MPI_Ibcast(data + done, count, MPI_BYTE, root, communicator_, &request);
-    if (Status status = wait(error, request); !status.ok()) return status;
-  }
-  return {};
+  return in_pieces(bytes, 1, [&](std::size_t first, int count, MPI_Request& request) {
+    return MPI_Ibcast(data + first, count, MPI_BYTE, root, communicator_, &request);
+  });
 }
 
 Status MpiBackend::allgather(const Section& block, Payload& payload) {
@@ -214,7 +232,8 @@ Status MpiBackend::lay_out(const std::vector<std::uint64_t>& blocks) {
   return {};
 }
 
-/// Until `request` is complete, or the links say that it never will be.
+/// Until `request`, which was started with `error`, is complete, or the links say that it never
+/// will be.
 Status MpiBackend::wait(int error, MPI_Request& request) {
   if (error != MPI_SUCCESS) return mpi_status(error, "MPI");
   Status links;

@@ -3,6 +3,8 @@
 #include <cstdlib>
 #include <string>
 
+#include "collectives/backend/mpi/mpi_status.hpp"
+
 namespace elastic::collectives {
 
 namespace {
@@ -12,15 +14,6 @@ constexpr const char* kInstead =
     "backend native or gloo (ELASTIC_BACKEND)";
 
 }  // namespace
-
-Status mpi_status(int error, const char* what) {
-  if (error == MPI_SUCCESS) return {};
-  char text[MPI_MAX_ERROR_STRING];
-  int length = 0;
-  MPI_Error_string(error, text, &length);
-  return Status(Code::kUnavailable,
-                std::string(what) + ": " + std::string(text, static_cast<std::size_t>(length)));
-}
 
 MpiProcess& MpiProcess::instance() {
   static MpiProcess the;

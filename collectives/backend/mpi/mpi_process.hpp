@@ -46,7 +46,4 @@ class MpiProcess {
   std::uint64_t generation_ = 0;  // the one that is served; 0: none yet
 };
 
-/// ok, or what MPI says of the error.
-Status mpi_status(int error, const char* what);
-
 }  // namespace elastic::collectives

@@ -30,6 +30,15 @@ Status Executor::run(const Schedule& schedule, const Memory& memory, const Reduc
   return mesh_.run_until(advance_);
 }
 
+Status Executor::run_alone(const Schedule& schedule, const Memory& memory) try {
+  const Status status = run(schedule, memory);
+  if (!status.ok()) mesh_.abandon();
+  return status;
+} catch (...) {
+  mesh_.abandon();
+  throw;
+}
+
 void Executor::start() {
   scratch_.resize(schedule_->scratch_bytes());
   left_ = schedule_->steps();

@@ -48,6 +48,8 @@ class Executor {
   Status run(const Schedule& schedule, std::byte* data, const Reducer& reducer = {}) {
     return run(schedule, Memory::in_place(data), reducer);
   }
+  /// Likewise, with memory that goes when this returns: after a failure the mesh is abandoned.
+  Status run_alone(const Schedule& schedule, const Memory& memory);
 
  private:
   /// Progress of one Schedule::Queue. Messages complete in order, hence counts are enough.

@@ -26,29 +26,50 @@ std::size_t LetterAllreduce::most_bytes() const {
   return Letter::kMostBytes / static_cast<std::size_t>(std::max(mesh_.size() - 1, 1));
 }
 
-void LetterAllreduce::tell(const OpTag& tag, const Fingerprint& fingerprint) {
+void LetterAllreduce::tell(const OpTag& tag, const Fingerprint& fingerprint,
+                           std::span<const std::byte> more) {
   for (Mailbox* mailbox : mailboxes_) {
-    if (mailbox != nullptr) mailbox->post(tag, fingerprint, {});
+    if (mailbox != nullptr) mailbox->post(tag, fingerprint, more);
   }
+}
+
+Status LetterAllreduce::await(const OpTag& tag, const Fingerprint& fingerprint) {
+  if (!come_soon(tag)) {
+    if (Status status = wait_on(tag); !status.ok()) return status;
+  }
+  return check(fingerprint);
 }
 
 Status LetterAllreduce::run(const OpTag& tag, const Fingerprint& fingerprint,
                             std::span<const std::byte> input, std::byte* result,
                             const Reducer& reducer) {
+  // Of three ranks and more the third operand is read after `result` was written.
   const std::byte* own = input.data();
   for (Mailbox* mailbox : mailboxes_) {
-    if (mailbox != nullptr) own = mailbox->post(tag, fingerprint, input);
+    if (mailbox == nullptr) continue;
+    const std::byte* const posted = mailbox->post(tag, fingerprint, input);
+    if (mesh_.size() > 2) own = posted;
   }
-  std::fill(letters_.begin(), letters_.end(), nullptr);
-  const auto here = [&] { return all_here(tag); };
-  if (!mesh_.spin_until(here)) {
+  if (!come_soon(tag)) {
     // Whoever has called something else may have sent frames.
     mesh_.begin(tag, fingerprint);
-    if (Status status = mesh_.run_until(here); !status.ok()) return status;
+    if (Status status = wait_on(tag); !status.ok()) return status;
   }
-  if (Status status = check(fingerprint, input.size()); !status.ok()) return status;
+  if (Status status = check(fingerprint); !status.ok()) return status;
+  if (Status status = check_lengths(input.size()); !status.ok()) return status;
   reduce(own, input.size(), result, reducer);
   return {};
+}
+
+bool LetterAllreduce::come_soon(const OpTag& tag) {
+  std::fill(letters_.begin(), letters_.end(), nullptr);
+  return mesh_.wait_briefly([&] { return all_here(tag); });
+}
+
+/// Also for what comes instead of letters: frames of a rank that called something else, or the end
+/// of the view.
+Status LetterAllreduce::wait_on(const OpTag& tag) {
+  return mesh_.run_until([&] { return all_here(tag); });
 }
 
 bool LetterAllreduce::all_here(const OpTag& tag) {
@@ -61,20 +82,25 @@ bool LetterAllreduce::all_here(const OpTag& tag) {
   return all;
 }
 
-Status LetterAllreduce::check(const Fingerprint& fingerprint, std::size_t bytes) const {
+Status LetterAllreduce::check(const Fingerprint& fingerprint) const {
   for (std::size_t rank = 0; rank < letters_.size(); ++rank) {
     const Letter* const letter = letters_[rank];
     if (letter == nullptr) continue;
-    const auto peer = static_cast<int>(rank);
     if (letter->fingerprint != fingerprint) {
-      return transport::mismatch(fingerprint, peer, letter->fingerprint);
+      return transport::mismatch(fingerprint, static_cast<int>(rank), letter->fingerprint);
     }
-    if (letter->bytes != bytes) {
-      return Status(
-          Code::kProtocol,
-          "a letter of " + std::to_string(letter->bytes) + " bytes, not " + std::to_string(bytes),
-          peer);
-    }
+  }
+  return {};
+}
+
+Status LetterAllreduce::check_lengths(std::size_t bytes) const {
+  for (std::size_t rank = 0; rank < letters_.size(); ++rank) {
+    const Letter* const letter = letters_[rank];
+    if (letter == nullptr || letter->bytes == bytes) continue;
+    return Status(
+        Code::kProtocol,
+        "a letter of " + std::to_string(letter->bytes) + " bytes, not " + std::to_string(bytes),
+        static_cast<int>(rank));
   }
   return {};
 }

@@ -26,8 +26,15 @@ class LetterAllreduce {
   std::size_t most_bytes() const;
 
   /// For an operation that goes another way: tells those who wait for letters in `tag` what this
-  /// rank has called, because its frames may never come to them.
-  void tell(const transport::OpTag& tag, const transport::Fingerprint& fingerprint);
+  /// rank has called, because its frames may never come to them; and what else there is to say.
+  void tell(const transport::OpTag& tag, const transport::Fingerprint& fingerprint,
+            std::span<const std::byte> more);
+  /// Waits for everybody's letter for `tag`, which has begun. Fails like a link.
+  Status await(const transport::OpTag& tag, const transport::Fingerprint& fingerprint);
+  /// From another rank; after `await`, in the same operation.
+  const transport::Letter& from(int rank) const {
+    return *letters_[static_cast<std::size_t>(rank)];
+  }
 
   /// `result`, as long as `input`, may be the same memory. Fails like a link; the mesh begins
   /// operation `tag` only if the letters keep it waiting.
@@ -36,7 +43,10 @@ class LetterAllreduce {
 
  private:
   bool all_here(const transport::OpTag& tag);
-  Status check(const transport::Fingerprint& fingerprint, std::size_t bytes) const;
+  bool come_soon(const transport::OpTag& tag);
+  Status wait_on(const transport::OpTag& tag);
+  Status check(const transport::Fingerprint& fingerprint) const;
+  Status check_lengths(std::size_t bytes) const;
   void reduce(const std::byte* own, std::size_t bytes, std::byte* result,
               const Reducer& reducer) const;
 

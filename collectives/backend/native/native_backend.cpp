@@ -10,7 +10,9 @@
 #include "collectives/backend/native/handover.hpp"
 #include "collectives/backend/native/letter_allreduce.hpp"
 #include "collectives/backend/native/plan_cache.hpp"
+#include "collectives/backend/native/shared_allreduce.hpp"
 #include "collectives/backend/native/undo_log.hpp"
+#include "collectives/backend/native/ways.hpp"
 #include "collectives/kernels/reduce.hpp"
 #include "collectives/plan/exchange.hpp"
 
@@ -34,8 +36,11 @@ class NativeBackend final : public Backend {
         mesh_(std::move(mesh)),
         options_(options),
         executor_(*mesh_),
-        plans_(mesh_->rank(), mesh_->size(), options.segment_bytes, options.thresholds),
-        letters_(*mesh_) {}
+        hosts_(options.hosts.empty() ? plan::Hosts::one(mesh_->size())
+                                     : plan::Hosts(options.hosts)),
+        plans_(mesh_->rank(), hosts_, options.segment_bytes, options.thresholds),
+        letters_(*mesh_),
+        shared_(*mesh_, letters_, options.arena) {}
 
   Status prepare(std::uint64_t position) override;
   Status run(std::uint64_t position, const Call& call, Payload& payload) override;
@@ -45,7 +50,10 @@ class NativeBackend final : public Backend {
     return letters_everywhere_ && bytes <= letters_.most_bytes();
   }
   Status run_small(std::uint64_t position, const SmallCall& call, std::byte* result) override;
-  bool works_directly() const override { return true; }
+  bool works_directly() const override {
+    const auto& algorithm = options_.thresholds.algorithm;
+    return !algorithm || plan::is_large(*algorithm);
+  }
   Status settle() override;
   int rank() const override { return mesh_->rank(); }
   int size() const override { return mesh_->size(); }
@@ -56,27 +64,37 @@ class NativeBackend final : public Backend {
   Status perform(const Call& call, Payload& payload);
   Status allreduce(const Call& call, Payload& payload);
   Status direct_allreduce(const Call& call, Payload& payload);
+  Status planned_allreduce(const Call& call, const Payload& payload);
   Status broadcast(const Call& call, Payload& payload);
   Status allgather(const Section& block, Payload& payload);
   Status reduce_scatter(const Call& call, Payload& payload);
   Status transfer(const Call& call, Payload& payload);
   Status barrier() { return executor_.run(plans_.barrier(), nullptr); }
+  /// Whether what is there has to be kept while the result is written.
+  bool keeps(const DirectTensor& tensor) const {
+    return options_.recoverable && tensor.input == tensor.output;
+  }
+  Status refuse(std::uint64_t position);
   Status finish(std::uint64_t position, const Statement& mine, const Status& failure);
+  void take_back();
   bool by_letters(const Call& call, const Payload& payload) const;
 
   std::uint64_t generation_;
   std::shared_ptr<Mesh> mesh_;
   NativeOptions options_;
   Executor executor_;
+  plan::Hosts hosts_;
   PlanCache plans_;
   LetterAllreduce letters_;
+  SharedAllreduce shared_;
   UndoLog undo_;
   bool prepared_ = false;
+  Status refused_;                   // all operations, because the ranks differ in an option
   bool letters_everywhere_ = false;  // as agreed when prepared
   Buffer spare_;                     // takes turns with the payload's buffer in allgathers
 };
 
-Status NativeBackend::run(std::uint64_t position, const Call& call, Payload& payload) {
+Status NativeBackend::run(std::uint64_t position, const Call& call, Payload& payload) try {
   if (mesh_->aborted()) return Status(Code::kAborted, "the view is being changed");
   if (Status wrong = check(call, payload); !wrong.ok()) return wrong;
   if (Status status = prepare(position); !status.ok()) return status;
@@ -88,11 +106,21 @@ Status NativeBackend::run(std::uint64_t position, const Call& call, Payload& pay
     status = letters_.run(tag, call.fingerprint, data, data.data(),
                           reducer_of(section.dtype, call.redop));
   } else {
-    if (letters_everywhere_) letters_.tell(tag, call.fingerprint);
+    if (letters_everywhere_) {
+      const bool shares = options_.recoverable && !payload.direct.empty();
+      letters_.tell(tag, call.fingerprint,
+                    shares ? shared_.offer(tag, call.fingerprint, payload.direct)
+                           : std::span<const std::byte>());
+    }
     mesh_->begin(tag, call.fingerprint);
     status = perform(call, payload);
   }
   return status.ok() ? status : finish(position, {call.fingerprint, call.error}, status);
+} catch (...) {
+  // Out of memory. The caller's must not be referred to any more, and has to be as it was.
+  mesh_->abandon();
+  take_back();
+  throw;
 }
 
 Status NativeBackend::run_small(std::uint64_t position, const SmallCall& call, std::byte* result) {
@@ -102,28 +130,34 @@ Status NativeBackend::run_small(std::uint64_t position, const SmallCall& call, s
   return status.ok() ? status : finish(position, {call.fingerprint, {}}, status);
 }
 
-/// Which ways of doing a collective there are has to be the same for all ranks, and each knows only
-/// its own links: in front of the view's first operation they tell each other.
+/// Agrees on the ways in front of the view's first operation.
 Status NativeBackend::prepare(std::uint64_t position) {
-  if (std::exchange(prepared_, true)) return {};
+  if (std::exchange(prepared_, true)) return refused_.ok() ? Status() : refuse(position);
   mesh_->begin(OpTag{generation_, position, OpTag::kRepair}, {});
-  // What the links take unread, where they have mailboxes.
-  std::vector<std::uint64_t> ways(static_cast<std::size_t>(size()));
-  std::uint64_t& mine = ways[static_cast<std::size_t>(rank())];
-  mine = letters_.find_mailboxes() ? ~std::uint64_t{0} : 0;
-  for (int peer = 0; peer < size(); ++peer) {
-    if (peer != rank()) mine = std::min<std::uint64_t>(mine, mesh_->link(peer).capacity());
+  const Result<Ways> agreed = agree_on_ways(*mesh_, executor_, plans_, hosts_, options_,
+                                            hosts_.count() == 1 && letters_.find_mailboxes());
+  if (!agreed.ok()) {
+    if (agreed.status().code() == Code::kMismatch) {
+      refused_ = Status(Code::kMismatch, agreed.status().message(), -1, generation_);
+    }
+    return agreed.status();
   }
-  const Status status =
-      executor_.run(plans_.exchange(sizeof(ways[0])), reinterpret_cast<std::byte*>(ways.data()));
-  if (!status.ok()) {
-    mesh_->abandon();
-    return status;
+  const Ways& ways = agreed.value();
+  letters_everywhere_ = ways.letters;
+  plans_.use(ways.thresholds, ways.segment_bytes);
+  if (options_.record && size() > 1) {
+    options_.record->set(describe(ways, hosts_, generation_, letters_.most_bytes()), ways.costs);
   }
-  const std::uint64_t least = *std::min_element(ways.begin(), ways.end());
-  letters_everywhere_ = least > 0;
-  plans_.set_capacity(static_cast<std::size_t>(least));
   return {};
+}
+
+/// An error is an operation's result like any other: nobody has it before all have come.
+Status NativeBackend::refuse(std::uint64_t position) {
+  mesh_->begin(OpTag{generation_, position, OpTag::kNormal}, {});
+  const Status met = barrier();
+  if (met.ok()) return refused_;
+  mesh_->abandon();
+  return met;
 }
 
 bool NativeBackend::by_letters(const Call& call, const Payload& payload) const {
@@ -156,16 +190,16 @@ Status NativeBackend::check(const Call& call, const Payload& payload) const {
 Status NativeBackend::finish(std::uint64_t position, const Statement& mine, const Status& failure) {
   if (failure.code() != Code::kMismatch && failure.code() != Code::kPoisoned) {
     mesh_->abandon();
-    undo_.restore();
+    take_back();
     return failure;
   }
   auto agreed = agree_on_mismatch(*mesh_, executor_, plans_, OpTag{generation_, position, 0}, mine);
-  undo_.restore();
+  take_back();
   if (!agreed.ok()) return agreed.status();
   return Status(Code::kMismatch, std::move(agreed).value(), -1, generation_);
 }
 
-Status NativeBackend::perform(const Call& call, Payload& payload) try {
+Status NativeBackend::perform(const Call& call, Payload& payload) {
   switch (call.kind) {
     case Kind::kAllreduce:
       return allreduce(call, payload);
@@ -183,11 +217,12 @@ Status NativeBackend::perform(const Call& call, Payload& payload) try {
       return Status(Code::kMismatch, call.error);
   }
   return Status(Code::kInternal, "no collective has this number");
-} catch (...) {
-  // Out of memory. The caller's must not be referred to any more, and has to be as it was.
-  mesh_->abandon();
+}
+
+/// Of direct tensors the inputs become what they were.
+void NativeBackend::take_back() {
+  shared_.let_go();
   undo_.restore();
-  throw;
 }
 
 Status NativeBackend::allreduce(const Call& call, Payload& payload) {
@@ -205,26 +240,38 @@ Status NativeBackend::allreduce(const Call& call, Payload& payload) {
 Status NativeBackend::direct_allreduce(const Call& call, Payload& payload) {
   std::size_t overwritten = 0;
   for (const DirectTensor& tensor : payload.direct) {
-    if (tensor.input == tensor.output) overwritten += tensor.bytes();
+    if (keeps(tensor)) overwritten += tensor.bytes();
   }
   undo_.begin(*payload.undo, overwritten);
+  const Result<bool> shared = shared_.agreed();
+  if (!shared.ok()) return shared.status();
+  const Status status =
+      shared.value() ? shared_.run(payload.direct, call.redop, undo_, [this] { return barrier(); })
+                     : planned_allreduce(call, payload);
+  if (status.ok()) undo_.clear();
+  return status;
+}
+
+Status NativeBackend::planned_allreduce(const Call& call, const Payload& payload) {
   for (const DirectTensor& tensor : payload.direct) {
     const bool in_place = tensor.input == tensor.output;
     if (size() == 1 && !in_place) std::memcpy(tensor.output, tensor.input, tensor.bytes());
     Reducer reducer = reducer_of(tensor.dtype, call.redop);
     if (call.redop == ReduceOp::kAverage) reducer.divisor = static_cast<std::uint32_t>(size());
-    Memory memory{tensor.output, tensor.input, in_place ? &undo_ : nullptr};
+    Memory memory{tensor.output, tensor.input, keeps(tensor) ? &undo_ : nullptr};
     memory.streams =
         !in_place && reducer.divisor == 1 && tensor.bytes() >= kernels::kBeyondCacheBytes;
     const Schedule& schedule = plans_.large_allreduce({tensor.count, size_of(tensor.dtype)});
     if (Status status = executor_.run(schedule, memory, reducer); !status.ok()) return status;
   }
-  undo_.clear();
   return {};
 }
 
 Status NativeBackend::settle() {
+  if (!options_.recoverable) return {};
   Status met = barrier();
+  // The caller may change the tensors now, whether others still read them or not.
+  shared_.let_go();
   if (!met.ok()) mesh_->abandon();
   return met;
 }

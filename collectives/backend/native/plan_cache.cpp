@@ -1,5 +1,7 @@
 #include "collectives/backend/native/plan_cache.hpp"
 
+#include <utility>
+
 #include "collectives/plan/allreduce.hpp"
 #include "collectives/plan/barrier.hpp"
 #include "collectives/plan/broadcast.hpp"
@@ -10,10 +12,11 @@ namespace elastic::collectives {
 
 using plan::Elements;
 
-PlanCache::PlanCache(int rank, int size, std::size_t segment_bytes,
+PlanCache::PlanCache(int rank, plan::Hosts hosts, std::size_t segment_bytes,
                      const plan::Thresholds& thresholds)
     : rank_(rank),
-      size_(size),
+      size_(hosts.size()),
+      hosts_(std::move(hosts)),
       segment_(segment_bytes),
       thresholds_(thresholds),
       allgather_(plan::Plan{}) {}
@@ -37,13 +40,13 @@ const Schedule& PlanCache::find(const Key& key, const Make& make) {
 const Schedule& PlanCache::allreduce(Elements elements) {
   const std::size_t bytes = elements.count * elements.bytes;
   return find({Shape::kAllreduce, 0, elements}, [&] {
-    return make_allreduce(plan::choose_allreduce(size_, bytes, thresholds_), elements);
+    return make_allreduce(plan::choose_allreduce(hosts_, bytes, thresholds_), elements);
   });
 }
 
 const Schedule& PlanCache::large_allreduce(Elements elements) {
   return find({Shape::kLargeAllreduce, 0, elements}, [&] {
-    return make_allreduce(plan::choose_large_allreduce(size_, thresholds_), elements);
+    return make_allreduce(plan::choose_large_allreduce(hosts_, thresholds_), elements);
   });
 }
 
@@ -58,6 +61,8 @@ plan::Plan PlanCache::make_allreduce(plan::Allreduce algorithm, Elements element
       return plan::swap_allreduce(rank_, elements, thresholds_.swap_segment_bytes);
     case plan::Allreduce::kPairwise:
       return plan::pairwise_allreduce(rank_, size_, elements, segment_);
+    case plan::Allreduce::kHierarchical:
+      return plan::hierarchical_allreduce(rank_, hosts_, elements, segment_);
     case plan::Allreduce::kRing:
       break;
   }

@@ -8,6 +8,7 @@
 #include "collectives/backend/backend.hpp"
 #include "collectives/backend/native/schedule.hpp"
 #include "collectives/plan/choose.hpp"
+#include "collectives/plan/hosts.hpp"
 #include "collectives/plan/parts.hpp"
 
 namespace elastic::collectives {
@@ -18,10 +19,14 @@ namespace elastic::collectives {
 /// Owned by the thread that runs the lane's operation.
 class PlanCache {
  public:
-  PlanCache(int rank, int size, std::size_t segment_bytes, const plan::Thresholds& thresholds);
+  PlanCache(int rank, plan::Hosts hosts, std::size_t segment_bytes,
+            const plan::Thresholds& thresholds);
 
-  /// What every link of the view takes unread. Before the first allreduce.
-  void set_capacity(std::size_t bytes) { thresholds_.capacity = bytes; }
+  /// Instead of what it was made with. Before the first operation with tensors.
+  void use(const plan::Thresholds& thresholds, std::size_t segment_bytes) {
+    thresholds_ = thresholds;
+    segment_ = segment_bytes;
+  }
 
   /// In place.
   const Schedule& allreduce(plan::Elements elements);
@@ -65,6 +70,7 @@ class PlanCache {
 
   int rank_;
   int size_;
+  plan::Hosts hosts_;
   std::size_t segment_;
   plan::Thresholds thresholds_;
   std::unordered_map<Key, Schedule, Hash> schedules_;

@@ -19,8 +19,8 @@ void UndoLog::begin(Buffer& storage, std::size_t bytes) {
 void UndoLog::about_to(std::span<std::byte> memory) {
   if (memory.empty()) return;
   kernels::copy(storage_->data() + used_, memory.data(), memory.size(), store_);
-  used_ += memory.size();
   saved_.push_back(memory);
+  used_ += memory.size();
 }
 
 void UndoLog::restore() {

@@ -10,21 +10,18 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
+#include "collectives/transport/ring/shared_memory.hpp"
+
 namespace elastic::transport {
 
 namespace {
 
 // The file, for each direction: a page for the control, letters, the ring's bytes.
-constexpr std::size_t kPage = 4096;
 static_assert(sizeof(RingControl) <= kPage);
 constexpr std::size_t kHeadBytes = kPage + (sizeof(Letterbox) + kPage - 1) / kPage * kPage;
 
 std::size_t side_bytes(std::size_t ring_bytes) {
   return kHeadBytes + ring_bytes;
-}
-
-Status system_error(const std::string& what) {
-  return Status(Code::kUnavailable, what + ": " + std::strerror(errno));
 }
 
 }  // namespace
@@ -47,25 +44,26 @@ Result<std::shared_ptr<RingMemory>> RingMemory::create(std::size_t ring_bytes) {
   ring_bytes = std::clamp(ring_bytes, kLeastRingBytes, kMostRingBytes);
   ring_bytes = (ring_bytes + kPage - 1) / kPage * kPage;
   UniqueFd file(::memfd_create("elastic-ring", MFD_CLOEXEC | MFD_ALLOW_SEALING));
-  if (!file) return system_error("cannot make shared memory");
+  if (!file) return memory_error("cannot make shared memory");
   if (::ftruncate(file.get(), static_cast<off_t>(file_bytes(ring_bytes))) != 0) {
-    return system_error("cannot size shared memory");
+    return memory_error("cannot size shared memory");
   }
   if (::fcntl(file.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0) {
-    return system_error("cannot seal shared memory");
+    return memory_error("cannot seal shared memory");
   }
   std::shared_ptr<RingMemory> memory(new RingMemory(std::move(file), ring_bytes));
   if (Status status = memory->map(); !status.ok()) return status;
   for (const Side& side : memory->sides_) {
     new (side.control) RingControl();
     for (Letter& letter : side.letters->letters) new (&letter.tag) std::atomic<std::uint64_t>(0);
+    new (&side.letters->still) std::atomic<std::uint64_t>(0);
   }
   return memory;
 }
 
 Result<std::shared_ptr<RingMemory>> RingMemory::open(UniqueFd file) {
   struct stat info {};
-  if (::fstat(file.get(), &info) != 0) return system_error("cannot look at shared memory");
+  if (::fstat(file.get(), &info) != 0) return memory_error("cannot look at shared memory");
   const int seals = ::fcntl(file.get(), F_GET_SEALS);
   const auto bytes = static_cast<std::size_t>(info.st_size);
   const std::size_t ring_bytes = bytes / 2 > kHeadBytes ? bytes / 2 - kHeadBytes : 0;
@@ -75,6 +73,7 @@ Result<std::shared_ptr<RingMemory>> RingMemory::open(UniqueFd file) {
   }
   std::shared_ptr<RingMemory> memory(new RingMemory(std::move(file), ring_bytes));
   if (Status status = memory->map(); !status.ok()) return status;
+  memory->close_file();
   return memory;
 }
 
@@ -84,22 +83,24 @@ Status RingMemory::map() {
     const auto start =
         static_cast<off_t>(static_cast<std::size_t>(direction) * side_bytes(ring_bytes_));
     void* control = ::mmap(nullptr, kHeadBytes, kAccess, MAP_SHARED, file_.get(), start);
-    if (control == MAP_FAILED) return system_error("cannot map shared memory");
+    if (control == MAP_FAILED) return memory_error("cannot map shared memory");
+    (void)populate(control, kHeadBytes);
     sides_[direction].control = static_cast<RingControl*>(control);
     sides_[direction].letters =
         reinterpret_cast<Letterbox*>(static_cast<std::byte*>(control) + kPage);
 
     void* reserved =
         ::mmap(nullptr, 2 * ring_bytes_, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (reserved == MAP_FAILED) return system_error("cannot reserve memory");
+    if (reserved == MAP_FAILED) return memory_error("cannot reserve memory");
     sides_[direction].data = static_cast<std::byte*>(reserved);
     for (std::size_t copy = 0; copy < 2; ++copy) {
       void* at = sides_[direction].data + copy * ring_bytes_;
       if (::mmap(at, ring_bytes_, kAccess, MAP_SHARED | MAP_FIXED, file_.get(),
                  start + static_cast<off_t>(kHeadBytes)) == MAP_FAILED) {
-        return system_error("cannot map shared memory");
+        return memory_error("cannot map shared memory");
       }
     }
+    (void)populate(sides_[direction].data, 2 * ring_bytes_);
   }
   return {};
 }

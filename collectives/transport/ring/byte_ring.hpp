@@ -39,6 +39,8 @@ class RingMemory {
   ~RingMemory();
 
   int fd() const { return file_.get(); }
+  /// Once nobody needs `fd` any more.
+  void close_file() { file_.reset(); }
   std::size_t ring_bytes() const { return ring_bytes_; }
   RingControl& control(int direction) { return *sides_[direction].control; }
   Letterbox& letters(int direction) { return *sides_[direction].letters; }

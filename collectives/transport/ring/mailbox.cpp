@@ -1,6 +1,6 @@
 #include "collectives/transport/ring/mailbox.hpp"
 
-#include <cstring>
+#include "collectives/transport/ring/copy_to_peer.hpp"
 
 namespace elastic::transport {
 
@@ -9,7 +9,7 @@ const std::byte* Mailbox::post(const OpTag& tag, const Fingerprint& fingerprint,
   Letter& letter = out_.letters[tag.position % 2];
   letter.bytes = payload.size();
   letter.fingerprint = fingerprint;
-  if (!payload.empty()) std::memcpy(letter.payload, payload.data(), payload.size());
+  copy_to_peer(letter.payload, payload.data(), payload.size());
   letter.tag.store(number_of(tag), std::memory_order_release);
   doorbell_.ring_if(peer_sleeps_);
   return letter.payload;

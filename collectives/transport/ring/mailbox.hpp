@@ -25,6 +25,8 @@ struct alignas(64) Letter {
 /// be written while the one before is still being read.
 struct Letterbox {
   Letter letters[2];
+  /// The operation for which the sender's tensors stay as they are; 0: for none.
+  alignas(64) std::atomic<std::uint64_t> still{0};
 };
 
 /// Letters between two workers of one host, beside the bytes of the ring: written and read without
@@ -61,6 +63,17 @@ class Mailbox {
   bool arrived() const {
     return awaited_ != 0 && awaited_in_->tag.load(std::memory_order_seq_cst) == awaited_;
   }
+  /// Says that in the operation `tag` the peer may read this worker's tensors where they lie.
+  /// Before the letter that tells it where.
+  void hold_still(const OpTag& tag) { out_.still.store(number_of(tag), std::memory_order_relaxed); }
+  /// Takes it back. A `full_fence` must follow before the tensors change.
+  void let_go() { out_.still.store(0, std::memory_order_relaxed); }
+  /// Whether the peer's tensors have been as they were up to now, since its letter for `tag` came.
+  /// A `full_fence` must lie between the reading of them and this.
+  bool held_still(const OpTag& tag) const {
+    return in_.still.load(std::memory_order_relaxed) == number_of(tag);
+  }
+
   /// Nothing is looked for any more.
   void forget() { awaited_ = 0; }
 

@@ -5,6 +5,8 @@
 #include <poll.h>
 #include <utility>
 
+#include "collectives/transport/ring/copy_to_peer.hpp"
+
 namespace elastic::transport {
 
 namespace {
@@ -13,12 +15,13 @@ Status damaged() {
   return Status(Code::kProtocol, "shared memory is damaged: the peer's cursor is out of range");
 }
 
-constexpr std::size_t kPublishBytes = 64 * 1024;
+/// The peer is told of so much at a time: every look at a cursor that moves costs both sides.
+constexpr std::size_t kPublishBytes = 256 * 1024;
 
 }  // namespace
 
 RingStream::RingStream(std::shared_ptr<RingMemory> memory, bool first, UniqueFd doorbell,
-                       const char* transport)
+                       const char* transport, std::unique_ptr<ArenaView> arena)
     : memory_(std::move(memory)),
       transport_(transport),
       doorbell_(std::move(doorbell)),
@@ -28,7 +31,8 @@ RingStream::RingStream(std::shared_ptr<RingMemory> memory, bool first, UniqueFd 
       in_data_(memory_->data(first ? 1 : 0)),
       size_(memory_->ring_bytes()),
       mailbox_(memory_->letters(first ? 0 : 1), memory_->letters(first ? 1 : 0), out_.reader_sleeps,
-               doorbell_) {}
+               doorbell_),
+      arena_(std::move(arena)) {}
 
 Status RingStream::gone() const {
   return Status(Code::kPeerLost, "the peer's process is gone");
@@ -51,7 +55,7 @@ Result<std::size_t> RingStream::write(std::span<const std::span<const std::byte>
       if (!room.ok()) return room;
       const std::size_t now = std::min({room.value(), part.size(), kPublishBytes});
       if (now == 0) break;
-      std::memcpy(out_data_ + out_written_ % size_, part.data(), now);
+      copy_to_peer(out_data_ + out_written_ % size_, part.data(), now);
       out_written_ += now;
       total += now;
       part = part.subspan(now);

@@ -7,6 +7,7 @@
 #include "collectives/transport/ring/byte_ring.hpp"
 #include "collectives/transport/ring/doorbell.hpp"
 #include "collectives/transport/ring/mailbox.hpp"
+#include "collectives/transport/shm/arena.hpp"
 #include "collectives/transport/stream.hpp"
 
 namespace elastic::transport {
@@ -18,8 +19,9 @@ namespace elastic::transport {
 class RingStream : public Stream {
  public:
   /// The end that made the memory is `first`; it writes direction 0 and reads direction 1.
+  /// `arena` is the peer's; null where it has none.
   RingStream(std::shared_ptr<RingMemory> memory, bool first, UniqueFd doorbell,
-             const char* transport);
+             const char* transport, std::unique_ptr<ArenaView> arena = nullptr);
 
   Result<std::size_t> write(std::span<const std::span<const std::byte>> parts) override;
   Result<std::size_t> read(std::span<std::byte> into) override;
@@ -31,6 +33,7 @@ class RingStream : public Stream {
   bool peer_gone() const override { return peer_gone_; }
   const char* transport() const override { return transport_; }
   Mailbox* mailbox() override { return &mailbox_; }
+  ArenaView* arena() override { return arena_.get(); }
   std::size_t capacity() const override { return size_; }
 
  private:
@@ -53,6 +56,7 @@ class RingStream : public Stream {
   std::uint64_t in_taken_ = 0;
   bool peer_gone_ = false;
   Mailbox mailbox_;
+  const std::unique_ptr<ArenaView> arena_;
 };
 
 }  // namespace elastic::transport

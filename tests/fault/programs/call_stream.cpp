@@ -21,6 +21,10 @@ using std::chrono::steady_clock;
 constexpr std::array kKinds{"allreduce", "named", "broadcast", "allgather", "reduce_scatter"};
 constexpr std::size_t kNamedTensors = 4;
 
+std::size_t bytes_of(const Arguments& arguments) {
+  return arguments.elements * sizeof(std::int64_t);
+}
+
 std::int64_t only_value(std::span<const std::int64_t> data) {
   const bool same = std::all_of(data.begin(), data.end(),
                                 [&](std::int64_t value) { return value == data.front(); });
@@ -34,7 +38,9 @@ CallStream::CallStream(const Arguments& arguments, int slot)
     : arguments_(arguments),
       slot_(slot),
       death_(arguments.die),
-      own_(static_cast<std::uint64_t>(slot)) {}
+      own_(static_cast<std::uint64_t>(slot)),
+      input_(allocate(arguments.kind == "allocated" ? bytes_of(arguments) : 0)),
+      output_(allocate(input_.bytes())) {}
 
 void CallStream::run() {
   for (std::uint64_t index = 0;
@@ -71,6 +77,7 @@ void CallStream::step(std::uint64_t index) {
 
 CallStream::Outcome CallStream::call(const std::string& kind) {
   if (kind == "allreduce") return allreduce();
+  if (kind == "allocated") return allocated();
   if (kind == "named") return named();
   if (kind == "broadcast") return broadcast();
   if (kind == "allgather") return allgather();
@@ -83,6 +90,19 @@ CallStream::Outcome CallStream::allreduce() {
   const Contributors who = elastic::allreduce(std::span<std::int64_t>(data));
   const std::int64_t sum = only_value(data);
   check_digits(sum, who.size(), slot_);
+  return {std::to_string(sum), who};
+}
+
+/// In memory that others read where it lies, and that this worker changes as soon as the call has
+/// returned; in place, and not.
+CallStream::Outcome CallStream::allocated() {
+  const auto input = input_.as<std::int64_t>();
+  const auto output = (in_place_ = !in_place_) ? input : output_.as<std::int64_t>();
+  std::fill(input.begin(), input.end(), digit(slot_));
+  const Contributors who = elastic::allreduce(std::span<const std::int64_t>(input), output);
+  const std::int64_t sum = only_value(output);
+  check_digits(sum, who.size(), slot_);
+  if (!in_place_ && only_value(input) != digit(slot_)) throw std::logic_error("changed input");
   return {std::to_string(sum), who};
 }
 

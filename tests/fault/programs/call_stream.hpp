@@ -27,6 +27,7 @@ class CallStream {
   void step(std::uint64_t index);
   Outcome call(const std::string& kind);
   Outcome allreduce();
+  Outcome allocated();
   Outcome named();
   Outcome broadcast();
   Outcome allgather();
@@ -36,6 +37,9 @@ class CallStream {
   const int slot_;
   Death death_;
   std::mt19937_64 own_;  ///< differs between workers
+  const Memory input_;   ///< of what is allocated
+  const Memory output_;
+  bool in_place_ = false;  ///< in the last of these calls
 };
 
 }  // namespace elastic::fault

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "fault/programs/digits.hpp"
+#include "fault/programs/learning_rate_options.hpp"
 #include "fault/programs/step_report.hpp"
 #include "fault/programs/tell.hpp"
 
@@ -20,8 +21,6 @@ namespace {
 using std::chrono::duration_cast;
 using std::chrono::microseconds;
 using std::chrono::steady_clock;
-
-constexpr double kBatchPerWorker = 32;
 
 std::string hex(std::uint64_t bits) {
   char text[17];
@@ -65,11 +64,12 @@ Training::Training(const Arguments& arguments, int slot)
       death_(arguments.die),
       joiner_(elastic::rank() < 0),
       weights_(std::max(kTrained, arguments.state_bytes / sizeof(double))),
+      learning_rate_(learning_rate_options(elastic::resize_policy())),
       witness_(joiner_, arguments.die_loading) {
   for (std::size_t i = 0; i < weights_.size() && !joiner_; ++i) weights_[i] = pattern(i);
   state_.add("weights", weights_);
   state_.add("steps", steps_);
-  state_.add("ramp", ramp_);
+  state_.add("learning rate", learning_rate_);
   state_.add("witness", witness_);
 }
 
@@ -101,11 +101,13 @@ void Training::step() {
   death_.returns(steps_);
   for (const std::int64_t sum : gradient) check_digits(sum, who.size(), slot_);
 
-  const double rate = ramp_.step(kBatchPerWorker * static_cast<double>(who.size()));
+  const double batch = kBatchPerWorker * static_cast<double>(who.size());
+  const double rate = learning_rate_.step(batch, batch).value();
   for (std::size_t i = 0; i < kTrained; ++i) {
     weights_[i] -= rate * 1e-20 * static_cast<double>(gradient[i % gradient.size()]);
   }
   ++steps_;
+  // How long a step is: tests give it, so that faults come in the midst of many.
   if (arguments_.pause_us > 0) std::this_thread::sleep_for(microseconds(arguments_.pause_us));
   report.sums = std::to_string(gradient.front());
   report.contributors = who.size();

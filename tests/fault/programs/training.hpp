@@ -22,7 +22,7 @@ class Witness {
   bool die_loading_;
 };
 
-/// A training with a state, a learning-rate ramp and a commit in each step.
+/// A training with a state, a learning rate and a commit in each step.
 class Training {
  public:
   Training(const Arguments& arguments, int slot);
@@ -42,7 +42,7 @@ class Training {
   const bool joiner_;
   std::vector<double> weights_;
   std::uint64_t steps_ = 0;
-  LearningRateRamp ramp_{{.batch_reference = 32}};
+  LearningRate learning_rate_;
   Witness witness_;
   State state_;
 };

@@ -143,6 +143,9 @@ void wrong_by_itself() {
   });
   expect("empty name", {"name"}, [&] { elastic::allreduce_async("", std::span<float>(floats)); });
   expect("empty work", {}, [] { elastic::Work().wait(); });
+  must_fail("too much memory", ErrorCode::kUnavailable,
+            {"1152921504606846976 bytes", "this machine"},
+            [] { elastic::allocate(std::size_t{1} << 60); });
 
   elastic::Work work;
   if (elastic::rank() == 0) work = elastic::allreduce_async("twice", std::span<float>(floats));

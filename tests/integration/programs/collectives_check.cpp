@@ -115,6 +115,7 @@ class Checks {
     allreduce<std::int64_t>();
     rounding();
     grouped();
+    sample_average();
     named();
     named_group();
     broadcast();
@@ -182,6 +183,11 @@ class Checks {
         check(elastic::allreduce(std::span<const T>(mine), std::span<T>(out), op));
         require(same(out, data), "allreduce out of place differs from in place");
         require(same(mine, contribution<T>(rank_, count)), "allreduce changed its input");
+        const elastic::Memory memory = elastic::allocate(count * sizeof(T));
+        std::copy(mine.begin(), mine.end(), memory.as<T>().begin());
+        check(elastic::allreduce(memory.as<T>(), op));
+        require(same(std::vector<T>(memory.as<T>().begin(), memory.as<T>().end()), data),
+                "allreduce in allocated memory differs from others");
       }
     }
   }
@@ -237,6 +243,27 @@ class Checks {
       check(group, op, "grouped_allreduce");
     }
     check(elastic::grouped_allreduce({}));
+  }
+
+  /// Batches are unequal; the last worker has no samples left, and alone nobody has.
+  void sample_average() {
+    const auto samples_of = [this](int rank) {
+      return static_cast<std::uint64_t>(size_ - 1 - rank);
+    };
+    std::uint64_t samples = 0;
+    std::uint64_t sum = 0;
+    for (int rank = 0; rank < size_; ++rank) {
+      samples += samples_of(rank);
+      sum += samples_of(rank) * static_cast<std::uint64_t>(rank);
+    }
+    std::vector<double> mean(3, static_cast<double>(samples_of(rank_)) * rank_);
+    const std::vector<TensorView> tensors{elastic::view(std::span(mean))};
+    const auto average =
+        elastic::average_by_samples(elastic::context(), tensors, samples_of(rank_));
+    check(average.contributors);
+    require(average.samples == samples, "samples miscounted");
+    const double right = samples > 0 ? static_cast<double>(sum) / static_cast<double>(samples) : 0;
+    require(same(mean, std::vector<double>(3, right)), "not the mean over samples");
   }
 
   /// Several threads submit, in an order of their own on each rank; twice, as steps do.

@@ -6,7 +6,8 @@
 //   result.<pid>      the outcome and a hash of the state, or the error
 // The mode says what goes wrong: "" for nothing, "joiner-save" or "joiner-load" (the first joiner
 // dies while it is synchronised, before or after it got the state), "donor-save" (rank 0 dies while
-// a joiner is synchronised), "layout" (joiners have another state than the job).
+// a joiner is synchronised), "layout" (joiners have another state than the job), "options" (worker
+// 2 has other Options than the others).
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
@@ -184,8 +185,12 @@ int main(int argc, char** argv) {
   const std::string folder = argv[1];
   try {
     tell(folder + "/address", variable("ELASTIC_RENDEZVOUS"));
-    elastic::init();
-    Trainer(folder, argc == 3 ? argv[2] : "", variable("ELASTIC_SLOT")).run();
+    const std::string mode = argc == 3 ? argv[2] : "";
+    const std::string slot = variable("ELASTIC_SLOT");
+    elastic::Options options;
+    if (mode == "options" && slot == "2") options.compare_steps = 5;
+    elastic::init(options);
+    Trainer(folder, mode, slot).run();
     elastic::shutdown();
     return 0;
   } catch (const std::exception& error) {

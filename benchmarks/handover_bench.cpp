@@ -1,0 +1,123 @@
+// What it takes to hand data from one core to another through memory that both write and read: the
+// limit of an allreduce between workers of one host, whoever makes it. One thread copies a tensor
+// to where the other adds it to its own.
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <cstdio>
+#include <sched.h>
+#include <stdexcept>
+#include <thread>
+#include <vector>
+
+#include <benchmark/benchmark.h>
+
+#include "collectives/kernels/copy.hpp"
+#include "collectives/kernels/reduce.hpp"
+
+namespace elastic::bench {
+namespace {
+
+constexpr std::size_t kMostBytes = std::size_t{256} << 10;
+using Clock = std::chrono::steady_clock;
+
+double us_since(Clock::time_point begin) {
+  return std::chrono::duration<double, std::micro>(Clock::now() - begin).count();
+}
+
+/// The cores that this process may use, in ascending order.
+std::vector<std::size_t> allowed_cores() {
+  cpu_set_t allowed;
+  CPU_ZERO(&allowed);
+  std::vector<std::size_t> cores;
+  if (sched_getaffinity(0, sizeof allowed, &allowed) != 0) return cores;
+  for (std::size_t core = 0; core < CPU_SETSIZE; ++core) {
+    if (CPU_ISSET(core, &allowed)) cores.push_back(core);
+  }
+  return cores;
+}
+
+void stay_on(std::size_t core) {
+  cpu_set_t only;
+  CPU_ZERO(&only);
+  CPU_SET(core, &only);
+  if (sched_setaffinity(0, sizeof only, &only) != 0) {
+    throw std::runtime_error("cannot stay on one core");
+  }
+}
+
+/// What the two threads have in common. They spin: each has a core.
+struct alignas(64) Shared {
+  std::vector<std::byte> tensor = std::vector<std::byte>(kMostBytes);
+  std::size_t bytes = 0;
+  double reading_us = 0;                            // of the latest; the reader's until `taken`
+  alignas(64) std::atomic<std::uint64_t> given{0};  // handovers; the writer's
+  alignas(64) std::atomic<std::uint64_t> taken{0};  // the reader's
+};
+
+constexpr std::uint64_t kOver = ~std::uint64_t{0};
+
+void read_all(Shared& shared, std::size_t core) {
+  stay_on(core);
+  std::vector<std::byte> sum(kMostBytes);
+  const kernels::Function add = kernels::reduce(DType::kF32, ReduceOp::kSum);
+  for (std::uint64_t next = 1;; ++next) {
+    std::uint64_t given = 0;
+    while ((given = shared.given.load(std::memory_order_acquire)) < next) {
+    }
+    if (given == kOver) return;
+    const Clock::time_point begin = Clock::now();
+    add(sum.data(), sum.data(), shared.tensor.data(), shared.bytes / sizeof(float));
+    shared.reading_us = us_since(begin);
+    shared.taken.store(next, std::memory_order_release);
+  }
+}
+
+/// A repetition is short beside what a hypervisor lets a processor stay where it is.
+void hand_over(benchmark::State& state, kernels::Store store, std::vector<std::size_t> cores) {
+  Shared shared;
+  shared.bytes = static_cast<std::size_t>(state.range(0));
+  const std::vector<std::byte> tensor(kMostBytes);
+  stay_on(cores[0]);
+  std::jthread reader([&shared, core = cores[1]] { read_all(shared, core); });
+  double writing_us = 0;
+  double reading_us = 0;
+  std::uint64_t number = 0;
+  for (auto _ : state) {
+    const Clock::time_point begin = Clock::now();
+    kernels::copy(shared.tensor.data(), tensor.data(), shared.bytes, store);
+    writing_us += us_since(begin);
+    shared.given.store(++number, std::memory_order_release);
+    while (shared.taken.load(std::memory_order_acquire) < number) {
+    }
+    reading_us += shared.reading_us;
+  }
+  shared.given.store(kOver, std::memory_order_release);
+  state.counters["writing_us"] = writing_us / static_cast<double>(number);
+  state.counters["reading_us"] = reading_us / static_cast<double>(number);
+}
+
+void register_all(const std::vector<std::size_t>& cores) {
+  for (const auto& [name, store] : {std::pair{"cached", kernels::Store::kCached},
+                                    std::pair{"past_caches", kernels::Store::kStreaming}}) {
+    benchmark::RegisterBenchmark(name, hand_over, store, cores)
+        ->Arg(64 << 10)
+        ->Arg(kMostBytes)
+        ->UseRealTime();
+  }
+}
+
+}  // namespace
+}  // namespace elastic::bench
+
+int main(int argc, char** argv) {
+  const std::vector<std::size_t> cores = elastic::bench::allowed_cores();
+  if (cores.size() < 2) {
+    std::fprintf(stderr, "handover_bench: needs two processors, and may use %zu\n", cores.size());
+    return 1;
+  }
+  elastic::bench::register_all(cores);
+  benchmark::Initialize(&argc, argv);
+  if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 1;
+  benchmark::RunSpecifiedBenchmarks();
+}

@@ -1,0 +1,205 @@
+#include "collectives/backend/native/shared_allreduce.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <string>
+
+#include "collectives/kernels/copy.hpp"
+#include "collectives/kernels/reduce.hpp"
+#include "collectives/plan/parts.hpp"
+#include "collectives/transport/ring/full_fence.hpp"
+
+namespace elastic::collectives {
+
+using transport::ArenaView;
+using transport::Fingerprint;
+using transport::Letter;
+using transport::OpTag;
+
+namespace {
+
+/// Worked on at a time: what is read or written twice is in the cache then. Whole elements of every
+/// dtype.
+constexpr std::size_t kPieceBytes = 64 * 1024;
+
+/// What is written others read next: out of memory sooner than out of this core's cache, which
+/// takes several times as long where the cores share none.
+constexpr kernels::Store kStore = kernels::Store::kStreaming;
+
+}  // namespace
+
+std::span<const std::byte> SharedAllreduce::offer(const OpTag& tag, const Fingerprint& fingerprint,
+                                                  std::span<const DirectTensor> tensors) {
+  offered_.clear();
+  if (!readable_everywhere() || tensors.empty()) return {};
+  if (tensors.size() * sizeof(Place) > Letter::kMostBytes) return {};
+  std::vector<Place> places;
+  for (const DirectTensor& tensor : tensors) {
+    const auto input = arena_->offset_of(tensor.input, tensor.bytes());
+    const auto output = arena_->offset_of(tensor.output, tensor.bytes());
+    if (!input || !output) return {};
+    places.push_back({*input, *output});
+  }
+  offered_ = std::move(places);
+  tag_ = tag;
+  fingerprint_ = fingerprint;
+  for (int rank = 0; rank < mesh_.size(); ++rank) {
+    if (rank != mesh_.rank()) mesh_.link(rank).mailbox()->hold_still(tag);
+  }
+  return std::as_bytes(std::span(offered_));
+}
+
+bool SharedAllreduce::readable_everywhere() const {
+  if (arena_ == nullptr || !arena_->shares() || mesh_.size() == 1) return false;
+  for (int rank = 0; rank < mesh_.size(); ++rank) {
+    if (rank != mesh_.rank() && mesh_.link(rank).arena() == nullptr) return false;
+  }
+  return true;
+}
+
+Result<bool> SharedAllreduce::agreed() {
+  if (offered_.empty()) return false;
+  if (Status status = letters_.await(tag_, fingerprint_); !status.ok()) return status;
+  bool all = true;
+  for (int rank = 0; rank < mesh_.size(); ++rank) {
+    if (rank == mesh_.rank()) continue;
+    const std::uint64_t bytes = letters_.from(rank).bytes;
+    if (bytes != 0 && bytes != offered_.size() * sizeof(Place)) {
+      return Status(Code::kProtocol, "a letter that tells of another number of tensors", rank);
+    }
+    all = all && bytes != 0;
+  }
+  return all;
+}
+
+Status SharedAllreduce::run(std::span<const DirectTensor> tensors, ReduceOp op,
+                            transport::Overwriting& undo, const std::function<Status()>& meet) {
+  auto found = find(tensors, undo);
+  if (!found.ok()) return found.status();
+  scratch_.resize(kPieceBytes);
+  for (const Shared& tensor : found.value()) {
+    Status status = each_piece(tensor, mesh_.rank(), [&](std::size_t begin, std::size_t bytes) {
+      reduce(tensor, op, begin, bytes);
+    });
+    if (!status.ok()) return status;
+  }
+  // Before the others take it for right.
+  if (Status status = check_held(); !status.ok()) return status;
+  if (Status status = meet(); !status.ok()) return status;
+  for (const Shared& tensor : found.value()) {
+    // Not all from the same one at a time.
+    for (int step = 1; step < mesh_.size(); ++step) {
+      const int part = plan::around(mesh_.rank(), step, mesh_.size());
+      const std::byte* const from = tensor.outputs[static_cast<std::size_t>(part)];
+      Status status = each_piece(tensor, part, [&](std::size_t begin, std::size_t bytes) {
+        kernels::copy(tensor.mine.output + begin, from + begin, bytes, kStore);
+      });
+      if (!status.ok()) return status;
+    }
+  }
+  return check_held();
+}
+
+/// Where everybody's tensors are, as the letters say.
+Result<std::vector<SharedAllreduce::Shared>> SharedAllreduce::find(
+    std::span<const DirectTensor> tensors, transport::Overwriting& undo) {
+  std::vector<std::vector<Place>> places;  // per rank
+  for (int rank = 0; rank < mesh_.size(); ++rank) {
+    std::vector<Place>& all = places.emplace_back(offered_);
+    if (rank == mesh_.rank()) continue;
+    std::memcpy(all.data(), letters_.from(rank).payload, all.size() * sizeof(Place));
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      Status status = reach(rank, all[i], tensors[i].bytes());
+      if (!status.ok()) return status;
+    }
+  }
+  std::vector<Shared> found;
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    const DirectTensor& mine = tensors[i];
+    Shared& tensor =
+        found.emplace_back(Shared{mine, {}, {}, mine.input == mine.output ? &undo : nullptr});
+    for (int rank = 0; rank < mesh_.size(); ++rank) {
+      const bool own = rank == mesh_.rank();
+      const Place& place = places[static_cast<std::size_t>(rank)][i];
+      const std::byte* const base = own ? nullptr : mesh_.link(rank).arena()->data();
+      tensor.inputs.push_back(own ? mine.input : base + place.input);
+      tensor.outputs.push_back(own ? mine.output : base + place.output);
+    }
+  }
+  return found;
+}
+
+Status SharedAllreduce::reach(int rank, const Place& place, std::size_t bytes) {
+  ArenaView& arena = *mesh_.link(rank).arena();
+  Status status = arena.reach(place.input, bytes);
+  if (status.ok()) status = arena.reach(place.output, bytes);
+  if (status.ok()) return status;
+  // In the next attempt nothing is offered, and so everybody takes another way.
+  arena_->stop_sharing();
+  // The peer's number makes the server begin a new view.
+  return Status(status.code(),
+                "cannot read the tensors of rank " + std::to_string(rank) +
+                    " where they lie: " + status.message(),
+                rank);
+}
+
+/// Calls `on_piece` for the pieces of one part, in bytes from the start of the tensor, and gives up
+/// when the view is to change.
+Status SharedAllreduce::each_piece(const Shared& tensor, int part, const OnPiece& on_piece) const {
+  const auto begins = [&](int index) {
+    return plan::part_begin(tensor.mine.count, static_cast<std::size_t>(mesh_.size()),
+                            static_cast<std::size_t>(index)) *
+           size_of(tensor.mine.dtype);
+  };
+  const std::size_t end = begins(part + 1);
+  for (std::size_t begin = begins(part); begin < end; begin += kPieceBytes) {
+    if (mesh_.aborted()) return Status(Code::kAborted, "the view is being changed");
+    const std::size_t bytes = std::min(kPieceBytes, end - begin);
+    if (tensor.undo != nullptr) tensor.undo->about_to({tensor.mine.output + begin, bytes});
+    on_piece(begin, bytes);
+  }
+  return {};
+}
+
+/// All ranks' inputs in rank order. Sums that are not the last lie in `scratch_`: in place the
+/// output is an operand.
+void SharedAllreduce::reduce(const Shared& tensor, ReduceOp op, std::size_t begin,
+                             std::size_t bytes) {
+  const DType dtype = tensor.mine.dtype;
+  const bool averages = op == ReduceOp::kAverage;
+  std::byte* const output = tensor.mine.output + begin;
+  const std::size_t elements = bytes / size_of(dtype);
+  const std::byte* left = tensor.inputs.front() + begin;
+  for (std::size_t rank = 1; rank < tensor.inputs.size(); ++rank) {
+    const bool to_output = rank + 1 == tensor.inputs.size() && !averages;
+    std::byte* const into = to_output ? output : scratch_.data();
+    kernels::reduce(dtype, op, to_output ? kStore : kernels::Store::kCached)(
+        into, left, tensor.inputs[rank] + begin, elements);
+    left = into;
+  }
+  if (!averages) return;
+  kernels::divide(dtype, scratch_.data(), elements, static_cast<std::uint32_t>(mesh_.size()));
+  kernels::copy(output, scratch_.data(), bytes, kStore);
+}
+
+/// What was read up to now is what its owners meant to be read.
+Status SharedAllreduce::check_held() const {
+  transport::full_fence();
+  for (int rank = 0; rank < mesh_.size(); ++rank) {
+    if (rank == mesh_.rank() || mesh_.link(rank).mailbox()->held_still(tag_)) continue;
+    return Status(Code::kAborted,
+                  "rank " + std::to_string(rank) + " gave the operation up while it was read from");
+  }
+  return {};
+}
+
+void SharedAllreduce::let_go() {
+  if (offered_.empty()) return;
+  offered_.clear();
+  for (int rank = 0; rank < mesh_.size(); ++rank) {
+    if (rank != mesh_.rank()) mesh_.link(rank).mailbox()->let_go();
+  }
+  transport::full_fence();
+}
+
+}  // namespace elastic::collectives

@@ -1,0 +1,152 @@
+#include "collectives/backend/native/ways.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/log.hpp"
+#include "collectives/backend/native/link_costs.hpp"
+
+namespace elastic::collectives {
+namespace {
+
+using plan::Hosts;
+
+/// What a rank says of itself.
+struct Word {
+  std::uint64_t capacity = 0;  ///< of its links inside its host; of a single host, 0 where there
+                               ///< is one without a mailbox
+  std::uint64_t segment_bytes = 0;
+  std::uint64_t algorithm = 0;    ///< asked for; 0: none
+  std::uint64_t knows_costs = 0;  ///< from the view before: `costs`
+  plan::LinkCosts costs;
+};
+
+std::uint64_t number_of(const std::optional<plan::Allreduce>& algorithm) {
+  return algorithm ? static_cast<std::uint64_t>(*algorithm) + 1 : 0;
+}
+
+std::string asked_for(std::uint64_t algorithm) {
+  if (algorithm == 0) return "none";
+  return std::string("'") + plan::name(static_cast<plan::Allreduce>(algorithm - 1)) + "'";
+}
+
+Word own_word(transport::Mesh& mesh, const Hosts& hosts, const NativeOptions& options,
+              bool has_mailboxes) {
+  Word word;
+  word.capacity = hosts.count() == 1 && !has_mailboxes ? 0 : ~std::uint64_t{0};
+  for (const int peer : hosts.ranks(hosts.of(mesh.rank()))) {
+    if (peer == mesh.rank()) continue;
+    word.capacity = std::min<std::uint64_t>(word.capacity, mesh.link(peer).capacity());
+  }
+  word.segment_bytes = options.segment_bytes;
+  word.algorithm = number_of(options.thresholds.algorithm);
+  if (const auto costs = options.record ? options.record->costs() : std::nullopt) {
+    word.knows_costs = 1;
+    word.costs = *costs;
+  }
+  return word;
+}
+
+Status check_alike(const std::vector<Word>& words) {
+  const auto other = std::find_if(words.begin(), words.end(), [&](const Word& word) {
+    return word.algorithm != words.front().algorithm;
+  });
+  if (other == words.end()) return {};
+  return Status(Code::kMismatch, "ELASTIC_ALGORITHM has to be the same on all ranks: rank 0 has " +
+                                     asked_for(words.front().algorithm) + ", rank " +
+                                     std::to_string(other - words.begin()) + " has " +
+                                     asked_for(other->algorithm));
+}
+
+/// The greatest of what all know from before; none where there is somebody new. Whoever waits for
+/// an interrupted operation does not wait for measurements, too.
+std::optional<plan::LinkCosts> known_costs(const std::vector<Word>& words, const Hosts& hosts) {
+  plan::LinkCosts greatest;
+  for (const Word& word : words) {
+    if (word.knows_costs == 0) return std::nullopt;
+    greatest.inside = plan::greater(greatest.inside, word.costs.inside);
+    greatest.between = plan::greater(greatest.between, word.costs.between);
+  }
+  const bool lacks_inside = hosts.most_ranks() > 1 && greatest.inside.latency_ns == 0;
+  const bool lacks_between = hosts.count() > 1 && greatest.between.latency_ns == 0;
+  return lacks_inside || lacks_between ? std::nullopt : std::optional(greatest);
+}
+
+void warn_of_the_impossible(const Ways& ways, const Hosts& hosts) {
+  const auto& algorithm = ways.thresholds.algorithm;
+  if (!algorithm || plan::can_do(*algorithm, hosts, ways.thresholds)) return;
+  log::get().warn(
+      "ELASTIC_ALGORITHM is '{}', which {} ranks on {} hosts cannot do with the links that they "
+      "have: it is chosen by size",
+      plan::name(*algorithm), hosts.size(), hosts.count());
+}
+
+Tuning::Link described(const plan::LinkCost& cost) {
+  constexpr double kMib = 1 << 20;
+  return {static_cast<double>(cost.latency_ns) / 1e3,
+          cost.ns_per_mib > 0 ? kMib / static_cast<double>(cost.ns_per_mib) : 0};
+}
+
+}  // namespace
+
+Result<Ways> agree_on_ways(transport::Mesh& mesh, Executor& executor, PlanCache& plans,
+                           const Hosts& hosts, const NativeOptions& options, bool has_mailboxes) {
+  std::vector<Word> words(static_cast<std::size_t>(mesh.size()));
+  words[static_cast<std::size_t>(mesh.rank())] = own_word(mesh, hosts, options, has_mailboxes);
+  const Status told = executor.run_alone(
+      plans.exchange(sizeof(Word)), Memory::in_place(reinterpret_cast<std::byte*>(words.data())));
+  if (!told.ok()) return told;
+  if (Status alike = check_alike(words); !alike.ok()) return alike;
+
+  std::uint64_t capacity = ~std::uint64_t{0};
+  std::uint64_t segment = ~std::uint64_t{0};
+  for (const Word& word : words) {
+    capacity = std::min(capacity, word.capacity);
+    segment = std::min(segment, word.segment_bytes);
+  }
+  Ways ways;
+  ways.thresholds = options.thresholds;
+  ways.thresholds.capacity = static_cast<std::size_t>(capacity);
+  ways.segment_bytes = static_cast<std::size_t>(segment);
+  ways.letters = hosts.count() == 1 && capacity > 0 && !ways.thresholds.algorithm;
+  if (mesh.rank() == 0) warn_of_the_impossible(ways, hosts);
+  if (!options.record || mesh.size() == 1) return ways;
+
+  const auto known = known_costs(words, hosts);
+  const auto costs = known ? Result<plan::LinkCosts>(*known)
+                           : measure_link_costs(executor, plans, mesh.rank(), hosts);
+  if (!costs.ok()) return costs.status();
+  ways.costs = costs.value();
+  ways.segment_bytes = plan::tuned_segment(hosts, ways.costs, ways.segment_bytes);
+  ways.thresholds = plan::tuned(hosts, ways.costs, ways.thresholds);
+  return ways;
+}
+
+Tuning describe(const Ways& ways, const Hosts& hosts, std::uint64_t generation,
+                std::size_t most_letter_bytes) {
+  Tuning tuning;
+  tuning.generation = generation;
+  tuning.inside_hosts = described(ways.costs.inside);
+  tuning.between_hosts = described(ways.costs.between);
+  tuning.segment_bytes = ways.segment_bytes;
+  const auto add = [&](std::size_t up_to, const char* algorithm) {
+    if (tuning.allreduce.empty() || tuning.allreduce.back().algorithm != algorithm) {
+      tuning.allreduce.push_back({up_to, algorithm});
+    }
+    tuning.allreduce.back().up_to_bytes = up_to;
+  };
+  if (ways.letters) add(most_letter_bytes, "letters");
+  const std::size_t small = std::max(ways.thresholds.doubling_bytes, ways.thresholds.direct_bytes);
+  for (std::size_t bytes = 1024; bytes <= small; bytes *= 2) {
+    if (ways.letters && bytes <= most_letter_bytes) continue;
+    add(bytes, plan::name(plan::choose_allreduce(hosts, bytes, ways.thresholds)));
+  }
+  constexpr std::size_t kAny = std::numeric_limits<std::size_t>::max();
+  add(kAny, plan::name(plan::choose_allreduce(hosts, kAny, ways.thresholds)));
+  return tuning;
+}
+
+}  // namespace elastic::collectives

@@ -1,0 +1,116 @@
+#include "collectives/plan/tuning.hpp"
+
+#include <algorithm>
+#include <bit>
+
+namespace elastic::plan {
+namespace {
+
+/// A message more in the same hop costs this part of the first one's latency.
+constexpr std::uint64_t kNextMessage = 4;
+
+constexpr std::size_t kLeastBytes = 1024;
+/// Whatever was measured, plans for small data are for small data: they send all of it to everybody
+/// or several times.
+constexpr std::size_t kMostDirectBytes = 32 * 1024;
+constexpr std::size_t kMostDoublingBytes = 128 * 1024;
+
+/// The latency of a segment is at most this part of its time.
+constexpr std::uint64_t kLatencyPart = 64;
+constexpr std::size_t kLeastSegment = 128 * 1024;
+
+/// Less than any link takes, and more: what was measured beyond that was something else. The
+/// products below have room for it.
+constexpr LinkCost kLeastCost{1, 1};
+constexpr LinkCost kMostCost{std::uint64_t{1} << 36, std::uint64_t{1} << 32};
+
+LinkCost bounded(const LinkCost& cost) {
+  return {std::clamp(cost.latency_ns, kLeastCost.latency_ns, kMostCost.latency_ns),
+          std::clamp(cost.ns_per_mib, kLeastCost.ns_per_mib, kMostCost.ns_per_mib)};
+}
+
+std::uint64_t hops_of_doubling(int ranks) {
+  const auto n = static_cast<std::uint64_t>(ranks);
+  return std::bit_width(n) - 1U + (std::has_single_bit(n) ? 0U : 2U);
+}
+
+/// Of a reduce-scatter and an allgather in one hop each.
+std::uint64_t two_hops(const LinkCost& cost, std::uint64_t ranks, std::uint64_t bytes) {
+  if (ranks == 1) return 0;
+  return 2 * (cost.of(bytes / ranks * (ranks - 1)) + (ranks - 2) * cost.latency_ns / kNextMessage);
+}
+
+/// A ring of hosts; `bytes` go through each of its ranks.
+std::uint64_t ring(const LinkCost& cost, std::uint64_t hosts, std::uint64_t bytes) {
+  return 2 * (hosts - 1) * cost.of(bytes / hosts);
+}
+
+/// Up to which power of two `first` takes less time than `second`; `least` if for none.
+template <typename Time>
+std::size_t crossing(const Time& first, const Time& second, std::size_t least, std::size_t most) {
+  std::size_t bytes = least;
+  while (bytes < most && first(2 * bytes) < second(2 * bytes)) bytes *= 2;
+  return bytes;
+}
+
+}  // namespace
+
+std::uint64_t estimate(Allreduce algorithm, const Hosts& hosts, const LinkCosts& costs,
+                       std::size_t bytes) {
+  if (hosts.size() < 2) return 0;
+  const LinkCost inside = bounded(costs.inside);
+  const LinkCost between = bounded(costs.between);
+  const LinkCost& slowest = hosts.count() > 1 ? between : inside;
+  const auto ranks = static_cast<std::uint64_t>(hosts.size());
+  const auto places = static_cast<std::uint64_t>(hosts.count());
+  switch (algorithm) {
+    case Allreduce::kDirect:
+      return slowest.of(bytes * (ranks - 1)) + (ranks - 2) * slowest.latency_ns / kNextMessage;
+    case Allreduce::kRecursiveDoubling: {
+      // Ranks of a host are next to each other more often than not.
+      const std::uint64_t hops = hops_of_doubling(hosts.size());
+      const std::uint64_t far = places > 1 ? std::min(hops_of_doubling(hosts.count()), hops) : 0;
+      return far * between.of(bytes) + (hops - far) * inside.of(bytes);
+    }
+    case Allreduce::kSwap:
+      return slowest.of(bytes);
+    case Allreduce::kPairwise:
+      return two_hops(slowest, ranks, bytes);
+    case Allreduce::kHierarchical: {
+      const auto local = static_cast<std::uint64_t>(hosts.most_ranks());
+      return two_hops(inside, local, bytes) + ring(between, places, bytes / local);
+    }
+    case Allreduce::kRing:
+      break;
+  }
+  return ring(slowest, ranks, bytes);
+}
+
+Thresholds tuned(const Hosts& hosts, const LinkCosts& costs, Thresholds given) {
+  const auto time = [&](Allreduce algorithm) {
+    return [&hosts, &costs, algorithm](std::size_t bytes) {
+      return estimate(algorithm, hosts, costs, bytes);
+    };
+  };
+  const auto large = time(choose_large_allreduce(hosts, given));
+  const auto doubling = time(Allreduce::kRecursiveDoubling);
+  // Between two ranks there is no difference: one hop.
+  if (hosts.size() > 2) {
+    given.direct_bytes =
+        crossing(time(Allreduce::kDirect), doubling, kLeastBytes, kMostDirectBytes);
+    given.doubling_bytes = crossing(doubling, large, given.direct_bytes, kMostDoublingBytes);
+    given.hierarchical_bytes =
+        given.doubling_bytes / static_cast<std::size_t>(std::max(hosts.count(), 1));
+  }
+  return given;
+}
+
+std::size_t tuned_segment(const Hosts& hosts, const LinkCosts& costs, std::size_t most) {
+  const LinkCost cost = bounded(hosts.count() > 1 ? costs.between : costs.inside);
+  const std::uint64_t bytes = cost.latency_ns * kLatencyPart * kMib / cost.ns_per_mib;
+  const auto longest = static_cast<std::uint64_t>(std::max(most, kLeastSegment));
+  const std::uint64_t segment = std::bit_ceil(std::min<std::uint64_t>(bytes, longest));
+  return std::min(std::max(static_cast<std::size_t>(segment), kLeastSegment), most);
+}
+
+}  // namespace elastic::plan

@@ -1,0 +1,138 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "elastic/contributors.hpp"
+#include "elastic/export.hpp"
+#include "elastic/grouped_allreduce.hpp"
+#include "elastic/named.hpp"
+#include "elastic/random_stream.hpp"
+#include "elastic/sampler.hpp"
+#include "elastic/types.hpp"
+
+namespace elastic {
+
+namespace training {
+class ExactSum;
+}
+
+/// What becomes of a step's batch when workers come and go.
+enum class BatchPolicy : std::uint8_t {
+  kPerWorker,     ///< a batch for each worker: the global batch follows their number
+  kFixedTotal,    ///< one batch, in equal parts for virtual workers: it is always the same
+  kReproducible,  ///< likewise, and its sums have the same bits whoever the workers are
+};
+
+/// As command lines may call them.
+inline constexpr std::array<Named<BatchPolicy>, 3> kBatchPolicies{{
+    {"per_worker", BatchPolicy::kPerWorker},
+    {"fixed_total", BatchPolicy::kFixedTotal},
+    {"reproducible", BatchPolicy::kReproducible},
+}};
+
+/// A part of a step's batch, for this worker to compute.
+struct VirtualBatch {
+  std::size_t virtual_worker = 0;        ///< under kPerWorker: this worker's rank among the members
+  std::span<const std::size_t> samples;  ///< indices, valid until the function returns
+  /// A function of the sampler's seed, epoch, samples used before in the epoch, and virtual worker.
+  RandomStream random;
+};
+
+/// What a step summed; the same on all workers.
+struct BatchSum {
+  Contributors contributors;   ///< of the last collective: who is there after the step
+  std::size_t samples = 0;     ///< that are in the sum
+  std::size_t full_batch = 0;  ///< what it would be were this not an epoch's tail: for the rate
+};
+
+/// Sums the gradients of a step's batch over all workers, as the policy says:
+///
+///     elastic::GlobalBatch batches(elastic::context(), sampler, {.batch = 64});
+///     state.add("batches", batches);
+///     ...
+///     const auto sum = batches.sum(tensors, [&](elastic::VirtualBatch& part) {
+///       for (const std::size_t index : part.samples) ... add the gradient to the tensors ...
+///     });
+///
+/// It draws from the sampler and commits to it: a trainer calls neither `next` nor `commit`.
+///
+/// Under kFixedTotal and kReproducible a step is of `virtual_workers` virtual batches. They are
+/// dealt out to the members as evenly as possible (where there are more members than virtual
+/// workers, some compute nothing in the step, and take part in it all the same). Virtual worker v
+/// of a step has the same slice of the epoch and the same random numbers whoever computes it. What
+/// a member was dealt that dies within the step is computed by the others in the same step, so the
+/// sum is over all virtual batches, always.
+///
+/// Under kReproducible each tensor is summed as whole multiples of a power of two that suits its
+/// greatest magnitude over all virtual workers. Such sums are exact, and so have the same bits in
+/// whatever order and on however many workers they are made. A tensor in which any of them has a
+/// NaN or an infinity is all NaN afterwards. It is up to `add_gradients` to give the same bits for
+/// the same part on all workers: the same program on the same kind of processor.
+///
+/// Add it to the `State`: a joiner takes over the job's policy, whatever its own options said.
+///
+/// Thread safety: none; belongs to the thread that trains.
+class ELASTIC_API GlobalBatch {
+ public:
+  struct Options {
+    BatchPolicy policy = BatchPolicy::kPerWorker;
+    /// Samples in a step, of each worker under kPerWorker, in all otherwise; at least 1.
+    std::size_t batch = 0;
+    /// Parts of a step, 1 to 2^20, into which `batch` divides; kPerWorker has none, and ignores it.
+    std::size_t virtual_workers = 1;
+
+    bool operator==(const Options&) const = default;
+  };
+  /// Adds to the tensors, which are zero before the first call, the sums over the part's samples;
+  /// it is not called for parts without samples. It may be called any number of times in a step,
+  /// for the same part again, so it keeps nothing elsewhere. What it throws comes out of `sum`.
+  using AddGradients = std::function<void(VirtualBatch&)>;
+
+  /// Refers to context and sampler, which must outlive it. Throws Error(kInvalidArgument) where the
+  /// options are none, or the batch does not divide among the virtual workers: the message names
+  /// what would do.
+  GlobalBatch(Context& context, Sampler& sampler, const Options& options)
+      : GlobalBatch(grouped_allreduce_of(context), sampler, options) {}
+  /// Likewise, with another function in the place of Context::grouped_allreduce.
+  GlobalBatch(GroupedAllreduce allreduce, Sampler& sampler, const Options& options);
+  ~GlobalBatch();
+  GlobalBatch(const GlobalBatch&) = delete;
+  GlobalBatch& operator=(const GlobalBatch&) = delete;
+
+  /// Makes a step's sums in `tensors`, which are in host memory; under kReproducible of real
+  /// numbers. They do not overlap. All workers call it alike. Throws what
+  /// Context::grouped_allreduce throws, and Error(kInvalidArgument) for tensors that it cannot
+  /// take; the tensors are undefined then, and the step is not taken.
+  BatchSum sum(std::span<const TensorView> tensors, const AddGradients& add_gradients);
+
+  const Options& options() const noexcept { return options_; }
+
+  /// The options as bytes, for State.
+  std::vector<std::byte> save() const;
+  /// Reverse of `save`. Throws Error(kInvalidArgument), changing nothing, on bytes that are no
+  /// options.
+  void load(std::span<const std::byte> bytes);
+
+ private:
+  using Tensors = std::span<const TensorView>;
+
+  using Samples = std::span<const std::size_t>;
+
+  Contributors sum_own(Tensors tensors, Samples own, const AddGradients& add_gradients);
+  Contributors sum_virtual(Tensors tensors, const AddGradients& add_gradients);
+  Contributors sum_exactly(Tensors tensors, const AddGradients& add_gradients);
+  void compute(std::size_t virtual_worker, Samples samples, const AddGradients& add_gradients);
+
+  GroupedAllreduce allreduce_;
+  Sampler& sampler_;
+  Options options_;
+  std::unique_ptr<training::ExactSum> exact_;  // its buffers are used again in the next step
+};
+
+}  // namespace elastic

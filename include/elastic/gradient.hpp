@@ -1,0 +1,10 @@
+#pragma once
+
+#include <span>
+
+namespace elastic {
+
+/// The tensors of a gradient, in the order of the parameters. Of a single one, `{{values}}`.
+using Gradient = std::span<const std::span<const float>>;
+
+}  // namespace elastic

@@ -1,0 +1,131 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string_view>
+
+#include "elastic/compression.hpp"
+#include "elastic/context.hpp"
+#include "elastic/contributors.hpp"
+#include "elastic/export.hpp"
+#include "elastic/grouped_allreduce.hpp"
+#include "elastic/types.hpp"
+
+namespace elastic {
+
+/// A tensor of floats in host memory, by the name that its residual is kept under.
+struct NamedTensor {
+  std::string_view name;
+  TensorView data;
+  bool whole = false;  ///< goes uncompressed in the same unit, without a residual: counts, losses
+};
+
+/// Allreduces gradients in fewer bytes, and keeps what was not sent for the next call (error
+/// feedback): each call sends what it can of gradient + residual, and the rest is the new residual.
+///
+///     elastic::GradientCompressor compressor(elastic::context(), elastic::compression());
+///     ...
+///     const elastic::Contributors who = compressor.allreduce("weights", gradient);
+///
+/// Results are bit-identical on all ranks. kF16 and kBF16 are an allreduce of that type, whose
+/// additions are made in f32 and rounded at each hop. All other kinds exchange everybody's encoded
+/// contribution, and every rank decodes and adds them in rank order, in f32.
+///
+/// Failures. As Context's collectives: after the death of a member a call returns the sum over
+/// exactly its contributors. The residual is taken over only when the call returns; when it throws,
+/// tensors and residuals are as they were.
+///
+/// Residuals belong to this worker, and are not part of the State: a joiner's are zero. A worker
+/// that will leave should call `send_whole` in front of its last step, or what it held back is
+/// lost.
+///
+/// NaN and Inf arrive: where some contribution has one, so has the sum, as NaN or Inf, in that
+/// element or, for kInt8, as NaN in its block. Of several in a tensor kTopK may send some only. No
+/// residual keeps one. kF16 overflows to Inf, and Traffic::non_finite tells.
+///
+/// Each tensor takes twice its size in memory beside it, with kTopK's momentum four times.
+///
+/// Thread safety: none; one thread at a time. All members make the same calls in the same order,
+/// with the same kind.
+class ELASTIC_API GradientCompressor {
+ public:
+  /// Bytes of one call, or of all so far.
+  struct Traffic {
+    std::uint64_t tensors = 0;  ///< bytes of the tensors
+    std::uint64_t encoded = 0;  ///< bytes that this worker's contribution was encoded in
+    /// Sent by this worker over links: the encoded contribution to each other member, or its part
+    /// of a ring allreduce for kNone, kF16 and kBF16. Without the frames' headers.
+    std::uint64_t sent = 0;
+    std::uint64_t sent_uncompressed = 0;  ///< what a ring allreduce of the floats sends
+    std::uint64_t non_finite = 0;         ///< elements of results that are NaN or Inf
+
+    bool operator==(const Traffic&) const = default;
+  };
+
+  /// What it is built on; each as in Context.
+  struct Collectives {
+    GroupedAllreduce allreduce;
+    std::function<Gathered<std::uint8_t>(std::span<const std::uint8_t>)> gather;
+  };
+
+  /// Refers to `context`, which must outlive it. Throws Error(kInvalidArgument) for parameters out
+  /// of range.
+  GradientCompressor(Context& context, const Compression& compression)
+      : GradientCompressor(
+            {grouped_allreduce_of(context),
+             [&context](std::span<const std::uint8_t> block) { return context.allgather(block); }},
+            compression) {}
+  /// Likewise, with other functions in the place of Context's.
+  GradientCompressor(Collectives collectives, const Compression& compression);
+  ~GradientCompressor();
+  GradientCompressor(const GradientCompressor&) = delete;
+  GradientCompressor& operator=(const GradientCompressor&) = delete;
+
+  /// Sums `data` over all members, in place; kAverage divides by the number of contributors.
+  /// Throws what Context's collectives throw; kInvalidArgument for another op or dtype, an empty
+  /// name, or a tensor whose size is not what it was under this name; kMismatch, on all members,
+  /// where they give other names, sizes or ops.
+  Contributors allreduce(std::string_view name, TensorView data, ReduceOp op = ReduceOp::kSum);
+  Contributors allreduce(std::string_view name, std::span<float> data,
+                         ReduceOp op = ReduceOp::kSum) {
+    return allreduce(name, view(data), op);
+  }
+  /// Likewise for several, which do not overlap, as one unit: after a failure either all hold the
+  /// sums over the same contributors, or none was changed. Residuals likewise. One exchange.
+  Contributors grouped_allreduce(std::span<const NamedTensor> tensors,
+                                 ReduceOp op = ReduceOp::kSum);
+
+  /// From the next call on everything is sent: gradient and residual in full precision, so that
+  /// nothing is held back any more (kF16, kBF16: in their precision). The other members need not
+  /// know. `false` ends it.
+  void send_whole(bool whole = true);
+
+  /// Multiplies all residuals by `factor`, old rate / new rate, when the learning rate changes: an
+  /// update that is late keeps the length that it had. kTopK's momentum stays. Throws
+  /// Error(kInvalidArgument) unless it is finite and positive.
+  void rescale(double factor);
+
+  /// Forgets all residuals and momentum; for who comes back after an eviction, in front of `run`'s
+  /// loop.
+  void reset();
+
+  /// Counts the calls of tensors seen from now on from `step` instead of 0; for joiners, which
+  /// need no warm-up in the middle of a training.
+  void begin_at(std::uint64_t step);
+
+  /// What was not sent of the tensor of this name; empty before its first call.
+  std::span<const float> residual(std::string_view name) const;
+
+  const Compression& compression() const noexcept;
+  const Traffic& latest() const noexcept;  ///< of the latest call that returned
+  const Traffic& total() const noexcept;   ///< of all calls that returned
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace elastic

@@ -1,0 +1,101 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "elastic/export.hpp"
+#include "elastic/gradient.hpp"
+#include "elastic/gradient_noise.hpp"
+#include "elastic/learning_rate_ramp.hpp"
+#include "elastic/rate.hpp"
+#include "elastic/resize_policy.hpp"
+#include "elastic/scaling_rule.hpp"
+#include "elastic/schedule.hpp"
+
+namespace elastic {
+
+/// The learning rate of a training whose workers come and go: a schedule for the base rate, a rule
+/// for how the rate follows the batch, and a policy for when it does.
+///
+///     const auto contributors = ...allreduce...
+///     const double batch = 32.0 * contributors.size();
+///     optimizer.step(gradient, batch, learning_rate.step(batch, samples));
+///
+/// The scale S is the batch over the reference batch; with ResizePolicy::kRamp a growth of S is
+/// taken linearly over several steps (LearningRateRamp). The rule makes gamma of S.
+///
+/// Add it to the `State`: all that decides the rate from here on goes to joiners, schedule, rule
+/// and policy included, whatever their own options said, and so it does from a checkpoint; a ramp
+/// in progress goes on with the same bits.
+///
+/// Thread safety: none; belongs to the thread that trains.
+class ELASTIC_API LearningRate {
+ public:
+  struct Options {
+    Schedule schedule;           ///< of the base rate
+    double batch_reference = 0;  ///< samples per step for which the base rate was chosen; > 0
+    ScalingRule rule = ScalingRule::kLinear;
+    ResizePolicy policy = ResizePolicy::kRamp;  ///< elastic::resize_policy() follows the options
+    /// Of kRamp alone, as in LearningRateRamp: steps that a growth takes, >= 1.
+    std::optional<std::uint64_t> ramp_steps = std::nullopt;
+  };
+
+  /// Throws Error(kInvalidArgument) for a batch_reference or ramp_steps out of range.
+  explicit LearningRate(const Options& options);
+
+  /// ScalingRule::kAdaScale asks for this in front of each `step`; otherwise it does nothing. The
+  /// sums over all workers of GradientNoise::moments and of the gradients, made by one grouped
+  /// allreduce. Throws as GradientNoise::observe does.
+  void observe(const GradientNoise::Moments& total, Gradient gradient_sum);
+
+  /// Call once per optimizer step, before the update. `batch` is the global batch in samples that
+  /// the rate should suit: give the full one also in the short step at an epoch's end, and divide
+  /// the summed gradient by it (see LearningRateRamp::step). `samples` are those that were really
+  /// used; there may be none, where a death took the only ones of a tail. All workers give the same
+  /// numbers. Throws Error(kInvalidArgument), changing nothing, unless `batch` is finite and
+  /// positive and `samples` finite and at least 0, and where `observe` is missing.
+  Rate step(double batch, double samples);
+
+  /// Goes on by another schedule, from where `progress()` is: after a checkpoint was loaded, whose
+  /// schedule came with it, or to change course. Of the rates so far nothing changes. All workers
+  /// give the same, at the same step boundary; before `run` the first member's holds.
+  void set_schedule(Schedule schedule) { schedule_ = std::move(schedule); }
+  const Schedule& schedule() const noexcept { return schedule_; }
+
+  /// Of the latest step; before the first: base 0, gamma 1.
+  const Rate& latest() const noexcept { return latest_; }
+
+  /// Where the schedule is, in samples. Those used so far; with kAdaScale those of the reference
+  /// batch that the steps were worth by their gain (scale-invariant steps, times the reference
+  /// batch), so that training ends when this has come to its end.
+  double progress() const noexcept { return progress_; }
+
+  ScalingRule rule() const noexcept { return rule_; }
+  ResizePolicy policy() const noexcept { return policy_; }
+  const LearningRateRamp& ramp() const noexcept { return ramp_; }
+  const GradientNoise& noise() const noexcept { return noise_; }
+
+  /// All of it as bytes, for State.
+  std::vector<std::byte> save() const;
+  /// Reverse of `save`. Throws Error(kInvalidArgument), changing nothing, on other bytes.
+  void load(std::span<const std::byte> bytes);
+
+ private:
+  double gamma(double scale) const;
+  double momentum_scale(double gamma) const;
+
+  Schedule schedule_;
+  ScalingRule rule_;
+  ResizePolicy policy_;
+  LearningRateRamp ramp_;  // of the scale; in one step unless the policy is kRamp
+  GradientNoise noise_;
+  bool observed_ = false;  // since the latest step
+  Rate latest_;
+  double progress_ = 0;
+};
+
+}  // namespace elastic

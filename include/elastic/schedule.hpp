@@ -1,0 +1,65 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "elastic/export.hpp"
+
+namespace elastic {
+
+/// Base rate as a function of the samples seen in the whole training. Not of steps: with the number
+/// of workers changes how much training a step is.
+///
+/// A value, computed with operations that give the same bits on all processors. What makes one
+/// throws Error(kInvalidArgument) for arguments out of the range that is given.
+class ELASTIC_API Schedule {
+ public:
+  /// Always `base`, > 0.
+  static Schedule constant(double base);
+
+  /// `base`, times `factor` (> 0, at most 1) from each of the `milestones` on: samples, > 0,
+  /// ascending.
+  static Schedule step(double base, std::vector<double> milestones, double factor = 0.1);
+
+  /// From `base` along half a cosine to `last` (0 to `base`) at `samples` (> 0), and there it stays
+  /// (Loshchilov and Hutter 2017, without restarts).
+  static Schedule cosine(double base, double samples, double last = 0);
+
+  /// Likewise, as the `power` (> 0) of what is left of `samples`; 1 is a straight line.
+  static Schedule polynomial(double base, double samples, double power = 1, double last = 0);
+
+  /// The same, but rising linearly from `first` over the first `samples` (> 0) to what the schedule
+  /// has there (gradual warm-up, Goyal et al. 2017). `first` is 0 or more and not above that. The
+  /// rest of the schedule stays where it is.
+  Schedule with_warm_up(double samples, double first) const;
+
+  /// After `samples` samples (>= 0).
+  double rate(double samples) const;
+
+  /// All of it as bytes, for State.
+  std::vector<std::byte> save() const;
+  /// Reverse of `save`. Throws Error(kInvalidArgument), changing nothing, on other bytes.
+  void load(std::span<const std::byte> bytes);
+
+ private:
+  enum class Kind : std::uint8_t { kConstant, kStep, kCosine, kPolynomial };
+
+  Schedule(Kind kind, double base);
+  void end_at(double samples, double last);
+  double without_warm_up(double samples) const;
+  void check() const;
+
+  Kind kind_;
+  double base_;
+  double factor_ = 1;               // kStep
+  std::vector<double> milestones_;  // kStep
+  double samples_ = 1;              // kCosine, kPolynomial: where it ends
+  double last_ = 0;                 // likewise: the rate from there on
+  double power_ = 1;                // kPolynomial
+  double warm_up_samples_ = 0;      // 0: none
+  double warm_up_first_ = 0;
+};
+
+}  // namespace elastic

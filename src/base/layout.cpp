@@ -1,0 +1,71 @@
+#include "base/layout.hpp"
+
+#include <algorithm>
+#include <cctype>
+#include <string_view>
+
+namespace elastic {
+namespace {
+
+/// In front of an option's value, where the State's entries have their type.
+constexpr std::string_view kOption = "option ";
+
+bool is_option(const LayoutEntry& entry) {
+  return entry.type.starts_with(kOption);
+}
+
+std::string value_of(const LayoutEntry& option) {
+  return "'" + option.type.substr(kOption.size()) + "'";
+}
+
+std::string upper(std::string text) {
+  std::ranges::transform(text, text.begin(), [](char character) {
+    return static_cast<char>(std::toupper(static_cast<unsigned char>(character)));
+  });
+  return text;
+}
+
+std::string shape(const LayoutEntry& entry) {
+  return entry.count == 0 ? entry.type : entry.type + " x " + std::to_string(entry.count);
+}
+
+std::string quoted(const LayoutEntry& entry) {
+  return "state entry '" + entry.name + "': ";
+}
+
+}  // namespace
+
+LayoutEntry option_entry(const std::string& name, const std::string& value) {
+  return {name, std::string(kOption) + value, 0};
+}
+
+std::string layout_difference(const Layout& layout, const std::string& owner, const Layout& other,
+                              const std::string& others_owner) {
+  const std::size_t common = std::min(layout.size(), other.size());
+  for (std::size_t i = 0; i < common; ++i) {
+    if (layout[i] == other[i]) continue;
+    if (is_option(layout[i]) && is_option(other[i]) && layout[i].name == other[i].name) {
+      return "Options::" + layout[i].name + ": " + owner + " has " + value_of(layout[i]) + ", " +
+             others_owner + " " + value_of(other[i]) + "; give it, or its variable ELASTIC_" +
+             upper(layout[i].name) + ", the same value on all workers";
+    }
+    if (layout[i].name != other[i].name) {
+      const auto options = std::ranges::count_if(layout, is_option);
+      return "state entry " + std::to_string(i - static_cast<std::size_t>(options)) + ": " + owner +
+             " has '" + layout[i].name + "', " + others_owner + " '" + other[i].name + "'";
+    }
+    return quoted(layout[i]) + owner + " has " + shape(layout[i]) + ", " + others_owner + " " +
+           shape(other[i]);
+  }
+  if (layout.size() > common) {
+    return quoted(layout[common]) + owner + " has " + shape(layout[common]) + ", " + others_owner +
+           " does not have it";
+  }
+  if (other.size() > common) {
+    return quoted(other[common]) + owner + " does not have it, " + others_owner + " has " +
+           shape(other[common]);
+  }
+  return "";
+}
+
+}  // namespace elastic

@@ -1,0 +1,261 @@
+#include "elastic/gradient_compressor.hpp"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "compression/envelope.hpp"
+#include "compression/finite.hpp"
+#include "compression/half.hpp"
+#include "compression/residuals.hpp"
+#include "compression/tensor_block.hpp"
+#include "elastic/error.hpp"
+
+namespace elastic {
+namespace {
+
+using codecs::Message;
+using codecs::TensorMemory;
+using Tensors = std::span<const NamedTensor>;
+using Traffic = GradientCompressor::Traffic;
+
+[[noreturn]] void invalid(const std::string& message) {
+  throw Error(ErrorCode::kInvalidArgument, "GradientCompressor: " + message);
+}
+
+std::span<float> values_of(const NamedTensor& tensor) {
+  return {static_cast<float*>(tensor.data.data), tensor.data.count};
+}
+
+void check(const NamedTensor& tensor) {
+  const std::string name = "tensor '" + std::string(tensor.name) + "'";
+  if (tensor.name.empty()) invalid("a tensor has no name; its residual is kept under one");
+  if (tensor.data.dtype != DType::kF32) invalid(name + " is not of floats (f32), as all must be");
+  if (tensor.data.device.kind != Device::Kind::kHost) invalid(name + " is not in host memory");
+  if (tensor.data.data == nullptr && tensor.data.count > 0) invalid(name + " is at a null pointer");
+  if (tensor.data.count >> 32U != 0) invalid(name + " has more than 2^32 - 1 elements; split it");
+}
+
+void check(Tensors tensors, ReduceOp op) {
+  if (op != ReduceOp::kSum && op != ReduceOp::kAverage) {
+    invalid("the op is neither kSum nor kAverage; no others can be made of compressed gradients");
+  }
+  std::vector<std::string_view> names;
+  for (const NamedTensor& tensor : tensors) {
+    check(tensor);
+    names.push_back(tensor.name);
+  }
+  std::ranges::sort(names);
+  const auto twice = std::ranges::adjacent_find(names);
+  if (twice != names.end()) invalid("two tensors are called '" + std::string(*twice) + "'");
+}
+
+/// What a rank sends of `bytes` in a ring allreduce: each part of them once to be reduced and once
+/// to be handed out.
+std::uint64_t ring_bytes(std::uint64_t bytes, std::size_t ranks) {
+  return 2 * bytes * (ranks - 1) / ranks;
+}
+
+void add(Traffic& total, const Traffic& one) {
+  total.tensors += one.tensors;
+  total.encoded += one.encoded;
+  total.sent += one.sent;
+  total.sent_uncompressed += one.sent_uncompressed;
+  total.non_finite += one.non_finite;
+}
+
+}  // namespace
+
+/// Three ways to a sum: in place, as halves, or by an exchange of encoded blocks. Each leaves the
+/// tensors alone until nothing can fail any more.
+class GradientCompressor::Impl {
+ public:
+  Impl(Collectives its_collectives, const Compression& its_compression)
+      : collectives(std::move(its_collectives)), compression(its_compression) {
+    if (const std::string wrong = invalid_parameter(compression); !wrong.empty()) {
+      invalid("compression: " + wrong);
+    }
+  }
+
+  Contributors allreduce(Tensors tensors, ReduceOp op) {
+    check(tensors, op);
+    stage(tensors);
+    Traffic traffic;
+    for (const NamedTensor& tensor : tensors) traffic.tensors += tensor.data.bytes();
+    Contributors contributors = sum(tensors, op, traffic);
+    if (op == ReduceOp::kAverage) divide(tensors, static_cast<float>(contributors.size()));
+    for (TensorMemory* const memory : memories_) {
+      if (memory != nullptr) memory->commit();
+    }
+    traffic.sent_uncompressed = ring_bytes(traffic.tensors, contributors.size());
+    for (const NamedTensor& tensor : tensors) {
+      traffic.non_finite += static_cast<std::uint64_t>(std::ranges::count_if(
+          values_of(tensor), [](float value) { return !codecs::is_finite(value); }));
+    }
+    latest = traffic;
+    add(total, traffic);
+    return contributors;
+  }
+
+  Collectives collectives;
+  Compression compression;
+  codecs::Residuals residuals;
+  bool whole = false;
+  Traffic latest;
+  Traffic total;
+
+ private:
+  void stage(Tensors tensors) {
+    const bool has_momentum =
+        compression.kind == CompressionKind::kTopK && compression.momentum != 0;
+    memories_.clear();
+    for (const NamedTensor& tensor : tensors) {
+      memories_.push_back(nullptr);
+      if (tensor.whole || compression.kind == CompressionKind::kNone) continue;
+      memories_.back() = &residuals.of(tensor.name, tensor.data.count, has_momentum);
+      codecs::stage(values_of(tensor), compression.momentum, *memories_.back());
+    }
+  }
+
+  Contributors sum(Tensors tensors, ReduceOp op, Traffic& traffic) {
+    switch (compression.kind) {
+      case CompressionKind::kNone:
+        return sum_in_place(tensors, traffic);
+      case CompressionKind::kF16:
+        return sum_halves<float16>(tensors, compression.scale, traffic);
+      case CompressionKind::kBF16:
+        return sum_halves<bfloat16>(tensors, 1, traffic);
+      default:
+        return exchange(tensors, op, traffic);
+    }
+  }
+
+  Contributors sum_in_place(Tensors tensors, Traffic& traffic) {
+    std::vector<TensorView> views;
+    for (const NamedTensor& tensor : tensors) views.push_back(tensor.data);
+    return allreduce(views, traffic);
+  }
+
+  template <typename Half>
+  Contributors sum_halves(Tensors tensors, float scale, Traffic& traffic) {
+    std::vector<std::vector<Half>> halves(tensors.size());
+    std::vector<TensorView> views;
+    for (std::size_t at = 0; at < tensors.size(); ++at) {
+      views.push_back(tensors[at].data);
+      if (memories_[at] == nullptr) continue;
+      halves[at].resize(tensors[at].data.count);
+      codecs::to_half<Half>(memories_[at]->staged.residual, scale, halves[at]);
+      views.back() = view(std::span(halves[at]));
+    }
+    Contributors contributors = allreduce(views, traffic);
+    for (std::size_t at = 0; at < tensors.size(); ++at) {
+      if (memories_[at] == nullptr) continue;
+      codecs::from_half<Half>(halves[at], scale, values_of(tensors[at]));
+    }
+    return contributors;
+  }
+
+  Contributors allreduce(std::span<const TensorView> views, Traffic& traffic) {
+    Contributors contributors = collectives.allreduce(views, ReduceOp::kSum);
+    for (const TensorView& one : views) traffic.encoded += one.bytes();
+    traffic.sent = ring_bytes(traffic.encoded, contributors.size());
+    return contributors;
+  }
+
+  Contributors exchange(Tensors tensors, ReduceOp op, Traffic& traffic) {
+    const CompressionKind kind = whole ? CompressionKind::kNone : compression.kind;
+    Message message = codecs::begin_message(tensors, op);
+    for (std::size_t at = 0; at < tensors.size(); ++at) {
+      if (memories_[at] == nullptr) {
+        codecs::append_whole(values_of(tensors[at]), message);
+      } else {
+        codecs::append_block(compression, kind, *memories_[at], message);
+      }
+    }
+    const Gathered<std::uint8_t> gathered = collectives.gather(message);
+    decode(tensors, gathered);
+    traffic.encoded = message.size();
+    traffic.sent = message.size() * (gathered.contributors.size() - 1);
+    return gathered.contributors;
+  }
+
+  /// In rank order on all ranks, so that all get the same bits.
+  void decode(Tensors tensors, const Gathered<std::uint8_t>& gathered) {
+    auto messages = codecs::open_messages(gathered);
+    std::vector<std::vector<float>> sums;
+    for (const NamedTensor& tensor : tensors) {
+      sums.emplace_back(tensor.data.count);
+      for (auto& message : messages) {
+        if (codecs::add_block(message, sums.back())) continue;
+        const auto rank = static_cast<int>(&message - messages.data());
+        throw Error(ErrorCode::kInternal,
+                    "GradientCompressor: what rank " + std::to_string(rank) + " sent of tensor '" +
+                        std::string(tensor.name) + "' is no block of its elements",
+                    rank);
+      }
+    }
+    for (std::size_t at = 0; at < tensors.size(); ++at) {
+      std::ranges::copy(sums[at], values_of(tensors[at]).begin());
+    }
+  }
+
+  static void divide(Tensors tensors, float by) {
+    for (const NamedTensor& tensor : tensors) {
+      for (float& value : values_of(tensor)) value /= by;
+    }
+  }
+
+  std::vector<TensorMemory*> memories_;  // of the call's tensors; null where one goes whole
+};
+
+GradientCompressor::GradientCompressor(Collectives collectives, const Compression& compression)
+    : impl_(std::make_unique<Impl>(std::move(collectives), compression)) {}
+GradientCompressor::~GradientCompressor() = default;
+
+Contributors GradientCompressor::allreduce(std::string_view name, TensorView data, ReduceOp op) {
+  const NamedTensor tensor{name, data};
+  return impl_->allreduce({&tensor, 1}, op);
+}
+
+Contributors GradientCompressor::grouped_allreduce(Tensors tensors, ReduceOp op) {
+  return impl_->allreduce(tensors, op);
+}
+
+void GradientCompressor::send_whole(bool whole) {
+  impl_->whole = whole;
+}
+
+void GradientCompressor::rescale(double factor) {
+  const auto by = static_cast<float>(factor);
+  if (!(codecs::is_finite(by) && by > 0)) {
+    invalid("rescale by " + std::to_string(factor) +
+            "; give old rate / new rate, above 0 and finite as a float");
+  }
+  impl_->residuals.rescale(by);
+}
+
+void GradientCompressor::reset() {
+  impl_->residuals.clear();
+}
+
+void GradientCompressor::begin_at(std::uint64_t step) {
+  impl_->residuals.begin_at(step);
+}
+
+std::span<const float> GradientCompressor::residual(std::string_view name) const {
+  const TensorMemory* const memory = impl_->residuals.find(name);
+  return memory == nullptr ? std::span<const float>() : memory->kept.residual;
+}
+
+const Compression& GradientCompressor::compression() const noexcept {
+  return impl_->compression;
+}
+const Traffic& GradientCompressor::latest() const noexcept {
+  return impl_->latest;
+}
+const Traffic& GradientCompressor::total() const noexcept {
+  return impl_->total;
+}
+
+}  // namespace elastic

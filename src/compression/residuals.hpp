@@ -1,0 +1,47 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace elastic::codecs {
+
+/// What a tensor's calls leave for the next ones.
+struct Remainder {
+  std::vector<float> residual;
+  std::vector<float> momentum;  // empty: the kind has none
+};
+
+/// One tensor's memory: what is in force, and what the call under way will leave if it succeeds.
+struct TensorMemory {
+  Remainder kept;
+  Remainder staged;
+  std::uint64_t calls = 0;
+
+  void commit();
+};
+
+/// The memories of all tensors, by name.
+class Residuals {
+ public:
+  /// That of `name`, made of zeros in its first call. References stay valid. Throws
+  /// Error(kInvalidArgument) where it is of another size than `count`.
+  TensorMemory& of(std::string_view name, std::size_t count, bool with_momentum);
+
+  /// Null: none yet.
+  const TensorMemory* find(std::string_view name) const;
+
+  void rescale(float factor);
+  void clear();
+  /// First number of calls of memories made from now on.
+  void begin_at(std::uint64_t calls) { first_ = calls; }
+
+ private:
+  std::map<std::string, TensorMemory, std::less<>> memories_;
+  std::uint64_t first_ = 0;
+};
+
+}  // namespace elastic::codecs

@@ -1,0 +1,88 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <mutex>
+#include <vector>
+
+#include "base/clock.hpp"
+#include "elastic/step_times.hpp"
+#include "runtime/view_change_clock.hpp"
+
+namespace elastic::runtime {
+
+/// What the training thread does at a moment.
+enum class Phase : std::uint8_t { kCompute, kData, kCommunication, kViewChange };
+
+/// Takes the time of the training thread's steps: every moment of a step belongs to one phase, that
+/// of the innermost Blocked or LoadingData, so the phases add up to the step. Counts in ticks,
+/// which an allreduce of 300 ns hardly notices, and asks what they are worth at the end of the
+/// step.
+///
+/// `times` may be called from any thread; all else belongs to the thread that trains.
+class StepClock {
+ public:
+  /// The calling thread trains on this clock until destroyed.
+  class Running {
+   public:
+    Running(StepClock& clock, const ViewChangeClock& view_changes);
+    ~Running();
+    Running(const Running&) = delete;
+    Running& operator=(const Running&) = delete;
+
+   private:
+    StepClock* outer_;
+  };
+
+  /// The clock that the calling thread trains on, or null.
+  static StepClock* of_this_thread();
+
+  /// From now on the time belongs to `phase`; returns the phase before.
+  Phase enter(Phase phase);
+
+  /// Where the time of the present step went so far.
+  StepTime so_far();
+  void end_step();
+  /// What all ranks said of a step.
+  void compare(std::uint64_t commit, std::vector<StepTime> by_rank);
+
+  StepTimes times() const;
+
+ private:
+  std::int64_t& spent(Phase phase) { return spent_[static_cast<std::size_t>(phase)]; }
+  void begin_step();
+  void charge();
+  double nanoseconds_per_tick(TimePoint now) const;
+  void take_view_change_out_of(std::int64_t last_ticks);
+
+  const ViewChangeClock* view_changes_ = nullptr;
+  std::uint64_t seen_changes_ = 0;
+  std::array<std::int64_t, 4> spent_{};  // ticks in this step
+  Phase phase_ = Phase::kCompute;
+  std::int64_t since_ = 0;  // ticks
+  TimePoint step_began_;
+  std::int64_t step_began_at_ = 0;  // ticks
+
+  mutable std::mutex mutex_;
+  StepTimes times_;
+};
+
+/// The calling thread is blocked in the library for as long as this lives.
+class Blocked {
+ public:
+  explicit Blocked(Phase phase = Phase::kCommunication) : clock_(StepClock::of_this_thread()) {
+    if (clock_ != nullptr) outer_ = clock_->enter(phase);
+  }
+  ~Blocked() {
+    if (clock_ != nullptr) clock_->enter(outer_);
+  }
+  Blocked(const Blocked&) = delete;
+  Blocked& operator=(const Blocked&) = delete;
+
+ private:
+  StepClock* clock_;
+  Phase outer_ = Phase::kCompute;
+};
+
+}  // namespace elastic::runtime

@@ -1,0 +1,274 @@
+#include "training/checkpoint.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <fcntl.h>
+#include <filesystem>
+#include <optional>
+#include <span>
+#include <string>
+#include <unistd.h>
+#include <utility>
+#include <vector>
+
+#include <sys/stat.h>
+
+#include "base/hash.hpp"
+#include "base/layout.hpp"
+#include "base/public_code.hpp"
+#include "base/replacement_file.hpp"
+#include "base/unique_fd.hpp"
+#include "training/bytes.hpp"
+#include "training/state_image.hpp"
+
+namespace elastic::training {
+namespace {
+
+constexpr std::uint64_t kCheckpointMagic =
+    0x544e504b48434c45U;  // "ELCHKPNT" as little-endian bytes
+/// Grows with any change of the file, of an image, or of what counts as a large entry.
+constexpr std::uint64_t kCheckpointVersion = 1;
+constexpr std::uint64_t kHashBytes = sizeof(std::uint64_t);
+/// Read at a time, where it is only hashed.
+constexpr std::size_t kReadBytes = std::size_t{1} << 20;
+
+struct Preamble {
+  std::uint64_t magic = kCheckpointMagic;
+  std::uint64_t version = kCheckpointVersion;
+  std::uint64_t file_bytes = 0;
+  std::uint64_t layout_bytes = 0;
+  std::uint64_t image_bytes = 0;
+};
+static_assert(sizeof(Preamble) == 40);
+
+void throw_if(const Status& status) {
+  if (!status.ok()) throw Error(public_code(status.code()), status.message());
+}
+
+std::vector<std::byte> encode(const Layout& layout) {
+  std::vector<std::byte> bytes;
+  for (const LayoutEntry& entry : layout) {
+    put_part(bytes, std::as_bytes(std::span(entry.name)));
+    put_part(bytes, std::as_bytes(std::span(entry.type)));
+    put(bytes, entry.count);
+  }
+  return bytes;
+}
+
+std::string text_of(std::span<const std::byte> bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+std::optional<Layout> decode(std::span<const std::byte> bytes) {
+  Layout layout;
+  ByteReader reader(bytes);
+  while (reader.left() > 0) {
+    std::span<const std::byte> name;
+    std::span<const std::byte> type;
+    std::uint64_t count = 0;
+    if (!reader.take_part(name) || !reader.take_part(type) || !reader.take(count)) {
+      return std::nullopt;
+    }
+    layout.push_back({text_of(name), text_of(type), count});
+  }
+  return layout;
+}
+
+std::uint64_t total_bytes(const std::vector<std::span<std::byte>>& large) {
+  std::uint64_t bytes = 0;
+  for (const auto& entry : large) bytes += entry.size();
+  return bytes;
+}
+
+/// A checkpoint that is being read. All functions throw.
+class Reader {
+ public:
+  Reader(UniqueFd file, std::string path) : file_(std::move(file)), path_(std::move(path)) {}
+
+  /// Checks the whole file; afterwards it can be relied on.
+  void verify();
+  /// That the file is of a state with this layout.
+  void compare(const Layout& own) const;
+  std::span<const std::byte> image() const { return std::span(head_).last(preamble_.image_bytes); }
+  /// Fills the large entries.
+  void read_large(const std::vector<std::span<std::byte>>& large) const;
+
+  [[noreturn]] void refuse(const std::string& why) const {
+    throw Error(ErrorCode::kInvalidArgument, "checkpoint " + path_ + ": " + why);
+  }
+
+ private:
+  std::uint64_t size() const;
+  void check_preamble(std::uint64_t size);
+  Status read(std::uint64_t at, std::span<std::byte> bytes) const;
+  [[noreturn]] void refuse_as_damaged(const std::string& what) const {
+    refuse(what + "; use another checkpoint, or remove this one to begin anew");
+  }
+
+  UniqueFd file_;
+  std::string path_;
+  Preamble preamble_;
+  std::vector<std::byte> head_;  // everything before the large entries
+  std::uint64_t hash_ = 0;
+};
+
+void Reader::verify() {
+  const std::uint64_t size = this->size();
+  check_preamble(size);
+  head_.resize(sizeof(Preamble) + preamble_.layout_bytes + preamble_.image_bytes);
+  throw_if(read(0, head_));
+  PiecewiseHash hash;
+  hash.add(head_);
+  std::vector<std::byte> piece;
+  const std::uint64_t end = size - kHashBytes;
+  for (std::uint64_t at = head_.size(); at < end; at += piece.size()) {
+    piece.resize(std::min<std::uint64_t>(kReadBytes, end - at));
+    throw_if(read(at, piece));
+    hash.add(piece);
+  }
+  throw_if(read(end, std::as_writable_bytes(std::span(&hash_, 1))));
+  if (hash.value() != hash_) refuse_as_damaged("is damaged: its checksum is wrong");
+}
+
+std::uint64_t Reader::size() const {
+  struct stat info {};
+  if (::fstat(file_.get(), &info) != 0 || !S_ISREG(info.st_mode)) refuse("is no regular file");
+  return static_cast<std::uint64_t>(info.st_size);
+}
+
+void Reader::check_preamble(std::uint64_t size) {
+  const auto bytes = std::as_writable_bytes(std::span(&preamble_, 1));
+  throw_if(read(0, bytes.first(std::min<std::uint64_t>(size, bytes.size()))));
+  if (size < sizeof(kCheckpointMagic) || preamble_.magic != kCheckpointMagic) {
+    refuse("is no checkpoint (" + std::to_string(size) +
+           " bytes of something else); check its name");
+  }
+  if (size < sizeof(Preamble)) refuse_as_damaged("is cut short in its first bytes");
+  if (preamble_.version != kCheckpointVersion) {
+    refuse("is of format " + std::to_string(preamble_.version) + ", and this library reads " +
+           std::to_string(kCheckpointVersion) + "; use the library that wrote it");
+  }
+  if (preamble_.file_bytes != size) {
+    refuse_as_damaged("has " + std::to_string(size) + " bytes, and was written with " +
+                      std::to_string(preamble_.file_bytes));
+  }
+  const std::uint64_t rest = size - sizeof(Preamble);
+  if (rest < kHashBytes || preamble_.layout_bytes > rest - kHashBytes ||
+      preamble_.image_bytes > rest - kHashBytes - preamble_.layout_bytes) {
+    refuse_as_damaged("is damaged: its parts are larger than it is");
+  }
+}
+
+void Reader::compare(const Layout& own) const {
+  const auto saved = decode(std::span(head_).subspan(sizeof(Preamble), preamble_.layout_bytes));
+  if (!saved) refuse_as_damaged("is damaged: its list of entries cannot be read");
+  const std::string difference = layout_difference(*saved, "the file", own, "this worker");
+  if (!difference.empty()) {
+    refuse("is of another state: " + difference + "; load it into the model that it was made of");
+  }
+}
+
+void Reader::read_large(const std::vector<std::span<std::byte>>& large) const {
+  PiecewiseHash hash;
+  hash.add(head_);
+  bool whole = true;
+  std::uint64_t at = head_.size();
+  for (const std::span<std::byte> entry : large) {
+    for (std::size_t done = 0; done < entry.size(); done += kReadBytes) {
+      const auto piece = entry.subspan(done, std::min(kReadBytes, entry.size() - done));
+      whole = whole && read(at, piece).ok();
+      hash.add(piece);
+      at += piece.size();
+    }
+  }
+  if (!whole || hash.value() != hash_) {
+    throw Error(ErrorCode::kInternal, "checkpoint " + path_ +
+                                          " changed while it was read: the state is no longer "
+                                          "consistent; end this process and load again");
+  }
+}
+
+Status Reader::read(std::uint64_t at, std::span<std::byte> bytes) const {
+  while (!bytes.empty()) {
+    const ssize_t got = ::pread(file_.get(), bytes.data(), bytes.size(), static_cast<off_t>(at));
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) {
+      return Status(Code::kUnavailable,
+                    "cannot read the checkpoint " + path_ + ": " +
+                        (got < 0 ? std::strerror(errno) : "it was cut while it was read"));
+    }
+    bytes = bytes.subspan(static_cast<std::size_t>(got));
+    at += static_cast<std::uint64_t>(got);
+  }
+  return {};
+}
+
+/// A job that finds no checkpoint begins anew, which is not meant where the path is wrong.
+void check_that_it_may_be_missing(const std::filesystem::path& path) {
+  std::error_code none;
+  const std::string file = "the checkpoint " + path.string();
+  if (path.empty()) throw Error(ErrorCode::kInvalidArgument, "a checkpoint's name is empty");
+  if (std::filesystem::is_symlink(path, none)) {
+    throw Error(ErrorCode::kUnavailable,
+                file + " is a symbolic link to nothing; mount what it leads to, or remove it");
+  }
+  const std::filesystem::path folder = path.has_parent_path() ? path.parent_path() : ".";
+  if (std::filesystem::is_directory(folder, none)) return;
+  throw Error(ErrorCode::kUnavailable, "the folder of " + file +
+                                           " does not exist; check the path and whether its disk "
+                                           "is mounted, or make the folder to begin anew");
+}
+
+}  // namespace
+
+void save_checkpoint(const State& state, const std::string& path) {
+  const std::vector<std::byte> layout = encode(training::layout(state));
+  const Image image = serialize(state);
+  const std::vector<std::span<std::byte>> large = large_entries(state);
+  Preamble preamble;
+  preamble.layout_bytes = layout.size();
+  preamble.image_bytes = image.size();
+  preamble.file_bytes =
+      sizeof(Preamble) + layout.size() + image.size() + total_bytes(large) + kHashBytes;
+
+  Result<ReplacementFile> file = ReplacementFile::create(path);
+  throw_if(file.status());
+  PiecewiseHash hash;
+  const auto write = [&](std::span<const std::byte> bytes) {
+    hash.add(bytes);
+    throw_if(file.value().write(bytes));
+  };
+  write(std::as_bytes(std::span(&preamble, 1)));
+  write(layout);
+  write(image);
+  for (const auto& entry : large) write(entry);
+  const std::uint64_t value = hash.value();
+  write(std::as_bytes(std::span(&value, 1)));
+  throw_if(file.value().commit());
+}
+
+bool load_checkpoint(State& state, const std::string& path) {
+  UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  if (!file && errno == ENOENT) {
+    check_that_it_may_be_missing(path);
+    return false;
+  }
+  if (!file) {
+    throw_if(Status(Code::kUnavailable,
+                    "cannot open the checkpoint " + path + ": " + std::strerror(errno)));
+  }
+  Reader reader(std::move(file), path);
+  reader.verify();
+  reader.compare(layout(state));
+  if (Status restored = restore_all_but_large(state, reader.image()); !restored.ok()) {
+    if (restored.code() == Code::kInternal) throw_if(restored);
+    reader.refuse(restored.message());
+  }
+  reader.read_large(large_entries(state));
+  return true;
+}
+
+}  // namespace elastic::training

@@ -1,0 +1,23 @@
+#pragma once
+
+#include <string>
+
+#include "elastic/state.hpp"
+
+namespace elastic::training {
+
+/// A State in a file, for when nobody of the job is left. In order:
+///
+///   preamble  40 bytes, see checkpoint.cpp
+///   layout    names, types and counts of the entries
+///   image     what `serialize` makes of the state: the commits, and all entries but the large ones
+///   large     the large entries, as they lie in memory, one after another
+///   hash      xxh3 (64 bits) of everything before it
+///
+/// Large entries are written from where they lie and read to where they lie.
+///
+/// State::save_to and State::load_from; both throw what these promise.
+void save_checkpoint(const State& state, const std::string& path);
+bool load_checkpoint(State& state, const std::string& path);
+
+}  // namespace elastic::training

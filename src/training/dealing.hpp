@@ -1,0 +1,39 @@
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include "elastic/worker_id.hpp"
+
+namespace elastic::training {
+
+/// Which member computes which virtual workers of a step, and which of them are not in its sum yet.
+/// A function of what all members know alike: virtual workers, members, contributors.
+class Dealing {
+ public:
+  /// Deals out virtual workers 0 to count-1 in blocks as equal as possible, longer ones first.
+  /// `members` are not empty, and in rank order.
+  Dealing(std::size_t count, std::span<const WorkerId> members);
+
+  /// Those that `member` is to contribute to the next collective, ascending.
+  std::vector<std::size_t> of(WorkerId member) const;
+
+  /// A collective is complete: what its contributors were dealt is in it. What others were dealt is
+  /// dealt out among the contributors; returns how many virtual workers that are.
+  std::size_t settle(std::span<const WorkerId> contributors);
+
+  /// Nothing is in, as for another collective over all; everybody keeps what he was dealt last.
+  void reopen();
+
+ private:
+  struct VirtualWorker {
+    WorkerId member = 0;
+    bool open = true;
+  };
+  static void deal(const std::vector<VirtualWorker*>& those, std::span<const WorkerId> members);
+
+  std::vector<VirtualWorker> list_;
+};
+
+}  // namespace elastic::training

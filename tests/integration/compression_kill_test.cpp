@@ -1,0 +1,38 @@
+// A random worker is killed at a random moment of a stream of compressed allreduces. Each survivor
+// checks that every sum is that of its contributors, with what they had held back.
+#include <algorithm>
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include "integration/one_kill.hpp"
+
+namespace elastic::testing {
+namespace {
+
+class CompressionKillTest : public ::testing::TestWithParam<Scenario> {};
+
+TEST_P(CompressionKillTest, SurvivorsHaveTheContributorsSumBitForBit) {
+  several_kills(GetParam(), 4);
+}
+
+Scenario stream(const std::string& compression, const std::string& transport) {
+  return {.mode = compression, .transport = transport, .compressed = true};
+}
+
+INSTANTIATE_TEST_SUITE_P(Kinds, CompressionKillTest,
+                         ::testing::Values(stream("none", "shm"), stream("f16", "tcp"),
+                                           stream("bf16", "shm"), stream("int8", "shm"),
+                                           stream("int8:100", "tcp"), stream("two_bit:1", "shm"),
+                                           stream("two_bit:1", "tcp"), stream("top_k:0.05", "auto"),
+                                           stream("top_k:0.02:0.9:50", "tcp")),
+                         [](const auto& param) {
+                           std::string name = param.param.mode + "_" + param.param.transport;
+                           std::ranges::replace_if(
+                               name, [](char letter) { return letter == ':' || letter == '.'; },
+                               '_');
+                           return name;
+                         });
+
+}  // namespace
+}  // namespace elastic::testing

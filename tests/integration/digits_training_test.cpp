@@ -1,0 +1,53 @@
+// How far train_digits goes, and what it tells of that.
+#include <algorithm>
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "integration/digits_job.hpp"
+
+namespace elastic::testing {
+namespace {
+
+/// Two workers take steps of twice the reference batch, which are worth less than that.
+TEST(DigitsTraining, UnderAdaScaleEndsWhereTheScheduleDoes) {
+  DigitsJob job({"-np", "2"}, {"--rule", "adascale", "--epochs", "2"});
+  ASSERT_EQ(job.finish(), 0) << job.output();
+  const auto reports = job.reports();
+  ASSERT_EQ(reports.size(), 2U) << job.output();
+  const double wanted = 2 * reports.front().at("samples_in_epoch").get<double>();
+  double worth = 0;     // of each step twice, as both workers trace it
+  double greatest = 0;  // of a step
+  for (const auto& step : job.trace()) {
+    const double gain = step.at("gamma").get<double>() / step.at("workers").get<double>();
+    const double of_step = step.at("batch").get<double>() * gain;
+    worth += of_step / 2;
+    greatest = std::max(greatest, of_step);
+  }
+  EXPECT_GT(worth, wanted - 0.001);
+  EXPECT_LT(worth, wanted + greatest);
+}
+
+/// The first step throws the weights so far that all others come to NaN.
+TEST(DigitsTraining, LeavesSkippedStepsOutOfTheMeanLoss) {
+  DigitsJob job({"-np", "1", "env", "ELASTIC_NON_FINITE=skip"}, {"--lr", "1e30", "--epochs", "1"});
+  ASSERT_EQ(job.finish(), 0) << job.output();
+  const auto trace = job.trace();
+  ASSERT_GT(trace.size(), 2U) << job.output();
+  double loss = 0;
+  double samples = 0;
+  for (const auto& step : trace) {
+    if (step.at("skipped") == true) continue;
+    loss += step.at("loss").get<double>() * step.at("batch").get<double>();
+    samples += step.at("batch").get<double>();
+  }
+  EXPECT_GT(samples, 0);
+  EXPECT_EQ(trace.back().at("skipped"), true);
+  const auto reports = job.reports();
+  ASSERT_EQ(reports.size(), 1U) << job.output();
+  ASSERT_TRUE(reports.front().at("loss").is_number()) << reports.front();
+  EXPECT_DOUBLE_EQ(reports.front().at("loss"), loss / samples);
+}
+
+}  // namespace
+}  // namespace elastic::testing

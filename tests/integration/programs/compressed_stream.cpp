@@ -1,0 +1,186 @@
+// A worker of a stream of compressed allreduces. It knows what each of the others holds back, since
+// it runs a compressor for every one of them, and so what their sum has to be. Writes a hash of
+// every sum to <log>/<slot>, for the test to compare between workers.
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <memory>
+#include <random>
+#include <string>
+#include <unistd.h>
+#include <vector>
+
+#include <elastic/elastic.hpp>
+
+namespace {
+
+using elastic::Compression;
+using elastic::CompressionKind;
+using elastic::Contributors;
+using elastic::GradientCompressor;
+using elastic::NamedTensor;
+
+constexpr std::array<const char*, 4> kNames{"a", "b", "c", "d"};
+
+struct Arguments {
+  Compression compression;
+  int calls = 0;
+  std::size_t most_elements = 0;
+  std::uint64_t seed = 0;
+  std::string log;
+};
+
+[[noreturn]] void fail(const std::string& what) {
+  std::fprintf(stderr, "compressed_stream: %s\n", what.c_str());
+  std::_Exit(3);
+}
+
+/// Who a worker is alone with.
+GradientCompressor::Collectives alone() {
+  const Contributors only{std::make_shared<const std::vector<elastic::WorkerId>>(1), 1};
+  return {
+      [only](std::span<const elastic::TensorView>, elastic::ReduceOp) { return only; },
+      [only](std::span<const std::uint8_t> block) {
+        return elastic::Gathered<std::uint8_t>{{block.begin(), block.end()}, {block.size()}, only};
+      }};
+}
+
+/// A gradient from 0.5 to 1.5 that all workers can make: who is missing in a sum is seen.
+std::vector<float> gradient(int slot, int call, std::size_t tensor, std::size_t count) {
+  std::mt19937 random(static_cast<unsigned>((slot * 1000 + call) * 10) +
+                      static_cast<unsigned>(tensor));
+  std::vector<float> values(count);
+  for (float& value : values) value = 0.5F + static_cast<float>(random()) * 0x1p-32F;
+  return values;
+}
+
+class Stream {
+ public:
+  Stream(Arguments arguments, int slot, const Contributors& everybody)
+      : arguments_(std::move(arguments)),
+        slot_(slot),
+        workers_(everybody.workers().begin(), everybody.workers().end()),
+        log_(arguments_.log + "/" + std::to_string(slot)),
+        shared_(arguments_.seed),
+        compressor_(elastic::context(), arguments_.compression) {
+    for (std::size_t& size : sizes_) {
+      size = std::min<std::size_t>(arguments_.most_elements,
+                                   shared_() % (std::size_t{1} << shared_() % 15));
+    }
+    for (std::size_t other = 0; other < workers_.size(); ++other) {
+      models_.push_back(std::make_unique<GradientCompressor>(alone(), arguments_.compression));
+    }
+  }
+
+  void run() {
+    for (int call = 0; call < arguments_.calls; ++call) {
+      const std::size_t first = shared_() % kNames.size();
+      const std::size_t end = first + 1 + shared_() % (kNames.size() - first);
+      step(call, first, end);
+    }
+    log_ << "end" << std::endl;
+  }
+
+ private:
+  using Tensors = std::vector<std::vector<float>>;
+  struct Sum {
+    Tensors tensors;
+    Contributors contributors;
+  };
+
+  void step(int call, std::size_t first, std::size_t end) {
+    const auto [sums, contributors] = allreduce(compressor_, slot_, call, first, end);
+    Tensors right;
+    for (const auto& sum : sums) right.emplace_back(sum.size());
+    for (const elastic::WorkerId& worker : contributors.workers()) {
+      const auto found = std::ranges::find(workers_, worker);
+      if (found == workers_.end()) fail("a contributor that is no worker");
+      const auto other = static_cast<std::size_t>(found - workers_.begin());
+      add(allreduce(*models_[other], static_cast<int>(other), call, first, end).tensors, right);
+    }
+    for (std::size_t at = 0; at < sums.size(); ++at) compare(sums[at], right[at], call);
+    log_ << contributors.size() << ' ' << hash(sums) << std::endl;
+  }
+
+  Sum allreduce(GradientCompressor& compressor, int slot, int call, std::size_t first,
+                std::size_t end) {
+    Sum sum;
+    std::vector<NamedTensor> named;
+    for (std::size_t at = first; at < end; ++at) {
+      auto& tensor = sum.tensors.emplace_back(gradient(slot, call, at, sizes_[at]));
+      named.push_back({kNames[at], elastic::view(std::span(tensor)), at == 2});
+    }
+    compressor.send_whole(call % 17 == slot);
+    sum.contributors = compressor.grouped_allreduce(named);
+    return sum;
+  }
+
+  static void add(const Tensors& tensors, Tensors& sums) {
+    for (std::size_t at = 0; at < sums.size(); ++at) {
+      for (std::size_t i = 0; i < sums[at].size(); ++i) sums[at][i] += tensors[at][i];
+    }
+  }
+
+  /// Encoded contributions are added in rank order; an allreduce may add in another.
+  void compare(const std::vector<float>& sum, const std::vector<float>& right, int call) const {
+    const CompressionKind kind = arguments_.compression.kind;
+    const bool allreduced = kind == CompressionKind::kNone || kind == CompressionKind::kF16 ||
+                            kind == CompressionKind::kBF16;
+    const float tolerance = allreduced ? 0.25F : 0;
+    for (std::size_t i = 0; i < sum.size(); ++i) {
+      if (std::abs(sum[i] - right[i]) <= tolerance) continue;
+      fail("call " + std::to_string(call) + ": element " + std::to_string(i) + " is " +
+           std::to_string(sum[i]) + ", and the contributors' sum is " + std::to_string(right[i]));
+    }
+  }
+
+  static std::uint64_t hash(const Tensors& tensors) {
+    std::uint64_t hash = 14695981039346656037U;
+    for (const auto& tensor : tensors) {
+      for (const float value : tensor) {
+        hash = (hash ^ std::bit_cast<std::uint32_t>(value)) * 1099511628211U;
+      }
+    }
+    return hash;
+  }
+
+  Arguments arguments_;
+  int slot_;
+  std::vector<elastic::WorkerId> workers_;  // by slot
+  std::ofstream log_;
+  std::mt19937_64 shared_;  // the same on all workers
+  std::array<std::size_t, kNames.size()> sizes_{};
+  GradientCompressor compressor_;
+  std::vector<std::unique_ptr<GradientCompressor>> models_;  // of all workers, by slot
+};
+
+Arguments parse(char** argv) {
+  const auto compression = elastic::find_compression(argv[1]);
+  if (!compression) fail("COMPRESSION must be " + std::string(elastic::kCompressionForms));
+  return {*compression, std::atoi(argv[2]), static_cast<std::size_t>(std::atoll(argv[3])),
+          static_cast<std::uint64_t>(std::atoll(argv[4])), argv[5]};
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc != 6) fail("usage: compressed_stream COMPRESSION CALLS MOST_ELEMENTS SEED LOG_FOLDER");
+  try {
+    elastic::init();
+    const int slot = elastic::rank();  // in the first view they are the same
+    std::ofstream(std::string(argv[5]) + "/pid." + std::to_string(slot)) << ::getpid() << std::endl;
+    const Contributors everybody = elastic::barrier();
+    Stream stream(parse(argv), slot, everybody);
+    stream.run();
+    elastic::shutdown();
+    return 0;
+  } catch (const std::exception& error) {
+    fail(std::string("error at the caller: ") + error.what());
+  }
+}

@@ -1,0 +1,267 @@
+#include "elastic/gradient_compressor.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <ostream>
+#include <rapidcheck.h>
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "unit/compressing_world.hpp"
+#include "unit/random_gradient.hpp"
+
+namespace elastic::testing {
+namespace {
+
+using ::testing::HasSubstr;
+using Kind = CompressionKind;
+
+constexpr float kInf = std::numeric_limits<float>::infinity();
+constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+
+const auto kKinds = ::testing::Values("none", "f16", "f16:1024", "bf16", "int8", "int8:7",
+                                      "two_bit:0.5", "top_k:0.1", "top_k:1", "top_k:0.1:0:4");
+const auto kKindsWithMomentum = ::testing::Values("top_k:0.05:0.9");
+
+std::string test_name(const ::testing::TestParamInfo<std::string>& param) {
+  std::string name = param.param;
+  std::ranges::replace_if(
+      name, [](char letter) { return letter == ':' || letter == '.'; }, '_');
+  return name;
+}
+
+class EveryCompression : public ::testing::TestWithParam<std::string> {
+ protected:
+  static Compression compression() { return find_compression(GetParam()).value(); }
+};
+
+/// Momentum gives sums of momenta, not of gradients.
+class WithoutMomentum : public EveryCompression {};
+
+/// Over many calls: what all have given is what has come out and what is held back.
+TEST_P(WithoutMomentum, ConservesWhatWasGiven) {
+  EXPECT_TRUE(rc::check("given == sums + residuals", [] {
+    const auto ranks = *rc::gen::inRange<std::size_t>(1, 5);
+    const auto sizes =
+        *rc::gen::container<std::vector<std::size_t>>(3, rc::gen::inRange<std::size_t>(0, 300));
+    CompressingWorld world(ranks, compression());
+    std::vector<std::vector<double>> left;  // given - sums, per tensor
+    std::vector<std::vector<double>> size;  // sums of magnitudes, for what rounding may do
+    for (const std::size_t count : sizes) {
+      left.emplace_back(count);
+      size.emplace_back(count);
+    }
+    for (int step = 0; step < 4; ++step) {
+      std::vector<std::vector<Tensor>> tensors(ranks);
+      for (auto& its : tensors) {
+        for (std::size_t at = 0; at < sizes.size(); ++at) {
+          its.push_back(*gradient(sizes[at]));
+          for (std::size_t i = 0; i < sizes[at]; ++i) {
+            left[at][i] += double{its[at][i]};
+            size[at][i] += std::abs(double{its[at][i]});
+          }
+        }
+      }
+      world.allreduce(tensors);
+      for (std::size_t at = 0; at < sizes.size(); ++at) {
+        for (std::size_t i = 0; i < sizes[at]; ++i) left[at][i] -= double{tensors[0][at][i]};
+      }
+    }
+    // The hops of an allreduce of halves round, and nobody keeps what that takes off.
+    const double rounding = compression().kind == Kind::kBF16  ? 0x1p-6
+                            : compression().kind == Kind::kF16 ? 0x1p-9
+                                                               : 0x1p-20;
+    for (std::size_t at = 0; at < sizes.size(); ++at) {
+      for (std::size_t i = 0; i < sizes[at]; ++i) {
+        double held = 0;
+        for (std::size_t rank = 0; rank < ranks; ++rank) {
+          const auto residual = world.rank(rank).residual(CompressingWorld::name(at));
+          if (!residual.empty()) held += double{residual[i]};
+        }
+        RC_ASSERT(std::abs(left[at][i] - held) <= rounding * size[at][i] + 0x1p-22);
+      }
+    }
+  }));
+}
+
+TEST_P(EveryCompression, WholeContributionsHoldNothingBack) {
+  CompressingWorld world(2, compression());
+  Tensor mine{1, -0.3F, 0.01F, 7, 0.2F, 0.25F, -3, 2, 0.125F, 11};
+  world.allreduce({mine, mine});
+  const Tensor held = [&] {
+    const auto residual = world.rank(0).residual(CompressingWorld::name(0));
+    return Tensor(residual.begin(), residual.end());
+  }();
+  world.rank(0).send_whole();
+  const Tensor sum = world.allreduce({mine, Tensor(10)});
+  const bool halves = compression().kind == Kind::kF16 || compression().kind == Kind::kBF16;
+  for (const float value : world.rank(0).residual(CompressingWorld::name(0))) {
+    EXPECT_NEAR(value, 0, halves ? 0.05 : 0);
+  }
+  if (compression().kind == Kind::kTwoBit) {
+    // Rank 1 sends at most the threshold, rank 0 all it has.
+    for (std::size_t at = 0; at < sum.size(); ++at) {
+      EXPECT_NEAR(sum[at], mine[at] + held[at], 0.5) << at;
+    }
+  }
+}
+
+TEST_P(EveryCompression, NotANumberArrivesAndIsGoneAfterwards) {
+  for (const float bad : {kNan, kInf, -kInf}) {
+    CompressingWorld world(3, compression());
+    Tensor one{1, 2, bad, 4, 5, 6, 7, 8, 9, 10};
+    const Tensor sum = world.allreduce({Tensor(10, 1), one, Tensor(10, 1)});
+    EXPECT_FALSE(std::isfinite(sum[2]));
+    EXPECT_GE(world.rank(0).latest().non_finite, 1U);
+    for (int step = 0; step < 3; ++step) {
+      for (const float value : world.allreduce({Tensor(10, 1), Tensor(10, 1), Tensor(10, 1)})) {
+        EXPECT_TRUE(std::isfinite(value));
+      }
+      EXPECT_EQ(world.rank(0).latest().non_finite, 0U);
+    }
+  }
+}
+
+TEST_P(EveryCompression, AnAverageIsTheSumOverTheContributors) {
+  CompressingWorld sums(3, compression());
+  CompressingWorld averages(3, compression());
+  const std::vector<Tensor> tensors{Tensor(300, 0.75F), Tensor(300, 3), Tensor(300, -1.5F)};
+  const Tensor sum = sums.allreduce(tensors);
+  const Tensor average = averages.allreduce(tensors, ReduceOp::kAverage);
+  for (std::size_t at = 0; at < sum.size(); ++at) EXPECT_EQ(average[at], sum[at] / 3);
+}
+
+INSTANTIATE_TEST_SUITE_P(Kinds, EveryCompression, kKinds, test_name);
+INSTANTIATE_TEST_SUITE_P(Momentum, EveryCompression, kKindsWithMomentum, test_name);
+INSTANTIATE_TEST_SUITE_P(Kinds, WithoutMomentum, kKinds, test_name);
+
+TEST(GradientCompressor, ReportsBytes) {
+  const std::size_t count = 25600;
+  struct Case {
+    std::string text;
+    std::uint64_t encoded;
+    std::uint64_t sent;
+  };
+  const std::uint64_t header = 8 + 16;  // of the message, of the tensor's block
+  for (const Case& one :
+       {Case{"none", count * 4, count * 4 * 3 / 2}, Case{"f16", count * 2, count * 2 * 3 / 2},
+        Case{"int8", count + 100 * 4 + header, 3 * (count + 100 * 4 + header)},
+        Case{"two_bit:1", count / 4 + header, 3 * (count / 4 + header)},
+        Case{"top_k:0.01", 256 * 8 + header, 3 * (256 * 8 + header)},
+        Case{"top_k:0.6", count * 4 + header, 3 * (count * 4 + header)}}) {
+    CompressingWorld world(4, find_compression(one.text).value());
+    for (int step = 0; step < 2; ++step) world.allreduce(std::vector<Tensor>(4, Tensor(count, 1)));
+    const GradientCompressor::Traffic right{count * 4, one.encoded, one.sent, count * 4 * 3 / 2, 0};
+    EXPECT_EQ(world.rank(2).latest(), right) << one.text;
+    EXPECT_EQ(world.rank(2).total().sent, 2 * one.sent) << one.text;
+    EXPECT_EQ(world.rank(2).total().sent_uncompressed, count * 4 * 3) << one.text;
+  }
+}
+
+TEST(GradientCompressor, RescalesWhatItHoldsBack) {
+  CompressingWorld world(1, {.kind = Kind::kTwoBit, .threshold = 1});
+  world.allreduce({Tensor{3, 0.25F}});
+  world.rank(0).rescale(0.5);
+  EXPECT_THAT(world.rank(0).residual("tensor 0"), ::testing::ElementsAre(1, 0.125F));
+  for (const double factor : {0.0, -1.0, 1e300, double{kNan}, double{kInf}}) {
+    EXPECT_THROW(world.rank(0).rescale(factor), Error);
+  }
+  world.rank(0).reset();
+  EXPECT_TRUE(world.rank(0).residual("tensor 0").empty());
+}
+
+TEST(GradientCompressor, JoinersNeedNoWarmUp) {
+  const Compression compression{.kind = Kind::kTopK, .ratio = 0.01, .warm_up_steps = 10};
+  CompressingWorld world(2, compression);
+  world.rank(1).begin_at(10);
+  Tensor values(1000);
+  for (std::size_t at = 0; at < values.size(); ++at) values[at] = static_cast<float>(at + 1);
+  world.allreduce({values, values});
+  EXPECT_EQ(world.rank(0).latest().encoded, 250U * 8 + 24);
+  EXPECT_EQ(world.rank(1).latest().encoded, 10U * 8 + 24);
+}
+
+class WrongCompressorCalls : public ::testing::Test {
+ protected:
+  void expect(const std::string& words, const std::function<void()>& call) {
+    try {
+      call();
+      FAIL() << "no error; expected " << words;
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ErrorCode::kInvalidArgument);
+      EXPECT_THAT(error.what(), HasSubstr(words));
+    }
+  }
+
+  Tensor values_{1, 2, 3};
+  CompressingWorld world_{1, {.kind = Kind::kInt8}};
+  GradientCompressor& compressor_ = world_.rank(0);
+};
+
+TEST_F(WrongCompressorCalls, AreRefusedWithTheReason) {
+  for (const ReduceOp op : {ReduceOp::kMin, ReduceOp::kMax, ReduceOp::kProduct}) {
+    expect("the op is neither kSum nor kAverage",
+           [&] { compressor_.allreduce("w", std::span(values_), op); });
+  }
+  std::vector<double> doubles{1};
+  expect("tensor 'w' is not of floats (f32)",
+         [&] { compressor_.allreduce("w", view(std::span(doubles))); });
+  expect("has no name", [&] { compressor_.allreduce("", std::span(values_)); });
+  expect("tensor 'w' is at a null pointer", [&] {
+    compressor_.allreduce("w", TensorView{nullptr, 3});
+  });
+  expect("tensor 'w' is not in host memory", [&] {
+    compressor_.allreduce("w", TensorView{values_.data(), 3, DType::kF32, {Device::Kind::kCuda}});
+  });
+  const NamedTensor twice{"w", view(std::span(values_))};
+  expect("two tensors are called 'w'", [&] {
+    compressor_.grouped_allreduce(std::vector{twice, twice});
+  });
+  EXPECT_EQ(values_, (Tensor{1, 2, 3}));
+}
+
+TEST_F(WrongCompressorCalls, ATensorKeepsItsSize) {
+  world_.allreduce({values_});
+  Tensor longer(4);
+  expect("tensor 'tensor 0' has 4 elements, and had 3 before",
+         [&] { compressor_.allreduce("tensor 0", std::span(longer)); });
+}
+
+TEST_F(WrongCompressorCalls, ParametersOutOfRangeAreRefused) {
+  expect("compression: ratio is 0; give a share above 0 and at most 1",
+         [] { CompressingWorld(1, {.kind = Kind::kTopK, .ratio = 0}); });
+}
+
+/// Every rank finds the same error, and nothing changes.
+TEST(GradientCompressor, OtherTensorsOnOtherRanksAreAMismatch) {
+  Tensor a{1, 2};
+  Gathered<std::uint8_t> gathered;
+  const auto noted = [&](std::span<const std::uint8_t> block) -> Gathered<std::uint8_t> {
+    gathered.values.insert(gathered.values.end(), block.begin(), block.end());
+    gathered.counts.push_back(block.size());
+    return gathered;
+  };
+  GradientCompressor first({{}, noted}, {.kind = Kind::kInt8});
+  GradientCompressor second({{}, noted}, {.kind = Kind::kInt8});
+  gathered.contributors = {std::make_shared<const std::vector<WorkerId>>(2), 1};
+  first.allreduce("a", std::span(a));
+  const Tensor before = a;
+  try {
+    second.allreduce("b", std::span(a));
+    FAIL() << "no error";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::kMismatch);
+    EXPECT_EQ(error.peer(), 1);
+    EXPECT_THAT(error.what(), HasSubstr("rank 1 gave tensors of other names"));
+  }
+  EXPECT_EQ(a, before);
+  EXPECT_THAT(second.residual("b"), ::testing::Each(0.0F));
+}
+
+}  // namespace
+}  // namespace elastic::testing

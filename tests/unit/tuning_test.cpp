@@ -1,0 +1,99 @@
+#include "collectives/plan/tuning.hpp"
+
+#include <gtest/gtest.h>
+
+namespace elastic::plan {
+namespace {
+
+constexpr std::size_t kMost = 256 * 1024;
+constexpr LinkCost kSharedMemory{600, 200'000};  // 5 GB/s
+constexpr LinkCost kGigabit{60'000, 8'738'133};
+const Thresholds kGiven{.capacity = 1 << 20};
+
+Hosts blocks(int hosts, int ranks_each) {
+  std::vector<int> host_of_rank;
+  for (int rank = 0; rank < hosts * ranks_each; ++rank) host_of_rank.push_back(rank / ranks_each);
+  return Hosts(host_of_rank);
+}
+
+TEST(Tuning, LatencyFavoursFewHopsAndBandwidthFewBytes) {
+  const LinkCosts costs{{}, kGigabit};
+  const Hosts hosts = blocks(8, 1);
+  const auto time = [&](Allreduce algorithm, std::size_t bytes) {
+    return estimate(algorithm, hosts, costs, bytes);
+  };
+  EXPECT_LT(time(Allreduce::kRecursiveDoubling, 64), time(Allreduce::kRing, 64));
+  EXPECT_GT(time(Allreduce::kRecursiveDoubling, 1 << 24), time(Allreduce::kRing, 1 << 24));
+  // 2 x 7/8 of 16 MiB at 120 bytes a microsecond, and 14 hops.
+  EXPECT_EQ(time(Allreduce::kRing, 1 << 24) / 1'000'000, 244 + 14 * 60 / 1000 + 1);
+}
+
+TEST(Tuning, TheHierarchySendsOnceForEachHost) {
+  const LinkCosts costs{kSharedMemory, kGigabit};
+  const Hosts hosts = blocks(2, 4);
+  constexpr std::size_t kBytes = 1 << 24;
+  EXPECT_LT(estimate(Allreduce::kHierarchical, hosts, costs, kBytes),
+            estimate(Allreduce::kRing, hosts, costs, kBytes) / 3);
+}
+
+TEST(Tuning, SlowLinksWithLatencyUseDoublingLonger) {
+  const Hosts hosts = blocks(8, 1);
+  const Thresholds fast = tuned(hosts, {{}, kSharedMemory}, kGiven);
+  const Thresholds far = tuned(hosts, {{}, {500'000, 200'000}}, kGiven);
+  EXPECT_GT(far.doubling_bytes, fast.doubling_bytes);
+  EXPECT_GE(far.doubling_bytes, far.direct_bytes);
+}
+
+TEST(Tuning, LeavesTwoRanksAlone) {
+  const Thresholds two = tuned(Hosts::one(2), {kSharedMemory, {}}, kGiven);
+  EXPECT_EQ(two.direct_bytes, kGiven.direct_bytes);
+  EXPECT_EQ(two.doubling_bytes, kGiven.doubling_bytes);
+}
+
+// Nothing was measured, or a clock stood still.
+TEST(Tuning, StaysWithinBoundsWhateverWasMeasured) {
+  constexpr std::uint64_t kHuge = ~std::uint64_t{0};
+  for (const LinkCost& cost :
+       {LinkCost{0, 0}, {kHuge, 0}, {0, kHuge}, {kHuge, kHuge}, {1, 1}, {1000, 1}}) {
+    for (const Hosts& hosts : {Hosts::one(2), Hosts::one(7), blocks(3, 2), blocks(5, 1)}) {
+      const Thresholds chosen = tuned(hosts, {cost, cost}, kGiven);
+      EXPECT_GE(chosen.direct_bytes, 1024U);
+      EXPECT_LE(chosen.direct_bytes, chosen.doubling_bytes);
+      EXPECT_LE(chosen.doubling_bytes, 128U * 1024);
+      const std::size_t segment = tuned_segment(hosts, {cost, cost}, kMost);
+      EXPECT_GE(segment, 128U * 1024);
+      EXPECT_LE(segment, kMost);
+    }
+  }
+}
+
+TEST(Tuning, SegmentsAreNeverLongerThanAskedFor) {
+  EXPECT_EQ(tuned_segment(Hosts::one(3), {kSharedMemory, {}}, 4096), 4096U);
+}
+
+TEST(Choose, WhatIsAskedForWhereItCanBeDone) {
+  Thresholds asked = kGiven;
+  asked.algorithm = Allreduce::kRing;
+  EXPECT_EQ(choose_allreduce(Hosts::one(2), 8, asked), Allreduce::kRing);
+  EXPECT_EQ(choose_large_allreduce(Hosts::one(2), asked), Allreduce::kRing);
+  asked.algorithm = Allreduce::kSwap;
+  EXPECT_EQ(choose_large_allreduce(Hosts::one(3), asked), Allreduce::kPairwise);
+  asked.algorithm = Allreduce::kHierarchical;
+  EXPECT_EQ(choose_large_allreduce(blocks(3, 1), asked), Allreduce::kRing);
+  EXPECT_EQ(choose_allreduce(blocks(2, 2), 8, asked), Allreduce::kHierarchical);
+  asked.algorithm = Allreduce::kDirect;  // does not read kInput
+  EXPECT_EQ(choose_large_allreduce(Hosts::one(2), asked), Allreduce::kSwap);
+  EXPECT_EQ(choose_allreduce(Hosts::one(2), 1 << 20, asked), Allreduce::kDirect);
+}
+
+TEST(Choose, NamesAreReadAsTheyAreWritten) {
+  for (const Allreduce algorithm :
+       {Allreduce::kDirect, Allreduce::kRecursiveDoubling, Allreduce::kSwap, Allreduce::kPairwise,
+        Allreduce::kHierarchical, Allreduce::kRing}) {
+    EXPECT_EQ(algorithm_named(name(algorithm)), algorithm);
+  }
+  EXPECT_EQ(algorithm_named("auto"), std::nullopt);
+}
+
+}  // namespace
+}  // namespace elastic::plan

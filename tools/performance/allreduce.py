@@ -1,0 +1,153 @@
+"""Allreduces of all sizes, by elastic and by its peers."""
+
+import math
+from dataclasses import dataclass
+
+from backends import BACKENDS, NATIVE, mpirun
+from chart import Panel, lines
+from units import KIB, MIB, figures, size, table, verdict
+
+KEPT = ("backend", "bytes", "in_place", "median_us", "min_us", "busbw_gbs")
+PLACES = {False: "Result in another tensor", True: "Result in place"}
+
+
+@dataclass(frozen=True)
+class Bar:
+    """What is wanted of sizes from `least` to `most` bytes."""
+    least: int
+    most: float
+    apart: float  # the best peer's time by ours, with the result in another tensor
+    in_place: float
+    longest_us: float = math.inf
+
+    def text(self, in_place):
+        limit = f", {self.longest_us:g} µs" if self.longest_us < math.inf else ""
+        return f"{self.in_place if in_place else self.apart:g}{limit}"
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """All backends at one size."""
+    bytes: int
+    in_place: bool
+    native: dict  # its row
+    peers: dict  # each one's median time, in microseconds
+    bar: Bar
+
+    @property
+    def best(self):
+        return min(self.peers, key=self.peers.get)
+
+    @property
+    def ratio(self):
+        return self.peers[self.best] / self.native["median_us"]
+
+    @property
+    def met(self):
+        if self.bar is None:
+            return None
+        wanted = self.bar.in_place if self.in_place else self.bar.apart
+        return self.ratio >= wanted and self.native["median_us"] <= self.bar.longest_us
+
+
+def compare(rows, bars):
+    """The comparisons that rows of all backends allow, by place and size."""
+    compared = []
+    for at in sorted({(row["in_place"], row["bytes"]) for row in rows}):
+        own = {row["backend"]: row for row in rows if (row["in_place"], row["bytes"]) == at}
+        bar = next((bar for bar in bars if bar.least <= at[1] <= bar.most), None)
+        peers = {name: row["median_us"] for name, row in own.items() if name != NATIVE}
+        if NATIVE in own and peers:
+            compared.append(Comparison(at[1], at[0], own[NATIVE], peers, bar))
+    return compared
+
+
+def backends_of(rows):
+    return list(dict.fromkeys(row["backend"] for row in rows))
+
+
+def table_line(one, peers):
+    return [size(one.bytes), figures(one.native["median_us"]), figures(one.native["busbw_gbs"]),
+            *(figures(one.peers.get(peer)) for peer in peers), f"{one.ratio:.2f}",
+            one.bar.text(one.in_place) if one.bar else "", verdict(one.met)]
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """Those of one command: they take so many calls each."""
+    first: str
+    last: str
+    factor: int
+    calls: int
+    warmup: int
+
+
+@dataclass(frozen=True)
+class Allreduce:
+    name: str
+    title: str
+    ranks: int
+    transport: str
+    sizes: tuple
+    bars: tuple
+    before: tuple = ()  # words before mpirun
+    mpi: tuple = ()  # further words of mpirun
+    programs: tuple = ("mpirun",)
+    root: bool = False
+
+    def measure(self, commands, quick):
+        rows = []
+        for sizes in self.sizes[:-1] if quick else self.sizes:
+            calls = max(4, sizes.calls // (8 if quick else 1))
+            words = [*self.before, *mpirun(self.ranks, *self.mpi), "build/bin/elastic-bench",
+                     "allreduce", "--backend", ",".join(BACKENDS), "--transport", self.transport,
+                     "-b", sizes.first, "-e", sizes.last, "-f", str(sizes.factor),
+                     "-n", str(calls), "-w", str(sizes.warmup)]
+            rows += commands.report(words)[1]["results"]
+        return [{key: row[key] for key in KEPT} for row in rows]
+
+    def verdicts(self, rows):
+        return [one.met for one in compare(rows, self.bars) if one.met is not None]
+
+    def tables(self, rows):
+        text = ""
+        peers = [name for name in backends_of(rows) if name != NATIVE]
+        header = ["size", "elastic", "busbw, GB/s", *peers, "best peer : elastic", "bar", "met"]
+        for in_place, title in PLACES.items():
+            text += f"{title}; times in µs:\n\n" + table(header, [
+                table_line(one, peers) for one in compare(rows, self.bars)
+                if one.in_place == in_place]) + "\n"
+        return text
+
+    def chart(self, rows):
+        def series(column):
+            return {name: [(row["bytes"], row[column]) for row in rows
+                           if row["backend"] == name and row["in_place"]]
+                    for name in backends_of(rows)}
+        return lines(f"{self.title}, in place",
+                     [Panel("Time of a call, median", "µs", series("median_us")),
+                      Panel("Bus bandwidth", "GB/s", series("busbw_gbs"), linear=True)])
+
+
+SMALL_TO_LARGE = (Sizes("8", "1K", 128, 20000, 500), Sizes("32K", "1M", 2, 1200, 20),
+                  Sizes("8M", "64M", 8, 40, 2), Sizes("256M", "256M", 2, 12, 1))
+# More ranks than cores: what spins waits for its turn, so that small calls take long, too.
+CROWDED = (Sizes("8", "1K", 128, 2000, 50), Sizes("32K", "1M", 2, 200, 5),
+           Sizes("8M", "64M", 8, 16, 1), Sizes("256M", "256M", 2, 8, 1))
+
+SHM2 = Allreduce(
+    "shm2", "2 ranks over shared memory", 2, "shm", SMALL_TO_LARGE,
+    (Bar(8, KIB, 1.0, 1.0, longest_us=0.3), Bar(32 * KIB, MIB, 1.8, 1.8),
+     Bar(8 * MIB, 8 * MIB, 2.5, 2.0), Bar(64 * MIB, math.inf, 4.5, 3.5)))
+SHM4 = Allreduce(
+    "shm4", "4 ranks over shared memory", 4, "shm", CROWDED,
+    (Bar(8 * MIB, math.inf, 2.5, 2.5), Bar(0, 8 * MIB - 1, 1.0, 1.0)),
+    mpi=("--oversubscribe",))
+# All on the same congestion control, which only a namespace can set for the peers. Open MPI leaves
+# the loopback device out unless it is named.
+TCP2 = Allreduce(
+    "tcp2", "2 ranks over TCP on loopback", 2, "tcp", SMALL_TO_LARGE,
+    (Bar(0, 32 * KIB, 1.2, 1.2), Bar(MIB, 8 * MIB, 1.2, 1.2), Bar(64 * MIB, math.inf, 2.0, 2.0)),
+    before=("tools/netlab", "--hosts", "1", "--congestion", "reno", "--"),
+    mpi=("--mca", "btl", "tcp,self", "--mca", "btl_tcp_if_include", "lo"),
+    programs=("mpirun", "ip"), root=True)
