@@ -1,6 +1,7 @@
-// What it takes to hand data from one core to another through memory that both write and read: the
-// limit of an allreduce between workers of one host, whoever makes it. One thread copies a tensor
-// to where the other adds it to its own.
+// What it takes to hand data from one core to another: the limit of an allreduce between workers of
+// one host, whoever makes it. One thread copies a tensor to memory that both have, where the other
+// adds it to its own; or the other has the kernel copy it from where it lies, and adds that.
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstddef>
@@ -8,9 +9,11 @@
 #include <sched.h>
 #include <stdexcept>
 #include <thread>
+#include <unistd.h>
 #include <vector>
 
 #include <benchmark/benchmark.h>
+#include <sys/uio.h>
 
 #include "collectives/kernels/copy.hpp"
 #include "collectives/kernels/reduce.hpp"
@@ -19,6 +22,8 @@ namespace elastic::bench {
 namespace {
 
 constexpr std::size_t kMostBytes = std::size_t{256} << 10;
+/// Copied by one system call: what is added next is in this core's cache.
+constexpr std::size_t kPieceBytes = std::size_t{64} << 10;
 using Clock = std::chrono::steady_clock;
 
 double us_since(Clock::time_point begin) {
@@ -46,9 +51,13 @@ void stay_on(std::size_t core) {
   }
 }
 
+enum class Way : std::uint8_t { kCached, kPastCaches, kByTheKernel };
+
 /// What the two threads have in common. They spin: each has a core.
 struct alignas(64) Shared {
-  std::vector<std::byte> tensor = std::vector<std::byte>(kMostBytes);
+  Way way = Way::kCached;
+  std::vector<std::byte> tensor = std::vector<std::byte>(kMostBytes);  // the writer's
+  std::vector<std::byte> memory = std::vector<std::byte>(kMostBytes);  // that both have
   std::size_t bytes = 0;
   double reading_us = 0;                            // of the latest; the reader's until `taken`
   alignas(64) std::atomic<std::uint64_t> given{0};  // handovers; the writer's
@@ -57,35 +66,65 @@ struct alignas(64) Shared {
 
 constexpr std::uint64_t kOver = ~std::uint64_t{0};
 
+/// As from another process; that it is this one makes no difference to the kernel.
+void copy_by_the_kernel(std::byte* into, std::byte* from, std::size_t bytes) {
+  const iovec here{into, bytes};
+  const iovec there{from, bytes};
+  if (::process_vm_readv(::getpid(), &here, 1, &there, 1, 0) != static_cast<ssize_t>(bytes)) {
+    throw std::runtime_error("the kernel does not copy from another process's memory");
+  }
+}
+
+void add_given(Shared& shared, std::vector<std::byte>& sum, std::vector<std::byte>& piece) {
+  static const kernels::Function add = kernels::reduce(DType::kF32, ReduceOp::kSum);
+  for (std::size_t at = 0; at < shared.bytes; at += kPieceBytes) {
+    const std::size_t bytes = std::min(kPieceBytes, shared.bytes - at);
+    const std::byte* from = shared.memory.data() + at;
+    if (shared.way == Way::kByTheKernel) {
+      copy_by_the_kernel(piece.data(), shared.tensor.data() + at, bytes);
+      from = piece.data();
+    }
+    add(sum.data() + at, sum.data() + at, from, bytes / sizeof(float));
+  }
+}
+
 void read_all(Shared& shared, std::size_t core) {
   stay_on(core);
   std::vector<std::byte> sum(kMostBytes);
-  const kernels::Function add = kernels::reduce(DType::kF32, ReduceOp::kSum);
+  std::vector<std::byte> piece(kPieceBytes);
   for (std::uint64_t next = 1;; ++next) {
     std::uint64_t given = 0;
     while ((given = shared.given.load(std::memory_order_acquire)) < next) {
     }
     if (given == kOver) return;
     const Clock::time_point begin = Clock::now();
-    add(sum.data(), sum.data(), shared.tensor.data(), shared.bytes / sizeof(float));
+    add_given(shared, sum, piece);
     shared.reading_us = us_since(begin);
     shared.taken.store(next, std::memory_order_release);
   }
 }
 
+void give(Shared& shared) {
+  if (shared.way == Way::kByTheKernel) return;
+  kernels::copy(shared.memory.data(), shared.tensor.data(), shared.bytes,
+                shared.way == Way::kCached ? kernels::Store::kCached : kernels::Store::kStreaming);
+}
+
 /// A repetition is short beside what a hypervisor lets a processor stay where it is.
-void hand_over(benchmark::State& state, kernels::Store store, std::vector<std::size_t> cores) {
+void hand_over(benchmark::State& state, Way way, std::vector<std::size_t> cores) {
   Shared shared;
+  shared.way = way;
   shared.bytes = static_cast<std::size_t>(state.range(0));
-  const std::vector<std::byte> tensor(kMostBytes);
   stay_on(cores[0]);
   std::jthread reader([&shared, core = cores[1]] { read_all(shared, core); });
   double writing_us = 0;
   double reading_us = 0;
   std::uint64_t number = 0;
   for (auto _ : state) {
+    // As after a step of a trainer: new data, in this core's cache.
+    std::fill(shared.tensor.begin(), shared.tensor.end(), static_cast<std::byte>(number));
     const Clock::time_point begin = Clock::now();
-    kernels::copy(shared.tensor.data(), tensor.data(), shared.bytes, store);
+    give(shared);
     writing_us += us_since(begin);
     shared.given.store(++number, std::memory_order_release);
     while (shared.taken.load(std::memory_order_acquire) < number) {
@@ -98,9 +137,10 @@ void hand_over(benchmark::State& state, kernels::Store store, std::vector<std::s
 }
 
 void register_all(const std::vector<std::size_t>& cores) {
-  for (const auto& [name, store] : {std::pair{"cached", kernels::Store::kCached},
-                                    std::pair{"past_caches", kernels::Store::kStreaming}}) {
-    benchmark::RegisterBenchmark(name, hand_over, store, cores)
+  for (const auto& [name, way] :
+       {std::pair{"cached", Way::kCached}, std::pair{"past_caches", Way::kPastCaches},
+        std::pair{"by_the_kernel", Way::kByTheKernel}}) {
+    benchmark::RegisterBenchmark(name, hand_over, way, cores)
         ->Arg(64 << 10)
         ->Arg(kMostBytes)
         ->UseRealTime();

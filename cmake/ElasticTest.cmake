@@ -48,7 +48,7 @@ function(elastic_test)
     set_tests_properties(${arg_NAME} PROPERTIES LABELS "${arg_LABEL}" TIMEOUT 900)
     return()
   endif()
-  gtest_discover_tests(${arg_NAME} DISCOVERY_TIMEOUT 60
+  gtest_discover_tests(${arg_NAME} NO_PRETTY_VALUES DISCOVERY_TIMEOUT 60
                        PROPERTIES LABELS "${arg_LABEL}" TIMEOUT ${arg_TIMEOUT}
                                   PROCESSORS ${processors})
 endfunction()

@@ -32,10 +32,12 @@ void die(int file) {
 }  // namespace
 
 void SelfDestruct::before_allreduce(std::int64_t step) const {
-  // Only in the first view: a joiner that comes to the same rank later is to live.
+  // Only in the first view: whoever comes to the same rank later, a joiner or one that sleeps here
+  // while the view changes, is to live.
+  const int rank = elastic::rank();
   if (step != step_ || elastic::generation() != 1) return;
-  if (elastic::rank() == (rank_ + 1) % elastic::size()) std::this_thread::sleep_for(kLate);
-  if (elastic::rank() != rank_) return;
+  if (rank == (rank_ + 1) % elastic::size()) std::this_thread::sleep_for(kLate);
+  if (rank != rank_) return;
   const std::string path = folder_ + "/kill-" + std::to_string(::getpid()) + ".json";
   const int file = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
   std::thread([file] {

@@ -3,7 +3,8 @@
 from chart import Group, bars
 from units import figures, size, table
 
-WAYS = {"cached": "cached", "past_caches": "past the caches"}
+WAYS = {"cached": "cached stores", "past_caches": "stores past the caches",
+        "by_the_kernel": "copied by the kernel"}
 PARTS = ("writing", "reading", "both")
 
 
@@ -42,7 +43,7 @@ class Handover:
         return []
 
     def tables(self, rows):
-        header = ["size", "stores"] + [f"{part}, p{percent}" for part in PARTS
+        header = ["size", "by"] + [f"{part}, p{percent}" for part in PARTS
                                        for percent in (10, 50, 90)]
         return "Microseconds:\n\n" + table(header, [
             [size(row["bytes"]), WAYS[row["way"]]]
