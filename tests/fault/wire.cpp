@@ -65,7 +65,8 @@ void Wire::flip(std::span<std::uint8_t> frame) {
   constexpr std::size_t kChecksumAt = 16;
   const std::span<std::uint8_t> segment = segment_in(frame);
   if (segment.size() < kLarge) return;
-  const bool control = word_at(segment, 0) == control_port_ || word_at(segment, 2) == control_port_;
+  if (word_at(segment, 2) == control_port_) return;
+  const bool control = word_at(segment, 0) == control_port_;
   const std::size_t at = segment.size() / 4 * 2;  // the middle; the checksum is over words
   const std::uint32_t before = word_at(segment, at);
   if (!control && before == 0) return;  // a joiner measures its line with zeros, which nobody reads

@@ -23,7 +23,7 @@ class Wire {
   Wire(const Wire&) = delete;
   Wire& operator=(const Wire&) = delete;
 
-  /// One bit in the next large segment between workers, or with the server.
+  /// One bit in the next large segment between workers, or from the server.
   void flip_in_data() { flip_in_data_ = true; }
   void flip_in_control() { flip_in_control_ = true; }
   /// Whether what was asked for has been done.
