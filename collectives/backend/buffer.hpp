@@ -31,6 +31,7 @@ class Buffer {
   std::byte* data() { return memory_.get(); }
   const std::byte* data() const { return memory_.get(); }
   std::size_t size() const { return size_; }
+  std::size_t capacity() const { return capacity_; }
   std::span<std::byte> bytes() { return {memory_.get(), size_}; }
   std::span<const std::byte> bytes() const { return {memory_.get(), size_}; }
 

@@ -48,8 +48,8 @@ struct Payload {
                 ///< reduce_scatter: this rank's part only
   /// Allreduce: tensors besides those in `data`.
   std::vector<DirectTensor> direct;
-  /// Where the inputs of `direct` are kept that are overwritten before the result is whole. Owned
-  /// by the lane; not null if `direct` has any.
+  /// Where the inputs of `direct` are kept that are overwritten before the result is whole. Lent
+  /// for one attempt; not null if `direct` has any.
   Buffer* undo = nullptr;
   /// kTransfer, of a donor: where the sections' bytes lie instead of in `data`, which is empty
   /// then. Not owned: they must stay as they are until the next operation of the lane is complete.

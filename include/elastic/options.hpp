@@ -84,7 +84,7 @@ struct Options {
 
   /// Named tensors are fused into buckets of at most this size; 0: each alone.
   /// ELASTIC_BUCKET_BYTES.
-  std::size_t bucket_bytes = std::size_t{32} << 20;
+  std::size_t bucket_bytes = std::size_t{16} << 20;
 
   /// Longest wait in `init` for the server and the first view. ELASTIC_INIT_TIMEOUT_MS.
   std::chrono::milliseconds init_timeout{60000};

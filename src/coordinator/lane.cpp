@@ -51,8 +51,8 @@ void Lane::Ownership::release() {
   if (lane_ != nullptr) std::exchange(lane_, nullptr)->release();
 }
 
-Lane::Lane(std::string name, Callbacks callbacks)
-    : name_(std::move(name)), callbacks_(std::move(callbacks)) {}
+Lane::Lane(std::string name, Callbacks callbacks, std::shared_ptr<collectives::SpareBuffer> spare)
+    : name_(std::move(name)), callbacks_(std::move(callbacks)), spare_(std::move(spare)) {}
 
 Lane::~Lane() {
   close(Status(Code::kNotInitialized, "the context is gone"));
@@ -167,11 +167,10 @@ Lane::Attempt Lane::attempt(Ownership& ownership, Operation& operation) {
   attempted_by_ = view.members;
   if (next() == Ledger::Step::kEndAsLost) return end_as_lost(view);
   work_.clear();
-  work_.undo = &undo_;
   operation.allow_direct(view.backend->works_directly());
   const collectives::Call call = performed_by(*view.backend, operation.call(*view.members));
   operation.pack(*view.members, work_);
-  const Status status = or_leave([&] { return view.backend->run(position(), call, work_); });
+  const Status status = or_leave([&] { return run_lent(*view.backend, call); });
   if (status.ok()) {
     keep_work();
     complete();
@@ -180,6 +179,15 @@ Lane::Attempt Lane::attempt(Ownership& ownership, Operation& operation) {
   }
   if (status.code() == Code::kMismatch) return end_in_error(status);
   return interrupted(view, status);
+}
+
+/// What is overwritten is not needed any more when the attempt is over, whatever came of it.
+Status Lane::run_lent(collectives::Backend& backend, const collectives::Call& call) {
+  collectives::SpareBuffer::Loan undo(*spare_);
+  work_.undo = &undo.buffer();
+  Status status = backend.run(position(), call, work_);
+  work_.undo = nullptr;
+  return status;
 }
 
 /// An operation that threw has no outcome here, but perhaps elsewhere, and cannot be begun again in

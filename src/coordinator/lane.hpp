@@ -12,6 +12,7 @@
 #include "base/clock.hpp"
 #include "base/status.hpp"
 #include "collectives/backend/backend.hpp"
+#include "collectives/backend/spare_buffer.hpp"
 #include "coordinator/lane_view.hpp"
 #include "coordinator/ledger.hpp"
 #include "coordinator/operation.hpp"
@@ -67,7 +68,11 @@ class Lane {
     Contributors contributors;
   };
 
-  Lane(std::string name, Callbacks callbacks);
+  /// In `spare` is kept what an operation overwrites. A worker's lanes share it, so that together
+  /// they need no more than the largest operation, unless two are in flight.
+  Lane(std::string name, Callbacks callbacks,
+       std::shared_ptr<collectives::SpareBuffer> spare =
+           std::make_shared<collectives::SpareBuffer>());
   ~Lane();
 
   /// Calls from several threads take turns, from the first attempt at an operation to its end.
@@ -125,6 +130,7 @@ class Lane {
   Ledger::Step next() const;
   template <typename Run>
   Status or_leave(const Run& run);
+  Status run_lent(collectives::Backend& backend, const collectives::Call& call);
   void keep_work();
   void settle(LaneView& view);
   Status hand_over(LaneView& view);
@@ -138,6 +144,7 @@ class Lane {
 
   const std::string name_;
   const Callbacks callbacks_;
+  const std::shared_ptr<collectives::SpareBuffer> spare_;
   std::mutex order_mutex_;  // a Turn's: one unnamed operation at a time, in program order
 
   mutable std::mutex mutex_;
@@ -153,7 +160,6 @@ class Lane {
 
   // Touched by the owner only.
   collectives::Payload work_;                    // of the operation in flight
-  collectives::Buffer undo_;                     // work_.undo
   std::shared_ptr<const Members> attempted_by_;  // latest attempt of the operation in flight
   collectives::Backend::Parcel kept_;            // result of operation position - 1
 

@@ -64,6 +64,7 @@ Control::Control(Identity identity, Options options, Backends backends,
             linker_->probe(peer_of(donor), deadline, measured);
           },
           [this](const rendezvous::Ready& ready) { participation_.ready(ready); }) {
+  const auto spare = std::make_shared<collectives::SpareBuffer>();
   for (std::size_t i = 0; i < kLanes; ++i) {
     coordinator::Lane::Callbacks callbacks;
     callbacks.on_quiet = [this, i](std::uint64_t position, std::string needs) {
@@ -82,7 +83,7 @@ Control::Control(Identity identity, Options options, Backends backends,
       });
     };
     callbacks.on_resumed = [this] { view_change_clock_.resume(); };
-    lanes_[i] = std::make_unique<coordinator::Lane>("lane " + std::to_string(i), callbacks);
+    lanes_[i] = std::make_unique<coordinator::Lane>("lane " + std::to_string(i), callbacks, spare);
     abort_events_[i] = std::make_shared<EventFd>();
   }
 }

@@ -1,0 +1,45 @@
+#pragma once
+
+#include <mutex>
+#include <utility>
+
+#include "collectives/backend/buffer.hpp"
+
+namespace elastic::collectives {
+
+/// A buffer for threads that seldom need one at the same time. Who comes while it is lent gets
+/// another, and of two that come back the larger stays: while nobody works there is one.
+///
+/// Any thread.
+class SpareBuffer {
+ public:
+  /// Gives it back in the end. Not longer than the SpareBuffer.
+  class Loan {
+   public:
+    explicit Loan(SpareBuffer& of) : of_(of), buffer_(of.take()) {}
+    ~Loan() { of_.give_back(std::move(buffer_)); }
+    Loan(const Loan&) = delete;
+    Loan& operator=(const Loan&) = delete;
+
+    Buffer& buffer() { return buffer_; }
+
+   private:
+    SpareBuffer& of_;
+    Buffer buffer_;
+  };
+
+ private:
+  Buffer take() {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    return std::exchange(buffer_, Buffer());
+  }
+  void give_back(Buffer buffer) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (buffer.capacity() > buffer_.capacity()) std::swap(buffer, buffer_);
+  }
+
+  std::mutex mutex_;
+  Buffer buffer_;
+};
+
+}  // namespace elastic::collectives
