@@ -28,8 +28,45 @@ else()
   message(STATUS "Backend mpi: not built, MPI (libopenmpi-dev or libmpich-dev) was not found")
 endif()
 
+# NCCL is loaded at run time: what is needed here is its header, and CUDA's for that. NCCL_ROOT says
+# where else to look; the preset cuda (ELASTIC_CUDA) insists on both.
+find_package(CUDAToolkit QUIET)
+find_path(NCCL_INCLUDE_DIR nccl.h
+          HINTS ${NCCL_ROOT} ENV NCCL_ROOT ENV NCCL_HOME ${CUDAToolkit_INCLUDE_DIRS}
+          PATH_SUFFIXES include)
+mark_as_advanced(NCCL_INCLUDE_DIR)
+set(nccl_version "")
+if(NCCL_INCLUDE_DIR)
+  foreach(part MAJOR MINOR PATCH)
+    file(STRINGS ${NCCL_INCLUDE_DIR}/nccl.h line REGEX "^#define NCCL_${part} +[0-9]+")
+    string(REGEX REPLACE "[^0-9]" "" number "${line}")
+    list(APPEND nccl_version ${number})
+  endforeach()
+  list(JOIN nccl_version . nccl_version)
+endif()
+if(NOT CUDAToolkit_FOUND)
+  set(nccl_missing "the CUDA toolkit (12 or 13) was not found")
+elseif(CUDAToolkit_VERSION VERSION_LESS 12)
+  set(nccl_missing "CUDA 12 or later is needed, and this is ${CUDAToolkit_VERSION}")
+elseif(NOT NCCL_INCLUDE_DIR)
+  set(nccl_missing "NCCL (libnccl-dev, or NCCL_ROOT) was not found")
+elseif(nccl_version VERSION_LESS 2.18)
+  set(nccl_missing "NCCL 2.18 or later is needed, and ${NCCL_INCLUDE_DIR} has ${nccl_version}")
+else()
+  set(nccl_missing "")
+endif()
+if(nccl_missing STREQUAL "")
+  list(APPEND ELASTIC_MODULES nccl)
+  message(STATUS "Backend nccl: with NCCL ${nccl_version} and CUDA ${CUDAToolkit_VERSION}")
+elseif(ELASTIC_CUDA AND NOT ELASTIC_CUDA STREQUAL "AUTO")
+  message(FATAL_ERROR "Backend nccl: ELASTIC_CUDA asks for it, but ${nccl_missing}. Install it, or "
+                      "leave ELASTIC_CUDA off")
+else()
+  message(STATUS "Backend nccl: not built, ${nccl_missing}")
+endif()
+
 # A module serves this very build of the library: they share classes, not only functions.
-set(ELASTIC_MODULE_ABI "elastic ${PROJECT_VERSION} modules 1 ${CMAKE_CXX_COMPILER_ID} \
+set(ELASTIC_MODULE_ABI "elastic ${PROJECT_VERSION} modules 2 ${CMAKE_CXX_COMPILER_ID} \
 ${CMAKE_CXX_COMPILER_VERSION} ${CMAKE_BUILD_TYPE} ${ELASTIC_SANITIZE}")
 
 function(elastic_module name)

@@ -43,13 +43,18 @@ struct Options {
 
   /// Who performs collectives on host tensors; the same on all workers of a job. "native": our own,
   /// always there. "gloo": Gloo's algorithms. "mpi": MPI, under mpirun, with the workers that it
-  /// started and no others: a loss is an error. The latter two are loaded at run time;
-  /// `elasticrun --check-build` says which there are. ELASTIC_BACKEND.
+  /// started and no others: a loss is an error. "nccl": not for host tensors, and device tensors
+  /// are not accepted yet: an error that says what is missing. Others than "native" are loaded at
+  /// run time; `elasticrun --check-build` says which there are. ELASTIC_BACKEND.
   std::string backend = "native";
 
-  /// Folder with the backends that are loaded (libelastic_gloo.so, libelastic_mpi.so). Empty: where
-  /// libelastic is. ELASTIC_BACKEND_PATH.
+  /// Folder with the backends that are loaded (libelastic_gloo.so, libelastic_mpi.so, ...). Empty:
+  /// where libelastic is. ELASTIC_BACKEND_PATH.
   std::string backend_path;
+
+  /// File of NCCL that the backend "nccl" loads. Empty: libnccl.so.2, where the dynamic linker
+  /// finds it. ELASTIC_NCCL_LIBRARY.
+  std::string nccl_library;
 
   /// Links between workers: "auto" (shared memory on one host, TCP between hosts), "shm" or "tcp".
   /// ELASTIC_TRANSPORT.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/cuda_driver.hpp"
 #include "base/module_file.hpp"
 #include "rendezvous/protocol/messages.hpp"
 
@@ -9,12 +10,36 @@ namespace elastic::launcher {
 
 namespace {
 
-std::string module_report(const std::string& name, const std::string& backend_path) {
+std::string value_of(const EnvironmentMap& environment, const char* name) {
+  const auto found = environment.find(name);
+  return found == environment.end() ? "" : found->second;
+}
+
+bool was_built(const std::string& name) {
   const auto& names = modules_built();
-  const bool built = std::find(names.begin(), names.end(), name) != names.end();
-  const auto loaded = load_module(name, backend_path);
-  if (loaded.ok()) return loaded.value()->describe() + (built ? "" : ", not of this build");
-  return built ? loaded.status().message() : "not built";
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+/// Name and version of what the module is about, or why it is of no use here.
+std::string found_here(const std::string& name, const EnvironmentMap& environment) {
+  const auto module = load_module(name, value_of(environment, "ELASTIC_BACKEND_PATH"));
+  if (!module.ok()) return was_built(name) ? module.status().message() : "-";
+  const std::string strange = was_built(name) ? "" : ", not of this build";
+  const auto find_library = module.value()->find_library;
+  if (find_library == nullptr) return module.value()->describe() + strange;
+  const auto library = find_library(value_of(environment, "ELASTIC_NCCL_LIBRARY"));
+  return (library.ok() ? library.value() : library.status().message()) + strange;
+}
+
+std::string backend_line(const std::string& name, const EnvironmentMap& environment) {
+  return "  " + name + std::string(8 - name.size(), ' ') + (was_built(name) ? "yes" : "no ") +
+         "    " + found_here(name, environment) + "\n";
+}
+
+std::string device_lines() {
+  const CudaDriver driver = CudaDriver::find();
+  return "  CUDA driver   " + (driver.usable() ? "for CUDA " + driver.version : driver.missing) +
+         "\n  CUDA devices  " + std::to_string(driver.devices) + "\n";
 }
 
 }  // namespace
@@ -23,18 +48,13 @@ std::string version_line() {
   return std::string("elasticrun ") + ELASTIC_VERSION + "\n";
 }
 
-std::string build_report(const std::string& backend_path) {
+std::string build_report(const EnvironmentMap& environment) {
   return version_line() + "protocol  " + std::to_string(rendezvous::kProtocolVersion) +
          "\n"
-         "backends\n"
-         "  native  yes\n"
-         "  nccl    not built\n"
-         "  gloo    " +
-         module_report("gloo", backend_path) +
-         "\n"
-         "  mpi     " +
-         module_report("mpi", backend_path) +
-         "\n"
+         "backends  built  found here\n"
+         "  native  yes    needs nothing else\n" +
+         backend_line("nccl", environment) + backend_line("gloo", environment) +
+         backend_line("mpi", environment) + "devices\n" + device_lines() +
          "transports\n"
          "  shared memory  yes\n"
          "  tcp            yes\n"

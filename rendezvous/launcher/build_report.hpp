@@ -2,13 +2,15 @@
 
 #include <string>
 
+#include "config/environment.hpp"
+
 namespace elastic::launcher {
 
 /// "elasticrun 0.1.0".
 std::string version_line();
 
-/// What `elasticrun --check-build` prints: what was built, and which of the backends that jobs load
-/// can be loaded, from `backend_path` or, where that is empty, from where jobs would.
-std::string build_report(const std::string& backend_path);
+/// What `elasticrun --check-build` prints: which backends were built, what of them can be loaded
+/// here, where jobs with this environment would look for it, and what there is of CUDA.
+std::string build_report(const EnvironmentMap& environment);
 
 }  // namespace elastic::launcher

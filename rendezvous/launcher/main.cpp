@@ -44,9 +44,7 @@ int run(const std::vector<std::string>& arguments) {
     return 0;
   }
   if (std::holds_alternative<CheckBuild>(request.value())) {
-    const auto path = environment.find("ELASTIC_BACKEND_PATH");
-    const std::string backend_path = path == environment.end() ? "" : path->second;
-    std::fputs(build_report(backend_path).c_str(), stdout);
+    std::fputs(build_report(environment).c_str(), stdout);
     return 0;
   }
   return launch(std::get<LaunchOptions>(std::move(request).value()), environment);

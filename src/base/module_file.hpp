@@ -14,6 +14,9 @@ struct ModuleHead {
   /// classes.
   const char* abi;
   std::string (*describe)();  ///< for people: "Gloo 0.5.0"
+  /// Of a module that loads the library that it is about by itself: does so, and says which it is.
+  /// From `file`; where that is empty, as the dynamic linker finds it. Null: it is linked.
+  Result<std::string> (*find_library)(const std::string& file) = nullptr;
 };
 inline constexpr const char* kModuleSymbol = "elastic_module";
 

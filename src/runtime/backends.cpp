@@ -23,7 +23,13 @@ Result<Backends> Backends::load(const Options& options, std::shared_ptr<transpor
   const Result<const ModuleHead*> head = load_module(options.backend, options.backend_path);
   if (!head.ok()) return head.status();
   backends.module_ = reinterpret_cast<const BackendModule*>(head.value());
-  log::get().info("backend {}: {}", options.backend, head.value()->describe());
+  std::string library = head.value()->describe();
+  if (const auto find_library = head.value()->find_library; find_library != nullptr) {
+    Result<std::string> found = find_library(options.nccl_library);
+    if (!found.ok()) return found.status().within("the backend '" + options.backend + "'");
+    library = std::move(found).value();
+  }
+  log::get().info("backend {}: {}", options.backend, library);
   return backends;
 }
 

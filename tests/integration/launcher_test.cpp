@@ -149,17 +149,6 @@ TEST_F(LauncherTest, SaysWhatCannotBeExecuted) {
   EXPECT_THAT(output_, HasSubstr("Exec format error"));
 }
 
-TEST_F(LauncherTest, SaysWhatIsBuilt) {
-  EXPECT_EQ(run({"--check-build"}), 0);
-  EXPECT_THAT(output_, HasSubstr("native  yes"));
-  EXPECT_THAT(output_, HasSubstr("nccl    not built"));
-#ifdef GLOO_IS_BUILT
-  EXPECT_THAT(output_, HasSubstr("gloo    Gloo 0."));
-#else
-  EXPECT_THAT(output_, HasSubstr("gloo    not built"));
-#endif
-}
-
 TEST_F(LauncherTest, LeavesNoProcessBehindOnSigterm) {
   const auto program =
       start({"-np", "2", "/bin/sh", "-c", "sleep 1000 & echo $$ $! >> " + file("pids") + "; wait"});

@@ -1,0 +1,88 @@
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "collectives/backend/nccl/communicator.hpp"
+#include "collectives/backend/nccl/nccl_api.hpp"
+
+namespace elastic::collectives::nccl {
+
+/// What the threads of a communicator share. Threads that are left behind keep it alive.
+class Communicator::Body : public std::enable_shared_from_this<Body> {
+ public:
+  Body(std::shared_ptr<const NcclLibrary> library, CommunicatorPlan plan)
+      : library_(std::move(library)), plan_(std::move(plan)), state_(plan_.view, plan_.deadlines) {}
+
+  /// Makes the communicator; the thread of its own.
+  void prepare();
+
+  Status wait_ready(TimePoint until);
+  Status wait_ended(TimePoint until);
+  Status perform(const char* name, const std::function<int(const Api&, ncclComm*)>& call,
+                 TimePoint until);
+  Status check();
+  void finish();
+  Phase phase() const;
+
+  /// Dead, at once; because the view is given up, or because of `why`.
+  void kill() noexcept { kill(aborted_); }
+  void kill(const Status& why) noexcept;
+  /// What is to be done about that.
+  void bury() noexcept;
+
+ private:
+  using NcclCall = std::function<ncclResult_t(const Api&)>;
+
+  using May = Status (CommunicatorState::*)() const;
+
+  /// In turn with other calls, and only while it may.
+  Decision call(const char* name, const NcclCall& call, May may = &CommunicatorState::may_call,
+                TimePoint until = TimePoint::max());
+  /// A call that has the turn.
+  Decision make(const char* name, const NcclCall& call);
+  Answer answer(const char* name, ncclResult_t result) const;
+  /// Says kPoll again where another thread is in a call.
+  Decision poll(May may = &CommunicatorState::may_call);
+  /// Polls until NCCL is done with it, or the communicator is dead.
+  Status poll_until_done(Decision next, TimePoint until);
+
+  Decision make_id();
+  Decision meet();
+  Decision init();
+  Decision agree();
+
+  /// What the state decides, told to all who wait.
+  template <typename Step>
+  Decision decide(const Step& step);
+  /// Waits, at most until `until`, and lets time pass for the state.
+  template <typename Done>
+  void wait(TimePoint until, const Done& done);
+  void pause(Duration& length);
+  Status ask(May may) const;
+  /// What did not begin or end in time ends the communicator.
+  void end_late() noexcept;
+  void prepare_step_by_step();
+  void carry_out(const Decision& decision) noexcept;
+  void give_back(Action action) noexcept;
+  void say_stuck(const char* why) noexcept;
+
+  const std::shared_ptr<const NcclLibrary> library_;
+  const CommunicatorPlan plan_;
+  ncclUniqueId id_{};
+  ncclComm_t comm_ = nullptr;  // written by the call that makes it, read by later ones
+
+  mutable std::mutex mutex_;  // of the state; never held while NCCL is called
+  std::condition_variable changed_;
+  CommunicatorState state_;
+  Decision burial_;  // what `kill` has left to `bury`
+  const Status aborted_{Code::kAborted, "the view is being changed"};
+  const Status late_{Code::kTimeout, "NCCL has not taken up a call in time"};
+  std::atomic<bool> dead_{false};  // ahead of the state, in case that memory runs out
+};
+
+}  // namespace elastic::collectives::nccl

@@ -1,0 +1,42 @@
+#include "collectives/backend/nccl/exchange.hpp"
+
+#include <cstring>
+#include <utility>
+
+namespace elastic::collectives::nccl {
+
+namespace {
+
+Result<std::vector<std::string>> gather(Backend& backend, std::uint64_t position,
+                                        const std::string& mine) {
+  Call call;
+  call.kind = Kind::kAllgather;
+  call.sections = {{DType::kU8, mine.size(), 0}};
+  call.fingerprint.kind = static_cast<std::uint8_t>(Kind::kAllgather);
+  call.fingerprint.dtype = static_cast<std::uint8_t>(DType::kU8);
+  Payload payload;
+  payload.data.resize(mine.size());
+  if (!mine.empty()) std::memcpy(payload.data.data(), mine.data(), mine.size());
+  if (Status status = backend.run(position, call, payload); !status.ok()) return status;
+
+  std::vector<std::string> letters;
+  std::size_t offset = 0;
+  for (const std::uint64_t count : payload.counts) {
+    letters.emplace_back(reinterpret_cast<const char*>(payload.data.data() + offset), count);
+    offset += count;
+  }
+  return letters;
+}
+
+}  // namespace
+
+Exchange exchange_over(std::shared_ptr<Backend> backend, std::uint64_t position) {
+  Exchange exchange;
+  exchange.gather = [backend, next = position](const std::string& mine) mutable {
+    return gather(*backend, next++, mine);
+  };
+  exchange.call_off = [backend] { backend->abort(); };
+  return exchange;
+}
+
+}  // namespace elastic::collectives::nccl

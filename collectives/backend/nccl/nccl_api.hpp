@@ -1,0 +1,31 @@
+#pragma once
+
+#include <nccl.h>
+
+namespace elastic::collectives::nccl {
+
+/// The functions of the libnccl that was loaded. Those that every version we take has are as its
+/// header declares them; the others are null where the version that was found lacks them, and
+/// declared here, so that older headers will do.
+struct Api {
+  decltype(&::ncclGetVersion) get_version = nullptr;
+  decltype(&::ncclGetErrorString) get_error_string = nullptr;
+  decltype(&::ncclGetLastError) get_last_error = nullptr;
+  decltype(&::ncclGetUniqueId) get_unique_id = nullptr;
+  decltype(&::ncclCommInitRankConfig) comm_init_rank_config = nullptr;
+  decltype(&::ncclCommGetAsyncError) comm_get_async_error = nullptr;
+  decltype(&::ncclCommFinalize) comm_finalize = nullptr;
+  decltype(&::ncclCommDestroy) comm_destroy = nullptr;
+  decltype(&::ncclCommAbort) comm_abort = nullptr;
+
+  /// From 2.27 on: a communicator of those that are left.
+  ncclResult_t (*comm_shrink)(ncclComm_t parent, int* excluded, int excluded_count,
+                              ncclComm_t* made, ncclConfig_t* config, int flags) = nullptr;
+  /// 2.28: ends what is under way, and keeps the communicator.
+  ncclResult_t (*comm_revoke)(ncclComm_t comm, int flags) = nullptr;
+  /// 2.29: a communicator with more ranks.
+  ncclResult_t (*comm_grow)(ncclComm_t parent, int ranks, const ncclUniqueId* id, int rank,
+                            ncclComm_t* made, ncclConfig_t* config) = nullptr;
+};
+
+}  // namespace elastic::collectives::nccl

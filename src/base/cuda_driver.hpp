@@ -1,0 +1,19 @@
+#pragma once
+
+#include <string>
+
+namespace elastic {
+
+/// What this process finds of CUDA at run time. Nothing of ours is linked with it.
+struct CudaDriver {
+  std::string missing;  ///< why there is none that can be used; empty where there is one
+  std::string version;  ///< the CUDA that the driver is for: "13.0"
+  int devices = 0;      ///< that this process may use
+  bool usable() const { return missing.empty(); }
+
+  /// From `file`; where that is empty, libcuda.so.1 as the dynamic linker finds it. It stays
+  /// loaded.
+  static CudaDriver find(const std::string& file = "");
+};
+
+}  // namespace elastic

@@ -1,0 +1,51 @@
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "collectives/backend/nccl/communicator.hpp"
+#include "contract/native_world.hpp"
+#include "nccl/stand_in.hpp"
+
+namespace elastic::collectives::nccl {
+
+/// Communicators of several ranks of one process, which meet over the native backend and have the
+/// stand-in for libnccl.
+class CommunicatorFixture : public ::testing::Test {
+ protected:
+  using Script = NcclScript;
+
+  CommunicatorFixture();
+  ~CommunicatorFixture() override;
+
+  static TimePoint in(std::chrono::milliseconds time) { return Clock::now() + time; }
+  /// Later than anything here takes.
+  static TimePoint some_day() { return in(std::chrono::seconds(30)); }
+
+  /// A communicator for each rank of `generation`; where `came` is less, for the first of them
+  /// only.
+  void prepare(int size, const Deadlines& deadlines, int came = -1, std::uint64_t generation = 7);
+  void all_ready();
+  void abort_all();
+  void all_ended();
+  /// Those of the newest view.
+  Communicator& of(int rank) { return *views_.back()[static_cast<std::size_t>(rank)]; }
+  std::vector<Communicator*> all();
+  static void until(const std::function<bool()>& done);
+
+  Status launch(Communicator& communicator, bool never_done = false,
+                TimePoint end = some_day()) const;
+  Status launch_and_hang(Communicator& communicator) const;
+
+  std::shared_ptr<const NcclLibrary> library_;
+  const NcclStandIn* nccl_ = nullptr;
+  std::vector<std::unique_ptr<Backend>> absent_;
+  std::vector<std::vector<std::unique_ptr<Communicator>>> views_;
+};
+
+}  // namespace elastic::collectives::nccl

@@ -1,0 +1,247 @@
+#include "nccl/stand_in.hpp"
+
+#include <condition_variable>
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <nccl.h>
+
+using elastic::collectives::nccl::NcclCounts;
+using elastic::collectives::nccl::NcclScript;
+using elastic::collectives::nccl::NcclStandIn;
+
+/// A communicator. Kept until `reset`, so that its use after its end is seen.
+struct ncclComm {
+  std::string id;
+  int rank = 0;
+  int size = 0;
+  std::string under_way;  // the call
+  bool gone = false;
+  int polls_to_go = 0;  // of what is in progress
+  bool never_done = false;
+  bool fails = false;
+};
+
+namespace {
+
+constexpr int kPolls = 3;
+
+struct Library {
+  std::mutex mutex;
+  std::condition_variable released_or_more;
+  bool released = false;
+  std::map<int, NcclScript> scripts;
+  std::map<int, int> failures;
+  std::map<std::string, int> arrived;  // by id
+  std::vector<std::unique_ptr<ncclComm>> comms;
+  NcclCounts counts;
+  std::vector<std::string> violations;
+  std::function<void()> on_abort;
+};
+
+Library& library() {
+  static Library the;
+  return the;
+}
+
+using Lock = std::unique_lock<std::mutex>;
+
+void wait_for_release(Lock& lock) {
+  ++library().counts.waiting;
+  library().released_or_more.wait(lock, [] { return library().released; });
+  --library().counts.waiting;
+}
+
+/// A call on a communicator; notes what is not allowed.
+class Entered {
+ public:
+  Entered(Lock& lock, ncclComm* comm, const std::string& call) : lock_(lock), comm_(comm) {
+    auto& violations = library().violations;
+    if (comm->gone) violations.push_back(call + " on one that is gone");
+    if (!comm->under_way.empty()) violations.push_back(call + " during " + comm->under_way);
+    comm->under_way = call;
+    lock_.unlock();  // here others would come in, were they let
+    lock_.lock();
+  }
+  ~Entered() { comm_->under_way.clear(); }
+
+ private:
+  Lock& lock_;
+  ncclComm* const comm_;
+};
+
+bool in_progress(const ncclComm& comm) {
+  if (comm.never_done || comm.polls_to_go > 0) return true;
+  return library().arrived[comm.id] < comm.size;
+}
+
+/// Nothing but polls and aborts while something is in progress.
+void needs_quiet(const ncclComm& comm, const char* call) {
+  if (in_progress(comm)) library().violations.push_back(std::string(call) + " while in progress");
+}
+
+int launch(ncclComm* comm, bool never_done) {
+  Lock lock(library().mutex);
+  needs_quiet(*comm, "launch");
+  const Entered entered(lock, comm, "launch");
+  ++library().counts.launches;
+  comm->never_done = never_done;
+  comm->polls_to_go = kPolls;
+  return ncclInProgress;
+}
+
+int launch_and_hang(ncclComm* comm) {
+  Lock lock(library().mutex);
+  const Entered entered(lock, comm, "launch");
+  ++library().counts.launches;
+  wait_for_release(lock);
+  return ncclSuccess;
+}
+
+void reset() {
+  const Lock lock(library().mutex);
+  Library& the = library();
+  the.released = false;
+  the.scripts.clear();
+  the.failures.clear();
+  the.arrived.clear();
+  the.comms.clear();
+  the.counts = {};
+  the.violations.clear();
+  the.on_abort = nullptr;
+}
+
+void script(int rank, const NcclScript& script) {
+  const Lock lock(library().mutex);
+  library().scripts[rank] = script;
+}
+
+void fail(int rank, int result) {
+  const Lock lock(library().mutex);
+  library().failures[rank] = result;
+}
+
+void release() {
+  const Lock lock(library().mutex);
+  library().released = true;
+  library().released_or_more.notify_all();
+}
+
+void on_abort(std::function<void()> call) {
+  const Lock lock(library().mutex);
+  library().on_abort = std::move(call);
+}
+
+NcclCounts counts() {
+  const Lock lock(library().mutex);
+  return library().counts;
+}
+
+std::vector<std::string> violations() {
+  const Lock lock(library().mutex);
+  return library().violations;
+}
+
+ncclResult_t progress(ncclComm& comm) {
+  const auto failure = library().failures.find(comm.rank);
+  if (failure != library().failures.end()) return static_cast<ncclResult_t>(failure->second);
+  if (comm.fails && comm.polls_to_go == 0) return ncclRemoteError;
+  if (!in_progress(comm)) return ncclSuccess;
+  if (comm.polls_to_go > 0) --comm.polls_to_go;
+  return ncclInProgress;
+}
+
+}  // namespace
+
+#define EXPORT extern "C" [[gnu::visibility("default")]]
+
+EXPORT const NcclStandIn nccl_stand_in = {reset,  script,     fail,   release,        on_abort,
+                                          counts, violations, launch, launch_and_hang};
+
+EXPORT ncclResult_t ncclGetVersion(int* version) {
+  const char* const told = std::getenv("NCCL_STAND_IN_VERSION");
+  *version = told == nullptr ? 22809 : std::atoi(told);
+  return ncclSuccess;
+}
+
+EXPORT const char* ncclGetErrorString(ncclResult_t result) {
+  return result == ncclRemoteError ? "remote process exited or there was a network error"
+                                   : "unhandled system error";
+}
+
+EXPORT const char* ncclGetLastError(ncclComm_t) {
+  return "as it was told to";
+}
+
+EXPORT ncclResult_t ncclGetUniqueId(ncclUniqueId* id) {
+  const Lock lock(library().mutex);
+  *id = {};
+  const std::string text = "id " + std::to_string(++library().counts.ids);
+  std::memcpy(id->internal, text.data(), text.size());
+  return ncclSuccess;
+}
+
+EXPORT ncclResult_t ncclCommInitRankConfig(ncclComm_t* made, int size, ncclUniqueId id, int rank,
+                                           ncclConfig_t* config) {
+  Lock lock(library().mutex);
+  Library& the = library();
+  ++the.counts.inits;
+  if (config == nullptr || config->blocking != 0) the.violations.push_back("an init that blocks");
+  const NcclScript script = the.scripts[rank];
+  if (script.init == NcclScript::Init::kNeverReturns) wait_for_release(lock);
+  if (script.init == NcclScript::Init::kFailsAtOnce)
+    return static_cast<ncclResult_t>(script.failure);
+  auto comm = std::make_unique<ncclComm>();
+  comm->id = id.internal;
+  comm->rank = rank;
+  comm->size = size;
+  comm->polls_to_go = kPolls;
+  comm->never_done = script.init == NcclScript::Init::kNeverDone;
+  comm->fails = script.init == NcclScript::Init::kFailsLater;
+  ++the.arrived[comm->id];
+  *made = comm.get();
+  the.comms.push_back(std::move(comm));
+  return ncclInProgress;
+}
+
+EXPORT ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t* state) {
+  Lock lock(library().mutex);
+  const Entered entered(lock, comm, "poll");
+  *state = progress(*comm);
+  return ncclSuccess;
+}
+
+EXPORT ncclResult_t ncclCommFinalize(ncclComm_t comm) {
+  Lock lock(library().mutex);
+  needs_quiet(*comm, "finalize");
+  const Entered entered(lock, comm, "finalize");
+  ++library().counts.finalizes;
+  comm->polls_to_go = kPolls;
+  comm->never_done = library().scripts[comm->rank].finalize_is_never_done;
+  return ncclInProgress;
+}
+
+EXPORT ncclResult_t ncclCommDestroy(ncclComm_t comm) {
+  Lock lock(library().mutex);
+  needs_quiet(*comm, "destroy");
+  const Entered entered(lock, comm, "destroy");
+  ++library().counts.destroys;
+  comm->gone = true;
+  return ncclSuccess;
+}
+
+EXPORT ncclResult_t ncclCommAbort(ncclComm_t comm) {
+  Lock lock(library().mutex);
+  const Entered entered(lock, comm, "abort");
+  ++library().counts.aborts;
+  comm->gone = true;
+  if (const auto call = library().on_abort) {
+    lock.unlock();
+    call();
+    lock.lock();
+  }
+  if (library().scripts[comm->rank].abort_waits) wait_for_release(lock);
+  return ncclSuccess;
+}

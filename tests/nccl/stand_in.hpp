@@ -1,0 +1,61 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+struct ncclComm;
+
+namespace elastic::collectives::nccl {
+
+/// What the stand-in for libnccl does for a rank, of whichever communicator.
+struct NcclScript {
+  enum class Init : std::uint8_t {
+    kMakes,  ///< done when all ranks have come
+    kNeverDone,
+    kNeverReturns,  ///< before `release`
+    kFailsAtOnce,
+    kFailsLater,
+  };
+  static constexpr int kCudaError = 1;
+  static constexpr int kSystemError = 2;
+  static constexpr int kRemoteError = 6;
+
+  Init init = Init::kMakes;
+  int failure = kSystemError;  ///< of kFailsAtOnce
+  bool abort_waits = false;    ///< ncclCommAbort does, until `release`
+  bool finalize_is_never_done = false;
+};
+
+struct NcclCounts {
+  int ids = 0;
+  int inits = 0;
+  int launches = 0;
+  int finalizes = 0;
+  int destroys = 0;
+  int aborts = 0;   ///< begun
+  int waiting = 0;  ///< calls that wait for `release`
+};
+
+/// The strings of a stand-in for libnccl, as a shared object: it can be told to hang, to fail, and
+/// to say nothing, and notes what NCCL does not allow its callers. Ranks are threads. Its version
+/// is in NCCL_STAND_IN_VERSION.
+struct NcclStandIn {
+  void (*reset)();  ///< only when nothing is under way any more
+  void (*script)(int rank, const NcclScript& script);
+  /// What ncclCommGetAsyncError says from now on to all communicators of `rank`.
+  void (*fail)(int rank, int result);
+  /// Lets everything go on that waits, now and later.
+  void (*release)();
+  void (*on_abort)(std::function<void()> call);
+  NcclCounts (*counts)();
+  std::vector<std::string> (*violations)();
+  /// Stands for a collective: is in progress for some polls. `never_done`: for all of them.
+  int (*launch)(ncclComm* comm, bool never_done);
+  /// One that hangs until `release`.
+  int (*launch_and_hang)(ncclComm* comm);
+};
+inline constexpr const char* kNcclStandInSymbol = "nccl_stand_in";
+
+}  // namespace elastic::collectives::nccl
