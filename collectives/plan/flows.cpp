@@ -59,11 +59,16 @@ FlowTime choose_flows(const std::vector<FlowTime>& times) {
                        [&](const FlowTime& one) { return bounded(one.nanoseconds) <= enough; });
 }
 
+LinkCost bulk_cost(std::uint64_t latency_ns, std::uint64_t nanoseconds, std::size_t bytes) {
+  const std::uint64_t took = bounded(nanoseconds);
+  const std::uint64_t moving = took - std::min(took, latency_ns);
+  const std::uint64_t length = std::max<std::uint64_t>(bytes, 1);
+  return {latency_ns, std::max<std::uint64_t>(moving * kMib / length, 1)};
+}
+
 LinkCost with_flows(const LinkCost& one_flow, const FlowTime& chosen, std::size_t bytes) {
-  if (chosen.flows == 1 || bytes == 0) return one_flow;
-  const std::uint64_t took = bounded(chosen.nanoseconds);
-  const std::uint64_t moving = took - std::min(took, one_flow.latency_ns);
-  return {one_flow.latency_ns, std::max<std::uint64_t>(moving * kMib / bytes, 1)};
+  if (chosen.flows == 1) return one_flow;
+  return bulk_cost(one_flow.latency_ns, chosen.nanoseconds, bytes);
 }
 
 }  // namespace elastic::plan

@@ -19,6 +19,9 @@ struct FlowTime {
   std::uint64_t nanoseconds = 0;
 };
 
+/// A message that tells how fast a line is: lines of a given rate let shorter ones pass at once.
+inline constexpr std::size_t kTrialBytes = kMib;
+
 /// Whether to try at all: only where there is a choice, and `one_flow` is so fast that it takes no
 /// more than some tens of milliseconds.
 bool may_try_flows(const LinkCost& one_flow, std::uint64_t opened);
@@ -33,6 +36,9 @@ std::uint64_t next_flows(const std::vector<FlowTime>& times, std::uint64_t opene
 
 /// The fewest that take hardly longer than the best. One of `times`, which is not empty.
 FlowTime choose_flows(const std::vector<FlowTime>& times);
+
+/// `latency_ns`, and what is left of the time for `bytes`.
+LinkCost bulk_cost(std::uint64_t latency_ns, std::uint64_t nanoseconds, std::size_t bytes);
 
 /// What links cost when `chosen` carries `bytes`: a single flow as before.
 LinkCost with_flows(const LinkCost& one_flow, const FlowTime& chosen, std::size_t bytes);

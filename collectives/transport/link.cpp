@@ -208,6 +208,7 @@ std::optional<std::vector<std::byte>> Link::take_note(std::uint64_t generation) 
 
 bool Link::prepare_wait(std::vector<pollfd>& watched) {
   bool idle = true;
+  watched_at_ = watched.size();
   for (const auto& flow : flows_) {
     short events = 0;
     idle = flow->stream->prepare_wait(!flow->parked, flow->writing(), events) && idle;
@@ -227,10 +228,13 @@ bool Link::pending(const Flow& flow) const {
   return (to_begin && !flow.writing() && !flow.lost) || flow.unfinished || to_admit;
 }
 
-void Link::finish_wait() {
-  rounds_ = 0;  // one of those that are hardly ever looked at may have ended the sleep
-  for (const auto& flow : flows_) {
+void Link::finish_wait(std::span<const pollfd> watched) {
+  for (std::size_t i = 0; i < flows_.size(); ++i) {
+    const auto& flow = flows_[i];
     flow->stream->finish_wait();
+    // One of those that are hardly ever looked at may have ended the sleep.
+    const bool quiet = watched_at_ + i < watched.size() && watched[watched_at_ + i].revents == 0;
+    if (!quiet && flow->idle()) rounds_ = 0;
     // Nobody reads a parked stream to its end.
     if (flow->parked && flow->stream->peer_gone()) flow->lost = true;
   }

@@ -115,9 +115,10 @@ class Link {
 
   /// Lets every stream prepare to sleep; appends what poll(2) has to watch. Returns false when
   /// there is something to do at once. Streams whose next frame is for a later operation are
-  /// watched for the peer's death only. `finish_wait` must follow either way.
+  /// watched for the peer's death only. `finish_wait` must follow either way, with what poll(2)
+  /// said, if it was asked.
   bool prepare_wait(std::vector<pollfd>& watched);
-  void finish_wait();
+  void finish_wait(std::span<const pollfd> watched = {});
 
   /// `Stream::look` on every stream: kPeerLost breaks the link.
   Result<bool> look(TimePoint now);
@@ -180,8 +181,9 @@ class Link {
   OpTag tag_;
   Fingerprint fingerprint_;
   std::vector<std::unique_ptr<Flow>> flows_;
-  std::size_t in_use_;   // of flows_, from the first on
-  unsigned rounds_ = 0;  // of `progress`; the others are not looked at in each
+  std::size_t in_use_;          // of flows_, from the first on
+  unsigned rounds_ = 0;         // of `progress`; the others are not looked at in each
+  std::size_t watched_at_ = 0;  // where `prepare_wait` has put the first
   std::vector<Outgoing> out_;
   std::vector<Incoming> in_;
   std::size_t pull_ = 0;  // the message that streams pull stripes of

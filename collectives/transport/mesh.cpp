@@ -89,7 +89,7 @@ Status Mesh::wait(int also_fd) {
   }
   const Status slept = idle ? sleep() : Status();
   for (const LinkPtr& link : links_) {
-    if (link) link->finish_wait();
+    if (link) link->finish_wait(watched_);
   }
   if (!slept.ok()) return slept;
   if (aborted()) return Status(Code::kAborted, "the view is being changed", -1);

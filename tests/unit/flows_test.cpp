@@ -76,6 +76,12 @@ TEST(Flows, CostsAreThoseOfTheFlowsInUse) {
   EXPECT_EQ(four.ns_per_mib, 200'000U);
 }
 
+TEST(Flows, ATrialMessageTellsTheSpeedOfALine) {
+  EXPECT_TRUE(may_try_flows(bulk_cost(50'000, 1'700'000, kTrialBytes), 8));   // 5 Gbit/s
+  EXPECT_FALSE(may_try_flows(bulk_cost(50'000, 8'700'000, kTrialBytes), 8));  // 1 Gbit/s
+  EXPECT_EQ(bulk_cost(50'000, 10'000, kTrialBytes).ns_per_mib, 1U);
+}
+
 // What other ranks say may be anything.
 TEST(Flows, NonsenseEndsAndStaysWithinBounds) {
   constexpr std::uint64_t kHuge = std::numeric_limits<std::uint64_t>::max();

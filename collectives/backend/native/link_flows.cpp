@@ -18,6 +18,7 @@ using plan::Hosts;
 /// The first over a fresh flow finds out how much the line takes; the best of the others may have
 /// been disturbed once.
 constexpr int kBulkTimes = 3;
+constexpr int kTrialTimes = 2;
 
 void for_each_far_link(transport::Mesh& mesh, const Hosts& hosts,
                        const std::function<void(transport::Link&)>& does) {
@@ -40,9 +41,9 @@ Result<std::uint64_t> greatest(Executor& executor, PlanCache& plans, const trans
 
 /// The best try of all ranks together.
 Result<std::uint64_t> bulk_time(Executor& executor, PlanCache& plans, const transport::Mesh& mesh,
-                                TimedMessage& message) {
+                                TimedMessage& message, int times) {
   std::uint64_t best = std::numeric_limits<std::uint64_t>::max();
-  for (int i = 0; i < kBulkTimes; ++i) {
+  for (int i = 0; i < times; ++i) {
     const Result<Duration> took = message.run(executor);
     if (!took.ok()) return took.status();
     const auto own = std::chrono::duration_cast<std::chrono::nanoseconds>(took.value()).count();
@@ -72,13 +73,19 @@ Result<plan::LinkCosts> measure_flows(Executor& executor, PlanCache& plans, tran
                                       std::uint64_t opened) {
   use_flows(mesh, hosts, 1);
   if (!plan::may_try_flows(one_flow.between, opened)) return one_flow;
-  const std::size_t bytes =
-      plan::bulk_bytes(one_flow.between, opened, transport::Link::kStripeBytes);
-  TimedMessage message(between_hosts(mesh.rank(), hosts), bytes);
+  const Neighbours neighbours = between_hosts(mesh.rank(), hosts);
+  TimedMessage trial(neighbours, plan::kTrialBytes);
+  const auto tried = bulk_time(executor, plans, mesh, trial, kTrialTimes);
+  if (!tried.ok()) return tried.status();
+  const plan::LinkCost bulk =
+      plan::bulk_cost(one_flow.between.latency_ns, tried.value(), plan::kTrialBytes);
+  if (!plan::may_try_flows(bulk, opened)) return one_flow;
+  const std::size_t bytes = plan::bulk_bytes(bulk, opened, transport::Link::kStripeBytes);
+  TimedMessage message(neighbours, bytes);
   std::vector<FlowTime> times;
   while (const std::uint64_t flows = plan::next_flows(times, opened)) {
     use_flows(mesh, hosts, flows);
-    const auto time = bulk_time(executor, plans, mesh, message);
+    const auto time = bulk_time(executor, plans, mesh, message, kBulkTimes);
     if (!time.ok()) return time.status();
     times.push_back({flows, time.value()});
   }
