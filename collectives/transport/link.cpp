@@ -14,7 +14,7 @@ namespace elastic::transport {
 namespace {
 
 /// Nothing is expected on a flow that is not used, and every look is a system call.
-constexpr unsigned kRoundsPerLook = 16;
+constexpr unsigned kRoundsPerLook = 256;
 
 }  // namespace
 
@@ -213,7 +213,7 @@ bool Link::prepare_wait(std::vector<pollfd>& watched) {
     short events = 0;
     idle = flow->stream->prepare_wait(!flow->parked, flow->writing(), events) && idle;
     // poll(2) would return at once for ever for what is at its end; a negative one it skips.
-    watched.push_back({flow->lost ? -1 : flow->stream->fd(), events, 0});
+    watched.push_back({flow->lost || flow->idle() ? -1 : flow->stream->fd(), events, 0});
     if (pending(*flow)) idle = false;
   }
   return idle;
@@ -226,6 +226,12 @@ bool Link::pending(const Flow& flow) const {
                         (&flow == flows_.front().get() && !notes_out_.empty());
   const bool to_admit = flow.has_header && flow.fate == Flow::Fate::kNone && !flow.parked;
   return (to_begin && !flow.writing() && !flow.lost) || flow.unfinished || to_admit;
+}
+
+void Link::watch_idle(std::span<pollfd> watched) const {
+  for (std::size_t i = 0; i < flows_.size(); ++i) {
+    if (flows_[i]->idle()) watched[watched_at_ + i].fd = flows_[i]->stream->fd();
+  }
 }
 
 void Link::finish_wait(std::span<const pollfd> watched) {

@@ -119,6 +119,8 @@ class Link {
   /// said, if it was asked.
   bool prepare_wait(std::vector<pollfd>& watched);
   void finish_wait(std::span<const pollfd> watched = {});
+  /// Has flows that are not used watched, too, which `prepare_wait` leaves out: for a long sleep.
+  void watch_idle(std::span<pollfd> watched) const;
 
   /// `Stream::look` on every stream: kPeerLost breaks the link.
   Result<bool> look(TimePoint now);

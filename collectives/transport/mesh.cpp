@@ -105,6 +105,7 @@ Status Mesh::sleep() {
     bool again = false;
     for (const LinkPtr& link : links_) {
       if (!link) continue;
+      link->watch_idle(watched_);
       const Result<bool> looked = link->look(now);
       if (!looked.ok()) return looked.status();
       again = again || looked.value();

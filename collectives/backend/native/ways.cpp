@@ -122,6 +122,8 @@ Tuning::Link described(const plan::LinkCost& cost) {
 
 Result<Ways> agree_on_ways(transport::Mesh& mesh, Executor& executor, PlanCache& plans,
                            const Hosts& hosts, const NativeOptions& options, bool has_mailboxes) {
+  // Until all use the same number: what goes over others than the peer uses is found late.
+  if (options.record && options.measures_flows) use_flows(mesh, hosts, 1);
   std::vector<Word> words(static_cast<std::size_t>(mesh.size()));
   words[static_cast<std::size_t>(mesh.rank())] = own_word(mesh, hosts, options, has_mailboxes);
   const Status told = executor.run_alone(
