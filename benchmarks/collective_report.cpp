@@ -61,7 +61,8 @@ void CollectiveReport::add_row(std::size_t count, const std::string& backend, Pl
        {"wrong", cell.wrong ? nlohmann::ordered_json(*cell.wrong) : nlohmann::ordered_json()}});
 }
 
-Status CollectiveReport::end() const {
+Status CollectiveReport::end(const Tuning& tuning) {
+  network_.add(tuning);
   if (shows_) {
     const double mean_busbw = rows_.empty() ? 0 : busbw_sum_ / static_cast<double>(rows_.size());
     print_line(table_footer(wrong_, options_.check, mean_busbw));

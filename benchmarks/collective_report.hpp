@@ -24,8 +24,8 @@ class CollectiveReport {
   /// `peers`: lines about those that are measured.
   void begin(const std::string& peers) const;
   void add(const SizeResult& result);
-  /// Writes the files. kInternal when an element was wrong.
-  Status end() const;
+  /// Writes the files. kInternal when an element was wrong. `tuning`: of the job that was measured.
+  Status end(const Tuning& tuning);
 
  private:
   void add_row(std::size_t count, const std::string& backend, Placement placement,
@@ -35,7 +35,7 @@ class CollectiveReport {
   const LibrarySettings& settings_;
   const int ranks_;
   const bool shows_;
-  const NetworkRecord network_;
+  NetworkRecord network_;
   nlohmann::ordered_json rows_ = nlohmann::ordered_json::array();
   std::int64_t wrong_ = 0;
   double busbw_sum_ = 0;

@@ -124,7 +124,7 @@ Status run_collective(const CollectiveOptions& options, const LibrarySettings& s
     if (!result.ok()) return result.status();
     report.add(result.value());
   }
-  Status status = report.end();
+  Status status = report.end(first.tuning());
   shut_down(contexts.value());
   return status;
 }

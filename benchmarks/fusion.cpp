@@ -163,9 +163,10 @@ Status run_fusion(const FusionOptions& options, const LibrarySettings& settings)
   const NetworkModel model = make_model(options.model);
   const Context& first = *backends.front().context;
   if (first.rank() == 0) print_header(options, settings, model, first.size());
-  const NetworkRecord network;
+  NetworkRecord network;
   FusionRun run(options, model, backends);
   if (Status status = run.measure(); !status.ok()) return status;
+  network.add(first.tuning());
   auto rows = nlohmann::ordered_json::array();
   std::int64_t wrong = 0;
   const BackendKinds& compared = run.results()[compared_with(settings.backends)];

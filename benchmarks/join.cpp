@@ -80,7 +80,8 @@ nlohmann::json row_of(const JoinOptions& options, const LibrarySettings& setting
 }  // namespace
 
 Status run_join(const JoinOptions& options, const LibrarySettings& settings) {
-  const NetworkRecord network;
+  NetworkRecord network;
+  network.add({});  // the jobs are on this host
   auto files = program_files();
   if (!files.ok()) return files.status();
   std::printf(

@@ -110,10 +110,17 @@ std::vector<std::string> interfaces_of(const std::string& bind_address) {
 
 NetworkRecord::NetworkRecord() : NetworkRecord(options_in_force()) {}
 
-NetworkRecord::NetworkRecord(const Options& options) : flows_per_link_(options.tcp_streams) {
+NetworkRecord::NetworkRecord(const Options& options) {
+  if (options.tcp_streams > 0) flows_per_link_ = options.tcp_streams;
   for (const std::string& name : interfaces_of(options.bind)) {
     interfaces_.push_back({name, read_allowances(name)});
   }
+}
+
+void NetworkRecord::add(const Tuning& tuning) {
+  if (tuning.flows_used > 0) flows_per_link_ = tuning.flows_used;
+  // On one host, and no number was asked for.
+  if (!flows_per_link_) flows_per_link_ = 1;
 }
 
 nlohmann::ordered_json NetworkRecord::to_json() const {
@@ -130,7 +137,8 @@ nlohmann::ordered_json NetworkRecord::to_json() const {
     }
     interfaces.push_back(interface);
   }
-  return {{"flows_per_link", flows_per_link_},
+  return {{"flows_per_link",
+           flows_per_link_ ? nlohmann::ordered_json(*flows_per_link_) : nlohmann::ordered_json()},
           {"congestion_control",
            read_first("/proc/sys/net/ipv4/tcp_congestion_control", std::string("unknown"))},
           {"interfaces", interfaces}};

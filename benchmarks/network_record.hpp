@@ -1,12 +1,14 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include <nlohmann/json.hpp>
 
 #include "elastic/options.hpp"
+#include "elastic/tuning.hpp"
 
 namespace elastic::bench {
 
@@ -31,8 +33,12 @@ class NetworkRecord {
   /// With those of the environment.
   NetworkRecord();
 
-  /// `flows_per_link`, `congestion_control`, and `interfaces` with `name`, `mtu` and, where there
-  /// are any, `allowances`: how much each was when this object was made, and is now.
+  /// How the measured job's links were made. Before it, only what the options say is known.
+  void add(const Tuning& tuning);
+
+  /// `flows_per_link`, those that carry data (null where nobody has said), `congestion_control`,
+  /// and `interfaces` with `name`, `mtu` and, where there are any, `allowances`: how much each was
+  /// when this object was made, and is now.
   nlohmann::ordered_json to_json() const;
 
  private:
@@ -40,7 +46,7 @@ class NetworkRecord {
     std::string name;
     Allowances before;
   };
-  int flows_per_link_;
+  std::optional<int> flows_per_link_;
   std::vector<Interface> interfaces_;
 };
 

@@ -219,7 +219,8 @@ void print_summary(const RecoveryOptions& options, const Totals& totals) {
 }  // namespace
 
 Status run_recovery(const RecoveryOptions& options, const LibrarySettings& settings) {
-  const NetworkRecord network;
+  NetworkRecord network;
+  if (!cuts(options)) network.add({});  // the jobs are on this host
   auto files = program_files();
   if (!files.ok()) return files.status();
   print_header(options, settings);

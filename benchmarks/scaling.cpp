@@ -83,7 +83,7 @@ Status run_scaling(const ScalingOptions& options, const LibrarySettings& setting
   Gradients gradients(make_model(options.model), context.rank(), context.size());
   StepProbe probe(context, gradients,
                   std::chrono::nanoseconds(static_cast<std::int64_t>(options.compute_ms * 1e6)));
-  const NetworkRecord network;
+  NetworkRecord network;
   StepTimes alone;
   StepTimes fused;
   for (int turn = 0; turn < options.turns; ++turn) {
@@ -94,6 +94,7 @@ Status run_scaling(const ScalingOptions& options, const LibrarySettings& setting
       if (!status.ok()) return status;
     }
   }
+  network.add(context.tuning());
   if (context.rank() == 0) {
     const auto rows =
         nlohmann::ordered_json::array({row_of(options, settings, context.size(), alone, fused)});
@@ -107,7 +108,8 @@ Status run_scaling(const ScalingOptions& options, const LibrarySettings& setting
 }
 
 Status run_scaling_jobs(const ScalingOptions& options) {
-  const NetworkRecord network;
+  NetworkRecord network;
+  network.add({});  // the jobs are on this host
   print_header(options);
   auto rows = nlohmann::ordered_json::array();
   for (int ranks = 1; ranks <= options.np; ++ranks) {

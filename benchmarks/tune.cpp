@@ -29,6 +29,10 @@ void print(const Tuning& tuning, int ranks) {
               static_cast<unsigned long long>(tuning.generation));
   print_link("inside a host", tuning.inside_hosts);
   print_link("between hosts", tuning.between_hosts);
+  if (tuning.flows_opened > 0) {
+    std::printf("# flows of a link between hosts: %d opened, %d used\n", tuning.flows_opened,
+                tuning.flows_used);
+  }
   std::printf("# segments of large tensors: %zu bytes\n#\n#%15s  algorithm\n", tuning.segment_bytes,
               "up to (B)");
   for (const Tuning::Choice& choice : tuning.allreduce) {
@@ -48,7 +52,9 @@ nlohmann::ordered_json rows_of(const Tuning& tuning, int ranks) {
                     {"inside_latency_us", tuning.inside_hosts.latency_us},
                     {"inside_gbs", tuning.inside_hosts.gigabytes_per_second},
                     {"between_latency_us", tuning.between_hosts.latency_us},
-                    {"between_gbs", tuning.between_hosts.gigabytes_per_second}});
+                    {"between_gbs", tuning.between_hosts.gigabytes_per_second},
+                    {"flows_opened", tuning.flows_opened},
+                    {"flows_used", tuning.flows_used}});
   }
   return rows;
 }
@@ -59,12 +65,13 @@ Status run_tune(const TuneOptions& options, const LibrarySettings& settings) {
   auto contexts = open_contexts(options, settings);
   if (!contexts.ok()) return contexts.status();
   Context& context = *contexts.value().front().context;
-  const NetworkRecord network;
+  NetworkRecord network;
   // Links are measured in front of the first operation.
   Status status = check_complete(context.barrier(), context.size());
   if (status.ok() && context.rank() == 0) {
     const Tuning tuning = context.tuning();
     print(tuning, context.size());
+    network.add(tuning);
     status = write_reports(options, network, rows_of(tuning, context.size()));
   }
   if (status.ok()) shut_down(contexts.value());

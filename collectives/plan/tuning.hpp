@@ -28,8 +28,9 @@ inline LinkCost greater(const LinkCost& a, const LinkCost& b) {
 }
 
 struct LinkCosts {
-  LinkCost inside;   ///< a host; zeros where each rank has its own
-  LinkCost between;  ///< hosts; zeros where there is one
+  LinkCost inside;          ///< a host; zeros where each rank has its own
+  LinkCost between;         ///< hosts; zeros where there is one
+  std::uint64_t flows = 1;  ///< that carry the data of a link between hosts; then it costs that
 };
 
 /// What an allreduce of so many bytes takes, in nanoseconds, as far as messages go.

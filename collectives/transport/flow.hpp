@@ -18,6 +18,7 @@ struct Link::Flow {
   explicit Flow(StreamPtr carrier) : stream(std::move(carrier)) {}
 
   StreamPtr stream;
+  bool in_use = true;  // takes notes and stripes that are to be sent
 
   // The frame being written: what is left of its header and payload.
   std::array<std::byte, FrameHeader::kBytes> header_out{};
@@ -38,6 +39,8 @@ struct Link::Flow {
   bool lost = false;        // the peer is gone: there is no more than what can be read already
 
   bool writing() const { return !header_left.empty() || !payload_left.empty(); }
+  /// Neither used nor in the middle of anything.
+  bool idle() const { return !in_use && !writing() && !has_header && !lost; }
 };
 
 }  // namespace elastic::transport

@@ -11,8 +11,15 @@
 
 namespace elastic::transport {
 
+namespace {
+
+/// Nothing is expected on a flow that is not used, and every look is a system call.
+constexpr unsigned kRoundsPerLook = 256;
+
+}  // namespace
+
 Link::Link(std::vector<StreamPtr> streams, std::string peer_name)
-    : peer_name_(std::move(peer_name)) {
+    : peer_name_(std::move(peer_name)), in_use_(streams.size()) {
   for (StreamPtr& stream : streams) flows_.push_back(std::make_unique<Flow>(std::move(stream)));
 }
 Link::~Link() = default;
@@ -51,7 +58,9 @@ Status Link::progress(bool& moved) {
   Status lost;
   bool moved_here = false;
   bool later = false;
+  const bool looks_at_all = rounds_++ % kRoundsPerLook == 0;
   for (const auto& flow : flows_) {
+    if (flow->idle() && !looks_at_all) continue;
     for (const auto move : {&Link::write_flow, &Link::read_flow}) {
       const Status status = (this->*move)(*flow, moved_here);
       if (status.ok()) continue;
@@ -62,6 +71,11 @@ Status Link::progress(bool& moved) {
     later = later || (flow->parked && of_this_operation(flow->header));
   }
   moved = moved || moved_here;
+  if (!lost.ok() && !looks_at_all) {
+    rounds_ = 0;
+    moved = true;  // nobody may sleep before there was a look at all
+    return {};
+  }
   return lost.ok() || moved_here || (later && quiet()) ? Status() : fail(lost);
 }
 
@@ -88,9 +102,12 @@ Status Link::write_flow(Flow& flow, bool& moved) {
     const std::size_t of_payload = written.value() - of_header;
     flow.header_left = flow.header_left.subspan(of_header);
     flow.payload_left = flow.payload_left.subspan(of_payload);
-    if (flow.message_out == Flow::kNoMessage) continue;
-    out_[flow.message_out].written += of_payload;
-    if (!flow.writing()) count_sent(std::exchange(flow.message_out, Flow::kNoMessage));
+    if (flow.message_out != Flow::kNoMessage) {
+      out_[flow.message_out].written += of_payload;
+      if (!flow.writing()) count_sent(std::exchange(flow.message_out, Flow::kNoMessage));
+    }
+    // Each in turn: a flow with room for all of a message would keep it from the others.
+    if (in_use_ > 1 && !flow.writing()) return {};
   }
 }
 
@@ -116,7 +133,7 @@ bool Link::load_next_frame(Flow& flow) {
     flow.payload_left = flow.own_payload;
     return true;
   }
-  if (pull_ == out_.size()) return false;
+  if (pull_ == out_.size() || !flow.in_use) return false;
   load_stripe(flow, out_[pull_]);
   return true;
 }
@@ -138,6 +155,11 @@ void Link::load_stripe(Flow& flow, Outgoing& message) {
   flow.message_out = pull_;
   message.pulled += bytes;
   if (message.pulled == message.payload.size()) ++pull_;
+}
+
+void Link::use_flows(std::size_t most) {
+  in_use_ = std::clamp<std::size_t>(most, 1, flows_.size());
+  for (std::size_t i = 0; i < flows_.size(); ++i) flows_[i]->in_use = i < in_use_;
 }
 
 Mailbox* Link::mailbox() const {
@@ -186,11 +208,12 @@ std::optional<std::vector<std::byte>> Link::take_note(std::uint64_t generation) 
 
 bool Link::prepare_wait(std::vector<pollfd>& watched) {
   bool idle = true;
+  watched_at_ = watched.size();
   for (const auto& flow : flows_) {
     short events = 0;
     idle = flow->stream->prepare_wait(!flow->parked, flow->writing(), events) && idle;
     // poll(2) would return at once for ever for what is at its end; a negative one it skips.
-    watched.push_back({flow->lost ? -1 : flow->stream->fd(), events, 0});
+    watched.push_back({flow->lost || flow->idle() ? -1 : flow->stream->fd(), events, 0});
     if (pending(*flow)) idle = false;
   }
   return idle;
@@ -199,15 +222,25 @@ bool Link::prepare_wait(std::vector<pollfd>& watched) {
 /// Whether `progress` could move something without anything happening at the stream: a frame not
 /// begun, bytes left for the next round, or a parked header whose time has come since.
 bool Link::pending(const Flow& flow) const {
-  const bool to_begin =
-      pull_ < out_.size() || (&flow == flows_.front().get() && !notes_out_.empty());
+  const bool to_begin = (pull_ < out_.size() && flow.in_use) ||
+                        (&flow == flows_.front().get() && !notes_out_.empty());
   const bool to_admit = flow.has_header && flow.fate == Flow::Fate::kNone && !flow.parked;
   return (to_begin && !flow.writing() && !flow.lost) || flow.unfinished || to_admit;
 }
 
-void Link::finish_wait() {
-  for (const auto& flow : flows_) {
+void Link::watch_idle(std::span<pollfd> watched) const {
+  for (std::size_t i = 0; i < flows_.size(); ++i) {
+    if (flows_[i]->idle()) watched[watched_at_ + i].fd = flows_[i]->stream->fd();
+  }
+}
+
+void Link::finish_wait(std::span<const pollfd> watched) {
+  for (std::size_t i = 0; i < flows_.size(); ++i) {
+    const auto& flow = flows_[i];
     flow->stream->finish_wait();
+    // One of those that are hardly ever looked at may have ended the sleep.
+    const bool quiet = watched_at_ + i < watched.size() && watched[watched_at_ + i].revents == 0;
+    if (!quiet && flow->idle()) rounds_ = 0;
     // Nobody reads a parked stream to its end.
     if (flow->parked && flow->stream->peer_gone()) flow->lost = true;
   }

@@ -91,6 +91,13 @@ class Link {
 
   /// The mailbox to the peer; null if there is none.
   Mailbox* mailbox() const;
+  /// How many streams it has.
+  std::size_t flows() const { return flows_.size(); }
+  /// What is to be sent goes over the first `most` streams, or over the only one; frames under way
+  /// are completed. All are read, though the others less often: the peer chooses for itself, and
+  /// is expected to choose the same. At first all are used.
+  void use_flows(std::size_t most);
+  std::size_t flows_in_use() const { return in_use_; }
   /// `Stream::arena` of the first stream.
   ArenaView* arena() const;
   /// `Stream::capacity` of the first stream.
@@ -108,9 +115,12 @@ class Link {
 
   /// Lets every stream prepare to sleep; appends what poll(2) has to watch. Returns false when
   /// there is something to do at once. Streams whose next frame is for a later operation are
-  /// watched for the peer's death only. `finish_wait` must follow either way.
+  /// watched for the peer's death only. `finish_wait` must follow either way, with what poll(2)
+  /// said, if it was asked.
   bool prepare_wait(std::vector<pollfd>& watched);
-  void finish_wait();
+  void finish_wait(std::span<const pollfd> watched = {});
+  /// Has flows that are not used watched, too, which `prepare_wait` leaves out: for a long sleep.
+  void watch_idle(std::span<pollfd> watched) const;
 
   /// `Stream::look` on every stream: kPeerLost breaks the link.
   Result<bool> look(TimePoint now);
@@ -173,6 +183,9 @@ class Link {
   OpTag tag_;
   Fingerprint fingerprint_;
   std::vector<std::unique_ptr<Flow>> flows_;
+  std::size_t in_use_;          // of flows_, from the first on
+  unsigned rounds_ = 0;         // of `progress`; the others are not looked at in each
+  std::size_t watched_at_ = 0;  // where `prepare_wait` has put the first
   std::vector<Outgoing> out_;
   std::vector<Incoming> in_;
   std::size_t pull_ = 0;  // the message that streams pull stripes of

@@ -13,6 +13,7 @@
 
 #include "base/handshake.hpp"
 #include "base/log.hpp"
+#include "collectives/transport/flow_count.hpp"
 #include "collectives/transport/linker_impl.hpp"
 #include "collectives/transport/shm/shm.hpp"
 
@@ -87,6 +88,23 @@ std::vector<Peer> Linker::Impl::relays_to(const Peer& peer) const {
   return found;
 }
 
+/// The acceptor takes as many as the dialer makes. A relay has few to give.
+std::size_t Linker::Impl::streams_to(const Peer& peer, bool relayed) const {
+  const auto on = [&](const std::string& host) {
+    return static_cast<std::size_t>(
+        std::count_if(members_.begin(), members_.end(),
+                      [&](const auto& member) { return member.second.endpoints.host == host; }));
+  };
+  const std::string& there = peer.endpoints.host;
+  if (transport_to(peer) == "shm") return 1;
+  if (options_.streams > 0) return static_cast<std::size_t>(options_.streams);
+  if (relayed || there == endpoints_.host) return 1;
+  const std::size_t others_here = on(endpoints_.host);
+  const auto lanes = static_cast<std::size_t>(options_.lanes);
+  return flows_per_link({others_here + 1, on(there), (members_.size() - others_here) * lanes},
+                        descriptor_limit());
+}
+
 /// `relay` is null for the direct way. `limit` is for each connection and each handshake.
 Linker::Impl::Task<Status> Linker::Impl::dial_once(const Peer& peer, std::size_t lane,
                                                    const Peer* relay, Milliseconds limit) {
@@ -100,7 +118,7 @@ Linker::Impl::Task<Status> Linker::Impl::dial_once(const Peer& peer, std::size_t
   greeting.generation = generation_;
   if (relay != nullptr) greeting.via = relay->incarnation;
   const bool shm = greeting.transport == "shm";
-  greeting.streams = shm ? 1 : static_cast<std::size_t>(options_.streams);
+  greeting.streams = streams_to(peer, relay != nullptr);
   for (; greeting.stream < greeting.streams; ++greeting.stream) {
     Result<Conversation> through = co_await get_through(peer, greeting, relay, limit);
     if (!through.ok()) co_return through.status();

@@ -44,7 +44,7 @@ struct LinkerOptions {
   std::string incarnation;                 ///< this worker's
   Choice choice = Choice::kAuto;           ///< kAuto: shm on the same host, tcp elsewhere
   std::string bind_address = "127.0.0.1";  ///< where the TCP listener binds; "::1", "0.0.0.0", "::"
-  int streams = 1;                         ///< TCP streams per link
+  int streams = 1;                         ///< TCP streams per link; 0: see flows_per_link
   std::string congestion;                  ///< of TCP; empty: see Options::tcp_congestion
   int lanes = 2;                           ///< links per peer
   std::size_t shm_ring_bytes = 1 << 20;    ///< per direction and link

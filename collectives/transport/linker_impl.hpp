@@ -78,6 +78,7 @@ class Linker::Impl : public std::enable_shared_from_this<Linker::Impl> {
   Task<Result<Socket>> reach(const Peer& peer, const std::string& transport, Milliseconds limit);
   Task<Status> introduce(Conversation& with, const LinkGreeting& greeting, Milliseconds limit);
   std::vector<Peer> relays_to(const Peer& peer) const;
+  std::size_t streams_to(const Peer& peer, bool relayed) const;
 
   // link_encryption.cpp
   Task<Result<TlsSessionPtr>> secure(Socket& socket, const LinkGreeting& greeting,

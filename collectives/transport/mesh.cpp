@@ -89,7 +89,7 @@ Status Mesh::wait(int also_fd) {
   }
   const Status slept = idle ? sleep() : Status();
   for (const LinkPtr& link : links_) {
-    if (link) link->finish_wait();
+    if (link) link->finish_wait(watched_);
   }
   if (!slept.ok()) return slept;
   if (aborted()) return Status(Code::kAborted, "the view is being changed", -1);
@@ -105,6 +105,7 @@ Status Mesh::sleep() {
     bool again = false;
     for (const LinkPtr& link : links_) {
       if (!link) continue;
+      link->watch_idle(watched_);
       const Result<bool> looked = link->look(now);
       if (!looked.ok()) return looked.status();
       again = again || looked.value();

@@ -94,7 +94,7 @@ class ELASTIC_API Context {
   ViewChange last_view_change() const;
   /// Where the time of the steps went that this worker has made in `run`. Any thread.
   StepTimes step_times() const;
-  /// How unnamed operations are done in the present view, since its first one. Any thread.
+  /// How operations are done in the present view, since its first one. Any thread.
   Tuning tuning() const;
   /// Options::resize_policy as the environment left it, for LearningRate::Options::policy. Any
   /// thread.

@@ -64,9 +64,11 @@ struct Options {
   /// interfaces, which a job over several hosts needs. ELASTIC_BIND.
   std::string bind = "127.0.0.1";
 
-  /// TCP connections per link, 1 to 64. A cloud network that caps a single flow wants several.
-  /// ELASTIC_TCP_STREAMS.
-  int tcp_streams = 1;
+  /// TCP connections per link, 1 to 64: a cloud network that caps a single flow wants several. 0:
+  /// links between hosts have so many that those of a host's workers are about 8 together, and as
+  /// many of them carry data as was measured to be of use; links on one host have one. The same on
+  /// all workers, or nothing is measured. ELASTIC_TCP_STREAMS.
+  int tcp_streams = 0;
 
   /// Congestion control of TCP connections between workers, such as "reno", "cubic" or "bbr".
   /// Empty: the system's, except between workers on one host, where it is "reno": there is no

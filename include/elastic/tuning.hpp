@@ -24,6 +24,10 @@ struct Tuning {
   std::uint64_t generation = 0;  ///< of the view; 0: there was no operation yet
   Link inside_hosts;
   Link between_hosts;
+  /// TCP connections of a link between hosts: of the one that has most, and how many of them carry
+  /// data, in all links that have so many. 0 where there is one host.
+  int flows_opened = 0;
+  int flows_used = 0;
   std::vector<Choice> allreduce;  ///< by ascending size
   std::size_t segment_bytes = 0;  ///< pieces of large tensors, where not swapped
 };

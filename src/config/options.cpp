@@ -132,7 +132,7 @@ const std::vector<Variable>& variables() {
       {"ELASTIC_NCCL_LIBRARY", text(&Options::nccl_library)},
       {"ELASTIC_TRANSPORT", choice(&Options::transport, {"auto", "shm", "tcp"})},
       {"ELASTIC_BIND", text(&Options::bind)},
-      {"ELASTIC_TCP_STREAMS", number(&Options::tcp_streams, 1, 64)},
+      {"ELASTIC_TCP_STREAMS", number(&Options::tcp_streams, 0, 64)},
       {"ELASTIC_TCP_CONGESTION", text(&Options::tcp_congestion)},
       {"ELASTIC_SHM_RING_BYTES", bytes(&Options::shm_ring_bytes, 65536, kMost, 65536)},
       {"ELASTIC_ALGORITHM", choice(&Options::algorithm, {"auto", "direct", "doubling", "swap",

@@ -16,9 +16,8 @@ Result<Backends> Backends::load(const Options& options, std::shared_ptr<transpor
   backends.native_.arena = std::move(arena);
   backends.native_.segment_bytes = options.segment_bytes;
   backends.native_.thresholds.algorithm = plan::algorithm_named(options.algorithm);
-  for (std::size_t lane = 0; lane < kLanes; ++lane) {
-    backends.records_.push_back(std::make_shared<collectives::TuningRecord>());
-  }
+  backends.native_.measures_flows = options.tcp_streams == 0;
+  backends.native_.record = std::make_shared<collectives::TuningRecord>();
   if (options.backend == "native") return backends;
   const Result<const ModuleHead*> head = load_module(options.backend, options.backend_path);
   if (!head.ok()) return head.status();
@@ -50,7 +49,6 @@ Result<std::unique_ptr<Backend>> Backends::make(std::uint64_t generation, std::s
                                                 std::vector<int> hosts) const {
   collectives::NativeOptions options = native_;
   options.hosts = std::move(hosts);
-  options.record = records_[lane];
   std::unique_ptr<Backend> native = collectives::make_native_backend(generation, mesh, options);
   if (module_ == nullptr) return native;
   return module_->make({generation, lane, std::move(mesh), std::move(native)});

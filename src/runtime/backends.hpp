@@ -36,13 +36,13 @@ class Backends {
                                                      std::shared_ptr<transport::Mesh> mesh,
                                                      std::vector<int> hosts) const;
 
-  /// Of lane 0 in the latest view with an operation.
-  Tuning tuning() const { return records_.front()->latest(); }
+  /// Of the latest view with an operation. The lanes go over the same lines: what the first of them
+  /// has measured holds for the others.
+  Tuning tuning() const { return native_.record->latest(); }
 
  private:
   collectives::NativeOptions native_;
-  std::vector<std::shared_ptr<collectives::TuningRecord>> records_;  // of each lane
-  const collectives::BackendModule* module_ = nullptr;               // none: native
+  const collectives::BackendModule* module_ = nullptr;  // none: native
 };
 
 }  // namespace elastic::runtime

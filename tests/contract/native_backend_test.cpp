@@ -1,5 +1,9 @@
+#include <array>
 #include <atomic>
+#include <memory>
+#include <numeric>
 #include <thread>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -69,6 +73,21 @@ Subject measured() {
           }};
 }
 
+/// Four flows between any two ranks, of which the measured number is used.
+NativeOptions measures_flows(int size) {
+  NativeOptions options = short_segments();
+  options.measures_flows = true;
+  options.record = std::make_shared<TuningRecord>();
+  options.hosts.resize(static_cast<std::size_t>(size));
+  std::iota(options.hosts.begin(), options.hosts.end(), 0);
+  return options;
+}
+
+Subject measured_flows() {
+  return {"measured_flows",
+          [](int size) { return native_world_of_hosts(measures_flows(size), 4); }};
+}
+
 INSTANTIATE_TEST_SUITE_P(Native, BackendContract,
                          testing::Combine(testing::ValuesIn(subjects()),
                                           testing::ValuesIn(sizes())),
@@ -89,13 +108,84 @@ INSTANTIATE_TEST_SUITE_P(OnHosts, BackendDirectContract,
                          name_of);
 
 INSTANTIATE_TEST_SUITE_P(Measured, BackendContract,
-                         testing::Combine(testing::Values(measured()), testing::Values(1, 3)),
+                         testing::Combine(testing::Values(measured(), measured_flows()),
+                                          testing::Values(1, 3)),
                          name_of);
 
 INSTANTIATE_TEST_SUITE_P(Shared, BackendDirectContract,
                          testing::Combine(testing::Values(subject(arena_wiring())),
                                           testing::Values(1, 2, 3)),
                          name_of);
+
+/// Two ranks on hosts of their own, with records of their own, and four flows between them.
+class NativeFlows : public testing::Test {
+ protected:
+  NativeFlows() {
+    for (NativeOptions& one : options_) one = measures_flows(2);
+  }
+
+  Tuning tuning(std::size_t rank) const { return options_[rank].record->latest(); }
+  /// A barrier, in front of which they agree.
+  void meet() {
+    Wiring wiring = all_wirings().back();
+    wiring.streams = 4;
+    auto meshes = wire(2, wiring);
+    const auto call = [&](std::size_t rank) {
+      auto mesh = meshes[rank];
+      auto backend = make_native_backend(kGeneration, mesh, options_[rank]);
+      EXPECT_TRUE(backend->prepare(0).ok());
+      in_use_[rank] = mesh->link(static_cast<int>(1 - rank)).flows_in_use();
+    };
+    std::thread other([&] { call(1); });
+    call(0);
+    other.join();
+  }
+
+  std::array<NativeOptions, 2> options_;
+  std::array<std::size_t, 2> in_use_{};
+};
+
+TEST_F(NativeFlows, AllRanksUseTheSameNumber) {
+  meet();
+  EXPECT_EQ(in_use_[0], in_use_[1]);
+  EXPECT_EQ(tuning(0).flows_opened, 4);
+  EXPECT_EQ(tuning(0).flows_used, static_cast<int>(in_use_[0]));
+  EXPECT_EQ(tuning(1).flows_used, tuning(0).flows_used);
+}
+
+TEST_F(NativeFlows, WhatAllKnowFromBeforeIsNotMeasuredAgain) {
+  const plan::LinkCosts costs{{}, {70'000, 500'000}, 3};
+  for (const NativeOptions& one : options_) one.record->set({}, costs);
+  meet();
+  EXPECT_EQ(in_use_[0], 3U);
+  EXPECT_EQ(in_use_[1], 3U);
+  EXPECT_EQ(tuning(1).flows_used, 3);
+  EXPECT_DOUBLE_EQ(tuning(1).between_hosts.latency_us, 70);
+}
+
+TEST_F(NativeFlows, WhatOneDoesNotKnowIsMeasured) {
+  options_[0].record->set({}, {{}, {70'000'000, 500'000}, 3});
+  meet();
+  EXPECT_EQ(in_use_[0], in_use_[1]);
+  EXPECT_NE(in_use_[0], 3U) << "three of four are never tried";
+}
+
+TEST_F(NativeFlows, NonsenseThatAllKnowIsBounded) {
+  for (const NativeOptions& one : options_) {
+    one.record->set({}, {{}, {70'000, 500'000}, ~std::uint64_t{0}});
+  }
+  meet();
+  EXPECT_EQ(in_use_[0], 4U);
+  EXPECT_EQ(tuning(0).flows_used, 4);
+}
+
+TEST_F(NativeFlows, AllAreUsedWhereANumberWasAskedFor) {
+  options_[1].measures_flows = false;
+  meet();
+  EXPECT_EQ(in_use_[0], 4U);
+  EXPECT_EQ(in_use_[1], 4U);
+  EXPECT_EQ(tuning(0).flows_used, 4);
+}
 
 /// They cannot do anything together, but even an error is nobody's before all have come.
 TEST(NativeAlgorithm, ThatDiffersIsAnErrorInStep) {

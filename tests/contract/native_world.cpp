@@ -149,10 +149,10 @@ World native_world(int size, const Wiring& wiring, const NativeOptions& options)
   return world;
 }
 
-World native_world_of_hosts(const NativeOptions& options) {
+World native_world_of_hosts(const NativeOptions& options, int streams) {
   const std::vector<int>& hosts = options.hosts;
   const auto between = [&](std::size_t low, std::size_t high) {
-    return hosts[low] == hosts[high] ? Wiring{"shm", shm_pair} : Wiring{"tcp", tcp_pair};
+    return hosts[low] == hosts[high] ? Wiring{"shm", shm_pair} : Wiring{"tcp", tcp_pair, streams};
   };
   const std::vector<ArenaPtr> none(hosts.size());
   return world_on(none, wire_each(none, between), options);

@@ -41,7 +41,8 @@ inline std::vector<std::shared_ptr<transport::Mesh>> wire(int size, const Wiring
 }
 
 World native_world(int size, const Wiring& wiring, const NativeOptions& options);
-/// Shared memory between ranks that options.hosts has on one host, TCP between the others.
-World native_world_of_hosts(const NativeOptions& options);
+/// Shared memory between ranks that options.hosts has on one host, TCP between the others, with so
+/// many streams for each link.
+World native_world_of_hosts(const NativeOptions& options, int streams = 1);
 
 }  // namespace elastic::collectives

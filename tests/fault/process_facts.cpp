@@ -1,10 +1,15 @@
 #include "fault/process_facts.hpp"
 
+#include <algorithm>
+#include <array>
+#include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <set>
 #include <sstream>
 #include <string>
+
+#include <arpa/inet.h>
 
 namespace elastic::testing {
 
@@ -37,6 +42,31 @@ std::set<std::string> socket_inodes(pid_t pid) {
   return result;
 }
 
+/// As the kernel writes them, in hexadecimal.
+struct TcpSocket {
+  std::string local;
+  std::string remote;
+  std::string state;
+};
+
+/// Those of a process.
+std::vector<TcpSocket> tcp_sockets(pid_t pid) {
+  const std::set<std::string> own = socket_inodes(pid);
+  std::vector<TcpSocket> result;
+  std::ifstream table(of(pid, "net/tcp"));
+  std::string line;
+  std::getline(table, line);  // headings
+  while (std::getline(table, line)) {
+    // sl, local address, remote address, state, queues, timer, retransmits, uid, timeout, inode
+    std::istringstream words(line);
+    std::vector<std::string> fields;
+    for (std::string word; words >> word;) fields.push_back(word);
+    if (fields.size() < 10 || !own.contains(fields[9])) continue;
+    result.push_back({fields[1], fields[2], fields[3]});
+  }
+  return result;
+}
+
 }  // namespace
 
 Footprint footprint(pid_t pid) {
@@ -53,22 +83,24 @@ std::size_t resident_kib(pid_t pid) {
 }
 
 std::vector<std::uint16_t> listening_ports(pid_t pid) {
-  constexpr const char* kListening = "0A";
-  const std::set<std::string> own = socket_inodes(pid);
   std::vector<std::uint16_t> result;
-  std::ifstream table(of(pid, "net/tcp"));
-  std::string line;
-  std::getline(table, line);  // headings
-  while (std::getline(table, line)) {
-    // sl, local address, remote address, state, queues, timer, retransmits, uid, timeout, inode
-    std::istringstream words(line);
-    std::vector<std::string> fields;
-    for (std::string word; words >> word;) fields.push_back(word);
-    if (fields.size() < 10 || fields[3] != kListening || !own.contains(fields[9])) continue;
-    const std::string port = fields[1].substr(fields[1].find(':') + 1);
+  for (const TcpSocket& socket : tcp_sockets(pid)) {
+    if (socket.state != "0A") continue;
+    const std::string port = socket.local.substr(socket.local.find(':') + 1);
     result.push_back(static_cast<std::uint16_t>(std::stoul(port, nullptr, 16)));
   }
   return result;
+}
+
+std::size_t connections_to(pid_t pid, const std::string& address) {
+  in_addr binary{};
+  ::inet_pton(AF_INET, address.c_str(), &binary);
+  std::array<char, 10> as_in_table{};
+  std::snprintf(as_in_table.data(), as_in_table.size(), "%08X:", binary.s_addr);
+  const std::vector<TcpSocket> all = tcp_sockets(pid);
+  return static_cast<std::size_t>(std::count_if(all.begin(), all.end(), [&](const auto& socket) {
+    return socket.state == "01" && socket.remote.starts_with(as_in_table.data());
+  }));
 }
 
 }  // namespace elastic::testing

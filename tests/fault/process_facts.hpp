@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include <sys/types.h>
@@ -21,5 +22,8 @@ std::size_t resident_kib(pid_t pid);
 
 /// TCP ports that it listens on.
 std::vector<std::uint16_t> listening_ports(pid_t pid);
+
+/// TCP connections that it has to an IPv4 address.
+std::size_t connections_to(pid_t pid, const std::string& address);
 
 }  // namespace elastic::testing

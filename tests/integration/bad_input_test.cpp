@@ -111,7 +111,8 @@ TEST(Init, NamesTheVariableThatIsWrong) {
   const std::vector<WrongVariable> wrong = {
       {"ELASTIC_TRANSPROT", "shm", "ELASTIC_TRANSPORT"},
       {"ELASTIC_TRANSPORT", "pigeon", "pigeon"},
-      {"ELASTIC_TCP_STREAMS", "0", "64"},
+      {"ELASTIC_TCP_STREAMS", "-1", "from 0 to 64"},
+      {"ELASTIC_TCP_STREAMS", "65", "from 0 to 64"},
       {"ELASTIC_TCP_STREAMS", "two", "two"},
       {"ELASTIC_TCP_CONGESTION", "pigeon", "pigeon"},
       {"ELASTIC_SHM_RING_BYTES", "1000", "65536"},

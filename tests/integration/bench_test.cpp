@@ -143,6 +143,8 @@ TEST(Bench, TuneSaysWhatWasMeasuredAndChosen) {
   EXPECT_GT(last["inside_latency_us"], 0);
   EXPECT_GT(last["inside_gbs"], 0);
   EXPECT_EQ(last["between_latency_us"], 0);
+  EXPECT_EQ(last["flows_opened"], 0);
+  EXPECT_EQ(report["network"]["flows_per_link"], 1);
 }
 
 TEST(Bench, BackendsOfOneProcessAreComparedUnderMpirun) {

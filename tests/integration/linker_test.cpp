@@ -76,6 +76,50 @@ TEST_F(LinkerTest, ThreeWorkersAreAllLinked) {
   }
 }
 
+/// Two workers on each of two hosts, as far as they know.
+TEST_F(LinkerTest, FlowsAreOpenedByTheNumberOfRanksOnAHost) {
+  LinkerOptions made = options("a");
+  made.streams = 0;
+  LinkingWorker a(made);
+  made.incarnation = options("b").incarnation;
+  LinkingWorker b(made);
+  const auto elsewhere = [&](const char* name, const LinkingWorker& worker) {
+    Peer away = peer(name, worker);
+    away.endpoints.host = "elsewhere";
+    return away;
+  };
+  const auto link = [&](bool alone) {
+    Peer absent;
+    absent.incarnation = "zz-absent" + suffix_;
+    absent.endpoints = elsewhere("a", a).endpoints;
+    std::vector<Peer> peers{elsewhere("a", a)};
+    if (!alone) peers.push_back(absent);
+    auto at_b = b.connect(peers, alone ? kLinkDeadline : Milliseconds(300));
+    auto at_a = a.connect({elsewhere("b", b)});
+    const Links links = at_a.get();
+    at_b.wait();
+    return links.ok() ? links.value()[0][1]->flows() : 0;
+  };
+  EXPECT_EQ(link(false), 4U);
+  EXPECT_TRUE(a.connect({}).get().ok());
+  EXPECT_TRUE(b.connect({}).get().ok());
+  EXPECT_EQ(link(true), 8U);
+}
+
+TEST_F(LinkerTest, OneFlowIsOpenedInsideAHost) {
+  LinkerOptions made = options("a");
+  made.streams = 0;
+  made.choice = Choice::kTcp;
+  LinkingWorker a(made);
+  made.incarnation = options("b").incarnation;
+  LinkingWorker b(made);
+  auto at_a = a.connect({peer("b", b)});
+  auto at_b = b.connect({peer("a", a)});
+  const auto links = expect_pair(std::move(at_a), std::move(at_b));
+  ASSERT_EQ(links.first.size(), 2U);
+  EXPECT_EQ(links.first[0]->flows(), 1U);
+}
+
 TEST_F(LinkerTest, NobodyToLinkWithIsDoneAtOnce) {
   LinkingWorker a(options("a"));
   Links links = a.connect({}).get();

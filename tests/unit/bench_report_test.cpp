@@ -82,6 +82,18 @@ TEST(BenchNetworkRecord, KnowsTheInterfaceOfAnAddress) {
   EXPECT_NE(record["congestion_control"], "unknown");
 }
 
+TEST(BenchNetworkRecord, SaysHowManyFlowsWereUsed) {
+  NetworkRecord measured((Options()));
+  EXPECT_TRUE(measured.to_json()["flows_per_link"].is_null());
+  measured.add({});  // on one host
+  EXPECT_EQ(measured.to_json()["flows_per_link"], 1);
+  Tuning tuning;
+  tuning.flows_opened = 8;
+  tuning.flows_used = 2;
+  measured.add(tuning);
+  EXPECT_EQ(measured.to_json()["flows_per_link"], 2);
+}
+
 TEST(BenchScalingPlot, ShowsTheReferencesBesideTheMeasured) {
   const ordered_json rows = ordered_json::array({{{"model", "resnet50"},
                                                   {"backend", "native"},

@@ -25,6 +25,9 @@ struct NativeOptions {
   /// Where there is one the links are measured, unless all ranks have it from the view before; the
   /// thresholds and the segment (`segment_bytes` at most) are set accordingly.
   std::shared_ptr<TuningRecord> record;
+  /// Then also measured, if all ranks have it so: how many of the flows of links between hosts are
+  /// of use. Otherwise all are used.
+  bool measures_flows = false;
   /// For each rank, a number that is the same for all ranks of its host. Empty: there is one host.
   std::vector<int> hosts;
   /// Of this rank, which the others of its host have been told of with their links; may be null.

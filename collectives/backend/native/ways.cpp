@@ -8,6 +8,8 @@
 
 #include "base/log.hpp"
 #include "collectives/backend/native/link_costs.hpp"
+#include "collectives/backend/native/link_flows.hpp"
+#include "collectives/plan/flows.hpp"
 
 namespace elastic::collectives {
 namespace {
@@ -19,8 +21,10 @@ struct Word {
   std::uint64_t capacity = 0;  ///< of its links inside its host; of a single host, 0 where there
                                ///< is one without a mailbox
   std::uint64_t segment_bytes = 0;
-  std::uint64_t algorithm = 0;    ///< asked for; 0: none
-  std::uint64_t knows_costs = 0;  ///< from the view before: `costs`
+  std::uint64_t algorithm = 0;     ///< asked for; 0: none
+  std::uint64_t flows_opened = 0;  ///< of its links to other hosts, the most
+  std::uint64_t flows_fixed = 0;   ///< 1: all of them are to be used
+  std::uint64_t knows_costs = 0;   ///< from the view before: `costs`
   plan::LinkCosts costs;
 };
 
@@ -43,6 +47,8 @@ Word own_word(transport::Mesh& mesh, const Hosts& hosts, const NativeOptions& op
   }
   word.segment_bytes = options.segment_bytes;
   word.algorithm = number_of(options.thresholds.algorithm);
+  word.flows_opened = flows_between_hosts(mesh, hosts);
+  word.flows_fixed = options.measures_flows ? 0 : 1;
   if (const auto costs = options.record ? options.record->costs() : std::nullopt) {
     word.knows_costs = 1;
     word.costs = *costs;
@@ -65,14 +71,36 @@ Status check_alike(const std::vector<Word>& words) {
 /// an interrupted operation does not wait for measurements, too.
 std::optional<plan::LinkCosts> known_costs(const std::vector<Word>& words, const Hosts& hosts) {
   plan::LinkCosts greatest;
+  greatest.flows = std::clamp<std::uint64_t>(words.front().costs.flows, 1, plan::kMostFlows);
   for (const Word& word : words) {
-    if (word.knows_costs == 0) return std::nullopt;
+    // Whoever knows another number has measured in another view.
+    if (word.knows_costs == 0 || word.costs.flows != words.front().costs.flows) return std::nullopt;
     greatest.inside = plan::greater(greatest.inside, word.costs.inside);
     greatest.between = plan::greater(greatest.between, word.costs.between);
   }
   const bool lacks_inside = hosts.most_ranks() > 1 && greatest.inside.latency_ns == 0;
   const bool lacks_between = hosts.count() > 1 && greatest.between.latency_ns == 0;
   return lacks_inside || lacks_between ? std::nullopt : std::optional(greatest);
+}
+
+/// What all know from before, or else measured. Links use as many flows as it says.
+Result<plan::LinkCosts> agree_on_costs(transport::Mesh& mesh, Executor& executor, PlanCache& plans,
+                                       const Hosts& hosts, const std::vector<Word>& words,
+                                       std::uint64_t flows_opened) {
+  const bool fixed = std::any_of(words.begin(), words.end(),
+                                 [](const Word& word) { return word.flows_fixed != 0; });
+  std::optional<plan::LinkCosts> costs = known_costs(words, hosts);
+  if (!costs) {
+    auto measured = measure_link_costs(executor, plans, mesh.rank(), hosts);
+    if (measured.ok() && !fixed) {
+      measured = measure_flows(executor, plans, mesh, hosts, measured.value(), flows_opened);
+    }
+    if (!measured.ok()) return measured;
+    costs = measured.value();
+  }
+  if (fixed) costs->flows = std::max<std::uint64_t>(flows_opened, 1);
+  use_flows(mesh, hosts, costs->flows);
+  return *costs;
 }
 
 void warn_of_the_impossible(const Ways& ways, const Hosts& hosts) {
@@ -94,6 +122,8 @@ Tuning::Link described(const plan::LinkCost& cost) {
 
 Result<Ways> agree_on_ways(transport::Mesh& mesh, Executor& executor, PlanCache& plans,
                            const Hosts& hosts, const NativeOptions& options, bool has_mailboxes) {
+  // Until all use the same number: what goes over others than the peer uses is found late.
+  if (options.record && options.measures_flows) use_flows(mesh, hosts, 1);
   std::vector<Word> words(static_cast<std::size_t>(mesh.size()));
   words[static_cast<std::size_t>(mesh.rank())] = own_word(mesh, hosts, options, has_mailboxes);
   const Status told = executor.run_alone(
@@ -103,11 +133,14 @@ Result<Ways> agree_on_ways(transport::Mesh& mesh, Executor& executor, PlanCache&
 
   std::uint64_t capacity = ~std::uint64_t{0};
   std::uint64_t segment = ~std::uint64_t{0};
+  std::uint64_t opened = 0;
   for (const Word& word : words) {
     capacity = std::min(capacity, word.capacity);
     segment = std::min(segment, word.segment_bytes);
+    opened = std::max(opened, word.flows_opened);
   }
   Ways ways;
+  ways.flows_opened = std::min(opened, plan::kMostFlows);
   ways.thresholds = options.thresholds;
   ways.thresholds.capacity = static_cast<std::size_t>(capacity);
   ways.segment_bytes = static_cast<std::size_t>(segment);
@@ -115,9 +148,7 @@ Result<Ways> agree_on_ways(transport::Mesh& mesh, Executor& executor, PlanCache&
   if (mesh.rank() == 0) warn_of_the_impossible(ways, hosts);
   if (!options.record || mesh.size() == 1) return ways;
 
-  const auto known = known_costs(words, hosts);
-  const auto costs = known ? Result<plan::LinkCosts>(*known)
-                           : measure_link_costs(executor, plans, mesh.rank(), hosts);
+  const auto costs = agree_on_costs(mesh, executor, plans, hosts, words, ways.flows_opened);
   if (!costs.ok()) return costs.status();
   ways.costs = costs.value();
   ways.segment_bytes = plan::tuned_segment(hosts, ways.costs, ways.segment_bytes);
@@ -132,6 +163,8 @@ Tuning describe(const Ways& ways, const Hosts& hosts, std::uint64_t generation,
   tuning.inside_hosts = described(ways.costs.inside);
   tuning.between_hosts = described(ways.costs.between);
   tuning.segment_bytes = ways.segment_bytes;
+  tuning.flows_opened = static_cast<int>(ways.flows_opened);
+  tuning.flows_used = static_cast<int>(std::min(ways.costs.flows, ways.flows_opened));
   const auto add = [&](std::size_t up_to, const char* algorithm) {
     if (tuning.allreduce.empty() || tuning.allreduce.back().algorithm != algorithm) {
       tuning.allreduce.push_back({up_to, algorithm});

@@ -20,6 +20,8 @@ struct Ways {
   plan::Thresholds thresholds;
   std::size_t segment_bytes = 0;
   plan::LinkCosts costs;  ///< zeros where they were not measured
+  /// Of the link between hosts that has most; 0 where there is one host.
+  std::uint64_t flows_opened = 0;
 };
 
 /// Each rank knows its own links and options only: in front of a view's first operation they tell

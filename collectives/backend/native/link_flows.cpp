@@ -1,0 +1,98 @@
+#include "collectives/backend/native/link_flows.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <functional>
+#include <limits>
+#include <vector>
+
+#include "collectives/backend/native/timed_message.hpp"
+#include "collectives/plan/flows.hpp"
+
+namespace elastic::collectives {
+namespace {
+
+using plan::FlowTime;
+using plan::Hosts;
+
+/// The first over a fresh flow finds out how much the line takes; the best of the others may have
+/// been disturbed once.
+constexpr int kBulkTimes = 3;
+constexpr int kTrialTimes = 2;
+
+void for_each_far_link(transport::Mesh& mesh, const Hosts& hosts,
+                       const std::function<void(transport::Link&)>& does) {
+  for (int peer = 0; peer < mesh.size(); ++peer) {
+    if (hosts.of(peer) != hosts.of(mesh.rank())) does(mesh.link(peer));
+  }
+}
+
+/// The greatest of what the ranks say. Nobody is through before all have come, so that what follows
+/// starts everywhere at about the same time.
+Result<std::uint64_t> greatest(Executor& executor, PlanCache& plans, const transport::Mesh& mesh,
+                               std::uint64_t own) {
+  std::vector<std::uint64_t> of_rank(static_cast<std::size_t>(mesh.size()));
+  of_rank[static_cast<std::size_t>(mesh.rank())] = own;
+  const Status told = executor.run_alone(
+      plans.exchange(sizeof own), Memory::in_place(reinterpret_cast<std::byte*>(of_rank.data())));
+  if (!told.ok()) return told;
+  return *std::max_element(of_rank.begin(), of_rank.end());
+}
+
+/// The best try of all ranks together.
+Result<std::uint64_t> bulk_time(Executor& executor, PlanCache& plans, const transport::Mesh& mesh,
+                                TimedMessage& message, int times) {
+  std::uint64_t best = std::numeric_limits<std::uint64_t>::max();
+  for (int i = 0; i < times; ++i) {
+    const Result<Duration> took = message.run(executor);
+    if (!took.ok()) return took.status();
+    const auto own = std::chrono::duration_cast<std::chrono::nanoseconds>(took.value()).count();
+    const auto slowest = greatest(executor, plans, mesh, static_cast<std::uint64_t>(own));
+    if (!slowest.ok()) return slowest.status();
+    best = std::min(best, slowest.value());
+  }
+  return best;
+}
+
+}  // namespace
+
+std::uint64_t flows_between_hosts(transport::Mesh& mesh, const Hosts& hosts) {
+  std::size_t most = 0;
+  for_each_far_link(mesh, hosts,
+                    [&](const transport::Link& link) { most = std::max(most, link.flows()); });
+  return most;
+}
+
+void use_flows(transport::Mesh& mesh, const Hosts& hosts, std::uint64_t flows) {
+  for_each_far_link(
+      mesh, hosts, [&](transport::Link& link) { link.use_flows(static_cast<std::size_t>(flows)); });
+}
+
+Result<plan::LinkCosts> measure_flows(Executor& executor, PlanCache& plans, transport::Mesh& mesh,
+                                      const Hosts& hosts, const plan::LinkCosts& one_flow,
+                                      std::uint64_t opened) {
+  use_flows(mesh, hosts, 1);
+  if (!plan::may_try_flows(one_flow.between, opened)) return one_flow;
+  const Neighbours neighbours = between_hosts(mesh.rank(), hosts);
+  TimedMessage trial(neighbours, plan::kTrialBytes);
+  const auto tried = bulk_time(executor, plans, mesh, trial, kTrialTimes);
+  if (!tried.ok()) return tried.status();
+  const plan::LinkCost bulk =
+      plan::bulk_cost(one_flow.between.latency_ns, tried.value(), plan::kTrialBytes);
+  if (!plan::may_try_flows(bulk, opened)) return one_flow;
+  const std::size_t bytes = plan::bulk_bytes(bulk, opened, transport::Link::kStripeBytes);
+  TimedMessage message(neighbours, bytes);
+  std::vector<FlowTime> times;
+  while (const std::uint64_t flows = plan::next_flows(times, opened)) {
+    use_flows(mesh, hosts, flows);
+    const auto time = bulk_time(executor, plans, mesh, message, kBulkTimes);
+    if (!time.ok()) return time.status();
+    times.push_back({flows, time.value()});
+  }
+  const FlowTime chosen = plan::choose_flows(times);
+  use_flows(mesh, hosts, chosen.flows);
+  return plan::LinkCosts{one_flow.inside, plan::with_flows(one_flow.between, chosen, bytes),
+                         chosen.flows};
+}
+
+}  // namespace elastic::collectives

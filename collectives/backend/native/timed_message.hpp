@@ -1,0 +1,41 @@
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "base/clock.hpp"
+#include "base/status.hpp"
+#include "collectives/backend/native/executor.hpp"
+#include "collectives/backend/native/schedule.hpp"
+#include "collectives/plan/hosts.hpp"
+#include "collectives/plan/plan.hpp"
+
+namespace elastic::collectives {
+
+/// Whom a rank sends to and receives from, if anybody.
+struct Neighbours {
+  int next = plan::Step::kNone;
+  int previous = plan::Step::kNone;
+  bool any() const { return next >= 0 || previous >= 0; }
+};
+
+/// The ranks before and after on the same host.
+Neighbours inside_host(int rank, const plan::Hosts& hosts);
+/// The ranks with the same place on the hosts before and after, where these have so many.
+Neighbours between_hosts(int rank, const plan::Hosts& hosts);
+
+/// A message to the next rank, while one of the same length comes from the one before.
+class TimedMessage {
+ public:
+  TimedMessage(const Neighbours& neighbours, std::size_t bytes);
+
+  /// Until it is sent and the other has arrived.
+  Result<Duration> run(Executor& executor);
+
+ private:
+  std::vector<std::byte> sent_;
+  std::vector<std::byte> received_;
+  Schedule schedule_;
+};
+
+}  // namespace elastic::collectives

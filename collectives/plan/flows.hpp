@@ -1,0 +1,46 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "collectives/plan/tuning.hpp"
+
+/// How many of the TCP connections (flows) of each link between hosts carry data. Networks may cap
+/// a single flow far below the line, and where they do not, every flow more costs a little.
+namespace elastic::plan {
+
+/// More are never tried, whatever a rank says that it has.
+inline constexpr std::uint64_t kMostFlows = 64;
+
+/// What a bulk message took over so many flows.
+struct FlowTime {
+  std::uint64_t flows = 1;
+  std::uint64_t nanoseconds = 0;
+};
+
+/// A message that tells how fast a line is: lines of a given rate let shorter ones pass at once.
+inline constexpr std::size_t kTrialBytes = kMib;
+
+/// Whether to try at all: only where there is a choice, and `one_flow` is so fast that it takes no
+/// more than some tens of milliseconds.
+bool may_try_flows(const LinkCost& one_flow, std::uint64_t opened);
+
+/// How long the message is: takes a few milliseconds over one flow, but has `stripe` bytes for each
+/// of the opened flows.
+std::size_t bulk_bytes(const LinkCost& one_flow, std::uint64_t opened, std::size_t stripe);
+
+/// How many flows to try after those in `times`, which are ascending: one, then twice as many each
+/// time, and at last all. 0: enough, because all were tried or the last ones were of no use.
+std::uint64_t next_flows(const std::vector<FlowTime>& times, std::uint64_t opened);
+
+/// The fewest that take hardly longer than the best. One of `times`, which is not empty.
+FlowTime choose_flows(const std::vector<FlowTime>& times);
+
+/// `latency_ns`, and what is left of the time for `bytes`.
+LinkCost bulk_cost(std::uint64_t latency_ns, std::uint64_t nanoseconds, std::size_t bytes);
+
+/// What links cost when `chosen` carries `bytes`: a single flow as before.
+LinkCost with_flows(const LinkCost& one_flow, const FlowTime& chosen, std::size_t bytes);
+
+}  // namespace elastic::plan
