@@ -1,5 +1,6 @@
 # Kernels for CUDA devices: built where a toolkit is found, as ELASTIC_CUDA says. Sets
-# ELASTIC_CUDA_FOUND; there is CUDA::cudart_static then.
+# ELASTIC_CUDA_REQUIRED, whether what CUDA is needed for must be there, and ELASTIC_CUDA_FOUND; there
+# is CUDA::cudart_static then.
 #
 # elastic_cuda_library(<name> <sources>): a static library of CUDA sources.
 set(ELASTIC_CUDA AUTO CACHE STRING
@@ -8,6 +9,10 @@ set_property(CACHE ELASTIC_CUDA PROPERTY STRINGS AUTO ON OFF)
 set(ELASTIC_CUDA_ARCHITECTURES "${CMAKE_CUDA_ARCHITECTURES}" CACHE STRING
     "What device code is for, as CMAKE_CUDA_ARCHITECTURES has it; empty: what the toolkit can")
 set(ELASTIC_CUDA_FOUND OFF)
+set(ELASTIC_CUDA_REQUIRED OFF)
+if(ELASTIC_CUDA AND NOT ELASTIC_CUDA STREQUAL "AUTO")
+  set(ELASTIC_CUDA_REQUIRED ON)
+endif()
 set(elastic_cuda_least 12.0)  # The first with C++20.
 
 # What people train on, of what the toolkit knows, and code for the driver to compile for what comes
@@ -20,7 +25,7 @@ function(elastic_choose_architectures)
   if(CMAKE_CUDA_COMPILER_VERSION VERSION_LESS 13)
     set(chosen 70-real)
   endif()
-  if(CMAKE_CUDA_COMPILER_VERSION VERSION_LESS 12.8 OR ELASTIC_CUDA STREQUAL "AUTO")
+  if(CMAKE_CUDA_COMPILER_VERSION VERSION_LESS 12.8 OR NOT ELASTIC_CUDA_REQUIRED)
     list(APPEND chosen 80-real 90)
   else()
     list(APPEND chosen 80-real 90-real 100-real 120)
@@ -30,7 +35,7 @@ endfunction()
 
 # elastic_no_cuda(<why>): ends this file.
 macro(elastic_no_cuda why)
-  if(ELASTIC_CUDA STREQUAL "AUTO")
+  if(NOT ELASTIC_CUDA_REQUIRED)
     message(STATUS "CUDA kernels: not built, ${why}")
     return()
   endif()

@@ -33,10 +33,6 @@ T edge(std::size_t index) {
   }
 }
 
-bool same(const std::vector<std::byte>& left, const std::vector<std::byte>& right) {
-  return left == right;
-}
-
 std::size_t first_difference(const std::vector<std::byte>& left,
                              const std::vector<std::byte>& right) {
   return static_cast<std::size_t>(std::ranges::mismatch(left, right).in1 - left.begin());
@@ -44,7 +40,7 @@ std::size_t first_difference(const std::vector<std::byte>& left,
 
 void expect_same(const std::vector<std::byte>& is, const std::vector<std::byte>& should,
                  const char* what) {
-  if (same(is, should)) return;
+  if (is == should) return;
   const std::size_t at = first_difference(is, should);
   ADD_FAILURE() << "byte " << at << " of the memory of the " << what << " is "
                 << std::to_integer<int>(is[at]) << " and should be "
@@ -52,6 +48,16 @@ void expect_same(const std::vector<std::byte>& is, const std::vector<std::byte>&
 }
 
 }  // namespace
+
+std::string name_of(const Types& types) {
+  static const char* const kNames[] = {"f16", "bf16", "f32", "f64", "i8", "u8", "i32", "i64"};
+  const auto name = [](DType dtype) { return std::string(kNames[static_cast<int>(dtype)]); };
+  return name(types.tensor) + "_as_" + name(types.bucket);
+}
+
+void PrintTo(const Types& types, std::ostream* out) {  // NOLINT: GoogleTest's name
+  *out << name_of(types);
+}
 
 std::vector<std::byte> Draw::bytes_of(DType dtype, std::size_t bytes) {
   std::vector<std::byte> content(bytes);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <ostream>
 #include <random>
 #include <string>
 #include <vector>
@@ -24,6 +25,10 @@ struct Types {
   DType tensor;
   DType bucket;
 };
+
+/// For the names of tests.
+std::string name_of(const Types& types);
+void PrintTo(const Types& types, std::ostream* out);  // NOLINT: GoogleTest's name
 
 /// Draws cases and what is in memory; the same for the same seed.
 class Draw {

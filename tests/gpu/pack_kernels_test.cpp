@@ -1,4 +1,5 @@
 // What the kernels move and compute, against the host.
+#include <algorithm>
 #include <cstring>
 #include <string>
 #include <vector>
@@ -64,12 +65,8 @@ const Types kTypes[] = {
     {DType::kI32, DType::kI32},  {DType::kI64, DType::kI64},   {DType::kF32, DType::kF16},
     {DType::kF32, DType::kBF16}, {DType::kF64, DType::kF16},   {DType::kF64, DType::kBF16}};
 
-std::string name_of(const testing::TestParamInfo<Types>& info) {
-  static const char* const kNames[] = {"f16", "bf16", "f32", "f64", "i8", "u8", "i32", "i64"};
-  const auto name = [](DType dtype) { return std::string(kNames[static_cast<int>(dtype)]); };
-  return name(info.param.tensor) + "_as_" + name(info.param.bucket);
-}
-INSTANTIATE_TEST_SUITE_P(All, PackOfTypes, testing::ValuesIn(kTypes), name_of);
+INSTANTIATE_TEST_SUITE_P(All, PackOfTypes, testing::ValuesIn(kTypes),
+                         [](const auto& of) { return name_of(of.param); });
 
 TEST_F(PackKernels, EveryHalfIsWidenedAndNarrowedAsOnTheHost) {
   Packer packer;

@@ -1,8 +1,7 @@
 // How the table gets to the device: many tensors, many launches under way, and graphs.
 #include <future>
 #include <memory>
-#include <numeric>
-#include <optional>
+#include <string>
 #include <vector>
 
 #include <gtest/gtest.h>
