@@ -46,7 +46,6 @@ TEST_F(PackTables, OfAnyLength) {
 TEST_F(PackTables, LongAfterShortAndShortAfterLong) {
   Packer packer;
   const Stream stream;
-  ASSERT_EQ(packer.reserve(5000, 2), cudaSuccess);
   Draw draw(1);
   std::vector<std::unique_ptr<OnDevice>> cases;
   for (const std::size_t tensors : {300U, 4000U, 300U, 10U, 4000U, 5000U}) {
@@ -80,7 +79,6 @@ class Blocked {
 TEST_F(PackTables, LaunchesDoNotWaitForTheStream) {
   Packer packer;
   constexpr std::size_t kLaunches = 10;
-  ASSERT_EQ(packer.reserve(500, kLaunches), cudaSuccess);
   const Stream stream;
   Draw draw(2);
   std::vector<std::unique_ptr<OnDevice>> cases;
@@ -88,6 +86,7 @@ TEST_F(PackTables, LaunchesDoNotWaitForTheStream) {
     cases.push_back(
         std::make_unique<OnDevice>(many_tensors(draw, 500, 50, Direction::kPack), draw));
   }
+  ASSERT_EQ(packer.prepare(pack_plan(cases.front()->request()), kLaunches), cudaSuccess);
   ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
   {
     const Blocked blocked(stream.get());
@@ -102,6 +101,7 @@ class Graph {
  public:
   Graph(const PackRequest& request, const Stream& stream) {
     const auto packer = std::make_unique<Packer>();  // not there any more when the graph runs
+    check(packer->prepare(pack_plan(request), 1), "prepare");
     check(cudaStreamBeginCapture(stream.get(), cudaStreamCaptureModeGlobal), "capture");
     const cudaError_t launched = packer->launch(pack_plan(request), stream.get());
     check(cudaStreamEndCapture(stream.get(), &graph_), "end of capture");
@@ -155,6 +155,7 @@ TEST_F(PackTables, LongTablesWhileAnotherStreamIsCaptured) {
   const Stream captured;
   const Stream stream;
   cudaGraph_t graph = nullptr;
+  ASSERT_EQ(packer.prepare(pack_plan(on_device.request()), 0), cudaSuccess);
   ASSERT_EQ(cudaStreamBeginCapture(captured.get(), cudaStreamCaptureModeGlobal), cudaSuccess);
   const cudaError_t launched = packer.launch(pack_plan(on_device.request()), stream.get());
   ASSERT_EQ(cudaStreamEndCapture(captured.get(), &graph), cudaSuccess);

@@ -88,7 +88,8 @@ Kernel kernel_of_narrowed(DType bucket, bool unpacks) {
   return convert_rows<Tensor, Tensor>;
 }
 
-Kernel kernel_for(DType tensor, DType bucket, bool unpacks) {
+Kernel kernel_for(DType tensor, DType bucket, bool is_copy, bool unpacks) {
+  if (is_copy) return copy_rows;
   switch (tensor) {
     case DType::kF16:
       return convert_rows<float16, float16>;
@@ -112,11 +113,16 @@ Kernel kernel_for(DType tensor, DType bucket, bool unpacks) {
 
 }  // namespace
 
+cudaError_t load_pack(DType tensor_dtype, DType bucket_dtype, bool is_copy, bool unpacks) {
+  cudaFuncAttributes attributes;
+  return cudaFuncGetAttributes(&attributes,
+                               kernel_for(tensor_dtype, bucket_dtype, is_copy, unpacks));
+}
+
 cudaError_t launch_pack(DType tensor_dtype, DType bucket_dtype, bool is_copy,
                         const PackParameters& parameters, std::uint32_t blocks,
                         cudaStream_t stream) {
-  const Kernel kernel =
-      is_copy ? copy_rows : kernel_for(tensor_dtype, bucket_dtype, parameters.unpacks);
+  const Kernel kernel = kernel_for(tensor_dtype, bucket_dtype, is_copy, parameters.unpacks);
   PackParameters by_value = parameters;
   void* arguments[] = {&by_value};
   return cudaLaunchKernel(kernel, dim3(blocks), dim3(kThreads), arguments, 0, stream);

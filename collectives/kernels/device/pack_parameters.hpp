@@ -29,6 +29,11 @@ struct PackParameters {
 };
 static_assert(sizeof(PackParameters) <= 4096);
 
+/// Has CUDA load the kernel that `launch_pack` starts. CUDA does it otherwise with the first
+/// launch, and may wait for all that the device has to do.
+[[nodiscard]] cudaError_t load_pack(DType tensor_dtype, DType bucket_dtype, bool is_copy,
+                                    bool unpacks);
+
 /// Starts `blocks` blocks, each of which moves a chunk. Returns without waiting for them.
 [[nodiscard]] cudaError_t launch_pack(DType tensor_dtype, DType bucket_dtype, bool is_copy,
                                       const PackParameters& parameters, std::uint32_t blocks,

@@ -95,8 +95,11 @@ cudaError_t Packer::launch(const PackPlan& plan, cudaStream_t stream) {
   return error != cudaSuccess ? error : released;
 }
 
-cudaError_t Packer::reserve(std::size_t rows, std::size_t launches) {
-  return rows <= kParameterRows ? cudaSuccess : slots_.reserve(table_bytes(rows), launches);
+cudaError_t Packer::prepare(const PackPlan& plan, std::size_t launches) {
+  const cudaError_t error = load_pack(plan.tensor_dtype, plan.bucket_dtype, plan.is_copy(),
+                                      plan.direction == Direction::kUnpack);
+  if (error != cudaSuccess || plan.rows() <= kParameterRows) return error;
+  return slots_.reserve(table_bytes(plan.rows()), launches);
 }
 
 }  // namespace elastic::kernels::device

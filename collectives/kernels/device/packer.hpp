@@ -13,14 +13,14 @@ namespace elastic::kernels::device {
 /// The table of tensors goes to the kernel with its parameters where it has up to `kParameterRows`
 /// rows. A longer one is copied to the device on the same stream, from pinned memory that is used
 /// again when the kernel has ended; there are as many of these tables as launches that have not
-/// ended, and a new one is allocated when all are in use, which may wait for the device. `reserve`
-/// does that beforehand.
+/// ended, and a new one is allocated when all are in use. That may wait for the device, and so may
+/// CUDA when it loads a kernel, with the first launch. `prepare` does both beforehand.
 ///
 /// CUDA graphs: launches can be captured, of any plan. A graph keeps the plan's addresses and
 /// scale, and neither the Packer nor the PackPlan need outlive the capture; the tensors and the
 /// bucket must be there whenever it runs. A plan of more than `kParameterRows` tensors is captured
 /// as several kernels, since a table in device memory would have to stay as long as the graph.
-/// `reserve` must not be called by a thread while it captures a stream.
+/// `prepare` is to be called before a capture, not in it.
 ///
 /// Belongs to one thread at a time, and to the device that is current whenever it is used.
 class Packer {
@@ -30,8 +30,8 @@ class Packer {
   /// the destination has.
   [[nodiscard]] cudaError_t launch(const PackPlan& plan, cudaStream_t stream);
 
-  /// Makes room for `launches` plans of up to `rows` tensors under way at once.
-  [[nodiscard]] cudaError_t reserve(std::size_t rows, std::size_t launches);
+  /// Loads the kernel of such a plan, and makes room for `launches` under way at once.
+  [[nodiscard]] cudaError_t prepare(const PackPlan& plan, std::size_t launches);
 
  private:
   TableSlots slots_;
