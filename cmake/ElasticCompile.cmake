@@ -26,17 +26,17 @@ if(ELASTIC_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
 endif()
 
 add_library(elastic_compile INTERFACE)
-target_compile_options(elastic_compile INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wconversion
-                                                 -Wsign-conversion -Wnon-virtual-dtor -Werror)
+set(elastic_warnings -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wsign-conversion -Wnon-virtual-dtor
+             -Werror)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   # False positives of GCC 12 inside Asio, fmt, std::variant and std::string.
-  target_compile_options(elastic_compile INTERFACE -Wno-maybe-uninitialized -Wno-stringop-overflow
-                                                   -Wno-array-bounds -Wno-restrict -Wno-tsan
-                                                   -Wno-mismatched-new-delete)
+  list(APPEND elastic_warnings -Wno-maybe-uninitialized -Wno-stringop-overflow -Wno-array-bounds
+       -Wno-restrict -Wno-tsan -Wno-mismatched-new-delete)
   if(CMAKE_UNITY_BUILD)  # It takes the sources of one library for headers.
-    target_compile_options(elastic_compile INTERFACE -Wno-subobject-linkage)
+    list(APPEND elastic_warnings -Wno-subobject-linkage)
   endif()
 endif()
+target_compile_options(elastic_compile INTERFACE "$<$<COMPILE_LANGUAGE:CXX>:${elastic_warnings}>")
 target_compile_definitions(elastic_compile INTERFACE BOOST_ASIO_NO_DEPRECATED
                                                      BOOST_ERROR_CODE_HEADER_ONLY)
 target_include_directories(elastic_compile INTERFACE ${PROJECT_SOURCE_DIR}/include

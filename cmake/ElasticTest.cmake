@@ -1,6 +1,7 @@
-# elastic_test(NAME <name> SOURCES <files> LINK <targets> LABEL unit|contract|integration|fault
+# elastic_test(NAME <name> SOURCES <files> LINK <targets> LABEL unit|contract|integration|fault|gpu
 #              [TIMEOUT <seconds>])
-# One GoogleTest program; each of its tests is a test of its own with its own process and timeout.
+# One GoogleTest program; each of its tests is a test of its own with its own process and timeout. The
+# target gpu_tests builds all programs labelled gpu.
 include(GoogleTest)
 
 # What compiles the same way in all of them: assertions are most of what there is to compile, and what
@@ -33,6 +34,9 @@ function(elastic_test)
   set(processors 1)
   if(arg_LABEL STREQUAL fault)
     set(processors 2)
+  endif()
+  if(arg_LABEL STREQUAL gpu)
+    set_property(GLOBAL APPEND PROPERTY ELASTIC_GPU_TESTS ${arg_NAME})
   endif()
   add_executable(${arg_NAME} ${arg_SOURCES})
   target_compile_options(${arg_NAME} PRIVATE ${elastic_test_options})

@@ -1,0 +1,251 @@
+#!/usr/bin/env bash
+# Builds and runs everything that needs a CUDA device. See --help.
+set -euo pipefail
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
+
+usage() {
+  cat <<'USAGE'
+usage: tests/gpu/run.sh [--with DIR] [--build DIR] [--rounds N]
+       tests/gpu/run.sh --collect DIR
+
+Builds and runs the tests that need a CUDA device, and the benchmarks of what runs on it, in less
+than 9 minutes and without any network. Needs a CUDA toolkit, CMake and g++. NCCL is taken from the
+Python package nvidia-nccl-cu13 or nvidia-nccl-cu12 where there is one.
+
+  --with DIR     with the libraries that --collect left in DIR, on a machine that has none of them
+  --build DIR    build there (default: build-gpu)
+  --rounds N     of each benchmark (default: 7)
+  --collect DIR  on a machine with Debian's or Ubuntu's packages (./run setup): put what elastic is
+                 built with into DIR, for a machine with the same processor and an equally old or
+                 newer C library
+USAGE
+}
+
+die() {
+  echo "run.sh: $*" >&2
+  exit 2
+}
+
+# --- what elastic is built with -------------------------------------------------------------------
+
+most_bytes=$((64 << 20))
+
+# Packages as they are named everywhere, and those whose names have versions.
+carried_packages() {
+  echo nlohmann-json3-dev libcli11-dev libspdlog-dev libfmt-dev libssl-dev libxxhash-dev libhwy-dev \
+    zlib1g-dev libgtest-dev libgmock-dev librapidcheck-dev libbenchmark-dev
+  dpkg-query -S /usr/include/boost/version.hpp /usr/include/boost/asio.hpp | cut -d: -f1
+  dpkg-query -S "$(readlink -f "$(command -v pkg-config)")" | cut -d: -f1
+}
+
+# The shared libraries that those are links to, and those that pkg-config needs.
+carried_libraries() {
+  local folder=$1 name
+  for name in hwy xxhash ssl crypto spdlog fmt z benchmark; do
+    echo "$folder/lib$name.so"
+  done
+  ldd "$(command -v pkg-config)" | sed -n 's/.*=> \(.*libpkgconf[^ ]*\).*/\1/p'
+}
+
+# With what links lead to, one after the other.
+with_targets() {
+  local file
+  while IFS= read -r file; do
+    while [[ -L $file ]]; do
+      echo "$file"
+      file=$(cd "$(dirname "$file")" && realpath -s "$(readlink "$file")")
+    done
+    [[ -d $file ]] || echo "$file"
+  done
+}
+
+# Compilers are told of one folder with headers.
+flatten_headers() {
+  local headers=$1/usr/include folder=$2
+  [[ ! -d $headers/$folder ]] || { cp -r "$headers/$folder/." "$headers" && rm -r "${headers:?}/$folder"; }
+}
+
+# The files of a package that a build reads.
+files_of() {
+  local files
+  files=$(dpkg-query -L "$1" |
+    grep -E '^/usr/(include|bin/pkgconf|lib/[^/]*/(cmake|pkgconfig|lib)|lib/cmake|share/(cmake|pkgconfig))' |
+    grep -vE '/(libcrypto|libssl|libz)\.a$') || die "package $1 is not installed; see ./run setup"
+  echo "$files"
+}
+
+collect() {
+  local into=$1 folder package packages archive
+  command -v dpkg-query >/dev/null || die "--collect takes Debian's packages; there is no dpkg here"
+  folder=$(gcc -print-multiarch)
+  [[ -n $folder ]] || die "--collect needs to know where libraries lie: gcc -print-multiarch"
+  stage=$(mktemp -d) # not local: the trap needs it
+  trap 'rm -rf "$stage"' EXIT
+  packages=$(carried_packages | tr ' ' '\n' | sort -u)
+  for package in $packages; do files_of "$package"; done >"$stage.packages"
+  carried_libraries "/usr/lib/$folder" >>"$stage.packages"
+  with_targets <"$stage.packages" | sort -u >"$stage.files"
+  tar -C / -cf - -T <(sed 's,^/,,' "$stage.files") | tar -C "$stage" -xf -
+  # Of libraries that lie in /lib as well.
+  if [[ -d $stage/lib ]]; then cp -a "$stage/lib/." "$stage/usr/lib/" && rm -r "${stage:?}/lib"; fi
+  flatten_headers "$stage" "$folder"
+  # Some links of libraries are absolute; all lie next to each other here.
+  find "$stage/usr/lib" -type l -lname '/*' -printf '%l %p\n' |
+    while read -r target link; do ln -sf "$(basename "$target")" "$link"; done
+  # By the names under which programs load them.
+  PATH=$PATH:/sbin:/usr/sbin ldconfig -n "$stage/usr/lib/$folder"
+  mkdir -p "$into"
+  archive=$into/libraries.tar.gz
+  tar -C "$stage" --sort=name --owner=0 --group=0 -cf - . | gzip >"$archive"
+  echo "$archive: $(($(stat -c %s "$archive") / 1024)) KiB, of $(wc -l <"$stage.files") files"
+  rm "$stage.packages" "$stage.files"
+  (($(stat -c %s "$archive") <= most_bytes)) || die "that is more than $((most_bytes >> 20)) MiB"
+}
+
+# --- build and run --------------------------------------------------------------------------------
+
+deadline=$((SECONDS + 530))
+
+# step NAME LIMIT COMMAND...: ends it after so many seconds, or when there is no time left at all.
+failures=()
+skipped=no
+step() {
+  local name=$1 limit=$2 start=$SECONDS status=0
+  shift 2
+  ((deadline - SECONDS > limit)) || limit=$((deadline - SECONDS))
+  echo "== $name"
+  if ((limit > 0)); then
+    timeout "$limit" "$@" || status=$?
+  else
+    status=124
+  fi
+  case $status in
+    0) echo "== $name: done ($((SECONDS - start)) s)" ;;
+    77) echo "== $name: SKIPPED" && skipped=yes ;;
+    124) echo "== $name: FAILED, out of time after $((SECONDS - start)) s" && failures+=("$name") ;;
+    *) echo "== $name: FAILED with $status ($((SECONDS - start)) s)" && failures+=("$name") ;;
+  esac
+  return "$status"
+}
+
+# Where pkg-config is a carried one, with nothing but what was carried.
+write_pkg_config() {
+  local libraries=$1 folder=$2
+  cat >"$libraries/pkg-config" <<SCRIPT
+#!/bin/sh
+export PKG_CONFIG_SYSROOT_DIR='$libraries' PKG_CONFIG_ALLOW_SYSTEM_CFLAGS=1 PKG_CONFIG_ALLOW_SYSTEM_LIBS=1
+export PKG_CONFIG_LIBDIR='$libraries/usr/lib/$folder/pkgconfig:$libraries/usr/share/pkgconfig'
+export LD_LIBRARY_PATH='$libraries/usr/lib/$folder'
+exec '$libraries/usr/bin/pkgconf' "\$@"
+SCRIPT
+  chmod +x "$libraries/pkg-config"
+}
+
+# use_carried DIR BUILD: appends to `options`.
+use_carried() {
+  local archive=$1/libraries.tar.gz libraries=$2/libraries folder
+  [[ -f $archive ]] || die "there is no $archive; tests/gpu/run.sh --collect $1 makes it"
+  if [[ ! $libraries/unpacked -nt $archive ]]; then
+    rm -rf "$libraries"
+    mkdir -p "$libraries"
+    tar -C "$libraries" -xzf "$archive"
+    touch "$libraries/unpacked"
+  fi
+  folder=$(gcc -print-multiarch)
+  # Not all compilers say.
+  [[ -n $folder ]] || folder=$(uname -m)-linux-gnu
+  write_pkg_config "$libraries" "$folder"
+  options+=("-DCMAKE_PREFIX_PATH=$libraries/usr" "-DCMAKE_LIBRARY_ARCHITECTURE=$folder"
+    "-DOPENSSL_ROOT_DIR=$libraries/usr" "-DPKG_CONFIG_EXECUTABLE=$libraries/pkg-config")
+}
+
+# The folder of NCCL's Python package, with include/ and lib/.
+nccl_folder() {
+  python3 -c 'import nvidia.nccl; print(list(nvidia.nccl.__path__)[0])' 2>/dev/null || true
+}
+
+use_nccl() {
+  local nccl
+  nccl=$(nccl_folder)
+  [[ -n $nccl ]] || { echo "NCCL: no Python package" && return; }
+  echo "NCCL: $nccl"
+  options+=("-DNCCL_ROOT=$nccl")
+  export LD_LIBRARY_PATH=$nccl/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+}
+
+# Code for the device that is here, and no other: half a minute less.
+use_device() {
+  local capability
+  capability=$(nvidia-smi --query-gpu=compute_cap --format=csv,noheader 2>/dev/null | head -n 1 || true)
+  [[ ! $capability =~ ^[0-9]+\.[0-9]$ ]] ||
+    options+=("-DELASTIC_CUDA_ARCHITECTURES=${capability/./}")
+}
+
+# What is slow under it does not find more either.
+sanitize() {
+  local tool=$1 program=$2
+  step "compute-sanitizer, $tool" 110 compute-sanitizer --tool "$tool" --error-exitcode 9 "$program" \
+    --gtest_brief=1 --gtest_filter='-*FourGibibytes*:*OfAnyLength*' || true
+}
+
+describe_machine() {
+  nvidia-smi --query-gpu=name,driver_version,memory.total --format=csv,noheader 2>/dev/null ||
+    echo "nvidia-smi: no device"
+  nvcc --version | tail -n 2
+  cmake --version | head -n 1
+  g++ --version | head -n 1
+}
+
+run_all() {
+  local carried=$1 build=$2 rounds=$3
+  options=(-DCMAKE_BUILD_TYPE=Release -DELASTIC_CUDA=ON -DELASTIC_BUILD_EXAMPLES=OFF
+    -DELASTIC_BUILD_BENCHMARKS=OFF -DELASTIC_FAULT_TESTS=OFF
+    -DCMAKE_DISABLE_FIND_PACKAGE_MPI=ON -DCMAKE_DISABLE_FIND_PACKAGE_Gloo=ON
+    -DCMAKE_POLICY_VERSION_MINIMUM=3.5)
+  mkdir -p "$build"
+  build=$(cd "$build" && pwd)
+  export PATH=$PATH:/usr/local/cuda/bin
+  describe_machine
+  [[ -z $carried ]] || use_carried "$(cd "$carried" && pwd)" "$build"
+  use_nccl
+  use_device
+  command -v ninja >/dev/null && options+=(-G Ninja)
+  step configure 120 cmake -S "$root" -B "$build" "${options[@]}" || return 1
+  step build 300 cmake --build "$build" --target gpu_tests --parallel "$(nproc)" || return 1
+  step tests 200 ctest --test-dir "$build" -L gpu -E '^pack_bench$' --output-on-failure \
+    --no-tests=error --timeout 120 || true
+  step "pack_bench" 120 "$build/bin/pack_bench" --rounds "$rounds" || true
+  if command -v compute-sanitizer >/dev/null; then
+    sanitize memcheck "$build/bin/device_kernels_test"
+    sanitize racecheck "$build/bin/device_kernels_test"
+  else
+    echo "== compute-sanitizer: SKIPPED, it was not found"
+  fi
+}
+
+main() {
+  local carried="" build=$root/build-gpu rounds=7
+  while (($#)); do
+    case $1 in
+      -h | --help) usage && return ;;
+      --collect | --with | --build | --rounds)
+        (($# > 1)) || die "$1 needs a value; see --help"
+        case $1 in
+          --collect) collect "$2"; exit ;;
+          --with) carried=$2 ;;
+          --build) build=$2 ;;
+          --rounds) rounds=$2 ;;
+        esac
+        shift 2
+        ;;
+      *) die "unknown argument '$1'; see --help" ;;
+    esac
+  done
+  [[ -z $carried || -d $carried ]] || die "there is no folder $carried; --collect makes one"
+  run_all "$carried" "$build" "$rounds" || true
+  ((${#failures[@]} == 0)) || { echo "run.sh: failed: ${failures[*]}" && return 1; }
+  [[ $skipped == no ]] || { echo "run.sh: built, and NOTHING RAN: there is no device" && return 77; }
+  echo "run.sh: all done in $SECONDS s"
+}
+
+main "$@"
