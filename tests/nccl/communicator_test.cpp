@@ -65,7 +65,7 @@ TEST_F(CommunicatorTest, IsNotUsedBeforeAllHaveIt) {
 
 TEST_F(CommunicatorTest, IsNoBodysWhereOneRankIsNeverDone) {
   nccl_->script(1, {.init = Init::kNeverDone});
-  prepare(3, {.start = milliseconds(300)});
+  prepare(3, {.start = milliseconds(1000)});
   nobody_is_ready(Code::kTimeout, "rank 1: NCCL has not made the communicator of generation 7");
   all_ended();
   EXPECT_EQ(nccl_->counts().aborts, 3);
@@ -75,7 +75,7 @@ TEST_F(CommunicatorTest, IsNoBodysWhereOneRankFails) {
   for (const Init init : {Init::kFailsAtOnce, Init::kFailsLater}) {
     nccl_->reset();
     nccl_->script(2, {.init = init});
-    prepare(3, {.start = milliseconds(500)});
+    prepare(3, {.start = milliseconds(1000)});
     for (Communicator* each : all()) {
       const Status ready = each->ready(some_day());
       // Where it never comes, the others may say first that NCCL waits for it.
@@ -128,7 +128,7 @@ TEST_F(CommunicatorTest, IsNotMadeWhereARankDoesNotCome) {
 
 TEST_F(CommunicatorTest, DoesNotWaitForAnInitThatDoesNotReturn) {
   nccl_->script(1, {.init = Init::kNeverReturns});
-  prepare(2, {.start = milliseconds(100), .abort = milliseconds(100)});
+  prepare(2, {.start = milliseconds(600), .abort = milliseconds(600)});
   EXPECT_THAT(of(1).ready(some_day()).message(),
               HasSubstr("ncclCommInitRankConfig does not return"));
   const Status stuck = of(1).ended(some_day());
