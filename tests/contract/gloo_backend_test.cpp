@@ -3,6 +3,7 @@
 #include "backend_contract.hpp"
 #include "collectives/backend/module.hpp"
 #include "native_world.hpp"
+#include "tests/slowness.hpp"
 
 namespace elastic::collectives {
 namespace {
@@ -31,7 +32,8 @@ std::vector<Subject> subjects() {
 }
 
 INSTANTIATE_TEST_SUITE_P(Gloo, BackendContract,
-                         testing::Combine(testing::ValuesIn(subjects()), testing::Range(1, 6)),
+                         testing::Combine(testing::ValuesIn(subjects()),
+                                          testing::Range(1, kSlowness > 1 ? 4 : 6)),
                          name_of);
 
 }  // namespace

@@ -79,7 +79,7 @@ void one_kill(const Scenario& scenario, std::uint64_t seed) {
 }
 
 void several_kills(const Scenario& scenario, int runs) {
-  runs = std::max(runs / kSlowness, 3);
+  runs = std::max(runs / kSlowness, 1);
   const char* asked_runs = std::getenv("KILL_TEST_RUNS");
   const char* asked_seed = std::getenv("KILL_TEST_SEED");
   if (asked_runs != nullptr) runs = std::atoi(asked_runs);

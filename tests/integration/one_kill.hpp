@@ -25,7 +25,7 @@ struct Scenario {
 void one_kill(const Scenario& scenario, std::uint64_t seed);
 
 /// Several, one after another, until one finds something. KILL_TEST_RUNS can ask for more or fewer
-/// than `runs`, KILL_TEST_SEED for other seeds. Under sanitizers there are fewer, three at least.
+/// than `runs`, KILL_TEST_SEED for other seeds. Under sanitizers there are fewer.
 void several_kills(const Scenario& scenario, int runs);
 
 }  // namespace elastic::testing
