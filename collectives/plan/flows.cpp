@@ -7,6 +7,9 @@ namespace {
 
 /// 2 Gbit/s: up to there no network caps a flow, and more of them would be tried for too long.
 constexpr std::uint64_t kSlowest = kMib * 8 / 2;  // nanoseconds for a MiB
+/// 0.25 Gbit/s of the short messages that links were measured with: they are over before a
+/// connection is as fast as it gets.
+constexpr std::uint64_t kSlowestAtFirst = 8 * kSlowest;
 /// What a bulk message is meant to take over one flow.
 constexpr std::uint64_t kBulkNanoseconds = 4'000'000;
 constexpr std::uint64_t kLeastBulk = kMib;
@@ -30,6 +33,10 @@ std::uint64_t best_of(const std::vector<FlowTime>& times, std::size_t count) {
 }
 
 }  // namespace
+
+bool may_try_line(const LinkCost& at_first, std::uint64_t opened) {
+  return opened > 1 && at_first.ns_per_mib > 0 && at_first.ns_per_mib <= kSlowestAtFirst;
+}
 
 bool may_try_flows(const LinkCost& one_flow, std::uint64_t opened) {
   return opened > 1 && one_flow.ns_per_mib > 0 && one_flow.ns_per_mib <= kSlowest;

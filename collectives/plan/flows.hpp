@@ -22,8 +22,12 @@ struct FlowTime {
 /// A message that tells how fast a line is: lines of a given rate let shorter ones pass at once.
 inline constexpr std::size_t kTrialBytes = kMib;
 
-/// Whether to try at all: only where there is a choice, and `one_flow` is so fast that it takes no
-/// more than some tens of milliseconds.
+/// Whether to find out how fast the line is: only where there is a choice, and messages of 64 KiB
+/// did not show it to be slow.
+bool may_try_line(const LinkCost& at_first, std::uint64_t opened);
+
+/// Whether to try several flows: only where there is a choice, and `one_flow` is so fast that it
+/// takes no more than some tens of milliseconds.
 bool may_try_flows(const LinkCost& one_flow, std::uint64_t opened);
 
 /// How long the message is: takes a few milliseconds over one flow, but has `stripe` bytes for each

@@ -15,10 +15,11 @@ struct Link::Flow {
   /// What is done with the payload that is being read.
   enum class Fate { kNone, kApply, kNote, kDrop };
 
-  explicit Flow(StreamPtr carrier) : stream(std::move(carrier)) {}
+  Flow(StreamPtr carrier, std::size_t number) : stream(std::move(carrier)), index(number) {}
 
   StreamPtr stream;
-  bool in_use = true;  // takes notes and stripes that are to be sent
+  const std::size_t index;  // among the link's
+  bool in_use = true;       // takes notes and stripes that are to be sent
 
   // The frame being written: what is left of its header and payload.
   std::array<std::byte, FrameHeader::kBytes> header_out{};

@@ -20,7 +20,9 @@ constexpr unsigned kRoundsPerLook = 256;
 
 Link::Link(std::vector<StreamPtr> streams, std::string peer_name)
     : peer_name_(std::move(peer_name)), in_use_(streams.size()) {
-  for (StreamPtr& stream : streams) flows_.push_back(std::make_unique<Flow>(std::move(stream)));
+  for (StreamPtr& stream : streams) {
+    flows_.push_back(std::make_unique<Flow>(std::move(stream), flows_.size()));
+  }
 }
 Link::~Link() = default;
 
@@ -39,7 +41,7 @@ void Link::send(std::span<const std::byte> payload) {
   out_.push_back({payload});
   // A small message on an idle link leaves at once. A failure shows again in `progress`.
   bool moved = false;
-  if (pull_ + 1 == out_.size() && !broken_) (void)write_flow(first_flow(), moved);
+  if (pull_ + 1 == out_.size() && !broken_) (void)write_flow(*flows_[turn_], moved);
 }
 
 void Link::receive(const Sink& sink) {
@@ -59,7 +61,8 @@ Status Link::progress(bool& moved) {
   bool moved_here = false;
   bool later = false;
   const bool looks_at_all = rounds_++ % kRoundsPerLook == 0;
-  for (const auto& flow : flows_) {
+  for (std::size_t i = 0, first = turn_; i < flows_.size(); ++i) {
+    const auto& flow = flows_[(first + i) % flows_.size()];
     if (flow->idle() && !looks_at_all) continue;
     for (const auto move : {&Link::write_flow, &Link::read_flow}) {
       const Status status = (this->*move)(*flow, moved_here);
@@ -138,8 +141,17 @@ bool Link::load_next_frame(Flow& flow) {
   return true;
 }
 
+/// So that every flow in use has something of a message that is long enough.
+std::size_t Link::stripe_bytes(const Outgoing& message) const {
+  if (in_use_ == 1) return kStripeBytes;
+  const std::size_t share =
+      message.payload.size() / in_use_ / kLeastStripeBytes * kLeastStripeBytes;
+  return std::clamp(share, kLeastStripeBytes, kStripeBytes);
+}
+
 void Link::load_stripe(Flow& flow, Outgoing& message) {
-  const std::size_t bytes = std::min(kStripeBytes, message.payload.size() - message.pulled);
+  const std::size_t bytes =
+      std::min(stripe_bytes(message), message.payload.size() - message.pulled);
   FrameHeader header;
   header.kind = FrameKind::kData;
   header.tag = tag_;
@@ -155,11 +167,13 @@ void Link::load_stripe(Flow& flow, Outgoing& message) {
   flow.message_out = pull_;
   message.pulled += bytes;
   if (message.pulled == message.payload.size()) ++pull_;
+  turn_ = (flow.index + 1) % in_use_;
 }
 
 void Link::use_flows(std::size_t most) {
   in_use_ = std::clamp<std::size_t>(most, 1, flows_.size());
   for (std::size_t i = 0; i < flows_.size(); ++i) flows_[i]->in_use = i < in_use_;
+  turn_ = 0;
 }
 
 Mailbox* Link::mailbox() const {

@@ -136,6 +136,7 @@ class Link {
   const std::string& peer_name() const { return peer_name_; }
 
   static constexpr std::size_t kStripeBytes = 256 * 1024;
+  static constexpr std::size_t kLeastStripeBytes = 64 * 1024;
   static constexpr std::size_t kMaxNoteBytes = 1 << 20;
   /// Notes that wait to be taken. More of them: the peer does not keep to the protocol.
   static constexpr std::size_t kMaxNotes = 65536;
@@ -163,6 +164,7 @@ class Link {
   Flow& first_flow() { return *flows_.front(); }
   Status write_flow(Flow& flow, bool& moved);
   bool load_next_frame(Flow& flow);
+  std::size_t stripe_bytes(const Outgoing& message) const;
   void load_stripe(Flow& flow, Outgoing& message);
   void count_sent(std::size_t message);
   Status read_flow(Flow& flow, bool& moved);
@@ -184,6 +186,7 @@ class Link {
   Fingerprint fingerprint_;
   std::vector<std::unique_ptr<Flow>> flows_;
   std::size_t in_use_;          // of flows_, from the first on
+  std::size_t turn_ = 0;        // the one to begin with: a free flow must not take all stripes
   unsigned rounds_ = 0;         // of `progress`; the others are not looked at in each
   std::size_t watched_at_ = 0;  // where `prepare_wait` has put the first
   std::vector<Outgoing> out_;

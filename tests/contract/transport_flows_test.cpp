@@ -64,6 +64,22 @@ TEST_P(TransportFlows, NothingGoesOverTheOthers) {
   }
 }
 
+/// Though every stream has room for all of them: networks cap streams, not messages.
+TEST_P(TransportFlows, MessagesThatComeOneAtATimeGoOverAll) {
+  connect_bare();
+  near_->begin(tag_at(0), kCall);
+  const ByteVector small = pattern(1000, 1);
+  for (std::size_t i = 0; i < GetParam().streams; ++i) {
+    near_->send(small);
+    const Status status = pump([&] { return near_->sent() > i; });
+    ASSERT_TRUE(status.ok()) << status.message();
+  }
+  for (std::size_t i = 0; i < GetParam().streams; ++i) {
+    pollfd end{bare_[i]->fd(), POLLIN, 0};
+    EXPECT_GT(::poll(&end, 1, 10'000), 0) << "stream " << i;
+  }
+}
+
 TEST_P(TransportFlows, AFrameUnderWayIsCompletedWhenItsStreamIsGivenUp) {
   begin_both(tag_at(0));
   const ByteVector large = pattern(16 * kBytes, 1);

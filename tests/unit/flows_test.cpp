@@ -59,6 +59,10 @@ TEST(Flows, AreOnlyTriedWhereThatIsQuickAndThereIsAChoice) {
   EXPECT_FALSE(may_try_flows(kFast, 0));
   EXPECT_FALSE(may_try_flows(kGigabitEach, 8));
   EXPECT_FALSE(may_try_flows({}, 8)) << "nothing was measured";
+  EXPECT_TRUE(may_try_line(kGigabitEach, 8)) << "it may have begun slowly";
+  EXPECT_FALSE(may_try_line(kGigabitEach, 1));
+  EXPECT_FALSE(may_try_line({0, 80'000'000}, 8));  // 100 Mbit/s
+  EXPECT_FALSE(may_try_line({}, 8));
 }
 
 TEST(Flows, ABulkMessageHasAStripeForEachAndTakesMilliseconds) {
