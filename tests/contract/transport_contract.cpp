@@ -86,6 +86,22 @@ void TransportContract::begin_both(const OpTag& tag) {
   far_->begin(tag, kCall);
 }
 
+void TransportContract::pass_each_other(const OpTag& tag, std::size_t bytes) {
+  begin_both(tag);
+  const ByteVector to_far = pattern(bytes, 1);
+  const ByteVector to_near = pattern(bytes, 2);
+  ByteVector at_far(bytes);
+  ByteVector at_near(bytes);
+  near_->receive({at_near});
+  far_->receive({at_far});
+  near_->send(to_far);
+  far_->send(to_near);
+  const Status status = pump([&] { return near_->quiet() && far_->quiet(); });
+  ASSERT_TRUE(status.ok()) << status.message();
+  EXPECT_TRUE(at_far == to_far);
+  EXPECT_TRUE(at_near == to_near);
+}
+
 Status TransportContract::pump(const std::function<bool()>& done) {
   const TimePoint deadline = Clock::now() + kPatience;
   while (!done()) {

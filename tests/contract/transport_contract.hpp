@@ -45,6 +45,8 @@ class TransportContract : public testing::TestWithParam<StreamWiring> {
   /// The near end as a link, the far one as bare streams.
   void connect_bare();
   void begin_both(const OpTag& tag);
+  /// A message of so many bytes in each direction at once, from the beginning of operation `tag`.
+  void pass_each_other(const OpTag& tag, std::size_t bytes);
 
   /// Moves both ends until `done`. The first failure of either; kTimeout when nothing comes of it.
   Status pump(const std::function<bool()>& done);

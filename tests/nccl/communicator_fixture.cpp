@@ -78,6 +78,7 @@ std::vector<Communicator*> CommunicatorFixture::all() {
   return all;
 }
 
+/// The stand-in counts what threads of ours do, some of which nobody holds: there is no event.
 void CommunicatorFixture::until(const std::function<bool()>& done) {
   while (!done()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
 }

@@ -47,6 +47,7 @@ void CallStream::run() {
        arguments_.until.empty() ? index < arguments_.steps : !agree_on_end(arguments_.until);
        ++index) {
     step(index);
+    // How long a step is: tests give it, so that faults come in the midst of many.
     if (arguments_.pause_us > 0) {
       std::this_thread::sleep_for(microseconds(arguments_.pause_us));
     }
