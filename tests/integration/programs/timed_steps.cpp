@@ -1,5 +1,6 @@
 // A worker of which rank 1 is slow to load its data, rank 2 kills itself in the middle of the
-// training, and all tell in a file <FOLDER>/steps.<slot> where the time went: a line per step,
+// training while the others wait for it, and all tell in a file where the time went. In
+// <FOLDER>/steps.<slot> there is a line per step,
 //   <commits> <view change> <data> <sum of all phases>     in nanoseconds, up to that step
 // and a line for each step that the ranks compared:
 //   compared <commits> <slowest> <data of rank 0> <data of rank 1> ...
@@ -22,14 +23,41 @@ constexpr std::int64_t kSteps = 30;
 constexpr std::int64_t kFatalStep = 17;
 constexpr std::chrono::milliseconds kLoading{5};
 
-void step(std::int64_t number, int slot) {
+std::string call_file(const std::string& folder, int slot) {
+  return folder + "/calls." + std::to_string(slot);
+}
+
+/// Says that the worker is about to wait for the others.
+void tell_of_call(const std::string& folder, int slot) {
+  std::ofstream(call_file(folder, slot)) << ::getpid() << '\n';
+}
+
+/// Until the worker waits for this one: it has said that it is about to, and sleeps.
+void await_call(const std::string& folder, int slot) {
+  for (char state = 0; state != 'S'; std::this_thread::sleep_for(std::chrono::milliseconds(1))) {
+    std::string process;
+    if (!std::getline(std::ifstream(call_file(folder, slot)), process)) continue;
+    std::string words;
+    std::getline(std::ifstream("/proc/" + process + "/stat"), words);
+    const std::size_t name_end = words.rfind(") ");
+    if (name_end != std::string::npos) state = words[name_end + 2];
+  }
+}
+
+void step(std::int64_t number, int slot, const std::string& folder) {
   {
     const auto loading = elastic::loading_data();
     if (slot == 1) std::this_thread::sleep_for(kLoading);  // the time that is to be found again
   }
   float value = 1;
   elastic::Work named = elastic::allreduce_async("named", std::span(&value, 1));
-  if (slot == 2 && number == kFatalStep) ::kill(::getpid(), SIGKILL);
+  if (number == kFatalStep) {
+    if (slot == 2) {
+      for (int other : {0, 1}) await_call(folder, other);
+      ::kill(::getpid(), SIGKILL);
+    }
+    tell_of_call(folder, slot);
+  }
   named.wait();
   elastic::allreduce(std::span(&value, 1));
 }
@@ -52,14 +80,15 @@ int main(int argc, char** argv) {
     return 2;
   }
   const char* const slot = std::getenv("ELASTIC_SLOT");
-  std::ofstream file(std::string(argv[1]) + "/steps." + slot);
+  const std::string folder = argv[1];
+  std::ofstream file(folder + "/steps." + slot);
   elastic::init();
   std::int64_t steps = 0;
   elastic::State state;
   state.add("steps", steps);
   elastic::run(state, [&] {
     while (steps < kSteps) {
-      step(steps, std::atoi(slot));
+      step(steps, std::atoi(slot), folder);
       ++steps;
       state.commit();
       tell(file, state.commits());
