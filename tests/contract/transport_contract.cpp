@@ -17,9 +17,14 @@ constexpr int kQuietRounds = 2000;
 }  // namespace
 
 ByteVector pattern(std::size_t bytes, std::uint64_t seed) {
+  constexpr std::size_t kPeriod = 65'521;  // a prime: no piece of a message is as long
   std::mt19937_64 random(seed);
   ByteVector made(bytes);
-  for (std::byte& byte : made) byte = static_cast<std::byte>(random() & 0xffU);
+  const std::size_t drawn = std::min(bytes, kPeriod);
+  for (std::size_t i = 0; i < drawn; ++i) made[i] = static_cast<std::byte>(random() & 0xffU);
+  for (std::size_t i = drawn; i < bytes; i += kPeriod) {
+    std::memcpy(&made[i], made.data(), std::min(kPeriod, bytes - i));
+  }
   return made;
 }
 

@@ -56,7 +56,7 @@ TEST_P(Load, EvictsNobody) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Of, Load,
-                         ::testing::Values(Loaded{"mixed", std::chrono::minutes(1)},
+                         ::testing::Values(Loaded{"mixed", std::chrono::seconds(20)},
                                            Loaded{"train", std::chrono::seconds(5)}),
                          ::testing::PrintToStringParamName());
 

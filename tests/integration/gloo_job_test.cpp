@@ -30,7 +30,7 @@ TEST(GlooJob, MakesEveryCollective) {
 class GlooKillTest : public ::testing::TestWithParam<Scenario> {};
 
 TEST_P(GlooKillTest, SurvivorsAgreeOnEverySum) {
-  several_kills(GetParam(), 5);
+  several_kills(GetParam(), 3);
 }
 
 INSTANTIATE_TEST_SUITE_P(Streams, GlooKillTest,

@@ -9,7 +9,7 @@ namespace {
 class KillTest : public ::testing::TestWithParam<Scenario> {};
 
 TEST_P(KillTest, SurvivorsAgreeOnEverySum) {
-  several_kills(GetParam(), 13);
+  several_kills(GetParam(), 8);
 }
 
 INSTANTIATE_TEST_SUITE_P(Streams, KillTest,
