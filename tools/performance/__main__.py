@@ -20,7 +20,7 @@ from document import render, save  # noqa: E402
 from fusion import Fusion  # noqa: E402
 from handover import Handover  # noqa: E402
 from kernels import Kernels  # noqa: E402
-from machine import facts  # noqa: E402
+from machine import OtherWork, facts  # noqa: E402
 from network import Network  # noqa: E402
 from recoverable import Recoverable  # noqa: E402
 
@@ -71,11 +71,13 @@ def measure(section, quick):
     print(f"{section.name}: {section.title}", flush=True)
     machine = facts(ROOT)
     commands = Commands(ROOT, SECONDS)
+    others = OtherWork()
     try:
         rows = section.measure(commands, quick)
     except CommandFailed as failure:
         print(f"{failure.output}\nperformance: {section.name}: {failure}", file=sys.stderr)
         return {"not_measured": str(failure)}, False
+    machine["others_percent"] = others.percent()
     return {"quick": quick, "machine": machine, "commands": commands.ran, "rows": rows}, True
 
 

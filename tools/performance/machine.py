@@ -4,6 +4,7 @@ import os
 import pathlib
 import platform
 import re
+import resource
 import subprocess
 import time
 
@@ -34,9 +35,11 @@ def compiler(root):
 
 
 def processor_ticks():
-    """Of all processors since the start: those with work, and all."""
-    ticks = [int(one) for one in content("/proc/stat").splitlines()[0].split()[1:9]]
-    return sum(ticks) - ticks[3] - ticks[4], sum(ticks)
+    """Of all processors since the start: those with work but for interrupts, and all."""
+    user, nice, system, idle, waiting, hard, soft, stolen = (
+        int(one) for one in content("/proc/stat").splitlines()[0].split()[1:9])
+    busy = user + nice + system + stolen
+    return busy, busy + idle + waiting + hard + soft
 
 
 def busy_percent():
@@ -45,6 +48,24 @@ def busy_percent():
     time.sleep(1)
     busy_then, total_then = processor_ticks()
     return round(100 * (busy_then - busy) / max(total_then - total, 1))
+
+
+class OtherWork:
+    """What other programs use of the processors from now on, or a hypervisor takes of them. Our own
+    programs are left out as soon as they have ended; interrupts, which may be for them, are, too."""
+
+    def __init__(self):
+        self.busy, self.total, self.own = self.now()
+
+    def now(self):
+        used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+        own = sum(each.ru_utime + each.ru_stime for each in used) * os.sysconf("SC_CLK_TCK")
+        return *processor_ticks(), own
+
+    def percent(self):
+        busy, total, own = (now - then for now, then in
+                            zip(self.now(), (self.busy, self.total, self.own)))
+        return max(0, round(100 * (busy - own) / max(total, 1)))
 
 
 def facts(root):
@@ -79,4 +100,7 @@ def sentence(machine):
     if machine["busy_percent"] > 5:
         text += (f" **The processors were {machine['busy_percent']} % busy with other work when it "
                  "began: do not trust these figures.**")
+    elif machine.get("others_percent", 0) > 5:
+        text += (f" **Other work had {machine['others_percent']} % of the processors meanwhile: do "
+                 "not trust these figures.**")
     return text
