@@ -15,7 +15,7 @@ namespace elastic::bench {
 /// before, so that its own one before the last has been read as well.
 class LetterExchange {
  public:
-  LetterExchange(const Board& board, const Patience& patience, const Reduction& reduction,
+  LetterExchange(const Board& board, Patience& patience, const Reduction& reduction,
                  kernels::Store store)
       : board_(board), patience_(patience), reduction_(reduction), store_(store) {}
 
@@ -29,7 +29,7 @@ class LetterExchange {
   const std::byte* payload_of(int rank) const;
 
   const Board& board_;
-  const Patience& patience_;
+  Patience& patience_;
   const Reduction& reduction_;
   const kernels::Store store_;
   std::uint64_t number_ = 0;

@@ -1,48 +1,77 @@
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <sched.h>
+#include <thread>
 
+#include "base/clock.hpp"
 #include "base/status.hpp"
-#include "benchmarks/monotonic_time.hpp"
+#include "collectives/transport/patience.hpp"
 #include "collectives/transport/spin_pause.hpp"
 
 namespace elastic::bench {
 
-/// Waits for the other ranks: spins, then gives way again and again.
+/// Waits for the other ranks: spins, then gives way, as elastic's links have learnt to do it, for
+/// the system may put two ranks on one processor. Belongs to the main thread.
 class Patience {
  public:
-  /// Where there are more ranks than processors, who is waited for may wait for this one's.
-  explicit Patience(int ranks) {
-    cpu_set_t allowed;
-    CPU_ZERO(&allowed);
-    const bool known = ::sched_getaffinity(0, sizeof allowed, &allowed) == 0;
-    spins_ = known && ranks > CPU_COUNT(&allowed) ? 0 : kSpins;
+  /// `looks` for the others take as long as one round over elastic's links.
+  explicit Patience(int looks) : looks_(looks) {}
+
+  /// After the `idle`-th look in a row that found nothing. False: neither spinning nor giving way
+  /// is of use any more.
+  bool rest(int idle) {
+    if (idle == 1) {
+      apart_until_ =
+          learnt_.gets_apart() ? Clock::now() + transport::Patience::kApart : TimePoint::min();
+    }
+    const int spins = learnt_.spins() * looks_;
+    if (idle <= spins || Clock::now() < apart_until_) {
+      transport::spin_pause();
+      return true;
+    }
+    if (idle > spins + learnt_.yields()) return false;
+    const TimePoint before = Clock::now();
+    ::sched_yield();
+    learnt_.yielded(Clock::now() - before);
+    return true;
+  }
+  /// Something came after so many looks that found nothing.
+  void came(int idle) {
+    if (idle > 0) learnt_.waited();
   }
 
   /// kUnavailable when `there()` is false for a minute: a rank has died.
   template <typename Condition>
-  Status until(const Condition& there) const {
-    for (int spin = 0; spin < spins_; ++spin) {
-      if (there()) return {};
-      transport::spin_pause();
-    }
-    const std::int64_t begin = now_ns();
-    while (now_ns() - begin < kLongestNs) {
+  Status until(const Condition& there) {
+    int idle = 0;
+    const auto look = [&] {
       for (int turn = 0; turn < kTurns; ++turn) {
-        if (there()) return {};
-        ::sched_yield();
+        if (there()) return true;
+        if (!rest(++idle)) std::this_thread::sleep_for(kNap);
       }
+      return false;
+    };
+    bool found = look();
+    for (const TimePoint end = found ? TimePoint() : Clock::now() + kLongest;
+         !found && Clock::now() < end;) {
+      found = look();
     }
-    return Status(Code::kUnavailable, "a rank has not come for a minute");
+    came(idle);
+    return found ? Status() : Status(Code::kUnavailable, "a rank has not come for a minute");
   }
 
  private:
-  static constexpr int kSpins = 1000;  ///< some 20 µs
-  static constexpr int kTurns = 1000;  ///< before the clock is looked at
-  static constexpr std::int64_t kLongestNs = 60'000'000'000;
+  static constexpr int kTurns = 10000;  ///< before the clock is looked at
+  /// There is nobody to be woken by. Whoever sleeps takes the processor back from other programs
+  /// sooner than whoever gives way.
+  static constexpr std::chrono::microseconds kNap{1};
+  static constexpr std::chrono::minutes kLongest{1};
 
-  int spins_ = kSpins;
+  const int looks_;
+  transport::Patience learnt_;
+  TimePoint apart_until_;
 };
 
 }  // namespace elastic::bench

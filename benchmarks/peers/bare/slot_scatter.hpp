@@ -15,7 +15,7 @@ namespace elastic::bench {
 /// done next, as far ahead as there are slots, and waits only where nothing can.
 class SlotScatter {
  public:
-  SlotScatter(const Board& board, const Patience& patience, const Reduction& reduction,
+  SlotScatter(const Board& board, Patience& patience, const Reduction& reduction,
               kernels::Store store)
       : board_(board), patience_(patience), reduction_(reduction), store_(store) {}
 
@@ -48,7 +48,7 @@ class SlotScatter {
   void gather(Call& call) const;
 
   const Board& board_;
-  const Patience& patience_;
+  Patience& patience_;
   const Reduction& reduction_;
   const kernels::Store store_;
   std::uint64_t before_ = 0;  ///< chunks of the calls before

@@ -13,15 +13,14 @@ namespace elastic::bench {
 /// Of two ranks: each hands the other all of its tensor, slot by slot, and adds what it gets.
 class SlotSwap {
  public:
-  SlotSwap(const Board& board, const Patience& patience, const Reduction& reduction,
-           kernels::Store store)
+  SlotSwap(const Board& board, Patience& patience, const Reduction& reduction, kernels::Store store)
       : board_(board), patience_(patience), reduction_(reduction), store_(store) {}
 
   Status run(const std::byte* input, std::byte* output, std::size_t bytes);
 
  private:
   const Board& board_;
-  const Patience& patience_;
+  Patience& patience_;
   const Reduction& reduction_;
   const kernels::Store store_;
   std::uint64_t before_ = 0;  ///< chunks of the calls before

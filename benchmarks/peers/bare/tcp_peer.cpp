@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "benchmarks/peers/bare/patience.hpp"
 #include "benchmarks/peers/bare/reduction.hpp"
 #include "benchmarks/peers/bare/ring_sockets.hpp"
 #include "collectives/plan/parts.hpp"
@@ -17,9 +18,6 @@ namespace {
 constexpr std::size_t kSegmentBytes = std::size_t{256} << 10;
 /// Two ranks send each other all of what is not larger: one exchange instead of two.
 constexpr std::size_t kSwappedBytes = kSegmentBytes;
-/// Tries, when nothing moves, before the thread sleeps: some 20 µs.
-constexpr int kTries = 50;
-
 struct Tensors {
   const std::byte* input;
   std::byte* output;
@@ -29,15 +27,15 @@ struct Tensors {
 /// One call: a stream of bytes to the next rank, and one from the rank before.
 class RingCall {
  public:
-  RingCall(const PeerStart& start, const RingSockets& sockets, const Reduction& reduction,
-           std::vector<std::byte>& scratch, const Tensors& tensors)
+  RingCall(const PeerStart& start, const RingSockets& sockets, Patience& patience,
+           const Reduction& reduction, std::vector<std::byte>& scratch, const Tensors& tensors)
       : rank_(start.rank),
         ranks_(start.ranks),
         sockets_(sockets),
+        patience_(patience),
         reduction_(reduction),
         scratch_(scratch),
-        tensors_(tensors),
-        result_store_(result_store(tensors.input, tensors.output, tensors.bytes)) {}
+        tensors_(tensors) {}
 
   Status run();
 
@@ -68,10 +66,10 @@ class RingCall {
   const int rank_;
   const int ranks_;
   const RingSockets& sockets_;
+  Patience& patience_;
   const Reduction& reduction_;
   std::vector<std::byte>& scratch_;
   const Tensors tensors_;
-  const kernels::Store result_store_;
   Place out_;
   Place in_;
   std::size_t carried_ = 0;  ///< bytes in the scratch that are not a whole element yet
@@ -158,8 +156,8 @@ Status RingCall::run() {
       moved += got.value();
     }
     if (moved > 0) {
-      idle = 0;
-    } else if (++idle > kTries) {
+      patience_.came(std::exchange(idle, 0));
+    } else if (!patience_.rest(++idle)) {
       if (Status status = sockets_.wait(sendable() > 0, receives()); !status.ok()) return status;
     }
   }
@@ -167,8 +165,9 @@ Status RingCall::run() {
 }
 
 /// Of two ranks: both send all of their tensor, and add what they get.
-Status swap_all(const PeerStart& start, const RingSockets& sockets, const Reduction& reduction,
-                std::vector<std::byte>& scratch, const Tensors& tensors) {
+Status swap_all(const PeerStart& start, const RingSockets& sockets, Patience& patience,
+                const Reduction& reduction, std::vector<std::byte>& scratch,
+                const Tensors& tensors) {
   std::size_t sent = 0;
   std::size_t received = 0;
   int idle = 0;
@@ -187,8 +186,8 @@ Status swap_all(const PeerStart& start, const RingSockets& sockets, const Reduct
       moved += now.value();
     }
     if (moved > 0) {
-      idle = 0;
-    } else if (++idle > kTries) {
+      patience.came(std::exchange(idle, 0));
+    } else if (!patience.rest(++idle)) {
       Status status = sockets.wait(sent < tensors.bytes, received < tensors.bytes);
       if (!status.ok()) return status;
     }
@@ -213,15 +212,16 @@ class TcpPeer final : public Peer {
                           static_cast<std::byte*>(output.data), output.bytes()};
     return PreparedCall([this, tensors] {
       if (start_.ranks == 2 && tensors.bytes <= kSwappedBytes) {
-        return swap_all(start_, sockets_, reduction_, scratch_, tensors);
+        return swap_all(start_, sockets_, patience_, reduction_, scratch_, tensors);
       }
-      return RingCall(start_, sockets_, reduction_, scratch_, tensors).run();
+      return RingCall(start_, sockets_, patience_, reduction_, scratch_, tensors).run();
     });
   }
 
  private:
   const PeerStart start_;
   const RingSockets sockets_;
+  Patience patience_{1};
   const Reduction reduction_;
   std::vector<std::byte> scratch_;
 };
