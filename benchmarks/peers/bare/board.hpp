@@ -33,7 +33,7 @@ struct Outbox {
 /// the part of a chunk that each other needs, and one for the part that it has reduced itself.
 ///
 /// What slots hold and how many there are is what was fastest on two cores of an EPYC, whether they
-/// shared a cache or not: larger ones for two ranks, that each wait for one other only.
+/// shared a cache or not: larger ones for two ranks, which have fewer of them.
 class Board {
  public:
   static std::size_t bytes(int ranks) {
@@ -42,8 +42,8 @@ class Board {
 
   /// `memory` outlives it, and has that many bytes.
   Board(std::byte* memory, int rank, int ranks)
-      : slot_bytes_(std::size_t{ranks == 2 ? 128U : 16U} << 10),
-        chunks_(ranks == 2 ? 8 : 16),
+      : slot_bytes_(std::size_t{ranks == 2 ? 128U : 64U} << 10),
+        chunks_(8),
         rank_(rank),
         ranks_(ranks),
         memory_(memory) {}
