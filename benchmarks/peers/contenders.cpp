@@ -6,6 +6,7 @@
 
 #include "benchmarks/collective.hpp"
 #include "benchmarks/network_record.hpp"
+#include "benchmarks/peers/bare/bare.hpp"
 #include "benchmarks/peers/peer_names.hpp"
 #include "config/environment.hpp"
 #include "config/launch_environment.hpp"
@@ -55,6 +56,7 @@ Result<PeerStart> start_of(const std::string& name, const CollectiveOptions& opt
 }
 
 Result<const PeerModule*> load(const std::string& library) {
+  if (library == "bare") return &bare_peers();
   const auto head = load_module("bench_" + library, "");
   if (head.ok()) return reinterpret_cast<const PeerModule*>(head.value());
   const std::string packages = library == "gloo" ? "libgloo-dev" : "libopenmpi-dev or libmpich-dev";

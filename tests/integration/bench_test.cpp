@@ -166,6 +166,37 @@ TEST(Bench, BackendsOfOneProcessAreComparedUnderMpirun) {
   EXPECT_THAT(read_file(plot_file), AllOf(HasSubstr("<svg"), HasSubstr(">native#2</text>")));
 }
 
+TEST(Bench, TheLeastThatItTakesIsComparedInTheSameProcesses) {
+  // Two ranks swap, more of them scatter and gather; the larger size goes round all slots.
+  const std::vector<std::vector<std::string>> jobs{{"--np", "2", "-d", "float"},
+                                                   {"--np", "3", "-d", "bfloat16", "-o", "avg"}};
+  const std::vector<std::string> names{"native", "bare:cached", "bare:streaming", "bare:tcp"};
+  for (std::vector<std::string> arguments : jobs) {
+    ScratchFolder folder;
+    const std::string file = (folder.path() / "report.json").string();
+    arguments.insert(arguments.begin(), "allreduce");
+    arguments.insert(arguments.end(),
+                     {"--backend", "native,bare:cached,bare:streaming,bare:tcp", "-b", "8", "-e",
+                      "2M", "-i", "1900006", "-n", "4", "-w", "1", "--json", file});
+    EXPECT_THAT(run_bench(folder, arguments, 0),
+                AllOf(HasSubstr("# Wrong values: 0 OK"), HasSubstr("# bare:cached: elastic's ")));
+    const json report = report_of(file);
+    ASSERT_EQ(report["results"].size(), 2 * 2 * names.size());
+    for (std::size_t row = 0; row < report["results"].size(); ++row) {
+      EXPECT_EQ(report["results"][row]["backend"], names[row / 2 % names.size()]);
+      EXPECT_EQ(report["results"][row]["wrong"], 0);
+    }
+  }
+}
+
+TEST(Bench, WhatIsNotMeasuredBareIsRefused) {
+  ScratchFolder folder;
+  EXPECT_THAT(run_bench(folder, {"broadcast", "--np", "2", "--backend", "native,bare:cached"}, 1),
+              HasSubstr("--backend bare:cached: only allreduce is measured bare"));
+  EXPECT_THAT(run_bench(folder, {"allreduce", "--np", "1", "--backend", "bare:tcp"}, 1),
+              HasSubstr("--backend bare:tcp: a single rank"));
+}
+
 #ifdef GLOO_PEERS_ARE_BUILT
 
 TEST(Bench, GlooItselfIsComparedInTheSameProcesses) {

@@ -1,11 +1,11 @@
-"""Allreduces of all sizes, by elastic and by its peers."""
+"""Allreduces of all sizes, by elastic, by its peers, and by the least that it takes."""
 
 import math
 from dataclasses import dataclass
 
-from backends import BACKENDS, NATIVE, mpirun
+from backends import BACKENDS, BARE, BARE_BY_TRANSPORT, NATIVE, is_bare, mpirun
 from chart import Panel, lines
-from units import KIB, MIB, figures, size, table, verdict
+from units import KIB, MIB, Verdict, figures, size, table
 
 KEPT = ("backend", "bytes", "in_place", "median_us", "min_us", "busbw_gbs")
 PLACES = {False: "Result in another tensor", True: "Result in place"}
@@ -20,9 +20,12 @@ class Bar:
     in_place: float
     longest_us: float = math.inf
 
+    def wanted(self, in_place):
+        return self.in_place if in_place else self.apart
+
     def text(self, in_place):
         limit = f", {self.longest_us:g} µs" if self.longest_us < math.inf else ""
-        return f"{self.in_place if in_place else self.apart:g}{limit}"
+        return f"{self.wanted(in_place):g}{limit}"
 
 
 @dataclass(frozen=True)
@@ -32,6 +35,7 @@ class Comparison:
     in_place: bool
     native: dict  # its row
     peers: dict  # each one's median time, in microseconds
+    bare: float  # likewise, of the least protocol; None where it was not measured
     bar: Bar
 
     @property
@@ -43,11 +47,26 @@ class Comparison:
         return self.peers[self.best] / self.native["median_us"]
 
     @property
-    def met(self):
+    def verdict(self):
         if self.bar is None:
             return None
-        wanted = self.bar.in_place if self.in_place else self.bar.apart
-        return self.ratio >= wanted and self.native["median_us"] <= self.bar.longest_us
+        if self.meets(self.native["median_us"]):
+            return Verdict.MET
+        beyond = self.bare is not None and not self.meets(self.bare)
+        return Verdict.BEYOND if beyond else Verdict.MISSED
+
+    def meets(self, time_us):
+        return (self.peers[self.best] / time_us >= self.bar.wanted(self.in_place)
+                and time_us <= self.bar.longest_us)
+
+    def verdict_text(self):
+        if self.verdict is None:
+            return ""
+        if self.verdict != Verdict.BEYOND:
+            return self.verdict.value
+        if self.bare > self.bar.longest_us:
+            return f"{self.verdict.value}: bare {figures(self.bare)} µs"
+        return f"{self.verdict.value}: bare {self.peers[self.best] / self.bare:.2f}"
 
 
 def compare(rows, bars):
@@ -56,20 +75,34 @@ def compare(rows, bars):
     for at in sorted({(row["in_place"], row["bytes"]) for row in rows}):
         own = {row["backend"]: row for row in rows if (row["in_place"], row["bytes"]) == at}
         bar = next((bar for bar in bars if bar.least <= at[1] <= bar.most), None)
-        peers = {name: row["median_us"] for name, row in own.items() if name != NATIVE}
+        times = {name: row["median_us"] for name, row in own.items() if name != NATIVE}
+        peers = {name: time for name, time in times.items() if not is_bare(name)}
+        bare = min((time for name, time in times.items() if is_bare(name)), default=None)
         if NATIVE in own and peers:
-            compared.append(Comparison(at[1], at[0], own[NATIVE], peers, bar))
+            compared.append(Comparison(at[1], at[0], own[NATIVE], peers, bare, bar))
     return compared
 
 
 def backends_of(rows):
-    return list(dict.fromkeys(row["backend"] for row in rows))
+    return list(dict.fromkeys(row["backend"] for row in rows if not is_bare(row["backend"])))
+
+
+def bare_rows(rows):
+    """Of each size and place the fastest bare way, as that of one backend."""
+    fastest = {}
+    for row in rows:
+        at = (row["in_place"], row["bytes"])
+        if is_bare(row["backend"]) and (
+                at not in fastest or row["median_us"] < fastest[at]["median_us"]):
+            fastest[at] = {**row, "backend": BARE}
+    return list(fastest.values())
 
 
 def table_line(one, peers):
     return [size(one.bytes), figures(one.native["median_us"]), figures(one.native["busbw_gbs"]),
-            *(figures(one.peers.get(peer)) for peer in peers), f"{one.ratio:.2f}",
-            one.bar.text(one.in_place) if one.bar else "", verdict(one.met)]
+            *(figures(one.peers.get(peer)) for peer in peers), figures(one.bare),
+            f"{one.ratio:.2f}", figures(one.bare and one.bare / one.native["median_us"]),
+            one.bar.text(one.in_place) if one.bar else "", one.verdict_text()]
 
 
 @dataclass(frozen=True)
@@ -97,22 +130,24 @@ class Allreduce:
 
     def measure(self, commands, quick):
         rows = []
+        backends = BACKENDS + BARE_BY_TRANSPORT[self.transport]
         for sizes in self.sizes[:-1] if quick else self.sizes:
             calls = max(4, sizes.calls // (8 if quick else 1))
             words = [*self.before, *mpirun(self.ranks, *self.mpi), "build/bin/elastic-bench",
-                     "allreduce", "--backend", ",".join(BACKENDS), "--transport", self.transport,
+                     "allreduce", "--backend", ",".join(backends), "--transport", self.transport,
                      "-b", sizes.first, "-e", sizes.last, "-f", str(sizes.factor),
                      "-n", str(calls), "-w", str(sizes.warmup)]
             rows += commands.report(words)[1]["results"]
         return [{key: row[key] for key in KEPT} for row in rows]
 
     def verdicts(self, rows):
-        return [one.met for one in compare(rows, self.bars) if one.met is not None]
+        return [one.verdict for one in compare(rows, self.bars) if one.verdict is not None]
 
     def tables(self, rows):
         text = ""
         peers = [name for name in backends_of(rows) if name != NATIVE]
-        header = ["size", "elastic", "busbw, GB/s", *peers, "best peer : elastic", "bar", "met"]
+        header = ["size", "elastic", "busbw, GB/s", *peers, BARE, "best peer : elastic",
+                  "bare : elastic", "bar", "met"]
         for in_place, title in PLACES.items():
             text += f"{title}; times in µs:\n\n" + table(header, [
                 table_line(one, peers) for one in compare(rows, self.bars)
@@ -120,6 +155,8 @@ class Allreduce:
         return text
 
     def chart(self, rows):
+        rows = [row for row in rows if not is_bare(row["backend"])] + bare_rows(rows)
+
         def series(column):
             return {name: [(row["bytes"], row[column]) for row in rows
                            if row["backend"] == name and row["in_place"]]

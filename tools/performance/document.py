@@ -3,6 +3,7 @@
 import json
 
 from machine import sentence
+from units import Verdict
 
 
 def saved(section, folder):
@@ -42,14 +43,16 @@ def text_of(section, result):
 
 def summary_line(section, result):
     if "not_measured" in result:
-        return f"| {section.title} | not measured |\n"
+        return f"| {section.title} | not measured | | |\n"
     verdicts = section.verdicts(result["rows"])
-    bars = f"{sum(verdicts)} of {len(verdicts)}" if verdicts else "no bars"
-    return f"| {section.title} | {bars} |\n"
+    if not verdicts:
+        return f"| {section.title} | no bars | | |\n"
+    met, beyond, missed = (verdicts.count(one) for one in Verdict)
+    return f"| {section.title} | {met} of {len(verdicts)} | {beyond or '-'} | {missed or '-'} |\n"
 
 
 def summary(sections, results):
-    return "| | bars met |\n| --- | --- |\n" + "".join(
+    return "| | bars met | out of reach here | missed |\n| --- | --: | --: | --: |\n" + "".join(
         summary_line(section, results[section.name]) for section in sections)
 
 

@@ -5,7 +5,7 @@ import re
 from backends import FUSING_BACKENDS, NATIVE, mpirun
 from chart import Group, bars
 from machine import content
-from units import MIB, figures, table, verdict
+from units import MIB, figures, judged, table
 
 KEPT = ("model", "tensors", "bytes", "backend", "step", "median_us", "min_us", "by_whole",
         "agreement_us")
@@ -45,7 +45,7 @@ class Fusion:
         return fast if judged else None
 
     def verdicts(self, rows):
-        return [self.met(row) for row in rows if self.met(row) is not None]
+        return [judged(self.met(row)) for row in rows if self.met(row) is not None]
 
     def tables(self, rows):
         header = ["network", "tensors", "MiB", "backend", "fused, ms", "as one, ms",
@@ -58,7 +58,7 @@ class Fusion:
                           *(figures(own[step]["median_us"] / 1e3) for step in STEPS),
                           figures(fused["agreement_us"]), f"{fused['by_whole']:.2f}",
                           "" if met is None else f"{BAR:g}",
-                          verdict(met)])
+                          "" if met is None else judged(met).value])
         return table(header, lines) + "\n"
 
     def chart(self, rows):

@@ -3,7 +3,7 @@
 import re
 
 from chart import Panel, lines
-from units import figures, size, table, verdict
+from units import figures, judged, size, table
 
 BAR = 0.94
 # Hosts with a worker each, and the rate of each host's line, as tc has it.
@@ -42,7 +42,7 @@ class Network:
         return rows
 
     def verdicts(self, rows):
-        return [share(row) >= BAR for row in rows]
+        return [judged(share(row) >= BAR) for row in rows]
 
     def tables(self, rows):
         header = ["hosts", "line", "size", "result", "time, ms", "busbw, GB/s", "iperf3, GB/s",
@@ -51,7 +51,7 @@ class Network:
             [str(row["hosts"]), row["rate"], size(row["bytes"]),
              "in place" if row["in_place"] else "apart", figures(row["median_us"] / 1e3),
              f"{row['busbw_gbs']:.4f}", f"{row['iperf3_gbs']:.4f}", f"{share(row):.1%}",
-             f"{BAR:.0%}", verdict(share(row) >= BAR)] for row in rows]) + "\n"
+             f"{BAR:.0%}", judged(share(row) >= BAR).value] for row in rows]) + "\n"
 
     def chart(self, rows):
         series = {}

@@ -1,7 +1,7 @@
 """What it costs that an allreduce can be recovered, by the same engine without."""
 
 from chart import Panel, lines
-from units import figures, size, table, verdict
+from units import figures, judged, size, table
 
 BARS = {False: 1.05, True: 1.40}  # by in_place
 LAYOUTS = {"apart": False, "in_place": True}
@@ -39,14 +39,14 @@ class Recoverable:
         return ratio(row) <= BARS[row["in_place"]]
 
     def verdicts(self, rows):
-        return [self.met(row) for row in rows]
+        return [judged(self.met(row)) for row in rows]
 
     def tables(self, rows):
         header = ["size", "result", "recoverable, µs", "without, µs", "ratio", "bar", "met"]
         return table(header, [
             [size(row["bytes"]), "in place" if row["in_place"] else "apart",
              figures(row["recoverable_us"]), figures(row["without_us"]), f"{ratio(row):.2f}",
-             f"{BARS[row['in_place']]:g}", verdict(self.met(row))] for row in rows]) + "\n"
+             f"{BARS[row['in_place']]:g}", judged(self.met(row)).value] for row in rows]) + "\n"
 
     def chart(self, rows):
         series = {name: [(row["bytes"], ratio(row)) for row in rows if row["in_place"] == in_place]

@@ -1,4 +1,6 @@
-"""Numbers as a reader is given them."""
+"""Numbers as a reader is given them, and what is said of bars."""
+
+import enum
 
 KIB, MIB = 2**10, 2**20
 
@@ -23,5 +25,12 @@ def table(header, rows):
     return "\n".join("| " + " | ".join(line) + " |" for line in lines) + "\n"
 
 
-def verdict(met):
-    return {None: "", True: "yes", False: "**no**"}[met]
+class Verdict(enum.Enum):
+    """Of a bar. What is beyond was missed, and cannot be met on that machine."""
+    MET = "yes"
+    BEYOND = "no"
+    MISSED = "**no**"
+
+
+def judged(met):
+    return Verdict.MET if met else Verdict.MISSED

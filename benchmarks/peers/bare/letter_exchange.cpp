@@ -1,0 +1,44 @@
+#include "benchmarks/peers/bare/letter_exchange.hpp"
+
+#include "collectives/kernels/copy.hpp"
+
+namespace elastic::bench {
+
+namespace {
+
+/// Going past the caches is of no use to less.
+constexpr std::size_t kStreamedBytes = std::size_t{4} << 10;
+
+}  // namespace
+
+const std::byte* LetterExchange::payload_of(int rank) const {
+  return board_.of(rank).letters[number_ % 2].payload;
+}
+
+Status LetterExchange::run(const std::byte* input, std::byte* output, std::size_t bytes) {
+  ++number_;
+  BareLetter& mine = board_.own().letters[number_ % 2];
+  kernels::copy(mine.payload, input, bytes,
+                bytes < kStreamedBytes ? kernels::Store::kCached : store_);
+  mine.number.store(number_, std::memory_order_release);
+  for (int rank = 0; rank < board_.ranks(); ++rank) {
+    const auto& number = board_.of(rank).letters[number_ % 2].number;
+    const auto there = [&] { return number.load(std::memory_order_acquire) == number_; };
+    if (there()) continue;
+    if (Status status = patience_.until(there); !status.ok()) return status;
+  }
+  const int last = board_.ranks() - 1;
+  // In place, the output is this rank's input until then.
+  const auto operand = [&](int rank) {
+    return last == 1 && rank == board_.rank() ? input : payload_of(rank);
+  };
+  const std::byte* left = operand(0);
+  for (int rank = 1; rank < last; ++rank) {
+    reduction_.combine(output, left, operand(rank), bytes);
+    left = output;
+  }
+  reduction_.conclude(output, left, operand(last), bytes, kernels::Store::kCached);
+  return {};
+}
+
+}  // namespace elastic::bench

@@ -1,0 +1,77 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <sched.h>
+#include <thread>
+
+#include "base/clock.hpp"
+#include "base/status.hpp"
+#include "collectives/transport/patience.hpp"
+#include "collectives/transport/spin_pause.hpp"
+
+namespace elastic::bench {
+
+/// Waits for the other ranks: spins, then gives way, as elastic's links have learnt to do it, for
+/// the system may put two ranks on one processor. Belongs to the main thread.
+class Patience {
+ public:
+  /// `looks` for the others take as long as one round over elastic's links.
+  explicit Patience(int looks) : looks_(looks) {}
+
+  /// After the `idle`-th look in a row that found nothing. False: neither spinning nor giving way
+  /// is of use any more.
+  bool rest(int idle) {
+    if (idle == 1) {
+      apart_until_ =
+          learnt_.gets_apart() ? Clock::now() + transport::Patience::kApart : TimePoint::min();
+    }
+    const int spins = learnt_.spins() * looks_;
+    if (idle <= spins || Clock::now() < apart_until_) {
+      transport::spin_pause();
+      return true;
+    }
+    if (idle > spins + learnt_.yields()) return false;
+    const TimePoint before = Clock::now();
+    ::sched_yield();
+    learnt_.yielded(Clock::now() - before);
+    return true;
+  }
+  /// Something came after so many looks that found nothing.
+  void came(int idle) {
+    if (idle > 0) learnt_.waited();
+  }
+
+  /// kUnavailable when `there()` is false for a minute: a rank has died.
+  template <typename Condition>
+  Status until(const Condition& there) {
+    int idle = 0;
+    const auto look = [&] {
+      for (int turn = 0; turn < kTurns; ++turn) {
+        if (there()) return true;
+        if (!rest(++idle)) std::this_thread::sleep_for(kNap);
+      }
+      return false;
+    };
+    bool found = look();
+    for (const TimePoint end = found ? TimePoint() : Clock::now() + kLongest;
+         !found && Clock::now() < end;) {
+      found = look();
+    }
+    came(idle);
+    return found ? Status() : Status(Code::kUnavailable, "a rank has not come for a minute");
+  }
+
+ private:
+  static constexpr int kTurns = 10000;  ///< before the clock is looked at
+  /// There is nobody to be woken by. Whoever sleeps takes the processor back from other programs
+  /// sooner than whoever gives way.
+  static constexpr std::chrono::microseconds kNap{1};
+  static constexpr std::chrono::minutes kLongest{1};
+
+  const int looks_;
+  transport::Patience learnt_;
+  TimePoint apart_until_;
+};
+
+}  // namespace elastic::bench

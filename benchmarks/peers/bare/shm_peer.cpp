@@ -1,0 +1,58 @@
+#include "benchmarks/peers/bare/shm_peer.hpp"
+
+#include <utility>
+
+#include "benchmarks/peers/bare/board.hpp"
+#include "benchmarks/peers/bare/host_memory.hpp"
+#include "benchmarks/peers/bare/letter_exchange.hpp"
+#include "benchmarks/peers/bare/patience.hpp"
+#include "benchmarks/peers/bare/reduction.hpp"
+#include "benchmarks/peers/bare/slot_scatter.hpp"
+#include "benchmarks/peers/bare/slot_swap.hpp"
+
+namespace elastic::bench {
+
+namespace {
+
+/// Memory is looked at sooner than elastic's links.
+constexpr int kLooks = 4;
+
+class ShmPeer final : public Peer {
+ public:
+  ShmPeer(const PeerStart& start, kernels::Store store, HostMemory memory)
+      : memory_(std::move(memory)),
+        board_(memory_.data(), start.rank, start.ranks),
+        patience_(kLooks),
+        reduction_(start.dtype, start.op, start.ranks),
+        letters_(board_, patience_, reduction_, store),
+        swap_(board_, patience_, reduction_, store),
+        scatter_(board_, patience_, reduction_, store) {}
+
+  Result<PreparedCall> prepare(ConstTensorView input, TensorView output) override {
+    return PreparedCall([this, from = static_cast<const std::byte*>(input.data),
+                         to = static_cast<std::byte*>(output.data), bytes = output.bytes()] {
+      if (bytes <= letters_.most_bytes()) return letters_.run(from, to, bytes);
+      if (board_.ranks() == 2) return swap_.run(from, to, bytes);
+      return scatter_.run(from, to, bytes);
+    });
+  }
+
+ private:
+  const HostMemory memory_;
+  const Board board_;
+  Patience patience_;
+  const Reduction reduction_;
+  LetterExchange letters_;
+  SlotSwap swap_;        // of two ranks
+  SlotScatter scatter_;  // of more
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Peer>> open_shm_peer(const PeerStart& start, kernels::Store store) {
+  auto memory = HostMemory::open(start, Board::bytes(start.ranks));
+  if (!memory.ok()) return memory.status();
+  return std::unique_ptr<Peer>(std::make_unique<ShmPeer>(start, store, std::move(memory).value()));
+}
+
+}  // namespace elastic::bench

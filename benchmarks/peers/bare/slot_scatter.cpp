@@ -1,0 +1,100 @@
+#include "benchmarks/peers/bare/slot_scatter.hpp"
+
+#include <algorithm>
+
+#include "collectives/kernels/copy.hpp"
+
+namespace elastic::bench {
+
+std::size_t SlotScatter::chunk_bytes() const {
+  return board_.slot_bytes() * static_cast<std::size_t>(board_.ranks());
+}
+
+/// Of cache lines, and so of whole elements; the last ones may be empty.
+SlotScatter::Part SlotScatter::part(const Call& call, std::uint64_t chunk, int rank) const {
+  const std::size_t begin = chunk * chunk_bytes();
+  const std::size_t bytes = std::min(chunk_bytes(), call.bytes - begin);
+  const auto ranks = static_cast<std::size_t>(board_.ranks());
+  const std::size_t most = ((bytes + ranks - 1) / ranks + 63) / 64 * 64;
+  const std::size_t first = std::min(most * static_cast<std::size_t>(rank), bytes);
+  return {begin + first, std::min(most, bytes - first)};
+}
+
+Status SlotScatter::run(const std::byte* input, std::byte* output, std::size_t bytes) {
+  Call call{input, output, bytes, result_store(input, output, bytes)};
+  call.chunks = (bytes + chunk_bytes() - 1) / chunk_bytes();
+  while (call.gathered < call.chunks) {
+    if (may_offer(call)) {
+      offer(call);
+    } else if (may_reduce(call)) {
+      reduce(call);
+    } else if (may_gather(call)) {
+      gather(call);
+    } else {
+      Status status =
+          patience_.until([&] { return may_offer(call) || may_reduce(call) || may_gather(call); });
+      if (!status.ok()) return status;
+    }
+  }
+  before_ += call.chunks;
+  return {};
+}
+
+bool SlotScatter::may_offer(const Call& call) const {
+  // The slots have been read.
+  return call.offered < call.chunks &&
+         before_ + call.offered < board_.least(&Outbox::reduced) + board_.chunks();
+}
+
+bool SlotScatter::may_reduce(const Call& call) const {
+  const std::uint64_t chunk = before_ + call.reduced;
+  return call.reduced < call.offered && board_.least(&Outbox::offered) > chunk &&
+         chunk < board_.least(&Outbox::gathered) + board_.chunks();
+}
+
+bool SlotScatter::may_gather(const Call& call) const {
+  return call.gathered < call.reduced && board_.least(&Outbox::reduced) > before_ + call.gathered;
+}
+
+void SlotScatter::offer(Call& call) const {
+  // Not all in the same order.
+  for (int step = 1; step < board_.ranks(); ++step) {
+    const int to = (board_.rank() + step) % board_.ranks();
+    const Part theirs = part(call, call.offered, to);
+    kernels::copy(board_.slot(board_.rank(), to, before_ + call.offered), call.input + theirs.begin,
+                  theirs.bytes, store_);
+  }
+  board_.own().offered.chunks.store(before_ + ++call.offered, std::memory_order_release);
+}
+
+void SlotScatter::reduce(Call& call) const {
+  const Part own = part(call, call.reduced, board_.rank());
+  const std::uint64_t chunk = before_ + call.reduced;
+  std::byte* const into = call.output + own.begin;
+  // This rank's own comes first: in place it is overwritten.
+  const std::byte* left = call.input + own.begin;
+  for (int step = 1; step < board_.ranks(); ++step) {
+    const int from = (board_.rank() + step) % board_.ranks();
+    const std::byte* const right = board_.slot(from, board_.rank(), chunk);
+    if (step + 1 < board_.ranks()) {
+      reduction_.combine(into, left, right, own.bytes);
+    } else {
+      reduction_.conclude(into, left, right, own.bytes, kernels::Store::kCached);
+    }
+    left = into;
+  }
+  kernels::copy(board_.slot(board_.rank(), board_.rank(), chunk), into, own.bytes, store_);
+  board_.own().reduced.chunks.store(before_ + ++call.reduced, std::memory_order_release);
+}
+
+void SlotScatter::gather(Call& call) const {
+  for (int step = 1; step < board_.ranks(); ++step) {
+    const int from = (board_.rank() + step) % board_.ranks();
+    const Part theirs = part(call, call.gathered, from);
+    kernels::copy(call.output + theirs.begin, board_.slot(from, from, before_ + call.gathered),
+                  theirs.bytes, call.result_store);
+  }
+  board_.own().gathered.chunks.store(before_ + ++call.gathered, std::memory_order_release);
+}
+
+}  // namespace elastic::bench

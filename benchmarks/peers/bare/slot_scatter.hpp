@@ -1,0 +1,57 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "base/status.hpp"
+#include "benchmarks/peers/bare/board.hpp"
+#include "benchmarks/peers/bare/patience.hpp"
+#include "benchmarks/peers/bare/reduction.hpp"
+
+namespace elastic::bench {
+
+/// Of any number of ranks, chunk by chunk: each hands every other the part that this one reduces,
+/// reduces its own out of all ranks' slots, and copies the others' results. It does what can be
+/// done next, as far ahead as there are slots, and waits only where nothing can.
+class SlotScatter {
+ public:
+  SlotScatter(const Board& board, Patience& patience, const Reduction& reduction,
+              kernels::Store store)
+      : board_(board), patience_(patience), reduction_(reduction), store_(store) {}
+
+  Status run(const std::byte* input, std::byte* output, std::size_t bytes);
+
+ private:
+  /// A call: what it works on, and how far it is.
+  struct Call {
+    const std::byte* input;
+    std::byte* output;
+    std::size_t bytes;
+    kernels::Store result_store;
+    std::uint64_t chunks = 0;
+    std::uint64_t offered = 0;
+    std::uint64_t reduced = 0;
+    std::uint64_t gathered = 0;
+  };
+  struct Part {
+    std::size_t begin;
+    std::size_t bytes;
+  };
+  std::size_t chunk_bytes() const;
+  Part part(const Call& call, std::uint64_t chunk, int rank) const;
+
+  bool may_offer(const Call& call) const;
+  bool may_reduce(const Call& call) const;
+  bool may_gather(const Call& call) const;
+  void offer(Call& call) const;
+  void reduce(Call& call) const;
+  void gather(Call& call) const;
+
+  const Board& board_;
+  Patience& patience_;
+  const Reduction& reduction_;
+  const kernels::Store store_;
+  std::uint64_t before_ = 0;  ///< chunks of the calls before
+};
+
+}  // namespace elastic::bench

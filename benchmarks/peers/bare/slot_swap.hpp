@@ -1,0 +1,29 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "base/status.hpp"
+#include "benchmarks/peers/bare/board.hpp"
+#include "benchmarks/peers/bare/patience.hpp"
+#include "benchmarks/peers/bare/reduction.hpp"
+
+namespace elastic::bench {
+
+/// Of two ranks: each hands the other all of its tensor, slot by slot, and adds what it gets.
+class SlotSwap {
+ public:
+  SlotSwap(const Board& board, Patience& patience, const Reduction& reduction, kernels::Store store)
+      : board_(board), patience_(patience), reduction_(reduction), store_(store) {}
+
+  Status run(const std::byte* input, std::byte* output, std::size_t bytes);
+
+ private:
+  const Board& board_;
+  Patience& patience_;
+  const Reduction& reduction_;
+  const kernels::Store store_;
+  std::uint64_t before_ = 0;  ///< chunks of the calls before
+};
+
+}  // namespace elastic::bench
