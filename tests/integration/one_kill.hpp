@@ -13,6 +13,7 @@ struct Scenario {
   bool encrypt = false;
   std::string backend = "native";
   bool compressed = false;  ///< compressed_stream, whose mode is a compression
+  std::string driver = {};  ///< of CUDA, its folder: the tensors lie on a device
 
   friend std::ostream& operator<<(std::ostream& out, const Scenario& scenario) {
     return out << scenario.mode << " by " << scenario.backend << " over " << scenario.transport

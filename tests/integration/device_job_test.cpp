@@ -1,0 +1,114 @@
+// Allreduces of tensors on devices, by real processes under elasticrun, on a stand-in for the CUDA
+// driver.
+#include <set>
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "integration/ended.hpp"
+#include "integration/job.hpp"
+#include "integration/one_kill.hpp"
+
+namespace elastic::testing {
+namespace {
+
+using ::testing::HasSubstr;
+
+struct World {
+  std::string name;
+  int ranks;
+  std::vector<std::string> environment;
+};
+
+class DeviceWorldTest : public ::testing::TestWithParam<World> {};
+
+TEST_P(DeviceWorldTest, ResultsAreThoseOfTheHost) {
+  const World& world = GetParam();
+  const ScratchFolder folder;
+  std::vector<std::string> environment = world.environment;
+  environment.emplace_back("LD_LIBRARY_PATH=" CUDA_STAND_IN);
+  const Ended ended = run({ELASTICRUN, "-np", std::to_string(world.ranks), "--max-restarts", "0",
+                           DEVICE_CHECK, folder.path().string()},
+                          environment);
+  ASSERT_EQ(ended.status, 0) << ended.output;
+  std::set<std::string> hashes;
+  for (int rank = 0; rank < world.ranks; ++rank) {
+    const std::string hash = read_file(folder.path() / std::to_string(rank));
+    EXPECT_THAT(hash, HasSubstr("end")) << "rank " << rank << "\n" << ended.output;
+    hashes.insert(hash);
+  }
+  EXPECT_EQ(hashes.size(), 1U) << "ranks have other results";
+}
+
+std::vector<World> worlds() {
+  std::vector<World> all{{"alone", 1, {}},
+                         {"three_over_shm", 3, {"ELASTIC_TRANSPORT=shm"}},
+                         {"two_over_tcp", 2, {"ELASTIC_TRANSPORT=tcp"}},
+                         {"two_on_one_device", 2, {"CUDA_STAND_IN_DEVICES=1"}}};
+#ifdef GLOO_IS_BUILT
+  all.push_back({"two_by_gloo", 2, {"ELASTIC_BACKEND=gloo"}});
+#endif
+  return all;
+}
+
+INSTANTIATE_TEST_SUITE_P(Worlds, DeviceWorldTest, ::testing::ValuesIn(worlds()),
+                         [](const auto& param) { return param.param.name; });
+
+TEST(DeviceJob, OnTheHostAloneNeedsNoDriver) {
+  const ScratchFolder folder;
+  const Ended ended = run({ELASTICRUN, "-np", "2", "--max-restarts", "0", DIGIT_STREAM, "mixed",
+                           "20", "20000", "1", folder.path().string()},
+                          {"LD_LIBRARY_PATH=" CUDA_STAND_IN});
+  EXPECT_EQ(ended.status, 0) << ended.output;
+}
+
+/// One worker cannot bring a result to its device. The others have it, and go on.
+void one_failure(const std::string& mode) {
+  const ScratchFolder folder;
+  const Ended ended =
+      run({ELASTICRUN, "-np", "3", "--min-np", "1", "--max-restarts", "0", "/bin/sh", "-c",
+           "test $RANK = 1 && export CUDA_STAND_IN_FAIL=cuMemcpyHtoDAsync_v2:20; exec " DIGIT_STREAM
+           " device_" +
+               mode + " 40 20000 1 " + folder.path().string()},
+          {"LD_LIBRARY_PATH=" CUDA_STAND_IN});
+  EXPECT_THAT(ended.output, HasSubstr("this worker has left the job, as it cannot bring the result "
+                                      "of an allreduce to its tensors"));
+  EXPECT_THAT(ended.output, HasSubstr("illegal memory access"));
+  const std::string log = read_file(folder.path() / "0");
+  EXPECT_THAT(log, HasSubstr("111\n")) << ended.output;
+  EXPECT_THAT(log, HasSubstr("\n101\n")) << ended.output;
+  EXPECT_THAT(log, HasSubstr("end")) << ended.output;
+  EXPECT_EQ(read_file(folder.path() / "2"), log);
+}
+
+TEST(DeviceJob, GoesOnWithoutAWorkerWhoseDeviceFails) {
+  one_failure("blocking");
+}
+
+TEST(DeviceJob, GoesOnWithoutAWorkerWhoseDeviceFailsInABucket) {
+  one_failure("named");
+}
+
+class DeviceKillTest : public ::testing::TestWithParam<Scenario> {};
+
+TEST_P(DeviceKillTest, SurvivorsAgreeOnEverySum) {
+  several_kills(GetParam(), 4);
+}
+
+Scenario on_device(const std::string& mode, const std::string& transport) {
+  Scenario scenario{mode, transport};
+  scenario.driver = CUDA_STAND_IN;
+  return scenario;
+}
+
+INSTANTIATE_TEST_SUITE_P(Streams, DeviceKillTest,
+                         ::testing::Values(on_device("blocking", "auto"), on_device("mixed", "tcp"),
+                                           on_device("named", "shm")),
+                         [](const auto& param) {
+                           return param.param.mode + "_" + param.param.transport;
+                         });
+
+}  // namespace
+}  // namespace elastic::testing
