@@ -27,8 +27,8 @@ class Lookup {
 
 constexpr const char* kPointerGetAttributes = "cuPointerGetAttributes";
 
-/// By the names that CUDA's header gives them since CUDA 4 or earlier. Streams that are null are
-/// the legacy default stream.
+/// By the names that CUDA's header gives them, all of them since CUDA 11 or earlier. For these a
+/// stream that is null is the legacy default stream.
 const char* look_up(void* library, CudaApi& api) {
   Lookup find(library);
   find(api.get_error_string, "cuGetErrorString");
@@ -37,6 +37,7 @@ const char* look_up(void* library, CudaApi& api) {
   find(api.primary_context_release, "cuDevicePrimaryCtxRelease_v2");
   find(api.context_push, "cuCtxPushCurrent_v2");
   find(api.context_pop, "cuCtxPopCurrent_v2");
+  find(api.thread_exchange_capture_mode, "cuThreadExchangeStreamCaptureMode");
   find(api.pointer_get_attributes, kPointerGetAttributes);
   find(api.host_alloc, "cuMemHostAlloc");
   find(api.host_free, "cuMemFreeHost");

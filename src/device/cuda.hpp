@@ -20,6 +20,7 @@ struct CudaApi {
   int (*primary_context_release)(int device) = nullptr;
   int (*context_push)(void* context) = nullptr;
   int (*context_pop)(void** context) = nullptr;
+  int (*thread_exchange_capture_mode)(int* mode) = nullptr;
   int (*pointer_get_attributes)(unsigned number, int* which, void** values,
                                 DevicePointer address) = nullptr;
   int (*host_alloc)(void** memory, std::size_t bytes, unsigned flags) = nullptr;
@@ -59,12 +60,16 @@ class Cuda {
 /// The function of the driver in `library` that tells where an address lies; null if it has none.
 decltype(CudaApi::pointer_get_attributes) find_pointer_get_attributes(void* library);
 
-/// While it lives, calls of this thread are for `context`. The program's own is put back.
+/// While it lives, calls of this thread are for `context`, and do not spoil what a thread of the
+/// program captures into a CUDA graph meanwhile. What was so before is put back.
 class CurrentContext {
  public:
   CurrentContext(const Cuda& cuda, void* context)
-      : cuda_(cuda), pushed_(cuda.api().context_push(context) == 0) {}
+      : cuda_(cuda), pushed_(cuda.api().context_push(context) == 0) {
+    cuda_.api().thread_exchange_capture_mode(&capture_mode_);
+  }
   ~CurrentContext() {
+    cuda_.api().thread_exchange_capture_mode(&capture_mode_);
     void* ours = nullptr;
     if (pushed_) cuda_.api().context_pop(&ours);
   }
@@ -73,7 +78,8 @@ class CurrentContext {
 
  private:
   const Cuda& cuda_;
-  const bool pushed_;  // otherwise what is called next says why
+  const bool pushed_;     // otherwise what is called next says why
+  int capture_mode_ = 2;  // "relaxed", of cuda.h; then what it was before
 };
 
 }  // namespace elastic::device

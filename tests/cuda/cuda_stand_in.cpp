@@ -10,6 +10,7 @@
 #include <cstring>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "cuda/stand_in_memory.hpp"
@@ -34,6 +35,7 @@ constexpr int kInvalidDevice = 101;
 constexpr int kInvalidContext = 201;
 constexpr int kInvalidHandle = 400;
 constexpr int kIllegalAddress = 700;
+constexpr int kUnsafeInCapture = 900;
 constexpr int kMostDevices = 8;
 
 int number(const char* name, int otherwise) {
@@ -64,6 +66,13 @@ Driver& driver() {
 }
 
 thread_local std::vector<Context*> current;
+thread_local int capture_mode = 0;
+std::atomic<int> captures{0};  // under way
+
+/// Calls that threads may only make in the mode "relaxed" while anything is captured.
+bool spoils_captures() {
+  return captures > 0 && capture_mode != 2;
+}
 
 Context* current_context() {
   return current.empty() ? nullptr : current.back();
@@ -145,6 +154,11 @@ EXPORT int cuCtxPopCurrent_v2(void** context) {
   return kSuccess;
 }
 
+EXPORT int cuThreadExchangeStreamCaptureMode(int* mode) {
+  std::swap(*mode, capture_mode);
+  return kSuccess;
+}
+
 EXPORT int cuMemAlloc_v2(Pointer* memory, std::size_t bytes) {
   if (current_context() == nullptr) return kInvalidContext;
   std::byte* const found =
@@ -164,6 +178,7 @@ EXPORT int cuMemFree_v2(Pointer memory) {
 }
 EXPORT int cuMemHostAlloc(void** memory, std::size_t bytes, unsigned) {
   if (current_context() == nullptr) return kInvalidContext;
+  if (spoils_captures()) return kUnsafeInCapture;
   if (fails("cuMemHostAlloc")) return kOutOfMemory;
   *memory = driver().memory.allocate(Memory::Kind::kHost, 0, bytes);
   return *memory == nullptr ? kOutOfMemory : kSuccess;
@@ -210,10 +225,12 @@ EXPORT int cuStreamIsCapturing(void* stream, int* status) {
 }
 EXPORT int cuStreamBeginCapture_v2(void* stream, int) {
   stream_of(stream)->capturing = true;
+  ++captures;
   return kSuccess;
 }
 EXPORT int cuStreamEndCapture(void* stream, void** graph) {
   stream_of(stream)->capturing = false;
+  --captures;
   *graph = nullptr;
   return kSuccess;
 }
@@ -254,6 +271,7 @@ EXPORT int cuEventRecord(void* event, void* stream) {
   return kSuccess;
 }
 EXPORT int cuEventSynchronize(void* event) {
+  if (spoils_captures()) return kUnsafeInCapture;
   const SharedEvent awaited = *static_cast<SharedEvent*>(event);
   awaited->wait(awaited->latest());
   return fails("cuEventSynchronize") ? kIllegalAddress : kSuccess;

@@ -157,6 +157,13 @@ TEST_F(StagedTensorsTest, AreOnTheDeviceOfTheirStream) {
   }
   gpu_.call<int(void*, int)>("cuStreamBeginCapture_v2")(stream_.handle(), 0);
   EXPECT_THAT(refusal(tensors, stream_.handle()), HasSubstr("captured into a CUDA graph"));
+  {
+    const GpuStream other(gpu_);
+    const GpuArray<int> larger(gpu_, std::vector<int>(1000000));
+    const auto meanwhile = stage({view_of(larger)}, other.handle());
+    ASSERT_TRUE(meanwhile.ok()) << meanwhile.status().message();
+    EXPECT_TRUE(meanwhile.value()->wait_for_arrival().ok());
+  }
   void* graph = nullptr;
   gpu_.call<int(void*, void**)>("cuStreamEndCapture")(stream_.handle(), &graph);
   EXPECT_TRUE(stage(tensors, stream_.handle()).ok());

@@ -1,12 +1,12 @@
 // Allreduces of tensors on devices, by real processes under elasticrun, on a stand-in for the CUDA
 // driver.
-#include <set>
 #include <string>
 #include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "integration/device_world.hpp"
 #include "integration/ended.hpp"
 #include "integration/job.hpp"
 #include "integration/one_kill.hpp"
@@ -25,21 +25,9 @@ struct World {
 class DeviceWorldTest : public ::testing::TestWithParam<World> {};
 
 TEST_P(DeviceWorldTest, ResultsAreThoseOfTheHost) {
-  const World& world = GetParam();
-  const ScratchFolder folder;
-  std::vector<std::string> environment = world.environment;
+  std::vector<std::string> environment = GetParam().environment;
   environment.emplace_back("LD_LIBRARY_PATH=" CUDA_STAND_IN);
-  const Ended ended = run({ELASTICRUN, "-np", std::to_string(world.ranks), "--max-restarts", "0",
-                           DEVICE_CHECK, folder.path().string()},
-                          environment);
-  ASSERT_EQ(ended.status, 0) << ended.output;
-  std::set<std::string> hashes;
-  for (int rank = 0; rank < world.ranks; ++rank) {
-    const std::string hash = read_file(folder.path() / std::to_string(rank));
-    EXPECT_THAT(hash, HasSubstr("end")) << "rank " << rank << "\n" << ended.output;
-    hashes.insert(hash);
-  }
-  EXPECT_EQ(hashes.size(), 1U) << "ranks have other results";
+  device_world(GetParam().ranks, environment);
 }
 
 std::vector<World> worlds() {
@@ -99,6 +87,7 @@ TEST_P(DeviceKillTest, SurvivorsAgreeOnEverySum) {
 
 Scenario on_device(const std::string& mode, const std::string& transport) {
   Scenario scenario{mode, transport};
+  scenario.on_device = true;
   scenario.driver = CUDA_STAND_IN;
   return scenario;
 }

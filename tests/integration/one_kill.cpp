@@ -39,13 +39,12 @@ void one_kill(const Scenario& scenario, std::uint64_t seed) {
   std::vector<std::string> environment{
       "ELASTIC_BACKEND=" + scenario.backend, "ELASTIC_TRANSPORT=" + scenario.transport,
       std::string("ELASTIC_ENCRYPT=") + (scenario.encrypt ? "1" : "0")};
-  const bool on_device = !scenario.driver.empty();
-  if (on_device) environment.push_back("LD_LIBRARY_PATH=" + scenario.driver);
+  if (!scenario.driver.empty()) environment.push_back("LD_LIBRARY_PATH=" + scenario.driver);
 
   const ScratchFolder folder;
   Job job({ELASTICRUN, "-np", std::to_string(ranks), "--min-np", "1", "--max-restarts", "0",
            scenario.compressed ? COMPRESSED_STREAM : DIGIT_STREAM,
-           (on_device ? "device_" : "") + scenario.mode, std::to_string(calls), "131072",
+           (scenario.on_device ? "device_" : "") + scenario.mode, std::to_string(calls), "131072",
            std::to_string(seed), folder.path().string()},
           folder.path() / "output", environment);
 
