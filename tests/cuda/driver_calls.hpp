@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -24,9 +25,13 @@ class Gpu {
     must("cuDevicePrimaryCtxRetain",
          call<int(void**, int)>("cuDevicePrimaryCtxRetain")(&context_, device));
     must("cuCtxPushCurrent", call<int(void*)>("cuCtxPushCurrent_v2")(context_));
+    must("cuStreamCreate", call<int(void**, unsigned)>("cuStreamCreate")(&stream_, 1));
   }
 
-  ~Gpu() { call<int(void**)>("cuCtxPopCurrent_v2")(&context_); }
+  ~Gpu() {
+    call<int(void*)>("cuStreamDestroy_v2")(stream_);
+    call<int(void**)>("cuCtxPopCurrent_v2")(&context_);
+  }
   Gpu(const Gpu&) = delete;
   Gpu& operator=(const Gpu&) = delete;
 
@@ -46,6 +51,13 @@ class Gpu {
     if (function == nullptr) die(std::string("no ") + name);
     return function;
   }
+  /// At once: by a stream that waits for no other.
+  void copy(std::uint64_t to, std::uint64_t from, std::size_t bytes) const {
+    if (bytes == 0) return;
+    using Copy = int(std::uint64_t, std::uint64_t, std::size_t, void*);
+    must("cuMemcpyAsync", call<Copy>("cuMemcpyAsync")(to, from, bytes, stream_));
+    must("cuStreamSynchronize", call<int(void*)>("cuStreamSynchronize")(stream_));
+  }
   static void must(const char* what, int error) {
     if (error != 0) die(std::string(what) + ": error " + std::to_string(error));
   }
@@ -60,6 +72,29 @@ class Gpu {
 
   void* library_;
   void* context_ = nullptr;
+  void* stream_ = nullptr;
+};
+
+/// Elements in pinned memory of the host.
+template <typename T>
+class PinnedArray {
+ public:
+  PinnedArray(const Gpu& gpu, const std::vector<T>& content) : gpu_(gpu), count_(content.size()) {
+    Gpu::must("cuMemHostAlloc", gpu_.call<int(void**, std::size_t, unsigned)>("cuMemHostAlloc")(
+                                    &memory_, bytes(), 0));
+    std::copy(content.begin(), content.end(), static_cast<T*>(memory_));
+  }
+  ~PinnedArray() { gpu_.call<int(void*)>("cuMemFreeHost")(memory_); }
+  PinnedArray(const PinnedArray&) = delete;
+  PinnedArray& operator=(const PinnedArray&) = delete;
+
+  const T* data() const { return static_cast<const T*>(memory_); }
+  std::size_t bytes() const { return count_ * sizeof(T); }
+
+ private:
+  const Gpu& gpu_;
+  void* memory_ = nullptr;
+  std::size_t count_;
 };
 
 /// A stream, and what programs queue on it. Waits for no other.
@@ -80,24 +115,16 @@ class GpuStream {
     Gpu::must("cuLaunchHostFunc", gpu_.call<int(void*, void (*)(void*), void*)>("cuLaunchHostFunc")(
                                       handle_, wait, const_cast<std::atomic<bool>*>(&gate)));
   }
-  /// `bytes` must stay until it is done.
-  void write(std::uint64_t to, const void* from, std::size_t bytes) const {
-    copy(to, reinterpret_cast<std::uintptr_t>(from), bytes);
-  }
-  void read(void* to, std::uint64_t from, std::size_t bytes) const {
-    copy(reinterpret_cast<std::uintptr_t>(to), from, bytes);
-  }
-  void synchronize() const {
-    Gpu::must("cuStreamSynchronize", gpu_.call<int(void*)>("cuStreamSynchronize")(handle_));
+  /// `from` is pinned, or the driver waits for the stream; it must stay until it was read.
+  template <typename T>
+  void write(std::uint64_t to, const PinnedArray<T>& from) const {
+    using Copy = int(std::uint64_t, std::uint64_t, std::size_t, void*);
+    Gpu::must("cuMemcpyAsync",
+              gpu_.call<Copy>("cuMemcpyAsync")(to, reinterpret_cast<std::uintptr_t>(from.data()),
+                                               from.bytes(), handle_));
   }
 
  private:
-  void copy(std::uint64_t to, std::uint64_t from, std::size_t bytes) const {
-    if (bytes == 0) return;
-    Gpu::must("cuMemcpyAsync", gpu_.call<int(std::uint64_t, std::uint64_t, std::size_t, void*)>(
-                                   "cuMemcpyAsync")(to, from, bytes, handle_));
-  }
-
   const Gpu& gpu_;
   void* handle_ = nullptr;
 };
@@ -111,12 +138,10 @@ class GpuArray {
     Gpu::must("cuMemAlloc", gpu_.call<int(std::uint64_t*, std::size_t)>("cuMemAlloc_v2")(
                                 &memory_, (count + shift + 1) * sizeof(T)));
   }
-  /// With content, written by a stream that is waited for.
+  /// With content.
   GpuArray(const Gpu& gpu, const std::vector<T>& content, std::size_t shift = 0)
       : GpuArray(gpu, content.size(), shift) {
-    const GpuStream stream(gpu);
-    stream.write(address(), content.data(), content.size() * sizeof(T));
-    stream.synchronize();
+    gpu.copy(address(), reinterpret_cast<std::uintptr_t>(content.data()), bytes());
   }
   GpuArray(GpuArray&& other) noexcept
       : gpu_(other.gpu_), memory_(other.memory_), count_(other.count_), shift_(other.shift_) {
@@ -132,12 +157,9 @@ class GpuArray {
   std::size_t count() const { return count_; }
   std::size_t bytes() const { return count_ * sizeof(T); }
 
-  /// By a stream that waits for no other.
   std::vector<T> read() const {
     std::vector<T> content(count_);
-    const GpuStream stream(gpu_);
-    stream.read(content.data(), address(), bytes());
-    stream.synchronize();
+    gpu_.copy(reinterpret_cast<std::uintptr_t>(content.data()), address(), bytes());
     return content;
   }
 

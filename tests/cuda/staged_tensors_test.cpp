@@ -19,6 +19,7 @@ using testing::Gpu;
 using testing::GpuArray;
 using testing::GpuStream;
 using ::testing::HasSubstr;
+using testing::PinnedArray;
 
 class StagedTensorsTest : public ::testing::Test {
  protected:
@@ -73,7 +74,8 @@ TEST_F(StagedTensorsTest, WaitForWhatTheirStreamHasToDo) {
   const std::vector<int> values{7, 8, 9};
   const GpuArray<int> array(gpu_, std::vector<int>{0, 0, 0});
   stream_.hold(gate);
-  stream_.write(array.address(), values.data(), array.bytes());
+  const PinnedArray<int> pinned(gpu_, values);
+  stream_.write(array.address(), pinned);
   const auto staged = stage({view_of(array)}, stream_.handle());
   ASSERT_TRUE(staged.ok()) << staged.status().message();
   std::promise<void> arrived;

@@ -82,7 +82,7 @@ TEST(DeviceJob, GoesOnWithoutAWorkerWhoseDeviceFailsInABucket) {
 class DeviceKillTest : public ::testing::TestWithParam<Scenario> {};
 
 TEST_P(DeviceKillTest, SurvivorsAgreeOnEverySum) {
-  several_kills(GetParam(), 4);
+  several_kills(GetParam(), 2);
 }
 
 Scenario on_device(const std::string& mode, const std::string& transport) {
