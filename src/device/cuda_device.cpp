@@ -10,8 +10,8 @@ namespace {
 // Of cuda.h.
 constexpr unsigned kNonBlockingStream = 1;
 constexpr unsigned kPortableMemory = 1;
-void* const kLegacyStream = reinterpret_cast<void*>(std::uintptr_t{1});
-void* const kStreamPerThread = reinterpret_cast<void*>(std::uintptr_t{2});
+constexpr std::uintptr_t kLegacyStream = 1;
+constexpr std::uintptr_t kStreamPerThread = 2;
 
 std::string name_of(int index) {
   return "CUDA device " + std::to_string(index);
@@ -96,12 +96,13 @@ Status CudaDevice::check(const CudaStream& stream) const {
     return Status(Code::kInvalidArgument, "the stream given with tensors on " + name_of(index_) +
                                               " cannot be used: " + what);
   };
-  if (stream.handle == kStreamPerThread) {
+  const auto handle = reinterpret_cast<std::uintptr_t>(stream.handle);
+  if (handle == kStreamPerThread) {
     return unusable(
         "cudaStreamPerThread is another one in each thread, those of the library too; give a "
         "stream of your own");
   }
-  if (stream.handle != nullptr && stream.handle != kLegacyStream) {
+  if (handle > kLegacyStream) {
     void* context = nullptr;
     if (Status status = cuda_->outcome("cuStreamGetCtx",
                                        cuda_->api().stream_get_context(stream.handle, &context));

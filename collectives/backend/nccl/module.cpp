@@ -25,13 +25,14 @@ Status refuse(const std::string& why) {
                     ". Other backends take tensors of devices, too (ELASTIC_BACKEND=native)");
 }
 
-/// What NCCL would serve does not come to backends yet: it is copied to the host before. So all that
-/// is left is to say what is missing, the first thing first.
+/// What NCCL would serve does not come to backends yet: it is copied to the host before. So all
+/// that is left is to say what is missing, the first thing first.
 Status start(const ModuleStart&) {
   const CudaDriver driver = CudaDriver::find();
   if (!driver.usable()) return refuse("it serves tensors on CUDA devices, and " + driver.missing);
   if (driver.devices == 0) return refuse("it serves tensors on CUDA devices, and there is none");
-  return refuse("this version of elastic makes its communicators, but no collectives with them yet");
+  return refuse(
+      "this version of elastic makes its communicators, but no collectives with them yet");
 }
 
 Result<std::unique_ptr<Backend>> make(ModuleView) {
