@@ -40,7 +40,7 @@ class Devices {
   /// missing or fails.
   Result<std::shared_ptr<StagedTensors>> stage(std::span<const ConstTensorView> inputs,
                                                std::span<const TensorView> outputs,
-                                               CudaStream stream);
+                                               CudaStream stream, Caller caller);
 
  private:
   Result<std::shared_ptr<CudaDevice>> open(int index);

@@ -28,7 +28,7 @@ Result<std::shared_ptr<StagedTensors>> StagedTensors::begin(std::shared_ptr<Cuda
                                                             Arrivals& arrivals,
                                                             std::span<const ConstTensorView> inputs,
                                                             std::span<const TensorView> outputs,
-                                                            CudaStream stream) {
+                                                            CudaStream stream, Caller caller) {
   {
     // First: what follows a capture must not do.
     const CurrentContext here = device->enter();
@@ -36,7 +36,7 @@ Result<std::shared_ptr<StagedTensors>> StagedTensors::begin(std::shared_ptr<Cuda
   }
   std::shared_ptr<StagedTensors> tensors(new StagedTensors(std::move(device), arrivals));
   if (Status status = tensors->lay_out(inputs, outputs); !status.ok()) return status;
-  if (Status status = tensors->fetch(stream); !status.ok()) return status;
+  if (Status status = tensors->fetch(stream, caller); !status.ok()) return status;
   return tensors;
 }
 
@@ -70,23 +70,23 @@ Status StagedTensors::lay_out(std::span<const ConstTensorView> inputs,
   return {};
 }
 
-/// The program's stream does not wait for the copies: what it computes next goes on meanwhile.
-Status StagedTensors::fetch(CudaStream stream) {
+/// Where the caller goes on, its stream does, too: what it computes next does not wait for copies.
+Status StagedTensors::fetch(CudaStream stream, Caller caller) {
   const CurrentContext here = device_->enter();
   const CudaApi& api = device_->cuda().api();
   const auto done = [this](const char* call, int error) { return device_->outcome(call, error); };
-  unfinished_ = device_->to_host();
+  void* const via = caller == Caller::kWaits ? stream.handle : device_->to_host();
+  unfinished_ = via;
   Status status = done("cuEventCreate", api.event_create(&event_, kEventFlags));
-  if (status.ok()) status = done("cuEventRecord", api.event_record(event_, stream.handle));
-  if (status.ok()) {
-    status = done("cuStreamWaitEvent", api.stream_wait_event(device_->to_host(), event_, 0));
+  if (caller == Caller::kGoesOn) {
+    if (status.ok()) status = done("cuEventRecord", api.event_record(event_, stream.handle));
+    if (status.ok()) status = done("cuStreamWaitEvent", api.stream_wait_event(via, event_, 0));
   }
   for (const Copy& copy : copies_) {
     if (!status.ok()) return status;
-    status = done("cuMemcpyDtoHAsync",
-                  api.copy_to_host(copy.host, copy.input, copy.bytes, device_->to_host()));
+    status = done("cuMemcpyDtoHAsync", api.copy_to_host(copy.host, copy.input, copy.bytes, via));
   }
-  if (status.ok()) status = done("cuEventRecord", api.event_record(event_, device_->to_host()));
+  if (status.ok()) status = done("cuEventRecord", api.event_record(event_, via));
   return status;
 }
 
@@ -94,7 +94,7 @@ StagedTensors::~StagedTensors() {
   const CurrentContext here = device_->enter();
   const CudaApi& api = device_->cuda().api();
   if (event_ == nullptr) return;
-  if (unfinished_ != nullptr) api.stream_synchronize(unfinished_);
+  if (unfinished_) api.stream_synchronize(*unfinished_);
   api.event_destroy(event_);
 }
 
@@ -108,7 +108,7 @@ Status StagedTensors::wait_for_arrival() {
 Status StagedTensors::wait_for_event() {
   const CurrentContext here = device_->enter();
   const int error = device_->cuda().api().event_synchronize(event_);
-  unfinished_ = nullptr;
+  unfinished_.reset();
   return device_->outcome("what was queued before an allreduce, or a copy of its tensors", error);
 }
 
@@ -128,10 +128,10 @@ Status StagedTensors::send_back() {
   unfinished_ = device_->to_device();
   for (const Copy& copy : copies_) {
     status = device_->outcome("cuMemcpyHtoDAsync",
-                              api.copy_to_device(copy.output, copy.host, copy.bytes, unfinished_));
+                              api.copy_to_device(copy.output, copy.host, copy.bytes, *unfinished_));
     if (!status.ok()) return status;
   }
-  return device_->outcome("cuEventRecord", api.event_record(event_, unfinished_));
+  return device_->outcome("cuEventRecord", api.event_record(event_, *unfinished_));
 }
 
 Status StagedTensors::wait_until_back() {

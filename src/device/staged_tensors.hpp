@@ -2,6 +2,7 @@
 
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -13,6 +14,10 @@
 namespace elastic::device {
 
 class Arrivals;
+
+/// What a caller does until its tensors are in host memory. Where it waits, they are copied on its
+/// own stream: on ours the copies would come after those of others whose streams are not there yet.
+enum class Caller { kWaits, kGoesOn };
 
 /// The tensors of one allreduce, some or all of them on a CUDA device: those go through pinned
 /// memory. For the engine the call is one in place, on host memory: the device's tensors stay as
@@ -27,7 +32,7 @@ class StagedTensors : public Staged, public std::enable_shared_from_this<StagedT
                                                       Arrivals& arrivals,
                                                       std::span<const ConstTensorView> inputs,
                                                       std::span<const TensorView> outputs,
-                                                      CudaStream stream);
+                                                      CudaStream stream, Caller caller);
   /// Waits for copies that are under way: they read and write memory that is lent again.
   ~StagedTensors() override;
   StagedTensors(const StagedTensors&) = delete;
@@ -56,7 +61,7 @@ class StagedTensors : public Staged, public std::enable_shared_from_this<StagedT
   StagedTensors(std::shared_ptr<CudaDevice> device, Arrivals& arrivals)
       : device_(std::move(device)), arrivals_(arrivals) {}
   Status lay_out(std::span<const ConstTensorView> inputs, std::span<const TensorView> outputs);
-  Status fetch(CudaStream stream);
+  Status fetch(CudaStream stream, Caller caller);
   Status wait_for_event();
 
   const std::shared_ptr<CudaDevice> device_;
@@ -65,8 +70,8 @@ class StagedTensors : public Staged, public std::enable_shared_from_this<StagedT
   std::vector<Copy> copies_;  // what is not empty
   std::vector<ConstTensorView> host_inputs_;
   std::vector<TensorView> host_outputs_;
-  void* event_ = nullptr;       // behind the copies that were queued last
-  void* unfinished_ = nullptr;  // the stream that may have copies of ours
+  void* event_ = nullptr;            // behind the copies that were queued last
+  std::optional<void*> unfinished_;  // the stream that may have copies of ours
 
   mutable std::mutex mutex_;
   std::optional<Status> arrival_;

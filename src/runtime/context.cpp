@@ -151,7 +151,7 @@ class Context::Impl {
                                 std::span<const TensorView> out, ReduceOp op, CudaStream stream) {
     (void)members();
     coordinator().flush();
-    const auto staged = runtime::take(devices_.stage(in, out, stream));
+    const auto staged = runtime::take(devices_.stage(in, out, stream, device::Caller::kWaits));
     // Not as communication: it is mostly the device that computes.
     runtime::raise_if(staged->wait_for_arrival());
     const runtime::Blocked blocked;
@@ -188,7 +188,8 @@ class Context::Impl {
     for (const TensorView& tensor : tensors) runtime::check(tensor);
     if (runtime::any_on_device(tensors)) {
       const std::vector<ConstTensorView> inputs(tensors.begin(), tensors.end());
-      const auto staged = runtime::take(devices_.stage(inputs, tensors, stream));
+      const auto staged =
+          runtime::take(devices_.stage(inputs, tensors, stream, device::Caller::kGoesOn));
       return Work(
           runtime::take(coordinator().submit(std::string(name), staged->outputs(), op, staged)));
     }

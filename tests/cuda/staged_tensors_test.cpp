@@ -28,7 +28,7 @@ class StagedTensorsTest : public ::testing::Test {
 
   auto stage(std::vector<TensorView> tensors, void* stream = nullptr) {
     const std::vector<ConstTensorView> inputs(tensors.begin(), tensors.end());
-    return devices_.stage(inputs, tensors, {stream});
+    return devices_.stage(inputs, tensors, {stream}, Caller::kGoesOn);
   }
   std::string refusal(const std::vector<TensorView>& tensors, void* stream = nullptr,
                       Code code = Code::kInvalidArgument) {
@@ -54,7 +54,7 @@ TEST_F(StagedTensorsTest, GoToTheHostAndBack) {
   const GpuArray<int> out(gpu_, std::vector<int>(5, -1));
   const ConstTensorView input = cuda_view(in.data(), 5);
   const TensorView output = view_of(out);
-  const auto staged = devices_.stage({&input, 1}, {&output, 1}, {stream_.handle()});
+  const auto staged = devices_.stage({&input, 1}, {&output, 1}, {stream_.handle()}, Caller::kWaits);
   ASSERT_TRUE(staged.ok()) << staged.status().message();
   StagedTensors& tensors = *staged.value();
   ASSERT_TRUE(tensors.wait_for_arrival().ok());
@@ -176,9 +176,10 @@ TEST_F(StagedTensorsTest, SayWhatIsMissingOrFails) {
   const ConstTensorView input = view_of(array);
   const TensorView output = view_of(array);
   Devices without_driver("/nowhere/libcuda.so.1");
-  EXPECT_THAT(without_driver.stage({&input, 1}, {&output, 1}, {}).status().message(),
-              AllOf(HasSubstr("a tensor on CUDA device 0 was given"),
-                    HasSubstr("there is no CUDA driver here")));
+  EXPECT_THAT(
+      without_driver.stage({&input, 1}, {&output, 1}, {}, Caller::kWaits).status().message(),
+      AllOf(HasSubstr("a tensor on CUDA device 0 was given"),
+            HasSubstr("there is no CUDA driver here")));
   ::setenv("CUDA_STAND_IN_FAIL", "cuMemHostAlloc:1", 1);
   EXPECT_THAT(refusal({view_of(array)}, nullptr, Code::kUnavailable),
               AllOf(HasSubstr("65536 bytes of pinned host memory"), HasSubstr("out of memory")));

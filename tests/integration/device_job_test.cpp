@@ -79,6 +79,17 @@ TEST(DeviceJob, GoesOnWithoutAWorkerWhoseDeviceFailsInABucket) {
   one_failure("named");
 }
 
+/// Nobody who has to let go of the old view waits for the device.
+TEST(DeviceJob, ChangesItsViewWhileADeviceIsAtWork) {
+  const ScratchFolder folder;
+  const Ended ended = run({ELASTICRUN, "-np", "3", "--min-np", "1", "--max-restarts", "0",
+                           DIGIT_STREAM, "device_held", "5", "1000", "1", folder.path().string()},
+                          {"LD_LIBRARY_PATH=" CUDA_STAND_IN});
+  EXPECT_EQ(ended.status, 0) << ended.output;
+  EXPECT_EQ(read_file(folder.path() / "0"), "11\n11\n11\n11\n11\n11\n11\nend\n") << ended.output;
+  EXPECT_EQ(read_file(folder.path() / "1"), read_file(folder.path() / "0"));
+}
+
 class DeviceKillTest : public ::testing::TestWithParam<Scenario> {};
 
 TEST_P(DeviceKillTest, SurvivorsAgreeOnEverySum) {

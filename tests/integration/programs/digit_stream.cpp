@@ -3,6 +3,8 @@
 // it to <log>/<slot>, for the test to compare between workers. With "device_" in front of the mode,
 // the tensors lie on a CUDA device.
 #include <algorithm>
+#include <atomic>
+#include <csignal>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -22,9 +24,10 @@ namespace {
 
 using elastic::testing::Gpu;
 using elastic::testing::GpuArray;
+using elastic::testing::GpuStream;
 
 struct Arguments {
-  std::string mode;  // "blocking", "named" or "mixed"
+  std::string mode;  // "blocking", "named" or "mixed"; "held", and then as "blocking"
   bool on_device = false;
   int calls = 0;
   std::size_t most_elements = 0;
@@ -103,6 +106,7 @@ class Stream {
   }
 
   void run() {
+    if (arguments_.mode == "held") held_call();
     for (int call = 0; call < arguments_.calls; ++call) {
       const bool named =
           arguments_.mode == "named" || (arguments_.mode == "mixed" && call % 2 == 1);
@@ -123,6 +127,26 @@ class Stream {
   void blocking_call() {
     Tensor tensor(next_count(), digit(slot_), gpu_);
     const elastic::Contributors who = elastic::allreduce(tensor.view());
+    log_ << checked_sum(tensor.values(), who.size(), slot_) << std::endl;
+  }
+
+  /// The last worker dies while the first one's device is still at work on a tensor.
+  void held_call() {
+    const bool dies = slot_ + 1 == elastic::size();
+    Tensor tensor(1000, digit(slot_), gpu_);
+    // Memory to go through is there already: to get it may wait for a device.
+    elastic::allreduce(Tensor(1000, 0, gpu_).view());
+    const GpuStream stream(*gpu_);
+    std::atomic<bool> gate{slot_ != 0};
+    stream.hold(gate);
+    const elastic::Work work =
+        elastic::allreduce_async("held", tensor.view(), elastic::ReduceOp::kSum, {stream.handle()});
+    elastic::barrier();
+    if (dies) ::raise(SIGKILL);
+    blocking_call();  // ends in a view without the dead
+    gate = true;
+    gate.notify_all();
+    const elastic::Contributors who = work.wait();
     log_ << checked_sum(tensor.values(), who.size(), slot_) << std::endl;
   }
 
