@@ -10,6 +10,7 @@
 
 #include "elastic/compression.hpp"
 #include "elastic/contributors.hpp"
+#include "elastic/cuda_stream.hpp"
 #include "elastic/error.hpp"
 #include "elastic/export.hpp"
 #include "elastic/memory.hpp"
@@ -63,6 +64,17 @@ enum class RunOutcome : std::uint8_t {
 ///
 /// Results are bit-identical on all ranks.
 ///
+/// Tensors on CUDA devices. Allreduces take them, whatever the backend, with the stream that makes
+/// them: see CudaStream for what is waited for. They go through pinned memory of the host, with all
+/// that is said above; some ranks may have theirs on a device and others in host memory. Those of
+/// one call that lie on a device lie on the same; others of a group may be in host memory. Besides
+/// the errors above: kInvalidArgument for a tensor that is not where it is said to be, and for a
+/// stream that cannot be waited for, or is given without a tensor on a device; kUnavailable where
+/// CUDA is missing or fails. Where it fails when the others have the result already, this worker
+/// leaves the job, the tensor is undefined, and every further call throws the same.
+/// A device's memory that is called host memory is noticed if the program used CUDA before it made
+/// the context, or has given a tensor on a device since; otherwise it ends like any bad pointer.
+///
 /// Thread-safety: everything may be called from any thread. Unnamed collectives of one worker are
 /// done one at a time; which order they have between threads is the program's business.
 class ELASTIC_API Context {
@@ -113,9 +125,11 @@ class ELASTIC_API Context {
 
   /// Combines `in` of all members element by element into `out` on all of them. `in` and `out` have
   /// the same count and dtype, and are the same memory or do not overlap.
-  Contributors allreduce(ConstTensorView in, TensorView out, ReduceOp op = ReduceOp::kSum);
-  Contributors allreduce(TensorView data, ReduceOp op = ReduceOp::kSum) {
-    return allreduce(data, data, op);
+  /// `stream` is for tensors on a CUDA device, here and below.
+  Contributors allreduce(ConstTensorView in, TensorView out, ReduceOp op = ReduceOp::kSum,
+                         CudaStream stream = {});
+  Contributors allreduce(TensorView data, ReduceOp op = ReduceOp::kSum, CudaStream stream = {}) {
+    return allreduce(data, data, op, stream);
   }
   template <Element T>
   Contributors allreduce(std::span<T> data, ReduceOp op = ReduceOp::kSum) {
@@ -128,20 +142,25 @@ class ELASTIC_API Context {
 
   /// Allreduces several tensors, of any dtypes, in place, as one unit: after a failure either all
   /// of them hold the sums over the same contributors or none was changed. They do not overlap.
-  Contributors grouped_allreduce(std::span<const TensorView> tensors, ReduceOp op = ReduceOp::kSum);
+  Contributors grouped_allreduce(std::span<const TensorView> tensors, ReduceOp op = ReduceOp::kSum,
+                                 CudaStream stream = {});
 
   /// Starts an allreduce in place under a name. Named operations may be submitted in any order and
   /// from any thread; tensors that are ready together are fused into buckets
   /// (Options::bucket_bytes). Every member must submit the name once before it is submitted again
   /// anywhere; kInvalidArgument while the same name is still under way here, or for an empty one.
-  Work allreduce_async(std::string_view name, TensorView data, ReduceOp op = ReduceOp::kSum);
+  ///
+  /// A tensor on a CUDA device is copied to the host when its stream has come to it, and only then
+  /// does it count as submitted; named tensors that this worker submits after it wait for it.
+  Work allreduce_async(std::string_view name, TensorView data, ReduceOp op = ReduceOp::kSum,
+                       CudaStream stream = {});
   template <Element T>
   Work allreduce_async(std::string_view name, std::span<T> data, ReduceOp op = ReduceOp::kSum) {
     return allreduce_async(name, view(data), op);
   }
   /// Likewise for a group, which stays one unit.
   Work grouped_allreduce_async(std::string_view name, std::span<const TensorView> tensors,
-                               ReduceOp op = ReduceOp::kSum);
+                               ReduceOp op = ReduceOp::kSum, CudaStream stream = {});
 
   /// Copies `data` of rank `root` of the present view to all. If the root dies before anybody has
   /// all of it, every member gets the same retryable Error (kRootLost).

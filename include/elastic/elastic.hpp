@@ -67,26 +67,29 @@ template <Element T>
 Contributors allreduce(std::span<const T> in, std::span<T> out, ReduceOp op = ReduceOp::kSum) {
   return context().allreduce(in, out, op);
 }
-inline Contributors allreduce(TensorView data, ReduceOp op = ReduceOp::kSum) {
-  return context().allreduce(data, op);
+inline Contributors allreduce(TensorView data, ReduceOp op = ReduceOp::kSum,
+                              CudaStream stream = {}) {
+  return context().allreduce(data, op, stream);
 }
-inline Contributors allreduce(ConstTensorView in, TensorView out, ReduceOp op = ReduceOp::kSum) {
-  return context().allreduce(in, out, op);
+inline Contributors allreduce(ConstTensorView in, TensorView out, ReduceOp op = ReduceOp::kSum,
+                              CudaStream stream = {}) {
+  return context().allreduce(in, out, op, stream);
 }
 inline Contributors grouped_allreduce(std::span<const TensorView> tensors,
-                                      ReduceOp op = ReduceOp::kSum) {
-  return context().grouped_allreduce(tensors, op);
+                                      ReduceOp op = ReduceOp::kSum, CudaStream stream = {}) {
+  return context().grouped_allreduce(tensors, op, stream);
 }
 template <Element T>
 Work allreduce_async(std::string_view name, std::span<T> data, ReduceOp op = ReduceOp::kSum) {
   return context().allreduce_async(name, data, op);
 }
-inline Work allreduce_async(std::string_view name, TensorView data, ReduceOp op = ReduceOp::kSum) {
-  return context().allreduce_async(name, data, op);
+inline Work allreduce_async(std::string_view name, TensorView data, ReduceOp op = ReduceOp::kSum,
+                            CudaStream stream = {}) {
+  return context().allreduce_async(name, data, op, stream);
 }
 inline Work grouped_allreduce_async(std::string_view name, std::span<const TensorView> tensors,
-                                    ReduceOp op = ReduceOp::kSum) {
-  return context().grouped_allreduce_async(name, tensors, op);
+                                    ReduceOp op = ReduceOp::kSum, CudaStream stream = {}) {
+  return context().grouped_allreduce_async(name, tensors, op, stream);
 }
 template <Element T>
 Contributors broadcast(std::span<T> data, int root) {

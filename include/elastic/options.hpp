@@ -41,11 +41,11 @@ struct Options {
   /// How often the launcher has started this slot before; only informs. ELASTIC_RESTART.
   int restart = 0;
 
-  /// Who performs collectives on host tensors; the same on all workers of a job. "native": our own,
-  /// always there. "gloo": Gloo's algorithms. "mpi": MPI, under mpirun, with the workers that it
-  /// started and no others: a loss is an error. "nccl": not for host tensors, and device tensors
-  /// are not accepted yet: an error that says what is missing. Others than "native" are loaded at
-  /// run time; `elasticrun --check-build` says which there are. ELASTIC_BACKEND.
+  /// Who performs collectives; the same on all workers of a job. Tensors on CUDA devices go through
+  /// host memory under each of them. "native": our own, always there. "gloo": Gloo's algorithms.
+  /// "mpi": MPI, under mpirun, with the workers that it started and no others: a loss is an error.
+  /// "nccl": cannot be used yet: an error that says what is missing. Others than "native" are
+  /// loaded at run time; `elasticrun --check-build` says which there are. ELASTIC_BACKEND.
   std::string backend = "native";
 
   /// Folder with the backends that are loaded (libelastic_gloo.so, libelastic_mpi.so, ...). Empty:

@@ -17,11 +17,13 @@ enum class DType : std::uint8_t { kF16, kBF16, kF32, kF64, kI8, kU8, kI32, kI64 
 /// workers that contributed (integers truncate towards zero).
 enum class ReduceOp : std::uint8_t { kSum, kAverage, kMin, kMax, kProduct };
 
-/// Where a tensor lies.
+/// Where a tensor lies. Allreduces take tensors in host memory and on CUDA devices; everything else
+/// takes those in host memory only, which includes what cudaMallocHost gives. What
+/// cudaMallocManaged gives may be called either.
 struct Device {
   enum class Kind : std::uint8_t { kHost, kCuda };
   Kind kind = Kind::kHost;
-  int index = 0;  ///< CUDA device ordinal; 0 for the host.
+  int index = 0;  ///< CUDA's number of the device in this process; 0 for the host.
 };
 
 /// Bytes of one element.
@@ -102,6 +104,17 @@ requires(!std::is_const_v<T>) constexpr TensorView view(std::span<T> data) {
 template <Element T>
 constexpr ConstTensorView view(std::span<const T> data) {
   return {data.data(), data.size(), dtype_of<T>, {}};
+}
+
+/// Views memory of a CUDA device as a tensor: `count` elements at `data`, on device `index`.
+template <Element T>
+requires(!std::is_const_v<T>) constexpr TensorView
+    cuda_view(T* data, std::size_t count, int index = 0) {
+  return {data, count, dtype_of<T>, {Device::Kind::kCuda, index}};
+}
+template <Element T>
+constexpr ConstTensorView cuda_view(const T* data, std::size_t count, int index = 0) {
+  return {data, count, dtype_of<T>, {Device::Kind::kCuda, index}};
 }
 
 }  // namespace elastic

@@ -15,6 +15,9 @@ class WorkState;
 /// An asynchronous operation under way. A cheap handle; copies refer to the same operation. All
 /// functions may be called from any thread. Letting go of it does not cancel the operation, but the
 /// tensors must live until it is complete.
+///
+/// It is complete when the results lie in the tensors, those on CUDA devices too: what is queued
+/// there afterwards, on any stream, sees them.
 class ELASTIC_API Work {
  public:
   Work() = default;

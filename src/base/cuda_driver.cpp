@@ -7,6 +7,7 @@ namespace elastic {
 namespace {
 
 // As in CUDA's own header, which need not be here.
+constexpr const char* kFile = "libcuda.so.1";
 constexpr int kSuccess = 0;
 constexpr int kNoDevice = 100;
 using Init = int (*)(unsigned);
@@ -31,7 +32,7 @@ std::string what_failed(void* handle, const char* call, int error) {
 CudaDriver CudaDriver::find(const std::string& file) {
   CudaDriver found;
   void* const handle =
-      ::dlopen(file.empty() ? "libcuda.so.1" : file.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+      ::dlopen(file.empty() ? kFile : file.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
   if (handle == nullptr) {
     found.missing = std::string("there is no CUDA driver here (") + ::dlerror() + ")";
     return found;
@@ -43,6 +44,7 @@ CudaDriver CudaDriver::find(const std::string& file) {
     found.missing = "what is there as CUDA driver (libcuda.so.1) is none";
     return found;
   }
+  found.library = handle;
   int version = 0;  // a thousand times the major version, and ten times the minor one
   if (get_version(&version) == kSuccess) {
     found.version = std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
@@ -54,7 +56,12 @@ CudaDriver CudaDriver::find(const std::string& file) {
   } else if (const int counted = count_devices(&found.devices); counted != kSuccess) {
     found.missing = what_failed(handle, "cuDeviceGetCount", counted);
   }
+  if (!found.usable()) found.library = nullptr;
   return found;
+}
+
+void* CudaDriver::loaded_already() {
+  return ::dlopen(kFile, RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD | RTLD_NODELETE);
 }
 
 }  // namespace elastic

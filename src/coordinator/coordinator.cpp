@@ -1,5 +1,7 @@
 #include "coordinator/coordinator.hpp"
 
+#include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "base/log.hpp"
@@ -32,13 +34,13 @@ Coordinator::Coordinator(Lane& lane, const Options& options)
 }
 
 Coordinator::~Coordinator() {
-  wake_up_.set();
+  wake_up_->set();
   thread_.join();
 }
 
-Result<std::shared_ptr<detail::WorkState>> Coordinator::submit(std::string name,
-                                                               std::vector<TensorView> tensors,
-                                                               ReduceOp op) {
+Result<std::shared_ptr<detail::WorkState>> Coordinator::submit(
+    std::string name, std::vector<TensorView> tensors, ReduceOp op,
+    const std::shared_ptr<device::Staged>& staged) {
   if (Status status = validate(request_for(name, tensors, op)); !status.ok()) return status;
   auto work = std::make_shared<detail::WorkState>([this] { flush(); });
   {
@@ -50,9 +52,13 @@ Result<std::shared_ptr<detail::WorkState>> Coordinator::submit(std::string name,
           "tensor '" + name + "' is under way already: wait for it before submitting it again");
     }
     open_.store(true, std::memory_order_release);
-    submitted_.push_back({std::move(name), std::move(tensors), op, work});
+    submitted_.push_back({std::move(name), std::move(tensors), op, work, staged});
   }
-  wake_up_.set();
+  if (staged) {
+    staged->when_arrived([wake_up = wake_up_] { wake_up->set(); });
+  } else {
+    wake_up_->set();
+  }
   return work;
 }
 
@@ -64,7 +70,7 @@ void Coordinator::flush() {
     // The place among the submissions counts, not the moment: buckets must not depend on timing.
     (submitted_.empty() ? flush_ : submitted_.back().flush_after) = true;
   }
-  wake_up_.set();
+  wake_up_->set();
 }
 
 void Coordinator::drain() {
@@ -90,14 +96,14 @@ void Coordinator::loop() {
 Status Coordinator::serve(Lane::Ownership& ownership) {
   if (Status status = enter_view(ownership); !status.ok()) return status;
   for (;;) {
-    wake_up_.clear();
+    wake_up_->clear();
     take_submissions();
     bool busy = false;
     if (Status status = exchange_notes(ownership, busy); !status.ok()) return status;
     if (Status status = run_orders(ownership, busy); !status.ok()) return status;
     if (busy) continue;
     look_for_stalls();
-    if (Status status = lane_.wait(ownership, wake_up_.fd()); !status.ok()) return status;
+    if (Status status = lane_.wait(ownership, wake_up_->fd()); !status.ok()) return status;
   }
 }
 
@@ -122,19 +128,36 @@ Status Coordinator::enter_view(Lane::Ownership& ownership) {
   return {};
 }
 
+/// What was submitted up to the first whose tensors are still on their way.
+std::vector<Coordinator::Submission> Coordinator::take_arrived() {
+  std::vector<Submission> taken;
+  const auto on_its_way =
+      std::find_if(submitted_.begin(), submitted_.end(),
+                   [](const Submission& its) { return its.staged && !its.staged->arrival(); });
+  if (on_its_way == submitted_.end()) {
+    taken.swap(submitted_);
+  } else {
+    taken.assign(std::make_move_iterator(submitted_.begin()), std::make_move_iterator(on_its_way));
+    submitted_.erase(submitted_.begin(), on_its_way);
+  }
+  return taken;
+}
+
 void Coordinator::take_submissions() {
   std::vector<Submission> submitted;
   bool flush = false;
   {
     const std::lock_guard<std::mutex> lock(mutex_);
-    submitted.swap(submitted_);
+    submitted = take_arrived();
     flush = std::exchange(flush_, false);
   }
   if (flush) negotiator_.flush();
   for (Submission& submission : submitted) {
     last_progress_ = Clock::now();
-    const Status status =
-        negotiator_.submit(request_for(submission.name, submission.tensors, submission.op));
+    Status status = submission.staged ? submission.staged->arrival().value_or(Status()) : Status();
+    if (status.ok()) {
+      status = negotiator_.submit(request_for(submission.name, submission.tensors, submission.op));
+    }
     const std::string name = submission.name;
     const bool flush_after = submission.flush_after;
     pending_[name] = std::move(submission);
@@ -197,12 +220,30 @@ void Coordinator::finish(const Lane::Attempt& attempt) {
   if (const Status status = negotiator_.completed(order); !status.ok()) {
     log::get().error("negotiation: {}", status.message());
   }
+  const Status outcome = attempt.status.ok() ? bring_back(order) : attempt.status;
   // The last first: programs wait in the order in which they submit, and who waits for the first
   // wakes up once for all of the bucket.
   for (auto at = order.requests->rbegin(); at != order.requests->rend(); ++at) {
-    complete((*at)->name, attempt.status.ok() ? Result<Contributors>(attempt.contributors)
-                                              : Result<Contributors>(attempt.status));
+    complete((*at)->name, outcome.ok() ? Result<Contributors>(attempt.contributors)
+                                       : Result<Contributors>(outcome));
   }
+}
+
+/// Results to where the program has its tensors, where that is elsewhere.
+Status Coordinator::bring_back(const OrderItem& order) {
+  std::vector<device::Staged*> all;
+  for (const auto& request : *order.requests) {
+    const auto found = pending_.find(request->name);
+    if (found != pending_.end() && found->second.staged) all.push_back(found->second.staged.get());
+  }
+  Status status;
+  for (device::Staged* const staged : all) {
+    if (status.ok()) status = staged->send_back();
+  }
+  for (device::Staged* const staged : all) {
+    if (status.ok()) status = staged->wait_until_back();
+  }
+  return status.ok() ? status : options_.give_up(status);
 }
 
 void Coordinator::complete(const std::string& name, Result<Contributors> outcome) {
@@ -224,7 +265,7 @@ void Coordinator::complete(const std::string& name, Result<Contributors> outcome
 /// Something is under way and nothing moves: see that it is not for the want of a flush, and say
 /// what is waited for. The timer is armed only while something is under way.
 void Coordinator::look_for_stalls() {
-  wake_up_.arm(pending_.empty() ? Milliseconds(0) : kForceFlush);
+  wake_up_->arm(pending_.empty() ? Milliseconds(0) : kForceFlush);
   if (pending_.empty()) return;
   const TimePoint now = Clock::now();
   const Duration waiting = now - last_progress_;

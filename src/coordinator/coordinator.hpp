@@ -4,6 +4,7 @@
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -18,6 +19,7 @@
 #include "coordinator/negotiation.hpp"
 #include "coordinator/wake_up.hpp"
 #include "coordinator/work_state.hpp"
+#include "device/staged.hpp"
 #include "elastic/types.hpp"
 
 namespace elastic::coordinator {
@@ -35,14 +37,20 @@ class Coordinator {
     std::size_t bucket_bytes = 0;
     Milliseconds stall_warning{30000};
     Milliseconds view_timeout{120000};
+    /// A result that others have cannot be brought to its tensors, and why: this worker must leave.
+    /// Returns what the program is told.
+    std::function<Status(const Status&)> give_up = [](const Status& why) { return why; };
   };
 
   Coordinator(Lane& lane, const Options& options);
   /// The lane must have been closed: that is what ends the thread. Open works fail with its reason.
   ~Coordinator();
 
-  Result<std::shared_ptr<detail::WorkState>> submit(std::string name,
-                                                    std::vector<TensorView> tensors, ReduceOp op);
+  /// Tensors that are `staged` count as submitted when they have arrived; and so do those that
+  /// were submitted after them, so that buckets do not depend on when a device is done.
+  Result<std::shared_ptr<detail::WorkState>> submit(
+      std::string name, std::vector<TensorView> tensors, ReduceOp op,
+      const std::shared_ptr<device::Staged>& staged = nullptr);
   /// The program is about to block: no more tensors will come before what is open is done.
   void flush();
   /// Waits until nothing is under way. Individual failures are their Works' business.
@@ -54,29 +62,33 @@ class Coordinator {
     std::vector<TensorView> tensors;
     ReduceOp op = ReduceOp::kSum;
     std::shared_ptr<detail::WorkState> work;
-    bool flush_after = false;  ///< the program blocked before it submitted more
+    std::shared_ptr<device::Staged> staged;  ///< null: the tensors lie where the program has them
+    bool flush_after = false;                ///< the program blocked before it submitted more
   };
 
   void loop();
   Status serve(Lane::Ownership& ownership);
   Status enter_view(Lane::Ownership& ownership);
   void take_submissions();
+  std::vector<Submission> take_arrived();
   Status exchange_notes(Lane::Ownership& ownership, bool& busy);
   Status run_orders(Lane::Ownership& ownership, bool& busy);
   std::unique_ptr<Operation> operation_for(const OrderItem& order) const;
   void finish(const Lane::Attempt& attempt);
+  Status bring_back(const OrderItem& order);
   void complete(const std::string& name, Result<Contributors> outcome);
   void look_for_stalls();
   void fail_all(const Status& reason);
 
   Lane& lane_;
   const Options options_;
-  WakeUp wake_up_;
+  const std::shared_ptr<WakeUp> wake_up_ =
+      std::make_shared<WakeUp>();  // also of who reports arrivals
 
   // Shared with the threads that submit.
   std::mutex mutex_;
   std::condition_variable idle_;
-  std::vector<Submission> submitted_;  // not seen by the coordinator thread yet
+  std::vector<Submission> submitted_;  // not seen by the coordinator thread yet, or not arrived
   std::set<std::string> names_;        // under way
   std::atomic<bool> open_{false};      // whether names_ has any; to be asked without the mutex
   bool flush_ = false;  // the program blocked after what the coordinator thread has seen

@@ -16,6 +16,7 @@
 #include "config/options.hpp"
 #include "coordinator/coordinator.hpp"
 #include "coordinator/operation.hpp"
+#include "device/devices.hpp"
 #include "runtime/backends.hpp"
 #include "runtime/control.hpp"
 #include "runtime/join_job.hpp"
@@ -34,11 +35,21 @@ namespace {
 /// A worker that is evicted again and again, each time before it has finished a step, gives up.
 constexpr int kRejoinsInVain = 5;
 
-coordinator::Coordinator::Options named_options(const Options& options) {
+/// On this worker a result is missing that others have: it must not go on with other weights.
+Status leave_without_result(runtime::Control& control, const Status& why) {
+  const Status reason = why.within(
+      "this worker has left the job, as it cannot bring the result of an allreduce to its tensors; "
+      "end it, and it can join again");
+  control.abandon(reason);
+  return reason;
+}
+
+coordinator::Coordinator::Options named_options(const Options& options, runtime::Control& control) {
   coordinator::Coordinator::Options named;
   named.bucket_bytes = options.bucket_bytes;
   named.stall_warning = options.stall_warning;
   named.view_timeout = options.view_timeout;
+  named.give_up = [&control](const Status& why) { return leave_without_result(control, why); };
   return named;
 }
 
@@ -49,7 +60,7 @@ struct Incarnation {
               std::shared_ptr<const transport::Arena> arena)
       : control(std::move(identity), options, backends, std::move(arena)) {
     runtime::raise_if(control.start());
-    coordinator.emplace(control.lane(runtime::kNamedLane), named_options(options));
+    coordinator.emplace(control.lane(runtime::kNamedLane), named_options(options, control));
   }
 
   runtime::Control control;
@@ -123,6 +134,8 @@ class Context::Impl {
   }
 
   Contributors allreduce(ConstTensorView in, TensorView out, ReduceOp op) {
+    check_lies_on_host(in);
+    check_lies_on_host(out);
     const runtime::Blocked blocked;
     coordinator().flush();
     coordinator::Lane& lane = control().lane(runtime::kUnnamedLane);
@@ -131,6 +144,33 @@ class Context::Impl {
     (void)members();
     coordinator::AllreduceOperation operation({in}, {out}, op);
     return runtime::take(lane.run(turn, operation, options_.view_timeout));
+  }
+
+  /// Of tensors of which some lie on a device: those go by way of host memory.
+  Contributors allreduce_staged(std::span<const ConstTensorView> in,
+                                std::span<const TensorView> out, ReduceOp op, CudaStream stream) {
+    (void)members();
+    coordinator().flush();
+    const auto staged = runtime::take(devices_.stage(in, out, stream, device::Caller::kWaits));
+    // Not as communication: it is mostly the device that computes.
+    runtime::raise_if(staged->wait_for_arrival());
+    const runtime::Blocked blocked;
+    coordinator::AllreduceOperation operation(staged->inputs(), staged->outputs(), op);
+    Contributors contributors = run(operation);
+    Status back = staged->send_back();
+    if (back.ok()) back = staged->wait_until_back();
+    if (!back.ok()) runtime::raise_if(leave_without_result(control(), back));
+    return contributors;
+  }
+
+  Contributors grouped_allreduce(std::span<const TensorView> tensors, ReduceOp op,
+                                 CudaStream stream) {
+    const std::vector<ConstTensorView> inputs(tensors.begin(), tensors.end());
+    if (runtime::any_on_device(tensors)) return allreduce_staged(inputs, tensors, op, stream);
+    runtime::check_no_stream(stream);
+    for (const TensorView& tensor : tensors) check_lies_on_host(tensor);
+    coordinator::AllreduceOperation operation(inputs, {tensors.begin(), tensors.end()}, op);
+    return run(operation);
   }
 
   Memory allocate(std::size_t bytes) {
@@ -142,11 +182,30 @@ class Context::Impl {
             bytes};
   }
 
-  Work submit(std::string_view name, std::span<const TensorView> tensors, ReduceOp op) {
+  Work submit(std::string_view name, std::span<const TensorView> tensors, ReduceOp op,
+              CudaStream stream) {
     (void)members();
     for (const TensorView& tensor : tensors) runtime::check(tensor);
+    if (runtime::any_on_device(tensors)) {
+      const std::vector<ConstTensorView> inputs(tensors.begin(), tensors.end());
+      const auto staged =
+          runtime::take(devices_.stage(inputs, tensors, stream, device::Caller::kGoesOn));
+      return Work(
+          runtime::take(coordinator().submit(std::string(name), staged->outputs(), op, staged)));
+    }
+    runtime::check_no_stream(stream);
+    for (const TensorView& tensor : tensors) check_lies_on_host(tensor);
     return Work(runtime::take(
         coordinator().submit(std::string(name), {tensors.begin(), tensors.end()}, op)));
+  }
+
+  void check_host(const ConstTensorView& tensor, const char* what) const {
+    runtime::check_host(tensor, what);
+    check_lies_on_host(tensor);
+  }
+
+  void check_lies_on_host(const ConstTensorView& tensor) const {
+    runtime::raise_if(devices_.check_host(tensor));
   }
 
  private:
@@ -182,6 +241,8 @@ class Context::Impl {
   std::shared_ptr<transport::Arena> arena_;
   Status no_arena_;  // why there is none
   runtime::Backends backends_;
+  /// Of all incarnations, whose coordinators wait for tensors of devices.
+  device::Devices devices_;
   /// The last is the present one. The others are closed, and kept for threads that still look at
   /// them.
   std::vector<std::unique_ptr<Incarnation>> incarnations_;
@@ -241,34 +302,39 @@ Memory Context::allocate(std::size_t bytes) {
   return impl_->allocate(bytes);
 }
 
-Contributors Context::allreduce(ConstTensorView in, TensorView out, ReduceOp op) {
+Contributors Context::allreduce(ConstTensorView in, TensorView out, ReduceOp op,
+                                CudaStream stream) {
   runtime::check(in);
   runtime::check(out);
   if (in.count != out.count || in.dtype != out.dtype) {
     throw Error(ErrorCode::kInvalidArgument,
                 "allreduce: input and output differ in count or dtype; they must be alike");
   }
+  if (runtime::on_device(in) || runtime::on_device(out)) {
+    return impl_->allreduce_staged({&in, 1}, {&out, 1}, op, stream);
+  }
+  runtime::check_no_stream(stream);
   return impl_->allreduce(in, out, op);
 }
 
-Contributors Context::grouped_allreduce(std::span<const TensorView> tensors, ReduceOp op) {
+Contributors Context::grouped_allreduce(std::span<const TensorView> tensors, ReduceOp op,
+                                        CudaStream stream) {
   for (const TensorView& tensor : tensors) runtime::check(tensor);
-  coordinator::AllreduceOperation operation({tensors.begin(), tensors.end()},
-                                            {tensors.begin(), tensors.end()}, op);
-  return impl_->run(operation);
+  return impl_->grouped_allreduce(tensors, op, stream);
 }
 
-Work Context::allreduce_async(std::string_view name, TensorView data, ReduceOp op) {
-  return impl_->submit(name, {&data, 1}, op);
+Work Context::allreduce_async(std::string_view name, TensorView data, ReduceOp op,
+                              CudaStream stream) {
+  return impl_->submit(name, {&data, 1}, op, stream);
 }
 
 Work Context::grouped_allreduce_async(std::string_view name, std::span<const TensorView> tensors,
-                                      ReduceOp op) {
-  return impl_->submit(name, tensors, op);
+                                      ReduceOp op, CudaStream stream) {
+  return impl_->submit(name, tensors, op, stream);
 }
 
 Contributors Context::broadcast(TensorView data, int root) {
-  runtime::check(data);
+  impl_->check_host(data, "broadcast");
   const auto members = impl_->members();
   if (root < 0 || root >= members->size()) {
     throw Error(ErrorCode::kInvalidArgument, "broadcast: root " + std::to_string(root) +
@@ -280,13 +346,13 @@ Contributors Context::broadcast(TensorView data, int root) {
 }
 
 Contributors Context::allgather(ConstTensorView block, const TakeGathered& take) {
-  runtime::check(block);
+  impl_->check_host(block, "allgather");
   coordinator::AllgatherOperation operation(block, take);
   return impl_->run(operation);
 }
 
 Contributors Context::reduce_scatter(ConstTensorView data, ReduceOp op, const TakeScattered& take) {
-  runtime::check(data);
+  impl_->check_host(data, "reduce_scatter");
   coordinator::ReduceScatterOperation operation(data, op, take);
   return impl_->run(operation);
 }

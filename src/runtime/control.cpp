@@ -206,6 +206,12 @@ void Control::leave(bool done) {
   }
 }
 
+void Control::abandon(const Status& reason) {
+  log::get().error("leaves the job: {}", reason.message());
+  leave(false);
+  end(reason);
+}
+
 void Control::close() {
   end(Status(Code::kNotInitialized, "elastic::shutdown was called"));
 }

@@ -88,6 +88,9 @@ class Control : private Participation::Effects {
   void set_synced();
   /// Says goodbye; with `done` waits until the job lets go of this worker.
   void leave(bool done);
+  /// This worker cannot go on, for `reason`: the others go on without it, and every call fails with
+  /// that.
+  void abandon(const Status& reason);
   /// From now on every call fails; what is under way ends.
   void close();
   /// Closes, and ends the control thread with all its connections. Idempotent.

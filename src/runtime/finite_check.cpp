@@ -31,7 +31,8 @@ FiniteCheck::FiniteCheck(Context& context, std::vector<NamedGradient> gradients)
               : context.options().non_finite == "error" ? Policy::kError
                                                         : Policy::kPass),
       gradients_(std::move(gradients)) {
-  for (const NamedGradient& gradient : gradients_) runtime::check(gradient.values);
+  for (const NamedGradient& gradient : gradients_)
+    runtime::check_host(gradient.values, "FiniteCheck");
 }
 
 void FiniteCheck::begin_step() noexcept {

@@ -1,10 +1,28 @@
 #pragma once
 
+#include <algorithm>
+#include <span>
+
+#include "elastic/cuda_stream.hpp"
 #include "elastic/types.hpp"
 
 namespace elastic::runtime {
 
-/// Throws Error(kInvalidArgument) for a tensor that is not in host memory, or nowhere.
+inline bool on_device(const ConstTensorView& tensor) {
+  return tensor.device.kind != Device::Kind::kHost;
+}
+inline bool any_on_device(std::span<const TensorView> tensors) {
+  return std::any_of(tensors.begin(), tensors.end(),
+                     [](const TensorView& tensor) { return on_device(tensor); });
+}
+
+/// Throws Error(kInvalidArgument) for a tensor that is nowhere.
 void check(const ConstTensorView& tensor);
+
+/// And for one that is not in host memory: for `what`, which takes no others.
+void check_host(const ConstTensorView& tensor, const char* what);
+
+/// Throws Error(kInvalidArgument) for a stream that was given although no tensor is on a device.
+void check_no_stream(const CudaStream& stream);
 
 }  // namespace elastic::runtime

@@ -82,7 +82,7 @@ TEST(NcclJob, SaysWhatIsMissing) {
   EXPECT_THAT(refusal({nccl, "NCCL_STAND_IN_VERSION=21713"}), HasSubstr("is NCCL 2.17.13"));
   EXPECT_THAT(refusal(with_driver({nccl, "CUDA_STAND_IN_DEVICES=0"})),
               HasSubstr("it serves tensors on CUDA devices, and there is none"));
-  EXPECT_THAT(refusal(with_driver({nccl})), AllOf(HasSubstr("accepts only tensors in host memory"),
+  EXPECT_THAT(refusal(with_driver({nccl})), AllOf(HasSubstr("but no collectives with them yet"),
                                                   HasSubstr("ELASTIC_BACKEND=native")));
 }
 

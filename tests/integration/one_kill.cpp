@@ -36,13 +36,17 @@ void one_kill(const Scenario& scenario, std::uint64_t seed) {
   const auto delay = std::chrono::microseconds(random() % 120000);
   const int calls = scenario.mode == "named" ? 120 : 400;
 
+  std::vector<std::string> environment{
+      "ELASTIC_BACKEND=" + scenario.backend, "ELASTIC_TRANSPORT=" + scenario.transport,
+      std::string("ELASTIC_ENCRYPT=") + (scenario.encrypt ? "1" : "0")};
+  if (!scenario.driver.empty()) environment.push_back("LD_LIBRARY_PATH=" + scenario.driver);
+
   const ScratchFolder folder;
   Job job({ELASTICRUN, "-np", std::to_string(ranks), "--min-np", "1", "--max-restarts", "0",
-           scenario.compressed ? COMPRESSED_STREAM : DIGIT_STREAM, scenario.mode,
-           std::to_string(calls), "131072", std::to_string(seed), folder.path().string()},
-          folder.path() / "output",
-          {"ELASTIC_BACKEND=" + scenario.backend, "ELASTIC_TRANSPORT=" + scenario.transport,
-           std::string("ELASTIC_ENCRYPT=") + (scenario.encrypt ? "1" : "0")});
+           scenario.compressed ? COMPRESSED_STREAM : DIGIT_STREAM,
+           (scenario.on_device ? "device_" : "") + scenario.mode, std::to_string(calls), "131072",
+           std::to_string(seed), folder.path().string()},
+          folder.path() / "output", environment);
 
   const auto victim_log = folder.path() / std::to_string(victim);
   ASSERT_TRUE(eventually(milliseconds(60000), [&] {

@@ -13,6 +13,9 @@ struct Scenario {
   bool encrypt = false;
   std::string backend = "native";
   bool compressed = false;  ///< compressed_stream, whose mode is a compression
+  bool on_device = false;   ///< the tensors lie on a CUDA device
+  std::string driver =
+      {};  ///< on_device: the folder with CUDA's driver; empty: that of the machine
 
   friend std::ostream& operator<<(std::ostream& out, const Scenario& scenario) {
     return out << scenario.mode << " by " << scenario.backend << " over " << scenario.transport

@@ -22,18 +22,17 @@ Result<std::string> find_library(const std::string& file) {
 Status refuse(const std::string& why) {
   return Status(Code::kUnavailable,
                 "the backend 'nccl' cannot be used: " + why +
-                    ". Tensors in host memory need another backend (ELASTIC_BACKEND=native)");
+                    ". Other backends take tensors of devices, too (ELASTIC_BACKEND=native)");
 }
 
-/// What NCCL would serve does not come to backends yet, so all that is left is to say what is
-/// missing, the first thing first.
+/// What NCCL would serve does not come to backends yet: it is copied to the host before. So all
+/// that is left is to say what is missing, the first thing first.
 Status start(const ModuleStart&) {
   const CudaDriver driver = CudaDriver::find();
   if (!driver.usable()) return refuse("it serves tensors on CUDA devices, and " + driver.missing);
   if (driver.devices == 0) return refuse("it serves tensors on CUDA devices, and there is none");
   return refuse(
-      "it serves tensors in the memory of CUDA devices, and this version of elastic "
-      "accepts only tensors in host memory");
+      "this version of elastic makes its communicators, but no collectives with them yet");
 }
 
 Result<std::unique_ptr<Backend>> make(ModuleView) {

@@ -137,9 +137,10 @@ void wrong_by_itself() {
   expect("sizes", {"input and output"},
          [&] { elastic::allreduce(std::span<const float>(fewer), std::span<float>(floats)); });
   expect("null", {"null"}, [] { elastic::allreduce(TensorView{nullptr, 5, DType::kF32, {}}); });
-  expect("device", {"GPU"}, [&] {
-    elastic::allreduce(
-        TensorView{floats.data(), 5, DType::kF32, {elastic::Device::Kind::kCuda, 0}});
+  expect("device", {"broadcast", "host memory only", "CUDA device 3"},
+         [&] { elastic::broadcast(elastic::cuda_view(floats.data(), 5, 3), 0); });
+  expect("stream", {"CUDA stream"}, [&] {
+    elastic::allreduce(elastic::view(std::span<float>(floats)), ReduceOp::kSum, {floats.data()});
   });
   expect("empty name", {"name"}, [&] { elastic::allreduce_async("", std::span<float>(floats)); });
   expect("empty work", {}, [] { elastic::Work().wait(); });

@@ -1,27 +1,41 @@
 // A worker that proves who was counted in each allreduce: it contributes 10^slot, so the decimal
 // digits of a sum say which workers are in it and how often. Checks every sum by itself and writes
-// it to <log>/<slot>, for the test to compare between workers.
+// it to <log>/<slot>, for the test to compare between workers. With "device_" in front of the mode,
+// the tensors lie on a CUDA device.
 #include <algorithm>
+#include <atomic>
+#include <csignal>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
+#include <optional>
 #include <random>
 #include <string>
+#include <string_view>
 #include <unistd.h>
 #include <vector>
 
 #include <elastic/elastic.hpp>
 
+#include "cuda/driver_calls.hpp"
+
 namespace {
 
+using elastic::testing::Gpu;
+using elastic::testing::GpuArray;
+using elastic::testing::GpuStream;
+
 struct Arguments {
-  std::string mode;  // "blocking", "named" or "mixed"
+  std::string mode;  // "blocking", "named" or "mixed"; "held", and then as "blocking"
+  bool on_device = false;
   int calls = 0;
   std::size_t most_elements = 0;
   std::uint64_t seed = 0;
   std::string log;
 };
+
+constexpr std::string_view kOnDevice = "device_";
 
 [[noreturn]] void fail(const std::string& what) {
   std::fprintf(stderr, "digit_stream: %s\n", what.c_str());
@@ -54,6 +68,32 @@ std::int64_t checked_sum(const std::vector<std::int64_t>& data, std::size_t cont
   return sum;
 }
 
+/// Elements that are all the same: in host memory, or, with a `gpu`, on that device.
+class Tensor {
+ public:
+  Tensor(std::size_t count, std::int64_t value, const std::optional<Gpu>& gpu)
+      : values_(count, value) {
+    if (gpu) array_.emplace(*gpu, values_);
+  }
+  elastic::TensorView view() {
+    return array_ ? elastic::cuda_view(array_->data(), array_->count())
+                  : elastic::view(std::span<std::int64_t>(values_));
+  }
+  std::vector<std::int64_t> values() const { return array_ ? array_->read() : values_; }
+
+ private:
+  std::vector<std::int64_t> values_;
+  std::optional<GpuArray<std::int64_t>> array_;
+};
+
+/// A program that has no tensor on a device is not to get the driver of one.
+void expect_no_driver() {
+  std::ifstream maps("/proc/self/maps");
+  for (std::string line; std::getline(maps, line);) {
+    if (line.find("libcuda.so") != std::string::npos) fail("the CUDA driver is loaded");
+  }
+}
+
 class Stream {
  public:
   Stream(Arguments arguments, int slot)
@@ -61,14 +101,18 @@ class Stream {
         slot_(slot),
         log_(arguments_.log + "/" + std::to_string(slot)),
         shared_(arguments_.seed),
-        own_(arguments_.seed * 31 + static_cast<std::uint64_t>(slot)) {}
+        own_(arguments_.seed * 31 + static_cast<std::uint64_t>(slot)) {
+    if (arguments_.on_device) gpu_.emplace(0);
+  }
 
   void run() {
+    if (arguments_.mode == "held") held_call();
     for (int call = 0; call < arguments_.calls; ++call) {
       const bool named =
           arguments_.mode == "named" || (arguments_.mode == "mixed" && call % 2 == 1);
       named ? named_step() : blocking_call();
     }
+    if (!arguments_.on_device) expect_no_driver();
     log_ << "end" << std::endl;
   }
 
@@ -81,30 +125,50 @@ class Stream {
   }
 
   void blocking_call() {
-    std::vector<std::int64_t> data(next_count(), digit(slot_));
-    const elastic::Contributors who = elastic::allreduce(std::span<std::int64_t>(data));
-    log_ << checked_sum(data, who.size(), slot_) << std::endl;
+    Tensor tensor(next_count(), digit(slot_), gpu_);
+    const elastic::Contributors who = elastic::allreduce(tensor.view());
+    log_ << checked_sum(tensor.values(), who.size(), slot_) << std::endl;
+  }
+
+  /// The last worker dies while the first one's device is still at work on a tensor.
+  void held_call() {
+    const bool dies = slot_ + 1 == elastic::size();
+    Tensor tensor(1000, digit(slot_), gpu_);
+    // Memory to go through is there already: to get it may wait for a device.
+    elastic::allreduce(Tensor(1000, 0, gpu_).view());
+    const GpuStream stream(*gpu_);
+    std::atomic<bool> gate{slot_ != 0};
+    stream.hold(gate);
+    const elastic::Work work =
+        elastic::allreduce_async("held", tensor.view(), elastic::ReduceOp::kSum, {stream.handle()});
+    elastic::barrier();
+    if (dies) ::raise(SIGKILL);
+    blocking_call();  // ends in a view without the dead
+    gate = true;
+    gate.notify_all();
+    const elastic::Contributors who = work.wait();
+    log_ << checked_sum(tensor.values(), who.size(), slot_) << std::endl;
   }
 
   void named_step() {
-    std::vector<std::vector<std::int64_t>> tensors(6);
-    for (auto& tensor : tensors) tensor.assign(next_count() / 4 + 1, digit(slot_));
+    std::vector<Tensor> tensors;
+    for (int i = 0; i < 6; ++i) tensors.emplace_back(next_count() / 4 + 1, digit(slot_), gpu_);
     std::vector<std::size_t> order(tensors.size());
     for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
     if (elastic::rank() != 0) std::shuffle(order.begin(), order.end(), own_);
     std::vector<elastic::Work> works(tensors.size());
     for (const std::size_t i : order) {
-      works[i] =
-          elastic::allreduce_async("t" + std::to_string(i), std::span<std::int64_t>(tensors[i]));
+      works[i] = elastic::allreduce_async("t" + std::to_string(i), tensors[i].view());
     }
     for (std::size_t i = 0; i < works.size(); ++i) {
       const elastic::Contributors who = works[i].wait();
-      log_ << checked_sum(tensors[i], who.size(), slot_) << std::endl;
+      log_ << checked_sum(tensors[i].values(), who.size(), slot_) << std::endl;
     }
   }
 
   Arguments arguments_;
   int slot_;
+  std::optional<Gpu> gpu_;
   std::ofstream log_;
   std::mt19937_64 shared_;  // the same on all workers
   std::mt19937_64 own_;
@@ -121,7 +185,9 @@ int main(int argc, char** argv) {
   try {
     elastic::init();
     std::ofstream(std::string(argv[5]) + "/pid." + slot_text) << ::getpid() << std::endl;
-    Stream stream({argv[1], std::atoi(argv[2]), static_cast<std::size_t>(std::atoll(argv[3])),
+    const bool on_device = std::string(argv[1]).starts_with(kOnDevice);
+    Stream stream({std::string(argv[1]).substr(on_device ? kOnDevice.size() : 0), on_device,
+                   std::atoi(argv[2]), static_cast<std::size_t>(std::atoll(argv[3])),
                    static_cast<std::uint64_t>(std::atoll(argv[4])), argv[5]},
                   slot);
     elastic::barrier();

@@ -1,0 +1,132 @@
+#include "device/cuda_device.hpp"
+
+#include <string>
+#include <utility>
+
+namespace elastic::device {
+
+namespace {
+
+// Of cuda.h.
+constexpr unsigned kNonBlockingStream = 1;
+constexpr unsigned kPortableMemory = 1;
+constexpr std::uintptr_t kLegacyStream = 1;
+constexpr std::uintptr_t kStreamPerThread = 2;
+
+std::string name_of(int index) {
+  return "CUDA device " + std::to_string(index);
+}
+
+}  // namespace
+
+Result<std::shared_ptr<CudaDevice>> CudaDevice::open(std::shared_ptr<const Cuda> cuda, int index) {
+  if (index < 0 || index >= cuda->devices()) {
+    return Status(Code::kInvalidArgument,
+                  "a tensor was given as one on " + name_of(index) + ", and this process has " +
+                      std::to_string(cuda->devices()) +
+                      " (numbered from 0; CUDA_VISIBLE_DEVICES hides some)");
+  }
+  int handle = 0;
+  if (Status status = cuda->outcome("cuDeviceGet", cuda->api().device_get(&handle, index));
+      !status.ok()) {
+    return status.within(name_of(index));
+  }
+  void* context = nullptr;
+  if (Status status = cuda->outcome("cuDevicePrimaryCtxRetain",
+                                    cuda->api().primary_context_retain(&context, handle));
+      !status.ok()) {
+    return status.within(name_of(index));
+  }
+  std::shared_ptr<CudaDevice> device(new CudaDevice(std::move(cuda), index, handle, context));
+  if (Status status = device->make_streams(); !status.ok()) return status;
+  return device;
+}
+
+CudaDevice::CudaDevice(std::shared_ptr<const Cuda> cuda, int index, int handle, void* context)
+    : cuda_(std::move(cuda)),
+      index_(index),
+      handle_(handle),
+      context_(context),
+      pinned_([this](std::size_t bytes) { return get_pinned(bytes); },
+              [this](std::byte* memory) { give_back_pinned(memory); }) {}
+
+CudaDevice::~CudaDevice() {
+  pinned_.clear();
+  {
+    const CurrentContext here = enter();
+    if (to_host_ != nullptr) cuda_->api().stream_destroy(to_host_);
+    if (to_device_ != nullptr) cuda_->api().stream_destroy(to_device_);
+  }
+  cuda_->api().primary_context_release(handle_);
+}
+
+Status CudaDevice::make_streams() {
+  const CurrentContext here = enter();
+  for (void** const stream : {&to_host_, &to_device_}) {
+    Status status =
+        outcome("cuStreamCreate", cuda_->api().stream_create(stream, kNonBlockingStream));
+    if (!status.ok()) return status;
+  }
+  return {};
+}
+
+Status CudaDevice::outcome(const char* call, int error) const {
+  return error == 0 ? Status() : cuda_->outcome(call, error).within(name_of(index_));
+}
+
+Result<std::byte*> CudaDevice::get_pinned(std::size_t bytes) const {
+  const CurrentContext here = enter();
+  void* memory = nullptr;
+  Status status =
+      outcome("cuMemHostAlloc", cuda_->api().host_alloc(&memory, bytes, kPortableMemory));
+  if (!status.ok()) {
+    return status.within("no " + std::to_string(bytes) +
+                         " bytes of pinned host memory, through which a device's tensors go");
+  }
+  return static_cast<std::byte*>(memory);
+}
+
+void CudaDevice::give_back_pinned(std::byte* memory) const {
+  const CurrentContext here = enter();
+  cuda_->api().host_free(memory);
+}
+
+Status CudaDevice::check(const CudaStream& stream) const {
+  const auto unusable = [this](const std::string& what) {
+    return Status(Code::kInvalidArgument, "the stream given with tensors on " + name_of(index_) +
+                                              " cannot be used: " + what);
+  };
+  const auto handle = reinterpret_cast<std::uintptr_t>(stream.handle);
+  if (handle == kStreamPerThread) {
+    return unusable(
+        "cudaStreamPerThread is another one in each thread, those of the library too; give a "
+        "stream of your own");
+  }
+  if (handle > kLegacyStream) {
+    void* context = nullptr;
+    if (Status status = cuda_->outcome("cuStreamGetCtx",
+                                       cuda_->api().stream_get_context(stream.handle, &context));
+        !status.ok()) {
+      return unusable(status.message());
+    }
+    if (context != context_) {
+      return unusable(
+          "it belongs to another device, or to a context that is not its device's primary one; "
+          "give a stream of the device on which the tensors lie");
+    }
+  }
+  int capturing = 0;
+  if (Status status = cuda_->outcome("cuStreamIsCapturing",
+                                     cuda_->api().stream_is_capturing(stream.handle, &capturing));
+      !status.ok()) {
+    return unusable(status.message());
+  }
+  if (capturing != 0) {
+    return unusable(
+        "it is being captured into a CUDA graph, in which a collective of the library cannot be; "
+        "end the capture before the call");
+  }
+  return {};
+}
+
+}  // namespace elastic::device

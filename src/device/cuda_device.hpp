@@ -1,0 +1,54 @@
+#pragma once
+
+#include <memory>
+
+#include "base/status.hpp"
+#include "device/cuda.hpp"
+#include "device/pinned_pool.hpp"
+#include "elastic/cuda_stream.hpp"
+
+namespace elastic::device {
+
+/// A device that tensors lie on, in its primary context, which is that of CUDA's runtime; two
+/// streams of ours, which wait for none of the program's unless told to; pinned memory.
+///
+/// Any thread.
+class CudaDevice {
+ public:
+  /// kInvalidArgument where there is no such device.
+  static Result<std::shared_ptr<CudaDevice>> open(std::shared_ptr<const Cuda> cuda, int index);
+  ~CudaDevice();
+  CudaDevice(const CudaDevice&) = delete;
+  CudaDevice& operator=(const CudaDevice&) = delete;
+
+  const Cuda& cuda() const { return *cuda_; }
+  /// For what a thread calls while the result lives.
+  CurrentContext enter() const { return {*cuda_, context_}; }
+  /// What `call` returned, with the device's name.
+  Status outcome(const char* call, int error) const;
+
+  /// Copies to the host go over one stream, those to the device over another: a copy to the host
+  /// waits for what computes its tensor, and results must not.
+  void* to_host() const { return to_host_; }
+  void* to_device() const { return to_device_; }
+  PinnedPool& pinned() { return pinned_; }
+
+  /// kInvalidArgument where the program's stream cannot be waited for. Within `enter`.
+  Status check(const CudaStream& stream) const;
+
+ private:
+  CudaDevice(std::shared_ptr<const Cuda> cuda, int index, int handle, void* context);
+  Status make_streams();
+  Result<std::byte*> get_pinned(std::size_t bytes) const;
+  void give_back_pinned(std::byte* memory) const;
+
+  const std::shared_ptr<const Cuda> cuda_;
+  const int index_;
+  const int handle_;
+  void* const context_;
+  void* to_host_ = nullptr;
+  void* to_device_ = nullptr;
+  PinnedPool pinned_;
+};
+
+}  // namespace elastic::device

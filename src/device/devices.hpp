@@ -1,0 +1,59 @@
+#pragma once
+
+#include <atomic>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+
+#include "base/status.hpp"
+#include "device/arrivals.hpp"
+#include "device/cuda_device.hpp"
+#include "device/placement.hpp"
+#include "device/staged_tensors.hpp"
+#include "elastic/cuda_stream.hpp"
+#include "elastic/types.hpp"
+
+namespace elastic::device {
+
+/// The CUDA devices of this process, as far as tensors on them are given. Until one is, the driver
+/// is not even looked for.
+///
+/// Any thread.
+class Devices {
+ public:
+  /// `driver`: its file, as for CudaDriver::find.
+  explicit Devices(std::string driver = "");
+
+  /// kInvalidArgument where a tensor that was given as one in host memory lies on a device. Only
+  /// where the program used CUDA before this was made, or has given a tensor on a device; otherwise
+  /// there is nobody to ask.
+  Status check_host(const ConstTensorView& tensor) const {
+    return ask_.load(std::memory_order_acquire) == nullptr ? Status() : look_up(tensor);
+  }
+
+  /// Begins to bring the inputs of an allreduce to host memory: see StagedTensors::begin. At least
+  /// one of them lies on a device. kInvalidArgument, with what to do, where a tensor is not where
+  /// it was said to be, where not all that lie on a device lie on the same, where an input and its
+  /// output do not lie alike, or where the stream cannot be waited for; kUnavailable where CUDA is
+  /// missing or fails.
+  Result<std::shared_ptr<StagedTensors>> stage(std::span<const ConstTensorView> inputs,
+                                               std::span<const TensorView> outputs,
+                                               CudaStream stream, Caller caller);
+
+ private:
+  Result<std::shared_ptr<CudaDevice>> open(int index);
+  Status look_up(const ConstTensorView& tensor) const;
+  Status check(const CudaDevice& device, const ConstTensorView& tensor) const;
+
+  const std::string driver_;
+  std::atomic<decltype(CudaApi::pointer_get_attributes)> ask_{nullptr};
+  std::atomic<const CudaDevice*> any_{nullptr};  // one of those opened: questions need a context
+  std::mutex mutex_;
+  std::shared_ptr<const Cuda> cuda_;
+  std::map<int, std::shared_ptr<CudaDevice>> opened_;
+  Arrivals arrivals_;
+};
+
+}  // namespace elastic::device

@@ -1,0 +1,74 @@
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "base/status.hpp"
+
+namespace elastic::device {
+
+/// Lends blocks of memory that takes long to get, and keeps those that come back for the next: a
+/// training loop gets memory in its first step only. What it has is given back with the pool.
+///
+/// Any thread. Not moved, and longer-lived than its blocks.
+class PinnedPool {
+ public:
+  using Get = std::function<Result<std::byte*>(std::size_t bytes)>;
+  using GiveBack = std::function<void(std::byte* memory)>;
+
+  /// Goes back to its pool in the end.
+  class Block {
+   public:
+    Block() = default;
+    Block(PinnedPool* pool, std::size_t size, std::byte* memory)
+        : pool_(pool), size_(size), memory_(memory) {}
+    Block(Block&& other) noexcept
+        : pool_(std::exchange(other.pool_, nullptr)), size_(other.size_), memory_(other.memory_) {}
+    Block& operator=(Block&& other) noexcept {
+      std::swap(pool_, other.pool_);
+      std::swap(size_, other.size_);
+      std::swap(memory_, other.memory_);
+      return *this;
+    }
+    ~Block() {
+      if (pool_ != nullptr) pool_->take_back(size_, memory_);
+    }
+
+    std::byte* data() const { return memory_; }
+
+   private:
+    PinnedPool* pool_ = nullptr;
+    std::size_t size_ = 0;
+    std::byte* memory_ = nullptr;
+  };
+
+  PinnedPool(Get get, GiveBack give_back)
+      : get_(std::move(get)), give_back_(std::move(give_back)) {}
+  ~PinnedPool() { clear(); }
+  PinnedPool(const PinnedPool&) = delete;
+  PinnedPool& operator=(const PinnedPool&) = delete;
+
+  /// Of at least so many bytes; fails as `get` does. Of 0 bytes it is empty.
+  Result<Block> lend(std::size_t bytes);
+  /// Gives back all that is not lent.
+  void clear();
+
+  /// How large the block for so many bytes is: few sizes, so that blocks fit again, and at most a
+  /// quarter more than was asked for, from 512 KiB on.
+  static std::size_t size_for(std::size_t bytes);
+
+ private:
+  void take_back(std::size_t size, std::byte* memory);
+
+  const Get get_;
+  const GiveBack give_back_;
+  std::mutex mutex_;
+  std::map<std::size_t, std::vector<std::byte*>> spare_;  // by size
+};
+
+}  // namespace elastic::device

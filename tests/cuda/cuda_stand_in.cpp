@@ -1,0 +1,295 @@
+// A stand-in for the CUDA driver, with as many devices as CUDA_STAND_IN_DEVICES says (2), or whose
+// start ends in the error CUDA_STAND_IN_ERROR. Its devices' memory is memory of the host, which
+// nobody else can touch, and its streams are threads. CUDA_STAND_IN_FAIL, "cuMemcpyHtoDAsync_v2:3",
+// has that function fail from its third call on.
+//
+// Stricter than CUDA where programs have to be careful: without a current context, or with one that
+// does not fit, calls fail. Not as CUDA: streams do not wait for the default stream.
+#include <atomic>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "cuda/stand_in_memory.hpp"
+#include "cuda/stand_in_stream.hpp"
+
+#define EXPORT extern "C" [[gnu::visibility("default")]]
+
+namespace {
+
+using elastic::cuda_stand_in::Context;
+using elastic::cuda_stand_in::Event;
+using elastic::cuda_stand_in::Memory;
+using elastic::cuda_stand_in::Stream;
+using Pointer = unsigned long long;
+/// What a handle of an event points to: programs may let go of events that are on their way.
+using SharedEvent = std::shared_ptr<Event>;
+
+constexpr int kSuccess = 0;
+constexpr int kInvalidValue = 1;
+constexpr int kOutOfMemory = 2;
+constexpr int kInvalidDevice = 101;
+constexpr int kInvalidContext = 201;
+constexpr int kInvalidHandle = 400;
+constexpr int kIllegalAddress = 700;
+constexpr int kUnsafeInCapture = 900;
+constexpr int kMostDevices = 8;
+
+int number(const char* name, int otherwise) {
+  const char* const text = std::getenv(name);
+  return text == nullptr ? otherwise : std::atoi(text);
+}
+
+int devices() {
+  return number("CUDA_STAND_IN_DEVICES", 2);
+}
+
+/// A device's primary context, with its default stream.
+struct Primary {
+  Context context;
+  std::unique_ptr<Stream> default_stream;
+};
+
+/// Never destroyed: other threads of the process may still be at work when it ends.
+struct Driver {
+  Memory memory;
+  Primary primaries[kMostDevices];
+  std::mutex mutex;
+};
+
+Driver& driver() {
+  static auto* const the = new Driver;
+  return *the;
+}
+
+thread_local std::vector<Context*> current;
+thread_local int capture_mode = 0;
+std::atomic<int> captures{0};  // under way
+
+/// Calls that threads may only make in the mode "relaxed" while anything is captured.
+bool spoils_captures() {
+  return captures > 0 && capture_mode != 2;
+}
+
+Context* current_context() {
+  return current.empty() ? nullptr : current.back();
+}
+
+/// The stream that a handle means here; null if it is of no use.
+Stream* stream_of(void* handle) {
+  const auto value = reinterpret_cast<std::uintptr_t>(handle);
+  if (value > 2) return static_cast<Stream*>(handle);
+  if (current_context() == nullptr) return nullptr;
+  return driver().primaries[current_context()->device].default_stream.get();
+}
+
+/// Whether this call is one of those that are to fail.
+bool fails(const char* function) {
+  static std::atomic<int> calls{0};
+  const char* const plan = std::getenv("CUDA_STAND_IN_FAIL");
+  if (plan == nullptr) return false;
+  const std::string text = plan;
+  const auto colon = text.find(':');
+  if (text.substr(0, colon) != function) return false;
+  return ++calls >= std::atoi(text.c_str() + colon + 1);
+}
+
+int copy(void* to, const void* from, std::size_t bytes, void* handle) {
+  Stream* const stream = stream_of(handle);
+  if (stream == nullptr) return kInvalidContext;
+  if (to == nullptr || from == nullptr) return kInvalidValue;
+  stream->queue([=] { std::memcpy(to, from, bytes); });
+  return kSuccess;
+}
+
+}  // namespace
+
+EXPORT int cuInit(unsigned) {
+  return number("CUDA_STAND_IN_ERROR", 0);
+}
+EXPORT int cuDriverGetVersion(int* version) {
+  *version = 13000;
+  return kSuccess;
+}
+EXPORT int cuDeviceGetCount(int* count) {
+  *count = devices();
+  return kSuccess;
+}
+EXPORT int cuGetErrorString(int error, const char** text) {
+  *text = error == kIllegalAddress ? "an illegal memory access was encountered"
+          : error == kOutOfMemory  ? "out of memory"
+                                   : "forward compatibility was attempted";
+  return kSuccess;
+}
+EXPORT int cuDeviceGet(int* device, int ordinal) {
+  if (ordinal < 0 || ordinal >= devices() || ordinal >= kMostDevices) return kInvalidDevice;
+  *device = ordinal;
+  return kSuccess;
+}
+
+EXPORT int cuDevicePrimaryCtxRetain(void** context, int device) {
+  Primary& primary = driver().primaries[device];
+  const std::lock_guard<std::mutex> lock(driver().mutex);
+  if (!primary.default_stream) {
+    primary.context.device = device;
+    primary.default_stream = std::make_unique<Stream>(&primary.context);
+  }
+  *context = &primary.context;
+  return kSuccess;
+}
+EXPORT int cuDevicePrimaryCtxRelease_v2(int) {
+  return kSuccess;
+}
+EXPORT int cuCtxPushCurrent_v2(void* context) {
+  current.push_back(static_cast<Context*>(context));
+  return kSuccess;
+}
+EXPORT int cuCtxPopCurrent_v2(void** context) {
+  if (current.empty()) return kInvalidContext;
+  *context = current.back();
+  current.pop_back();
+  return kSuccess;
+}
+
+EXPORT int cuThreadExchangeStreamCaptureMode(int* mode) {
+  std::swap(*mode, capture_mode);
+  return kSuccess;
+}
+
+EXPORT int cuMemAlloc_v2(Pointer* memory, std::size_t bytes) {
+  if (current_context() == nullptr) return kInvalidContext;
+  std::byte* const found =
+      driver().memory.allocate(Memory::Kind::kDevice, current_context()->device, bytes);
+  *memory = reinterpret_cast<std::uintptr_t>(found);
+  return found == nullptr ? kOutOfMemory : kSuccess;
+}
+EXPORT int cuMemAllocManaged(Pointer* memory, std::size_t bytes, unsigned) {
+  if (current_context() == nullptr) return kInvalidContext;
+  std::byte* const found =
+      driver().memory.allocate(Memory::Kind::kManaged, current_context()->device, bytes);
+  *memory = reinterpret_cast<std::uintptr_t>(found);
+  return found == nullptr ? kOutOfMemory : kSuccess;
+}
+EXPORT int cuMemFree_v2(Pointer memory) {
+  return driver().memory.free(reinterpret_cast<void*>(memory)) ? kSuccess : kInvalidValue;
+}
+EXPORT int cuMemHostAlloc(void** memory, std::size_t bytes, unsigned) {
+  if (current_context() == nullptr) return kInvalidContext;
+  if (spoils_captures()) return kUnsafeInCapture;
+  if (fails("cuMemHostAlloc")) return kOutOfMemory;
+  *memory = driver().memory.allocate(Memory::Kind::kHost, 0, bytes);
+  return *memory == nullptr ? kOutOfMemory : kSuccess;
+}
+EXPORT int cuMemFreeHost(void* memory) {
+  return driver().memory.free(memory) ? kSuccess : kInvalidValue;
+}
+
+EXPORT int cuPointerGetAttributes(unsigned count, const int* which, void** values,
+                                  Pointer address) {
+  if (current_context() == nullptr) return kInvalidContext;
+  Memory::Block block;
+  std::size_t offset = 0;
+  const bool known = driver().memory.find(reinterpret_cast<void*>(address), block, offset);
+  for (unsigned i = 0; i < count; ++i) {
+    auto* const value = static_cast<int*>(values[i]);
+    *value = 0;
+    if (!known) continue;
+    if (which[i] == 2) *value = block.kind == Memory::Kind::kHost ? 1 : 2;
+    if (which[i] == 8) *value = block.kind == Memory::Kind::kManaged ? 1 : 0;
+    if (which[i] == 9) *value = block.device;
+  }
+  return kSuccess;
+}
+
+EXPORT int cuStreamCreate(void** stream, unsigned) {
+  if (current_context() == nullptr) return kInvalidContext;
+  *stream = new Stream(current_context());
+  return kSuccess;
+}
+EXPORT int cuStreamDestroy_v2(void* stream) {
+  delete static_cast<Stream*>(stream);
+  return kSuccess;
+}
+EXPORT int cuStreamGetCtx(void* stream, void** context) {
+  if (stream_of(stream) == nullptr) return kInvalidContext;
+  *context = stream_of(stream)->context();
+  return kSuccess;
+}
+EXPORT int cuStreamIsCapturing(void* stream, int* status) {
+  if (stream_of(stream) == nullptr) return kInvalidContext;
+  *status = stream_of(stream)->capturing ? 1 : 0;
+  return kSuccess;
+}
+EXPORT int cuStreamBeginCapture_v2(void* stream, int) {
+  stream_of(stream)->capturing = true;
+  ++captures;
+  return kSuccess;
+}
+EXPORT int cuStreamEndCapture(void* stream, void** graph) {
+  stream_of(stream)->capturing = false;
+  --captures;
+  *graph = nullptr;
+  return kSuccess;
+}
+EXPORT int cuStreamSynchronize(void* stream) {
+  if (stream_of(stream) == nullptr) return kInvalidContext;
+  stream_of(stream)->synchronize();
+  return kSuccess;
+}
+EXPORT int cuStreamWaitEvent(void* stream, void* event, unsigned) {
+  if (stream_of(stream) == nullptr) return kInvalidContext;
+  const SharedEvent awaited = *static_cast<SharedEvent*>(event);
+  const std::uint64_t recording = awaited->latest();
+  stream_of(stream)->queue([=] { awaited->wait(recording); });
+  return kSuccess;
+}
+EXPORT int cuLaunchHostFunc(void* stream, void (*function)(void*), void* data) {
+  if (stream_of(stream) == nullptr) return kInvalidContext;
+  stream_of(stream)->queue([=] { function(data); });
+  return kSuccess;
+}
+
+EXPORT int cuEventCreate(void** event, unsigned) {
+  if (current_context() == nullptr) return kInvalidContext;
+  *event = new SharedEvent(std::make_shared<Event>());
+  return kSuccess;
+}
+EXPORT int cuEventDestroy_v2(void* event) {
+  delete static_cast<SharedEvent*>(event);
+  return kSuccess;
+}
+EXPORT int cuEventRecord(void* event, void* stream) {
+  Stream* const on = stream_of(stream);
+  if (on == nullptr) return kInvalidContext;
+  if (on->context() != current_context()) return kInvalidHandle;
+  const SharedEvent recorded = *static_cast<SharedEvent*>(event);
+  const std::uint64_t recording = recorded->record();
+  on->queue([=] { recorded->reached(recording); });
+  return kSuccess;
+}
+EXPORT int cuEventSynchronize(void* event) {
+  if (spoils_captures()) return kUnsafeInCapture;
+  const SharedEvent awaited = *static_cast<SharedEvent*>(event);
+  awaited->wait(awaited->latest());
+  return fails("cuEventSynchronize") ? kIllegalAddress : kSuccess;
+}
+
+/// To and from anywhere.
+EXPORT int cuMemcpyAsync(Pointer to, Pointer from, std::size_t bytes, void* stream) {
+  const auto find = [bytes](Pointer address) {
+    std::byte* const on_device = driver().memory.inside(address, bytes);
+    return on_device != nullptr ? on_device : reinterpret_cast<std::byte*>(address);
+  };
+  return copy(find(to), find(from), bytes, stream);
+}
+EXPORT int cuMemcpyDtoHAsync_v2(void* to, Pointer from, std::size_t bytes, void* stream) {
+  if (fails("cuMemcpyDtoHAsync_v2")) return kIllegalAddress;
+  return copy(to, driver().memory.inside(from, bytes), bytes, stream);
+}
+EXPORT int cuMemcpyHtoDAsync_v2(Pointer to, const void* from, std::size_t bytes, void* stream) {
+  if (fails("cuMemcpyHtoDAsync_v2")) return kIllegalAddress;
+  return copy(driver().memory.inside(to, bytes), from, bytes, stream);
+}

@@ -1,0 +1,114 @@
+// Allreduces of tensors on devices, by real processes under elasticrun, on a stand-in for the CUDA
+// driver.
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "integration/device_world.hpp"
+#include "integration/ended.hpp"
+#include "integration/job.hpp"
+#include "integration/one_kill.hpp"
+
+namespace elastic::testing {
+namespace {
+
+using ::testing::HasSubstr;
+
+struct World {
+  std::string name;
+  int ranks;
+  std::vector<std::string> environment;
+};
+
+class DeviceWorldTest : public ::testing::TestWithParam<World> {};
+
+TEST_P(DeviceWorldTest, ResultsAreThoseOfTheHost) {
+  std::vector<std::string> environment = GetParam().environment;
+  environment.emplace_back("LD_LIBRARY_PATH=" CUDA_STAND_IN);
+  device_world(GetParam().ranks, environment);
+}
+
+std::vector<World> worlds() {
+  std::vector<World> all{{"alone", 1, {}},
+                         {"three_over_shm", 3, {"ELASTIC_TRANSPORT=shm"}},
+                         {"two_over_tcp", 2, {"ELASTIC_TRANSPORT=tcp"}},
+                         {"two_on_one_device", 2, {"CUDA_STAND_IN_DEVICES=1"}}};
+#ifdef GLOO_IS_BUILT
+  all.push_back({"two_by_gloo", 2, {"ELASTIC_BACKEND=gloo"}});
+#endif
+  return all;
+}
+
+INSTANTIATE_TEST_SUITE_P(Worlds, DeviceWorldTest, ::testing::ValuesIn(worlds()),
+                         [](const auto& param) { return param.param.name; });
+
+TEST(DeviceJob, OnTheHostAloneNeedsNoDriver) {
+  const ScratchFolder folder;
+  const Ended ended = run({ELASTICRUN, "-np", "2", "--max-restarts", "0", DIGIT_STREAM, "mixed",
+                           "20", "20000", "1", folder.path().string()},
+                          {"LD_LIBRARY_PATH=" CUDA_STAND_IN});
+  EXPECT_EQ(ended.status, 0) << ended.output;
+}
+
+/// One worker cannot bring a result to its device. The others have it, and go on.
+void one_failure(const std::string& mode) {
+  const ScratchFolder folder;
+  const Ended ended =
+      run({ELASTICRUN, "-np", "3", "--min-np", "1", "--max-restarts", "0", "/bin/sh", "-c",
+           "test $RANK = 1 && export CUDA_STAND_IN_FAIL=cuMemcpyHtoDAsync_v2:20; exec " DIGIT_STREAM
+           " device_" +
+               mode + " 40 20000 1 " + folder.path().string()},
+          {"LD_LIBRARY_PATH=" CUDA_STAND_IN});
+  EXPECT_THAT(ended.output, HasSubstr("this worker has left the job, as it cannot bring the result "
+                                      "of an allreduce to its tensors"));
+  EXPECT_THAT(ended.output, HasSubstr("illegal memory access"));
+  const std::string log = read_file(folder.path() / "0");
+  EXPECT_THAT(log, HasSubstr("111\n")) << ended.output;
+  EXPECT_THAT(log, HasSubstr("\n101\n")) << ended.output;
+  EXPECT_THAT(log, HasSubstr("end")) << ended.output;
+  EXPECT_EQ(read_file(folder.path() / "2"), log);
+}
+
+TEST(DeviceJob, GoesOnWithoutAWorkerWhoseDeviceFails) {
+  one_failure("blocking");
+}
+
+TEST(DeviceJob, GoesOnWithoutAWorkerWhoseDeviceFailsInABucket) {
+  one_failure("named");
+}
+
+/// Nobody who has to let go of the old view waits for the device.
+TEST(DeviceJob, ChangesItsViewWhileADeviceIsAtWork) {
+  const ScratchFolder folder;
+  const Ended ended = run({ELASTICRUN, "-np", "3", "--min-np", "1", "--max-restarts", "0",
+                           DIGIT_STREAM, "device_held", "5", "1000", "1", folder.path().string()},
+                          {"LD_LIBRARY_PATH=" CUDA_STAND_IN});
+  EXPECT_EQ(ended.status, 0) << ended.output;
+  EXPECT_EQ(read_file(folder.path() / "0"), "11\n11\n11\n11\n11\n11\n11\nend\n") << ended.output;
+  EXPECT_EQ(read_file(folder.path() / "1"), read_file(folder.path() / "0"));
+}
+
+class DeviceKillTest : public ::testing::TestWithParam<Scenario> {};
+
+TEST_P(DeviceKillTest, SurvivorsAgreeOnEverySum) {
+  several_kills(GetParam(), 2);
+}
+
+Scenario on_device(const std::string& mode, const std::string& transport) {
+  Scenario scenario{mode, transport};
+  scenario.on_device = true;
+  scenario.driver = CUDA_STAND_IN;
+  return scenario;
+}
+
+INSTANTIATE_TEST_SUITE_P(Streams, DeviceKillTest,
+                         ::testing::Values(on_device("blocking", "auto"), on_device("mixed", "tcp"),
+                                           on_device("named", "shm")),
+                         [](const auto& param) {
+                           return param.param.mode + "_" + param.param.transport;
+                         });
+
+}  // namespace
+}  // namespace elastic::testing

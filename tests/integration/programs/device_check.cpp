@@ -1,0 +1,339 @@
+// A worker that allreduces tensors on a CUDA device, by all functions that take them, and compares
+// the results with those of the same calls on host memory, bit by bit. Writes a hash over them to
+// <log>/<rank>, for the test to compare. Ends with 77 where there is no device.
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <functional>
+#include <memory>
+#include <random>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <elastic/elastic.hpp>
+
+#include "cuda/driver_calls.hpp"
+
+namespace {
+
+using elastic::Contributors;
+using elastic::CudaStream;
+using elastic::DType;
+using elastic::Element;
+using elastic::ErrorCode;
+using elastic::ReduceOp;
+using elastic::TensorView;
+using elastic::testing::Gpu;
+using elastic::testing::GpuArray;
+using elastic::testing::GpuStream;
+using elastic::testing::PinnedArray;
+
+constexpr ReduceOp kOps[] = {ReduceOp::kSum, ReduceOp::kAverage, ReduceOp::kMin, ReduceOp::kMax,
+                             ReduceOp::kProduct};
+constexpr std::size_t kCounts[] = {0, 1, 3, 1003, 70001};
+
+[[noreturn]] void fail(const std::string& what) {
+  std::fprintf(stderr, "device_check: %s\n", what.c_str());
+  std::_Exit(3);
+}
+
+void require(bool condition, const std::string& what) {
+  if (!condition) fail(what);
+}
+
+/// `call` must fail with `code`, and its message must have all of `words` in it.
+void must_fail(ErrorCode code, const std::vector<std::string>& words,
+               const std::function<void()>& call) {
+  try {
+    call();
+  } catch (const elastic::Error& error) {
+    const std::string message = error.what();
+    require(error.code() == code, "not the right kind of error: " + message);
+    for (const std::string& word : words) {
+      require(message.find(word) != std::string::npos, "'" + word + "' is missing in: " + message);
+    }
+    return;
+  }
+  fail("no error that says '" + words.front() + "'");
+}
+
+template <typename T>
+std::vector<T> contribution(int rank, std::size_t count) {
+  std::vector<T> values(count);
+  std::mt19937 random(static_cast<unsigned>(rank) * 77 + static_cast<unsigned>(count));
+  for (T& value : values) {
+    const auto whole = static_cast<int>(random() % 200);
+    if constexpr (std::is_class_v<T>) {
+      value = T(static_cast<float>(whole - 100) / 7);
+    } else if constexpr (std::is_integral_v<T>) {
+      value = static_cast<T>(whole / 50);
+    } else {
+      value = static_cast<T>(whole - 100) / 7;
+    }
+  }
+  return values;
+}
+
+template <typename T>
+bool same_bits(const std::vector<T>& a, const std::vector<T>& b) {
+  return a.size() == b.size() &&
+         (a.empty() || std::memcmp(a.data(), b.data(), a.size() * sizeof(T)) == 0);
+}
+
+class Checks {
+ public:
+  Checks(std::string folder, int device)
+      : folder_(std::move(folder)), rank_(elastic::rank()), index_(device), gpu_(device) {}
+
+  void run() {
+    allreduce<elastic::float16>();
+    allreduce<elastic::bfloat16>();
+    allreduce<float>();
+    allreduce<double>();
+    allreduce<std::int8_t>();
+    allreduce<std::uint8_t>();
+    allreduce<std::int32_t>();
+    allreduce<std::int64_t>();
+    group();
+    named();
+    on_some_ranks_only();
+    order();
+    mismatch();
+    wrong_by_itself();
+    std::ofstream(folder_ + "/" + std::to_string(rank_)) << hash_ << " end" << std::endl;
+  }
+
+ private:
+  template <typename T>
+  TensorView view_of(const GpuArray<T>& array) const {
+    return elastic::cuda_view(array.data(), array.count(), index_);
+  }
+  CudaStream stream() const { return {stream_.handle()}; }
+
+  template <typename T>
+  void same(const std::vector<T>& result, const std::vector<T>& right, const std::string& what) {
+    const std::size_t bytes = right.size() * sizeof(T);
+    require(same_bits(result, right), what + ": not as on the host, " +
+                                          std::to_string(right.size()) + " elements of " +
+                                          std::to_string(sizeof(T)) + " bytes");
+    const auto* data = reinterpret_cast<const unsigned char*>(result.data());
+    for (std::size_t i = 0; i < bytes; ++i) hash_ = (hash_ ^ data[i]) * 1099511628211U;
+  }
+  void check(const Contributors& who) const {
+    require(static_cast<int>(who.size()) == elastic::size(), "not all contributed");
+  }
+
+  template <Element T>
+  void allreduce() {
+    for (const ReduceOp op : kOps) {
+      for (const std::size_t count : kCounts) {
+        if (op != ReduceOp::kSum && count != 1003) continue;
+        const std::vector<T> mine = contribution<T>(rank_, count);
+        std::vector<T> right = mine;
+        elastic::allreduce(std::span<T>(right), op);
+        const GpuArray<T> data(gpu_, mine, count % 4);
+        check(elastic::allreduce(view_of(data), op, stream()));
+        same(data.read(), right, "allreduce in place");
+        const GpuArray<T> in(gpu_, mine);
+        const GpuArray<T> out(gpu_, std::vector<T>(count));
+        check(elastic::allreduce(view_of(in), view_of(out), op));
+        same(out.read(), right, "allreduce out of place");
+        require(same_bits(in.read(), mine), "an allreduce changed its input");
+      }
+    }
+  }
+
+  /// Of several types, on the device and not; twice, by memory that was used before.
+  void group() {
+    for (int round = 0; round < 2; ++round) {
+      const std::vector<float> floats = contribution<float>(rank_, 40001);
+      const std::vector<double> doubles = contribution<double>(rank_, 17);
+      const GpuArray<float> on_device(gpu_, floats);
+      const GpuArray<double> more(gpu_, doubles);
+      std::vector<std::int32_t> own = contribution<std::int32_t>(rank_, 9);
+      std::vector<float> right_floats = floats;
+      std::vector<double> right_doubles = doubles;
+      std::vector<std::int32_t> right_own = own;
+      const std::vector<TensorView> host{elastic::view(std::span(right_floats)),
+                                         elastic::view(std::span(right_own)),
+                                         elastic::view(std::span(right_doubles))};
+      elastic::grouped_allreduce(host, ReduceOp::kAverage);
+      const std::vector<TensorView> group{view_of(on_device), elastic::view(std::span(own)),
+                                          view_of(more)};
+      if (round == 0) {
+        check(elastic::grouped_allreduce(group, ReduceOp::kAverage, stream()));
+      } else {
+        check(
+            elastic::grouped_allreduce_async("group", group, ReduceOp::kAverage, stream()).wait());
+      }
+      same(on_device.read(), right_floats, "a group's tensor on the device");
+      same(more.read(), right_doubles, "another one");
+      same(own, right_own, "a group's tensor on the host");
+    }
+  }
+
+  /// Many, of which some are fused, in an order of its own on each rank; some in host memory.
+  void named() {
+    constexpr std::size_t kTensors = 12;
+    for (int step = 0; step < 3; ++step) {
+      std::vector<GpuArray<float>> on_device;
+      std::vector<std::vector<float>> right;
+      for (std::size_t i = 0; i < kTensors; ++i) {
+        right.push_back(contribution<float>(rank_ + step, i * 4001));
+        on_device.emplace_back(gpu_, right.back());
+      }
+      std::vector<std::vector<float>> own = right;
+      std::vector<std::size_t> order(kTensors);
+      for (std::size_t i = 0; i < kTensors; ++i) order[i] = i;
+      std::shuffle(order.begin(), order.end(), std::mt19937(static_cast<unsigned>(rank_ + step)));
+      std::vector<elastic::Work> works(kTensors);
+      for (const std::size_t i : order) {
+        const TensorView tensor =
+            i % 4 == 3 ? elastic::view(std::span(own[i])) : view_of(on_device[i]);
+        works[i] = elastic::allreduce_async("tensor " + std::to_string(i), tensor, ReduceOp::kSum,
+                                            i % 4 == 3 ? CudaStream{} : stream());
+      }
+      for (std::size_t i = 0; i < kTensors; ++i) {
+        check(works[i].wait());
+        elastic::allreduce(std::span<float>(right[i]));
+        // In a bucket, elements may be added up in another order.
+        close(i % 4 == 3 ? own[i] : on_device[i].read(), right[i]);
+      }
+    }
+  }
+  static void close(const std::vector<float>& result, const std::vector<float>& right) {
+    for (std::size_t i = 0; i < right.size(); ++i) {
+      require(std::abs(result[i] - right[i]) < 1e-3F, "a named tensor is wrong");
+    }
+  }
+
+  /// Where tensors lie is each rank's own business.
+  void on_some_ranks_only() {
+    std::vector<double> own = contribution<double>(rank_, 5000);
+    std::vector<double> right = own;
+    const GpuArray<double> array(gpu_, own);
+    elastic::allreduce(std::span<double>(right));
+    if (rank_ % 2 == 0) {
+      check(elastic::allreduce(view_of(array), ReduceOp::kSum, stream()));
+      own = array.read();
+    } else {
+      check(elastic::allreduce(std::span<double>(own)));
+    }
+    same(own, right, "with tensors on devices on some ranks only");
+  }
+
+  /// Calls come after what their stream was given to do; other calls of this worker need not wait.
+  void order() {
+    const std::vector<std::int64_t> ones(20000, 1);
+    const GpuArray<std::int64_t> array(gpu_, std::vector<std::int64_t>(ones.size(), -1000));
+    const PinnedArray<std::int64_t> pinned(gpu_, ones);
+    const auto is_sum = [&](const std::vector<std::int64_t>& values) {
+      return values == std::vector<std::int64_t>(ones.size(), elastic::size());
+    };
+    // Memory to go through is there already: to get it may wait for a device.
+    elastic::allreduce_async("late", view_of(array), ReduceOp::kMax, stream()).wait();
+    {
+      std::atomic<bool> gate{false};
+      stream_.hold(gate);
+      stream_.write(array.address(), pinned);
+      const elastic::Work work =
+          elastic::allreduce_async("late", view_of(array), ReduceOp::kSum, stream());
+      check(elastic::barrier());
+      require(!work.ready(), "an allreduce has not waited for its stream");
+      gate = true;
+      gate.notify_all();
+      check(work.wait());
+      require(is_sum(array.read()), "an asynchronous allreduce came before its stream was there");
+    }
+    std::atomic<bool> gate{false};
+    std::thread other([&] {
+      gate = true;
+      gate.notify_all();
+    });
+    stream_.hold(gate);
+    stream_.write(array.address(), pinned);
+    check(elastic::allreduce(view_of(array), ReduceOp::kSum, stream()));
+    require(is_sum(array.read()), "an allreduce came before its stream was there");
+    other.join();
+  }
+
+  /// Others call something else: an error on all, and the tensor stays as it was.
+  void mismatch() {
+    if (elastic::size() == 1) return;
+    const std::vector<float> values = contribution<float>(rank_, rank_ == 0 ? 100 : 101);
+    const GpuArray<float> array(gpu_, values);
+    must_fail(ErrorCode::kMismatch, {"100 f32", "101 f32"},
+              [&] { elastic::allreduce(view_of(array), ReduceOp::kSum, stream()); });
+    require(array.read() == values, "a failed call changed its tensor");
+  }
+
+  void wrong_by_itself() {
+    std::vector<float> host(10, 1.0F);
+    const GpuArray<float> array(gpu_, host);
+    const TensorView called_host{array.data(), 10, DType::kF32, {}};
+    const auto expect = [](const std::vector<std::string>& words,
+                           const std::function<void()>& call) {
+      must_fail(ErrorCode::kInvalidArgument, words, call);
+    };
+    expect({"host memory", "as a host tensor"},
+           [&] { elastic::allreduce(elastic::cuda_view(host.data(), 10, index_)); });
+    expect({"lies on CUDA device", "cuda_view"}, [&] { elastic::allreduce(called_host); });
+    expect({"lies on CUDA device", "cuda_view"},
+           [&] { elastic::allreduce_async("name", called_host); });
+    expect({"lies on CUDA device"}, [&] { elastic::broadcast(called_host, 0); });
+    expect({"CUDA device 1000", "this process has"},
+           [&] { elastic::allreduce(elastic::cuda_view(host.data(), 10, 1000)); });
+    expect({"CUDA stream", "no tensor on a CUDA device"},
+           [&] { elastic::allreduce(elastic::view(std::span(host)), ReduceOp::kSum, stream()); });
+    expect({"CUDA stream"}, [&] {
+      elastic::allreduce_async("name", elastic::view(std::span(host)), ReduceOp::kSum, stream());
+    });
+    expect({"must lie alike"},
+           [&] { elastic::allreduce(view_of(array), elastic::view(std::span(host))); });
+    expect({"broadcast", "host memory only"}, [&] { elastic::broadcast(view_of(array), 0); });
+    expect({"allgather", "host memory only"},
+           [&] { elastic::context().allgather(view_of(array), [](auto, auto) {}); });
+    expect({"reduce_scatter", "host memory only"}, [&] {
+      elastic::context().reduce_scatter(view_of(array), ReduceOp::kSum, [](auto, auto) {});
+    });
+    expect({"cudaStreamPerThread"}, [&] {
+      elastic::allreduce(view_of(array), ReduceOp::kSum, {reinterpret_cast<void*>(2)});
+    });
+    const elastic::Work work =
+        elastic::allreduce_async("name", view_of(array), ReduceOp::kSum, stream());
+    work.wait();
+    require(array.read() == std::vector<float>(10, static_cast<float>(elastic::size())),
+            "a right call after wrong ones has a wrong result");
+  }
+
+  const std::string folder_;
+  const int rank_;
+  const int index_;
+  const Gpu gpu_;
+  const GpuStream stream_{gpu_};
+  std::uint64_t hash_ = 14695981039346656037U;
+};
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc != 2) fail("usage: device_check LOG_FOLDER");
+  const int devices = Gpu::devices();
+  if (devices == 0) {
+    std::fprintf(stderr, "device_check: no CUDA device\n");
+    return 77;
+  }
+  try {
+    elastic::init();
+    Checks(argv[1], elastic::local_rank() % devices).run();
+    elastic::shutdown();
+    return 0;
+  } catch (const std::exception& error) {
+    fail(std::string("error at the caller: ") + error.what());
+  }
+}
