@@ -7,6 +7,7 @@
 
 #include "collectives/transport/frame.hpp"
 #include "collectives/transport/ring/doorbell.hpp"
+#include "collectives/transport/ring/peer_writer.hpp"
 
 namespace elastic::transport {
 
@@ -87,6 +88,7 @@ class Mailbox {
   Letterbox& in_;
   std::atomic<std::uint32_t>& peer_sleeps_;
   Doorbell& doorbell_;
+  PeerWriter writer_;
   std::uint64_t awaited_ = 0;
   Letter* awaited_in_ = nullptr;
 };

@@ -5,8 +5,6 @@
 #include <poll.h>
 #include <utility>
 
-#include "collectives/transport/ring/copy_to_peer.hpp"
-
 namespace elastic::transport {
 
 namespace {
@@ -55,7 +53,7 @@ Result<std::size_t> RingStream::write(std::span<const std::span<const std::byte>
       if (!room.ok()) return room;
       const std::size_t now = std::min({room.value(), part.size(), kPublishBytes});
       if (now == 0) break;
-      copy_to_peer(out_data_ + out_written_ % size_, part.data(), now);
+      writer_.copy(out_data_ + out_written_ % size_, part.data(), now);
       out_written_ += now;
       total += now;
       part = part.subspan(now);

@@ -7,6 +7,7 @@
 #include "collectives/transport/ring/byte_ring.hpp"
 #include "collectives/transport/ring/doorbell.hpp"
 #include "collectives/transport/ring/mailbox.hpp"
+#include "collectives/transport/ring/peer_writer.hpp"
 #include "collectives/transport/shm/arena.hpp"
 #include "collectives/transport/stream.hpp"
 
@@ -55,6 +56,7 @@ class RingStream : public Stream {
   std::uint64_t in_written_ = 0;  // as last seen
   std::uint64_t in_taken_ = 0;
   bool peer_gone_ = false;
+  PeerWriter writer_;
   Mailbox mailbox_;
   const std::unique_ptr<ArenaView> arena_;
 };
