@@ -14,7 +14,7 @@ namespace elastic::transport {
 /// A small message in one piece, with what the operation is that it belongs to. What is short lies
 /// on one cache line with its tag.
 struct alignas(64) Letter {
-  static constexpr std::size_t kMostBytes = 32 * 1024;
+  static constexpr std::size_t kMostBytes = 64 * 1024;
 
   std::atomic<std::uint64_t> tag{0};  ///< written last
   std::uint64_t bytes = 0;
