@@ -8,6 +8,9 @@ namespace {
 /// View changes for broken links, without any operation completed in between, before somebody who
 /// cannot be linked with has to go. Two that never reach each other would go on for ever.
 constexpr int kRelinkAttempts = 4;
+/// And at least so long: after a machine stood still attempts may fail in quick succession, for
+/// whoever is the last to notice that there is a new view.
+constexpr Milliseconds kRelinkPatience{5000};
 
 }  // namespace
 
@@ -40,15 +43,17 @@ void Membership::State::refuse(const std::string& incarnation, const std::string
 /// Of two whose link broke, the one with more broken links goes once it is hopeless; of equals, the
 /// younger one.
 void Membership::State::give_up_unlinkable(const std::string& one, const std::string& other) {
+  if (strikes_.empty()) struck_since_ = now_;
   const int of_one = ++strikes_[one];
   const int of_other = ++strikes_[other];
-  if (std::max(of_one, of_other) < kRelinkAttempts) return;
+  const int attempts = std::max(of_one, of_other);
+  if (attempts < kRelinkAttempts || now_ - struck_since_ < kRelinkPatience) return;
   const bool one_is_younger = rank_of(one) > rank_of(other);
   const bool one_goes = of_one != of_other ? of_one > of_other : one_is_younger;
   const std::string& goes = one_goes ? one : other;
   strikes_.clear();
   evict(goes, "cannot be linked with " + describe(one_goes ? other : one) + ", tried " +
-                  std::to_string(kRelinkAttempts) + " times");
+                  std::to_string(attempts) + " times");
 }
 
 /// Tells a leaver, which the view does not have any more, that it may go.

@@ -168,6 +168,7 @@ class Membership::State {
   std::vector<std::string> causes_;  ///< of the view change that is going on
   std::set<std::string> gone_by_choice_;
   std::map<std::string, int> strikes_;  ///< broken links of each since an operation completed
+  TimePoint struck_since_{};            ///< when the first of them was told
   std::vector<BrokenPair> broken_;      ///< for the next view
   bool relink_ = false;                 ///< a link is broken though both ends may live
   bool synced_before_ = false;          ///< some member had the job's state
