@@ -310,7 +310,7 @@ Contributors Context::allreduce(ConstTensorView in, TensorView out, ReduceOp op,
     throw Error(ErrorCode::kInvalidArgument,
                 "allreduce: input and output differ in count or dtype; they must be alike");
   }
-  if (runtime::on_device(in) || runtime::on_device(out)) {
+  if (device::on_device(in) || device::on_device(out)) {
     return impl_->allreduce_staged({&in, 1}, {&out, 1}, op, stream);
   }
   runtime::check_no_stream(stream);

@@ -15,7 +15,7 @@ void check(const ConstTensorView& tensor) {
 
 void check_host(const ConstTensorView& tensor, const char* what) {
   check(tensor);
-  if (!on_device(tensor)) return;
+  if (!device::on_device(tensor)) return;
   throw Error(ErrorCode::kInvalidArgument,
               std::string(what) +
                   " takes tensors in host memory only, and was given one on CUDA "

@@ -3,17 +3,15 @@
 #include <algorithm>
 #include <span>
 
+#include "device/placement.hpp"
 #include "elastic/cuda_stream.hpp"
 #include "elastic/types.hpp"
 
 namespace elastic::runtime {
 
-inline bool on_device(const ConstTensorView& tensor) {
-  return tensor.device.kind != Device::Kind::kHost;
-}
 inline bool any_on_device(std::span<const TensorView> tensors) {
   return std::any_of(tensors.begin(), tensors.end(),
-                     [](const TensorView& tensor) { return on_device(tensor); });
+                     [](const TensorView& tensor) { return device::on_device(tensor); });
 }
 
 /// Throws Error(kInvalidArgument) for a tensor that is nowhere.

@@ -1,5 +1,6 @@
 #include "transport_contract.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <random>

@@ -35,6 +35,7 @@ class StoreChoiceTest : public testing::Test {
         written_ += piece.bytes;
         const bool through = piece.store == Store::kCached;
         if (through) through_ += piece.bytes;
+        if (piece.bytes < StoreChoice::kLeastBytes) continue;
         const double cost = through ? cores.through : cores.past;
         choice_.took(piece, static_cast<std::int64_t>(cost * static_cast<double>(piece.bytes) /
                                                       1024 * lateness_));

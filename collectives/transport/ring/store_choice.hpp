@@ -45,9 +45,8 @@ class StoreChoice {
     return {tried(), bytes < kTryBytes + kLeastBytes ? bytes : kTryBytes};
   }
 
-  /// Writing it took so long, in ticks of whatever unit.
+  /// Writing it, of kLeastBytes or more, took so long, in ticks of whatever unit.
   void took(const Piece& piece, std::int64_t ticks) {
-    if (piece.bytes < kLeastBytes) return;
     const double cost =
         static_cast<double>(std::max<std::int64_t>(ticks, 1)) / static_cast<double>(piece.bytes);
     if (piece.store == kernels::Store::kStreaming) {
