@@ -167,7 +167,7 @@ Lane::Attempt Lane::attempt(Ownership& ownership, Operation& operation) {
   attempted_by_ = view.members;
   if (next() == Ledger::Step::kEndAsLost) return end_as_lost(view);
   work_.clear();
-  operation.allow_direct(view.backend->works_directly());
+  operation.make_direct(view.backend->direct_bytes());
   const collectives::Call call = performed_by(*view.backend, operation.call(*view.members));
   operation.pack(*view.members, work_);
   const Status status = or_leave([&] { return run_lent(*view.backend, call); });

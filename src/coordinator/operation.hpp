@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <functional>
+#include <limits>
 #include <span>
 #include <string>
 #include <utility>
@@ -25,8 +26,9 @@ class Operation {
  public:
   virtual ~Operation() = default;
 
-  /// Whether large tensors may be given to the backend where they lie. Before `call`.
-  virtual void allow_direct(bool /*allowed*/) {}
+  /// Tensors of so many bytes are given to the backend where they lie. In front of each attempt,
+  /// with what is right for its view.
+  virtual void make_direct(std::size_t /*least_bytes*/) {}
   /// What the backend is asked to do in a view with these members.
   virtual collectives::Call call(const Members& members) = 0;
   /// Copies the input into `payload.data`, but for what goes into `payload.direct`.
@@ -69,18 +71,17 @@ class AllreduceOperation : public Operation {
   /// `inputs` and `outputs` correspond one to one.
   AllreduceOperation(std::vector<ConstTensorView> inputs, std::vector<TensorView> outputs,
                      ReduceOp op);
-  void allow_direct(bool allowed) override;
+  void make_direct(std::size_t least_bytes) override;
   collectives::Call call(const Members& members) override;
   void pack(const Members& members, collectives::Payload& payload) override;
   void unpack(const Members& members, const collectives::Payload& payload) override;
 
  private:
-  /// From here on a tensor is worked on where it lies: copying it twice would cost more than that
-  /// all ranks meet once more. The same on all ranks.
-  static constexpr std::size_t kDirectBytes = 128 * 1024;
-
+  std::vector<ConstTensorView> given_inputs_;
+  std::vector<TensorView> given_outputs_;
   transport::Fingerprint fingerprint_;
-  std::vector<ConstTensorView> inputs_;  ///< of what is packed
+  std::size_t direct_from_ = std::numeric_limits<std::size_t>::max();  ///< bytes
+  std::vector<ConstTensorView> inputs_;                                ///< of what is packed
   TensorList outputs_;
   std::vector<ConstTensorView> direct_inputs_;
   std::vector<TensorView> direct_outputs_;

@@ -145,7 +145,7 @@ class DirectBackend final : public Backend {
     }
     return {};
   }
-  bool works_directly() const override { return true; }
+  std::size_t direct_bytes() const override { return 1; }
   Status settle() override { return settles_; }
   Status hand_over(std::uint64_t /*position*/, const Handover& /*handover*/,
                    Parcel& parcel) override {
