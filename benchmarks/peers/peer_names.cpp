@@ -7,8 +7,9 @@ namespace elastic::bench {
 
 const std::vector<std::string>& peer_names() {
   static const std::vector<std::string> kNames{
-      "mpi:direct",   "gloo:ring",      "gloo:bcube",  "gloo:old-ring",  "gloo:chunked",
-      "gloo:halving", "gloo:old-bcube", "bare:cached", "bare:streaming", "bare:tcp"};
+      "mpi:direct",     "gloo:ring",        "gloo:bcube",          "gloo:old-ring",
+      "gloo:chunked",   "gloo:halving",     "gloo:old-bcube",      "bare:cached",
+      "bare:streaming", "bare:kept-cached", "bare:kept-streaming", "bare:tcp"};
   return kNames;
 }
 

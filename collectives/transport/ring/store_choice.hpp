@@ -27,10 +27,10 @@ class StoreChoice {
   /// The first bytes: few, so that a try costs little beside the rest of its lap.
   static constexpr std::size_t kFirstBytes = std::size_t{16} << 10;
   static constexpr std::size_t kLeastTimed = kFirstBytes / 2;
-  /// Laps between two tries of the caches, and of stores past them.
-  static constexpr int kLeastApart = 4;
-  static constexpr int kMostApart = 256;
-  static constexpr int kPastApart = 16;
+  /// Bytes between two tries of the caches, and of stores past them.
+  static constexpr std::size_t kLeastApart = std::size_t{4} << 20;
+  static constexpr std::size_t kMostApart = std::size_t{64} << 20;
+  static constexpr std::size_t kPastApart = std::size_t{16} << 20;
   /// Laps through the caches before the first that counts.
   static constexpr int kWarmings = 2;
   /// Reading takes so much longer past the caches, too, that writing through them may take this
@@ -48,10 +48,14 @@ class StoreChoice {
 
   /// How to write the first of these bytes, of which there is at least one, to memory of which they
   /// come to lie `at` bytes from the start; and how many of them.
-  Piece next(std::size_t at, std::size_t bytes) const {
+  Piece next(std::size_t at, std::size_t bytes) {
     if (bytes < kLeastBytes) return {kernels::Store::kCached, bytes, false};
-    if (at >= kFirstBytes) return {used(), bytes, false};
+    if (at >= kFirstBytes) {
+      since_try_ += bytes;
+      return {used(), bytes, false};
+    }
     const std::size_t now = std::min(bytes, kFirstBytes - at);
+    since_try_ += now;
     return {trying() ? other() : used(), now, now >= kLeastTimed};
   }
 
@@ -59,10 +63,10 @@ class StoreChoice {
   void took(const Piece& piece, std::int64_t ticks) {
     const double cost =
         static_cast<double>(std::max<std::int64_t>(ticks, 1)) / static_cast<double>(piece.bytes);
-    laps_ = piece.store == used() ? laps_ + 1 : through_ ? 0 : laps_;
     if (piece.store == kernels::Store::kStreaming) {
       streamed(cost);
       warm_ = 0;
+      if (through_) since_try_ = 0;
     } else if (warm_ < kWarmings) {
       ++warm_;
     } else if (cost > kSlow * streaming_cost_) {
@@ -80,7 +84,7 @@ class StoreChoice {
     return through_ ? kernels::Store::kStreaming : kernels::Store::kCached;
   }
   /// A try is one lap past the caches, or as many through them as it takes to see.
-  bool trying() const { return laps_ >= apart_; }
+  bool trying() const { return since_try_ >= apart_; }
 
   /// Much can make a piece slow, such as memory that is touched for the first time; nothing quick.
   void streamed(double cost) {
@@ -101,18 +105,18 @@ class StoreChoice {
     if (!through_ && slow_ == kSlowLaps) turn(false, std::min(2 * apart_, kMostApart));
   }
 
-  void turn(bool through, int apart) {
+  void turn(bool through, std::size_t apart) {
     through_ = through;
     apart_ = apart;
-    laps_ = 0;
+    since_try_ = 0;
     quick_ = 0;
     slow_ = 0;
   }
 
   bool through_ = false;       // the caches is what is in use
   double streaming_cost_ = 0;  // ticks per byte, smoothed
-  int apart_ = kLeastApart;    // laps between tries
-  int laps_ = 0;               // since the last try
+  std::size_t apart_ = kLeastApart;
+  std::size_t since_try_ = 0;  // bytes
   int warm_ = 0;               // laps through the caches in a row, up to kWarmings
   int quick_ = 0;              // of the laps that count, in this try
   int slow_ = 0;               // likewise; or in a row, of what is in use
