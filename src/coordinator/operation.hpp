@@ -25,6 +25,8 @@ class Operation {
  public:
   virtual ~Operation() = default;
 
+  /// Whether it means anything in a view with these members; asked before the first attempt.
+  virtual bool can_begin(const Members& /*members*/) const { return true; }
   /// Whether large tensors may be given to the backend where they lie. Before `call`.
   virtual void allow_direct(bool /*allowed*/) {}
   /// What the backend is asked to do in a view with these members.
@@ -92,6 +94,8 @@ class BroadcastOperation : public Operation {
   /// `root` is a rank in `members`, the view in force when the caller named it. The worker it named
   /// stays the root through view changes.
   BroadcastOperation(TensorView data, int root, const Members& members);
+  /// Not where the root is gone already: others, who call later, mean somebody else by its rank.
+  bool can_begin(const Members& members) const override { return members.rank_of(root_) >= 0; }
   collectives::Call call(const Members& members) override;
   void pack(const Members& members, collectives::Payload& payload) override;
   void unpack(const Members& members, const collectives::Payload& payload) override;

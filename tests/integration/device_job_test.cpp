@@ -62,7 +62,7 @@ void one_failure(const std::string& mode) {
                mode + " 40 20000 1 " + folder.path().string()},
           {"LD_LIBRARY_PATH=" CUDA_STAND_IN});
   EXPECT_THAT(ended.output, HasSubstr("this worker has left the job, as it cannot bring the result "
-                                      "of an allreduce to its tensors"));
+                                      "of a collective to its tensors"));
   EXPECT_THAT(ended.output, HasSubstr("illegal memory access"));
   const std::string log = read_file(folder.path() / "0");
   EXPECT_THAT(log, HasSubstr("111\n")) << ended.output;
