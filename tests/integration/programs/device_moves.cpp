@@ -1,0 +1,462 @@
+// A worker that broadcasts, allgathers and reduce_scatters tensors on a CUDA device, and compares
+// the results with those of the same calls on host memory, bit by bit. Writes a hash over those
+// that all ranks have to <log>/<rank>, for the test to compare. Ends with 77 where there is no
+// device.
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <cstdio>
+#include <fstream>
+#include <functional>
+#include <string>
+#include <thread>
+#include <unistd.h>
+#include <vector>
+
+#include <elastic/elastic.hpp>
+
+#include "cuda/driver_calls.hpp"
+#include "integration/programs/device_expectations.hpp"
+
+namespace {
+
+using elastic::Contributors;
+using elastic::CudaStream;
+using elastic::DType;
+using elastic::Element;
+using elastic::ErrorCode;
+using elastic::ReduceOp;
+using elastic::TensorView;
+using elastic::testing::contribution;
+using elastic::testing::fail;
+using elastic::testing::Gpu;
+using elastic::testing::GpuArray;
+using elastic::testing::GpuStream;
+using elastic::testing::must_fail;
+using elastic::testing::PinnedArray;
+using elastic::testing::require;
+using elastic::testing::same_bits;
+
+constexpr ReduceOp kOps[] = {ReduceOp::kSum, ReduceOp::kAverage, ReduceOp::kMin, ReduceOp::kMax,
+                             ReduceOp::kProduct};
+constexpr std::size_t kCounts[] = {0, 1, 3, 1003, 70001};
+/// Room behind a result, which no call may touch.
+constexpr std::size_t kBehind = 5;
+
+template <typename T>
+std::vector<T> with_rest(std::vector<T> result, const std::vector<T>& before) {
+  result.insert(result.end(), before.begin() + static_cast<std::ptrdiff_t>(result.size()),
+                before.end());
+  return result;
+}
+
+class Moves {
+ public:
+  Moves(std::string folder, int device)
+      : folder_(std::move(folder)),
+        rank_(elastic::rank()),
+        size_(elastic::size()),
+        index_(device),
+        gpu_(device) {}
+
+  void run() {
+    of_type<elastic::float16>();
+    of_type<elastic::bfloat16>();
+    of_type<float>();
+    of_type<double>();
+    of_type<std::int8_t>();
+    of_type<std::uint8_t>();
+    of_type<std::int32_t>();
+    of_type<std::int64_t>();
+    on_some_ranks_only();
+    in_one_place();
+    order();
+    too_little_room();
+    mismatch();
+    wrong_by_itself();
+    stall();
+    std::ofstream(folder_ + "/" + std::to_string(rank_)) << hash_ << " end" << std::endl;
+  }
+
+ private:
+  template <typename T>
+  TensorView view_of(const GpuArray<T>& array) const {
+    return elastic::cuda_view(array.data(), array.count(), index_);
+  }
+  CudaStream stream() const { return {stream_.handle()}; }
+  void check(const Contributors& who) const {
+    require(static_cast<int>(who.size()) == size_, "not all contributed");
+  }
+  template <typename T>
+  void same(const std::vector<T>& result, const std::vector<T>& right, const std::string& what) {
+    require(same_bits(result, right), what + ": not as on the host, " +
+                                          std::to_string(right.size()) + " elements of " +
+                                          std::to_string(sizeof(T)) + " bytes");
+  }
+  template <typename T>
+  void note(const std::vector<T>& result) {
+    const auto* data = reinterpret_cast<const unsigned char*>(result.data());
+    for (std::size_t i = 0; i < result.size() * sizeof(T); ++i) {
+      hash_ = (hash_ ^ data[i]) * 1099511628211U;
+    }
+  }
+
+  template <Element T>
+  void of_type() {
+    for (const std::size_t count : kCounts) {
+      for (int root = 0; root < size_; ++root) broadcast<T>(count, root);
+      allgather<T>(count);
+      for (const ReduceOp op : kOps) {
+        if (op == ReduceOp::kSum || count == 1003) reduce_scatter<T>(count, op);
+      }
+    }
+  }
+
+  template <Element T>
+  void broadcast(std::size_t count, int root) {
+    const GpuArray<T> data(gpu_, contribution<T>(rank_, count), count % 4);
+    check(elastic::broadcast(view_of(data), root, root % 2 == 0 ? stream() : CudaStream{}));
+    same(data.read(), contribution<T>(root, count), "broadcast");
+    note(data.read());
+  }
+
+  template <Element T>
+  void allgather(std::size_t count) {
+    const std::vector<T> block = contribution<T>(rank_, count + static_cast<std::size_t>(rank_));
+    const auto right = elastic::allgather(std::span<const T>(block));
+    const std::vector<T> before = contribution<T>(100, right.values.size() + kBehind);
+    const auto check_blocks = [&](const elastic::GatheredBlocks& blocks, const std::vector<T>& out,
+                                  const char* what) {
+      check(blocks.contributors);
+      require(blocks.counts == right.counts && blocks.count == right.values.size(),
+              std::string(what) + ": wrong counts");
+      same(out, with_rest(right.values, before), what);
+    };
+    const GpuArray<T> in(gpu_, block, 3);
+    {
+      const GpuArray<T> out(gpu_, before, 1);
+      const auto blocks = elastic::allgather(view_of(in), view_of(out), stream());
+      check_blocks(blocks, out.read(), "allgather on the device");
+    }
+    {
+      const GpuArray<T> out(gpu_, before);
+      const auto blocks = elastic::allgather(elastic::view(std::span(block)), view_of(out));
+      check_blocks(blocks, out.read(), "allgather from the host");
+    }
+    std::vector<T> out = before;
+    check_blocks(elastic::allgather(view_of(in), elastic::view(std::span(out)), stream()), out,
+                 "allgather to the host");
+    out = before;
+    check_blocks(elastic::allgather(elastic::view(std::span(block)), elastic::view(std::span(out))),
+                 out, "allgather on the host");
+    std::vector<T> taken;
+    check(elastic::context().allgather(
+        view_of(in),
+        [&](std::span<const std::byte> bytes, const std::vector<std::size_t>& counts) {
+          const auto* first = reinterpret_cast<const T*>(bytes.data());
+          taken.assign(first, first + bytes.size() / sizeof(T));
+          require(counts == right.counts, "allgather to a callback: wrong counts");
+        },
+        stream()));
+    same(taken, right.values, "allgather to a callback");
+    require(same_bits(in.read(), block), "an allgather changed its input");
+    note(taken);
+  }
+
+  template <Element T>
+  void reduce_scatter(std::size_t count, ReduceOp op) {
+    const std::vector<T> data = contribution<T>(rank_, count);
+    const auto right = elastic::reduce_scatter(std::span<const T>(data), op);
+    const std::size_t room = (count + static_cast<std::size_t>(size_) - 1) /
+                             static_cast<std::size_t>(size_);  // and not one more
+    const std::vector<T> before = contribution<T>(100, room);
+    const auto check_part = [&](const elastic::ScatteredPart& part, const std::vector<T>& out,
+                                const char* what) {
+      check(part.contributors);
+      require(part.offset == right.offset && part.count == right.values.size(),
+              std::string(what) + ": another part");
+      same(out, with_rest(right.values, before), what);
+    };
+    const GpuArray<T> in(gpu_, data, 1);
+    {
+      const GpuArray<T> out(gpu_, before, 2);
+      const auto part = elastic::reduce_scatter(view_of(in), view_of(out), op, stream());
+      check_part(part, out.read(), "reduce_scatter on the device");
+    }
+    {
+      const GpuArray<T> out(gpu_, before);
+      const auto part = elastic::reduce_scatter(elastic::view(std::span(data)), view_of(out), op);
+      check_part(part, out.read(), "reduce_scatter from the host");
+    }
+    std::vector<T> out = before;
+    check_part(elastic::reduce_scatter(view_of(in), elastic::view(std::span(out)), op, stream()),
+               out, "reduce_scatter to the host");
+    out = before;
+    check_part(
+        elastic::reduce_scatter(elastic::view(std::span(data)), elastic::view(std::span(out)), op),
+        out, "reduce_scatter on the host");
+    std::vector<T> taken;
+    check(elastic::context().reduce_scatter(
+        view_of(in), op,
+        [&](std::span<const std::byte> bytes, std::size_t offset) {
+          const auto* first = reinterpret_cast<const T*>(bytes.data());
+          taken.assign(first, first + bytes.size() / sizeof(T));
+          require(offset == right.offset, "reduce_scatter to a callback: another part");
+        },
+        stream()));
+    same(taken, right.values, "reduce_scatter to a callback");
+    require(same_bits(in.read(), data), "a reduce_scatter changed its input");
+  }
+
+  /// Where tensors lie is each rank's own business.
+  void on_some_ranks_only() {
+    for (int root = 0; root < size_; ++root) {
+      std::vector<float> own = contribution<float>(rank_, 5000);
+      const GpuArray<float> array(gpu_, own);
+      if ((rank_ + root) % 2 == 0) {
+        check(elastic::broadcast(view_of(array), root, stream()));
+        own = array.read();
+      } else {
+        check(elastic::broadcast(std::span<float>(own), root));
+      }
+      same(own, contribution<float>(root, 5000), "broadcast on some ranks' devices");
+    }
+  }
+
+  /// Inputs that are a part of the outputs.
+  void in_one_place() {
+    const auto size = static_cast<std::size_t>(size_);
+    const auto mine = static_cast<std::size_t>(rank_) * 100;
+    std::vector<float> right = contribution<float>(rank_, 100 * size);
+    const GpuArray<float> all(gpu_, right);
+    const GpuArray<float> parts(gpu_, right);
+    const auto gathered =
+        elastic::allgather(std::span<const float>(right).subspan(mine, 100)).values;
+    elastic::allgather(elastic::cuda_view(all.data() + mine, 100, index_), view_of(all), stream());
+    same(all.read(), gathered, "allgather in place");
+    const auto scattered = elastic::reduce_scatter(std::span<const float>(right)).values;
+    elastic::reduce_scatter(view_of(parts), view_of(parts), ReduceOp::kSum, stream());
+    same(parts.read(), with_rest(scattered, right), "reduce_scatter in place");
+  }
+
+  /// What is queued on the stream before a call comes before it: what makes the input, and what
+  /// still reads the output.
+  void order() {
+    constexpr std::size_t kElements = 20000;
+    const PinnedArray<std::int64_t> made(gpu_, contribution<std::int64_t>(rank_, kElements));
+    const GpuArray<std::int64_t> in(gpu_, std::vector<std::int64_t>(kElements, -1));
+    const GpuArray<std::int64_t> out(gpu_, std::vector<std::int64_t>(kElements * 8, rank_));
+    const GpuArray<std::int64_t> kept(gpu_, std::vector<std::int64_t>(kElements * 8, -2));
+    const auto after_the_stream = [&](const char* what, const std::function<void()>& call) {
+      std::atomic<bool> gate{false};
+      stream_.hold(gate);
+      stream_.write(in.address(), made);
+      copy_on_stream(kept.address(), out.address(), out.bytes());
+      // By the time that others have come so far, this call has long been made.
+      std::thread opens([&] {
+        std::int32_t one = 1;
+        elastic::allreduce_async("opens", std::span(&one, 1)).wait();
+        gate = true;
+        gate.notify_all();
+      });
+      const std::vector<std::int64_t> before = out.read();
+      call();
+      opens.join();
+      require(kept.read() == before, std::string(what) + " came before what reads its output");
+    };
+    const auto expected = contribution<std::int64_t>(size_ - 1, kElements);
+    after_the_stream("a broadcast", [&] {
+      const GpuArray<std::int64_t>& data = rank_ == size_ - 1 ? in : out;
+      elastic::broadcast(elastic::cuda_view(data.data(), kElements, index_), size_ - 1, stream());
+      std::vector<std::int64_t> got = data.read();
+      got.resize(kElements);
+      require(got == expected, "a broadcast came before its stream was there");
+    });
+    const auto block = contribution<std::int64_t>(rank_, kElements);
+    const auto all = elastic::allgather(std::span<const std::int64_t>(block)).values;
+    after_the_stream("an allgather", [&] {
+      elastic::allgather(view_of(in), view_of(out), stream());
+      std::vector<std::int64_t> got = out.read();
+      got.resize(all.size());
+      require(got == all, "an allgather came before its stream was there");
+    });
+    const auto part = elastic::reduce_scatter(std::span<const std::int64_t>(block)).values;
+    after_the_stream("a reduce_scatter", [&] {
+      elastic::reduce_scatter(view_of(in), view_of(out), ReduceOp::kSum, stream());
+      std::vector<std::int64_t> got = out.read();
+      got.resize(part.size());
+      require(got == part, "a reduce_scatter came before its stream was there");
+    });
+  }
+  void copy_on_stream(std::uint64_t to, std::uint64_t from, std::size_t bytes) const {
+    using Copy = int(std::uint64_t, std::uint64_t, std::size_t, void*);
+    Gpu::must("cuMemcpyAsync", gpu_.call<Copy>("cuMemcpyAsync")(to, from, bytes, stream_.handle()));
+  }
+
+  /// An error where there is too little, and only there; the outputs stay as they were, and all go
+  /// on. Rank 0 has too little in device memory, rank 1 in host memory.
+  void too_little_room() {
+    const std::vector<float> block = contribution<float>(rank_, 100);
+    const std::vector<float> data = contribution<float>(rank_, 100 * 8);
+    const auto size = static_cast<std::size_t>(size_);
+    const std::size_t largest = (data.size() + size - 1) / size;
+    const GpuArray<float> in(gpu_, block);
+    const GpuArray<float> whole(gpu_, data);
+    std::vector<float> own(2000, -1.0F);
+    const GpuArray<float> out(gpu_, own);
+    const auto output = [&](std::size_t needed) {
+      TensorView view = rank_ % 2 == 0 ? view_of(out) : elastic::view(std::span(own));
+      view.count = rank_ < 2 ? needed - 1 : needed;
+      return view;
+    };
+    const auto expect = [&](const std::vector<std::string>& words,
+                            const std::function<void()>& call) {
+      rank_ < 2 ? must_fail(ErrorCode::kInvalidArgument, words, call) : call();
+    };
+    expect({"allgather", std::to_string(100 * size) + " elements together",
+            "room for " + std::to_string(100 * size - 1), "call again"},
+           [&] { elastic::allgather(view_of(in), output(100 * size), stream()); });
+    expect({"reduce_scatter", "has " + std::to_string(largest),
+            "room for " + std::to_string(largest - 1), "call again"},
+           [&] {
+             elastic::reduce_scatter(view_of(whole), output(largest), ReduceOp::kSum, stream());
+           });
+    if (rank_ < 2) {
+      require(out.read() == std::vector<float>(2000, -1.0F), "a failed call wrote to the device");
+    }
+    check(elastic::allgather(view_of(in), view_of(out), stream()).contributors);
+    const auto all = elastic::allgather(std::span<const float>(block)).values;
+    std::vector<float> got = out.read();
+    got.resize(all.size());
+    same(got, all, "a call with more room after one with too little");
+  }
+
+  /// Others call something else: an error on all, and the tensors stay as they were.
+  void mismatch() {
+    if (size_ == 1) return;
+    const std::size_t count = rank_ == 0 ? 100 : 101;
+    const std::vector<float> values = contribution<float>(rank_, count);
+    const GpuArray<float> array(gpu_, values);
+    must_fail(ErrorCode::kMismatch, {"100 f32", "101 f32"},
+              [&] { elastic::broadcast(view_of(array), 0, stream()); });
+    must_fail(ErrorCode::kMismatch, {"100 f32", "101 f32"}, [&] {
+      elastic::reduce_scatter(view_of(array), view_of(array), ReduceOp::kSum, stream());
+    });
+    must_fail(ErrorCode::kMismatch, {"allgather", "barrier"}, [&] {
+      if (rank_ == 0) {
+        elastic::barrier();
+      } else {
+        elastic::allgather(view_of(array), view_of(array), stream());
+      }
+    });
+    require(array.read() == values, "a failed call changed its tensor");
+  }
+
+  void wrong_by_itself() {
+    std::vector<float> host(10, 1.0F);
+    const GpuArray<float> array(gpu_, host);
+    const TensorView right = view_of(array);
+    const TensorView called_host{array.data(), 10, DType::kF32, {}};
+    const TensorView called_device = elastic::cuda_view(host.data(), 10, index_);
+    const TensorView on_host = elastic::view(std::span(host));
+    TensorView of_ints = right;
+    of_ints.dtype = DType::kI32;
+    struct Call {
+      std::string name;
+      std::function<void(TensorView in, TensorView out, CudaStream with)> make;
+    };
+    const std::vector<Call> calls{
+        {"allgather", [](auto in, auto out, auto with) { elastic::allgather(in, out, with); }},
+        {"reduce_scatter", [](auto in, auto out, auto with) {
+           elastic::reduce_scatter(in, out, ReduceOp::kSum, with);
+         }}};
+    const CudaStream per_thread{reinterpret_cast<void*>(2)};
+    const auto expect = [](const std::vector<std::string>& words,
+                           const std::function<void()>& call) {
+      must_fail(ErrorCode::kInvalidArgument, words, call);
+    };
+    for (const auto& [name, make] : calls) {
+      const auto wrong = [&, make = make](std::vector<std::string> words, TensorView in,
+                                          TensorView out, CudaStream with = {}) {
+        words.push_back(name);
+        expect(words, [&] { make(in, out, with); });
+      };
+      wrong({"input: a tensor of 10", "host memory", "as a host tensor"}, called_device, right);
+      wrong({"output: a tensor of 10", "host memory", "as a host tensor"}, right, called_device);
+      wrong({"input: a tensor of 10", "lies on CUDA device", "cuda_view"}, called_host, right);
+      wrong({"output: a tensor of 10", "lies on CUDA device", "cuda_view"}, right, called_host);
+      wrong({"output: a tensor of 10", "lies on CUDA device"}, on_host, called_host);
+      wrong({"CUDA device 1000"}, elastic::cuda_view(host.data(), 10, 1000), on_host);
+      wrong({"CUDA device 1000", "on the same"}, right, elastic::cuda_view(host.data(), 10, 1000));
+      wrong({"differ in dtype"}, right, of_ints);
+      wrong({"cudaStreamPerThread"}, right, right, per_thread);
+      expect({"CUDA stream", "no tensor on a CUDA device"},
+             [&, make = make] { make(on_host, on_host, stream()); });
+    }
+    expect({"broadcast", "host memory", "as a host tensor"},
+           [&] { elastic::broadcast(called_device, 0); });
+    expect({"broadcast", "lies on CUDA device", "cuda_view"},
+           [&] { elastic::broadcast(called_host, 0); });
+    expect({"CUDA stream", "no tensor"}, [&] { elastic::broadcast(on_host, 0, stream()); });
+    expect({"broadcast", "cudaStreamPerThread"}, [&] { elastic::broadcast(right, 0, per_thread); });
+    expect({"root 100 is no rank"}, [&] { elastic::broadcast(right, 100, stream()); });
+    TensorView nowhere = right;
+    nowhere.data = nullptr;
+    expect({"null pointer"}, [&] { elastic::broadcast(nowhere, 0); });
+    check(elastic::broadcast(right, 0, stream()));
+    require(array.read() == host, "a right call after wrong ones has a wrong result");
+  }
+
+  /// A stream that goes on only when there was a warning that names the call that waits for it.
+  void stall() {
+    if (elastic::context().options().stall_warning > std::chrono::seconds(1)) return;
+    const GpuArray<float> array(gpu_, std::vector<float>(10, 1.0F));
+    int ends[2];
+    require(::pipe(ends) == 0, "no pipe");
+    const int usual = ::dup(STDERR_FILENO);
+    ::dup2(ends[1], STDERR_FILENO);
+    std::atomic<bool> gate{false};
+    stream_.hold(gate);
+    std::string said;
+    std::thread reads([&] {
+      while (said.find("broadcast waits for CUDA device") == std::string::npos) {
+        char letter = 0;
+        if (::read(ends[0], &letter, 1) != 1) break;
+        said += letter;
+      }
+      gate = true;
+      gate.notify_all();
+    });
+    check(elastic::broadcast(view_of(array), 0, stream()));
+    reads.join();
+    ::dup2(usual, STDERR_FILENO);
+    for (const int file : {usual, ends[0], ends[1]}) ::close(file);
+  }
+
+  const std::string folder_;
+  const int rank_;
+  const int size_;
+  const int index_;
+  const Gpu gpu_;
+  const GpuStream stream_{gpu_};
+  std::uint64_t hash_ = 14695981039346656037U;
+};
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc != 2) fail("usage: device_moves LOG_FOLDER");
+  const int devices = Gpu::devices();
+  if (devices == 0) {
+    std::fprintf(stderr, "device_moves: no CUDA device\n");
+    return 77;
+  }
+  try {
+    elastic::init();
+    Moves(argv[1], elastic::local_rank() % devices).run();
+    elastic::shutdown();
+    return 0;
+  } catch (const std::exception& error) {
+    fail(std::string("error at the caller: ") + error.what());
+  }
+}
