@@ -180,9 +180,10 @@ class ELASTIC_API Context {
   Work grouped_allreduce_async(std::string_view name, std::span<const TensorView> tensors,
                                ReduceOp op = ReduceOp::kSum, CudaStream stream = {});
 
-  /// Copies `data` of rank `root` of the present view to all. If the root dies before anybody has
-  /// all of it, every member gets the same retryable Error (kRootLost). `data` may lie on a CUDA
-  /// device, which `stream` is for.
+  /// Copies `data` of rank `root` of the present view to all; where that worker is gone before the
+  /// call begins, of who has the rank then. If the root dies before anybody has all of it, every
+  /// member gets the same retryable Error (kRootLost). `data` may lie on a CUDA device, which
+  /// `stream` is for.
   Contributors broadcast(TensorView data, int root, CudaStream stream = {});
   template <Element T>
   Contributors broadcast(std::span<T> data, int root) {

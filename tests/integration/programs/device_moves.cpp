@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <fstream>
 #include <functional>
+#include <stdexcept>
 #include <string>
 #include <thread>
 #include <unistd.h>
@@ -50,6 +51,25 @@ std::vector<T> with_rest(std::vector<T> result, const std::vector<T>& before) {
   return result;
 }
 
+/// Parameters on a device, as a part of the State.
+class OnDevice {
+ public:
+  OnDevice(const Gpu& gpu, const GpuArray<float>& array) : gpu_(gpu), array_(array) {}
+  std::vector<std::byte> save() const {
+    std::vector<std::byte> bytes(array_.bytes());
+    gpu_.copy(reinterpret_cast<std::uintptr_t>(bytes.data()), array_.address(), bytes.size());
+    return bytes;
+  }
+  void load(std::span<const std::byte> bytes) {
+    if (bytes.size() != array_.bytes()) throw std::length_error("parameters of another size");
+    gpu_.copy(array_.address(), reinterpret_cast<std::uintptr_t>(bytes.data()), bytes.size());
+  }
+
+ private:
+  const Gpu& gpu_;
+  const GpuArray<float>& array_;
+};
+
 class Moves {
  public:
   Moves(std::string folder, int device)
@@ -75,6 +95,7 @@ class Moves {
     mismatch();
     wrong_by_itself();
     stall();
+    state();
     std::ofstream(folder_ + "/" + std::to_string(rank_)) << hash_ << " end" << std::endl;
   }
 
@@ -431,6 +452,18 @@ class Moves {
     reads.join();
     ::dup2(usual, STDERR_FILENO);
     for (const int file : {usual, ends[0], ends[1]}) ::close(file);
+  }
+
+  /// docs/gpu.md says how parameters on a device get into the State.
+  void state() {
+    const GpuArray<float> array(gpu_, contribution<float>(rank_, 3000));
+    OnDevice parameters(gpu_, array);
+    elastic::State state;
+    state.add("parameters", parameters);
+    elastic::run(state, [&] {
+      same(array.read(), contribution<float>(0, 3000), "the state");
+      state.commit();
+    });
   }
 
   const std::string folder_;
