@@ -28,8 +28,9 @@ void run_ranks(const char* program, int ranks, const std::vector<std::string>& e
 }  // namespace
 
 void device_world(int ranks, const std::vector<std::string>& environment) {
-  run_ranks(DEVICE_CHECK, ranks, environment);
-  run_ranks(DEVICE_MOVES, ranks, environment);
+  for (const char* program : {DEVICE_CHECK, DEVICE_MOVES, DEVICE_MISTAKES}) {
+    run_ranks(program, ranks, environment);
+  }
 }
 
 }  // namespace elastic::testing
