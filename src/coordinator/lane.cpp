@@ -61,9 +61,14 @@ Lane::~Lane() {
 
 Result<Contributors> Lane::run(const Turn& /*turn*/, Operation& operation,
                                Milliseconds view_timeout) {
-  for (;;) {
+  for (bool begun = false;; begun = true) {
     Result<Ownership> ownership = acquire(view_timeout);
     if (!ownership.ok()) return ownership.status();
+    const LaneView& view = ownership.value().view();
+    const bool lost = view.lost && position() == view.position;
+    if (!begun && !lost && !operation.can_begin(*view.members)) {
+      return Status(Code::kAborted, "the view has changed before the call began");
+    }
     Attempt tried = resume(ownership.value(), &operation);
     if (!tried.final && tried.status.ok()) tried = attempt(ownership.value(), operation);
     if (!tried.final) continue;

@@ -26,6 +26,8 @@ class Operation {
  public:
   virtual ~Operation() = default;
 
+  /// Whether it means anything in a view with these members; asked before the first attempt.
+  virtual bool can_begin(const Members& /*members*/) const { return true; }
   /// Tensors of so many bytes are given to the backend where they lie. In front of each attempt,
   /// with what is right for its view.
   virtual void make_direct(std::size_t /*least_bytes*/) {}
@@ -93,6 +95,8 @@ class BroadcastOperation : public Operation {
   /// `root` is a rank in `members`, the view in force when the caller named it. The worker it named
   /// stays the root through view changes.
   BroadcastOperation(TensorView data, int root, const Members& members);
+  /// Not where the root is gone already: others, who call later, mean somebody else by its rank.
+  bool can_begin(const Members& members) const override { return members.rank_of(root_) >= 0; }
   collectives::Call call(const Members& members) override;
   void pack(const Members& members, collectives::Payload& payload) override;
   void unpack(const Members& members, const collectives::Payload& payload) override;

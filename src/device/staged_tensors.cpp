@@ -67,6 +67,8 @@ Status StagedTensors::lay_out(std::span<const ConstTensorView> inputs,
     host_inputs_.push_back(from);
     host_outputs_.push_back(host);
   }
+  call_ = "an allreduce of " + std::to_string(inputs.size()) + " tensors (" +
+          std::to_string(bytes) + " bytes on a device)";
   return {};
 }
 
@@ -107,7 +109,7 @@ Status StagedTensors::wait_for_arrival() {
 
 Status StagedTensors::wait_for_event() {
   const CurrentContext here = device_->enter();
-  const int error = device_->cuda().api().event_synchronize(event_);
+  const int error = device_->wait_for(event_, call_);
   unfinished_.reset();
   return device_->outcome("what was queued before an allreduce, or a copy of its tensors", error);
 }

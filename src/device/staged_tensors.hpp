@@ -4,6 +4,8 @@
 #include <mutex>
 #include <optional>
 #include <span>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "device/cuda_device.hpp"
@@ -37,6 +39,9 @@ class StagedTensors : public Staged, public std::enable_shared_from_this<StagedT
   ~StagedTensors() override;
   StagedTensors(const StagedTensors&) = delete;
   StagedTensors& operator=(const StagedTensors&) = delete;
+
+  /// As the program calls them, for warnings. Before anybody waits.
+  void set_name(std::string_view name) { call_ = "allreduce '" + std::string(name) + "'"; }
 
   /// Where the operation finds its inputs and leaves its results.
   const std::vector<ConstTensorView>& inputs() const { return host_inputs_; }
@@ -72,6 +77,7 @@ class StagedTensors : public Staged, public std::enable_shared_from_this<StagedT
   std::vector<TensorView> host_outputs_;
   void* event_ = nullptr;            // behind the copies that were queued last
   std::optional<void*> unfinished_;  // the stream that may have copies of ours
+  std::string call_;                 // what waits
 
   mutable std::mutex mutex_;
   std::optional<Status> arrival_;

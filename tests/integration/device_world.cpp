@@ -8,10 +8,12 @@
 
 namespace elastic::testing {
 
-void device_world(int ranks, const std::vector<std::string>& environment) {
+namespace {
+
+void run_ranks(const char* program, int ranks, const std::vector<std::string>& environment) {
   const ScratchFolder folder;
-  const Ended ended = run({ELASTICRUN, "-np", std::to_string(ranks), "--max-restarts", "0",
-                           DEVICE_CHECK, folder.path().string()},
+  const Ended ended = run({ELASTICRUN, "-np", std::to_string(ranks), "--max-restarts", "0", program,
+                           folder.path().string()},
                           environment);
   ASSERT_EQ(ended.status, 0) << ended.output;
   std::set<std::string> hashes;
@@ -21,6 +23,14 @@ void device_world(int ranks, const std::vector<std::string>& environment) {
     hashes.insert(hash);
   }
   EXPECT_EQ(hashes.size(), 1U) << "ranks have other results";
+}
+
+}  // namespace
+
+void device_world(int ranks, const std::vector<std::string>& environment) {
+  for (const char* program : {DEVICE_CHECK, DEVICE_MOVES, DEVICE_MISTAKES}) {
+    run_ranks(program, ranks, environment);
+  }
 }
 
 }  // namespace elastic::testing
