@@ -25,6 +25,7 @@ struct CallData {
   int ranks;
   TensorView input;   ///< as many elements as the whole tensor has
   TensorView output;  ///< likewise
+  CudaStream stream;  ///< for tensors on a device
 };
 
 /// Parts of a CallData, which start at the same place where the result is to be in place.
