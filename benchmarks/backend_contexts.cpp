@@ -46,9 +46,8 @@ Result<std::vector<BackendContext>> open_contexts(const RankOptions& options,
   return contexts;
 }
 
-Result<std::unique_ptr<RankDevice>> open_device(const RankOptions& options,
-                                                const Context& context) {
-  if (options.device != "cuda") return std::unique_ptr<RankDevice>();
+Result<std::unique_ptr<RankDevice>> open_device(const std::string& device, const Context& context) {
+  if (device != "cuda") return std::unique_ptr<RankDevice>();
   return RankDevice::open(context.local_rank(), context.local_size());
 }
 

@@ -27,9 +27,9 @@ std::string label_of(const std::vector<std::string>& names, std::size_t index);
 Result<std::vector<BackendContext>> open_contexts(const RankOptions& options,
                                                   const LibrarySettings& settings);
 
-/// The device that this rank of `context` has its tensors on; null where that is the host. All
-/// ranks call it alike. kUnavailable where there is none.
-Result<std::unique_ptr<RankDevice>> open_device(const RankOptions& options, const Context& context);
+/// The device that this rank of `context` has its tensors on, where --device says "cuda"; null
+/// where it says "host". kUnavailable where there is none.
+Result<std::unique_ptr<RankDevice>> open_device(const std::string& device, const Context& context);
 /// A line about it, for people; empty where it is null.
 std::string device_text(const RankDevice* device);
 

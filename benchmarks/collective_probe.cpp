@@ -1,10 +1,9 @@
 #include "benchmarks/collective_probe.hpp"
 
-#include <memory>
 #include <span>
-#include <vector>
 
 #include "benchmarks/backend_contexts.hpp"
+#include "benchmarks/host_copy.hpp"
 #include "benchmarks/monotonic_time.hpp"
 
 namespace elastic::bench {
@@ -13,40 +12,21 @@ namespace {
 
 Memory memory_of(const CollectiveOptions& options, Context& context, const RankDevice* device,
                  std::size_t bytes) {
-  if (device != nullptr) return device->allocate(bytes);
   if (options.memory == "allocated") return context.allocate(bytes);
-  return {std::shared_ptr<std::byte>(new std::byte[bytes](), std::default_delete<std::byte[]>()),
-          bytes};
+  return tensor_memory(device, bytes);
 }
 
-/// A call's tensors as the host sees them: themselves, or copies of what lies on a device.
-class OnHost {
- public:
-  OnHost(const CallData& data, const RankDevice* device)
-      : device_(device), tensors_(data), data_(data) {
-    if (device_ == nullptr) return;
-    input_.resize(data.input.bytes());
-    output_.resize(data.output.bytes());
-    data_.input = {input_.data(), data.input.count, data.input.dtype, {}};
-    data_.output = {output_.data(), data.output.count, data.output.dtype, {}};
+/// A call's tensors as the host sees them.
+struct OnHost {
+  OnHost(const CallData& on, const RankDevice* device)
+      : input(on.input, device), output(on.output, device), data(on) {
+    data.input = input.view();
+    data.output = output.view();
   }
 
-  const CallData& data() const { return data_; }
-  void write_input() const {
-    if (device_ != nullptr) device_->copy(data_.input, tensors_.input);
-  }
-  void read() const {
-    if (device_ == nullptr) return;
-    device_->copy(tensors_.input, data_.input);
-    device_->copy(tensors_.output, data_.output);
-  }
-
- private:
-  const RankDevice* const device_;
-  const CallData& tensors_;
-  std::vector<std::byte> input_;
-  std::vector<std::byte> output_;
-  CallData data_;
+  const HostCopy input;
+  const HostCopy output;
+  CallData data;
 };
 
 }  // namespace
@@ -90,8 +70,8 @@ CallData Workspace::data(std::size_t count) {
 
 void CollectiveProbe::fill(const CallData& data) const {
   const OnHost host(data, device_);
-  collective_.fill(host.data());
-  host.write_input();
+  collective_.fill(host.data);
+  host.input.write();
 }
 
 Status CollectiveProbe::time(const CallData& data, Placement placement, int warmup, int calls,
@@ -124,8 +104,9 @@ Result<std::int64_t> CollectiveProbe::count_wrong(const CallData& data, Placemen
   if (!call.ok()) return call.status();
   if (Status status = call.value()(); !status.ok()) return status;
   const OnHost host(data, device_);
-  host.read();
-  std::int64_t wrong = collective_.count_wrong(host.data(), placement);
+  host.input.read();
+  host.output.read();
+  std::int64_t wrong = collective_.count_wrong(host.data, placement);
   const auto contributors = context_.allreduce(std::span<std::int64_t>(&wrong, 1));
   if (Status status = check_complete(contributors, data.ranks); !status.ok()) return status;
   return wrong;

@@ -114,7 +114,7 @@ std::size_t compared_with(const std::vector<std::string>& labels) {
 Status run_collective(const CollectiveOptions& options, const LibrarySettings& settings) {
   auto contexts = open_contexts(options, settings);
   if (!contexts.ok()) return contexts.status();
-  const auto device = open_device(options, *contexts.value().front().context);
+  const auto device = open_device(options.device, *contexts.value().front().context);
   if (!device.ok()) return device.status();
   auto contenders =
       make_contenders(settings.backends, options, contexts.value(), device.value().get());
