@@ -1,5 +1,6 @@
 #include "benchmarks/collective_probe.hpp"
 
+#include <cstring>
 #include <span>
 
 #include "benchmarks/backend_contexts.hpp"
@@ -72,6 +73,9 @@ void CollectiveProbe::fill(const CallData& data) const {
   const OnHost host(data, device_);
   collective_.fill(host.data);
   host.input.write();
+  // So that nothing is right that another backend has left there.
+  std::memset(host.data.output.data, 0xff, host.data.output.bytes());
+  host.output.write();
 }
 
 Status CollectiveProbe::time(const CallData& data, Placement placement, int warmup, int calls,
