@@ -5,16 +5,17 @@ root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 
 usage() {
   cat <<'USAGE'
-usage: tests/gpu/run.sh [--with DIR] [--build DIR] [--rounds N]
+usage: tests/gpu/run.sh [--with DIR] [--build DIR] [--rounds N] [--log FILE]
        tests/gpu/run.sh --collect DIR
 
 Builds and runs the tests that need a CUDA device, and the benchmarks of what runs on it, in less
-than 9 minutes and without any network. Needs a CUDA toolkit, CMake and g++. NCCL is taken from the
+than 9 minutes and without any network. What they say goes to a file in Markdown, too. Needs a CUDA toolkit, CMake and g++. NCCL is taken from the
 Python package nvidia-nccl-cu13 or nvidia-nccl-cu12 where there is one.
 
   --with DIR     with the libraries that --collect left in DIR, on a machine that has none of them
   --build DIR    build there (default: build-gpu)
   --rounds N     of each benchmark (default: 7)
+  --log FILE     (default: gpu-results.md in the folder that is built in)
   --collect DIR  on a machine with Debian's or Ubuntu's packages (./run setup): put what elastic is
                  built with into DIR, for a machine with the same processor and an equally old or
                  newer C library
@@ -106,6 +107,12 @@ collect() {
 
 deadline=$((SECONDS + 530))
 
+# A line for people and for the log.
+tell() {
+  echo "== $*"
+  printf '\n%s\n' "$*" >>"$log"
+}
+
 # step NAME LIMIT COMMAND...: ends it after so many seconds, or when there is no time left at all.
 failures=()
 skipped=no
@@ -120,12 +127,31 @@ step() {
     status=124
   fi
   case $status in
-    0) echo "== $name: done ($((SECONDS - start)) s)" ;;
-    77) echo "== $name: SKIPPED" && skipped=yes ;;
-    124) echo "== $name: FAILED, out of time after $((SECONDS - start)) s" && failures+=("$name") ;;
-    *) echo "== $name: FAILED with $status ($((SECONDS - start)) s)" && failures+=("$name") ;;
+    0) tell "$name: done ($((SECONDS - start)) s)" ;;
+    77) tell "$name: SKIPPED" && skipped=yes ;;
+    124) tell "$name: FAILED, out of time after $((SECONDS - start)) s" && failures+=("$name") ;;
+    *) tell "$name: FAILED with $status ($((SECONDS - start)) s)" && failures+=("$name") ;;
   esac
   return "$status"
+}
+
+# Likewise, with what it says in the log, under a heading.
+recorded() {
+  printf '\n## %s\n\n```\n' "$1" >>"$log"
+  step "$1" "$2" write_down "${@:3}"
+}
+
+# write_down COMMAND...: its output goes to the log, too; its status is kept. A program of its own, as
+# timeout(1) starts it.
+write_down_script='log=$1; shift; set -o pipefail; "$@" 2>&1 | tee -a "$log"; status=$?; echo "\`\`\`" >>"$log"; exit $status'
+
+# Only where there is a device.
+measured() {
+  if [[ $skipped == yes ]]; then
+    echo "== $1: SKIPPED, there is no device"
+  else
+    recorded "$@" || true
+  fi
 }
 
 # Where pkg-config is a carried one, with nothing but what was carried.
