@@ -21,7 +21,7 @@ class Allreduce : public Collective {
   std::size_t granularity(int) const override { return 1; }
   void fill(const CallData& data) const override { data.pattern.fill(data.input, data.rank); }
   Contributors run(Context& context, const CallData& data, Placement placement) override {
-    return context.allreduce(data.input, result(data, placement), data.op);
+    return context.allreduce(data.input, result(data, placement), data.op, data.stream);
   }
   CallTensors tensors(const CallData& data, Placement placement) override {
     return {data.input, result(data, placement)};
