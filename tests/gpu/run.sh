@@ -339,6 +339,7 @@ main() {
   [[ -n $log ]] || log=$build/gpu-results.md
   : >"$log" || die "--log: $log cannot be written"
   run_all "$carried" "$rounds" || true
+  sed -i "s,$root/,,g; s,$root,.,g" "$log"
   echo "run.sh: what was said is in $log"
   ((${#failures[@]} == 0)) || { echo "run.sh: failed: ${failures[*]}" && return 1; }
   [[ $skipped == no ]] || { echo "run.sh: built, and NOTHING RAN: there is no device" && return 77; }
