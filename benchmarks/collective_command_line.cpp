@@ -48,10 +48,6 @@ namespace {
 
 Status check_device(const CollectiveOptions& options) {
   if (options.device == "host") return {};
-  if (options.operation != "allreduce") {
-    return invalid("--device " + options.device + ": " + options.operation +
-                   " takes tensors in host memory only; allreduce takes those of devices");
-  }
   if (options.memory == "malloc") return {};
   return invalid("--memory " + options.memory + " is about memory of the host, and --device " +
                  options.device + " has none");

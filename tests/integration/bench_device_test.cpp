@@ -53,6 +53,13 @@ TEST(DeviceBench, AllreduceIsRightAndReported) {
   EXPECT_THAT(bench.output(), HasSubstr("in the memory of CUDA devices: 2 CUDA devices\n"));
 }
 
+TEST(DeviceBench, OtherCollectivesAreRight) {
+  for (const char* operation : {"all_gather", "reduce_scatter", "broadcast"}) {
+    SCOPED_TRACE(operation);
+    expect_right(DeviceBench({operation, "--np", "2", "-b", "1K", "-e", "1K", "-n", "2"}), 1);
+  }
+}
+
 TEST(DeviceBench, RanksMayShareADevice) {
   const DeviceBench bench(
       {"allreduce", "--np", "3", "-b", "1K", "-e", "1K", "-d", "bfloat16", "-o", "avg"},

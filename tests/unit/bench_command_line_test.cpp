@@ -186,7 +186,6 @@ TEST(BenchCommandLine, ErrorsNameTheOption) {
       {{"allreduce", "--transport", "rdma"}, "--transport"},
       {{"allreduce", "--colour"}, "--colour"},
       {{"allreduce", "--device", "tpu"}, "--device"},
-      {{"broadcast", "--device", "cuda"}, "broadcast takes tensors in host memory only"},
       {{"allreduce", "--device", "cuda", "--memory", "allocated"}, "--memory allocated"},
       {{"allreduce", "--device", "cuda", "--backend", "native,gloo:ring"}, "host memory only"},
       {{"allreduce", "--device", "cuda", "--backend", "mpi:direct"}, "host memory only"},
