@@ -113,6 +113,7 @@ void AllreduceOperation::allow_direct(bool allowed) {
     const bool direct = large(inputs_[i]);
     (direct ? direct_inputs_ : packed_inputs).push_back(inputs_[i]);
     (direct ? direct_outputs_ : packed_outputs).push_back(outputs_.tensors()[i]);
+    (direct ? direct_ : packed_).push_back(i);
   }
   inputs_ = std::move(packed_inputs);
   outputs_ = TensorList(std::move(packed_outputs));
@@ -144,6 +145,20 @@ void AllreduceOperation::unpack(const Members& members, const Payload& payload) 
     copy(static_cast<std::byte*>(output.data), payload.data.data() + at, output.bytes());
     at += output.bytes();
   }
+}
+
+std::vector<AllreduceOperation::Place> AllreduceOperation::places() const {
+  std::vector<Place> places;
+  for (std::size_t i = 0; i < outputs_.tensors().size(); ++i) {
+    places.push_back({direct_.empty() ? i : packed_[i], outputs_.offsets()[i], false});
+  }
+  std::size_t at = outputs_.bytes();
+  for (std::size_t i = 0; i < direct_.size(); ++i) {
+    at = collectives::aligned(at);
+    places.push_back({direct_[i], at, true});
+    at += direct_outputs_[i].bytes();
+  }
+  return places;
 }
 
 BroadcastOperation::BroadcastOperation(TensorView data, int root, const Members& members)

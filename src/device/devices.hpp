@@ -40,7 +40,8 @@ class Devices {
   /// missing or fails.
   Result<std::shared_ptr<StagedTensors>> stage(std::span<const ConstTensorView> inputs,
                                                std::span<const TensorView> outputs,
-                                               CudaStream stream, Caller caller);
+                                               CudaStream stream, Caller caller,
+                                               Fetch when = Fetch::kAtOnce);
 
  private:
   Result<std::shared_ptr<CudaDevice>> open(int index);
