@@ -27,6 +27,7 @@ struct ModuleView {
 struct ModuleStart {
   std::size_t lanes = 0;
   bool under_mpirun = false;
+  std::string log_level;     ///< Options::log_level: modules have a log of their own
   std::string nccl_library;  ///< Options::nccl_library
   bool nccl_waits = false;   ///< Options::nccl_meanwhile is "wait"
 };

@@ -18,6 +18,7 @@ Result<Backends> Backends::load(const Options& options, std::shared_ptr<transpor
   backends.native_.thresholds.algorithm = plan::algorithm_named(options.algorithm);
   backends.native_.measures_flows = options.tcp_streams == 0;
   backends.native_.record = std::make_shared<collectives::TuningRecord>();
+  backends.start_.log_level = options.log_level;
   backends.start_.nccl_library = options.nccl_library;
   backends.start_.nccl_waits = options.nccl_meanwhile == "wait";
   if (options.backend == "native") return backends;

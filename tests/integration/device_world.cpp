@@ -8,12 +8,14 @@
 
 namespace elastic::testing {
 
-void device_world(int ranks, const std::vector<std::string>& environment) {
+std::string device_world(int ranks, const std::vector<std::string>& environment, bool exact) {
   const ScratchFolder folder;
-  const Ended ended = run({ELASTICRUN, "-np", std::to_string(ranks), "--max-restarts", "0",
-                           DEVICE_CHECK, folder.path().string()},
-                          environment);
-  ASSERT_EQ(ended.status, 0) << ended.output;
+  std::vector<std::string> command{
+      ELASTICRUN, "-np",        std::to_string(ranks), "--max-restarts",
+      "0",        DEVICE_CHECK, folder.path().string()};
+  if (exact) command.emplace_back("exact");
+  const Ended ended = run(command, environment);
+  EXPECT_EQ(ended.status, 0) << ended.output;
   std::set<std::string> hashes;
   for (int rank = 0; rank < ranks; ++rank) {
     const std::string hash = read_file(folder.path() / std::to_string(rank));
@@ -21,6 +23,7 @@ void device_world(int ranks, const std::vector<std::string>& environment) {
     hashes.insert(hash);
   }
   EXPECT_EQ(hashes.size(), 1U) << "ranks have other results";
+  return ended.output;
 }
 
 }  // namespace elastic::testing

@@ -39,6 +39,7 @@ void one_kill(const Scenario& scenario, std::uint64_t seed) {
   std::vector<std::string> environment{
       "ELASTIC_BACKEND=" + scenario.backend, "ELASTIC_TRANSPORT=" + scenario.transport,
       std::string("ELASTIC_ENCRYPT=") + (scenario.encrypt ? "1" : "0")};
+  environment.insert(environment.end(), scenario.environment.begin(), scenario.environment.end());
   if (!scenario.driver.empty()) environment.push_back("LD_LIBRARY_PATH=" + scenario.driver);
 
   const ScratchFolder folder;

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <ostream>
 #include <string>
+#include <vector>
 
 namespace elastic::testing {
 
@@ -16,6 +17,7 @@ struct Scenario {
   bool on_device = false;   ///< the tensors lie on a CUDA device
   std::string driver =
       {};  ///< on_device: the folder with CUDA's driver; empty: that of the machine
+  std::vector<std::string> environment = {};  ///< besides; "name=value"
 
   friend std::ostream& operator<<(std::ostream& out, const Scenario& scenario) {
     return out << scenario.mode << " by " << scenario.backend << " over " << scenario.transport

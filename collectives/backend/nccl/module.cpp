@@ -1,9 +1,11 @@
 #include "collectives/backend/module.hpp"
 
 #include <mutex>
+#include <string>
 #include <utility>
 
 #include "base/cuda_driver.hpp"
+#include "base/log.hpp"
 #include "collectives/backend/nccl/nccl_api.hpp"
 #include "collectives/backend/nccl/nccl_backend.hpp"
 #include "collectives/backend/nccl/nccl_library.hpp"
@@ -41,6 +43,7 @@ Status refuse(const std::string& why) {
 
 /// Says what is missing, the first thing first.
 Status start(const ModuleStart& how) {
+  log::set_level(how.log_level);
   const CudaDriver driver = CudaDriver::find();
   if (!driver.usable()) return refuse("it serves tensors on CUDA devices, and " + driver.missing);
   if (driver.devices == 0) return refuse("it serves tensors on CUDA devices, and there is none");
@@ -55,6 +58,7 @@ Status start(const ModuleStart& how) {
 }
 
 Result<std::unique_ptr<Backend>> make(ModuleView view) {
+  log::set_name("rank " + std::to_string(view.mesh->rank()));
   const std::lock_guard<std::mutex> lock(started().mutex);
   return nccl::make_nccl_backend(std::move(view), started().services);
 }
