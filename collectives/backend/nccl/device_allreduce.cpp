@@ -1,6 +1,8 @@
 #include "collectives/backend/nccl/device_allreduce.hpp"
 
+#include <chrono>
 #include <sched.h>
+#include <thread>
 #include <vector>
 
 #include "collectives/backend/nccl/nccl_api.hpp"
@@ -10,9 +12,11 @@ namespace elastic::collectives::nccl {
 namespace {
 
 constexpr unsigned kEventFlags = 2;  // of cuda.h: nobody asks when it was
-/// Looks at the device before the processor is left to others for a moment, and between two looks
-/// at the communicator.
+/// Looks at the device before the processor is left to others for a moment, and before it is left
+/// to them for longer.
 constexpr int kSpins = 100;
+constexpr int kYields = 1000;
+constexpr Duration kPause = std::chrono::microseconds(20);
 constexpr int kLooksPerCheck = 64;
 
 ncclDataType_t type_of(DType dtype) {
@@ -156,7 +160,11 @@ Status DeviceAllreduce::wait(TimePoint until, const std::function<Status()>& mea
         return Status(Code::kTimeout, "an allreduce of NCCL has not ended in time");
       }
     }
-    if (looks > kSpins) ::sched_yield();
+    if (looks > kYields) {
+      std::this_thread::sleep_for(kPause);
+    } else if (looks > kSpins) {
+      ::sched_yield();
+    }
   }
 }
 
