@@ -1,8 +1,8 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
-#include <vector>
 
 #include "base/status.hpp"
 #include "collectives/backend/device_tensors.hpp"
@@ -38,5 +38,9 @@ class CopyMover : public BucketMover {
 
   device::CudaDevice& device_;
 };
+
+/// By kernels of ours, where this build has them and they can be used on the device; otherwise by
+/// copies. `device` outlives it.
+std::unique_ptr<BucketMover> make_mover(device::CudaDevice& device);
 
 }  // namespace elastic::collectives::nccl

@@ -60,6 +60,7 @@ class NcclBackend final : public Backend {
   Result<bool> agree(std::uint64_t position, const Call& call);
   Result<Say> meet(std::uint64_t position, const Call& call);
   Say own_say() const;
+  Status look_at_links();
   Status wait_for_news();
   void prepare_communicator();
   Status carry_letters(std::uint64_t position);
@@ -81,6 +82,7 @@ class NcclBackend final : public Backend {
 
   // Of the operation.
   std::uint8_t phase_ = OpTag::kNormal;
+  unsigned looks_ = 0;
   std::shared_ptr<SharedDevice> device_;
   std::unique_lock<std::mutex> turn_;  // on it
 };
@@ -181,13 +183,28 @@ void NcclBackend::prepare_communicator() {
   if (aborted_) communicator_->abort();
 }
 
+/// Who does not sleep on the links has to ask whether peers are there. None can be done with the
+/// operation before this rank is.
+Status NcclBackend::look_at_links() {
+  constexpr unsigned kLooksPerPeer = 64;
+  bool moved = false;
+  if (Status status = view_.mesh->progress(moved); !status.ok()) return status;
+  if (looks_++ % kLooksPerPeer != 0) return {};
+  for (int each = 0; each < size(); ++each) {
+    if (each == rank() || !view_.mesh->link(each).hung_up()) continue;
+    return Status(Code::kPeerLost,
+                  view_.mesh->link(each).peer_name() + ": the connection is closed", each,
+                  view_.generation);
+  }
+  return {};
+}
+
 /// Until the communicator has something to tell the others, or is ready or dead.
 Status NcclBackend::wait_for_news() {
   for (;;) {
     const Phase phase = communicator_->phase();
     if (phase == Phase::kReady || is_dead(phase) || letters_->waiting()) return {};
-    bool moved = false;
-    if (Status status = view_.mesh->progress(moved); !status.ok()) {
+    if (Status status = look_at_links(); !status.ok()) {
       view_.mesh->abandon();
       return status;
     }
@@ -224,8 +241,7 @@ Result<bool> NcclBackend::by_nccl(std::uint64_t position, const Call& call, Payl
   DeviceAllreduce work(*communicator_, device_, view_.lane);
   Status links;
   const auto meanwhile = [&]() -> Status {
-    bool moved = false;
-    links = view_.mesh->progress(moved);
+    links = look_at_links();
     if (!links.ok()) return links;
     for (int each = 0; each < size(); ++each) {
       if (each == rank() || !verdict.has_come(each) || verdict.of(each)[0] != std::byte{0})

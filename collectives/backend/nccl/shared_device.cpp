@@ -17,7 +17,7 @@ Result<std::shared_ptr<SharedDevice>> SharedDevice::open(std::shared_ptr<const d
 
 SharedDevice::SharedDevice(std::shared_ptr<device::CudaDevice> cuda)
     : cuda_(std::move(cuda)),
-      mover_(std::make_unique<CopyMover>(*cuda_)),
+      mover_(make_mover(*cuda_)),
       memory_([this](std::size_t bytes) { return get(bytes); },
               [this](std::byte* memory) { give_back(memory); }) {}
 
