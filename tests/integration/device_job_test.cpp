@@ -50,7 +50,7 @@ std::vector<std::string> by_nccl(const std::string& meanwhile) {
           "ELASTIC_NCCL_MEANWHILE=" + meanwhile};
 }
 
-/// In place of the program's rank: what its library says when NCCL has made the first allreduce.
+/// What the library says when NCCL has made the first allreduce.
 constexpr const char* kByNccl = "allreduces of tensors on devices go by NCCL from now on";
 
 void world_by_nccl(int ranks, const std::string& meanwhile) {
@@ -142,6 +142,8 @@ Scenario on_device_by_nccl(const std::string& mode, const std::string& meanwhile
   Scenario scenario = on_device(mode, "auto");
   scenario.backend = "nccl";
   scenario.environment = by_nccl(meanwhile);
+  scenario.environment.emplace_back("ELASTIC_LOG_LEVEL=info");
+  scenario.says = kByNccl;
   return scenario;
 }
 

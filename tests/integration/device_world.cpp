@@ -8,11 +8,12 @@
 
 namespace elastic::testing {
 
-std::string device_world(int ranks, const std::vector<std::string>& environment, bool exact) {
+std::string device_world(int ranks, const std::vector<std::string>& environment, bool exact,
+                         const std::vector<std::string>& prefix) {
   const ScratchFolder folder;
-  std::vector<std::string> command{
-      ELASTICRUN, "-np",        std::to_string(ranks), "--max-restarts",
-      "0",        DEVICE_CHECK, folder.path().string()};
+  std::vector<std::string> command{ELASTICRUN, "-np", std::to_string(ranks), "--max-restarts", "0"};
+  command.insert(command.end(), prefix.begin(), prefix.end());
+  command.insert(command.end(), {DEVICE_CHECK, folder.path().string()});
   if (exact) command.emplace_back("exact");
   const Ended ended = run(command, environment);
   EXPECT_EQ(ended.status, 0) << ended.output;

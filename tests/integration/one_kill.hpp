@@ -18,6 +18,9 @@ struct Scenario {
   std::string driver =
       {};  ///< on_device: the folder with CUDA's driver; empty: that of the machine
   std::vector<std::string> environment = {};  ///< besides; "name=value"
+  std::vector<std::string> prefix = {};       ///< of each worker's command
+  int ranks = 0;                              ///< 0: a random number of them
+  std::string says = {};                      ///< what must be in the job's output
 
   friend std::ostream& operator<<(std::ostream& out, const Scenario& scenario) {
     return out << scenario.mode << " by " << scenario.backend << " over " << scenario.transport

@@ -91,16 +91,15 @@ Status NcclBackend::run(std::uint64_t position, const Call& call, Payload& paylo
   if (call.kind != Kind::kAllreduce) return view_.native->run(position, call, payload);
   phase_ = OpTag::kNormal;
   if (payload.on_device != nullptr) take_turn(payload);
-  // Nothing of the device is held by a lane that is in no operation.
-  const std::unique_lock<std::mutex> until_the_end = std::move(turn_);
-  const bool has_turn = until_the_end.owns_lock();
-  if (!has_turn) device_.reset();
+  std::unique_lock<std::mutex> turn = std::exchange(turn_, {});
+  if (!turn.owns_lock()) device_.reset();
   const Result<bool> agreed = agree(position, call);
   if (!agreed.ok()) return agreed.status();
   if (agreed.value()) {
     const Result<bool> done = by_nccl(position, call, payload);
     if (!done.ok() || done.value()) return done.status();
   }
+  if (turn.owns_lock()) turn.unlock();
   return by_host(position, call, payload);
 }
 
