@@ -27,9 +27,9 @@ struct ModuleView {
 struct ModuleStart {
   std::size_t lanes = 0;
   bool under_mpirun = false;
-  std::string log_level;     ///< Options::log_level: modules have a log of their own
-  std::string nccl_library;  ///< Options::nccl_library
-  bool nccl_waits = false;   ///< Options::nccl_meanwhile is "wait"
+  std::string log_level = {};     ///< Options::log_level: modules have a log of their own
+  std::string nccl_library = {};  ///< Options::nccl_library
+  bool nccl_waits = false;        ///< Options::nccl_meanwhile is "wait"
 };
 
 /// A backend that is loaded when a job asks for it: what its shared object exports.
