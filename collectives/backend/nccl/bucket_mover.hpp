@@ -10,6 +10,12 @@
 
 namespace elastic::collectives::nccl {
 
+/// An address on a device, as NCCL and the runtime of CUDA take it.
+inline void* pointer_to(std::uint64_t address) {
+  // NOLINTNEXTLINE(performance-no-int-to-ptr): the driver has numbers
+  return reinterpret_cast<void*>(address);
+}
+
 /// Moves tensors between where the program has them and a bucket on the same device, in which they
 /// lie at their offsets. What it queues on `stream` comes after what is queued there; within
 /// CudaDevice::enter.

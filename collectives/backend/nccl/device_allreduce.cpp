@@ -133,9 +133,8 @@ Status DeviceAllreduce::launch(ReduceOp op, TimePoint until,
     Status begun = communicator_.perform(
         "ncclAllReduce",
         [&](const Api& api, ncclComm* comm) -> int {
-          return api.all_reduce(reinterpret_cast<const void*>(from), reinterpret_cast<void*>(to),
-                                run.count, type_of(run.dtype), op_of(op), comm,
-                                static_cast<cudaStream_t>(stream_));
+          return api.all_reduce(pointer_to(from), pointer_to(to), run.count, type_of(run.dtype),
+                                op_of(op), comm, static_cast<cudaStream_t>(stream_));
         },
         until, meanwhile);
     if (!begun.ok()) return begun;

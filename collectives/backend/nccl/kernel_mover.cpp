@@ -65,14 +65,14 @@ class KernelMover final : public BucketMover {
     std::vector<kernels::device::TensorRange> ranges;
     for (const DeviceTensor& tensor : row) {
       const std::uint64_t at = direction == Direction::kPack ? tensor.input : tensor.output;
-      ranges.push_back({reinterpret_cast<void*>(at), tensor.count});
+      ranges.push_back({pointer_to(at), tensor.count});
     }
     PackRequest request;
     request.direction = direction;
     request.tensor_dtype = row.front().dtype;
     request.bucket_dtype = row.front().dtype;
     request.tensors = ranges;
-    request.bucket = reinterpret_cast<void*>(bucket + row.front().offset);
+    request.bucket = pointer_to(bucket + row.front().offset);
     request.scale.divisor = divisor;
     if (!kernels::device::invalid_request(request).empty()) return std::nullopt;
     const auto plan = kernels::device::pack_plan(request);

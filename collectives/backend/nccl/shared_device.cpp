@@ -43,7 +43,7 @@ Result<std::byte*> SharedDevice::get(std::size_t bytes) const {
   device::CudaApi::DevicePointer memory = 0;
   Status status = cuda_->outcome("cuMemAlloc", cuda_->cuda().api().memory_alloc(&memory, bytes));
   if (!status.ok()) return status;
-  return reinterpret_cast<std::byte*>(memory);
+  return static_cast<std::byte*>(pointer_to(memory));
 }
 
 void SharedDevice::give_back(std::byte* memory) const {
