@@ -35,6 +35,9 @@ struct Call {
   std::vector<int> receivers;       ///< kTransfer: ranks that lack it
   std::string error;                ///< kMismatch: what this rank has to say
   transport::Fingerprint fingerprint;
+  /// Of the native backend's frames. OpTag::kLater and more: the ranks have met with this call, and
+  /// compared what they called, at this position already.
+  std::uint8_t phase = transport::OpTag::kNormal;
 };
 
 /// An allreduce of one tensor that is not worth a Call.
@@ -70,7 +73,8 @@ inline Result<std::size_t> gathered_bytes(const std::vector<std::uint64_t>& coun
 ///   ranks and what each called; the backend stays usable;
 /// - after kPeerLost or kAborted the backend is good for nothing but destruction, and `payload` is
 ///   garbage, unless it says `in_hand`;
-/// - whenever `run` fails, the inputs of direct tensors are as they were;
+/// - after kUnavailable it cannot go on here, whatever the view: this worker has to leave the job;
+/// - whenever `run` fails, the inputs of direct tensors, and of those on devices, are as they were;
 /// - when success is returned, nothing more needs to be done for the other ranks to finish, but
 /// that
 ///   direct tensors stay as they are until `settle` has returned.

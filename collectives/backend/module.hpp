@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <type_traits>
 
 #include "base/module_file.hpp"
@@ -26,12 +27,16 @@ struct ModuleView {
 struct ModuleStart {
   std::size_t lanes = 0;
   bool under_mpirun = false;
+  std::string log_level = {};     ///< Options::log_level: modules have a log of their own
+  std::string nccl_library = {};  ///< Options::nccl_library
+  bool nccl_waits = false;        ///< Options::nccl_meanwhile is "wait"
 };
 
 /// A backend that is loaded when a job asks for it: what its shared object exports.
 struct BackendModule {
   ModuleHead head;
   bool fixed_membership;  ///< nobody can join
+  bool works_on_devices;  ///< takes Payload::on_device
   /// By the thread that calls `init`, before this worker is a member; may block. Again for another
   /// context of the process.
   Status (*start)(const ModuleStart& how);

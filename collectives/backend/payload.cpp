@@ -9,6 +9,8 @@ void Payload::clear() {
   data.resize(0);
   direct.clear();
   undo = nullptr;
+  on_device = nullptr;
+  device_result.reset();
   elsewhere.clear();
   counts.clear();
   in_hand = false;
@@ -31,6 +33,13 @@ void Payload::gather() {
   }
   elsewhere.clear();
   data = std::move(whole);
+}
+
+Status Payload::bring_to_host() {
+  if (!device_result) return {};
+  Status status = device_result->gather(data);
+  device_result.reset();
+  return status;
 }
 
 }  // namespace elastic::collectives

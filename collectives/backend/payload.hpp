@@ -2,10 +2,13 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
+#include "base/status.hpp"
 #include "collectives/backend/buffer.hpp"
+#include "collectives/backend/device_tensors.hpp"
 #include "elastic/types.hpp"
 
 namespace elastic::collectives {
@@ -51,6 +54,11 @@ struct Payload {
   /// Where the inputs of `direct` are kept that are overwritten before the result is whole. Lent
   /// for one attempt; not null if `direct` has any.
   Buffer* undo = nullptr;
+  /// Allreduce: all tensors, where some lie on a device; there are none in `data` and `direct`
+  /// then. Only for backends of modules that work on devices. Lent for one attempt.
+  DeviceTensors* on_device = nullptr;
+  /// Their result, where the backend has left it on the device. Null: it is in `data` and `direct`.
+  std::shared_ptr<DeviceResult> device_result;
   /// kTransfer, of a donor: where the sections' bytes lie instead of in `data`, which is empty
   /// then. Not owned: they must stay as they are until the next operation of the lane is complete.
   std::vector<std::span<std::byte>> elsewhere;
@@ -62,6 +70,8 @@ struct Payload {
   /// Copies into `data`, behind what it has, the results in `direct` and what lies `elsewhere`,
   /// each aligned as sections are. Nothing but `data` is needed afterwards.
   void gather();
+  /// Brings a result that lies on a device to `data`, gathered. kUnavailable: CUDA has failed.
+  Status bring_to_host();
 };
 
 }  // namespace elastic::collectives

@@ -45,12 +45,15 @@ enum class FrameKind : std::uint8_t {
 struct OpTag {
   std::uint64_t generation = 0;  ///< of the view. Fences off whatever an older view still sends
   std::uint64_t position = 0;    ///< of the operation in its lane, counted over the whole job
-  std::uint8_t phase = 0;        ///< kNormal, or kPoison once a mismatch has been found
+  std::uint8_t phase = 0;        ///< kNormal, kPoison once a mismatch has been found, or later
 
   /// Handing a committed result to those without it; what ranks tell each other in front.
   static constexpr std::uint8_t kRepair = 0;
   static constexpr std::uint8_t kNormal = 1;
   static constexpr std::uint8_t kPoison = 2;
+  /// From here on: what ranks have to do with each other in an operation besides, after they have
+  /// met in kNormal with the same call. Nothing is compared any more.
+  static constexpr std::uint8_t kLater = 3;
 
   auto operator<=>(const OpTag&) const = default;
 };

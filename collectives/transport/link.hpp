@@ -78,7 +78,7 @@ class Link {
 
   /// Moves whatever can be moved now. Sets `moved` to true if anything was.
   /// Fails with kPeerLost; kMismatch when the peer's fingerprint for this operation differs (the
-  /// message names both calls); kPoisoned when the peer is in a later phase of this operation;
+  /// message names both calls); kPoisoned when the peer has poisoned this operation;
   /// kProtocol for bytes that are no frame; kInternal where they could not be encrypted. After
   /// kPeerLost, kProtocol or kInternal the link is `broken()`.
   Status progress(bool& moved);

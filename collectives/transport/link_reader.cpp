@@ -85,7 +85,8 @@ Status Link::admit_data(Flow& flow) {
     return {};
   }
   if (header.tag > tag_) {
-    if (of_this_operation(header) && tag_.phase == OpTag::kNormal) {
+    if (of_this_operation(header) && header.tag.phase == OpTag::kPoison &&
+        tag_.phase == OpTag::kNormal) {
       return Status(Code::kPoisoned, "another rank found that the ranks call different things");
     }
     flow.parked = true;

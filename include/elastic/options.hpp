@@ -41,11 +41,11 @@ struct Options {
   /// How often the launcher has started this slot before; only informs. ELASTIC_RESTART.
   int restart = 0;
 
-  /// Who performs collectives; the same on all workers of a job. Tensors on CUDA devices go through
-  /// host memory under each of them. "native": our own, always there. "gloo": Gloo's algorithms.
-  /// "mpi": MPI, under mpirun, with the workers that it started and no others: a loss is an error.
-  /// "nccl": cannot be used yet: an error that says what is missing. Others than "native" are
-  /// loaded at run time; `elasticrun --check-build` says which there are. ELASTIC_BACKEND.
+  /// Who performs collectives; the same on all workers of a job. "native": our own, always there.
+  /// "gloo": Gloo's algorithms. "mpi": MPI, under mpirun, with the workers that it started and no
+  /// others: a loss is an error. "nccl": NCCL for allreduces of tensors on CUDA devices, which go
+  /// through host memory under the others; "native" for the rest. Others than "native" are loaded
+  /// at run time; `elasticrun --check-build` says which there are. ELASTIC_BACKEND.
   std::string backend = "native";
 
   /// Folder with the backends that are loaded (libelastic_gloo.so, libelastic_mpi.so, ...). Empty:
@@ -55,6 +55,11 @@ struct Options {
   /// File of NCCL that the backend "nccl" loads. Empty: libnccl.so.2, where the dynamic linker
   /// finds it. ELASTIC_NCCL_LIBRARY.
   std::string nccl_library;
+
+  /// What the backend "nccl" does with tensors on devices while NCCL is not ready, as after each
+  /// change of the workers: "host" brings them to host memory, as other backends do, "wait" waits
+  /// for NCCL, and takes the host only where NCCL fails. ELASTIC_NCCL_MEANWHILE.
+  std::string nccl_meanwhile = "host";
 
   /// Links between workers: "auto" (shared memory on one host, TCP between hosts), "shm" or "tcp".
   /// ELASTIC_TRANSPORT.

@@ -130,6 +130,7 @@ const std::vector<Variable>& variables() {
       {"ELASTIC_BACKEND", choice(&Options::backend, {"native", "gloo", "mpi", "nccl"})},
       {"ELASTIC_BACKEND_PATH", text(&Options::backend_path)},
       {"ELASTIC_NCCL_LIBRARY", text(&Options::nccl_library)},
+      {"ELASTIC_NCCL_MEANWHILE", choice(&Options::nccl_meanwhile, {"host", "wait"})},
       {"ELASTIC_TRANSPORT", choice(&Options::transport, {"auto", "shm", "tcp"})},
       {"ELASTIC_BIND", text(&Options::bind)},
       {"ELASTIC_TCP_STREAMS", number(&Options::tcp_streams, 0, 64)},
@@ -196,6 +197,7 @@ Status check(const Options& given) {
   };
   for (const Status& status : {
            rule("ELASTIC_BACKEND", "backend", given.backend),
+           rule("ELASTIC_NCCL_MEANWHILE", "nccl_meanwhile", given.nccl_meanwhile),
            rule("ELASTIC_TRANSPORT", "transport", given.transport),
            rule("ELASTIC_TCP_STREAMS", "tcp_streams", std::to_string(given.tcp_streams)),
            rule("ELASTIC_SHM_RING_BYTES", "shm_ring_bytes", std::to_string(given.shm_ring_bytes)),

@@ -7,6 +7,7 @@
 #include "base/log.hpp"
 #include "base/thread_name.hpp"
 #include "collectives/transport/mesh.hpp"
+#include "coordinator/device_allreduce.hpp"
 #include "coordinator/operation.hpp"
 
 namespace elastic::coordinator {
@@ -205,9 +206,17 @@ Status Coordinator::run_orders(Lane::Ownership& ownership, bool& busy) {
 std::unique_ptr<Operation> Coordinator::operation_for(const OrderItem& order) const {
   if (order.is_mismatch()) return std::make_unique<MismatchOperation>(order.mismatch);
   std::vector<TensorView> tensors;
+  std::vector<DeviceAllreduceOperation::Part> parts;
+  bool on_device = false;
   for (const auto& request : *order.requests) {
-    const std::vector<TensorView>& own = pending_.at(request->name).tensors;
-    tensors.insert(tensors.end(), own.begin(), own.end());
+    const Submission& its = pending_.at(request->name);
+    tensors.insert(tensors.end(), its.tensors.begin(), its.tensors.end());
+    parts.push_back({its.staged, its.tensors});
+    on_device = on_device || (its.staged && its.staged->when() == device::Fetch::kOnDemand);
+  }
+  if (on_device) {
+    return std::make_unique<DeviceAllreduceOperation>(std::move(parts),
+                                                      order.requests->front()->op);
   }
   return std::make_unique<AllreduceOperation>(
       std::vector<ConstTensorView>(tensors.begin(), tensors.end()), tensors,

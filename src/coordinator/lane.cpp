@@ -183,6 +183,7 @@ Lane::Attempt Lane::attempt(Ownership& ownership, Operation& operation) {
     return deliver(operation, view.members);
   }
   if (status.code() == Code::kMismatch) return end_in_error(status);
+  if (status.code() == Code::kUnavailable) return {true, leave(status), {}};
   return interrupted(view, status);
 }
 
@@ -204,6 +205,13 @@ Status Lane::or_leave(const Run& run) try {
   close(
       Status(Code::kInternal, "an operation failed with an exception, such as for lack of memory"));
   throw;
+}
+
+/// Nobody waits for this worker any more.
+Status Lane::leave(const Status& why) {
+  close(why);
+  if (callbacks_.on_leave) callbacks_.on_leave(why);
+  return why;
 }
 
 /// What was worked on is the result of the operation that is complete now.
@@ -230,6 +238,9 @@ void Lane::settle(LaneView& view) {
 /// Gives or takes the result of the operation before the view's position.
 Status Lane::hand_over(LaneView& view) {
   const bool takes = view.takes();
+  if (view.gives()) {
+    if (Status host = kept_.payload.bring_to_host(); !host.ok()) return leave(host);
+  }
   collectives::Backend::Parcel taken;
   const Status status =
       view.backend->hand_over(view.position - 1, view.handover, takes ? taken : kept_);
@@ -266,6 +277,7 @@ Lane::Attempt Lane::deliver(Operation& operation, const std::shared_ptr<const Me
   if (kept_.error.empty()) {
     operation.unpack(*members, kept_.payload);
     kept_.payload.direct.clear();
+    kept_.payload.on_device = nullptr;
     result.contributors = members->contributors();
   } else {
     result.status = unpack_error(kept_.error, members->generation);

@@ -39,6 +39,8 @@ class Lane {
         on_suspect;
     /// The first operation after `install` is complete. May be empty.
     std::function<void()> on_resumed = {};
+    /// This worker cannot go on in any view, and why. May be empty.
+    std::function<void(const Status& why)> on_leave = {};
   };
 
   /// Temporary possession of the lane by one thread. While it lasts, `freeze` only interrupts;
@@ -138,6 +140,7 @@ class Lane {
   Attempt deliver(Operation& operation, const std::shared_ptr<const Members>& members);
   Attempt end_as_lost(LaneView& view);
   Attempt end_in_error(const Status& error);
+  Status leave(const Status& why);
   Attempt interrupted(const LaneView& view, const Status& failure);
   void complete();
   void note_resumed();

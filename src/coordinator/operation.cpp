@@ -114,11 +114,14 @@ void AllreduceOperation::make_direct(std::size_t least_bytes) {
   inputs_.clear();
   direct_inputs_.clear();
   direct_outputs_.clear();
+  packed_.clear();
+  direct_.clear();
   std::vector<TensorView> packed;
   for (std::size_t i = 0; i < given_inputs_.size(); ++i) {
     const bool direct = given_inputs_[i].bytes() >= least_bytes;
     (direct ? direct_inputs_ : inputs_).push_back(given_inputs_[i]);
     (direct ? direct_outputs_ : packed).push_back(given_outputs_[i]);
+    (direct ? direct_ : packed_).push_back(i);
   }
   outputs_ = TensorList(std::move(packed));
 }
@@ -149,6 +152,20 @@ void AllreduceOperation::unpack(const Members& members, const Payload& payload) 
     copy(static_cast<std::byte*>(output.data), payload.data.data() + at, output.bytes());
     at += output.bytes();
   }
+}
+
+std::vector<AllreduceOperation::Place> AllreduceOperation::places() const {
+  std::vector<Place> places;
+  for (std::size_t i = 0; i < outputs_.tensors().size(); ++i) {
+    places.push_back({direct_.empty() ? i : packed_[i], outputs_.offsets()[i], false});
+  }
+  std::size_t at = outputs_.bytes();
+  for (std::size_t i = 0; i < direct_.size(); ++i) {
+    at = collectives::aligned(at);
+    places.push_back({direct_[i], at, true});
+    at += direct_outputs_[i].bytes();
+  }
+  return places;
 }
 
 BroadcastOperation::BroadcastOperation(TensorView data, int root, const Members& members)

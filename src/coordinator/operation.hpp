@@ -2,7 +2,6 @@
 
 #include <cstddef>
 #include <functional>
-#include <limits>
 #include <span>
 #include <string>
 #include <utility>
@@ -54,6 +53,7 @@ class TensorList {
   /// Hash over dtypes and counts: tells groups of different shape apart.
   std::uint32_t shape_hash() const;
   const std::vector<TensorView>& tensors() const { return tensors_; }
+  const std::vector<std::size_t>& offsets() const { return offsets_; }
 
   void pack_from(std::span<const ConstTensorView> inputs, collectives::Buffer& buffer) const;
   /// Copies the payload to the tensors; for an average divides by `contributors` on the way.
@@ -78,15 +78,25 @@ class AllreduceOperation : public Operation {
   void pack(const Members& members, collectives::Payload& payload) override;
   void unpack(const Members& members, const collectives::Payload& payload) override;
 
+  /// Where the results lie in a payload from another member, in the order of their offsets.
+  struct Place {
+    std::size_t tensor = 0;  ///< which, of those that were given
+    std::size_t offset = 0;
+    bool divided = false;  ///< for an average, by the number that contributed
+  };
+  std::vector<Place> places() const;
+
  private:
   std::vector<ConstTensorView> given_inputs_;
   std::vector<TensorView> given_outputs_;
   transport::Fingerprint fingerprint_;
-  std::size_t direct_from_ = std::numeric_limits<std::size_t>::max();  ///< bytes
-  std::vector<ConstTensorView> inputs_;                                ///< of what is packed
+  std::size_t direct_from_ = collectives::Backend::kNeverDirect;
+  std::vector<ConstTensorView> inputs_;  ///< of what is packed
   TensorList outputs_;
   std::vector<ConstTensorView> direct_inputs_;
   std::vector<TensorView> direct_outputs_;
+  std::vector<std::size_t> packed_;  ///< which of the given tensors are; empty: all
+  std::vector<std::size_t> direct_;
   ReduceOp op_;
 };
 

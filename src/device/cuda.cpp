@@ -37,10 +37,13 @@ const char* look_up(void* library, CudaApi& api) {
   find(api.primary_context_release, "cuDevicePrimaryCtxRelease_v2");
   find(api.context_push, "cuCtxPushCurrent_v2");
   find(api.context_pop, "cuCtxPopCurrent_v2");
+  find(api.context_set_current, "cuCtxSetCurrent");
   find(api.thread_exchange_capture_mode, "cuThreadExchangeStreamCaptureMode");
   find(api.pointer_get_attributes, kPointerGetAttributes);
   find(api.host_alloc, "cuMemHostAlloc");
   find(api.host_free, "cuMemFreeHost");
+  find(api.memory_alloc, "cuMemAlloc_v2");
+  find(api.memory_free, "cuMemFree_v2");
   find(api.stream_create, "cuStreamCreate");
   find(api.stream_destroy, "cuStreamDestroy_v2");
   find(api.stream_get_context, "cuStreamGetCtx");
@@ -51,8 +54,10 @@ const char* look_up(void* library, CudaApi& api) {
   find(api.event_destroy, "cuEventDestroy_v2");
   find(api.event_record, "cuEventRecord");
   find(api.event_synchronize, "cuEventSynchronize");
+  find(api.event_query, "cuEventQuery");
   find(api.copy_to_host, "cuMemcpyDtoHAsync_v2");
   find(api.copy_to_device, "cuMemcpyHtoDAsync_v2");
+  find(api.copy_on_device, "cuMemcpyDtoDAsync_v2");
   return find.missing();
 }
 

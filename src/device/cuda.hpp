@@ -20,11 +20,14 @@ struct CudaApi {
   int (*primary_context_release)(int device) = nullptr;
   int (*context_push)(void* context) = nullptr;
   int (*context_pop)(void** context) = nullptr;
+  int (*context_set_current)(void* context) = nullptr;
   int (*thread_exchange_capture_mode)(int* mode) = nullptr;
   int (*pointer_get_attributes)(unsigned number, int* which, void** values,
                                 DevicePointer address) = nullptr;
   int (*host_alloc)(void** memory, std::size_t bytes, unsigned flags) = nullptr;
   int (*host_free)(void* memory) = nullptr;
+  int (*memory_alloc)(DevicePointer* memory, std::size_t bytes) = nullptr;
+  int (*memory_free)(DevicePointer memory) = nullptr;
   int (*stream_create)(void** stream, unsigned flags) = nullptr;
   int (*stream_destroy)(void* stream) = nullptr;
   int (*stream_get_context)(void* stream, void** context) = nullptr;
@@ -35,9 +38,14 @@ struct CudaApi {
   int (*event_destroy)(void* event) = nullptr;
   int (*event_record)(void* event, void* stream) = nullptr;
   int (*event_synchronize)(void* event) = nullptr;
+  int (*event_query)(void* event) = nullptr;  ///< kNotReady before it is reached
   int (*copy_to_host)(void* to, DevicePointer from, std::size_t bytes, void* stream) = nullptr;
   int (*copy_to_device)(DevicePointer to, const void* from, std::size_t bytes,
                         void* stream) = nullptr;
+  int (*copy_on_device)(DevicePointer to, DevicePointer from, std::size_t bytes,
+                        void* stream) = nullptr;
+
+  static constexpr int kNotReady = 600;
 };
 
 /// The CUDA driver of this process. Immutable; any thread.

@@ -74,6 +74,10 @@ Status CudaDevice::make_streams() {
   return {};
 }
 
+Status CudaDevice::select() const {
+  return outcome("cuCtxSetCurrent", cuda_->api().context_set_current(context_));
+}
+
 Status CudaDevice::outcome(const char* call, int error) const {
   return error == 0 ? Status() : cuda_->outcome(call, error).within(name_of(index_));
 }

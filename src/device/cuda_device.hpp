@@ -27,6 +27,8 @@ class CudaDevice {
   const Cuda& cuda() const { return *cuda_; }
   /// For what a thread calls while the result lives.
   CurrentContext enter() const { return {*cuda_, context_}; }
+  /// For what this thread calls from now on.
+  Status select() const;
   /// What `call` returned, with the device's name.
   Status outcome(const char* call, int error) const;
   /// Until the device has come to `event`, however long that takes; returns what CUDA does. `call`

@@ -81,7 +81,8 @@ Status Devices::check(const CudaDevice& device, const ConstTensorView& tensor) c
 
 Result<std::shared_ptr<StagedTensors>> Devices::stage(std::span<const ConstTensorView> inputs,
                                                       std::span<const TensorView> outputs,
-                                                      CudaStream stream, Caller caller) {
+                                                      CudaStream stream, Caller caller,
+                                                      Fetch when) {
   const auto first = std::find_if(inputs.begin(), inputs.end(), on_device);
   const int index = first == inputs.end() ? 0 : first->device.index;
   if (Status status = check_devices(inputs, outputs, index); !status.ok()) return status;
@@ -97,8 +98,8 @@ Result<std::shared_ptr<StagedTensors>> Devices::stage(std::span<const ConstTenso
       if (!status.ok()) return status;
     }
   }
-  return StagedTensors::begin(std::move(device).value(), arrivals_, inputs, outputs, stream,
-                              caller);
+  return StagedTensors::begin(std::move(device).value(), arrivals_, inputs, outputs, stream, caller,
+                              when);
 }
 
 Result<std::unique_ptr<StagedCall>> Devices::stage_call(const std::string& call,

@@ -43,7 +43,8 @@ class Devices {
   /// missing or fails.
   Result<std::shared_ptr<StagedTensors>> stage(std::span<const ConstTensorView> inputs,
                                                std::span<const TensorView> outputs,
-                                               CudaStream stream, Caller caller);
+                                               CudaStream stream, Caller caller,
+                                               Fetch when = Fetch::kAtOnce);
 
   /// Makes the way for another call, `call`, with a tensor that it reads and one that it writes, of
   /// which at least one lies on a device; they may be the same. Fails as `stage` does.

@@ -24,72 +24,108 @@ CudaApi::DevicePointer address(const void* pointer) {
 
 }  // namespace
 
-Result<std::shared_ptr<StagedTensors>> StagedTensors::begin(std::shared_ptr<CudaDevice> device,
-                                                            Arrivals& arrivals,
-                                                            std::span<const ConstTensorView> inputs,
-                                                            std::span<const TensorView> outputs,
-                                                            CudaStream stream, Caller caller) {
+Result<std::shared_ptr<StagedTensors>> StagedTensors::begin(
+    std::shared_ptr<CudaDevice> device, Arrivals& arrivals, std::span<const ConstTensorView> inputs,
+    std::span<const TensorView> outputs, CudaStream stream, Caller caller, Fetch when) {
   {
     // First: what follows a capture must not do.
     const CurrentContext here = device->enter();
     if (Status status = device->check(stream); !status.ok()) return status;
   }
-  std::shared_ptr<StagedTensors> tensors(new StagedTensors(std::move(device), arrivals));
-  if (Status status = tensors->lay_out(inputs, outputs); !status.ok()) return status;
-  if (Status status = tensors->fetch(stream, caller); !status.ok()) return status;
+  std::shared_ptr<StagedTensors> tensors(new StagedTensors(std::move(device), arrivals, when));
+  tensors->lay_out(inputs, outputs);
+  Status status;
+  if (when == Fetch::kOnDemand) {
+    status = tensors->follow(stream);
+  } else {
+    status = tensors->make_room();
+    if (status.ok()) status = tensors->fetch(stream, caller);
+  }
+  if (!status.ok()) return status;
   return tensors;
 }
 
-Status StagedTensors::lay_out(std::span<const ConstTensorView> inputs,
-                              std::span<const TensorView> outputs) {
-  std::size_t bytes = 0;
-  for (const ConstTensorView& input : inputs) {
-    if (on_device(input)) bytes = aligned(bytes) + input.bytes();
-  }
-  Result<PinnedPool::Block> block = device_->pinned().lend(bytes);
-  if (!block.ok()) return block.status();
-  block_ = std::move(block).value();
-
-  std::size_t offset = 0;
+void StagedTensors::lay_out(std::span<const ConstTensorView> inputs,
+                            std::span<const TensorView> outputs) {
+  given_inputs_.assign(inputs.begin(), inputs.end());
+  given_outputs_.assign(outputs.begin(), outputs.end());
+  host_inputs_ = given_inputs_;
+  host_outputs_ = given_outputs_;
   for (std::size_t i = 0; i < inputs.size(); ++i) {
-    TensorView host = outputs[i];
-    ConstTensorView from = inputs[i];
-    if (on_device(inputs[i])) {
-      std::byte* const place = block_.data() + aligned(offset);
-      host = {place, inputs[i].count, inputs[i].dtype, {}};
-      from = host;
-      offset = aligned(offset) + inputs[i].bytes();
-      if (inputs[i].bytes() > 0) {
-        copies_.push_back(
-            {address(inputs[i].data), address(outputs[i].data), place, inputs[i].bytes()});
-      }
-    }
-    host_inputs_.push_back(from);
-    host_outputs_.push_back(host);
+    if (!on_device(inputs[i])) continue;
+    host_inputs_[i] = {nullptr, inputs[i].count, inputs[i].dtype, {}};
+    host_outputs_[i] = {nullptr, inputs[i].count, inputs[i].dtype, {}};
+    if (inputs[i].bytes() == 0) continue;
+    const std::size_t offset = aligned(block_bytes_);
+    copies_.push_back(
+        {address(inputs[i].data), address(outputs[i].data), nullptr, inputs[i].bytes(), i, offset});
+    block_bytes_ = offset + inputs[i].bytes();
   }
   call_ = "an allreduce of " + std::to_string(inputs.size()) + " tensors (" +
-          std::to_string(bytes) + " bytes on a device)";
+          std::to_string(block_bytes_) + " bytes on a device)";
+}
+
+Status StagedTensors::make_room() {
+  if (has_room_) return {};
+  Result<PinnedPool::Block> block = device_->pinned().lend(block_bytes_);
+  if (!block.ok()) return block.status();
+  block_ = std::move(block).value();
+  for (Copy& copy : copies_) {
+    copy.host = block_.data() + copy.offset;
+    host_inputs_[copy.tensor].data = copy.host;
+    host_outputs_[copy.tensor].data = copy.host;
+  }
+  has_room_ = true;
   return {};
+}
+
+/// Has our event come true when the stream has done what is queued on it.
+Status StagedTensors::follow(CudaStream stream) {
+  const CurrentContext here = device_->enter();
+  Status status =
+      device_->outcome("cuEventCreate", device_->cuda().api().event_create(&event_, kEventFlags));
+  return status.ok() ? record(stream.handle) : status;
+}
+
+Status StagedTensors::record(void* stream) {
+  return device_->outcome("cuEventRecord", device_->cuda().api().event_record(event_, stream));
 }
 
 /// Where the caller goes on, its stream does, too: what it computes next does not wait for copies.
 Status StagedTensors::fetch(CudaStream stream, Caller caller) {
   const CurrentContext here = device_->enter();
-  const CudaApi& api = device_->cuda().api();
-  const auto done = [this](const char* call, int error) { return device_->outcome(call, error); };
   void* const via = caller == Caller::kWaits ? stream.handle : device_->to_host();
   unfinished_ = via;
-  Status status = done("cuEventCreate", api.event_create(&event_, kEventFlags));
-  if (caller == Caller::kGoesOn) {
-    if (status.ok()) status = done("cuEventRecord", api.event_record(event_, stream.handle));
-    if (status.ok()) status = done("cuStreamWaitEvent", api.stream_wait_event(via, event_, 0));
+  Status status = follow(stream);
+  if (status.ok() && caller == Caller::kGoesOn) {
+    status = device_->outcome("cuStreamWaitEvent",
+                              device_->cuda().api().stream_wait_event(via, event_, 0));
   }
+  return status.ok() ? queue_copies(via) : status;
+}
+
+/// Behind which the event is.
+Status StagedTensors::queue_copies(void* via) {
+  const CudaApi& api = device_->cuda().api();
   for (const Copy& copy : copies_) {
+    Status status = device_->outcome("cuMemcpyDtoHAsync",
+                                     api.copy_to_host(copy.host, copy.input, copy.bytes, via));
     if (!status.ok()) return status;
-    status = done("cuMemcpyDtoHAsync", api.copy_to_host(copy.host, copy.input, copy.bytes, via));
   }
-  if (status.ok()) status = done("cuEventRecord", api.event_record(event_, via));
-  return status;
+  fetched_ = true;
+  return record(via);
+}
+
+/// What was queued before the call is done by now.
+Status StagedTensors::fetch() {
+  if (fetched_) return {};
+  if (Status status = make_room(); !status.ok()) return status;
+  {
+    const CurrentContext here = device_->enter();
+    unfinished_ = device_->to_host();
+    if (Status status = queue_copies(*unfinished_); !status.ok()) return status;
+  }
+  return wait_for_event();
 }
 
 StagedTensors::~StagedTensors() {
@@ -124,6 +160,7 @@ void StagedTensors::when_arrived(std::function<void()> then) {
 }
 
 Status StagedTensors::send_back() {
+  if (back_) return *back_;
   const CurrentContext here = device_->enter();
   const CudaApi& api = device_->cuda().api();
   Status status;
@@ -133,10 +170,11 @@ Status StagedTensors::send_back() {
                               api.copy_to_device(copy.output, copy.host, copy.bytes, *unfinished_));
     if (!status.ok()) return status;
   }
-  return device_->outcome("cuEventRecord", api.event_record(event_, *unfinished_));
+  return record(*unfinished_);
 }
 
 Status StagedTensors::wait_until_back() {
+  if (back_) return {};
   return wait_for_event();
 }
 

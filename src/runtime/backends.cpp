@@ -18,6 +18,9 @@ Result<Backends> Backends::load(const Options& options, std::shared_ptr<transpor
   backends.native_.thresholds.algorithm = plan::algorithm_named(options.algorithm);
   backends.native_.measures_flows = options.tcp_streams == 0;
   backends.native_.record = std::make_shared<collectives::TuningRecord>();
+  backends.start_.log_level = options.log_level;
+  backends.start_.nccl_library = options.nccl_library;
+  backends.start_.nccl_waits = options.nccl_meanwhile == "wait";
   if (options.backend == "native") return backends;
   const Result<const ModuleHead*> head = load_module(options.backend, options.backend_path);
   if (!head.ok()) return head.status();
@@ -33,7 +36,10 @@ Result<Backends> Backends::load(const Options& options, std::shared_ptr<transpor
 }
 
 Status Backends::start(std::size_t lanes, bool under_mpirun) const {
-  return module_ == nullptr ? Status() : module_->start({lanes, under_mpirun});
+  collectives::ModuleStart how = start_;
+  how.lanes = lanes;
+  how.under_mpirun = under_mpirun;
+  return module_ == nullptr ? Status() : module_->start(how);
 }
 
 Status Backends::may_join() const {

@@ -27,6 +27,9 @@ class Backends {
   /// By the thread that calls `init`, before this worker is a member; may block.
   Status start(std::size_t lanes, bool under_mpirun) const;
 
+  /// Whether tensors on devices are given to them as they are.
+  bool work_on_devices() const { return module_ != nullptr && module_->works_on_devices; }
+
   /// Why a worker cannot join a job that is running, where it cannot.
   Status may_join() const;
 
@@ -43,6 +46,7 @@ class Backends {
  private:
   collectives::NativeOptions native_;
   const collectives::BackendModule* module_ = nullptr;  // none: native
+  collectives::ModuleStart start_;
 };
 
 }  // namespace elastic::runtime

@@ -15,6 +15,7 @@
 #include "config/environment.hpp"
 #include "config/options.hpp"
 #include "coordinator/coordinator.hpp"
+#include "coordinator/device_allreduce.hpp"
 #include "coordinator/operation.hpp"
 #include "device/devices.hpp"
 #include "runtime/backends.hpp"
@@ -148,16 +149,18 @@ class Context::Impl {
     return runtime::take(lane.run(turn, operation, options_.view_timeout));
   }
 
-  /// Of tensors of which some lie on a device: those go by way of host memory.
+  /// Of tensors of which some lie on a device: those go by way of host memory, unless the backend
+  /// takes them as they are.
   Contributors allreduce_staged(std::span<const ConstTensorView> in,
                                 std::span<const TensorView> out, ReduceOp op, CudaStream stream) {
     (void)members();
     coordinator().flush();
-    const auto staged = runtime::take(devices_.stage(in, out, stream, device::Caller::kWaits));
+    const std::shared_ptr<device::StagedTensors> staged =
+        runtime::take(devices_.stage(in, out, stream, device::Caller::kWaits, fetch()));
     // Not as communication: it is mostly the device that computes.
     runtime::raise_if(staged->wait_for_arrival());
     const runtime::Blocked blocked;
-    coordinator::AllreduceOperation operation(staged->inputs(), staged->outputs(), op);
+    coordinator::DeviceAllreduceOperation operation({{staged, {}}}, op);
     Contributors contributors = run(operation);
     Status back = staged->send_back();
     if (back.ok()) back = staged->wait_until_back();
@@ -191,7 +194,7 @@ class Context::Impl {
     if (runtime::any_on_device(tensors)) {
       const std::vector<ConstTensorView> inputs(tensors.begin(), tensors.end());
       const auto staged =
-          runtime::take(devices_.stage(inputs, tensors, stream, device::Caller::kGoesOn));
+          runtime::take(devices_.stage(inputs, tensors, stream, device::Caller::kGoesOn, fetch()));
       staged->set_name(name);
       return Work(
           runtime::take(coordinator().submit(std::string(name), staged->outputs(), op, staged)));
@@ -207,6 +210,10 @@ class Context::Impl {
   }
 
  private:
+  device::Fetch fetch() const {
+    return backends_.work_on_devices() ? device::Fetch::kOnDemand : device::Fetch::kAtOnce;
+  }
+
   /// Nothing, if it has to be done by `run`.
   static std::optional<Contributors> allreduce_small(coordinator::Lane& lane,
                                                      const coordinator::Lane::Turn& turn,

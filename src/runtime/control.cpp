@@ -83,6 +83,7 @@ Control::Control(Identity identity, Options options, Backends backends,
       });
     };
     callbacks.on_resumed = [this] { view_change_clock_.resume(); };
+    callbacks.on_leave = [this](const Status& why) { abandon(why); };
     lanes_[i] = std::make_unique<coordinator::Lane>("lane " + std::to_string(i), callbacks, spare);
     abort_events_[i] = std::make_shared<EventFd>();
   }

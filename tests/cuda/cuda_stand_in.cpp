@@ -34,6 +34,7 @@ constexpr int kOutOfMemory = 2;
 constexpr int kInvalidDevice = 101;
 constexpr int kInvalidContext = 201;
 constexpr int kInvalidHandle = 400;
+constexpr int kNotReady = 600;
 constexpr int kIllegalAddress = 700;
 constexpr int kUnsafeInCapture = 900;
 constexpr int kMostDevices = 8;
@@ -151,6 +152,12 @@ EXPORT int cuCtxPopCurrent_v2(void** context) {
   if (current.empty()) return kInvalidContext;
   *context = current.back();
   current.pop_back();
+  return kSuccess;
+}
+
+EXPORT int cuCtxSetCurrent(void* context) {
+  if (current.empty()) current.push_back(nullptr);
+  current.back() = static_cast<Context*>(context);
   return kSuccess;
 }
 
@@ -277,6 +284,22 @@ EXPORT int cuEventSynchronize(void* event) {
   return fails("cuEventSynchronize") ? kIllegalAddress : kSuccess;
 }
 
+EXPORT int cuEventQuery(void* event) {
+  const SharedEvent asked = *static_cast<SharedEvent*>(event);
+  return asked->is_reached(asked->latest()) ? kSuccess : kNotReady;
+}
+
+/// For stand-ins of libraries that work on devices: where so many bytes of a device can be read and
+/// written; null where they are none.
+EXPORT void* cuda_stand_in_inside(Pointer address, std::size_t bytes) {
+  return driver().memory.inside(address, bytes);
+}
+
+EXPORT int cuMemcpyDtoDAsync_v2(Pointer to, Pointer from, std::size_t bytes, void* stream) {
+  if (fails("cuMemcpyDtoDAsync_v2")) return kIllegalAddress;
+  return copy(driver().memory.inside(to, bytes), driver().memory.inside(from, bytes), bytes,
+              stream);
+}
 /// To and from anywhere.
 EXPORT int cuMemcpyAsync(Pointer to, Pointer from, std::size_t bytes, void* stream) {
   const auto find = [bytes](Pointer address) {

@@ -69,6 +69,49 @@ TEST_F(StagedTensorsTest, GoToTheHostAndBack) {
   EXPECT_EQ(in.read(), values);
 }
 
+TEST_F(StagedTensorsTest, GoToTheHostOnDemandOnly) {
+  const std::vector<int> values{1, 2, 3};
+  const GpuArray<int> array(gpu_, values);
+  std::vector<int> own{4};
+  const std::vector<TensorView> tensors{view_of(array), view(std::span(own))};
+  const std::vector<ConstTensorView> inputs(tensors.begin(), tensors.end());
+  ::setenv("CUDA_STAND_IN_FAIL", "cuMemHostAlloc:1", 1);
+  const auto staged =
+      devices_.stage(inputs, tensors, {stream_.handle()}, Caller::kGoesOn, Fetch::kOnDemand);
+  ASSERT_TRUE(staged.ok()) << "there was no memory, which nobody had asked for";
+  StagedTensors& its = *staged.value();
+  ASSERT_TRUE(its.wait_for_arrival().ok());
+  EXPECT_EQ(its.given_inputs()[0].data, array.data());
+  EXPECT_EQ(its.inputs()[0].data, nullptr);
+  EXPECT_EQ(its.outputs()[0].count, 3U);
+  EXPECT_EQ(its.outputs()[1].data, own.data());
+  EXPECT_THAT(its.fetch().message(), HasSubstr("out of memory"));
+  ::unsetenv("CUDA_STAND_IN_FAIL");
+  ASSERT_TRUE(its.fetch().ok());
+  EXPECT_THAT(host_side(its), ::testing::ElementsAreArray(values));
+  for (int& value : host_side(its)) value *= 10;
+  ASSERT_TRUE(its.fetch().ok());
+  EXPECT_EQ(host_side(its)[0], 10) << "what was fetched was fetched again";
+  ASSERT_TRUE(its.send_back().ok());
+  ASSERT_TRUE(its.wait_until_back().ok());
+  EXPECT_EQ(array.read(), (std::vector<int>{10, 20, 30}));
+}
+
+/// Then the host has nothing to do with them.
+TEST_F(StagedTensorsTest, MayHaveBeenBroughtBackByOthers) {
+  const GpuArray<int> array(gpu_, std::vector<int>{1, 2});
+  const ConstTensorView input = view_of(array);
+  const TensorView output = view_of(array);
+  const auto staged =
+      devices_.stage({&input, 1}, {&output, 1}, {}, Caller::kWaits, Fetch::kOnDemand);
+  ASSERT_TRUE(staged.value()->wait_for_arrival().ok());
+  staged.value()->are_back({});
+  EXPECT_TRUE(staged.value()->send_back().ok());
+  EXPECT_TRUE(staged.value()->wait_until_back().ok());
+  staged.value()->are_back(Status(Code::kUnavailable, "a device that is broken"));
+  EXPECT_EQ(staged.value()->send_back().message(), "a device that is broken");
+}
+
 TEST_F(StagedTensorsTest, WaitForWhatTheirStreamHasToDo) {
   std::atomic<bool> gate{false};
   const std::vector<int> values{7, 8, 9};

@@ -27,6 +27,11 @@ void Event::wait(std::uint64_t recording) const {
   changed_.wait(lock, [&] { return reached_ >= recording; });
 }
 
+bool Event::is_reached(std::uint64_t recording) const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return reached_ >= recording;
+}
+
 Stream::~Stream() {
   {
     const std::lock_guard<std::mutex> lock(mutex_);

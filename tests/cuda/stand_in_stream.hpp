@@ -23,6 +23,7 @@ class Event {
   std::uint64_t latest() const;
   /// Until that recording, or a later one, is reached.
   void wait(std::uint64_t recording) const;
+  bool is_reached(std::uint64_t recording) const;
 
  private:
   mutable std::mutex mutex_;

@@ -300,8 +300,8 @@ run_all() {
   command -v ninja >/dev/null && options+=(-G Ninja)
   step configure 120 cmake -S "$root" -B "$build" "${options[@]}" || return 1
   step build 300 cmake --build "$build" --target gpu_tests --parallel "$(nproc)" || return 1
-  recorded tests 200 ctest --test-dir "$build" -L gpu -E '^pack_bench$' --output-on-failure \
-    --no-tests=error --timeout 120
+  recorded tests 280 ctest --test-dir "$build" -L gpu -E '^pack_bench$' --output-on-failure \
+    --no-tests=error --timeout 150
   benchmarks "$rounds"
   if command -v compute-sanitizer >/dev/null; then
     sanitize memcheck "$build/bin/device_kernels_test"

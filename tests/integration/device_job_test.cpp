@@ -45,6 +45,33 @@ std::vector<World> worlds() {
 INSTANTIATE_TEST_SUITE_P(Worlds, DeviceWorldTest, ::testing::ValuesIn(worlds()),
                          [](const auto& param) { return param.param.name; });
 
+#ifdef NCCL_STAND_IN
+std::vector<std::string> by_nccl(const std::string& meanwhile) {
+  return {"ELASTIC_BACKEND=nccl", "ELASTIC_NCCL_LIBRARY=" NCCL_STAND_IN,
+          "ELASTIC_NCCL_MEANWHILE=" + meanwhile};
+}
+
+/// What the library says when NCCL has made the first allreduce.
+constexpr const char* kByNccl = "allreduces of tensors on devices go by NCCL from now on";
+
+void world_by_nccl(int ranks, const std::string& meanwhile) {
+  std::vector<std::string> environment = by_nccl(meanwhile);
+  environment.emplace_back("LD_LIBRARY_PATH=" CUDA_STAND_IN);
+  environment.emplace_back("ELASTIC_LOG_LEVEL=info");
+  EXPECT_THAT(exact_allreduces(ranks, environment), HasSubstr(kByNccl));
+}
+
+TEST(NcclDeviceJob, ResultsAreThoseOfTheHost) {
+  world_by_nccl(3, "wait");
+}
+TEST(NcclDeviceJob, ResultsAreThoseOfTheHostWhenItComesLate) {
+  world_by_nccl(3, "host");
+}
+TEST(NcclDeviceJob, Alone) {
+  world_by_nccl(1, "wait");
+}
+#endif
+
 TEST(DeviceJob, OnTheHostAloneNeedsNoDriver) {
   const ScratchFolder folder;
   const Ended ended = run({ELASTICRUN, "-np", "2", "--max-restarts", "0", DIGIT_STREAM, "mixed",
@@ -115,6 +142,25 @@ INSTANTIATE_TEST_SUITE_P(Streams, DeviceKillTest,
                          [](const auto& param) {
                            return param.param.mode + "_" + param.param.transport;
                          });
+
+#ifdef NCCL_STAND_IN
+Scenario on_device_by_nccl(const std::string& mode, const std::string& meanwhile) {
+  Scenario scenario = on_device(mode, "auto");
+  scenario.backend = "nccl";
+  scenario.environment = by_nccl(meanwhile);
+  scenario.environment.emplace_back("ELASTIC_LOG_LEVEL=info");
+  scenario.says = kByNccl;
+  return scenario;
+}
+
+/// What the stand-in for NCCL shares between processes stays when one of them dies, silent as a
+/// connection that is merely slow.
+INSTANTIATE_TEST_SUITE_P(Nccl, DeviceKillTest,
+                         ::testing::Values(on_device_by_nccl("blocking", "wait"),
+                                           on_device_by_nccl("named", "wait"),
+                                           on_device_by_nccl("mixed", "host")),
+                         [](const auto& param) { return param.param.mode; });
+#endif
 
 }  // namespace
 }  // namespace elastic::testing

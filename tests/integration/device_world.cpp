@@ -10,12 +10,16 @@ namespace elastic::testing {
 
 namespace {
 
-void run_ranks(const char* program, int ranks, const std::vector<std::string>& environment) {
+std::string run_ranks(const char* program, int ranks, const std::vector<std::string>& environment,
+                      const std::vector<std::string>& arguments = {},
+                      const std::vector<std::string>& prefix = {}) {
   const ScratchFolder folder;
-  const Ended ended = run({ELASTICRUN, "-np", std::to_string(ranks), "--max-restarts", "0", program,
-                           folder.path().string()},
-                          environment);
-  ASSERT_EQ(ended.status, 0) << ended.output;
+  std::vector<std::string> command{ELASTICRUN, "-np", std::to_string(ranks), "--max-restarts", "0"};
+  command.insert(command.end(), prefix.begin(), prefix.end());
+  command.insert(command.end(), {program, folder.path().string()});
+  command.insert(command.end(), arguments.begin(), arguments.end());
+  const Ended ended = run(command, environment);
+  EXPECT_EQ(ended.status, 0) << ended.output;
   std::set<std::string> hashes;
   for (int rank = 0; rank < ranks; ++rank) {
     const std::string hash = read_file(folder.path() / std::to_string(rank));
@@ -23,6 +27,7 @@ void run_ranks(const char* program, int ranks, const std::vector<std::string>& e
     hashes.insert(hash);
   }
   EXPECT_EQ(hashes.size(), 1U) << "ranks have other results";
+  return ended.output;
 }
 
 }  // namespace
@@ -31,6 +36,11 @@ void device_world(int ranks, const std::vector<std::string>& environment) {
   for (const char* program : {DEVICE_CHECK, DEVICE_MOVES, DEVICE_MISTAKES}) {
     run_ranks(program, ranks, environment);
   }
+}
+
+std::string exact_allreduces(int ranks, const std::vector<std::string>& environment,
+                             const std::vector<std::string>& prefix) {
+  return run_ranks(DEVICE_CHECK, ranks, environment, {"exact"}, prefix);
 }
 
 }  // namespace elastic::testing

@@ -31,7 +31,8 @@ std::vector<std::string> lines(const std::string& text) {
 void one_kill(const Scenario& scenario, std::uint64_t seed) {
   SCOPED_TRACE("seed " + std::to_string(seed));
   std::mt19937_64 random(seed);
-  const int ranks = 2 + static_cast<int>(random() % 5);
+  const int any = 2 + static_cast<int>(random() % 5);
+  const int ranks = scenario.ranks > 0 ? scenario.ranks : any;
   const int victim = static_cast<int>(random() % static_cast<std::uint64_t>(ranks));
   const auto delay = std::chrono::microseconds(random() % 120000);
   const int calls = scenario.mode == "named" ? 120 : 400;
@@ -39,14 +40,20 @@ void one_kill(const Scenario& scenario, std::uint64_t seed) {
   std::vector<std::string> environment{
       "ELASTIC_BACKEND=" + scenario.backend, "ELASTIC_TRANSPORT=" + scenario.transport,
       std::string("ELASTIC_ENCRYPT=") + (scenario.encrypt ? "1" : "0")};
+  environment.insert(environment.end(), scenario.environment.begin(), scenario.environment.end());
   if (!scenario.driver.empty()) environment.push_back("LD_LIBRARY_PATH=" + scenario.driver);
 
   const ScratchFolder folder;
-  Job job({ELASTICRUN, "-np", std::to_string(ranks), "--min-np", "1", "--max-restarts", "0",
-           scenario.compressed ? COMPRESSED_STREAM : DIGIT_STREAM,
-           (scenario.on_device ? "device_" : "") + scenario.mode, std::to_string(calls), "131072",
-           std::to_string(seed), folder.path().string()},
-          folder.path() / "output", environment);
+  std::vector<std::string> command{ELASTICRUN,       "-np", std::to_string(ranks), "--min-np", "1",
+                                   "--max-restarts", "0"};
+  command.insert(command.end(), scenario.prefix.begin(), scenario.prefix.end());
+  for (const std::string& each :
+       {std::string(scenario.compressed ? COMPRESSED_STREAM : DIGIT_STREAM),
+        (scenario.on_device ? "device_" : "") + scenario.mode, std::to_string(calls),
+        std::string("131072"), std::to_string(seed), folder.path().string()}) {
+    command.push_back(each);
+  }
+  Job job(command, folder.path() / "output", environment);
 
   const auto victim_log = folder.path() / std::to_string(victim);
   ASSERT_TRUE(eventually(milliseconds(60000), [&] {
@@ -60,6 +67,7 @@ void one_kill(const Scenario& scenario, std::uint64_t seed) {
 
   const auto status = job.wait(milliseconds(60000) * kSlowness);
   ASSERT_TRUE(status.has_value()) << "hangs\n" << job.output();
+  EXPECT_NE(job.output().find(scenario.says), std::string::npos) << job.output();
   const auto ended = [&](int slot) {
     const std::vector<std::string> log = lines(read_file(folder.path() / std::to_string(slot)));
     return !log.empty() && log.back() == "end";

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <ostream>
 #include <string>
+#include <vector>
 
 namespace elastic::testing {
 
@@ -16,6 +17,10 @@ struct Scenario {
   bool on_device = false;   ///< the tensors lie on a CUDA device
   std::string driver =
       {};  ///< on_device: the folder with CUDA's driver; empty: that of the machine
+  std::vector<std::string> environment = {};  ///< besides; "name=value"
+  std::vector<std::string> prefix = {};       ///< of each worker's command
+  int ranks = 0;                              ///< 0: a random number of them
+  std::string says = {};                      ///< what must be in the job's output
 
   friend std::ostream& operator<<(std::ostream& out, const Scenario& scenario) {
     return out << scenario.mode << " by " << scenario.backend << " over " << scenario.transport

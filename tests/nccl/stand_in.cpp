@@ -1,16 +1,25 @@
 #include "nccl/stand_in.hpp"
 
+#include <atomic>
 #include <condition_variable>
 #include <cstdlib>
 #include <cstring>
+#include <dlfcn.h>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <nccl.h>
+#include <thread>
+#include <unistd.h>
 
+#include "nccl/stand_in_fabric.hpp"
+
+using elastic::DType;
+using elastic::ReduceOp;
 using elastic::collectives::nccl::NcclCounts;
 using elastic::collectives::nccl::NcclScript;
 using elastic::collectives::nccl::NcclStandIn;
+using elastic::nccl_stand_in::Fabric;
 
 /// A communicator. Kept until `reset`, so that its use after its end is seen.
 struct ncclComm {
@@ -22,6 +31,9 @@ struct ncclComm {
   int polls_to_go = 0;  // of what is in progress
   bool never_done = false;
   bool fails = false;
+  std::unique_ptr<Fabric> fabric;
+  std::atomic<bool> called_off{false};
+  std::atomic<int> on_streams{0};  // allreduces that streams have to make or are making
 };
 
 namespace {
@@ -34,7 +46,7 @@ struct Library {
   bool released = false;
   std::map<int, NcclScript> scripts;
   std::map<int, int> failures;
-  std::map<std::string, int> arrived;  // by id
+  std::map<int, int> allreduces;  // by rank
   std::vector<std::unique_ptr<ncclComm>> comms;
   NcclCounts counts;
   std::vector<std::string> violations;
@@ -74,7 +86,7 @@ class Entered {
 
 bool in_progress(const ncclComm& comm) {
   if (comm.never_done || comm.polls_to_go > 0) return true;
-  return library().arrived[comm.id] < comm.size;
+  return !comm.fabric->all_came();
 }
 
 /// Nothing but polls and aborts while something is in progress.
@@ -106,7 +118,7 @@ void reset() {
   the.released = false;
   the.scripts.clear();
   the.failures.clear();
-  the.arrived.clear();
+  the.allreduces.clear();
   the.comms.clear();
   the.counts = {};
   the.violations.clear();
@@ -144,6 +156,88 @@ std::vector<std::string> violations() {
   return library().violations;
 }
 
+void* driver() {
+  const char* const file = std::getenv("NCCL_STAND_IN_DRIVER");
+  static void* const the = ::dlopen(file == nullptr ? "libcuda.so.1" : file, RTLD_NOW | RTLD_LOCAL);
+  return the;
+}
+
+int launch_host_func(cudaStream_t stream, void (*function)(void*), void* data) {
+  using Call = int (*)(void*, void (*)(void*), void*);
+  static const auto the = reinterpret_cast<Call>(::dlsym(driver(), "cuLaunchHostFunc"));
+  return the(stream, function, data);
+}
+
+std::byte* inside(const void* address, std::size_t bytes) {
+  using Call = void* (*)(unsigned long long, std::size_t);
+  static const auto the = reinterpret_cast<Call>(::dlsym(driver(), "cuda_stand_in_inside"));
+  return static_cast<std::byte*>(the(reinterpret_cast<std::uintptr_t>(address), bytes));
+}
+
+DType dtype_of(ncclDataType_t type) {
+  switch (type) {
+    case ncclInt8:
+      return DType::kI8;
+    case ncclUint8:
+      return DType::kU8;
+    case ncclInt32:
+      return DType::kI32;
+    case ncclInt64:
+      return DType::kI64;
+    case ncclFloat16:
+      return DType::kF16;
+    case ncclBfloat16:
+      return DType::kBF16;
+    case ncclFloat64:
+      return DType::kF64;
+    default:
+      return DType::kF32;
+  }
+}
+
+ReduceOp op_of(ncclRedOp_t op) {
+  switch (op) {
+    case ncclProd:
+      return ReduceOp::kProduct;
+    case ncclMin:
+      return ReduceOp::kMin;
+    case ncclMax:
+      return ReduceOp::kMax;
+    default:
+      return ReduceOp::kSum;
+  }
+}
+
+using Allreduce = NcclScript::Allreduce;
+
+/// An allreduce as a stream makes it.
+struct Task {
+  const void* from;
+  void* to;
+  std::size_t count;
+  DType dtype;
+  ReduceOp op;
+  bool works;
+  ncclComm* comm;
+
+  static void run(void* task) {
+    const std::unique_ptr<Task> self(static_cast<Task*>(task));
+    const std::size_t bytes = self->count * elastic::size_of(self->dtype);
+    std::byte* const from = inside(self->from, bytes);
+    std::byte* const to = inside(self->to, bytes);
+    if (from == nullptr || to == nullptr) {
+      const Lock lock(library().mutex);
+      library().violations.push_back("an allreduce of what is no memory of a device");
+    } else if (self->works) {
+      self->comm->fabric->allreduce(from, to, self->count, self->dtype, self->op,
+                                    self->comm->called_off);
+    } else {
+      while (!self->comm->called_off) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    --self->comm->on_streams;
+  }
+};
+
 ncclResult_t progress(ncclComm& comm) {
   const auto failure = library().failures.find(comm.rank);
   if (failure != library().failures.end()) return static_cast<ncclResult_t>(failure->second);
@@ -178,7 +272,9 @@ EXPORT const char* ncclGetLastError(ncclComm_t) {
 EXPORT ncclResult_t ncclGetUniqueId(ncclUniqueId* id) {
   const Lock lock(library().mutex);
   *id = {};
-  const std::string text = "id " + std::to_string(++library().counts.ids);
+  static int serial = 0;
+  ++library().counts.ids;
+  const std::string text = std::to_string(::getpid()) + "-" + std::to_string(++serial);
   std::memcpy(id->internal, text.data(), text.size());
   return ncclSuccess;
 }
@@ -200,7 +296,7 @@ EXPORT ncclResult_t ncclCommInitRankConfig(ncclComm_t* made, int size, ncclUniqu
   comm->polls_to_go = kPolls;
   comm->never_done = script.init == NcclScript::Init::kNeverDone;
   comm->fails = script.init == NcclScript::Init::kFailsLater;
-  ++the.arrived[comm->id];
+  comm->fabric = std::make_unique<Fabric>(comm->id, rank, size);
   *made = comm.get();
   the.comms.push_back(std::move(comm));
   return ncclInProgress;
@@ -237,11 +333,36 @@ EXPORT ncclResult_t ncclCommAbort(ncclComm_t comm) {
   const Entered entered(lock, comm, "abort");
   ++library().counts.aborts;
   comm->gone = true;
+  comm->called_off = true;
   if (const auto call = library().on_abort) {
     lock.unlock();
     call();
     lock.lock();
   }
   if (library().scripts[comm->rank].abort_waits) wait_for_release(lock);
+  lock.unlock();
+  while (comm->on_streams > 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  lock.lock();
   return ncclSuccess;
+}
+
+EXPORT ncclResult_t ncclAllReduce(const void* from, void* to, std::size_t count,
+                                  ncclDataType_t type, ncclRedOp_t op, ncclComm_t comm,
+                                  cudaStream_t stream) {
+  Lock lock(library().mutex);
+  needs_quiet(*comm, "allreduce");
+  const Entered entered(lock, comm, "allreduce");
+  ++library().counts.allreduces;
+  const NcclScript& script = library().scripts[comm->rank];
+  const bool works = library().allreduces[comm->rank]++ < script.works_before;
+  const Allreduce how = works ? Allreduce::kWorks : script.allreduce;
+  if (how == Allreduce::kFailsAtOnce) return ncclSystemError;
+  comm->polls_to_go = 1;
+  if (how == Allreduce::kFailsLater) comm->fails = true;
+  auto task = std::make_unique<Task>(
+      Task{from, to, count, dtype_of(type), op_of(op), how == Allreduce::kWorks, comm});
+  ++comm->on_streams;
+  if (launch_host_func(stream, &Task::run, task.get()) != 0) return ncclUnhandledCudaError;
+  (void)task.release();
+  return ncclInProgress;
 }

@@ -26,12 +26,22 @@ struct NcclScript {
   int failure = kSystemError;  ///< of kFailsAtOnce
   bool abort_waits = false;    ///< ncclCommAbort does, until `release`
   bool finalize_is_never_done = false;
+
+  enum class Allreduce : std::uint8_t {
+    kWorks,
+    kFailsAtOnce,
+    kFailsLater,  ///< polls say so; nothing comes of it on the device
+    kHangs,       ///< on the device, in silence
+  };
+  Allreduce allreduce = Allreduce::kWorks;
+  int works_before = 0;  ///< so many of this rank's work all the same
 };
 
 struct NcclCounts {
   int ids = 0;
   int inits = 0;
   int launches = 0;
+  int allreduces = 0;
   int finalizes = 0;
   int destroys = 0;
   int aborts = 0;   ///< begun
@@ -39,8 +49,9 @@ struct NcclCounts {
 };
 
 /// The strings of a stand-in for libnccl, as a shared object: it can be told to hang, to fail, and
-/// to say nothing, and notes what NCCL does not allow its callers. Ranks are threads. Its version
-/// is in NCCL_STAND_IN_VERSION.
+/// to say nothing, and notes what NCCL does not allow its callers. Ranks are threads, or processes
+/// that can be told nothing. Its version is in NCCL_STAND_IN_VERSION. Its allreduces are made on
+/// streams of the stand-in for the CUDA driver, of which the file is in NCCL_STAND_IN_DRIVER.
 struct NcclStandIn {
   void (*reset)();  ///< only when nothing is under way any more
   void (*script)(int rank, const NcclScript& script);

@@ -22,4 +22,8 @@ Result<std::unique_ptr<Backend>> make(ModuleView view) {
 
 // NOLINTNEXTLINE(readability-identifier-naming): a symbol's name
 extern "C" [[gnu::visibility("default")]] const BackendModule elastic_module = {
-    {ELASTIC_MODULE_ABI, gloo_library}, /*fixed_membership=*/false, start, make};
+    {ELASTIC_MODULE_ABI, gloo_library},
+    /*fixed_membership=*/false,
+    /*works_on_devices=*/false,
+    start,
+    make};

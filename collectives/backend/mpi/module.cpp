@@ -17,4 +17,8 @@ Status start(const ModuleStart& how) {
 
 // NOLINTNEXTLINE(readability-identifier-naming): a symbol's name
 extern "C" [[gnu::visibility("default")]] const BackendModule elastic_module = {
-    {ELASTIC_MODULE_ABI, mpi_library}, /*fixed_membership=*/true, start, make_mpi_backend};
+    {ELASTIC_MODULE_ABI, mpi_library},
+    /*fixed_membership=*/true,
+    /*works_on_devices=*/false,
+    start,
+    make_mpi_backend};

@@ -92,7 +92,8 @@ Status MpiBackend::run(std::uint64_t position, const Call& call, Payload& payloa
   buffers_ = std::make_unique<Buffers>();
   process_.give_up();
   view_.mesh->abandon();
-  return status;
+  if (status.code() != Code::kUnavailable) return status;
+  return Status(Code::kPeerLost, status.message());  // which `make` for the next view explains
 }
 
 /// All ranks enter MPI with the same call, or none does. The first time they also compare ranks.

@@ -95,7 +95,7 @@ Status NativeBackend::run(std::uint64_t position, const Call& call, Payload& pay
   if (mesh_->aborted()) return Status(Code::kAborted, "the view is being changed");
   if (Status wrong = check(call, payload); !wrong.ok()) return wrong;
   if (Status status = prepare(position); !status.ok()) return status;
-  const OpTag tag{generation_, position, OpTag::kNormal};
+  const OpTag tag{generation_, position, call.phase};
   Status status;
   if (by_letters(call, payload)) {
     const Section& section = call.sections.front();
@@ -103,7 +103,7 @@ Status NativeBackend::run(std::uint64_t position, const Call& call, Payload& pay
     status = letters_.run(tag, call.fingerprint, data, data.data(),
                           reducer_of(section.dtype, call.redop));
   } else {
-    if (letters_everywhere_) {
+    if (letters_everywhere_ && call.phase == OpTag::kNormal) {
       const bool shares = options_.recoverable && !payload.direct.empty();
       letters_.tell(tag, call.fingerprint,
                     shares ? shared_.offer(tag, call.fingerprint, payload.direct)
@@ -167,7 +167,8 @@ std::size_t NativeBackend::direct_bytes() const {
 }
 
 bool NativeBackend::by_letters(const Call& call, const Payload& payload) const {
-  return call.kind == Kind::kAllreduce && call.sections.size() == 1 && payload.direct.empty() &&
+  return call.kind == Kind::kAllreduce && call.phase == OpTag::kNormal &&
+         call.sections.size() == 1 && payload.direct.empty() &&
          takes_small(bytes_of(call.sections.front()));
 }
 

@@ -29,9 +29,9 @@ Status Communicator::ready(TimePoint until) {
 }
 
 Status Communicator::perform(const char* name,
-                             const std::function<int(const Api&, ncclComm*)>& call,
-                             TimePoint until) {
-  return body_->perform(name, call, until);
+                             const std::function<int(const Api&, ncclComm*)>& call, TimePoint until,
+                             const std::function<Status()>& meanwhile) {
+  return body_->perform(name, call, until, meanwhile);
 }
 
 Status Communicator::check() {

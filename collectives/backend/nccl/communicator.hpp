@@ -50,9 +50,10 @@ class Communicator {
   /// A call on the communicator, and the wait until NCCL has taken it up; `call` returns an
   /// ncclResult_t. Whatever fails, or is not taken up until `until`, ends the communicator: with
   /// kPeerLost where NCCL says so, kTimeout, or why it had died. kUnavailable, and nothing is
-  /// called, before it is ready. `name` is a string literal.
+  /// called, before it is ready. `name` is a string literal. `meanwhile` is asked between polls;
+  /// its failure ends the communicator, too.
   Status perform(const char* name, const std::function<int(const Api&, ncclComm*)>& call,
-                 TimePoint until);
+                 TimePoint until, const std::function<Status()>& meanwhile = {});
 
   /// Asks NCCL whether something went wrong meanwhile: kPeerLost, and the communicator is ended.
   Status check();

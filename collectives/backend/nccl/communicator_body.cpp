@@ -258,7 +258,7 @@ Status Communicator::Body::wait_ended(TimePoint until) {
 
 Status Communicator::Body::perform(const char* name,
                                    const std::function<int(const Api&, ncclComm*)>& call,
-                                   TimePoint until) {
+                                   TimePoint until, const std::function<Status()>& meanwhile) {
   bool begun = false;
   const Decision first = this->call(
       name,
@@ -271,7 +271,7 @@ Status Communicator::Body::perform(const char* name,
     if (Status may = ask(&CommunicatorState::may_use); !may.ok()) return may;
     end_late();
   }
-  return poll_until_done(first, until);
+  return poll_until_done(first, until, meanwhile);
 }
 
 Status Communicator::Body::check() {
@@ -291,9 +291,15 @@ void Communicator::Body::end_late() noexcept {
   bury();
 }
 
-Status Communicator::Body::poll_until_done(Decision next, TimePoint until) {
+Status Communicator::Body::poll_until_done(Decision next, TimePoint until,
+                                           const std::function<Status()>& meanwhile) {
   Duration length = kShortestPause;
   while (next.action == Action::kPoll) {
+    if (const Status outside = meanwhile ? meanwhile() : Status(); !outside.ok()) {
+      kill(outside);
+      bury();
+      return ask(&CommunicatorState::may_call);
+    }
     if (Clock::now() >= until) {
       end_late();
       return ask(&CommunicatorState::may_call);

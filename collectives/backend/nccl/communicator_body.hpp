@@ -24,7 +24,7 @@ class Communicator::Body : public std::enable_shared_from_this<Body> {
   Status wait_ready(TimePoint until);
   Status wait_ended(TimePoint until);
   Status perform(const char* name, const std::function<int(const Api&, ncclComm*)>& call,
-                 TimePoint until);
+                 TimePoint until, const std::function<Status()>& meanwhile);
   Status check();
   void finish();
   Phase phase() const;
@@ -49,7 +49,8 @@ class Communicator::Body : public std::enable_shared_from_this<Body> {
   /// Says kPoll again where another thread is in a call.
   Decision poll(May may = &CommunicatorState::may_call);
   /// Polls until NCCL is done with it, or the communicator is dead.
-  Status poll_until_done(Decision next, TimePoint until);
+  Status poll_until_done(Decision next, TimePoint until,
+                         const std::function<Status()>& meanwhile = {});
 
   Decision make_id();
   Decision meet();

@@ -1,7 +1,13 @@
 #include "collectives/backend/module.hpp"
 
+#include <mutex>
+#include <string>
+#include <utility>
+
 #include "base/cuda_driver.hpp"
+#include "base/log.hpp"
 #include "collectives/backend/nccl/nccl_api.hpp"
+#include "collectives/backend/nccl/nccl_backend.hpp"
 #include "collectives/backend/nccl/nccl_library.hpp"
 
 namespace {
@@ -19,28 +25,50 @@ Result<std::string> find_library(const std::string& file) {
   return library.value()->describe();
 }
 
+/// Of the process. Never destroyed: devices outlive all contexts, and threads may be left behind.
+struct Started {
+  std::mutex mutex;
+  nccl::NcclServices services;
+};
+Started& started() {
+  static auto* const the = new Started;
+  return *the;
+}
+
 Status refuse(const std::string& why) {
   return Status(Code::kUnavailable,
                 "the backend 'nccl' cannot be used: " + why +
                     ". Other backends take tensors of devices, too (ELASTIC_BACKEND=native)");
 }
 
-/// What NCCL would serve does not come to backends yet: it is copied to the host before. So all
-/// that is left is to say what is missing, the first thing first.
-Status start(const ModuleStart&) {
+/// Says what is missing, the first thing first.
+Status start(const ModuleStart& how) {
+  log::set_level(how.log_level);
   const CudaDriver driver = CudaDriver::find();
   if (!driver.usable()) return refuse("it serves tensors on CUDA devices, and " + driver.missing);
   if (driver.devices == 0) return refuse("it serves tensors on CUDA devices, and there is none");
-  return refuse(
-      "this version of elastic makes its communicators, but no collectives with them yet");
+  auto library = nccl::NcclLibrary::load(how.nccl_library);
+  if (!library.ok()) return library.status();
+  const std::lock_guard<std::mutex> lock(started().mutex);
+  nccl::NcclServices& services = started().services;
+  services.library = std::move(library).value();
+  services.waits = how.nccl_waits;
+  if (!services.devices) services.devices = std::make_shared<nccl::SharedDevices>();
+  return {};
 }
 
-Result<std::unique_ptr<Backend>> make(ModuleView) {
-  return start({});
+Result<std::unique_ptr<Backend>> make(ModuleView view) {
+  log::set_name("rank " + std::to_string(view.mesh->rank()));
+  const std::lock_guard<std::mutex> lock(started().mutex);
+  return nccl::make_nccl_backend(std::move(view), started().services);
 }
 
 }  // namespace
 
 // NOLINTNEXTLINE(readability-identifier-naming): a symbol's name
 extern "C" [[gnu::visibility("default")]] const BackendModule elastic_module = {
-    {ELASTIC_MODULE_ABI, describe, find_library}, /*fixed_membership=*/false, start, make};
+    {ELASTIC_MODULE_ABI, describe, find_library},
+    /*fixed_membership=*/false,
+    /*works_on_devices=*/true,
+    start,
+    make};

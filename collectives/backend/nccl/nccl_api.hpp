@@ -17,6 +17,7 @@ struct Api {
   decltype(&::ncclCommFinalize) comm_finalize = nullptr;
   decltype(&::ncclCommDestroy) comm_destroy = nullptr;
   decltype(&::ncclCommAbort) comm_abort = nullptr;
+  decltype(&::ncclAllReduce) all_reduce = nullptr;
 
   /// From 2.27 on: a communicator of those that are left.
   ncclResult_t (*comm_shrink)(ncclComm_t parent, int* excluded, int excluded_count,

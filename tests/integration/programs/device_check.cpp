@@ -1,6 +1,7 @@
 // A worker that allreduces tensors on a CUDA device, by all functions that take them, and compares
 // the results with those of the same calls on host memory, bit by bit. Writes a hash over them to
-// <log>/<rank>, for the test to compare. Ends with 77 where there is no device.
+// <log>/<rank>, for the test to compare. "exact": whose bits do not depend on the order of ranks.
+// Ends with 77 where there is no device.
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
@@ -37,6 +38,7 @@ using elastic::testing::must_fail;
 using elastic::testing::PinnedArray;
 using elastic::testing::require;
 using elastic::testing::same_bits;
+using elastic::testing::whole_numbers;
 
 constexpr ReduceOp kOps[] = {ReduceOp::kSum, ReduceOp::kAverage, ReduceOp::kMin, ReduceOp::kMax,
                              ReduceOp::kProduct};
@@ -272,7 +274,8 @@ class Checks {
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc != 2) fail("usage: device_check LOG_FOLDER");
+  if (argc != 2 && argc != 3) fail("usage: device_check LOG_FOLDER [exact]");
+  whole_numbers = argc == 3;
   const int devices = Gpu::devices();
   if (devices == 0) {
     std::fprintf(stderr, "device_check: no CUDA device\n");

@@ -1,0 +1,45 @@
+#include "collectives/backend/nccl/letter_box.hpp"
+
+#include <utility>
+
+namespace elastic::collectives::nccl {
+
+Result<std::vector<std::string>> LetterBox::gather(const std::string& mine) {
+  std::unique_lock<std::mutex> lock(mutex_);
+  mine_ = mine.substr(0, kMostBytes);
+  changed_.wait(lock, [&] { return called_off_ || delivered_; });
+  mine_.reset();
+  if (!delivered_) return Status(Code::kAborted, "the view is being changed");
+  return *std::exchange(delivered_, std::nullopt);
+}
+
+void LetterBox::call_off() {
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    called_off_ = true;
+  }
+  changed_.notify_all();
+}
+
+std::optional<std::string> LetterBox::waiting() const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (called_off_ || delivered_) return std::nullopt;
+  return mine_;
+}
+
+void LetterBox::deliver(std::vector<std::string> letters) {
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (mine_) delivered_ = std::move(letters);
+  }
+  changed_.notify_all();
+}
+
+Exchange exchange_by(std::shared_ptr<LetterBox> box) {
+  Exchange exchange;
+  exchange.gather = [box](const std::string& mine) { return box->gather(mine); };
+  exchange.call_off = [box] { box->call_off(); };
+  return exchange;
+}
+
+}  // namespace elastic::collectives::nccl

@@ -1,0 +1,70 @@
+#include "collectives/backend/nccl/shared_device.hpp"
+
+#include <utility>
+
+namespace elastic::collectives::nccl {
+
+namespace {
+constexpr unsigned kNonBlockingStream = 1;  // of cuda.h
+}  // namespace
+
+Result<std::shared_ptr<SharedDevice>> SharedDevice::open(std::shared_ptr<const device::Cuda> cuda,
+                                                         int index) {
+  // Nothing here waits for it without a deadline, which the watch would have to tell of.
+  auto device =
+      device::CudaDevice::open(std::move(cuda), index, std::make_shared<device::StallWatch>());
+  if (!device.ok()) return device.status();
+  return std::shared_ptr<SharedDevice>(new SharedDevice(std::move(device).value()));
+}
+
+SharedDevice::SharedDevice(std::shared_ptr<device::CudaDevice> cuda)
+    : cuda_(std::move(cuda)),
+      mover_(make_mover(*cuda_)),
+      memory_([this](std::size_t bytes) { return get(bytes); },
+              [this](std::byte* memory) { give_back(memory); }) {}
+
+SharedDevice::~SharedDevice() {
+  memory_.clear();
+  const device::CurrentContext here = cuda_->enter();
+  for (const auto& [lane, stream] : streams_) cuda_->cuda().api().stream_destroy(stream);
+}
+
+Result<void*> SharedDevice::stream(std::size_t lane) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  void*& stream = streams_[lane];
+  if (stream != nullptr) return stream;
+  const device::CurrentContext here = cuda_->enter();
+  Status status = cuda_->outcome("cuStreamCreate",
+                                 cuda_->cuda().api().stream_create(&stream, kNonBlockingStream));
+  if (!status.ok()) return status;
+  return stream;
+}
+
+Result<std::byte*> SharedDevice::get(std::size_t bytes) const {
+  const device::CurrentContext here = cuda_->enter();
+  device::CudaApi::DevicePointer memory = 0;
+  Status status = cuda_->outcome("cuMemAlloc", cuda_->cuda().api().memory_alloc(&memory, bytes));
+  if (!status.ok()) return status;
+  return static_cast<std::byte*>(pointer_to(memory));
+}
+
+void SharedDevice::give_back(std::byte* memory) const {
+  const device::CurrentContext here = cuda_->enter();
+  cuda_->cuda().api().memory_free(reinterpret_cast<std::uintptr_t>(memory));
+}
+
+Result<std::shared_ptr<SharedDevice>> SharedDevices::open(int index) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (const auto found = opened_.find(index); found != opened_.end()) return found->second;
+  if (!cuda_) {
+    auto cuda = device::Cuda::load(driver_);
+    if (!cuda.ok()) return cuda.status();
+    cuda_ = std::move(cuda).value();
+  }
+  auto device = SharedDevice::open(cuda_, index);
+  if (!device.ok()) return device.status();
+  opened_[index] = device.value();
+  return device;
+}
+
+}  // namespace elastic::collectives::nccl

@@ -1,0 +1,68 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "base/status.hpp"
+#include "collectives/backend/nccl/bucket_mover.hpp"
+#include "device/cuda_device.hpp"
+#include "device/pinned_pool.hpp"
+
+namespace elastic::collectives::nccl {
+
+/// A device, as the backends of all lanes and views of a worker share it.
+///
+/// Any thread.
+class SharedDevice {
+ public:
+  static Result<std::shared_ptr<SharedDevice>> open(std::shared_ptr<const device::Cuda> cuda,
+                                                    int index);
+  ~SharedDevice();
+  SharedDevice(const SharedDevice&) = delete;
+  SharedDevice& operator=(const SharedDevice&) = delete;
+
+  const std::shared_ptr<device::CudaDevice>& cuda() const { return cuda_; }
+  /// Work of one communicator at a time is on the device: ranks that have two under way in
+  /// different orders wait for each other for ever.
+  std::unique_lock<std::mutex> try_turn() { return std::unique_lock(turn_, std::try_to_lock); }
+
+  /// What a lane does on the device, in order. Lives as long as this.
+  Result<void*> stream(std::size_t lane);
+  /// Memory of the device; kept when it comes back.
+  Result<device::PinnedPool::Block> lend(std::size_t bytes) { return memory_.lend(bytes); }
+  BucketMover& mover() { return *mover_; }
+
+ private:
+  explicit SharedDevice(std::shared_ptr<device::CudaDevice> cuda);
+  Result<std::byte*> get(std::size_t bytes) const;
+  void give_back(std::byte* memory) const;
+
+  const std::shared_ptr<device::CudaDevice> cuda_;
+  const std::unique_ptr<BucketMover> mover_;
+  device::PinnedPool memory_;
+  std::mutex turn_;
+  std::mutex mutex_;
+  std::map<std::size_t, void*> streams_;  // by lane
+};
+
+/// Those that tensors were given on.
+///
+/// Any thread.
+class SharedDevices {
+ public:
+  /// `driver`: its file, as for CudaDriver::find.
+  explicit SharedDevices(std::string driver = "") : driver_(std::move(driver)) {}
+  Result<std::shared_ptr<SharedDevice>> open(int index);
+
+ private:
+  const std::string driver_;
+  std::mutex mutex_;
+  std::shared_ptr<const device::Cuda> cuda_;
+  std::map<int, std::shared_ptr<SharedDevice>> opened_;
+};
+
+}  // namespace elastic::collectives::nccl

@@ -1,0 +1,146 @@
+#include "coordinator/device_allreduce.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace elastic::coordinator {
+
+namespace {
+
+std::uint64_t address(const void* pointer) {
+  return reinterpret_cast<std::uintptr_t>(pointer);
+}
+
+/// The tensors of all parts, each as `of_staged` says, or as it was given in host memory.
+template <typename View, typename OfStaged>
+std::vector<View> collect(const std::vector<DeviceAllreduceOperation::Part>& parts,
+                          const OfStaged& of_staged) {
+  std::vector<View> all;
+  for (const auto& part : parts) {
+    if (part.staged) {
+      const std::vector<View>& views = of_staged(*part.staged);
+      all.insert(all.end(), views.begin(), views.end());
+    } else {
+      all.insert(all.end(), part.tensors.begin(), part.tensors.end());
+    }
+  }
+  return all;
+}
+
+using InputsOf = const std::vector<ConstTensorView>& (device::Staged::*)() const;
+using OutputsOf = const std::vector<TensorView>& (device::Staged::*)() const;
+
+std::vector<ConstTensorView> inputs_of(const std::vector<DeviceAllreduceOperation::Part>& parts,
+                                       InputsOf which) {
+  return collect<ConstTensorView>(
+      parts, [&](const device::Staged& its) -> const auto& { return (its.*which)(); });
+}
+std::vector<TensorView> outputs_of(const std::vector<DeviceAllreduceOperation::Part>& parts,
+                                   OutputsOf which) {
+  return collect<TensorView>(
+      parts, [&](const device::Staged& its) -> const auto& { return (its.*which)(); });
+}
+
+}  // namespace
+
+DeviceAllreduceOperation::DeviceAllreduceOperation(std::vector<Part> parts, ReduceOp op)
+    : parts_(std::move(parts)),
+      op_(op),
+      on_demand_(std::any_of(parts_.begin(), parts_.end(),
+                             [](const Part& part) {
+                               return part.staged &&
+                                      part.staged->when() == device::Fetch::kOnDemand;
+                             })),
+      host_(inputs_of(parts_, &device::Staged::inputs),
+            outputs_of(parts_, &device::Staged::outputs), op_) {
+  if (on_demand_) find_device();
+}
+
+/// That of all tensors that are not empty.
+void DeviceAllreduceOperation::find_device() {
+  for (const TensorView& tensor : outputs_of(parts_, &device::Staged::given_outputs)) {
+    if (tensor.bytes() == 0) continue;
+    const int its = tensor.device.kind == Device::Kind::kCuda ? tensor.device.index : -1;
+    if (its < 0 || (device_ >= 0 && its != device_)) {
+      device_ = -1;
+      return;
+    }
+    device_ = its;
+  }
+}
+
+void DeviceAllreduceOperation::make_direct(std::size_t least_bytes) {
+  direct_from_ = least_bytes;
+  host_.make_direct(least_bytes);
+  list_tensors();
+}
+
+void DeviceAllreduceOperation::list_tensors() {
+  if (device_ < 0) return;
+  const auto inputs = inputs_of(parts_, &device::Staged::given_inputs);
+  const auto outputs = outputs_of(parts_, &device::Staged::given_outputs);
+  on_device_.clear();
+  for (const AllreduceOperation::Place& place : host_.places()) {
+    const TensorView& output = outputs[place.tensor];
+    if (output.bytes() == 0) continue;
+    on_device_.push_back({output.dtype, output.count, address(inputs[place.tensor].data),
+                          address(output.data), place.offset, place.divided});
+  }
+}
+
+collectives::Call DeviceAllreduceOperation::call(const Members& members) {
+  return host_.call(members);
+}
+
+void DeviceAllreduceOperation::pack(const Members& members, collectives::Payload& payload) {
+  members_ = &members;
+  if (on_demand_) {
+    payload.on_device = this;
+  } else {
+    host_.pack(members, payload);
+  }
+}
+
+/// Once more, with the addresses that there are now.
+AllreduceOperation DeviceAllreduceOperation::in_host_memory() const {
+  AllreduceOperation operation(inputs_of(parts_, &device::Staged::inputs),
+                               outputs_of(parts_, &device::Staged::outputs), op_);
+  operation.make_direct(direct_from_);
+  return operation;
+}
+
+Status DeviceAllreduceOperation::to_host(collectives::Payload& payload) {
+  for (const Part& part : parts_) {
+    if (!part.staged) continue;
+    if (Status status = part.staged->fetch(); !status.ok()) return status;
+  }
+  host_ = in_host_memory();
+  host_.pack(*members_, payload);
+  return {};
+}
+
+void DeviceAllreduceOperation::unpack(const Members& members, const collectives::Payload& payload) {
+  if (payload.device_result) {
+    are_back(payload.device_result->unpack());
+  } else {
+    unpack_in_host_memory(members, payload);
+  }
+}
+
+void DeviceAllreduceOperation::unpack_in_host_memory(const Members& members,
+                                                     const collectives::Payload& payload) {
+  for (const Part& part : parts_) {
+    if (!on_demand_ || !part.staged) continue;
+    if (Status status = part.staged->make_room(); !status.ok()) return are_back(status);
+  }
+  if (on_demand_) host_ = in_host_memory();
+  host_.unpack(members, payload);
+}
+
+void DeviceAllreduceOperation::are_back(const Status& outcome) {
+  for (const Part& part : parts_) {
+    if (part.staged) part.staged->are_back(outcome);
+  }
+}
+
+}  // namespace elastic::coordinator

@@ -1,0 +1,51 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "collectives/backend/device_tensors.hpp"
+#include "coordinator/operation.hpp"
+#include "device/staged.hpp"
+
+namespace elastic::coordinator {
+
+/// Allreduce of tensors of which some lie on a device, as one unit. Those that are fetched on
+/// demand are given to the backend where they lie; what it does not want so is fetched, and from
+/// then on this is an AllreduceOperation of tensors in host memory.
+class DeviceAllreduceOperation : public Operation, private collectives::DeviceTensors {
+ public:
+  struct Part {
+    std::shared_ptr<device::Staged> staged;  ///< null: in host memory, in place, as in `tensors`
+    std::vector<TensorView> tensors;
+  };
+  DeviceAllreduceOperation(std::vector<Part> parts, ReduceOp op);
+
+  void make_direct(std::size_t least_bytes) override;
+  collectives::Call call(const Members& members) override;
+  void pack(const Members& members, collectives::Payload& payload) override;
+  void unpack(const Members& members, const collectives::Payload& payload) override;
+
+ private:
+  int device() const override { return device_; }
+  std::span<const collectives::DeviceTensor> tensors() const override { return on_device_; }
+  Status to_host(collectives::Payload& payload) override;
+
+  AllreduceOperation in_host_memory() const;
+  void find_device();
+  void list_tensors();
+  void unpack_in_host_memory(const Members& members, const collectives::Payload& payload);
+  void are_back(const Status& outcome);
+
+  const std::vector<Part> parts_;
+  const ReduceOp op_;
+  bool on_demand_ = false;
+  std::size_t direct_from_ = collectives::Backend::kNeverDirect;
+  int device_ = -1;
+  std::vector<collectives::DeviceTensor> on_device_;
+  AllreduceOperation host_;           // without addresses, for what is not fetched
+  const Members* members_ = nullptr;  // of the attempt
+};
+
+}  // namespace elastic::coordinator

@@ -1,0 +1,76 @@
+// Allreduces of tensors on a real device by NCCL, by real processes under elasticrun. The ranks may
+// share one device: each tells NCCL that it is on a host of its own, and they go over sockets.
+#include <dlfcn.h>
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "cuda/driver_calls.hpp"
+#include "integration/device_world.hpp"
+#include "integration/one_kill.hpp"
+
+namespace elastic::testing {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr const char* kByNccl = "allreduces of tensors on devices go by NCCL from now on";
+
+/// In front of each rank's command.
+const std::vector<std::string> kOwnHost{"/bin/sh", "-c",
+                                        "export NCCL_HOSTID=host-of-$RANK; exec \"$@\"", "sh"};
+
+std::vector<std::string> by_nccl(const std::string& meanwhile) {
+  return {"ELASTIC_BACKEND=nccl",   "ELASTIC_NCCL_MEANWHILE=" + meanwhile,
+          "ELASTIC_LOG_LEVEL=info", "NCCL_NET=Socket",
+          "NCCL_NET_PLUGIN=none",   "NCCL_IB_DISABLE=1",
+          "NCCL_SOCKET_IFNAME=lo",  "NCCL_MNNVL_ENABLE=0",
+          "NCCL_RAS_ENABLE=0",      "NCCL_MAX_CTAS=2"};
+}
+
+class NcclAllreduceTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (Gpu::devices() == 0) GTEST_SKIP() << "no CUDA device";
+    if (::dlopen("libnccl.so.2", RTLD_NOW | RTLD_LOCAL) == nullptr) GTEST_SKIP() << ::dlerror();
+  }
+
+  static void world(int ranks, const std::string& meanwhile) {
+    EXPECT_THAT(exact_allreduces(ranks, by_nccl(meanwhile), kOwnHost), HasSubstr(kByNccl));
+  }
+  static void kills(const std::string& mode, const std::string& meanwhile, int runs) {
+    Scenario scenario{mode, "auto"};
+    scenario.on_device = true;
+    scenario.backend = "nccl";
+    scenario.environment = by_nccl(meanwhile);
+    scenario.prefix = kOwnHost;
+    scenario.ranks = 3;
+    scenario.says = kByNccl;
+    several_kills(scenario, runs);
+  }
+};
+
+TEST_F(NcclAllreduceTest, Alone) {
+  world(1, "wait");
+}
+
+TEST_F(NcclAllreduceTest, OfTwoRanksOnOneDevice) {
+  world(2, "wait");
+}
+
+TEST_F(NcclAllreduceTest, OfThreeRanksThatBeginOnTheHost) {
+  world(3, "host");
+}
+
+TEST_F(NcclAllreduceTest, SurvivesTheDeathOfARank) {
+  kills("blocking", "wait", 3);
+}
+
+TEST_F(NcclAllreduceTest, SurvivesTheDeathOfARankInABucket) {
+  kills("named", "wait", 2);
+}
+
+}  // namespace
+}  // namespace elastic::testing

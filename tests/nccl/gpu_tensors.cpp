@@ -1,0 +1,116 @@
+#include "nccl/gpu_tensors.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include <gtest/gtest.h>
+
+#include "collectives/kernels/reduce.hpp"
+
+namespace elastic::collectives::nccl {
+
+namespace {
+
+std::uint64_t address(const void* memory) {
+  return reinterpret_cast<std::uintptr_t>(memory);
+}
+
+std::vector<std::byte> bytes_of(DType dtype, const std::vector<double>& values) {
+  Buffer buffer;
+  buffer.resize(values.size() * size_of(dtype));
+  fill(buffer, section(dtype, values.size()), values);
+  return {buffer.bytes().begin(), buffer.bytes().end()};
+}
+
+/// As the host divides.
+std::vector<std::byte> result_of(DType dtype, std::size_t count, ReduceOp op, int size) {
+  std::vector<std::byte> result =
+      bytes_of(dtype, combined(size, count, dtype, op == ReduceOp::kAverage ? ReduceOp::kSum : op));
+  if (op == ReduceOp::kAverage) {
+    kernels::divide(dtype, result.data(), count, static_cast<std::uint32_t>(size));
+  }
+  return result;
+}
+
+}  // namespace
+
+GpuTensors::GpuTensors(const testing::Gpu& gpu, int rank, std::vector<Shape> shapes)
+    : gpu_(gpu), rank_(rank), shapes_(std::move(shapes)) {
+  std::size_t at = 0;
+  for (const Shape& shape : shapes_) {
+    memory_.emplace_back(gpu_, bytes_of(shape.dtype, contribution(rank, shape.count, shape.dtype)));
+    const std::uint64_t input = memory_.back().address();
+    std::uint64_t output = input;
+    if (rank % 2 == 0) {
+      memory_.emplace_back(gpu_, std::vector<std::byte>(shape.count * size_of(shape.dtype)));
+      output = memory_.back().address();
+    }
+    at = aligned(at);
+    sections_.push_back({shape.dtype, shape.count, at});
+    tensors_.push_back({shape.dtype, shape.count, input, output, at, false});
+    at += tensors_.back().bytes();
+  }
+}
+
+Call GpuTensors::call(ReduceOp op) const {
+  Call call = allreduce_call(shapes_.front().dtype, shapes_.front().count, op);
+  call.sections = sections_;
+  return call;
+}
+
+void GpuTensors::give(Payload& payload, int device) {
+  device_ = device;
+  payload.clear();
+  payload.on_device = this;
+}
+
+std::vector<std::byte> GpuTensors::read(std::uint64_t from, std::size_t bytes) const {
+  std::vector<std::byte> content(bytes);
+  gpu_.copy(address(content.data()), from, bytes);
+  return content;
+}
+
+Status GpuTensors::to_host(Payload& payload) {
+  ++times_on_host_;
+  payload.data.resize(extent(sections_));
+  for (const DeviceTensor& tensor : tensors_) {
+    gpu_.copy(address(payload.data.data() + tensor.offset), tensor.input, tensor.bytes());
+  }
+  return {};
+}
+
+Status GpuTensors::take(Payload& payload, ReduceOp op, int size) {
+  if (payload.device_result) return payload.device_result->unpack();
+  for (const DeviceTensor& tensor : tensors_) {
+    std::byte* const data = payload.data.data() + tensor.offset;
+    if (op == ReduceOp::kAverage) {
+      kernels::divide(tensor.dtype, data, tensor.count, static_cast<std::uint32_t>(size));
+    }
+    gpu_.copy(tensor.output, address(data), tensor.bytes());
+  }
+  return {};
+}
+
+void GpuTensors::expect(ReduceOp op, int size) const {
+  for (const DeviceTensor& tensor : tensors_) {
+    SCOPED_TRACE(std::to_string(tensor.count) + " elements of type " +
+                 std::to_string(static_cast<int>(tensor.dtype)));
+    EXPECT_TRUE(read(tensor.output, tensor.bytes()) ==
+                result_of(tensor.dtype, tensor.count, op, size))
+        << "a wrong result on rank " << rank_;
+    if (tensor.input == tensor.output) continue;
+    EXPECT_TRUE(read(tensor.input, tensor.bytes()) ==
+                bytes_of(tensor.dtype, contribution(rank_, tensor.count, tensor.dtype)))
+        << "a changed input on rank " << rank_;
+  }
+}
+
+void GpuTensors::expect_untouched() const {
+  for (const DeviceTensor& tensor : tensors_) {
+    EXPECT_TRUE(read(tensor.input, tensor.bytes()) ==
+                bytes_of(tensor.dtype, contribution(rank_, tensor.count, tensor.dtype)))
+        << "a changed input on rank " << rank_;
+  }
+}
+
+}  // namespace elastic::collectives::nccl

@@ -1,0 +1,39 @@
+// What has nothing to do with devices, by the backend nccl.
+#include <gtest/gtest.h>
+
+#include "contract/native_world.hpp"
+#include "nccl/rank_services.hpp"
+
+namespace elastic::collectives {
+namespace {
+
+World nccl_world(int size, const Wiring& wiring) {
+  constexpr std::uint64_t kGeneration = 7;
+  World world;
+  for (auto& mesh : wire(size, wiring)) {
+    auto native = make_native_backend(kGeneration, mesh);
+    world.backends.push_back(nccl::make_nccl_backend(
+        {kGeneration, 0, std::move(mesh), std::move(native)}, nccl::services_for_a_rank()));
+  }
+  return world;
+}
+
+std::vector<Subject> subjects() {
+  std::vector<Subject> all;
+  for (const Wiring& wiring : all_wirings()) {
+    all.push_back({wiring.name, [wiring](int size) { return nccl_world(size, wiring); }});
+  }
+  return all;
+}
+
+INSTANTIATE_TEST_SUITE_P(Nccl, BackendContract,
+                         ::testing::Combine(::testing::ValuesIn(subjects()),
+                                            ::testing::Range(1, 5)),
+                         name_of);
+INSTANTIATE_TEST_SUITE_P(Nccl, BackendDirectContract,
+                         ::testing::Combine(::testing::ValuesIn(subjects()),
+                                            ::testing::Range(1, 5)),
+                         name_of);
+
+}  // namespace
+}  // namespace elastic::collectives

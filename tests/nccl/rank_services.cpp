@@ -1,0 +1,25 @@
+#include "nccl/rank_services.hpp"
+
+#include <cstdlib>
+#include <dlfcn.h>
+#include <stdexcept>
+
+namespace elastic::collectives::nccl {
+
+const NcclStandIn* stand_in() {
+  ::setenv("NCCL_STAND_IN_DRIVER", CUDA_STAND_IN, 1);
+  void* const handle = ::dlopen(NCCL_STAND_IN, RTLD_NOW | RTLD_LOCAL);
+  if (handle == nullptr) throw std::runtime_error(::dlerror());
+  return static_cast<const NcclStandIn*>(::dlsym(handle, kNcclStandInSymbol));
+}
+
+NcclServices services_for_a_rank() {
+  NcclServices services;
+  auto loaded = NcclLibrary::load(NCCL_STAND_IN);
+  if (!loaded.ok()) throw std::runtime_error(loaded.status().message());
+  services.library = loaded.value();
+  services.devices = std::make_shared<SharedDevices>(CUDA_STAND_IN);
+  return services;
+}
+
+}  // namespace elastic::collectives::nccl

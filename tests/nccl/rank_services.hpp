@@ -1,0 +1,14 @@
+#pragma once
+
+#include "collectives/backend/nccl/nccl_backend.hpp"
+#include "nccl/stand_in.hpp"
+
+namespace elastic::collectives::nccl {
+
+/// That which the ranks of this process have.
+const NcclStandIn* stand_in();
+
+/// What a rank's backends share, on the stand-ins.
+NcclServices services_for_a_rank();
+
+}  // namespace elastic::collectives::nccl
