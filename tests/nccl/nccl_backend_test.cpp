@@ -263,9 +263,10 @@ TEST_F(NcclBackendTest, SeesAPeerDieDuringAnAllreduce) {
   });
   on_all_ranks([&](int rank) {
     run_on(rank, *outcome, ReduceOp::kSum);
-    if (rank == 2) backends_[2].reset();
+    if (rank != 2) return;
+    killer.join();
+    backends_[2].reset();
   });
-  killer.join();
   for (std::size_t rank = 0; rank < 2; ++rank) {
     EXPECT_EQ(outcome->statuses[rank].code(), Code::kPeerLost);
     outcome->tensors[rank]->expect_untouched();

@@ -116,6 +116,13 @@ Status DeviceAllreduce::run(std::span<const DeviceTensor> tensors, ReduceOp op,
   return status.ok() ? communicator_.check() : status;
 }
 
+void DeviceAllreduce::wait_for_copies() const {
+  if (!result_) return;
+  const device::CurrentContext here = device_->cuda()->enter();
+  // A device that has failed does nothing more.
+  (void)device_->cuda()->cuda().api().stream_synchronize(stream_);
+}
+
 /// A tensor by itself is read where it lies; several are packed first.
 Status DeviceAllreduce::launch(ReduceOp op, TimePoint until,
                                const std::function<Status()>& meanwhile) {

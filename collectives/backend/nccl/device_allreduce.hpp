@@ -24,9 +24,12 @@ class DeviceAllreduce {
 
   /// Waits, asking `meanwhile` all the time, until NCCL is done here; at most `most`, and as long
   /// again for each GiB. Where it fails, `meanwhile` or NCCL or CUDA, memory is in use until the
-  /// communicator has ended: the inputs, and what this owns.
+  /// communicator has ended and `wait_for_copies` has returned: the inputs, and what this owns.
   Status run(std::span<const DeviceTensor> tensors, ReduceOp op, std::uint32_t divisor,
              Duration most, const std::function<Status()>& meanwhile);
+
+  /// After a failure, when the communicator has ended: until nothing of ours reads the inputs.
+  void wait_for_copies() const;
 
   std::shared_ptr<DeviceResult> take_result() { return std::move(result_); }
 

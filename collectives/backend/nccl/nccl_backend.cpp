@@ -66,6 +66,7 @@ class NcclBackend final : public Backend {
   Status carry_letters(std::uint64_t position);
   Result<bool> by_nccl(std::uint64_t position, const Call& call, Payload& payload);
   Status by_host(std::uint64_t position, const Call& call, Payload& payload);
+  Status stop(DeviceAllreduce& work, const Status& why);
   Status give_up(const Status& why);
   std::uint8_t next_phase() { return phase_++; }
 
@@ -254,23 +255,21 @@ Result<bool> NcclBackend::by_nccl(std::uint64_t position, const Call& call, Payl
   const Status own =
       work.run(payload.on_device->tensors(), call.redop, divisor, services_.operation, meanwhile);
   if (!own.ok()) {
-    if (Status gone = give_up(own); !gone.ok()) return gone;
+    if (Status stopped = stop(work, own); !stopped.ok()) return stopped;
   }
   if (!links.ok()) return links;
   const std::byte word{own.ok() ? std::uint8_t{1} : std::uint8_t{0}};
   verdict.send({&word, 1});
-  bool all = true;
   if (Status heard = verdict.finish(); !heard.ok()) {
     // What NCCL has done here it may not have done elsewhere.
-    const Status gone = give_up(heard);
-    return gone.ok() ? heard : gone;
+    const Status stopped = stop(work, heard);
+    return stopped.ok() ? heard : stopped;
   }
+  bool all = true;
   for (int each = 0; each < size(); ++each) all = all && verdict.of(each)[0] != std::byte{0};
   if (!all) {
-    if (Status gone = give_up(Status(Code::kPeerLost, "NCCL has failed on another rank"));
-        !gone.ok()) {
-      return gone;
-    }
+    Status stopped = stop(work, Status(Code::kPeerLost, "NCCL has failed on another rank"));
+    if (!stopped.ok()) return stopped;
     return false;
   }
   if (!std::exchange(told_, true)) {
@@ -279,6 +278,13 @@ Result<bool> NcclBackend::by_nccl(std::uint64_t position, const Call& call, Payl
   }
   payload.device_result = work.take_result();
   return true;
+}
+
+/// After this nothing of the operation is under way on the device, or this worker has to leave.
+Status NcclBackend::stop(DeviceAllreduce& work, const Status& why) {
+  if (Status gone = give_up(why); !gone.ok()) return gone;
+  work.wait_for_copies();
+  return {};
 }
 
 /// NCCL is not used any more in this view, and lets go of what it has of the device. The failure,
