@@ -46,6 +46,16 @@ Result<std::vector<BackendContext>> open_contexts(const RankOptions& options,
   return contexts;
 }
 
+Result<std::unique_ptr<RankDevice>> open_device(const std::string& device, const Context& context) {
+  if (device != "cuda") return std::unique_ptr<RankDevice>();
+  return RankDevice::open(context.local_rank(), context.local_size());
+}
+
+std::string device_text(const RankDevice* device) {
+  return device == nullptr ? ""
+                           : "# tensors in the memory of CUDA devices: " + device->text() + "\n";
+}
+
 void shut_down(const std::vector<BackendContext>& contexts) {
   for (const BackendContext& one : contexts) one.context->shutdown();
 }

@@ -6,6 +6,7 @@
 
 #include "base/status.hpp"
 #include "benchmarks/library_settings.hpp"
+#include "benchmarks/rank_device.hpp"
 #include "benchmarks/rank_options.hpp"
 #include "elastic/context.hpp"
 
@@ -25,6 +26,12 @@ std::string label_of(const std::vector<std::string>& names, std::size_t index);
 /// which names a backend that is not there, and those that are.
 Result<std::vector<BackendContext>> open_contexts(const RankOptions& options,
                                                   const LibrarySettings& settings);
+
+/// The device that this rank of `context` has its tensors on, where --device says "cuda"; null
+/// where it says "host". kUnavailable where there is none.
+Result<std::unique_ptr<RankDevice>> open_device(const std::string& device, const Context& context);
+/// A line about it, for people; empty where it is null.
+std::string device_text(const RankDevice* device);
 
 /// Leaves all jobs. The contexts can only be destroyed afterwards.
 void shut_down(const std::vector<BackendContext>& contexts);

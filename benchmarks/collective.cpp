@@ -1,8 +1,4 @@
 #include "benchmarks/collective.hpp"
-
-#include <cstring>
-#include <span>
-
 namespace elastic::bench {
 
 namespace {
@@ -21,7 +17,7 @@ class Allreduce : public Collective {
   std::size_t granularity(int) const override { return 1; }
   void fill(const CallData& data) const override { data.pattern.fill(data.input, data.rank); }
   Contributors run(Context& context, const CallData& data, Placement placement) override {
-    return context.allreduce(data.input, result(data, placement), data.op);
+    return context.allreduce(data.input, result(data, placement), data.op, data.stream);
   }
   CallTensors tensors(const CallData& data, Placement placement) override {
     return {data.input, result(data, placement)};
@@ -45,10 +41,7 @@ class AllGather : public Collective {
   std::size_t granularity(int ranks) const override { return static_cast<std::size_t>(ranks); }
   void fill(const CallData& data) const override { data.pattern.fill(block(data), data.rank); }
   Contributors run(Context& context, const CallData& data, Placement) override {
-    return context.allgather(
-        block(data), [&](std::span<const std::byte> bytes, const std::vector<std::size_t>&) {
-          std::memcpy(data.output.data, bytes.data(), bytes.size());
-        });
+    return context.allgather(block(data), data.output, data.stream).contributors;
   }
   CallTensors tensors(const CallData& data, Placement) override {
     return {block(data), data.output};
@@ -79,26 +72,24 @@ class ReduceScatter : public Collective {
   std::size_t granularity(int ranks) const override { return static_cast<std::size_t>(ranks); }
   void fill(const CallData& data) const override { data.pattern.fill(data.input, data.rank); }
   Contributors run(Context& context, const CallData& data, Placement) override {
-    return context.reduce_scatter(
-        data.input, data.op, [&](std::span<const std::byte> bytes, std::size_t offset) {
-          part_ = part_of(data.output, offset, bytes.size() / size_of(data.output.dtype));
-          offset_ = offset;
-          std::memcpy(part_.data, bytes.data(), bytes.size());
-        });
+    return context.reduce_scatter(data.input, part(data), data.op, data.stream).contributors;
   }
-  CallTensors tensors(const CallData& data, Placement) override {
-    const std::size_t count = data.input.count / static_cast<std::size_t>(data.ranks);
-    offset_ = static_cast<std::size_t>(data.rank) * count;
-    part_ = part_of(data.output, offset_, count);
-    return {data.input, part_};
-  }
+  CallTensors tensors(const CallData& data, Placement) override { return {data.input, part(data)}; }
   std::int64_t count_wrong(const CallData& data, Placement) const override {
-    return data.pattern.count_wrong(part_, offset_);
+    return data.pattern.count_wrong(part(data), first(data));
   }
 
  private:
-  TensorView part_;  // of the output, as the last call left it
-  std::size_t offset_ = 0;
+  /// This rank's, in its place in the output.
+  static TensorView part(const CallData& data) {
+    return part_of(data.output, first(data), count(data));
+  }
+  static std::size_t first(const CallData& data) {
+    return static_cast<std::size_t>(data.rank) * count(data);
+  }
+  static std::size_t count(const CallData& data) {
+    return data.input.count / static_cast<std::size_t>(data.ranks);
+  }
 };
 
 class Broadcast : public Collective {
@@ -109,7 +100,7 @@ class Broadcast : public Collective {
   std::size_t granularity(int) const override { return 1; }
   void fill(const CallData& data) const override { data.pattern.fill(data.input, data.rank); }
   Contributors run(Context& context, const CallData& data, Placement) override {
-    return context.broadcast(data.input, kRoot);
+    return context.broadcast(data.input, kRoot, data.stream);
   }
   CallTensors tensors(const CallData& data, Placement) override { return {data.input, data.input}; }
   std::int64_t count_wrong(const CallData& data, Placement) const override {

@@ -23,8 +23,9 @@ struct CallData {
   ReduceOp op;
   int rank;
   int ranks;
-  TensorView input;   ///< as many elements as the whole tensor has
-  TensorView output;  ///< likewise
+  TensorView input;        ///< as many elements as the whole tensor has
+  TensorView output;       ///< likewise
+  CudaStream stream = {};  ///< for tensors on a device
 };
 
 /// Parts of a CallData, which start at the same place where the result is to be in place.

@@ -36,12 +36,24 @@ void CollectiveCommandLine::add_operation(CLI::App& app, const std::string& name
   sub.add_option("--memory", options_.memory,
                  "Where the tensors lie: malloc, or allocated (elastic::allocate) [malloc]")
       ->check(CLI::IsMember({"malloc", "allocated"}));
+  add_device(sub, options_.device);
   add_rank_options(sub, options_);
   add_plot(sub, options_.plot);
   sub.add_flag("--encrypt", options_.encrypt,
                "With --np: each size in the clear and under TLS, side by side, over tcp. Without: "
                "under TLS");
 }
+
+namespace {
+
+Status check_device(const CollectiveOptions& options) {
+  if (options.device == "host") return {};
+  if (options.memory == "malloc") return {};
+  return invalid("--memory " + options.memory + " is about memory of the host, and --device " +
+                 options.device + " has none");
+}
+
+}  // namespace
 
 Result<CollectiveOptions> CollectiveCommandLine::read() {
   SizeRange& sizes = options_.sizes;
@@ -58,6 +70,7 @@ Result<CollectiveOptions> CollectiveCommandLine::read() {
     return invalid("-b " + min_bytes_ + " is less than one element of -d " +
                    name_of(options_.dtype));
   }
+  if (Status status = check_device(options_); !status.ok()) return status;
   if (Status status = check_rank_options(options_); !status.ok()) return status;
   if (options_.turns == 0) options_.turns = options_.backends.size() > 1 ? 4 : 1;
   if (options_.encrypt && options_.np > 0) {

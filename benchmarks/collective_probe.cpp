@@ -1,20 +1,34 @@
 #include "benchmarks/collective_probe.hpp"
 
-#include <memory>
+#include <cstring>
 #include <span>
 
 #include "benchmarks/backend_contexts.hpp"
+#include "benchmarks/host_copy.hpp"
 #include "benchmarks/monotonic_time.hpp"
 
 namespace elastic::bench {
 
 namespace {
 
-Memory memory_of(const CollectiveOptions& options, Context& context, std::size_t bytes) {
+Memory memory_of(const CollectiveOptions& options, Context& context, const RankDevice* device,
+                 std::size_t bytes) {
   if (options.memory == "allocated") return context.allocate(bytes);
-  return {std::shared_ptr<std::byte>(new std::byte[bytes](), std::default_delete<std::byte[]>()),
-          bytes};
+  return tensor_memory(device, bytes);
 }
+
+/// A call's tensors as the host sees them.
+struct OnHost {
+  OnHost(const CallData& on, const RankDevice* device)
+      : input(on.input, device), output(on.output, device), data(on) {
+    data.input = input.view();
+    data.output = output.view();
+  }
+
+  const HostCopy input;
+  const HostCopy output;
+  CallData data;
+};
 
 }  // namespace
 
@@ -32,28 +46,41 @@ std::vector<std::size_t> counts_of(const CollectiveOptions& options, const Colle
 }
 
 Workspace::Workspace(const CollectiveOptions& options, const Collective& collective,
-                     Context& context)
-    : dtype_(options.dtype),
+                     Context& context, const RankDevice* device)
+    : device_(device),
+      dtype_(options.dtype),
       op_(options.op),
       rank_(context.rank()),
       ranks_(context.size()),
       pattern_(options.dtype, options.op, ranks_),
       counts_(counts_of(options, collective, ranks_)),
-      input_(memory_of(options, context, counts_.back() * size_of(dtype_))),
-      output_(memory_of(options, context, input_.bytes())) {}
+      input_(memory_of(options, context, device, counts_.back() * size_of(dtype_))),
+      output_(memory_of(options, context, device, input_.bytes())) {}
 
 CallData Workspace::data(std::size_t count) {
+  const bool on_device = device_ != nullptr;
+  const Device device = on_device ? device_->device() : Device{};
   return {.pattern = pattern_,
           .op = op_,
           .rank = rank_,
           .ranks = ranks_,
-          .input = {input_.data(), count, dtype_, {}},
-          .output = {output_.data(), count, dtype_, {}}};
+          .input = {input_.data(), count, dtype_, device},
+          .output = {output_.data(), count, dtype_, device},
+          .stream = on_device ? device_->stream() : CudaStream{}};
+}
+
+void CollectiveProbe::fill(const CallData& data) const {
+  const OnHost host(data, device_);
+  collective_.fill(host.data);
+  host.input.write();
+  // So that nothing is right that another backend has left there.
+  std::memset(host.data.output.data, 0xff, host.data.output.bytes());
+  host.output.write();
 }
 
 Status CollectiveProbe::time(const CallData& data, Placement placement, int warmup, int calls,
                              std::vector<double>& times_us) {
-  collective_.fill(data);
+  fill(data);
   const auto prepared = prepare(data, placement);
   if (!prepared.ok()) return prepared.status();
   const PreparedCall& call = prepared.value();
@@ -76,11 +103,14 @@ Status CollectiveProbe::time(const CallData& data, Placement placement, int warm
 
 Result<std::int64_t> CollectiveProbe::count_wrong(const CallData& data, Placement placement) {
   // In place, the timed calls have reduced their own results again and again.
-  collective_.fill(data);
+  fill(data);
   const auto call = prepare(data, placement);
   if (!call.ok()) return call.status();
   if (Status status = call.value()(); !status.ok()) return status;
-  std::int64_t wrong = collective_.count_wrong(data, placement);
+  const OnHost host(data, device_);
+  host.input.read();
+  host.output.read();
+  std::int64_t wrong = collective_.count_wrong(host.data, placement);
   const auto contributors = context_.allreduce(std::span<std::int64_t>(&wrong, 1));
   if (Status status = check_complete(contributors, data.ranks); !status.ok()) return status;
   return wrong;

@@ -8,6 +8,7 @@
 #include "benchmarks/collective.hpp"
 #include "benchmarks/collective_options.hpp"
 #include "benchmarks/peers/peer.hpp"
+#include "benchmarks/rank_device.hpp"
 
 namespace elastic::bench {
 
@@ -19,13 +20,16 @@ std::vector<std::size_t> counts_of(const CollectiveOptions& options, const Colle
 /// main thread.
 class Workspace {
  public:
-  /// `context` is asked for the memory where the options say so.
-  Workspace(const CollectiveOptions& options, const Collective& collective, Context& context);
+  /// `context` is asked for the memory where the options say so; `device`, unless it is null, for
+  /// memory of its own.
+  Workspace(const CollectiveOptions& options, const Collective& collective, Context& context,
+            const RankDevice* device);
 
   const std::vector<std::size_t>& counts() const { return counts_; }
   CallData data(std::size_t count);
 
  private:
+  const RankDevice* const device_;
   const DType dtype_;
   const ReduceOp op_;
   const int rank_;
@@ -41,9 +45,9 @@ class Workspace {
 /// throw elastic::Error and what a peer throws.
 class CollectiveProbe {
  public:
-  /// `peer` may be null.
-  CollectiveProbe(Context& context, Peer* peer, Collective& collective)
-      : context_(context), peer_(peer), collective_(collective) {}
+  /// `peer` may be null, and so is `device` where tensors lie in host memory.
+  CollectiveProbe(Context& context, Peer* peer, Collective& collective, const RankDevice* device)
+      : context_(context), peer_(peer), collective_(collective), device_(device) {}
 
   /// Adds the times of `calls` calls, in microseconds, each the mean over the ranks, after `warmup`
   /// that do not count.
@@ -54,11 +58,13 @@ class CollectiveProbe {
   Result<std::int64_t> count_wrong(const CallData& data, Placement placement);
 
  private:
+  void fill(const CallData& data) const;
   Result<PreparedCall> prepare(const CallData& data, Placement placement);
 
   Context& context_;
   Peer* const peer_;
   Collective& collective_;
+  const RankDevice* const device_;
 };
 
 }  // namespace elastic::bench

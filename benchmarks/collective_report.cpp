@@ -46,7 +46,7 @@ void CollectiveReport::add_row(std::size_t count, const std::string& backend, Pl
        {"backend", backend},
        {"transport", peer ? "own" : settings_.transport},
        {"encrypt", !peer && settings_.encrypt.value_or(options_.encrypt)},
-       {"memory", options_.memory},
+       {"memory", options_.device == "host" ? options_.memory : options_.device},
        {"ranks", ranks_},
        {"bytes", count * size_of(options_.dtype)},
        {"dtype", name_of(options_.dtype)},

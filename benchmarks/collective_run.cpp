@@ -28,13 +28,14 @@ std::vector<std::string> labels_of(const std::vector<Contender>& contenders) {
 /// Measures all backends at one size after another. Belongs to the main thread.
 class CollectiveRun {
  public:
-  CollectiveRun(const CollectiveOptions& options, const std::vector<Contender>& contenders)
+  CollectiveRun(const CollectiveOptions& options, const std::vector<Contender>& contenders,
+                const RankDevice* device)
       : options_(options),
         collective_(make_collective(options.operation)),
         labels_(labels_of(contenders)),
-        workspace_(options, *collective_, contenders[compared_with(labels_)].context) {
+        workspace_(options, *collective_, contenders[compared_with(labels_)].context, device) {
     for (const Contender& one : contenders) {
-      probes_.emplace_back(one.context, one.peer.get(), *collective_);
+      probes_.emplace_back(one.context, one.peer.get(), *collective_, device);
     }
   }
 
@@ -113,12 +114,15 @@ std::size_t compared_with(const std::vector<std::string>& labels) {
 Status run_collective(const CollectiveOptions& options, const LibrarySettings& settings) {
   auto contexts = open_contexts(options, settings);
   if (!contexts.ok()) return contexts.status();
-  auto contenders = make_contenders(settings.backends, options, contexts.value());
+  const auto device = open_device(options.device, *contexts.value().front().context);
+  if (!device.ok()) return device.status();
+  auto contenders =
+      make_contenders(settings.backends, options, contexts.value(), device.value().get());
   if (!contenders.ok()) return contenders.status();
   const Context& first = *contexts.value().front().context;
-  CollectiveRun run(options, contenders.value());
+  CollectiveRun run(options, contenders.value(), device.value().get());
   CollectiveReport report(options, settings, first.size(), first.rank() == 0);
-  report.begin(peers_text(contenders.value()));
+  report.begin(device_text(device.value().get()) + peers_text(contenders.value()));
   for (const std::size_t count : run.counts()) {
     auto result = run.measure(count);
     if (!result.ok()) return result.status();

@@ -39,6 +39,7 @@ CLI::App* add_recovery(CLI::App& app, RecoveryOptions& options, Texts& texts) {
                   "Silence after which the job gives a worker up [500]")
       ->check(CLI::Range(1, 60'000));
   sub->add_option("--seed", options.seed, "Of the victims and moments [random]");
+  add_device(*sub, options.device);
   add_transport(*sub, options.transport);
   add_json(*sub, options.json);
   return sub;
@@ -56,6 +57,7 @@ CLI::App* add_worker(CLI::App& app, RecoveryWorkerOptions& options, Texts& texts
   sub->add_option("--hosts", options.hosts)->delimiter(',');
   sub->add_option("--delay", options.delay)->required()->check(CLI::Range(0.0, 1.0));
   sub->add_option("--folder", options.folder)->required();
+  add_device(*sub, options.device);
   add_transport(*sub, options.transport);
   return sub;
 }
@@ -207,7 +209,9 @@ std::vector<std::string> worker_arguments(const RecoveryWorkerOptions& options) 
                                      "--delay",
                                      delay.str(),
                                      "--folder",
-                                     options.folder};
+                                     options.folder,
+                                     "--device",
+                                     options.device};
   if (options.stops) arguments.emplace_back("--stops");
   if (!options.hosts.empty()) {
     std::string hosts;

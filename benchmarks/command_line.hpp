@@ -20,7 +20,8 @@ struct RecoveryOptions {
   std::size_t bytes = std::size_t{4} << 20;
   int runs = 20;
   std::string fault = "sigkill";
-  int evict_after_ms = 500;  ///< of the job: silence after which a worker is given up
+  std::string device = "host";  ///< whose memory the tensors lie in: host or cuda
+  int evict_after_ms = 500;     ///< of the job: silence after which a worker is given up
   std::string transport;
   std::uint64_t seed = 0;  ///< of victims and moments
   std::string json;
@@ -35,6 +36,7 @@ struct RecoveryWorkerOptions {
   bool stops = false;              ///< with SIGSTOP instead of SIGKILL
   std::vector<std::string> hosts;  ///< of all ranks; where given, the victims live and the link
                                    ///< between them is cut: see HostNetwork::spaces
+  std::string device = "host";     ///< see RecoveryOptions
   double delay = 0;                ///< how far into the call, as a part of its usual duration
   std::string transport;
   std::string folder;  ///< for the times

@@ -43,6 +43,14 @@ void add_rank_options(CLI::App& app, RankOptions& options) {
   app.add_option("--started-as", options.command)->group("");
 }
 
+void add_device(CLI::App& app, std::string& device) {
+  app.add_option(
+         "--device", device,
+         "Whose memory the tensors lie in: host, or cuda, whose devices the ranks of a host "
+         "take in turn [host]")
+      ->check(CLI::IsMember({"host", "cuda"}));
+}
+
 void add_plot(CLI::App& app, std::string& plot) {
   app.add_option("--plot", plot, "Draw the results into this file, as SVG");
 }
@@ -62,8 +70,24 @@ Status read_bytes(const std::string& option, const std::string& text, std::size_
   return {};
 }
 
+namespace {
+
+/// Peers take tensors in one kind of memory only.
+Status check_peer_devices(const RankOptions& options) {
+  for (const std::string& name : options.backends) {
+    if (!is_peer(name) || takes_devices(name) == (options.device == "cuda")) continue;
+    return invalid("--backend " + name + " with --device " + options.device + ": this peer takes " +
+                   (takes_devices(name) ? "tensors on CUDA devices only; give --device cuda"
+                                        : "tensors in host memory only"));
+  }
+  return {};
+}
+
+}  // namespace
+
 Status check_rank_options(const RankOptions& options) {
   if (Status status = check_peer_names(options.backends); !status.ok()) return status;
+  if (Status status = check_peer_devices(options); !status.ok()) return status;
   const std::size_t jobs = std::max(without_peers(options.backends).size(), std::size_t{1});
   if (jobs > 1 && options.np > 0) {
     return invalid("--np " + std::to_string(options.np) +

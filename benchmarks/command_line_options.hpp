@@ -45,6 +45,8 @@ void add_json(CLI::App& app, std::string& json);
 /// given again the last counts from here on: see rank_arguments.
 void add_rank_options(CLI::App& app, RankOptions& options);
 
+/// --device.
+void add_device(CLI::App& app, std::string& device);
 void add_plot(CLI::App& app, std::string& plot);
 void add_model(CLI::App& app, std::string& model);
 

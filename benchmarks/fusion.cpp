@@ -39,9 +39,10 @@ using BackendKinds = std::array<KindResult, kKinds.size()>;
 class FusionRun {
  public:
   FusionRun(const FusionOptions& options, const NetworkModel& model,
-            const std::vector<BackendContext>& contexts)
+            const std::vector<BackendContext>& contexts, const RankDevice* device)
       : options_(options),
-        gradients_(model, contexts.front().context->rank(), contexts.front().context->size()),
+        gradients_(model, contexts.front().context->rank(), contexts.front().context->size(),
+                   device),
         results_(contexts.size()) {
     for (const BackendContext& one : contexts) probes_.emplace_back(*one.context, gradients_);
   }
@@ -100,6 +101,7 @@ nlohmann::ordered_json row_of(const FusionOptions& options, const LibrarySetting
           {"backend", backend.label},
           {"transport", settings.transport},
           {"encrypt", settings.encrypt.value_or(false)},
+          {"memory", options.device},
           {"ranks", ranks},
           {"step", name_of(kKinds[kind])},
           {"median_us", time.median},
@@ -162,9 +164,14 @@ Status run_fusion(const FusionOptions& options, const LibrarySettings& settings)
   const std::vector<BackendContext>& backends = contexts.value();
   const NetworkModel model = make_model(options.model);
   const Context& first = *backends.front().context;
-  if (first.rank() == 0) print_header(options, settings, model, first.size());
+  const auto device = open_device(options.device, first);
+  if (!device.ok()) return device.status();
+  if (first.rank() == 0) {
+    std::fputs(device_text(device.value().get()).c_str(), stdout);
+    print_header(options, settings, model, first.size());
+  }
   NetworkRecord network;
-  FusionRun run(options, model, backends);
+  FusionRun run(options, model, backends, device.value().get());
   if (Status status = run.measure(); !status.ok()) return status;
   network.add(first.tuning());
   auto rows = nlohmann::ordered_json::array();

@@ -8,6 +8,7 @@ namespace elastic::bench {
 void FusionCommandLine::add(CLI::App& app) {
   sub_ = app.add_subcommand(
       "fusion", "Time of a network's gradients: fused, as one tensor, and a call for each");
+  add_device(*sub_, options_.device);
   add_rank_options(*sub_, options_);
   add_model(*sub_, options_.model);
   sub_->add_option("-n,--iters", options_.iterations, "Steps that are timed, of each kind [20]")

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "benchmarks/backend_contexts.hpp"
+#include "benchmarks/host_copy.hpp"
 #include "benchmarks/monotonic_time.hpp"
 
 namespace elastic::bench {
@@ -33,11 +34,14 @@ const char* name_of(StepKind kind) {
   return "unknown";
 }
 
-Gradients::Gradients(const NetworkModel& model, int rank, int ranks)
+Gradients::Gradients(const NetworkModel& model, int rank, int ranks, const RankDevice* device)
     : rank_(rank),
       ranks_(ranks),
       pattern_(DType::kF32, ReduceOp::kSum, ranks),
-      values_(model.count()) {
+      device_(device),
+      stream_(device != nullptr ? device->stream() : CudaStream{}),
+      memory_(tensor_memory(device, model.count() * sizeof(float))),
+      all_(tensor_in(memory_, DType::kF32, device)) {
   std::size_t offset = 0;
   for (auto parameter = model.parameters.rbegin(); parameter != model.parameters.rend();
        ++parameter) {
@@ -47,15 +51,20 @@ Gradients::Gradients(const NetworkModel& model, int rank, int ranks)
 }
 
 void Gradients::fill() {
-  pattern_.fill(view(std::span(values_)), rank_);
+  const HostCopy on_host(all_, device_);
+  pattern_.fill(on_host.view(), rank_);
+  on_host.write();
 }
 
 std::int64_t Gradients::count_wrong() const {
-  return pattern_.count_wrong(view(std::span(values_)));
+  const HostCopy on_host(all_, device_);
+  on_host.read();
+  return pattern_.count_wrong(on_host.view());
 }
 
-std::span<float> Gradients::values_of(const Gradient& gradient) {
-  return std::span(values_).subspan(gradient.offset, gradient.count);
+TensorView Gradients::tensor_of(const Gradient& gradient) const {
+  return {static_cast<float*>(all_.data) + gradient.offset, gradient.count, all_.dtype,
+          all_.device};
 }
 
 Result<StepTime> Gradients::step(Context& context, StepKind kind,
@@ -64,7 +73,7 @@ Result<StepTime> Gradients::step(Context& context, StepKind kind,
   if (kind == StepKind::kBlocking) return blocking(context);
   if (kind == StepKind::kAlone) return alone(compute);
   const std::int64_t start = now_ns();
-  Status status = check_complete(context.allreduce(std::span(values_)), ranks_);
+  Status status = check_complete(context.allreduce(all_, ReduceOp::kSum, stream_), ranks_);
   if (!status.ok()) return status;
   const double us = us_since(start);
   return StepTime{us, us};
@@ -99,7 +108,8 @@ Result<StepTime> Gradients::fused(Context& context, std::chrono::nanoseconds com
     compute_all(compute, [&](std::size_t index) {
       const Gradient& gradient = gradients_[index];
       try {
-        works[index].set_value(context.allreduce_async(gradient.name, values_of(gradient)));
+        works[index].set_value(
+            context.allreduce_async(gradient.name, tensor_of(gradient), ReduceOp::kSum, stream_));
       } catch (...) {
         works[index].set_exception(std::current_exception());
       }
@@ -123,7 +133,8 @@ Result<StepTime> Gradients::blocking(Context& context) {
   StepTime time;
   const std::int64_t start = now_ns();
   for (const Gradient& gradient : gradients_) {
-    Status status = check_complete(context.allreduce(values_of(gradient)), ranks_);
+    Status status =
+        check_complete(context.allreduce(tensor_of(gradient), ReduceOp::kSum, stream_), ranks_);
     if (!status.ok()) return status;
     time.last_us = us_since(start);
     if (time.first_us == 0) time.first_us = time.last_us;

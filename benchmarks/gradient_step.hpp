@@ -4,13 +4,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <span>
 #include <string>
 #include <vector>
 
 #include "base/status.hpp"
 #include "benchmarks/network_model.hpp"
 #include "benchmarks/pattern.hpp"
+#include "benchmarks/rank_device.hpp"
 #include "elastic/context.hpp"
 
 namespace elastic::bench {
@@ -30,10 +30,12 @@ struct StepTime {
   double last_us = 0;   ///< until all were
 };
 
-/// The gradients of a network, float32, side by side. Belongs to the main thread.
+/// The gradients of a network, float32, side by side, in host memory or on a device. Belongs to the
+/// main thread.
 class Gradients {
  public:
-  Gradients(const NetworkModel& model, int rank, int ranks);
+  /// `device` is null where they lie in host memory.
+  Gradients(const NetworkModel& model, int rank, int ranks, const RankDevice* device = nullptr);
 
   void fill();
   /// One step: the backward pass yields the gradients in the reverse order of the forward pass.
@@ -44,7 +46,7 @@ class Gradients {
   /// Elements of this rank that are wrong, after `fill` and one step.
   std::int64_t count_wrong() const;
 
-  std::size_t bytes() const { return values_.size() * sizeof(float); }
+  std::size_t bytes() const { return memory_.bytes(); }
 
  private:
   struct Gradient {
@@ -52,7 +54,7 @@ class Gradients {
     std::size_t offset = 0;
     std::size_t count = 0;
   };
-  std::span<float> values_of(const Gradient& gradient);
+  TensorView tensor_of(const Gradient& gradient) const;
   /// Calls `yield` with the index of each gradient when it is there.
   void compute_all(std::chrono::nanoseconds compute,
                    const std::function<void(std::size_t)>& yield) const;
@@ -64,7 +66,10 @@ class Gradients {
   const int ranks_;
   const Pattern pattern_;
   std::vector<Gradient> gradients_;  // in the order of the backward pass
-  std::vector<float> values_;
+  const RankDevice* const device_;
+  const CudaStream stream_;
+  const Memory memory_;
+  const TensorView all_;
 };
 
 }  // namespace elastic::bench

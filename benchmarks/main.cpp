@@ -11,6 +11,7 @@
 #include "benchmarks/join.hpp"
 #include "benchmarks/join_worker.hpp"
 #include "benchmarks/output_file.hpp"
+#include "benchmarks/rank_device.hpp"
 #include "benchmarks/rank_start.hpp"
 #include "benchmarks/recovery.hpp"
 #include "benchmarks/recovery_worker.hpp"
@@ -53,6 +54,9 @@ Status measure_as_rank(const MeasurementOptions& options,
   auto settings = library_settings(options, read_environment());
   if (!settings.ok()) return settings.status();
   if (Status status = check_writable(options); !status.ok()) return status;
+  if (options.device == "cuda") {
+    if (Status status = RankDevice::check(); !status.ok()) return status;
+  }
   if (options.np > 0) return start_ranks(options.np, rank_arguments(options));
   return run(options, settings.value());
 }

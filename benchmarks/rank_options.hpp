@@ -11,6 +11,7 @@ struct RankOptions {
   std::vector<std::string> backends;    ///< to measure in turn; empty: as the environment says
   std::vector<std::string> rendezvous;  ///< server of each backend's job; empty: rank 0 starts it
   std::string transport;                ///< empty: left to the environment
+  std::string device = "host";          ///< whose memory the tensors lie in: host or cuda
   bool encrypt = false;                 ///< under TLS
 
   std::string json;                    ///< files for the report, or empty

@@ -15,6 +15,7 @@
 #include "benchmarks/host_report.hpp"
 #include "benchmarks/network/host_network.hpp"
 #include "benchmarks/program_files.hpp"
+#include "benchmarks/rank_device.hpp"
 #include "benchmarks/recovery_log.hpp"
 #include "benchmarks/recovery_time.hpp"
 #include "benchmarks/recovery_worker.hpp"
@@ -103,6 +104,7 @@ RecoveryWorkerOptions draw(const RecoveryOptions& options, std::mt19937_64& rand
                                .victims = {},
                                .stops = options.fault == "sigstop",
                                .hosts = {},
+                               .device = options.device,
                                .transport = options.transport,
                                .folder = {}};
   if (cuts(options)) {
@@ -152,6 +154,7 @@ nlohmann::json row_of(const RecoveryOptions& options, const LibrarySettings& set
                      {"backend", settings.backend},
                      {"transport", settings.transport},
                      {"encrypt", settings.encrypt.value_or(false)},
+                     {"memory", options.device},
                      {"ranks", options.np},
                      {"bytes", options.bytes},
                      {"runs", options.runs},
@@ -173,8 +176,9 @@ nlohmann::json row_of(const RecoveryOptions& options, const LibrarySettings& set
 
 void print_header(const RecoveryOptions& options, const LibrarySettings& settings) {
   std::printf(
-      "# elastic recovery: %d ranks, %zu bytes of int64, backend %s, transport %s%s, fault %s\n",
-      options.np, options.bytes, settings.backend.c_str(), settings.transport.c_str(),
+      "# elastic recovery: %d ranks, %zu bytes of int64%s, backend %s, transport %s%s, fault %s\n",
+      options.np, options.bytes, options.device == "cuda" ? " on CUDA devices" : "",
+      settings.backend.c_str(), settings.transport.c_str(),
       settings.encrypt.value_or(false) ? ", encrypted" : "", options.fault.c_str());
   std::printf("# seed %" PRIu64 "; eviction after %d ms of silence\n#\n", options.seed,
               options.evict_after_ms);
@@ -221,6 +225,9 @@ void print_summary(const RecoveryOptions& options, const Totals& totals) {
 Status run_recovery(const RecoveryOptions& options, const LibrarySettings& settings) {
   NetworkRecord network;
   if (!cuts(options)) network.add({});  // the jobs are on this host
+  if (options.device == "cuda") {
+    if (Status status = RankDevice::check(); !status.ok()) return status;
+  }
   auto files = program_files();
   if (!files.ok()) return files.status();
   print_header(options, settings);

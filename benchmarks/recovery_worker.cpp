@@ -11,6 +11,8 @@
 #include <unistd.h>
 #include <vector>
 
+#include "benchmarks/backend_contexts.hpp"
+#include "benchmarks/host_copy.hpp"
 #include "benchmarks/monotonic_time.hpp"
 #include "benchmarks/network/host_network.hpp"
 #include "benchmarks/network/link_cut.hpp"
@@ -41,15 +43,22 @@ ChangeRecord record_of(const ViewChange& change) {
           .installed_ns = ns_of(change.installed)};
 }
 
+std::span<std::int64_t> elements(const HostCopy& tensor) {
+  return {static_cast<std::int64_t*>(tensor.view().data), tensor.view().count};
+}
+
 /// The loop of one worker. Belongs to the main thread.
 class Worker {
  public:
-  Worker(Context& context, const RecoveryWorkerOptions& options)
+  /// `device` is null where tensors lie in host memory.
+  Worker(Context& context, const RecoveryWorkerOptions& options, const RankDevice* device)
       : context_(context),
         options_(options),
         start_rank_(context.rank()),
-        input_(options.bytes / sizeof(std::int64_t)),
-        output_(input_.size()) {}
+        device_(device),
+        memory_{tensor_memory(device, options.bytes), tensor_memory(device, options.bytes)},
+        input_(tensor_in(memory_[0], DType::kI64, device), device),
+        output_(tensor_in(memory_[1], DType::kI64, device), device) {}
 
   Status run();
 
@@ -71,8 +80,10 @@ class Worker {
   const RecoveryWorkerOptions& options_;
   const int start_rank_;
   std::vector<std::int64_t> pids_;  // by the rank that they started as
-  std::vector<std::int64_t> input_;
-  std::vector<std::int64_t> output_;
+  const RankDevice* const device_;
+  const std::array<Memory, 2> memory_;
+  const HostCopy input_;
+  const HostCopy output_;
   std::vector<CallRecord> calls_;
   std::array<LinkCut, 2> cuts_;  // there and back
 };
@@ -84,7 +95,8 @@ Status Worker::run() {
   }
   learn_pids();
   for (int call = 0; call < kAllCalls; ++call) {
-    input_.assign(input_.size(), digit_of(call, start_rank_));
+    std::ranges::fill(elements(input_), digit_of(call, start_rank_));
+    input_.write();
     const bool strikes = call == kFaultCall && start_rank_ == options_.victims.front();
     if (Status status = strikes ? make_struck_call(call) : make_call(call); !status.ok()) {
       return status;
@@ -100,10 +112,12 @@ void Worker::learn_pids() {
 
 Status Worker::make_call(int call) {
   CallRecord record{.call = call, .start_ns = now_ns()};
-  const Contributors contributors =
-      context_.allreduce(std::span<const std::int64_t>(input_), std::span<std::int64_t>(output_));
+  const Contributors contributors = context_.allreduce(
+      tensor_in(memory_[0], DType::kI64, device_), tensor_in(memory_[1], DType::kI64, device_),
+      ReduceOp::kSum, device_ != nullptr ? device_->stream() : CudaStream{});
   record.end_ns = now_ns();
-  auto counted = counted_in(output_, call, options_.np);
+  output_.read();
+  auto counted = counted_in(elements(output_), call, options_.np);
   if (!counted.ok()) return counted.status();
   record.counted = counted.value();
   if (static_cast<std::size_t>(std::popcount(record.counted)) != contributors.size()) {
@@ -202,7 +216,9 @@ Status run_recovery_worker(const RecoveryWorkerOptions& options) {
     library.bind = HostNetwork::address(host);
   }
   Context context(library);
-  Worker worker(context, options);
+  const auto device = open_device(options.device, context);
+  if (!device.ok()) return device.status();
+  Worker worker(context, options, device.value().get());
   Status status = worker.run();
   if (status.ok()) context.shutdown();
   return status;

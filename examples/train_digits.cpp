@@ -3,8 +3,11 @@
 //   elasticrun -np 4 ./train_digits --data examples/data/digits.csv.gz
 //
 // Each worker ends with one line of JSON.
+#include <algorithm>
 #include <array>
 #include <cstdio>
+#include <cstdlib>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -12,7 +15,9 @@
 #include <CLI/CLI.hpp>
 #include <elastic/elastic.hpp>
 
+#include "examples/digits/cuda/cuda_model.hpp"
 #include "examples/digits/feed.hpp"
+#include "examples/digits/host_model.hpp"
 #include "examples/digits/report.hpp"
 #include "examples/digits/self_destruct.hpp"
 #include "examples/digits/trainer.hpp"
@@ -21,6 +26,8 @@ namespace {
 
 struct CommandLine {
   digits::TrainerOptions trainer;
+  digits::ModelOptions model;
+  std::string device = "host";
   std::string data = ELASTIC_DIGITS_CSV;
   std::string trace;
   std::string report;
@@ -29,6 +36,7 @@ struct CommandLine {
   std::string policy;  // empty: as the library's options say
   std::string batch_policy = "per_worker";
   std::string compression;  // empty: as the library's options say
+  std::string weights;
   std::string checkpoint;
   std::int64_t checkpoint_every = 100;
   bool data_only = false;
@@ -80,13 +88,18 @@ void describe_batch(CLI::App& app, CommandLine& line) {
 }
 
 void describe(CLI::App& app, CommandLine& line) {
+  app.add_option("--device", line.device,
+                 "where the network computes: host, or cuda, where workers of one host take its "
+                 "devices in turn; the same for all workers")
+      ->check(CLI::IsMember({"host", "cuda"}))
+      ->capture_default_str();
   app.add_option("--epochs", line.trainer.epochs,
                  "passes over the data; with --rule adascale what the training is to be worth")
       ->check(CLI::Range(1, 1000000))
       ->capture_default_str();
   describe_batch(app, line);
   describe_rate(app, line);
-  app.add_option("--momentum", line.trainer.momentum, "share of the last update that is kept")
+  app.add_option("--momentum", line.model.momentum, "share of the last update that is kept")
       ->check(CLI::Range(0.0, 1.0))
       ->capture_default_str();
   app.add_option("--compression", line.compression,
@@ -102,6 +115,8 @@ void describe(CLI::App& app, CommandLine& line) {
   app.add_option("--data", line.data, "the digits, as CSV")->capture_default_str();
   app.add_option("--trace", line.trace, "folder for a line of JSON per step, trace-<pid>.jsonl");
   app.add_option("--report", line.report, "folder for report-<pid>.json; default: print it");
+  app.add_option("--weights", line.weights,
+                 "file for the weights in the end, as f32 one after another: from rank 0");
   app.add_option("--checkpoint", line.checkpoint,
                  "file that the training is saved to, and goes on from where there is one");
   app.add_option("--checkpoint-every", line.checkpoint_every, "steps from one save to the next")
@@ -150,19 +165,24 @@ void resume(digits::Trainer& trainer, const std::string& checkpoint) {
   }
 }
 
-void train(const CommandLine& line) {
-  digits::Dataset data = digits::split(digits::read_samples(line.data));
-  if (line.data_only) {
-    const digits::TrainerOptions& of = line.trainer;
-    const std::string feed = digits::measure_feed(data, of.epochs, of.batch.batch, of.seed);
-    return digits::write_report(line.report, feed);
-  }
+/// Of the `devices` of this host.
+int device_of_this_worker(int devices) {
+  const char* const told = std::getenv("LOCAL_RANK");  // a joiner has no other
+  const int local = elastic::local_rank() >= 0 ? elastic::local_rank()
+                    : told != nullptr          ? std::atoi(told)
+                                               : 0;
+  return std::max(local, 0) % devices;
+}
+
+std::unique_ptr<digits::Model> make_model(const digits::ModelOptions& options,
+                                          const digits::Dataset& data, int devices) {
+  if (devices == 0) return std::make_unique<digits::HostModel>(options, data.training);
+  return digits::make_cuda_model(options, data.training, device_of_this_worker(devices));
+}
+
+digits::TrainerOptions trainer_options(const CommandLine& line) {
   digits::TrainerOptions options = line.trainer;
   options.least_step = std::chrono::milliseconds(line.step_ms);
-  std::optional<digits::Trace> trace;
-  if (!line.trace.empty()) trace.emplace(line.trace);
-
-  elastic::init();
   options.schedule = *elastic::find_named(digits::kSchedules, line.schedule);
   options.rule = *elastic::find_named(elastic::kScalingRules, line.rule);
   options.policy =
@@ -170,7 +190,24 @@ void train(const CommandLine& line) {
   options.batch.policy = *elastic::find_named(elastic::kBatchPolicies, line.batch_policy);
   options.compression =
       elastic::find_compression(line.compression).value_or(elastic::compression());
-  digits::Trainer trainer(options, std::move(data));
+  return options;
+}
+
+void train(const CommandLine& line) {
+  const digits::Dataset data = digits::split(digits::read_samples(line.data));
+  if (line.data_only) {
+    const digits::TrainerOptions& of = line.trainer;
+    const std::string feed = digits::measure_feed(data, of.epochs, of.batch.batch, of.seed);
+    return digits::write_report(line.report, feed);
+  }
+  const int devices = line.device == "cuda" ? digits::cuda_devices() : 0;
+  std::optional<digits::Trace> trace;
+  if (!line.trace.empty()) trace.emplace(line.trace);
+
+  elastic::init();
+  digits::ModelOptions of_model = line.model;
+  of_model.seed = line.trainer.seed;
+  digits::Trainer trainer(trainer_options(line), data, make_model(of_model, data, devices));
   trainer.on_epoch = [&] { log_epoch(trainer); };
   const digits::SelfDestruct bomb(line.die_rank, line.die_at_step,
                                   line.trace.empty() ? "." : line.trace);
@@ -184,6 +221,7 @@ void train(const CommandLine& line) {
   resume(trainer, line.checkpoint);
   const elastic::RunOutcome outcome = trainer.train();
   if (outcome == elastic::RunOutcome::kStopped) save(trainer, line);
+  if (elastic::rank() == 0) digits::write_weights(line.weights, trainer.weights());
   digits::write_report(line.report, digits::report_line(trainer, outcome, elastic::rank()));
   elastic::shutdown();
 }

@@ -37,8 +37,13 @@ Result<std::string> interface_in_force() {
   return interfaces.empty() ? "lo" : interfaces.front();
 }
 
+std::optional<PeerDevice> device_of(const RankDevice* device) {
+  if (device == nullptr) return std::nullopt;
+  return PeerDevice{device->identity(), device->stream().handle, [device] { device->wait(); }};
+}
+
 Result<PeerStart> start_of(const std::string& name, const CollectiveOptions& options,
-                           Context& context) {
+                           Context& context, const RankDevice* device) {
   auto interface = interface_in_force();
   if (!interface.ok()) return interface.status();
   const auto launch = read_launch_environment(read_environment());
@@ -52,6 +57,7 @@ Result<PeerStart> start_of(const std::string& name, const CollectiveOptions& opt
       .ranks = context.size(),
       .under_mpirun = launch.ok() && launch.value().under_mpirun(),
       .interface = interface.value(),
+      .device = device_of(device),
       .exchange = [&context](const std::string& mine) { return exchange(context, mine); }};
 }
 
@@ -59,17 +65,20 @@ Result<const PeerModule*> load(const std::string& library) {
   if (library == "bare") return &bare_peers();
   const auto head = load_module("bench_" + library, "");
   if (head.ok()) return reinterpret_cast<const PeerModule*>(head.value());
-  const std::string packages = library == "gloo" ? "libgloo-dev" : "libopenmpi-dev or libmpich-dev";
+  const std::string packages = library == "gloo"   ? "libgloo-dev"
+                               : library == "nccl" ? "the CUDA toolkit and libnccl-dev"
+                                                   : "libopenmpi-dev or libmpich-dev";
   return Status(Code::kUnavailable, "this build of elastic-bench does not have the peer; install " +
                                         packages + " and build again (" + head.status().message() +
                                         ")");
 }
 
 Result<Contender> open_peer(const std::string& name, const std::string& label,
-                            const CollectiveOptions& options, Context& context) {
+                            const CollectiveOptions& options, Context& context,
+                            const RankDevice* device) {
   const auto module = load(name.substr(0, name.find(':')));
   if (!module.ok()) return module.status();
-  auto start = start_of(name, options, context);
+  auto start = start_of(name, options, context, device);
   if (!start.ok()) return start.status();
   auto peer = module.value()->open(start.value());
   if (!peer.ok()) return peer.status();
@@ -80,7 +89,8 @@ Result<Contender> open_peer(const std::string& name, const std::string& label,
 
 Result<std::vector<Contender>> make_contenders(const std::vector<std::string>& names,
                                                const CollectiveOptions& options,
-                                               const std::vector<BackendContext>& contexts) {
+                                               const std::vector<BackendContext>& contexts,
+                                               const RankDevice* device) {
   std::vector<Contender> contenders;
   auto next = contexts.begin();
   for (std::size_t index = 0; index < names.size(); ++index) {
@@ -89,7 +99,7 @@ Result<std::vector<Contender>> make_contenders(const std::vector<std::string>& n
       contenders.push_back({label, *next++->context, nullptr, ""});
       continue;
     }
-    auto peer = open_peer(names[index], label, options, *contexts.front().context);
+    auto peer = open_peer(names[index], label, options, *contexts.front().context, device);
     if (!peer.ok()) return peer.status().within("--backend " + names[index]);
     contenders.push_back(std::move(peer).value());
   }

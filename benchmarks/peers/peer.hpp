@@ -2,6 +2,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <type_traits>
 #include <vector>
@@ -15,6 +16,13 @@ namespace elastic::bench {
 /// An operation on certain tensors, to be performed again and again.
 using PreparedCall = std::function<Status()>;
 
+/// The device that a rank has its tensors on.
+struct PeerDevice {
+  std::string identity;        ///< among the devices of its host
+  void* stream = nullptr;      ///< CUDA's, of the device that is current for the main thread
+  std::function<void()> wait;  ///< for what is queued on the stream; throws elastic::Error
+};
+
 /// What a peer is opened for.
 struct PeerStart {
   std::string variant;    ///< of the library: what follows the colon in the peer's name
@@ -25,7 +33,8 @@ struct PeerStart {
   int rank = 0;
   int ranks = 1;
   bool under_mpirun = false;
-  std::string interface;  ///< whose address this rank can be reached at
+  std::string interface;             ///< whose address this rank can be reached at
+  std::optional<PeerDevice> device;  ///< where tensors are not in host memory
   /// What each rank has to say, by rank. All ranks call it alike.
   std::function<std::vector<std::string>(const std::string& mine)> exchange;
 };

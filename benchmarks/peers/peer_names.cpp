@@ -7,13 +7,18 @@ namespace elastic::bench {
 
 const std::vector<std::string>& peer_names() {
   static const std::vector<std::string> kNames{
-      "mpi:direct",   "gloo:ring",      "gloo:bcube",  "gloo:old-ring",  "gloo:chunked",
-      "gloo:halving", "gloo:old-bcube", "bare:cached", "bare:streaming", "bare:tcp"};
+      "mpi:direct",          "gloo:ring",      "gloo:bcube",  "gloo:old-ring",  "gloo:chunked",
+      "gloo:halving",        "gloo:old-bcube", "bare:cached", "bare:streaming", "bare:kept-cached",
+      "bare:kept-streaming", "bare:tcp",       "nccl:direct"};
   return kNames;
 }
 
 bool is_peer(const std::string& name) {
   return name.find(':') != std::string::npos;
+}
+
+bool takes_devices(const std::string& peer) {
+  return peer.starts_with("nccl:");
 }
 
 std::vector<std::string> without_peers(const std::vector<std::string>& names) {

@@ -11,6 +11,8 @@ namespace elastic::bench {
 const std::vector<std::string>& peer_names();
 
 bool is_peer(const std::string& name);
+/// Whether a peer takes tensors on CUDA devices, and no others.
+bool takes_devices(const std::string& peer);
 /// The backends among `names`, each of which needs a job.
 std::vector<std::string> without_peers(const std::vector<std::string>& names);
 

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <string>
 #include <vector>
@@ -97,8 +98,10 @@ class Backend {
     return Status(Code::kInternal, "this backend knows no small calls");
   }
 
-  /// Whether `run` takes Payload::direct. The same on all ranks.
-  virtual bool works_directly() const { return false; }
+  /// From so many bytes on a tensor is to be given to `run` in Payload::direct. The same on all
+  /// ranks.
+  virtual std::size_t direct_bytes() const { return kNeverDirect; }
+  static constexpr std::size_t kNeverDirect = std::numeric_limits<std::size_t>::max();
   /// After a `run` with direct tensors succeeded: succeeds when it has on every rank, so that
   /// nobody can need this rank's result any more. Fails like `run`, but the result stays. Either
   /// way nobody who still reads the tensors takes what he finds there from now on for data.

@@ -16,6 +16,11 @@ namespace {
 /// Nothing is expected on a flow that is not used, and every look is a system call.
 constexpr unsigned kRoundsPerLook = 256;
 
+/// What a flow takes before there is a look at what came. Two workers who both wrote as long as
+/// there is room would soon take turns, the one reading what the other writes, and each would wait
+/// half of the time.
+constexpr std::size_t kBytesPerRound = Link::kStripeBytes;
+
 }  // namespace
 
 Link::Link(std::vector<StreamPtr> streams, std::string peer_name)
@@ -94,6 +99,7 @@ Status Link::fail(const Status& status) {
 
 Status Link::write_flow(Flow& flow, bool& moved) {
   if (flow.lost) return Status(Code::kPeerLost, "the peer is gone");
+  std::size_t taken = 0;
   for (;;) {
     if (!flow.writing() && !load_next_frame(flow)) return {};
     const std::array<std::span<const std::byte>, 2> parts = {flow.header_left, flow.payload_left};
@@ -101,6 +107,7 @@ Status Link::write_flow(Flow& flow, bool& moved) {
     if (!written.ok()) return written.status();
     if (written.value() == 0) return {};
     moved = true;
+    taken += written.value();
     const std::size_t of_header = std::min(written.value(), flow.header_left.size());
     const std::size_t of_payload = written.value() - of_header;
     flow.header_left = flow.header_left.subspan(of_header);
@@ -109,8 +116,8 @@ Status Link::write_flow(Flow& flow, bool& moved) {
       out_[flow.message_out].written += of_payload;
       if (!flow.writing()) count_sent(std::exchange(flow.message_out, Flow::kNoMessage));
     }
-    // Each in turn: a flow with room for all of a message would keep it from the others.
-    if (in_use_ > 1 && !flow.writing()) return {};
+    // A flow with room for all of a message would keep it from the others.
+    if (!flow.writing() && (in_use_ > 1 || taken >= kBytesPerRound)) return {};
   }
 }
 

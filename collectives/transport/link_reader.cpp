@@ -14,7 +14,7 @@ constexpr std::size_t kCombineBytes = 4096;
 
 /// What one stream may bring in per round, so that a fast sender does not keep us from writing and
 /// from the other streams.
-constexpr std::size_t kBytesPerRound = 2 * Link::kStripeBytes;
+constexpr std::size_t kMostPerRound = 2 * Link::kStripeBytes;
 
 }  // namespace
 
@@ -25,7 +25,7 @@ Status Link::read_flow(Flow& flow, bool& moved) {
   flow.unfinished = false;
   std::size_t brought = 0;
   while (!flow.parked) {
-    if (brought >= kBytesPerRound) {
+    if (brought >= kMostPerRound) {
       flow.unfinished = true;
       return {};
     }

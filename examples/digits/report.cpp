@@ -79,6 +79,16 @@ void write_report(const std::string& folder, const std::string& line) {
   if (!file) throw std::runtime_error("the report in " + folder + " could not be written");
 }
 
+void write_weights(const std::string& file, const Parameters& weights) {
+  if (file.empty()) return;
+  std::ofstream out(file, std::ios::binary);
+  const auto bytes = std::as_bytes(weights.values());
+  out.write(reinterpret_cast<const char*>(bytes.data()),
+            static_cast<std::streamsize>(bytes.size()));
+  out.close();
+  if (!out) throw std::runtime_error("the weights could not be written to " + file);
+}
+
 Trace::Trace(const std::string& folder) : file_(create(folder, own_name("trace", ".jsonl"))) {}
 
 void Trace::add(const StepInfo& info, const Parameters& weights) {

@@ -16,6 +16,10 @@ std::string report_line(const Trainer& trainer, elastic::RunOutcome outcome, int
 /// Throws std::runtime_error where that fails.
 void write_report(const std::string& folder, const std::string& line);
 
+/// Writes them to `file`, as f32 one after another, unless its name is empty. Throws
+/// std::runtime_error where that fails.
+void write_weights(const std::string& file, const Parameters& weights);
+
 /// Writes a line of JSON for each step to <folder>/trace-<pid>.jsonl, each at once, so that what a
 /// killed worker did can be read.
 class Trace {

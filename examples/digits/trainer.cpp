@@ -32,11 +32,10 @@ std::string name_in(const std::array<elastic::Named<T>, kCount>& choices, T valu
 
 }  // namespace
 
-Trainer::Trainer(const TrainerOptions& options, Dataset data)
+Trainer::Trainer(const TrainerOptions& options, const Dataset& data, std::unique_ptr<Model> model)
     : options_(options),
-      data_(std::move(data)),
-      weights_(initial_parameters(options.seed)),
-      optimizer_({weights_.values()}, {.momentum = options.momentum}),
+      data_(data),
+      model_(std::move(model)),
       sampler_(data_.training.size(), options.seed, data_.training.size()),
       batches_(
           [this](std::span<const elastic::TensorView> tensors, elastic::ReduceOp op) {
@@ -48,13 +47,12 @@ Trainer::Trainer(const TrainerOptions& options, Dataset data)
       learning_rate_(learning_rate(options, data_.training.size())),
       usage_(data_.training.size()),
       compressor_(elastic::context(), options.compression),
-      finite_({{"hidden weights", elastic::view(gradient_.hidden_weights())},
-               {"hidden biases", elastic::view(gradient_.hidden_biases())},
-               {"output weights", elastic::view(gradient_.output_weights())},
-               {"output biases", elastic::view(gradient_.output_biases())}}),
-      used_(data_.training.size()) {
-  state_.add("weights", weights_.values());
-  optimizer_.add_to(state_, "optimizer");
+      sums_(data_.training.size()),
+      finite_({{"hidden weights", elastic::view(sums_.gradient.hidden_weights())},
+               {"hidden biases", elastic::view(sums_.gradient.hidden_biases())},
+               {"output weights", elastic::view(sums_.gradient.output_weights())},
+               {"output biases", elastic::view(sums_.gradient.output_biases())}}) {
+  model_->add_to(state_);
   state_.add("sampler", sampler_);
   state_.add("batches", batches_);
   state_.add("learning rate", learning_rate_);
@@ -122,12 +120,12 @@ bool Trainer::finished() const {
 void Trainer::step() {
   const elastic::BatchSum sum = sum_gradients();
   const auto summed_at = std::chrono::steady_clock::now().time_since_epoch();
-  usage_.add(used_);
+  usage_.add(sums_.used);
   const std::optional<elastic::Rate> taken = update(sum);
   const elastic::Rate rate = taken.value_or(elastic::Rate{});
 
   const auto samples = static_cast<double>(sum.samples);
-  const auto loss = double{loss_};
+  const auto loss = double{sums_.loss};
   ++steps_;
   if (taken) {
     loss_sum_ += loss;
@@ -141,15 +139,21 @@ void Trainer::step() {
   if (sampler_.done_in_epoch() == sampler_.size()) end_epoch();
 }
 
+/// What can be summed over the workers where it lies, on a device. What looks at this worker's own
+/// part of the sums takes host memory only.
+std::optional<DeviceSums> Trainer::device_sums() const {
+  const bool looks_at_own = options_.compression.kind != elastic::CompressionKind::kNone ||
+                            batches_.options().policy == elastic::BatchPolicy::kReproducible ||
+                            learning_rate_.rule() == elastic::ScalingRule::kAdaScale ||
+                            elastic::context().options().non_finite == "error";
+  return looks_at_own ? std::nullopt : model_->device_sums();
+}
+
 elastic::BatchSum Trainer::sum_gradients() {
   finite_.begin_step();
+  model_->begin_step();
   in_allreduces_ = false;
-  std::vector<elastic::TensorView> sums;
-  for (std::size_t at = 0; at < Parameters::kTensors; ++at) {
-    sums.push_back(elastic::view(gradient_.tensor(at)));
-  }
-  sums.push_back(elastic::view(std::span(&loss_, 1)));
-  sums.push_back(elastic::view(std::span(used_)));
+  std::vector<elastic::TensorView> sums = sums_.tensors();
   if (learning_rate_.rule() == elastic::ScalingRule::kAdaScale) {
     sums.push_back(elastic::view(std::span<double>(moments_)));
   }
@@ -157,28 +161,26 @@ elastic::BatchSum Trainer::sum_gradients() {
 }
 
 void Trainer::add_gradients(const elastic::VirtualBatch& part) {
-  for (const Sample* sample : load(part.samples)) {
-    loss_ += network_.add_gradient(weights_, *sample, gradient_);
-  }
-  for (const std::size_t index : part.samples) used_[index] += 1;
+  model_->add_gradients(part.samples, sums_);
+  if (device_sums()) return;
+  model_->collect(sums_);
   finite_.before_sum();
   if (learning_rate_.rule() != elastic::ScalingRule::kAdaScale) return;
   // Of all that is in the gradient by now: under fixed_total the parts before this one are, too.
   const double samples =
       moments_[elastic::GradientNoise::kSamples] + static_cast<double>(part.samples.size());
-  moments_ = elastic::GradientNoise::moments({{gradient_.values()}}, samples);
-}
-
-std::vector<const Sample*> Trainer::load(std::span<const std::size_t> indices) const {
-  const auto loading = elastic::loading_data();
-  std::vector<const Sample*> samples;
-  for (const std::size_t index : indices) samples.push_back(&data_.training[index]);
-  return samples;
+  moments_ = elastic::GradientNoise::moments({{sums_.gradient.values()}}, samples);
 }
 
 /// Gradients compressed, what is counted whole; all as one unit.
 elastic::Contributors Trainer::allreduce(std::span<const elastic::TensorView> tensors,
                                          elastic::ReduceOp op) {
+  if (const auto sums = device_sums()) {
+    auto contributors =
+        elastic::grouped_allreduce_async("sums", sums->tensors, op, sums->stream).wait();
+    model_->collect(sums_);
+    return contributors;
+  }
   if (options_.compression.kind == elastic::CompressionKind::kNone) {
     return elastic::grouped_allreduce(tensors, op);
   }
@@ -199,9 +201,9 @@ elastic::Contributors Trainer::allreduce(std::span<const elastic::TensorView> te
 std::optional<elastic::Rate> Trainer::update(const elastic::BatchSum& sum) {
   if (!finite_.after_sum()) return std::nullopt;
   const auto batch = static_cast<double>(sum.full_batch);
-  learning_rate_.observe(moments_, {{gradient_.values()}});
+  learning_rate_.observe(moments_, {{sums_.gradient.values()}});
   const elastic::Rate rate = learning_rate_.step(batch, static_cast<double>(sum.samples));
-  optimizer_.step({{gradient_.values()}}, batch, rate);
+  model_->update(sums_.gradient, batch, rate);
   if (rate_before_ > 0 && rate.value() > 0) compressor_.rescale(rate_before_ / rate.value());
   rate_before_ = rate.value();
   return rate;

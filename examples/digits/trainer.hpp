@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -10,6 +11,7 @@
 #include <elastic/elastic.hpp>
 
 #include "examples/digits/dataset.hpp"
+#include "examples/digits/model.hpp"
 #include "examples/digits/network.hpp"
 #include "examples/digits/schedule.hpp"
 #include "examples/digits/usage.hpp"
@@ -27,7 +29,6 @@ struct TrainerOptions {
   double warm_up = 0;  ///< epochs
   elastic::ScalingRule rule = elastic::ScalingRule::kLinear;
   elastic::ResizePolicy policy = elastic::ResizePolicy::kRamp;
-  double momentum = 0.9;
   elastic::Compression compression;  ///< of the gradients; not with reproducible or AdaScale
   std::uint64_t seed = 1;
   std::chrono::milliseconds least_step{0};  ///< shorter steps are drawn out, to be watched
@@ -50,7 +51,8 @@ struct StepInfo {
 /// so a worker that joins goes on where the others are, and survivors of a loss just go on.
 class Trainer {
  public:
-  Trainer(const TrainerOptions& options, Dataset data);
+  /// `model` is of the training samples of `data`, which must outlive this.
+  Trainer(const TrainerOptions& options, const Dataset& data, std::unique_ptr<Model> model);
 
   /// Called right before the first allreduce of each step, with the step's number.
   std::function<void(std::int64_t)> before_allreduce;
@@ -71,7 +73,7 @@ class Trainer {
   bool finished() const;
   std::int64_t steps() const { return steps_; }
   const Usage& usage() const { return usage_; }
-  const Parameters& weights() const { return weights_; }
+  Parameters weights() const { return model_->weights(); }
   const std::vector<Sample>& test_samples() const { return data_.test; }
   std::size_t samples_in_epoch() const { return data_.training.size(); }
   /// Of the gradients, where they are compressed.
@@ -81,22 +83,20 @@ class Trainer {
 
  private:
   std::vector<std::string> options_without_effect() const;
+  std::optional<DeviceSums> device_sums() const;
   void step();
   elastic::BatchSum sum_gradients();
   void add_gradients(const elastic::VirtualBatch& part);
-  std::vector<const Sample*> load(std::span<const std::size_t> indices) const;
   elastic::Contributors allreduce(std::span<const elastic::TensorView> tensors,
                                   elastic::ReduceOp op);
   std::optional<elastic::Rate> update(const elastic::BatchSum& sum);
   void end_epoch();
 
   TrainerOptions options_;
-  Dataset data_;
-  Network network_;
+  const Dataset& data_;
 
   // The state: the same on all workers after each step.
-  Parameters weights_;
-  elastic::MomentumSgd optimizer_;
+  std::unique_ptr<Model> model_;
   elastic::Sampler sampler_;
   elastic::GlobalBatch batches_;
   elastic::LearningRate learning_rate_;
@@ -113,10 +113,8 @@ class Trainer {
   bool in_allreduces_ = false;  // of the step: the first has been begun
 
   // What a step sums over the samples of its batch.
-  Parameters gradient_;
+  StepSums sums_;
   elastic::FiniteCheck finite_;
-  float loss_ = 0;
-  std::vector<float> used_;  // 1 for each training sample in the sum
   elastic::GradientNoise::Moments moments_{};
 };
 

@@ -42,6 +42,22 @@ struct Scattered {
   Contributors contributors;
 };
 
+/// What an allgather has left in a tensor of the caller: the blocks of all contributors, one after
+/// another in rank order, at its beginning.
+struct GatheredBlocks {
+  std::size_t count = 0;            ///< elements of all blocks together
+  std::vector<std::size_t> counts;  ///< elements of each contributor
+  Contributors contributors;
+};
+
+/// What a reduce_scatter has left in a tensor of the caller: this worker's part of the reduced
+/// tensor, at its beginning.
+struct ScatteredPart {
+  std::size_t count = 0;   ///< elements of the part
+  std::size_t offset = 0;  ///< of the first of them in the whole tensor, in elements
+  Contributors contributors;
+};
+
 /// How `run` came to its end.
 enum class RunOutcome : std::uint8_t {
   kFinished,  ///< the body returned: the training is done
@@ -64,14 +80,16 @@ enum class RunOutcome : std::uint8_t {
 ///
 /// Results are bit-identical on all ranks.
 ///
-/// Tensors on CUDA devices. Allreduces take them, whatever the backend, with the stream that makes
+/// Tensors on CUDA devices. Collectives take them, whatever the backend, with the stream that makes
 /// them: see CudaStream for what is waited for. They go through pinned memory of the host, with all
 /// that is said above; some ranks may have theirs on a device and others in host memory. Those of
-/// one call that lie on a device lie on the same; others of a group may be in host memory. Besides
-/// the errors above: kInvalidArgument for a tensor that is not where it is said to be, and for a
-/// stream that cannot be waited for, or is given without a tensor on a device; kUnavailable where
-/// CUDA is missing or fails. Where it fails when the others have the result already, this worker
-/// leaves the job, the tensor is undefined, and every further call throws the same.
+/// one call that lie on a device lie on the same; others of a group may be in host memory, and so
+/// may the input or the output of an allgather and a reduce_scatter. Besides the errors above:
+/// kInvalidArgument for a tensor that is not where it is said to be, and for a stream that cannot
+/// be waited for, or is given without a tensor on a device; kUnavailable where CUDA is missing or
+/// fails. Where it fails when the others have the result already, this worker leaves the job, the
+/// tensor is undefined, and every further call throws the same. A wait for a device has no end of
+/// its own: one that lasts longer than Options::stall_warning is told of in the log.
 /// A device's memory that is called host memory is noticed if the program used CUDA before it made
 /// the context, or has given a tensor on a device since; otherwise it ends like any bad pointer.
 ///
@@ -162,9 +180,11 @@ class ELASTIC_API Context {
   Work grouped_allreduce_async(std::string_view name, std::span<const TensorView> tensors,
                                ReduceOp op = ReduceOp::kSum, CudaStream stream = {});
 
-  /// Copies `data` of rank `root` of the present view to all. If the root dies before anybody has
-  /// all of it, every member gets the same retryable Error (kRootLost).
-  Contributors broadcast(TensorView data, int root);
+  /// Copies `data` of rank `root` of the present view to all; where that worker is gone before the
+  /// call begins, of who has the rank then. If the root dies before anybody has all of it, every
+  /// member gets the same retryable Error (kRootLost). `data` may lie on a CUDA device, which
+  /// `stream` is for.
+  Contributors broadcast(TensorView data, int root, CudaStream stream = {});
   template <Element T>
   Contributors broadcast(std::span<T> data, int root) {
     return broadcast(view(data), root);
@@ -182,6 +202,16 @@ class ELASTIC_API Context {
     return result;
   }
 
+  /// The same into `out`, of the same dtype, at whose beginning the blocks are when the call
+  /// returns; what lies behind them stays as it is. `block` and `out` may lie on one CUDA device,
+  /// either or both, which `stream` is for, and `block` may be a part of `out`. For an `out` on a
+  /// device the call takes pinned memory for as many elements as it has room for. How many there
+  /// are depends on the members of the view that completes the call. Where they have no room, this
+  /// member gets kInvalidArgument, which says how many they are: the call is done, on the other
+  /// members too, an `out` on a device is as it was, and the job goes on. Members whose `out` have
+  /// the same room all get it, and can call again with more.
+  GatheredBlocks allgather(ConstTensorView block, TensorView out, CudaStream stream = {});
+
   /// Combines `data` of all members; each gets one part of the result, of nearly equal sizes. Which
   /// part depends on rank and size in the view that completed the call.
   template <Element T>
@@ -195,17 +225,28 @@ class ELASTIC_API Context {
     return result;
   }
 
+  /// The same into `out`, of the same dtype, at whose beginning the part is when the call returns;
+  /// what lies behind it stays as it is. `data` and `out` may lie on one CUDA device, either or
+  /// both, which `stream` is for, and they may overlap. `out` needs room for the largest part,
+  /// which is data.count divided by the size of the view that completes the call, rounded up: with
+  /// room for data.count divided by the fewest members that the job may have, no call fails. Where
+  /// it has less, kInvalidArgument as from an allgather.
+  ScatteredPart reduce_scatter(ConstTensorView data, TensorView out, ReduceOp op = ReduceOp::kSum,
+                               CudaStream stream = {});
+
   /// Returns when every member has called it.
   Contributors barrier();
 
-  /// The same for tensors whose element type is known only at run time. The callback is called
-  /// once, before the function returns; the bytes are valid only in it. Counts and offset in
-  /// elements.
+  /// The same for tensors whose element type is known only at run time, or whose result there may
+  /// be no room for yet. The callback is called once, before the function returns; the bytes are
+  /// valid only in it. Counts and offset in elements. With a tensor on a CUDA device, too, which
+  /// `stream` is for, the bytes are in host memory.
   using TakeGathered =
       std::function<void(std::span<const std::byte> values, std::vector<std::size_t> counts)>;
-  Contributors allgather(ConstTensorView block, const TakeGathered& take);
+  Contributors allgather(ConstTensorView block, const TakeGathered& take, CudaStream stream = {});
   using TakeScattered = std::function<void(std::span<const std::byte> values, std::size_t offset)>;
-  Contributors reduce_scatter(ConstTensorView data, ReduceOp op, const TakeScattered& take);
+  Contributors reduce_scatter(ConstTensorView data, ReduceOp op, const TakeScattered& take,
+                              CudaStream stream = {});
 
   /// Trains: makes `state` the same on all members, then calls `body`, which calls `state.commit()`
   /// after each step. Workers that join call `run` too: they are admitted at a commit of the

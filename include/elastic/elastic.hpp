@@ -95,16 +95,23 @@ template <Element T>
 Contributors broadcast(std::span<T> data, int root) {
   return context().broadcast(data, root);
 }
-inline Contributors broadcast(TensorView data, int root) {
-  return context().broadcast(data, root);
+inline Contributors broadcast(TensorView data, int root, CudaStream stream = {}) {
+  return context().broadcast(data, root, stream);
 }
 template <Element T>
 Gathered<T> allgather(std::span<const T> block) {
   return context().allgather(block);
 }
+inline GatheredBlocks allgather(ConstTensorView block, TensorView out, CudaStream stream = {}) {
+  return context().allgather(block, out, stream);
+}
 template <Element T>
 Scattered<T> reduce_scatter(std::span<const T> data, ReduceOp op = ReduceOp::kSum) {
   return context().reduce_scatter(data, op);
+}
+inline ScatteredPart reduce_scatter(ConstTensorView data, TensorView out,
+                                    ReduceOp op = ReduceOp::kSum, CudaStream stream = {}) {
+  return context().reduce_scatter(data, out, op, stream);
 }
 inline Contributors barrier() {
   return context().barrier();

@@ -10,7 +10,8 @@ namespace elastic {
 
 /// What went wrong, for a program to act on; `Error::what()` says it for a person, with what to do.
 enum class ErrorCode : std::uint8_t {
-  kInvalidArgument,  ///< A call, option or environment variable is wrong. Nothing was done.
+  kInvalidArgument,  ///< A call, option or environment variable is wrong. Nothing was done,
+                     ///< unless the function says otherwise.
   kMismatch,         ///< Ranks called different things. The same error is raised on every rank.
   kNotInitialized,   ///< `init` has not been called, or `shutdown` has.
   kUnavailable,      ///< The rendezvous server cannot be reached, or a resource is missing.

@@ -104,8 +104,8 @@ struct Options {
   /// Longest wait of a call for a new view after a member was lost. ELASTIC_VIEW_TIMEOUT_MS.
   std::chrono::milliseconds view_timeout{120000};
 
-  /// Warn about named tensors that some rank has not submitted after this long.
-  /// ELASTIC_STALL_WARNING_MS.
+  /// Warn about named tensors that some rank has not submitted after this long, and about calls
+  /// that have waited for a CUDA device for so long. ELASTIC_STALL_WARNING_MS.
   std::chrono::milliseconds stall_warning{30000};
 
   /// Every so many commits the workers tell each other where the time of their step went, which

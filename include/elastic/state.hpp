@@ -59,7 +59,8 @@ class ELASTIC_API State {
   State(const State&) = delete;
   State& operator=(const State&) = delete;
 
-  /// Adds host memory. Here and below: throws Error(kInvalidArgument) when `name` is empty or was
+  /// Adds host memory; what lies on a CUDA device goes into the state as an object (below), which
+  /// docs/gpu.md shows. Here and below: throws Error(kInvalidArgument) when `name` is empty or was
   /// added before, or when the state is already in use by `run`.
   template <StateElement T, std::size_t kExtent>
   void add(std::string_view name, std::span<T, kExtent> data) {

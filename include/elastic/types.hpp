@@ -17,8 +17,8 @@ enum class DType : std::uint8_t { kF16, kBF16, kF32, kF64, kI8, kU8, kI32, kI64 
 /// workers that contributed (integers truncate towards zero).
 enum class ReduceOp : std::uint8_t { kSum, kAverage, kMin, kMax, kProduct };
 
-/// Where a tensor lies. Allreduces take tensors in host memory and on CUDA devices; everything else
-/// takes those in host memory only, which includes what cudaMallocHost gives. What
+/// Where a tensor lies. Collectives take tensors in host memory and on CUDA devices; everything
+/// else takes those in host memory only, which includes what cudaMallocHost gives. What
 /// cudaMallocManaged gives may be called either.
 struct Device {
   enum class Kind : std::uint8_t { kHost, kCuda };

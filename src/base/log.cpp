@@ -10,10 +10,12 @@ void apply_pattern(spdlog::logger& logger, const std::string& who) {
 }
 }  // namespace
 
+/// Never destroyed: a program may end with an Error while the threads of a static Context, which is
+/// taken apart later, have something to say.
 spdlog::logger& get() {
-  static const auto logger = [] {
-    auto made = std::make_shared<spdlog::logger>("elastic",
-                                                 std::make_shared<spdlog::sinks::stderr_sink_mt>());
+  static spdlog::logger* const logger = [] {
+    auto* const made =
+        new spdlog::logger("elastic", std::make_shared<spdlog::sinks::stderr_sink_mt>());
     made->set_level(spdlog::level::warn);
     made->flush_on(spdlog::level::warn);
     apply_pattern(*made, "");

@@ -69,9 +69,9 @@ void DeviceAllreduceOperation::find_device() {
   }
 }
 
-void DeviceAllreduceOperation::allow_direct(bool allowed) {
-  direct_allowed_ = allowed;
-  host_.allow_direct(allowed);
+void DeviceAllreduceOperation::make_direct(std::size_t least_bytes) {
+  direct_from_ = least_bytes;
+  host_.make_direct(least_bytes);
   list_tensors();
 }
 
@@ -105,7 +105,7 @@ void DeviceAllreduceOperation::pack(const Members& members, collectives::Payload
 AllreduceOperation DeviceAllreduceOperation::in_host_memory() const {
   AllreduceOperation operation(inputs_of(parts_, &device::Staged::inputs),
                                outputs_of(parts_, &device::Staged::outputs), op_);
-  operation.allow_direct(direct_allowed_);
+  operation.make_direct(direct_from_);
   return operation;
 }
 

@@ -22,7 +22,7 @@ class DeviceAllreduceOperation : public Operation, private collectives::DeviceTe
   };
   DeviceAllreduceOperation(std::vector<Part> parts, ReduceOp op);
 
-  void allow_direct(bool allowed) override;
+  void make_direct(std::size_t least_bytes) override;
   collectives::Call call(const Members& members) override;
   void pack(const Members& members, collectives::Payload& payload) override;
   void unpack(const Members& members, const collectives::Payload& payload) override;
@@ -41,7 +41,7 @@ class DeviceAllreduceOperation : public Operation, private collectives::DeviceTe
   const std::vector<Part> parts_;
   const ReduceOp op_;
   bool on_demand_ = false;
-  bool direct_allowed_ = false;
+  std::size_t direct_from_ = collectives::Backend::kNeverDirect;
   int device_ = -1;
   std::vector<collectives::DeviceTensor> on_device_;
   AllreduceOperation host_;           // without addresses, for what is not fetched

@@ -61,9 +61,14 @@ Lane::~Lane() {
 
 Result<Contributors> Lane::run(const Turn& /*turn*/, Operation& operation,
                                Milliseconds view_timeout) {
-  for (;;) {
+  for (bool begun = false;; begun = true) {
     Result<Ownership> ownership = acquire(view_timeout);
     if (!ownership.ok()) return ownership.status();
+    const LaneView& view = ownership.value().view();
+    const bool lost = view.lost && position() == view.position;
+    if (!begun && !lost && !operation.can_begin(*view.members)) {
+      return Status(Code::kAborted, "the view has changed before the call began");
+    }
     Attempt tried = resume(ownership.value(), &operation);
     if (!tried.final && tried.status.ok()) tried = attempt(ownership.value(), operation);
     if (!tried.final) continue;
@@ -167,7 +172,7 @@ Lane::Attempt Lane::attempt(Ownership& ownership, Operation& operation) {
   attempted_by_ = view.members;
   if (next() == Ledger::Step::kEndAsLost) return end_as_lost(view);
   work_.clear();
-  operation.allow_direct(view.backend->works_directly());
+  operation.make_direct(view.backend->direct_bytes());
   const collectives::Call call = performed_by(*view.backend, operation.call(*view.members));
   operation.pack(*view.members, work_);
   const Status status = or_leave([&] { return run_lent(*view.backend, call); });

@@ -82,7 +82,8 @@ class Lane {
   Turn take_turn() { return Turn(order_mutex_); }
 
   /// Runs `operation` to its end, through as many views as it takes. kTimeout when no new view
-  /// comes within `view_timeout`; whatever `close` said.
+  /// comes within `view_timeout`; whatever `close` said; kAborted, with nothing done, where it
+  /// cannot begin.
   Result<Contributors> run(const Turn& turn, Operation& operation, Milliseconds view_timeout);
   Result<Contributors> run(Operation& operation, Milliseconds view_timeout) {
     return run(take_turn(), operation, view_timeout);

@@ -97,26 +97,33 @@ transport::Fingerprint allreduce_fingerprint(DType dtype, ReduceOp op, std::size
 
 AllreduceOperation::AllreduceOperation(std::vector<ConstTensorView> inputs,
                                        std::vector<TensorView> outputs, ReduceOp op)
-    : inputs_(std::move(inputs)), outputs_(std::move(outputs)), op_(op) {
+    : given_inputs_(std::move(inputs)),
+      given_outputs_(std::move(outputs)),
+      inputs_(given_inputs_),
+      outputs_(given_outputs_),
+      op_(op) {
   const std::size_t tensors = inputs_.size();
   const DType dtype = tensors > 0 ? inputs_.front().dtype : DType::kU8;
   fingerprint_ = fingerprint(Kind::kAllreduce, dtype, op_, outputs_.elements(),
                              tensors > 1 ? outputs_.shape_hash() : 0, tensors);
 }
 
-void AllreduceOperation::allow_direct(bool allowed) {
-  const auto large = [](const ConstTensorView& tensor) { return tensor.bytes() >= kDirectBytes; };
-  if (!allowed || std::none_of(inputs_.begin(), inputs_.end(), large)) return;
-  std::vector<ConstTensorView> packed_inputs;
-  std::vector<TensorView> packed_outputs;
-  for (std::size_t i = 0; i < inputs_.size(); ++i) {
-    const bool direct = large(inputs_[i]);
-    (direct ? direct_inputs_ : packed_inputs).push_back(inputs_[i]);
-    (direct ? direct_outputs_ : packed_outputs).push_back(outputs_.tensors()[i]);
+void AllreduceOperation::make_direct(std::size_t least_bytes) {
+  if (least_bytes == direct_from_) return;
+  direct_from_ = least_bytes;
+  inputs_.clear();
+  direct_inputs_.clear();
+  direct_outputs_.clear();
+  packed_.clear();
+  direct_.clear();
+  std::vector<TensorView> packed;
+  for (std::size_t i = 0; i < given_inputs_.size(); ++i) {
+    const bool direct = given_inputs_[i].bytes() >= least_bytes;
+    (direct ? direct_inputs_ : inputs_).push_back(given_inputs_[i]);
+    (direct ? direct_outputs_ : packed).push_back(given_outputs_[i]);
     (direct ? direct_ : packed_).push_back(i);
   }
-  inputs_ = std::move(packed_inputs);
-  outputs_ = TensorList(std::move(packed_outputs));
+  outputs_ = TensorList(std::move(packed));
 }
 
 Call AllreduceOperation::call(const Members& /*members*/) {

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <functional>
+#include <limits>
 #include <span>
 #include <string>
 #include <utility>
@@ -25,8 +26,11 @@ class Operation {
  public:
   virtual ~Operation() = default;
 
-  /// Whether large tensors may be given to the backend where they lie. Before `call`.
-  virtual void allow_direct(bool /*allowed*/) {}
+  /// Whether it means anything in a view with these members; asked before the first attempt.
+  virtual bool can_begin(const Members& /*members*/) const { return true; }
+  /// Tensors of so many bytes are given to the backend where they lie. In front of each attempt,
+  /// with what is right for its view.
+  virtual void make_direct(std::size_t /*least_bytes*/) {}
   /// What the backend is asked to do in a view with these members.
   virtual collectives::Call call(const Members& members) = 0;
   /// Copies the input into `payload.data`, but for what goes into `payload.direct`.
@@ -70,7 +74,7 @@ class AllreduceOperation : public Operation {
   /// `inputs` and `outputs` correspond one to one.
   AllreduceOperation(std::vector<ConstTensorView> inputs, std::vector<TensorView> outputs,
                      ReduceOp op);
-  void allow_direct(bool allowed) override;
+  void make_direct(std::size_t least_bytes) override;
   collectives::Call call(const Members& members) override;
   void pack(const Members& members, collectives::Payload& payload) override;
   void unpack(const Members& members, const collectives::Payload& payload) override;
@@ -84,12 +88,11 @@ class AllreduceOperation : public Operation {
   std::vector<Place> places() const;
 
  private:
-  /// From here on a tensor is worked on where it lies: copying it twice would cost more than that
-  /// all ranks meet once more. The same on all ranks.
-  static constexpr std::size_t kDirectBytes = 128 * 1024;
-
+  std::vector<ConstTensorView> given_inputs_;
+  std::vector<TensorView> given_outputs_;
   transport::Fingerprint fingerprint_;
-  std::vector<ConstTensorView> inputs_;  ///< of what is packed
+  std::size_t direct_from_ = std::numeric_limits<std::size_t>::max();  ///< bytes
+  std::vector<ConstTensorView> inputs_;                                ///< of what is packed
   TensorList outputs_;
   std::vector<ConstTensorView> direct_inputs_;
   std::vector<TensorView> direct_outputs_;
@@ -103,6 +106,8 @@ class BroadcastOperation : public Operation {
   /// `root` is a rank in `members`, the view in force when the caller named it. The worker it named
   /// stays the root through view changes.
   BroadcastOperation(TensorView data, int root, const Members& members);
+  /// Not where the root is gone already: others, who call later, mean somebody else by its rank.
+  bool can_begin(const Members& members) const override { return members.rank_of(root_) >= 0; }
   collectives::Call call(const Members& members) override;
   void pack(const Members& members, collectives::Payload& payload) override;
   void unpack(const Members& members, const collectives::Payload& payload) override;

@@ -19,7 +19,8 @@ std::string name_of(int index) {
 
 }  // namespace
 
-Result<std::shared_ptr<CudaDevice>> CudaDevice::open(std::shared_ptr<const Cuda> cuda, int index) {
+Result<std::shared_ptr<CudaDevice>> CudaDevice::open(std::shared_ptr<const Cuda> cuda, int index,
+                                                     std::shared_ptr<StallWatch> watch) {
   if (index < 0 || index >= cuda->devices()) {
     return Status(Code::kInvalidArgument,
                   "a tensor was given as one on " + name_of(index) + ", and this process has " +
@@ -37,16 +38,19 @@ Result<std::shared_ptr<CudaDevice>> CudaDevice::open(std::shared_ptr<const Cuda>
       !status.ok()) {
     return status.within(name_of(index));
   }
-  std::shared_ptr<CudaDevice> device(new CudaDevice(std::move(cuda), index, handle, context));
+  std::shared_ptr<CudaDevice> device(
+      new CudaDevice(std::move(cuda), index, handle, context, std::move(watch)));
   if (Status status = device->make_streams(); !status.ok()) return status;
   return device;
 }
 
-CudaDevice::CudaDevice(std::shared_ptr<const Cuda> cuda, int index, int handle, void* context)
+CudaDevice::CudaDevice(std::shared_ptr<const Cuda> cuda, int index, int handle, void* context,
+                       std::shared_ptr<StallWatch> watch)
     : cuda_(std::move(cuda)),
       index_(index),
       handle_(handle),
       context_(context),
+      watch_(std::move(watch)),
       pinned_([this](std::size_t bytes) { return get_pinned(bytes); },
               [this](std::byte* memory) { give_back_pinned(memory); }) {}
 
@@ -76,6 +80,11 @@ Status CudaDevice::select() const {
 
 Status CudaDevice::outcome(const char* call, int error) const {
   return error == 0 ? Status() : cuda_->outcome(call, error).within(name_of(index_));
+}
+
+int CudaDevice::wait_for(void* event, const std::string& call) const {
+  const StallWatch::Wait watched(*watch_, call + " waits for " + name_of(index_));
+  return cuda_->api().event_synchronize(event);
 }
 
 Result<std::byte*> CudaDevice::get_pinned(std::size_t bytes) const {

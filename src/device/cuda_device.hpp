@@ -1,10 +1,12 @@
 #pragma once
 
 #include <memory>
+#include <string>
 
 #include "base/status.hpp"
 #include "device/cuda.hpp"
 #include "device/pinned_pool.hpp"
+#include "device/stall_watch.hpp"
 #include "elastic/cuda_stream.hpp"
 
 namespace elastic::device {
@@ -15,8 +17,9 @@ namespace elastic::device {
 /// Any thread.
 class CudaDevice {
  public:
-  /// kInvalidArgument where there is no such device.
-  static Result<std::shared_ptr<CudaDevice>> open(std::shared_ptr<const Cuda> cuda, int index);
+  /// kInvalidArgument where there is no such device. `watch` hears of all that wait for it.
+  static Result<std::shared_ptr<CudaDevice>> open(std::shared_ptr<const Cuda> cuda, int index,
+                                                  std::shared_ptr<StallWatch> watch);
   ~CudaDevice();
   CudaDevice(const CudaDevice&) = delete;
   CudaDevice& operator=(const CudaDevice&) = delete;
@@ -28,6 +31,9 @@ class CudaDevice {
   Status select() const;
   /// What `call` returned, with the device's name.
   Status outcome(const char* call, int error) const;
+  /// Until the device has come to `event`, however long that takes; returns what CUDA does. `call`
+  /// is what waits, for a warning. Within `enter`.
+  int wait_for(void* event, const std::string& call) const;
 
   /// Copies to the host go over one stream, those to the device over another: a copy to the host
   /// waits for what computes its tensor, and results must not.
@@ -39,7 +45,8 @@ class CudaDevice {
   Status check(const CudaStream& stream) const;
 
  private:
-  CudaDevice(std::shared_ptr<const Cuda> cuda, int index, int handle, void* context);
+  CudaDevice(std::shared_ptr<const Cuda> cuda, int index, int handle, void* context,
+             std::shared_ptr<StallWatch> watch);
   Status make_streams();
   Result<std::byte*> get_pinned(std::size_t bytes) const;
   void give_back_pinned(std::byte* memory) const;
@@ -48,6 +55,7 @@ class CudaDevice {
   const int index_;
   const int handle_;
   void* const context_;
+  const std::shared_ptr<StallWatch> watch_;
   void* to_host_ = nullptr;
   void* to_device_ = nullptr;
   PinnedPool pinned_;

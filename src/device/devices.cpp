@@ -38,7 +38,8 @@ const void* last_byte(const ConstTensorView& tensor) {
 
 }  // namespace
 
-Devices::Devices(std::string driver) : driver_(std::move(driver)) {
+Devices::Devices(std::string driver, std::shared_ptr<StallWatch> watch)
+    : driver_(std::move(driver)), watch_(std::move(watch)) {
   if (void* const library = CudaDriver::loaded_already(); library != nullptr) {
     ask_.store(find_pointer_get_attributes(library), std::memory_order_release);
   }
@@ -55,7 +56,7 @@ Result<std::shared_ptr<CudaDevice>> Devices::open(int index) {
     }
     cuda_ = std::move(cuda).value();
   }
-  Result<std::shared_ptr<CudaDevice>> device = CudaDevice::open(cuda_, index);
+  Result<std::shared_ptr<CudaDevice>> device = CudaDevice::open(cuda_, index, watch_);
   if (!device.ok()) return device.status();
   opened_[index] = device.value();
   any_.store(device.value().get(), std::memory_order_release);
@@ -99,6 +100,30 @@ Result<std::shared_ptr<StagedTensors>> Devices::stage(std::span<const ConstTenso
   }
   return StagedTensors::begin(std::move(device).value(), arrivals_, inputs, outputs, stream, caller,
                               when);
+}
+
+Result<std::unique_ptr<StagedCall>> Devices::stage_call(const std::string& call,
+                                                        const ConstTensorView& input,
+                                                        const TensorView& output,
+                                                        CudaStream stream) {
+  if (on_device(input) && on_device(output) && input.device.index != output.device.index) {
+    return invalid(call + ": the input lies on CUDA device " + std::to_string(input.device.index) +
+                   " and the output on CUDA device " + std::to_string(output.device.index) +
+                   "; give them on the same, or one of them in host memory");
+  }
+  Result<std::shared_ptr<CudaDevice>> device =
+      open(on_device(input) ? input.device.index : output.device.index);
+  if (!device.ok()) return device.status().within(call);
+  {
+    const CurrentContext here = device.value()->enter();
+    if (Status status = check(*device.value(), input); !status.ok()) {
+      return status.within(call + ", input");
+    }
+    if (Status status = check(*device.value(), output); !status.ok()) {
+      return status.within(call + ", output");
+    }
+  }
+  return StagedCall::begin(std::move(device).value(), call, input, output, stream);
 }
 
 }  // namespace elastic::device

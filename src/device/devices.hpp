@@ -11,7 +11,9 @@
 #include "device/arrivals.hpp"
 #include "device/cuda_device.hpp"
 #include "device/placement.hpp"
+#include "device/staged_call.hpp"
 #include "device/staged_tensors.hpp"
+#include "device/stall_watch.hpp"
 #include "elastic/cuda_stream.hpp"
 #include "elastic/types.hpp"
 
@@ -23,8 +25,9 @@ namespace elastic::device {
 /// Any thread.
 class Devices {
  public:
-  /// `driver`: its file, as for CudaDriver::find.
-  explicit Devices(std::string driver = "");
+  /// `driver`: its file, as for CudaDriver::find. `watch` hears of all waits for devices.
+  explicit Devices(std::string driver = "",
+                   std::shared_ptr<StallWatch> watch = std::make_shared<StallWatch>());
 
   /// kInvalidArgument where a tensor that was given as one in host memory lies on a device. Only
   /// where the program used CUDA before this was made, or has given a tensor on a device; otherwise
@@ -43,12 +46,19 @@ class Devices {
                                                CudaStream stream, Caller caller,
                                                Fetch when = Fetch::kAtOnce);
 
+  /// Makes the way for another call, `call`, with a tensor that it reads and one that it writes, of
+  /// which at least one lies on a device; they may be the same. Fails as `stage` does.
+  Result<std::unique_ptr<StagedCall>> stage_call(const std::string& call,
+                                                 const ConstTensorView& input,
+                                                 const TensorView& output, CudaStream stream);
+
  private:
   Result<std::shared_ptr<CudaDevice>> open(int index);
   Status look_up(const ConstTensorView& tensor) const;
   Status check(const CudaDevice& device, const ConstTensorView& tensor) const;
 
   const std::string driver_;
+  const std::shared_ptr<StallWatch> watch_;
   std::atomic<decltype(CudaApi::pointer_get_attributes)> ask_{nullptr};
   std::atomic<const CudaDevice*> any_{nullptr};  // one of those opened: questions need a context
   std::mutex mutex_;

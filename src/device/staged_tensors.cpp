@@ -61,6 +61,8 @@ void StagedTensors::lay_out(std::span<const ConstTensorView> inputs,
         {address(inputs[i].data), address(outputs[i].data), nullptr, inputs[i].bytes(), i, offset});
     block_bytes_ = offset + inputs[i].bytes();
   }
+  call_ = "an allreduce of " + std::to_string(inputs.size()) + " tensors (" +
+          std::to_string(block_bytes_) + " bytes on a device)";
 }
 
 Status StagedTensors::make_room() {
@@ -143,7 +145,7 @@ Status StagedTensors::wait_for_arrival() {
 
 Status StagedTensors::wait_for_event() {
   const CurrentContext here = device_->enter();
-  const int error = device_->cuda().api().event_synchronize(event_);
+  const int error = device_->wait_for(event_, call_);
   unfinished_.reset();
   return device_->outcome("what was queued before an allreduce, or a copy of its tensors", error);
 }

@@ -4,6 +4,8 @@
 #include <mutex>
 #include <optional>
 #include <span>
+#include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -40,6 +42,9 @@ class StagedTensors : public Staged, public std::enable_shared_from_this<StagedT
   ~StagedTensors() override;
   StagedTensors(const StagedTensors&) = delete;
   StagedTensors& operator=(const StagedTensors&) = delete;
+
+  /// As the program calls them, for warnings. Before anybody waits.
+  void set_name(std::string_view name) { call_ = "allreduce '" + std::string(name) + "'"; }
 
   /// Until the inputs are where `arrival` says.
   Status wait_for_arrival();
@@ -91,6 +96,7 @@ class StagedTensors : public Staged, public std::enable_shared_from_this<StagedT
   std::vector<TensorView> host_outputs_;
   void* event_ = nullptr;            // behind the copies that were queued last
   std::optional<void*> unfinished_;  // the stream that may have copies of ours
+  std::string call_;                 // what waits
 
   mutable std::mutex mutex_;
   std::optional<Status> arrival_;

@@ -19,6 +19,7 @@
 #include "coordinator/operation.hpp"
 #include "device/devices.hpp"
 #include "runtime/backends.hpp"
+#include "runtime/collectives.hpp"
 #include "runtime/control.hpp"
 #include "runtime/join_job.hpp"
 #include "runtime/raise.hpp"
@@ -39,7 +40,7 @@ constexpr int kRejoinsInVain = 5;
 /// On this worker a result is missing that others have: it must not go on with other weights.
 Status leave_without_result(runtime::Control& control, const Status& why) {
   const Status reason = why.within(
-      "this worker has left the job, as it cannot bring the result of an allreduce to its tensors; "
+      "this worker has left the job, as it cannot bring the result of a collective to its tensors; "
       "end it, and it can join again");
   control.abandon(reason);
   return reason;
@@ -113,6 +114,7 @@ class Context::Impl {
   coordinator::Coordinator& coordinator() const { return *present_.load()->coordinator; }
 
   runtime::StepClock& step_clock() { return step_clock_; }
+  runtime::Collectives& collectives() { return collectives_; }
 
   std::shared_ptr<const runtime::ViewSummary> view() const { return control().view(); }
 
@@ -126,13 +128,13 @@ class Context::Impl {
     return present->members;
   }
 
-  Contributors run(Operation& operation) {
+  Result<Contributors> try_run(Operation& operation) {
     const runtime::Blocked blocked;
     (void)members();
     coordinator().flush();
-    return runtime::take(
-        control().lane(runtime::kUnnamedLane).run(operation, options_.view_timeout));
+    return control().lane(runtime::kUnnamedLane).run(operation, options_.view_timeout);
   }
+  Contributors run(Operation& operation) { return runtime::take(try_run(operation)); }
 
   Contributors allreduce(ConstTensorView in, TensorView out, ReduceOp op) {
     check_lies_on_host(in);
@@ -193,6 +195,7 @@ class Context::Impl {
       const std::vector<ConstTensorView> inputs(tensors.begin(), tensors.end());
       const auto staged =
           runtime::take(devices_.stage(inputs, tensors, stream, device::Caller::kGoesOn, fetch()));
+      staged->set_name(name);
       return Work(
           runtime::take(coordinator().submit(std::string(name), staged->outputs(), op, staged)));
     }
@@ -200,11 +203,6 @@ class Context::Impl {
     for (const TensorView& tensor : tensors) check_lies_on_host(tensor);
     return Work(runtime::take(
         coordinator().submit(std::string(name), {tensors.begin(), tensors.end()}, op)));
-  }
-
-  void check_host(const ConstTensorView& tensor, const char* what) const {
-    runtime::check_host(tensor, what);
-    check_lies_on_host(tensor);
   }
 
   void check_lies_on_host(const ConstTensorView& tensor) const {
@@ -249,7 +247,13 @@ class Context::Impl {
   Status no_arena_;  // why there is none
   runtime::Backends backends_;
   /// Of all incarnations, whose coordinators wait for tensors of devices.
-  device::Devices devices_;
+  device::Devices devices_{"", std::make_shared<device::StallWatch>(options_.stall_warning)};
+  runtime::Collectives collectives_{
+      devices_,
+      {.members = [this] { return members(); },
+       .flush = [this] { coordinator().flush(); },
+       .run = [this](Operation& operation) { return try_run(operation); },
+       .give_up = [this](const Status& why) { return leave_without_result(control(), why); }}};
   /// The last is the present one. The others are closed, and kept for threads that still look at
   /// them.
   std::vector<std::unique_ptr<Incarnation>> incarnations_;
@@ -340,28 +344,27 @@ Work Context::grouped_allreduce_async(std::string_view name, std::span<const Ten
   return impl_->submit(name, tensors, op, stream);
 }
 
-Contributors Context::broadcast(TensorView data, int root) {
-  impl_->check_host(data, "broadcast");
-  const auto members = impl_->members();
-  if (root < 0 || root >= members->size()) {
-    throw Error(ErrorCode::kInvalidArgument, "broadcast: root " + std::to_string(root) +
-                                                 " is no rank; there are " +
-                                                 std::to_string(members->size()));
-  }
-  coordinator::BroadcastOperation operation(data, root, *members);
-  return impl_->run(operation);
+Contributors Context::broadcast(TensorView data, int root, CudaStream stream) {
+  return impl_->collectives().broadcast(data, root, stream);
 }
 
-Contributors Context::allgather(ConstTensorView block, const TakeGathered& take) {
-  impl_->check_host(block, "allgather");
-  coordinator::AllgatherOperation operation(block, take);
-  return impl_->run(operation);
+Contributors Context::allgather(ConstTensorView block, const TakeGathered& take,
+                                CudaStream stream) {
+  return impl_->collectives().allgather(block, take, stream);
 }
 
-Contributors Context::reduce_scatter(ConstTensorView data, ReduceOp op, const TakeScattered& take) {
-  impl_->check_host(data, "reduce_scatter");
-  coordinator::ReduceScatterOperation operation(data, op, take);
-  return impl_->run(operation);
+GatheredBlocks Context::allgather(ConstTensorView block, TensorView out, CudaStream stream) {
+  return impl_->collectives().allgather(block, out, stream);
+}
+
+Contributors Context::reduce_scatter(ConstTensorView data, ReduceOp op, const TakeScattered& take,
+                                     CudaStream stream) {
+  return impl_->collectives().reduce_scatter(data, op, take, stream);
+}
+
+ScatteredPart Context::reduce_scatter(ConstTensorView data, TensorView out, ReduceOp op,
+                                      CudaStream stream) {
+  return impl_->collectives().reduce_scatter(data, out, op, stream);
 }
 
 Contributors Context::barrier() {

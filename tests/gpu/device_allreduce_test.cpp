@@ -30,9 +30,11 @@ TEST_F(DeviceAllreduceTest, OfThreeRanksOverTcpIsAsOnTheHost) {
 }
 
 TEST_F(DeviceAllreduceTest, SurvivesTheDeathOfARank) {
-  Scenario scenario{"mixed", "auto"};
-  scenario.on_device = true;
-  several_kills(scenario, 3);
+  for (const char* mode : {"mixed", "moves"}) {
+    Scenario scenario{mode, "auto"};
+    scenario.on_device = true;
+    several_kills(scenario, 3);
+  }
 }
 
 }  // namespace

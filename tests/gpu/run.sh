@@ -5,16 +5,17 @@ root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 
 usage() {
   cat <<'USAGE'
-usage: tests/gpu/run.sh [--with DIR] [--build DIR] [--rounds N]
+usage: tests/gpu/run.sh [--with DIR] [--build DIR] [--rounds N] [--log FILE]
        tests/gpu/run.sh --collect DIR
 
 Builds and runs the tests that need a CUDA device, and the benchmarks of what runs on it, in less
-than 9 minutes and without any network. Needs a CUDA toolkit, CMake and g++. NCCL is taken from the
+than 9 minutes and without any network. What they say goes to a file in Markdown, too. Needs a CUDA toolkit, CMake and g++. NCCL is taken from the
 Python package nvidia-nccl-cu13 or nvidia-nccl-cu12 where there is one.
 
   --with DIR     with the libraries that --collect left in DIR, on a machine that has none of them
   --build DIR    build there (default: build-gpu)
   --rounds N     of each benchmark (default: 7)
+  --log FILE     (default: gpu-results.md in the folder that is built in)
   --collect DIR  on a machine with Debian's or Ubuntu's packages (./run setup): put what elastic is
                  built with into DIR, for a machine with the same processor and an equally old or
                  newer C library
@@ -106,26 +107,53 @@ collect() {
 
 deadline=$((SECONDS + 530))
 
+# A line for people and for the log.
+tell() {
+  echo "== $*"
+  echo "== $*" >>"$log"
+}
+
 # step NAME LIMIT COMMAND...: ends it after so many seconds, or when there is no time left at all.
 failures=()
 skipped=no
+recording=no
 step() {
   local name=$1 limit=$2 start=$SECONDS status=0
   shift 2
   ((deadline - SECONDS > limit)) || limit=$((deadline - SECONDS))
   echo "== $name"
-  if ((limit > 0)); then
-    timeout "$limit" "$@" || status=$?
-  else
+  if ((limit <= 0)); then
     status=124
+  elif [[ $recording == yes ]]; then
+    timeout "$limit" "$@" 2>&1 | tee -a "$log" || status=$?
+  else
+    timeout "$limit" "$@" || status=$?
   fi
   case $status in
-    0) echo "== $name: done ($((SECONDS - start)) s)" ;;
-    77) echo "== $name: SKIPPED" && skipped=yes ;;
-    124) echo "== $name: FAILED, out of time after $((SECONDS - start)) s" && failures+=("$name") ;;
-    *) echo "== $name: FAILED with $status ($((SECONDS - start)) s)" && failures+=("$name") ;;
+    0) tell "$name: done ($((SECONDS - start)) s)" ;;
+    77) tell "$name: SKIPPED" && skipped=yes ;;
+    124) tell "$name: FAILED, out of time after $((SECONDS - start)) s" && failures+=("$name") ;;
+    *) tell "$name: FAILED with $status ($((SECONDS - start)) s)" && failures+=("$name") ;;
   esac
   return "$status"
+}
+
+# Likewise, with what it says in the log under a heading; goes on where it failed.
+recorded() {
+  printf '\n## %s\n\n```\n' "$1" >>"$log"
+  recording=yes
+  step "$@" || true
+  recording=no
+  echo '```' >>"$log"
+}
+
+# Likewise, only where there is a device.
+measured() {
+  if [[ $skipped == yes ]]; then
+    echo "== $1: SKIPPED, there is no device"
+  else
+    recorded "$@"
+  fi
 }
 
 # Where pkg-config is a carried one, with nothing but what was carried.
@@ -184,8 +212,53 @@ use_device() {
 # What is slow under it does not find more either.
 sanitize() {
   local tool=$1 program=$2
-  step "compute-sanitizer, $tool" 110 compute-sanitizer --tool "$tool" --error-exitcode 9 "$program" \
-    --gtest_brief=1 --gtest_filter='-*FourGibibytes*:*OfAnyLength*' || true
+  recorded "compute-sanitizer, $tool" 110 compute-sanitizer --tool "$tool" --error-exitcode 9 \
+    "$program" --gtest_brief=1 --gtest_filter='-*FourGibibytes*:*OfAnyLength*'
+}
+
+# Several ranks on one device: to NCCL each says that it is another host, and all goes by sockets.
+# shellcheck disable=SC2016 # The shell of each rank is to see its number.
+as_if_on_hosts() {
+  local ranks=$1
+  shift
+  env NCCL_NET=Socket NCCL_NET_PLUGIN=none NCCL_IB_DISABLE=1 NCCL_SOCKET_IFNAME=lo \
+    NCCL_MNNVL_ENABLE=0 NCCL_RAS_ENABLE=0 NCCL_MAX_CTAS=2 \
+    "$build/bin/elasticrun" -np "$ranks" --min-np "$ranks" --max-restarts 0 --no-prefix \
+    bash -c 'NCCL_HOSTID=rank$RANK exec "$@"' - "$@"
+}
+
+# Whether jobs can use the backend nccl; says why not where this version of elastic has none yet.
+nccl_serves() {
+  local said
+  said=$("$build/bin/elastic-bench" allreduce --np 1 --device cuda --backend nccl -b 8 -e 8 2>&1) && return
+  [[ $said != *"but no collectives with them yet"* ]] || { echo "== backend nccl: not there yet" && return 1; }
+  echo "$said"
+  failures+=("backend nccl")
+  return 1
+}
+
+# bench NAME LIMIT ARGUMENTS...: elastic-bench, with tensors on the device.
+bench() {
+  measured "elastic-bench ${*:2}" "$1" "$build/bin/elastic-bench" "${@:2}" --device cuda
+}
+# Of two ranks on the device.
+bench_shared() {
+  measured "elastic-bench ${*:2}, two ranks on the device" "$1" \
+    bash -c "$(declare -f as_if_on_hosts); build=\$1; shift; as_if_on_hosts 2 \"\$@\"" - "$build" \
+    "$build/bin/elastic-bench" "${@:2}" --device cuda
+}
+
+benchmarks() {
+  local rounds=$1 backends=native sizes=(-b 1K -e 64M -f 16)
+  measured pack_bench 120 "$build/bin/pack_bench" --rounds "$rounds"
+  [[ $skipped == yes ]] || ! nccl_serves || backends="native nccl"
+  for backend in $backends; do
+    bench 60 allreduce --np 1 "${sizes[@]}" -n "$rounds" --backend "$backend,nccl:direct"
+    bench_shared 60 allreduce "${sizes[@]}" -n "$rounds" --backend "$backend,nccl:direct"
+    bench 60 fusion --np 1 -n "$rounds" --backend "$backend"
+    bench_shared 60 fusion -n "$rounds" --backend "$backend"
+  done
+  bench 60 recovery --np 3 --runs "$rounds"
 }
 
 describe_machine() {
@@ -196,25 +269,40 @@ describe_machine() {
   g++ --version | head -n 1
 }
 
+begin_log() {
+  cat >"$log" <<HEADING
+# elastic on a GPU
+
+Written by \`tests/gpu/run.sh\` on $(date -u +%F), of commit
+$(git -C "$root" describe --always --dirty --abbrev=40 --exclude='*' 2>/dev/null || echo unknown).
+
+Where two ranks or more share the device, NCCL is made to believe in as many hosts, and goes by
+sockets; and all ranks share the machine's processors. That shows what works; times are told for
+completeness, and say nothing of ranks with a device each.
+
+\`\`\`
+$(describe_machine)
+\`\`\`
+HEADING
+  describe_machine
+}
+
 run_all() {
-  local carried=$1 build=$2 rounds=$3
-  options=(-DCMAKE_BUILD_TYPE=Release -DELASTIC_CUDA=ON -DELASTIC_BUILD_EXAMPLES=OFF
-    -DELASTIC_BUILD_BENCHMARKS=OFF -DELASTIC_FAULT_TESTS=OFF
+  local carried=$1 rounds=$2
+  options=(-DCMAKE_BUILD_TYPE=Release -DELASTIC_CUDA=ON -DELASTIC_FAULT_TESTS=OFF
     -DCMAKE_DISABLE_FIND_PACKAGE_MPI=ON -DCMAKE_DISABLE_FIND_PACKAGE_Gloo=ON
     -DCMAKE_POLICY_VERSION_MINIMUM=3.5)
-  mkdir -p "$build"
-  build=$(cd "$build" && pwd)
   export PATH=$PATH:/usr/local/cuda/bin
-  describe_machine
+  begin_log
   [[ -z $carried ]] || use_carried "$(cd "$carried" && pwd)" "$build"
   use_nccl
   use_device
   command -v ninja >/dev/null && options+=(-G Ninja)
   step configure 120 cmake -S "$root" -B "$build" "${options[@]}" || return 1
   step build 300 cmake --build "$build" --target gpu_tests --parallel "$(nproc)" || return 1
-  step tests 280 ctest --test-dir "$build" -L gpu -E '^pack_bench$' --output-on-failure \
-    --no-tests=error --timeout 150 || true
-  step "pack_bench" 120 "$build/bin/pack_bench" --rounds "$rounds" || true
+  recorded tests 280 ctest --test-dir "$build" -L gpu -E '^pack_bench$' --output-on-failure \
+    --no-tests=error --timeout 150
+  benchmarks "$rounds"
   if command -v compute-sanitizer >/dev/null; then
     sanitize memcheck "$build/bin/device_kernels_test"
     sanitize racecheck "$build/bin/device_kernels_test"
@@ -224,17 +312,20 @@ run_all() {
 }
 
 main() {
-  local carried="" build=$root/build-gpu rounds=7
+  local carried="" rounds=7
+  build=$root/build-gpu
+  log=""
   while (($#)); do
     case $1 in
       -h | --help) usage && return ;;
-      --collect | --with | --build | --rounds)
+      --collect | --with | --build | --rounds | --log)
         (($# > 1)) || die "$1 needs a value; see --help"
         case $1 in
           --collect) collect "$2"; exit ;;
           --with) carried=$2 ;;
           --build) build=$2 ;;
           --rounds) rounds=$2 ;;
+          --log) log=$2 ;;
         esac
         shift 2
         ;;
@@ -242,7 +333,14 @@ main() {
     esac
   done
   [[ -z $carried || -d $carried ]] || die "there is no folder $carried; --collect makes one"
-  run_all "$carried" "$build" "$rounds" || true
+  [[ $rounds =~ ^[1-9][0-9]*$ ]] || die "--rounds $rounds: give a number, at least 1"
+  mkdir -p "$build"
+  build=$(cd "$build" && pwd)
+  [[ -n $log ]] || log=$build/gpu-results.md
+  : >"$log" || die "--log: $log cannot be written"
+  run_all "$carried" "$rounds" || true
+  sed -i "s,$root/,,g; s,$root,.,g" "$log"
+  echo "run.sh: what was said is in $log"
   ((${#failures[@]} == 0)) || { echo "run.sh: failed: ${failures[*]}" && return 1; }
   [[ $skipped == no ]] || { echo "run.sh: built, and NOTHING RAN: there is no device" && return 77; }
   echo "run.sh: all done in $SECONDS s"

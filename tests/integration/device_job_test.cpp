@@ -1,4 +1,4 @@
-// Allreduces of tensors on devices, by real processes under elasticrun, on a stand-in for the CUDA
+// Collectives of tensors on devices, by real processes under elasticrun, on a stand-in for the CUDA
 // driver.
 #include <string>
 #include <vector>
@@ -34,7 +34,8 @@ std::vector<World> worlds() {
   std::vector<World> all{{"alone", 1, {}},
                          {"three_over_shm", 3, {"ELASTIC_TRANSPORT=shm"}},
                          {"two_over_tcp", 2, {"ELASTIC_TRANSPORT=tcp"}},
-                         {"two_on_one_device", 2, {"CUDA_STAND_IN_DEVICES=1"}}};
+                         {"two_on_one_device", 2, {"CUDA_STAND_IN_DEVICES=1"}},
+                         {"two_with_warnings", 2, {"ELASTIC_STALL_WARNING_MS=1"}}};
 #ifdef GLOO_IS_BUILT
   all.push_back({"two_by_gloo", 2, {"ELASTIC_BACKEND=gloo"}});
 #endif
@@ -89,7 +90,7 @@ void one_failure(const std::string& mode) {
                mode + " 40 20000 1 " + folder.path().string()},
           {"LD_LIBRARY_PATH=" CUDA_STAND_IN});
   EXPECT_THAT(ended.output, HasSubstr("this worker has left the job, as it cannot bring the result "
-                                      "of an allreduce to its tensors"));
+                                      "of a collective to its tensors"));
   EXPECT_THAT(ended.output, HasSubstr("illegal memory access"));
   const std::string log = read_file(folder.path() / "0");
   EXPECT_THAT(log, HasSubstr("111\n")) << ended.output;
@@ -104,6 +105,10 @@ TEST(DeviceJob, GoesOnWithoutAWorkerWhoseDeviceFails) {
 
 TEST(DeviceJob, GoesOnWithoutAWorkerWhoseDeviceFailsInABucket) {
   one_failure("named");
+}
+
+TEST(DeviceJob, GoesOnWithoutAWorkerWhoseDeviceFailsInAnotherCollective) {
+  one_failure("moves");
 }
 
 /// Nobody who has to let go of the old view waits for the device.
@@ -132,7 +137,8 @@ Scenario on_device(const std::string& mode, const std::string& transport) {
 
 INSTANTIATE_TEST_SUITE_P(Streams, DeviceKillTest,
                          ::testing::Values(on_device("blocking", "auto"), on_device("mixed", "tcp"),
-                                           on_device("named", "shm")),
+                                           on_device("named", "shm"), on_device("moves", "auto"),
+                                           on_device("moves", "tcp")),
                          [](const auto& param) {
                            return param.param.mode + "_" + param.param.transport;
                          });

@@ -8,13 +8,18 @@
 
 namespace elastic::testing {
 
-std::string device_world(int ranks, const std::vector<std::string>& environment, bool exact,
-                         const std::vector<std::string>& prefix) {
+namespace {
+
+/// In a command: the folder for what the ranks write.
+constexpr const char* kFolder = "FOLDER";
+
+std::string run_ranks(const std::vector<std::string>& program, int ranks,
+                      const std::vector<std::string>& environment) {
   const ScratchFolder folder;
   std::vector<std::string> command{ELASTICRUN, "-np", std::to_string(ranks), "--max-restarts", "0"};
-  command.insert(command.end(), prefix.begin(), prefix.end());
-  command.insert(command.end(), {DEVICE_CHECK, folder.path().string()});
-  if (exact) command.emplace_back("exact");
+  for (const std::string& word : program) {
+    command.push_back(word == kFolder ? folder.path().string() : word);
+  }
   const Ended ended = run(command, environment);
   EXPECT_EQ(ended.status, 0) << ended.output;
   std::set<std::string> hashes;
@@ -25,6 +30,20 @@ std::string device_world(int ranks, const std::vector<std::string>& environment,
   }
   EXPECT_EQ(hashes.size(), 1U) << "ranks have other results";
   return ended.output;
+}
+
+}  // namespace
+
+std::string device_world(int ranks, const std::vector<std::string>& environment, bool exact,
+                         const std::vector<std::string>& prefix) {
+  std::string said;
+  for (const std::string program : {DEVICE_CHECK, DEVICE_MOVES, DEVICE_MISTAKES}) {
+    std::vector<std::string> command = prefix;
+    command.insert(command.end(), {program, kFolder});
+    if (exact && program == DEVICE_CHECK) command.emplace_back("exact");
+    said += run_ranks(command, ranks, environment);
+  }
+  return said;
 }
 
 }  // namespace elastic::testing

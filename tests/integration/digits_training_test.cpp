@@ -1,6 +1,7 @@
 // How far train_digits goes, and what it tells of that.
 #include <algorithm>
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
@@ -8,6 +9,8 @@
 
 namespace elastic::testing {
 namespace {
+
+using ::testing::HasSubstr;
 
 /// Two workers take steps of twice the reference batch, which are worth less than that.
 TEST(DigitsTraining, UnderAdaScaleEndsWhereTheScheduleDoes) {
@@ -47,6 +50,34 @@ TEST(DigitsTraining, LeavesSkippedStepsOutOfTheMeanLoss) {
   ASSERT_EQ(reports.size(), 1U) << job.output();
   ASSERT_TRUE(reports.front().at("loss").is_number()) << reports.front();
   EXPECT_DOUBLE_EQ(reports.front().at("loss"), loss / samples);
+}
+
+TEST(DigitsTraining, WritesTheWeightsInTheEnd) {
+  const ScratchFolder folder;
+  std::vector<std::string> weights;
+  for (const char* workers : {"1", "2"}) {
+    const std::string file = (folder.path() / workers).string();
+    DigitsJob job({"-np", workers},
+                  {"--batch-policy", "reproducible", "--epochs", "1", "--weights", file});
+    ASSERT_EQ(job.finish(), 0) << job.output();
+    weights.push_back(read_file(file));
+  }
+  EXPECT_EQ(weights[0].size(), (64 * 64 + 64 + 10 * 64 + 10) * sizeof(float));
+  EXPECT_TRUE(weights[0] == weights[1]);
+}
+
+TEST(DigitsTraining, SaysThatThereIsNoDeviceToComputeOn) {
+  DigitsJob job({"-np", "1", "--max-restarts", "0"}, {"--device", "cuda"},
+                {"CUDA_VISIBLE_DEVICES="});
+  EXPECT_NE(job.finish(), 0);
+#ifdef DIGITS_KNOW_CUDA
+  EXPECT_THAT(job.output(), HasSubstr("train_digits: no CUDA device can be used here: "));
+#else
+  EXPECT_THAT(job.output(), HasSubstr("train_digits: this train_digits was built without CUDA"));
+#endif
+  DigitsJob unknown({"-np", "1", "--max-restarts", "0"}, {"--device", "tpu"});
+  EXPECT_NE(unknown.finish(), 0);
+  EXPECT_THAT(unknown.output(), HasSubstr("--device: tpu not in {host,cuda}"));
 }
 
 }  // namespace

@@ -17,7 +17,8 @@ INSTANTIATE_TEST_SUITE_P(Streams, KillTest,
                                            Scenario{"named", "shm"}, Scenario{"named", "tcp"},
                                            Scenario{"mixed", "shm"}, Scenario{"mixed", "tcp"},
                                            Scenario{"blocking", "auto"}, Scenario{"mixed", "auto"},
-                                           Scenario{"mixed", "tcp", true}),
+                                           Scenario{"mixed", "tcp", true}, Scenario{"moves", "shm"},
+                                           Scenario{"moves", "tcp"}),
                          [](const auto& param) {
                            return param.param.mode + "_" + param.param.transport +
                                   (param.param.encrypt ? "_encrypted" : "");

@@ -92,6 +92,16 @@ TEST(BenchCommandLine, WhatEncryptionCostsIsMeasuredOverTcp) {
   EXPECT_THAT(request.status().message(), HasSubstr("--encrypt with --transport shm"));
 }
 
+TEST(BenchCommandLine, TensorsMayLieOnDevices) {
+  EXPECT_EQ(parsed<CollectiveOptions>({"allreduce"}).device, "host");
+  const auto collective = parsed<CollectiveOptions>(
+      {"allreduce", "--device", "cuda", "--backend", "native,nccl:direct"});
+  EXPECT_EQ(collective.device, "cuda");
+  EXPECT_EQ(parsed<CollectiveOptions>(rank_arguments(collective)).device, "cuda");
+  EXPECT_EQ(parsed<FusionOptions>({"fusion", "--device", "cuda"}).device, "cuda");
+  EXPECT_EQ(parsed<RecoveryOptions>({"recovery", "--device", "cuda"}).device, "cuda");
+}
+
 TEST(BenchCommandLine, ReadsAFusion) {
   const auto options = parsed<FusionOptions>(
       {"fusion", "--model", "vgg16", "-n", "6", "-w", "0", "--turns", "2", "--np", "3"});
@@ -141,6 +151,7 @@ TEST(BenchCommandLine, WorkersGetWhatTheRunSays) {
                                       .victims = {2, 0},
                                       .stops = true,
                                       .hosts = {"/a", "/b", "/c"},
+                                      .device = "cuda",
                                       .delay = 0.25,
                                       .transport = "shm",
                                       .folder = "/x"};
@@ -153,6 +164,7 @@ TEST(BenchCommandLine, WorkersGetWhatTheRunSays) {
   EXPECT_DOUBLE_EQ(worker.delay, 0.25);
   EXPECT_EQ(worker.folder, "/x");
   EXPECT_EQ(worker.transport, "shm");
+  EXPECT_EQ(worker.device, "cuda");
 }
 
 TEST(BenchCommandLine, ErrorsNameTheOption) {
@@ -173,6 +185,13 @@ TEST(BenchCommandLine, ErrorsNameTheOption) {
       {{"broadcast", "-o", "sum"}, "-o"},
       {{"allreduce", "--transport", "rdma"}, "--transport"},
       {{"allreduce", "--colour"}, "--colour"},
+      {{"allreduce", "--device", "tpu"}, "--device"},
+      {{"allreduce", "--device", "cuda", "--memory", "allocated"}, "--memory allocated"},
+      {{"allreduce", "--device", "cuda", "--backend", "native,gloo:ring"}, "host memory only"},
+      {{"allreduce", "--device", "cuda", "--backend", "mpi:direct"}, "host memory only"},
+      {{"allreduce", "--backend", "nccl:direct"}, "give --device cuda"},
+      {{"fusion", "--device", "cuda", "--backend", "nccl:direct"}, "not with peers"},
+      {{"recovery", "--device", "tpu"}, "--device"},
       {{"fusion", "--model", "lenet"}, "--model"},
       {{"fusion", "--np", "2", "--backend", "native,gloo"}, "mpirun -np 2"},
       {{"scaling", "--compute-ms", "0"}, "--compute-ms"},

@@ -114,6 +114,30 @@ TEST_F(LaneTest, ALostBroadcastEndsOnlyWhenAllHaveMet) {
   }
 }
 
+/// A rank that was read in an earlier view may mean somebody else by now.
+TEST_F(LaneTest, ABroadcastWhoseRootIsGoneDoesNotBegin) {
+  Lane lane("lane", {[](auto, const auto&) {}, [](auto, const auto&, const auto&) {}, [] {}});
+  float data = 0;
+  Members before = members(6);
+  before.incarnations = {"gone", "me", "other"};
+  before.rank = 1;
+  BroadcastOperation broadcast({&data, 1, DType::kF32}, 0, before);
+
+  lane.install(view(7));
+  EXPECT_EQ(lane.run(broadcast, Milliseconds(0)).status().code(), Code::kAborted);
+  EXPECT_TRUE(calls_.empty());
+  EXPECT_EQ(lane.position(), 0U);
+
+  // But where others were in it, it is over for all.
+  lane.freeze();
+  lane.install(losing(view(8)));
+  EXPECT_EQ(lane.run(broadcast, Milliseconds(0)).status().code(), Code::kRootLost);
+  EXPECT_EQ(lane.position(), 1U);
+
+  EXPECT_EQ(lane.run(broadcast, Milliseconds(0)).status().code(), Code::kAborted);
+  EXPECT_EQ(calls_.size(), 1U);
+}
+
 /// The control thread, which installs views, must not wait for a repair that is on its way out.
 TEST_F(LaneTest, InstallDoesNotWaitForAnEarlierRepair) {
   std::promise<void> quiet;
@@ -145,7 +169,7 @@ class DirectBackend final : public Backend {
     }
     return {};
   }
-  bool works_directly() const override { return true; }
+  std::size_t direct_bytes() const override { return 1; }
   Status settle() override { return settles_; }
   Status hand_over(std::uint64_t /*position*/, const Handover& /*handover*/,
                    Parcel& parcel) override {

@@ -3,7 +3,7 @@
 import math
 from dataclasses import dataclass
 
-from backends import BACKENDS, BARE, BARE_BY_TRANSPORT, NATIVE, is_bare, mpirun
+from backends import BACKENDS, BARE, BARE_BY_TRANSPORT, NATIVE, bounds, is_bare, mpirun
 from chart import Panel, lines
 from units import KIB, MIB, Verdict, figures, size, table
 
@@ -77,7 +77,7 @@ def compare(rows, bars):
         bar = next((bar for bar in bars if bar.least <= at[1] <= bar.most), None)
         times = {name: row["median_us"] for name, row in own.items() if name != NATIVE}
         peers = {name: time for name, time in times.items() if not is_bare(name)}
-        bare = min((time for name, time in times.items() if is_bare(name)), default=None)
+        bare = min((times[name] for name in bounds(times, at[0])), default=None)
         if NATIVE in own and peers:
             compared.append(Comparison(at[1], at[0], own[NATIVE], peers, bare, bar))
     return compared
@@ -89,13 +89,15 @@ def backends_of(rows):
 
 def bare_rows(rows):
     """Of each size and place the fastest bare way, as that of one backend."""
-    fastest = {}
+    ways = {}
     for row in rows:
-        at = (row["in_place"], row["bytes"])
-        if is_bare(row["backend"]) and (
-                at not in fastest or row["median_us"] < fastest[at]["median_us"]):
-            fastest[at] = {**row, "backend": BARE}
-    return list(fastest.values())
+        ways.setdefault((row["in_place"], row["bytes"]), {})[row["backend"]] = row
+    fastest = []
+    for (in_place, _), own in ways.items():
+        bare = [own[name] for name in bounds(own, in_place)]
+        if bare:
+            fastest.append({**min(bare, key=lambda row: row["median_us"]), "backend": BARE})
+    return fastest
 
 
 def table_line(one, peers):

@@ -23,8 +23,9 @@ Status check(const PeerStart& start) {
 Result<std::unique_ptr<Peer>> open(const PeerStart& start) {
   if (Status status = check(start); !status.ok()) return status;
   if (start.variant == "tcp") return open_tcp_peer(start);
-  const bool streams = start.variant == "streaming";
-  return open_shm_peer(start, streams ? kernels::Store::kStreaming : kernels::Store::kCached);
+  const bool streams = start.variant.ends_with("streaming");
+  return open_shm_peer(start, {streams ? kernels::Store::kStreaming : kernels::Store::kCached,
+                               start.variant.starts_with("kept-")});
 }
 
 std::string describe() {

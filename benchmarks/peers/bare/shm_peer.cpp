@@ -4,6 +4,7 @@
 
 #include "benchmarks/peers/bare/board.hpp"
 #include "benchmarks/peers/bare/host_memory.hpp"
+#include "benchmarks/peers/bare/kept_input.hpp"
 #include "benchmarks/peers/bare/letter_exchange.hpp"
 #include "benchmarks/peers/bare/patience.hpp"
 #include "benchmarks/peers/bare/reduction.hpp"
@@ -19,14 +20,15 @@ constexpr int kLooks = 4;
 
 class ShmPeer final : public Peer {
  public:
-  ShmPeer(const PeerStart& start, kernels::Store store, HostMemory memory)
+  ShmPeer(const PeerStart& start, const ShmWay& way, HostMemory memory)
       : memory_(std::move(memory)),
         board_(memory_.data(), start.rank, start.ranks),
         patience_(kLooks),
         reduction_(start.dtype, start.op, start.ranks),
-        letters_(board_, patience_, reduction_, store),
-        swap_(board_, patience_, reduction_, store),
-        scatter_(board_, patience_, reduction_, store) {}
+        kept_(way.keeps_input),
+        letters_(board_, patience_, reduction_, way.store),
+        swap_(board_, patience_, reduction_, way.store, kept_),
+        scatter_(board_, patience_, reduction_, way.store, kept_) {}
 
   Result<PreparedCall> prepare(ConstTensorView input, TensorView output) override {
     return PreparedCall([this, from = static_cast<const std::byte*>(input.data),
@@ -42,6 +44,7 @@ class ShmPeer final : public Peer {
   const Board board_;
   Patience patience_;
   const Reduction reduction_;
+  KeptInput kept_;
   LetterExchange letters_;
   SlotSwap swap_;        // of two ranks
   SlotScatter scatter_;  // of more
@@ -49,10 +52,10 @@ class ShmPeer final : public Peer {
 
 }  // namespace
 
-Result<std::unique_ptr<Peer>> open_shm_peer(const PeerStart& start, kernels::Store store) {
+Result<std::unique_ptr<Peer>> open_shm_peer(const PeerStart& start, const ShmWay& way) {
   auto memory = HostMemory::open(start, Board::bytes(start.ranks));
   if (!memory.ok()) return memory.status();
-  return std::unique_ptr<Peer>(std::make_unique<ShmPeer>(start, store, std::move(memory).value()));
+  return std::unique_ptr<Peer>(std::make_unique<ShmPeer>(start, way, std::move(memory).value()));
 }
 
 }  // namespace elastic::bench

@@ -8,8 +8,12 @@
 
 namespace elastic::bench {
 
-/// An allreduce through memory of one host, which is filled by such stores. kUnavailable where the
-/// ranks do not have that in common.
-Result<std::unique_ptr<Peer>> open_shm_peer(const PeerStart& start, kernels::Store store);
+struct ShmWay {
+  kernels::Store store;      ///< how the memory is filled that the ranks have in common
+  bool keeps_input = false;  ///< which a call in place overwrites; of large tensors
+};
+
+/// An allreduce through memory of one host. kUnavailable where the ranks have none in common.
+Result<std::unique_ptr<Peer>> open_shm_peer(const PeerStart& start, const ShmWay& way);
 
 }  // namespace elastic::bench

@@ -22,6 +22,7 @@ SlotScatter::Part SlotScatter::part(const Call& call, std::uint64_t chunk, int r
 
 Status SlotScatter::run(const std::byte* input, std::byte* output, std::size_t bytes) {
   Call call{input, output, bytes, result_store(input, output, bytes)};
+  kept_.begin(input, output, bytes);
   call.chunks = (bytes + chunk_bytes() - 1) / chunk_bytes();
   while (call.gathered < call.chunks) {
     if (may_offer(call)) {
@@ -71,6 +72,7 @@ void SlotScatter::reduce(Call& call) const {
   const Part own = part(call, call.reduced, board_.rank());
   const std::uint64_t chunk = before_ + call.reduced;
   std::byte* const into = call.output + own.begin;
+  kept_.about_to(own.begin, own.bytes);
   // This rank's own comes first: in place it is overwritten.
   const std::byte* left = call.input + own.begin;
   for (int step = 1; step < board_.ranks(); ++step) {
@@ -91,6 +93,7 @@ void SlotScatter::gather(Call& call) const {
   for (int step = 1; step < board_.ranks(); ++step) {
     const int from = (board_.rank() + step) % board_.ranks();
     const Part theirs = part(call, call.gathered, from);
+    kept_.about_to(theirs.begin, theirs.bytes);
     kernels::copy(call.output + theirs.begin, board_.slot(from, from, before_ + call.gathered),
                   theirs.bytes, call.result_store);
   }

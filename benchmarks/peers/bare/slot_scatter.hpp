@@ -5,6 +5,7 @@
 
 #include "base/status.hpp"
 #include "benchmarks/peers/bare/board.hpp"
+#include "benchmarks/peers/bare/kept_input.hpp"
 #include "benchmarks/peers/bare/patience.hpp"
 #include "benchmarks/peers/bare/reduction.hpp"
 
@@ -16,8 +17,8 @@ namespace elastic::bench {
 class SlotScatter {
  public:
   SlotScatter(const Board& board, Patience& patience, const Reduction& reduction,
-              kernels::Store store)
-      : board_(board), patience_(patience), reduction_(reduction), store_(store) {}
+              kernels::Store store, KeptInput& kept)
+      : board_(board), patience_(patience), reduction_(reduction), store_(store), kept_(kept) {}
 
   Status run(const std::byte* input, std::byte* output, std::size_t bytes);
 
@@ -51,6 +52,7 @@ class SlotScatter {
   Patience& patience_;
   const Reduction& reduction_;
   const kernels::Store store_;
+  KeptInput& kept_;
   std::uint64_t before_ = 0;  ///< chunks of the calls before
 };
 

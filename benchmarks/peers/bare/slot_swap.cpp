@@ -18,6 +18,7 @@ Status SlotSwap::run(const std::byte* input, std::byte* output, std::size_t byte
   const std::size_t piece = board_.slot_bytes();
   const std::uint64_t chunks = (bytes + piece - 1) / piece;
   const kernels::Store result = result_store(input, output, bytes);
+  kept_.begin(input, output, bytes);
   const int peer = 1 - board_.rank();
   Outbox& own = board_.own();
   Outbox& other = board_.of(peer);
@@ -43,6 +44,7 @@ Status SlotSwap::run(const std::byte* input, std::byte* output, std::size_t byte
       const std::byte* const mine = input + added * piece;
       const std::byte* const theirs = board_.slot(peer, board_.rank(), before_ + added);
       const bool first = board_.rank() == 0;
+      kept_.about_to(added * piece, size(added));
       reduction_.conclude(into, first ? mine : theirs, first ? theirs : mine, size(added), result);
       own.reduced.chunks.store(before_ + ++added, std::memory_order_release);
     } else {

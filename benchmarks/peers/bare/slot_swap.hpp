@@ -5,6 +5,7 @@
 
 #include "base/status.hpp"
 #include "benchmarks/peers/bare/board.hpp"
+#include "benchmarks/peers/bare/kept_input.hpp"
 #include "benchmarks/peers/bare/patience.hpp"
 #include "benchmarks/peers/bare/reduction.hpp"
 
@@ -13,8 +14,9 @@ namespace elastic::bench {
 /// Of two ranks: each hands the other all of its tensor, slot by slot, and adds what it gets.
 class SlotSwap {
  public:
-  SlotSwap(const Board& board, Patience& patience, const Reduction& reduction, kernels::Store store)
-      : board_(board), patience_(patience), reduction_(reduction), store_(store) {}
+  SlotSwap(const Board& board, Patience& patience, const Reduction& reduction, kernels::Store store,
+           KeptInput& kept)
+      : board_(board), patience_(patience), reduction_(reduction), store_(store), kept_(kept) {}
 
   Status run(const std::byte* input, std::byte* output, std::size_t bytes);
 
@@ -23,6 +25,7 @@ class SlotSwap {
   Patience& patience_;
   const Reduction& reduction_;
   const kernels::Store store_;
+  KeptInput& kept_;
   std::uint64_t before_ = 0;  ///< chunks of the calls before
 };
 

@@ -23,7 +23,9 @@ bool LetterAllreduce::find_mailboxes() {
 }
 
 std::size_t LetterAllreduce::most_bytes() const {
-  return Letter::kMostBytes / static_cast<std::size_t>(std::max(mesh_.size() - 1, 1));
+  constexpr std::size_t kMostToOne = std::size_t{48} << 10;
+  const auto others = static_cast<std::size_t>(std::max(mesh_.size() - 1, 1));
+  return std::min(kMostToOne, Letter::kMostBytes / others);
 }
 
 void LetterAllreduce::tell(const OpTag& tag, const Fingerprint& fingerprint,

@@ -50,10 +50,7 @@ class NativeBackend final : public Backend {
     return letters_everywhere_ && bytes <= letters_.most_bytes();
   }
   Status run_small(std::uint64_t position, const SmallCall& call, std::byte* result) override;
-  bool works_directly() const override {
-    const auto& algorithm = options_.thresholds.algorithm;
-    return !algorithm || plan::is_large(*algorithm);
-  }
+  std::size_t direct_bytes() const override;
   Status settle() override;
   int rank() const override { return mesh_->rank(); }
   int size() const override { return mesh_->size(); }
@@ -158,6 +155,15 @@ Status NativeBackend::refuse(std::uint64_t position) {
   if (met.ok()) return refused_;
   mesh_->abandon();
   return met;
+}
+
+/// From where on copying a tensor twice costs more than that all ranks meet once more.
+std::size_t NativeBackend::direct_bytes() const {
+  const auto& algorithm = options_.thresholds.algorithm;
+  if (algorithm && !plan::is_large(*algorithm)) return kNeverDirect;
+  constexpr std::size_t kTwoOnAHost = std::size_t{64} << 10;
+  constexpr std::size_t kOthers = std::size_t{128} << 10;
+  return letters_everywhere_ && size() == 2 ? kTwoOnAHost : kOthers;
 }
 
 bool NativeBackend::by_letters(const Call& call, const Payload& payload) const {

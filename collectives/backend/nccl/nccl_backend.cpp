@@ -45,7 +45,7 @@ class NcclBackend final : public Backend {
 
   Status prepare(std::uint64_t position) override { return view_.native->prepare(position); }
   Status run(std::uint64_t position, const Call& call, Payload& payload) override;
-  bool works_directly() const override { return view_.native->works_directly(); }
+  std::size_t direct_bytes() const override { return view_.native->direct_bytes(); }
   Status settle() override { return view_.native->settle(); }
   Status hand_over(std::uint64_t position, const Handover& handover, Parcel& parcel) override {
     return view_.native->hand_over(position, handover, parcel);

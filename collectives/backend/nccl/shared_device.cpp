@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "device/stall_watch.hpp"
+
 namespace elastic::collectives::nccl {
 
 namespace {
@@ -10,7 +12,8 @@ constexpr unsigned kNonBlockingStream = 1;  // of cuda.h
 
 Result<std::shared_ptr<SharedDevice>> SharedDevice::open(std::shared_ptr<const device::Cuda> cuda,
                                                          int index) {
-  auto device = device::CudaDevice::open(std::move(cuda), index);
+  auto device =
+      device::CudaDevice::open(std::move(cuda), index, std::make_shared<device::StallWatch>());
   if (!device.ok()) return device.status();
   return std::shared_ptr<SharedDevice>(new SharedDevice(std::move(device).value()));
 }

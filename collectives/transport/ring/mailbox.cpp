@@ -7,7 +7,7 @@ const std::byte* Mailbox::post(const OpTag& tag, const Fingerprint& fingerprint,
   Letter& letter = out_.letters[tag.position % 2];
   letter.bytes = payload.size();
   letter.fingerprint = fingerprint;
-  writer_.copy(letter.payload, payload.data(), payload.size());
+  writer_.copy(letter.payload, 0, payload.data(), payload.size());
   letter.tag.store(number_of(tag), std::memory_order_release);
   doorbell_.ring_if(peer_sleeps_);
   return letter.payload;

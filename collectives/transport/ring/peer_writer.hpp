@@ -1,6 +1,8 @@
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
+#include <span>
 
 #include "base/ticks.hpp"
 #include "collectives/kernels/copy.hpp"
@@ -12,17 +14,20 @@ namespace elastic::transport {
 /// quicker with that worker. Owned by the thread that owns the link.
 class PeerWriter {
  public:
-  void copy(std::byte* into, const std::byte* from, std::size_t bytes) {
+  /// To `memory`, from `at` bytes on, and on from its start when its end is reached. Of at most as
+  /// many bytes as it has.
+  void copy(std::span<std::byte> memory, std::size_t at, const std::byte* from, std::size_t bytes) {
     while (bytes > 0) {
-      const StoreChoice::Piece piece = choice_.next(bytes);
-      if (piece.bytes < StoreChoice::kLeastBytes) {  // the clock itself would take time
-        kernels::copy(into, from, piece.bytes, piece.store);
-      } else {
+      const StoreChoice::Piece piece = choice_.next(at, std::min(bytes, memory.size() - at));
+      if (piece.timed) {
         const std::int64_t begin = ticks();
-        kernels::copy(into, from, piece.bytes, piece.store);
+        kernels::copy(memory.data() + at, from, piece.bytes, piece.store);
         choice_.took(piece, ticks() - begin);
+      } else {
+        kernels::copy(memory.data() + at, from, piece.bytes, piece.store);
       }
-      into += piece.bytes;
+      at += piece.bytes;
+      if (at == memory.size()) at = 0;
       from += piece.bytes;
       bytes -= piece.bytes;
     }

@@ -53,7 +53,7 @@ Result<std::size_t> RingStream::write(std::span<const std::span<const std::byte>
       if (!room.ok()) return room;
       const std::size_t now = std::min({room.value(), part.size(), kPublishBytes});
       if (now == 0) break;
-      writer_.copy(out_data_ + out_written_ % size_, part.data(), now);
+      writer_.copy({out_data_, size_}, out_written_ % size_, part.data(), now);
       out_written_ += now;
       total += now;
       part = part.subspan(now);

@@ -15,60 +15,76 @@ namespace elastic::transport {
 /// second to the next. So it is learnt from how long the writing takes.
 ///
 /// Writing past the caches takes about as long everywhere, and is what the other way is held
-/// against. It is used until writes through the caches have been quick several times in a row; then
-/// those are, until they are slow. Whatever is not used is tried with a small piece now and then:
-/// through the caches the less often the more often it was slow.
+/// against. It is used until a try of writing through the caches was quick; then that is, until it
+/// is slow several times in a row. The memory is written again and again, lap by lap, and only its
+/// first bytes are looked at: lines that were written past the caches have left them, and say
+/// nothing before they have been through them for some laps. Tries come the less often the more of
+/// them were slow.
 class StoreChoice {
  public:
   /// What is shorter goes through the caches, and tells nothing.
   static constexpr std::size_t kLeastBytes = std::size_t{16} << 10;
-  /// What a try costs is little beside what is written between two of them.
-  static constexpr std::size_t kTryBytes = std::size_t{16} << 10;
-  static constexpr std::size_t kFirstApart = std::size_t{1} << 20;
-  static constexpr std::size_t kLastApart = std::size_t{64} << 20;
+  /// The first bytes: few, so that a try costs little beside the rest of its lap.
+  static constexpr std::size_t kFirstBytes = std::size_t{16} << 10;
+  static constexpr std::size_t kLeastTimed = kFirstBytes / 2;
+  /// Bytes between two tries of the caches, and of stores past them.
+  static constexpr std::size_t kLeastApart = std::size_t{4} << 20;
+  static constexpr std::size_t kMostApart = std::size_t{64} << 20;
+  static constexpr std::size_t kPastApart = std::size_t{16} << 20;
+  /// Laps through the caches before the first that counts.
+  static constexpr int kWarmings = 2;
   /// Reading takes so much longer past the caches, too, that writing through them may take this
   /// many times as long.
   static constexpr double kSlow = 1.75;
-  /// A thread that lost its core in the middle of a piece says nothing about caches.
-  static constexpr int kInARow = 3;
+  /// Laps that decide. A thread that lost its core in the middle of one says nothing about caches.
+  static constexpr int kQuickLaps = 3;
+  static constexpr int kSlowLaps = 2;
 
   struct Piece {
     kernels::Store store = kernels::Store::kCached;
     std::size_t bytes = 0;
+    bool timed = false;  ///< `took` is to be told how long it took
   };
 
-  /// How to write the first of these bytes, of which there is at least one, and how many of them.
-  Piece next(std::size_t bytes) const {
-    if (bytes < kLeastBytes) return {kernels::Store::kCached, bytes};
-    if (!trying()) return {used(), bytes};
-    // No remainder that would be too short to tell anything.
-    return {tried(), bytes < kTryBytes + kLeastBytes ? bytes : kTryBytes};
+  /// How to write the first of these bytes, of which there is at least one, to memory of which they
+  /// come to lie `at` bytes from the start; and how many of them.
+  Piece next(std::size_t at, std::size_t bytes) {
+    if (bytes < kLeastBytes) return {kernels::Store::kCached, bytes, false};
+    if (at >= kFirstBytes) {
+      since_try_ += bytes;
+      return {used(), bytes, false};
+    }
+    const std::size_t now = std::min(bytes, kFirstBytes - at);
+    since_try_ += now;
+    return {trying() ? other() : used(), now, now >= kLeastTimed};
   }
 
-  /// Writing it, of kLeastBytes or more, took so long, in ticks of whatever unit.
+  /// Writing it took so long, in ticks of whatever unit.
   void took(const Piece& piece, std::int64_t ticks) {
     const double cost =
         static_cast<double>(std::max<std::int64_t>(ticks, 1)) / static_cast<double>(piece.bytes);
     if (piece.store == kernels::Store::kStreaming) {
       streamed(cost);
+      warm_ = 0;
+      if (through_) since_try_ = 0;
+    } else if (warm_ < kWarmings) {
+      ++warm_;
+    } else if (cost > kSlow * streaming_cost_) {
+      slow();
     } else {
-      cached(cost > kSlow * streaming_cost_);
+      quick();
     }
-    since_try_ = piece.store == used() ? since_try_ + piece.bytes : 0;
   }
 
  private:
   kernels::Store used() const {
     return through_ ? kernels::Store::kCached : kernels::Store::kStreaming;
   }
-  kernels::Store tried() const {
+  kernels::Store other() const {
     return through_ ? kernels::Store::kStreaming : kernels::Store::kCached;
   }
-  /// A try that was quick is repeated at once.
-  bool trying() const {
-    if (streaming_cost_ == 0) return false;
-    return since_try_ >= (through_ ? kFirstApart : apart_) || (!through_ && in_a_row_ > 0);
-  }
+  /// A try is one lap past the caches, or as many through them as it takes to see.
+  bool trying() const { return since_try_ >= apart_; }
 
   /// Much can make a piece slow, such as memory that is touched for the first time; nothing quick.
   void streamed(double cost) {
@@ -77,23 +93,33 @@ class StoreChoice {
     streaming_cost_ += (least - streaming_cost_) / (least < streaming_cost_ ? 2 : 8);
   }
 
-  /// In a row are tries that were quick, or pieces in use that were slow.
-  void cached(bool slow) {
-    in_a_row_ = slow == through_ ? in_a_row_ + 1 : 0;
-    if (in_a_row_ == kInARow) {
-      through_ = !through_;
-      in_a_row_ = 0;
-      apart_ = kFirstApart;
-    } else if (!through_ && slow) {
-      apart_ = std::min(2 * apart_, kLastApart);
-    }
+  void quick() {
+    ++quick_;
+    if (through_) slow_ = 0;
+    if (!through_ && quick_ == kQuickLaps) turn(true, kPastApart);
   }
 
-  bool through_ = false;           // the caches is what is in use
-  double streaming_cost_ = 0;      // ticks per byte, smoothed; 0: not known yet
-  std::size_t since_try_ = 0;      // bytes written since the last try
-  std::size_t apart_ = kTryBytes;  // bytes between tries through the caches: one very soon
-  int in_a_row_ = 0;
+  void slow() {
+    ++slow_;
+    if (through_ && slow_ == kSlowLaps) turn(false, kLeastApart);
+    if (!through_ && slow_ == kSlowLaps) turn(false, std::min(2 * apart_, kMostApart));
+  }
+
+  void turn(bool through, std::size_t apart) {
+    through_ = through;
+    apart_ = apart;
+    since_try_ = 0;
+    quick_ = 0;
+    slow_ = 0;
+  }
+
+  bool through_ = false;       // the caches is what is in use
+  double streaming_cost_ = 0;  // ticks per byte, smoothed
+  std::size_t apart_ = kLeastApart;
+  std::size_t since_try_ = 0;  // bytes
+  int warm_ = 0;               // laps through the caches in a row, up to kWarmings
+  int quick_ = 0;              // of the laps that count, in this try
+  int slow_ = 0;               // likewise; or in a row, of what is in use
 };
 
 }  // namespace elastic::transport

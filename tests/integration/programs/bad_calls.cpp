@@ -137,8 +137,20 @@ void wrong_by_itself() {
   expect("sizes", {"input and output"},
          [&] { elastic::allreduce(std::span<const float>(fewer), std::span<float>(floats)); });
   expect("null", {"null"}, [] { elastic::allreduce(TensorView{nullptr, 5, DType::kF32, {}}); });
-  expect("device", {"broadcast", "host memory only", "CUDA device 3"},
-         [&] { elastic::broadcast(elastic::cuda_view(floats.data(), 5, 3), 0); });
+  expect("device", {"FiniteCheck", "host memory only", "CUDA device 3"}, [&] {
+    elastic::FiniteCheck({{"bad", elastic::cuda_view(floats.data(), 5, 3)}});
+  });
+  std::vector<int> ints(10);
+  const TensorView values = elastic::view(std::span<float>(floats));
+  const TensorView numbers = elastic::view(std::span<int>(ints));
+  expect("gathered types", {"allgather", "dtype"}, [&] { elastic::allgather(values, numbers); });
+  expect("scattered types", {"reduce_scatter", "dtype"},
+         [&] { elastic::reduce_scatter(values, numbers); });
+  expect("nowhere to gather", {"null"}, [&] {
+    elastic::allgather(values, TensorView{nullptr, 100, DType::kF32, {}});
+  });
+  expect("a broadcast's stream", {"CUDA stream"},
+         [&] { elastic::broadcast(values, 0, {floats.data()}); });
   expect("stream", {"CUDA stream"}, [&] {
     elastic::allreduce(elastic::view(std::span<float>(floats)), ReduceOp::kSum, {floats.data()});
   });

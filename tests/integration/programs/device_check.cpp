@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <fstream>
 #include <functional>
 #include <memory>
@@ -19,6 +18,7 @@
 #include <elastic/elastic.hpp>
 
 #include "cuda/driver_calls.hpp"
+#include "integration/programs/device_expectations.hpp"
 
 namespace {
 
@@ -29,69 +29,19 @@ using elastic::Element;
 using elastic::ErrorCode;
 using elastic::ReduceOp;
 using elastic::TensorView;
+using elastic::testing::contribution;
+using elastic::testing::fail;
 using elastic::testing::Gpu;
 using elastic::testing::GpuArray;
 using elastic::testing::GpuStream;
+using elastic::testing::must_fail;
 using elastic::testing::PinnedArray;
+using elastic::testing::require;
+using elastic::testing::same_bits;
 
 constexpr ReduceOp kOps[] = {ReduceOp::kSum, ReduceOp::kAverage, ReduceOp::kMin, ReduceOp::kMax,
                              ReduceOp::kProduct};
 constexpr std::size_t kCounts[] = {0, 1, 3, 1003, 70001};
-
-[[noreturn]] void fail(const std::string& what) {
-  std::fprintf(stderr, "device_check: %s\n", what.c_str());
-  std::_Exit(3);
-}
-
-void require(bool condition, const std::string& what) {
-  if (!condition) fail(what);
-}
-
-/// `call` must fail with `code`, and its message must have all of `words` in it.
-void must_fail(ErrorCode code, const std::vector<std::string>& words,
-               const std::function<void()>& call) {
-  try {
-    call();
-  } catch (const elastic::Error& error) {
-    const std::string message = error.what();
-    require(error.code() == code, "not the right kind of error: " + message);
-    for (const std::string& word : words) {
-      require(message.find(word) != std::string::npos, "'" + word + "' is missing in: " + message);
-    }
-    return;
-  }
-  fail("no error that says '" + words.front() + "'");
-}
-
-/// Small whole numbers only: the order in which they are reduced does not matter.
-bool exact = false;
-
-template <typename T>
-std::vector<T> contribution(int rank, std::size_t count) {
-  std::vector<T> values(count);
-  std::mt19937 random(static_cast<unsigned>(rank) * 77 + static_cast<unsigned>(count));
-  for (T& value : values) {
-    const auto whole = static_cast<int>(random() % 200);
-    if (exact) {
-      value = static_cast<T>(static_cast<float>(whole % 4));
-      continue;
-    }
-    if constexpr (std::is_class_v<T>) {
-      value = T(static_cast<float>(whole - 100) / 7);
-    } else if constexpr (std::is_integral_v<T>) {
-      value = static_cast<T>(whole / 50);
-    } else {
-      value = static_cast<T>(whole - 100) / 7;
-    }
-  }
-  return values;
-}
-
-template <typename T>
-bool same_bits(const std::vector<T>& a, const std::vector<T>& b) {
-  return a.size() == b.size() &&
-         (a.empty() || std::memcmp(a.data(), b.data(), a.size() * sizeof(T)) == 0);
-}
 
 class Checks {
  public:
@@ -293,7 +243,6 @@ class Checks {
     expect({"lies on CUDA device", "cuda_view"}, [&] { elastic::allreduce(called_host); });
     expect({"lies on CUDA device", "cuda_view"},
            [&] { elastic::allreduce_async("name", called_host); });
-    expect({"lies on CUDA device"}, [&] { elastic::broadcast(called_host, 0); });
     expect({"CUDA device 1000", "this process has"},
            [&] { elastic::allreduce(elastic::cuda_view(host.data(), 10, 1000)); });
     expect({"CUDA stream", "no tensor on a CUDA device"},
@@ -303,12 +252,6 @@ class Checks {
     });
     expect({"must lie alike"},
            [&] { elastic::allreduce(view_of(array), elastic::view(std::span(host))); });
-    expect({"broadcast", "host memory only"}, [&] { elastic::broadcast(view_of(array), 0); });
-    expect({"allgather", "host memory only"},
-           [&] { elastic::context().allgather(view_of(array), [](auto, auto) {}); });
-    expect({"reduce_scatter", "host memory only"}, [&] {
-      elastic::context().reduce_scatter(view_of(array), ReduceOp::kSum, [](auto, auto) {});
-    });
     expect({"cudaStreamPerThread"}, [&] {
       elastic::allreduce(view_of(array), ReduceOp::kSum, {reinterpret_cast<void*>(2)});
     });
@@ -331,7 +274,7 @@ class Checks {
 
 int main(int argc, char** argv) {
   if (argc != 2 && argc != 3) fail("usage: device_check LOG_FOLDER [exact]");
-  exact = argc == 3;
+  elastic::testing::exact = argc == 3;
   const int devices = Gpu::devices();
   if (devices == 0) {
     std::fprintf(stderr, "device_check: no CUDA device\n");

@@ -1,4 +1,4 @@
-// A worker that proves who was counted in each allreduce: it contributes 10^slot, so the decimal
+// A worker that proves who was counted in each collective: it contributes 10^slot, so the decimal
 // digits of a sum say which workers are in it and how often. Checks every sum by itself and writes
 // it to <log>/<slot>, for the test to compare between workers. With "device_" in front of the mode,
 // the tensors lie on a CUDA device.
@@ -27,7 +27,7 @@ using elastic::testing::GpuArray;
 using elastic::testing::GpuStream;
 
 struct Arguments {
-  std::string mode;  // "blocking", "named" or "mixed"; "held", and then as "blocking"
+  std::string mode;  // "blocking", "named", "mixed" or "moves"; "held", and then as "blocking"
   bool on_device = false;
   int calls = 0;
   std::size_t most_elements = 0;
@@ -36,6 +36,8 @@ struct Arguments {
 };
 
 constexpr std::string_view kOnDevice = "device_";
+/// No test has more workers.
+constexpr std::size_t kMostWorkers = 8;
 
 [[noreturn]] void fail(const std::string& what) {
   std::fprintf(stderr, "digit_stream: %s\n", what.c_str());
@@ -110,7 +112,11 @@ class Stream {
     for (int call = 0; call < arguments_.calls; ++call) {
       const bool named =
           arguments_.mode == "named" || (arguments_.mode == "mixed" && call % 2 == 1);
-      named ? named_step() : blocking_call();
+      if (arguments_.mode == "moves") {
+        moving_call(call);
+      } else {
+        named ? named_step() : blocking_call();
+      }
     }
     if (!arguments_.on_device) expect_no_driver();
     log_ << "end" << std::endl;
@@ -128,6 +134,47 @@ class Stream {
     Tensor tensor(next_count(), digit(slot_), gpu_);
     const elastic::Contributors who = elastic::allreduce(tensor.view());
     log_ << checked_sum(tensor.values(), who.size(), slot_) << std::endl;
+  }
+
+  void moving_call(int call) try {
+    const std::size_t count = next_count() + kMostWorkers;  // so that nobody's part is empty
+    Tensor tensor(count, digit(slot_), gpu_);
+    if (call % 3 == 0) {
+      elastic::broadcast(tensor.view(), 0);
+      log_ << tensor.values().front() << std::endl;
+      if (tensor.values() != std::vector<std::int64_t>(count, tensor.values().front())) {
+        fail("mixed values in a broadcast");
+      }
+    } else if (call % 3 == 1) {
+      Tensor all(count * kMostWorkers, 0, gpu_);
+      const elastic::GatheredBlocks blocks = elastic::allgather(tensor.view(), all.view());
+      log_ << checked_sum(sums_of_blocks(all.values(), blocks), blocks.counts.size(), slot_)
+           << std::endl;
+    } else {
+      Tensor out(count, 0, gpu_);
+      const elastic::ScatteredPart part = elastic::reduce_scatter(tensor.view(), out.view());
+      std::vector<std::int64_t> sums = out.values();
+      sums.resize(part.count);
+      log_ << checked_sum(sums, part.contributors.size(), slot_) << std::endl;
+    }
+  } catch (const elastic::Error& error) {
+    if (!error.retryable()) throw;
+    log_ << "lost" << std::endl;
+  }
+
+  /// Of the blocks, element by element; nothing lies behind them.
+  static std::vector<std::int64_t> sums_of_blocks(const std::vector<std::int64_t>& all,
+                                                  const elastic::GatheredBlocks& blocks) {
+    std::vector<std::int64_t> sums(blocks.counts.front());
+    if (blocks.count != sums.size() * blocks.counts.size()) fail("blocks of other sizes");
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      if (i < blocks.count) {
+        sums[i % sums.size()] += all[i];
+      } else if (all[i] != 0) {
+        fail("an allgather wrote behind the blocks");
+      }
+    }
+    return sums;
   }
 
   /// The last worker dies while the first one's device is still at work on a tensor.

@@ -1,0 +1,107 @@
+#include "device/staged_call.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "device/placement.hpp"
+
+namespace elastic::device {
+
+namespace {
+
+// Of cuda.h: who waits sleeps, and nobody asks when it was.
+constexpr unsigned kSleepUntilEvent = 1 | 2;
+
+CudaApi::DevicePointer device_pointer(const void* pointer) {
+  return reinterpret_cast<std::uintptr_t>(pointer);
+}
+
+std::size_t staged_bytes(const ConstTensorView& tensor) {
+  return on_device(tensor) ? tensor.bytes() : 0;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<StagedCall>> StagedCall::begin(std::shared_ptr<CudaDevice> device,
+                                                      std::string call,
+                                                      const ConstTensorView& input,
+                                                      const TensorView& output, CudaStream stream) {
+  const CurrentContext here = device->enter();
+  // First: what follows a capture must not do.
+  if (Status status = device->check(stream); !status.ok()) return status.within(call);
+  std::unique_ptr<StagedCall> staged(
+      new StagedCall(std::move(device), std::move(call), input, output, stream));
+  if (Status status = staged->lend(); !status.ok()) return status.within(staged->call_);
+  return staged;
+}
+
+StagedCall::StagedCall(std::shared_ptr<CudaDevice> device, std::string call,
+                       const ConstTensorView& input, const TensorView& output, CudaStream stream)
+    : device_(std::move(device)),
+      call_(std::move(call)),
+      input_(input),
+      output_(output),
+      stream_(stream),
+      host_input_(input),
+      host_output_(output) {}
+
+Status StagedCall::lend() {
+  Result<PinnedPool::Block> block =
+      device_->pinned().lend(std::max(staged_bytes(input_), staged_bytes(output_)));
+  if (!block.ok()) return block.status();
+  block_ = std::move(block).value();
+  if (on_device(input_)) host_input_ = {block_.data(), input_.count, input_.dtype, {}};
+  if (on_device(output_)) host_output_ = {block_.data(), output_.count, output_.dtype, {}};
+  return device_->outcome("cuEventCreate",
+                          device_->cuda().api().event_create(&event_, kSleepUntilEvent));
+}
+
+StagedCall::~StagedCall() {
+  if (event_ == nullptr) return;
+  const CurrentContext here = device_->enter();
+  const CudaApi& api = device_->cuda().api();
+  if (unfinished_) api.stream_synchronize(*unfinished_);
+  api.event_destroy(event_);
+}
+
+Status StagedCall::wait_behind(void* stream) {
+  Status status =
+      device_->outcome("cuEventRecord", device_->cuda().api().event_record(event_, stream));
+  if (!status.ok()) return status;
+  const int error = device_->wait_for(event_, call_);
+  unfinished_.reset();
+  return device_->outcome("what was queued before the call, or a copy of its tensors", error);
+}
+
+Status StagedCall::wait_for_stream() {
+  const CurrentContext here = device_->enter();
+  return wait_behind(stream_.handle).within(call_);
+}
+
+/// On the program's stream: on ours the copy would come after those of calls whose streams are not
+/// there yet.
+Status StagedCall::read() {
+  const CurrentContext here = device_->enter();
+  Status status;
+  if (staged_bytes(input_) > 0) {
+    unfinished_ = stream_.handle;
+    status = device_->outcome("cuMemcpyDtoHAsync", device_->cuda().api().copy_to_host(
+                                                       block_.data(), device_pointer(input_.data),
+                                                       input_.bytes(), stream_.handle));
+  }
+  if (status.ok()) status = wait_behind(stream_.handle);
+  return status.within(call_);
+}
+
+Status StagedCall::write(std::size_t bytes) {
+  if (!on_device(output_) || bytes == 0) return {};
+  const CurrentContext here = device_->enter();
+  unfinished_ = device_->to_device();
+  Status status = device_->outcome(
+      "cuMemcpyHtoDAsync", device_->cuda().api().copy_to_device(
+                               device_pointer(output_.data), block_.data(), bytes, *unfinished_));
+  if (status.ok()) status = wait_behind(*unfinished_);
+  return status.within(call_);
+}
+
+}  // namespace elastic::device

@@ -1,0 +1,171 @@
+#include "runtime/collectives.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <numeric>
+#include <string>
+#include <utility>
+
+#include "device/placement.hpp"
+#include "runtime/raise.hpp"
+#include "runtime/step_clock.hpp"
+#include "runtime/tensor_check.hpp"
+
+namespace elastic::runtime {
+
+namespace {
+
+[[noreturn]] void refuse(const std::string& what) {
+  throw Error(ErrorCode::kInvalidArgument, what);
+}
+
+void check_same_type(const char* call, const ConstTensorView& input, const TensorView& output) {
+  if (input.dtype != output.dtype) {
+    refuse(std::string(call) + ": input and output differ in dtype; they must be alike");
+  }
+}
+
+/// The call is done, and its result has no place here.
+[[noreturn]] void refuse_room(const char* call, const std::string& needs, std::size_t room) {
+  refuse(std::string(call) + ": " + needs + ", and the output has room for " +
+         std::to_string(room) +
+         ": give all members one that is large enough, and have them call again; this call is "
+         "done, and its result is lost here");
+}
+
+/// As much as there is room for: who has asked for less is told when the call is done.
+void put(std::span<const std::byte> result, const TensorView& output) {
+  const std::size_t bytes = std::min(result.size(), output.bytes());
+  if (bytes > 0) std::memcpy(output.data, result.data(), bytes);
+}
+
+}  // namespace
+
+void Collectives::check_on_host(const char* call, const char* which,
+                                const ConstTensorView& tensor) const {
+  const Status status = devices_.check_host(tensor);
+  if (!status.ok()) raise(status.within(std::string(call) + ", " + which));
+}
+
+Collectives::Places Collectives::place(const char* call, const ConstTensorView& input,
+                                       const TensorView& output, CudaStream stream) {
+  check(input);
+  check(output);
+  if (!device::on_device(input) && !device::on_device(output)) {
+    check_no_stream(stream);
+    check_on_host(call, "input", input);
+    check_on_host(call, "output", output);
+    return {input, output, nullptr};
+  }
+  (void)worker_.members();
+  worker_.flush();
+  auto staged = take(devices_.stage_call(call, input, output, stream));
+  return {staged->input(), staged->output(), std::move(staged)};
+}
+
+Collectives::Places Collectives::fetch(const char* call, const ConstTensorView& input,
+                                       const TensorView& output, CudaStream stream) {
+  Places places = place(call, input, output, stream);
+  // Not as communication: it is mostly the device that computes.
+  if (places.staged) raise_if(places.staged->read());
+  return places;
+}
+
+void Collectives::bring_back(const Places& places, std::size_t bytes) {
+  if (!places.staged) return;
+  const Blocked blocked;
+  const Status back = places.staged->write(bytes);
+  if (!back.ok()) raise_if(worker_.give_up(back));
+}
+
+Contributors Collectives::broadcast(const TensorView& data, int root, CudaStream stream) {
+  const Places places = place("broadcast", data, data, stream);
+  for (;;) {
+    if (auto done = try_broadcast(places, root, data.bytes())) return *std::move(done);
+  }
+}
+
+/// Nothing where the root is gone before the operation began: the rank means somebody else now.
+std::optional<Contributors> Collectives::try_broadcast(const Places& places, int root,
+                                                       std::size_t bytes) {
+  const auto members = worker_.members();
+  if (root < 0 || root >= members->size()) {
+    refuse("broadcast: root " + std::to_string(root) + " is no rank; there are " +
+           std::to_string(members->size()));
+  }
+  const bool is_root = root == members->rank;
+  if (places.staged) {
+    raise_if(is_root ? places.staged->read() : places.staged->wait_for_stream());
+  }
+  coordinator::BroadcastOperation operation(places.output, root, *members);
+  Result<Contributors> contributors = worker_.run(operation);
+  if (contributors.status().code() == Code::kAborted) return std::nullopt;
+  raise_if(contributors.status());
+  if (!is_root) bring_back(places, bytes);
+  return std::move(contributors).value();
+}
+
+Contributors Collectives::allgather(const ConstTensorView& block, const TakeGathered& take,
+                                    CudaStream stream) {
+  const Places places = fetch("allgather", block, {}, stream);
+  coordinator::AllgatherOperation operation(places.input, take);
+  return runtime::take(worker_.run(operation));
+}
+
+GatheredBlocks Collectives::allgather(const ConstTensorView& block, const TensorView& out,
+                                      CudaStream stream) {
+  check_same_type("allgather", block, out);
+  const Places places = fetch("allgather", block, out, stream);
+  GatheredBlocks blocks;
+  coordinator::AllgatherOperation operation(
+      places.input, [&](std::span<const std::byte> values, std::vector<std::size_t> counts) {
+        put(values, places.output);
+        blocks.counts = std::move(counts);
+      });
+  blocks.contributors = take(worker_.run(operation));
+  blocks.count = std::accumulate(blocks.counts.begin(), blocks.counts.end(), std::size_t{0});
+  if (blocks.count > out.count) {
+    refuse_room("allgather",
+                "the blocks of " + std::to_string(blocks.counts.size()) + " members have " +
+                    std::to_string(blocks.count) + " elements together",
+                out.count);
+  }
+  bring_back(places, blocks.count * size_of(out.dtype));
+  return blocks;
+}
+
+Contributors Collectives::reduce_scatter(const ConstTensorView& data, ReduceOp op,
+                                         const TakeScattered& take, CudaStream stream) {
+  const Places places = fetch("reduce_scatter", data, {}, stream);
+  coordinator::ReduceScatterOperation operation(places.input, op, take);
+  return runtime::take(worker_.run(operation));
+}
+
+ScatteredPart Collectives::reduce_scatter(const ConstTensorView& data, const TensorView& out,
+                                          ReduceOp op, CudaStream stream) {
+  check_same_type("reduce_scatter", data, out);
+  TensorView room = out;  // more is never needed
+  room.count = std::min(out.count, data.count);
+  const Places places = fetch("reduce_scatter", data, room, stream);
+  ScatteredPart part;
+  coordinator::ReduceScatterOperation operation(
+      places.input, op, [&](std::span<const std::byte> values, std::size_t offset) {
+        put(values, places.output);
+        part.count = values.size() / size_of(data.dtype);
+        part.offset = offset;
+      });
+  part.contributors = take(worker_.run(operation));
+  // What the largest part needs: members with the same room have the same outcome.
+  const std::size_t members = part.contributors.size();
+  const std::size_t largest = (data.count + members - 1) / members;
+  if (largest > out.count) {
+    refuse_room("reduce_scatter",
+                "the largest part of " + std::to_string(data.count) + " elements for " +
+                    std::to_string(members) + " members has " + std::to_string(largest),
+                out.count);
+  }
+  bring_back(places, part.count * size_of(out.dtype));
+  return part;
+}
+
+}  // namespace elastic::runtime

@@ -1,0 +1,70 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "base/status.hpp"
+#include "coordinator/lane_view.hpp"
+#include "coordinator/operation.hpp"
+#include "device/devices.hpp"
+#include "elastic/context.hpp"
+
+namespace elastic::runtime {
+
+/// The blocking collectives that move tensors and are no allreduces, in host memory and on CUDA
+/// devices. They throw what the caller sees.
+///
+/// Any thread.
+class Collectives {
+ public:
+  /// What they need of this worker, under whichever incarnation.
+  struct Worker {
+    /// Of the present view; throws while there is none.
+    std::function<std::shared_ptr<const coordinator::Members>()> members;
+    /// Sends off the named tensors for which others may be waiting.
+    std::function<void()> flush;
+    /// In lane 0. kAborted: see Lane::run.
+    std::function<Result<Contributors>(coordinator::Operation&)> run;
+    /// A result that others have is missing here: leaves the job, and says so.
+    std::function<Status(const Status&)> give_up;
+  };
+  using TakeGathered = Context::TakeGathered;
+  using TakeScattered = Context::TakeScattered;
+
+  /// `devices` outlive this.
+  Collectives(device::Devices& devices, Worker worker)
+      : devices_(devices), worker_(std::move(worker)) {}
+
+  Contributors broadcast(const TensorView& data, int root, CudaStream stream);
+  Contributors allgather(const ConstTensorView& block, const TakeGathered& take, CudaStream stream);
+  GatheredBlocks allgather(const ConstTensorView& block, const TensorView& out, CudaStream stream);
+  Contributors reduce_scatter(const ConstTensorView& data, ReduceOp op, const TakeScattered& take,
+                              CudaStream stream);
+  ScatteredPart reduce_scatter(const ConstTensorView& data, const TensorView& out, ReduceOp op,
+                               CudaStream stream);
+
+ private:
+  /// Where a call's operation finds its input and leaves its result: where the tensors lie, or, of
+  /// those on a device, on their way.
+  struct Places {
+    ConstTensorView input;
+    TensorView output;
+    std::unique_ptr<device::StagedCall> staged;  ///< null: all lie in host memory
+  };
+
+  Places place(const char* call, const ConstTensorView& input, const TensorView& output,
+               CudaStream stream);
+  /// `place`, and the input is there.
+  Places fetch(const char* call, const ConstTensorView& input, const TensorView& output,
+               CudaStream stream);
+  std::optional<Contributors> try_broadcast(const Places& places, int root, std::size_t bytes);
+  void check_on_host(const char* call, const char* which, const ConstTensorView& tensor) const;
+  void bring_back(const Places& places, std::size_t bytes);
+
+  device::Devices& devices_;
+  const Worker worker_;
+};
+
+}  // namespace elastic::runtime

@@ -1,0 +1,375 @@
+// A worker that broadcasts, allgathers and reduce_scatters tensors on a CUDA device, and compares
+// the results with those of the same calls on host memory, bit by bit. Writes a hash over those
+// that all ranks have to <log>/<rank>, for the test to compare. Ends with 77 where there is no
+// device.
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <cstdio>
+#include <fstream>
+#include <functional>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <unistd.h>
+#include <vector>
+
+#include <elastic/elastic.hpp>
+
+#include "cuda/driver_calls.hpp"
+#include "integration/programs/device_expectations.hpp"
+
+namespace {
+
+using elastic::Contributors;
+using elastic::CudaStream;
+using elastic::Element;
+using elastic::ReduceOp;
+using elastic::TensorView;
+using elastic::testing::contribution;
+using elastic::testing::fail;
+using elastic::testing::Gpu;
+using elastic::testing::GpuArray;
+using elastic::testing::GpuStream;
+using elastic::testing::PinnedArray;
+using elastic::testing::require;
+using elastic::testing::same_bits;
+
+constexpr ReduceOp kOps[] = {ReduceOp::kSum, ReduceOp::kAverage, ReduceOp::kMin, ReduceOp::kMax,
+                             ReduceOp::kProduct};
+constexpr std::size_t kCounts[] = {0, 1, 3, 1003, 70001};
+/// Room behind a result, which no call may touch.
+constexpr std::size_t kBehind = 5;
+
+template <typename T>
+std::vector<T> with_rest(std::vector<T> result, const std::vector<T>& before) {
+  result.insert(result.end(), before.begin() + static_cast<std::ptrdiff_t>(result.size()),
+                before.end());
+  return result;
+}
+
+/// Parameters on a device, as a part of the State.
+class OnDevice {
+ public:
+  OnDevice(const Gpu& gpu, const GpuArray<float>& array) : gpu_(gpu), array_(array) {}
+  std::vector<std::byte> save() const {
+    std::vector<std::byte> bytes(array_.bytes());
+    gpu_.copy(reinterpret_cast<std::uintptr_t>(bytes.data()), array_.address(), bytes.size());
+    return bytes;
+  }
+  void load(std::span<const std::byte> bytes) {
+    if (bytes.size() != array_.bytes()) throw std::length_error("parameters of another size");
+    gpu_.copy(array_.address(), reinterpret_cast<std::uintptr_t>(bytes.data()), bytes.size());
+  }
+
+ private:
+  const Gpu& gpu_;
+  const GpuArray<float>& array_;
+};
+
+class Moves {
+ public:
+  Moves(std::string folder, int device)
+      : folder_(std::move(folder)),
+        rank_(elastic::rank()),
+        size_(elastic::size()),
+        index_(device),
+        gpu_(device) {}
+
+  void run() {
+    of_type<elastic::float16>();
+    of_type<elastic::bfloat16>();
+    of_type<float>();
+    of_type<double>();
+    of_type<std::int8_t>();
+    of_type<std::uint8_t>();
+    of_type<std::int32_t>();
+    of_type<std::int64_t>();
+    on_some_ranks_only();
+    in_one_place();
+    order();
+    stall();
+    state();
+    std::ofstream(folder_ + "/" + std::to_string(rank_)) << hash_ << " end" << std::endl;
+  }
+
+ private:
+  template <typename T>
+  TensorView view_of(const GpuArray<T>& array) const {
+    return elastic::cuda_view(array.data(), array.count(), index_);
+  }
+  CudaStream stream() const { return {stream_.handle()}; }
+  void check(const Contributors& who) const {
+    require(static_cast<int>(who.size()) == size_, "not all contributed");
+  }
+  template <typename T>
+  void same(const std::vector<T>& result, const std::vector<T>& right, const std::string& what) {
+    require(same_bits(result, right), what + ": not as on the host, " +
+                                          std::to_string(right.size()) + " elements of " +
+                                          std::to_string(sizeof(T)) + " bytes");
+  }
+  template <typename T>
+  void note(const std::vector<T>& result) {
+    const auto* data = reinterpret_cast<const unsigned char*>(result.data());
+    for (std::size_t i = 0; i < result.size() * sizeof(T); ++i) {
+      hash_ = (hash_ ^ data[i]) * 1099511628211U;
+    }
+  }
+
+  template <Element T>
+  void of_type() {
+    for (const std::size_t count : kCounts) {
+      for (int root = 0; root < size_; ++root) broadcast<T>(count, root);
+      allgather<T>(count);
+      for (const ReduceOp op : kOps) {
+        if (op == ReduceOp::kSum || count == 1003) reduce_scatter<T>(count, op);
+      }
+    }
+  }
+
+  template <Element T>
+  void broadcast(std::size_t count, int root) {
+    const GpuArray<T> data(gpu_, contribution<T>(rank_, count), count % 4);
+    check(elastic::broadcast(view_of(data), root, root % 2 == 0 ? stream() : CudaStream{}));
+    same(data.read(), contribution<T>(root, count), "broadcast");
+    note(data.read());
+  }
+
+  template <Element T>
+  void allgather(std::size_t count) {
+    const std::vector<T> block = contribution<T>(rank_, count + static_cast<std::size_t>(rank_));
+    const auto right = elastic::allgather(std::span<const T>(block));
+    const std::vector<T> before = contribution<T>(100, right.values.size() + kBehind);
+    const auto check_blocks = [&](const elastic::GatheredBlocks& blocks, const std::vector<T>& out,
+                                  const char* what) {
+      check(blocks.contributors);
+      require(blocks.counts == right.counts && blocks.count == right.values.size(),
+              std::string(what) + ": wrong counts");
+      same(out, with_rest(right.values, before), what);
+    };
+    const GpuArray<T> in(gpu_, block, 3);
+    {
+      const GpuArray<T> out(gpu_, before, 1);
+      const auto blocks = elastic::allgather(view_of(in), view_of(out), stream());
+      check_blocks(blocks, out.read(), "allgather on the device");
+    }
+    {
+      const GpuArray<T> out(gpu_, before);
+      const auto blocks = elastic::allgather(elastic::view(std::span(block)), view_of(out));
+      check_blocks(blocks, out.read(), "allgather from the host");
+    }
+    std::vector<T> out = before;
+    check_blocks(elastic::allgather(view_of(in), elastic::view(std::span(out)), stream()), out,
+                 "allgather to the host");
+    out = before;
+    check_blocks(elastic::allgather(elastic::view(std::span(block)), elastic::view(std::span(out))),
+                 out, "allgather on the host");
+    std::vector<T> taken;
+    check(elastic::context().allgather(
+        view_of(in),
+        [&](std::span<const std::byte> bytes, const std::vector<std::size_t>& counts) {
+          const auto* first = reinterpret_cast<const T*>(bytes.data());
+          taken.assign(first, first + bytes.size() / sizeof(T));
+          require(counts == right.counts, "allgather to a callback: wrong counts");
+        },
+        stream()));
+    same(taken, right.values, "allgather to a callback");
+    require(same_bits(in.read(), block), "an allgather changed its input");
+    note(taken);
+  }
+
+  template <Element T>
+  void reduce_scatter(std::size_t count, ReduceOp op) {
+    const std::vector<T> data = contribution<T>(rank_, count);
+    const auto right = elastic::reduce_scatter(std::span<const T>(data), op);
+    const std::size_t room = (count + static_cast<std::size_t>(size_) - 1) /
+                             static_cast<std::size_t>(size_);  // and not one more
+    const std::vector<T> before = contribution<T>(100, room);
+    const auto check_part = [&](const elastic::ScatteredPart& part, const std::vector<T>& out,
+                                const char* what) {
+      check(part.contributors);
+      require(part.offset == right.offset && part.count == right.values.size(),
+              std::string(what) + ": another part");
+      same(out, with_rest(right.values, before), what);
+    };
+    const GpuArray<T> in(gpu_, data, 1);
+    {
+      const GpuArray<T> out(gpu_, before, 2);
+      const auto part = elastic::reduce_scatter(view_of(in), view_of(out), op, stream());
+      check_part(part, out.read(), "reduce_scatter on the device");
+    }
+    {
+      const GpuArray<T> out(gpu_, before);
+      const auto part = elastic::reduce_scatter(elastic::view(std::span(data)), view_of(out), op);
+      check_part(part, out.read(), "reduce_scatter from the host");
+    }
+    std::vector<T> out = before;
+    check_part(elastic::reduce_scatter(view_of(in), elastic::view(std::span(out)), op, stream()),
+               out, "reduce_scatter to the host");
+    out = before;
+    check_part(
+        elastic::reduce_scatter(elastic::view(std::span(data)), elastic::view(std::span(out)), op),
+        out, "reduce_scatter on the host");
+    std::vector<T> taken;
+    check(elastic::context().reduce_scatter(
+        view_of(in), op,
+        [&](std::span<const std::byte> bytes, std::size_t offset) {
+          const auto* first = reinterpret_cast<const T*>(bytes.data());
+          taken.assign(first, first + bytes.size() / sizeof(T));
+          require(offset == right.offset, "reduce_scatter to a callback: another part");
+        },
+        stream()));
+    same(taken, right.values, "reduce_scatter to a callback");
+    require(same_bits(in.read(), data), "a reduce_scatter changed its input");
+  }
+
+  /// Where tensors lie is each rank's own business.
+  void on_some_ranks_only() {
+    for (int root = 0; root < size_; ++root) {
+      std::vector<float> own = contribution<float>(rank_, 5000);
+      const GpuArray<float> array(gpu_, own);
+      if ((rank_ + root) % 2 == 0) {
+        check(elastic::broadcast(view_of(array), root, stream()));
+        own = array.read();
+      } else {
+        check(elastic::broadcast(std::span<float>(own), root));
+      }
+      same(own, contribution<float>(root, 5000), "broadcast on some ranks' devices");
+    }
+  }
+
+  /// Inputs that are a part of the outputs.
+  void in_one_place() {
+    const auto size = static_cast<std::size_t>(size_);
+    const auto mine = static_cast<std::size_t>(rank_) * 100;
+    std::vector<float> right = contribution<float>(rank_, 100 * size);
+    const GpuArray<float> all(gpu_, right);
+    const GpuArray<float> parts(gpu_, right);
+    const auto gathered =
+        elastic::allgather(std::span<const float>(right).subspan(mine, 100)).values;
+    elastic::allgather(elastic::cuda_view(all.data() + mine, 100, index_), view_of(all), stream());
+    same(all.read(), gathered, "allgather in place");
+    const auto scattered = elastic::reduce_scatter(std::span<const float>(right)).values;
+    elastic::reduce_scatter(view_of(parts), view_of(parts), ReduceOp::kSum, stream());
+    same(parts.read(), with_rest(scattered, right), "reduce_scatter in place");
+  }
+
+  /// What is queued on the stream before a call comes before it: what makes the input, and what
+  /// still reads the output.
+  void order() {
+    constexpr std::size_t kElements = 20000;
+    const PinnedArray<std::int64_t> made(gpu_, contribution<std::int64_t>(rank_, kElements));
+    const GpuArray<std::int64_t> in(gpu_, std::vector<std::int64_t>(kElements, -1));
+    const GpuArray<std::int64_t> out(gpu_, std::vector<std::int64_t>(kElements * 8, rank_));
+    const GpuArray<std::int64_t> kept(gpu_, std::vector<std::int64_t>(kElements * 8, -2));
+    const auto after_the_stream = [&](const char* what, const std::function<void()>& call) {
+      std::atomic<bool> gate{false};
+      stream_.hold(gate);
+      stream_.write(in.address(), made);
+      copy_on_stream(kept.address(), out.address(), out.bytes());
+      // By the time that others have come so far, this call has long been made.
+      std::thread opens([&] {
+        std::int32_t one = 1;
+        for (int i = 0; i < 4; ++i) elastic::allreduce_async("opens", std::span(&one, 1)).wait();
+        gate = true;
+        gate.notify_all();
+      });
+      const std::vector<std::int64_t> before = out.read();
+      call();
+      opens.join();
+      require(kept.read() == before, std::string(what) + " came before what reads its output");
+    };
+    const auto expected = contribution<std::int64_t>(size_ - 1, kElements);
+    after_the_stream("a broadcast", [&] {
+      const GpuArray<std::int64_t>& data = rank_ == size_ - 1 ? in : out;
+      elastic::broadcast(elastic::cuda_view(data.data(), kElements, index_), size_ - 1, stream());
+      std::vector<std::int64_t> got = data.read();
+      got.resize(kElements);
+      require(got == expected, "a broadcast came before its stream was there");
+    });
+    const auto block = contribution<std::int64_t>(rank_, kElements);
+    const auto all = elastic::allgather(std::span<const std::int64_t>(block)).values;
+    after_the_stream("an allgather", [&] {
+      elastic::allgather(view_of(in), view_of(out), stream());
+      std::vector<std::int64_t> got = out.read();
+      got.resize(all.size());
+      require(got == all, "an allgather came before its stream was there");
+    });
+    const auto part = elastic::reduce_scatter(std::span<const std::int64_t>(block)).values;
+    after_the_stream("a reduce_scatter", [&] {
+      elastic::reduce_scatter(view_of(in), view_of(out), ReduceOp::kSum, stream());
+      std::vector<std::int64_t> got = out.read();
+      got.resize(part.size());
+      require(got == part, "a reduce_scatter came before its stream was there");
+    });
+  }
+  void copy_on_stream(std::uint64_t to, std::uint64_t from, std::size_t bytes) const {
+    using Copy = int(std::uint64_t, std::uint64_t, std::size_t, void*);
+    Gpu::must("cuMemcpyAsync", gpu_.call<Copy>("cuMemcpyAsync")(to, from, bytes, stream_.handle()));
+  }
+
+  /// A stream that goes on only when there was a warning that names the call that waits for it.
+  void stall() {
+    if (elastic::context().options().stall_warning > std::chrono::seconds(1)) return;
+    const GpuArray<float> array(gpu_, std::vector<float>(10, 1.0F));
+    int ends[2];
+    require(::pipe(ends) == 0, "no pipe");
+    const int usual = ::dup(STDERR_FILENO);
+    ::dup2(ends[1], STDERR_FILENO);
+    std::atomic<bool> gate{false};
+    stream_.hold(gate);
+    std::string said;
+    std::thread reads([&] {
+      while (said.find("broadcast waits for CUDA device") == std::string::npos) {
+        char letter = 0;
+        if (::read(ends[0], &letter, 1) != 1) break;
+        said += letter;
+      }
+      gate = true;
+      gate.notify_all();
+    });
+    check(elastic::broadcast(view_of(array), 0, stream()));
+    reads.join();
+    ::dup2(usual, STDERR_FILENO);
+    for (const int file : {usual, ends[0], ends[1]}) ::close(file);
+  }
+
+  /// docs/gpu.md says how parameters on a device get into the State.
+  void state() {
+    const GpuArray<float> array(gpu_, contribution<float>(rank_, 3000));
+    OnDevice parameters(gpu_, array);
+    elastic::State state;
+    state.add("parameters", parameters);
+    elastic::run(state, [&] {
+      same(array.read(), contribution<float>(0, 3000), "the state");
+      state.commit();
+    });
+  }
+
+  const std::string folder_;
+  const int rank_;
+  const int size_;
+  const int index_;
+  const Gpu gpu_;
+  const GpuStream stream_{gpu_};
+  std::uint64_t hash_ = 14695981039346656037U;
+};
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc != 2) fail("usage: device_moves LOG_FOLDER");
+  const int devices = Gpu::devices();
+  if (devices == 0) {
+    std::fprintf(stderr, "device_moves: no CUDA device\n");
+    return 77;
+  }
+  try {
+    elastic::init();
+    Moves(argv[1], elastic::local_rank() % devices).run();
+    elastic::shutdown();
+    return 0;
+  } catch (const std::exception& error) {
+    fail(std::string("error at the caller: ") + error.what());
+  }
+}
