@@ -66,8 +66,10 @@ Driver& driver() {
   return *the;
 }
 
-thread_local std::vector<Context*> current;
-thread_local int capture_mode = 0;
+/// Not in memory that the linker gets for threads one by one: ThreadSanitizer takes its reuse for a
+/// race.
+[[gnu::tls_model("initial-exec")]] thread_local std::vector<Context*> current;
+[[gnu::tls_model("initial-exec")]] thread_local int capture_mode = 0;
 std::atomic<int> captures{0};  // under way
 
 /// Calls that threads may only make in the mode "relaxed" while anything is captured.

@@ -38,7 +38,8 @@ class NcclAllreduceTest : public ::testing::Test {
   }
 
   static void world(int ranks, const std::string& meanwhile) {
-    EXPECT_THAT(exact_allreduces(ranks, by_nccl(meanwhile), kOwnHost), HasSubstr(kByNccl));
+    EXPECT_THAT(device_world(ranks, by_nccl(meanwhile), /*exact=*/true, kOwnHost),
+                HasSubstr(kByNccl));
   }
   static void kills(const std::string& mode, const std::string& meanwhile, int runs) {
     Scenario scenario{mode, "auto"};

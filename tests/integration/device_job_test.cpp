@@ -58,7 +58,7 @@ void world_by_nccl(int ranks, const std::string& meanwhile) {
   std::vector<std::string> environment = by_nccl(meanwhile);
   environment.emplace_back("LD_LIBRARY_PATH=" CUDA_STAND_IN);
   environment.emplace_back("ELASTIC_LOG_LEVEL=info");
-  EXPECT_THAT(exact_allreduces(ranks, environment), HasSubstr(kByNccl));
+  EXPECT_THAT(device_world(ranks, environment, /*exact=*/true), HasSubstr(kByNccl));
 }
 
 TEST(NcclDeviceJob, ResultsAreThoseOfTheHost) {

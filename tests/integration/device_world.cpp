@@ -10,14 +10,16 @@ namespace elastic::testing {
 
 namespace {
 
-std::string run_ranks(const char* program, int ranks, const std::vector<std::string>& environment,
-                      const std::vector<std::string>& arguments = {},
-                      const std::vector<std::string>& prefix = {}) {
+/// In a command: the folder for what the ranks write.
+constexpr const char* kFolder = "FOLDER";
+
+std::string run_ranks(const std::vector<std::string>& program, int ranks,
+                      const std::vector<std::string>& environment) {
   const ScratchFolder folder;
   std::vector<std::string> command{ELASTICRUN, "-np", std::to_string(ranks), "--max-restarts", "0"};
-  command.insert(command.end(), prefix.begin(), prefix.end());
-  command.insert(command.end(), {program, folder.path().string()});
-  command.insert(command.end(), arguments.begin(), arguments.end());
+  for (const std::string& word : program) {
+    command.push_back(word == kFolder ? folder.path().string() : word);
+  }
   const Ended ended = run(command, environment);
   EXPECT_EQ(ended.status, 0) << ended.output;
   std::set<std::string> hashes;
@@ -32,15 +34,16 @@ std::string run_ranks(const char* program, int ranks, const std::vector<std::str
 
 }  // namespace
 
-void device_world(int ranks, const std::vector<std::string>& environment) {
-  for (const char* program : {DEVICE_CHECK, DEVICE_MOVES, DEVICE_MISTAKES}) {
-    run_ranks(program, ranks, environment);
+std::string device_world(int ranks, const std::vector<std::string>& environment, bool exact,
+                         const std::vector<std::string>& prefix) {
+  std::string said;
+  for (const std::string program : {DEVICE_CHECK, DEVICE_MOVES, DEVICE_MISTAKES}) {
+    std::vector<std::string> command = prefix;
+    command.insert(command.end(), {program, kFolder});
+    if (exact && program == DEVICE_CHECK) command.emplace_back("exact");
+    said += run_ranks(command, ranks, environment);
   }
-}
-
-std::string exact_allreduces(int ranks, const std::vector<std::string>& environment,
-                             const std::vector<std::string>& prefix) {
-  return run_ranks(DEVICE_CHECK, ranks, environment, {"exact"}, prefix);
+  return said;
 }
 
 }  // namespace elastic::testing

@@ -38,7 +38,6 @@ using elastic::testing::must_fail;
 using elastic::testing::PinnedArray;
 using elastic::testing::require;
 using elastic::testing::same_bits;
-using elastic::testing::whole_numbers;
 
 constexpr ReduceOp kOps[] = {ReduceOp::kSum, ReduceOp::kAverage, ReduceOp::kMin, ReduceOp::kMax,
                              ReduceOp::kProduct};
@@ -275,7 +274,7 @@ class Checks {
 
 int main(int argc, char** argv) {
   if (argc != 2 && argc != 3) fail("usage: device_check LOG_FOLDER [exact]");
-  whole_numbers = argc == 3;
+  elastic::testing::exact = argc == 3;
   const int devices = Gpu::devices();
   if (devices == 0) {
     std::fprintf(stderr, "device_check: no CUDA device\n");

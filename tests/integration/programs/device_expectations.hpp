@@ -40,8 +40,8 @@ inline void must_fail(ErrorCode code, const std::vector<std::string>& words,
   fail("no error that says '" + words.front() + "'");
 }
 
-/// Of all contributions, which are small then: the order in which they are reduced does not matter.
-inline bool whole_numbers = false;
+/// Small whole numbers only: the order in which they are reduced does not matter.
+inline bool exact = false;
 
 template <typename T>
 std::vector<T> contribution(int rank, std::size_t count) {
@@ -49,9 +49,11 @@ std::vector<T> contribution(int rank, std::size_t count) {
   std::mt19937 random(static_cast<unsigned>(rank) * 77 + static_cast<unsigned>(count));
   for (T& value : values) {
     const auto whole = static_cast<int>(random() % 200);
-    if (whole_numbers) {
+    if (exact) {
       value = static_cast<T>(static_cast<float>(whole % 4));
-    } else if constexpr (std::is_class_v<T>) {
+      continue;
+    }
+    if constexpr (std::is_class_v<T>) {
       value = T(static_cast<float>(whole - 100) / 7);
     } else if constexpr (std::is_integral_v<T>) {
       value = static_cast<T>(whole / 50);
