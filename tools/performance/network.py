@@ -28,10 +28,10 @@ class Network:
     def measure(self, commands, quick):
         rows = []
         for hosts, rate in NETWORKS:
-            words = ["tools/netlab", "--hosts", str(hosts), "--rate", rate, "--measure",
-                     "--np", str(hosts), "--", "build/bin/elastic-bench", "allreduce",
-                     "-b", "16M", "-e", "16M" if quick else "256M", "-f", "4",
-                     "-n", "5", "-w", "2"]
+            words = ["tools/netlab", "--hosts", str(hosts), "--rate", rate,
+                     "--congestion", "reno", "--measure", "--np", str(hosts), "--",
+                     "build/bin/elastic-bench", "allreduce", "-b", "16M",
+                     "-e", "16M" if quick else "256M", "-f", "4", "-n", "5", "-w", "2"]
             printed, report = commands.report(words)
             # The more of both, which is the harder to reach.
             carried = max(float(rate) for _, rate in IPERF3.findall(printed))
