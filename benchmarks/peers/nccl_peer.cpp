@@ -2,7 +2,6 @@
 // since one of elastic's returns when the result is there, too.
 #include <cstdlib>
 #include <cstring>
-#include <dlfcn.h>
 #include <map>
 #include <memory>
 #include <nccl.h>
@@ -11,95 +10,45 @@
 #include <utility>
 
 #include "benchmarks/peers/peer.hpp"
-#include "collectives/backend/nccl/nccl_api.hpp"
 #include "collectives/backend/nccl/nccl_library.hpp"
+#include "collectives/backend/nccl/nccl_types.hpp"
 
 namespace elastic::bench {
 namespace {
 
 using collectives::nccl::NcclLibrary;
 
-ncclDataType_t type_of(DType dtype) {
-  switch (dtype) {
-    case DType::kF16:
-      return ncclFloat16;
-    case DType::kBF16:
-      return ncclBfloat16;
-    case DType::kF32:
-      return ncclFloat32;
-    case DType::kF64:
-      return ncclFloat64;
-    case DType::kI8:
-      return ncclInt8;
-    case DType::kU8:
-      return ncclUint8;
-    case DType::kI32:
-      return ncclInt32;
-    case DType::kI64:
-      break;
-  }
-  return ncclInt64;
-}
+using Library = std::shared_ptr<const NcclLibrary>;
 
-ncclRedOp_t op_of(ReduceOp op) {
-  switch (op) {
-    case ReduceOp::kMin:
-      return ncclMin;
-    case ReduceOp::kMax:
-      return ncclMax;
-    case ReduceOp::kProduct:
-      return ncclProd;
-    default:
-      return ncclSum;
-  }
-}
-
-/// The library, with the call that is measured.
-struct Nccl {
-  std::shared_ptr<const NcclLibrary> library;
-  decltype(&::ncclAllReduce) all_reduce = nullptr;
-
-  static Result<Nccl> load();
-  Status outcome(const char* call, ncclResult_t result) const;
-};
-
-Result<Nccl> Nccl::load() {
+Result<Library> load() {
   const char* const named = std::getenv("ELASTIC_NCCL_LIBRARY");
-  auto library = NcclLibrary::load(named == nullptr ? "" : named);
-  if (!library.ok()) return library.status();
-  Nccl nccl{std::move(library).value()};
-  void* const handle = ::dlopen(nccl.library->file().c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (handle != nullptr) {
-    nccl.all_reduce = reinterpret_cast<decltype(all_reduce)>(::dlsym(handle, "ncclAllReduce"));
-  }
-  if (nccl.all_reduce != nullptr) return nccl;
-  return Status(Code::kUnavailable, nccl.library->describe() + " has no ncclAllReduce");
+  return NcclLibrary::load(named == nullptr ? "" : named);
 }
 
-Status Nccl::outcome(const char* call, ncclResult_t result) const {
+Status outcome(const Library& library, const char* call, ncclResult_t result) {
   if (result == ncclSuccess) return {};
-  const collectives::nccl::Api& api = library->api();
-  const char* const last = api.get_last_error(nullptr);
-  return Status(Code::kUnavailable, std::string(call) + ": " + api.get_error_string(result) +
+  const char* const last = library->api().get_last_error(nullptr);
+  return Status(Code::kUnavailable, std::string(call) + ": " +
+                                        library->api().get_error_string(result) +
                                         (last != nullptr ? std::string(" (") + last + ")" : ""));
 }
 
 class NcclPeer final : public Peer {
  public:
-  NcclPeer(const PeerStart& start, Nccl nccl, ncclComm_t communicator)
-      : type_(type_of(start.dtype)),
-        op_(op_of(start.op)),
+  NcclPeer(const PeerStart& start, Library library, ncclComm_t communicator)
+      : type_(collectives::nccl::type_of(start.dtype)),
+        op_(collectives::nccl::op_of(start.op)),
         device_(*start.device),
-        nccl_(std::move(nccl)),
+        library_(std::move(library)),
         communicator_(communicator) {}
-  ~NcclPeer() override { nccl_.library->api().comm_destroy(communicator_); }
+  ~NcclPeer() override { library_->api().comm_destroy(communicator_); }
 
   Result<PreparedCall> prepare(ConstTensorView input, TensorView output) override {
     return PreparedCall([this, input, output] {
       const ncclResult_t queued =
-          nccl_.all_reduce(input.data, output.data, output.count, type_, op_, communicator_,
-                           static_cast<cudaStream_t>(device_.stream));
-      if (Status status = nccl_.outcome("ncclAllReduce", queued); !status.ok()) return status;
+          library_->api().all_reduce(input.data, output.data, output.count, type_, op_,
+                                     communicator_, static_cast<cudaStream_t>(device_.stream));
+      if (Status status = outcome(library_, "ncclAllReduce", queued); !status.ok()) return status;
       device_.wait();
       return Status();
     });
@@ -109,7 +58,7 @@ class NcclPeer final : public Peer {
   const ncclDataType_t type_;
   const ncclRedOp_t op_;
   const PeerDevice device_;
-  const Nccl nccl_;
+  const Library library_;
   const ncclComm_t communicator_;
 };
 
@@ -138,11 +87,11 @@ Status check_own_devices(const PeerStart& start) {
   return {};
 }
 
-Result<ncclComm_t> make_communicator(const PeerStart& start, const Nccl& nccl) {
+Result<ncclComm_t> make_communicator(const PeerStart& start, const Library& library) {
   ncclUniqueId id{};
   Status made;
   if (start.rank == 0) {
-    made = nccl.outcome("ncclGetUniqueId", nccl.library->api().get_unique_id(&id));
+    made = outcome(library, "ncclGetUniqueId", library->api().get_unique_id(&id));
   }
   // Also where it failed: the others wait for what is said here.
   const std::string said = start.exchange(
@@ -153,9 +102,10 @@ Result<ncclComm_t> make_communicator(const PeerStart& start, const Nccl& nccl) {
   }
   std::memcpy(id.internal, said.data(), said.size());
   ncclComm_t communicator = nullptr;
-  const ncclResult_t result = nccl.library->api().comm_init_rank_config(&communicator, start.ranks,
-                                                                        id, start.rank, nullptr);
-  if (Status status = nccl.outcome("ncclCommInitRankConfig", result); !status.ok()) return status;
+  const ncclResult_t result =
+      library->api().comm_init_rank_config(&communicator, start.ranks, id, start.rank, nullptr);
+  if (Status status = outcome(library, "ncclCommInitRankConfig", result); !status.ok())
+    return status;
   return communicator;
 }
 
@@ -167,23 +117,23 @@ Result<std::unique_ptr<Peer>> open(const PeerStart& start) {
     return Status(Code::kInvalidArgument,
                   "NCCL's average rounds otherwise, and so cannot be checked: choose another -o");
   }
-  auto nccl = Nccl::load();
+  auto library = load();
   // All ranks together, whichever of them lacks it.
-  const auto said = start.exchange(nccl.ok() ? "" : nccl.status().message());
+  const auto said = start.exchange(library.ok() ? "" : library.status().message());
   for (std::size_t rank = 0; rank < said.size(); ++rank) {
     if (said[rank].empty()) continue;
     return Status(Code::kUnavailable, "rank " + std::to_string(rank) + ": " + said[rank]);
   }
   if (Status status = check_own_devices(start); !status.ok()) return status;
-  auto communicator = make_communicator(start, nccl.value());
+  auto communicator = make_communicator(start, library.value());
   if (!communicator.ok()) return communicator.status();
   return std::unique_ptr<Peer>(
-      std::make_unique<NcclPeer>(start, std::move(nccl).value(), communicator.value()));
+      std::make_unique<NcclPeer>(start, std::move(library).value(), communicator.value()));
 }
 
 std::string describe() {
-  const auto nccl = Nccl::load();
-  return nccl.ok() ? nccl.value().library->describe() : nccl.status().message();
+  const auto library = load();
+  return library.ok() ? library.value()->describe() : library.status().message();
 }
 
 }  // namespace

@@ -112,6 +112,7 @@ class NcclBackendTest : public ::testing::Test {
     return expect_right(*outcome, op);
   }
 
+  /// What the stand-in and threads of the communicator have come to, of which no event tells.
   static void until(const std::function<bool()>& done) {
     while (!done()) std::this_thread::sleep_for(milliseconds(1));
   }

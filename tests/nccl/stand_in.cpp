@@ -232,6 +232,7 @@ struct Task {
       self->comm->fabric->allreduce(from, to, self->count, self->dtype, self->op,
                                     self->comm->called_off);
     } else {
+      // As a kernel that hangs does, it spins on the device until it is called off.
       while (!self->comm->called_off) std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }
     --self->comm->on_streams;
@@ -341,6 +342,7 @@ EXPORT ncclResult_t ncclCommAbort(ncclComm_t comm) {
   }
   if (library().scripts[comm->rank].abort_waits) wait_for_release(lock);
   lock.unlock();
+  // The driver tells of no event when a stream is done.
   while (comm->on_streams > 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
   lock.lock();
   return ncclSuccess;

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <future>
 #include <memory>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -215,6 +216,31 @@ TEST_F(LaneTest, AResultThatIsNotSettledIsCopied) {
   Lane::Ownership ownership = lane.acquire(Milliseconds(1000)).value();
   EXPECT_TRUE(lane.resume(ownership, nullptr).status.ok());
   EXPECT_EQ(given, result);
+}
+
+/// What is direct depends on the view: an attempt in the next one starts from all tensors again.
+TEST(AllreduceOperationTest, IsSplitAnewForEachView) {
+  std::vector<std::int32_t> small(10);
+  std::vector<std::int32_t> middle(100);
+  std::vector<std::int32_t> large(1000);
+  const std::vector<TensorView> tensors{elastic::view(std::span(middle)),
+                                        elastic::view(std::span(small)),
+                                        elastic::view(std::span(large))};
+  AllreduceOperation operation({tensors.begin(), tensors.end()}, tensors, ReduceOp::kSum);
+  const Members members;
+  const auto split = [&](std::size_t least_bytes) {
+    operation.make_direct(least_bytes);
+    Payload payload;
+    operation.pack(members, payload);
+    std::vector<const void*> direct;
+    for (const auto& tensor : payload.direct) direct.push_back(tensor.input);
+    return std::pair(collectives::extent(operation.call(members).sections), direct);
+  };
+  using Direct = std::vector<const void*>;
+  EXPECT_EQ(split(400), std::pair(std::size_t{40}, Direct{middle.data(), large.data()}));
+  EXPECT_EQ(split(4000), std::pair(std::size_t{440}, Direct{large.data()}));
+  EXPECT_EQ(split(Backend::kNeverDirect), std::pair(std::size_t{4440}, Direct{}));
+  EXPECT_EQ(split(400), std::pair(std::size_t{40}, Direct{middle.data(), large.data()}));
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "collectives/backend/nccl/nccl_api.hpp"
+#include "collectives/backend/nccl/nccl_types.hpp"
 
 namespace elastic::collectives::nccl {
 
@@ -18,42 +19,6 @@ constexpr int kSpins = 100;
 constexpr int kYields = 1000;
 constexpr Duration kPause = std::chrono::microseconds(20);
 constexpr int kLooksPerCheck = 64;
-
-ncclDataType_t type_of(DType dtype) {
-  switch (dtype) {
-    case DType::kF16:
-      return ncclFloat16;
-    case DType::kBF16:
-      return ncclBfloat16;
-    case DType::kF32:
-      return ncclFloat32;
-    case DType::kF64:
-      return ncclFloat64;
-    case DType::kI8:
-      return ncclInt8;
-    case DType::kU8:
-      return ncclUint8;
-    case DType::kI32:
-      return ncclInt32;
-    case DType::kI64:
-      return ncclInt64;
-  }
-  return ncclUint8;
-}
-
-/// An average is summed: NCCL's own has other bits than the host's.
-ncclRedOp_t op_of(ReduceOp op) {
-  switch (op) {
-    case ReduceOp::kMin:
-      return ncclMin;
-    case ReduceOp::kMax:
-      return ncclMax;
-    case ReduceOp::kProduct:
-      return ncclProd;
-    default:
-      return ncclSum;
-  }
-}
 
 /// Elements of one type that follow each other in the bucket; what lies between two tensors is
 /// reduced with them.

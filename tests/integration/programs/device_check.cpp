@@ -275,17 +275,6 @@ class Checks {
 int main(int argc, char** argv) {
   if (argc != 2 && argc != 3) fail("usage: device_check LOG_FOLDER [exact]");
   elastic::testing::exact = argc == 3;
-  const int devices = Gpu::devices();
-  if (devices == 0) {
-    std::fprintf(stderr, "device_check: no CUDA device\n");
-    return 77;
-  }
-  try {
-    elastic::init();
-    Checks(argv[1], elastic::local_rank() % devices).run();
-    elastic::shutdown();
-    return 0;
-  } catch (const std::exception& error) {
-    fail(std::string("error at the caller: ") + error.what());
-  }
+  return elastic::testing::on_a_device("device_check",
+                                       [&](int device) { Checks(argv[1], device).run(); });
 }

@@ -12,6 +12,8 @@
 
 #include <elastic/elastic.hpp>
 
+#include "cuda/driver_calls.hpp"
+
 /// What programs expect that check collectives of tensors on a device, and what they contribute.
 namespace elastic::testing {
 
@@ -68,6 +70,25 @@ template <typename T>
 bool same_bits(const std::vector<T>& a, const std::vector<T>& b) {
   return a.size() == b.size() &&
          (a.empty() || std::memcmp(a.data(), b.data(), a.size() * sizeof(T)) == 0);
+}
+
+/// What such a program does: `run` is given the number of the device that this rank uses. Ends with
+/// 77 where there is none.
+template <typename Run>
+int on_a_device(const char* program, const Run& run) {
+  const int devices = Gpu::devices();
+  if (devices == 0) {
+    std::fprintf(stderr, "%s: no CUDA device\n", program);
+    return 77;
+  }
+  try {
+    elastic::init();
+    run(elastic::local_rank() % devices);
+    elastic::shutdown();
+    return 0;
+  } catch (const std::exception& error) {
+    fail(std::string("error at the caller: ") + error.what());
+  }
 }
 
 }  // namespace elastic::testing

@@ -180,17 +180,6 @@ class Mistakes {
 
 int main(int argc, char** argv) {
   if (argc != 2) fail("usage: device_mistakes LOG_FOLDER");
-  const int devices = Gpu::devices();
-  if (devices == 0) {
-    std::fprintf(stderr, "device_mistakes: no CUDA device\n");
-    return 77;
-  }
-  try {
-    elastic::init();
-    Mistakes(argv[1], elastic::local_rank() % devices).run();
-    elastic::shutdown();
-    return 0;
-  } catch (const std::exception& error) {
-    fail(std::string("error at the caller: ") + error.what());
-  }
+  return elastic::testing::on_a_device("device_mistakes",
+                                       [&](int device) { Mistakes(argv[1], device).run(); });
 }

@@ -359,17 +359,6 @@ class Moves {
 
 int main(int argc, char** argv) {
   if (argc != 2) fail("usage: device_moves LOG_FOLDER");
-  const int devices = Gpu::devices();
-  if (devices == 0) {
-    std::fprintf(stderr, "device_moves: no CUDA device\n");
-    return 77;
-  }
-  try {
-    elastic::init();
-    Moves(argv[1], elastic::local_rank() % devices).run();
-    elastic::shutdown();
-    return 0;
-  } catch (const std::exception& error) {
-    fail(std::string("error at the caller: ") + error.what());
-  }
+  return elastic::testing::on_a_device("device_moves",
+                                       [&](int device) { Moves(argv[1], device).run(); });
 }
