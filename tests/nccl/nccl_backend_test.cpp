@@ -33,6 +33,7 @@ class NcclBackendTest : public ::testing::Test {
     backends_.clear();
     // Threads that end communicators are nobody's, but hold the library.
     for (const NcclServices& each : services_) {
+      (void)each.burials->wait();
       until([&] { return each.library.use_count() == 1; });
     }
     EXPECT_EQ(nccl_->violations(), std::vector<std::string>());
@@ -287,6 +288,47 @@ TEST_F(NcclBackendTest, AWorkerThatNcclDoesNotLetGoHasToLeave) {
     if (rank == 1) backends_[1].reset();
   });
   EXPECT_EQ(outcome->statuses[1].code(), Code::kUnavailable);
+  EXPECT_THAT(outcome->statuses[1].message(), HasSubstr("this worker has to exit"));
+  EXPECT_EQ(outcome->statuses[0].code(), Code::kPeerLost);
+}
+
+TEST_F(NcclBackendTest, BeginsNoCommunicatorBeforeTheLastIsGivenBack) {
+  nccl_->script(0, {.abort_waits = true});
+  make(2, true);
+  EXPECT_TRUE(allreduce());
+  make(2, /*waits=*/false, 8);
+  for (int i = 0; i < 20; ++i) EXPECT_FALSE(allreduce());
+  EXPECT_EQ(nccl_->counts().inits, 2);
+  nccl_->release();
+  while (!allreduce() && !HasFailure()) continue;
+  EXPECT_EQ(nccl_->counts().inits, 4);
+}
+
+TEST_F(NcclBackendTest, WaitsUntilTheLastCommunicatorIsGivenBack) {
+  nccl_->script(0, {.abort_waits = true});
+  make(2, true);
+  EXPECT_TRUE(allreduce());
+  make(2, /*waits=*/true, 8);
+  std::thread releaser([&] {
+    until([&] { return nccl_->counts().aborts == 2; });
+    nccl_->release();
+  });
+  EXPECT_TRUE(allreduce());
+  releaser.join();
+}
+
+TEST_F(NcclBackendTest, AWorkerLeavesWhoseLastCommunicatorIsNeverGivenBack) {
+  nccl_->script(1, {.abort_waits = true});
+  make(2, true, 7, [](NcclServices& its) { its.deadlines.abort = milliseconds(500) * kSlowness; });
+  EXPECT_TRUE(allreduce());
+  make(2, true, 8);
+  const auto outcome = begin({{DType::kF32, 10}});
+  on_all_ranks([&](int rank) {
+    run_on(rank, *outcome, ReduceOp::kSum);
+    if (rank == 1) backends_[1].reset();
+  });
+  EXPECT_EQ(outcome->statuses[1].code(), Code::kUnavailable);
+  EXPECT_THAT(outcome->statuses[1].message(), HasSubstr("ncclCommAbort has not returned"));
   EXPECT_THAT(outcome->statuses[1].message(), HasSubstr("this worker has to exit"));
   EXPECT_EQ(outcome->statuses[0].code(), Code::kPeerLost);
 }

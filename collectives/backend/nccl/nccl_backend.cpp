@@ -7,6 +7,7 @@
 #include <optional>
 #include <sched.h>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -42,6 +43,9 @@ class NcclBackend final : public Backend {
  public:
   NcclBackend(ModuleView view, NcclServices services)
       : view_(std::move(view)), services_(std::move(services)) {}
+  ~NcclBackend() override {
+    if (communicator_) services_.burials->add(std::move(communicator_));
+  }
 
   Status prepare(std::uint64_t position) override { return view_.native->prepare(position); }
   Status run(std::uint64_t position, const Call& call, Payload& payload) override;
@@ -56,7 +60,7 @@ class NcclBackend final : public Backend {
   const char* name() const override { return "nccl"; }
 
  private:
-  void take_turn(const Payload& payload);
+  Status take_turn(const Payload& payload);
   Result<bool> agree(std::uint64_t position, const Call& call);
   Result<Say> meet(std::uint64_t position, const Call& call);
   Say own_say() const;
@@ -91,7 +95,9 @@ class NcclBackend final : public Backend {
 Status NcclBackend::run(std::uint64_t position, const Call& call, Payload& payload) {
   if (call.kind != Kind::kAllreduce) return view_.native->run(position, call, payload);
   phase_ = OpTag::kNormal;
-  if (payload.on_device != nullptr) take_turn(payload);
+  if (payload.on_device != nullptr) {
+    if (Status turn = take_turn(payload); !turn.ok()) return turn;
+  }
   std::unique_lock<std::mutex> turn = std::exchange(turn_, {});
   if (!turn.owns_lock()) device_.reset();
   const Result<bool> agreed = agree(position, call);
@@ -105,17 +111,19 @@ Status NcclBackend::run(std::uint64_t position, const Call& call, Payload& paylo
 }
 
 /// On the device of the tensors. Not waited for: whoever has it may be waiting for this rank.
-void NcclBackend::take_turn(const Payload& payload) {
+Status NcclBackend::take_turn(const Payload& payload) {
   device_.reset();
+  if (const auto over = services_.burials->over(); !over.ok()) return over.status();
   const int index = payload.on_device->device();
-  if (index < 0 || off_) return;
+  if (index < 0 || off_) return {};
   auto device = services_.devices->open(index);
   if (!device.ok()) {
     log::get().warn("nccl: {}", device.status().message());
-    return;
+    return {};
   }
   device_ = std::move(device).value();
   turn_ = device_->try_turn();
+  return {};
 }
 
 Say NcclBackend::own_say() const {
@@ -161,7 +169,10 @@ Result<bool> NcclBackend::agree(std::uint64_t position, const Call& call) {
     if (all.wants == 0) return false;
     if (all.ready == 1) return true;
     if (!communicator_) {
-      prepare_communicator();
+      // NCCL may still be with the one before.
+      const Result<bool> over = services_.burials->over();
+      if (!over.ok()) return over.status();
+      if (over.value()) prepare_communicator();
     } else if (all.letter == 1) {
       if (Status carried = carry_letters(position); !carried.ok()) return carried;
     }
@@ -199,17 +210,27 @@ Status NcclBackend::look_at_links() {
   return {};
 }
 
-/// Until the communicator has something to tell the others, or is ready or dead.
+/// Until a communicator can be begun, or there is one that has something to tell the others, or is
+/// ready or dead.
 Status NcclBackend::wait_for_news() {
+  constexpr Duration kPause = std::chrono::milliseconds(1);
   for (;;) {
-    const Phase phase = communicator_->phase();
-    if (phase == Phase::kReady || is_dead(phase) || letters_->waiting()) return {};
+    if (communicator_) {
+      const Phase phase = communicator_->phase();
+      if (phase == Phase::kReady || is_dead(phase) || letters_->waiting()) return {};
+    } else if (const auto over = services_.burials->over(); !over.ok() || over.value()) {
+      return over.status();
+    }
     if (Status status = look_at_links(); !status.ok()) {
       view_.mesh->abandon();
       return status;
     }
-    // `ready` returns early where it can, and sees to deadlines.
-    (void)communicator_->ready(Clock::now() + std::chrono::milliseconds(1));
+    if (communicator_) {
+      // Returns early where it can, and sees to deadlines.
+      (void)communicator_->ready(Clock::now() + kPause);
+    } else {
+      std::this_thread::sleep_for(kPause);
+    }
   }
 }
 

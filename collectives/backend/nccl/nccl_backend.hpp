@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "collectives/backend/module.hpp"
+#include "collectives/backend/nccl/burials.hpp"
 #include "collectives/backend/nccl/communicator_state.hpp"
 #include "collectives/backend/nccl/nccl_library.hpp"
 #include "collectives/backend/nccl/shared_device.hpp"
@@ -14,6 +15,7 @@ namespace elastic::collectives::nccl {
 struct NcclServices {
   std::shared_ptr<const NcclLibrary> library;
   std::shared_ptr<SharedDevices> devices;
+  std::shared_ptr<Burials> burials;
   bool waits = false;  ///< for NCCL, instead of going through host memory until it is ready
   /// Of communicators. That for the start is long: the operations of the lane carry what the ranks
   /// have to tell each other, and nobody waits meanwhile.
