@@ -12,7 +12,6 @@
 #include <vector>
 
 #include "base/log.hpp"
-#include "collectives/backend/nccl/bucket_result.hpp"
 #include "collectives/backend/nccl/communicator.hpp"
 #include "collectives/backend/nccl/device_allreduce.hpp"
 #include "collectives/backend/nccl/letter_box.hpp"
@@ -70,7 +69,7 @@ class NcclBackend final : public Backend {
   Status carry_letters(std::uint64_t position);
   Result<bool> by_nccl(std::uint64_t position, const Call& call, Payload& payload);
   Status by_host(std::uint64_t position, const Call& call, Payload& payload);
-  Status stop(DeviceAllreduce& work, const Status& why);
+  Status stop(const DeviceWork& work, const Status& why);
   Status give_up(const Status& why);
   std::uint8_t next_phase() { return phase_++; }
 
@@ -259,7 +258,10 @@ Status NcclBackend::carry_letters(std::uint64_t position) {
 /// False: NCCL has failed on some rank, and holds nothing of the operation any more on this one.
 Result<bool> NcclBackend::by_nccl(std::uint64_t position, const Call& call, Payload& payload) {
   Round verdict(*view_.mesh, {view_.generation, position, next_phase()}, 1);
-  DeviceAllreduce work(*communicator_, device_, view_.lane);
+  const std::uint32_t divisor =
+      call.redop == ReduceOp::kAverage ? static_cast<std::uint32_t>(size()) : 1;
+  DeviceAllreduce work({*communicator_, device_, view_.lane}, payload.on_device->tensors(),
+                       call.redop, divisor);
   Status links;
   const auto meanwhile = [&]() -> Status {
     links = look_at_links();
@@ -271,10 +273,7 @@ Result<bool> NcclBackend::by_nccl(std::uint64_t position, const Call& call, Payl
     }
     return {};
   };
-  const std::uint32_t divisor =
-      call.redop == ReduceOp::kAverage ? static_cast<std::uint32_t>(size()) : 1;
-  const Status own =
-      work.run(payload.on_device->tensors(), call.redop, divisor, services_.operation, meanwhile);
+  const Status own = work.run(services_.operation, meanwhile);
   if (!own.ok()) {
     if (Status stopped = stop(work, own); !stopped.ok()) return stopped;
   }
@@ -302,7 +301,7 @@ Result<bool> NcclBackend::by_nccl(std::uint64_t position, const Call& call, Payl
 }
 
 /// After this nothing of the operation is under way on the device, or this worker has to leave.
-Status NcclBackend::stop(DeviceAllreduce& work, const Status& why) {
+Status NcclBackend::stop(const DeviceWork& work, const Status& why) {
   if (Status gone = give_up(why); !gone.ok()) return gone;
   work.wait_for_copies();
   return {};
