@@ -31,17 +31,10 @@ std::vector<Run> runs_of(std::span<const DeviceTensor> tensors) {
 
 }  // namespace
 
-Status DeviceAllreduce::prepare() {
-  auto made = BucketResult::make(device(), stream(), tensors_, divisor_);
-  if (!made.ok()) return made.status();
-  result_ = std::move(made).value();
-  return {};
-}
-
 /// A tensor by itself is read where it lies; several are packed first.
 Status DeviceAllreduce::launch(TimePoint until, const Meanwhile& meanwhile) {
-  const auto& tensors = result_->tensors();
-  const std::uint64_t bucket = result_->address();
+  const auto& tensors = result().tensors();
+  const std::uint64_t bucket = result().address();
   const bool alone = tensors.size() == 1;
   if (!alone) {
     if (Status packed = device()->mover().pack(tensors, bucket, stream()); !packed.ok()) {

@@ -52,6 +52,13 @@ Status DeviceWork::run(Duration most, const Meanwhile& meanwhile) {
   return status.ok() ? communicator().check() : status;
 }
 
+Status DeviceWork::make_result(std::span<const DeviceTensor> tensors, std::uint32_t divisor) {
+  auto made = BucketResult::make(device(), stream_, tensors, divisor);
+  if (!made.ok()) return made.status();
+  result_ = std::move(made).value();
+  return {};
+}
+
 void DeviceWork::wait_for_copies() const {
   if (!result_) return;
   const device::CurrentContext here = device()->cuda()->enter();

@@ -1,8 +1,11 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
+#include <span>
+#include <utility>
 
 #include "base/clock.hpp"
 #include "base/status.hpp"
@@ -41,9 +44,11 @@ class DeviceWork {
  protected:
   explicit DeviceWork(Where where) : where_(std::move(where)) {}
 
-  /// Takes the memory, `result_` first.
+  /// Takes the memory, with `make_result`.
   virtual Status prepare() = 0;
-  /// What there is to do for a deadline.
+  /// Takes memory for the result, in which the tensors lie at their offsets.
+  Status make_result(std::span<const DeviceTensor> tensors, std::uint32_t divisor);
+  /// How much there is to do.
   virtual std::size_t bytes() const { return result_->bytes(); }
   /// Queues the work on the stream; within CudaDevice::enter.
   virtual Status launch(TimePoint until, const Meanwhile& meanwhile) = 0;
@@ -51,14 +56,14 @@ class DeviceWork {
   Communicator& communicator() const { return where_.communicator; }
   const std::shared_ptr<SharedDevice>& device() const { return where_.device; }
   void* stream() const { return stream_; }
-
-  std::shared_ptr<BucketResult> result_;
+  const BucketResult& result() const { return *result_; }
 
  private:
   Status wait(TimePoint until, const Meanwhile& meanwhile);
 
   const Where where_;
   void* stream_ = nullptr;
+  std::shared_ptr<BucketResult> result_;
 };
 
 }  // namespace elastic::collectives::nccl

@@ -5,7 +5,8 @@
 #include <cstring>
 #include <mutex>
 #include <optional>
-#include <sched.h>
+#include <set>
+#include <span>
 #include <string>
 #include <thread>
 #include <utility>
@@ -13,9 +14,9 @@
 
 #include "base/log.hpp"
 #include "collectives/backend/nccl/communicator.hpp"
-#include "collectives/backend/nccl/device_allreduce.hpp"
 #include "collectives/backend/nccl/letter_box.hpp"
 #include "collectives/backend/nccl/round.hpp"
+#include "collectives/backend/nccl/work_for.hpp"
 
 namespace elastic::collectives::nccl {
 namespace {
@@ -67,6 +68,7 @@ class NcclBackend final : public Backend {
   Status wait_for_news();
   void prepare_communicator();
   Status carry_letters(std::uint64_t position);
+  Status share_counts(std::uint64_t position, const Call& call, Payload& payload);
   Result<bool> by_nccl(std::uint64_t position, const Call& call, Payload& payload);
   Status by_host(std::uint64_t position, const Call& call, Payload& payload);
   Status stop(const DeviceWork& work, const Status& why);
@@ -82,7 +84,7 @@ class NcclBackend final : public Backend {
   std::shared_ptr<LetterBox> letters_;
   std::shared_ptr<SharedDevice> made_on_;  // the device of the communicator
   bool off_ = false;                       // NCCL has failed in this view
-  bool told_ = false;                      // that NCCL is used
+  std::set<Kind> told_;                    // of which NCCL is used
 
   // Of the operation.
   std::uint8_t phase_ = OpTag::kNormal;
@@ -92,7 +94,7 @@ class NcclBackend final : public Backend {
 };
 
 Status NcclBackend::run(std::uint64_t position, const Call& call, Payload& payload) {
-  if (call.kind != Kind::kAllreduce) return view_.native->run(position, call, payload);
+  if (!is_for_nccl(call.kind)) return view_.native->run(position, call, payload);
   phase_ = OpTag::kNormal;
   if (payload.on_device != nullptr) {
     if (Status turn = take_turn(payload); !turn.ok()) return turn;
@@ -255,13 +257,30 @@ Status NcclBackend::carry_letters(std::uint64_t position) {
   return {};
 }
 
+/// Of an allgather: how many elements each rank has.
+Status NcclBackend::share_counts(std::uint64_t position, const Call& call, Payload& payload) {
+  const Section& block = call.sections.front();
+  const std::uint64_t mine = block.count;
+  Round round(*view_.mesh, {view_.generation, position, next_phase()}, sizeof mine);
+  round.send(std::as_bytes(std::span(&mine, 1)));
+  if (Status status = round.finish(); !status.ok()) return status;
+  payload.counts.resize(static_cast<std::size_t>(size()));
+  for (int each = 0; each < size(); ++each) {
+    std::memcpy(&payload.counts[static_cast<std::size_t>(each)], round.of(each).data(),
+                sizeof mine);
+  }
+  const auto total = gathered_bytes(payload.counts, size_of(block.dtype));
+  return total.ok() ? Status() : total.status();
+}
+
 /// False: NCCL has failed on some rank, and holds nothing of the operation any more on this one.
 Result<bool> NcclBackend::by_nccl(std::uint64_t position, const Call& call, Payload& payload) {
+  if (call.kind == Kind::kAllgather) {
+    if (Status shared = share_counts(position, call, payload); !shared.ok()) return shared;
+  }
   Round verdict(*view_.mesh, {view_.generation, position, next_phase()}, 1);
-  const std::uint32_t divisor =
-      call.redop == ReduceOp::kAverage ? static_cast<std::uint32_t>(size()) : 1;
-  DeviceAllreduce work({*communicator_, device_, view_.lane}, payload.on_device->tensors(),
-                       call.redop, divisor);
+  const std::unique_ptr<DeviceWork> work =
+      work_for({*communicator_, device_, view_.lane}, call, payload, rank(), size());
   Status links;
   const auto meanwhile = [&]() -> Status {
     links = look_at_links();
@@ -273,30 +292,35 @@ Result<bool> NcclBackend::by_nccl(std::uint64_t position, const Call& call, Payl
     }
     return {};
   };
-  const Status own = work.run(services_.operation, meanwhile);
+  const Status own = work->run(services_.operation, meanwhile);
   if (!own.ok()) {
-    if (Status stopped = stop(work, own); !stopped.ok()) return stopped;
+    if (Status stopped = stop(*work, own); !stopped.ok()) return stopped;
   }
   if (!links.ok()) return links;
   const std::byte word{own.ok() ? std::uint8_t{1} : std::uint8_t{0}};
   verdict.send({&word, 1});
   if (Status heard = verdict.finish(); !heard.ok()) {
     // What NCCL has done here it may not have done elsewhere.
-    const Status stopped = stop(work, heard);
+    const Status stopped = stop(*work, heard);
+    if (own.ok() && call.kind == Kind::kReduceScatter) {
+      // If others have heard that all have succeeded, nobody else has this rank's part.
+      payload.device_result = work->take_result();
+      payload.in_hand = true;
+    }
     return stopped.ok() ? heard : stopped;
   }
   bool all = true;
   for (int each = 0; each < size(); ++each) all = all && verdict.of(each)[0] != std::byte{0};
   if (!all) {
-    Status stopped = stop(work, Status(Code::kPeerLost, "NCCL has failed on another rank"));
+    Status stopped = stop(*work, Status(Code::kPeerLost, "NCCL has failed on another rank"));
     if (!stopped.ok()) return stopped;
     return false;
   }
-  if (!std::exchange(told_, true)) {
-    log::get().info("nccl, generation {}: allreduces of tensors on devices go by NCCL from now on",
-                    view_.generation);
+  if (told_.insert(call.kind).second) {
+    log::get().info("nccl, generation {}: {} of tensors on devices go by NCCL from now on",
+                    view_.generation, plural(call.kind));
   }
-  payload.device_result = work.take_result();
+  payload.device_result = work->take_result();
   return true;
 }
 

@@ -20,11 +20,11 @@ struct NcclServices {
   /// Of communicators. That for the start is long: the operations of the lane carry what the ranks
   /// have to tell each other, and nobody waits meanwhile.
   Deadlines deadlines{.start = std::chrono::minutes(5)};
-  /// For an allreduce; and as long again for each GiB.
+  /// For a collective; and as long again for each GiB.
   Duration operation = std::chrono::minutes(2);
 };
 
-/// Allreduces of tensors that all lie on one device by NCCL, where it is ready on all ranks; those
+/// Collectives of tensors that all lie on one device by NCCL, where it is ready on all ranks; those
 /// on devices otherwise in host memory; and all else, by the native backend of `view`.
 std::unique_ptr<Backend> make_nccl_backend(ModuleView view, NcclServices services);
 
