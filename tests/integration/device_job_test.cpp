@@ -51,14 +51,19 @@ std::vector<std::string> by_nccl(const std::string& meanwhile) {
           "ELASTIC_NCCL_MEANWHILE=" + meanwhile};
 }
 
-/// What the library says when NCCL has made the first allreduce.
-constexpr const char* kByNccl = "allreduces of tensors on devices go by NCCL from now on";
+/// What the library says when NCCL has made the first of such calls.
+std::string by_nccl_from_now_on(const std::string& calls) {
+  return calls + " of tensors on devices go by NCCL from now on";
+}
 
 void world_by_nccl(int ranks, const std::string& meanwhile) {
   std::vector<std::string> environment = by_nccl(meanwhile);
   environment.emplace_back("LD_LIBRARY_PATH=" CUDA_STAND_IN);
   environment.emplace_back("ELASTIC_LOG_LEVEL=info");
-  EXPECT_THAT(device_world(ranks, environment, /*exact=*/true), HasSubstr(kByNccl));
+  const std::string said = device_world(ranks, environment, /*exact=*/true);
+  for (const char* const calls : {"allreduces", "broadcasts", "allgathers", "reduce_scatters"}) {
+    EXPECT_THAT(said, HasSubstr(by_nccl_from_now_on(calls)));
+  }
 }
 
 TEST(NcclDeviceJob, ResultsAreThoseOfTheHost) {
@@ -149,7 +154,7 @@ Scenario on_device_by_nccl(const std::string& mode, const std::string& meanwhile
   scenario.backend = "nccl";
   scenario.environment = by_nccl(meanwhile);
   scenario.environment.emplace_back("ELASTIC_LOG_LEVEL=info");
-  scenario.says = kByNccl;
+  scenario.says = by_nccl_from_now_on(mode == "moves" ? "broadcasts" : "allreduces");
   return scenario;
 }
 
@@ -158,6 +163,7 @@ Scenario on_device_by_nccl(const std::string& mode, const std::string& meanwhile
 INSTANTIATE_TEST_SUITE_P(Nccl, DeviceKillTest,
                          ::testing::Values(on_device_by_nccl("blocking", "wait"),
                                            on_device_by_nccl("named", "wait"),
+                                           on_device_by_nccl("moves", "wait"),
                                            on_device_by_nccl("mixed", "host")),
                          [](const auto& param) { return param.param.mode; });
 #endif
