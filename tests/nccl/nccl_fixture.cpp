@@ -13,13 +13,17 @@ NcclFixture::NcclFixture() : nccl_(stand_in()), gpu_(0, CUDA_STAND_IN) {
 
 NcclFixture::~NcclFixture() {
   nccl_->release();
+  end_view();
+  EXPECT_EQ(nccl_->violations(), std::vector<std::string>());
+}
+
+void NcclFixture::end_view() {
   backends_.clear();
   // Threads that end communicators are nobody's, but hold the library.
   for (const NcclServices& each : services_) {
     (void)each.burials->wait();
     until([&] { return each.library.use_count() == 1; });
   }
-  EXPECT_EQ(nccl_->violations(), std::vector<std::string>());
 }
 
 void NcclFixture::make(int size, bool waits, std::uint64_t generation,

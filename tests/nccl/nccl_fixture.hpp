@@ -24,6 +24,8 @@ class NcclFixture : public ::testing::Test {
   /// A view of so many ranks; on the same devices as that before.
   void make(int size, bool waits, std::uint64_t generation = 7,
             const std::function<void(NcclServices&)>& change = {});
+  /// Until nothing of it is under way any more.
+  void end_view();
   Backend& backend(int rank) { return *backends_[static_cast<std::size_t>(rank)]; }
 
   template <typename Body>

@@ -193,11 +193,7 @@ TEST_P(NcclMoveTest, EndsInTheRightResultByWayOfTheHostWhereNcclFails) {
     nccl_->script(1, {});
     make(3, true, generation++);
     EXPECT_TRUE(perform(of(GetParam()))) << "and back in the next";
-    backends_.clear();
-    for (const NcclServices& each : services_) {
-      (void)each.burials->wait();
-      until([&] { return each.library.use_count() == 1; });
-    }
+    end_view();
   }
 }
 
