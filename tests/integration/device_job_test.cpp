@@ -48,7 +48,8 @@ INSTANTIATE_TEST_SUITE_P(Worlds, DeviceWorldTest, ::testing::ValuesIn(worlds()),
 #ifdef NCCL_STAND_IN
 std::vector<std::string> by_nccl(const std::string& meanwhile) {
   return {"ELASTIC_BACKEND=nccl", "ELASTIC_NCCL_LIBRARY=" NCCL_STAND_IN,
-          "ELASTIC_NCCL_MEANWHILE=" + meanwhile};
+          "ELASTIC_NCCL_MEANWHILE=" + meanwhile,
+          "NCCL_MULTI_RANK_GPU_ENABLE=1"};  // the stand-in for the driver has two
 }
 
 /// What the library says when NCCL has made the first of such calls.
@@ -72,6 +73,17 @@ TEST(NcclDeviceJob, ResultsAreThoseOfTheHost) {
 TEST(NcclDeviceJob, ResultsAreThoseOfTheHostWhenItComesLate) {
   world_by_nccl(3, "host");
 }
+TEST(NcclDeviceJob, SaysWhichRanksAreOnOneDevice) {
+  const ScratchFolder folder;
+  const Ended ended =
+      run({ELASTICRUN, "-np", "2", "--max-restarts", "0", DIGIT_STREAM, "device_blocking", "20",
+           "20000", "1", folder.path().string()},
+          {"LD_LIBRARY_PATH=" CUDA_STAND_IN, "CUDA_STAND_IN_DEVICES=1", "ELASTIC_BACKEND=nccl",
+           "ELASTIC_NCCL_LIBRARY=" NCCL_STAND_IN, "ELASTIC_NCCL_MEANWHILE=wait"});
+  EXPECT_NE(ended.status, 0);
+  EXPECT_THAT(ended.output, HasSubstr("ranks 0 and 1 have their tensors on one CUDA device"));
+}
+
 TEST(NcclDeviceJob, Alone) {
   world_by_nccl(1, "wait");
 }
