@@ -346,21 +346,10 @@ EXPORT ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t* state) 
   return ncclSuccess;
 }
 
-EXPORT ncclResult_t ncclCommFinalize(ncclComm_t comm) {
-  Lock lock(library().mutex);
-  needs_quiet(*comm, "finalize");
-  const Entered entered(lock, comm, "finalize");
-  ++library().counts.finalizes;
-  comm->polls_to_go = kPolls;
-  comm->never_done = library().scripts[comm->rank].finalize_is_never_done;
-  return ncclInProgress;
-}
-
 EXPORT ncclResult_t ncclCommDestroy(ncclComm_t comm) {
   Lock lock(library().mutex);
   needs_quiet(*comm, "destroy");
   const Entered entered(lock, comm, "destroy");
-  ++library().counts.destroys;
   comm->gone = true;
   return ncclSuccess;
 }

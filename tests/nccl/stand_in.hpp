@@ -25,7 +25,6 @@ struct NcclScript {
   Init init = Init::kMakes;
   int failure = kSystemError;  ///< of kFailsAtOnce
   bool abort_waits = false;    ///< ncclCommAbort does, until `release`
-  bool finalize_is_never_done = false;
 
   /// What comes of a collective.
   enum class Allreduce : std::uint8_t {
@@ -47,8 +46,6 @@ struct NcclCounts {
   int broadcasts = 0;
   int allgathers = 0;
   int reduce_scatters = 0;
-  int finalizes = 0;
-  int destroys = 0;
   int aborts = 0;   ///< begun
   int waiting = 0;  ///< calls that wait for `release`
 };

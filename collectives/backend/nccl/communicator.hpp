@@ -66,10 +66,6 @@ class Communicator {
   /// thread, any time; what is left to do is done in the background.
   void abort() noexcept;
 
-  /// Lets what is under way end, and gives the communicator back; aborts it where that takes too
-  /// long. Then as `ended`.
-  Status finish(TimePoint until);
-
   /// After `abort`: waits until NCCL has given everything back. kUnavailable: it never will, and
   /// this worker has to exit; it can come back as a joiner. kTimeout: not yet.
   Status ended(TimePoint until);

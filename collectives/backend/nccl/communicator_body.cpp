@@ -62,7 +62,7 @@ Status apart(const std::vector<std::string>& places, const DecidedView& view) {
 /// A view change mends what a peer's end has done, and would go round for ever about the rest:
 /// wrong calls, and a device of our own that cannot even begin.
 Code code_of(ncclResult_t result, Phase phase) {
-  const bool begun = phase == Phase::kReady || phase == Phase::kFinishing;
+  const bool begun = phase == Phase::kReady;
   switch (result) {
     case ncclInvalidArgument:
     case ncclInvalidUsage:
@@ -340,17 +340,6 @@ Status Communicator::Body::poll_until_done(Decision next, TimePoint until,
   return ask(&CommunicatorState::may_call);
 }
 
-void Communicator::Body::finish() {
-  Decision next;
-  wait(Clock::now() + plan_.deadlines.finish,
-       [](const CommunicatorState& state) { return !state.busy() || state.dead(); });
-  next = decide([](auto& state, TimePoint now) { return state.finish(now); });
-  if (next.action == Action::kFinalize) {
-    next = call("ncclCommFinalize", [this](const Api& api) { return api.comm_finalize(comm_); });
-  }
-  (void)poll_until_done(std::move(next), TimePoint::max());
-}
-
 void Communicator::Body::kill(const Status& why) noexcept {
   dead_.store(true, std::memory_order_release);
   try {
@@ -377,10 +366,8 @@ void Communicator::Body::bury() noexcept {
 void Communicator::Body::carry_out(const Decision& decision) noexcept {
   try {
     if (decision.call_off && plan_.exchange.call_off) plan_.exchange.call_off();
-    if (decision.action != Action::kAbort && decision.action != Action::kDestroy) return;
-    std::thread([self = shared_from_this(), action = decision.action] {
-      self->give_back(action);
-    }).detach();
+    if (decision.action != Action::kAbort) return;
+    std::thread([self = shared_from_this()] { self->give_back(); }).detach();
   } catch (const std::exception& error) {
     say_stuck(error.what());
   }
@@ -397,11 +384,10 @@ void Communicator::Body::say_stuck(const char* why) noexcept {
 }
 
 /// Nothing else of NCCL is called for it, now or later.
-void Communicator::Body::give_back(Action action) noexcept {
+void Communicator::Body::give_back() noexcept {
   name_this_thread("elastic-nccl-end");
   const Api& api = library_->api();
-  const ncclResult_t result =
-      action == Action::kAbort ? api.comm_abort(comm_) : api.comm_destroy(comm_);
+  const ncclResult_t result = api.comm_abort(comm_);
   try {
     decide([](auto& state, TimePoint now) { return state.given_back(now); });
     if (result != ncclSuccess) {

@@ -27,7 +27,6 @@ class Communicator::Body : public std::enable_shared_from_this<Body> {
   Status perform(const char* name, const std::function<int(const Api&, ncclComm*)>& call,
                  TimePoint until, const std::function<Status()>& meanwhile);
   Status check();
-  void finish();
   Phase phase() const;
 
   /// Dead, at once; because the view is given up, or because of `why`.
@@ -71,7 +70,7 @@ class Communicator::Body : public std::enable_shared_from_this<Body> {
   void end_late() noexcept;
   void prepare_step_by_step();
   void carry_out(const Decision& decision) noexcept;
-  void give_back(Action action) noexcept;
+  void give_back() noexcept;
   void say_stuck(const char* why) noexcept;
 
   const std::shared_ptr<const NcclLibrary> library_;
