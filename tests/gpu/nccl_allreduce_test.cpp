@@ -1,6 +1,8 @@
 // Collectives of tensors on a real device by NCCL, by real processes under elasticrun. The ranks
 // may share one device: each tells NCCL that it is on a host of its own, and they go over sockets.
 #include <dlfcn.h>
+#include <set>
+#include <signal.h>
 #include <string>
 #include <vector>
 
@@ -10,6 +12,7 @@
 #include "cuda/driver_calls.hpp"
 #include "integration/device_world.hpp"
 #include "integration/one_kill.hpp"
+#include "integration/trainer_job.hpp"
 
 namespace elastic::testing {
 namespace {
@@ -22,7 +25,7 @@ std::string by_nccl_from_now_on(const std::string& calls) {
 
 /// In front of each rank's command.
 const std::vector<std::string> kOwnHost{"/bin/sh", "-c",
-                                        "export NCCL_HOSTID=host-of-$RANK; exec \"$@\"", "sh"};
+                                        "export NCCL_HOSTID=host-of-$$; exec \"$@\"", "sh"};
 
 std::vector<std::string> by_nccl(const std::string& meanwhile) {
   return {"ELASTIC_BACKEND=nccl",   "ELASTIC_NCCL_MEANWHILE=" + meanwhile,
@@ -79,6 +82,21 @@ TEST_F(NcclAllreduceTest, SurvivesTheDeathOfARankInABucket) {
 
 TEST_F(NcclAllreduceTest, SurvivesTheDeathOfARankInOtherCollectives) {
   kills("moves", "wait", 2);
+}
+
+/// The one that died is replaced by a joiner, whose state comes while NCCL makes a communicator.
+TEST_F(NcclAllreduceTest, GoesOnWithAJoiner) {
+  std::vector<std::string> options{"-np", "3", "--max-restarts", "1"};
+  options.insert(options.end(), kOwnHost.begin(), kOwnHost.end());
+  TrainerJob job(options, "device", by_nccl("wait"));
+  ASSERT_TRUE(job.wait_until_trained(3)) << job.output();
+  ::kill(job.pid(1), SIGKILL);
+  ASSERT_TRUE(job.wait_until_trained(4)) << job.output();
+  EXPECT_EQ(job.finish(), 0) << job.output();
+  std::set<std::string> results;
+  for (const auto& [pid, told] : job.told("result")) results.insert(told);
+  EXPECT_EQ(results.size(), 1U) << job.output();
+  EXPECT_THAT(job.output(), HasSubstr("nccl, generation 3: " + by_nccl_from_now_on("allreduces")));
 }
 
 }  // namespace
