@@ -6,6 +6,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <vector>
 
 #include "collectives/backend/nccl/communicator.hpp"
 #include "collectives/backend/nccl/nccl_api.hpp"
@@ -54,6 +55,7 @@ class Communicator::Body : public std::enable_shared_from_this<Body> {
 
   Decision make_id();
   Decision meet();
+  Status read(std::vector<std::string> letters);
   Decision init();
   Decision agree();
 
