@@ -151,6 +151,28 @@ TEST(DeviceJob, GoesOnWithoutAWorkerWhoseDeviceFailsInAnotherCollective) {
   one_failure("moves");
 }
 
+#ifdef NCCL_STAND_IN
+/// The result of its first broadcast is on its device already.
+TEST(NcclDeviceJob, GoesOnWithoutAWorkerWhoseDeviceFailsInTheEnd) {
+  const ScratchFolder folder;
+  std::vector<std::string> environment = by_nccl("wait");
+  environment.emplace_back("LD_LIBRARY_PATH=" CUDA_STAND_IN);
+  const Ended ended =
+      run({ELASTICRUN, "-np", "3", "--min-np", "1", "--max-restarts", "0", "/bin/sh", "-c",
+           "test $RANK = 1 && export CUDA_STAND_IN_FAIL=cuMemcpyDtoDAsync_v2:1; exec " DIGIT_STREAM
+           " device_moves 40 20000 1 " +
+               folder.path().string()},
+          environment);
+  EXPECT_THAT(ended.output, HasSubstr("this worker has left the job, as it cannot bring the result "
+                                      "of a collective to its tensors"));
+  EXPECT_THAT(ended.output, HasSubstr("illegal memory access"));
+  const std::string log = read_file(folder.path() / "0");
+  EXPECT_THAT(log, HasSubstr("\n101\n")) << ended.output;
+  EXPECT_THAT(log, HasSubstr("end")) << ended.output;
+  EXPECT_EQ(read_file(folder.path() / "2"), log);
+}
+#endif
+
 /// Nobody who has to let go of the old view waits for the device.
 TEST(DeviceJob, ChangesItsViewWhileADeviceIsAtWork) {
   const ScratchFolder folder;
