@@ -45,6 +45,19 @@ Status Mesh::progress(bool& moved) {
   return {};
 }
 
+Status Mesh::progress_and_look() {
+  constexpr unsigned kRoundsPerLook = 64;
+  bool moved = false;
+  if (Status status = progress(moved); !status.ok()) return status;
+  if (looks_++ % kRoundsPerLook != 0) return {};
+  for (std::size_t peer = 0; peer < links_.size(); ++peer) {
+    if (!links_[peer] || !links_[peer]->hung_up()) continue;
+    return Status(Code::kPeerLost, links_[peer]->peer_name() + ": the connection is closed",
+                  static_cast<int>(peer));
+  }
+  return {};
+}
+
 Status Mesh::run_until(const std::function<bool()>& done) {
   int idle = 0;
   TimePoint apart;

@@ -39,6 +39,10 @@ class Mesh {
 
   /// Calls `Link::progress` on every link. The first failure wins; kAborted after `abort`.
   Status progress(bool& moved);
+  /// The same for who polls something else meanwhile, in a library that does not tell of losses:
+  /// now and then also kPeerLost where a peer has hung up. Only as long as no peer can be done with
+  /// the operation.
+  Status progress_and_look();
 
   /// Progresses until `done()`: spins, then yields, then sleeps in poll(2) on all links and on the
   /// abort event. `done` is asked before every round, so once at the start, too, and when a peer
@@ -102,6 +106,7 @@ class Mesh {
   std::atomic<bool> aborted_{false};
   const std::shared_ptr<EventFd> abort_event_;
   Patience patience_;
+  unsigned looks_ = 0;
 };
 
 }  // namespace elastic::transport

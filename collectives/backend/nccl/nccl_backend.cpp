@@ -65,7 +65,6 @@ class NcclBackend final : public Backend {
   Result<bool> agree(std::uint64_t position, const Call& call);
   Result<Say> meet(std::uint64_t position, const Call& call);
   Say own_say();
-  Status look_at_links();
   Status advance(std::uint64_t position, const Say& all);
   Status wait_for_news();
   Status carry_letters(std::uint64_t position);
@@ -85,7 +84,6 @@ class NcclBackend final : public Backend {
 
   // Of the operation.
   std::uint8_t phase_ = OpTag::kNormal;
-  unsigned looks_ = 0;
   std::shared_ptr<SharedDevice> device_;
   std::unique_lock<std::mutex> turn_;           // on it
   std::shared_ptr<Communicator> communicator_;  // that was spoken of
@@ -216,22 +214,6 @@ Status NcclBackend::advance(std::uint64_t position, const Say& all) {
   return shared_->begin(device_, is_early() ? Device::kGuessed : Device::kKnown);
 }
 
-/// Who does not sleep on the links has to ask whether peers are there. None can be done with the
-/// operation before this rank is.
-Status NcclBackend::look_at_links() {
-  constexpr unsigned kLooksPerPeer = 64;
-  bool moved = false;
-  if (Status status = view_.mesh->progress(moved); !status.ok()) return status;
-  if (looks_++ % kLooksPerPeer != 0) return {};
-  for (int each = 0; each < size(); ++each) {
-    if (each == rank() || !view_.mesh->link(each).hung_up()) continue;
-    return Status(Code::kPeerLost,
-                  view_.mesh->link(each).peer_name() + ": the connection is closed", each,
-                  view_.generation);
-  }
-  return {};
-}
-
 /// Until a communicator can be begun, or there is one that has something to tell the others, or is
 /// ready or dead.
 Status NcclBackend::wait_for_news() {
@@ -239,7 +221,7 @@ Status NcclBackend::wait_for_news() {
     if (is_early() && Clock::now() >= held_up_until_) return {};
     const Result<bool> news = shared_->wait_for_news();
     if (!news.ok() || news.value()) return news.status();
-    if (Status status = look_at_links(); !status.ok()) {
+    if (Status status = view_.mesh->progress_and_look(); !status.ok()) {
       view_.mesh->abandon();
       return status;
     }
@@ -297,7 +279,7 @@ Result<bool> NcclBackend::by_nccl(std::uint64_t position, const Call& call, Payl
       work_for({*communicator_, device_, view_.lane}, call, payload, rank(), size());
   Status links;
   const auto meanwhile = [&]() -> Status {
-    links = look_at_links();
+    links = view_.mesh->progress_and_look();
     if (!links.ok()) return links;
     for (int each = 0; each < size(); ++each) {
       if (each == rank() || !verdict.has_come(each) || verdict.of(each)[0] != std::byte{0})
