@@ -54,8 +54,6 @@ std::vector<std::string> by_nccl(const std::string& meanwhile) {
           "ELASTIC_NCCL_MEANWHILE=" + meanwhile};
 }
 
-constexpr int kNcclRanks = kSlowness > 1 ? 2 : 3;
-
 /// What the library says when NCCL has made the first allreduce.
 constexpr const char* kByNccl = "allreduces of tensors on devices go by NCCL from now on";
 
@@ -67,10 +65,10 @@ void world_by_nccl(int ranks, const std::string& meanwhile) {
 }
 
 TEST(NcclDeviceJob, ResultsAreThoseOfTheHost) {
-  world_by_nccl(kNcclRanks, "wait");
+  world_by_nccl(3, "wait");
 }
 TEST(NcclDeviceJob, ResultsAreThoseOfTheHostWhenItComesLate) {
-  world_by_nccl(kNcclRanks, "host");
+  world_by_nccl(3, "host");
 }
 TEST(NcclDeviceJob, Alone) {
   world_by_nccl(1, "wait");
