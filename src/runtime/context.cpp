@@ -82,7 +82,7 @@ class Context::Impl {
     } else {
       no_arena_ = arena.status();  // only who allocates needs one
     }
-    backends_ = runtime::take(runtime::Backends::load(options_, arena_));
+    backends_ = runtime::take(runtime::Backends::load(options_, read_environment(), arena_));
     runtime::Identity identity = runtime::take(runtime::find_job(options_, read_environment()));
     runtime::raise_if(backends_.start(runtime::kLanes, identity.under_mpirun));
     become(std::move(identity));
@@ -253,7 +253,8 @@ class Context::Impl {
       {.members = [this] { return members(); },
        .flush = [this] { coordinator().flush(); },
        .run = [this](Operation& operation) { return try_run(operation); },
-       .give_up = [this](const Status& why) { return leave_without_result(control(), why); }}};
+       .give_up = [this](const Status& why) { return leave_without_result(control(), why); },
+       .fetch = [this] { return fetch(); }}};
   /// The last is the present one. The others are closed, and kept for threads that still look at
   /// them.
   std::vector<std::unique_ptr<Incarnation>> incarnations_;

@@ -1,6 +1,8 @@
-// Allreduces of tensors on a real device by NCCL, by real processes under elasticrun. The ranks may
-// share one device: each tells NCCL that it is on a host of its own, and they go over sockets.
+// Collectives of tensors on a real device by NCCL, by real processes under elasticrun. The ranks
+// may share one device: each tells NCCL that it is on a host of its own, and they go over sockets.
 #include <dlfcn.h>
+#include <set>
+#include <signal.h>
 #include <string>
 #include <vector>
 
@@ -10,17 +12,20 @@
 #include "cuda/driver_calls.hpp"
 #include "integration/device_world.hpp"
 #include "integration/one_kill.hpp"
+#include "integration/trainer_job.hpp"
 
 namespace elastic::testing {
 namespace {
 
 using ::testing::HasSubstr;
 
-constexpr const char* kByNccl = "allreduces of tensors on devices go by NCCL from now on";
+std::string by_nccl_from_now_on(const std::string& calls) {
+  return calls + " of tensors on devices go by NCCL from now on";
+}
 
 /// In front of each rank's command.
 const std::vector<std::string> kOwnHost{"/bin/sh", "-c",
-                                        "export NCCL_HOSTID=host-of-$RANK; exec \"$@\"", "sh"};
+                                        "export NCCL_HOSTID=host-of-$$; exec \"$@\"", "sh"};
 
 std::vector<std::string> by_nccl(const std::string& meanwhile) {
   return {"ELASTIC_BACKEND=nccl",   "ELASTIC_NCCL_MEANWHILE=" + meanwhile,
@@ -38,8 +43,10 @@ class NcclAllreduceTest : public ::testing::Test {
   }
 
   static void world(int ranks, const std::string& meanwhile) {
-    EXPECT_THAT(device_world(ranks, by_nccl(meanwhile), /*exact=*/true, kOwnHost),
-                HasSubstr(kByNccl));
+    const std::string said = device_world(ranks, by_nccl(meanwhile), /*exact=*/true, kOwnHost);
+    for (const char* const calls : {"allreduces", "broadcasts", "allgathers", "reduce_scatters"}) {
+      EXPECT_THAT(said, HasSubstr(by_nccl_from_now_on(calls)));
+    }
   }
   static void kills(const std::string& mode, const std::string& meanwhile, int runs) {
     Scenario scenario{mode, "auto"};
@@ -48,7 +55,7 @@ class NcclAllreduceTest : public ::testing::Test {
     scenario.environment = by_nccl(meanwhile);
     scenario.prefix = kOwnHost;
     scenario.ranks = 3;
-    scenario.says = kByNccl;
+    scenario.says = by_nccl_from_now_on(mode == "moves" ? "broadcasts" : "allreduces");
     several_kills(scenario, runs);
   }
 };
@@ -71,6 +78,25 @@ TEST_F(NcclAllreduceTest, SurvivesTheDeathOfARank) {
 
 TEST_F(NcclAllreduceTest, SurvivesTheDeathOfARankInABucket) {
   kills("named", "wait", 2);
+}
+
+TEST_F(NcclAllreduceTest, SurvivesTheDeathOfARankInOtherCollectives) {
+  kills("moves", "wait", 2);
+}
+
+/// The one that died is replaced by a joiner, whose state comes while NCCL makes a communicator.
+TEST_F(NcclAllreduceTest, GoesOnWithAJoiner) {
+  std::vector<std::string> options{"-np", "3", "--max-restarts", "1"};
+  options.insert(options.end(), kOwnHost.begin(), kOwnHost.end());
+  TrainerJob job(options, "device", by_nccl("wait"));
+  ASSERT_TRUE(job.wait_until_trained(3)) << job.output();
+  ::kill(job.pid(1), SIGKILL);
+  ASSERT_TRUE(job.wait_until_trained(4)) << job.output();
+  EXPECT_EQ(job.finish(), 0) << job.output();
+  std::set<std::string> results;
+  for (const auto& [pid, told] : job.told("result")) results.insert(told);
+  EXPECT_EQ(results.size(), 1U) << job.output();
+  EXPECT_THAT(job.output(), HasSubstr("nccl, generation 3: " + by_nccl_from_now_on("allreduces")));
 }
 
 }  // namespace

@@ -1,5 +1,7 @@
 // Collectives of tensors on devices, by real processes under elasticrun, on a stand-in for the CUDA
 // driver.
+#include <set>
+#include <signal.h>
 #include <string>
 #include <vector>
 
@@ -10,6 +12,7 @@
 #include "integration/ended.hpp"
 #include "integration/job.hpp"
 #include "integration/one_kill.hpp"
+#include "integration/trainer_job.hpp"
 #include "tests/slowness.hpp"
 
 namespace elastic::testing {
@@ -51,17 +54,23 @@ INSTANTIATE_TEST_SUITE_P(Worlds, DeviceWorldTest, ::testing::ValuesIn(worlds()),
 #ifdef NCCL_STAND_IN
 std::vector<std::string> by_nccl(const std::string& meanwhile) {
   return {"ELASTIC_BACKEND=nccl", "ELASTIC_NCCL_LIBRARY=" NCCL_STAND_IN,
-          "ELASTIC_NCCL_MEANWHILE=" + meanwhile};
+          "ELASTIC_NCCL_MEANWHILE=" + meanwhile,
+          "NCCL_MULTI_RANK_GPU_ENABLE=1"};  // the stand-in for the driver has two
 }
 
-/// What the library says when NCCL has made the first allreduce.
-constexpr const char* kByNccl = "allreduces of tensors on devices go by NCCL from now on";
+/// What the library says when NCCL has made the first of such calls.
+std::string by_nccl_from_now_on(const std::string& calls) {
+  return calls + " of tensors on devices go by NCCL from now on";
+}
 
 void world_by_nccl(int ranks, const std::string& meanwhile) {
   std::vector<std::string> environment = by_nccl(meanwhile);
   environment.emplace_back("LD_LIBRARY_PATH=" CUDA_STAND_IN);
   environment.emplace_back("ELASTIC_LOG_LEVEL=info");
-  EXPECT_THAT(device_world(ranks, environment, /*exact=*/true), HasSubstr(kByNccl));
+  const std::string said = device_world(ranks, environment, /*exact=*/true);
+  for (const char* const calls : {"allreduces", "broadcasts", "allgathers", "reduce_scatters"}) {
+    EXPECT_THAT(said, HasSubstr(by_nccl_from_now_on(calls)));
+  }
 }
 
 TEST(NcclDeviceJob, ResultsAreThoseOfTheHost) {
@@ -70,6 +79,37 @@ TEST(NcclDeviceJob, ResultsAreThoseOfTheHost) {
 TEST(NcclDeviceJob, ResultsAreThoseOfTheHostWhenItComesLate) {
   world_by_nccl(3, "host");
 }
+/// The one that died is replaced: the second view has a communicator without it, the third with the
+/// joiner, whose state came while that was made.
+TEST(NcclDeviceJob, GoesOnByNcclWithAJoiner) {
+  std::vector<std::string> environment = by_nccl("wait");
+  environment.emplace_back("LD_LIBRARY_PATH=" CUDA_STAND_IN);
+  environment.emplace_back("ELASTIC_LOG_LEVEL=info");
+  TrainerJob job({"-np", "3", "--max-restarts", "1"}, "device", environment);
+  ASSERT_TRUE(job.wait_until_trained(3)) << job.output();
+  ::kill(job.pid(1), SIGKILL);
+  ASSERT_TRUE(job.wait_until_trained(4)) << job.output();
+  EXPECT_EQ(job.finish(), 0) << job.output();
+  std::set<std::string> results;
+  for (const auto& [pid, told] : job.told("result")) results.insert(told);
+  EXPECT_EQ(results.size(), 1U) << job.output();
+  for (const char* generation : {"1", "2", "3"}) {
+    EXPECT_THAT(job.output(), HasSubstr("nccl, generation " + std::string(generation) + ": " +
+                                        by_nccl_from_now_on("allreduces")));
+  }
+}
+
+TEST(NcclDeviceJob, SaysWhichRanksAreOnOneDevice) {
+  const ScratchFolder folder;
+  const Ended ended =
+      run({ELASTICRUN, "-np", "2", "--max-restarts", "0", DIGIT_STREAM, "device_blocking", "20",
+           "20000", "1", folder.path().string()},
+          {"LD_LIBRARY_PATH=" CUDA_STAND_IN, "CUDA_STAND_IN_DEVICES=1", "ELASTIC_BACKEND=nccl",
+           "ELASTIC_NCCL_LIBRARY=" NCCL_STAND_IN, "ELASTIC_NCCL_MEANWHILE=wait"});
+  EXPECT_NE(ended.status, 0);
+  EXPECT_THAT(ended.output, HasSubstr("ranks 0 and 1 have their tensors on one CUDA device"));
+}
+
 TEST(NcclDeviceJob, Alone) {
   world_by_nccl(1, "wait");
 }
@@ -158,14 +198,15 @@ Scenario on_device_by_nccl(const std::string& mode, const std::string& meanwhile
   scenario.backend = "nccl";
   scenario.environment = by_nccl(meanwhile);
   scenario.environment.emplace_back("ELASTIC_LOG_LEVEL=info");
-  scenario.says = kByNccl;
+  scenario.says = by_nccl_from_now_on(mode == "moves" ? "broadcasts" : "allreduces");
   return scenario;
 }
 
 /// What the stand-in for NCCL shares between processes stays when one of them dies, silent as a
 /// connection that is merely slow.
 std::vector<Scenario> streams_by_nccl() {
-  std::vector<Scenario> all{on_device_by_nccl("named", "wait"), on_device_by_nccl("mixed", "host")};
+  std::vector<Scenario> all{on_device_by_nccl("named", "wait"), on_device_by_nccl("moves", "wait"),
+                            on_device_by_nccl("mixed", "host")};
   if (kSlowness == 1) all.push_back(on_device_by_nccl("blocking", "wait"));
   return all;
 }

@@ -25,13 +25,14 @@ struct NcclScript {
   Init init = Init::kMakes;
   int failure = kSystemError;  ///< of kFailsAtOnce
   bool abort_waits = false;    ///< ncclCommAbort does, until `release`
-  bool finalize_is_never_done = false;
 
+  /// What comes of a collective.
   enum class Allreduce : std::uint8_t {
     kWorks,
     kFailsAtOnce,
     kFailsLater,  ///< polls say so; nothing comes of it on the device
     kHangs,       ///< on the device, in silence
+    kHangsAtEnd,  ///< likewise, when the others have all that they need of it
   };
   Allreduce allreduce = Allreduce::kWorks;
   int works_before = 0;  ///< so many of this rank's work all the same
@@ -42,15 +43,16 @@ struct NcclCounts {
   int inits = 0;
   int launches = 0;
   int allreduces = 0;
-  int finalizes = 0;
-  int destroys = 0;
+  int broadcasts = 0;
+  int allgathers = 0;
+  int reduce_scatters = 0;
   int aborts = 0;   ///< begun
   int waiting = 0;  ///< calls that wait for `release`
 };
 
 /// The strings of a stand-in for libnccl, as a shared object: it can be told to hang, to fail, and
 /// to say nothing, and notes what NCCL does not allow its callers. Ranks are threads, or processes
-/// that can be told nothing. Its version is in NCCL_STAND_IN_VERSION. Its allreduces are made on
+/// that can be told nothing. Its version is in NCCL_STAND_IN_VERSION. Its collectives are made on
 /// streams of the stand-in for the CUDA driver, of which the file is in NCCL_STAND_IN_DRIVER.
 struct NcclStandIn {
   void (*reset)();  ///< only when nothing is under way any more
@@ -60,6 +62,8 @@ struct NcclStandIn {
   /// Lets everything go on that waits, now and later.
   void (*release)();
   void (*on_abort)(std::function<void()> call);
+  /// What a poll for a communicator of `rank` calls, by whom it is made.
+  void (*on_poll)(std::function<void(int rank)> call);
   NcclCounts (*counts)();
   std::vector<std::string> (*violations)();
   /// Stands for a collective: is in progress for some polls. `never_done`: for all of them.

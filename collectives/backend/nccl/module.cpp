@@ -6,9 +6,12 @@
 
 #include "base/cuda_driver.hpp"
 #include "base/log.hpp"
+#include "collectives/backend/nccl/burials.hpp"
 #include "collectives/backend/nccl/nccl_api.hpp"
 #include "collectives/backend/nccl/nccl_backend.hpp"
 #include "collectives/backend/nccl/nccl_library.hpp"
+#include "collectives/backend/nccl/shared_device.hpp"
+#include "collectives/backend/nccl/view_communicator.hpp"
 
 namespace {
 
@@ -54,6 +57,11 @@ Status start(const ModuleStart& how) {
   services.library = std::move(library).value();
   services.waits = how.nccl_waits;
   if (!services.devices) services.devices = std::make_shared<nccl::SharedDevices>();
+  if (!services.burials) services.burials = std::make_shared<nccl::Burials>();
+  if (!services.communicators) {
+    services.communicators = std::make_shared<nccl::ViewCommunicators>();
+  }
+  services.host = how.nccl_host;
   return {};
 }
 
@@ -61,6 +69,16 @@ Result<std::unique_ptr<Backend>> make(ModuleView view) {
   log::set_name("rank " + std::to_string(view.mesh->rank()));
   const std::lock_guard<std::mutex> lock(started().mutex);
   return nccl::make_nccl_backend(std::move(view), started().services);
+}
+
+/// NCCL, and CUDA below it, end with the process, and must not do so under a thread that is in
+/// them.
+void end() {
+  std::unique_lock<std::mutex> lock(started().mutex);
+  const std::shared_ptr<nccl::Burials> burials = started().services.burials;
+  lock.unlock();
+  if (!burials) return;
+  if (const Status stuck = burials->wait(); !stuck.ok()) log::get().warn("{}", stuck.message());
 }
 
 }  // namespace
@@ -71,4 +89,5 @@ extern "C" [[gnu::visibility("default")]] const BackendModule elastic_module = {
     /*fixed_membership=*/false,
     /*works_on_devices=*/true,
     start,
-    make};
+    make,
+    end};

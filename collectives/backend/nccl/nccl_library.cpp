@@ -46,10 +46,12 @@ std::string look_up(void* handle, Api& api) {
   lookup.required(api.get_unique_id, "ncclGetUniqueId");
   lookup.required(api.comm_init_rank_config, "ncclCommInitRankConfig");
   lookup.required(api.comm_get_async_error, "ncclCommGetAsyncError");
-  lookup.required(api.comm_finalize, "ncclCommFinalize");
   lookup.required(api.comm_destroy, "ncclCommDestroy");
   lookup.required(api.comm_abort, "ncclCommAbort");
   lookup.required(api.all_reduce, "ncclAllReduce");
+  lookup.required(api.broadcast, "ncclBroadcast");
+  lookup.required(api.all_gather, "ncclAllGather");
+  lookup.required(api.reduce_scatter, "ncclReduceScatter");
   lookup.optional(api.comm_shrink, "ncclCommShrink");
   lookup.optional(api.comm_revoke, "ncclCommRevoke");
   lookup.optional(api.comm_grow, "ncclCommGrow");

@@ -57,10 +57,16 @@ class SharedDevices {
   /// `driver`: its file, as for CudaDriver::find.
   explicit SharedDevices(std::string driver = "") : driver_(std::move(driver)) {}
   Result<std::shared_ptr<SharedDevice>> open(int index);
+  /// Where this worker's tensors will most likely lie: where the last ones did, or else on the
+  /// device that the calling thread has chosen. Null: who knows.
+  std::shared_ptr<SharedDevice> expected();
 
  private:
+  Result<std::shared_ptr<SharedDevice>> open_locked(int index);
+
   const std::string driver_;
   std::mutex mutex_;
+  std::shared_ptr<SharedDevice> last_;
   std::shared_ptr<const device::Cuda> cuda_;
   std::map<int, std::shared_ptr<SharedDevice>> opened_;
 };
