@@ -11,4 +11,8 @@ inline constexpr int kSlowness = 3;
 inline constexpr int kSlowness = 1;
 #endif
 
+/// How much longer a test waits in this build before it calls something hung: less than its
+/// timeout.
+inline constexpr int kPatience = kSlowness > 1 ? 3 : 1;
+
 }  // namespace elastic

@@ -141,7 +141,7 @@ void wait_until_amidst(const std::atomic<int>& entered, int ranks, int delay_us)
 TEST_P(BackendDirectContract, LeavesTheInputBehindWhenItFails) {
   constexpr std::size_t kCount = 200'000 / kSlowness;
   if (size() < 2) return;
-  for (int delay_us = 0; delay_us < 1000; delay_us += 100) {
+  for (int delay_us = 0; delay_us<1000; delay_us += kSlowness> 1 ? 250 : 100) {
     world_ = std::get<Subject>(GetParam()).make(size());
     std::atomic<int> entered{0};
     std::thread breaks([&] {
@@ -170,7 +170,7 @@ TEST_P(BackendDirectContract, LeavesTheInputBehindWhenItFails) {
 TEST_P(BackendDirectContract, WhatOneCallerDoesAfterAFailureHurtsNoOther) {
   constexpr std::size_t kCount = 200'000 / kSlowness;
   if (size() < 2) return;
-  for (int delay_us = 0; delay_us<1000; delay_us += kSlowness> 1 ? 100 : 50) {
+  for (int delay_us = 0; delay_us<1000; delay_us += kSlowness> 1 ? 250 : 50) {
     world_ = std::get<Subject>(GetParam()).make(size());
     std::atomic<int> entered{0};
     std::atomic<bool> scribbled{false};

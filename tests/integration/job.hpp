@@ -52,13 +52,14 @@ std::string read_file(const std::filesystem::path& path);
 /// Makes a file with a job's secret, as ELASTIC_SECRET_FILE wants it: all digits are `digit`.
 void write_secret(const std::filesystem::path& path, char digit);
 
-/// Polls for `condition`: for what other processes do, where there is no event to wait for.
+/// Polls for `condition`: for what other processes do, where there is no event to wait for. Sleeps
+/// in between, so that they have the processors.
 template <typename Condition>
 bool eventually(std::chrono::milliseconds deadline, Condition condition) {
   const auto end = std::chrono::steady_clock::now() + deadline;
   while (!condition()) {
     if (std::chrono::steady_clock::now() > end) return false;
-    std::this_thread::yield();
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
   return true;
 }

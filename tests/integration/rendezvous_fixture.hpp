@@ -23,6 +23,7 @@
 #include "rendezvous/client/control_client.hpp"
 #include "rendezvous/client/dial.hpp"
 #include "rendezvous/server/server.hpp"
+#include "tests/slowness.hpp"
 
 namespace elastic::rendezvous {
 
@@ -30,7 +31,7 @@ namespace asio = boost::asio;
 using asio::ip::tcp;
 using Error = boost::system::error_code;
 
-inline constexpr auto kSoon = std::chrono::seconds(50);
+inline constexpr auto kSoon = std::chrono::seconds(50) * kPatience;
 inline constexpr const char* kJob = "test-job";
 
 /// A server on a thread of its own.
