@@ -143,6 +143,16 @@ INSTANTIATE_TEST_SUITE_P(Streams, DeviceKillTest,
                            return param.param.mode + "_" + param.param.transport;
                          });
 
+Scenario compressed(Scenario scenario) {
+  scenario.compressed = true;
+  return scenario;
+}
+
+INSTANTIATE_TEST_SUITE_P(Compressed, DeviceKillTest,
+                         ::testing::Values(compressed(on_device("f16:256", "auto")),
+                                           compressed(on_device("bf16", "tcp"))),
+                         [](const auto& param) { return param.param.transport; });
+
 #ifdef NCCL_STAND_IN
 Scenario on_device_by_nccl(const std::string& mode, const std::string& meanwhile) {
   Scenario scenario = on_device(mode, "auto");

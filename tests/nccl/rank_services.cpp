@@ -4,6 +4,8 @@
 #include <dlfcn.h>
 #include <stdexcept>
 
+#include "nccl/host_mover.hpp"
+
 namespace elastic::collectives::nccl {
 
 const NcclStandIn* stand_in() {
@@ -18,7 +20,9 @@ NcclServices services_for_a_rank() {
   auto loaded = NcclLibrary::load(NCCL_STAND_IN);
   if (!loaded.ok()) throw std::runtime_error(loaded.status().message());
   services.library = loaded.value();
-  services.devices = std::make_shared<SharedDevices>(CUDA_STAND_IN);
+  services.devices = std::make_shared<SharedDevices>(CUDA_STAND_IN, [](device::CudaDevice& device) {
+    return std::make_unique<HostMover>(device);
+  });
   return services;
 }
 

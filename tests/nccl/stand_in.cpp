@@ -355,6 +355,7 @@ EXPORT ncclResult_t ncclAllReduce(const void* from, void* to, std::size_t count,
   needs_quiet(*comm, "allreduce");
   const Entered entered(lock, comm, "allreduce");
   ++library().counts.allreduces;
+  library().counts.bytes += count * elastic::size_of(dtype_of(type));
   const NcclScript& script = library().scripts[comm->rank];
   const bool works = library().allreduces[comm->rank]++ < script.works_before;
   const Allreduce how = works ? Allreduce::kWorks : script.allreduce;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -42,6 +43,7 @@ struct NcclCounts {
   int inits = 0;
   int launches = 0;
   int allreduces = 0;
+  std::size_t bytes = 0;  ///< of all allreduces of all ranks
   int finalizes = 0;
   int destroys = 0;
   int aborts = 0;   ///< begun

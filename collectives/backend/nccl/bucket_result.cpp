@@ -9,7 +9,7 @@ namespace elastic::collectives::nccl {
 namespace {
 
 std::size_t extent(std::span<const DeviceTensor> tensors) {
-  return tensors.empty() ? 0 : tensors.back().offset + tensors.back().bytes();
+  return tensors.empty() ? 0 : tensors.back().end();
 }
 
 }  // namespace

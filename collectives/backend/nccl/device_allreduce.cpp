@@ -31,11 +31,9 @@ struct Run {
 std::vector<Run> runs_of(std::span<const DeviceTensor> tensors) {
   std::vector<Run> runs;
   for (const DeviceTensor& tensor : tensors) {
-    if (runs.empty() || runs.back().dtype != tensor.dtype) {
-      runs.push_back({tensor.dtype, tensor.offset, 0});
-    }
-    const std::size_t end = tensor.offset + tensor.bytes();
-    runs.back().count = (end - runs.back().offset) / size_of(tensor.dtype);
+    const DType dtype = tensor.wire.dtype;
+    if (runs.empty() || runs.back().dtype != dtype) runs.push_back({dtype, tensor.offset, 0});
+    runs.back().count = (tensor.end() - runs.back().offset) / size_of(dtype);
   }
   return runs;
 }
@@ -88,12 +86,12 @@ void DeviceAllreduce::wait_for_copies() const {
   (void)device_->cuda()->cuda().api().stream_synchronize(stream_);
 }
 
-/// A tensor by itself is read where it lies; several are packed first.
+/// A tensor by itself is read where it lies, if it travels as it is; others are packed first.
 Status DeviceAllreduce::launch(ReduceOp op, TimePoint until,
                                const std::function<Status()>& meanwhile) {
   const auto& tensors = result_->tensors();
   const std::uint64_t bucket = result_->address();
-  const bool alone = tensors.size() == 1;
+  const bool alone = tensors.size() == 1 && !tensors.front().is_narrowed();
   if (!alone) {
     if (Status packed = device_->mover().pack(tensors, bucket, stream_); !packed.ok()) {
       return packed;

@@ -114,6 +114,7 @@ void NcclBackend::take_turn(const Payload& payload) {
     log::get().warn("nccl: {}", device.status().message());
     return;
   }
+  if (!device.value()->mover().takes(payload.on_device->tensors())) return;
   device_ = std::move(device).value();
   turn_ = device_->try_turn();
 }

@@ -9,15 +9,15 @@ constexpr unsigned kNonBlockingStream = 1;  // of cuda.h
 }  // namespace
 
 Result<std::shared_ptr<SharedDevice>> SharedDevice::open(std::shared_ptr<const device::Cuda> cuda,
-                                                         int index) {
+                                                         int index, const MakeMover& make_mover) {
   // Nothing here waits for it without a deadline, which the watch would have to tell of.
   auto device =
       device::CudaDevice::open(std::move(cuda), index, std::make_shared<device::StallWatch>());
   if (!device.ok()) return device.status();
-  return std::shared_ptr<SharedDevice>(new SharedDevice(std::move(device).value()));
+  return std::shared_ptr<SharedDevice>(new SharedDevice(std::move(device).value(), make_mover));
 }
 
-SharedDevice::SharedDevice(std::shared_ptr<device::CudaDevice> cuda)
+SharedDevice::SharedDevice(std::shared_ptr<device::CudaDevice> cuda, const MakeMover& make_mover)
     : cuda_(std::move(cuda)),
       mover_(make_mover(*cuda_)),
       memory_([this](std::size_t bytes) { return get(bytes); },
@@ -61,7 +61,7 @@ Result<std::shared_ptr<SharedDevice>> SharedDevices::open(int index) {
     if (!cuda.ok()) return cuda.status();
     cuda_ = std::move(cuda).value();
   }
-  auto device = SharedDevice::open(cuda_, index);
+  auto device = SharedDevice::open(cuda_, index, make_mover_);
   if (!device.ok()) return device.status();
   opened_[index] = device.value();
   return device;

@@ -20,7 +20,7 @@ namespace elastic::collectives::nccl {
 class SharedDevice {
  public:
   static Result<std::shared_ptr<SharedDevice>> open(std::shared_ptr<const device::Cuda> cuda,
-                                                    int index);
+                                                    int index, const MakeMover& make_mover);
   ~SharedDevice();
   SharedDevice(const SharedDevice&) = delete;
   SharedDevice& operator=(const SharedDevice&) = delete;
@@ -37,7 +37,7 @@ class SharedDevice {
   BucketMover& mover() { return *mover_; }
 
  private:
-  explicit SharedDevice(std::shared_ptr<device::CudaDevice> cuda);
+  SharedDevice(std::shared_ptr<device::CudaDevice> cuda, const MakeMover& make_mover);
   Result<std::byte*> get(std::size_t bytes) const;
   void give_back(std::byte* memory) const;
 
@@ -55,11 +55,13 @@ class SharedDevice {
 class SharedDevices {
  public:
   /// `driver`: its file, as for CudaDriver::find.
-  explicit SharedDevices(std::string driver = "") : driver_(std::move(driver)) {}
+  explicit SharedDevices(std::string driver = "", MakeMover make = &make_mover)
+      : driver_(std::move(driver)), make_mover_(std::move(make)) {}
   Result<std::shared_ptr<SharedDevice>> open(int index);
 
  private:
   const std::string driver_;
+  const MakeMover make_mover_;
   std::mutex mutex_;
   std::shared_ptr<const device::Cuda> cuda_;
   std::map<int, std::shared_ptr<SharedDevice>> opened_;
