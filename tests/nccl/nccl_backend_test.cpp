@@ -144,8 +144,9 @@ TEST_F(NcclBackendTest, ReducesManyTensorsAtOnce) {
   for (const ReduceOp op : {ReduceOp::kSum, ReduceOp::kAverage, ReduceOp::kMax}) {
     EXPECT_TRUE(allreduce(shapes, op));
   }
-  // One for each run of a type.
+  // One for each run of a type, all of a call together.
   EXPECT_EQ(nccl_->counts().allreduces, 2 * 3 * 6);
+  EXPECT_EQ(nccl_->counts().groups, 2 * 3);
 }
 
 const Shapes kNarrowed{{DType::kF32, 100003, {DType::kF16, 1024}},

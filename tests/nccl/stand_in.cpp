@@ -11,6 +11,8 @@
 #include <nccl.h>
 #include <thread>
 #include <unistd.h>
+#include <utility>
+#include <vector>
 
 #include "nccl/stand_in_fabric.hpp"
 
@@ -48,6 +50,7 @@ struct Library {
   std::map<int, int> failures;
   std::map<int, int> allreduces;  // by rank
   std::vector<std::unique_ptr<ncclComm>> comms;
+  int open_groups = 0;  // of all threads
   NcclCounts counts;
   std::vector<std::string> violations;
   std::function<void()> on_abort;
@@ -153,7 +156,9 @@ NcclCounts counts() {
 
 std::vector<std::string> violations() {
   const Lock lock(library().mutex);
-  return library().violations;
+  std::vector<std::string> all = library().violations;
+  if (library().open_groups != 0) all.emplace_back("a group that was not ended");
+  return all;
 }
 
 void* driver() {
@@ -219,6 +224,7 @@ struct Task {
   ReduceOp op;
   bool works;
   ncclComm* comm;
+  cudaStream_t stream;
 
   static void run(void* task) {
     const std::unique_ptr<Task> self(static_cast<Task*>(task));
@@ -238,6 +244,26 @@ struct Task {
     --self->comm->on_streams;
   }
 };
+
+/// What a thread has begun together, and not ended.
+struct Group {
+  bool open = false;
+  std::vector<std::unique_ptr<Task>> tasks = {};
+  ncclResult_t failure = ncclSuccess;
+};
+Group& group() {
+  static thread_local Group the;
+  return the;
+}
+
+ncclResult_t begin(std::unique_ptr<Task> task) {
+  ncclComm& comm = *task->comm;
+  comm.polls_to_go = 1;
+  ++comm.on_streams;
+  if (launch_host_func(task->stream, &Task::run, task.get()) != 0) return ncclUnhandledCudaError;
+  (void)task.release();
+  return ncclInProgress;
+}
 
 ncclResult_t progress(ncclComm& comm) {
   const auto failure = library().failures.find(comm.rank);
@@ -348,6 +374,31 @@ EXPORT ncclResult_t ncclCommAbort(ncclComm_t comm) {
   return ncclSuccess;
 }
 
+EXPORT ncclResult_t ncclGroupStart() {
+  const Lock lock(library().mutex);
+  if (group().open) library().violations.emplace_back("a group in a group");
+  group() = {.open = true};
+  ++library().open_groups;
+  return ncclSuccess;
+}
+
+EXPORT ncclResult_t ncclGroupEnd() {
+  Lock lock(library().mutex);
+  if (!group().open) {
+    library().violations.emplace_back("the end of no group");
+    return ncclInvalidUsage;
+  }
+  Group ended = std::exchange(group(), {});
+  --library().open_groups;
+  ++library().counts.groups;
+  if (ended.failure != ncclSuccess || ended.tasks.empty()) return ended.failure;
+  const Entered entered(lock, ended.tasks.front()->comm, "group end");
+  for (auto& task : ended.tasks) {
+    if (const ncclResult_t begun = begin(std::move(task)); begun != ncclInProgress) return begun;
+  }
+  return ncclInProgress;
+}
+
 EXPORT ncclResult_t ncclAllReduce(const void* from, void* to, std::size_t count,
                                   ncclDataType_t type, ncclRedOp_t op, ncclComm_t comm,
                                   cudaStream_t stream) {
@@ -359,13 +410,14 @@ EXPORT ncclResult_t ncclAllReduce(const void* from, void* to, std::size_t count,
   const NcclScript& script = library().scripts[comm->rank];
   const bool works = library().allreduces[comm->rank]++ < script.works_before;
   const Allreduce how = works ? Allreduce::kWorks : script.allreduce;
-  if (how == Allreduce::kFailsAtOnce) return ncclSystemError;
-  comm->polls_to_go = 1;
+  if (how == Allreduce::kFailsAtOnce) {
+    if (group().open) group().failure = ncclSystemError;
+    return ncclSystemError;
+  }
   if (how == Allreduce::kFailsLater) comm->fails = true;
   auto task = std::make_unique<Task>(
-      Task{from, to, count, dtype_of(type), op_of(op), how == Allreduce::kWorks, comm});
-  ++comm->on_streams;
-  if (launch_host_func(stream, &Task::run, task.get()) != 0) return ncclUnhandledCudaError;
-  (void)task.release();
-  return ncclInProgress;
+      Task{from, to, count, dtype_of(type), op_of(op), how == Allreduce::kWorks, comm, stream});
+  if (!group().open) return begin(std::move(task));
+  group().tasks.push_back(std::move(task));
+  return ncclSuccess;
 }

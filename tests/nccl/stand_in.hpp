@@ -43,6 +43,7 @@ struct NcclCounts {
   int inits = 0;
   int launches = 0;
   int allreduces = 0;
+  int groups = 0;
   std::size_t bytes = 0;  ///< of all allreduces of all ranks
   int finalizes = 0;
   int destroys = 0;

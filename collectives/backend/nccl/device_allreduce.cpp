@@ -38,6 +38,16 @@ std::vector<Run> runs_of(std::span<const DeviceTensor> tensors) {
   return runs;
 }
 
+/// What `queue` queues is begun together. The group belongs to the thread, and is ended whatever
+/// came of it: otherwise all that the thread calls later would be part of it.
+template <typename Queue>
+ncclResult_t in_group(const Api& api, const Queue& queue) {
+  if (const ncclResult_t begun = api.group_start(); begun != ncclSuccess) return begun;
+  const ncclResult_t queued = queue();
+  const ncclResult_t ended = api.group_end();
+  return queued == ncclSuccess ? ended : queued;
+}
+
 /// Of the current context.
 class Event {
  public:
@@ -97,19 +107,31 @@ Status DeviceAllreduce::launch(ReduceOp op, TimePoint until,
       return packed;
     }
   }
-  for (const Run& run : runs_of(tensors)) {
+  const std::vector<Run> runs = runs_of(tensors);
+  const auto reduce = [&](const Api& api, ncclComm* comm, const Run& run) {
     const std::uint64_t to = bucket + run.offset;
     const std::uint64_t from = alone ? tensors.front().input : to;
-    Status begun = communicator_.perform(
+    return api.all_reduce(pointer_to(from), pointer_to(to), run.count, type_of(run.dtype),
+                          op_of(op), comm, static_cast<cudaStream_t>(stream_));
+  };
+  if (runs.size() == 1) {
+    return communicator_.perform(
         "ncclAllReduce",
-        [&](const Api& api, ncclComm* comm) -> int {
-          return api.all_reduce(pointer_to(from), pointer_to(to), run.count, type_of(run.dtype),
-                                op_of(op), comm, static_cast<cudaStream_t>(stream_));
-        },
+        [&](const Api& api, ncclComm* comm) -> int { return reduce(api, comm, runs.front()); },
         until, meanwhile);
-    if (!begun.ok()) return begun;
   }
-  return {};
+  return communicator_.perform(
+      "ncclGroupEnd",
+      [&](const Api& api, ncclComm* comm) -> int {
+        return in_group(api, [&] {
+          for (const Run& run : runs) {
+            const ncclResult_t queued = reduce(api, comm, run);
+            if (queued != ncclSuccess && queued != ncclInProgress) return queued;
+          }
+          return ncclSuccess;
+        });
+      },
+      until, meanwhile);
 }
 
 Status DeviceAllreduce::wait(TimePoint until, const std::function<Status()>& meanwhile) {

@@ -18,6 +18,8 @@ struct Api {
   decltype(&::ncclCommDestroy) comm_destroy = nullptr;
   decltype(&::ncclCommAbort) comm_abort = nullptr;
   decltype(&::ncclAllReduce) all_reduce = nullptr;
+  decltype(&::ncclGroupStart) group_start = nullptr;
+  decltype(&::ncclGroupEnd) group_end = nullptr;
 
   /// From 2.27 on: a communicator of those that are left.
   ncclResult_t (*comm_shrink)(ncclComm_t parent, int* excluded, int excluded_count,

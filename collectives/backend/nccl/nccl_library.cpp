@@ -50,6 +50,8 @@ std::string look_up(void* handle, Api& api) {
   lookup.required(api.comm_destroy, "ncclCommDestroy");
   lookup.required(api.comm_abort, "ncclCommAbort");
   lookup.required(api.all_reduce, "ncclAllReduce");
+  lookup.required(api.group_start, "ncclGroupStart");
+  lookup.required(api.group_end, "ncclGroupEnd");
   lookup.optional(api.comm_shrink, "ncclCommShrink");
   lookup.optional(api.comm_revoke, "ncclCommRevoke");
   lookup.optional(api.comm_grow, "ncclCommGrow");
