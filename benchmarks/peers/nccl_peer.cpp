@@ -1,4 +1,4 @@
-// NCCL's allreduce, called directly: each call is queued on the rank's stream, and waited for,
+// NCCL's collectives, called directly: each call is queued on the rank's stream, and waited for,
 // since one of elastic's returns when the result is there, too.
 #include <cstdlib>
 #include <cstring>
@@ -36,8 +36,10 @@ Status outcome(const Library& library, const char* call, ncclResult_t result) {
 class NcclPeer final : public Peer {
  public:
   NcclPeer(const PeerStart& start, Library library, ncclComm_t communicator)
-      : type_(collectives::nccl::type_of(start.dtype)),
+      : operation_(start.operation),
+        type_(collectives::nccl::type_of(start.dtype)),
         op_(collectives::nccl::op_of(start.op)),
+        root_(start.root),
         device_(*start.device),
         library_(std::move(library)),
         communicator_(communicator) {}
@@ -45,18 +47,38 @@ class NcclPeer final : public Peer {
 
   Result<PreparedCall> prepare(ConstTensorView input, TensorView output) override {
     return PreparedCall([this, input, output] {
-      const ncclResult_t queued =
-          library_->api().all_reduce(input.data, output.data, output.count, type_, op_,
-                                     communicator_, static_cast<cudaStream_t>(device_.stream));
-      if (Status status = outcome(library_, "ncclAllReduce", queued); !status.ok()) return status;
+      if (Status status = outcome(library_, "a collective of NCCL", queue(input, output));
+          !status.ok()) {
+        return status;
+      }
       device_.wait();
       return Status();
     });
   }
 
  private:
+  /// Blocks and parts of all ranks are equally large.
+  ncclResult_t queue(const ConstTensorView& input, const TensorView& output) {
+    const auto& api = library_->api();
+    auto* const stream = static_cast<cudaStream_t>(device_.stream);
+    if (operation_ == "broadcast") {
+      return api.broadcast(input.data, output.data, input.count, type_, root_, communicator_,
+                           stream);
+    }
+    if (operation_ == "all_gather") {
+      return api.all_gather(input.data, output.data, input.count, type_, communicator_, stream);
+    }
+    if (operation_ == "reduce_scatter") {
+      return api.reduce_scatter(input.data, output.data, output.count, type_, op_, communicator_,
+                                stream);
+    }
+    return api.all_reduce(input.data, output.data, output.count, type_, op_, communicator_, stream);
+  }
+
+  const std::string operation_;
   const ncclDataType_t type_;
   const ncclRedOp_t op_;
+  const int root_;
   const PeerDevice device_;
   const Library library_;
   const ncclComm_t communicator_;

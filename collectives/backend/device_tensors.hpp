@@ -16,7 +16,7 @@ struct Payload;
 /// A tensor in the memory of a CUDA device. Not owned.
 struct DeviceTensor {
   DType dtype = DType::kU8;
-  std::size_t count = 0;
+  std::size_t count = 0;    ///< of the input; that of the result depends on the kind of call
   std::uint64_t input = 0;  ///< addresses
   std::uint64_t output = 0;
   /// Where its result lies in the data of a payload that has been gathered, in bytes; there for an
@@ -31,7 +31,8 @@ struct DeviceTensor {
   bool is_narrowed() const { return wire.dtype != dtype; }
 };
 
-/// The tensors of an allreduce of which some lie on a CUDA device. The device has made them, and
+/// The tensors of a collective of which some lie on a CUDA device: of an allreduce any number, of
+/// others one. The device has made them, and
 /// nobody changes them before a result is brought to them.
 class DeviceTensors {
  public:
@@ -47,11 +48,12 @@ class DeviceTensors {
   ~DeviceTensors() = default;
 };
 
-/// The result of an allreduce, in memory of a device that is the backend's. Outlives the backend.
+/// The result of a collective, in memory of a device that is the backend's. Outlives the backend.
 class DeviceResult {
  public:
   virtual ~DeviceResult() = default;
-  /// Copies it to the outputs, for an average divided, and waits until it is there.
+  /// Copies it to the outputs, for an average divided, and waits until it is there. They have room
+  /// for it.
   virtual Status unpack() = 0;
   /// Copies it to host memory, as the data of a payload that has been gathered.
   virtual Status gather(Buffer& data) = 0;

@@ -43,6 +43,9 @@ struct BackendModule {
   /// Does not block. A failure means that the library can never serve this view, and ends the job
   /// for this worker.
   Result<std::unique_ptr<Backend>> (*make)(ModuleView view);
+  /// Where it is there: waits, within deadlines of its own, until nothing is under way any more of
+  /// what backends that are gone have begun. When no backend is left, and before the process ends.
+  void (*end)();
 };
 static_assert(std::is_standard_layout_v<BackendModule>, "its head is found at its own address");
 

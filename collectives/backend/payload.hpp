@@ -54,8 +54,9 @@ struct Payload {
   /// Where the inputs of `direct` are kept that are overwritten before the result is whole. Lent
   /// for one attempt; not null if `direct` has any.
   Buffer* undo = nullptr;
-  /// Allreduce: all tensors, where some lie on a device; there are none in `data` and `direct`
-  /// then. Only for backends of modules that work on devices. Lent for one attempt.
+  /// Allreduce, broadcast, allgather, reduce_scatter: all tensors, where some lie on a device;
+  /// there are none in `data` and `direct` then. Only for backends of modules that work on devices.
+  /// Lent for one attempt.
   DeviceTensors* on_device = nullptr;
   /// Their result, where the backend has left it on the device. Null: it is in `data` and `direct`.
   std::shared_ptr<DeviceResult> device_result;

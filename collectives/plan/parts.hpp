@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
+#include <vector>
 
 namespace elastic::plan {
 
@@ -15,6 +17,15 @@ struct Elements {
 /// without overflow. Part i is [part_begin(i), part_begin(i + 1)).
 constexpr std::size_t part_begin(std::size_t count, std::size_t parts, std::size_t index) {
   return count / parts * index + count % parts * index / parts;
+}
+
+/// Elements of each of `parts` such parts.
+inline std::vector<std::uint64_t> parts_of(std::size_t count, std::size_t parts) {
+  std::vector<std::uint64_t> counts(parts);
+  for (std::size_t i = 0; i < parts; ++i) {
+    counts[i] = part_begin(count, parts, i + 1) - part_begin(count, parts, i);
+  }
+  return counts;
 }
 
 /// Bytes [offset, offset + bytes) cut into pieces of at most `piece` bytes; one empty piece if

@@ -213,7 +213,8 @@ class ELASTIC_API Context {
   /// The same into `out`, of the same dtype, at whose beginning the blocks are when the call
   /// returns; what lies behind them stays as it is. `block` and `out` may lie on one CUDA device,
   /// either or both, which `stream` is for, and `block` may be a part of `out`. For an `out` on a
-  /// device the call takes pinned memory for as many elements as it has room for. How many there
+  /// device the call takes pinned memory for as many elements as it has room for, where it goes
+  /// through host memory. How many there
   /// are depends on the members of the view that completes the call. Where they have no room, this
   /// member gets kInvalidArgument, which says how many they are: the call is done, on the other
   /// members too, an `out` on a device is as it was, and the job goes on. Members whose `out` have

@@ -43,7 +43,7 @@ struct Options {
 
   /// Who performs collectives; the same on all workers of a job. "native": our own, always there.
   /// "gloo": Gloo's algorithms. "mpi": MPI, under mpirun, with the workers that it started and no
-  /// others: a loss is an error. "nccl": NCCL for allreduces of tensors on CUDA devices, which go
+  /// others: a loss is an error. "nccl": NCCL for collectives of tensors on CUDA devices, which go
   /// through host memory under the others; "native" for the rest. Others than "native" are loaded
   /// at run time; `elasticrun --check-build` says which there are. ELASTIC_BACKEND.
   std::string backend = "native";

@@ -104,8 +104,8 @@ Result<std::shared_ptr<StagedTensors>> Devices::stage(std::span<const ConstTenso
 
 Result<std::unique_ptr<StagedCall>> Devices::stage_call(const std::string& call,
                                                         const ConstTensorView& input,
-                                                        const TensorView& output,
-                                                        CudaStream stream) {
+                                                        const TensorView& output, CudaStream stream,
+                                                        Fetch when) {
   if (on_device(input) && on_device(output) && input.device.index != output.device.index) {
     return invalid(call + ": the input lies on CUDA device " + std::to_string(input.device.index) +
                    " and the output on CUDA device " + std::to_string(output.device.index) +
@@ -123,7 +123,7 @@ Result<std::unique_ptr<StagedCall>> Devices::stage_call(const std::string& call,
       return status.within(call + ", output");
     }
   }
-  return StagedCall::begin(std::move(device).value(), call, input, output, stream);
+  return StagedCall::begin(std::move(device).value(), call, input, output, stream, when);
 }
 
 }  // namespace elastic::device

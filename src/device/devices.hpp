@@ -50,7 +50,8 @@ class Devices {
   /// which at least one lies on a device; they may be the same. Fails as `stage` does.
   Result<std::unique_ptr<StagedCall>> stage_call(const std::string& call,
                                                  const ConstTensorView& input,
-                                                 const TensorView& output, CudaStream stream);
+                                                 const TensorView& output, CudaStream stream,
+                                                 Fetch when = Fetch::kAtOnce);
 
  private:
   Result<std::shared_ptr<CudaDevice>> open(int index);

@@ -25,35 +25,49 @@ std::size_t staged_bytes(const ConstTensorView& tensor) {
 Result<std::unique_ptr<StagedCall>> StagedCall::begin(std::shared_ptr<CudaDevice> device,
                                                       std::string call,
                                                       const ConstTensorView& input,
-                                                      const TensorView& output, CudaStream stream) {
+                                                      const TensorView& output, CudaStream stream,
+                                                      Fetch when) {
   const CurrentContext here = device->enter();
   // First: what follows a capture must not do.
   if (Status status = device->check(stream); !status.ok()) return status.within(call);
   std::unique_ptr<StagedCall> staged(
-      new StagedCall(std::move(device), std::move(call), input, output, stream));
-  if (Status status = staged->lend(); !status.ok()) return status.within(staged->call_);
+      new StagedCall(std::move(device), std::move(call), input, output, stream, when));
+  Status status = staged->make_event();
+  if (status.ok() && when == Fetch::kAtOnce) status = staged->make_room();
+  if (!status.ok()) return status.within(staged->call_);
   return staged;
 }
 
 StagedCall::StagedCall(std::shared_ptr<CudaDevice> device, std::string call,
-                       const ConstTensorView& input, const TensorView& output, CudaStream stream)
+                       const ConstTensorView& input, const TensorView& output, CudaStream stream,
+                       Fetch when)
     : device_(std::move(device)),
       call_(std::move(call)),
       input_(input),
       output_(output),
       stream_(stream),
+      when_(when),
       host_input_(input),
-      host_output_(output) {}
+      host_output_(output) {
+  if (on_device(input_)) host_input_ = {nullptr, input_.count, input_.dtype, {}};
+  if (on_device(output_)) host_output_ = {nullptr, output_.count, output_.dtype, {}};
+}
 
-Status StagedCall::lend() {
+Status StagedCall::make_event() {
+  return device_->outcome("cuEventCreate",
+                          device_->cuda().api().event_create(&event_, kSleepUntilEvent));
+}
+
+Status StagedCall::make_room() {
+  if (has_room_) return {};
   Result<PinnedPool::Block> block =
       device_->pinned().lend(std::max(staged_bytes(input_), staged_bytes(output_)));
   if (!block.ok()) return block.status();
   block_ = std::move(block).value();
-  if (on_device(input_)) host_input_ = {block_.data(), input_.count, input_.dtype, {}};
-  if (on_device(output_)) host_output_ = {block_.data(), output_.count, output_.dtype, {}};
-  return device_->outcome("cuEventCreate",
-                          device_->cuda().api().event_create(&event_, kSleepUntilEvent));
+  if (on_device(input_)) host_input_.data = block_.data();
+  if (on_device(output_)) host_output_.data = block_.data();
+  has_room_ = true;
+  return {};
 }
 
 StagedCall::~StagedCall() {
@@ -82,15 +96,28 @@ Status StagedCall::wait_for_stream() {
 /// there yet.
 Status StagedCall::read() {
   const CurrentContext here = device_->enter();
-  Status status;
-  if (staged_bytes(input_) > 0) {
-    unfinished_ = stream_.handle;
-    status = device_->outcome("cuMemcpyDtoHAsync", device_->cuda().api().copy_to_host(
-                                                       block_.data(), device_pointer(input_.data),
-                                                       input_.bytes(), stream_.handle));
-  }
+  Status status = copy_input(stream_.handle);
   if (status.ok()) status = wait_behind(stream_.handle);
   return status.within(call_);
+}
+
+/// What was queued before the call is done by now.
+Status StagedCall::fetch() {
+  if (fetched_) return {};
+  const CurrentContext here = device_->enter();
+  Status status = make_room();
+  if (status.ok()) status = copy_input(device_->to_host());
+  if (status.ok()) status = wait_behind(device_->to_host());
+  fetched_ = status.ok();
+  return status.within(call_);
+}
+
+Status StagedCall::copy_input(void* via) {
+  if (staged_bytes(input_) == 0) return {};
+  unfinished_ = via;
+  return device_->outcome("cuMemcpyDtoHAsync",
+                          device_->cuda().api().copy_to_host(
+                              block_.data(), device_pointer(input_.data), input_.bytes(), via));
 }
 
 Status StagedCall::write(std::size_t bytes) {

@@ -24,7 +24,7 @@ Result<Backends> Backends::load(const Options& options, std::shared_ptr<transpor
   if (options.backend == "native") return backends;
   const Result<const ModuleHead*> head = load_module(options.backend, options.backend_path);
   if (!head.ok()) return head.status();
-  backends.module_ = reinterpret_cast<const BackendModule*>(head.value());
+  backends.module_.reset(reinterpret_cast<const BackendModule*>(head.value()));
   std::string library = head.value()->describe();
   if (const auto find_library = head.value()->find_library; find_library != nullptr) {
     Result<std::string> found = find_library(options.nccl_library);

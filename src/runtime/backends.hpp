@@ -17,7 +17,7 @@ namespace elastic::runtime {
 inline constexpr std::size_t kLanes = 2;
 
 /// Makes the backends of each view: of the kind that Options::backend names, which is loaded where
-/// it is not our own.
+/// it is not our own. Outlives them.
 class Backends {
  public:
   /// `arena` is this worker's. kUnavailable says why there is no backend of that kind, and where it
@@ -44,8 +44,14 @@ class Backends {
   Tuning tuning() const { return native_.record->latest(); }
 
  private:
+  struct EndModule {
+    void operator()(const collectives::BackendModule* module) const {
+      if (module->end != nullptr) module->end();
+    }
+  };
+
   collectives::NativeOptions native_;
-  const collectives::BackendModule* module_ = nullptr;  // none: native
+  std::unique_ptr<const collectives::BackendModule, EndModule> module_;  // none: native
   collectives::ModuleStart start_;
 };
 

@@ -2,10 +2,14 @@
 
 #include <algorithm>
 #include <cstring>
+#include <memory>
 #include <numeric>
+#include <span>
 #include <string>
 #include <utility>
+#include <vector>
 
+#include "coordinator/device_move.hpp"
 #include "device/placement.hpp"
 #include "runtime/raise.hpp"
 #include "runtime/step_clock.hpp"
@@ -55,38 +59,56 @@ Collectives::Places Collectives::place(const char* call, const ConstTensorView& 
     check_no_stream(stream);
     check_on_host(call, "input", input);
     check_on_host(call, "output", output);
-    return {input, output, nullptr};
+    return {input, output};
   }
   (void)worker_.members();
   worker_.flush();
-  auto staged = take(devices_.stage_call(call, input, output, stream));
-  return {staged->input(), staged->output(), std::move(staged)};
+  return {input, output, take(devices_.stage_call(call, input, output, stream, worker_.fetch()))};
 }
 
 Collectives::Places Collectives::fetch(const char* call, const ConstTensorView& input,
                                        const TensorView& output, CudaStream stream) {
   Places places = place(call, input, output, stream);
-  // Not as communication: it is mostly the device that computes.
-  if (places.staged) raise_if(places.staged->read());
+  wait_for(places, /*reads=*/true);
   return places;
 }
 
-void Collectives::bring_back(const Places& places, std::size_t bytes) {
+/// Not as communication: it is mostly the device that computes.
+void Collectives::wait_for(const Places& places, bool reads) {
   if (!places.staged) return;
+  const bool at_once = places.staged->when() == device::Fetch::kAtOnce;
+  raise_if(reads && at_once ? places.staged->read() : places.staged->wait_for_stream());
+}
+
+/// Where the tensors lie, if they may stay there.
+Result<Contributors> Collectives::run(Places& places, bool reads, const MakeOperation& make,
+                                      const Accepts& accepts) {
+  if (!places.staged || places.staged->when() == device::Fetch::kAtOnce) {
+    return worker_.run(*make());
+  }
+  coordinator::DeviceMoveOperation operation({*places.staged, reads, make, accepts});
+  Result<Contributors> contributors = worker_.run(operation);
+  places.is_back = operation.back().has_value();
+  if (places.is_back && !operation.back()->ok()) return worker_.give_up(*operation.back());
+  return contributors;
+}
+
+void Collectives::bring_back(const Places& places, std::size_t bytes) {
+  if (!places.staged || places.is_back) return;
   const Blocked blocked;
   const Status back = places.staged->write(bytes);
   if (!back.ok()) raise_if(worker_.give_up(back));
 }
 
 Contributors Collectives::broadcast(const TensorView& data, int root, CudaStream stream) {
-  const Places places = place("broadcast", data, data, stream);
+  Places places = place("broadcast", data, data, stream);
   for (;;) {
     if (auto done = try_broadcast(places, root, data.bytes())) return *std::move(done);
   }
 }
 
 /// Nothing where the root is gone before the operation began: the rank means somebody else now.
-std::optional<Contributors> Collectives::try_broadcast(const Places& places, int root,
+std::optional<Contributors> Collectives::try_broadcast(Places& places, int root,
                                                        std::size_t bytes) {
   const auto members = worker_.members();
   if (root < 0 || root >= members->size()) {
@@ -94,11 +116,13 @@ std::optional<Contributors> Collectives::try_broadcast(const Places& places, int
            std::to_string(members->size()));
   }
   const bool is_root = root == members->rank;
-  if (places.staged) {
-    raise_if(is_root ? places.staged->read() : places.staged->wait_for_stream());
-  }
-  coordinator::BroadcastOperation operation(places.output, root, *members);
-  Result<Contributors> contributors = worker_.run(operation);
+  wait_for(places, is_root);
+  Result<Contributors> contributors = run(
+      places, is_root,
+      [&] {
+        return std::make_unique<coordinator::BroadcastOperation>(places.output(), root, *members);
+      },
+      [&](const auto&, const auto&) { return !is_root; });
   if (contributors.status().code() == Code::kAborted) return std::nullopt;
   raise_if(contributors.status());
   if (!is_root) bring_back(places, bytes);
@@ -107,23 +131,35 @@ std::optional<Contributors> Collectives::try_broadcast(const Places& places, int
 
 Contributors Collectives::allgather(const ConstTensorView& block, const TakeGathered& take,
                                     CudaStream stream) {
-  const Places places = fetch("allgather", block, {}, stream);
-  coordinator::AllgatherOperation operation(places.input, take);
-  return runtime::take(worker_.run(operation));
+  Places places = fetch("allgather", block, {}, stream);
+  return runtime::take(run(
+      places, /*reads=*/true,
+      [&] { return std::make_unique<coordinator::AllgatherOperation>(places.input(), take); }, {}));
 }
 
 GatheredBlocks Collectives::allgather(const ConstTensorView& block, const TensorView& out,
                                       CudaStream stream) {
   check_same_type("allgather", block, out);
-  const Places places = fetch("allgather", block, out, stream);
+  Places places = fetch("allgather", block, out, stream);
   GatheredBlocks blocks;
-  coordinator::AllgatherOperation operation(
-      places.input, [&](std::span<const std::byte> values, std::vector<std::size_t> counts) {
-        put(values, places.output);
-        blocks.counts = std::move(counts);
-      });
-  blocks.contributors = take(worker_.run(operation));
-  blocks.count = std::accumulate(blocks.counts.begin(), blocks.counts.end(), std::size_t{0});
+  const auto note = [&](std::vector<std::size_t> counts) {
+    blocks.counts = std::move(counts);
+    blocks.count = std::accumulate(blocks.counts.begin(), blocks.counts.end(), std::size_t{0});
+  };
+  blocks.contributors = take(run(
+      places, /*reads=*/true,
+      [&] {
+        return std::make_unique<coordinator::AllgatherOperation>(
+            places.input(),
+            [&](std::span<const std::byte> values, std::vector<std::size_t> counts) {
+              put(values, places.output());
+              note(std::move(counts));
+            });
+      },
+      [&](const auto&, const collectives::Payload& payload) {
+        note({payload.counts.begin(), payload.counts.end()});
+        return blocks.count <= out.count;
+      }));
   if (blocks.count > out.count) {
     refuse_room("allgather",
                 "the blocks of " + std::to_string(blocks.counts.size()) + " members have " +
@@ -136,9 +172,13 @@ GatheredBlocks Collectives::allgather(const ConstTensorView& block, const Tensor
 
 Contributors Collectives::reduce_scatter(const ConstTensorView& data, ReduceOp op,
                                          const TakeScattered& take, CudaStream stream) {
-  const Places places = fetch("reduce_scatter", data, {}, stream);
-  coordinator::ReduceScatterOperation operation(places.input, op, take);
-  return runtime::take(worker_.run(operation));
+  Places places = fetch("reduce_scatter", data, {}, stream);
+  return runtime::take(run(places, /*reads=*/true,
+                           [&] {
+                             return std::make_unique<coordinator::ReduceScatterOperation>(
+                                 places.input(), op, take);
+                           },
+                           {}));
 }
 
 ScatteredPart Collectives::reduce_scatter(const ConstTensorView& data, const TensorView& out,
@@ -146,22 +186,34 @@ ScatteredPart Collectives::reduce_scatter(const ConstTensorView& data, const Ten
   check_same_type("reduce_scatter", data, out);
   TensorView room = out;  // more is never needed
   room.count = std::min(out.count, data.count);
-  const Places places = fetch("reduce_scatter", data, room, stream);
+  Places places = fetch("reduce_scatter", data, room, stream);
   ScatteredPart part;
-  coordinator::ReduceScatterOperation operation(
-      places.input, op, [&](std::span<const std::byte> values, std::size_t offset) {
-        put(values, places.output);
-        part.count = values.size() / size_of(data.dtype);
-        part.offset = offset;
-      });
-  part.contributors = take(worker_.run(operation));
+  const auto note = [&](std::size_t count, std::size_t offset) {
+    part.count = count;
+    part.offset = offset;
+  };
   // What the largest part needs: members with the same room have the same outcome.
+  const auto largest = [&](std::size_t members) { return (data.count + members - 1) / members; };
+  part.contributors = take(run(
+      places, /*reads=*/true,
+      [&] {
+        return std::make_unique<coordinator::ReduceScatterOperation>(
+            places.input(), op, [&](std::span<const std::byte> values, std::size_t offset) {
+              put(values, places.output());
+              note(values.size() / size_of(data.dtype), offset);
+            });
+      },
+      [&](const coordinator::Members& members, const collectives::Payload& payload) {
+        const auto mine = payload.counts.begin() + members.rank;
+        note(static_cast<std::size_t>(*mine),
+             std::accumulate(payload.counts.begin(), mine, std::size_t{0}));
+        return largest(payload.counts.size()) <= out.count;
+      }));
   const std::size_t members = part.contributors.size();
-  const std::size_t largest = (data.count + members - 1) / members;
-  if (largest > out.count) {
+  if (largest(members) > out.count) {
     refuse_room("reduce_scatter",
                 "the largest part of " + std::to_string(data.count) + " elements for " +
-                    std::to_string(members) + " members has " + std::to_string(largest),
+                    std::to_string(members) + " members has " + std::to_string(largest(members)),
                 out.count);
   }
   bring_back(places, part.count * size_of(out.dtype));

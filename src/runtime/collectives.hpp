@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/status.hpp"
+#include "collectives/backend/payload.hpp"
 #include "coordinator/lane_view.hpp"
 #include "coordinator/operation.hpp"
 #include "device/devices.hpp"
@@ -29,6 +30,8 @@ class Collectives {
     std::function<Result<Contributors>(coordinator::Operation&)> run;
     /// A result that others have is missing here: leaves the job, and says so.
     std::function<Status(const Status&)> give_up;
+    /// What is right for the backend.
+    std::function<device::Fetch()> fetch;
   };
   using TakeGathered = Context::TakeGathered;
   using TakeScattered = Context::TakeScattered;
@@ -49,17 +52,27 @@ class Collectives {
   /// Where a call's operation finds its input and leaves its result: where the tensors lie, or, of
   /// those on a device, on their way.
   struct Places {
-    ConstTensorView input;
-    TensorView output;
-    std::unique_ptr<device::StagedCall> staged;  ///< null: all lie in host memory
+    ConstTensorView given_input;
+    TensorView given_output;
+    std::unique_ptr<device::StagedCall> staged = nullptr;  ///< null: all lie in host memory
+    bool is_back = false;  ///< the result is in the tensor, or was not to come there
+
+    const ConstTensorView& input() const { return staged ? staged->input() : given_input; }
+    const TensorView& output() const { return staged ? staged->output() : given_output; }
   };
+  /// Of DeviceMoveOperation, for the backend that takes tensors where they lie.
+  using MakeOperation = std::function<std::unique_ptr<coordinator::Operation>()>;
+  using Accepts = std::function<bool(const coordinator::Members&, const collectives::Payload&)>;
 
   Places place(const char* call, const ConstTensorView& input, const TensorView& output,
                CudaStream stream);
-  /// `place`, and the input is there.
+  /// `place`, and the input is there; on demand: is the call's.
   Places fetch(const char* call, const ConstTensorView& input, const TensorView& output,
                CudaStream stream);
-  std::optional<Contributors> try_broadcast(const Places& places, int root, std::size_t bytes);
+  void wait_for(const Places& places, bool reads);
+  Result<Contributors> run(Places& places, bool reads, const MakeOperation& make,
+                           const Accepts& accepts);
+  std::optional<Contributors> try_broadcast(Places& places, int root, std::size_t bytes);
   void check_on_host(const char* call, const char* which, const ConstTensorView& tensor) const;
   void bring_back(const Places& places, std::size_t bytes);
 

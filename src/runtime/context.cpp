@@ -258,7 +258,8 @@ class Context::Impl {
       {.members = [this] { return members(); },
        .flush = [this] { coordinator().flush(); },
        .run = [this](Operation& operation) { return try_run(operation); },
-       .give_up = [this](const Status& why) { return leave_without_result(control(), why); }}};
+       .give_up = [this](const Status& why) { return leave_without_result(control(), why); },
+       .fetch = [this] { return fetch(); }}};
   /// The last is the present one. The others are closed, and kept for threads that still look at
   /// them.
   std::vector<std::unique_ptr<Incarnation>> incarnations_;

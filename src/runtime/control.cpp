@@ -47,11 +47,11 @@ transport::LinkerOptions linker_options(const Identity& identity, const Options&
 
 }  // namespace
 
-Control::Control(Identity identity, Options options, Backends backends,
+Control::Control(Identity identity, Options options, const Backends& backends,
                  std::shared_ptr<const transport::Arena> arena)
     : identity_(std::move(identity)),
       options_(std::move(options)),
-      backends_(std::move(backends)),
+      backends_(backends),
       arena_(std::move(arena)),
       gate_([this](std::uint64_t round) {
         asio::post(io_, [this, round] { participation_.on_paused(round); });

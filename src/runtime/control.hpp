@@ -60,8 +60,8 @@ struct Identity {
 /// Functions marked "control" run on that thread; all others may be called from any thread.
 class Control : private Participation::Effects {
  public:
-  /// `arena` is what others of this host may read.
-  Control(Identity identity, Options options, Backends backends,
+  /// `backends` outlive it. `arena` is what others of this host may read.
+  Control(Identity identity, Options options, const Backends& backends,
           std::shared_ptr<const transport::Arena> arena);
   ~Control() override;
 
@@ -123,7 +123,7 @@ class Control : private Participation::Effects {
 
   const Identity identity_;
   const Options options_;
-  const Backends backends_;
+  const Backends& backends_;
   const std::shared_ptr<const transport::Arena> arena_;
   boost::asio::io_context io_;
   ThreadChecker control_thread_;

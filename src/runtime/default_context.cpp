@@ -22,6 +22,12 @@ DefaultContext& instance() {
   return the;
 }
 
+/// For programs that end without `shutdown`. What the context has loaded, such as NCCL, and what
+/// that has loaded, is torn down as the process ends, last come first.
+struct EndsBeforeWhatItLoaded {
+  ~EndsBeforeWhatItLoaded() { instance().context.reset(); }
+};
+
 }  // namespace
 
 void init(const Options& options) {
@@ -31,6 +37,7 @@ void init(const Options& options) {
     throw Error(ErrorCode::kInvalidArgument, "elastic::init was called before; once per process");
   }
   the.context = std::make_unique<Context>(options);
+  static const EndsBeforeWhatItLoaded at_exit;
 }
 
 void shutdown() {

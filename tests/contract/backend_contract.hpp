@@ -44,7 +44,7 @@ inline void PrintTo(const Subject& subject, std::ostream* out) {
 
 /// What every backend does. A test program of a backend links backend_contract.cpp and instantiates
 /// the suite with (subject, size of the view).
-class BackendContract : public testing::TestWithParam<std::tuple<Subject, int>> {
+class BackendContract : public ::testing::TestWithParam<std::tuple<Subject, int>> {
  protected:
   void SetUp() override { world_ = std::get<Subject>(GetParam()).make(size()); }
   int size() const { return std::get<int>(GetParam()); }
@@ -60,6 +60,6 @@ class BackendContract : public testing::TestWithParam<std::tuple<Subject, int>> 
 /// For backends that work directly (Backend::direct_bytes).
 class BackendDirectContract : public BackendContract {};
 
-std::string name_of(const testing::TestParamInfo<std::tuple<Subject, int>>& info);
+std::string name_of(const ::testing::TestParamInfo<std::tuple<Subject, int>>& info);
 
 }  // namespace elastic::collectives

@@ -90,6 +90,48 @@ TEST_F(StagedCallTest, LeavesWhatIsInHostMemoryThere) {
   EXPECT_EQ(array.read(), (std::vector<int>{70, 8}));
 }
 
+TEST_F(StagedCallTest, GoesToTheHostOnDemandOnly) {
+  const std::vector<int> values{1, 2, 3};
+  const GpuArray<int> in(gpu_, values);
+  const GpuArray<int> out(gpu_, std::vector<int>(2, -1));
+  // Nothing of the host's is needed, and nothing is copied to it.
+  ::setenv("CUDA_STAND_IN_FAIL", "cuMemHostAlloc:1", 1);
+  const auto made =
+      devices_.stage_call("call", view_of(in), view_of(out), {stream_.handle()}, Fetch::kOnDemand);
+  ASSERT_TRUE(made.ok()) << made.status().message();
+  StagedCall& staged = *made.value();
+  EXPECT_EQ(staged.given_input().data, in.data());
+  EXPECT_EQ(staged.given_output().data, out.data());
+  EXPECT_EQ(staged.input().data, nullptr);
+  EXPECT_EQ(staged.input().count, 3U);
+  EXPECT_EQ(staged.output().count, 2U);
+  EXPECT_EQ(staged.output().device.kind, Device::Kind::kHost);
+  ASSERT_TRUE(staged.wait_for_stream().ok());
+  EXPECT_THAT(staged.fetch().message(),
+              AllOf(HasSubstr("call: "), HasSubstr("pinned host memory")));
+  ::unsetenv("CUDA_STAND_IN_FAIL");
+  ASSERT_TRUE(staged.fetch().ok());
+  EXPECT_THAT(input_of(staged), ElementsAreArray(values));
+  output_of(staged)[0] = 70;
+  ASSERT_TRUE(staged.fetch().ok());
+  EXPECT_EQ(output_of(staged)[0], 70) << "it was brought again";
+  ASSERT_TRUE(staged.write(sizeof(int)).ok());
+  EXPECT_EQ(out.read(), (std::vector<int>{70, -1}));
+}
+
+/// Who takes a result that another has needs no input.
+TEST_F(StagedCallTest, HasRoomForAResultAlone) {
+  const GpuArray<int> in(gpu_, std::vector<int>{1, 2, 3});
+  const GpuArray<int> out(gpu_, std::vector<int>(2, -1));
+  const auto staged = devices_.stage_call("call", view_of(in), view_of(out), {}, Fetch::kOnDemand);
+  ASSERT_TRUE(staged.value()->wait_for_stream().ok());
+  ::setenv("CUDA_STAND_IN_FAIL", "cuMemcpyDtoHAsync_v2:1", 1);
+  ASSERT_TRUE(staged.value()->make_room().ok());
+  output_of(*staged.value())[1] = 5;
+  ASSERT_TRUE(staged.value()->write(2 * sizeof(int)).ok());
+  EXPECT_EQ(out.read()[1], 5);
+}
+
 TEST_F(StagedCallTest, TakesTensorsWithoutElements) {
   const GpuArray<int> nothing(gpu_, std::vector<int>{});
   const auto staged = stage(view_of(nothing), view_of(nothing), stream_.handle());

@@ -1,5 +1,5 @@
-// Allreduces of tensors on a real device by NCCL, by real processes under elasticrun. The ranks may
-// share one device: each tells NCCL that it is on a host of its own, and they go over sockets.
+// Collectives of tensors on a real device by NCCL, by real processes under elasticrun. The ranks
+// may share one device: each tells NCCL that it is on a host of its own, and they go over sockets.
 #include <dlfcn.h>
 #include <string>
 #include <vector>
@@ -16,7 +16,9 @@ namespace {
 
 using ::testing::HasSubstr;
 
-constexpr const char* kByNccl = "allreduces of tensors on devices go by NCCL from now on";
+std::string by_nccl_from_now_on(const std::string& calls) {
+  return calls + " of tensors on devices go by NCCL from now on";
+}
 
 /// In front of each rank's command.
 const std::vector<std::string> kOwnHost{"/bin/sh", "-c",
@@ -38,8 +40,10 @@ class NcclAllreduceTest : public ::testing::Test {
   }
 
   static void world(int ranks, const std::string& meanwhile) {
-    EXPECT_THAT(device_world(ranks, by_nccl(meanwhile), /*exact=*/true, kOwnHost),
-                HasSubstr(kByNccl));
+    const std::string said = device_world(ranks, by_nccl(meanwhile), /*exact=*/true, kOwnHost);
+    for (const char* const calls : {"allreduces", "broadcasts", "allgathers", "reduce_scatters"}) {
+      EXPECT_THAT(said, HasSubstr(by_nccl_from_now_on(calls)));
+    }
   }
   static void kills(const std::string& mode, const std::string& meanwhile, int runs) {
     Scenario scenario{mode, "auto"};
@@ -48,7 +52,7 @@ class NcclAllreduceTest : public ::testing::Test {
     scenario.environment = by_nccl(meanwhile);
     scenario.prefix = kOwnHost;
     scenario.ranks = 3;
-    scenario.says = kByNccl;
+    scenario.says = by_nccl_from_now_on(mode == "moves" ? "broadcasts" : "allreduces");
     several_kills(scenario, runs);
   }
 };
@@ -71,6 +75,10 @@ TEST_F(NcclAllreduceTest, SurvivesTheDeathOfARank) {
 
 TEST_F(NcclAllreduceTest, SurvivesTheDeathOfARankInABucket) {
   kills("named", "wait", 2);
+}
+
+TEST_F(NcclAllreduceTest, SurvivesTheDeathOfARankInOtherCollectives) {
+  kills("moves", "wait", 2);
 }
 
 }  // namespace

@@ -115,6 +115,29 @@ TEST(DeviceBench, ComparesWithNcclCalledDirectly) {
   EXPECT_THAT(bench.output(), HasSubstr("# nccl:direct: NCCL 2.28.9 in " ONE_RANK_NCCL));
 }
 
+TEST(DeviceBench, ComparesOtherCollectivesWithNcclCalledDirectly) {
+  for (const char* operation : {"all_gather", "reduce_scatter", "broadcast"}) {
+    SCOPED_TRACE(operation);
+    const DeviceBench bench({operation, "--np", "1", "-b", "4K", "-e", "4K", "-n", "4", "--backend",
+                             "native,nccl:direct"},
+                            {"ELASTIC_NCCL_LIBRARY=" ONE_RANK_NCCL});
+    expect_right(bench, 2);
+    EXPECT_EQ(bench.rows().at(1).at("backend"), "nccl:direct");
+  }
+}
+
+TEST(DeviceBench, MeasuresTheBackendNccl) {
+  for (const std::string operation : {"allreduce", "all_gather", "reduce_scatter", "broadcast"}) {
+    SCOPED_TRACE(operation);
+    const DeviceBench bench(
+        {operation, "--np", "2", "-b", "4K", "-e", "4K", "-n", "4", "--backend", "nccl"},
+        {"ELASTIC_NCCL_LIBRARY=" NCCL_STAND_IN, "ELASTIC_NCCL_MEANWHILE=wait",
+         "ELASTIC_LOG_LEVEL=info"});
+    expect_right(bench, operation == "allreduce" ? 2 : 1);
+    EXPECT_THAT(bench.output(), HasSubstr("of tensors on devices go by NCCL from now on"));
+  }
+}
+
 TEST(DeviceBench, NcclNeedsADeviceForEachRank) {
   const DeviceBench bench({"allreduce", "--np", "2", "--backend", "nccl:direct"},
                           {"ELASTIC_NCCL_LIBRARY=" ONE_RANK_NCCL, "CUDA_STAND_IN_DEVICES=1"});

@@ -51,14 +51,19 @@ std::vector<std::string> by_nccl(const std::string& meanwhile) {
           "ELASTIC_NCCL_MEANWHILE=" + meanwhile};
 }
 
-/// What the library says when NCCL has made the first allreduce.
-constexpr const char* kByNccl = "allreduces of tensors on devices go by NCCL from now on";
+/// What the library says when NCCL has made the first of such calls.
+std::string by_nccl_from_now_on(const std::string& calls) {
+  return calls + " of tensors on devices go by NCCL from now on";
+}
 
 void world_by_nccl(int ranks, const std::string& meanwhile) {
   std::vector<std::string> environment = by_nccl(meanwhile);
   environment.emplace_back("LD_LIBRARY_PATH=" CUDA_STAND_IN);
   environment.emplace_back("ELASTIC_LOG_LEVEL=info");
-  EXPECT_THAT(device_world(ranks, environment, /*exact=*/true), HasSubstr(kByNccl));
+  const std::string said = device_world(ranks, environment, /*exact=*/true);
+  for (const char* const calls : {"allreduces", "broadcasts", "allgathers", "reduce_scatters"}) {
+    EXPECT_THAT(said, HasSubstr(by_nccl_from_now_on(calls)));
+  }
 }
 
 TEST(NcclDeviceJob, ResultsAreThoseOfTheHost) {
@@ -111,6 +116,28 @@ TEST(DeviceJob, GoesOnWithoutAWorkerWhoseDeviceFailsInAnotherCollective) {
   one_failure("moves");
 }
 
+#ifdef NCCL_STAND_IN
+/// The result of its first broadcast is on its device already.
+TEST(NcclDeviceJob, GoesOnWithoutAWorkerWhoseDeviceFailsInTheEnd) {
+  const ScratchFolder folder;
+  std::vector<std::string> environment = by_nccl("wait");
+  environment.emplace_back("LD_LIBRARY_PATH=" CUDA_STAND_IN);
+  const Ended ended =
+      run({ELASTICRUN, "-np", "3", "--min-np", "1", "--max-restarts", "0", "/bin/sh", "-c",
+           "test $RANK = 1 && export CUDA_STAND_IN_FAIL=cuMemcpyDtoDAsync_v2:1; exec " DIGIT_STREAM
+           " device_moves 40 20000 1 " +
+               folder.path().string()},
+          environment);
+  EXPECT_THAT(ended.output, HasSubstr("this worker has left the job, as it cannot bring the result "
+                                      "of a collective to its tensors"));
+  EXPECT_THAT(ended.output, HasSubstr("illegal memory access"));
+  const std::string log = read_file(folder.path() / "0");
+  EXPECT_THAT(log, HasSubstr("\n101\n")) << ended.output;
+  EXPECT_THAT(log, HasSubstr("end")) << ended.output;
+  EXPECT_EQ(read_file(folder.path() / "2"), log);
+}
+#endif
+
 /// Nobody who has to let go of the old view waits for the device.
 TEST(DeviceJob, ChangesItsViewWhileADeviceIsAtWork) {
   const ScratchFolder folder;
@@ -159,7 +186,7 @@ Scenario on_device_by_nccl(const std::string& mode, const std::string& meanwhile
   scenario.backend = "nccl";
   scenario.environment = by_nccl(meanwhile);
   scenario.environment.emplace_back("ELASTIC_LOG_LEVEL=info");
-  scenario.says = kByNccl;
+  scenario.says = by_nccl_from_now_on(mode == "moves" ? "broadcasts" : "allreduces");
   return scenario;
 }
 
@@ -168,6 +195,7 @@ Scenario on_device_by_nccl(const std::string& mode, const std::string& meanwhile
 INSTANTIATE_TEST_SUITE_P(Nccl, DeviceKillTest,
                          ::testing::Values(on_device_by_nccl("blocking", "wait"),
                                            on_device_by_nccl("named", "wait"),
+                                           on_device_by_nccl("moves", "wait"),
                                            on_device_by_nccl("mixed", "host")),
                          [](const auto& param) { return param.param.mode; });
 #endif

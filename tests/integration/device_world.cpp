@@ -40,7 +40,7 @@ std::string device_world(int ranks, const std::vector<std::string>& environment,
   for (const std::string program : {DEVICE_CHECK, DEVICE_MOVES, DEVICE_MISTAKES}) {
     std::vector<std::string> command = prefix;
     command.insert(command.end(), {program, kFolder});
-    if (exact && program == DEVICE_CHECK) command.emplace_back("exact");
+    if (exact && program != DEVICE_MISTAKES) command.emplace_back("exact");
     said += run_ranks(command, ranks, environment);
   }
   return said;

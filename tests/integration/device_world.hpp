@@ -6,8 +6,8 @@
 namespace elastic::testing {
 
 /// Runs device_check, device_moves and device_mistakes, one after another, on so many ranks.
-/// Expects that all ends well, with the same results on all ranks. `exact`: device_check with
-/// numbers of which the sums do not depend on their order. `prefix`: of each rank's command.
+/// Expects that all ends well, with the same results on all ranks. `exact`: with numbers of
+/// which the sums do not depend on their order. `prefix`: of each rank's command.
 /// Returns what they have said.
 std::string device_world(int ranks, const std::vector<std::string>& environment, bool exact = false,
                          const std::vector<std::string>& prefix = {});

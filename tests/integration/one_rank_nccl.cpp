@@ -1,4 +1,4 @@
-// Stands in for NCCL where a communicator has one rank: there an allreduce is a copy on the device,
+// Stands in for NCCL where a communicator has one rank: there a collective is a copy on the device,
 // which the stand-in for CUDA's driver makes. Of more ranks there are no communicators.
 #include <cstdint>
 #include <dlfcn.h>
@@ -26,6 +26,17 @@ std::size_t size_of_type(ncclDataType_t type) {
     default:
       return 4;
   }
+}
+
+ncclResult_t copy(const void* from, void* to, std::size_t count, ncclDataType_t type,
+                  cudaStream_t stream) {
+  using Copy = int (*)(std::uint64_t, std::uint64_t, std::size_t, void*);
+  void* const driver = ::dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
+  const auto by_driver = reinterpret_cast<Copy>(::dlsym(driver, "cuMemcpyAsync"));
+  const int error =
+      by_driver(reinterpret_cast<std::uintptr_t>(to), reinterpret_cast<std::uintptr_t>(from),
+                count * size_of_type(type), stream);
+  return error == 0 ? ncclSuccess : ncclUnhandledCudaError;
 }
 
 }  // namespace
@@ -71,11 +82,18 @@ EXPORT ncclResult_t ncclGroupEnd() {
 EXPORT ncclResult_t ncclAllReduce(const void* from, void* to, std::size_t count,
                                   ncclDataType_t type, ncclRedOp_t, ncclComm_t,
                                   cudaStream_t stream) {
-  using Copy = int (*)(std::uint64_t, std::uint64_t, std::size_t, void*);
-  void* const driver = ::dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
-  const auto copy = reinterpret_cast<Copy>(::dlsym(driver, "cuMemcpyAsync"));
-  const int error =
-      copy(reinterpret_cast<std::uintptr_t>(to), reinterpret_cast<std::uintptr_t>(from),
-           count * size_of_type(type), stream);
-  return error == 0 ? ncclSuccess : ncclUnhandledCudaError;
+  return copy(from, to, count, type, stream);
+}
+EXPORT ncclResult_t ncclBroadcast(const void* from, void* to, std::size_t count,
+                                  ncclDataType_t type, int, ncclComm_t, cudaStream_t stream) {
+  return copy(from, to, count, type, stream);
+}
+EXPORT ncclResult_t ncclAllGather(const void* from, void* to, std::size_t count,
+                                  ncclDataType_t type, ncclComm_t, cudaStream_t stream) {
+  return copy(from, to, count, type, stream);
+}
+EXPORT ncclResult_t ncclReduceScatter(const void* from, void* to, std::size_t count,
+                                      ncclDataType_t type, ncclRedOp_t, ncclComm_t,
+                                      cudaStream_t stream) {
+  return copy(from, to, count, type, stream);
 }

@@ -7,21 +7,11 @@
 
 #include "collectives/kernels/narrow.hpp"
 #include "collectives/kernels/reduce.hpp"
+#include "nccl/contents.hpp"
 
 namespace elastic::collectives::nccl {
 
 namespace {
-
-std::uint64_t address(const void* memory) {
-  return reinterpret_cast<std::uintptr_t>(memory);
-}
-
-std::vector<std::byte> bytes_of(DType dtype, const std::vector<double>& values) {
-  Buffer buffer;
-  buffer.resize(values.size() * size_of(dtype));
-  fill(buffer, section(dtype, values.size()), values);
-  return {buffer.bytes().begin(), buffer.bytes().end()};
-}
 
 /// As the host divides.
 std::vector<std::byte> result_of(DType dtype, std::size_t count, ReduceOp op, int size) {

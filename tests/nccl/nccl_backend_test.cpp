@@ -10,10 +10,8 @@
 #include <gtest/gtest.h>
 
 #include "collectives/backend/nccl/bucket_result.hpp"
-#include "contract/native_world.hpp"
 #include "nccl/gpu_tensors.hpp"
-#include "nccl/rank_services.hpp"
-#include "nccl/stand_in.hpp"
+#include "nccl/nccl_fixture.hpp"
 #include "tests/slowness.hpp"
 
 namespace elastic::collectives::nccl {
@@ -25,47 +23,8 @@ using Script = NcclScript;
 using How = NcclScript::Allreduce;
 using Shapes = std::vector<GpuTensors::Shape>;
 
-class NcclBackendTest : public ::testing::Test {
+class NcclBackendTest : public NcclFixture {
  protected:
-  NcclBackendTest() : nccl_(stand_in()), gpu_(0, CUDA_STAND_IN) { nccl_->reset(); }
-  ~NcclBackendTest() override {
-    nccl_->release();
-    backends_.clear();
-    // Threads that end communicators are nobody's, but hold the library.
-    for (const NcclServices& each : services_) {
-      until([&] { return each.library.use_count() == 1; });
-    }
-    EXPECT_EQ(nccl_->violations(), std::vector<std::string>());
-  }
-
-  /// A view of so many ranks; on the same devices as that before.
-  void make(int size, bool waits, std::uint64_t generation = 7,
-            const std::function<void(NcclServices&)>& change = {}) {
-    size_ = size;
-    backends_.clear();
-    position_ = 0;
-    services_.resize(static_cast<std::size_t>(size));
-    std::size_t rank = 0;
-    for (auto& mesh : wire(size, all_wirings().front())) {
-      NcclServices& services = services_[rank++];
-      if (!services.library) services = services_for_a_rank();
-      services.waits = waits;
-      if (change) change(services);
-      auto native = make_native_backend(generation, mesh);
-      backends_.push_back(
-          make_nccl_backend({generation, 0, std::move(mesh), std::move(native)}, services));
-    }
-  }
-
-  Backend& backend(int rank) { return *backends_[static_cast<std::size_t>(rank)]; }
-
-  template <typename Body>
-  void on_all_ranks(const Body& body) {
-    std::vector<std::thread> threads;
-    for (int rank = 0; rank < size_; ++rank) threads.emplace_back(body, rank);
-    for (std::thread& each : threads) each.join();
-  }
-
   /// What came of an allreduce on all ranks.
   struct Outcome {
     std::vector<std::unique_ptr<GpuTensors>> tensors;
@@ -111,18 +70,6 @@ class NcclBackendTest : public ::testing::Test {
     const auto outcome = run(shapes, op);
     return expect_right(*outcome, op);
   }
-
-  /// What the stand-in and threads of the communicator have come to, of which no event tells.
-  static void until(const std::function<bool()>& done) {
-    while (!done()) std::this_thread::sleep_for(milliseconds(1));
-  }
-
-  const NcclStandIn* nccl_;
-  testing::Gpu gpu_;
-  int size_ = 0;
-  std::uint64_t position_ = 0;
-  std::vector<NcclServices> services_;
-  std::vector<std::unique_ptr<Backend>> backends_;
 };
 
 TEST_F(NcclBackendTest, ReducesEveryTypeByEveryOperation) {
@@ -319,6 +266,47 @@ TEST_F(NcclBackendTest, AWorkerThatNcclDoesNotLetGoHasToLeave) {
     if (rank == 1) backends_[1].reset();
   });
   EXPECT_EQ(outcome->statuses[1].code(), Code::kUnavailable);
+  EXPECT_THAT(outcome->statuses[1].message(), HasSubstr("this worker has to exit"));
+  EXPECT_EQ(outcome->statuses[0].code(), Code::kPeerLost);
+}
+
+TEST_F(NcclBackendTest, BeginsNoCommunicatorBeforeTheLastIsGivenBack) {
+  nccl_->script(0, {.abort_waits = true});
+  make(2, true);
+  EXPECT_TRUE(allreduce());
+  make(2, /*waits=*/false, 8);
+  for (int i = 0; i < 20; ++i) EXPECT_FALSE(allreduce());
+  EXPECT_EQ(nccl_->counts().inits, 2);
+  nccl_->release();
+  while (!allreduce() && !HasFailure()) continue;
+  EXPECT_EQ(nccl_->counts().inits, 4);
+}
+
+TEST_F(NcclBackendTest, WaitsUntilTheLastCommunicatorIsGivenBack) {
+  nccl_->script(0, {.abort_waits = true});
+  make(2, true);
+  EXPECT_TRUE(allreduce());
+  make(2, /*waits=*/true, 8);
+  std::thread releaser([&] {
+    until([&] { return nccl_->counts().aborts == 2; });
+    nccl_->release();
+  });
+  EXPECT_TRUE(allreduce());
+  releaser.join();
+}
+
+TEST_F(NcclBackendTest, AWorkerLeavesWhoseLastCommunicatorIsNeverGivenBack) {
+  nccl_->script(1, {.abort_waits = true});
+  make(2, true, 7, [](NcclServices& its) { its.deadlines.abort = milliseconds(500) * kSlowness; });
+  EXPECT_TRUE(allreduce());
+  make(2, true, 8);
+  const auto outcome = begin({{DType::kF32, 10}});
+  on_all_ranks([&](int rank) {
+    run_on(rank, *outcome, ReduceOp::kSum);
+    if (rank == 1) backends_[1].reset();
+  });
+  EXPECT_EQ(outcome->statuses[1].code(), Code::kUnavailable);
+  EXPECT_THAT(outcome->statuses[1].message(), HasSubstr("ncclCommAbort has not returned"));
   EXPECT_THAT(outcome->statuses[1].message(), HasSubstr("this worker has to exit"));
   EXPECT_EQ(outcome->statuses[0].code(), Code::kPeerLost);
 }

@@ -35,7 +35,7 @@ struct ncclComm {
   bool fails = false;
   std::unique_ptr<Fabric> fabric;
   std::atomic<bool> called_off{false};
-  std::atomic<int> on_streams{0};  // allreduces that streams have to make or are making
+  std::atomic<int> on_streams{0};  // collectives that streams have to make or are making
 };
 
 namespace {
@@ -48,12 +48,13 @@ struct Library {
   bool released = false;
   std::map<int, NcclScript> scripts;
   std::map<int, int> failures;
-  std::map<int, int> allreduces;  // by rank
+  std::map<int, int> collectives;  // by rank
   std::vector<std::unique_ptr<ncclComm>> comms;
   int open_groups = 0;  // of all threads
   NcclCounts counts;
   std::vector<std::string> violations;
   std::function<void()> on_abort;
+  std::function<void(int)> on_poll;
 };
 
 Library& library() {
@@ -121,11 +122,12 @@ void reset() {
   the.released = false;
   the.scripts.clear();
   the.failures.clear();
-  the.allreduces.clear();
+  the.collectives.clear();
   the.comms.clear();
   the.counts = {};
   the.violations.clear();
   the.on_abort = nullptr;
+  the.on_poll = nullptr;
 }
 
 void script(int rank, const NcclScript& script) {
@@ -147,6 +149,11 @@ void release() {
 void on_abort(std::function<void()> call) {
   const Lock lock(library().mutex);
   library().on_abort = std::move(call);
+}
+
+void on_poll(std::function<void(int)> call) {
+  const Lock lock(library().mutex);
+  library().on_poll = std::move(call);
 }
 
 NcclCounts counts() {
@@ -215,31 +222,32 @@ ReduceOp op_of(ncclRedOp_t op) {
 
 using Allreduce = NcclScript::Allreduce;
 
-/// An allreduce as a stream makes it.
+/// A collective as a stream makes it.
 struct Task {
+  std::function<bool(Fabric& fabric, const std::byte* from, std::byte* to)> collective;
   const void* from;
+  std::size_t from_bytes;  // 0: not read
   void* to;
-  std::size_t count;
-  DType dtype;
-  ReduceOp op;
-  bool works;
-  ncclComm* comm;
-  cudaStream_t stream;
+  std::size_t to_bytes;
+  bool works = true;
+  bool ends = true;
+  ncclComm* comm = nullptr;
+  cudaStream_t stream = nullptr;
 
   static void run(void* task) {
     const std::unique_ptr<Task> self(static_cast<Task*>(task));
-    const std::size_t bytes = self->count * elastic::size_of(self->dtype);
-    std::byte* const from = inside(self->from, bytes);
-    std::byte* const to = inside(self->to, bytes);
-    if (from == nullptr || to == nullptr) {
+    const std::byte* const read =
+        self->from_bytes > 0 ? inside(self->from, self->from_bytes) : nullptr;
+    std::byte* const written = inside(self->to, self->to_bytes);
+    if ((self->from_bytes > 0 && read == nullptr) || written == nullptr) {
       const Lock lock(library().mutex);
-      library().violations.push_back("an allreduce of what is no memory of a device");
+      library().violations.push_back("a collective of what is no memory of a device");
     } else if (self->works) {
-      self->comm->fabric->allreduce(from, to, self->count, self->dtype, self->op,
-                                    self->comm->called_off);
-    } else {
-      // As a kernel that hangs does, it spins on the device until it is called off.
-      while (!self->comm->called_off) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      self->collective(*self->comm->fabric, read, written);
+    }
+    // As a kernel that hangs does, it spins on the device until it is called off.
+    while (!self->ends && !self->comm->called_off) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }
     --self->comm->on_streams;
   }
@@ -265,6 +273,32 @@ ncclResult_t begin(std::unique_ptr<Task> task) {
   return ncclInProgress;
 }
 
+/// Queues it, as the rank's script says; in a group, for its end.
+ncclResult_t queue(const char* call, int NcclCounts::*counted, Task task, ncclComm* comm,
+                   cudaStream_t stream) {
+  Lock lock(library().mutex);
+  needs_quiet(*comm, call);
+  const Entered entered(lock, comm, call);
+  ++(library().counts.*counted);
+  library().counts.bytes += task.from_bytes;
+  const NcclScript& script = library().scripts[comm->rank];
+  const bool works = library().collectives[comm->rank]++ < script.works_before;
+  const Allreduce how = works ? Allreduce::kWorks : script.allreduce;
+  if (how == Allreduce::kFailsAtOnce) {
+    if (group().open) group().failure = ncclSystemError;
+    return ncclSystemError;
+  }
+  if (how == Allreduce::kFailsLater) comm->fails = true;
+  task.works = how == Allreduce::kWorks || how == Allreduce::kHangsAtEnd;
+  task.ends = how == Allreduce::kWorks;
+  task.comm = comm;
+  task.stream = stream;
+  auto queued = std::make_unique<Task>(std::move(task));
+  if (!group().open) return begin(std::move(queued));
+  group().tasks.push_back(std::move(queued));
+  return ncclSuccess;
+}
+
 ncclResult_t progress(ncclComm& comm) {
   const auto failure = library().failures.find(comm.rank);
   if (failure != library().failures.end()) return static_cast<ncclResult_t>(failure->second);
@@ -278,8 +312,8 @@ ncclResult_t progress(ncclComm& comm) {
 
 #define EXPORT extern "C" [[gnu::visibility("default")]]
 
-EXPORT const NcclStandIn nccl_stand_in = {reset,  script,     fail,   release,        on_abort,
-                                          counts, violations, launch, launch_and_hang};
+EXPORT const NcclStandIn nccl_stand_in = {reset,   script, fail,       release, on_abort,
+                                          on_poll, counts, violations, launch,  launch_and_hang};
 
 EXPORT ncclResult_t ncclGetVersion(int* version) {
   const char* const told = std::getenv("NCCL_STAND_IN_VERSION");
@@ -332,6 +366,11 @@ EXPORT ncclResult_t ncclCommInitRankConfig(ncclComm_t* made, int size, ncclUniqu
 EXPORT ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t* state) {
   Lock lock(library().mutex);
   const Entered entered(lock, comm, "poll");
+  if (const auto call = library().on_poll) {
+    lock.unlock();
+    call(comm->rank);
+    lock.lock();
+  }
   *state = progress(*comm);
   return ncclSuccess;
 }
@@ -402,22 +441,47 @@ EXPORT ncclResult_t ncclGroupEnd() {
 EXPORT ncclResult_t ncclAllReduce(const void* from, void* to, std::size_t count,
                                   ncclDataType_t type, ncclRedOp_t op, ncclComm_t comm,
                                   cudaStream_t stream) {
-  Lock lock(library().mutex);
-  needs_quiet(*comm, "allreduce");
-  const Entered entered(lock, comm, "allreduce");
-  ++library().counts.allreduces;
-  library().counts.bytes += count * elastic::size_of(dtype_of(type));
-  const NcclScript& script = library().scripts[comm->rank];
-  const bool works = library().allreduces[comm->rank]++ < script.works_before;
-  const Allreduce how = works ? Allreduce::kWorks : script.allreduce;
-  if (how == Allreduce::kFailsAtOnce) {
-    if (group().open) group().failure = ncclSystemError;
-    return ncclSystemError;
-  }
-  if (how == Allreduce::kFailsLater) comm->fails = true;
-  auto task = std::make_unique<Task>(
-      Task{from, to, count, dtype_of(type), op_of(op), how == Allreduce::kWorks, comm, stream});
-  if (!group().open) return begin(std::move(task));
-  group().tasks.push_back(std::move(task));
-  return ncclSuccess;
+  const DType dtype = dtype_of(type);
+  const std::size_t bytes = count * elastic::size_of(dtype);
+  const auto collective = [=](Fabric& fabric, const std::byte* in, std::byte* out) {
+    return fabric.allreduce(in, out, count, dtype, op_of(op), comm->called_off);
+  };
+  return queue("allreduce", &NcclCounts::allreduces, {collective, from, bytes, to, bytes}, comm,
+               stream);
+}
+
+EXPORT ncclResult_t ncclBroadcast(const void* from, void* to, std::size_t count,
+                                  ncclDataType_t type, int root, ncclComm_t comm,
+                                  cudaStream_t stream) {
+  const std::size_t bytes = count * elastic::size_of(dtype_of(type));
+  const auto collective = [=](Fabric& fabric, const std::byte* in, std::byte* out) {
+    return fabric.broadcast(in, out, bytes, root, comm->called_off);
+  };
+  const std::size_t sent = comm->rank == root ? bytes : 0;
+  return queue("broadcast", &NcclCounts::broadcasts, {collective, from, sent, to, bytes}, comm,
+               stream);
+}
+
+EXPORT ncclResult_t ncclAllGather(const void* from, void* to, std::size_t count,
+                                  ncclDataType_t type, ncclComm_t comm, cudaStream_t stream) {
+  const std::size_t bytes = count * elastic::size_of(dtype_of(type));
+  const auto collective = [=](Fabric& fabric, const std::byte* in, std::byte* out) {
+    return fabric.allgather(in, out, bytes, comm->called_off);
+  };
+  const std::size_t all = bytes * static_cast<std::size_t>(comm->size);
+  return queue("allgather", &NcclCounts::allgathers, {collective, from, bytes, to, all}, comm,
+               stream);
+}
+
+EXPORT ncclResult_t ncclReduceScatter(const void* from, void* to, std::size_t count,
+                                      ncclDataType_t type, ncclRedOp_t op, ncclComm_t comm,
+                                      cudaStream_t stream) {
+  const DType dtype = dtype_of(type);
+  const std::size_t bytes = count * elastic::size_of(dtype);
+  const auto collective = [=](Fabric& fabric, const std::byte* in, std::byte* out) {
+    return fabric.reduce_scatter(in, out, count, dtype, op_of(op), comm->called_off);
+  };
+  const std::size_t all = bytes * static_cast<std::size_t>(comm->size);
+  return queue("reduce_scatter", &NcclCounts::reduce_scatters, {collective, from, all, to, bytes},
+               comm, stream);
 }

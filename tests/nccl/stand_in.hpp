@@ -28,11 +28,13 @@ struct NcclScript {
   bool abort_waits = false;    ///< ncclCommAbort does, until `release`
   bool finalize_is_never_done = false;
 
+  /// What comes of a collective.
   enum class Allreduce : std::uint8_t {
     kWorks,
     kFailsAtOnce,
     kFailsLater,  ///< polls say so; nothing comes of it on the device
     kHangs,       ///< on the device, in silence
+    kHangsAtEnd,  ///< likewise, when the others have all that they need of it
   };
   Allreduce allreduce = Allreduce::kWorks;
   int works_before = 0;  ///< so many of this rank's work all the same
@@ -43,8 +45,11 @@ struct NcclCounts {
   int inits = 0;
   int launches = 0;
   int allreduces = 0;
+  int broadcasts = 0;
+  int allgathers = 0;
+  int reduce_scatters = 0;
   int groups = 0;
-  std::size_t bytes = 0;  ///< of all allreduces of all ranks
+  std::size_t bytes = 0;  ///< that ranks have given to collectives
   int finalizes = 0;
   int destroys = 0;
   int aborts = 0;   ///< begun
@@ -53,7 +58,7 @@ struct NcclCounts {
 
 /// The strings of a stand-in for libnccl, as a shared object: it can be told to hang, to fail, and
 /// to say nothing, and notes what NCCL does not allow its callers. Ranks are threads, or processes
-/// that can be told nothing. Its version is in NCCL_STAND_IN_VERSION. Its allreduces are made on
+/// that can be told nothing. Its version is in NCCL_STAND_IN_VERSION. Its collectives are made on
 /// streams of the stand-in for the CUDA driver, of which the file is in NCCL_STAND_IN_DRIVER.
 struct NcclStandIn {
   void (*reset)();  ///< only when nothing is under way any more
@@ -63,6 +68,8 @@ struct NcclStandIn {
   /// Lets everything go on that waits, now and later.
   void (*release)();
   void (*on_abort)(std::function<void()> call);
+  /// What a poll for a communicator of `rank` calls, by whom it is made.
+  void (*on_poll)(std::function<void(int rank)> call);
   NcclCounts (*counts)();
   std::vector<std::string> (*violations)();
   /// Stands for a collective: is in progress for some polls. `never_done`: for all of them.

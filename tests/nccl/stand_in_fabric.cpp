@@ -66,31 +66,81 @@ bool Fabric::wait(const Done& done, const std::atomic<bool>& called_off) const {
   return true;
 }
 
-bool Fabric::allreduce(const std::byte* from, std::byte* to, std::size_t count, DType dtype,
-                       ReduceOp op, const std::atomic<bool>& called_off) {
-  const std::size_t most = kPieceBytes / size_of(dtype);
-  for (std::size_t done = 0; done < count; done += most) {
-    const std::size_t at = done * size_of(dtype);
-    if (!piece(from + at, to + at, std::min(most, count - done), dtype, op, called_off)) {
-      return false;
-    }
-  }
-  return true;
-}
-
-bool Fabric::piece(const std::byte* from, std::byte* to, std::size_t count, DType dtype,
-                   ReduceOp op, const std::atomic<bool>& called_off) {
+template <typename Take>
+bool Fabric::piece(const std::byte* from, std::size_t bytes, const std::atomic<bool>& called_off,
+                   const Take& take) {
   const std::uint64_t before = pieces_++;
   const auto have_read = [&](const Rank& rank) { return rank.read.load() >= before; };
   const auto have_posted = [&](const Rank& rank) { return rank.posted.load() > before; };
   if (!wait(have_read, called_off)) return false;
-  std::memcpy(data(rank_), from, count * size_of(dtype));
+  if (bytes > 0) std::memcpy(data(rank_), from, bytes);
   head_->ranks[rank_].posted.store(before + 1);
   if (!wait(have_posted, called_off)) return false;
+  take();
+  head_->ranks[rank_].read.store(before + 1);
+  return true;
+}
+
+void Fabric::reduce(std::byte* to, std::size_t count, DType dtype, ReduceOp op) const {
   std::memcpy(to, data(0), count * size_of(dtype));
   const auto reduce = kernels::reduce(dtype, op);
   for (int rank = 1; rank < size_; ++rank) reduce(to, to, data(rank), count);
-  head_->ranks[rank_].read.store(before + 1);
+}
+
+namespace {
+
+/// `piece(offset, bytes)` for each piece of `total` bytes, until one fails.
+template <typename Piece>
+bool in_pieces(std::size_t total, std::size_t most, const Piece& piece) {
+  for (std::size_t at = 0; at < total; at += most) {
+    if (!piece(at, std::min(most, total - at))) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+bool Fabric::allreduce(const std::byte* from, std::byte* to, std::size_t count, DType dtype,
+                       ReduceOp op, const std::atomic<bool>& called_off) {
+  const std::size_t element = size_of(dtype);
+  return in_pieces(count * element, kPieceBytes, [&](std::size_t at, std::size_t bytes) {
+    return piece(from + at, bytes, called_off,
+                 [&] { reduce(to + at, bytes / element, dtype, op); });
+  });
+}
+
+bool Fabric::broadcast(const std::byte* from, std::byte* to, std::size_t bytes, int root,
+                       const std::atomic<bool>& called_off) {
+  return in_pieces(bytes, kPieceBytes, [&](std::size_t at, std::size_t part) {
+    return piece(from + at, rank_ == root ? part : 0, called_off,
+                 [&] { std::memcpy(to + at, data(root), part); });
+  });
+}
+
+bool Fabric::allgather(const std::byte* from, std::byte* to, std::size_t bytes,
+                       const std::atomic<bool>& called_off) {
+  return in_pieces(bytes, kPieceBytes, [&](std::size_t at, std::size_t part) {
+    return piece(from + at, part, called_off, [&] {
+      for (int rank = 0; rank < size_; ++rank) {
+        std::memcpy(to + bytes * static_cast<std::size_t>(rank) + at, data(rank), part);
+      }
+    });
+  });
+}
+
+bool Fabric::reduce_scatter(const std::byte* from, std::byte* to, std::size_t count, DType dtype,
+                            ReduceOp op, const std::atomic<bool>& called_off) {
+  const std::size_t element = size_of(dtype);
+  const std::size_t bytes = count * element;
+  for (int owner = 0; owner < size_; ++owner) {
+    const std::byte* const part = from + bytes * static_cast<std::size_t>(owner);
+    const bool done = in_pieces(bytes, kPieceBytes, [&](std::size_t at, std::size_t some) {
+      return piece(part + at, some, called_off, [&] {
+        if (rank_ == owner) reduce(to + at, some / element, dtype, op);
+      });
+    });
+    if (!done) return false;
+  }
   return true;
 }
 

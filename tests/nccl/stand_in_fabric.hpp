@@ -22,10 +22,22 @@ class Fabric {
 
   /// Whether all ranks have one.
   bool all_came() const;
-  /// The ranks' data, reduced in their order, comes to `to`. False, and nothing is said about `to`,
-  /// when `called_off` is true before all have come.
+  /// Collectives as NCCL has them: what comes to `to` on each rank. False, and nothing is said
+  /// about `to`, when `called_off` is true before all have come.
+  ///
+  /// The ranks' data, reduced in their order.
   bool allreduce(const std::byte* from, std::byte* to, std::size_t count, DType dtype, ReduceOp op,
                  const std::atomic<bool>& called_off);
+  /// The data of `root`. That of others is not looked at.
+  bool broadcast(const std::byte* from, std::byte* to, std::size_t bytes, int root,
+                 const std::atomic<bool>& called_off);
+  /// So many bytes of each rank.
+  bool allgather(const std::byte* from, std::byte* to, std::size_t bytes,
+                 const std::atomic<bool>& called_off);
+  /// Of `count` elements for each rank, reduced in the ranks' order, those for this one. `to` may
+  /// be where they lie in `from`.
+  bool reduce_scatter(const std::byte* from, std::byte* to, std::size_t count, DType dtype,
+                      ReduceOp op, const std::atomic<bool>& called_off);
 
  private:
   static constexpr int kMostRanks = 16;
@@ -40,8 +52,11 @@ class Fabric {
     Rank ranks[kMostRanks];
   };
 
-  bool piece(const std::byte* from, std::byte* to, std::size_t count, DType dtype, ReduceOp op,
-             const std::atomic<bool>& called_off);
+  /// Hands `bytes` from `from` to all; `take` looks at what all have handed.
+  template <typename Take>
+  bool piece(const std::byte* from, std::size_t bytes, const std::atomic<bool>& called_off,
+             const Take& take);
+  void reduce(std::byte* to, std::size_t count, DType dtype, ReduceOp op) const;
   template <typename Done>
   bool wait(const Done& done, const std::atomic<bool>& called_off) const;
   std::byte* data(int rank) const;

@@ -156,6 +156,74 @@ TEST_F(LaneTest, InstallDoesNotWaitForAnEarlierRepair) {
   installed.set_value();
 }
 
+/// A part of a reduce_scatter, on a device.
+class PartOnDevice final : public collectives::DeviceResult {
+ public:
+  Status unpack() override { return {}; }
+  Status gather(collectives::Buffer& /*data*/) override { return {}; }
+};
+
+/// Fails when this rank has its part, and hands over another's.
+class PartBackend final : public Backend {
+ public:
+  explicit PartBackend(std::shared_ptr<PartOnDevice> part) : part_(std::move(part)) {}
+  Status run(std::uint64_t /*position*/, const Call& /*call*/, Payload& payload) override {
+    payload.device_result = part_;
+    payload.in_hand = true;
+    return Status(Code::kPeerLost, "before all have said that they have theirs", 1);
+  }
+  Status hand_over(std::uint64_t /*position*/, const Handover& /*handover*/,
+                   Parcel& parcel) override {
+    parcel.payload.data.resize(8);
+    return {};
+  }
+  void abort() noexcept override {}
+  int rank() const override { return 0; }
+  int size() const override { return 2; }
+  const char* name() const override { return "part"; }
+
+ private:
+  const std::shared_ptr<PartOnDevice> part_;
+};
+
+/// Remembers what it is given.
+class NotingOperation final : public BarrierOperation {
+ public:
+  void unpack(const Members& /*members*/, const Payload& payload) override {
+    result = payload.device_result;
+    bytes = payload.data.size();
+  }
+
+  std::shared_ptr<collectives::DeviceResult> result;
+  std::size_t bytes = 0;
+};
+
+/// Others have completed the operation: this rank's part is its own, and lies where it was made.
+TEST_F(LaneTest, APartInHandIsDeliveredFromTheDevice) {
+  Lane lane("lane", {[](auto, const auto&) {}, [](auto, const auto&, const auto&) {}, [] {}});
+  const auto part = std::make_shared<PartOnDevice>();
+  const auto parted = [&](std::uint64_t generation) {
+    auto made = view(generation);
+    made->backend = std::make_unique<PartBackend>(part);
+    return made;
+  };
+  NotingOperation operation;
+  lane.install(parted(7));
+  {
+    Lane::Ownership ownership = lane.acquire(Milliseconds(0)).value();
+    EXPECT_FALSE(lane.attempt(ownership, operation).final);
+  }
+  lane.freeze();
+  const auto taking = parted(8);
+  taking->position = 1;
+  taking->handover = {{1}, {0}};
+  lane.install(taking);
+  EXPECT_TRUE(lane.run(operation, Milliseconds(0)).ok());
+  EXPECT_EQ(operation.result, part);
+  EXPECT_EQ(operation.bytes, 0U) << "it is another's part";
+  EXPECT_EQ(lane.position(), 1U);
+}
+
 /// Writes 1, 2, 3, ... where direct tensors lie. Nobody settles; who is asked to gives what it has.
 class DirectBackend final : public Backend {
  public:

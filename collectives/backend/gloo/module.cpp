@@ -26,4 +26,5 @@ extern "C" [[gnu::visibility("default")]] const BackendModule elastic_module = {
     /*fixed_membership=*/false,
     /*works_on_devices=*/false,
     start,
-    make};
+    make,
+    /*end=*/nullptr};

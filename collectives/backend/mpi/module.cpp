@@ -21,4 +21,5 @@ extern "C" [[gnu::visibility("default")]] const BackendModule elastic_module = {
     /*fixed_membership=*/true,
     /*works_on_devices=*/false,
     start,
-    make_mpi_backend};
+    make_mpi_backend,
+    /*end=*/nullptr};

@@ -318,16 +318,15 @@ Status NativeBackend::reduce_scatter(const Call& call, Payload& payload) {
   const auto size = static_cast<std::size_t>(mesh_->size());
   const auto rank = static_cast<std::size_t>(mesh_->rank());
   const std::size_t element = size_of(section.dtype);
-  const auto begin = [&](std::size_t r) { return plan::part_begin(section.count, size, r); };
   payload.in_hand = false;
-  payload.counts.resize(size);
-  for (std::size_t r = 0; r < size; ++r) payload.counts[r] = begin(r + 1) - begin(r);
+  payload.counts = plan::parts_of(section.count, size);
   std::byte* const data = payload.data.data() + section.offset;
   Status status = executor_.run(plans_.reduce_scatter({section.count, element}), data,
                                 reducer_of(section.dtype, call.redop));
   if (!status.ok()) return status;
   const std::size_t mine = payload.counts[rank] * element;
-  if (mine > 0) std::memmove(payload.data.data(), data + begin(rank) * element, mine);
+  const std::size_t begin = plan::part_begin(section.count, size, rank);
+  if (mine > 0) std::memmove(payload.data.data(), data + begin * element, mine);
   payload.data.resize(mine);
   // Nobody has anybody else's part. So nobody may be done before all have their own.
   payload.in_hand = true;

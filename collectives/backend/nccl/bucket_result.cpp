@@ -34,19 +34,21 @@ BucketResult::BucketResult(std::shared_ptr<SharedDevice> device, void* stream,
       bytes_(extent(tensors)) {}
 
 Status BucketResult::unpack() {
+  if (bytes_ == 0) return {};
   device::CudaDevice& cuda = *device_->cuda();
   const device::CurrentContext here = cuda.enter();
   Status status = device_->mover().unpack(tensors_, address(), divisor_, stream_);
   Status done =
-      cuda.outcome("the result of an allreduce", cuda.cuda().api().stream_synchronize(stream_));
+      cuda.outcome("the result of a collective", cuda.cuda().api().stream_synchronize(stream_));
   return status.ok() ? done : status;
 }
 
 Status BucketResult::gather(Buffer& data) {
+  data.resize(bytes_);
+  if (bytes_ == 0) return {};
   device::CudaDevice& cuda = *device_->cuda();
   const device::CurrentContext here = cuda.enter();
   const auto& api = cuda.cuda().api();
-  data.resize(bytes_);
   Status status =
       cuda.outcome("cuMemcpyDtoHAsync", api.copy_to_host(data.data(), address(), bytes_, stream_));
   Status done = cuda.outcome("cuStreamSynchronize", api.stream_synchronize(stream_));

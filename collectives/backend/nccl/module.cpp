@@ -54,6 +54,7 @@ Status start(const ModuleStart& how) {
   services.library = std::move(library).value();
   services.waits = how.nccl_waits;
   if (!services.devices) services.devices = std::make_shared<nccl::SharedDevices>();
+  if (!services.burials) services.burials = std::make_shared<nccl::Burials>();
   return {};
 }
 
@@ -61,6 +62,16 @@ Result<std::unique_ptr<Backend>> make(ModuleView view) {
   log::set_name("rank " + std::to_string(view.mesh->rank()));
   const std::lock_guard<std::mutex> lock(started().mutex);
   return nccl::make_nccl_backend(std::move(view), started().services);
+}
+
+/// NCCL, and CUDA below it, end with the process, and must not do so under a thread that is in
+/// them.
+void end() {
+  std::unique_lock<std::mutex> lock(started().mutex);
+  const std::shared_ptr<nccl::Burials> burials = started().services.burials;
+  lock.unlock();
+  if (!burials) return;
+  if (const Status stuck = burials->wait(); !stuck.ok()) log::get().warn("{}", stuck.message());
 }
 
 }  // namespace
@@ -71,4 +82,5 @@ extern "C" [[gnu::visibility("default")]] const BackendModule elastic_module = {
     /*fixed_membership=*/false,
     /*works_on_devices=*/true,
     start,
-    make};
+    make,
+    end};

@@ -20,6 +20,9 @@ struct Api {
   decltype(&::ncclAllReduce) all_reduce = nullptr;
   decltype(&::ncclGroupStart) group_start = nullptr;
   decltype(&::ncclGroupEnd) group_end = nullptr;
+  decltype(&::ncclBroadcast) broadcast = nullptr;
+  decltype(&::ncclAllGather) all_gather = nullptr;
+  decltype(&::ncclReduceScatter) reduce_scatter = nullptr;
 
   /// From 2.27 on: a communicator of those that are left.
   ncclResult_t (*comm_shrink)(ncclComm_t parent, int* excluded, int excluded_count,

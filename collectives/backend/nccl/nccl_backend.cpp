@@ -5,17 +5,18 @@
 #include <cstring>
 #include <mutex>
 #include <optional>
-#include <sched.h>
+#include <set>
+#include <span>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
 #include "base/log.hpp"
-#include "collectives/backend/nccl/bucket_result.hpp"
 #include "collectives/backend/nccl/communicator.hpp"
-#include "collectives/backend/nccl/device_allreduce.hpp"
 #include "collectives/backend/nccl/letter_box.hpp"
 #include "collectives/backend/nccl/round.hpp"
+#include "collectives/backend/nccl/work_for.hpp"
 
 namespace elastic::collectives::nccl {
 namespace {
@@ -42,6 +43,9 @@ class NcclBackend final : public Backend {
  public:
   NcclBackend(ModuleView view, NcclServices services)
       : view_(std::move(view)), services_(std::move(services)) {}
+  ~NcclBackend() override {
+    if (communicator_) services_.burials->add(std::move(communicator_));
+  }
 
   Status prepare(std::uint64_t position) override { return view_.native->prepare(position); }
   Status run(std::uint64_t position, const Call& call, Payload& payload) override;
@@ -56,7 +60,7 @@ class NcclBackend final : public Backend {
   const char* name() const override { return "nccl"; }
 
  private:
-  void take_turn(const Payload& payload);
+  Status take_turn(const Payload& payload);
   Result<bool> agree(std::uint64_t position, const Call& call);
   Result<Say> meet(std::uint64_t position, const Call& call);
   Say own_say() const;
@@ -64,9 +68,12 @@ class NcclBackend final : public Backend {
   Status wait_for_news();
   void prepare_communicator();
   Status carry_letters(std::uint64_t position);
+  Status share_counts(std::uint64_t position, const Call& call, Payload& payload);
   Result<bool> by_nccl(std::uint64_t position, const Call& call, Payload& payload);
+  Result<bool> conclude(Round& verdict, bool succeeded, const Call& call, DeviceWork& work,
+                        Payload& payload);
   Status by_host(std::uint64_t position, const Call& call, Payload& payload);
-  Status stop(DeviceAllreduce& work, const Status& why);
+  Status stop(const DeviceWork& work, const Status& why);
   Status give_up(const Status& why);
   std::uint8_t next_phase() { return phase_++; }
 
@@ -79,7 +86,7 @@ class NcclBackend final : public Backend {
   std::shared_ptr<LetterBox> letters_;
   std::shared_ptr<SharedDevice> made_on_;  // the device of the communicator
   bool off_ = false;                       // NCCL has failed in this view
-  bool told_ = false;                      // that NCCL is used
+  std::set<Kind> told_;                    // of which NCCL is used
 
   // Of the operation.
   std::uint8_t phase_ = OpTag::kNormal;
@@ -89,9 +96,11 @@ class NcclBackend final : public Backend {
 };
 
 Status NcclBackend::run(std::uint64_t position, const Call& call, Payload& payload) {
-  if (call.kind != Kind::kAllreduce) return view_.native->run(position, call, payload);
+  if (!is_for_nccl(call.kind)) return view_.native->run(position, call, payload);
   phase_ = OpTag::kNormal;
-  if (payload.on_device != nullptr) take_turn(payload);
+  if (payload.on_device != nullptr) {
+    if (Status turn = take_turn(payload); !turn.ok()) return turn;
+  }
   std::unique_lock<std::mutex> turn = std::exchange(turn_, {});
   if (!turn.owns_lock()) device_.reset();
   const Result<bool> agreed = agree(position, call);
@@ -105,18 +114,20 @@ Status NcclBackend::run(std::uint64_t position, const Call& call, Payload& paylo
 }
 
 /// On the device of the tensors. Not waited for: whoever has it may be waiting for this rank.
-void NcclBackend::take_turn(const Payload& payload) {
+Status NcclBackend::take_turn(const Payload& payload) {
   device_.reset();
+  if (const auto over = services_.burials->over(); !over.ok()) return over.status();
   const int index = payload.on_device->device();
-  if (index < 0 || off_) return;
+  if (index < 0 || off_) return {};
   auto device = services_.devices->open(index);
   if (!device.ok()) {
     log::get().warn("nccl: {}", device.status().message());
-    return;
+    return {};
   }
-  if (!device.value()->mover().takes(payload.on_device->tensors())) return;
+  if (!device.value()->mover().takes(payload.on_device->tensors())) return {};
   device_ = std::move(device).value();
   turn_ = device_->try_turn();
+  return {};
 }
 
 Say NcclBackend::own_say() const {
@@ -162,7 +173,10 @@ Result<bool> NcclBackend::agree(std::uint64_t position, const Call& call) {
     if (all.wants == 0) return false;
     if (all.ready == 1) return true;
     if (!communicator_) {
-      prepare_communicator();
+      // NCCL may still be with the one before.
+      const Result<bool> over = services_.burials->over();
+      if (!over.ok()) return over.status();
+      if (over.value()) prepare_communicator();
     } else if (all.letter == 1) {
       if (Status carried = carry_letters(position); !carried.ok()) return carried;
     }
@@ -200,17 +214,27 @@ Status NcclBackend::look_at_links() {
   return {};
 }
 
-/// Until the communicator has something to tell the others, or is ready or dead.
+/// Until a communicator can be begun, or there is one that has something to tell the others, or is
+/// ready or dead.
 Status NcclBackend::wait_for_news() {
+  constexpr Duration kPause = std::chrono::milliseconds(1);
   for (;;) {
-    const Phase phase = communicator_->phase();
-    if (phase == Phase::kReady || is_dead(phase) || letters_->waiting()) return {};
+    if (communicator_) {
+      const Phase phase = communicator_->phase();
+      if (phase == Phase::kReady || is_dead(phase) || letters_->waiting()) return {};
+    } else if (const auto over = services_.burials->over(); !over.ok() || over.value()) {
+      return over.status();
+    }
     if (Status status = look_at_links(); !status.ok()) {
       view_.mesh->abandon();
       return status;
     }
-    // `ready` returns early where it can, and sees to deadlines.
-    (void)communicator_->ready(Clock::now() + std::chrono::milliseconds(1));
+    if (communicator_) {
+      // Returns early where it can, and sees to deadlines.
+      (void)communicator_->ready(Clock::now() + kPause);
+    } else {
+      std::this_thread::sleep_for(kPause);
+    }
   }
 }
 
@@ -236,10 +260,30 @@ Status NcclBackend::carry_letters(std::uint64_t position) {
   return {};
 }
 
+/// Of an allgather: how many elements each rank has.
+Status NcclBackend::share_counts(std::uint64_t position, const Call& call, Payload& payload) {
+  const Section& block = call.sections.front();
+  const std::uint64_t mine = block.count;
+  Round round(*view_.mesh, {view_.generation, position, next_phase()}, sizeof mine);
+  round.send(std::as_bytes(std::span(&mine, 1)));
+  if (Status status = round.finish(); !status.ok()) return status;
+  payload.counts.resize(static_cast<std::size_t>(size()));
+  for (int each = 0; each < size(); ++each) {
+    std::memcpy(&payload.counts[static_cast<std::size_t>(each)], round.of(each).data(),
+                sizeof mine);
+  }
+  const auto total = gathered_bytes(payload.counts, size_of(block.dtype));
+  return total.ok() ? Status() : total.status();
+}
+
 /// False: NCCL has failed on some rank, and holds nothing of the operation any more on this one.
 Result<bool> NcclBackend::by_nccl(std::uint64_t position, const Call& call, Payload& payload) {
+  if (call.kind == Kind::kAllgather) {
+    if (Status shared = share_counts(position, call, payload); !shared.ok()) return shared;
+  }
   Round verdict(*view_.mesh, {view_.generation, position, next_phase()}, 1);
-  DeviceAllreduce work(*communicator_, device_, view_.lane);
+  const std::unique_ptr<DeviceWork> work =
+      work_for({*communicator_, device_, view_.lane}, call, payload, rank(), size());
   Status links;
   const auto meanwhile = [&]() -> Status {
     links = look_at_links();
@@ -251,19 +295,27 @@ Result<bool> NcclBackend::by_nccl(std::uint64_t position, const Call& call, Payl
     }
     return {};
   };
-  const std::uint32_t divisor =
-      call.redop == ReduceOp::kAverage ? static_cast<std::uint32_t>(size()) : 1;
-  const Status own =
-      work.run(payload.on_device->tensors(), call.redop, divisor, services_.operation, meanwhile);
+  const Status own = work->run(services_.operation, meanwhile);
   if (!own.ok()) {
-    if (Status stopped = stop(work, own); !stopped.ok()) return stopped;
+    if (Status stopped = stop(*work, own); !stopped.ok()) return stopped;
   }
   if (!links.ok()) return links;
-  const std::byte word{own.ok() ? std::uint8_t{1} : std::uint8_t{0}};
+  return conclude(verdict, own.ok(), call, *work, payload);
+}
+
+/// The ranks tell each other whether they have succeeded. Otherwise as `by_nccl`.
+Result<bool> NcclBackend::conclude(Round& verdict, bool succeeded, const Call& call,
+                                   DeviceWork& work, Payload& payload) {
+  const std::byte word{succeeded ? std::uint8_t{1} : std::uint8_t{0}};
   verdict.send({&word, 1});
   if (Status heard = verdict.finish(); !heard.ok()) {
     // What NCCL has done here it may not have done elsewhere.
     const Status stopped = stop(work, heard);
+    if (succeeded && call.kind == Kind::kReduceScatter) {
+      // If others have heard that all have succeeded, nobody else has this rank's part.
+      payload.device_result = work.take_result();
+      payload.in_hand = true;
+    }
     return stopped.ok() ? heard : stopped;
   }
   bool all = true;
@@ -273,16 +325,16 @@ Result<bool> NcclBackend::by_nccl(std::uint64_t position, const Call& call, Payl
     if (!stopped.ok()) return stopped;
     return false;
   }
-  if (!std::exchange(told_, true)) {
-    log::get().info("nccl, generation {}: allreduces of tensors on devices go by NCCL from now on",
-                    view_.generation);
+  if (told_.insert(call.kind).second) {
+    log::get().info("nccl, generation {}: {} of tensors on devices go by NCCL from now on",
+                    view_.generation, plural(call.kind));
   }
   payload.device_result = work.take_result();
   return true;
 }
 
 /// After this nothing of the operation is under way on the device, or this worker has to leave.
-Status NcclBackend::stop(DeviceAllreduce& work, const Status& why) {
+Status NcclBackend::stop(const DeviceWork& work, const Status& why) {
   if (Status gone = give_up(why); !gone.ok()) return gone;
   work.wait_for_copies();
   return {};

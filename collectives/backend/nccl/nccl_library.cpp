@@ -52,6 +52,9 @@ std::string look_up(void* handle, Api& api) {
   lookup.required(api.all_reduce, "ncclAllReduce");
   lookup.required(api.group_start, "ncclGroupStart");
   lookup.required(api.group_end, "ncclGroupEnd");
+  lookup.required(api.broadcast, "ncclBroadcast");
+  lookup.required(api.all_gather, "ncclAllGather");
+  lookup.required(api.reduce_scatter, "ncclReduceScatter");
   lookup.optional(api.comm_shrink, "ncclCommShrink");
   lookup.optional(api.comm_revoke, "ncclCommRevoke");
   lookup.optional(api.comm_grow, "ncclCommGrow");

@@ -39,7 +39,8 @@ class Mistakes {
         gpu_(device) {}
 
   void run() {
-    too_little_room();
+    too_little_room(/*on_host_too=*/true);
+    too_little_room(/*on_host_too=*/false);
     mismatch();
     wrong_by_itself();
     std::ofstream(folder_ + "/" + std::to_string(rank_)) << "end" << std::endl;
@@ -55,8 +56,8 @@ class Mistakes {
   }
 
   /// An error where there is too little, and only there; the outputs stay as they were, and all go
-  /// on. Rank 0 has too little in device memory, rank 1 in host memory.
-  void too_little_room() {
+  /// on. Rank 0 has too little in device memory, rank 1 in host memory or in a device's.
+  void too_little_room(bool on_host_too) {
     const std::vector<float> block = contribution<float>(rank_, 100);
     const std::vector<float> data = contribution<float>(rank_, 100 * 8);
     const auto size = static_cast<std::size_t>(size_);
@@ -66,7 +67,8 @@ class Mistakes {
     std::vector<float> own(2000, -1.0F);
     const GpuArray<float> out(gpu_, own);
     const auto output = [&](std::size_t needed) {
-      TensorView view = rank_ % 2 == 0 ? view_of(out) : elastic::view(std::span(own));
+      TensorView view =
+          on_host_too && rank_ % 2 == 1 ? elastic::view(std::span(own)) : view_of(out);
       view.count = rank_ < 2 ? needed - 1 : needed;
       return view;
     };

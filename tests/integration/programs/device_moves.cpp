@@ -1,7 +1,7 @@
 // A worker that broadcasts, allgathers and reduce_scatters tensors on a CUDA device, and compares
 // the results with those of the same calls on host memory, bit by bit. Writes a hash over those
-// that all ranks have to <log>/<rank>, for the test to compare. Ends with 77 where there is no
-// device.
+// that all ranks have to <log>/<rank>, for the test to compare. "exact": whose bits do not depend
+// on the order of ranks. Ends with 77 where there is no device.
 #include <atomic>
 #include <chrono>
 #include <cstdint>
@@ -358,7 +358,8 @@ class Moves {
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc != 2) fail("usage: device_moves LOG_FOLDER");
+  if (argc != 2 && argc != 3) fail("usage: device_moves LOG_FOLDER [exact]");
+  elastic::testing::exact = argc == 3;
   return elastic::testing::on_a_device("device_moves",
                                        [&](int device) { Moves(argv[1], device).run(); });
 }

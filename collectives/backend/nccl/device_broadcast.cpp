@@ -1,0 +1,20 @@
+#include "collectives/backend/nccl/device_broadcast.hpp"
+
+#include "collectives/backend/nccl/nccl_api.hpp"
+#include "collectives/backend/nccl/nccl_types.hpp"
+
+namespace elastic::collectives::nccl {
+
+Status DeviceBroadcast::launch(TimePoint until, const Meanwhile& meanwhile) {
+  return communicator().perform(
+      "ncclBroadcast",
+      [&](const Api& api, ncclComm* comm) -> int {
+        // Where this is not the root NCCL does not look at what is sent.
+        return api.broadcast(pointer_to(tensor_.input), pointer_to(result().address()),
+                             tensor_.count, type_of(tensor_.dtype), root_, comm,
+                             static_cast<cudaStream_t>(stream()));
+      },
+      until, meanwhile);
+}
+
+}  // namespace elastic::collectives::nccl

@@ -1,0 +1,69 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <utility>
+
+#include "base/clock.hpp"
+#include "base/status.hpp"
+#include "collectives/backend/device_tensors.hpp"
+#include "collectives/backend/nccl/bucket_result.hpp"
+#include "collectives/backend/nccl/communicator.hpp"
+#include "collectives/backend/nccl/shared_device.hpp"
+
+namespace elastic::collectives::nccl {
+
+/// This rank's part in a collective by NCCL, on the stream of a lane, whose result stays in memory
+/// of ours on the device. The tensors are only read. Of the thread that has the turn on the device.
+class DeviceWork {
+ public:
+  using Meanwhile = std::function<Status()>;
+  struct Where {
+    Communicator& communicator;
+    std::shared_ptr<SharedDevice> device;
+    std::size_t lane = 0;
+  };
+
+  virtual ~DeviceWork() = default;
+  DeviceWork(const DeviceWork&) = delete;
+  DeviceWork& operator=(const DeviceWork&) = delete;
+
+  /// Waits, asking `meanwhile` all the time, until NCCL is done here; at most `most`, and as long
+  /// again for each GiB. Where it fails, `meanwhile` or NCCL or CUDA, memory is in use until the
+  /// communicator has ended and `wait_for_copies` has returned: the inputs, and what this owns.
+  Status run(Duration most, const Meanwhile& meanwhile);
+
+  /// After a failure, when the communicator has ended: until nothing of ours reads the inputs.
+  void wait_for_copies() const;
+
+  std::shared_ptr<DeviceResult> take_result() { return std::move(result_); }
+
+ protected:
+  explicit DeviceWork(Where where) : where_(std::move(where)) {}
+
+  /// Takes the memory, with `make_result`.
+  virtual Status prepare() = 0;
+  /// Takes memory for the result, in which the tensors lie at their offsets.
+  Status make_result(std::span<const DeviceTensor> tensors, std::uint32_t divisor);
+  /// How much there is to do.
+  virtual std::size_t bytes() const { return result_->bytes(); }
+  /// Queues the work on the stream; within CudaDevice::enter.
+  virtual Status launch(TimePoint until, const Meanwhile& meanwhile) = 0;
+
+  Communicator& communicator() const { return where_.communicator; }
+  const std::shared_ptr<SharedDevice>& device() const { return where_.device; }
+  void* stream() const { return stream_; }
+  const BucketResult& result() const { return *result_; }
+
+ private:
+  Status wait(TimePoint until, const Meanwhile& meanwhile);
+
+  const Where where_;
+  void* stream_ = nullptr;
+  std::shared_ptr<BucketResult> result_;
+};
+
+}  // namespace elastic::collectives::nccl

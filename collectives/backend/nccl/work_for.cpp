@@ -1,0 +1,50 @@
+#include "collectives/backend/nccl/work_for.hpp"
+
+#include <utility>
+
+#include "collectives/backend/nccl/device_allgather.hpp"
+#include "collectives/backend/nccl/device_allreduce.hpp"
+#include "collectives/backend/nccl/device_broadcast.hpp"
+#include "collectives/backend/nccl/device_reduce_scatter.hpp"
+#include "collectives/plan/parts.hpp"
+
+namespace elastic::collectives::nccl {
+
+bool is_for_nccl(Kind kind) {
+  return kind == Kind::kAllreduce || kind == Kind::kBroadcast || kind == Kind::kAllgather ||
+         kind == Kind::kReduceScatter;
+}
+
+const char* plural(Kind kind) {
+  switch (kind) {
+    case Kind::kBroadcast:
+      return "broadcasts";
+    case Kind::kAllgather:
+      return "allgathers";
+    case Kind::kReduceScatter:
+      return "reduce_scatters";
+    default:
+      return "allreduces";
+  }
+}
+
+std::unique_ptr<DeviceWork> work_for(DeviceWork::Where where, const Call& call, Payload& payload,
+                                     int rank, int size) {
+  const std::span<const DeviceTensor> tensors = payload.on_device->tensors();
+  const std::uint32_t divisor =
+      call.redop == ReduceOp::kAverage ? static_cast<std::uint32_t>(size) : 1;
+  switch (call.kind) {
+    case Kind::kBroadcast:
+      return std::make_unique<DeviceBroadcast>(std::move(where), tensors.front(), call.root);
+    case Kind::kAllgather:
+      return std::make_unique<DeviceAllgather>(std::move(where), tensors.front(), payload.counts);
+    case Kind::kReduceScatter:
+      payload.counts = plan::parts_of(tensors.front().count, static_cast<std::size_t>(size));
+      return std::make_unique<DeviceReduceScatter>(std::move(where), tensors.front(), call.redop,
+                                                   divisor, payload.counts, rank);
+    default:
+      return std::make_unique<DeviceAllreduce>(std::move(where), tensors, call.redop, divisor);
+  }
+}
+
+}  // namespace elastic::collectives::nccl

@@ -1,0 +1,136 @@
+#include "nccl/gpu_move.hpp"
+
+#include <numeric>
+#include <utility>
+
+#include <gtest/gtest.h>
+
+#include "collectives/kernels/reduce.hpp"
+#include "collectives/plan/parts.hpp"
+#include "nccl/contents.hpp"
+
+namespace elastic::collectives::nccl {
+
+namespace {
+
+/// What nothing of a result looks like.
+std::vector<std::byte> nothing(std::size_t bytes) {
+  return std::vector<std::byte>(bytes, std::byte{0x5a});
+}
+
+}  // namespace
+
+GpuMove::GpuMove(const testing::Gpu& gpu, int rank, Move move)
+    : gpu_(gpu),
+      rank_(rank),
+      move_(std::move(move)),
+      input_(gpu, given()),
+      output_(gpu, nothing(result().size())) {
+  const std::uint64_t to = move_.kind == Kind::kBroadcast ? input_.address() : output_.address();
+  tensor_ = {move_.dtype, move_.counts[static_cast<std::size_t>(rank)], input_.address(), to, 0};
+}
+
+Call GpuMove::call() const {
+  switch (move_.kind) {
+    case Kind::kAllgather:
+      return allgather_call(move_.dtype, tensor_.count);
+    case Kind::kReduceScatter:
+      return reduce_scatter_call(move_.dtype, tensor_.count, move_.op);
+    default:
+      return broadcast_call(move_.dtype, tensor_.count, move_.root);
+  }
+}
+
+void GpuMove::give(Payload& payload, int device) {
+  device_ = device;
+  payload.clear();
+  payload.on_device = this;
+}
+
+std::vector<std::byte> GpuMove::read(std::uint64_t from, std::size_t bytes) const {
+  std::vector<std::byte> content(bytes);
+  gpu_.copy(address(content.data()), from, bytes);
+  return content;
+}
+
+Status GpuMove::to_host(Payload& payload) {
+  ++times_on_host_;
+  payload.data.resize(tensor_.bytes());
+  if (move_.kind == Kind::kBroadcast && !is_root()) return {};
+  gpu_.copy(address(payload.data.data()), tensor_.input, tensor_.bytes());
+  return {};
+}
+
+Status GpuMove::take(Payload& payload) {
+  if (is_root()) return {};
+  if (payload.device_result) return payload.device_result->unpack();
+  const std::size_t bytes = result().size();
+  if (move_.op == ReduceOp::kAverage) {
+    kernels::divide(move_.dtype, payload.data.data(), bytes / size_of(move_.dtype),
+                    static_cast<std::uint32_t>(size()));
+  }
+  gpu_.copy(tensor_.output, address(payload.data.data()), bytes);
+  return {};
+}
+
+std::vector<std::uint64_t> GpuMove::result_counts() const {
+  if (move_.kind == Kind::kBroadcast) return {};
+  if (move_.kind == Kind::kAllgather) return {move_.counts.begin(), move_.counts.end()};
+  return plan::parts_of(move_.counts.front(), move_.counts.size());
+}
+
+std::vector<std::byte> GpuMove::given() const {
+  const std::size_t count = move_.counts[static_cast<std::size_t>(rank_)];
+  return bytes_of(move_.dtype, contribution(rank_, count, move_.dtype));
+}
+
+std::vector<std::byte> GpuMove::result() const {
+  const auto of = [&](int rank) {
+    const std::size_t count = move_.counts[static_cast<std::size_t>(rank)];
+    return bytes_of(move_.dtype, contribution(rank, count, move_.dtype));
+  };
+  if (move_.kind == Kind::kBroadcast) return of(move_.root);
+  std::vector<std::byte> all;
+  if (move_.kind == Kind::kAllgather) {
+    for (int rank = 0; rank < size(); ++rank) {
+      const std::vector<std::byte> block = of(rank);
+      all.insert(all.end(), block.begin(), block.end());
+    }
+    return all;
+  }
+  const bool average = move_.op == ReduceOp::kAverage;
+  const std::size_t count = move_.counts.front();
+  all = bytes_of(move_.dtype,
+                 combined(size(), count, move_.dtype, average ? ReduceOp::kSum : move_.op));
+  if (average) {
+    kernels::divide(move_.dtype, all.data(), count, static_cast<std::uint32_t>(size()));
+  }
+  const auto begin = [&](int rank) {
+    return all.begin() +
+           static_cast<std::ptrdiff_t>(
+               plan::part_begin(count, move_.counts.size(), static_cast<std::size_t>(rank)) *
+               size_of(move_.dtype));
+  };
+  return {begin(rank_), begin(rank_ + 1)};
+}
+
+void GpuMove::expect_right(const Payload& payload) const {
+  SCOPED_TRACE("rank " + std::to_string(rank_) + ", type " +
+               std::to_string(static_cast<int>(move_.dtype)));
+  EXPECT_EQ(payload.counts, result_counts());
+  const std::vector<std::byte> right = result();
+  EXPECT_TRUE(read(tensor_.output, right.size()) == right) << "a wrong result";
+  if (tensor_.input != tensor_.output) {
+    EXPECT_TRUE(read(tensor_.input, tensor_.bytes()) == given()) << "a changed input";
+  }
+}
+
+void GpuMove::expect_untouched() const {
+  EXPECT_TRUE(read(tensor_.input, tensor_.bytes()) == given())
+      << "a changed input on rank " << rank_;
+  if (tensor_.input == tensor_.output) return;
+  EXPECT_TRUE(read(tensor_.output, output_.bytes()) == nothing(output_.bytes()))
+      << "a changed output on rank " << rank_;
+}
+
+}  // namespace elastic::collectives::nccl

@@ -1,0 +1,53 @@
+#include "nccl/nccl_fixture.hpp"
+
+#include <chrono>
+#include <utility>
+
+#include "contract/native_world.hpp"
+
+namespace elastic::collectives::nccl {
+
+NcclFixture::NcclFixture() : nccl_(stand_in()), gpu_(0, CUDA_STAND_IN) {
+  nccl_->reset();
+}
+
+NcclFixture::~NcclFixture() {
+  nccl_->release();
+  end_view();
+  EXPECT_EQ(nccl_->violations(), std::vector<std::string>());
+}
+
+void NcclFixture::end_view() {
+  backends_.clear();
+  // Threads that end communicators are nobody's, but hold the library.
+  for (const NcclServices& each : services_) {
+    (void)each.burials->wait();
+    until([&] { return each.library.use_count() == 1; });
+  }
+}
+
+void NcclFixture::make(int size, bool waits, std::uint64_t generation,
+                       const std::function<void(NcclServices&)>& change) {
+  size_ = size;
+  backends_.clear();
+  meshes_.clear();
+  position_ = 0;
+  services_.resize(static_cast<std::size_t>(size));
+  std::size_t rank = 0;
+  for (auto& mesh : wire(size, all_wirings().front())) {
+    NcclServices& services = services_[rank++];
+    if (!services.library) services = services_for_a_rank();
+    services.waits = waits;
+    if (change) change(services);
+    meshes_.emplace_back(mesh);
+    auto native = make_native_backend(generation, mesh);
+    backends_.push_back(
+        make_nccl_backend({generation, 0, std::move(mesh), std::move(native)}, services));
+  }
+}
+
+void NcclFixture::until(const std::function<bool()>& done) {
+  while (!done()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+}
+
+}  // namespace elastic::collectives::nccl

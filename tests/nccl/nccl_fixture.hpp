@@ -1,0 +1,50 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "collectives/transport/mesh.hpp"
+#include "cuda/driver_calls.hpp"
+#include "nccl/rank_services.hpp"
+
+namespace elastic::collectives::nccl {
+
+/// The backends of the ranks of a view, threads that share a device, on the stand-ins for NCCL and
+/// for the CUDA driver. Expects that NCCL was used as it wants to be.
+class NcclFixture : public ::testing::Test {
+ protected:
+  NcclFixture();
+  ~NcclFixture() override;
+
+  /// A view of so many ranks; on the same devices as that before.
+  void make(int size, bool waits, std::uint64_t generation = 7,
+            const std::function<void(NcclServices&)>& change = {});
+  /// Until nothing of it is under way any more.
+  void end_view();
+  Backend& backend(int rank) { return *backends_[static_cast<std::size_t>(rank)]; }
+
+  template <typename Body>
+  void on_all_ranks(const Body& body) {
+    std::vector<std::thread> threads;
+    for (int rank = 0; rank < size_; ++rank) threads.emplace_back(body, rank);
+    for (std::thread& each : threads) each.join();
+  }
+
+  /// What the stand-in and threads of the communicator have come to, of which no event tells.
+  static void until(const std::function<bool()>& done);
+
+  const NcclStandIn* nccl_;
+  testing::Gpu gpu_;
+  int size_ = 0;
+  std::uint64_t position_ = 0;
+  std::vector<NcclServices> services_;
+  std::vector<std::unique_ptr<Backend>> backends_;
+  std::vector<std::weak_ptr<transport::Mesh>> meshes_;  // the backends', for their threads
+};
+
+}  // namespace elastic::collectives::nccl

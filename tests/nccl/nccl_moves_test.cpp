@@ -1,0 +1,295 @@
+// Broadcasts, allgathers and reduce_scatters of tensors on a device by the backend nccl, on
+// stand-ins for NCCL and for the CUDA driver.
+#include <atomic>
+#include <chrono>
+#include <thread>
+
+#include <gtest/gtest.h>
+
+#include "nccl/gpu_move.hpp"
+#include "nccl/nccl_fixture.hpp"
+#include "tests/slowness.hpp"
+
+namespace elastic::collectives::nccl {
+namespace {
+
+using std::chrono::milliseconds;
+using How = NcclScript::Allreduce;
+
+class NcclMovesTest : public NcclFixture {
+ protected:
+  /// What came of a call on all ranks.
+  struct Outcome {
+    std::vector<std::unique_ptr<GpuMove>> tensors;
+    std::vector<Payload> payloads;
+    std::vector<Status> statuses;
+
+    bool by_nccl() const { return payloads.front().device_result != nullptr; }
+  };
+
+  std::vector<std::size_t> alike(std::size_t count) const {
+    return std::vector<std::size_t>(static_cast<std::size_t>(size_), count);
+  }
+  Move broadcast(std::size_t count, int root) const {
+    return {Kind::kBroadcast, DType::kF32, alike(count), ReduceOp::kSum, root};
+  }
+  Move allgather(std::vector<std::size_t> counts) const {
+    return {Kind::kAllgather, DType::kF32, std::move(counts)};
+  }
+  Move reduce_scatter(std::size_t count, ReduceOp op = ReduceOp::kSum) const {
+    return {Kind::kReduceScatter, DType::kF32, alike(count), op};
+  }
+  /// Of each kind one.
+  Move of(Kind kind) const {
+    return kind == Kind::kBroadcast   ? broadcast(3000, 1)
+           : kind == Kind::kAllgather ? allgather(alike(3000))
+                                      : reduce_scatter(3001, ReduceOp::kAverage);
+  }
+
+  std::unique_ptr<Outcome> begin(const Move& move) {
+    auto outcome = std::make_unique<Outcome>();
+    outcome->payloads.resize(static_cast<std::size_t>(size_));
+    outcome->statuses.resize(static_cast<std::size_t>(size_));
+    for (int rank = 0; rank < size_; ++rank) {
+      outcome->tensors.push_back(std::make_unique<GpuMove>(gpu_, rank, move));
+      outcome->tensors.back()->give(outcome->payloads[static_cast<std::size_t>(rank)]);
+    }
+    return outcome;
+  }
+  void run_on(int rank, Outcome& outcome) {
+    const auto at = static_cast<std::size_t>(rank);
+    outcome.statuses[at] =
+        backend(rank).run(position_, outcome.tensors[at]->call(), outcome.payloads[at]);
+  }
+  void run(Outcome& outcome) {
+    on_all_ranks([&](int rank) { run_on(rank, outcome); });
+    ++position_;
+  }
+  /// Expects success, in the same way on all ranks, and right results; whether it was NCCL's.
+  static bool expect_right(Outcome& outcome) {
+    for (std::size_t rank = 0; rank < outcome.payloads.size(); ++rank) {
+      expect_ok(outcome.statuses[rank]);
+      if (!outcome.statuses[rank].ok()) return false;
+      Payload& payload = outcome.payloads[rank];
+      EXPECT_EQ(payload.device_result != nullptr, outcome.by_nccl());
+      EXPECT_FALSE(payload.in_hand);
+      expect_ok(outcome.tensors[rank]->take(payload));
+      outcome.tensors[rank]->expect_right(payload);
+    }
+    return outcome.by_nccl();
+  }
+  bool perform(const Move& move) {
+    const auto outcome = begin(move);
+    run(*outcome);
+    return expect_right(*outcome);
+  }
+};
+
+TEST_F(NcclMovesTest, BroadcastsEveryTypeFromEveryRank) {
+  make(3, /*waits=*/true);
+  for (const DType dtype : kDTypes) {
+    for (int root = 0; root < 3; ++root) {
+      Move move = broadcast(1003, root);
+      move.dtype = dtype;
+      EXPECT_TRUE(perform(move)) << "not by NCCL";
+    }
+  }
+  EXPECT_EQ(nccl_->counts().broadcasts, 8 * 3 * 3);
+}
+
+TEST_F(NcclMovesTest, GathersEveryType) {
+  make(3, true);
+  for (const DType dtype : kDTypes) {
+    Move move = allgather(alike(1003));
+    move.dtype = dtype;
+    EXPECT_TRUE(perform(move)) << "not by NCCL";
+  }
+  EXPECT_EQ(nccl_->counts().allgathers, 8 * 3);
+  EXPECT_EQ(nccl_->counts().broadcasts, 0);
+}
+
+TEST_F(NcclMovesTest, GathersBlocksOfDifferentSizes) {
+  make(3, true);
+  EXPECT_TRUE(perform(allgather({5, 70001, 17})));
+  EXPECT_EQ(nccl_->counts().broadcasts, 3 * 3);
+  EXPECT_TRUE(perform(allgather({0, 0, 9})));
+  EXPECT_EQ(nccl_->counts().broadcasts, 4 * 3);
+  EXPECT_EQ(nccl_->counts().allgathers, 0);
+}
+
+TEST_F(NcclMovesTest, ScattersEveryTypeByEveryOperation) {
+  make(3, true);
+  for (const DType dtype : kDTypes) {
+    for (const ReduceOp op : kOps) {
+      SCOPED_TRACE(static_cast<int>(op));
+      for (const std::size_t count : {999UL, 1003UL}) {
+        Move move = reduce_scatter(count, op);
+        move.dtype = dtype;
+        EXPECT_TRUE(perform(move)) << "not by NCCL";
+      }
+    }
+  }
+  EXPECT_EQ(nccl_->counts().reduce_scatters, 8 * 5 * 2 * 3);
+}
+
+TEST_F(NcclMovesTest, ScattersLessThanThereAreRanks) {
+  make(4, true);
+  for (const std::size_t count : {1UL, 2UL, 3UL, 5UL}) {
+    EXPECT_TRUE(perform(reduce_scatter(count, ReduceOp::kAverage)));
+  }
+}
+
+TEST_F(NcclMovesTest, ServesOneRankAlone) {
+  make(1, true);
+  EXPECT_TRUE(perform(broadcast(100, 0)));
+  EXPECT_TRUE(perform(allgather({100})));
+  EXPECT_TRUE(perform(reduce_scatter(100, ReduceOp::kAverage)));
+}
+
+TEST_F(NcclMovesTest, ComparesWhatRanksCall) {
+  make(3, true);
+  const auto outcome = begin(broadcast(100, 0));
+  outcome->tensors[2] = std::make_unique<GpuMove>(gpu_, 2, broadcast(100, 2));
+  outcome->tensors[2]->give(outcome->payloads[2]);
+  run(*outcome);
+  for (const Status& status : outcome->statuses) EXPECT_EQ(status.code(), Code::kMismatch);
+  for (const auto& each : outcome->tensors) each->expect_untouched();
+  EXPECT_TRUE(perform(broadcast(100, 2)));
+}
+
+class NcclMoveTest : public NcclMovesTest, public ::testing::WithParamInterface<Kind> {};
+
+TEST_P(NcclMoveTest, GoesThroughTheHostUntilAllRanksAreReady) {
+  make(3, /*waits=*/false);
+  EXPECT_FALSE(perform(of(GetParam()))) << "there cannot be a communicator yet";
+  while (!perform(of(GetParam())) && !HasFailure()) {
+  }
+  EXPECT_TRUE(perform(of(GetParam()))) << "it was ready before";
+}
+
+TEST_P(NcclMoveTest, GoesThroughTheHostWhereTensorsLieElsewhereOnOneRank) {
+  make(3, true);
+  ASSERT_TRUE(perform(of(GetParam())));
+  const auto outcome = begin(of(GetParam()));
+  outcome->tensors[2]->give(outcome->payloads[2], /*device=*/-1);
+  run(*outcome);
+  EXPECT_FALSE(expect_right(*outcome));
+  for (const auto& each : outcome->tensors) EXPECT_EQ(each->times_on_host(), 1);
+  EXPECT_TRUE(perform(of(GetParam()))) << "it is good for the next";
+}
+
+TEST_P(NcclMoveTest, EndsInTheRightResultByWayOfTheHostWhereNcclFails) {
+  std::uint64_t generation = 7;
+  for (const How how : {How::kFailsAtOnce, How::kFailsLater, How::kHangs}) {
+    SCOPED_TRACE(static_cast<int>(how));
+    nccl_->reset();
+    nccl_->script(1, {.allreduce = how, .works_before = 1});
+    make(3, true, generation++,
+         [](NcclServices& its) { its.operation = milliseconds(2000) * kSlowness; });
+    EXPECT_TRUE(perform(of(GetParam())));
+    EXPECT_FALSE(perform(of(GetParam())));
+    EXPECT_EQ(nccl_->counts().aborts, 3) << "what it has of the devices";
+    EXPECT_FALSE(perform(of(GetParam()))) << "NCCL is off in this view";
+    nccl_->script(1, {});
+    make(3, true, generation++);
+    EXPECT_TRUE(perform(of(GetParam()))) << "and back in the next";
+    end_view();
+  }
+}
+
+TEST_P(NcclMoveTest, SeesAPeerDieInTheMiddle) {
+  nccl_->script(2, {.allreduce = How::kHangs});
+  make(3, true);
+  const auto outcome = begin(of(GetParam()));
+  std::thread killer([&] {
+    until([&] {
+      const NcclCounts counts = nccl_->counts();
+      return counts.broadcasts + counts.allgathers + counts.reduce_scatters == 3;
+    });
+    backend(2).abort();
+  });
+  on_all_ranks([&](int rank) {
+    run_on(rank, *outcome);
+    if (rank != 2) return;
+    killer.join();
+    backends_[2].reset();
+  });
+  for (std::size_t rank = 0; rank < 2; ++rank) {
+    EXPECT_EQ(outcome->statuses[rank].code(), Code::kPeerLost);
+    EXPECT_FALSE(outcome->payloads[rank].in_hand);
+    outcome->tensors[rank]->expect_untouched();
+  }
+  EXPECT_EQ(nccl_->counts().aborts, 3);
+}
+
+TEST_P(NcclMoveTest, HandsOverAResultThatLiesOnTheDevice) {
+  if (GetParam() == Kind::kReduceScatter) return;  // each rank has its own part
+  make(3, true);
+  // The giver is the root, where there is one.
+  const auto outcome = begin(of(GetParam()));
+  run(*outcome);
+  ASSERT_TRUE(outcome->by_nccl());
+  const std::uint64_t done = position_ - 1;
+  make(3, true, 8);  // the view changes before rank 2 has heard of the end
+  Backend::Handover handover;
+  handover.givers = {1};
+  handover.takers = {2};
+  Backend::Parcel taken;
+  on_all_ranks([&](int rank) {
+    Backend::Parcel given;
+    if (rank == 1) {
+      given.payload = std::move(outcome->payloads[1]);
+      expect_ok(given.payload.bring_to_host());
+    }
+    expect_ok(backend(rank).hand_over(done, handover, rank == 2 ? taken : given));
+  });
+  EXPECT_EQ(taken.payload.device_result, nullptr);
+  expect_ok(outcome->tensors[2]->take(taken.payload));
+  outcome->tensors[2]->expect_right(taken.payload);
+}
+
+INSTANTIATE_TEST_SUITE_P(Kinds, NcclMoveTest,
+                         ::testing::Values(Kind::kBroadcast, Kind::kAllgather,
+                                           Kind::kReduceScatter),
+                         [](const auto& param) {
+                           return param.param == Kind::kBroadcast   ? "Broadcast"
+                                  : param.param == Kind::kAllgather ? "Allgather"
+                                                                    : "ReduceScatter";
+                         });
+
+/// A rank dies when the others have their parts and before it has said that it has its own. Whether
+/// it has said so to one of them the others do not know, and nobody else has their parts.
+TEST_F(NcclMovesTest, KeepsAPartThatOthersMayCountOn) {
+  nccl_->script(2, {.allreduce = How::kHangsAtEnd, .works_before = 1});
+  make(3, true);
+  ASSERT_TRUE(perform(reduce_scatter(100)));
+  const auto outcome = begin(reduce_scatter(1003, ReduceOp::kAverage));
+  std::atomic<bool> others_are_done{false};
+  nccl_->on_poll([&](int rank) {
+    if (rank != 2) return;
+    const auto mesh = meshes_[2].lock();
+    if (mesh->link(0).received() == 1 && mesh->link(1).received() == 1) others_are_done = true;
+  });
+  std::thread killer([&] {
+    until([&] { return others_are_done.load(); });
+    backend(2).abort();
+  });
+  on_all_ranks([&](int rank) {
+    run_on(rank, *outcome);
+    if (rank != 2) return;
+    killer.join();
+    backends_[2].reset();
+  });
+  EXPECT_EQ(outcome->statuses[2].code(), Code::kAborted);
+  EXPECT_FALSE(outcome->payloads[2].in_hand);
+  for (std::size_t rank = 0; rank < 2; ++rank) {
+    EXPECT_EQ(outcome->statuses[rank].code(), Code::kPeerLost);
+    EXPECT_TRUE(outcome->payloads[rank].in_hand);
+    outcome->tensors[rank]->expect_untouched();
+    expect_ok(outcome->tensors[rank]->take(outcome->payloads[rank]));
+    outcome->tensors[rank]->expect_right(outcome->payloads[rank]);
+  }
+}
+
+}  // namespace
+}  // namespace elastic::collectives::nccl
