@@ -21,9 +21,9 @@ NcclServices services_for_a_rank() {
   if (!loaded.ok()) throw std::runtime_error(loaded.status().message());
   services.library = loaded.value();
   services.burials = std::make_shared<Burials>();
-  services.devices = std::make_shared<SharedDevices>(CUDA_STAND_IN, [](device::CudaDevice& device) {
-    return std::make_unique<HostMover>(device);
-  });
+  services.devices = std::make_shared<SharedDevices>(
+      CUDA_STAND_IN, [](device::CudaDevice& device) { return std::make_unique<HostMover>(device); },
+      memory_of(*services.library));
   return services;
 }
 

@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <condition_variable>
+#include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <dlfcn.h>
@@ -29,10 +30,13 @@ struct ncclComm {
   int rank = 0;
   int size = 0;
   std::string under_way;  // the call
-  bool gone = false;
-  int polls_to_go = 0;  // of what is in progress
+  bool gone = false;      // no call may come any more
+  bool ended = false;     // and it has given everything back
+  int polls_to_go = 0;    // of what is in progress
   bool never_done = false;
   bool fails = false;
+  std::map<const std::byte*, std::size_t> registered;
+  std::uint64_t allreduces = 0;
   std::unique_ptr<Fabric> fabric;
   std::atomic<bool> called_off{false};
   std::atomic<int> on_streams{0};  // collectives that streams have to make or are making
@@ -51,6 +55,9 @@ struct Library {
   std::map<int, int> collectives;  // by rank
   std::vector<std::unique_ptr<ncclComm>> comms;
   int open_groups = 0;  // of all threads
+  /// By communicator and number of the allreduce: whether a rank's result came to registered
+  /// memory.
+  std::map<std::pair<std::string, std::uint64_t>, bool> in_registered;
   NcclCounts counts;
   std::vector<std::string> violations;
   std::function<void()> on_abort;
@@ -124,6 +131,7 @@ void reset() {
   the.failures.clear();
   the.collectives.clear();
   the.comms.clear();
+  the.in_registered.clear();
   the.counts = {};
   the.violations.clear();
   the.on_abort = nullptr;
@@ -252,6 +260,21 @@ struct Task {
     --self->comm->on_streams;
   }
 };
+
+/// If one rank's result comes to registered memory, so do those of all.
+void note_memory(ncclComm& comm, const void* to) {
+  const auto* const at = static_cast<const std::byte*>(to);
+  auto found = comm.registered.upper_bound(at);
+  const bool is_registered =
+      found != comm.registered.begin() && at < (--found)->first + found->second;
+  Library& the = library();
+  if (is_registered) ++the.counts.in_registered;
+  const auto [first, is_first] =
+      the.in_registered.try_emplace({comm.id, comm.allreduces++}, is_registered);
+  if (!is_first && first->second != is_registered) {
+    the.violations.emplace_back("an allreduce in memory that some ranks have registered");
+  }
+}
 
 /// What a thread has begun together, and not ended.
 struct Group {
@@ -391,6 +414,7 @@ EXPORT ncclResult_t ncclCommDestroy(ncclComm_t comm) {
   const Entered entered(lock, comm, "destroy");
   ++library().counts.destroys;
   comm->gone = true;
+  comm->ended = true;
   return ncclSuccess;
 }
 
@@ -410,6 +434,42 @@ EXPORT ncclResult_t ncclCommAbort(ncclComm_t comm) {
   // The driver tells of no event when a stream is done.
   while (comm->on_streams > 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
   lock.lock();
+  comm->ended = true;
+  return ncclSuccess;
+}
+
+EXPORT ncclResult_t ncclMemAlloc(void** memory, std::size_t bytes) {
+  using Call = int (*)(unsigned long long*, std::size_t);
+  static const auto alloc = reinterpret_cast<Call>(::dlsym(driver(), "cuMemAlloc_v2"));
+  unsigned long long made = 0;
+  if (alloc(&made, bytes) != 0) return ncclUnhandledCudaError;
+  *memory = reinterpret_cast<void*>(made);
+  return ncclSuccess;
+}
+
+EXPORT ncclResult_t ncclMemFree(void* memory) {
+  using Call = int (*)(unsigned long long);
+  static const auto free = reinterpret_cast<Call>(::dlsym(driver(), "cuMemFree_v2"));
+  {
+    const Lock lock(library().mutex);
+    for (const auto& comm : library().comms) {
+      if (comm->ended || !comm->registered.contains(static_cast<std::byte*>(memory))) continue;
+      library().violations.emplace_back("memory is freed that is registered");
+    }
+  }
+  return free(reinterpret_cast<std::uintptr_t>(memory)) == 0 ? ncclSuccess : ncclUnhandledCudaError;
+}
+
+EXPORT ncclResult_t ncclCommRegister(ncclComm_t comm, void* memory, std::size_t bytes,
+                                     void** handle) {
+  Lock lock(library().mutex);
+  needs_quiet(*comm, "register");
+  const Entered entered(lock, comm, "register");
+  ++library().counts.registrations;
+  if (library().scripts[comm->rank].refuses_memory) return ncclInvalidUsage;
+  const auto [at, is_new] = comm->registered.emplace(static_cast<std::byte*>(memory), bytes);
+  if (!is_new) library().violations.emplace_back("memory is registered twice");
+  *handle = memory;
   return ncclSuccess;
 }
 
@@ -441,6 +501,10 @@ EXPORT ncclResult_t ncclGroupEnd() {
 EXPORT ncclResult_t ncclAllReduce(const void* from, void* to, std::size_t count,
                                   ncclDataType_t type, ncclRedOp_t op, ncclComm_t comm,
                                   cudaStream_t stream) {
+  {
+    const Lock lock(library().mutex);
+    note_memory(*comm, to);
+  }
   const DType dtype = dtype_of(type);
   const std::size_t bytes = count * elastic::size_of(dtype);
   const auto collective = [=](Fabric& fabric, const std::byte* in, std::byte* out) {

@@ -38,6 +38,8 @@ struct NcclScript {
   };
   Allreduce allreduce = Allreduce::kWorks;
   int works_before = 0;  ///< so many of this rank's work all the same
+
+  bool refuses_memory = false;  ///< ncclCommRegister does
 };
 
 struct NcclCounts {
@@ -49,6 +51,8 @@ struct NcclCounts {
   int allgathers = 0;
   int reduce_scatters = 0;
   int groups = 0;
+  int registrations = 0;
+  int in_registered = 0;  ///< allreduces whose result came to memory that was registered
   std::size_t bytes = 0;  ///< that ranks have given to collectives
   int finalizes = 0;
   int destroys = 0;

@@ -15,6 +15,7 @@
 #include "base/log.hpp"
 #include "collectives/backend/nccl/communicator.hpp"
 #include "collectives/backend/nccl/letter_box.hpp"
+#include "collectives/backend/nccl/registrations.hpp"
 #include "collectives/backend/nccl/round.hpp"
 #include "collectives/backend/nccl/work_for.hpp"
 
@@ -25,13 +26,14 @@ using transport::OpTag;
 
 /// What a rank says when the ranks meet; each is 1 or 0, and all ranks go by the least.
 struct Say {
-  std::uint8_t wants = 0;   ///< its tensors lie on one device, on which it is this lane's turn
-  std::uint8_t alive = 0;   ///< NCCL has not failed in this view
-  std::uint8_t ready = 0;   ///< the communicator is
-  std::uint8_t letter = 0;  ///< the communicator has one for the others
-  std::uint8_t waits = 0;   ///< NcclServices::waits
+  std::uint8_t wants = 0;       ///< its tensors lie on one device, on which it is this lane's turn
+  std::uint8_t alive = 0;       ///< NCCL has not failed in this view
+  std::uint8_t ready = 0;       ///< the communicator is
+  std::uint8_t letter = 0;      ///< the communicator has one for the others
+  std::uint8_t waits = 0;       ///< NcclServices::waits
+  std::uint8_t registered = 0;  ///< its memory for the result is, with the communicator
 };
-static_assert(sizeof(Say) == 5);
+static_assert(sizeof(Say) == 6);
 
 bool is_dead(Phase phase) {
   return phase == Phase::kDying || phase == Phase::kAborting || phase == Phase::kEnded ||
@@ -63,6 +65,7 @@ class NcclBackend final : public Backend {
   Status take_turn(const Payload& payload);
   Result<bool> agree(std::uint64_t position, const Call& call);
   Result<Say> meet(std::uint64_t position, const Call& call);
+  device::PinnedPool::Block registered_memory(const Call& call, const Payload& payload);
   Say own_say() const;
   Status look_at_links();
   Status wait_for_news();
@@ -86,6 +89,7 @@ class NcclBackend final : public Backend {
   std::shared_ptr<LetterBox> letters_;
   std::shared_ptr<SharedDevice> made_on_;  // the device of the communicator
   bool off_ = false;                       // NCCL has failed in this view
+  Registrations registrations_;            // with the communicator
   std::set<Kind> told_;                    // of which NCCL is used
 
   // Of the operation.
@@ -93,6 +97,7 @@ class NcclBackend final : public Backend {
   unsigned looks_ = 0;
   std::shared_ptr<SharedDevice> device_;
   std::unique_lock<std::mutex> turn_;  // on it
+  device::PinnedPool::Block registered_;
 };
 
 Status NcclBackend::run(std::uint64_t position, const Call& call, Payload& payload) {
@@ -103,12 +108,14 @@ Status NcclBackend::run(std::uint64_t position, const Call& call, Payload& paylo
   }
   std::unique_lock<std::mutex> turn = std::exchange(turn_, {});
   if (!turn.owns_lock()) device_.reset();
+  registered_ = registered_memory(call, payload);
   const Result<bool> agreed = agree(position, call);
   if (!agreed.ok()) return agreed.status();
   if (agreed.value()) {
     const Result<bool> done = by_nccl(position, call, payload);
     if (!done.ok() || done.value()) return done.status();
   }
+  registered_ = {};
   if (turn.owns_lock()) turn.unlock();
   return by_host(position, call, payload);
 }
@@ -130,6 +137,17 @@ Status NcclBackend::take_turn(const Payload& payload) {
   return {};
 }
 
+/// Before the ranks meet, as all of them have it or none uses it.
+device::PinnedPool::Block NcclBackend::registered_memory(const Call& call, const Payload& payload) {
+  if (call.kind != Kind::kAllreduce || !device_ || device_ != made_on_ || !communicator_ ||
+      communicator_->phase() != Phase::kReady) {
+    return {};
+  }
+  return registrations_.take(*communicator_, *device_, view_.lane,
+                             extent(payload.on_device->tensors()),
+                             Clock::now() + services_.operation);
+}
+
 Say NcclBackend::own_say() const {
   const std::optional<Phase> phase =
       communicator_ ? std::optional(communicator_->phase()) : std::nullopt;
@@ -139,6 +157,7 @@ Say NcclBackend::own_say() const {
   say.ready = phase == Phase::kReady ? 1 : 0;
   say.letter = letters_ && letters_->waiting() ? 1 : 0;
   say.waits = services_.waits ? 1 : 0;
+  say.registered = registered_.data() != nullptr ? 1 : 0;
   return say;
 }
 
@@ -171,7 +190,10 @@ Result<bool> NcclBackend::agree(std::uint64_t position, const Call& call) {
       return false;
     }
     if (all.wants == 0) return false;
-    if (all.ready == 1) return true;
+    if (all.ready == 1) {
+      if (all.registered == 0) registered_ = {};
+      return true;
+    }
     if (!communicator_) {
       // NCCL may still be with the one before.
       const Result<bool> over = services_.burials->over();
@@ -192,7 +214,8 @@ void NcclBackend::prepare_communicator() {
   plan.view = {view_.generation, rank(), size()};
   plan.exchange = exchange_by(letters_);
   plan.deadlines = services_.deadlines;
-  plan.choose_device = [cuda = device_->cuda()] { return cuda->select(); };
+  // Also so that what is registered with it stays until it has ended.
+  plan.choose_device = [device = device_] { return device->cuda()->select(); };
   const std::lock_guard<std::mutex> lock(mutex_);
   communicator_ = Communicator::prepare(services_.library, std::move(plan));
   if (aborted_) communicator_->abort();
@@ -283,7 +306,8 @@ Result<bool> NcclBackend::by_nccl(std::uint64_t position, const Call& call, Payl
   }
   Round verdict(*view_.mesh, {view_.generation, position, next_phase()}, 1);
   const std::unique_ptr<DeviceWork> work =
-      work_for({*communicator_, device_, view_.lane}, call, payload, rank(), size());
+      work_for({*communicator_, device_, view_.lane, std::exchange(registered_, {})}, call, payload,
+               rank(), size());
   Status links;
   const auto meanwhile = [&]() -> Status {
     links = look_at_links();
