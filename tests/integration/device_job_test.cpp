@@ -190,6 +190,16 @@ Scenario on_device_by_nccl(const std::string& mode, const std::string& meanwhile
   return scenario;
 }
 
+/// There are no kernels on the stand-in: all ranks say so, and take the host's way.
+Scenario compressed_by_nccl() {
+  Scenario scenario = compressed(on_device_by_nccl("bf16", "wait"));
+  scenario.says.clear();
+  return scenario;
+}
+
+INSTANTIATE_TEST_SUITE_P(CompressedByNccl, DeviceKillTest, ::testing::Values(compressed_by_nccl()),
+                         [](const auto& param) { return param.param.mode; });
+
 /// What the stand-in for NCCL shares between processes stays when one of them dies, silent as a
 /// connection that is merely slow.
 INSTANTIATE_TEST_SUITE_P(Nccl, DeviceKillTest,
