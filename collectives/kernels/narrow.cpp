@@ -2,6 +2,9 @@
 
 #include <cstring>
 #include <limits>
+#include <type_traits>
+
+#include "collectives/kernels/element_type.hpp"
 
 namespace elastic::kernels {
 namespace {
@@ -49,40 +52,30 @@ void widen_each(const std::byte* from, std::size_t count, double factor, std::ui
 }
 
 template <typename Call>
-void with_half(DType half, const Call& call) {
-  if (half == DType::kF16) {
-    call(float16());
-  } else {
-    call(bfloat16());
-  }
-}
-
-template <typename Call>
-void with_wide(DType dtype, const Call& call) {
-  if (dtype == DType::kF64) {
-    call(double());
-  } else {
-    call(float());
-  }
+void with_types(DType wide, DType half, const Call& call) {
+  with_element_of(wide, [&](auto of_wide) {
+    with_element_of(half, [&](auto of_half) {
+      if constexpr (std::is_floating_point_v<decltype(of_wide)> &&
+                    std::is_class_v<decltype(of_half)>) {
+        call(of_wide, of_half);
+      }
+    });
+  });
 }
 
 }  // namespace
 
 void narrow(DType from, const std::byte* elements, std::size_t count, double factor, DType half,
             std::byte* halves) {
-  with_wide(from, [&](auto wide) {
-    with_half(half, [&](auto its) {
-      narrow_each<decltype(wide), decltype(its)>(elements, count, factor, halves);
-    });
+  with_types(from, half, [&](auto of_wide, auto of_half) {
+    narrow_each<decltype(of_wide), decltype(of_half)>(elements, count, factor, halves);
   });
 }
 
 void widen(DType half, const std::byte* halves, std::size_t count, double factor,
            std::uint32_t divisor, DType to, std::byte* elements) {
-  with_wide(to, [&](auto wide) {
-    with_half(half, [&](auto its) {
-      widen_each<decltype(its), decltype(wide)>(halves, count, factor, divisor, elements);
-    });
+  with_types(to, half, [&](auto of_wide, auto of_half) {
+    widen_each<decltype(of_half), decltype(of_wide)>(halves, count, factor, divisor, elements);
   });
 }
 
