@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <type_traits>
 
@@ -17,6 +18,7 @@ namespace elastic::collectives {
 struct ModuleView {
   std::uint64_t generation = 0;
   std::size_t lane = 0;
+  std::string worker;  ///< its incarnation: a process may have several
   std::shared_ptr<transport::Mesh> mesh;
   /// On the same links, for what the library behind the module does not have: agreeing on
   /// mismatches, handing over, transfers. Of the two only one may run at a time.
@@ -29,7 +31,10 @@ struct ModuleStart {
   bool under_mpirun = false;
   std::string log_level = {};     ///< Options::log_level: modules have a log of their own
   std::string nccl_library = {};  ///< Options::nccl_library
-  bool nccl_waits = false;        ///< Options::nccl_meanwhile is "wait"
+  /// What NCCL takes this host for, where that is not the host; none: it lets ranks of one host
+  /// share a device.
+  std::optional<std::string> nccl_host = "";
+  bool nccl_waits = false;  ///< Options::nccl_meanwhile is "wait"
 };
 
 /// A backend that is loaded when a job asks for it: what its shared object exports.

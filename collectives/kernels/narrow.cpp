@@ -2,9 +2,6 @@
 
 #include <cstring>
 #include <limits>
-#include <type_traits>
-
-#include "collectives/kernels/element_type.hpp"
 
 namespace elastic::kernels {
 namespace {
@@ -51,32 +48,28 @@ void widen_each(const std::byte* from, std::size_t count, double factor, std::ui
   }
 }
 
-template <typename Call>
-void with_types(DType wide, DType half, const Call& call) {
-  with_element_of(wide, [&](auto of_wide) {
-    with_element_of(half, [&](auto of_half) {
-      if constexpr (std::is_floating_point_v<decltype(of_wide)> &&
-                    std::is_class_v<decltype(of_half)>) {
-        call(of_wide, of_half);
-      }
-    });
-  });
+template <typename Wide>
+auto narrow_to(DType half) {
+  return half == DType::kF16 ? &narrow_each<Wide, float16> : &narrow_each<Wide, bfloat16>;
+}
+
+template <typename Wide>
+auto widen_from(DType half) {
+  return half == DType::kF16 ? &widen_each<float16, Wide> : &widen_each<bfloat16, Wide>;
 }
 
 }  // namespace
 
 void narrow(DType from, const std::byte* elements, std::size_t count, double factor, DType half,
             std::byte* halves) {
-  with_types(from, half, [&](auto of_wide, auto of_half) {
-    narrow_each<decltype(of_wide), decltype(of_half)>(elements, count, factor, halves);
-  });
+  const auto all = from == DType::kF64 ? narrow_to<double>(half) : narrow_to<float>(half);
+  all(elements, count, factor, halves);
 }
 
 void widen(DType half, const std::byte* halves, std::size_t count, double factor,
            std::uint32_t divisor, DType to, std::byte* elements) {
-  with_types(to, half, [&](auto of_wide, auto of_half) {
-    widen_each<decltype(of_half), decltype(of_wide)>(halves, count, factor, divisor, elements);
-  });
+  const auto all = to == DType::kF64 ? widen_from<double>(half) : widen_from<float>(half);
+  all(halves, count, factor, divisor, elements);
 }
 
 }  // namespace elastic::kernels

@@ -27,17 +27,19 @@ class Lookup {
 
 constexpr const char* kPointerGetAttributes = "cuPointerGetAttributes";
 
-/// By the names that CUDA's header gives them, all of them since CUDA 11 or earlier. For these a
+/// By the names that CUDA's header gives them, all of them since CUDA 11.4 or earlier. For these a
 /// stream that is null is the legacy default stream.
 const char* look_up(void* library, CudaApi& api) {
   Lookup find(library);
   find(api.get_error_string, "cuGetErrorString");
   find(api.device_get, "cuDeviceGet");
+  find(api.device_get_uuid, "cuDeviceGetUuid_v2");
   find(api.primary_context_retain, "cuDevicePrimaryCtxRetain");
   find(api.primary_context_release, "cuDevicePrimaryCtxRelease_v2");
   find(api.context_push, "cuCtxPushCurrent_v2");
   find(api.context_pop, "cuCtxPopCurrent_v2");
   find(api.context_set_current, "cuCtxSetCurrent");
+  find(api.context_get_device, "cuCtxGetDevice");
   find(api.thread_exchange_capture_mode, "cuThreadExchangeStreamCaptureMode");
   find(api.pointer_get_attributes, kPointerGetAttributes);
   find(api.host_alloc, "cuMemHostAlloc");

@@ -16,11 +16,13 @@ struct CudaApi {
 
   int (*get_error_string)(int error, const char** text) = nullptr;
   int (*device_get)(int* device, int index) = nullptr;
+  int (*device_get_uuid)(void* uuid, int device) = nullptr;  ///< kUuidBytes
   int (*primary_context_retain)(void** context, int device) = nullptr;
   int (*primary_context_release)(int device) = nullptr;
   int (*context_push)(void* context) = nullptr;
   int (*context_pop)(void** context) = nullptr;
   int (*context_set_current)(void* context) = nullptr;
+  int (*context_get_device)(int* device) = nullptr;  ///< of the current one
   int (*thread_exchange_capture_mode)(int* mode) = nullptr;
   int (*pointer_get_attributes)(unsigned number, int* which, void** values,
                                 DevicePointer address) = nullptr;
@@ -46,6 +48,7 @@ struct CudaApi {
                         void* stream) = nullptr;
 
   static constexpr int kNotReady = 600;
+  static constexpr std::size_t kUuidBytes = 16;
 };
 
 /// The CUDA driver of this process. Immutable; any thread.

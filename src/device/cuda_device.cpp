@@ -1,5 +1,7 @@
 #include "device/cuda_device.hpp"
 
+#include <algorithm>
+#include <array>
 #include <string>
 #include <utility>
 
@@ -72,6 +74,19 @@ Status CudaDevice::make_streams() {
     if (!status.ok()) return status;
   }
   return {};
+}
+
+std::string CudaDevice::id() const {
+  constexpr std::array<std::size_t, 4> kDashes{4, 6, 8, 10};
+  std::array<unsigned char, CudaApi::kUuidBytes> uuid{};
+  if (cuda_->api().device_get_uuid(uuid.data(), handle_) != 0) return {};
+  std::string text = "GPU-";
+  for (std::size_t at = 0; at < uuid.size(); ++at) {
+    if (std::find(kDashes.begin(), kDashes.end(), at) != kDashes.end()) text += '-';
+    constexpr const char* kDigits = "0123456789abcdef";
+    text += {kDigits[uuid[at] >> 4U], kDigits[uuid[at] & 15U]};
+  }
+  return text;
 }
 
 Status CudaDevice::select() const {

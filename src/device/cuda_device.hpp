@@ -25,6 +25,8 @@ class CudaDevice {
   CudaDevice& operator=(const CudaDevice&) = delete;
 
   const Cuda& cuda() const { return *cuda_; }
+  /// "GPU-" and what no other device has, as nvidia-smi -L says it; empty where CUDA does not tell.
+  std::string id() const;
   /// For what a thread calls while the result lives.
   CurrentContext enter() const { return {*cuda_, context_}; }
   /// For what this thread calls from now on.

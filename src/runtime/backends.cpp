@@ -11,7 +11,20 @@ namespace elastic::runtime {
 using collectives::Backend;
 using collectives::BackendModule;
 
-Result<Backends> Backends::load(const Options& options, std::shared_ptr<transport::Arena> arena) {
+namespace {
+
+/// By the variables of NCCL's that say whether ranks may share a device.
+std::optional<std::string> nccl_host(const EnvironmentMap& environment) {
+  const auto shared = environment.find("NCCL_MULTI_RANK_GPU_ENABLE");
+  if (shared != environment.end() && shared->second != "0") return std::nullopt;
+  const auto host = environment.find("NCCL_HOSTID");
+  return host == environment.end() ? "" : host->second;
+}
+
+}  // namespace
+
+Result<Backends> Backends::load(const Options& options, const EnvironmentMap& environment,
+                                std::shared_ptr<transport::Arena> arena) {
   Backends backends;
   backends.native_.arena = std::move(arena);
   backends.native_.segment_bytes = options.segment_bytes;
@@ -20,6 +33,7 @@ Result<Backends> Backends::load(const Options& options, std::shared_ptr<transpor
   backends.native_.record = std::make_shared<collectives::TuningRecord>();
   backends.start_.log_level = options.log_level;
   backends.start_.nccl_library = options.nccl_library;
+  backends.start_.nccl_host = nccl_host(environment);
   backends.start_.nccl_waits = options.nccl_meanwhile == "wait";
   if (options.backend == "native") return backends;
   const Result<const ModuleHead*> head = load_module(options.backend, options.backend_path);
@@ -50,14 +64,15 @@ Status Backends::may_join() const {
                                     "(ELASTIC_BACKEND)");
 }
 
-Result<std::unique_ptr<Backend>> Backends::make(std::uint64_t generation, std::size_t lane,
+Result<std::unique_ptr<Backend>> Backends::make(const std::string& worker, std::uint64_t generation,
+                                                std::size_t lane,
                                                 std::shared_ptr<transport::Mesh> mesh,
                                                 std::vector<int> hosts) const {
   collectives::NativeOptions options = native_;
   options.hosts = std::move(hosts);
   std::unique_ptr<Backend> native = collectives::make_native_backend(generation, mesh, options);
   if (module_ == nullptr) return native;
-  return module_->make({generation, lane, std::move(mesh), std::move(native)});
+  return module_->make({generation, lane, worker, std::move(mesh), std::move(native)});
 }
 
 }  // namespace elastic::runtime

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "base/status.hpp"
@@ -10,6 +11,7 @@
 #include "collectives/backend/module.hpp"
 #include "collectives/backend/native/native_backend.hpp"
 #include "collectives/transport/mesh.hpp"
+#include "config/environment.hpp"
 #include "elastic/options.hpp"
 
 namespace elastic::runtime {
@@ -22,7 +24,8 @@ class Backends {
  public:
   /// `arena` is this worker's. kUnavailable says why there is no backend of that kind, and where it
   /// was looked for.
-  static Result<Backends> load(const Options& options, std::shared_ptr<transport::Arena> arena);
+  static Result<Backends> load(const Options& options, const EnvironmentMap& environment,
+                               std::shared_ptr<transport::Arena> arena);
 
   /// By the thread that calls `init`, before this worker is a member; may block.
   Status start(std::size_t lanes, bool under_mpirun) const;
@@ -33,9 +36,10 @@ class Backends {
   /// Why a worker cannot join a job that is running, where it cannot.
   Status may_join() const;
 
-  /// For a lane of the view `generation`, with a number for each rank's host. A failure is for
-  /// good: the job cannot go on with this backend.
-  Result<std::unique_ptr<collectives::Backend>> make(std::uint64_t generation, std::size_t lane,
+  /// For a lane of the view `generation`, with a number for each rank's host; `worker` is this
+  /// one's incarnation. A failure is for good: the job cannot go on with this backend.
+  Result<std::unique_ptr<collectives::Backend>> make(const std::string& worker,
+                                                     std::uint64_t generation, std::size_t lane,
                                                      std::shared_ptr<transport::Mesh> mesh,
                                                      std::vector<int> hosts) const;
 

@@ -82,7 +82,7 @@ class Context::Impl {
     } else {
       no_arena_ = arena.status();  // only who allocates needs one
     }
-    backends_ = runtime::take(runtime::Backends::load(options_, arena_));
+    backends_ = runtime::take(runtime::Backends::load(options_, read_environment(), arena_));
     runtime::Identity identity = runtime::take(runtime::find_job(options_, read_environment()));
     runtime::raise_if(backends_.start(runtime::kLanes, identity.under_mpirun));
     become(std::move(identity));

@@ -114,7 +114,8 @@ Result<std::vector<std::shared_ptr<coordinator::LaneView>>> assemble(
     lane_view->members = members;
     lane_view->mesh =
         std::make_shared<transport::Mesh>(members->rank, std::move(by_rank), abort_events[lane]);
-    auto backend = backends.make(view.generation, lane, lane_view->mesh, hosts);
+    auto backend = backends.make(members->incarnations[static_cast<std::size_t>(members->rank)],
+                                 view.generation, lane, lane_view->mesh, hosts);
     if (!backend.ok()) return backend.status();
     lane_view->backend = std::move(backend).value();
     lane_view->position = view.lanes[lane].position;

@@ -18,7 +18,7 @@ World gloo_world(int size, const Wiring& wiring) {
   for (auto& mesh : wire(size, wiring)) {
     auto native = make_native_backend(kGeneration, mesh);
     world.backends.push_back(
-        module->make({kGeneration, 0, std::move(mesh), std::move(native)}).value());
+        module->make({kGeneration, 0, "", std::move(mesh), std::move(native)}).value());
   }
   return world;
 }

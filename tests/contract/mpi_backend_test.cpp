@@ -33,7 +33,7 @@ TEST(MpiMembership, IsFixed) {
     auto mesh = std::make_shared<transport::Mesh>(
         0, std::vector<transport::LinkPtr>(static_cast<std::size_t>(size)));
     auto native = make_native_backend(generation, mesh);
-    return module->make({generation, 0, std::move(mesh), std::move(native)}).status();
+    return module->make({generation, 0, "", std::move(mesh), std::move(native)}).status();
   };
   for (const Status& status : {refused(8, world_size()), refused(7, world_size() + 1)}) {
     EXPECT_EQ(status.code(), Code::kUnavailable);

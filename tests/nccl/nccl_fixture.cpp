@@ -3,6 +3,8 @@
 #include <chrono>
 #include <utility>
 
+#include "collectives/backend/nccl/burials.hpp"
+#include "collectives/backend/nccl/shared_device.hpp"
 #include "contract/native_world.hpp"
 
 namespace elastic::collectives::nccl {
@@ -20,6 +22,7 @@ NcclFixture::~NcclFixture() {
 
 void NcclFixture::end_view() {
   backends_.clear();
+  other_backends_.clear();
   // Threads that end communicators are nobody's, but hold the library.
   for (const NcclServices& each : services_) {
     (void)each.burials->wait();
@@ -31,19 +34,24 @@ void NcclFixture::make(int size, bool waits, std::uint64_t generation,
                        const std::function<void(NcclServices&)>& change) {
   size_ = size;
   backends_.clear();
+  other_backends_.clear();
   meshes_.clear();
   position_ = 0;
   services_.resize(static_cast<std::size_t>(size));
-  std::size_t rank = 0;
-  for (auto& mesh : wire(size, all_wirings().front())) {
-    NcclServices& services = services_[rank++];
+  const auto meshes = wire(size, all_wirings().front());
+  const auto other_meshes = wire(size, all_wirings().front());
+  for (std::size_t rank = 0; rank < services_.size(); ++rank) {
+    NcclServices& services = services_[rank];
     if (!services.library) services = services_for_a_rank();
     services.waits = waits;
     if (change) change(services);
-    meshes_.emplace_back(mesh);
-    auto native = make_native_backend(generation, mesh);
-    backends_.push_back(
-        make_nccl_backend({generation, 0, std::move(mesh), std::move(native)}, services));
+    meshes_.emplace_back(meshes[rank]);
+    const auto lane = [&](std::size_t number, const std::shared_ptr<transport::Mesh>& mesh) {
+      auto native = make_native_backend(generation, mesh);
+      return make_nccl_backend({generation, number, "", mesh, std::move(native)}, services);
+    };
+    backends_.push_back(lane(0, meshes[rank]));
+    other_backends_.push_back(lane(1, other_meshes[rank]));
   }
 }
 

@@ -21,12 +21,14 @@ class NcclFixture : public ::testing::Test {
   NcclFixture();
   ~NcclFixture() override;
 
-  /// A view of so many ranks; on the same devices as that before.
+  /// A view of so many ranks, with two lanes; on the same devices as that before.
   void make(int size, bool waits, std::uint64_t generation = 7,
             const std::function<void(NcclServices&)>& change = {});
   /// Until nothing of it is under way any more.
   void end_view();
   Backend& backend(int rank) { return *backends_[static_cast<std::size_t>(rank)]; }
+  /// That of its other lane.
+  Backend& other_backend(int rank) { return *other_backends_[static_cast<std::size_t>(rank)]; }
 
   template <typename Body>
   void on_all_ranks(const Body& body) {
@@ -44,6 +46,7 @@ class NcclFixture : public ::testing::Test {
   std::uint64_t position_ = 0;
   std::vector<NcclServices> services_;
   std::vector<std::unique_ptr<Backend>> backends_;
+  std::vector<std::unique_ptr<Backend>> other_backends_;
   std::vector<std::weak_ptr<transport::Mesh>> meshes_;  // the backends', for their threads
 };
 

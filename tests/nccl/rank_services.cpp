@@ -1,8 +1,15 @@
 #include "nccl/rank_services.hpp"
 
+#include <atomic>
 #include <cstdlib>
 #include <dlfcn.h>
 #include <stdexcept>
+#include <string>
+
+#include "collectives/backend/nccl/burials.hpp"
+#include "collectives/backend/nccl/nccl_library.hpp"
+#include "collectives/backend/nccl/shared_device.hpp"
+#include "collectives/backend/nccl/view_communicator.hpp"
 
 #include "nccl/host_mover.hpp"
 
@@ -20,6 +27,10 @@ NcclServices services_for_a_rank() {
   auto loaded = NcclLibrary::load(NCCL_STAND_IN);
   if (!loaded.ok()) throw std::runtime_error(loaded.status().message());
   services.library = loaded.value();
+  services.communicators = std::make_shared<ViewCommunicators>();
+  // The ranks are threads, which share a device.
+  static std::atomic<int> ranks{0};
+  services.host = std::to_string(ranks++);
   services.burials = std::make_shared<Burials>();
   services.devices = std::make_shared<SharedDevices>(
       CUDA_STAND_IN, [](device::CudaDevice& device) { return std::make_unique<HostMover>(device); },

@@ -278,13 +278,18 @@ void note_memory(ncclComm& comm, const void* to) {
 
 /// What a thread has begun together, and not ended.
 struct Group {
-  bool open = false;
-  std::vector<std::unique_ptr<Task>> tasks = {};
+  std::vector<std::unique_ptr<Task>> tasks;
   ncclResult_t failure = ncclSuccess;
 };
-Group& group() {
-  static thread_local Group the;
+/// By thread; with the library's lock.
+std::map<std::thread::id, Group>& groups() {
+  static std::map<std::thread::id, Group> the;
   return the;
+}
+/// That of this thread; null: none.
+Group* open_group() {
+  const auto found = groups().find(std::this_thread::get_id());
+  return found == groups().end() ? nullptr : &found->second;
 }
 
 ncclResult_t begin(std::unique_ptr<Task> task) {
@@ -308,7 +313,7 @@ ncclResult_t queue(const char* call, int NcclCounts::*counted, Task task, ncclCo
   const bool works = library().collectives[comm->rank]++ < script.works_before;
   const Allreduce how = works ? Allreduce::kWorks : script.allreduce;
   if (how == Allreduce::kFailsAtOnce) {
-    if (group().open) group().failure = ncclSystemError;
+    if (Group* const group = open_group()) group->failure = ncclSystemError;
     return ncclSystemError;
   }
   if (how == Allreduce::kFailsLater) comm->fails = true;
@@ -317,8 +322,9 @@ ncclResult_t queue(const char* call, int NcclCounts::*counted, Task task, ncclCo
   task.comm = comm;
   task.stream = stream;
   auto queued = std::make_unique<Task>(std::move(task));
-  if (!group().open) return begin(std::move(queued));
-  group().tasks.push_back(std::move(queued));
+  Group* const group = open_group();
+  if (group == nullptr) return begin(std::move(queued));
+  group->tasks.push_back(std::move(queued));
   return ncclSuccess;
 }
 
@@ -398,21 +404,10 @@ EXPORT ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t* state) 
   return ncclSuccess;
 }
 
-EXPORT ncclResult_t ncclCommFinalize(ncclComm_t comm) {
-  Lock lock(library().mutex);
-  needs_quiet(*comm, "finalize");
-  const Entered entered(lock, comm, "finalize");
-  ++library().counts.finalizes;
-  comm->polls_to_go = kPolls;
-  comm->never_done = library().scripts[comm->rank].finalize_is_never_done;
-  return ncclInProgress;
-}
-
 EXPORT ncclResult_t ncclCommDestroy(ncclComm_t comm) {
   Lock lock(library().mutex);
   needs_quiet(*comm, "destroy");
   const Entered entered(lock, comm, "destroy");
-  ++library().counts.destroys;
   comm->gone = true;
   comm->ended = true;
   return ncclSuccess;
@@ -475,19 +470,20 @@ EXPORT ncclResult_t ncclCommRegister(ncclComm_t comm, void* memory, std::size_t 
 
 EXPORT ncclResult_t ncclGroupStart() {
   const Lock lock(library().mutex);
-  if (group().open) library().violations.emplace_back("a group in a group");
-  group() = {.open = true};
+  const bool is_first = groups().try_emplace(std::this_thread::get_id()).second;
+  if (!is_first) library().violations.emplace_back("a group in a group");
   ++library().open_groups;
   return ncclSuccess;
 }
 
 EXPORT ncclResult_t ncclGroupEnd() {
   Lock lock(library().mutex);
-  if (!group().open) {
+  if (open_group() == nullptr) {
     library().violations.emplace_back("the end of no group");
     return ncclInvalidUsage;
   }
-  Group ended = std::exchange(group(), {});
+  Group ended = std::move(*open_group());
+  groups().erase(std::this_thread::get_id());
   --library().open_groups;
   ++library().counts.groups;
   if (ended.failure != ncclSuccess || ended.tasks.empty()) return ended.failure;

@@ -26,7 +26,6 @@ struct NcclScript {
   Init init = Init::kMakes;
   int failure = kSystemError;  ///< of kFailsAtOnce
   bool abort_waits = false;    ///< ncclCommAbort does, until `release`
-  bool finalize_is_never_done = false;
 
   /// What comes of a collective.
   enum class Allreduce : std::uint8_t {
@@ -54,10 +53,8 @@ struct NcclCounts {
   int registrations = 0;
   int in_registered = 0;  ///< allreduces whose result came to memory that was registered
   std::size_t bytes = 0;  ///< that ranks have given to collectives
-  int finalizes = 0;
-  int destroys = 0;
-  int aborts = 0;   ///< begun
-  int waiting = 0;  ///< calls that wait for `release`
+  int aborts = 0;         ///< begun
+  int waiting = 0;        ///< calls that wait for `release`
 };
 
 /// The strings of a stand-in for libnccl, as a shared object: it can be told to hang, to fail, and

@@ -21,9 +21,7 @@ Answer failed(bool exists = true) {
 
 class CommunicatorStateTest : public ::testing::Test {
  protected:
-  CommunicatorState state(int rank = 1) const {
-    return {{7, rank, 2}, {seconds(10), seconds(2), seconds(5)}};
-  }
+  CommunicatorState state(int rank = 1) const { return {{7, rank, 2}, {seconds(10), seconds(2)}}; }
   /// One that NCCL is making.
   CommunicatorState starting() const {
     CommunicatorState state = this->state();
@@ -213,39 +211,6 @@ TEST_F(CommunicatorStateTest, SaysThatNoThreadCouldAbort) {
   state.die(aborted_, now_);
   state.not_given_back("no memory");
   EXPECT_THAT(state.verdict().message(), AllOf(HasSubstr("no memory"), HasSubstr("has to exit")));
-}
-
-TEST_F(CommunicatorStateTest, EndsInOrder) {
-  CommunicatorState state = ready();
-  EXPECT_EQ(state.finish(now_).action, Action::kFinalize);
-  EXPECT_EQ(called(state, "finalize", kUnderWay).action, Action::kPoll);
-  EXPECT_EQ(called(state, "poll", kDone).action, Action::kDestroy);
-  EXPECT_FALSE(state.may_call().ok());
-  EXPECT_EQ(state.die(aborted_, now_).action, Action::kNothing) << "it is being given back";
-  state.given_back(now_);
-  EXPECT_EQ(state.phase(), Phase::kEnded);
-  EXPECT_TRUE(state.verdict().ok());
-}
-
-TEST_F(CommunicatorStateTest, AbortsWhatDoesNotEndInTime) {
-  CommunicatorState waits = ready();
-  waits.finish(now_);
-  called(waits, "finalize", kUnderWay);
-  CommunicatorState destroys = ready();
-  destroys.finish(now_);
-  called(destroys, "finalize", kDone);
-  now_ += seconds(5);
-  EXPECT_EQ(waits.tick(now_).action, Action::kAbort);
-  is_dead(waits, Code::kTimeout);
-  destroys.tick(now_);
-  EXPECT_THAT(destroys.verdict().message(), HasSubstr("ncclCommDestroy has not returned"));
-}
-
-TEST_F(CommunicatorStateTest, FinishesWhatIsNotReadyByAborting) {
-  CommunicatorState state = starting();
-  called(state, "init", kUnderWay);
-  EXPECT_EQ(state.finish(now_).action, Action::kAbort);
-  is_dead(state, Code::kAborted);
 }
 
 }  // namespace

@@ -5,7 +5,7 @@
 
 namespace elastic::collectives::nccl {
 
-void Burials::add(std::unique_ptr<Communicator> communicator) noexcept {
+void Burials::add(std::shared_ptr<Communicator> communicator) noexcept {
   communicator->abort();
   const std::lock_guard<std::mutex> lock(mutex_);
   try {

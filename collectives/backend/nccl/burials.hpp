@@ -17,7 +17,7 @@ namespace elastic::collectives::nccl {
 class Burials {
  public:
   /// Aborts it, and waits for nothing.
-  void add(std::unique_ptr<Communicator> communicator) noexcept;
+  void add(std::shared_ptr<Communicator> communicator) noexcept;
 
   /// Whether NCCL has given all of them back. kUnavailable: there is one that it never will, and
   /// this worker has to exit.

@@ -43,11 +43,6 @@ void Communicator::abort() noexcept {
   abort_together({&self, 1});
 }
 
-Status Communicator::finish(TimePoint until) {
-  body_->finish();
-  return ended(until);
-}
-
 Status Communicator::ended(TimePoint until) {
   return body_->wait_ended(until);
 }

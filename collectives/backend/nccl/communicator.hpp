@@ -3,6 +3,7 @@
 #include <functional>
 #include <memory>
 #include <span>
+#include <string>
 
 #include "base/clock.hpp"
 #include "base/status.hpp"
@@ -21,6 +22,9 @@ struct CommunicatorPlan {
   /// Selects this rank's device for the thread that calls it, in front of what NCCL does for the
   /// current device. May be empty.
   std::function<Status()> choose_device;
+  /// Where this rank's device is, for all ranks to see that no two are on one: NCCL says of that
+  /// only that it is wrong. Empty: not compared.
+  std::string place = {};
 };
 
 /// A communicator of NCCL for one view: made in the background, ready when all ranks have it, and
@@ -61,10 +65,6 @@ class Communicator {
   /// From now on every call returns kAborted, and what is under way is called off. Quick, any
   /// thread, any time; what is left to do is done in the background.
   void abort() noexcept;
-
-  /// Lets what is under way end, and gives the communicator back; aborts it where that takes too
-  /// long. Then as `ended`.
-  Status finish(TimePoint until);
 
   /// After `abort`: waits until NCCL has given everything back. kUnavailable: it never will, and
   /// this worker has to exit; it can come back as a joiner. kTimeout: not yet.

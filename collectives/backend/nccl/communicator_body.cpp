@@ -40,10 +40,29 @@ Status verdict_of(const std::vector<std::string>& letters, const DecidedView& vi
   return {};
 }
 
+/// Ranks on one device are a mistake of the program, and found by all ranks.
+Status apart(const std::vector<std::string>& places, const DecidedView& view) {
+  for (std::size_t rank = 1; rank < places.size(); ++rank) {
+    const auto mine = places.begin() + static_cast<std::ptrdiff_t>(rank);
+    const auto same = std::find(places.begin(), mine, *mine);
+    if (mine->empty() || same == mine) continue;
+    return Status(
+        Code::kMismatch,
+        "ranks " + std::to_string(same - places.begin()) + " and " + std::to_string(rank) +
+            " have their tensors on one CUDA device (" + mine->substr(mine->rfind('/') + 1) +
+            "), and NCCL needs one for each rank: choose it by elastic::local_rank(), "
+            "start no more ranks on a host than it has devices, or take another backend "
+            "(ELASTIC_BACKEND=native); for a test ranks can share one if each has another "
+            "NCCL_HOSTID",
+        static_cast<int>(rank), view.generation);
+  }
+  return {};
+}
+
 /// A view change mends what a peer's end has done, and would go round for ever about the rest:
 /// wrong calls, and a device of our own that cannot even begin.
 Code code_of(ncclResult_t result, Phase phase) {
-  const bool begun = phase == Phase::kReady || phase == Phase::kFinishing;
+  const bool begun = phase == Phase::kReady;
   switch (result) {
     case ncclInvalidArgument:
     case ncclInvalidUsage:
@@ -144,13 +163,23 @@ Decision Communicator::Body::meet() {
     own = state_.own_failure();
   }
   const std::string id(id_.internal, sizeof id_.internal);
-  const auto letters = plan_.exchange.gather(letter(own, plan_.view.rank == 0 ? id : ""));
+  const auto letters =
+      plan_.exchange.gather(letter(own, (plan_.view.rank == 0 ? id : "") + plan_.place));
   Status met = letters.ok() ? verdict_of(letters.value(), plan_.view) : letters.status();
-  if (met.ok() && letters.value().front().size() != 1 + sizeof id_.internal) {
-    met = Status(Code::kProtocol, "rank 0 handed out what is no id of NCCL", 0);
-  }
-  if (met.ok()) std::memcpy(id_.internal, letters.value().front().data() + 1, sizeof id_.internal);
+  if (met.ok()) met = read(letters.value());
   return decide([&](auto& state, TimePoint now) { return state.met(met, now); });
+}
+
+/// The id is in front of what rank 0 says of its place.
+Status Communicator::Body::read(std::vector<std::string> letters) {
+  for (std::string& each : letters) each.erase(0, 1);
+  std::string& first = letters.front();
+  if (first.size() < sizeof id_.internal) {
+    return Status(Code::kProtocol, "rank 0 handed out what is no id of NCCL", 0);
+  }
+  std::memcpy(id_.internal, first.data(), sizeof id_.internal);
+  first.erase(0, sizeof id_.internal);
+  return apart(letters, plan_.view);
 }
 
 Decision Communicator::Body::init() {
@@ -311,17 +340,6 @@ Status Communicator::Body::poll_until_done(Decision next, TimePoint until,
   return ask(&CommunicatorState::may_call);
 }
 
-void Communicator::Body::finish() {
-  Decision next;
-  wait(Clock::now() + plan_.deadlines.finish,
-       [](const CommunicatorState& state) { return !state.busy() || state.dead(); });
-  next = decide([](auto& state, TimePoint now) { return state.finish(now); });
-  if (next.action == Action::kFinalize) {
-    next = call("ncclCommFinalize", [this](const Api& api) { return api.comm_finalize(comm_); });
-  }
-  (void)poll_until_done(std::move(next), TimePoint::max());
-}
-
 void Communicator::Body::kill(const Status& why) noexcept {
   dead_.store(true, std::memory_order_release);
   try {
@@ -348,10 +366,8 @@ void Communicator::Body::bury() noexcept {
 void Communicator::Body::carry_out(const Decision& decision) noexcept {
   try {
     if (decision.call_off && plan_.exchange.call_off) plan_.exchange.call_off();
-    if (decision.action != Action::kAbort && decision.action != Action::kDestroy) return;
-    std::thread([self = shared_from_this(), action = decision.action] {
-      self->give_back(action);
-    }).detach();
+    if (decision.action != Action::kAbort) return;
+    std::thread([self = shared_from_this()] { self->give_back(); }).detach();
   } catch (const std::exception& error) {
     say_stuck(error.what());
   }
@@ -368,11 +384,10 @@ void Communicator::Body::say_stuck(const char* why) noexcept {
 }
 
 /// Nothing else of NCCL is called for it, now or later.
-void Communicator::Body::give_back(Action action) noexcept {
+void Communicator::Body::give_back() noexcept {
   name_this_thread("elastic-nccl-end");
   const Api& api = library_->api();
-  const ncclResult_t result =
-      action == Action::kAbort ? api.comm_abort(comm_) : api.comm_destroy(comm_);
+  const ncclResult_t result = api.comm_abort(comm_);
   try {
     decide([](auto& state, TimePoint now) { return state.given_back(now); });
     if (result != ncclSuccess) {

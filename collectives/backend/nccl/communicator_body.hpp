@@ -6,6 +6,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <vector>
 
 #include "collectives/backend/nccl/communicator.hpp"
 #include "collectives/backend/nccl/nccl_api.hpp"
@@ -26,7 +27,6 @@ class Communicator::Body : public std::enable_shared_from_this<Body> {
   Status perform(const char* name, const std::function<int(const Api&, ncclComm*)>& call,
                  TimePoint until, const std::function<Status()>& meanwhile);
   Status check();
-  void finish();
   Phase phase() const;
 
   /// Dead, at once; because the view is given up, or because of `why`.
@@ -54,6 +54,7 @@ class Communicator::Body : public std::enable_shared_from_this<Body> {
 
   Decision make_id();
   Decision meet();
+  Status read(std::vector<std::string> letters);
   Decision init();
   Decision agree();
 
@@ -69,7 +70,7 @@ class Communicator::Body : public std::enable_shared_from_this<Body> {
   void end_late() noexcept;
   void prepare_step_by_step();
   void carry_out(const Decision& decision) noexcept;
-  void give_back(Action action) noexcept;
+  void give_back() noexcept;
   void say_stuck(const char* why) noexcept;
 
   const std::shared_ptr<const NcclLibrary> library_;

@@ -26,10 +26,6 @@ const char* name(Phase phase) noexcept {
       return "agreeing";
     case Phase::kReady:
       return "ready";
-    case Phase::kFinishing:
-      return "finishing";
-    case Phase::kDestroying:
-      return "destroying";
     case Phase::kDying:
       return "dying";
     case Phase::kAborting:
@@ -82,10 +78,6 @@ Status CommunicatorState::may_call() const {
     return Status(Code::kAborted, "the communicator of " + generation() + " has ended", -1,
                   view_.generation);
   }
-  if (phase_ == Phase::kDestroying) {
-    return Status(Code::kAborted, "the communicator of " + generation() + " is being given back",
-                  -1, view_.generation);
-  }
   return {};
 }
 
@@ -112,8 +104,6 @@ Decision CommunicatorState::call_returned(const Answer& answer, TimePoint now) {
       return {Action::kMeet, answer.failure.ok() ? "the id is made" : "there is no id"};
     case Phase::kStarting:
       return start_returned(answer, now);
-    case Phase::kFinishing:
-      return finish_returned(answer, now);
     case Phase::kDying:
     case Phase::kStuck:  // after all; the verdict stays
       return give_back(now, "the call that was under way has returned");
@@ -142,15 +132,6 @@ Decision CommunicatorState::start_returned(const Answer& answer, TimePoint now) 
                own_failure_.ok() ? "NCCL has made it" : own_failure_.message());
 }
 
-Decision CommunicatorState::finish_returned(const Answer& answer, TimePoint now) {
-  if (answer.progress == Answer::Progress::kFailed) return die(answer.failure, now);
-  if (answer.progress == Answer::Progress::kUnderWay) {
-    if (now >= due_) return tick(now);
-    return {Action::kPoll, "what is under way ends"};
-  }
-  return enter(Phase::kDestroying, deadlines_.abort, now, Action::kDestroy, "nothing is under way");
-}
-
 Decision CommunicatorState::agreed(const Status& agreed, TimePoint now) {
   if (phase_ != Phase::kAgreeing) return {};
   if (!agreed.ok()) return die(agreed, now);
@@ -162,8 +143,6 @@ Decision CommunicatorState::agreed(const Status& agreed, TimePoint now) {
 Decision CommunicatorState::die(const Status& why, TimePoint now) {
   if (dead()) return {};
   if (failure_.ok()) failure_ = why;
-  // ncclCommDestroy is under way: neither may anything else be called, nor is there more to call.
-  if (phase_ == Phase::kDestroying) return {Action::kNothing, "it is being given back already"};
   const bool exchanging = phase_ == Phase::kMeeting || phase_ == Phase::kAgreeing;
   if (in_call()) {
     Decision decision = enter(Phase::kDying, deadlines_.abort, now, Action::kNothing,
@@ -180,17 +159,6 @@ Decision CommunicatorState::give_back(TimePoint now, const std::string& reason) 
   if (!exists_) return end(reason);
   if (phase_ == Phase::kStuck) return {Action::kAbort, reason};
   return enter(Phase::kAborting, deadlines_.abort, now, Action::kAbort, reason);
-}
-
-Decision CommunicatorState::finish(TimePoint now) {
-  if (phase_ == Phase::kReady && !busy()) {
-    return enter(Phase::kFinishing, deadlines_.finish, now, Action::kFinalize,
-                 generation() + " is over");
-  }
-  if (phase_ == Phase::kFinishing || phase_ == Phase::kDestroying) return {};
-  return die(Status(Code::kAborted, generation() + " was over before its communicator was ready",
-                    -1, view_.generation),
-             now);
 }
 
 Decision CommunicatorState::given_back(TimePoint /*now*/) {
@@ -216,14 +184,6 @@ Decision CommunicatorState::tick(TimePoint now) {
                                        : std::string(": the ranks have not all said they have it")),
                         -1, view_.generation),
                  now);
-    case Phase::kFinishing:
-      return die(Status(Code::kTimeout,
-                        "what was under way on the communicator of " + generation() +
-                            " has not ended within " + text(deadlines_.finish),
-                        -1, view_.generation),
-                 now);
-    case Phase::kDestroying:
-      return stuck("ncclCommDestroy has not returned " + late);
     case Phase::kDying:
       return stuck(std::string(call_) + ", which was under way, has not returned " + late +
                    ", and until then NCCL allows for no abort");

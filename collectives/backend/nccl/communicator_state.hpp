@@ -22,26 +22,23 @@ struct Deadlines {
   /// For NCCL to come back from a call that is overdue, and as long again from giving back what the
   /// communicator has.
   Duration abort = std::chrono::seconds(5);
-  Duration finish = std::chrono::seconds(10);  ///< for what is under way to end by itself
 };
 
 enum class Phase : std::uint8_t {
   kNew,
-  kMeeting,     ///< the id goes to all ranks
-  kStarting,    ///< NCCL makes the communicator
-  kAgreeing,    ///< the ranks tell each other whether it did
-  kReady,       ///< calls may be made
-  kFinishing,   ///< what is under way ends by itself
-  kDestroying,  ///< and is given back
-  kDying,       ///< dead; a call of NCCL is still under way
-  kAborting,    ///< dead; ncclCommAbort is under way
-  kEnded,       ///< NCCL has nothing of it any more
-  kStuck,       ///< NCCL does not come back: the process has to end
+  kMeeting,   ///< the id goes to all ranks
+  kStarting,  ///< NCCL makes the communicator
+  kAgreeing,  ///< the ranks tell each other whether it did
+  kReady,     ///< calls may be made
+  kDying,     ///< dead; a call of NCCL is still under way
+  kAborting,  ///< dead; ncclCommAbort is under way
+  kEnded,     ///< NCCL has nothing of it any more
+  kStuck,     ///< NCCL does not come back: the process has to end
 };
 const char* name(Phase phase) noexcept;
 
-/// What is to be done next. kAbort and kDestroy belong on threads that may be left behind; the
-/// others are for who brought the event.
+/// What is to be done next. kAbort belongs on a thread that may be left behind; the others are for
+/// who brought the event.
 enum class Action : std::uint8_t {
   kNothing,
   kMakeId,  ///< ncclGetUniqueId
@@ -49,8 +46,6 @@ enum class Action : std::uint8_t {
   kInit,    ///< ncclCommInitRankConfig
   kPoll,    ///< ncclCommGetAsyncError, after a pause
   kAgree,   ///< tell all ranks `own_failure`
-  kFinalize,
-  kDestroy,
   kAbort,
 };
 
@@ -93,11 +88,9 @@ class CommunicatorState {
   /// The view is given up, a peer is lost, ...: from now on no call begins. Later reasons are
   /// ignored.
   Decision die(const Status& why, TimePoint now);
-  /// Orderly end: of one that is ready; any other dies.
-  Decision finish(TimePoint now);
-  /// ncclCommAbort or ncclCommDestroy has returned.
+  /// ncclCommAbort has returned.
   Decision given_back(TimePoint now);
-  /// They could not even be called.
+  /// It could not even be called.
   Decision not_given_back(const std::string& why);
   /// Time passes.
   Decision tick(TimePoint now);
@@ -111,7 +104,7 @@ class CommunicatorState {
   bool dead() const;
   /// Nothing more will happen.
   bool over() const { return phase_ == Phase::kEnded || phase_ == Phase::kStuck; }
-  /// Why it died; ok while it lives, and after an orderly end.
+  /// Why it died; ok while it lives.
   const Status& failure() const { return failure_; }
   /// What this rank has to say in kAgree: ok, or why it has no communicator.
   const Status& own_failure() const { return own_failure_; }
@@ -121,7 +114,6 @@ class CommunicatorState {
  private:
   Decision enter(Phase phase, Duration time, TimePoint now, Action action, std::string reason);
   Decision start_returned(const Answer& answer, TimePoint now);
-  Decision finish_returned(const Answer& answer, TimePoint now);
   Decision give_back(TimePoint now, const std::string& reason);
   Decision end(const std::string& reason);
   Decision stuck(const std::string& why);

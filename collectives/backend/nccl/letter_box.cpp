@@ -8,7 +8,6 @@ Result<std::vector<std::string>> LetterBox::gather(const std::string& mine) {
   std::unique_lock<std::mutex> lock(mutex_);
   mine_ = mine.substr(0, kMostBytes);
   changed_.wait(lock, [&] { return called_off_ || delivered_; });
-  mine_.reset();
   if (!delivered_) return Status(Code::kAborted, "the view is being changed");
   return *std::exchange(delivered_, std::nullopt);
 }
@@ -21,18 +20,26 @@ void LetterBox::call_off() {
   changed_.notify_all();
 }
 
-std::optional<std::string> LetterBox::waiting() const {
+std::optional<Letter> LetterBox::waiting() const {
   const std::lock_guard<std::mutex> lock(mutex_);
-  if (called_off_ || delivered_) return std::nullopt;
-  return mine_;
+  if (called_off_ || !mine_) return std::nullopt;
+  return Letter{round_, *mine_};
 }
 
-void LetterBox::deliver(std::vector<std::string> letters) {
+void LetterBox::deliver(std::uint8_t round, std::vector<std::string> letters) {
   {
     const std::lock_guard<std::mutex> lock(mutex_);
-    if (mine_) delivered_ = std::move(letters);
+    if (round != round_ || !mine_) return;
+    delivered_ = std::move(letters);
+    mine_.reset();
+    ++round_;
   }
   changed_.notify_all();
+}
+
+std::uint8_t LetterBox::rounds() const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return round_;
 }
 
 Exchange exchange_by(std::shared_ptr<LetterBox> box) {

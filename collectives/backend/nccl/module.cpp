@@ -6,9 +6,12 @@
 
 #include "base/cuda_driver.hpp"
 #include "base/log.hpp"
+#include "collectives/backend/nccl/burials.hpp"
 #include "collectives/backend/nccl/nccl_api.hpp"
 #include "collectives/backend/nccl/nccl_backend.hpp"
 #include "collectives/backend/nccl/nccl_library.hpp"
+#include "collectives/backend/nccl/shared_device.hpp"
+#include "collectives/backend/nccl/view_communicator.hpp"
 
 namespace {
 
@@ -58,6 +61,10 @@ Status start(const ModuleStart& how) {
                                                              nccl::memory_of(*services.library));
   }
   if (!services.burials) services.burials = std::make_shared<nccl::Burials>();
+  if (!services.communicators) {
+    services.communicators = std::make_shared<nccl::ViewCommunicators>();
+  }
+  services.host = how.nccl_host;
   return {};
 }
 

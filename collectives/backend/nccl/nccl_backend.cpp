@@ -8,15 +8,16 @@
 #include <set>
 #include <span>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
 #include "base/log.hpp"
-#include "collectives/backend/nccl/communicator.hpp"
+#include "collectives/backend/nccl/burials.hpp"
 #include "collectives/backend/nccl/letter_box.hpp"
 #include "collectives/backend/nccl/registrations.hpp"
 #include "collectives/backend/nccl/round.hpp"
+#include "collectives/backend/nccl/shared_device.hpp"
+#include "collectives/backend/nccl/view_communicator.hpp"
 #include "collectives/backend/nccl/work_for.hpp"
 
 namespace elastic::collectives::nccl {
@@ -27,27 +28,26 @@ using transport::OpTag;
 /// What a rank says when the ranks meet; each is 1 or 0, and all ranks go by the least.
 struct Say {
   std::uint8_t wants = 0;       ///< its tensors lie on one device, on which it is this lane's turn
-  std::uint8_t alive = 0;       ///< NCCL has not failed in this view
-  std::uint8_t ready = 0;       ///< the communicator is
+  std::uint8_t expects = 0;     ///< it wants, or will: it has a communicator, or knows a device
+  std::uint8_t fits = 0;        ///< the communicator is for that device, or there is none
+  std::uint8_t apart = 0;       ///< ViewCommunicator::Standing
+  std::uint8_t alive = 0;       ///< the same
+  std::uint8_t ready = 0;       ///< the same
   std::uint8_t letter = 0;      ///< the communicator has one for the others
-  std::uint8_t waits = 0;       ///< NcclServices::waits
+  std::uint8_t waits = 0;       ///< it wants, and NcclServices::waits
+  std::uint8_t holds_up = 0;    ///< not yet so long that the operation has to be gone on with
   std::uint8_t registered = 0;  ///< its memory for the result is, with the communicator
 };
-static_assert(sizeof(Say) == 6);
-
-bool is_dead(Phase phase) {
-  return phase == Phase::kDying || phase == Phase::kAborting || phase == Phase::kEnded ||
-         phase == Phase::kStuck;
-}
+static_assert(sizeof(Say) == 10);
 
 /// Owned by the thread that runs the lane's operation, but for `abort`.
 class NcclBackend final : public Backend {
  public:
   NcclBackend(ModuleView view, NcclServices services)
-      : view_(std::move(view)), services_(std::move(services)) {}
-  ~NcclBackend() override {
-    if (communicator_) services_.burials->add(std::move(communicator_));
-  }
+      : view_(std::move(view)),
+        services_(std::move(services)),
+        shared_(services_.communicators->of(
+            view_.worker, {view_.generation, view_.mesh->rank(), view_.mesh->size()}, services_)) {}
 
   Status prepare(std::uint64_t position) override { return view_.native->prepare(position); }
   Status run(std::uint64_t position, const Call& call, Payload& payload) override;
@@ -62,70 +62,85 @@ class NcclBackend final : public Backend {
   const char* name() const override { return "nccl"; }
 
  private:
+  Status begin_early(std::uint64_t position, const Call& call);
   Status take_turn(const Payload& payload);
   Result<bool> agree(std::uint64_t position, const Call& call);
   Result<Say> meet(std::uint64_t position, const Call& call);
-  device::PinnedPool::Block registered_memory(const Call& call, const Payload& payload);
-  Say own_say() const;
+  Say own_say();
+  void register_memory();
   Status look_at_links();
+  Status advance(std::uint64_t position, const Say& all);
   Status wait_for_news();
-  void prepare_communicator();
   Status carry_letters(std::uint64_t position);
   Status share_counts(std::uint64_t position, const Call& call, Payload& payload);
   Result<bool> by_nccl(std::uint64_t position, const Call& call, Payload& payload);
-  Result<bool> conclude(Round& verdict, bool succeeded, const Call& call, DeviceWork& work,
-                        Payload& payload);
   Status by_host(std::uint64_t position, const Call& call, Payload& payload);
   Status stop(const DeviceWork& work, const Status& why);
-  Status give_up(const Status& why);
   std::uint8_t next_phase() { return phase_++; }
+  bool is_early() const { return held_up_until_ != TimePoint{}; }
 
   ModuleView view_;
   const NcclServices services_;
-  /// Its own lock, because `abort` may come at any time.
-  std::mutex mutex_;
-  std::unique_ptr<Communicator> communicator_;
-  bool aborted_ = false;
-  std::shared_ptr<LetterBox> letters_;
-  std::shared_ptr<SharedDevice> made_on_;  // the device of the communicator
-  bool off_ = false;                       // NCCL has failed in this view
-  Registrations registrations_;            // with the communicator
-  std::set<Kind> told_;                    // of which NCCL is used
+  const std::shared_ptr<ViewCommunicator> shared_;
+  std::set<Kind> told_;  // of which NCCL is used
+  Registrations registrations_;
 
   // Of the operation.
   std::uint8_t phase_ = OpTag::kNormal;
   unsigned looks_ = 0;
   std::shared_ptr<SharedDevice> device_;
-  std::unique_lock<std::mutex> turn_;  // on it
-  device::PinnedPool::Block registered_;
+  std::unique_lock<std::mutex> turn_;           // on it
+  std::shared_ptr<Communicator> communicator_;  // that was spoken of
+  std::optional<Letter> letter_;                // the same
+  TimePoint held_up_until_;                     // for a communicator to begin
+  std::size_t bytes_ = 0;                       // of the result that memory is registered for
+  device::PinnedPool::Block registered_;        // and that
 };
 
 Status NcclBackend::run(std::uint64_t position, const Call& call, Payload& payload) {
-  if (!is_for_nccl(call.kind)) return view_.native->run(position, call, payload);
   phase_ = OpTag::kNormal;
+  device_.reset();
+  held_up_until_ = {};
+  registered_ = {};
+  bytes_ = 0;
+  if (call.kind == Kind::kTransfer) {
+    if (Status begun = begin_early(position, call); !begun.ok()) return begun;
+    return by_host(position, call, payload);
+  }
+  if (!is_for_nccl(call.kind)) return view_.native->run(position, call, payload);
   if (payload.on_device != nullptr) {
     if (Status turn = take_turn(payload); !turn.ok()) return turn;
   }
   std::unique_lock<std::mutex> turn = std::exchange(turn_, {});
   if (!turn.owns_lock()) device_.reset();
-  registered_ = registered_memory(call, payload);
+  if (device_ && call.kind == Kind::kAllreduce) bytes_ = extent(payload.on_device->tensors());
   const Result<bool> agreed = agree(position, call);
   if (!agreed.ok()) return agreed.status();
   if (agreed.value()) {
     const Result<bool> done = by_nccl(position, call, payload);
     if (!done.ok() || done.value()) return done.status();
   }
+  communicator_.reset();
   registered_ = {};
   if (turn.owns_lock()) turn.unlock();
   return by_host(position, call, payload);
 }
 
+/// In front of a transfer of state, which takes a while: NCCL makes a communicator meanwhile. The
+/// ranks only have to hand out its id first.
+Status NcclBackend::begin_early(std::uint64_t position, const Call& call) {
+  device_ = services_.devices->expected();
+  held_up_until_ = Clock::now() + services_.head_start;
+  const Result<bool> agreed = agree(position, call);
+  device_.reset();
+  return agreed.status();
+}
+
 /// On the device of the tensors. Not waited for: whoever has it may be waiting for this rank.
 Status NcclBackend::take_turn(const Payload& payload) {
-  device_.reset();
   if (const auto over = services_.burials->over(); !over.ok()) return over.status();
   const int index = payload.on_device->device();
-  if (index < 0 || off_) return {};
+  if (index < 0) return {};
   auto device = services_.devices->open(index);
   if (!device.ok()) {
     log::get().warn("nccl: {}", device.status().message());
@@ -137,28 +152,33 @@ Status NcclBackend::take_turn(const Payload& payload) {
   return {};
 }
 
-/// Before the ranks meet, as all of them have it or none uses it.
-device::PinnedPool::Block NcclBackend::registered_memory(const Call& call, const Payload& payload) {
-  if (call.kind != Kind::kAllreduce || !device_ || device_ != made_on_ || !communicator_ ||
-      communicator_->phase() != Phase::kReady) {
-    return {};
-  }
-  return registrations_.take(*communicator_, *device_, view_.lane,
-                             extent(payload.on_device->tensors()),
-                             Clock::now() + services_.operation);
-}
-
-Say NcclBackend::own_say() const {
-  const std::optional<Phase> phase =
-      communicator_ ? std::optional(communicator_->phase()) : std::nullopt;
+Say NcclBackend::own_say() {
+  ViewCommunicator::Standing standing = shared_->standing();
+  using Fit = ViewCommunicator::Fit;
+  const Fit fit = device_ ? shared_->fit(*device_) : Fit::kFits;
+  const bool wants = device_ && !is_early() && fit != Fit::kOther;
   Say say;
-  say.wants = device_ && (!made_on_ || made_on_ == device_) ? 1 : 0;
-  say.alive = !off_ && (!phase || !is_dead(*phase)) ? 1 : 0;
-  say.ready = phase == Phase::kReady ? 1 : 0;
-  say.letter = letters_ && letters_->waiting() ? 1 : 0;
-  say.waits = services_.waits ? 1 : 0;
+  say.wants = wants ? 1 : 0;
+  say.expects = standing.communicator || device_ ? 1 : 0;
+  say.fits = fit == Fit::kFits ? 1 : 0;
+  say.apart = standing.apart ? 1 : 0;
+  say.alive = standing.alive ? 1 : 0;
+  say.ready = standing.ready ? 1 : 0;
+  say.letter = standing.letter ? 1 : 0;
+  say.waits = wants && services_.waits ? 1 : 0;
+  say.holds_up = standing.rounds == 0 && Clock::now() < held_up_until_ ? 1 : 0;
+  communicator_ = std::move(standing.communicator);
+  letter_ = std::move(standing.letter);
+  if (wants && standing.ready) register_memory();
   say.registered = registered_.data() != nullptr ? 1 : 0;
   return say;
+}
+
+/// Before the ranks meet: all have it, or none uses it.
+void NcclBackend::register_memory() {
+  if (registered_.data() != nullptr) return;
+  registered_ = registrations_.take(communicator_, *device_, view_.lane, bytes_,
+                                    Clock::now() + services_.operation);
 }
 
 /// The ranks compare what they call the first time, and go by what the least of them can.
@@ -185,40 +205,34 @@ Result<bool> NcclBackend::agree(std::uint64_t position, const Call& call) {
     const Result<Say> met = meet(position, call);
     if (!met.ok()) return met.status();
     const Say& all = met.value();
+    if (all.wants == 1 && all.fits == 0) {
+      shared_->begin_anew();  // tensors do not lie where they were expected
+      continue;
+    }
+    if (all.wants == 1 && all.apart == 0) return shared_->why_not_apart();
     if (all.alive == 0) {
-      if (Status gone = give_up({}); !gone.ok()) return gone;
+      if (Status gone = shared_->give_up({}); !gone.ok()) return gone;
       return false;
     }
-    if (all.wants == 0) return false;
-    if (all.ready == 1) {
+    if (all.wants == 1 && all.ready == 1) {
+      shared_->use();
       if (all.registered == 0) registered_ = {};
       return true;
     }
-    if (!communicator_) {
-      // NCCL may still be with the one before.
-      const Result<bool> over = services_.burials->over();
-      if (!over.ok()) return over.status();
-      if (over.value()) prepare_communicator();
-    } else if (all.letter == 1) {
-      if (Status carried = carry_letters(position); !carried.ok()) return carried;
-    }
-    if (all.waits == 0) return false;
+    if (all.expects == 0) return false;
+    if (Status status = advance(position, all); !status.ok()) return status;
+    if (all.waits == 0 && all.holds_up == 0) return false;
+    if (all.letter == 1) continue;
     if (Status news = wait_for_news(); !news.ok()) return news;
   }
 }
 
-void NcclBackend::prepare_communicator() {
-  made_on_ = device_;
-  letters_ = std::make_shared<LetterBox>();
-  CommunicatorPlan plan;
-  plan.view = {view_.generation, rank(), size()};
-  plan.exchange = exchange_by(letters_);
-  plan.deadlines = services_.deadlines;
-  // Also so that what is registered with it stays until it has ended.
-  plan.choose_device = [device = device_] { return device->cuda()->select(); };
-  const std::lock_guard<std::mutex> lock(mutex_);
-  communicator_ = Communicator::prepare(services_.library, std::move(plan));
-  if (aborted_) communicator_->abort();
+/// The next step towards a communicator, as far as it can be taken now.
+Status NcclBackend::advance(std::uint64_t position, const Say& all) {
+  using Device = ViewCommunicator::Device;
+  if (all.letter == 1) return carry_letters(position);
+  if (!device_) return {};
+  return shared_->begin(device_, is_early() ? Device::kGuessed : Device::kKnown);
 }
 
 /// Who does not sleep on the links has to ask whether peers are there. None can be done with the
@@ -240,46 +254,39 @@ Status NcclBackend::look_at_links() {
 /// Until a communicator can be begun, or there is one that has something to tell the others, or is
 /// ready or dead.
 Status NcclBackend::wait_for_news() {
-  constexpr Duration kPause = std::chrono::milliseconds(1);
   for (;;) {
-    if (communicator_) {
-      const Phase phase = communicator_->phase();
-      if (phase == Phase::kReady || is_dead(phase) || letters_->waiting()) return {};
-    } else if (const auto over = services_.burials->over(); !over.ok() || over.value()) {
-      return over.status();
-    }
+    if (is_early() && Clock::now() >= held_up_until_) return {};
+    const Result<bool> news = shared_->wait_for_news();
+    if (!news.ok() || news.value()) return news.status();
     if (Status status = look_at_links(); !status.ok()) {
       view_.mesh->abandon();
       return status;
-    }
-    if (communicator_) {
-      // Returns early where it can, and sees to deadlines.
-      (void)communicator_->ready(Clock::now() + kPause);
-    } else {
-      std::this_thread::sleep_for(kPause);
     }
   }
 }
 
 Status NcclBackend::carry_letters(std::uint64_t position) {
-  constexpr std::size_t kBytes = 2 + LetterBox::kMostBytes;
-  const std::string mine = letters_->waiting().value_or("");
-  std::array<std::byte, kBytes> frame{};
-  frame[0] = static_cast<std::byte>(mine.size() & 0xffU);
-  frame[1] = static_cast<std::byte>(mine.size() >> 8U);
-  std::memcpy(frame.data() + 2, mine.data(), mine.size());
-  Round round(*view_.mesh, {view_.generation, position, next_phase()}, kBytes);
+  constexpr std::size_t kHead = 3;  // round and size of the text
+  std::array<std::byte, kHead + LetterBox::kMostBytes> frame{};
+  const std::string& mine = letter_->text;
+  frame[0] = static_cast<std::byte>(letter_->round);
+  frame[1] = static_cast<std::byte>(mine.size() & 0xffU);
+  frame[2] = static_cast<std::byte>(mine.size() >> 8U);
+  std::memcpy(frame.data() + kHead, mine.data(), mine.size());
+  Round round(*view_.mesh, {view_.generation, position, next_phase()}, frame.size());
   round.send(frame);
   if (Status status = round.finish(); !status.ok()) return status;
   std::vector<std::string> letters;
   for (int each = 0; each < size(); ++each) {
     const auto theirs = round.of(each);
+    // Another lane has brought some ranks further already.
+    if (theirs[0] != frame[0]) return {};
     const std::size_t bytes =
-        std::min(LetterBox::kMostBytes, std::to_integer<std::size_t>(theirs[0]) |
-                                            std::to_integer<std::size_t>(theirs[1]) << 8U);
-    letters.emplace_back(reinterpret_cast<const char*>(theirs.data() + 2), bytes);
+        std::min(LetterBox::kMostBytes, std::to_integer<std::size_t>(theirs[1]) |
+                                            std::to_integer<std::size_t>(theirs[2]) << 8U);
+    letters.emplace_back(reinterpret_cast<const char*>(theirs.data() + kHead), bytes);
   }
-  letters_->deliver(std::move(letters));
+  shared_->deliver(letter_->round, std::move(letters));
   return {};
 }
 
@@ -324,20 +331,14 @@ Result<bool> NcclBackend::by_nccl(std::uint64_t position, const Call& call, Payl
     if (Status stopped = stop(*work, own); !stopped.ok()) return stopped;
   }
   if (!links.ok()) return links;
-  return conclude(verdict, own.ok(), call, *work, payload);
-}
-
-/// The ranks tell each other whether they have succeeded. Otherwise as `by_nccl`.
-Result<bool> NcclBackend::conclude(Round& verdict, bool succeeded, const Call& call,
-                                   DeviceWork& work, Payload& payload) {
-  const std::byte word{succeeded ? std::uint8_t{1} : std::uint8_t{0}};
+  const std::byte word{own.ok() ? std::uint8_t{1} : std::uint8_t{0}};
   verdict.send({&word, 1});
   if (Status heard = verdict.finish(); !heard.ok()) {
     // What NCCL has done here it may not have done elsewhere.
-    const Status stopped = stop(work, heard);
-    if (succeeded && call.kind == Kind::kReduceScatter) {
+    const Status stopped = stop(*work, heard);
+    if (own.ok() && call.kind == Kind::kReduceScatter) {
       // If others have heard that all have succeeded, nobody else has this rank's part.
-      payload.device_result = work.take_result();
+      payload.device_result = work->take_result();
       payload.in_hand = true;
     }
     return stopped.ok() ? heard : stopped;
@@ -345,7 +346,7 @@ Result<bool> NcclBackend::conclude(Round& verdict, bool succeeded, const Call& c
   bool all = true;
   for (int each = 0; each < size(); ++each) all = all && verdict.of(each)[0] != std::byte{0};
   if (!all) {
-    Status stopped = stop(work, Status(Code::kPeerLost, "NCCL has failed on another rank"));
+    Status stopped = stop(*work, Status(Code::kPeerLost, "NCCL has failed on another rank"));
     if (!stopped.ok()) return stopped;
     return false;
   }
@@ -353,36 +354,15 @@ Result<bool> NcclBackend::conclude(Round& verdict, bool succeeded, const Call& c
     log::get().info("nccl, generation {}: {} of tensors on devices go by NCCL from now on",
                     view_.generation, plural(call.kind));
   }
-  payload.device_result = work.take_result();
+  payload.device_result = work->take_result();
   return true;
 }
 
 /// After this nothing of the operation is under way on the device, or this worker has to leave.
 Status NcclBackend::stop(const DeviceWork& work, const Status& why) {
-  if (Status gone = give_up(why); !gone.ok()) return gone;
+  if (Status gone = shared_->give_up(why); !gone.ok()) return gone;
   work.wait_for_copies();
   return {};
-}
-
-/// NCCL is not used any more in this view, and lets go of what it has of the device. The failure,
-/// where it does not: then this worker has to leave.
-Status NcclBackend::give_up(const Status& why) {
-  if (std::exchange(off_, true)) return {};
-  if (!communicator_) return {};
-  const Status first = why.ok() ? communicator_->ready(Clock::now()) : why;
-  if (first.code() != Code::kAborted) {
-    log::get().warn(
-        "nccl, generation {}: NCCL cannot be used; tensors on devices go through host memory until "
-        "the workers change: {}{}",
-        view_.generation, first.message(),
-        first.code() == Code::kUnavailable
-            ? ". Each rank needs a device of its own (elastic::local_rank); for a test ranks can "
-              "share one if each has another NCCL_HOSTID"
-            : "");
-  }
-  communicator_->abort();
-  Status ended = communicator_->ended(TimePoint::max());
-  return ended.ok() ? ended : ended.within("NCCL");
 }
 
 Status NcclBackend::by_host(std::uint64_t position, const Call& call, Payload& payload) {
@@ -396,9 +376,7 @@ Status NcclBackend::by_host(std::uint64_t position, const Call& call, Payload& p
 
 void NcclBackend::abort() noexcept {
   view_.native->abort();
-  const std::lock_guard<std::mutex> lock(mutex_);
-  aborted_ = true;
-  if (communicator_) communicator_->abort();
+  shared_->abort();
 }
 
 }  // namespace

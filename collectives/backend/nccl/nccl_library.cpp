@@ -46,7 +46,6 @@ std::string look_up(void* handle, Api& api) {
   lookup.required(api.get_unique_id, "ncclGetUniqueId");
   lookup.required(api.comm_init_rank_config, "ncclCommInitRankConfig");
   lookup.required(api.comm_get_async_error, "ncclCommGetAsyncError");
-  lookup.required(api.comm_finalize, "ncclCommFinalize");
   lookup.required(api.comm_destroy, "ncclCommDestroy");
   lookup.required(api.comm_abort, "ncclCommAbort");
   lookup.required(api.all_reduce, "ncclAllReduce");

@@ -8,13 +8,18 @@
 
 namespace elastic::collectives::nccl {
 
-device::PinnedPool::Block Registrations::take(Communicator& communicator, SharedDevice& device,
-                                              std::size_t lane, std::size_t bytes,
-                                              TimePoint until) {
+device::PinnedPool::Block Registrations::take(const std::shared_ptr<Communicator>& communicator,
+                                              SharedDevice& device, std::size_t lane,
+                                              std::size_t bytes, TimePoint until) {
+  if (with_.lock() != communicator) {
+    with_ = communicator;
+    failed_ = false;
+    registered_.clear();
+  }
   if (failed_ || bytes == 0) return {};
   auto lent = device.lend_registrable(lane, bytes);
   Status status = lent.status();
-  if (status.ok()) status = add(communicator, lent.value(), until);
+  if (status.ok()) status = add(*communicator, lent.value(), until);
   if (status.ok()) return std::move(lent).value();
   failed_ = true;
   log::get().debug("nccl: memory is not registered with this communicator: {}", status.message());

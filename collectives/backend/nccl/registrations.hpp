@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <memory>
 #include <set>
 
 #include "base/clock.hpp"
@@ -11,7 +12,7 @@
 
 namespace elastic::collectives::nccl {
 
-/// The memory of a lane that NCCL has registered with one communicator, so that it can reduce in it
+/// The memory of a lane that NCCL has registered with a communicator, so that it can reduce in it
 /// (over NVLink by multicast, over InfiniBand in the switches) instead of copying it to buffers of
 /// its own first.
 ///
@@ -34,14 +35,16 @@ namespace elastic::collectives::nccl {
 /// Of the thread that has the turn on the device.
 class Registrations {
  public:
-  /// A block of at least so many bytes, registered with `communicator`, which is always the same
-  /// and ready. Empty: there is none, and will not be any more.
-  device::PinnedPool::Block take(Communicator& communicator, SharedDevice& device, std::size_t lane,
-                                 std::size_t bytes, TimePoint until);
+  /// A block of at least so many bytes, registered with `communicator`, which is ready. Empty:
+  /// there is none, and with this communicator will not be any more.
+  device::PinnedPool::Block take(const std::shared_ptr<Communicator>& communicator,
+                                 SharedDevice& device, std::size_t lane, std::size_t bytes,
+                                 TimePoint until);
 
  private:
   Status add(Communicator& communicator, const device::PinnedPool::Block& block, TimePoint until);
 
+  std::weak_ptr<Communicator> with_;  // of which the following is true
   bool failed_ = false;
   std::set<const std::byte*> registered_;
 };

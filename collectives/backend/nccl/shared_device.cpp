@@ -81,6 +81,27 @@ void SharedDevice::give_back(std::byte* memory) const {
 
 Result<std::shared_ptr<SharedDevice>> SharedDevices::open(int index) {
   const std::lock_guard<std::mutex> lock(mutex_);
+  auto device = open_locked(index);
+  if (device.ok()) last_ = device.value();
+  return device;
+}
+
+std::shared_ptr<SharedDevice> SharedDevices::expected() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (last_) return last_;
+  if (!cuda_) {
+    auto cuda = device::Cuda::load(driver_);
+    if (!cuda.ok()) return nullptr;
+    cuda_ = std::move(cuda).value();
+  }
+  int index = 0;
+  // A device is numbered as the program knows it.
+  if (cuda_->api().context_get_device(&index) != 0) return nullptr;
+  const auto device = open_locked(index);
+  return device.ok() ? device.value() : nullptr;
+}
+
+Result<std::shared_ptr<SharedDevice>> SharedDevices::open_locked(int index) {
   if (const auto found = opened_.find(index); found != opened_.end()) return found->second;
   if (!cuda_) {
     auto cuda = device::Cuda::load(driver_);

@@ -69,12 +69,18 @@ class SharedDevices {
         make_mover_(std::move(make)),
         registrable_(std::move(registrable)) {}
   Result<std::shared_ptr<SharedDevice>> open(int index);
+  /// Where this worker's tensors will most likely lie: where the last ones did, or else on the
+  /// device that the calling thread has chosen. Null: who knows.
+  std::shared_ptr<SharedDevice> expected();
 
  private:
+  Result<std::shared_ptr<SharedDevice>> open_locked(int index);
+
   const std::string driver_;
   const MakeMover make_mover_;
   const NcclMemory registrable_;
   std::mutex mutex_;
+  std::shared_ptr<SharedDevice> last_;
   std::shared_ptr<const device::Cuda> cuda_;
   std::map<int, std::shared_ptr<SharedDevice>> opened_;
 };

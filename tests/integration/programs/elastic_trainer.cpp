@@ -7,7 +7,8 @@
 // The mode says what goes wrong: "" for nothing, "joiner-save" or "joiner-load" (the first joiner
 // dies while it is synchronised, before or after it got the state), "donor-save" (rank 0 dies while
 // a joiner is synchronised), "layout" (joiners have another state than the job), "options" (worker
-// 2 has other Options than the others).
+// 2 has other Options than the others). With "device" nothing does, and its sums are made of
+// tensors on a CUDA device.
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
@@ -16,6 +17,7 @@
 #include <fcntl.h>
 #include <filesystem>
 #include <fstream>
+#include <memory>
 #include <signal.h>
 #include <string>
 #include <unistd.h>
@@ -23,7 +25,11 @@
 
 #include <elastic/elastic.hpp>
 
+#include "cuda/driver_calls.hpp"
+
 namespace {
+
+using elastic::testing::Gpu;
 
 constexpr std::size_t kSamples = 101;
 constexpr std::size_t kWeights = 5000;
@@ -85,6 +91,7 @@ class Trainer {
       : folder_(std::move(folder)),
         slot_(std::move(slot)),
         pid_(std::to_string(::getpid())),
+        gpu_(mode == "device" ? std::make_unique<Gpu>(0) : nullptr),
         fuse_(mode, folder_, elastic::rank() < 0),
         weights_(kWeights + (mode == "layout" && elastic::rank() < 0 ? 1 : 0)) {
     tell(folder_ + "/pid." + slot_, pid_);
@@ -123,12 +130,21 @@ class Trainer {
         sum[i] += static_cast<std::int64_t>(sample);
     }
     sum.back() = std::filesystem::exists(folder_ + "/finish") ? 1 : 0;
-    const elastic::Contributors contributors = elastic::allreduce(std::span<std::int64_t>(sum));
+    const elastic::Contributors contributors = allreduce(sum);
     sampler_.commit(contributors);
     for (std::size_t i = 0; i < kWeights; ++i) weights_[i] += 0.001 * static_cast<double>(sum[i]);
     for (std::size_t i = 0; i < kSamples; ++i) used_[i] += sum[kWeights + i];
     ++steps_;
     return sum.back() > 0;
+  }
+
+  elastic::Contributors allreduce(std::vector<std::int64_t>& sum) const {
+    if (!gpu_) return elastic::allreduce(std::span<std::int64_t>(sum));
+    const elastic::testing::GpuArray<std::int64_t> array(*gpu_, sum);
+    const elastic::Contributors contributors =
+        elastic::allreduce(elastic::cuda_view(array.data(), array.count(), 0));
+    sum = array.read();
+    return contributors;
   }
 
   void check_samples() const {
@@ -162,6 +178,7 @@ class Trainer {
   std::string folder_;
   std::string slot_;
   std::string pid_;
+  std::unique_ptr<Gpu> gpu_;  // that the sums are made on
   Fuse fuse_;
   std::vector<double> weights_;
   std::vector<std::int64_t> used_ = std::vector<std::int64_t>(kSamples);

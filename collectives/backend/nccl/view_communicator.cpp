@@ -1,0 +1,165 @@
+#include "collectives/backend/nccl/view_communicator.hpp"
+
+#include <chrono>
+#include <thread>
+
+#include "base/log.hpp"
+#include "collectives/backend/nccl/burials.hpp"
+
+namespace elastic::collectives::nccl {
+
+namespace {
+
+constexpr Duration kMoment = std::chrono::milliseconds(1);
+
+bool is_dead(Phase phase) {
+  return phase == Phase::kDying || phase == Phase::kAborting || phase == Phase::kEnded ||
+         phase == Phase::kStuck;
+}
+
+/// Why it died; kTimeout where it has not.
+Status failure_of(Communicator& communicator) {
+  return communicator.ready(Clock::now());
+}
+
+}  // namespace
+
+ViewCommunicator::ViewCommunicator(DecidedView view, NcclServices services)
+    : view_(view), services_(std::move(services)) {}
+
+ViewCommunicator::~ViewCommunicator() {
+  if (communicator_) services_.burials->add(std::move(communicator_));
+}
+
+std::pair<std::shared_ptr<Communicator>, std::shared_ptr<LetterBox>> ViewCommunicator::both()
+    const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return {communicator_, letters_};
+}
+
+ViewCommunicator::Standing ViewCommunicator::standing() const {
+  const auto [communicator, letters] = both();
+  Standing standing;
+  if (communicator) {
+    const Phase phase = communicator->phase();
+    standing.communicator = communicator;
+    standing.ready = phase == Phase::kReady;
+    standing.alive = !is_dead(phase);
+    standing.apart = standing.alive || failure_of(*communicator).code() != Code::kMismatch;
+    standing.letter = letters->waiting();
+    standing.rounds = letters->rounds();
+  }
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (off_) standing.alive = standing.ready = false;
+  return standing;
+}
+
+ViewCommunicator::Fit ViewCommunicator::fit(const SharedDevice& device) const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (!device_ || device_.get() == &device) return Fit::kFits;
+  return guessed_ ? Fit::kGuessedWrong : Fit::kOther;
+}
+
+void ViewCommunicator::use() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  guessed_ = false;
+}
+
+Status ViewCommunicator::begin(std::shared_ptr<SharedDevice> device, Device how) {
+  const Result<bool> over = services_.burials->over();
+  if (!over.ok() || !over.value()) return over.status();
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (communicator_ || off_) return {};
+  auto letters = std::make_shared<LetterBox>();
+  CommunicatorPlan plan;
+  plan.view = view_;
+  plan.exchange = exchange_by(letters);
+  plan.deadlines = services_.deadlines;
+  // It has the device: what is registered with it is memory of that, and stays until it has ended.
+  plan.choose_device = [device] { return device->cuda()->select(); };
+  if (const std::string id = device->cuda()->id(); services_.host && !id.empty()) {
+    plan.place = *services_.host + "/" + id;
+  }
+  communicator_ = Communicator::prepare(services_.library, std::move(plan));
+  letters_ = std::move(letters);
+  device_ = std::move(device);
+  guessed_ = how == Device::kGuessed;
+  if (aborted_) communicator_->abort();
+  return {};
+}
+
+void ViewCommunicator::begin_anew() {
+  std::shared_ptr<Communicator> dropped;
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    dropped = std::exchange(communicator_, nullptr);
+    device_.reset();
+    off_ = false;  // what came of a wrong device
+  }
+  if (dropped) services_.burials->add(std::move(dropped));
+}
+
+void ViewCommunicator::deliver(std::uint8_t round, std::vector<std::string> letters) {
+  if (const auto box = both().second) box->deliver(round, std::move(letters));
+}
+
+Result<bool> ViewCommunicator::wait_for_news() {
+  const auto [communicator, letters] = both();
+  if (!communicator) {
+    if (Result<bool> over = services_.burials->over(); !over.ok() || over.value()) return over;
+    std::this_thread::sleep_for(kMoment);
+    return false;
+  }
+  const auto has_news = [&, &its = *communicator, &box = *letters] {
+    return its.phase() == Phase::kReady || is_dead(its.phase()) || box.waiting().has_value();
+  };
+  if (has_news()) return true;
+  // Returns early where it can, and sees to deadlines.
+  (void)communicator->ready(Clock::now() + kMoment);
+  return has_news();
+}
+
+Status ViewCommunicator::give_up(const Status& why) {
+  std::unique_lock<std::mutex> lock(mutex_);
+  const bool first = !std::exchange(off_, true);
+  const std::shared_ptr<Communicator> communicator = communicator_;
+  lock.unlock();
+  if (!communicator) return {};
+  const Status failure = why.ok() ? failure_of(*communicator) : why;
+  // Ranks on one device are told of by the calls.
+  if (first && failure.code() != Code::kAborted && failure.code() != Code::kMismatch) {
+    log::get().warn(
+        "nccl, generation {}: NCCL cannot be used; tensors on devices go through host memory until "
+        "the workers change: {}",
+        view_.generation, failure.message());
+  }
+  communicator->abort();
+  Status ended = communicator->ended(TimePoint::max());
+  return ended.ok() ? ended : ended.within("NCCL");
+}
+
+Status ViewCommunicator::why_not_apart() const {
+  const auto communicator = both().first;
+  if (communicator) {
+    if (Status why = failure_of(*communicator); why.code() == Code::kMismatch) return why;
+  }
+  return Status(Code::kMismatch, "two ranks are on one CUDA device");
+}
+
+void ViewCommunicator::abort() noexcept {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  aborted_ = true;
+  if (communicator_) communicator_->abort();
+}
+
+std::shared_ptr<ViewCommunicator> ViewCommunicators::of(const std::string& worker, DecidedView view,
+                                                        const NcclServices& services) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  std::erase_if(all_, [](const auto& each) { return each.second.expired(); });
+  std::weak_ptr<ViewCommunicator>& known = all_[{worker, view.generation}];
+  std::shared_ptr<ViewCommunicator> its = known.lock();
+  if (!its) known = its = std::make_shared<ViewCommunicator>(view, services);
+  return its;
+}
+
+}  // namespace elastic::collectives::nccl

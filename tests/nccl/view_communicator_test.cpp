@@ -1,0 +1,215 @@
+// The communicator that the lanes of a view share: when it is begun, and on which device.
+#include "collectives/backend/nccl/view_communicator.hpp"
+
+#include <array>
+#include <chrono>
+#include <cstdlib>
+#include <cstring>
+#include <thread>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "nccl/gpu_tensors.hpp"
+#include "nccl/nccl_fixture.hpp"
+
+namespace elastic::collectives::nccl {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+class ViewCommunicatorTest : public NcclFixture {
+ protected:
+  /// A rank's tensor on `gpu`, in an allreduce of one of its backends.
+  struct Allreduce {
+    Allreduce(const testing::Gpu& gpu, int rank, int device)
+        : tensors(gpu, rank, {{DType::kF32, 1003}}) {
+      tensors.give(payload, device);
+    }
+    Status run(Backend& backend, std::uint64_t position) {
+      status = backend.run(position, tensors.call(ReduceOp::kSum), payload);
+      return status;
+    }
+    /// Whether NCCL made it.
+    bool expect_right(int size) {
+      expect_ok(status);
+      if (!status.ok()) return false;
+      const bool by_nccl = payload.device_result != nullptr;
+      expect_ok(tensors.take(payload, ReduceOp::kSum, size));
+      tensors.expect(ReduceOp::kSum, size);
+      return by_nccl;
+    }
+
+    GpuTensors tensors;
+    Payload payload;
+    Status status;
+  };
+  using Allreduces = std::vector<std::unique_ptr<Allreduce>>;
+
+  Allreduces allreduces(const testing::Gpu& gpu, int device = 0) const {
+    Allreduces all;
+    for (int rank = 0; rank < size_; ++rank) {
+      all.push_back(std::make_unique<Allreduce>(gpu, rank, device));
+    }
+    return all;
+  }
+  /// On all ranks; whether NCCL made it.
+  bool allreduce(const testing::Gpu& gpu, int device = 0) {
+    Allreduces all = allreduces(gpu, device);
+    on_all_ranks([&](int rank) {
+      (void)all[static_cast<std::size_t>(rank)]->run(backend(rank), position_);
+    });
+    ++position_;
+    bool by_nccl = true;
+    for (auto& each : all) by_nccl = each->expect_right(size_) && by_nccl;
+    return by_nccl;
+  }
+  bool allreduce() { return allreduce(gpu_); }
+
+  /// What is done when workers have joined: rank 0's state goes to all others.
+  void transfer() {
+    on_all_ranks([&](int rank) {
+      Call call;
+      call.kind = Kind::kTransfer;
+      call.donors = {0};
+      for (int each = 1; each < size_; ++each) call.receivers.push_back(each);
+      call.sections = {{DType::kU8, 4, 0}};
+      call.fingerprint.kind = static_cast<std::uint8_t>(call.kind);
+      Payload payload;
+      payload.data.resize(4);
+      std::memcpy(payload.data.data(), rank == 0 ? "all?" : "none", 4);
+      expect_ok(backend(rank).run(position_, call, payload));
+      EXPECT_EQ(std::memcmp(payload.data.data(), "all?", 4), 0);
+    });
+    ++position_;
+  }
+  /// Of tensors in host memory.
+  void gather() {
+    on_all_ranks([&](int rank) {
+      Call call;
+      call.kind = Kind::kAllgather;
+      call.sections = {{DType::kU8, 1, 0}};
+      call.fingerprint.kind = static_cast<std::uint8_t>(call.kind);
+      Payload payload;
+      payload.data.resize(1);
+      expect_ok(backend(rank).run(position_, call, payload));
+    });
+    ++position_;
+  }
+  ViewCommunicator::Standing standing(int rank, std::uint64_t generation) {
+    const NcclServices& services = services_[static_cast<std::size_t>(rank)];
+    return services.communicators->of("", {generation, rank, size_}, services)->standing();
+  }
+};
+
+TEST_F(ViewCommunicatorTest, IsOneForAllLanes) {
+  make(2, /*waits=*/true);
+  EXPECT_TRUE(allreduce());
+  Allreduces all = allreduces(gpu_);
+  on_all_ranks(
+      [&](int rank) { (void)all[static_cast<std::size_t>(rank)]->run(other_backend(rank), 0); });
+  for (auto& each : all) EXPECT_TRUE(each->expect_right(size_));
+  EXPECT_EQ(nccl_->counts().inits, 2);
+}
+
+/// Both lanes carry its letters, and each rank has the device for one of them at a time.
+TEST_F(ViewCommunicatorTest, IsBegunByLanesBesideEachOther) {
+  constexpr std::uint64_t kTimes = 20;
+  make(3, /*waits=*/true);
+  std::vector<Allreduces> of_lanes[2];
+  for (auto& of_lane : of_lanes) {
+    for (std::uint64_t i = 0; i < kTimes; ++i) of_lane.push_back(allreduces(gpu_));
+  }
+  std::thread other([&] {
+    on_all_ranks([&](int rank) {
+      for (std::uint64_t i = 0; i < kTimes; ++i) {
+        (void)of_lanes[1][i][static_cast<std::size_t>(rank)]->run(other_backend(rank), i);
+      }
+    });
+  });
+  on_all_ranks([&](int rank) {
+    for (std::uint64_t i = 0; i < kTimes; ++i) {
+      (void)of_lanes[0][i][static_cast<std::size_t>(rank)]->run(backend(rank), i);
+    }
+  });
+  other.join();
+  for (auto& of_lane : of_lanes) {
+    for (auto& all : of_lane) {
+      for (auto& each : all) (void)each->expect_right(size_);
+    }
+  }
+  EXPECT_EQ(nccl_->counts().inits, 3);
+}
+
+/// Who joins has the state to wait for, and the members with it.
+TEST_F(ViewCommunicatorTest, IsMadeWhileStateTravels) {
+  make(2, /*waits=*/true);
+  EXPECT_TRUE(allreduce()) << "now the device is known";
+  make(2, /*waits=*/false, 8, [](NcclServices& its) { its.head_start = std::chrono::hours(1); });
+  transfer();
+  until([&] { return nccl_->counts().inits == 4; });
+  while (!standing(0, 8).ready || !standing(1, 8).ready) gather();
+  EXPECT_TRUE(allreduce()) << "the first is NCCL's already";
+}
+
+TEST_F(ViewCommunicatorTest, HoldsUpNoStateForLong) {
+  make(2, /*waits=*/true);
+  EXPECT_TRUE(allreduce());
+  nccl_->script(0, {.abort_waits = true});
+  // There is no new one before the last is given back, which takes until the end of the test.
+  make(2, /*waits=*/false, 8, [](NcclServices& its) {
+    its.head_start = std::chrono::milliseconds(50);
+    its.deadlines.abort = std::chrono::hours(1);
+  });
+  transfer();
+  EXPECT_EQ(nccl_->counts().inits, 2);
+}
+
+TEST_F(ViewCommunicatorTest, IsNotBegunWhereNobodyKnowsADevice) {
+  make(2, /*waits=*/false);
+  transfer();
+  gather();
+  EXPECT_EQ(standing(0, 7).communicator, nullptr);
+  EXPECT_EQ(standing(1, 7).communicator, nullptr);
+}
+
+TEST_F(ViewCommunicatorTest, IsBegunAnewWhereTensorsDoNotLieAsExpected) {
+  make(2, /*waits=*/true);
+  EXPECT_TRUE(allreduce());
+  make(2, /*waits=*/true, 8);
+  transfer();
+  const testing::Gpu second(1, CUDA_STAND_IN);
+  EXPECT_TRUE(allreduce(second, 1));
+  EXPECT_FALSE(allreduce()) << "there is one, and that is in use";
+  EXPECT_TRUE(allreduce(second, 1));
+}
+
+TEST_F(ViewCommunicatorTest, RefusesTwoRanksOnOneDevice) {
+  make(3, /*waits=*/true, 7, [](NcclServices& its) { its.host = "one"; });
+  for (int i = 0; i < 2; ++i) {
+    Allreduces all = allreduces(gpu_);
+    on_all_ranks([&](int rank) {
+      (void)all[static_cast<std::size_t>(rank)]->run(backend(rank), position_);
+    });
+    ++position_;
+    for (auto& each : all) {
+      EXPECT_EQ(each->status.code(), Code::kMismatch);
+      EXPECT_THAT(each->status.message(),
+                  AllOf(HasSubstr("ranks 0 and 1 have their tensors on one CUDA device"),
+                        HasSubstr("(GPU-00000000-0000-0000-0000-000000000000)"),
+                        HasSubstr("elastic::local_rank()"), HasSubstr("NCCL_HOSTID")));
+      each->tensors.expect_untouched();
+    }
+    gather();  // those of host memory go on
+  }
+  EXPECT_EQ(nccl_->counts().inits, 0);
+}
+
+TEST_F(ViewCommunicatorTest, AsksNobodyWhereNcclLetsRanksShareADevice) {
+  make(2, /*waits=*/true, 7, [](NcclServices& its) { its.host.reset(); });
+  EXPECT_TRUE(allreduce());
+}
+
+}  // namespace
+}  // namespace elastic::collectives::nccl
