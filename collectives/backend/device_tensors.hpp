@@ -6,6 +6,7 @@
 
 #include "base/status.hpp"
 #include "collectives/backend/buffer.hpp"
+#include "collectives/backend/wire.hpp"
 #include "elastic/types.hpp"
 
 namespace elastic::collectives {
@@ -22,8 +23,12 @@ struct DeviceTensor {
   /// average divided already, or not.
   std::size_t offset = 0;
   bool divided = false;
+  Wire wire{dtype};  ///< what it is in that data; other than the tensor's only if not `divided`
 
-  std::size_t bytes() const { return count * size_of(dtype); }
+  std::size_t bytes() const { return count * size_of(dtype); }  ///< at the addresses
+  std::size_t bytes_of_wire() const { return count * size_of(wire.dtype); }
+  std::size_t end() const { return offset + bytes_of_wire(); }
+  bool is_narrowed() const { return wire.dtype != dtype; }
 };
 
 /// The tensors of a collective of which some lie on a CUDA device: of an allreduce any number, of

@@ -72,7 +72,9 @@ std::string describe(const Fingerprint& fingerprint) {
   }
   if (kind == kBroadcast) text += " from rank " + std::to_string(fingerprint.detail);
   const bool reduces = kind == 1 || kind == 4;
-  if (reduces) text += ", " + named(kOps, fingerprint.redop);
+  constexpr unsigned kNarrowed = Fingerprint::kNarrowed;
+  if (reduces) text += ", " + named(kOps, fingerprint.redop & ~kNarrowed);
+  if (reduces && (fingerprint.redop & kNarrowed) != 0) text += ", narrowed";
   return text + by;
 }
 

@@ -142,7 +142,10 @@ void Trainer::step() {
 /// What can be summed over the workers where it lies, on a device. What looks at this worker's own
 /// part of the sums takes host memory only.
 std::optional<DeviceSums> Trainer::device_sums() const {
-  const bool looks_at_own = options_.compression.kind != elastic::CompressionKind::kNone ||
+  using Kind = elastic::CompressionKind;
+  const Kind kind = options_.compression.kind;
+  const bool stays = kind == Kind::kNone || kind == Kind::kF16 || kind == Kind::kBF16;
+  const bool looks_at_own = !stays ||
                             batches_.options().policy == elastic::BatchPolicy::kReproducible ||
                             learning_rate_.rule() == elastic::ScalingRule::kAdaScale ||
                             elastic::context().options().non_finite == "error";
@@ -175,15 +178,20 @@ void Trainer::add_gradients(const elastic::VirtualBatch& part) {
 /// Gradients compressed, what is counted whole; all as one unit.
 elastic::Contributors Trainer::allreduce(std::span<const elastic::TensorView> tensors,
                                          elastic::ReduceOp op) {
+  const bool compresses = options_.compression.kind != elastic::CompressionKind::kNone;
   if (const auto sums = device_sums()) {
     auto contributors =
-        elastic::grouped_allreduce_async("sums", sums->tensors, op, sums->stream).wait();
+        compresses
+            ? compressor_.grouped_allreduce(named(sums->tensors), op, sums->stream)
+            : elastic::grouped_allreduce_async("sums", sums->tensors, op, sums->stream).wait();
     model_->collect(sums_);
     return contributors;
   }
-  if (options_.compression.kind == elastic::CompressionKind::kNone) {
-    return elastic::grouped_allreduce(tensors, op);
-  }
+  if (!compresses) return elastic::grouped_allreduce(tensors, op);
+  return compressor_.grouped_allreduce(named(tensors), op);
+}
+
+std::vector<elastic::NamedTensor> Trainer::named(std::span<const elastic::TensorView> tensors) {
   constexpr const char* kNames[] = {"hidden weights", "hidden biases", "output weights",
                                     "output biases",  "loss",          "used",
                                     "moments"};
@@ -191,7 +199,7 @@ elastic::Contributors Trainer::allreduce(std::span<const elastic::TensorView> te
   for (std::size_t at = 0; at < tensors.size(); ++at) {
     named.push_back({kNames[at], tensors[at], at >= Parameters::kTensors});
   }
-  return compressor_.grouped_allreduce(named, op);
+  return named;
 }
 
 /// At an epoch's tail fewer samples are left than a full batch. Dividing by the full batch all the

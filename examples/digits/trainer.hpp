@@ -89,6 +89,7 @@ class Trainer {
   void add_gradients(const elastic::VirtualBatch& part);
   elastic::Contributors allreduce(std::span<const elastic::TensorView> tensors,
                                   elastic::ReduceOp op);
+  static std::vector<elastic::NamedTensor> named(std::span<const elastic::TensorView> tensors);
   std::optional<elastic::Rate> update(const elastic::BatchSum& sum);
   void end_epoch();
 

@@ -79,6 +79,10 @@ inline Contributors grouped_allreduce(std::span<const TensorView> tensors,
                                       ReduceOp op = ReduceOp::kSum, CudaStream stream = {}) {
   return context().grouped_allreduce(tensors, op, stream);
 }
+inline Contributors grouped_allreduce(std::span<const NarrowTensor> tensors,
+                                      ReduceOp op = ReduceOp::kSum, CudaStream stream = {}) {
+  return context().grouped_allreduce(tensors, op, stream);
+}
 template <Element T>
 Work allreduce_async(std::string_view name, std::span<T> data, ReduceOp op = ReduceOp::kSum) {
   return context().allreduce_async(name, data, op);

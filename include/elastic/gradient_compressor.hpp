@@ -10,13 +10,15 @@
 #include "elastic/compression.hpp"
 #include "elastic/context.hpp"
 #include "elastic/contributors.hpp"
+#include "elastic/cuda_stream.hpp"
 #include "elastic/export.hpp"
 #include "elastic/grouped_allreduce.hpp"
+#include "elastic/narrow_tensor.hpp"
 #include "elastic/types.hpp"
 
 namespace elastic {
 
-/// A tensor of floats in host memory, by the name that its residual is kept under.
+/// A tensor of floats, by the name that its residual is kept under.
 struct NamedTensor {
   std::string_view name;
   TensorView data;
@@ -48,6 +50,18 @@ struct NamedTensor {
 ///
 /// Each tensor takes twice its size in memory beside it, with kTopK's momentum four times.
 ///
+/// Tensors on a CUDA device, f32 or f64, are taken with kNone, kF16 and kBF16: those of a call all
+/// lie on one device, on all members. What is `whole` goes as it is. They are narrowed and widened
+/// on their way (see NarrowTensor), under the backend nccl by the device itself, so that NCCL has
+/// half the bytes. What differs from tensors in host memory:
+/// - There is no error feedback: no residuals are kept, as they would take as much of the device's
+///   memory as the gradients; what rounding takes off is lost. `send_whole`, `rescale` and `reset`
+///   mean nothing.
+/// - Averages and sums are different calls for kMismatch, and so are those with other scales.
+/// - Traffic::non_finite does not count their elements, which nobody on the host looks at. NaN and
+///   Inf arrive all the same.
+/// kInt8, kTwoBit and kTopK take host memory only: kInvalidArgument.
+///
 /// Thread safety: none; one thread at a time. All members make the same calls in the same order,
 /// with the same kind.
 class ELASTIC_API GradientCompressor {
@@ -60,7 +74,8 @@ class ELASTIC_API GradientCompressor {
     /// of a ring allreduce for kNone, kF16 and kBF16. Without the frames' headers.
     std::uint64_t sent = 0;
     std::uint64_t sent_uncompressed = 0;  ///< what a ring allreduce of the floats sends
-    std::uint64_t non_finite = 0;         ///< elements of results that are NaN or Inf
+    /// Elements of results in host memory that are NaN or Inf.
+    std::uint64_t non_finite = 0;
 
     bool operator==(const Traffic&) const = default;
   };
@@ -69,6 +84,8 @@ class ELASTIC_API GradientCompressor {
   struct Collectives {
     GroupedAllreduce allreduce;
     std::function<Gathered<std::uint8_t>(std::span<const std::uint8_t>)> gather;
+    /// Of tensors on a device. Where there is none, they are refused.
+    std::function<Contributors(std::span<const NarrowTensor>, ReduceOp, CudaStream)> narrow = {};
   };
 
   /// Refers to `context`, which must outlive it. Throws Error(kInvalidArgument) for parameters out
@@ -76,7 +93,10 @@ class ELASTIC_API GradientCompressor {
   GradientCompressor(Context& context, const Compression& compression)
       : GradientCompressor(
             {grouped_allreduce_of(context),
-             [&context](std::span<const std::uint8_t> block) { return context.allgather(block); }},
+             [&context](std::span<const std::uint8_t> block) { return context.allgather(block); },
+             [&context](std::span<const NarrowTensor> tensors, ReduceOp op, CudaStream stream) {
+               return context.grouped_allreduce(tensors, op, stream);
+             }},
             compression) {}
   /// Likewise, with other functions in the place of Context's.
   GradientCompressor(Collectives collectives, const Compression& compression);
@@ -87,16 +107,18 @@ class ELASTIC_API GradientCompressor {
   /// Sums `data` over all members, in place; kAverage divides by the number of contributors.
   /// Throws what Context's collectives throw; kInvalidArgument for another op or dtype, an empty
   /// name, or a tensor whose size is not what it was under this name; kMismatch, on all members,
-  /// where they give other names, sizes or ops.
-  Contributors allreduce(std::string_view name, TensorView data, ReduceOp op = ReduceOp::kSum);
+  /// where they give other names, sizes or ops; of tensors on devices names are not compared.
+  /// `stream` is for those, as in Context.
+  Contributors allreduce(std::string_view name, TensorView data, ReduceOp op = ReduceOp::kSum,
+                         CudaStream stream = {});
   Contributors allreduce(std::string_view name, std::span<float> data,
                          ReduceOp op = ReduceOp::kSum) {
     return allreduce(name, view(data), op);
   }
   /// Likewise for several, which do not overlap, as one unit: after a failure either all hold the
   /// sums over the same contributors, or none was changed. Residuals likewise. One exchange.
-  Contributors grouped_allreduce(std::span<const NamedTensor> tensors,
-                                 ReduceOp op = ReduceOp::kSum);
+  Contributors grouped_allreduce(std::span<const NamedTensor> tensors, ReduceOp op = ReduceOp::kSum,
+                                 CudaStream stream = {});
 
   /// From the next call on everything is sent: gradient and residual in full precision, so that
   /// nothing is held back any more (kF16, kBF16: in their precision). The other members need not

@@ -28,11 +28,20 @@ std::span<float> values_of(const NamedTensor& tensor) {
   return {static_cast<float*>(tensor.data.data), tensor.data.count};
 }
 
+bool is_on_device(const NamedTensor& tensor) {
+  return tensor.data.device.kind != Device::Kind::kHost;
+}
+
 void check(const NamedTensor& tensor) {
   const std::string name = "tensor '" + std::string(tensor.name) + "'";
   if (tensor.name.empty()) invalid("a tensor has no name; its residual is kept under one");
-  if (tensor.data.dtype != DType::kF32) invalid(name + " is not of floats (f32), as all must be");
-  if (tensor.data.device.kind != Device::Kind::kHost) invalid(name + " is not in host memory");
+  if (is_on_device(tensor)) {
+    if (tensor.data.dtype != DType::kF32 && tensor.data.dtype != DType::kF64) {
+      invalid(name + " is not of floats (f32 or f64), as all on a device must be");
+    }
+  } else if (tensor.data.dtype != DType::kF32) {
+    invalid(name + " is not of floats (f32), as all in host memory must be");
+  }
   if (tensor.data.data == nullptr && tensor.data.count > 0) invalid(name + " is at a null pointer");
   if (tensor.data.count >> 32U != 0) invalid(name + " has more than 2^32 - 1 elements; split it");
 }
@@ -51,6 +60,34 @@ void check(Tensors tensors, ReduceOp op) {
   if (twice != names.end()) invalid("two tensors are called '" + std::string(*twice) + "'");
 }
 
+/// Whether the tensors of a call lie on a device.
+bool are_on_device(Tensors tensors, const Compression& compression) {
+  const auto device = std::ranges::find_if(tensors, is_on_device);
+  if (device == tensors.end()) return false;
+  const std::string name = "tensor '" + std::string(device->name) + "' lies on a CUDA device";
+  const auto host = std::ranges::find_if_not(tensors, is_on_device);
+  if (host != tensors.end()) {
+    invalid(name + ", and tensor '" + std::string(host->name) +
+            "' in host memory: give all of a call where the same device has them, or in host "
+            "memory");
+  }
+  if (compression.kind != CompressionKind::kNone && compression.kind != CompressionKind::kF16 &&
+      compression.kind != CompressionKind::kBF16) {
+    invalid(name +
+            ", where only none, f16 and bf16 compress: take one of them, or copy the tensors to "
+            "host memory before the call");
+  }
+  return true;
+}
+
+/// How `tensor` travels from a device.
+NarrowTensor narrowed(const NamedTensor& tensor, const Compression& compression) {
+  const bool whole = tensor.whole || compression.kind == CompressionKind::kNone;
+  if (whole) return {tensor.data, tensor.data.dtype, 1};
+  if (compression.kind == CompressionKind::kBF16) return {tensor.data, DType::kBF16, 1};
+  return {tensor.data, DType::kF16, compression.scale};
+}
+
 /// What a rank sends of `bytes` in a ring allreduce: each part of them once to be reduced and once
 /// to be handed out.
 std::uint64_t ring_bytes(std::uint64_t bytes, std::size_t ranks) {
@@ -67,8 +104,8 @@ void add(Traffic& total, const Traffic& one) {
 
 }  // namespace
 
-/// Three ways to a sum: in place, as halves, or by an exchange of encoded blocks. Each leaves the
-/// tensors alone until nothing can fail any more.
+/// Three ways to a sum in host memory: in place, as halves, or by an exchange of encoded blocks;
+/// and one of tensors on a device. Each leaves the tensors alone until nothing can fail any more.
 class GradientCompressor::Impl {
  public:
   Impl(Collectives its_collectives, const Compression& its_compression)
@@ -78,8 +115,12 @@ class GradientCompressor::Impl {
     }
   }
 
-  Contributors allreduce(Tensors tensors, ReduceOp op) {
+  Contributors allreduce(Tensors tensors, ReduceOp op, CudaStream stream) {
     check(tensors, op);
+    if (are_on_device(tensors, compression)) return allreduce_on_device(tensors, op, stream);
+    if (stream.handle != nullptr) {
+      invalid("a CUDA stream was given, and no tensor on a CUDA device: leave the stream out");
+    }
     stage(tensors);
     Traffic traffic;
     for (const NamedTensor& tensor : tensors) traffic.tensors += tensor.data.bytes();
@@ -106,6 +147,23 @@ class GradientCompressor::Impl {
   Traffic total;
 
  private:
+  Contributors allreduce_on_device(Tensors tensors, ReduceOp op, CudaStream stream) {
+    if (!collectives.narrow) invalid("tensors on a device, and nothing that allreduces them");
+    std::vector<NarrowTensor> narrow;
+    Traffic traffic;
+    for (const NamedTensor& tensor : tensors) {
+      narrow.push_back(narrowed(tensor, compression));
+      traffic.tensors += tensor.data.bytes();
+      traffic.encoded += tensor.data.count * size_of(narrow.back().wire);
+    }
+    Contributors contributors = collectives.narrow(narrow, op, stream);
+    traffic.sent = ring_bytes(traffic.encoded, contributors.size());
+    traffic.sent_uncompressed = ring_bytes(traffic.tensors, contributors.size());
+    latest = traffic;
+    add(total, traffic);
+    return contributors;
+  }
+
   void stage(Tensors tensors) {
     const bool has_momentum =
         compression.kind == CompressionKind::kTopK && compression.momentum != 0;
@@ -213,13 +271,15 @@ GradientCompressor::GradientCompressor(Collectives collectives, const Compressio
     : impl_(std::make_unique<Impl>(std::move(collectives), compression)) {}
 GradientCompressor::~GradientCompressor() = default;
 
-Contributors GradientCompressor::allreduce(std::string_view name, TensorView data, ReduceOp op) {
+Contributors GradientCompressor::allreduce(std::string_view name, TensorView data, ReduceOp op,
+                                           CudaStream stream) {
   const NamedTensor tensor{name, data};
-  return impl_->allreduce({&tensor, 1}, op);
+  return impl_->allreduce({&tensor, 1}, op, stream);
 }
 
-Contributors GradientCompressor::grouped_allreduce(Tensors tensors, ReduceOp op) {
-  return impl_->allreduce(tensors, op);
+Contributors GradientCompressor::grouped_allreduce(Tensors tensors, ReduceOp op,
+                                                   CudaStream stream) {
+  return impl_->allreduce(tensors, op, stream);
 }
 
 void GradientCompressor::send_whole(bool whole) {

@@ -43,16 +43,18 @@ std::vector<TensorView> outputs_of(const std::vector<DeviceAllreduceOperation::P
 
 }  // namespace
 
-DeviceAllreduceOperation::DeviceAllreduceOperation(std::vector<Part> parts, ReduceOp op)
+DeviceAllreduceOperation::DeviceAllreduceOperation(std::vector<Part> parts, ReduceOp op,
+                                                   std::vector<collectives::Wire> wires)
     : parts_(std::move(parts)),
       op_(op),
+      wires_(std::move(wires)),
       on_demand_(std::any_of(parts_.begin(), parts_.end(),
                              [](const Part& part) {
                                return part.staged &&
                                       part.staged->when() == device::Fetch::kOnDemand;
                              })),
       host_(inputs_of(parts_, &device::Staged::inputs),
-            outputs_of(parts_, &device::Staged::outputs), op_) {
+            outputs_of(parts_, &device::Staged::outputs), op_, wires_) {
   if (on_demand_) find_device();
 }
 
@@ -83,8 +85,11 @@ void DeviceAllreduceOperation::list_tensors() {
   for (const AllreduceOperation::Place& place : host_.places()) {
     const TensorView& output = outputs[place.tensor];
     if (output.bytes() == 0) continue;
-    on_device_.push_back({output.dtype, output.count, address(inputs[place.tensor].data),
-                          address(output.data), place.offset, place.divided});
+    collectives::DeviceTensor tensor{
+        output.dtype,         output.count, address(inputs[place.tensor].data),
+        address(output.data), place.offset, place.divided};
+    if (!wires_.empty()) tensor.wire = wires_[place.tensor];
+    on_device_.push_back(tensor);
   }
 }
 
@@ -104,7 +109,7 @@ void DeviceAllreduceOperation::pack(const Members& members, collectives::Payload
 /// Once more, with the addresses that there are now.
 AllreduceOperation DeviceAllreduceOperation::in_host_memory() const {
   AllreduceOperation operation(inputs_of(parts_, &device::Staged::inputs),
-                               outputs_of(parts_, &device::Staged::outputs), op_);
+                               outputs_of(parts_, &device::Staged::outputs), op_, wires_);
   operation.make_direct(direct_from_);
   return operation;
 }

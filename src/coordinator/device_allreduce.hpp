@@ -20,7 +20,9 @@ class DeviceAllreduceOperation : public Operation, private collectives::DeviceTe
     std::shared_ptr<device::Staged> staged;  ///< null: in host memory, in place, as in `tensors`
     std::vector<TensorView> tensors;
   };
-  DeviceAllreduceOperation(std::vector<Part> parts, ReduceOp op);
+  /// `wires`: as of an AllreduceOperation, of the tensors of all parts.
+  DeviceAllreduceOperation(std::vector<Part> parts, ReduceOp op,
+                           std::vector<collectives::Wire> wires = {});
 
   void make_direct(std::size_t least_bytes) override;
   collectives::Call call(const Members& members) override;
@@ -40,6 +42,7 @@ class DeviceAllreduceOperation : public Operation, private collectives::DeviceTe
 
   const std::vector<Part> parts_;
   const ReduceOp op_;
+  const std::vector<collectives::Wire> wires_;
   bool on_demand_ = false;
   std::size_t direct_from_ = collectives::Backend::kNeverDirect;
   int device_ = -1;

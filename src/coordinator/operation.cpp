@@ -1,9 +1,11 @@
 #include "coordinator/operation.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 #include <numeric>
 
+#include "collectives/kernels/narrow.hpp"
 #include "collectives/kernels/reduce.hpp"
 
 namespace elastic::coordinator {
@@ -14,6 +16,7 @@ using collectives::Call;
 using collectives::Kind;
 using collectives::Payload;
 using collectives::Section;
+using collectives::Wire;
 
 transport::Fingerprint fingerprint(Kind kind, DType dtype, ReduceOp op, std::size_t count,
                                    std::uint32_t detail = 0, std::size_t tensors = 1) {
@@ -31,6 +34,12 @@ void copy(std::byte* to, const void* from, std::size_t bytes) {
   if (bytes > 0) std::memcpy(to, from, bytes);
 }
 
+std::vector<Wire> as_they_are(const std::vector<TensorView>& tensors) {
+  std::vector<Wire> wires;
+  for (const TensorView& tensor : tensors) wires.push_back({tensor.dtype});
+  return wires;
+}
+
 /// A call over one run of elements.
 Call simple_call(Kind kind, DType dtype, ReduceOp op, std::size_t count) {
   Call call;
@@ -43,31 +52,40 @@ Call simple_call(Kind kind, DType dtype, ReduceOp op, std::size_t count) {
 
 }  // namespace
 
-TensorList::TensorList(std::vector<TensorView> tensors) : tensors_(std::move(tensors)) {
+TensorList::TensorList(std::vector<TensorView> tensors, std::vector<Wire> wires)
+    : tensors_(std::move(tensors)), wires_(std::move(wires)) {
   offsets_.reserve(tensors_.size());
-  for (const TensorView& tensor : tensors_) {
-    if (sections_.empty() || sections_.back().dtype != tensor.dtype) {
+  for (std::size_t i = 0; i < tensors_.size(); ++i) {
+    const DType dtype = wires_[i].dtype;
+    if (sections_.empty() || sections_.back().dtype != dtype) {
       constexpr std::size_t kAlign = collectives::kSectionAlignment;
       bytes_ = (bytes_ + kAlign - 1) / kAlign * kAlign;
-      sections_.push_back(Section{tensor.dtype, 0, bytes_});
+      sections_.push_back(Section{dtype, 0, bytes_});
     }
     offsets_.push_back(bytes_);
-    sections_.back().count += tensor.count;
-    bytes_ += tensor.bytes();
-    elements_ += tensor.count;
+    sections_.back().count += tensors_[i].count;
+    bytes_ += tensors_[i].count * size_of(dtype);
+    elements_ += tensors_[i].count;
   }
 }
 
+bool TensorList::has_narrowed() const {
+  bool any = false;
+  for (std::size_t i = 0; i < tensors_.size(); ++i) any = any || is_narrowed(i);
+  return any;
+}
+
 std::uint32_t TensorList::shape_hash() const {
-  std::uint32_t hash = 2166136261U;  // FNV-1a over (dtype, count)
+  std::uint32_t hash = 2166136261U;  // FNV-1a over (dtype, count), and scales
   const auto mix = [&hash](std::uint64_t value) {
     for (int shift = 0; shift < 64; shift += 8) {
       hash = (hash ^ static_cast<std::uint32_t>((value >> shift) & 0xffU)) * 16777619U;
     }
   };
-  for (const TensorView& tensor : tensors_) {
-    mix(static_cast<std::uint64_t>(tensor.dtype));
-    mix(tensor.count);
+  for (std::size_t i = 0; i < tensors_.size(); ++i) {
+    mix(static_cast<std::uint64_t>(wires_[i].dtype));
+    mix(tensors_[i].count);
+    if (is_narrowed(i)) mix(std::bit_cast<std::uint32_t>(wires_[i].scale));
   }
   return hash;
 }
@@ -76,7 +94,13 @@ void TensorList::pack_from(std::span<const ConstTensorView> inputs,
                            collectives::Buffer& buffer) const {
   buffer.resize(bytes_);
   for (std::size_t i = 0; i < inputs.size(); ++i) {
-    copy(buffer.data() + offsets_[i], inputs[i].data, inputs[i].bytes());
+    std::byte* const to = buffer.data() + offsets_[i];
+    if (is_narrowed(i)) {
+      kernels::narrow(inputs[i].dtype, static_cast<const std::byte*>(inputs[i].data),
+                      inputs[i].count, double{wires_[i].scale}, wires_[i].dtype, to);
+    } else {
+      copy(to, inputs[i].data, inputs[i].bytes());
+    }
   }
 }
 
@@ -84,7 +108,13 @@ void TensorList::unpack(const collectives::Buffer& buffer, ReduceOp op,
                         std::uint32_t contributors) const {
   for (std::size_t i = 0; i < tensors_.size(); ++i) {
     auto* data = static_cast<std::byte*>(tensors_[i].data);
-    copy(data, buffer.data() + offsets_[i], tensors_[i].bytes());
+    const std::byte* const from = buffer.data() + offsets_[i];
+    if (is_narrowed(i)) {
+      kernels::widen(wires_[i].dtype, from, tensors_[i].count, 1 / double{wires_[i].scale},
+                     op == ReduceOp::kAverage ? contributors : 1, tensors_[i].dtype, data);
+      continue;
+    }
+    copy(data, from, tensors_[i].bytes());
     if (op == ReduceOp::kAverage) {
       kernels::divide(tensors_[i].dtype, data, tensors_[i].count, contributors);
     }
@@ -96,16 +126,20 @@ transport::Fingerprint allreduce_fingerprint(DType dtype, ReduceOp op, std::size
 }
 
 AllreduceOperation::AllreduceOperation(std::vector<ConstTensorView> inputs,
-                                       std::vector<TensorView> outputs, ReduceOp op)
+                                       std::vector<TensorView> outputs, ReduceOp op,
+                                       std::vector<Wire> wires)
     : given_inputs_(std::move(inputs)),
       given_outputs_(std::move(outputs)),
+      wires_(wires.empty() ? as_they_are(given_outputs_) : std::move(wires)),
       inputs_(given_inputs_),
-      outputs_(given_outputs_),
+      outputs_(given_outputs_, wires_),
       op_(op) {
   const std::size_t tensors = inputs_.size();
-  const DType dtype = tensors > 0 ? inputs_.front().dtype : DType::kU8;
+  const DType dtype = tensors > 0 ? wires_.front().dtype : DType::kU8;
+  const bool narrowed = outputs_.has_narrowed();
   fingerprint_ = fingerprint(Kind::kAllreduce, dtype, op_, outputs_.elements(),
-                             tensors > 1 ? outputs_.shape_hash() : 0, tensors);
+                             tensors > 1 || narrowed ? outputs_.shape_hash() : 0, tensors);
+  if (narrowed) fingerprint_.redop |= transport::Fingerprint::kNarrowed;
 }
 
 void AllreduceOperation::make_direct(std::size_t least_bytes) {
@@ -117,13 +151,16 @@ void AllreduceOperation::make_direct(std::size_t least_bytes) {
   packed_.clear();
   direct_.clear();
   std::vector<TensorView> packed;
+  std::vector<Wire> wires;
   for (std::size_t i = 0; i < given_inputs_.size(); ++i) {
-    const bool direct = given_inputs_[i].bytes() >= least_bytes;
+    const bool as_it_is = wires_[i].dtype == given_inputs_[i].dtype;
+    const bool direct = as_it_is && given_inputs_[i].bytes() >= least_bytes;
     (direct ? direct_inputs_ : inputs_).push_back(given_inputs_[i]);
     (direct ? direct_outputs_ : packed).push_back(given_outputs_[i]);
     (direct ? direct_ : packed_).push_back(i);
+    if (!direct) wires.push_back(wires_[i]);
   }
-  outputs_ = TensorList(std::move(packed));
+  outputs_ = TensorList(std::move(packed), std::move(wires));
 }
 
 Call AllreduceOperation::call(const Members& /*members*/) {

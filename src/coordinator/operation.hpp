@@ -9,6 +9,7 @@
 
 #include "base/status.hpp"
 #include "collectives/backend/backend.hpp"
+#include "collectives/backend/wire.hpp"
 #include "coordinator/lane_view.hpp"
 #include "elastic/types.hpp"
 
@@ -41,19 +42,25 @@ class Operation {
   virtual std::string needs() const { return {}; }
 };
 
-/// Lays `tensors` out as sections of one payload, in order; tensors of the same dtype that follow
-/// one another share a section where the alignment lets them.
+/// Lays `tensors` out as sections of one payload, in order; tensors that travel as the same type
+/// and follow one another share a section where the alignment lets them.
 class TensorList {
  public:
-  explicit TensorList(std::vector<TensorView> tensors);
+  /// `wires`: one for each tensor.
+  TensorList(std::vector<TensorView> tensors, std::vector<collectives::Wire> wires);
 
   const std::vector<collectives::Section>& sections() const { return sections_; }
   std::size_t bytes() const { return bytes_; }
   std::size_t elements() const { return elements_; }
-  /// Hash over dtypes and counts: tells groups of different shape apart.
+  /// Hash over wires and counts: tells groups of different shape apart.
   std::uint32_t shape_hash() const;
   const std::vector<TensorView>& tensors() const { return tensors_; }
   const std::vector<std::size_t>& offsets() const { return offsets_; }
+  /// Whether the tensor travels as halves of what it is.
+  bool is_narrowed(std::size_t tensor) const {
+    return wires_[tensor].dtype != tensors_[tensor].dtype;
+  }
+  bool has_narrowed() const;
 
   void pack_from(std::span<const ConstTensorView> inputs, collectives::Buffer& buffer) const;
   /// Copies the payload to the tensors; for an average divides by `contributors` on the way.
@@ -61,6 +68,7 @@ class TensorList {
 
  private:
   std::vector<TensorView> tensors_;
+  std::vector<collectives::Wire> wires_;
   std::vector<std::size_t> offsets_;  ///< of each tensor in the payload
   std::vector<collectives::Section> sections_;
   std::size_t bytes_ = 0;
@@ -70,9 +78,10 @@ class TensorList {
 /// Allreduce of one or several tensors as one unit.
 class AllreduceOperation : public Operation {
  public:
-  /// `inputs` and `outputs` correspond one to one.
+  /// `inputs` and `outputs` correspond one to one, and so do `wires`; where those are empty, all
+  /// travel as they are. Only sums and averages are narrowed.
   AllreduceOperation(std::vector<ConstTensorView> inputs, std::vector<TensorView> outputs,
-                     ReduceOp op);
+                     ReduceOp op, std::vector<collectives::Wire> wires = {});
   void make_direct(std::size_t least_bytes) override;
   collectives::Call call(const Members& members) override;
   void pack(const Members& members, collectives::Payload& payload) override;
@@ -89,6 +98,7 @@ class AllreduceOperation : public Operation {
  private:
   std::vector<ConstTensorView> given_inputs_;
   std::vector<TensorView> given_outputs_;
+  std::vector<collectives::Wire> wires_;
   transport::Fingerprint fingerprint_;
   std::size_t direct_from_ = collectives::Backend::kNeverDirect;
   std::vector<ConstTensorView> inputs_;  ///< of what is packed

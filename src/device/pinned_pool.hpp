@@ -40,6 +40,7 @@ class PinnedPool {
     }
 
     std::byte* data() const { return memory_; }
+    std::size_t size() const { return size_; }
 
    private:
     PinnedPool* pool_ = nullptr;

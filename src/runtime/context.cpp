@@ -152,7 +152,8 @@ class Context::Impl {
   /// Of tensors of which some lie on a device: those go by way of host memory, unless the backend
   /// takes them as they are.
   Contributors allreduce_staged(std::span<const ConstTensorView> in,
-                                std::span<const TensorView> out, ReduceOp op, CudaStream stream) {
+                                std::span<const TensorView> out, ReduceOp op, CudaStream stream,
+                                const std::vector<collectives::Wire>& wires = {}) {
     (void)members();
     coordinator().flush();
     const std::shared_ptr<device::StagedTensors> staged =
@@ -160,7 +161,7 @@ class Context::Impl {
     // Not as communication: it is mostly the device that computes.
     runtime::raise_if(staged->wait_for_arrival());
     const runtime::Blocked blocked;
-    coordinator::DeviceAllreduceOperation operation({{staged, {}}}, op);
+    coordinator::DeviceAllreduceOperation operation({{staged, {}}}, op, wires);
     Contributors contributors = run(operation);
     Status back = staged->send_back();
     if (back.ok()) back = staged->wait_until_back();
@@ -168,13 +169,17 @@ class Context::Impl {
     return contributors;
   }
 
+  /// `wires`: of all tensors, or empty where all travel as they are.
   Contributors grouped_allreduce(std::span<const TensorView> tensors, ReduceOp op,
-                                 CudaStream stream) {
+                                 CudaStream stream,
+                                 const std::vector<collectives::Wire>& wires = {}) {
     const std::vector<ConstTensorView> inputs(tensors.begin(), tensors.end());
-    if (runtime::any_on_device(tensors)) return allreduce_staged(inputs, tensors, op, stream);
+    if (runtime::any_on_device(tensors)) {
+      return allreduce_staged(inputs, tensors, op, stream, wires);
+    }
     runtime::check_no_stream(stream);
     for (const TensorView& tensor : tensors) check_lies_on_host(tensor);
-    coordinator::AllreduceOperation operation(inputs, {tensors.begin(), tensors.end()}, op);
+    coordinator::AllreduceOperation operation(inputs, {tensors.begin(), tensors.end()}, op, wires);
     return run(operation);
   }
 
@@ -333,6 +338,18 @@ Contributors Context::grouped_allreduce(std::span<const TensorView> tensors, Red
                                         CudaStream stream) {
   for (const TensorView& tensor : tensors) runtime::check(tensor);
   return impl_->grouped_allreduce(tensors, op, stream);
+}
+
+Contributors Context::grouped_allreduce(std::span<const NarrowTensor> tensors, ReduceOp op,
+                                        CudaStream stream) {
+  std::vector<TensorView> views;
+  std::vector<collectives::Wire> wires;
+  for (const NarrowTensor& tensor : tensors) {
+    runtime::check(tensor, op);
+    views.push_back(tensor.data);
+    wires.push_back({tensor.wire, tensor.scale});
+  }
+  return impl_->grouped_allreduce(views, op, stream, wires);
 }
 
 Work Context::allreduce_async(std::string_view name, TensorView data, ReduceOp op,

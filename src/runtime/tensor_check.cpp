@@ -1,10 +1,19 @@
 #include "runtime/tensor_check.hpp"
 
+#include <cmath>
 #include <string>
 
 #include "elastic/error.hpp"
 
 namespace elastic::runtime {
+
+namespace {
+
+[[noreturn]] void invalid(const std::string& what) {
+  throw Error(ErrorCode::kInvalidArgument, what);
+}
+
+}  // namespace
 
 void check(const ConstTensorView& tensor) {
   if (tensor.data == nullptr && tensor.count > 0) {
@@ -21,6 +30,28 @@ void check_host(const ConstTensorView& tensor, const char* what) {
                   " takes tensors in host memory only, and was given one on CUDA "
                   "device " +
                   std::to_string(tensor.device.index) + ": copy it to the host before the call");
+}
+
+void check(const NarrowTensor& tensor, ReduceOp op) {
+  check(tensor.data);
+  const DType dtype = tensor.data.dtype;
+  const std::string who = "a tensor of " + std::to_string(tensor.data.count) + " elements ";
+  int exponent = 0;
+  const bool is_power = std::frexp(tensor.scale, &exponent) == 0.5F;
+  if (tensor.wire == dtype) {
+    if (tensor.scale == 1) return;
+    invalid(who + "has a scale, and travels as it is: leave the scale out");
+  }
+  if ((dtype != DType::kF32 && dtype != DType::kF64) ||
+      (tensor.wire != DType::kF16 && tensor.wire != DType::kBF16)) {
+    invalid(who + "cannot be narrowed so: f32 and f64 are, to f16 or bf16");
+  }
+  if (!is_power || tensor.scale < 0x1p-24F || tensor.scale > 0x1p24F) {
+    invalid(who + "is to be narrowed with a scale that is no power of two from 2^-24 to 2^24");
+  }
+  if (op != ReduceOp::kSum && op != ReduceOp::kAverage) {
+    invalid("tensors are narrowed for kSum and kAverage only");
+  }
 }
 
 void check_no_stream(const CudaStream& stream) {

@@ -5,6 +5,7 @@
 
 #include "device/placement.hpp"
 #include "elastic/cuda_stream.hpp"
+#include "elastic/narrow_tensor.hpp"
 #include "elastic/types.hpp"
 
 namespace elastic::runtime {
@@ -19,6 +20,9 @@ void check(const ConstTensorView& tensor);
 
 /// And for one that is not in host memory: for `what`, which takes no others.
 void check_host(const ConstTensorView& tensor, const char* what);
+
+/// And for one that cannot be narrowed as is asked for.
+void check(const NarrowTensor& tensor, ReduceOp op);
 
 /// Throws Error(kInvalidArgument) for a stream that was given although no tensor is on a device.
 void check_no_stream(const CudaStream& stream);

@@ -6,6 +6,7 @@
 
 #include <gtest/gtest.h>
 
+#include "collectives/kernels/narrow.hpp"
 #include "collectives/kernels/reduce.hpp"
 #include "tests/gpu/pack_fixture.hpp"
 
@@ -95,6 +96,31 @@ TEST_F(PackKernels, EveryHalfIsWidenedAndNarrowedAsOnTheHost) {
       launch(packer, request);
       pack_on_host(one, widened, source);
       EXPECT_EQ(bucket.read(), source);
+    }
+  }
+}
+
+/// Where an allreduce goes through host memory the host narrows, and ranks must not differ.
+TEST_F(PackKernels, ScaledHalvesAreThoseOfTheHostsKernels) {
+  Packer packer;
+  constexpr std::size_t kCount = 20'000;
+  for (const DType wide : {DType::kF32, DType::kF64}) {
+    for (const DType half : {DType::kF16, DType::kBF16}) {
+      for (const double scale : {1.0, 1024.0, 0x1p-24}) {
+        Draw draw(7);
+        const std::vector<std::byte> values = draw.bytes_of(wide, kCount * size_of(wide));
+        const DeviceMemory tensor(values);
+        const DeviceMemory bucket(kCount * size_of(half));
+        const std::vector<TensorRange> ranges = {{tensor.data(), kCount}};
+        launch(packer, {Direction::kPack, wide, half, ranges, bucket.data(), {scale, 1}});
+        std::vector<std::byte> halves(kCount * size_of(half));
+        kernels::narrow(wide, values.data(), kCount, scale, half, halves.data());
+        EXPECT_EQ(bucket.read(), halves);
+        launch(packer, {Direction::kUnpack, wide, half, ranges, bucket.data(), {1 / scale, 3}});
+        std::vector<std::byte> widened(values.size());
+        kernels::widen(half, halves.data(), kCount, 1 / scale, 3, wide, widened.data());
+        EXPECT_EQ(tensor.read(), widened);
+      }
     }
   }
 }

@@ -214,6 +214,16 @@ INSTANTIATE_TEST_SUITE_P(Streams, DeviceKillTest, ::testing::ValuesIn(streams())
                            return param.param.mode + "_" + param.param.transport;
                          });
 
+Scenario compressed(Scenario scenario) {
+  scenario.compressed = true;
+  return scenario;
+}
+
+INSTANTIATE_TEST_SUITE_P(Compressed, DeviceKillTest,
+                         ::testing::Values(compressed(on_device("f16:256", "auto")),
+                                           compressed(on_device("bf16", "tcp"))),
+                         [](const auto& param) { return param.param.transport; });
+
 #ifdef NCCL_STAND_IN
 Scenario on_device_by_nccl(const std::string& mode, const std::string& meanwhile) {
   Scenario scenario = on_device(mode, "auto");
@@ -223,6 +233,16 @@ Scenario on_device_by_nccl(const std::string& mode, const std::string& meanwhile
   scenario.says = by_nccl_from_now_on(mode == "moves" ? "broadcasts" : "allreduces");
   return scenario;
 }
+
+/// There are no kernels on the stand-in: all ranks say so, and take the host's way.
+Scenario compressed_by_nccl() {
+  Scenario scenario = compressed(on_device_by_nccl("bf16", "wait"));
+  scenario.says.clear();
+  return scenario;
+}
+
+INSTANTIATE_TEST_SUITE_P(CompressedByNccl, DeviceKillTest, ::testing::Values(compressed_by_nccl()),
+                         [](const auto& param) { return param.param.mode; });
 
 /// What the stand-in for NCCL shares between processes stays when one of them dies, silent as a
 /// connection that is merely slow.

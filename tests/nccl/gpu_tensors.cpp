@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include "collectives/kernels/narrow.hpp"
 #include "collectives/kernels/reduce.hpp"
 #include "nccl/contents.hpp"
 
@@ -36,14 +37,14 @@ GpuTensors::GpuTensors(const testing::Gpu& gpu, int rank, std::vector<Shape> sha
       output = memory_.back().address();
     }
     at = aligned(at);
-    sections_.push_back({shape.dtype, shape.count, at});
-    tensors_.push_back({shape.dtype, shape.count, input, output, at, false});
-    at += tensors_.back().bytes();
+    sections_.push_back({shape.wire.dtype, shape.count, at});
+    tensors_.push_back({shape.dtype, shape.count, input, output, at, false, shape.wire});
+    at += tensors_.back().bytes_of_wire();
   }
 }
 
 Call GpuTensors::call(ReduceOp op) const {
-  Call call = allreduce_call(shapes_.front().dtype, shapes_.front().count, op);
+  Call call = allreduce_call(shapes_.front().wire.dtype, shapes_.front().count, op);
   call.sections = sections_;
   return call;
 }
@@ -64,7 +65,13 @@ Status GpuTensors::to_host(Payload& payload) {
   ++times_on_host_;
   payload.data.resize(extent(sections_));
   for (const DeviceTensor& tensor : tensors_) {
-    gpu_.copy(address(payload.data.data() + tensor.offset), tensor.input, tensor.bytes());
+    std::byte* const to = payload.data.data() + tensor.offset;
+    if (tensor.is_narrowed()) {
+      kernels::narrow(tensor.dtype, read(tensor.input, tensor.bytes()).data(), tensor.count,
+                      double{tensor.wire.scale}, tensor.wire.dtype, to);
+    } else {
+      gpu_.copy(address(to), tensor.input, tensor.bytes());
+    }
   }
   return {};
 }
@@ -73,6 +80,14 @@ Status GpuTensors::take(Payload& payload, ReduceOp op, int size) {
   if (payload.device_result) return payload.device_result->unpack();
   for (const DeviceTensor& tensor : tensors_) {
     std::byte* const data = payload.data.data() + tensor.offset;
+    if (tensor.is_narrowed()) {
+      std::vector<std::byte> wide(tensor.bytes());
+      kernels::widen(tensor.wire.dtype, data, tensor.count, 1 / double{tensor.wire.scale},
+                     op == ReduceOp::kAverage ? static_cast<std::uint32_t>(size) : 1, tensor.dtype,
+                     wide.data());
+      gpu_.copy(tensor.output, address(wide.data()), wide.size());
+      continue;
+    }
     if (op == ReduceOp::kAverage) {
       kernels::divide(tensor.dtype, data, tensor.count, static_cast<std::uint32_t>(size));
     }

@@ -17,6 +17,7 @@ class GpuTensors final : private DeviceTensors {
   struct Shape {
     DType dtype = DType::kF32;
     std::size_t count = 0;
+    Wire wire{dtype};
   };
   /// On odd ranks in place.
   GpuTensors(const testing::Gpu& gpu, int rank, std::vector<Shape> shapes);

@@ -91,8 +91,39 @@ TEST_F(NcclBackendTest, ReducesManyTensorsAtOnce) {
   for (const ReduceOp op : {ReduceOp::kSum, ReduceOp::kAverage, ReduceOp::kMax}) {
     EXPECT_TRUE(allreduce(shapes, op));
   }
-  // One for each run of a type.
+  // One for each run of a type, all of a call together.
   EXPECT_EQ(nccl_->counts().allreduces, 2 * 3 * 6);
+  EXPECT_EQ(nccl_->counts().groups, 2 * 3);
+}
+
+const Shapes kNarrowed{{DType::kF32, 100003, {DType::kF16, 1024}},
+                       {DType::kF64, 33, {DType::kF16, 1024}},
+                       {DType::kF32, 70000, {DType::kBF16}},
+                       {DType::kF32, 5},
+                       {DType::kF16, 3}};
+constexpr std::size_t kNarrowedBytes = (100003 + 33 + 70000 + 3) * 2 + 5 * 4;
+
+TEST_F(NcclBackendTest, NarrowsWhatTravelsAsHalves) {
+  make(3, true);
+  for (const ReduceOp op : {ReduceOp::kSum, ReduceOp::kAverage}) {
+    EXPECT_TRUE(allreduce(kNarrowed, op));
+    EXPECT_TRUE(allreduce({{DType::kF32, 1003, {DType::kBF16, 1}}}, op)) << "by itself";
+  }
+  // And little more, for what lies between tensors.
+  EXPECT_THAT(nccl_->counts().bytes,
+              ::testing::AllOf(::testing::Ge(2 * 3 * (kNarrowedBytes + 2006)),
+                               ::testing::Le(2 * 3 * (kNarrowedBytes + 2006 + 4 * 64))));
+}
+
+TEST_F(NcclBackendTest, GoesThroughTheHostWhereOneRankCannotNarrow) {
+  make(3, true);
+  services_[1].devices = std::make_shared<SharedDevices>(
+      CUDA_STAND_IN, [](auto& device) { return std::make_unique<CopyMover>(device); });
+  make(3, true, 8);
+  EXPECT_FALSE(allreduce(kNarrowed, ReduceOp::kAverage));
+  EXPECT_TRUE(allreduce()) << "what is not narrowed it can";
+  EXPECT_FALSE(allreduce(kNarrowed));
+  EXPECT_TRUE(allreduce());
 }
 
 TEST_F(NcclBackendTest, ServesOneRankAlone) {
@@ -151,6 +182,50 @@ TEST_F(NcclBackendTest, GoesThroughTheHostWhereADeviceIsTaken) {
   EXPECT_TRUE(allreduce());
 }
 
+TEST_F(NcclBackendTest, ReducesInMemoryThatIsRegistered) {
+  make(3, true);
+  for (int i = 0; i < 4; ++i) EXPECT_TRUE(allreduce());
+  EXPECT_EQ(nccl_->counts().in_registered, 3 * 4);
+  EXPECT_EQ(nccl_->counts().registrations, 3) << "once each block";
+  EXPECT_TRUE(allreduce({{DType::kF32, 1000000}, {DType::kI8, 5}}));
+  EXPECT_EQ(nccl_->counts().in_registered, 3 * 6);
+  EXPECT_EQ(nccl_->counts().registrations, 6);
+  make(3, true, 8);
+  EXPECT_TRUE(allreduce());
+  EXPECT_TRUE(allreduce());
+  EXPECT_EQ(nccl_->counts().registrations, 9) << "with each communicator";
+}
+
+TEST_F(NcclBackendTest, RegistersNothingWhereARankCannot) {
+  nccl_->script(1, {.refuses_memory = true});
+  make(3, true);
+  for (int i = 0; i < 4; ++i) EXPECT_TRUE(allreduce(kNarrowed, ReduceOp::kAverage));
+  EXPECT_EQ(nccl_->counts().in_registered, 0);
+  EXPECT_EQ(nccl_->counts().registrations, 3) << "it was tried again";
+  EXPECT_EQ(nccl_->counts().aborts, 0);
+}
+
+TEST_F(NcclBackendTest, RegistersNothingWhereTheLibraryCannot) {
+  make(2, true, 7,
+       [](NcclServices& its) { its.devices = std::make_shared<SharedDevices>(CUDA_STAND_IN); });
+  for (int i = 0; i < 3; ++i) EXPECT_TRUE(allreduce());
+  EXPECT_EQ(nccl_->counts().registrations, 0);
+}
+
+/// The results are there still when the view is over, and their memory.
+TEST_F(NcclBackendTest, KeepsWhatIsRegisteredUntilTheCommunicatorHasEnded) {
+  nccl_->script(0, {.abort_waits = true});
+  make(2, true);
+  EXPECT_TRUE(allreduce());
+  EXPECT_TRUE(allreduce());
+  EXPECT_EQ(nccl_->counts().registrations, 2);
+  backends_.clear();
+  other_backends_.clear();
+  until([&] { return nccl_->counts().aborts == 2; });
+  for (NcclServices& each : services_) each.devices.reset();
+  EXPECT_EQ(nccl_->violations(), std::vector<std::string>());
+}
+
 class NcclFailureTest : public NcclBackendTest, public ::testing::WithParamInterface<How> {};
 
 TEST_P(NcclFailureTest, EndsInTheRightResultByWayOfTheHost) {
@@ -158,7 +233,8 @@ TEST_P(NcclFailureTest, EndsInTheRightResultByWayOfTheHost) {
   make(3, true, 7, [](NcclServices& its) { its.operation = milliseconds(4000) * kSlowness; });
   EXPECT_TRUE(allreduce());
   EXPECT_TRUE(allreduce({{DType::kF32, 50}}, ReduceOp::kAverage));
-  EXPECT_FALSE(allreduce({{DType::kF32, 5000}, {DType::kI64, 30}}, ReduceOp::kAverage));
+  EXPECT_FALSE(
+      allreduce({{DType::kF32, 5000, {DType::kF16, 0.5F}}, {DType::kI64, 30}}, ReduceOp::kAverage));
   EXPECT_EQ(nccl_->counts().aborts, 3) << "what it has of the devices";
   const int launched = nccl_->counts().allreduces;
   EXPECT_FALSE(allreduce()) << "NCCL is off in this view";
@@ -179,9 +255,9 @@ INSTANTIATE_TEST_SUITE_P(OfOneRank, NcclFailureTest,
 TEST_F(NcclBackendTest, LetsGoOfNcclWhenTheViewChanges) {
   nccl_->script(1, {.allreduce = How::kHangs});
   make(3, true);
-  const auto outcome = begin({{DType::kF32, 3000}, {DType::kF32, 1}});
+  const auto outcome = begin({{DType::kF32, 3000, {DType::kBF16}}, {DType::kF32, 1}});
   std::thread aborter([&] {
-    until([&] { return nccl_->counts().allreduces == 3; });
+    until([&] { return nccl_->counts().allreduces == 6; });
     for (auto& each : backends_) each->abort();
   });
   on_all_ranks([&](int rank) { run_on(rank, *outcome, ReduceOp::kSum); });
@@ -297,7 +373,8 @@ TEST_F(NcclBackendTest, ComparesWhatRanksCall) {
 TEST_F(NcclBackendTest, HandsOverAResultThatLiesOnTheDevice) {
   for (const ReduceOp op : {ReduceOp::kSum, ReduceOp::kAverage}) {
     make(3, true);
-    const auto outcome = run({{DType::kF32, 777}, {DType::kI32, 8}}, op);
+    const auto outcome =
+        run({{DType::kF32, 777}, {DType::kI32, 8}, {DType::kF64, 9, {DType::kF16, 4}}}, op);
     ASSERT_TRUE(outcome->by_nccl());
     const std::uint64_t done = position_ - 1;
     make(3, true, 8);  // the view changes before rank 1 has heard of the end

@@ -16,6 +16,7 @@ NcclFixture::NcclFixture() : nccl_(stand_in()), gpu_(0, CUDA_STAND_IN) {
 NcclFixture::~NcclFixture() {
   nccl_->release();
   end_view();
+  services_.clear();  // and with them all memory
   EXPECT_EQ(nccl_->violations(), std::vector<std::string>());
 }
 

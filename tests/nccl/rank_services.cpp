@@ -11,6 +11,8 @@
 #include "collectives/backend/nccl/shared_device.hpp"
 #include "collectives/backend/nccl/view_communicator.hpp"
 
+#include "nccl/host_mover.hpp"
+
 namespace elastic::collectives::nccl {
 
 const NcclStandIn* stand_in() {
@@ -30,7 +32,9 @@ NcclServices services_for_a_rank() {
   static std::atomic<int> ranks{0};
   services.host = std::to_string(ranks++);
   services.burials = std::make_shared<Burials>();
-  services.devices = std::make_shared<SharedDevices>(CUDA_STAND_IN);
+  services.devices = std::make_shared<SharedDevices>(
+      CUDA_STAND_IN, [](device::CudaDevice& device) { return std::make_unique<HostMover>(device); },
+      memory_of(*services.library));
   return services;
 }
 

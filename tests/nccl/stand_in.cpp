@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <condition_variable>
+#include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <dlfcn.h>
@@ -11,6 +12,8 @@
 #include <nccl.h>
 #include <thread>
 #include <unistd.h>
+#include <utility>
+#include <vector>
 
 #include "nccl/stand_in_fabric.hpp"
 
@@ -27,10 +30,13 @@ struct ncclComm {
   int rank = 0;
   int size = 0;
   std::string under_way;  // the call
-  bool gone = false;
-  int polls_to_go = 0;  // of what is in progress
+  bool gone = false;      // no call may come any more
+  bool ended = false;     // and it has given everything back
+  int polls_to_go = 0;    // of what is in progress
   bool never_done = false;
   bool fails = false;
+  std::map<const std::byte*, std::size_t> registered;
+  std::uint64_t allreduces = 0;
   std::unique_ptr<Fabric> fabric;
   std::atomic<bool> called_off{false};
   std::atomic<int> on_streams{0};  // collectives that streams have to make or are making
@@ -48,6 +54,10 @@ struct Library {
   std::map<int, int> failures;
   std::map<int, int> collectives;  // by rank
   std::vector<std::unique_ptr<ncclComm>> comms;
+  int open_groups = 0;  // of all threads
+  /// By communicator and number of the allreduce: whether a rank's result came to registered
+  /// memory.
+  std::map<std::pair<std::string, std::uint64_t>, bool> in_registered;
   NcclCounts counts;
   std::vector<std::string> violations;
   std::function<void()> on_abort;
@@ -121,6 +131,7 @@ void reset() {
   the.failures.clear();
   the.collectives.clear();
   the.comms.clear();
+  the.in_registered.clear();
   the.counts = {};
   the.violations.clear();
   the.on_abort = nullptr;
@@ -160,7 +171,9 @@ NcclCounts counts() {
 
 std::vector<std::string> violations() {
   const Lock lock(library().mutex);
-  return library().violations;
+  std::vector<std::string> all = library().violations;
+  if (library().open_groups != 0) all.emplace_back("a group that was not ended");
+  return all;
 }
 
 void* driver() {
@@ -227,6 +240,7 @@ struct Task {
   bool works = true;
   bool ends = true;
   ncclComm* comm = nullptr;
+  cudaStream_t stream = nullptr;
 
   static void run(void* task) {
     const std::unique_ptr<Task> self(static_cast<Task*>(task));
@@ -247,27 +261,71 @@ struct Task {
   }
 };
 
-/// Queues it, as the rank's script says.
+/// If one rank's result comes to registered memory, so do those of all.
+void note_memory(ncclComm& comm, const void* to) {
+  const auto* const at = static_cast<const std::byte*>(to);
+  auto found = comm.registered.upper_bound(at);
+  const bool is_registered =
+      found != comm.registered.begin() && at < (--found)->first + found->second;
+  Library& the = library();
+  if (is_registered) ++the.counts.in_registered;
+  const auto [first, is_first] =
+      the.in_registered.try_emplace({comm.id, comm.allreduces++}, is_registered);
+  if (!is_first && first->second != is_registered) {
+    the.violations.emplace_back("an allreduce in memory that some ranks have registered");
+  }
+}
+
+/// What a thread has begun together, and not ended.
+struct Group {
+  std::vector<std::unique_ptr<Task>> tasks;
+  ncclResult_t failure = ncclSuccess;
+};
+/// By thread; with the library's lock.
+std::map<std::thread::id, Group>& groups() {
+  static std::map<std::thread::id, Group> the;
+  return the;
+}
+/// That of this thread; null: none.
+Group* open_group() {
+  const auto found = groups().find(std::this_thread::get_id());
+  return found == groups().end() ? nullptr : &found->second;
+}
+
+ncclResult_t begin(std::unique_ptr<Task> task) {
+  ncclComm& comm = *task->comm;
+  comm.polls_to_go = 1;
+  ++comm.on_streams;
+  if (launch_host_func(task->stream, &Task::run, task.get()) != 0) return ncclUnhandledCudaError;
+  (void)task.release();
+  return ncclInProgress;
+}
+
+/// Queues it, as the rank's script says; in a group, for its end.
 ncclResult_t queue(const char* call, int NcclCounts::*counted, Task task, ncclComm* comm,
                    cudaStream_t stream) {
   Lock lock(library().mutex);
   needs_quiet(*comm, call);
   const Entered entered(lock, comm, call);
   ++(library().counts.*counted);
+  library().counts.bytes += task.from_bytes;
   const NcclScript& script = library().scripts[comm->rank];
   const bool works = library().collectives[comm->rank]++ < script.works_before;
   const Allreduce how = works ? Allreduce::kWorks : script.allreduce;
-  if (how == Allreduce::kFailsAtOnce) return ncclSystemError;
-  comm->polls_to_go = 1;
+  if (how == Allreduce::kFailsAtOnce) {
+    if (Group* const group = open_group()) group->failure = ncclSystemError;
+    return ncclSystemError;
+  }
   if (how == Allreduce::kFailsLater) comm->fails = true;
   task.works = how == Allreduce::kWorks || how == Allreduce::kHangsAtEnd;
   task.ends = how == Allreduce::kWorks;
   task.comm = comm;
+  task.stream = stream;
   auto queued = std::make_unique<Task>(std::move(task));
-  ++comm->on_streams;
-  if (launch_host_func(stream, &Task::run, queued.get()) != 0) return ncclUnhandledCudaError;
-  (void)queued.release();
-  return ncclInProgress;
+  Group* const group = open_group();
+  if (group == nullptr) return begin(std::move(queued));
+  group->tasks.push_back(std::move(queued));
+  return ncclSuccess;
 }
 
 ncclResult_t progress(ncclComm& comm) {
@@ -351,6 +409,7 @@ EXPORT ncclResult_t ncclCommDestroy(ncclComm_t comm) {
   needs_quiet(*comm, "destroy");
   const Entered entered(lock, comm, "destroy");
   comm->gone = true;
+  comm->ended = true;
   return ncclSuccess;
 }
 
@@ -370,12 +429,78 @@ EXPORT ncclResult_t ncclCommAbort(ncclComm_t comm) {
   // The driver tells of no event when a stream is done.
   while (comm->on_streams > 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
   lock.lock();
+  comm->ended = true;
   return ncclSuccess;
+}
+
+EXPORT ncclResult_t ncclMemAlloc(void** memory, std::size_t bytes) {
+  using Call = int (*)(unsigned long long*, std::size_t);
+  static const auto alloc = reinterpret_cast<Call>(::dlsym(driver(), "cuMemAlloc_v2"));
+  unsigned long long made = 0;
+  if (alloc(&made, bytes) != 0) return ncclUnhandledCudaError;
+  *memory = reinterpret_cast<void*>(made);
+  return ncclSuccess;
+}
+
+EXPORT ncclResult_t ncclMemFree(void* memory) {
+  using Call = int (*)(unsigned long long);
+  static const auto free = reinterpret_cast<Call>(::dlsym(driver(), "cuMemFree_v2"));
+  {
+    const Lock lock(library().mutex);
+    for (const auto& comm : library().comms) {
+      if (comm->ended || !comm->registered.contains(static_cast<std::byte*>(memory))) continue;
+      library().violations.emplace_back("memory is freed that is registered");
+    }
+  }
+  return free(reinterpret_cast<std::uintptr_t>(memory)) == 0 ? ncclSuccess : ncclUnhandledCudaError;
+}
+
+EXPORT ncclResult_t ncclCommRegister(ncclComm_t comm, void* memory, std::size_t bytes,
+                                     void** handle) {
+  Lock lock(library().mutex);
+  needs_quiet(*comm, "register");
+  const Entered entered(lock, comm, "register");
+  ++library().counts.registrations;
+  if (library().scripts[comm->rank].refuses_memory) return ncclInvalidUsage;
+  const auto [at, is_new] = comm->registered.emplace(static_cast<std::byte*>(memory), bytes);
+  if (!is_new) library().violations.emplace_back("memory is registered twice");
+  *handle = memory;
+  return ncclSuccess;
+}
+
+EXPORT ncclResult_t ncclGroupStart() {
+  const Lock lock(library().mutex);
+  const bool is_first = groups().try_emplace(std::this_thread::get_id()).second;
+  if (!is_first) library().violations.emplace_back("a group in a group");
+  ++library().open_groups;
+  return ncclSuccess;
+}
+
+EXPORT ncclResult_t ncclGroupEnd() {
+  Lock lock(library().mutex);
+  if (open_group() == nullptr) {
+    library().violations.emplace_back("the end of no group");
+    return ncclInvalidUsage;
+  }
+  Group ended = std::move(*open_group());
+  groups().erase(std::this_thread::get_id());
+  --library().open_groups;
+  ++library().counts.groups;
+  if (ended.failure != ncclSuccess || ended.tasks.empty()) return ended.failure;
+  const Entered entered(lock, ended.tasks.front()->comm, "group end");
+  for (auto& task : ended.tasks) {
+    if (const ncclResult_t begun = begin(std::move(task)); begun != ncclInProgress) return begun;
+  }
+  return ncclInProgress;
 }
 
 EXPORT ncclResult_t ncclAllReduce(const void* from, void* to, std::size_t count,
                                   ncclDataType_t type, ncclRedOp_t op, ncclComm_t comm,
                                   cudaStream_t stream) {
+  {
+    const Lock lock(library().mutex);
+    note_memory(*comm, to);
+  }
   const DType dtype = dtype_of(type);
   const std::size_t bytes = count * elastic::size_of(dtype);
   const auto collective = [=](Fabric& fabric, const std::byte* in, std::byte* out) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -36,6 +37,8 @@ struct NcclScript {
   };
   Allreduce allreduce = Allreduce::kWorks;
   int works_before = 0;  ///< so many of this rank's work all the same
+
+  bool refuses_memory = false;  ///< ncclCommRegister does
 };
 
 struct NcclCounts {
@@ -46,8 +49,12 @@ struct NcclCounts {
   int broadcasts = 0;
   int allgathers = 0;
   int reduce_scatters = 0;
-  int aborts = 0;   ///< begun
-  int waiting = 0;  ///< calls that wait for `release`
+  int groups = 0;
+  int registrations = 0;
+  int in_registered = 0;  ///< allreduces whose result came to memory that was registered
+  std::size_t bytes = 0;  ///< that ranks have given to collectives
+  int aborts = 0;         ///< begun
+  int waiting = 0;        ///< calls that wait for `release`
 };
 
 /// The strings of a stand-in for libnccl, as a shared object: it can be told to hang, to fail, and

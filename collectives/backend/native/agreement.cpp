@@ -57,7 +57,7 @@ std::string mismatch_message(const std::vector<Statement>& statements) {
   const std::string second = describe(other->called);
   std::string message = "collectives do not match: rank 0 called " + first + ", but rank " +
                         std::to_string(other - statements.begin()) + " called " + second;
-  if (first == second) message += " with another root or other shapes";
+  if (first == second) message += " with another root or other shapes or scales";
   return message + ". All ranks must make the same calls in the same order";
 }
 

@@ -6,22 +6,23 @@
 
 namespace elastic::collectives::nccl {
 
-namespace {
-
 std::size_t extent(std::span<const DeviceTensor> tensors) {
-  return tensors.empty() ? 0 : tensors.back().offset + tensors.back().bytes();
+  return tensors.empty() ? 0 : tensors.back().end();
 }
-
-}  // namespace
 
 Result<std::shared_ptr<BucketResult>> BucketResult::make(std::shared_ptr<SharedDevice> device,
                                                          void* stream,
                                                          std::span<const DeviceTensor> tensors,
-                                                         std::uint32_t divisor) {
+                                                         std::uint32_t divisor,
+                                                         device::PinnedPool::Block memory) {
   std::shared_ptr<BucketResult> made(new BucketResult(std::move(device), stream, tensors, divisor));
-  auto memory = made->device_->lend(made->bytes_);
-  if (!memory.ok()) return memory.status();
-  made->memory_ = std::move(memory).value();
+  if (memory.data() != nullptr) {
+    made->memory_ = std::move(memory);
+    return made;
+  }
+  auto lent = made->device_->lend(made->bytes_);
+  if (!lent.ok()) return lent.status();
+  made->memory_ = std::move(lent).value();
   return made;
 }
 

@@ -1,7 +1,9 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "collectives/backend/device_tensors.hpp"
@@ -10,15 +12,20 @@
 
 namespace elastic::collectives::nccl {
 
+/// How much memory tensors take that lie at their offsets.
+std::size_t extent(std::span<const DeviceTensor> tensors);
+
 /// Memory on a device in which the tensors of an allreduce lie at their offsets; once they are
 /// reduced, the result.
 class BucketResult : public DeviceResult {
  public:
-  /// `stream` is the device's for the lane, behind whose work the result is.
+  /// `stream` is the device's for the lane, behind whose work the result is. `memory`: of the
+  /// device; where it is empty, some is lent.
   static Result<std::shared_ptr<BucketResult>> make(std::shared_ptr<SharedDevice> device,
                                                     void* stream,
                                                     std::span<const DeviceTensor> tensors,
-                                                    std::uint32_t divisor);
+                                                    std::uint32_t divisor,
+                                                    device::PinnedPool::Block memory = {});
 
   Status unpack() override;
   Status gather(Buffer& data) override;

@@ -1,7 +1,13 @@
+#include <algorithm>
+
 #include "collectives/backend/nccl/bucket_mover.hpp"
 #include "collectives/kernels/reduce.hpp"
 
 namespace elastic::collectives::nccl {
+
+bool CopyMover::takes(std::span<const DeviceTensor> tensors) const {
+  return std::ranges::none_of(tensors, &DeviceTensor::is_narrowed);
+}
 
 Status CopyMover::pack(std::span<const DeviceTensor> tensors, std::uint64_t bucket, void* stream) {
   const auto& api = device_.cuda().api();

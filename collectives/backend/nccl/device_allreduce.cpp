@@ -20,40 +20,60 @@ struct Run {
 std::vector<Run> runs_of(std::span<const DeviceTensor> tensors) {
   std::vector<Run> runs;
   for (const DeviceTensor& tensor : tensors) {
-    if (runs.empty() || runs.back().dtype != tensor.dtype) {
-      runs.push_back({tensor.dtype, tensor.offset, 0});
-    }
-    const std::size_t end = tensor.offset + tensor.bytes();
-    runs.back().count = (end - runs.back().offset) / size_of(tensor.dtype);
+    const DType dtype = tensor.wire.dtype;
+    if (runs.empty() || runs.back().dtype != dtype) runs.push_back({dtype, tensor.offset, 0});
+    runs.back().count = (tensor.end() - runs.back().offset) / size_of(dtype);
   }
   return runs;
 }
 
+/// What `queue` queues is begun together. The group belongs to the thread, and is ended whatever
+/// came of it: otherwise all that the thread calls later would be part of it.
+template <typename Queue>
+ncclResult_t in_group(const Api& api, const Queue& queue) {
+  if (const ncclResult_t begun = api.group_start(); begun != ncclSuccess) return begun;
+  const ncclResult_t queued = queue();
+  const ncclResult_t ended = api.group_end();
+  return queued == ncclSuccess ? ended : queued;
+}
+
 }  // namespace
 
-/// A tensor by itself is read where it lies; several are packed first.
+/// A tensor by itself is read where it lies, if it travels as it is; others are packed first.
 Status DeviceAllreduce::launch(TimePoint until, const Meanwhile& meanwhile) {
   const auto& tensors = result().tensors();
   const std::uint64_t bucket = result().address();
-  const bool alone = tensors.size() == 1;
+  const bool alone = tensors.size() == 1 && !tensors.front().is_narrowed();
   if (!alone) {
     if (Status packed = device()->mover().pack(tensors, bucket, stream()); !packed.ok()) {
       return packed;
     }
   }
-  for (const Run& run : runs_of(tensors)) {
+  const std::vector<Run> runs = runs_of(tensors);
+  const auto reduce = [&](const Api& api, ncclComm* comm, const Run& run) {
     const std::uint64_t to = bucket + run.offset;
     const std::uint64_t from = alone ? tensors.front().input : to;
-    Status begun = communicator().perform(
+    return api.all_reduce(pointer_to(from), pointer_to(to), run.count, type_of(run.dtype),
+                          op_of(op_), comm, static_cast<cudaStream_t>(stream()));
+  };
+  if (runs.size() == 1) {
+    return communicator().perform(
         "ncclAllReduce",
-        [&](const Api& api, ncclComm* comm) -> int {
-          return api.all_reduce(pointer_to(from), pointer_to(to), run.count, type_of(run.dtype),
-                                op_of(op_), comm, static_cast<cudaStream_t>(stream()));
-        },
+        [&](const Api& api, ncclComm* comm) -> int { return reduce(api, comm, runs.front()); },
         until, meanwhile);
-    if (!begun.ok()) return begun;
   }
-  return {};
+  return communicator().perform(
+      "ncclGroupEnd",
+      [&](const Api& api, ncclComm* comm) -> int {
+        return in_group(api, [&] {
+          for (const Run& run : runs) {
+            const ncclResult_t queued = reduce(api, comm, run);
+            if (queued != ncclSuccess && queued != ncclInProgress) return queued;
+          }
+          return ncclSuccess;
+        });
+      },
+      until, meanwhile);
 }
 
 }  // namespace elastic::collectives::nccl

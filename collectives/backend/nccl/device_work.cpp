@@ -53,7 +53,7 @@ Status DeviceWork::run(Duration most, const Meanwhile& meanwhile) {
 }
 
 Status DeviceWork::make_result(std::span<const DeviceTensor> tensors, std::uint32_t divisor) {
-  auto made = BucketResult::make(device(), stream_, tensors, divisor);
+  auto made = BucketResult::make(device(), stream_, tensors, divisor, std::move(where_.registered));
   if (!made.ok()) return made.status();
   result_ = std::move(made).value();
   return {};

@@ -25,6 +25,8 @@ class DeviceWork {
     Communicator& communicator;
     std::shared_ptr<SharedDevice> device;
     std::size_t lane = 0;
+    /// For the result, if it is not empty: see Registrations.
+    device::PinnedPool::Block registered = {};
   };
 
   virtual ~DeviceWork() = default;
@@ -61,7 +63,7 @@ class DeviceWork {
  private:
   Status wait(TimePoint until, const Meanwhile& meanwhile);
 
-  const Where where_;
+  Where where_;
   void* stream_ = nullptr;
   std::shared_ptr<BucketResult> result_;
 };

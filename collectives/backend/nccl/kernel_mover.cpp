@@ -16,84 +16,129 @@ namespace {
 using kernels::device::Direction;
 using kernels::device::PackRequest;
 
-/// The first of `tensors` that lie one behind another, without gaps, and are of one type: what one
-/// kernel moves.
+/// The first of `tensors` that lie one behind another, without gaps, and are of one type and wire:
+/// what one kernel moves.
 std::span<const DeviceTensor> first_row(std::span<const DeviceTensor> tensors) {
   std::size_t n = 1;
   while (n < tensors.size() && tensors[n].dtype == tensors[n - 1].dtype &&
-         tensors[n].offset == tensors[n - 1].offset + tensors[n - 1].bytes()) {
+         tensors[n].wire == tensors[n - 1].wire && tensors[n].offset == tensors[n - 1].end()) {
     ++n;
   }
   return tensors.first(n);
 }
 
-/// By our kernels, which also divide; what is one tensor and only copied, by the driver.
+/// By our kernels, which also divide and narrow; what is one tensor and only copied, by the driver.
 class KernelMover final : public BucketMover {
  public:
-  explicit KernelMover(device::CudaDevice& device) : copies_(device) {}
+  KernelMover(device::CudaDevice& device, bool narrows) : copies_(device), narrows_(narrows) {}
 
+  bool takes(std::span<const DeviceTensor> tensors) const override {
+    return narrows_ || copies_.takes(tensors);
+  }
   Status pack(std::span<const DeviceTensor> tensors, std::uint64_t bucket, void* stream) override {
-    return in_rows(tensors, [&](std::span<const DeviceTensor> row) {
-      if (row.size() == 1) return copies_.pack(row, bucket, stream);
-      const auto moved = move(row, Direction::kPack, bucket, 1, stream);
-      return moved ? *moved : copies_.pack(row, bucket, stream);
-    });
+    return in_rows(tensors, {Direction::kPack, bucket, 1, stream});
   }
   Status unpack(std::span<const DeviceTensor> tensors, std::uint64_t bucket, std::uint32_t divisor,
                 void* stream) override {
-    return in_rows(tensors, [&](std::span<const DeviceTensor> row) {
-      if (row.size() == 1 && divisor == 1) return copies_.unpack(row, bucket, divisor, stream);
-      const auto moved = move(row, Direction::kUnpack, bucket, divisor, stream);
-      return moved ? *moved : copies_.unpack(row, bucket, divisor, stream);
-    });
+    return in_rows(tensors, {Direction::kUnpack, bucket, divisor, stream});
   }
 
  private:
-  template <typename Move>
-  static Status in_rows(std::span<const DeviceTensor> tensors, const Move& move) {
+  using Tensors = std::span<const DeviceTensor>;
+  struct Way {
+    Direction direction = Direction::kPack;
+    std::uint64_t bucket = 0;
+    std::uint32_t divisor = 1;
+    void* stream = nullptr;
+  };
+
+  Status in_rows(Tensors tensors, const Way& way) {
     while (!tensors.empty()) {
-      const std::span<const DeviceTensor> row = first_row(tensors);
-      if (Status status = move(row); !status.ok()) return status;
+      const Tensors row = first_row(tensors);
+      if (Status status = move_row(row, way); !status.ok()) return status;
       tensors = tensors.subspan(row.size());
     }
     return {};
   }
 
+  Status move_row(Tensors row, const Way& way) {
+    const bool narrowed = row.front().is_narrowed();
+    if (row.size() == 1 && way.divisor == 1 && !narrowed) return copy(row, way);
+    const auto moved = move(row, way);
+    if (moved) return *moved;
+    return narrowed ? one_by_one(row, way) : copy(row, way);
+  }
+
+  Status copy(Tensors row, const Way& way) {
+    if (way.direction == Direction::kPack) return copies_.pack(row, way.bucket, way.stream);
+    return copies_.unpack(row, way.bucket, way.divisor, way.stream);
+  }
+
+  /// Tensors that overlap each other; one by itself overlaps nothing.
+  Status one_by_one(Tensors row, const Way& way) {
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      const auto moved = move(row.subspan(i, 1), way);
+      if (!moved) return Status(Code::kInternal, "a tensor overlaps memory that is not its own");
+      if (!moved->ok()) return *moved;
+    }
+    return {};
+  }
+
   /// Nothing, where no kernel can: tensors overlap.
-  std::optional<Status> move(std::span<const DeviceTensor> row, Direction direction,
-                             std::uint64_t bucket, std::uint32_t divisor, void* stream) {
+  std::optional<Status> move(Tensors row, const Way& way) {
+    const bool packs = way.direction == Direction::kPack;
     std::vector<kernels::device::TensorRange> ranges;
     for (const DeviceTensor& tensor : row) {
-      const std::uint64_t at = direction == Direction::kPack ? tensor.input : tensor.output;
-      ranges.push_back({pointer_to(at), tensor.count});
+      ranges.push_back({pointer_to(packs ? tensor.input : tensor.output), tensor.count});
     }
+    const Wire& wire = row.front().wire;
     PackRequest request;
-    request.direction = direction;
+    request.direction = way.direction;
     request.tensor_dtype = row.front().dtype;
-    request.bucket_dtype = row.front().dtype;
+    request.bucket_dtype = wire.dtype;
     request.tensors = ranges;
-    request.bucket = pointer_to(bucket + row.front().offset);
-    request.scale.divisor = divisor;
+    request.bucket = pointer_to(way.bucket + row.front().offset);
+    request.scale.divisor = way.divisor;
+    if (row.front().is_narrowed()) {
+      request.scale.factor = packs ? double{wire.scale} : 1 / double{wire.scale};
+    }
     if (!kernels::device::invalid_request(request).empty()) return std::nullopt;
     const auto plan = kernels::device::pack_plan(request);
     const std::lock_guard<std::mutex> lock(mutex_);
-    const cudaError_t error = packer_.launch(plan, static_cast<cudaStream_t>(stream));
+    const cudaError_t error = packer_.launch(plan, static_cast<cudaStream_t>(way.stream));
     if (error == cudaSuccess) return Status();
     return Status(Code::kUnavailable,
                   std::string("a kernel that packs tensors: ") + cudaGetErrorString(error));
   }
 
   CopyMover copies_;
+  const bool narrows_;
   std::mutex mutex_;  // lanes share a device
   kernels::device::Packer packer_;
 };
+
+/// Before the first operation: what has to be loaded afterwards, when the ranks have agreed that
+/// they can, could fail, or wait for what NCCL has on the device.
+cudaError_t narrowing_loaded() {
+  for (const DType tensor : {DType::kF32, DType::kF64}) {
+    for (const DType half : {DType::kF16, DType::kBF16}) {
+      for (const bool unpacks : {false, true}) {
+        const cudaError_t error = kernels::device::load_pack(tensor, half, false, unpacks);
+        if (error != cudaSuccess) return error;
+      }
+    }
+  }
+  return cudaSuccess;
+}
 
 }  // namespace
 
 std::unique_ptr<BucketMover> make_mover(device::CudaDevice& device) {
   const device::CurrentContext here = device.enter();
   const cudaError_t error = kernels::device::load_pack(DType::kF32, DType::kF32, true, false);
-  if (error == cudaSuccess) return std::make_unique<KernelMover>(device);
+  if (error == cudaSuccess) {
+    return std::make_unique<KernelMover>(device, narrowing_loaded() == cudaSuccess);
+  }
   log::get().info("nccl: tensors are packed by copies, as the kernels cannot be loaded: {}",
                   cudaGetErrorString(error));
   return std::make_unique<CopyMover>(device);

@@ -56,7 +56,10 @@ Status start(const ModuleStart& how) {
   nccl::NcclServices& services = started().services;
   services.library = std::move(library).value();
   services.waits = how.nccl_waits;
-  if (!services.devices) services.devices = std::make_shared<nccl::SharedDevices>();
+  if (!services.devices) {
+    services.devices = std::make_shared<nccl::SharedDevices>("", &nccl::make_mover,
+                                                             nccl::memory_of(*services.library));
+  }
   if (!services.burials) services.burials = std::make_shared<nccl::Burials>();
   if (!services.communicators) {
     services.communicators = std::make_shared<nccl::ViewCommunicators>();

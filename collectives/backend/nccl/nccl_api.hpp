@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <nccl.h>
 
 namespace elastic::collectives::nccl {
@@ -17,10 +18,17 @@ struct Api {
   decltype(&::ncclCommDestroy) comm_destroy = nullptr;
   decltype(&::ncclCommAbort) comm_abort = nullptr;
   decltype(&::ncclAllReduce) all_reduce = nullptr;
+  decltype(&::ncclGroupStart) group_start = nullptr;
+  decltype(&::ncclGroupEnd) group_end = nullptr;
   decltype(&::ncclBroadcast) broadcast = nullptr;
   decltype(&::ncclAllGather) all_gather = nullptr;
   decltype(&::ncclReduceScatter) reduce_scatter = nullptr;
 
+  /// From 2.19 on: memory that can be registered with communicators.
+  ncclResult_t (*memory_alloc)(void** memory, std::size_t bytes) = nullptr;
+  ncclResult_t (*memory_free)(void* memory) = nullptr;
+  ncclResult_t (*comm_register)(ncclComm_t comm, void* memory, std::size_t bytes,
+                                void** handle) = nullptr;
   /// From 2.27 on: a communicator of those that are left.
   ncclResult_t (*comm_shrink)(ncclComm_t parent, int* excluded, int excluded_count,
                               ncclComm_t* made, ncclConfig_t* config, int flags) = nullptr;

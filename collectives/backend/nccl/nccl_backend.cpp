@@ -14,6 +14,7 @@
 #include "base/log.hpp"
 #include "collectives/backend/nccl/burials.hpp"
 #include "collectives/backend/nccl/letter_box.hpp"
+#include "collectives/backend/nccl/registrations.hpp"
 #include "collectives/backend/nccl/round.hpp"
 #include "collectives/backend/nccl/shared_device.hpp"
 #include "collectives/backend/nccl/view_communicator.hpp"
@@ -26,17 +27,18 @@ using transport::OpTag;
 
 /// What a rank says when the ranks meet; each is 1 or 0, and all ranks go by the least.
 struct Say {
-  std::uint8_t wants = 0;     ///< its tensors lie on one device, on which it is this lane's turn
-  std::uint8_t expects = 0;   ///< it wants, or will: it has a communicator, or knows a device
-  std::uint8_t fits = 0;      ///< the communicator is for that device, or there is none
-  std::uint8_t apart = 0;     ///< ViewCommunicator::Standing
-  std::uint8_t alive = 0;     ///< the same
-  std::uint8_t ready = 0;     ///< the same
-  std::uint8_t letter = 0;    ///< the communicator has one for the others
-  std::uint8_t waits = 0;     ///< it wants, and NcclServices::waits
-  std::uint8_t holds_up = 0;  ///< not yet so long that the operation has to be gone on with
+  std::uint8_t wants = 0;       ///< its tensors lie on one device, on which it is this lane's turn
+  std::uint8_t expects = 0;     ///< it wants, or will: it has a communicator, or knows a device
+  std::uint8_t fits = 0;        ///< the communicator is for that device, or there is none
+  std::uint8_t apart = 0;       ///< ViewCommunicator::Standing
+  std::uint8_t alive = 0;       ///< the same
+  std::uint8_t ready = 0;       ///< the same
+  std::uint8_t letter = 0;      ///< the communicator has one for the others
+  std::uint8_t waits = 0;       ///< it wants, and NcclServices::waits
+  std::uint8_t holds_up = 0;    ///< not yet so long that the operation has to be gone on with
+  std::uint8_t registered = 0;  ///< its memory for the result is, with the communicator
 };
-static_assert(sizeof(Say) == 9);
+static_assert(sizeof(Say) == 10);
 
 /// Owned by the thread that runs the lane's operation, but for `abort`.
 class NcclBackend final : public Backend {
@@ -65,13 +67,12 @@ class NcclBackend final : public Backend {
   Result<bool> agree(std::uint64_t position, const Call& call);
   Result<Say> meet(std::uint64_t position, const Call& call);
   Say own_say();
+  void register_memory();
   Status advance(std::uint64_t position, const Say& all);
   Status wait_for_news();
   Status carry_letters(std::uint64_t position);
   Status share_counts(std::uint64_t position, const Call& call, Payload& payload);
   Result<bool> by_nccl(std::uint64_t position, const Call& call, Payload& payload);
-  Result<bool> conclude(Round& verdict, bool succeeded, const Call& call, DeviceWork& work,
-                        Payload& payload);
   Status by_host(std::uint64_t position, const Call& call, Payload& payload);
   Status stop(const DeviceWork& work, const Status& why);
   std::uint8_t next_phase() { return phase_++; }
@@ -81,6 +82,7 @@ class NcclBackend final : public Backend {
   const NcclServices services_;
   const std::shared_ptr<ViewCommunicator> shared_;
   std::set<Kind> told_;  // of which NCCL is used
+  Registrations registrations_;
 
   // Of the operation.
   std::uint8_t phase_ = OpTag::kNormal;
@@ -89,12 +91,16 @@ class NcclBackend final : public Backend {
   std::shared_ptr<Communicator> communicator_;  // that was spoken of
   std::optional<Letter> letter_;                // the same
   TimePoint held_up_until_;                     // for a communicator to begin
+  std::size_t bytes_ = 0;                       // of the result that memory is registered for
+  device::PinnedPool::Block registered_;        // and that
 };
 
 Status NcclBackend::run(std::uint64_t position, const Call& call, Payload& payload) {
   phase_ = OpTag::kNormal;
   device_.reset();
   held_up_until_ = {};
+  registered_ = {};
+  bytes_ = 0;
   if (call.kind == Kind::kTransfer) {
     if (Status begun = begin_early(position, call); !begun.ok()) return begun;
     return by_host(position, call, payload);
@@ -105,6 +111,7 @@ Status NcclBackend::run(std::uint64_t position, const Call& call, Payload& paylo
   }
   std::unique_lock<std::mutex> turn = std::exchange(turn_, {});
   if (!turn.owns_lock()) device_.reset();
+  if (device_ && call.kind == Kind::kAllreduce) bytes_ = extent(payload.on_device->tensors());
   const Result<bool> agreed = agree(position, call);
   if (!agreed.ok()) return agreed.status();
   if (agreed.value()) {
@@ -112,6 +119,7 @@ Status NcclBackend::run(std::uint64_t position, const Call& call, Payload& paylo
     if (!done.ok() || done.value()) return done.status();
   }
   communicator_.reset();
+  registered_ = {};
   if (turn.owns_lock()) turn.unlock();
   return by_host(position, call, payload);
 }
@@ -136,6 +144,7 @@ Status NcclBackend::take_turn(const Payload& payload) {
     log::get().warn("nccl: {}", device.status().message());
     return {};
   }
+  if (!device.value()->mover().takes(payload.on_device->tensors())) return {};
   device_ = std::move(device).value();
   turn_ = device_->try_turn();
   return {};
@@ -158,7 +167,16 @@ Say NcclBackend::own_say() {
   say.holds_up = standing.rounds == 0 && Clock::now() < held_up_until_ ? 1 : 0;
   communicator_ = std::move(standing.communicator);
   letter_ = std::move(standing.letter);
+  if (wants && standing.ready) register_memory();
+  say.registered = registered_.data() != nullptr ? 1 : 0;
   return say;
+}
+
+/// Before the ranks meet: all have it, or none uses it.
+void NcclBackend::register_memory() {
+  if (registered_.data() != nullptr) return;
+  registered_ = registrations_.take(communicator_, *device_, view_.lane, bytes_,
+                                    Clock::now() + services_.operation);
 }
 
 /// The ranks compare what they call the first time, and go by what the least of them can.
@@ -196,6 +214,7 @@ Result<bool> NcclBackend::agree(std::uint64_t position, const Call& call) {
     }
     if (all.wants == 1 && all.ready == 1) {
       shared_->use();
+      if (all.registered == 0) registered_ = {};
       return true;
     }
     if (all.expects == 0) return false;
@@ -276,7 +295,8 @@ Result<bool> NcclBackend::by_nccl(std::uint64_t position, const Call& call, Payl
   }
   Round verdict(*view_.mesh, {view_.generation, position, next_phase()}, 1);
   const std::unique_ptr<DeviceWork> work =
-      work_for({*communicator_, device_, view_.lane}, call, payload, rank(), size());
+      work_for({*communicator_, device_, view_.lane, std::exchange(registered_, {})}, call, payload,
+               rank(), size());
   Status links;
   const auto meanwhile = [&]() -> Status {
     links = view_.mesh->progress_and_look();
@@ -293,20 +313,14 @@ Result<bool> NcclBackend::by_nccl(std::uint64_t position, const Call& call, Payl
     if (Status stopped = stop(*work, own); !stopped.ok()) return stopped;
   }
   if (!links.ok()) return links;
-  return conclude(verdict, own.ok(), call, *work, payload);
-}
-
-/// The ranks tell each other whether they have succeeded. Otherwise as `by_nccl`.
-Result<bool> NcclBackend::conclude(Round& verdict, bool succeeded, const Call& call,
-                                   DeviceWork& work, Payload& payload) {
-  const std::byte word{succeeded ? std::uint8_t{1} : std::uint8_t{0}};
+  const std::byte word{own.ok() ? std::uint8_t{1} : std::uint8_t{0}};
   verdict.send({&word, 1});
   if (Status heard = verdict.finish(); !heard.ok()) {
     // What NCCL has done here it may not have done elsewhere.
-    const Status stopped = stop(work, heard);
-    if (succeeded && call.kind == Kind::kReduceScatter) {
+    const Status stopped = stop(*work, heard);
+    if (own.ok() && call.kind == Kind::kReduceScatter) {
       // If others have heard that all have succeeded, nobody else has this rank's part.
-      payload.device_result = work.take_result();
+      payload.device_result = work->take_result();
       payload.in_hand = true;
     }
     return stopped.ok() ? heard : stopped;
@@ -314,7 +328,7 @@ Result<bool> NcclBackend::conclude(Round& verdict, bool succeeded, const Call& c
   bool all = true;
   for (int each = 0; each < size(); ++each) all = all && verdict.of(each)[0] != std::byte{0};
   if (!all) {
-    Status stopped = stop(work, Status(Code::kPeerLost, "NCCL has failed on another rank"));
+    Status stopped = stop(*work, Status(Code::kPeerLost, "NCCL has failed on another rank"));
     if (!stopped.ok()) return stopped;
     return false;
   }
@@ -322,7 +336,7 @@ Result<bool> NcclBackend::conclude(Round& verdict, bool succeeded, const Call& c
     log::get().info("nccl, generation {}: {} of tensors on devices go by NCCL from now on",
                     view_.generation, plural(call.kind));
   }
-  payload.device_result = work.take_result();
+  payload.device_result = work->take_result();
   return true;
 }
 

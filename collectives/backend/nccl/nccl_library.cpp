@@ -49,9 +49,14 @@ std::string look_up(void* handle, Api& api) {
   lookup.required(api.comm_destroy, "ncclCommDestroy");
   lookup.required(api.comm_abort, "ncclCommAbort");
   lookup.required(api.all_reduce, "ncclAllReduce");
+  lookup.required(api.group_start, "ncclGroupStart");
+  lookup.required(api.group_end, "ncclGroupEnd");
   lookup.required(api.broadcast, "ncclBroadcast");
   lookup.required(api.all_gather, "ncclAllGather");
   lookup.required(api.reduce_scatter, "ncclReduceScatter");
+  lookup.optional(api.memory_alloc, "ncclMemAlloc");
+  lookup.optional(api.memory_free, "ncclMemFree");
+  lookup.optional(api.comm_register, "ncclCommRegister");
   lookup.optional(api.comm_shrink, "ncclCommShrink");
   lookup.optional(api.comm_revoke, "ncclCommRevoke");
   lookup.optional(api.comm_grow, "ncclCommGrow");

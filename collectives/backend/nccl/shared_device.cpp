@@ -9,22 +9,27 @@ constexpr unsigned kNonBlockingStream = 1;  // of cuda.h
 }  // namespace
 
 Result<std::shared_ptr<SharedDevice>> SharedDevice::open(std::shared_ptr<const device::Cuda> cuda,
-                                                         int index) {
+                                                         int index, const MakeMover& make_mover,
+                                                         NcclMemory registrable) {
   // Nothing here waits for it without a deadline, which the watch would have to tell of.
   auto device =
       device::CudaDevice::open(std::move(cuda), index, std::make_shared<device::StallWatch>());
   if (!device.ok()) return device.status();
-  return std::shared_ptr<SharedDevice>(new SharedDevice(std::move(device).value()));
+  return std::shared_ptr<SharedDevice>(
+      new SharedDevice(std::move(device).value(), make_mover, std::move(registrable)));
 }
 
-SharedDevice::SharedDevice(std::shared_ptr<device::CudaDevice> cuda)
+SharedDevice::SharedDevice(std::shared_ptr<device::CudaDevice> cuda, const MakeMover& make_mover,
+                           NcclMemory registrable)
     : cuda_(std::move(cuda)),
       mover_(make_mover(*cuda_)),
+      nccl_memory_(std::move(registrable)),
       memory_([this](std::size_t bytes) { return get(bytes); },
               [this](std::byte* memory) { give_back(memory); }) {}
 
 SharedDevice::~SharedDevice() {
   memory_.clear();
+  registrable_.clear();
   const device::CurrentContext here = cuda_->enter();
   for (const auto& [lane, stream] : streams_) cuda_->cuda().api().stream_destroy(stream);
 }
@@ -38,6 +43,27 @@ Result<void*> SharedDevice::stream(std::size_t lane) {
                                  cuda_->cuda().api().stream_create(&stream, kNonBlockingStream));
   if (!status.ok()) return status;
   return stream;
+}
+
+Result<device::PinnedPool::Block> SharedDevice::lend_registrable(std::size_t lane,
+                                                                 std::size_t bytes) {
+  if (!nccl_memory_.get) {
+    return Status(Code::kUnavailable, "this version of NCCL registers no memory");
+  }
+  device::PinnedPool* pool = nullptr;
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    const auto get = [this](std::size_t size) {
+      const device::CurrentContext here = cuda_->enter();
+      return nccl_memory_.get(size);
+    };
+    const auto give_back = [this](std::byte* memory) {
+      const device::CurrentContext here = cuda_->enter();
+      nccl_memory_.give_back(memory);
+    };
+    pool = &registrable_.try_emplace(lane, get, give_back).first->second;
+  }
+  return pool->lend(bytes);
 }
 
 Result<std::byte*> SharedDevice::get(std::size_t bytes) const {
@@ -82,7 +108,7 @@ Result<std::shared_ptr<SharedDevice>> SharedDevices::open_locked(int index) {
     if (!cuda.ok()) return cuda.status();
     cuda_ = std::move(cuda).value();
   }
-  auto device = SharedDevice::open(cuda_, index);
+  auto device = SharedDevice::open(cuda_, index, make_mover_, registrable_);
   if (!device.ok()) return device.status();
   opened_[index] = device.value();
   return device;

@@ -9,6 +9,7 @@
 
 #include "base/status.hpp"
 #include "collectives/backend/nccl/bucket_mover.hpp"
+#include "collectives/backend/nccl/nccl_memory.hpp"
 #include "device/cuda_device.hpp"
 #include "device/pinned_pool.hpp"
 
@@ -20,7 +21,8 @@ namespace elastic::collectives::nccl {
 class SharedDevice {
  public:
   static Result<std::shared_ptr<SharedDevice>> open(std::shared_ptr<const device::Cuda> cuda,
-                                                    int index);
+                                                    int index, const MakeMover& make_mover,
+                                                    NcclMemory registrable);
   ~SharedDevice();
   SharedDevice(const SharedDevice&) = delete;
   SharedDevice& operator=(const SharedDevice&) = delete;
@@ -34,19 +36,25 @@ class SharedDevice {
   Result<void*> stream(std::size_t lane);
   /// Memory of the device; kept when it comes back.
   Result<device::PinnedPool::Block> lend(std::size_t bytes) { return memory_.lend(bytes); }
+  /// Likewise, of memory that NCCL can register, and that a lane has for itself; kUnavailable where
+  /// there is none.
+  Result<device::PinnedPool::Block> lend_registrable(std::size_t lane, std::size_t bytes);
   BucketMover& mover() { return *mover_; }
 
  private:
-  explicit SharedDevice(std::shared_ptr<device::CudaDevice> cuda);
+  SharedDevice(std::shared_ptr<device::CudaDevice> cuda, const MakeMover& make_mover,
+               NcclMemory registrable);
   Result<std::byte*> get(std::size_t bytes) const;
   void give_back(std::byte* memory) const;
 
   const std::shared_ptr<device::CudaDevice> cuda_;
   const std::unique_ptr<BucketMover> mover_;
+  const NcclMemory nccl_memory_;
   device::PinnedPool memory_;
   std::mutex turn_;
   std::mutex mutex_;
-  std::map<std::size_t, void*> streams_;  // by lane
+  std::map<std::size_t, void*> streams_;                   // by lane
+  std::map<std::size_t, device::PinnedPool> registrable_;  // likewise
 };
 
 /// Those that tensors were given on.
@@ -55,7 +63,11 @@ class SharedDevice {
 class SharedDevices {
  public:
   /// `driver`: its file, as for CudaDriver::find.
-  explicit SharedDevices(std::string driver = "") : driver_(std::move(driver)) {}
+  explicit SharedDevices(std::string driver = "", MakeMover make = &make_mover,
+                         NcclMemory registrable = {})
+      : driver_(std::move(driver)),
+        make_mover_(std::move(make)),
+        registrable_(std::move(registrable)) {}
   Result<std::shared_ptr<SharedDevice>> open(int index);
   /// Where this worker's tensors will most likely lie: where the last ones did, or else on the
   /// device that the calling thread has chosen. Null: who knows.
@@ -65,6 +77,8 @@ class SharedDevices {
   Result<std::shared_ptr<SharedDevice>> open_locked(int index);
 
   const std::string driver_;
+  const MakeMover make_mover_;
+  const NcclMemory registrable_;
   std::mutex mutex_;
   std::shared_ptr<SharedDevice> last_;
   std::shared_ptr<const device::Cuda> cuda_;

@@ -75,7 +75,8 @@ Status ViewCommunicator::begin(std::shared_ptr<SharedDevice> device, Device how)
   plan.view = view_;
   plan.exchange = exchange_by(letters);
   plan.deadlines = services_.deadlines;
-  plan.choose_device = [cuda = device->cuda()] { return cuda->select(); };
+  // It has the device: what is registered with it is memory of that, and stays until it has ended.
+  plan.choose_device = [device] { return device->cuda()->select(); };
   if (const std::string id = device->cuda()->id(); services_.host && !id.empty()) {
     plan.place = *services_.host + "/" + id;
   }

@@ -1,6 +1,7 @@
 // A worker of a stream of compressed allreduces. It knows what each of the others holds back, since
 // it runs a compressor for every one of them, and so what their sum has to be. Writes a hash of
-// every sum to <log>/<slot>, for the test to compare between workers.
+// every sum to <log>/<slot>, for the test to compare between workers. With "device_" in front of
+// the compression, the tensors lie on a CUDA device.
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -11,12 +12,16 @@
 #include <cstring>
 #include <fstream>
 #include <memory>
+#include <optional>
 #include <random>
 #include <string>
+#include <string_view>
 #include <unistd.h>
 #include <vector>
 
 #include <elastic/elastic.hpp>
+
+#include "cuda/driver_calls.hpp"
 
 namespace {
 
@@ -25,11 +30,15 @@ using elastic::CompressionKind;
 using elastic::Contributors;
 using elastic::GradientCompressor;
 using elastic::NamedTensor;
+using elastic::testing::Gpu;
+using elastic::testing::GpuArray;
 
+constexpr std::string_view kOnDevice = "device_";
 constexpr std::array<const char*, 4> kNames{"a", "b", "c", "d"};
 
 struct Arguments {
   Compression compression;
+  bool on_device = false;
   int calls = 0;
   std::size_t most_elements = 0;
   std::uint64_t seed = 0;
@@ -76,6 +85,7 @@ class Stream {
     for (std::size_t other = 0; other < workers_.size(); ++other) {
       models_.push_back(std::make_unique<GradientCompressor>(alone(), arguments_.compression));
     }
+    if (arguments_.on_device) gpu_.emplace(0);
   }
 
   void run() {
@@ -95,7 +105,9 @@ class Stream {
   };
 
   void step(int call, std::size_t first, std::size_t end) {
-    const auto [sums, contributors] = allreduce(compressor_, slot_, call, first, end);
+    const auto [sums, contributors] = arguments_.on_device
+                                          ? allreduce_on_device(call, first, end)
+                                          : allreduce(compressor_, slot_, call, first, end);
     Tensors right;
     for (const auto& sum : sums) right.emplace_back(sum.size());
     for (const elastic::WorkerId& worker : contributors.workers()) {
@@ -118,6 +130,21 @@ class Stream {
     }
     compressor.send_whole(call % 17 == slot);
     sum.contributors = compressor.grouped_allreduce(named);
+    return sum;
+  }
+
+  /// What rounding takes off is lost there, and not much.
+  Sum allreduce_on_device(int call, std::size_t first, std::size_t end) {
+    std::vector<GpuArray<float>> arrays;
+    std::vector<NamedTensor> named;
+    for (std::size_t at = first; at < end; ++at) {
+      arrays.emplace_back(*gpu_, gradient(slot_, call, at, sizes_[at]), at);
+      named.push_back(
+          {kNames[at], elastic::cuda_view(arrays.back().data(), arrays.back().count()), at == 2});
+    }
+    Sum sum;
+    sum.contributors = compressor_.grouped_allreduce(named);
+    for (const auto& array : arrays) sum.tensors.push_back(array.read());
     return sum;
   }
 
@@ -151,6 +178,7 @@ class Stream {
   }
 
   Arguments arguments_;
+  std::optional<Gpu> gpu_;
   int slot_;
   std::vector<elastic::WorkerId> workers_;  // by slot
   std::ofstream log_;
@@ -161,10 +189,17 @@ class Stream {
 };
 
 Arguments parse(char** argv) {
-  const auto compression = elastic::find_compression(argv[1]);
+  std::string_view text = argv[1];
+  const bool on_device = text.starts_with(kOnDevice);
+  if (on_device) text.remove_prefix(kOnDevice.size());
+  const auto compression = elastic::find_compression(text);
   if (!compression) fail("COMPRESSION must be " + std::string(elastic::kCompressionForms));
-  return {*compression, std::atoi(argv[2]), static_cast<std::size_t>(std::atoll(argv[3])),
-          static_cast<std::uint64_t>(std::atoll(argv[4])), argv[5]};
+  return {*compression,
+          on_device,
+          std::atoi(argv[2]),
+          static_cast<std::size_t>(std::atoll(argv[3])),
+          static_cast<std::uint64_t>(std::atoll(argv[4])),
+          argv[5]};
 }
 
 }  // namespace

@@ -61,6 +61,8 @@ class Checks {
     named();
     on_some_ranks_only();
     order();
+    compressed();
+    compressed_otherwise();
     mismatch();
     wrong_by_itself();
     std::ofstream(folder_ + "/" + std::to_string(rank_)) << hash_ << " end" << std::endl;
@@ -183,6 +185,96 @@ class Checks {
       check(elastic::allreduce(std::span<double>(own)));
     }
     same(own, right, "with tensors on devices on some ranks only");
+  }
+
+  /// Multiples of 1/4 that no half rounds, and with `odd` numbers that every half rounds down to 1.
+  template <typename T>
+  static std::vector<T> quarters(int rank, std::size_t count, bool odd) {
+    std::vector<T> values(count);
+    for (std::size_t i = 0; i < count; ++i) {
+      values[i] = static_cast<T>((static_cast<std::size_t>(rank) + i) % 7) / 4;
+      if (odd && i % 5 == 0) values[i] = static_cast<T>(1) + static_cast<T>(0x1p-12);
+    }
+    return values;
+  }
+
+  /// What is made of `quarters` by the ranks, in T throughout.
+  template <typename T>
+  static std::vector<T> sum_of_quarters(std::size_t count, bool rounded, ReduceOp op) {
+    std::vector<T> sum(count);
+    for (int rank = 0; rank < elastic::size(); ++rank) {
+      const std::vector<T> theirs = quarters<T>(rank, count, !rounded);
+      for (std::size_t i = 0; i < count; ++i) {
+        sum[i] += rounded && i % 5 == 0 ? static_cast<T>(1) : theirs[i];
+      }
+    }
+    if (op == ReduceOp::kAverage) {
+      for (T& value : sum) value /= static_cast<T>(elastic::size());
+    }
+    return sum;
+  }
+
+  /// With a tensor that goes whole, and whose sum a half would round.
+  void compressed() {
+    for (const std::string name : {"none", "f16", "f16:1024", "bf16"}) {
+      elastic::GradientCompressor compressor(elastic::context(),
+                                             elastic::find_compression(name).value());
+      for (const ReduceOp op : {ReduceOp::kSum, ReduceOp::kAverage}) {
+        for (const std::size_t count : {std::size_t{0}, std::size_t{3}, std::size_t{70001}}) {
+          const bool rounded = name != "none";
+          const GpuArray<float> floats(gpu_, quarters<float>(rank_, count, true), count % 4);
+          const GpuArray<double> doubles(gpu_, quarters<double>(rank_, 1003, true));
+          const GpuArray<float> whole(gpu_, quarters<float>(rank_, 50, true));
+          const std::vector<elastic::NamedTensor> named{{"floats", view_of(floats)},
+                                                        {"doubles", view_of(doubles)},
+                                                        {"whole", view_of(whole), true}};
+          check(compressor.grouped_allreduce(named, op, stream()));
+          same(floats.read(), sum_of_quarters<float>(count, rounded, op), name + ", floats");
+          same(doubles.read(), sum_of_quarters<double>(1003, rounded, op), name + ", doubles");
+          same(whole.read(), sum_of_quarters<float>(50, false, op), name + ", whole");
+          const auto& traffic = compressor.latest();
+          require(traffic.tensors == (count + 50) * 4 + 1003 * 8, "wrong traffic");
+          require(traffic.encoded == (rounded ? (count + 1003) * 2 + 50 * 4 : traffic.tensors),
+                  "wrong encoded traffic");
+        }
+      }
+      const GpuArray<float> alone(gpu_, quarters<float>(rank_, 1003, true));
+      check(compressor.allreduce("alone", view_of(alone), ReduceOp::kSum, stream()));
+      same(alone.read(), sum_of_quarters<float>(1003, name != "none", ReduceOp::kSum), name);
+      require(compressor.residual("alone").empty(), "a residual of a tensor on a device");
+    }
+  }
+
+  void compressed_otherwise() {
+    using elastic::GradientCompressor;
+    const std::vector<float> values = quarters<float>(rank_, 30, true);
+    const GpuArray<float> array(gpu_, values);
+    const auto compressor = [](const char* name) {
+      return std::make_unique<GradientCompressor>(elastic::context(),
+                                                  elastic::find_compression(name).value());
+    };
+    for (const char* const name : {"int8", "two_bit", "top_k"}) {
+      must_fail(ErrorCode::kInvalidArgument,
+                {"tensor 'a' lies on a CUDA device", "none, f16 and bf16", "host memory"},
+                [&] { compressor(name)->allreduce("a", view_of(array)); });
+    }
+    std::vector<float> host(3);
+    const std::vector<elastic::NamedTensor> mixed{{"a", view_of(array)},
+                                                  {"b", elastic::view(std::span(host))}};
+    must_fail(ErrorCode::kInvalidArgument, {"'a' lies on a CUDA device", "'b' in host memory"},
+              [&] { compressor("f16")->grouped_allreduce(mixed); });
+    must_fail(ErrorCode::kInvalidArgument, {"CUDA stream"}, [&] {
+      compressor("f16")->allreduce("b", elastic::view(std::span(host)), ReduceOp::kSum, stream());
+    });
+    if (elastic::size() > 1) {
+      const auto here = compressor(rank_ == 0 ? "f16" : "bf16");
+      must_fail(ErrorCode::kMismatch, {"30 f16, sum, narrowed", "30 bf16, sum, narrowed"},
+                [&] { here->allreduce("a", view_of(array)); });
+      const auto scaled = compressor(rank_ == 0 ? "f16" : "f16:2");
+      must_fail(ErrorCode::kMismatch, {"30 f16, sum, narrowed", "scales"},
+                [&] { scaled->allreduce("a", view_of(array)); });
+    }
+    require(array.read() == values, "a failed call changed its tensor");
   }
 
   /// Calls come after what their stream was given to do; other calls of this worker need not wait.

@@ -1,0 +1,102 @@
+#include "coordinator/operation.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "collectives/transport/frame.hpp"
+
+namespace elastic::coordinator {
+namespace {
+
+using collectives::Payload;
+using collectives::Wire;
+
+Members two_members() {
+  Members members;
+  members.incarnations = {"a", "b"};
+  return members;
+}
+
+struct Tensors {
+  std::vector<float> rounded = std::vector<float>(5, 1 + 0x1p-12F);  // 1 as any half
+  std::vector<float> whole = std::vector<float>(3, 1 + 0x1p-12F);
+  std::vector<double> doubles = std::vector<double>(2, 3);
+
+  std::vector<TensorView> views() {
+    return {view(std::span(rounded)), view(std::span(whole)), view(std::span(doubles))};
+  }
+  std::unique_ptr<AllreduceOperation> operation(ReduceOp op, std::vector<Wire> wires) {
+    const std::vector<TensorView> all = views();
+    return std::make_unique<AllreduceOperation>(
+        std::vector<ConstTensorView>(all.begin(), all.end()), all, op, std::move(wires));
+  }
+};
+
+const std::vector<Wire> kWires{{DType::kF16, 4}, {DType::kF32}, {DType::kBF16}};
+
+transport::Fingerprint print(ReduceOp op, std::vector<Wire> wires) {
+  return Tensors().operation(op, std::move(wires))->call(two_members()).fingerprint;
+}
+
+TEST(NarrowedAllreduce, TravelsAsHalves) {
+  const Members members = two_members();
+  Tensors tensors;
+  const auto operation = tensors.operation(ReduceOp::kAverage, kWires);
+  const auto sections = operation->call(members).sections;
+  ASSERT_EQ(sections.size(), 3U);
+  EXPECT_EQ(sections[0].dtype, DType::kF16);
+  EXPECT_EQ(sections[1].dtype, DType::kF32);
+  EXPECT_EQ(sections[2].dtype, DType::kBF16);
+  Payload payload;
+  operation->pack(members, payload);
+  ASSERT_EQ(payload.data.size(), 2 * collectives::kSectionAlignment + 2 * 2);
+  float16 first;
+  std::memcpy(&first, payload.data.data(), sizeof first);
+  EXPECT_EQ(static_cast<float>(first), 4.0F);
+
+  std::ranges::fill(tensors.rounded, 0.0F);
+  std::ranges::fill(tensors.whole, 0.0F);
+  std::ranges::fill(tensors.doubles, 0.0);
+  operation->unpack(members, payload);  // as if the other had added nothing
+  EXPECT_EQ(tensors.rounded, std::vector<float>(5, 0.5F));
+  EXPECT_EQ(tensors.whole, std::vector<float>(3, (1 + 0x1p-12F) / 2));
+  EXPECT_EQ(tensors.doubles, std::vector<double>(2, 1.5));
+}
+
+TEST(NarrowedAllreduce, IsNoOtherCall) {
+  const auto narrowed = print(ReduceOp::kSum, kWires);
+  EXPECT_NE(narrowed, print(ReduceOp::kSum, {}));
+  EXPECT_NE(narrowed, print(ReduceOp::kAverage, kWires));
+  EXPECT_NE(narrowed, print(ReduceOp::kSum, {{DType::kF16, 2}, {DType::kF32}, {DType::kBF16}}));
+  EXPECT_NE(narrowed, print(ReduceOp::kSum, {{DType::kBF16}, {DType::kF32}, {DType::kBF16}}));
+  EXPECT_EQ(narrowed, print(ReduceOp::kSum, kWires));
+  EXPECT_EQ(print(ReduceOp::kSum, {}),
+            print(ReduceOp::kSum, {{DType::kF32}, {DType::kF32}, {DType::kF64}}));
+  EXPECT_NE(describe(narrowed).find("sum, narrowed"), std::string::npos);
+}
+
+/// What is given to the backend as it lies cannot be narrowed on the way.
+TEST(NarrowedAllreduce, IsNotDirect) {
+  Tensors tensors;
+  const auto operation = tensors.operation(ReduceOp::kSum, kWires);
+  operation->make_direct(1);
+  Payload payload;
+  operation->pack(two_members(), payload);
+  ASSERT_EQ(payload.direct.size(), 1U);
+  EXPECT_EQ(payload.direct[0].count, 3U);
+  const auto places = operation->places();
+  ASSERT_EQ(places.size(), 3U);
+  EXPECT_EQ(places[1].tensor, 2U);
+  EXPECT_FALSE(places[1].divided);
+  EXPECT_TRUE(places[2].divided);
+  EXPECT_EQ(places[2].offset, 2 * collectives::kSectionAlignment);
+}
+
+}  // namespace
+}  // namespace elastic::coordinator
