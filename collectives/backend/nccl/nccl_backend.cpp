@@ -73,6 +73,8 @@ class NcclBackend final : public Backend {
   Status carry_letters(std::uint64_t position);
   Status share_counts(std::uint64_t position, const Call& call, Payload& payload);
   Result<bool> by_nccl(std::uint64_t position, const Call& call, Payload& payload);
+  Result<bool> conclude(Round& verdict, bool succeeded, const Call& call, DeviceWork& work,
+                        Payload& payload);
   Status by_host(std::uint64_t position, const Call& call, Payload& payload);
   Status stop(const DeviceWork& work, const Status& why);
   std::uint8_t next_phase() { return phase_++; }
@@ -313,14 +315,20 @@ Result<bool> NcclBackend::by_nccl(std::uint64_t position, const Call& call, Payl
     if (Status stopped = stop(*work, own); !stopped.ok()) return stopped;
   }
   if (!links.ok()) return links;
-  const std::byte word{own.ok() ? std::uint8_t{1} : std::uint8_t{0}};
+  return conclude(verdict, own.ok(), call, *work, payload);
+}
+
+/// The ranks tell each other whether they have succeeded. Otherwise as `by_nccl`.
+Result<bool> NcclBackend::conclude(Round& verdict, bool succeeded, const Call& call,
+                                   DeviceWork& work, Payload& payload) {
+  const std::byte word{succeeded ? std::uint8_t{1} : std::uint8_t{0}};
   verdict.send({&word, 1});
   if (Status heard = verdict.finish(); !heard.ok()) {
     // What NCCL has done here it may not have done elsewhere.
-    const Status stopped = stop(*work, heard);
-    if (own.ok() && call.kind == Kind::kReduceScatter) {
+    const Status stopped = stop(work, heard);
+    if (succeeded && call.kind == Kind::kReduceScatter) {
       // If others have heard that all have succeeded, nobody else has this rank's part.
-      payload.device_result = work->take_result();
+      payload.device_result = work.take_result();
       payload.in_hand = true;
     }
     return stopped.ok() ? heard : stopped;
@@ -328,7 +336,7 @@ Result<bool> NcclBackend::by_nccl(std::uint64_t position, const Call& call, Payl
   bool all = true;
   for (int each = 0; each < size(); ++each) all = all && verdict.of(each)[0] != std::byte{0};
   if (!all) {
-    Status stopped = stop(*work, Status(Code::kPeerLost, "NCCL has failed on another rank"));
+    Status stopped = stop(work, Status(Code::kPeerLost, "NCCL has failed on another rank"));
     if (!stopped.ok()) return stopped;
     return false;
   }
@@ -336,7 +344,7 @@ Result<bool> NcclBackend::by_nccl(std::uint64_t position, const Call& call, Payl
     log::get().info("nccl, generation {}: {} of tensors on devices go by NCCL from now on",
                     view_.generation, plural(call.kind));
   }
-  payload.device_result = work->take_result();
+  payload.device_result = work.take_result();
   return true;
 }
 
