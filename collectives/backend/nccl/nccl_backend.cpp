@@ -313,6 +313,8 @@ Result<bool> NcclBackend::by_nccl(std::uint64_t position, const Call& call, Payl
   const Status own = work->run(services_.operation, meanwhile);
   if (!own.ok()) {
     if (Status stopped = stop(*work, own); !stopped.ok()) return stopped;
+    // It may be `abort` that ended it, which is nothing to tell the others.
+    if (links.ok()) links = view_.mesh->progress_and_look();
   }
   if (!links.ok()) return links;
   return conclude(verdict, own.ok(), call, *work, payload);
