@@ -2,7 +2,9 @@
 
 #include <array>
 #include <cstdint>
+#include <cstdlib>
 #include <dlfcn.h>
+#include <unistd.h>
 #include <utility>
 
 #include "base/cuda_driver.hpp"
@@ -81,6 +83,11 @@ RankDevice::Driver::Driver(const CudaDriver& found) : devices(found.devices) {
 
 Status RankDevice::check() {
   return find_driver().status();
+}
+
+void RankDevice::be_own_host_to_nccl(int local_ranks) {
+  if (local_ranks <= CudaDriver::find().devices) return;
+  ::setenv("NCCL_HOSTID", ("process-" + std::to_string(::getpid())).c_str(), /*overwrite=*/0);
 }
 
 Result<std::unique_ptr<RankDevice>> RankDevice::open(int local_rank, int local_ranks) {

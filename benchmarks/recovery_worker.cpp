@@ -16,6 +16,7 @@
 #include "benchmarks/monotonic_time.hpp"
 #include "benchmarks/network/host_network.hpp"
 #include "benchmarks/network/link_cut.hpp"
+#include "benchmarks/rank_device.hpp"
 #include "benchmarks/recovery_log.hpp"
 #include "benchmarks/statistics.hpp"
 #include "benchmarks/strike.hpp"
@@ -206,9 +207,10 @@ std::int64_t Worker::usual_duration_ns() const {
 Status run_recovery_worker(const RecoveryWorkerOptions& options) {
   Options library;
   if (!options.transport.empty()) library.transport = options.transport;
+  const auto launch = read_launch_environment(read_environment());
+  if (!launch.ok()) return launch.status();
+  if (options.device == "cuda") RankDevice::be_own_host_to_nccl(launch.value().local_np);
   if (!options.hosts.empty()) {
-    const auto launch = read_launch_environment(read_environment());
-    if (!launch.ok()) return launch.status();
     const int host = launch.value().rank;
     // Before there are other threads.
     Status entered = network::enter_host(options.hosts.at(static_cast<std::size_t>(host)));

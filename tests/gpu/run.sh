@@ -216,13 +216,15 @@ sanitize() {
     "$program" --gtest_brief=1 --gtest_filter='-*FourGibibytes*:*OfAnyLength*'
 }
 
+by_sockets=(NCCL_NET=Socket NCCL_NET_PLUGIN=none NCCL_IB_DISABLE=1 NCCL_SOCKET_IFNAME=lo
+  NCCL_MNNVL_ENABLE=0 NCCL_RAS_ENABLE=0 NCCL_MAX_CTAS=2)
+
 # Several ranks on one device: to NCCL each says that it is another host, and all goes by sockets.
 # shellcheck disable=SC2016 # The shell of each rank is to see its number.
 as_if_on_hosts() {
   local ranks=$1
   shift
-  env NCCL_NET=Socket NCCL_NET_PLUGIN=none NCCL_IB_DISABLE=1 NCCL_SOCKET_IFNAME=lo \
-    NCCL_MNNVL_ENABLE=0 NCCL_RAS_ENABLE=0 NCCL_MAX_CTAS=2 \
+  env "${by_sockets[@]}" \
     "$build/bin/elasticrun" -np "$ranks" --min-np "$ranks" --max-restarts 0 --no-prefix \
     bash -c 'NCCL_HOSTID=rank$RANK exec "$@"' - "$@"
 }
@@ -241,10 +243,21 @@ nccl_serves() {
 bench() {
   measured "elastic-bench ${*:2}" "$1" "$build/bin/elastic-bench" "${@:2}" --device cuda
 }
+# Of ranks that share the device, after a death: with the call that it interrupts going through the
+# host while NCCL is made anew, and waiting for NCCL.
+bench_recovery() {
+  bench 60 recovery --np 3 --runs "$1"
+  [[ $2 == *nccl* ]] || return 0
+  for meanwhile in host wait; do
+    measured "elastic-bench recovery by NCCL, meanwhile: $meanwhile" 60 \
+      env ELASTIC_BACKEND=nccl ELASTIC_NCCL_MEANWHILE=$meanwhile "${by_sockets[@]}" \
+      "$build/bin/elastic-bench" recovery --np 3 --runs "$1" --device cuda
+  done
+}
 # Of two ranks on the device.
 bench_shared() {
   measured "elastic-bench ${*:2}, two ranks on the device" "$1" \
-    bash -c "$(declare -f as_if_on_hosts); build=\$1; shift; as_if_on_hosts 2 \"\$@\"" - "$build" \
+    bash -c "$(declare -p by_sockets); $(declare -f as_if_on_hosts); build=\$1; shift; as_if_on_hosts 2 \"\$@\"" - "$build" \
     "$build/bin/elastic-bench" "${@:2}" --device cuda
 }
 
@@ -258,7 +271,7 @@ benchmarks() {
     bench 60 fusion --np 1 -n "$rounds" --backend "$backend"
     bench_shared 60 fusion -n "$rounds" --backend "$backend"
   done
-  bench 60 recovery --np 3 --runs "$rounds"
+  bench_recovery "$rounds" "$backends"
 }
 
 describe_machine() {

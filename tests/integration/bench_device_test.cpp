@@ -106,6 +106,15 @@ TEST(DeviceBench, EndsWhereADeviceFails) {
 
 #ifdef NCCL_PEER_IS_BUILT
 
+TEST(DeviceBench, RecoveryOfRanksThatShareADeviceIsMeasuredByNccl) {
+  const DeviceBench bench({"recovery", "--np", "3", "--bytes", "64K", "--runs", "1"},
+                          {"CUDA_STAND_IN_DEVICES=1", "ELASTIC_BACKEND=nccl",
+                           "ELASTIC_NCCL_MEANWHILE=wait", "ELASTIC_NCCL_LIBRARY=" NCCL_STAND_IN});
+  ASSERT_EQ(bench.code(), 0) << bench.output();
+  EXPECT_EQ(bench.rows().at(0).at("backend"), "nccl");
+  EXPECT_GT(bench.rows().at(0).at("p50_ms"), 0);
+}
+
 TEST(DeviceBench, ComparesWithNcclCalledDirectly) {
   const DeviceBench bench({"allreduce", "--np", "1", "-b", "4K", "-e", "4K", "-n", "4", "--backend",
                            "native,nccl:direct"},
