@@ -20,8 +20,8 @@ class RankDevice {
   /// kUnavailable says what is missing where no device can be used.
   static Status check();
   /// Where `local_ranks` are more than this host has devices, they share them, and NCCL takes that
-  /// only from ranks that say they are on hosts of their own (NCCL_HOSTID). This one does so, unless
-  /// it says something already. Before there are other threads.
+  /// only from ranks that say they are on hosts of their own (NCCL_HOSTID). This one does so,
+  /// unless it says something already. Before there are other threads.
   static void be_own_host_to_nccl(int local_ranks);
   /// Ranks on one host take its devices in turn. All of `local_ranks` share them.
   static Result<std::unique_ptr<RankDevice>> open(int local_rank, int local_ranks);

@@ -13,6 +13,6 @@ inline constexpr int kSlowness = 1;
 
 /// How much longer a test waits in this build before it calls something hung: less than its
 /// timeout.
-inline constexpr int kPatience = kSlowness > 1 ? 3 : 1;
+inline constexpr int kHangFactor = kSlowness > 1 ? 3 : 1;
 
 }  // namespace elastic

@@ -46,10 +46,10 @@ Status Mesh::progress(bool& moved) {
 }
 
 Status Mesh::progress_and_look() {
-  constexpr unsigned kRoundsPerLook = 64;
+  constexpr unsigned kRoundsPerCheck = 64;
   bool moved = false;
   if (Status status = progress(moved); !status.ok()) return status;
-  if (looks_++ % kRoundsPerLook != 0) return {};
+  if (looks_++ % kRoundsPerCheck != 0) return {};
   for (std::size_t peer = 0; peer < links_.size(); ++peer) {
     if (!links_[peer] || !links_[peer]->hung_up()) continue;
     return Status(Code::kPeerLost, links_[peer]->peer_name() + ": the connection is closed",

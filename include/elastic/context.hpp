@@ -164,12 +164,12 @@ class ELASTIC_API Context {
   Contributors grouped_allreduce(std::span<const TensorView> tensors, ReduceOp op = ReduceOp::kSum,
                                  CudaStream stream = {});
 
-  /// Likewise for sums and averages of tensors that travel as halves; in host memory or on a device
-  /// as ever. All members narrow the same tensors in the same way: kMismatch otherwise. Under the
-  /// backend nccl the device itself narrows and widens; where it cannot, since that library was
-  /// built without CUDA's compiler, they go through host memory on all members.
-  Contributors grouped_allreduce(std::span<const NarrowTensor> tensors,
-                                 ReduceOp op = ReduceOp::kSum, CudaStream stream = {});
+  /// `grouped_allreduce` for sums and averages of tensors that travel as halves; in host memory or
+  /// on a device as ever. All members narrow the same tensors in the same way: kMismatch otherwise.
+  /// Under the backend nccl the device itself narrows and widens; where it cannot, since that
+  /// library was built without CUDA's compiler, they go through host memory on all members.
+  Contributors narrow_allreduce(std::span<const NarrowTensor> tensors, ReduceOp op = ReduceOp::kSum,
+                                CudaStream stream = {});
 
   /// Starts an allreduce in place under a name. Named operations may be submitted in any order and
   /// from any thread; tensors that are ready together are fused into buckets

@@ -79,9 +79,9 @@ inline Contributors grouped_allreduce(std::span<const TensorView> tensors,
                                       ReduceOp op = ReduceOp::kSum, CudaStream stream = {}) {
   return context().grouped_allreduce(tensors, op, stream);
 }
-inline Contributors grouped_allreduce(std::span<const NarrowTensor> tensors,
-                                      ReduceOp op = ReduceOp::kSum, CudaStream stream = {}) {
-  return context().grouped_allreduce(tensors, op, stream);
+inline Contributors narrow_allreduce(std::span<const NarrowTensor> tensors,
+                                     ReduceOp op = ReduceOp::kSum, CudaStream stream = {}) {
+  return context().narrow_allreduce(tensors, op, stream);
 }
 template <Element T>
 Work allreduce_async(std::string_view name, std::span<T> data, ReduceOp op = ReduceOp::kSum) {

@@ -95,7 +95,7 @@ class ELASTIC_API GradientCompressor {
             {grouped_allreduce_of(context),
              [&context](std::span<const std::uint8_t> block) { return context.allgather(block); },
              [&context](std::span<const NarrowTensor> tensors, ReduceOp op, CudaStream stream) {
-               return context.grouped_allreduce(tensors, op, stream);
+               return context.narrow_allreduce(tensors, op, stream);
              }},
             compression) {}
   /// Likewise, with other functions in the place of Context's.

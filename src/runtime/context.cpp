@@ -340,8 +340,8 @@ Contributors Context::grouped_allreduce(std::span<const TensorView> tensors, Red
   return impl_->grouped_allreduce(tensors, op, stream);
 }
 
-Contributors Context::grouped_allreduce(std::span<const NarrowTensor> tensors, ReduceOp op,
-                                        CudaStream stream) {
+Contributors Context::narrow_allreduce(std::span<const NarrowTensor> tensors, ReduceOp op,
+                                       CudaStream stream) {
   std::vector<TensorView> views;
   std::vector<collectives::Wire> wires;
   for (const NarrowTensor& tensor : tensors) {

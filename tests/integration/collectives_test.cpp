@@ -33,7 +33,7 @@ TEST_P(CollectivesTest, AreRightAndTheSameOnAllRanks) {
   Job job({ELASTICRUN, "-np", std::to_string(world.ranks), "--max-restarts", "0", COLLECTIVES_CHECK,
            folder.path().string()},
           folder.path() / "output", environment);
-  const auto status = job.wait(milliseconds(60000) * kPatience);
+  const auto status = job.wait(milliseconds(60000) * kHangFactor);
   ASSERT_TRUE(status.has_value()) << "hangs\n" << job.output();
   EXPECT_EQ(*status, 0) << job.output();
   std::set<std::string> hashes;

@@ -20,7 +20,7 @@ inline Ended run(const std::vector<std::string>& command,
   const ScratchFolder folder;
   environment.push_back("XDG_RUNTIME_DIR=" + folder.path().string());
   Job job(command, folder.path() / "output", environment);
-  const int status = job.wait(std::chrono::milliseconds(40000) * kPatience).value_or(-1);
+  const int status = job.wait(std::chrono::milliseconds(40000) * kHangFactor).value_or(-1);
   return {status, job.output()};
 }
 

@@ -31,7 +31,7 @@ namespace asio = boost::asio;
 using asio::ip::tcp;
 using Error = boost::system::error_code;
 
-inline constexpr auto kSoon = std::chrono::seconds(50) * kPatience;
+inline constexpr auto kSoon = std::chrono::seconds(50) * kHangFactor;
 inline constexpr const char* kJob = "test-job";
 
 /// A server on a thread of its own.

@@ -10,7 +10,6 @@
 #include "collectives/backend/nccl/nccl_library.hpp"
 #include "collectives/backend/nccl/shared_device.hpp"
 #include "collectives/backend/nccl/view_communicator.hpp"
-
 #include "nccl/host_mover.hpp"
 
 namespace elastic::collectives::nccl {
