@@ -11,6 +11,8 @@ namespace elastic::collectives::nccl {
 namespace {
 
 constexpr Duration kMoment = std::chrono::milliseconds(1);
+/// For this rank to come to the verdict that others have come to, from letters that it has, too.
+constexpr Duration kVerdict = std::chrono::seconds(2);
 
 bool is_dead(Phase phase) {
   return phase == Phase::kDying || phase == Phase::kAborting || phase == Phase::kEnded ||
@@ -141,7 +143,8 @@ Status ViewCommunicator::give_up(const Status& why) {
 Status ViewCommunicator::why_not_apart() const {
   const auto communicator = both().first;
   if (communicator) {
-    if (Status why = failure_of(*communicator); why.code() == Code::kMismatch) return why;
+    Status why = communicator->ready(Clock::now() + kVerdict);
+    if (why.code() == Code::kMismatch) return why;
   }
   return Status(Code::kMismatch, "two ranks are on one CUDA device");
 }

@@ -64,7 +64,8 @@ class ViewCommunicator {
   /// failure, where it does not: then this worker has to leave. `why`, where it is not the
   /// communicator that knows.
   Status give_up(const Status& why);
-  /// Of a communicator whose ranks are not apart.
+  /// Of a communicator whose ranks are not apart, as some of them know. Waits a little for this
+  /// one.
   Status why_not_apart() const;
   void abort() noexcept;
 
