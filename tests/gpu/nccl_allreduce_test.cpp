@@ -1,8 +1,6 @@
 // Collectives of tensors on a real device by NCCL, by real processes under elasticrun. The ranks
 // may share one device: each tells NCCL that it is on a host of its own, and they go over sockets.
 #include <dlfcn.h>
-#include <set>
-#include <signal.h>
 #include <string>
 #include <vector>
 
@@ -12,7 +10,6 @@
 #include "cuda/driver_calls.hpp"
 #include "integration/device_world.hpp"
 #include "integration/one_kill.hpp"
-#include "integration/trainer_job.hpp"
 
 namespace elastic::testing {
 namespace {
@@ -86,17 +83,8 @@ TEST_F(NcclAllreduceTest, SurvivesTheDeathOfARankInOtherCollectives) {
 
 /// The one that died is replaced by a joiner, whose state comes while NCCL makes a communicator.
 TEST_F(NcclAllreduceTest, GoesOnWithAJoiner) {
-  std::vector<std::string> options{"-np", "3", "--max-restarts", "1"};
-  options.insert(options.end(), kOwnHost.begin(), kOwnHost.end());
-  TrainerJob job(options, "device", by_nccl("wait"));
-  ASSERT_TRUE(job.wait_until_trained(3)) << job.output();
-  ::kill(job.pid(1), SIGKILL);
-  ASSERT_TRUE(job.wait_until_trained(4)) << job.output();
-  EXPECT_EQ(job.finish(), 0) << job.output();
-  std::set<std::string> results;
-  for (const auto& [pid, told] : job.told("result")) results.insert(told);
-  EXPECT_EQ(results.size(), 1U) << job.output();
-  EXPECT_THAT(job.output(), HasSubstr("nccl, generation 3: " + by_nccl_from_now_on("allreduces")));
+  const std::string said = device_training(by_nccl("wait"), kOwnHost);
+  EXPECT_THAT(said, HasSubstr("nccl, generation 3: " + by_nccl_from_now_on("allreduces")));
 }
 
 }  // namespace

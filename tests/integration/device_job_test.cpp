@@ -1,7 +1,5 @@
 // Collectives of tensors on devices, by real processes under elasticrun, on a stand-in for the CUDA
 // driver.
-#include <set>
-#include <signal.h>
 #include <string>
 #include <vector>
 
@@ -12,7 +10,6 @@
 #include "integration/ended.hpp"
 #include "integration/job.hpp"
 #include "integration/one_kill.hpp"
-#include "integration/trainer_job.hpp"
 #include "tests/slowness.hpp"
 
 namespace elastic::testing {
@@ -79,23 +76,17 @@ TEST(NcclDeviceJob, ResultsAreThoseOfTheHost) {
 TEST(NcclDeviceJob, ResultsAreThoseOfTheHostWhenItComesLate) {
   world_by_nccl(3, "host");
 }
+
 /// The one that died is replaced: the second view has a communicator without it, the third with the
 /// joiner, whose state came while that was made.
 TEST(NcclDeviceJob, GoesOnByNcclWithAJoiner) {
   std::vector<std::string> environment = by_nccl("wait");
   environment.emplace_back("LD_LIBRARY_PATH=" CUDA_STAND_IN);
   environment.emplace_back("ELASTIC_LOG_LEVEL=info");
-  TrainerJob job({"-np", "3", "--max-restarts", "1"}, "device", environment);
-  ASSERT_TRUE(job.wait_until_trained(3)) << job.output();
-  ::kill(job.pid(1), SIGKILL);
-  ASSERT_TRUE(job.wait_until_trained(4)) << job.output();
-  EXPECT_EQ(job.finish(), 0) << job.output();
-  std::set<std::string> results;
-  for (const auto& [pid, told] : job.told("result")) results.insert(told);
-  EXPECT_EQ(results.size(), 1U) << job.output();
+  const std::string said = device_training(environment);
   for (const char* generation : {"1", "2", "3"}) {
-    EXPECT_THAT(job.output(), HasSubstr("nccl, generation " + std::string(generation) + ": " +
-                                        by_nccl_from_now_on("allreduces")));
+    EXPECT_THAT(said, HasSubstr("nccl, generation " + std::string(generation) + ": " +
+                                by_nccl_from_now_on("allreduces")));
   }
 }
 

@@ -1,10 +1,12 @@
 #include "integration/device_world.hpp"
 
 #include <set>
+#include <signal.h>
 
 #include <gtest/gtest.h>
 
 #include "integration/ended.hpp"
+#include "integration/trainer_job.hpp"
 
 namespace elastic::testing {
 
@@ -44,6 +46,21 @@ std::string device_world(int ranks, const std::vector<std::string>& environment,
     said += run_ranks(command, ranks, environment);
   }
   return said;
+}
+
+std::string device_training(const std::vector<std::string>& environment,
+                            const std::vector<std::string>& prefix) {
+  std::vector<std::string> options{"-np", "3", "--max-restarts", "1"};
+  options.insert(options.end(), prefix.begin(), prefix.end());
+  TrainerJob job(options, "device", environment);
+  EXPECT_TRUE(job.wait_until_trained(3)) << job.output();
+  ::kill(job.pid(1), SIGKILL);
+  EXPECT_TRUE(job.wait_until_trained(4)) << job.output();
+  EXPECT_EQ(job.finish(), 0) << job.output();
+  std::set<std::string> results;
+  for (const auto& [pid, told] : job.told("result")) results.insert(told);
+  EXPECT_EQ(results.size(), 1U) << job.output();
+  return job.output();
 }
 
 }  // namespace elastic::testing

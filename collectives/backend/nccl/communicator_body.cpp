@@ -8,6 +8,7 @@
 
 #include "base/log.hpp"
 #include "base/thread_name.hpp"
+#include "collectives/backend/nccl/letters.hpp"
 
 namespace elastic::collectives::nccl {
 
@@ -15,49 +16,6 @@ namespace {
 
 constexpr Duration kShortestPause = std::chrono::microseconds(50);
 constexpr Duration kLongestPause = std::chrono::milliseconds(5);
-
-// What a letter begins with.
-constexpr char kGood = '+';
-constexpr char kBad = '-';
-
-std::string letter(const Status& status, const std::string& content) {
-  if (status.ok()) return kGood + content;
-  return std::string{kBad, static_cast<char>(status.code())} + status.message();
-}
-
-/// The first letter that says what went wrong, as the error of all ranks.
-Status verdict_of(const std::vector<std::string>& letters, const DecidedView& view) {
-  for (std::size_t rank = 0; rank < letters.size(); ++rank) {
-    const std::string& each = letters[rank];
-    if (!each.empty() && each.front() == kGood) continue;
-    const bool whole = each.size() > 2 && static_cast<Code>(each[1]) <= Code::kInternal;
-    return Status(whole ? static_cast<Code>(each[1]) : Code::kProtocol,
-                  "no communicator for generation " + std::to_string(view.generation) + ": rank " +
-                      std::to_string(rank) + ": " +
-                      (whole ? each.substr(2) : "an answer that cannot be read"),
-                  static_cast<int>(rank), view.generation);
-  }
-  return {};
-}
-
-/// Ranks on one device are a mistake of the program, and found by all ranks.
-Status apart(const std::vector<std::string>& places, const DecidedView& view) {
-  for (std::size_t rank = 1; rank < places.size(); ++rank) {
-    const auto mine = places.begin() + static_cast<std::ptrdiff_t>(rank);
-    const auto same = std::find(places.begin(), mine, *mine);
-    if (mine->empty() || same == mine) continue;
-    return Status(
-        Code::kMismatch,
-        "ranks " + std::to_string(same - places.begin()) + " and " + std::to_string(rank) +
-            " have their tensors on one CUDA device (" + mine->substr(mine->rfind('/') + 1) +
-            "), and NCCL needs one for each rank: choose it by elastic::local_rank(), "
-            "start no more ranks on a host than it has devices, or take another backend "
-            "(ELASTIC_BACKEND=native); for a test ranks can share one if each has another "
-            "NCCL_HOSTID",
-        static_cast<int>(rank), view.generation);
-  }
-  return {};
-}
 
 /// A view change mends what a peer's end has done, and would go round for ever about the rest:
 /// wrong calls, and a device of our own that cannot even begin.
