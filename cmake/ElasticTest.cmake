@@ -48,7 +48,7 @@ function(elastic_test)
   target_link_libraries(${arg_NAME} PRIVATE elastic_compile ${arg_LINK} GTest::gmock GTest::gtest_main)
   # A process for each test; where starting one is slow, one for all that need no process of their own.
   if(ELASTIC_SANITIZE AND arg_LABEL MATCHES "unit|contract")
-    add_test(NAME ${arg_NAME} COMMAND ${arg_NAME})
+    add_test(NAME ${arg_NAME} COMMAND ${arg_NAME} --gtest_brief=1)
     set_tests_properties(${arg_NAME} PROPERTIES LABELS "${arg_LABEL}" TIMEOUT 900)
     return()
   endif()
