@@ -29,7 +29,8 @@ namespace {
 
 using ::testing::IsEmpty;
 
-/// Memory that a process has mapped by a name in a file system. It would stay when the process dies.
+/// Memory that a process has mapped by a name in a file system. It would stay when the process
+/// dies.
 std::set<std::string> named_shared_memory(pid_t pid) {
   std::set<std::string> names;
   std::ifstream maps("/proc/" + std::to_string(pid) + "/maps");
