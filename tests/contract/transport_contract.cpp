@@ -4,6 +4,7 @@
 #include <array>
 #include <cstring>
 #include <random>
+#include <thread>
 #include <utility>
 
 #include "base/clock.hpp"
@@ -12,7 +13,8 @@ namespace elastic::transport {
 namespace {
 
 constexpr auto kPatience = std::chrono::seconds(20);
-/// Rounds in which nothing moved: loopback TCP delivers within few.
+/// Rounds in which nothing moved: loopback TCP delivers within few, as a rule. Nothing may be
+/// expected to have come by then.
 constexpr int kQuietRounds = 2000;
 
 }  // namespace
@@ -109,15 +111,31 @@ void TransportContract::pass_each_other(const OpTag& tag, std::size_t bytes) {
 }
 
 Status TransportContract::pump(const std::function<bool()>& done) {
-  const TimePoint deadline = Clock::now() + kPatience;
+  TimePoint last_moved = Clock::now();
   while (!done()) {
     bool moved = false;
     if (Status status = near_->progress(moved); !status.ok()) return status;
-    if (!far_) continue;
-    if (Status status = far_->progress(moved); !status.ok()) return status;
-    if (!moved && Clock::now() > deadline) return Status(Code::kTimeout, "nothing came of it");
+    if (far_) {
+      if (Status status = far_->progress(moved); !status.ok()) return status;
+    }
+    const TimePoint now = Clock::now();
+    if (moved) last_moved = now;
+    if (now - last_moved > kPatience) return Status(Code::kTimeout, "nothing came of it");
   }
   return {};
+}
+
+std::optional<ByteVector> TransportContract::note_at_far(std::uint64_t generation) {
+  std::optional<ByteVector> note;
+  const Status status = pump([&] { return (note = far_->take_note(generation)).has_value(); });
+  EXPECT_TRUE(status.ok()) << status.message();
+  return note;
+}
+
+bool TransportContract::sees_the_end(const Link& link) {
+  const TimePoint deadline = Clock::now() + kPatience;
+  while (!link.hung_up() && Clock::now() < deadline) std::this_thread::yield();
+  return link.hung_up();
 }
 
 Status TransportContract::failure_of_near() {

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -50,6 +51,11 @@ class TransportContract : public testing::TestWithParam<StreamWiring> {
 
   /// Moves both ends until `done`. The first failure of either; kTimeout when nothing comes of it.
   Status pump(const std::function<bool()>& done);
+  /// Moves both ends until the far one has a note for `generation`; nothing when none comes.
+  std::optional<ByteVector> note_at_far(std::uint64_t generation);
+  /// Waits until a link shows that the other end has hung up, which takes the network its time;
+  /// false when it does not.
+  static bool sees_the_end(const Link& link);
   /// Moves the near end until it fails; kTimeout if it does not.
   Status failure_of_near();
   /// Moves both ends until nothing moves for a while: for what must not happen.

@@ -17,7 +17,6 @@
 #include <sys/socket.h>
 #include <sys/wait.h>
 
-#include "base/clock.hpp"
 #include "collectives/transport/mesh.hpp"
 #include "collectives/transport/ring/byte_ring.hpp"
 #include "collectives/transport/ring/ring_stream.hpp"
@@ -94,13 +93,12 @@ TEST_P(KilledPeer, IsLostPromptlyWhileWeSleep) {
   ASSERT_TRUE(mesh.run_until([&] { return link_->received() == 1; }).ok());
   EXPECT_THAT(named_shared_memory(child_), IsEmpty());
   EXPECT_THAT(named_shared_memory(::getpid()), IsEmpty());
-  const TimePoint killed = Clock::now();
   ::kill(child_, SIGKILL);
   const Status status = mesh.run_until([] { return false; });
-  const auto took = std::chrono::duration_cast<Milliseconds>(Clock::now() - killed);
   EXPECT_EQ(status.code(), Code::kPeerLost) << status.message();
   EXPECT_EQ(status.peer(), 1);
-  EXPECT_LT(took.count(), 5000);
+  // Its end woke us, not our patience with a network that is silent.
+  EXPECT_EQ(status.message().find("network"), std::string::npos) << status.message();
 }
 
 TEST_P(KilledPeer, IsLostInTheMiddleOfAMessage) {

@@ -4,10 +4,13 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
+#include <linux/sockios.h>
+#include <sys/ioctl.h>
 
 #include "base/clock.hpp"
 #include "collectives/transport/mesh.hpp"
@@ -141,6 +144,13 @@ TEST_F(TappedLink, WhatIsSentAgainByAnotherBreaksAnEncryptedLink) {
   EXPECT_EQ(deliver().code(), Code::kProtocol);
 }
 
+/// Until all that was sent from this end of a connection has come to the other.
+void await_arrival(int socket) {
+  for (int left = 1; left > 0; std::this_thread::yield()) {
+    ASSERT_EQ(::ioctl(socket, SIOCOUTQ, &left), 0);
+  }
+}
+
 /// Nothing arrives at the socket any more, so nothing there would wake anybody.
 TEST(LinkOverTls, WhatCameWithTheHandshakeEndsAWait) {
   SocketPair sockets = tcp4_sockets();
@@ -150,7 +160,9 @@ TEST(LinkOverTls, WhatCameWithTheHandshakeEndsAWait) {
   auto one = std::make_unique<TlsSession>(dialer, TlsSession::Role::kDialer, key);
   auto other = std::make_unique<TlsSession>(acceptor, TlsSession::Role::kAcceptor, key);
   ASSERT_FALSE(shake_hands(*one, dialer));
+  await_arrival(dialer);
   ASSERT_FALSE(shake_hands(*other, acceptor));
+  await_arrival(acceptor);
   ASSERT_TRUE(shake_hands(*one, dialer));
   std::vector<StreamPtr> near;
   near.push_back(std::make_unique<TlsStream>(std::move(sockets.first), std::move(one)));
@@ -158,6 +170,7 @@ TEST(LinkOverTls, WhatCameWithTheHandshakeEndsAWait) {
   sender.send_note(1, pattern(100, 1));
   bool moved = false;
   ASSERT_TRUE(sender.progress(moved).ok());
+  await_arrival(dialer);
   ASSERT_TRUE(shake_hands(*other, acceptor));  // takes the note from the socket, too
 
   std::vector<StreamPtr> far;

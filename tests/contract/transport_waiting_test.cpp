@@ -90,9 +90,8 @@ TEST_P(TransportContract, ANoteBehindAMessageOfALaterOperationComesWithIt) {
   ByteVector got(message.size());
   far_->receive({got});
   ASSERT_TRUE(pump([&] { return far_->quiet(); }).ok());
-  settle();
   EXPECT_EQ(got, message);
-  EXPECT_EQ(far_->take_note(1), pattern(10, 2));
+  EXPECT_EQ(note_at_far(1), pattern(10, 2));
 }
 
 TEST_P(TransportContract, BothEndsGiveUpInTheMiddleAndGoOn) {
@@ -159,7 +158,7 @@ TEST_P(TransportContract, ALinkThatBreaksHangsUpOnThePeer) {
   ASSERT_EQ(bare_.front()->write(parts).value(), garbage.size());
   ASSERT_EQ(failure_of_near().code(), Code::kProtocol);
   const Link far(std::move(bare_), "near end");
-  EXPECT_TRUE(far.hung_up());  // though the near end still exists
+  EXPECT_TRUE(sees_the_end(far));  // though the near end still exists
 }
 
 TEST(LinkOverARing, ACursorOutOfRangeBreaksTheLink) {

@@ -12,6 +12,7 @@
 #include "fault/network_hosts.hpp"
 #include "fault/worker_log.hpp"
 #include "integration/job.hpp"
+#include "tests/reserved_port.hpp"
 
 namespace elastic::testing {
 
@@ -108,6 +109,7 @@ class FaultJob {
 
   FaultJobOptions options_;
   ScratchFolder scratch_;
+  const ReservedPort port_;  ///< the server's, unless it is on a host of its own
   std::string address_;
   std::unique_ptr<Job> server_;
   int servers_ = 0;

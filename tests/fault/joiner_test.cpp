@@ -105,7 +105,7 @@ INSTANTIATE_TEST_SUITE_P(Over, Joiner, ::testing::Values("shm", "tcp"),
 class JoinerBehindASlowLine : public NetworkTest {
  protected:
   static constexpr std::size_t kBytes = 4U << 20;
-  static constexpr std::size_t kBytesPerSecond = 8U << 20;
+  static constexpr std::size_t kBytesPerSecond = 2U << 20;
   static constexpr milliseconds kMiddle{150};
 
   /// Three members; one joiner that is receiving the state.

@@ -13,7 +13,11 @@ namespace elastic::testing {
 struct Footprint {
   std::size_t descriptors = 0;
   std::size_t threads = 0;
-  auto operator<=>(const Footprint&) const = default;
+  /// Whether there is nothing more than `before`. What is about to be closed may still have been
+  /// there then.
+  bool is_within(const Footprint& before) const {
+    return descriptors <= before.descriptors && threads <= before.threads;
+  }
 };
 Footprint footprint(pid_t pid);
 

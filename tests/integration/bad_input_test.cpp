@@ -69,7 +69,7 @@ std::string refusal_of_joiner(const std::string& mode) {
   EXPECT_TRUE(job.wait_until_ended(1)) << job.output();
   const std::string told = job.told("result")[job.pid(2)];
   // A worker that fails when the job is done would be a failure of the job.
-  EXPECT_TRUE(eventually(milliseconds(10000), [&] {
+  EXPECT_TRUE(eventually(milliseconds(20000) * kHangFactor, [&] {
     return job.output().find("going on without it") != std::string::npos;
   })) << job.output();
   EXPECT_EQ(job.finish(), 0) << job.output();

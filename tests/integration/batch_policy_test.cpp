@@ -28,7 +28,7 @@ std::vector<std::string> trainer(const std::string& policy,
 
 /// Long enough that the training is not over before what is to happen in it has.
 std::string step_ms() {
-  return std::to_string(20 * kSlowness);
+  return std::to_string(50 * kHangFactor);
 }
 
 /// All workers that came to the end must have used every sample once in each epoch, and must have

@@ -10,12 +10,16 @@
 #include <gtest/gtest.h>
 
 #include "integration/trainer_job.hpp"
+#include "tests/slowness.hpp"
 
 namespace elastic::testing {
 namespace {
 
 using std::chrono::milliseconds;
 using ::testing::HasSubstr;
+
+/// Far more than anything here takes, on a busy machine too.
+constexpr milliseconds kLong = milliseconds(20000) * kHangFactor;
 
 /// How many workers ended with `outcome`. All that finished must have the same state.
 int count(const TrainerJob& job, const std::string& outcome) {
@@ -37,7 +41,7 @@ int steps_at_entry(const TrainerJob& job, pid_t pid) {
 }
 
 bool gone(pid_t pid) {
-  return eventually(milliseconds(10000), [pid] { return ::kill(pid, 0) != 0; });
+  return eventually(kLong, [pid] { return ::kill(pid, 0) != 0; });
 }
 
 TEST(ElasticTraining, WorkerThatIsAddedReceivesTheState) {
@@ -84,7 +88,7 @@ TEST(ElasticTraining, SigtermStopsTheJobAtAStepBoundary) {
   TrainerJob job({"-np", "3"});
   ASSERT_TRUE(job.wait_until_trained(3)) << job.output();
   ::kill(job.launcher().pid(), SIGTERM);
-  const auto status = job.launcher().wait(milliseconds(20000));
+  const auto status = job.launcher().wait(kLong);
   ASSERT_TRUE(status.has_value()) << "hangs\n" << job.output();
   EXPECT_EQ(*status, 1);
   EXPECT_THAT(job.output(), HasSubstr("stopped by SIGTERM"));
@@ -96,7 +100,7 @@ TEST(ElasticTraining, ControlCanStopTheJob) {
   TrainerJob job({"-np", "2"});
   ASSERT_TRUE(job.wait_until_trained(2)) << job.output();
   ASSERT_TRUE(job.control({"stop"}));
-  EXPECT_TRUE(job.launcher().wait(milliseconds(20000)).has_value()) << "hangs\n" << job.output();
+  EXPECT_TRUE(job.launcher().wait(kLong).has_value()) << "hangs\n" << job.output();
   EXPECT_EQ(count(job, "stopped"), 2) << job.output();
 }
 
@@ -140,7 +144,7 @@ TEST(BelowMinimum, GoesOnWhenAWorkerIsAddedInTime) {
   ASSERT_TRUE(job.wait_until_trained(3)) << job.output();
   ::kill(job.pid(2), SIGKILL);
   std::string status;
-  ASSERT_TRUE(eventually(milliseconds(20000), [&] {
+  ASSERT_TRUE(eventually(kLong, [&] {
     return job.control({"status"}, &status) && status.find("world size 2") != std::string::npos;
   })) << status;
   ASSERT_TRUE(job.control({"add", "1"}));
@@ -160,7 +164,7 @@ TEST(BelowMinimum, EndsInAClearErrorWhenNobodyComes) {
               "--exit-when-done"},
              path + "/server.out");
   std::string address;
-  ASSERT_TRUE(eventually(milliseconds(10000), [&] {
+  ASSERT_TRUE(eventually(kLong, [&] {
     const std::string told = read_file(path + "/port");
     const auto host = told.find("127.0.0.1:");
     if (host == std::string::npos) return false;
@@ -179,7 +183,7 @@ TEST(BelowMinimum, EndsInAClearErrorWhenNobodyComes) {
     return read_file(path + "/" + what + "." + std::to_string(pid));
   };
   for (const auto& worker : workers) {
-    ASSERT_TRUE(eventually(milliseconds(20000), [&] {
+    ASSERT_TRUE(eventually(kLong, [&] {
       return !told("trained", worker->pid()).empty() || worker->wait(milliseconds(2)).has_value();
     }));
     ASSERT_NE(told("trained", worker->pid()), "") << read_file(path + "/worker.out");
@@ -187,10 +191,10 @@ TEST(BelowMinimum, EndsInAClearErrorWhenNobodyComes) {
   ::kill(workers[1]->pid(), SIGKILL);
   for (const int survivor : {0, 2}) {
     Job& worker = *workers[static_cast<std::size_t>(survivor)];
-    EXPECT_EQ(worker.wait(milliseconds(20000)), 3) << read_file(path + "/worker.out");
+    EXPECT_EQ(worker.wait(kLong), 3) << read_file(path + "/worker.out");
     EXPECT_THAT(told("result", worker.pid()), HasSubstr("only 2 workers are left, min_np is 3"));
   }
-  EXPECT_TRUE(server.wait(milliseconds(20000)).has_value()) << server.output();
+  EXPECT_TRUE(server.wait(kLong).has_value()) << server.output();
 }
 
 }  // namespace

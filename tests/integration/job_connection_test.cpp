@@ -11,6 +11,7 @@
 
 #include "flipping_proxy.hpp"
 #include "rendezvous_fixture.hpp"
+#include "tests/reserved_port.hpp"
 
 namespace elastic::rendezvous {
 namespace {
@@ -106,15 +107,16 @@ TEST_F(JobConnectionTest, AsksForTheStopAgain) {
 }
 
 TEST_F(JobConnectionTest, DoesWithoutAServerThatIsGoneUntilItIsBack) {
-  serve(options(1));
+  const testing::ReservedPort port;
+  ServerOptions with = options(1);
+  with.port = port.number();
+  serve(with);
   launch(Milliseconds(1));
-  ServerOptions again = options(1);
-  again.port = server_->port();
   server_.reset();
   launcher_->request_stop();
   EXPECT_EQ(phase(), JobPhase::kForming);  // what was last known
   EXPECT_EQ(states_, std::vector{JobPhase::kForming});
-  serve(again);
+  serve(with);
   EXPECT_TRUE(eventually([&] { return states_.back() == JobPhase::kDone; }));
 }
 

@@ -1,5 +1,7 @@
 #include "integration/launched_job.hpp"
 
+#include "tests/slowness.hpp"
+
 namespace elastic::testing {
 
 void LaunchedJob::start(const std::vector<std::string>& command,
@@ -20,7 +22,7 @@ bool LaunchedJob::control(const std::vector<std::string>& arguments, std::string
   command.insert(command.end(), arguments.begin(), arguments.end());
   const ScratchFolder scratch;
   Job ctl(command, scratch.path() / "output", with_private_folder({}));
-  const bool succeeded = ctl.wait(std::chrono::milliseconds(30000)) == 0;
+  const bool succeeded = ctl.wait(std::chrono::milliseconds(30000) * kHangFactor) == 0;
   if (output != nullptr) *output = ctl.output();
   return succeeded;
 }

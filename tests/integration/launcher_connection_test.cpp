@@ -9,6 +9,7 @@
 
 #include "integration/taken_sockets.hpp"
 #include "integration/trainer_job.hpp"
+#include "tests/slowness.hpp"
 
 namespace elastic::testing {
 namespace {
@@ -23,7 +24,7 @@ enum class Way { kCut, kServerMishears, kLauncherMishears };
 
 class LauncherConnection : public ::testing::TestWithParam<Way> {
  protected:
-  static constexpr std::chrono::milliseconds kPatience{30000};
+  static constexpr auto kPatience = std::chrono::milliseconds(30000) * kHangFactor;
 
   void SetUp() override {
     ASSERT_TRUE(job_.wait_until_trained(2)) << job_.output();

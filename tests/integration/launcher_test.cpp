@@ -11,6 +11,7 @@
 
 #include "integration/job.hpp"
 #include "rendezvous/launcher/process_identity.hpp"
+#include "tests/slowness.hpp"
 
 namespace elastic::testing {
 namespace {
@@ -19,7 +20,7 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 
 /// Far more than anything here takes, on a busy machine too.
-constexpr std::chrono::milliseconds kPatience{20000};
+constexpr std::chrono::milliseconds kPatience = std::chrono::milliseconds(20000) * kHangFactor;
 
 /// elasticrun with a private place for its job files, so that tests do not see each other's jobs.
 class LauncherTest : public ::testing::Test {

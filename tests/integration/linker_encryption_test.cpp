@@ -133,8 +133,8 @@ TEST_F(EncryptedLinks, AWorkerThatDoesNotEncryptIsRefusedAndToldWhy) {
   for (const bool dialer_encrypts : {false, true}) {
     LinkingWorker a(over_tcp("a", !dialer_encrypts));
     LinkingWorker b(over_tcp("b", dialer_encrypts));
-    auto at_b = b.connect({peer("a", a)}, Milliseconds(300));
-    auto at_a = a.connect({peer("b", b)}, Milliseconds(300));
+    auto at_b = b.connect({peer("a", a)}, kRefusalDeadline);
+    auto at_a = a.connect({peer("b", b)}, kRefusalDeadline);
     const Status refused = at_b.get().status();
     EXPECT_EQ(refused.code(), Code::kTimeout);
     const std::string which = dialer_encrypts ? "this side encrypts" : "the other side encrypts";
@@ -149,7 +149,7 @@ TEST_F(EncryptedLinks, AWrongSecretIsRefusedAndSaysSo) {
   LinkerOptions other = over_tcp("b");
   other.secret = random_secret();
   LinkingWorker b(other);
-  const Status refused = b.connect({peer("a", a)}, Milliseconds(300)).get().status();
+  const Status refused = b.connect({peer("a", a)}, kRefusalDeadline).get().status();
   EXPECT_NE(refused.message().find("secret"), std::string::npos) << refused.message();
 }
 
@@ -157,7 +157,7 @@ TEST_F(EncryptedLinks, AnOldGenerationIsRefused) {
   LinkingWorker a(over_tcp("a"));
   LinkingWorker b(over_tcp("b"));
   auto at_a = a.connect({peer("b", b)}, kLinkDeadline, 3);
-  const Status refused = b.connect({peer("a", a)}, Milliseconds(300), 2).get().status();
+  const Status refused = b.connect({peer("a", a)}, kRefusalDeadline, 2).get().status();
   EXPECT_NE(refused.message().find("later view"), std::string::npos) << refused.message();
   auto at_b = b.connect({peer("a", a)}, kLinkDeadline, 3);
   expect_pair(std::move(at_a), std::move(at_b));
@@ -166,7 +166,7 @@ TEST_F(EncryptedLinks, AnOldGenerationIsRefused) {
 /// Somebody with the secret stops where TLS should begin, or says something else.
 TEST_F(EncryptedLinks, WhoDoesNotGoOnUnderTlsIsDropped) {
   LinkerOptions hasty = over_tcp("a");
-  hasty.handshake_deadline = Milliseconds(200);
+  hasty.handshake_deadline = kRefusalDeadline;  // within which all but TLS is said
   LinkingWorker a(hasty);
   asio::io_context io;
   for (const std::string& text : {std::string(), std::string(100, 'x')}) {

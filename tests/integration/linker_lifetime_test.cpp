@@ -85,7 +85,7 @@ TEST_F(LinkerLifetime, ClosingEndsEverythingThatIsUnderWay) {
   linker_->close();
   const TimePoint closed = Clock::now();
   io_->run();  // comes back when nothing is left to do
-  EXPECT_LT(Clock::now() - closed, std::chrono::seconds(5));
+  EXPECT_LT(Clock::now() - closed, kEndless / 2) << "it waited for a deadline";
   EXPECT_EQ(called_, 0);
 }
 
@@ -136,7 +136,7 @@ TEST_F(LinkerLifetime, CancellingLetsTheDialsEnd) {
 }
 
 TEST_F(LinkerLifetime, AListenerThatAnswersHttpIsNamedInTheFailure) {
-  linker_->connect({mute_peer()}, 1, Milliseconds(500), [this](const Links& links) {
+  linker_->connect({mute_peer()}, 1, kRefusalDeadline, [this](const Links& links) {
     ++called_;
     EXPECT_EQ(links.status().code(), Code::kTimeout);
     EXPECT_EQ(links.status().peer(), 0);
@@ -183,7 +183,7 @@ TEST_F(LinkerTest, WhyEachPeerIsMissingIsNotMixedUp) {
   dead.incarnation = "a-dead" + suffix_;
   dead.endpoints.host = "elsewhere";
   dead.endpoints.tcp = {"127.0.0.1:1"};
-  const Status status = b.connect({silent, dead}, Milliseconds(300)).get().status();
+  const Status status = b.connect({silent, dead}, kRefusalDeadline).get().status();
   EXPECT_EQ(status.peer(), 0);
   EXPECT_EQ(status.message().find("127.0.0.1:1"), std::string::npos) << status.message();
 }

@@ -138,7 +138,7 @@ TEST_F(LinkerFence, AWrongSecretGetsNowhere) {
   LinkerOptions other = options("c");
   other.secret = random_secret();
   LinkingWorker c(other);
-  EXPECT_FALSE(c.connect({peer("a", a_)}, Milliseconds(300), 5).get().ok());
+  EXPECT_FALSE(c.connect({peer("a", a_)}, kRefusalDeadline, 5).get().ok());
 }
 
 TEST_F(LinkerFence, NobodyIsRelayedOutOfTheView) {
@@ -175,7 +175,7 @@ TEST_F(LinkerStrangers, DoNoHarm) {
 
 TEST_F(LinkerStrangers, WhoSaysNothingIsDroppedAfterTheDeadline) {
   LinkerOptions hasty = options("a");
-  hasty.handshake_deadline = Milliseconds(100);
+  hasty.handshake_deadline = kRefusalDeadline;  // within which the slow one says hello
   const LinkingWorker a(hasty);
   auto silent = tcp_to(a);
   EXPECT_EQ(until_closed(silent), 0U);

@@ -94,9 +94,10 @@ TEST_F(LinkerTest, FlowsAreOpenedByTheNumberOfRanksOnAHost) {
     absent.endpoints = elsewhere("a", a).endpoints;
     std::vector<Peer> peers{elsewhere("a", a)};
     if (!alone) peers.push_back(absent);
-    auto at_b = b.connect(peers, alone ? kLinkDeadline : Milliseconds(300));
+    auto at_b = b.connect(peers);
     auto at_a = a.connect({elsewhere("b", b)});
     const Links links = at_a.get();
+    if (!alone) b.cancel();  // nobody comes any more
     at_b.wait();
     return links.ok() ? links.value()[0][1]->flows() : 0;
   };
@@ -189,8 +190,8 @@ TEST_F(LinkerTest, AWrongSecretIsRefusedAndSaysSo) {
   LinkerOptions other = options("b");
   other.secret = random_secret();
   LinkingWorker b(other);
-  auto at_b = b.connect({peer("a", a)}, Milliseconds(300));
-  auto at_a = a.connect({peer("b", b)}, Milliseconds(300));
+  auto at_b = b.connect({peer("a", a)}, kRefusalDeadline);
+  auto at_a = a.connect({peer("b", b)}, kRefusalDeadline);
   const Status refused = at_b.get().status();
   EXPECT_EQ(refused.code(), Code::kTimeout);
   EXPECT_EQ(refused.peer(), 0);
@@ -203,7 +204,7 @@ TEST_F(LinkerTest, AnotherJobIsRefused) {
   LinkerOptions other = options("b");
   other.job = "another";
   LinkingWorker b(other);
-  EXPECT_FALSE(b.connect({peer("a", a)}, Milliseconds(300)).get().ok());
+  EXPECT_FALSE(b.connect({peer("a", a)}, kRefusalDeadline).get().ok());
 }
 
 TEST_F(LinkerTest, AReusedAddressIsNotTakenForTheOldWorker) {
@@ -212,7 +213,7 @@ TEST_F(LinkerTest, AReusedAddressIsNotTakenForTheOldWorker) {
   // a's address, but another incarnation than the one that listens there.
   Peer ghost = peer("a", a);
   ghost.incarnation = "0" + suffix_;
-  EXPECT_FALSE(b.connect({ghost}, Milliseconds(300)).get().ok());
+  EXPECT_FALSE(b.connect({ghost}, kRefusalDeadline).get().ok());
 }
 
 TEST_F(LinkerTest, APeerThatNeverComesIsNamedAtTheDeadline) {
@@ -221,7 +222,7 @@ TEST_F(LinkerTest, APeerThatNeverComesIsNamedAtTheDeadline) {
   Peer absent;
   absent.incarnation = "zz-absent" + suffix_;  // greater: it should dial
   absent.endpoints = b.endpoints();
-  auto at_a = a.connect({peer("b", b), absent}, Milliseconds(300));
+  auto at_a = a.connect({peer("b", b), absent}, kRefusalDeadline);
   auto at_b = b.connect({peer("a", a)});
   EXPECT_TRUE(at_b.get().ok());
   const Status status = at_a.get().status();
@@ -236,7 +237,7 @@ TEST_F(LinkerTest, ADeadAddressIsTriedUntilTheDeadline) {
   gone.incarnation = "a" + suffix_;
   gone.endpoints.host = "elsewhere";
   gone.endpoints.tcp = {"127.0.0.1:1"};
-  const Status status = b.connect({gone}, Milliseconds(300)).get().status();
+  const Status status = b.connect({gone}, kRefusalDeadline).get().status();
   EXPECT_EQ(status.code(), Code::kTimeout);
   EXPECT_NE(status.message().find("127.0.0.1:1"), std::string::npos) << status.message();
 }
@@ -289,7 +290,7 @@ TEST_F(LinkerTest, WhoIsInAnEarlierViewIsRefusedUntilItHasCaughtUp) {
   LinkingWorker a(options("a"));
   LinkingWorker b(options("b"));
   auto at_a = a.connect({peer("b", b)}, kLinkDeadline, 3);
-  const Status refused = b.connect({peer("a", a)}, Milliseconds(300), 2).get().status();
+  const Status refused = b.connect({peer("a", a)}, kRefusalDeadline, 2).get().status();
   EXPECT_EQ(refused.code(), Code::kTimeout);
   EXPECT_NE(refused.message().find("later view"), std::string::npos) << refused.message();
   auto at_b = b.connect({peer("a", a)}, kLinkDeadline, 3);

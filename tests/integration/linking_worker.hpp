@@ -13,12 +13,16 @@
 #include <gtest/gtest.h>
 
 #include "collectives/transport/linker.hpp"
+#include "tests/slowness.hpp"
 
 namespace elastic::transport {
 
 using Links = Result<std::vector<Linker::LinksOfPeer>>;
 
 constexpr Milliseconds kLinkDeadline{10000};
+/// Waited for to the end, where no link is to come about: long enough that on a loaded machine,
+/// too, everything has been said by then that a failure tells of.
+constexpr Milliseconds kRefusalDeadline = Milliseconds(2000) * kHangFactor;
 /// The call that data is sent for here.
 constexpr Fingerprint kCall{1, 2, 0, 1, 0, 16};
 

@@ -56,7 +56,7 @@ void one_kill(const Scenario& scenario, std::uint64_t seed) {
   Job job(command, folder.path() / "output", environment);
 
   const auto victim_log = folder.path() / std::to_string(victim);
-  ASSERT_TRUE(eventually(milliseconds(60000), [&] {
+  ASSERT_TRUE(eventually(milliseconds(60000) * kHangFactor, [&] {
     return std::filesystem::exists(victim_log) || job.wait(milliseconds(0));
   })) << job.output();
   // The moment of death is what is swept; there is no event to wait for.

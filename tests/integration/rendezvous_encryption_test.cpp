@@ -94,7 +94,7 @@ TEST_F(EncryptedRendezvous, RequestsAreAnsweredAndRefusalsExplained) {
 
 /// Somebody with the secret stops where TLS should begin.
 TEST_F(EncryptedRendezvous, WhoDoesNotGoOnUnderTlsIsDropped) {
-  serve_encrypting(1, Milliseconds(300));
+  serve_encrypting(1, kHandshakeDeadline);
   tcp::socket socket = raw();
   const handshake::Dialer dialer(secret_, handshake::Purpose::kControl,
                                  encode_greeting({kProtocolVersion, kJob, "control"}), true);

@@ -32,6 +32,8 @@ using asio::ip::tcp;
 using Error = boost::system::error_code;
 
 inline constexpr auto kSoon = std::chrono::seconds(50) * kHangFactor;
+/// For tests of who does not complete a handshake: all others do in time on a loaded machine, too.
+inline constexpr Milliseconds kHandshakeDeadline = Milliseconds(2000) * kHangFactor;
 inline constexpr const char* kJob = "test-job";
 
 /// A server on a thread of its own.

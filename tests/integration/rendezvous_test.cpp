@@ -12,6 +12,7 @@
 
 #include "rendezvous/protocol/frame.hpp"
 #include "rendezvous_fixture.hpp"
+#include "tests/reserved_port.hpp"
 #include "tests/slowness.hpp"
 
 namespace elastic::rendezvous {
@@ -103,7 +104,7 @@ TEST_F(RendezvousTest, ANewConnectionOfAWorkerReplacesTheOld) {
 
 TEST_F(RendezvousTest, StrangersDoNoHarm) {
   ServerOptions with = options(2);
-  with.handshake_deadline = Milliseconds(300);
+  with.handshake_deadline = kHandshakeDeadline;
   serve(with);
   form(2);
   const std::vector<std::string> openings{
@@ -186,11 +187,10 @@ TEST_F(RendezvousTest, ATakenPortIsNamed) {
 }
 
 TEST_F(RendezvousTest, NobodyAtTheAddressIsABoundedWait) {
-  tcp::acceptor reserved(io_, tcp::endpoint(asio::ip::make_address("127.0.0.1"), 0));
+  const testing::ReservedPort port;
   ClientOptions nowhere = client_options("w");
-  nowhere.address = to_string(reserved.local_endpoint());
+  nowhere.address = port.address();
   nowhere.connect_deadline = Milliseconds(300);
-  reserved.close();
   const Worker lonely(io_, nowhere);
   ASSERT_TRUE(eventually([&] { return !lonely.failures.empty(); }));
   EXPECT_EQ(lonely.failures[0].code(), Code::kUnavailable);
@@ -198,11 +198,14 @@ TEST_F(RendezvousTest, NobodyAtTheAddressIsABoundedWait) {
 }
 
 TEST_F(RendezvousTest, AClientComesBackAfterALoss) {
-  serve(options(2));
+  const testing::ReservedPort port;
+  ServerOptions first = options(2);
+  first.port = port.number();
+  serve(first);
   workers_.push_back(worker("w"));
   ASSERT_TRUE(eventually([&] { return workers_[0]->messages.size() == 1; }));
   ServerOptions again = options(1);
-  again.port = server_->port();
+  again.port = port.number();
   server_.reset();
   ASSERT_TRUE(eventually([&] { return !workers_[0]->failures.empty(); }));
   EXPECT_EQ(workers_[0]->failures[0].code(), Code::kPeerLost);

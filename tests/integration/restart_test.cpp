@@ -83,7 +83,7 @@ class Restart : public ::testing::Test {
     const std::string path = scratch_.path().string();
     std::filesystem::rename(checkpoint(), path + "/checkpoint." + std::to_string(slot));
     const std::string trainer = std::string("exec ") + TRAIN_DIGITS + " --epochs " +
-                                std::to_string(kEpochs) + " --step-ms 10 --report " + path +
+                                std::to_string(kEpochs) + " --step-ms 25 --report " + path +
                                 " --checkpoint " + path + "/checkpoint.$ELASTIC_SLOT";
     Job job({ELASTICRUN, "-np", "2", "--max-np", "3", "sh", "-c", trainer}, path + "/output.at",
             environment());

@@ -3,13 +3,15 @@
 #include <cstdlib>
 #include <fstream>
 
+#include "tests/slowness.hpp"
+
 namespace elastic::testing {
 
 namespace {
 
 using std::chrono::milliseconds;
 
-constexpr milliseconds kLong{30000};
+constexpr milliseconds kLong = milliseconds(30000) * kHangFactor;
 
 }  // namespace
 
