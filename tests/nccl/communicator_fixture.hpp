@@ -11,6 +11,7 @@
 #include "collectives/backend/nccl/communicator.hpp"
 #include "contract/native_world.hpp"
 #include "nccl/stand_in.hpp"
+#include "tests/slowness.hpp"
 
 namespace elastic::collectives::nccl {
 
@@ -24,6 +25,10 @@ class CommunicatorFixture : public ::testing::Test {
   ~CommunicatorFixture() override;
 
   static TimePoint in(std::chrono::milliseconds time) { return Clock::now() + time; }
+  /// A deadline that passes in a test, and is far enough on a loaded machine for all that comes in
+  /// time.
+  static constexpr std::chrono::milliseconds kPatience =
+      std::chrono::milliseconds(1000) * kHangFactor;
   /// Later than anything here takes.
   static TimePoint some_day() { return in(std::chrono::seconds(30)); }
 

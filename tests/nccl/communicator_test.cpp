@@ -60,7 +60,7 @@ TEST_F(CommunicatorTest, IsNotUsedBeforeAllHaveIt) {
 
 TEST_F(CommunicatorTest, IsNoBodysWhereOneRankIsNeverDone) {
   nccl_->script(1, {.init = Init::kNeverDone});
-  prepare(3, {.start = milliseconds(1000)});
+  prepare(3, {.start = kPatience});
   nobody_is_ready(Code::kTimeout, "rank 1: NCCL has not made the communicator of generation 7");
   all_ended();
   EXPECT_EQ(nccl_->counts().aborts, 3);
@@ -70,7 +70,7 @@ TEST_F(CommunicatorTest, IsNoBodysWhereOneRankFails) {
   for (const Init init : {Init::kFailsAtOnce, Init::kFailsLater}) {
     nccl_->reset();
     nccl_->script(2, {.init = init});
-    prepare(3, {.start = milliseconds(1000)});
+    prepare(3, {.start = kPatience});
     for (Communicator* each : all()) {
       const Status ready = each->ready(some_day());
       // Where it never comes, the others may say first that NCCL waits for it.
@@ -123,7 +123,7 @@ TEST_F(CommunicatorTest, IsNotMadeWhereARankDoesNotCome) {
 
 TEST_F(CommunicatorTest, DoesNotWaitForAnInitThatDoesNotReturn) {
   nccl_->script(1, {.init = Init::kNeverReturns});
-  prepare(2, {.start = milliseconds(600), .abort = milliseconds(600)});
+  prepare(2, {.start = kPatience, .abort = kPatience});
   EXPECT_THAT(of(1).ready(some_day()).message(),
               HasSubstr("ncclCommInitRankConfig does not return"));
   const Status stuck = of(1).ended(some_day());

@@ -151,7 +151,8 @@ TEST_F(NcclBackendTest, StaysOnTheHostWhereOneRankNeverGetsReady) {
 
 TEST_F(NcclBackendTest, DoesNotWaitForWhatHasFailed) {
   nccl_->script(1, {.init = Script::Init::kFailsAtOnce, .failure = Script::kCudaError});
-  make(2, /*waits=*/true, 7, [](NcclServices& its) { its.deadlines.start = milliseconds(500); });
+  make(2, /*waits=*/true, 7,
+       [](NcclServices& its) { its.deadlines.start = milliseconds(1000) * kSlowness; });
   EXPECT_FALSE(allreduce());
   EXPECT_FALSE(allreduce());
   EXPECT_EQ(nccl_->counts().ids, 1) << "it was tried again in the same view";
