@@ -98,7 +98,8 @@ TEST(Init, SaysWhereNobodyAnswered) {
                               "ELASTIC_JOB=none", "ELASTIC_SECRET_FILE=" + secret.string()});
   EXPECT_EQ(ended.status, 1);
   EXPECT_THAT(ended.output, AllOf(HasSubstr("127.0.0.1:1"), HasSubstr("refused")));
-  EXPECT_LT(std::chrono::steady_clock::now() - before, milliseconds(10000));
+  // Not the minute that it waits unless told otherwise.
+  EXPECT_LT(std::chrono::steady_clock::now() - before, milliseconds(30000));
 }
 
 struct WrongVariable {
