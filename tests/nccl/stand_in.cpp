@@ -62,7 +62,6 @@ void reset() {
   the.in_registered.clear();
   the.counts = {};
   the.violations.clear();
-  the.on_abort = nullptr;
   the.on_poll = nullptr;
 }
 
@@ -80,11 +79,6 @@ void release() {
   const Lock lock(library().mutex);
   library().released = true;
   library().released_or_more.notify_all();
-}
-
-void on_abort(std::function<void()> call) {
-  const Lock lock(library().mutex);
-  library().on_abort = std::move(call);
 }
 
 void on_poll(std::function<void(int)> call) {
@@ -115,8 +109,8 @@ ncclResult_t progress(ncclComm& comm) {
 
 }  // namespace
 
-NCCL_EXPORT const NcclStandIn nccl_stand_in = {
-    reset, script, fail, release, on_abort, on_poll, counts, violations, launch, launch_and_hang};
+NCCL_EXPORT const NcclStandIn nccl_stand_in = {reset,  script,     fail,   release,        on_poll,
+                                               counts, violations, launch, launch_and_hang};
 
 NCCL_EXPORT ncclResult_t ncclGetVersion(int* version) {
   const char* const told = std::getenv("NCCL_STAND_IN_VERSION");
@@ -193,11 +187,6 @@ NCCL_EXPORT ncclResult_t ncclCommAbort(ncclComm_t comm) {
   ++library().counts.aborts;
   comm->gone = true;
   comm->called_off = true;
-  if (const auto call = library().on_abort) {
-    lock.unlock();
-    call();
-    lock.lock();
-  }
   if (library().scripts[comm->rank].abort_waits) wait_for_release(lock);
   lock.unlock();
   // The driver tells of no event when a stream is done.

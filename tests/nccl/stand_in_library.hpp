@@ -53,7 +53,6 @@ struct Library {
   std::map<std::pair<std::string, std::uint64_t>, bool> in_registered;
   collectives::nccl::NcclCounts counts;
   std::vector<std::string> violations;
-  std::function<void()> on_abort;
   std::function<void(int)> on_poll;
 };
 Library& library();
