@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "collectives/backend/nccl/bucket_result.hpp"
+#include "collectives/backend/nccl/shared_device.hpp"
 #include "nccl/nccl_allreduce_fixture.hpp"
 
 namespace elastic::collectives::nccl {
