@@ -15,9 +15,9 @@ namespace {
 
 using ::testing::HasSubstr;
 
-class NcclAllreduceTest : public NcclAllreduceFixture {};
+class NcclAllreducesTest : public NcclAllreduceFixture {};
 
-TEST_F(NcclAllreduceTest, ReducesEveryTypeByEveryOperation) {
+TEST_F(NcclAllreducesTest, ReducesEveryTypeByEveryOperation) {
   make(3, /*waits=*/true);
   for (const DType dtype : kDTypes) {
     for (const ReduceOp op : kOps) {
@@ -28,7 +28,7 @@ TEST_F(NcclAllreduceTest, ReducesEveryTypeByEveryOperation) {
   EXPECT_EQ(nccl_->counts().inits, 3);
 }
 
-TEST_F(NcclAllreduceTest, ReducesManyTensorsAtOnce) {
+TEST_F(NcclAllreducesTest, ReducesManyTensorsAtOnce) {
   make(2, true);
   const Shapes shapes{{DType::kF32, 1},      {DType::kF32, 100000}, {DType::kF16, 7},
                       {DType::kF64, 33},     {DType::kF64, 1},      {DType::kI8, 5},
@@ -44,7 +44,7 @@ TEST_F(NcclAllreduceTest, ReducesManyTensorsAtOnce) {
 /// Of `narrowed`, as they travel.
 constexpr std::size_t kNarrowedBytes = (100003 + 33 + 70000 + 3) * 2 + 5 * 4;
 
-TEST_F(NcclAllreduceTest, NarrowsWhatTravelsAsHalves) {
+TEST_F(NcclAllreducesTest, NarrowsWhatTravelsAsHalves) {
   make(3, true);
   for (const ReduceOp op : {ReduceOp::kSum, ReduceOp::kAverage}) {
     EXPECT_TRUE(allreduce(narrowed(), op));
@@ -56,13 +56,13 @@ TEST_F(NcclAllreduceTest, NarrowsWhatTravelsAsHalves) {
                                ::testing::Le(2 * 3 * (kNarrowedBytes + 2006 + 4 * 64))));
 }
 
-TEST_F(NcclAllreduceTest, ServesOneRankAlone) {
+TEST_F(NcclAllreducesTest, ServesOneRankAlone) {
   make(1, true);
   EXPECT_TRUE(allreduce());
   EXPECT_TRUE(allreduce({{DType::kI32, 9}, {DType::kF32, 9}}, ReduceOp::kAverage));
 }
 
-TEST_F(NcclAllreduceTest, ComparesWhatRanksCall) {
+TEST_F(NcclAllreducesTest, ComparesWhatRanksCall) {
   make(2, true);
   const auto outcome = begin({{DType::kF32, 100}});
   outcome->tensors[1] = std::make_unique<GpuTensors>(gpu_, 1, Shapes{{DType::kF32, 101}});
@@ -77,7 +77,7 @@ TEST_F(NcclAllreduceTest, ComparesWhatRanksCall) {
   EXPECT_TRUE(allreduce());
 }
 
-TEST_F(NcclAllreduceTest, HandsOverAResultThatLiesOnTheDevice) {
+TEST_F(NcclAllreducesTest, HandsOverAResultThatLiesOnTheDevice) {
   for (const ReduceOp op : {ReduceOp::kSum, ReduceOp::kAverage}) {
     make(3, true);
     const auto outcome =
@@ -107,7 +107,7 @@ TEST_F(NcclAllreduceTest, HandsOverAResultThatLiesOnTheDevice) {
 }
 
 /// Of a tensor that others have directly, an average is handed over divided.
-TEST_F(NcclAllreduceTest, DividesWhatOthersWouldHaveDivided) {
+TEST_F(NcclAllreducesTest, DividesWhatOthersWouldHaveDivided) {
   auto devices = std::make_shared<SharedDevices>(CUDA_STAND_IN);
   const auto device = devices->open(0).value();
   const testing::GpuArray<std::int32_t> array(gpu_, std::vector<std::int32_t>{7, -7, 100});
