@@ -30,11 +30,14 @@ std::vector<std::string> exchange(Context& context, const std::string& mine) {
 }
 
 /// Over which the job's own data connections go.
-Result<std::string> interface_in_force() {
-  const auto options = resolve({}, read_environment());
-  if (!options.ok()) return options.status();
-  const auto interfaces = interfaces_of(options.value().bind);
+std::string interface_of(const Options& options) {
+  const auto interfaces = interfaces_of(options.bind);
   return interfaces.empty() ? "lo" : interfaces.front();
+}
+
+std::optional<std::string> nccl_host(const EnvironmentMap& environment) {
+  const auto host = environment.find("NCCL_HOSTID");
+  return host == environment.end() ? std::nullopt : std::optional(host->second);
 }
 
 std::optional<PeerDevice> device_of(const RankDevice* device) {
@@ -44,9 +47,10 @@ std::optional<PeerDevice> device_of(const RankDevice* device) {
 
 Result<PeerStart> start_of(const std::string& name, const CollectiveOptions& options,
                            Context& context, const RankDevice* device) {
-  auto interface = interface_in_force();
-  if (!interface.ok()) return interface.status();
-  const auto launch = read_launch_environment(read_environment());
+  const EnvironmentMap environment = read_environment();
+  const auto in_force = resolve({}, environment);
+  if (!in_force.ok()) return in_force.status();
+  const auto launch = read_launch_environment(environment);
   return PeerStart{
       .variant = name.substr(name.find(':') + 1),
       .operation = options.operation,
@@ -56,9 +60,17 @@ Result<PeerStart> start_of(const std::string& name, const CollectiveOptions& opt
       .rank = context.rank(),
       .ranks = context.size(),
       .under_mpirun = launch.ok() && launch.value().under_mpirun(),
-      .interface = interface.value(),
+      .interface = interface_of(in_force.value()),
       .device = device_of(device),
+      .nccl_library = in_force.value().nccl_library,
+      .nccl_host = nccl_host(environment),
       .exchange = [&context](const std::string& mine) { return exchange(context, mine); }};
+}
+
+/// Which library a peer calls, with its version.
+Result<std::string> library_of(const ModuleHead& module, const PeerStart& start) {
+  if (module.find_library == nullptr) return module.describe();
+  return module.find_library(start.nccl_library);
 }
 
 Result<const PeerModule*> load(const std::string& library) {
@@ -82,7 +94,9 @@ Result<Contender> open_peer(const std::string& name, const std::string& label,
   if (!start.ok()) return start.status();
   auto peer = module.value()->open(start.value());
   if (!peer.ok()) return peer.status();
-  return Contender{label, context, std::move(peer).value(), module.value()->head.describe()};
+  auto library = library_of(module.value()->head, start.value());
+  if (!library.ok()) return library.status();
+  return Contender{label, context, std::move(peer).value(), std::move(library).value()};
 }
 
 }  // namespace

@@ -1,6 +1,5 @@
 // NCCL's collectives, called directly: each call is queued on the rank's stream, and waited for,
 // since one of elastic's returns when the result is there, too.
-#include <cstdlib>
 #include <cstring>
 #include <map>
 #include <memory>
@@ -19,11 +18,6 @@ namespace {
 using collectives::nccl::NcclLibrary;
 
 using Library = std::shared_ptr<const NcclLibrary>;
-
-Result<Library> load() {
-  const char* const named = std::getenv("ELASTIC_NCCL_LIBRARY");
-  return NcclLibrary::load(named == nullptr ? "" : named);
-}
 
 Status outcome(const Library& library, const char* call, ncclResult_t result) {
   if (result == ncclSuccess) return {};
@@ -85,17 +79,16 @@ class NcclPeer final : public Peer {
 };
 
 /// As NCCL tells devices apart.
-std::string name_of_device(const PeerDevice& device) {
-  const char* const set = std::getenv("NCCL_HOSTID");
+std::string name_of_device(const PeerStart& start) {
   char host[256] = {};
   ::gethostname(host, sizeof(host) - 1);
-  return "CUDA device " + device.identity + " of " + (set == nullptr ? host : set);
+  return "CUDA device " + start.device->identity + " of " + start.nccl_host.value_or(host);
 }
 
 Status check_own_devices(const PeerStart& start) {
   std::map<std::string, int> owners;
   int rank = 0;
-  for (const std::string& device : start.exchange(name_of_device(*start.device))) {
+  for (const std::string& device : start.exchange(name_of_device(start))) {
     const auto [owner, added] = owners.emplace(device, rank);
     if (!added) {
       return Status(Code::kInvalidArgument,
@@ -139,7 +132,7 @@ Result<std::unique_ptr<Peer>> open(const PeerStart& start) {
     return Status(Code::kInvalidArgument,
                   "NCCL's average rounds otherwise, and so cannot be checked: choose another -o");
   }
-  auto library = load();
+  auto library = NcclLibrary::load(start.nccl_library);
   // All ranks together, whichever of them lacks it.
   const auto said = start.exchange(library.ok() ? "" : library.status().message());
   for (std::size_t rank = 0; rank < said.size(); ++rank) {
@@ -154,8 +147,13 @@ Result<std::unique_ptr<Peer>> open(const PeerStart& start) {
 }
 
 std::string describe() {
-  const auto library = load();
-  return library.ok() ? library.value()->describe() : library.status().message();
+  return "NCCL, built with the headers of " + collectives::nccl::version_text(NCCL_VERSION_CODE);
+}
+
+Result<std::string> find_library(const std::string& file) {
+  const auto library = NcclLibrary::load(file);
+  if (!library.ok()) return library.status();
+  return library.value()->describe();
 }
 
 }  // namespace
@@ -163,4 +161,5 @@ std::string describe() {
 
 // NOLINTNEXTLINE(readability-identifier-naming): a symbol's name
 extern "C" [[gnu::visibility("default")]] const elastic::bench::PeerModule elastic_module = {
-    {ELASTIC_MODULE_ABI, elastic::bench::describe}, elastic::bench::open};
+    {ELASTIC_MODULE_ABI, elastic::bench::describe, elastic::bench::find_library},
+    elastic::bench::open};

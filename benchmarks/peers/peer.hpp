@@ -35,6 +35,9 @@ struct PeerStart {
   bool under_mpirun = false;
   std::string interface;             ///< whose address this rank can be reached at
   std::optional<PeerDevice> device;  ///< where tensors are not in host memory
+  std::string nccl_library;          ///< see Options
+  /// What NCCL takes for the name of this host. None: the host's own.
+  std::optional<std::string> nccl_host;
   /// What each rank has to say, by rank. All ranks call it alike.
   std::function<std::vector<std::string>(const std::string& mine)> exchange;
 };

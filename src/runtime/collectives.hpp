@@ -11,6 +11,7 @@
 #include "coordinator/operation.hpp"
 #include "device/devices.hpp"
 #include "elastic/context.hpp"
+#include "runtime/worker.hpp"
 
 namespace elastic::runtime {
 
@@ -20,19 +21,6 @@ namespace elastic::runtime {
 /// Any thread.
 class Collectives {
  public:
-  /// What they need of this worker, under whichever incarnation.
-  struct Worker {
-    /// Of the present view; throws while there is none.
-    std::function<std::shared_ptr<const coordinator::Members>()> members;
-    /// Sends off the named tensors for which others may be waiting.
-    std::function<void()> flush;
-    /// In lane 0. kAborted: see Lane::run.
-    std::function<Result<Contributors>(coordinator::Operation&)> run;
-    /// A result that others have is missing here: leaves the job, and says so.
-    std::function<Status(const Status&)> give_up;
-    /// What is right for the backend.
-    std::function<device::Fetch()> fetch;
-  };
   using TakeGathered = Context::TakeGathered;
   using TakeScattered = Context::TakeScattered;
 

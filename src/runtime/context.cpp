@@ -15,18 +15,20 @@
 #include "config/environment.hpp"
 #include "config/options.hpp"
 #include "coordinator/coordinator.hpp"
-#include "coordinator/device_allreduce.hpp"
 #include "coordinator/operation.hpp"
 #include "device/devices.hpp"
+#include "runtime/allreduces.hpp"
 #include "runtime/backends.hpp"
 #include "runtime/collectives.hpp"
 #include "runtime/control.hpp"
+#include "runtime/incarnation.hpp"
 #include "runtime/join_job.hpp"
 #include "runtime/raise.hpp"
 #include "runtime/step_clock.hpp"
 #include "runtime/step_log.hpp"
 #include "runtime/tensor_check.hpp"
 #include "runtime/training_run.hpp"
+#include "runtime/worker.hpp"
 
 namespace elastic {
 
@@ -36,38 +38,6 @@ namespace {
 
 /// A worker that is evicted again and again, each time before it has finished a step, gives up.
 constexpr int kRejoinsInVain = 5;
-
-/// On this worker a result is missing that others have: it must not go on with other weights.
-Status leave_without_result(runtime::Control& control, const Status& why) {
-  const Status reason = why.within(
-      "this worker has left the job, as it cannot bring the result of a collective to its tensors; "
-      "end it, and it can join again");
-  control.abandon(reason);
-  return reason;
-}
-
-coordinator::Coordinator::Options named_options(const Options& options, runtime::Control& control) {
-  coordinator::Coordinator::Options named;
-  named.bucket_bytes = options.bucket_bytes;
-  named.stall_warning = options.stall_warning;
-  named.view_timeout = options.view_timeout;
-  named.give_up = [&control](const Status& why) { return leave_without_result(control, why); };
-  return named;
-}
-
-/// This worker under one incarnation. Order matters: the control thread outlives the coordinator's,
-/// which ends when its lane is closed.
-struct Incarnation {
-  Incarnation(runtime::Identity identity, const Options& options, const runtime::Backends& backends,
-              std::shared_ptr<const transport::Arena> arena)
-      : control(std::move(identity), options, backends, std::move(arena)) {
-    runtime::raise_if(control.start());
-    coordinator.emplace(control.lane(runtime::kNamedLane), named_options(options, control));
-  }
-
-  runtime::Control control;
-  std::optional<coordinator::Coordinator> coordinator;
-};
 
 }  // namespace
 
@@ -110,10 +80,11 @@ class Context::Impl {
   }
 
   const Options& options() const { return options_; }
-  runtime::Control& control() const { return present_.load()->control; }
-  coordinator::Coordinator& coordinator() const { return *present_.load()->coordinator; }
+  runtime::Control& control() const { return present_.load()->control(); }
+  coordinator::Coordinator& coordinator() const { return present_.load()->coordinator(); }
 
   runtime::StepClock& step_clock() { return step_clock_; }
+  runtime::Allreduces& allreduces() { return allreduces_; }
   runtime::Collectives& collectives() { return collectives_; }
 
   std::shared_ptr<const runtime::ViewSummary> view() const { return control().view(); }
@@ -128,13 +99,12 @@ class Context::Impl {
     return present->members;
   }
 
-  Result<Contributors> try_run(Operation& operation) {
+  Result<Contributors> run(Operation& operation) {
     const runtime::Blocked blocked;
     (void)members();
     coordinator().flush();
     return control().lane(runtime::kUnnamedLane).run(operation, options_.view_timeout);
   }
-  Contributors run(Operation& operation) { return runtime::take(try_run(operation)); }
 
   Contributors allreduce(ConstTensorView in, TensorView out, ReduceOp op) {
     check_lies_on_host(in);
@@ -147,40 +117,6 @@ class Context::Impl {
     (void)members();
     coordinator::AllreduceOperation operation({in}, {out}, op);
     return runtime::take(lane.run(turn, operation, options_.view_timeout));
-  }
-
-  /// Of tensors of which some lie on a device: those go by way of host memory, unless the backend
-  /// takes them as they are.
-  Contributors allreduce_staged(std::span<const ConstTensorView> in,
-                                std::span<const TensorView> out, ReduceOp op, CudaStream stream,
-                                const std::vector<collectives::Wire>& wires = {}) {
-    (void)members();
-    coordinator().flush();
-    const std::shared_ptr<device::StagedTensors> staged =
-        runtime::take(devices_.stage(in, out, stream, device::Caller::kWaits, fetch()));
-    // Not as communication: it is mostly the device that computes.
-    runtime::raise_if(staged->wait_for_arrival());
-    const runtime::Blocked blocked;
-    coordinator::DeviceAllreduceOperation operation({{staged, {}}}, op, wires);
-    Contributors contributors = run(operation);
-    Status back = staged->send_back();
-    if (back.ok()) back = staged->wait_until_back();
-    if (!back.ok()) runtime::raise_if(leave_without_result(control(), back));
-    return contributors;
-  }
-
-  /// `wires`: of all tensors, or empty where all travel as they are.
-  Contributors grouped_allreduce(std::span<const TensorView> tensors, ReduceOp op,
-                                 CudaStream stream,
-                                 const std::vector<collectives::Wire>& wires = {}) {
-    const std::vector<ConstTensorView> inputs(tensors.begin(), tensors.end());
-    if (runtime::any_on_device(tensors)) {
-      return allreduce_staged(inputs, tensors, op, stream, wires);
-    }
-    runtime::check_no_stream(stream);
-    for (const TensorView& tensor : tensors) check_lies_on_host(tensor);
-    coordinator::AllreduceOperation operation(inputs, {tensors.begin(), tensors.end()}, op, wires);
-    return run(operation);
   }
 
   Memory allocate(std::size_t bytes) {
@@ -239,9 +175,18 @@ class Context::Impl {
     return contributors;
   }
 
+  runtime::Worker worker() {
+    return {
+        .members = [this] { return members(); },
+        .flush = [this] { coordinator().flush(); },
+        .run = [this](Operation& operation) { return run(operation); },
+        .give_up = [this](const Status& why) { return present_.load()->leave_without_result(why); },
+        .fetch = [this] { return fetch(); }};
+  }
+
   void become(runtime::Identity identity) {
     incarnations_.push_back(
-        std::make_unique<Incarnation>(std::move(identity), options_, backends_, arena_));
+        std::make_unique<runtime::Incarnation>(std::move(identity), options_, backends_, arena_));
     present_.store(incarnations_.back().get());
   }
 
@@ -253,17 +198,12 @@ class Context::Impl {
   runtime::Backends backends_;
   /// Of all incarnations, whose coordinators wait for tensors of devices.
   device::Devices devices_{"", std::make_shared<device::StallWatch>(options_.stall_warning)};
-  runtime::Collectives collectives_{
-      devices_,
-      {.members = [this] { return members(); },
-       .flush = [this] { coordinator().flush(); },
-       .run = [this](Operation& operation) { return try_run(operation); },
-       .give_up = [this](const Status& why) { return leave_without_result(control(), why); },
-       .fetch = [this] { return fetch(); }}};
+  runtime::Allreduces allreduces_{devices_, worker()};
+  runtime::Collectives collectives_{devices_, worker()};
   /// The last is the present one. The others are closed, and kept for threads that still look at
   /// them.
-  std::vector<std::unique_ptr<Incarnation>> incarnations_;
-  std::atomic<Incarnation*> present_{nullptr};
+  std::vector<std::unique_ptr<runtime::Incarnation>> incarnations_;
+  std::atomic<runtime::Incarnation*> present_{nullptr};
 };
 
 Context::Context(Options options) : impl_(std::make_unique<Impl>(std::move(options))) {}
@@ -328,7 +268,7 @@ Contributors Context::allreduce(ConstTensorView in, TensorView out, ReduceOp op,
                 "allreduce: input and output differ in count or dtype; they must be alike");
   }
   if (device::on_device(in) || device::on_device(out)) {
-    return impl_->allreduce_staged({&in, 1}, {&out, 1}, op, stream);
+    return impl_->allreduces().staged({&in, 1}, {&out, 1}, op, stream);
   }
   runtime::check_no_stream(stream);
   return impl_->allreduce(in, out, op);
@@ -337,19 +277,12 @@ Contributors Context::allreduce(ConstTensorView in, TensorView out, ReduceOp op,
 Contributors Context::grouped_allreduce(std::span<const TensorView> tensors, ReduceOp op,
                                         CudaStream stream) {
   for (const TensorView& tensor : tensors) runtime::check(tensor);
-  return impl_->grouped_allreduce(tensors, op, stream);
+  return impl_->allreduces().grouped(tensors, op, stream);
 }
 
 Contributors Context::narrow_allreduce(std::span<const NarrowTensor> tensors, ReduceOp op,
                                        CudaStream stream) {
-  std::vector<TensorView> views;
-  std::vector<collectives::Wire> wires;
-  for (const NarrowTensor& tensor : tensors) {
-    runtime::check(tensor, op);
-    views.push_back(tensor.data);
-    wires.push_back({tensor.wire, tensor.scale});
-  }
-  return impl_->grouped_allreduce(views, op, stream, wires);
+  return impl_->allreduces().narrow(tensors, op, stream);
 }
 
 Work Context::allreduce_async(std::string_view name, TensorView data, ReduceOp op,
@@ -387,7 +320,7 @@ ScatteredPart Context::reduce_scatter(ConstTensorView data, TensorView out, Redu
 
 Contributors Context::barrier() {
   coordinator::BarrierOperation operation;
-  return impl_->run(operation);
+  return runtime::take(impl_->run(operation));
 }
 
 RunOutcome Context::run(State& state, const std::function<void()>& body) {

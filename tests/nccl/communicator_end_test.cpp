@@ -123,19 +123,13 @@ TEST_F(CommunicatorEndTest, NeverAbortsDuringACallThatDoesNotReturn) {
   until([&] { return nccl_->counts().aborts == 1; });
 }
 
-/// Giving one back may wait for what another does on the same device.
-TEST_F(CommunicatorEndTest, AllAreDeadBeforeOneIsGivenBack) {
+TEST_F(CommunicatorEndTest, NoneWaitsForAnotherToBeGivenBack) {
   constexpr int kRanks = 3;
   for (int rank = 0; rank < kRanks; ++rank) nccl_->script(rank, {.abort_waits = true});
   prepare(kRanks, {});
   all_ready();
-  nccl_->on_abort([this] {
-    for (Communicator* each : all()) EXPECT_NE(each->phase(), Phase::kReady);
-  });
-  const auto communicators = all();
-  abort_together(communicators);
-  until([&] { return nccl_->counts().waiting == kRanks; });  // none waits for another
-  nccl_->on_abort(nullptr);
+  abort_all();
+  until([&] { return nccl_->counts().waiting == kRanks; });
   nccl_->release();
   all_ended();
 }

@@ -4,6 +4,8 @@
 #include <stdexcept>
 #include <thread>
 
+#include "nccl/native_exchange.hpp"
+
 namespace elastic::collectives::nccl {
 
 namespace {

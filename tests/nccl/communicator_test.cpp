@@ -7,6 +7,7 @@
 #include <gmock/gmock.h>
 
 #include "nccl/communicator_fixture.hpp"
+#include "nccl/native_exchange.hpp"
 
 namespace elastic::collectives::nccl {
 namespace {

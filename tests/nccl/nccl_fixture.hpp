@@ -37,6 +37,22 @@ class NcclFixture : public ::testing::Test {
     for (std::thread& each : threads) each.join();
   }
 
+  /// `body` on all ranks, of which one ends in the middle of it: `when` that is so, it lets go of
+  /// its view, and once its `body` is done its links close.
+  template <typename Body>
+  void while_one_ends(int ending, const std::function<bool()>& when, const Body& body) {
+    std::thread killer([&] {
+      until(when);
+      backend(ending).abort();
+    });
+    on_all_ranks([&](int rank) {
+      body(rank);
+      if (rank != ending) return;
+      killer.join();
+      backends_[static_cast<std::size_t>(ending)].reset();
+    });
+  }
+
   /// What the stand-in and threads of the communicator have come to, of which no event tells.
   static void until(const std::function<bool()>& done);
 

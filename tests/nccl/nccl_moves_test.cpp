@@ -1,7 +1,6 @@
 // Broadcasts, allgathers and reduce_scatters of tensors on a device by the backend nccl, on
 // stand-ins for NCCL and for the CUDA driver.
 #include <atomic>
-#include <thread>
 
 #include <gtest/gtest.h>
 
@@ -197,19 +196,11 @@ TEST_P(NcclMoveTest, SeesAPeerDieInTheMiddle) {
   nccl_->script(2, {.allreduce = How::kHangs});
   make(3, true);
   const auto outcome = begin(of(GetParam()));
-  std::thread killer([&] {
-    until([&] {
-      const NcclCounts counts = nccl_->counts();
-      return counts.broadcasts + counts.allgathers + counts.reduce_scatters == 3;
-    });
-    backend(2).abort();
-  });
-  on_all_ranks([&](int rank) {
-    run_on(rank, *outcome);
-    if (rank != 2) return;
-    killer.join();
-    backends_[2].reset();
-  });
+  const auto all_have_begun = [&] {
+    const NcclCounts counts = nccl_->counts();
+    return counts.broadcasts + counts.allgathers + counts.reduce_scatters == 3;
+  };
+  while_one_ends(2, all_have_begun, [&](int rank) { run_on(rank, *outcome); });
   for (std::size_t rank = 0; rank < 2; ++rank) {
     EXPECT_EQ(outcome->statuses[rank].code(), Code::kPeerLost);
     EXPECT_FALSE(outcome->payloads[rank].in_hand);
@@ -266,16 +257,8 @@ TEST_F(NcclMovesTest, KeepsAPartThatOthersMayCountOn) {
     const auto mesh = meshes_[2].lock();
     if (mesh->link(0).received() == 1 && mesh->link(1).received() == 1) others_are_done = true;
   });
-  std::thread killer([&] {
-    until([&] { return others_are_done.load(); });
-    backend(2).abort();
-  });
-  on_all_ranks([&](int rank) {
-    run_on(rank, *outcome);
-    if (rank != 2) return;
-    killer.join();
-    backends_[2].reset();
-  });
+  while_one_ends(
+      2, [&] { return others_are_done.load(); }, [&](int rank) { run_on(rank, *outcome); });
   EXPECT_EQ(outcome->statuses[2].code(), Code::kAborted);
   EXPECT_FALSE(outcome->payloads[2].in_hand);
   for (std::size_t rank = 0; rank < 2; ++rank) {

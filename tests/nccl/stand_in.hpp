@@ -68,7 +68,6 @@ struct NcclStandIn {
   void (*fail)(int rank, int result);
   /// Lets everything go on that waits, now and later.
   void (*release)();
-  void (*on_abort)(std::function<void()> call);
   /// What a poll for a communicator of `rank` calls, by whom it is made.
   void (*on_poll)(std::function<void(int rank)> call);
   NcclCounts (*counts)();

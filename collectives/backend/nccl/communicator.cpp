@@ -39,8 +39,7 @@ Status Communicator::check() {
 }
 
 void Communicator::abort() noexcept {
-  Communicator* const self = this;
-  abort_together({&self, 1});
+  body_->kill();
 }
 
 Status Communicator::ended(TimePoint until) {
@@ -49,11 +48,6 @@ Status Communicator::ended(TimePoint until) {
 
 Phase Communicator::phase() const {
   return body_->phase();
-}
-
-void abort_together(std::span<Communicator* const> communicators) noexcept {
-  for (Communicator* const each : communicators) each->body_->kill();
-  for (Communicator* const each : communicators) each->body_->bury();
 }
 
 }  // namespace elastic::collectives::nccl

@@ -2,7 +2,6 @@
 
 #include <functional>
 #include <memory>
-#include <span>
 #include <string>
 
 #include "base/clock.hpp"
@@ -73,15 +72,10 @@ class Communicator {
   Phase phase() const;
 
  private:
-  friend void abort_together(std::span<Communicator* const> communicators) noexcept;
   class Body;
   explicit Communicator(std::shared_ptr<Body> body) : body_(std::move(body)) {}
 
   const std::shared_ptr<Body> body_;
 };
-
-/// `abort` of several, such as all of a device: all are dead before the first is given back, and
-/// none waits for another. (Giving one back can wait for what another does on the device.)
-void abort_together(std::span<Communicator* const> communicators) noexcept;
 
 }  // namespace elastic::collectives::nccl

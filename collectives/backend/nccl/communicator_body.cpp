@@ -79,7 +79,6 @@ void Communicator::Body::prepare() {
     prepare_step_by_step();
   } catch (const std::exception& error) {
     kill(Status(Code::kInternal, error.what()));
-    bury();
   }
 }
 
@@ -256,7 +255,7 @@ Status Communicator::Body::perform(const char* name,
       &CommunicatorState::may_use, until);
   if (!begun) {
     if (Status may = ask(&CommunicatorState::may_use); !may.ok()) return may;
-    end_late();
+    kill(late_);
   }
   return poll_until_done(first, until, meanwhile);
 }
@@ -273,22 +272,16 @@ Status Communicator::Body::ask(May may) const {
   return (state_.*may)();
 }
 
-void Communicator::Body::end_late() noexcept {
-  kill(late_);
-  bury();
-}
-
 Status Communicator::Body::poll_until_done(Decision next, TimePoint until,
                                            const std::function<Status()>& meanwhile) {
   Duration length = kShortestPause;
   while (next.action == Action::kPoll) {
     if (const Status outside = meanwhile ? meanwhile() : Status(); !outside.ok()) {
       kill(outside);
-      bury();
       return ask(&CommunicatorState::may_call);
     }
     if (Clock::now() >= until) {
-      end_late();
+      kill(late_);
       return ask(&CommunicatorState::may_call);
     }
     pause(length);
@@ -300,23 +293,12 @@ Status Communicator::Body::poll_until_done(Decision next, TimePoint until,
 
 void Communicator::Body::kill(const Status& why) noexcept {
   dead_.store(true, std::memory_order_release);
-  try {
-    decide([&](auto& state, TimePoint now) {
-      Decision decision = state.die(why, now);
-      const bool first = decision.action != Action::kNothing || decision.call_off;
-      if (first) burial_ = decision;
-      return decision;
-    });
-  } catch (const std::exception&) {
-    return;  // no call begins any more; who waits for the end is told when time is up
-  }
-}
-
-void Communicator::Body::bury() noexcept {
   Decision decision;
-  {
-    const std::lock_guard lock(mutex_);
-    decision = std::exchange(burial_, {});
+  try {
+    decide([&](auto& state, TimePoint now) { return decision = state.die(why, now); });
+  } catch (const std::exception&) {
+    // No call begins any more; who waits for the end is told when time is up, if not before.
+    return carry_out(decision);
   }
   carry_out(decision);
 }

@@ -29,11 +29,10 @@ class Communicator::Body : public std::enable_shared_from_this<Body> {
   Status check();
   Phase phase() const;
 
-  /// Dead, at once; because the view is given up, or because of `why`.
+  /// Dead, at once; because the view is given up, or because of `why`. What is left to do about
+  /// that is done in the background.
   void kill() noexcept { kill(aborted_); }
   void kill(const Status& why) noexcept;
-  /// What is to be done about that.
-  void bury() noexcept;
 
  private:
   using NcclCall = std::function<ncclResult_t(const Api&)>;
@@ -66,8 +65,6 @@ class Communicator::Body : public std::enable_shared_from_this<Body> {
   void wait(TimePoint until, const Done& done);
   void pause(Duration& length);
   Status ask(May may) const;
-  /// What did not begin or end in time ends the communicator.
-  void end_late() noexcept;
   void prepare_step_by_step();
   void carry_out(const Decision& decision) noexcept;
   void give_back() noexcept;
@@ -81,7 +78,6 @@ class Communicator::Body : public std::enable_shared_from_this<Body> {
   mutable std::mutex mutex_;  // of the state; never held while NCCL is called
   std::condition_variable changed_;
   CommunicatorState state_;
-  Decision burial_;  // what `kill` has left to `bury`
   const Status aborted_{Code::kAborted, "the view is being changed"};
   const Status late_{Code::kTimeout, "NCCL has not taken up a call in time"};
   std::atomic<bool> dead_{false};  // ahead of the state, in case that memory runs out

@@ -1,13 +1,10 @@
 #pragma once
 
-#include <cstdint>
 #include <functional>
-#include <memory>
 #include <string>
 #include <vector>
 
 #include "base/status.hpp"
-#include "collectives/backend/backend.hpp"
 
 namespace elastic::collectives::nccl {
 
@@ -20,8 +17,5 @@ struct Exchange {
   /// Any thread; must not throw.
   std::function<void()> call_off;
 };
-
-/// Over `backend`, which nothing else may use meanwhile, from `position` on.
-Exchange exchange_over(std::shared_ptr<Backend> backend, std::uint64_t position);
 
 }  // namespace elastic::collectives::nccl

@@ -23,9 +23,8 @@ namespace elastic::collectives::nccl {
 /// - They begin at the same offset in the memory: a bucket begins with its block.
 /// - A lane's blocks are its own and come in turn, as its operations do: ranks have the same ones
 ///   together again, and NCCL need not connect them anew.
-/// - ncclCommRegister only makes a note of the memory, at once, also on a communicator that does
-/// not
-///   block; what ranks have to tell each other they do in the first collective that uses it. In
+/// - ncclCommRegister only makes a note of the memory, at once, also where the communicator does
+///   not block; what ranks have to tell each other they do in the first collective that uses it. In
 ///   2.19 it looks at what is there when the communicator is ready, and so it is called then.
 /// - A communicator that ends gives back what was registered with it, be it by ncclCommAbort or by
 ///   ncclCommDestroy (commFree, from 2.19 on). Nothing is deregistered by us: after a failure that

@@ -1,7 +1,10 @@
-#include "collectives/backend/nccl/exchange.hpp"
+#include "nccl/native_exchange.hpp"
 
+#include <cstddef>
 #include <cstring>
+#include <string>
 #include <utility>
+#include <vector>
 
 namespace elastic::collectives::nccl {
 

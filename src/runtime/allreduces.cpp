@@ -1,0 +1,54 @@
+#include "runtime/allreduces.hpp"
+
+#include <memory>
+
+#include "coordinator/device_allreduce.hpp"
+#include "coordinator/operation.hpp"
+#include "runtime/raise.hpp"
+#include "runtime/step_clock.hpp"
+#include "runtime/tensor_check.hpp"
+
+namespace elastic::runtime {
+
+/// By way of host memory, unless the backend takes them as they are.
+Contributors Allreduces::staged(std::span<const ConstTensorView> in,
+                                std::span<const TensorView> out, ReduceOp op, CudaStream stream,
+                                const std::vector<collectives::Wire>& wires) {
+  (void)worker_.members();
+  worker_.flush();
+  const std::shared_ptr<device::StagedTensors> staged =
+      take(devices_.stage(in, out, stream, device::Caller::kWaits, worker_.fetch()));
+  // Not as communication: it is mostly the device that computes.
+  raise_if(staged->wait_for_arrival());
+  const Blocked blocked;
+  coordinator::DeviceAllreduceOperation operation({{staged, {}}}, op, wires);
+  Contributors contributors = take(worker_.run(operation));
+  Status back = staged->send_back();
+  if (back.ok()) back = staged->wait_until_back();
+  if (!back.ok()) raise_if(worker_.give_up(back));
+  return contributors;
+}
+
+Contributors Allreduces::grouped(std::span<const TensorView> tensors, ReduceOp op,
+                                 CudaStream stream, const std::vector<collectives::Wire>& wires) {
+  const std::vector<ConstTensorView> inputs(tensors.begin(), tensors.end());
+  if (any_on_device(tensors)) return staged(inputs, tensors, op, stream, wires);
+  check_no_stream(stream);
+  for (const TensorView& tensor : tensors) raise_if(devices_.check_host(tensor));
+  coordinator::AllreduceOperation operation(inputs, {tensors.begin(), tensors.end()}, op, wires);
+  return take(worker_.run(operation));
+}
+
+Contributors Allreduces::narrow(std::span<const NarrowTensor> tensors, ReduceOp op,
+                                CudaStream stream) {
+  std::vector<TensorView> views;
+  std::vector<collectives::Wire> wires;
+  for (const NarrowTensor& tensor : tensors) {
+    check(tensor, op);
+    views.push_back(tensor.data);
+    wires.push_back({tensor.wire, tensor.scale});
+  }
+  return grouped(views, op, stream, wires);
+}
+
+}  // namespace elastic::runtime

@@ -1,0 +1,132 @@
+// What comes of allreduces of tensors on a device by the backend nccl, where nothing goes wrong.
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "collectives/backend/nccl/bucket_result.hpp"
+#include "collectives/backend/nccl/shared_device.hpp"
+#include "nccl/nccl_allreduce_fixture.hpp"
+
+namespace elastic::collectives::nccl {
+namespace {
+
+using ::testing::HasSubstr;
+
+class NcclAllreducesTest : public NcclAllreduceFixture {};
+
+TEST_F(NcclAllreducesTest, ReducesEveryTypeByEveryOperation) {
+  make(3, /*waits=*/true);
+  for (const DType dtype : kDTypes) {
+    for (const ReduceOp op : kOps) {
+      SCOPED_TRACE(static_cast<int>(op));
+      EXPECT_TRUE(allreduce({{dtype, 1003}}, op)) << "not by NCCL";
+    }
+  }
+  EXPECT_EQ(nccl_->counts().inits, 3);
+}
+
+TEST_F(NcclAllreducesTest, ReducesManyTensorsAtOnce) {
+  make(2, true);
+  const Shapes shapes{{DType::kF32, 1},      {DType::kF32, 100000}, {DType::kF16, 7},
+                      {DType::kF64, 33},     {DType::kF64, 1},      {DType::kI8, 5},
+                      {DType::kBF16, 70000}, {DType::kI64, 12}};
+  for (const ReduceOp op : {ReduceOp::kSum, ReduceOp::kAverage, ReduceOp::kMax}) {
+    EXPECT_TRUE(allreduce(shapes, op));
+  }
+  // One for each run of a type, all of a call together.
+  EXPECT_EQ(nccl_->counts().allreduces, 2 * 3 * 6);
+  EXPECT_EQ(nccl_->counts().groups, 2 * 3);
+}
+
+/// Of `narrowed`, as they travel.
+constexpr std::size_t kNarrowedBytes = (100003 + 33 + 70000 + 3) * 2 + 5 * 4;
+
+TEST_F(NcclAllreducesTest, NarrowsWhatTravelsAsHalves) {
+  make(3, true);
+  for (const ReduceOp op : {ReduceOp::kSum, ReduceOp::kAverage}) {
+    EXPECT_TRUE(allreduce(narrowed(), op));
+    EXPECT_TRUE(allreduce({{DType::kF32, 1003, {DType::kBF16, 1}}}, op)) << "by itself";
+  }
+  // And little more, for what lies between tensors.
+  EXPECT_THAT(nccl_->counts().bytes,
+              ::testing::AllOf(::testing::Ge(2 * 3 * (kNarrowedBytes + 2006)),
+                               ::testing::Le(2 * 3 * (kNarrowedBytes + 2006 + 4 * 64))));
+}
+
+TEST_F(NcclAllreducesTest, ServesOneRankAlone) {
+  make(1, true);
+  EXPECT_TRUE(allreduce());
+  EXPECT_TRUE(allreduce({{DType::kI32, 9}, {DType::kF32, 9}}, ReduceOp::kAverage));
+}
+
+TEST_F(NcclAllreducesTest, ComparesWhatRanksCall) {
+  make(2, true);
+  const auto outcome = begin({{DType::kF32, 100}});
+  outcome->tensors[1] = std::make_unique<GpuTensors>(gpu_, 1, Shapes{{DType::kF32, 101}});
+  outcome->tensors[1]->give(outcome->payloads[1]);
+  on_all_ranks([&](int rank) { run_on(rank, *outcome, ReduceOp::kSum); });
+  ++position_;
+  for (const Status& status : outcome->statuses) {
+    EXPECT_EQ(status.code(), Code::kMismatch);
+    EXPECT_THAT(status.message(), HasSubstr("101"));
+  }
+  for (const auto& each : outcome->tensors) each->expect_untouched();
+  EXPECT_TRUE(allreduce());
+}
+
+TEST_F(NcclAllreducesTest, HandsOverAResultThatLiesOnTheDevice) {
+  for (const ReduceOp op : {ReduceOp::kSum, ReduceOp::kAverage}) {
+    make(3, true);
+    const auto outcome =
+        run({{DType::kF32, 777}, {DType::kI32, 8}, {DType::kF64, 9, {DType::kF16, 4}}}, op);
+    ASSERT_TRUE(outcome->by_nccl());
+    const std::uint64_t done = position_ - 1;
+    make(3, true, 8);  // the view changes before rank 1 has heard of the end
+    Backend::Handover handover;
+    handover.givers = {0};
+    handover.takers = {1};
+    Backend::Parcel taken;
+    on_all_ranks([&](int rank) {
+      Backend::Parcel given;
+      Backend::Parcel& parcel = rank == 1 ? taken : given;
+      if (rank == 0) {
+        given.payload = std::move(outcome->payloads[0]);
+        expect_ok(given.payload.bring_to_host());
+      }
+      expect_ok(backend(rank).hand_over(done, handover, parcel));
+    });
+    EXPECT_EQ(taken.payload.device_result, nullptr);
+    expect_ok(outcome->tensors[1]->take(taken.payload, op, 3));
+    outcome->tensors[1]->expect(op, 3);
+    expect_ok(outcome->tensors[2]->take(outcome->payloads[2], op, 3));  // after its view's end
+    outcome->tensors[2]->expect(op, 3);
+  }
+}
+
+/// Of a tensor that others have directly, an average is handed over divided.
+TEST_F(NcclAllreducesTest, DividesWhatOthersWouldHaveDivided) {
+  auto devices = std::make_shared<SharedDevices>(CUDA_STAND_IN);
+  const auto device = devices->open(0).value();
+  const testing::GpuArray<std::int32_t> array(gpu_, std::vector<std::int32_t>{7, -7, 100});
+  const std::vector<DeviceTensor> tensors{
+      {DType::kI32, 3, array.address(), array.address(), 0, false},
+      {DType::kI32, 3, array.address(), array.address(), 64, true}};
+  void* const stream = device->stream(0).value();
+  const auto result = BucketResult::make(device, stream, tensors, 2).value();
+  {
+    const device::CurrentContext here = device->cuda()->enter();
+    expect_ok(device->mover().pack(tensors, result->address(), stream));
+  }
+  Buffer data;
+  expect_ok(result->gather(data));
+  ASSERT_EQ(data.size(), 64 + 12U);
+  const auto* const values = reinterpret_cast<const std::int32_t*>(data.data());
+  EXPECT_THAT(std::vector(values, values + 3), ::testing::ElementsAre(7, -7, 100));
+  EXPECT_THAT(std::vector(values + 16, values + 19), ::testing::ElementsAre(3, -3, 50));
+}
+
+}  // namespace
+}  // namespace elastic::collectives::nccl

@@ -1,0 +1,85 @@
+// Allreduces of tensors on a device that the backend nccl takes through host memory, though nothing
+// has failed in them.
+#include <chrono>
+#include <memory>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "collectives/backend/nccl/bucket_mover.hpp"
+#include "collectives/backend/nccl/shared_device.hpp"
+#include "nccl/nccl_allreduce_fixture.hpp"
+#include "tests/slowness.hpp"
+
+namespace elastic::collectives::nccl {
+namespace {
+
+using std::chrono::milliseconds;
+using Script = NcclScript;
+
+class NcclByHostTest : public NcclAllreduceFixture {};
+
+TEST_F(NcclByHostTest, GoesThroughTheHostUntilAllRanksAreReady) {
+  make(3, /*waits=*/false);
+  EXPECT_FALSE(allreduce()) << "there cannot be a communicator yet";
+  int calls = 1;
+  while (!allreduce() && !HasFailure()) ++calls;
+  for (int i = 0; i < 3; ++i) EXPECT_TRUE(allreduce()) << "it was ready before";
+  EXPECT_EQ(nccl_->counts().inits, 3);
+  EXPECT_EQ(nccl_->counts().ids, 1);
+}
+
+TEST_F(NcclByHostTest, StaysOnTheHostWhereOneRankNeverGetsReady) {
+  nccl_->script(1, {.init = Script::Init::kNeverDone});
+  make(3, false);
+  for (int i = 0; i < 20; ++i) EXPECT_FALSE(allreduce());
+  EXPECT_EQ(nccl_->counts().allreduces, 0);
+}
+
+TEST_F(NcclByHostTest, DoesNotWaitForWhatHasFailed) {
+  nccl_->script(1, {.init = Script::Init::kFailsAtOnce, .failure = Script::kCudaError});
+  make(2, /*waits=*/true, 7,
+       [](NcclServices& its) { its.deadlines.start = milliseconds(1000) * kSlowness; });
+  EXPECT_FALSE(allreduce());
+  EXPECT_FALSE(allreduce());
+  EXPECT_EQ(nccl_->counts().ids, 1) << "it was tried again in the same view";
+}
+
+TEST_F(NcclByHostTest, GoesThroughTheHostWhereTensorsLieElsewhereOnOneRank) {
+  make(3, true);
+  ASSERT_TRUE(allreduce());
+  const auto outcome = begin({{DType::kF64, 500}});
+  outcome->tensors[1]->give(outcome->payloads[1], /*device=*/-1);
+  on_all_ranks([&](int rank) { run_on(rank, *outcome, ReduceOp::kAverage); });
+  ++position_;
+  EXPECT_FALSE(expect_right(*outcome, ReduceOp::kAverage));
+  for (const auto& each : outcome->tensors) EXPECT_EQ(each->times_on_host(), 1);
+  EXPECT_TRUE(allreduce()) << "it is good for the next";
+}
+
+/// Another lane of the rank has work of another communicator on it, which may wait for other ranks.
+TEST_F(NcclByHostTest, GoesThroughTheHostWhereADeviceIsTaken) {
+  make(2, true);
+  ASSERT_TRUE(allreduce());
+  {
+    const auto device = services_[1].devices->open(0);
+    const auto turn = device.value()->try_turn();
+    ASSERT_TRUE(turn.owns_lock());
+    EXPECT_FALSE(allreduce());
+  }
+  EXPECT_TRUE(allreduce());
+}
+
+TEST_F(NcclByHostTest, GoesThroughTheHostWhereOneRankCannotNarrow) {
+  make(3, true);
+  services_[1].devices = std::make_shared<SharedDevices>(
+      CUDA_STAND_IN, [](auto& device) { return std::make_unique<CopyMover>(device); });
+  make(3, true, 8);
+  EXPECT_FALSE(allreduce(narrowed(), ReduceOp::kAverage));
+  EXPECT_TRUE(allreduce()) << "what is not narrowed it can";
+  EXPECT_FALSE(allreduce(narrowed()));
+  EXPECT_TRUE(allreduce());
+}
+
+}  // namespace
+}  // namespace elastic::collectives::nccl

@@ -1,0 +1,79 @@
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <nccl.h>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "nccl/stand_in.hpp"
+#include "nccl/stand_in_fabric.hpp"
+
+#define NCCL_EXPORT extern "C" [[gnu::visibility("default")]]
+
+/// A communicator. Kept until `reset`, so that its use after its end is seen.
+struct ncclComm {
+  std::string id;
+  int rank = 0;
+  int size = 0;
+  std::string under_way;  // the call
+  bool gone = false;      // no call may come any more
+  bool ended = false;     // and it has given everything back
+  int polls_to_go = 0;    // of what is in progress
+  bool never_done = false;
+  bool fails = false;
+  std::map<const std::byte*, std::size_t> registered;
+  std::uint64_t allreduces = 0;
+  std::unique_ptr<elastic::nccl_stand_in::Fabric> fabric;
+  std::atomic<bool> called_off{false};
+  std::atomic<int> on_streams{0};  // collectives that streams have to make or are making
+};
+
+namespace elastic::nccl_stand_in {
+
+/// What the stand-in's calls share: what it was told, and what it has seen.
+struct Library {
+  std::mutex mutex;
+  std::condition_variable released_or_more;
+  bool released = false;
+  std::map<int, collectives::nccl::NcclScript> scripts;
+  std::map<int, int> failures;
+  std::map<int, int> collectives;  // by rank
+  std::vector<std::unique_ptr<ncclComm>> comms;
+  int open_groups = 0;  // of all threads
+  /// By communicator and number of the allreduce: whether a rank's result came to registered
+  /// memory.
+  std::map<std::pair<std::string, std::uint64_t>, bool> in_registered;
+  collectives::nccl::NcclCounts counts;
+  std::vector<std::string> violations;
+  std::function<void(int)> on_poll;
+};
+Library& library();
+
+using Lock = std::unique_lock<std::mutex>;
+
+void wait_for_release(Lock& lock);
+
+/// A call on a communicator; notes what is not allowed.
+class Entered {
+ public:
+  Entered(Lock& lock, ncclComm* comm, const std::string& call);
+  ~Entered() { comm_->under_way.clear(); }
+
+ private:
+  Lock& lock_;
+  ncclComm* const comm_;
+};
+
+bool in_progress(const ncclComm& comm);
+/// Nothing but polls and aborts while something is in progress.
+void needs_quiet(const ncclComm& comm, const char* call);
+
+}  // namespace elastic::nccl_stand_in
