@@ -41,17 +41,19 @@ target_compile_definitions(elastic_compile INTERFACE BOOST_ASIO_NO_DEPRECATED
                                                      BOOST_ERROR_CODE_HEADER_ONLY)
 target_include_directories(elastic_compile INTERFACE ${PROJECT_SOURCE_DIR}/include
                                                      ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR})
-# elastic_command_lines(<sources>): those with CLI11 in them. Under sanitizers nothing takes longer to
-# optimize, for what runs once. Otherwise they are like all: the linker may take their copies of what
-# others use as well.
-function(elastic_command_lines)
-  if(ELASTIC_SANITIZE)
-    set_source_files_properties(${ARGN} PROPERTIES COMPILE_OPTIONS -O0)
-  endif()
+# elastic_command_lines(<target> <sources>): sources of <target> with CLI11 in them. That is most of what
+# there is to compile of them, and runs once: all in one piece, and without optimization. The linker may
+# take copies from there of what others use, too, such as std::vector's functions: not for what is to be fast.
+function(elastic_command_lines target)
+  set(command_lines ${target}_command_lines)
+  add_library(${command_lines} OBJECT ${ARGN})
+  target_compile_options(${command_lines} PRIVATE -O0)
+  target_link_libraries(${command_lines} PRIVATE CLI11::CLI11 $<TARGET_PROPERTY:${target},LINK_LIBRARIES>)
+  target_sources(${target} PRIVATE $<TARGET_OBJECTS:${command_lines}>)
 endfunction()
 
-# elastic_little_optimized(<targets>): programs that mostly read a command line, write JSON and wait.
-# Optimizing what CLI11 and nlohmann_json expand to would take a third of the time they take to compile.
+# elastic_little_optimized(<targets>): programs that mostly write JSON and wait. Optimizing what
+# nlohmann_json expands to would take a third of the time they take to compile.
 function(elastic_little_optimized)
   foreach(target ${ARGN})
     target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1>)

@@ -149,7 +149,7 @@ Linker::Impl::Task<void> Linker::Impl::greet(Socket socket) {
   --strangers_;
   if (closed_) co_return;
   if (!greeting.ok()) {
-    log::get().info("dropped a data connection: {}", greeting.status().message());
+    log::info("dropped a data connection: {}", greeting.status().message());
     co_return;
   }
   const LinkGreeting& from = greeting.value();
@@ -161,7 +161,7 @@ Linker::Impl::Task<void> Linker::Impl::greet(Socket socket) {
   } else if (UniqueFd fd = take_descriptor(with.socket)) {
     Result<StreamPtr> accepted = accept_shm(std::move(fd), options_.arena.get());
     if (!accepted.ok()) {
-      log::get().info("dropped a data connection: {}", accepted.status().message());
+      log::info("dropped a data connection: {}", accepted.status().message());
       hurry_without_descriptors();
       co_return;
     }

@@ -67,7 +67,7 @@ Linker::Impl::Task<void> Linker::Impl::dial(Peer peer, std::size_t lane) {
     if (relay == nullptr || !failures_.contains(peer.incarnation)) {
       failures_[peer.incarnation] = dialled;
     }
-    log::get().debug("dialling worker {}: {}", peer.incarnation, dialled.message());
+    log::debug("dialling worker {}: {}", peer.incarnation, dialled.message());
     hurry_without_descriptors();
     timer.expires_after(pause);
     pause = std::min(pause * 2, kLongestPause);

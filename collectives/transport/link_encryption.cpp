@@ -54,7 +54,7 @@ StreamPtr Linker::Impl::tcp_stream(Conversation with) const {
   if (!congestion.empty()) {
     // `listen` has tried it; without it the connection is as good, if slower.
     const Status set = set_congestion_control(socket.get(), congestion);
-    if (!set.ok()) log::get().debug("{}", set.message());
+    if (!set.ok()) log::debug("{}", set.message());
   }
   if (!with.tls) return std::make_unique<TcpStream>(std::move(socket), options_.link_timeout);
   return std::make_unique<TlsStream>(std::move(socket), std::move(with.tls), options_.link_timeout);

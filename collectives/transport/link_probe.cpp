@@ -91,8 +91,8 @@ Linker::Impl::Task<void> Linker::Impl::measure(Peer peer, std::uint64_t probe) {
   while (!closed_ && probe == probe_ && measured_) {
     Result<double> outcome = co_await measure_once(peer);
     if (outcome.ok()) co_return finish_probe(probe, std::move(outcome));
-    log::get().debug("measuring the line from worker {}: {}", peer.incarnation,
-                     outcome.status().message());
+    log::debug("measuring the line from worker {}: {}", peer.incarnation,
+               outcome.status().message());
     timer.expires_after(kPause);
     boost::system::error_code ignored;
     co_await timer.async_wait(asio::redirect_error(asio::use_awaitable, ignored));
@@ -135,7 +135,7 @@ Linker::Impl::Task<void> Linker::Impl::serve_probe(Conversation& with) {
   std::span<const std::byte> bytes = plain;
   if (with.tls) {
     if (const Status sealed = with.tls->seal(plain); !sealed.ok()) {
-      log::get().warn("a line could not be measured: {}", sealed.message());
+      log::warn("a line could not be measured: {}", sealed.message());
       co_return;
     }
     bytes = with.tls->sealed();

@@ -73,7 +73,7 @@ Linker::Impl::Task<void> Linker::Impl::relay(Socket dialer, LinkGreeting from) {
                                asio::redirect_error(asio::use_awaitable, error));
   }
   if (error || closed_ || !reached.ok()) co_return;
-  log::get().info("relays a connection from worker {} to worker {}", from.dialer, from.target);
+  log::info("relays a connection from worker {} to worker {}", from.dialer, from.target);
   const auto made = std::make_shared<Relay>(self, std::move(dialer), std::move(reached).value());
   for (const bool to_target : {true, false}) {
     asio::co_spawn(io_, pump(made, to_target), asio::detached);

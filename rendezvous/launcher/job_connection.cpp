@@ -74,7 +74,7 @@ class JobConnection::Impl : public std::enable_shared_from_this<Impl> {
       const Status ended = co_await attempt();
       if (abandoned_) co_return;
       if (std::exchange(established_, false)) {
-        log::get().warn("lost the rendezvous server, connects again: {}", ended.message());
+        log::warn("lost the rendezvous server, connects again: {}", ended.message());
         backoff = short_pauses_first();
         lost_at_ = Clock::now();
         continue;
@@ -121,7 +121,7 @@ class JobConnection::Impl : public std::enable_shared_from_this<Impl> {
       phase_ = parse_job_phase(status->phase);
       answer_first();
     } else if (const auto* done = std::get_if<rendezvous::Done>(&message)) {
-      if (!done->ok) log::get().warn("the server cannot stop the job: {}", done->text);
+      if (!done->ok) log::warn("the server cannot stop the job: {}", done->text);
       answer_first();
     }
   }
@@ -145,7 +145,7 @@ class JobConnection::Impl : public std::enable_shared_from_this<Impl> {
   /// it is told when it is.
   void do_without(const Status& why) {
     if (!std::exchange(silent_, true)) {
-      log::get().error("the rendezvous server does not come back: {}", why.message());
+      log::error("the rendezvous server does not come back: {}", why.message());
     }
     for (Request& request : std::exchange(unanswered_, {})) {
       if (request.answer) {

@@ -53,7 +53,7 @@ class ServerThread {
     try {
       io_.run();
     } catch (const std::exception& error) {
-      log::get().error("the rendezvous server failed: {}", error.what());
+      log::error("the rendezvous server failed: {}", error.what());
       server_.reset();  // Nobody is to wait for what it does not say any more.
     }
   }

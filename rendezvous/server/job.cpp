@@ -47,7 +47,7 @@ bool Job::enter(const Register& registration, const Peer& peer) {
   if (!abandoned_.empty()) return refuse(abandoned_);
   if (incarnation.empty()) return refuse("a worker must have an incarnation");
   if (const Status room = room_for(incarnation); !room.ok()) {
-    log::get().warn("job {}: refused a newcomer: {}", name_, room.message());
+    log::warn("job {}: refused a newcomer: {}", name_, room.message());
     return refuse("no worker can join now: " + room.message());
   }
   if (disk_full_) {  // a member; it tries again
@@ -102,8 +102,7 @@ Decision Job::decide(const Event& event) {
   }
   Decision decision = membership_.decide(event, Clock::now());
   if (!decision.reason.empty()) {
-    log::get().info("job {} generation {}: {}", name_, membership_.view().generation,
-                    decision.reason);
+    log::info("job {} generation {}: {}", name_, membership_.view().generation, decision.reason);
   }
   actions_.assign(decision.actions.begin(), decision.actions.end());
   reason_ = decision.reason;
@@ -155,8 +154,8 @@ bool Job::perform(const Action& action) {
 /// Whether it has been made durable; if not, the same action comes again.
 bool Job::keep(const Status& written) {
   const bool full = written.code() == Code::kUnavailable;
-  if (full && !disk_full_) log::get().error("job {} stands still: {}", name_, written.message());
-  if (disk_full_ && written.ok()) log::get().warn("job {} goes on: its journal has room", name_);
+  if (full && !disk_full_) log::error("job {} stands still: {}", name_, written.message());
+  if (disk_full_ && written.ok()) log::warn("job {} goes on: its journal has room", name_);
   disk_full_ = full;
   if (!full && !written.ok()) abandon(written);
   return !full;
@@ -165,7 +164,7 @@ bool Job::keep(const Status& written) {
 /// A view that could be forgotten must not be announced, so the job ends here.
 void Job::abandon(const Status& why) {
   abandoned_ = "the view cannot be made durable: " + why.message();
-  log::get().error("job {}: {}", name_, abandoned_);
+  log::error("job {}: {}", name_, abandoned_);
   for (const auto& [incarnation, peer] : std::exchange(workers_, {})) {
     peer->send(Fail{abandoned_});
     peer->close();
@@ -186,7 +185,7 @@ void Job::arm_tick() {
       if (self->disk_full_) return self->resume();
       self->decide(Tick{});
     } catch (const std::exception& failure) {
-      log::get().error("job {}: {}", self->name_, failure.what());
+      log::error("job {}: {}", self->name_, failure.what());
     }
   });
 }

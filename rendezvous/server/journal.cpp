@@ -227,7 +227,7 @@ Result<OpenedJournal> open_journal(const std::string& path, const std::string& j
   if (!parsed.ok()) return parsed.status().within("journal " + path);
   const JournalContents& contents = parsed.value().contents;
   if (contents.torn) {
-    log::get().warn("journal {}: its last record was cut short and does not count", path);
+    log::warn("journal {}: its last record was cut short and does not count", path);
   }
   auto journal = std::make_unique<FileJournal>(
       std::move(place).value(), job,

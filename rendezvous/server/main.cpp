@@ -98,7 +98,7 @@ int serve(ProgramOptions options) {
   };
   signals.async_wait([&](const boost::system::error_code& error, int number) {
     if (error) return;
-    log::get().info("ends on signal {}", number);
+    log::info("ends on signal {}", number);
     end();
   });
   if (options.exit_when_done) server.when_over(end);

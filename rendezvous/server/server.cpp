@@ -151,7 +151,7 @@ class Server::Impl : public std::enable_shared_from_this<Impl> {
                                         asio::redirect_error(asio::use_awaitable, error));
           continue;
         }
-        log::get().warn("accepting a connection failed: {}", error.message());
+        log::warn("accepting a connection failed: {}", error.message());
         pause_.expires_after(kAcceptPause);
         co_await pause_.async_wait(asio::redirect_error(asio::use_awaitable, error));
         continue;
@@ -167,7 +167,7 @@ class Server::Impl : public std::enable_shared_from_this<Impl> {
     spare_.reset();
     spare_.reset(::accept4(acceptor_.native_handle(), nullptr, nullptr, SOCK_CLOEXEC));
     if (spare_ && ++turned_away_ == 1) {
-      log::get().warn("out of descriptors: newcomers are turned away; raise the limit (ulimit -n)");
+      log::warn("out of descriptors: newcomers are turned away; raise the limit (ulimit -n)");
     }
     spare_.reset();
     spare_.reset(any_descriptor());
@@ -191,9 +191,9 @@ class Server::Impl : public std::enable_shared_from_this<Impl> {
       try {
         std::rethrow_exception(thrown);
       } catch (const std::exception& error) {
-        log::get().error("connection of {}: {}", peer->peer(), error.what());
+        log::error("connection of {}: {}", peer->peer(), error.what());
       } catch (...) {
-        log::get().error("connection of {}: failed", peer->peer());
+        log::error("connection of {}: failed", peer->peer());
       }
     }
     peer->abort("connection closed");
@@ -206,7 +206,7 @@ class Server::Impl : public std::enable_shared_from_this<Impl> {
     const Result<Greeting> greeting = co_await peer->welcome(options_.secret, options_.encrypt);
     strangers_.remove(peer);
     if (!greeting.ok()) {
-      log::get().info("turned away {}: {}", peer->peer(), greeting.status().message());
+      log::info("turned away {}: {}", peer->peer(), greeting.status().message());
       co_return;
     }
     if (closed_) co_return;
@@ -215,7 +215,7 @@ class Server::Impl : public std::enable_shared_from_this<Impl> {
       refused = "the server has " + std::to_string(peers_.size()) + " connections already";
     }
     if (!refused.empty()) {
-      log::get().info("refused {}: {}", peer->peer(), refused);
+      log::info("refused {}: {}", peer->peer(), refused);
       peer->send(Refuse{refused});
       co_await peer->drain();
       co_return;
@@ -277,12 +277,12 @@ class Server::Impl : public std::enable_shared_from_this<Impl> {
       if (server.closed_) return;
       try {
         if (returns) {
-          log::get().warn("worker {} is to connect again: {}", incarnation, why);
+          log::warn("worker {} is to connect again: {}", incarnation, why);
         } else {
           server.job_->lost(incarnation, peer, why);
         }
       } catch (const std::exception& error) {
-        log::get().error("departure of {}: {}", incarnation, error.what());
+        log::error("departure of {}: {}", incarnation, error.what());
       }
     }
   };
@@ -290,7 +290,7 @@ class Server::Impl : public std::enable_shared_from_this<Impl> {
   /// Of a connection that is nobody's whom the job knows.
   static void note_end(const Peer& peer, const Status& why) {
     if (why.code() == Code::kPeerLost) return;
-    log::get().warn("the connection of {} was closed: {}", peer->peer(), why.message());
+    log::warn("the connection of {} was closed: {}", peer->peer(), why.message());
   }
 
   asio::awaitable<void> serve_control(Peer peer) {

@@ -1,5 +1,8 @@
 #include "base/log.hpp"
 
+#include <iterator>
+
+#include <spdlog/logger.h>
 #include <spdlog/sinks/stdout_sinks.h>
 
 namespace elastic::log {
@@ -7,6 +10,20 @@ namespace elastic::log {
 namespace {
 void apply_pattern(spdlog::logger& logger, const std::string& who) {
   logger.set_pattern("[%H:%M:%S.%e] elastic" + (who.empty() ? "" : " " + who) + " %l: %v");
+}
+
+spdlog::level::level_enum spdlog_level(Level level) {
+  switch (level) {
+    case Level::kDebug:
+      return spdlog::level::debug;
+    case Level::kInfo:
+      return spdlog::level::info;
+    case Level::kWarn:
+      return spdlog::level::warn;
+    case Level::kError:
+      break;
+  }
+  return spdlog::level::err;
 }
 }  // namespace
 
@@ -30,6 +47,20 @@ void set_level(const std::string& level) {
 
 void set_name(const std::string& who) {
   apply_pattern(get(), who);
+}
+
+bool shows(Level level) {
+  return get().should_log(spdlog_level(level));
+}
+
+/// Work never ends for want of memory to talk about it, as spdlog has it for its part.
+void write(Level level, fmt::string_view format, fmt::format_args arguments) noexcept try {
+  if (!shows(level)) return;
+  fmt::memory_buffer line;
+  fmt::vformat_to(std::back_inserter(line), format, arguments);
+  get().log(spdlog_level(level), fmt::string_view(line.data(), line.size()));
+} catch (const std::exception&) {
+  return;
 }
 
 }  // namespace elastic::log

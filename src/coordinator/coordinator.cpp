@@ -227,7 +227,7 @@ std::unique_ptr<Operation> Coordinator::operation_for(const OrderItem& order) co
 void Coordinator::finish(const Lane::Attempt& attempt) {
   const OrderItem& order = orders_.front();
   if (const Status status = negotiator_.completed(order); !status.ok()) {
-    log::get().error("negotiation: {}", status.message());
+    log::error("negotiation: {}", status.message());
   }
   const Status outcome = attempt.status.ok() ? bring_back(order) : attempt.status;
   // The last first: programs wait in the order in which they submit, and who waits for the first
@@ -282,7 +282,7 @@ void Coordinator::look_for_stalls() {
   negotiator_.force_flush();
   if (waiting < options_.stall_warning || now < next_stall_warning_) return;
   next_stall_warning_ = now + options_.stall_warning;
-  for (const Stall& stall : negotiator_.stalled()) log::get().warn("{}", describe(stall));
+  for (const Stall& stall : negotiator_.stalled()) log::warn("{}", describe(stall));
 }
 
 void Coordinator::fail_all(const Status& reason) {

@@ -251,8 +251,8 @@ Lane::Attempt Lane::end_in_error(const Status& error) {
 }
 
 Lane::Attempt Lane::interrupted(const LaneView& view, const Status& failure) {
-  log::get().debug("{}: operation {} of generation {} interrupted: {}", name_, position(),
-                   view.generation(), failure.message());
+  log::debug("{}: operation {} of generation {} interrupted: {}", name_, position(),
+             view.generation(), failure.message());
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     ledger_.spoiled();

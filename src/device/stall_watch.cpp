@@ -14,7 +14,7 @@ namespace {
 constexpr Milliseconds kLongest = std::chrono::hours(24 * 365);
 
 void write_to_log(const std::string& message) {
-  log::get().warn("{}", message);
+  log::warn("{}", message);
 }
 
 std::string warning(const std::string& what, Duration lasted) {

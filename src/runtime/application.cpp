@@ -41,7 +41,7 @@ void Application::apply(const Layout& layout, std::uint64_t state_bytes) {
 void Application::on_wait(const rendezvous::Wait& wait) {
   if (closed_) return;
   donor_ = wait.donor;
-  if (!std::exchange(told_, true)) log::get().warn("waits for {}", wait.reason);
+  if (!std::exchange(told_, true)) log::warn("waits for {}", wait.reason);
   std::uniform_int_distribution<Milliseconds::rep> pause(kShortestPause.count(),
                                                          kLongestPause.count());
   pause_.expires_after(Milliseconds(pause(random_)));

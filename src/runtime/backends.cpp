@@ -45,7 +45,7 @@ Result<Backends> Backends::load(const Options& options, const EnvironmentMap& en
     if (!found.ok()) return found.status().within("the backend '" + options.backend + "'");
     library = std::move(found).value();
   }
-  log::get().info("backend {}: {}", options.backend, library);
+  log::info("backend {}: {}", options.backend, library);
   return backends;
 }
 

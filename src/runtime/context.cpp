@@ -338,7 +338,7 @@ RunOutcome Context::run(State& state, const std::function<void()>& body) {
     } catch (const Error& error) {
       if (error.code() != ErrorCode::kEvicted || !impl_->options().rejoin) throw;
       in_vain = state.commits() > commits ? 0 : in_vain + 1;
-      log::get().warn("joins again: {}", error.what());
+      log::warn("joins again: {}", error.what());
       impl_->rejoin();
     }
   }

@@ -76,7 +76,7 @@ Control::Control(Identity identity, Options options, const Backends& backends,
                                   std::string reason) {
       view_change_clock_.notice(generation);
       // The other end may tell the server first, and all it knows is that this one hung up.
-      log::get().info("link failed: {}", reason);
+      log::info("link failed: {}", reason);
       asio::post(io_, [this, suspicion = rendezvous::Suspect{generation, std::move(incarnation),
                                                              std::move(reason)}] {
         participation_.suspect(suspicion);
@@ -208,7 +208,7 @@ void Control::leave(bool done) {
 }
 
 void Control::abandon(const Status& reason) {
-  log::get().error("leaves the job: {}", reason.message());
+  log::error("leaves the job: {}", reason.message());
   leave(false);
   end(reason);
 }
@@ -281,8 +281,8 @@ void Control::on_connected(const rendezvous::View& view,
     return participation_.on_linked(view.generation);
   }
   const Status& failure = links.status();
-  log::get().warn("cannot link with the members of generation {}: {}", view.generation,
-                  failure.message());
+  log::warn("cannot link with the members of generation {}: {}", view.generation,
+            failure.message());
   participation_.on_unlinkable(
       view.generation, peer_at(view, identity_.incarnation, failure.peer()), failure.message());
 }
@@ -294,8 +294,8 @@ void Control::cancel_connect() {
 void Control::install(const rendezvous::View& view) {
   auto summary = std::make_shared<ViewSummary>(summarise(view, identity_.incarnation));
   log::set_name("rank " + std::to_string(summary->members->rank));
-  log::get().info("generation {}: rank {} of {}: {}", view.generation, summary->members->rank,
-                  summary->members->size(), view.cause);
+  log::info("generation {}: rank {} of {}: {}", view.generation, summary->members->rank,
+            summary->members->size(), view.cause);
   const auto lane_views =
       assemble(view, summary->members, std::exchange(links_, {}), abort_events_, backends_);
   if (!lane_views.ok()) return end(lane_views.status());
@@ -362,7 +362,7 @@ void Control::on_failure(const Status& failure) {
   control_thread_.check();
   if (failure.code() == Code::kPeerLost) {
     // Collectives do not need the server; the client comes back by itself.
-    log::get().warn("lost the rendezvous server: {}", failure.message());
+    log::warn("lost the rendezvous server: {}", failure.message());
     {
       const std::lock_guard<std::mutex> lock(mutex_);
       connected_ = false;

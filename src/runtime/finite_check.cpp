@@ -50,8 +50,8 @@ bool FiniteCheck::after_sum() {
   if (!in_sum) return true;
   if (policy_ == Policy::kError) fail(*in_sum, own);
   if (context_.rank() == 0) {
-    log::get().warn("step skipped: NaN or Inf in the sum of gradient '{}', element {}",
-                    gradients_[in_sum->gradient].name, in_sum->element);
+    log::warn("step skipped: NaN or Inf in the sum of gradient '{}', element {}",
+              gradients_[in_sum->gradient].name, in_sum->element);
   }
   return false;
 }

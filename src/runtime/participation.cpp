@@ -46,7 +46,7 @@ void Participation::on_freeze(const rendezvous::Freeze& freeze) {
     effects_.send(rendezvous::Promise{freeze.round, promise.accepted, promise.commits});
     return;
   }
-  log::get().info("view change: {}", freeze.reason);
+  log::info("view change: {}", freeze.reason);
   effects_.cancel_connect();
   installing_ = false;
   linking_ = false;

@@ -23,23 +23,23 @@ std::string text(const StepTime& time) {
 }  // namespace
 
 void log_step(std::uint64_t commit, const StepClock& clock) {
-  if (!log::get().should_log(spdlog::level::debug)) return;
-  log::get().debug("step {}: {}", commit, text(clock.times().latest));
+  if (!log::shows(log::Level::kDebug)) return;
+  log::debug("step {}: {}", commit, text(clock.times().latest));
 }
 
 void log_slowest(const StepTimes& times) {
   StepTime::Duration sum{0};
   for (const StepTime& time : times.by_rank) sum += time.own();
   const StepTime& slowest = times.by_rank[static_cast<std::size_t>(times.slowest)];
-  log::get().info("step {}: rank {} was the slowest with {:.3f} ms of its own; mean {:.3f} ms; {}",
-                  times.compared_commit, times.slowest, milliseconds(slowest.own()),
-                  milliseconds(sum) / static_cast<double>(times.by_rank.size()), text(slowest));
+  log::info("step {}: rank {} was the slowest with {:.3f} ms of its own; mean {:.3f} ms; {}",
+            times.compared_commit, times.slowest, milliseconds(slowest.own()),
+            milliseconds(sum) / static_cast<double>(times.by_rank.size()), text(slowest));
 }
 
 void log_steps(const StepTimes& times) {
   if (times.steps == 0) return;
-  log::get().info("{} steps in {:.3f} s: {}", times.steps, milliseconds(times.sum.total()) / 1000,
-                  text(times.sum));
+  log::info("{} steps in {:.3f} s: {}", times.steps, milliseconds(times.sum.total()) / 1000,
+            text(times.sum));
 }
 
 }  // namespace elastic::runtime

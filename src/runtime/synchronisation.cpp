@@ -196,7 +196,7 @@ Status attempt(State& state, Control& control, collectives::Buffer& room, bool& 
   if (!agreed) return {};
 
   if (brought > state.commits()) {
-    log::get().warn(
+    log::warn(
         "this worker came with a state of {} steps, and gave it up for the job's, which has {}; a "
         "checkpoint is loaded where rank 0 starts",
         brought, state.commits());
@@ -224,7 +224,7 @@ Status synchronise(State& state, Control& control, collectives::Buffer room) {
     bool agreed = false;
     if (Status status = attempt(state, control, room, agreed, why); !status.ok()) return status;
     if (agreed) return {};
-    log::get().warn("state differs after synchronisation, trying again: {}", why);
+    log::warn("state differs after synchronisation, trying again: {}", why);
   }
   return Status(Code::kInternal, "the state cannot be made the same on all members: " + why);
 }

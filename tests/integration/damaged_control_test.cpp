@@ -8,6 +8,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <spdlog/logger.h>
 #include <spdlog/sinks/ringbuffer_sink.h>
 
 #include "base/log.hpp"

@@ -106,7 +106,7 @@ Result<plan::LinkCosts> agree_on_costs(transport::Mesh& mesh, Executor& executor
 void warn_of_the_impossible(const Ways& ways, const Hosts& hosts) {
   const auto& algorithm = ways.thresholds.algorithm;
   if (!algorithm || plan::can_do(*algorithm, hosts, ways.thresholds)) return;
-  log::get().warn(
+  log::warn(
       "ELASTIC_ALGORITHM is '{}', which {} ranks on {} hosts cannot do with the links that they "
       "have: it is chosen by size",
       plan::name(*algorithm), hosts.size(), hosts.count());

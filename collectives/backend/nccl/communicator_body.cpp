@@ -41,8 +41,8 @@ Decision Communicator::Body::decide(const Step& step) {
   const Phase before = state_.phase();
   Decision decision = step(state_, Clock::now());
   if (state_.phase() != before) {
-    log::get().debug("nccl, generation {}: {}: {}", plan_.view.generation, name(state_.phase()),
-                     decision.reason);
+    log::debug("nccl, generation {}: {}: {}", plan_.view.generation, name(state_.phase()),
+               decision.reason);
   }
   changed_.notify_all();
   return decision;
@@ -331,8 +331,8 @@ void Communicator::Body::give_back() noexcept {
   try {
     decide([](auto& state, TimePoint now) { return state.given_back(now); });
     if (result != ncclSuccess) {
-      log::get().warn("nccl, generation {}: giving the communicator back: {}",
-                      plan_.view.generation, api.get_error_string(result));
+      log::warn("nccl, generation {}: giving the communicator back: {}", plan_.view.generation,
+                api.get_error_string(result));
     }
   } catch (const std::exception&) {
     return;  // who waits is told when time is up

@@ -139,8 +139,8 @@ std::unique_ptr<BucketMover> make_mover(device::CudaDevice& device) {
   if (error == cudaSuccess) {
     return std::make_unique<KernelMover>(device, narrowing_loaded() == cudaSuccess);
   }
-  log::get().info("nccl: tensors are packed by copies, as the kernels cannot be loaded: {}",
-                  cudaGetErrorString(error));
+  log::info("nccl: tensors are packed by copies, as the kernels cannot be loaded: {}",
+            cudaGetErrorString(error));
   return std::make_unique<CopyMover>(device);
 }
 

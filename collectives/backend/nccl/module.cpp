@@ -81,7 +81,7 @@ void end() {
   const std::shared_ptr<nccl::Burials> burials = started().services.burials;
   lock.unlock();
   if (!burials) return;
-  if (const Status stuck = burials->wait(); !stuck.ok()) log::get().warn("{}", stuck.message());
+  if (const Status stuck = burials->wait(); !stuck.ok()) log::warn("{}", stuck.message());
 }
 
 }  // namespace

@@ -143,7 +143,7 @@ Status NcclBackend::take_turn(const Payload& payload) {
   if (index < 0) return {};
   auto device = services_.devices->open(index);
   if (!device.ok()) {
-    log::get().warn("nccl: {}", device.status().message());
+    log::warn("nccl: {}", device.status().message());
     return {};
   }
   if (!device.value()->mover().takes(payload.on_device->tensors())) return {};
@@ -343,8 +343,8 @@ Result<bool> NcclBackend::conclude(Round& verdict, bool succeeded, const Call& c
     return false;
   }
   if (told_.insert(call.kind).second) {
-    log::get().info("nccl, generation {}: {} of tensors on devices go by NCCL from now on",
-                    view_.generation, plural(call.kind));
+    log::info("nccl, generation {}: {} of tensors on devices go by NCCL from now on",
+              view_.generation, plural(call.kind));
   }
   payload.device_result = work.take_result();
   return true;

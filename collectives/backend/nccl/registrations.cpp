@@ -22,7 +22,7 @@ device::PinnedPool::Block Registrations::take(const std::shared_ptr<Communicator
   if (status.ok()) status = add(*communicator, lent.value(), until);
   if (status.ok()) return std::move(lent).value();
   failed_ = true;
-  log::get().debug("nccl: memory is not registered with this communicator: {}", status.message());
+  log::debug("nccl: memory is not registered with this communicator: {}", status.message());
   return {};
 }
 

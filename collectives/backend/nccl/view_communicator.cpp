@@ -130,7 +130,7 @@ Status ViewCommunicator::give_up(const Status& why) {
   const Status failure = why.ok() ? failure_of(*communicator) : why;
   // Ranks on one device are told of by the calls.
   if (first && failure.code() != Code::kAborted && failure.code() != Code::kMismatch) {
-    log::get().warn(
+    log::warn(
         "nccl, generation {}: NCCL cannot be used; tensors on devices go through host memory until "
         "the workers change: {}",
         view_.generation, failure.message());
