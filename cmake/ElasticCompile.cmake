@@ -1,4 +1,6 @@
-# How everything here is compiled: C++20, warnings as errors, hidden symbols, position independent.
+# How everything here is compiled: C++20, hidden symbols, position independent. Warnings are errors where
+# CMAKE_COMPILE_WARNING_AS_ERROR says so: the developers' presets set it, the preset release takes it from
+# the environment variable WARNINGS_ARE_ERRORS, and nothing else does. Another compiler has other warnings.
 
 set(CMAKE_CXX_STANDARD 20)
 set(CMAKE_CXX_STANDARD_REQUIRED ON)
@@ -19,15 +21,14 @@ endif()
 set(ELASTIC_SANITIZE "" CACHE STRING "Sanitizers to build with: address,undefined or thread")
 
 find_program(ELASTIC_CCACHE ccache)
-if(ELASTIC_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+if(ELASTIC_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER AND NOT DEFINED ENV{CCACHE_DISABLE})
   # As it must be told where headers are precompiled.
   set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros
                                   ${ELASTIC_CCACHE})
 endif()
 
 add_library(elastic_compile INTERFACE)
-set(elastic_warnings -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wsign-conversion -Wnon-virtual-dtor
-             -Werror)
+set(elastic_warnings -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wsign-conversion -Wnon-virtual-dtor)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   # False positives of GCC 12 inside Asio, fmt, std::variant and std::string.
   list(APPEND elastic_warnings -Wno-maybe-uninitialized -Wno-stringop-overflow -Wno-array-bounds

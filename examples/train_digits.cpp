@@ -68,6 +68,9 @@ void describe_rate(CLI::App& app, CommandLine& line) {
   app.add_option("--policy", line.policy,
                  "what becomes of it when workers come or go; default: ELASTIC_RESIZE_POLICY")
       ->check(one_of(elastic::kResizePolicies));
+  app.add_option("--ramp-steps", line.trainer.ramp_steps,
+                 "steps of a ramp; default: 8 times the growth, and at least 3 / (1 - momentum)")
+      ->check(CLI::Range(1, 1000000000));
 }
 
 void describe_batch(CLI::App& app, CommandLine& line) {
@@ -182,6 +185,7 @@ std::unique_ptr<digits::Model> make_model(const digits::ModelOptions& options,
 
 digits::TrainerOptions trainer_options(const CommandLine& line) {
   digits::TrainerOptions options = line.trainer;
+  options.momentum = line.model.momentum;
   options.least_step = std::chrono::milliseconds(line.step_ms);
   options.schedule = *elastic::find_named(digits::kSchedules, line.schedule);
   options.rule = *elastic::find_named(elastic::kScalingRules, line.rule);

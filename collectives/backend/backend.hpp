@@ -33,7 +33,8 @@ struct Call {
   std::vector<Section> sections;    ///< allgather: this rank's own block, which may differ in count
   std::vector<int> donors;          ///< kTransfer: ranks that have the data
   std::vector<int> receivers;       ///< kTransfer: ranks that lack it
-  std::string error;                ///< kMismatch: what this rank has to say
+  std::string error;                ///< what this rank says if the ranks call different things;
+                                    ///< kMismatch: what the error is to be
   transport::Fingerprint fingerprint;
   /// Of the native backend's frames. OpTag::kLater and more: the ranks have met with this call, and
   /// compared what they called, at this position already.
@@ -48,19 +49,29 @@ struct SmallCall {
   transport::Fingerprint fingerprint;  ///< that of the same call to `run`
 };
 
-/// Bytes that an allgather of so many elements from each rank comes to; kProtocol where no machine
-/// has as much: counts come over the wire.
+/// Bytes that an allgather of so many elements from each rank comes to. Counts come over the wire:
+/// kInvalidArgument, the same on all ranks, where no machine has as much.
 inline Result<std::size_t> gathered_bytes(const std::vector<std::uint64_t>& counts,
                                           std::size_t element) {
   constexpr std::uint64_t kMost = std::uint64_t{1} << 40;
   std::uint64_t total = 0;
-  for (const std::uint64_t count : counts) {
-    if (count > kMost / element || total > kMost) {
-      return Status(Code::kProtocol, "an allgather of impossible size");
+  for (std::size_t rank = 0; rank < counts.size(); ++rank) {
+    if (counts[rank] <= kMost / element) {
+      total += counts[rank] * element;
+      if (total <= kMost) continue;
     }
-    total += count * element;
+    return Status(Code::kInvalidArgument,
+                  "allgather: the block of rank " + std::to_string(rank) + " has " +
+                      std::to_string(counts[rank]) + " elements of " + std::to_string(element) +
+                      " bytes; with those of the ranks before, that is more than the 2^40 bytes "
+                      "that an allgather takes");
   }
   return static_cast<std::size_t>(total);
+}
+
+/// Whether every rank has the same error as the result of the operation.
+inline bool is_shared_error(const Status& status) {
+  return status.code() == Code::kMismatch || status.code() == Code::kInvalidArgument;
 }
 
 /// Performs whole collectives on one view. Made anew for every view; one thread at a time, but for
@@ -71,6 +82,8 @@ inline Result<std::size_t> gathered_bytes(const std::vector<std::uint64_t>& coun
 /// - no rank returns success from position p+1 before every rank has returned from position p;
 /// - a mismatch of fingerprints ends on every rank with kMismatch and a message that names two
 ///   ranks and what each called; the backend stays usable;
+/// - kMismatch and kInvalidArgument are shared errors: every rank returns the same error, and they
+///   are the operation's result;
 /// - after kPeerLost or kAborted the backend is good for nothing but destruction, and `payload` is
 ///   garbage, unless it says `in_hand`;
 /// - after kUnavailable it cannot go on here, whatever the view: this worker has to leave the job;
@@ -107,6 +120,13 @@ class Backend {
   /// way nobody who still reads the tensors takes what he finds there from now on for data.
   virtual Status settle() { return {}; }
 
+  /// After a `run` or `run_small` ended in a shared error, or such an error was handed over:
+  /// succeeds when it has been called for the same position on each of `ranks`, this one among
+  /// them, so that no rank of the view can replay the operation. Fails like `run`.
+  virtual Status settle_error(std::uint64_t /*position*/, const std::vector<int>& /*ranks*/) {
+    return {};
+  }
+
   /// Hands results of a committed operation from `givers[i]` to `takers[i]`. A rank that is neither
   /// returns at once. `parcel` is sent by a giver and filled in by a taker.
   struct Handover {
@@ -114,6 +134,7 @@ class Backend {
     std::vector<int> takers;
   };
   struct Parcel {
+    transport::Fingerprint fingerprint;  ///< of the operation, as the giver called it
     std::string error;  ///< the operation's error where it ended in one (a mismatch)
     Payload payload;
   };

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <limits>
 #include <memory>
 #include <new>
 #include <span>
@@ -15,10 +16,15 @@ class Buffer {
  public:
   static constexpr std::size_t kAlignment = 64;
 
-  /// Makes `size()` equal to `bytes`; the content is unspecified after growth.
+  /// Makes `size()` equal to `bytes`; the content is unspecified after growth. std::bad_alloc where
+  /// there is no memory for it, and then nothing has changed.
   void resize(std::size_t bytes) {
     if (bytes > capacity_) {
       const std::size_t alignment = bytes < kHugeFrom ? kAlignment : kHugePage;
+      // Rounded up it would be next to nothing.
+      if (bytes > std::numeric_limits<std::size_t>::max() - alignment) {
+        throw std::bad_array_new_length();
+      }
       const std::size_t rounded = (bytes + alignment - 1) / alignment * alignment;
       memory_ =
           Memory(static_cast<std::byte*>(::operator new(rounded, std::align_val_t(alignment))),

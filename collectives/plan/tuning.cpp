@@ -31,7 +31,9 @@ LinkCost bounded(const LinkCost& cost) {
 
 std::uint64_t hops_of_doubling(int ranks) {
   const auto n = static_cast<std::uint64_t>(ranks);
-  return std::bit_width(n) - 1U + (std::has_single_bit(n) ? 0U : 2U);
+  // An int, but of the argument's type before GCC 14.
+  const auto bits = static_cast<std::uint64_t>(std::bit_width(n));
+  return bits - 1 + (std::has_single_bit(n) ? 0 : 2);
 }
 
 /// Of a reduce-scatter and an allgather in one hop each.

@@ -4,6 +4,8 @@
 #include <array>
 #include <string>
 
+#include "base/backend_names.hpp"
+
 namespace elastic::transport {
 
 namespace {
@@ -40,8 +42,12 @@ std::string named(std::span<const char* const> names, std::size_t index) {
   return index < names.size() ? names[index] : std::to_string(index);
 }
 
-/// Backends, in the order of their numbers on the wire.
-constexpr std::array kPerformers = {"native", "gloo", "mpi"};
+static_assert(kBackendNames.size() <= 1U << (8 - Fingerprint::kKindBits));
+
+std::string performer_name(std::size_t number) {
+  return number < kBackendNames.size() ? std::string(kBackendNames[number])
+                                       : std::to_string(number);
+}
 
 }  // namespace
 
@@ -49,6 +55,10 @@ std::string describe(const Fingerprint& fingerprint) {
   static constexpr std::array kKinds = {"call 0",         "allreduce",      "broadcast",
                                         "allgather",      "reduce_scatter", "barrier",
                                         "state transfer", "mismatch"};
+  static constexpr std::array kOwnCalls = {"elastic::run, which synchronises the state",
+                                           "the comparison of the state in elastic::run",
+                                           "the comparison of step times in State::commit"};
+  constexpr auto kFirstOwnCall = static_cast<std::size_t>(OwnCall::kStateSize);
   static constexpr std::array kTypes = {"f16", "bf16", "f32", "f64", "i8", "u8", "i32", "i64"};
   static constexpr std::array kOps = {"sum", "average", "min", "max", "product"};
   constexpr std::size_t kBroadcast = 2;
@@ -58,7 +68,10 @@ std::string describe(const Fingerprint& fingerprint) {
 
   const std::size_t kind = fingerprint.kind & ((1U << Fingerprint::kKindBits) - 1);
   const std::size_t performer = fingerprint.kind >> Fingerprint::kKindBits;
-  const std::string by = performer == 0 ? "" : ", by " + named(kPerformers, performer);
+  const std::string by = performer == 0 ? "" : ", by " + performer_name(performer);
+  if (kind >= kFirstOwnCall && kind < kFirstOwnCall + kOwnCalls.size()) {
+    return kOwnCalls[kind - kFirstOwnCall] + by;
+  }
   std::string text = named(kKinds, kind);
   if (kind == kBarrier) return text + by;
   if (fingerprint.tensors > 1) {
@@ -79,8 +92,8 @@ std::string describe(const Fingerprint& fingerprint) {
 }
 
 Fingerprint performed_by(const std::string& name, Fingerprint fingerprint) {
-  const auto found = std::find(kPerformers.begin(), kPerformers.end(), name);
-  const auto index = static_cast<unsigned>(found - kPerformers.begin());
+  const auto found = std::find(kBackendNames.begin(), kBackendNames.end(), name);
+  const auto index = static_cast<unsigned>(found - kBackendNames.begin());
   fingerprint.kind = static_cast<std::uint8_t>(fingerprint.kind | index << Fingerprint::kKindBits);
   return fingerprint;
 }

@@ -13,7 +13,7 @@ namespace elastic::transport {
 /// What a rank called, small enough to travel in every frame. Two ranks whose fingerprints for the
 /// same position differ have called different things.
 struct Fingerprint {
-  std::uint8_t kind = 0;     ///< collectives::Kind; above kKindBits who performs it
+  std::uint8_t kind = 0;     ///< collectives::Kind or OwnCall; above kKindBits who performs it
   std::uint8_t dtype = 0;    ///< elastic::DType of the first tensor
   std::uint8_t redop = 0;    ///< elastic::ReduceOp; with kNarrowed where tensors travel as halves
   std::uint8_t tensors = 1;  ///< number of tensors in the call, 255 for more
@@ -25,6 +25,18 @@ struct Fingerprint {
 
   bool operator==(const Fingerprint&) const = default;
 };
+
+/// What the library calls by itself, with the state of `run`: in a fingerprint in place of the
+/// kind, so that no call of a program matches it, and an error says in words what happened.
+enum class OwnCall : std::uint8_t {
+  kStateSize = 8,  ///< with it a synchronisation begins
+  kStateHashes,
+  kStepTimes,
+};
+inline bool is_own_call(const Fingerprint& fingerprint, OwnCall call) {
+  constexpr unsigned kKind = (1U << Fingerprint::kKindBits) - 1;
+  return (fingerprint.kind & kKind) == static_cast<unsigned>(call);
+}
 
 /// `fingerprint` of a call that the backend `name` performs: ranks with other backends cannot do it
 /// together.
@@ -55,6 +67,8 @@ struct OpTag {
   /// From here on: what ranks have to do with each other in an operation besides, after they have
   /// met in kNormal with the same call. Nothing is compared any more.
   static constexpr std::uint8_t kLater = 3;
+  /// After everything else of an operation that ended in an error: see Backend::settle_error.
+  static constexpr std::uint8_t kSettled = 255;
 
   auto operator<=>(const OpTag&) const = default;
 };

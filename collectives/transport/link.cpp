@@ -39,6 +39,7 @@ void Link::begin(const OpTag& tag, const Fingerprint& fingerprint) {
   pull_ = 0;
   sent_ = 0;
   received_ = 0;
+  looked_since_loss_ = false;
   for (const auto& flow : flows_) flow->parked = false;
 }
 
@@ -51,6 +52,7 @@ void Link::send(std::span<const std::byte> payload) {
 
 void Link::receive(const Sink& sink) {
   in_.push_back({sink});
+  looked_since_loss_ = false;
   for (const auto& flow : flows_) flow->parked = false;
 }
 
@@ -79,11 +81,12 @@ Status Link::progress(bool& moved) {
     later = later || (flow->parked && of_this_operation(flow->header));
   }
   moved = moved || moved_here;
-  if (!lost.ok() && !looks_at_all) {
+  if (!lost.ok() && !looks_at_all && !looked_since_loss_) {
     rounds_ = 0;
     moved = true;  // nobody may sleep before there was a look at all
     return {};
   }
+  looked_since_loss_ = !lost.ok() && !moved_here;
   return lost.ok() || moved_here || (later && quiet()) ? Status() : fail(lost);
 }
 

@@ -185,10 +185,11 @@ class Link {
   OpTag tag_;
   Fingerprint fingerprint_;
   std::vector<std::unique_ptr<Flow>> flows_;
-  std::size_t in_use_;          // of flows_, from the first on
-  std::size_t turn_ = 0;        // the one to begin with: a free flow must not take all stripes
-  unsigned rounds_ = 0;         // of `progress`; the others are not looked at in each
-  std::size_t watched_at_ = 0;  // where `prepare_wait` has put the first
+  std::size_t in_use_;              // of flows_, from the first on
+  std::size_t turn_ = 0;            // the one to begin with: a free flow must not take all stripes
+  unsigned rounds_ = 0;             // of `progress`; the others are not looked at in each
+  bool looked_since_loss_ = false;  // at all flows, and nothing moved
+  std::size_t watched_at_ = 0;      // where `prepare_wait` has put the first
   std::vector<Outgoing> out_;
   std::vector<Incoming> in_;
   std::size_t pull_ = 0;  // the message that streams pull stripes of

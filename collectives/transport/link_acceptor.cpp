@@ -1,8 +1,11 @@
 // The half of the Linker that listens: whoever connects must show the job's secret first.
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <ifaddrs.h>
 #include <netdb.h>
+#include <optional>
+#include <unistd.h>
 #include <utility>
 
 #include <boost/asio/co_spawn.hpp>
@@ -14,7 +17,9 @@
 #include <boost/asio/write.hpp>
 #include <sys/socket.h>
 
+#include "base/asio_sockets.hpp"
 #include "base/handshake.hpp"
+#include "base/host_identity.hpp"
 #include "base/log.hpp"
 #include "collectives/transport/linker_impl.hpp"
 #include "collectives/transport/shm/shm.hpp"
@@ -27,8 +32,8 @@ using asio::ip::tcp;
 
 namespace {
 
-/// Connections that may be without proof at a time; further ones wait in the kernel's queue.
-constexpr std::size_t kMostStrangers = 256;
+/// Until a connection's first bytes: a peer says them as soon as it is connected.
+constexpr Milliseconds kFirstBytes{1000};
 /// Peers that may be linked with us without our having asked for them.
 constexpr std::size_t kMostPeers = 4096;
 
@@ -63,14 +68,53 @@ std::vector<asio::ip::address> interface_addresses(bool v6) {
   return found;
 }
 
+/// Every user of the machine can see the names of abstract sockets and connect. Peers are processes
+/// of this user: see host_identity.
+bool is_of_this_user(int local_socket) {
+  ucred peer{};
+  socklen_t length = sizeof peer;
+  return ::getsockopt(local_socket, SOL_SOCKET, SO_PEERCRED, &peer, &length) == 0 &&
+         peer.uid == ::geteuid();
+}
+
+/// Where a connection comes from, or nothing where it cannot be a peer's.
+std::optional<std::string> origin(Linker::Impl::Socket& socket) {
+  boost::system::error_code error;
+  const auto peer = socket.remote_endpoint(error);
+  if (error) return std::nullopt;
+  if (peer.protocol().family() == AF_UNIX) {
+    return is_of_this_user(socket.native_handle()) ? std::optional("this host") : std::nullopt;
+  }
+  tcp::endpoint address;
+  std::memcpy(address.data(), peer.data(), std::min(peer.size(), address.capacity()));
+  return origin_of(address.address());
+}
+
 }  // namespace
+
+Linker::Impl::Newcomer::Newcomer(Newcomers& among, std::string origin, Socket& socket)
+    : among_(among) {
+  const auto admission = among_.admitted.admit(std::move(origin));
+  id_ = admission.admitted;
+  among_.sockets.emplace(id_, &socket);
+  if (!admission.displaced) return;
+  const auto displaced = among_.sockets.find(*admission.displaced);
+  boost::system::error_code ignored;
+  displaced->second->close(ignored);
+  among_.sockets.erase(displaced);
+}
+
+void Linker::Impl::Newcomer::leave() {
+  among_.admitted.remove(id_);
+  among_.sockets.erase(id_);
+}
 
 Status Linker::Impl::listen() {
   endpoints_.host = host_identity();
   if (Status status = listen_tcp(); !status.ok()) return status;
   if (Status status = listen_local(); !status.ok()) return status;
-  asio::co_spawn(io_, accept_loop(tcp_), asio::detached);
-  asio::co_spawn(io_, accept_loop(local_), asio::detached);
+  asio::co_spawn(io_, accept_loop(tcp_, newcomers_by_tcp_), asio::detached);
+  asio::co_spawn(io_, accept_loop(local_, newcomers_of_host_), asio::detached);
   return {};
 }
 
@@ -83,14 +127,16 @@ Status Linker::Impl::listen_tcp() {
                                               "': not an IP address (ELASTIC_BIND)");
   }
   const tcp::endpoint endpoint(address, 0);
-  tcp_.open(endpoint.protocol(), error);
+  open_socket(tcp_, endpoint.protocol(), error);
   if (!error && address.is_v6()) tcp_.set_option(asio::ip::v6_only(false), error);
   if (!error) tcp_.bind(endpoint, error);
   if (!error) tcp_.listen(asio::socket_base::max_listen_connections, error);
+  if (!error) tcp_.native_non_blocking(true, error);
   if (error) {
     return Status(Code::kUnavailable, "cannot accept data connections on " + options_.bind_address +
                                           ": " + error.message() + " (ELASTIC_BIND)");
   }
+  defer_accept(tcp_.native_handle());
   if (!options_.congestion.empty()) {
     const Status set = set_congestion_control(tcp_.native_handle(), options_.congestion);
     if (!set.ok()) return set.within("ELASTIC_TCP_CONGESTION");
@@ -110,46 +156,50 @@ Status Linker::Impl::listen_local() {
   endpoints_.local = "elastic-" + options_.incarnation;
   boost::system::error_code error;
   const asio::local::stream_protocol::endpoint endpoint(std::string(1, '\0') + endpoints_.local);
-  local_.open(endpoint.protocol(), error);
+  open_socket(local_, endpoint.protocol(), error);
   if (!error) local_.bind(endpoint, error);
   if (!error) local_.listen(asio::socket_base::max_listen_connections, error);
+  if (!error) local_.native_non_blocking(true, error);
   if (!error) return {};
   return Status(Code::kUnavailable,
                 "cannot listen on the local socket " + endpoints_.local + ": " + error.message());
 }
 
 template <typename Acceptor>
-Linker::Impl::Task<void> Linker::Impl::accept_loop(Acceptor& acceptor) {
+Linker::Impl::Task<void> Linker::Impl::accept_loop(Acceptor& acceptor, Newcomers& newcomers) {
   const auto self = shared_from_this();
   asio::steady_timer pause(io_);
   while (!closed_) {
     boost::system::error_code error;
-    if (strangers_ < kMostStrangers) {
-      auto socket =
-          co_await acceptor.async_accept(io_, asio::redirect_error(asio::use_awaitable, error));
-      if (!error) {
-        asio::co_spawn(io_, greet(Socket(std::move(socket))), asio::detached);
-        continue;
+    Socket socket(io_);
+    co_await accept_socket(acceptor, socket, error);
+    if (!error) {
+      if (std::optional<std::string> from = origin(socket)) {
+        asio::co_spawn(io_, greet(std::move(socket), *std::move(from), newcomers), asio::detached);
       }
-      if (closed_ || error == asio::error::operation_aborted) co_return;
-      hurry_without_descriptors();
+      continue;
     }
-    // Out of descriptors, or too many strangers: both pass.
+    if (closed_ || error == asio::error::operation_aborted) co_return;
+    // Out of descriptors, which passes.
+    hurry_without_descriptors();
     pause.expires_after(Milliseconds(20));
     co_await pause.async_wait(asio::redirect_error(asio::use_awaitable, error));
   }
 }
 
-Linker::Impl::Task<void> Linker::Impl::greet(Socket socket) {
+Linker::Impl::Task<void> Linker::Impl::greet(Socket socket, std::string origin,
+                                             Newcomers& newcomers) {
   const auto self = shared_from_this();
   if (closed_) co_return;
-  ++strangers_;
   Conversation with{std::move(socket), nullptr};
-  Result<LinkGreeting> greeting = co_await greeted(with);
-  --strangers_;
+  Newcomer newcomer(newcomers, std::move(origin), with.socket);
+  Result<LinkGreeting> greeting = co_await greeted(with, newcomer);
+  newcomer.leave();
   if (closed_) co_return;
   if (!greeting.ok()) {
-    log::info("dropped a data connection: {}", greeting.status().message());
+    if (const auto note = stranger_lines_.admit(Clock::now())) {
+      log::info("dropped a data connection: {}{}", greeting.status().message(), *note);
+    }
     co_return;
   }
   const LinkGreeting& from = greeting.value();
@@ -173,9 +223,10 @@ Linker::Impl::Task<void> Linker::Impl::greet(Socket socket) {
   finish_if_complete();
 }
 
-Linker::Impl::Task<Result<LinkGreeting>> Linker::Impl::greeted(Conversation& with) {
+Linker::Impl::Task<Result<LinkGreeting>> Linker::Impl::greeted(Conversation& with,
+                                                               Newcomer& newcomer) {
   Socket& socket = with.socket;
-  const SocketDeadline deadline(socket, options_.handshake_deadline, open_);
+  SocketDeadline deadline(socket, std::min(kFirstBytes, options_.handshake_deadline), open_);
   const auto awaited = [](boost::system::error_code& error) {
     return asio::redirect_error(asio::use_awaitable, error);
   };
@@ -186,19 +237,23 @@ Linker::Impl::Task<Result<LinkGreeting>> Linker::Impl::greeted(Conversation& wit
   std::array<std::byte, handshake::kHelloBytes> hello;
   co_await asio::async_read(socket, asio::buffer(hello), awaited(error));
   if (error) co_return gone;
+  deadline.restart(options_.handshake_deadline);
+  newcomer.heard();
   Result<std::size_t> length = acceptor.hello(hello);
   if (!length.ok()) co_return length.status();
   std::vector<std::byte> context(length.value());
   co_await asio::async_read(socket, asio::buffer(context), awaited(error));
   if (error) co_return gone;
-  const std::vector<std::byte> challenge = acceptor.challenge(context);
-  co_await asio::async_write(socket, asio::buffer(challenge), awaited(error));
+  const Result<std::vector<std::byte>> challenge = acceptor.challenge(context);
+  if (!challenge.ok()) co_return challenge.status();
+  co_await asio::async_write(socket, asio::buffer(challenge.value()), awaited(error));
   if (error) co_return gone;
   if (Status status = acceptor.agree(); !status.ok()) co_return status;
   std::array<std::byte, handshake::kProofBytes> proof;
   co_await asio::async_read(socket, asio::buffer(proof), awaited(error));
   if (error) co_return gone;
   if (Status status = acceptor.check(proof); !status.ok()) co_return status;
+  newcomer.leave();
 
   Result<LinkGreeting> greeting = decode_greeting(acceptor.context());
   if (!greeting.ok()) co_return greeting;

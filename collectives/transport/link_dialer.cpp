@@ -11,6 +11,7 @@
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/asio/write.hpp>
 
+#include "base/asio_sockets.hpp"
 #include "base/handshake.hpp"
 #include "base/log.hpp"
 #include "collectives/transport/flow_count.hpp"
@@ -30,7 +31,8 @@ constexpr Milliseconds kLongestPause{100};
 /// every step on any way, where there are others.
 constexpr Milliseconds kDirectOnly{700};
 
-/// "1.2.3.4:5" or "[::1]:5".
+}  // namespace
+
 bool parse_address(const std::string& text, tcp::endpoint& endpoint) {
   const auto colon = text.rfind(':');
   if (colon == std::string::npos) return false;
@@ -43,8 +45,6 @@ bool parse_address(const std::string& text, tcp::endpoint& endpoint) {
   endpoint = tcp::endpoint(asio::ip::make_address(host, error), port);
   return !error;
 }
-
-}  // namespace
 
 /// Tries until the link stands, or nobody wants it any more: directly at first, then also through
 /// each of the other members in turn.
@@ -184,7 +184,10 @@ Linker::Impl::Task<Result<Linker::Impl::Socket>> Linker::Impl::reach(const Peer&
   if (transport == "shm") {
     asio::local::stream_protocol::socket socket(io_);
     const asio::local::stream_protocol::endpoint at(std::string(1, '\0') + peer.endpoints.local);
-    co_await socket.async_connect(at, asio::redirect_error(asio::use_awaitable, error));
+    open_socket(socket, at.protocol(), error);
+    if (!error) {
+      co_await socket.async_connect(at, asio::redirect_error(asio::use_awaitable, error));
+    }
     if (!error) co_return Socket(std::move(socket));
     co_return Status(Code::kUnavailable,
                      "local socket " + peer.endpoints.local + ": " + error.message());
@@ -195,7 +198,7 @@ Linker::Impl::Task<Result<Linker::Impl::Socket>> Linker::Impl::reach(const Peer&
     tcp::endpoint at;
     if (!parse_address(address, at)) continue;
     Socket socket(io_);
-    socket.open(asio::generic::stream_protocol(at.protocol()), error);
+    open_socket(socket, asio::generic::stream_protocol(at.protocol()), error);
     const SocketDeadline deadline(socket, limit / addresses, open_);
     if (!error) {
       co_await socket.async_connect(at, asio::redirect_error(asio::use_awaitable, error));

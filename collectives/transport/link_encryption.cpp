@@ -20,9 +20,10 @@ namespace asio = boost::asio;
 Linker::Impl::Task<Result<TlsSessionPtr>> Linker::Impl::secure(Socket& socket,
                                                                const LinkGreeting& greeting,
                                                                TlsSession::Role role,
-                                                               Secret session_key) {
+                                                               Result<SessionKey> session_key) {
   if (!options_.encrypt || !carries_data(greeting)) co_return TlsSessionPtr();
-  co_return co_await shake_hands_of_tls(socket, role, session_key);
+  if (!session_key.ok()) co_return session_key.status();
+  co_return co_await shake_hands_of_tls(socket, role, session_key.value());
 }
 
 /// What has come, a byte at least.

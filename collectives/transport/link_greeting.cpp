@@ -43,8 +43,8 @@ Result<LinkGreeting> decode_greeting(const std::string& text) {
   LinkGreeting greeting;
   if (fields.size() != kFields || start != text.size() || !parse(fields[5], greeting.lane) ||
       !parse(fields[6], greeting.stream) || !parse(fields[7], greeting.streams) ||
-      !parse(fields[8], greeting.generation) || greeting.streams == 0 ||
-      greeting.streams > kMostStreams) {
+      !parse(fields[8], greeting.generation) || greeting.streams > kMostStreams ||
+      greeting.stream >= greeting.streams) {
     return Status(Code::kProtocol, "a data connection with a greeting that makes no sense");
   }
   greeting.job = fields[0];

@@ -1,10 +1,7 @@
 #include "collectives/transport/linker.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
-#include <fstream>
-#include <unistd.h>
 #include <utility>
 
 #include <boost/asio/co_spawn.hpp>
@@ -23,6 +20,25 @@ namespace {
 
 /// Some may be about to be closed.
 constexpr Milliseconds kWithoutDescriptors{200};
+
+bool on_loopback_only(const Endpoints& endpoints) {
+  return !endpoints.tcp.empty() &&
+         std::ranges::all_of(endpoints.tcp, [](const std::string& address) {
+           return address.starts_with("127.") || address.starts_with("[::1]");
+         });
+}
+
+/// Where two hosts have no link because one of them cannot be reached by any: what to do about it.
+std::string bind_advice(const Endpoints& peer, const Endpoints& own) {
+  if (peer.host == own.host) return {};
+  const bool of_peer = on_loopback_only(peer);
+  if (!of_peer && !on_loopback_only(own)) return {};
+  const Endpoints& hidden = of_peer ? peer : own;
+  return std::string("; ") + (of_peer ? "it" : "this worker") + " listens on " +
+         hidden.tcp.front() +
+         " only, which other hosts do not reach: set ELASTIC_BIND (Options::bind) for all workers "
+         "to an address that they do reach, such as 0.0.0.0";
+}
 
 }  // namespace
 
@@ -46,6 +62,12 @@ void Linker::cancel() {
 }
 void Linker::probe(Peer peer, Milliseconds deadline, Measured callback) {
   impl_->probe(std::move(peer), deadline, std::move(callback));
+}
+void Linker::watch_for_end(Peer peer, Ended ended) {
+  impl_->watch_for_end(std::move(peer), std::move(ended));
+}
+void Linker::forget_ends() {
+  impl_->forget_ends();
 }
 void Linker::close() {
   impl_->close();
@@ -176,19 +198,26 @@ void Linker::Impl::on_deadline(std::uint64_t call) {
   const auto failure = failures_.find(missing->incarnation);
   if (failure != failures_.end()) why += ": " + failure->second.message();
   if (hurries_) why += "; this process has no descriptors left: raise the limit (ulimit -n)";
+  why += bind_advice(missing->endpoints, endpoints_);
   finish(Status(Code::kTimeout, why, static_cast<int>(missing - peers_.begin())));
 }
 
 SocketDeadline::SocketDeadline(Socket& socket, Milliseconds deadline, std::set<Socket*>& open)
     : socket_(socket),
       open_(open),
-      timer_(socket.get_executor(), deadline),
+      timer_(socket.get_executor()),
       alive_(std::make_shared<char>()) {
   open_.insert(&socket_);
-  timer_.async_wait([&socket, alive = std::weak_ptr(alive_)](boost::system::error_code error) {
-    boost::system::error_code ignored;
-    if (!error && !alive.expired()) socket.close(ignored);
-  });
+  restart(deadline);
+}
+
+void SocketDeadline::restart(Milliseconds deadline) {
+  timer_.expires_after(deadline);
+  timer_.async_wait(
+      [&socket = socket_, alive = std::weak_ptr(alive_)](boost::system::error_code error) {
+        boost::system::error_code ignored;
+        if (!error && !alive.expired()) socket.close(ignored);
+      });
 }
 
 SocketDeadline::~SocketDeadline() {
@@ -199,18 +228,6 @@ UniqueFd take_descriptor(Linker::Impl::Socket& socket) {
   boost::system::error_code error;
   const int descriptor = socket.release(error);
   return UniqueFd(error ? -1 : descriptor);
-}
-
-std::string host_identity() {
-  std::string boot;
-  std::getline(std::ifstream("/proc/sys/kernel/random/boot_id") >> std::ws, boot);
-  std::array<char, 128> space{};
-  const ssize_t length = ::readlink("/proc/self/ns/net", space.data(), space.size() - 1);
-  std::array<char, 256> name{};
-  ::gethostname(name.data(), name.size() - 1);
-  return std::string(name.data()) + "/" + boot + "/" +
-         std::string(space.data(), length > 0 ? static_cast<std::size_t>(length) : 0) + "/" +
-         std::to_string(::getuid());
 }
 
 }  // namespace elastic::transport

@@ -71,6 +71,7 @@ class Linker {
   using LinksOfPeer = std::vector<LinkPtr>;
   /// In the order of the peers asked for; or the first failure, with `peer()` its index.
   using Connected = std::function<void(Result<std::vector<LinksOfPeer>>)>;
+  using Ended = std::function<void()>;
   /// Bytes per second.
   using Measured = std::function<void(Result<double>)>;
 
@@ -95,6 +96,11 @@ class Linker {
   /// after `deadline`.
   void probe(Peer peer, Milliseconds deadline, Measured callback);
 
+  /// Calls `ended` when it is certain that the process of `peer` has ended: nobody accepts its data
+  /// connections any more. Looks again and again, for some seconds or until `forget_ends`.
+  void watch_for_end(Peer peer, Ended ended);
+  void forget_ends();
+
   /// Stops listening and forgets all links.
   void close();
 
@@ -103,8 +109,5 @@ class Linker {
  private:
   std::shared_ptr<Impl> impl_;
 };
-
-/// Identifies machine and network namespace: equal for processes between which shm can be used.
-std::string host_identity();
 
 }  // namespace elastic::transport

@@ -15,8 +15,10 @@
 #include <boost/asio/local/stream_protocol.hpp>
 #include <boost/asio/steady_timer.hpp>
 
+#include "base/log_limit.hpp"
 #include "base/thread_checker.hpp"
 #include "base/tls_session.hpp"
+#include "base/unauthenticated_connections.hpp"
 #include "base/unique_fd.hpp"
 #include "collectives/transport/link_greeting.hpp"
 #include "collectives/transport/link_pool.hpp"
@@ -40,9 +42,33 @@ class Linker::Impl : public std::enable_shared_from_this<Linker::Impl> {
                Connected callback);
   void cancel();
   void probe(Peer peer, Milliseconds deadline, Measured callback);
+  void watch_for_end(Peer peer, Ended ended);
+  void forget_ends() { ++end_watches_; }
   void close();
 
  private:
+  /// The connections of one listener that have not shown the secret yet.
+  struct Newcomers {
+    static constexpr std::size_t kMost = 256;
+    UnauthenticatedConnections admitted{kMost};
+    std::map<UnauthenticatedConnections::Id, Socket*> sockets = {};
+  };
+  /// One of them, for as long as it is one.
+  class Newcomer {
+   public:
+    /// Closes another connection where there are too many.
+    Newcomer(Newcomers& among, std::string origin, Socket& socket);
+    ~Newcomer() { leave(); }
+    Newcomer(const Newcomer&) = delete;
+    Newcomer& operator=(const Newcomer&) = delete;
+    void heard() { among_.admitted.heard(id_); }
+    void leave();
+
+   private:
+    Newcomers& among_;
+    UnauthenticatedConnections::Id id_ = 0;
+  };
+
   /// A connection on which both ends have shown the secret.
   struct Conversation {
     Socket socket;
@@ -63,9 +89,9 @@ class Linker::Impl : public std::enable_shared_from_this<Linker::Impl> {
   Status listen_tcp();
   Status listen_local();
   template <typename Acceptor>
-  Task<void> accept_loop(Acceptor& acceptor);
-  Task<void> greet(Socket socket);
-  Task<Result<LinkGreeting>> greeted(Conversation& with);
+  Task<void> accept_loop(Acceptor& acceptor, Newcomers& newcomers);
+  Task<void> greet(Socket socket, std::string origin, Newcomers& newcomers);
+  Task<Result<LinkGreeting>> greeted(Conversation& with, Newcomer& newcomer);
   Task<Status> admit(Conversation& with, const handshake::Acceptor& acceptor,
                      const LinkGreeting& from);
 
@@ -82,7 +108,7 @@ class Linker::Impl : public std::enable_shared_from_this<Linker::Impl> {
 
   // link_encryption.cpp
   Task<Result<TlsSessionPtr>> secure(Socket& socket, const LinkGreeting& greeting,
-                                     TlsSession::Role role, Secret session_key);
+                                     TlsSession::Role role, Result<SessionKey> session_key);
   static Task<Result<std::size_t>> receive(Conversation& with, std::span<std::byte> into);
   StreamPtr tcp_stream(Conversation with) const;
 
@@ -92,6 +118,10 @@ class Linker::Impl : public std::enable_shared_from_this<Linker::Impl> {
   Task<Result<Socket>> reach_target(const LinkGreeting& from, Verdict& verdict);
   Task<void> pump(std::shared_ptr<Relay> relay, bool to_target);
   Task<void> watch(std::shared_ptr<Relay> relay);
+
+  // link_end_watch.cpp
+  Task<void> look_for_end(Peer peer, std::uint64_t watch, Ended ended);
+  Task<bool> has_ended(const Peer& peer);
 
   // link_probe.cpp
   Task<void> measure(Peer peer, std::uint64_t probe);
@@ -106,8 +136,10 @@ class Linker::Impl : public std::enable_shared_from_this<Linker::Impl> {
   boost::asio::local::stream_protocol::acceptor local_;
   Endpoints endpoints_;
   LinkPool pool_;
-  std::set<Socket*> open_;     // on their way to a link, or relayed; `close` ends them
-  std::size_t strangers_ = 0;  // connections that have not shown the secret yet
+  std::set<Socket*> open_;  // on their way to a link, or relayed; `close` ends them
+  LogLimit stranger_lines_;
+  Newcomers newcomers_by_tcp_;
+  Newcomers newcomers_of_host_;
   std::size_t relays_ = 0;
   bool closed_ = false;
 
@@ -129,7 +161,12 @@ class Linker::Impl : public std::enable_shared_from_this<Linker::Impl> {
   std::uint64_t probe_ = 0;
   boost::asio::steady_timer probe_deadline_;
   int probes_served_ = 0;
+
+  std::uint64_t end_watches_ = 0;  // of `watch_for_end`: earlier ones are to end
 };
+
+/// "1.2.3.4:5" or "[::1]:5".
+bool parse_address(const std::string& text, boost::asio::ip::tcp::endpoint& endpoint);
 
 /// Closes `socket` when the time is up, unless this was destroyed before. Keeps it among `open` for
 /// as long, so that the Linker can close it, too.
@@ -140,6 +177,8 @@ class SocketDeadline {
   ~SocketDeadline();
   SocketDeadline(const SocketDeadline&) = delete;
   SocketDeadline& operator=(const SocketDeadline&) = delete;
+  /// Counts `deadline` from now.
+  void restart(Milliseconds deadline);
 
  private:
   Socket& socket_;

@@ -39,6 +39,8 @@ const char* name_of(elastic::RunOutcome outcome) {
       return "removed";
     case elastic::RunOutcome::kStopped:
       return "stopped";
+    case elastic::RunOutcome::kLeftOut:
+      return "left out";
   }
   return "unknown";
 }
@@ -64,6 +66,7 @@ std::string report_line(const Trainer& trainer, elastic::RunOutcome outcome, int
   if (trainer.traffic().sent > 0) {
     report["gradient_bytes_sent"] = trainer.traffic().sent;
     report["gradient_bytes_uncompressed"] = trainer.traffic().sent_uncompressed;
+    report["residual_norm"] = trainer.traffic().residual_norm;
   }
   return report.dump();
 }

@@ -19,7 +19,26 @@ elastic::LearningRate learning_rate(const TrainerOptions& options, std::size_t s
       {.schedule = schedule(options.schedule, options.rate, samples, warm_up),
        .batch_reference = static_cast<double>(options.batch.batch),
        .rule = options.rule,
-       .policy = options.policy});
+       .policy = options.policy,
+       .ramp_steps = options.ramp_steps,
+       .momentum = options.momentum});
+}
+
+/// Compression takes sums of floats only.
+const TrainerOptions& checked(const TrainerOptions& options) {
+  if (options.compression.kind == elastic::CompressionKind::kNone) return options;
+  const char* other = nullptr;
+  if (options.batch.policy == elastic::BatchPolicy::kReproducible) {
+    other = "--batch-policy reproducible, which sums whole numbers";
+  }
+  if (options.rule == elastic::ScalingRule::kAdaScale) {
+    other = "--rule adascale, which compares the workers' uncompressed gradients";
+  }
+  if (other == nullptr) return options;
+  throw elastic::Error(elastic::ErrorCode::kInvalidArgument,
+                       std::string("--compression (or ELASTIC_COMPRESSION) cannot be combined "
+                                   "with ") +
+                           other + "; leave out one of the two");
 }
 
 template <typename T, std::size_t kCount>
@@ -33,7 +52,7 @@ std::string name_in(const std::array<elastic::Named<T>, kCount>& choices, T valu
 }  // namespace
 
 Trainer::Trainer(const TrainerOptions& options, const Dataset& data, std::unique_ptr<Model> model)
-    : options_(options),
+    : options_(checked(options)),
       data_(data),
       model_(std::move(model)),
       sampler_(data_.training.size(), options.seed, data_.training.size()),
@@ -93,6 +112,11 @@ std::vector<std::string> Trainer::options_without_effect() const {
           name_in(elastic::kScalingRules, learning_rate_.rule()));
   compare("--policy", name_in(elastic::kResizePolicies, options_.policy),
           name_in(elastic::kResizePolicies, learning_rate_.policy()));
+  const std::uint64_t ramp_steps = learning_rate_.ramp().get().ramp_steps;
+  if (options_.ramp_steps && learning_rate_.policy() == elastic::ResizePolicy::kRamp) {
+    compare("--ramp-steps", std::to_string(*options_.ramp_steps),
+            ramp_steps == 0 ? "default length" : std::to_string(ramp_steps));
+  }
   compare("--seed", std::to_string(options_.seed), std::to_string(sampler_.seed()));
   return lines;
 }
@@ -212,8 +236,10 @@ std::optional<elastic::Rate> Trainer::update(const elastic::BatchSum& sum) {
   learning_rate_.observe(moments_, {{sums_.gradient.values()}});
   const elastic::Rate rate = learning_rate_.step(batch, static_cast<double>(sum.samples));
   model_->update(sums_.gradient, batch, rate);
-  if (rate_before_ > 0 && rate.value() > 0) compressor_.rescale(rate_before_ / rate.value());
-  rate_before_ = rate.value();
+  const elastic::GradientCompressor::StepSize size{rate.value(), batch};
+  if (size.rate == 0) return rate;  // nothing held back loses its worth
+  if (size_before_) compressor_.rescale(*size_before_, size);
+  size_before_ = size;
   return rate;
 }
 

@@ -29,7 +29,9 @@ struct TrainerOptions {
   double warm_up = 0;  ///< epochs
   elastic::ScalingRule rule = elastic::ScalingRule::kLinear;
   elastic::ResizePolicy policy = elastic::ResizePolicy::kRamp;
-  elastic::Compression compression;  ///< of the gradients; not with reproducible or AdaScale
+  std::optional<std::uint64_t> ramp_steps;  ///< as in elastic::LearningRate
+  double momentum = 0.9;                    ///< the model's
+  elastic::Compression compression;         ///< of the gradients; not with reproducible or AdaScale
   std::uint64_t seed = 1;
   std::chrono::milliseconds least_step{0};  ///< shorter steps are drawn out, to be watched
 };
@@ -110,7 +112,8 @@ class Trainer {
 
   // This worker's own.
   elastic::GradientCompressor compressor_;
-  double rate_before_ = 0;      // of the latest step
+  /// Of the latest step with a rate above 0.
+  std::optional<elastic::GradientCompressor::StepSize> size_before_;
   bool in_allreduces_ = false;  // of the step: the first has been begun
 
   // What a step sums over the samples of its batch.

@@ -15,7 +15,8 @@ Learner::Learner(const LearnerOptions& options, std::span<const digits::Sample> 
       optimizer_({weights_.values()}, {.momentum = options.momentum}),
       learning_rate_({.schedule = elastic::Schedule::constant(options.rate),
                       .batch_reference = static_cast<double>(options.batch),
-                      .policy = options.policy}) {}
+                      .policy = options.policy,
+                      .momentum = options.momentum}) {}
 
 void Learner::add_to(elastic::State& state) {
   state.add("weights", weights_.values());

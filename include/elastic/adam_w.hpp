@@ -31,6 +31,14 @@ class SameOptions;
 /// root of the batch. So give LearningRate the linear rule. Where the policy resets the momentum, m
 /// and its correction (the power of beta1) begin again.
 ///
+/// The square-root rule of Malladi et al. (2022) scales the betas and epsilon as well, so that m
+/// and v average over as many samples as before. By default this scales the rate alone. With
+/// Options::scale_betas each step uses
+///
+///     beta1 = max(0, 1 - gamma * (1 - beta1))    beta2 likewise    epsilon = epsilon / sqrt(gamma)
+///
+/// and the corrections are by the products of the betas that were used.
+///
 /// Loops run in a fixed order: equal inputs give equal bits on every worker. Options are to be the
 /// same on all of them, and on a restart from a checkpoint; a State with others is refused.
 ///
@@ -42,6 +50,8 @@ class ELASTIC_API AdamW {
     double beta2 = 0.999;        ///< likewise
     double epsilon = 1e-8;       ///< > 0
     double weight_decay = 0.01;  ///< 0 or more
+    /// Whether the betas and epsilon, which suit the reference batch, follow gamma.
+    bool scale_betas = false;
   };
 
   /// Refers to the parameters, which must outlive it and stay where they are. Throws

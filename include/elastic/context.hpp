@@ -6,6 +6,7 @@
 #include <memory>
 #include <span>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "elastic/compression.hpp"
@@ -16,6 +17,8 @@
 #include "elastic/memory.hpp"
 #include "elastic/narrow_tensor.hpp"
 #include "elastic/options.hpp"
+#include "elastic/process_owned.hpp"
+#include "elastic/ranges.hpp"
 #include "elastic/resize_policy.hpp"
 #include "elastic/step_times.hpp"
 #include "elastic/tuning.hpp"
@@ -64,6 +67,8 @@ enum class RunOutcome : std::uint8_t {
   kFinished,  ///< the body returned: the training is done
   kRemoved,   ///< this worker was asked to leave; the others go on
   kStopped,   ///< the job was asked to stop
+  kLeftOut,   ///< the job was done without this worker, which came too late or had been given up:
+              ///< its state is not that of the training's end
 };
 
 /// One worker's membership in a job. Programs with one job use the free functions of
@@ -76,8 +81,11 @@ enum class RunOutcome : std::uint8_t {
 /// of the members before the death or exactly those of the survivors, and `Contributors` tells
 /// which. While a call in place runs its tensor is undefined; when it fails the tensor is as it
 /// was, and an output apart from it is undefined. Besides kMismatch, every collective
-/// throws kInvalidArgument (unsupported device, bad size), kEvicted, kBelowMinimum, kTimeout (no
-/// new view in time), kNotInitialized (joining: collectives are for members; see `run`).
+/// throws kInvalidArgument (unsupported device, bad size), kEvicted, kRemoved, kStopped,
+/// kBelowMinimum, kTimeout (no new view in time; see Options::view_timeout), kNotInitialized
+/// (joining: collectives are for members; see `run`). Where a call ends in any other exception (no
+/// memory, or what a function threw that the caller gave), this worker leaves the job, because the
+/// others may have the result; every further call throws kInternal. They go on without it.
 ///
 /// Results are bit-identical on all ranks.
 ///
@@ -110,7 +118,8 @@ class ELASTIC_API Context {
   Context& operator=(const Context&) = delete;
 
   /// Says that the job is done and waits until the other members have said so too, so that nobody
-  /// lacks a last result. The context can only be destroyed afterwards.
+  /// lacks a last result. Waits for the named operations that this thread has submitted; those of
+  /// other threads end with an error. The context can only be destroyed afterwards.
   void shutdown();
 
   int rank() const;        ///< in the present view; changes with it. -1 while joining
@@ -158,6 +167,23 @@ class ELASTIC_API Context {
   Contributors allreduce(std::span<const T> in, std::span<T> out, ReduceOp op = ReduceOp::kSum) {
     return allreduce(view(in), view(out), op);
   }
+  /// The same for a vector, an array, or a span of fixed extent.
+  template <detail::ContiguousRange R>
+  Contributors allreduce(R&& data, ReduceOp op = ReduceOp::kSum) {
+    return allreduce(view(detail::output_of(std::forward<R>(data))), op);
+  }
+  template <detail::ContiguousRange In, detail::ContiguousRange Out>
+  Contributors allreduce(const In& in, Out&& out, ReduceOp op = ReduceOp::kSum) {
+    return allreduce(view(detail::input_of(in)), view(detail::output_of(std::forward<Out>(out))),
+                     op);
+  }
+  /// The same for one number: returns the result.
+  template <detail::Number T>
+  T allreduce(T value, ReduceOp op = ReduceOp::kSum) {
+    detail::require_element<T>();
+    allreduce(view(std::span<T>(&value, 1)), op);
+    return value;
+  }
 
   /// Allreduces several tensors, of any dtypes, in place, as one unit: after a failure either all
   /// of them hold the sums over the same contributors or none was changed. They do not overlap.
@@ -176,6 +202,10 @@ class ELASTIC_API Context {
   /// (Options::bucket_bytes). Every member must submit the name once before it is submitted again
   /// anywhere; kInvalidArgument while the same name is still under way here, or for an empty one.
   ///
+  /// Each bucket has contributors of its own. When a worker dies within a step, the buckets that
+  /// are complete have its part, and the others have not. So divide each sum by its own number of
+  /// contributors or samples, and give all of them to `Sampler::commit`.
+  ///
   /// A tensor on a CUDA device is copied to the host when its stream has come to it, and only then
   /// does it count as submitted; named tensors that this worker submits after it wait for it.
   Work allreduce_async(std::string_view name, TensorView data, ReduceOp op = ReduceOp::kSum,
@@ -183,6 +213,10 @@ class ELASTIC_API Context {
   template <Element T>
   Work allreduce_async(std::string_view name, std::span<T> data, ReduceOp op = ReduceOp::kSum) {
     return allreduce_async(name, view(data), op);
+  }
+  template <detail::ContiguousRange R>
+  Work allreduce_async(std::string_view name, R&& data, ReduceOp op = ReduceOp::kSum) {
+    return allreduce_async(name, view(detail::output_of(std::forward<R>(data))), op);
   }
   /// Likewise for a group, which stays one unit.
   Work grouped_allreduce_async(std::string_view name, std::span<const TensorView> tensors,
@@ -197,6 +231,10 @@ class ELASTIC_API Context {
   Contributors broadcast(std::span<T> data, int root) {
     return broadcast(view(data), root);
   }
+  template <detail::ContiguousRange R>
+  Contributors broadcast(R&& data, int root) {
+    return broadcast(view(detail::output_of(std::forward<R>(data))), root);
+  }
 
   /// Gathers the blocks of all members, which may differ in count, on all of them.
   template <Element T>
@@ -208,6 +246,11 @@ class ELASTIC_API Context {
           result.counts = std::move(counts);
         });
     return result;
+  }
+
+  template <detail::ContiguousRange R>
+  Gathered<detail::ElementOf<R>> allgather(const R& block) {
+    return allgather(detail::input_of(block));
   }
 
   /// The same into `out`, of the same dtype, at whose beginning the blocks are when the call
@@ -232,6 +275,11 @@ class ELASTIC_API Context {
           result.offset = offset;
         });
     return result;
+  }
+
+  template <detail::ContiguousRange R>
+  Scattered<detail::ElementOf<R>> reduce_scatter(const R& data, ReduceOp op = ReduceOp::kSum) {
+    return reduce_scatter(detail::input_of(data), op);
   }
 
   /// The same into `out`, of the same dtype, at whose beginning the part is when the call returns;
@@ -262,7 +310,11 @@ class ELASTIC_API Context {
   /// others, receive the state, and enter the body in the middle of the training; so the body's
   /// loop goes by counters that are part of the state. What `body` throws comes out of `run`, but
   /// for Error(kEvicted): this worker joins again, and calls the body again (Options::rejoin).
-  /// Throws kRefused when this worker's state has other names or sizes than the job's.
+  /// All members enter `run` together. Where one of them calls it again after an exception while
+  /// the others are inside, all get kMismatch, which says so.
+  /// Throws kRefused when this worker's state has other names or sizes than the job's, and
+  /// kMismatch when an object stays different from the others' whatever it loads. Where members of
+  /// the first view differ, or an object does, the job fails: every worker gets the error.
   RunOutcome run(State& state, const std::function<void()>& body);
 
  private:
@@ -273,7 +325,7 @@ class ELASTIC_API Context {
   }
 
   class Impl;
-  std::unique_ptr<Impl> impl_;
+  detail::ProcessOwned<Impl> impl_;
 };
 
 }  // namespace elastic

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <utility>
+
 #include "elastic/adam_w.hpp"
 #include "elastic/context.hpp"
 #include "elastic/finite_check.hpp"
@@ -18,6 +20,9 @@
 namespace elastic {
 
 /// Joins the job that the launcher (elasticrun, mpirun) started this process for. Once per process.
+/// Where the job is done or stopped before this worker has joined it, as with a replacement that
+/// comes too late, there is nothing left to do: init says so on stderr and ends the process with
+/// exit(0).
 ELASTIC_API void init(const Options& options = {});
 /// Says that the job is done and waits for the others to say so.
 ELASTIC_API void shutdown();
@@ -67,6 +72,18 @@ template <Element T>
 Contributors allreduce(std::span<const T> in, std::span<T> out, ReduceOp op = ReduceOp::kSum) {
   return context().allreduce(in, out, op);
 }
+template <detail::ContiguousRange R>
+Contributors allreduce(R&& data, ReduceOp op = ReduceOp::kSum) {
+  return context().allreduce(std::forward<R>(data), op);
+}
+template <detail::ContiguousRange In, detail::ContiguousRange Out>
+Contributors allreduce(const In& in, Out&& out, ReduceOp op = ReduceOp::kSum) {
+  return context().allreduce(in, std::forward<Out>(out), op);
+}
+template <detail::Number T>
+T allreduce(T value, ReduceOp op = ReduceOp::kSum) {
+  return context().allreduce(value, op);
+}
 inline Contributors allreduce(TensorView data, ReduceOp op = ReduceOp::kSum,
                               CudaStream stream = {}) {
   return context().allreduce(data, op, stream);
@@ -87,6 +104,10 @@ template <Element T>
 Work allreduce_async(std::string_view name, std::span<T> data, ReduceOp op = ReduceOp::kSum) {
   return context().allreduce_async(name, data, op);
 }
+template <detail::ContiguousRange R>
+Work allreduce_async(std::string_view name, R&& data, ReduceOp op = ReduceOp::kSum) {
+  return context().allreduce_async(name, std::forward<R>(data), op);
+}
 inline Work allreduce_async(std::string_view name, TensorView data, ReduceOp op = ReduceOp::kSum,
                             CudaStream stream = {}) {
   return context().allreduce_async(name, data, op, stream);
@@ -99,6 +120,10 @@ template <Element T>
 Contributors broadcast(std::span<T> data, int root) {
   return context().broadcast(data, root);
 }
+template <detail::ContiguousRange R>
+Contributors broadcast(R&& data, int root) {
+  return context().broadcast(std::forward<R>(data), root);
+}
 inline Contributors broadcast(TensorView data, int root, CudaStream stream = {}) {
   return context().broadcast(data, root, stream);
 }
@@ -106,11 +131,19 @@ template <Element T>
 Gathered<T> allgather(std::span<const T> block) {
   return context().allgather(block);
 }
+template <detail::ContiguousRange R>
+Gathered<detail::ElementOf<R>> allgather(const R& block) {
+  return context().allgather(block);
+}
 inline GatheredBlocks allgather(ConstTensorView block, TensorView out, CudaStream stream = {}) {
   return context().allgather(block, out, stream);
 }
 template <Element T>
 Scattered<T> reduce_scatter(std::span<const T> data, ReduceOp op = ReduceOp::kSum) {
+  return context().reduce_scatter(data, op);
+}
+template <detail::ContiguousRange R>
+Scattered<detail::ElementOf<R>> reduce_scatter(const R& data, ReduceOp op = ReduceOp::kSum) {
   return context().reduce_scatter(data, op);
 }
 inline ScatteredPart reduce_scatter(ConstTensorView data, TensorView out,

@@ -12,18 +12,22 @@ namespace elastic {
 enum class ErrorCode : std::uint8_t {
   kInvalidArgument,  ///< A call, option or environment variable is wrong. Nothing was done,
                      ///< unless the function says otherwise.
-  kMismatch,         ///< Ranks called different things. The same error is raised on every rank.
-  kNotInitialized,   ///< `init` has not been called, or `shutdown` has.
-  kUnavailable,      ///< The rendezvous server cannot be reached, or a resource is missing.
-  kRefused,          ///< The job refused this worker: wrong secret, version, state or options.
-  kTimeout,          ///< A bounded wait ended.
-  kRootLost,         ///< A broadcast's root died before anybody had all of its data. Retryable.
-  kBelowMinimum,     ///< Fewer workers than `min_np` are left and none came in time.
-  kEvicted,          ///< The job went on without this worker.
-  kRemoved,          ///< This worker was asked to leave (only seen inside `run`'s body).
-  kStopped,          ///< The job was asked to stop (only seen inside `run`'s body).
-  kNotFinite,        ///< A gradient had NaN or Inf, and Options::non_finite says "error".
-  kInternal,         ///< A defect of the library.
+  kMismatch,        ///< Ranks called different things, or an object of their states stays different
+                    ///< whatever it loads. The same error is raised on every rank.
+  kNotInitialized,  ///< `init` has not been called, or `shutdown` has; or this process is a forked
+                    ///< child of the worker that called it.
+  kUnavailable,     ///< The rendezvous server cannot be reached, or a resource is missing.
+  kRefused,       ///< The job refused this worker: wrong secret, version, state or options. Or the
+                  ///< first members' states or options differ: on each of them, and the job fails.
+  kTimeout,       ///< A bounded wait ended.
+  kRootLost,      ///< A broadcast's root died before anybody had all of its data. Retryable.
+  kBelowMinimum,  ///< Fewer workers than `min_np` are left and none came in time.
+  kEvicted,       ///< The job went on without this worker.
+  kRemoved,    ///< This worker was asked to leave. `run` catches it and returns; outside of `run`
+               ///< collectives throw it.
+  kStopped,    ///< The job was asked to stop. Likewise.
+  kNotFinite,  ///< A gradient had NaN or Inf, and Options::non_finite says "error".
+  kInternal,   ///< A defect of the library.
 };
 
 /// The library's exception.

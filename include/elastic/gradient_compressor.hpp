@@ -44,6 +44,11 @@ struct NamedTensor {
 /// that will leave should call `send_whole` in front of its last step, or what it held back is
 /// lost.
 ///
+/// A kTwoBit threshold below the gradients' mean cannot carry them: the residual grows with every
+/// call, and the training fails. Once the root mean square of a tensor's residual has been above
+/// the threshold for 32 calls in a row, and has grown, a line in the log warns of it, once;
+/// Traffic::residual_norm shows it as well.
+///
 /// NaN and Inf arrive: where some contribution has one, so has the sum, as NaN or Inf, in that
 /// element or, for kInt8, as NaN in its block. Of several in a tensor kTopK may send some only. No
 /// residual keeps one. kF16 overflows to Inf, and Traffic::non_finite tells.
@@ -66,7 +71,7 @@ struct NamedTensor {
 /// with the same kind.
 class ELASTIC_API GradientCompressor {
  public:
-  /// Bytes of one call, or of all so far.
+  /// Bytes of one call, or of all so far, and what was not sent.
   struct Traffic {
     std::uint64_t tensors = 0;  ///< bytes of the tensors
     std::uint64_t encoded = 0;  ///< bytes that this worker's contribution was encoded in
@@ -76,6 +81,9 @@ class ELASTIC_API GradientCompressor {
     std::uint64_t sent_uncompressed = 0;  ///< what a ring allreduce of the floats sends
     /// Elements of results in host memory that are NaN or Inf.
     std::uint64_t non_finite = 0;
+    /// Euclidean norm of the residuals that this worker keeps after the call, over its tensors in
+    /// host memory. In `total()` that of the latest call.
+    double residual_norm = 0;
 
     bool operator==(const Traffic&) const = default;
   };
@@ -125,10 +133,19 @@ class ELASTIC_API GradientCompressor {
   /// know. `false` ends it.
   void send_whole(bool whole = true);
 
-  /// Multiplies all residuals by `factor`, old rate / new rate, when the learning rate changes: an
-  /// update that is late keeps the length that it had. kTopK's momentum stays. Throws
-  /// Error(kInvalidArgument) unless it is finite and positive.
-  void rescale(double factor);
+  /// What an update multiplies a sum of gradients by: rate / batch. `batch` is what the sum is
+  /// divided by: samples, or for kAverage of means the number of contributors.
+  struct StepSize {
+    double rate = 0;
+    double batch = 0;
+  };
+
+  /// Call when the rate or the batch has changed: residuals are sums, so those of steps of size
+  /// `before` are multiplied by (before.rate / before.batch) / (now.rate / now.batch). What is sent
+  /// late then changes the weights as much as it would have in its own step. Where rate and batch
+  /// grow alike the factor is 1. kTopK's momentum stays. Throws Error(kInvalidArgument), changing
+  /// nothing, unless all four are positive and the factor is positive and finite as a float.
+  void rescale(const StepSize& before, const StepSize& now);
 
   /// Forgets all residuals and momentum; for who comes back after an eviction, in front of `run`'s
   /// loop.

@@ -40,11 +40,13 @@ class ELASTIC_API LearningRate {
     double batch_reference = 0;  ///< samples per step for which the base rate was chosen; > 0
     ScalingRule rule = ScalingRule::kLinear;
     ResizePolicy policy = ResizePolicy::kRamp;  ///< elastic::resize_policy() follows the options
-    /// Of kRamp alone, as in LearningRateRamp: steps that a growth takes, >= 1.
+    /// Of kRamp alone, as in LearningRateRamp: steps of a ramp, >= 1. Default: the greater of
+    /// 8 * growth and 3 / (1 - momentum).
     std::optional<std::uint64_t> ramp_steps = std::nullopt;
+    double momentum = 0.9;  ///< the optimizer's mu, or AdamW's beta1
   };
 
-  /// Throws Error(kInvalidArgument) for a batch_reference or ramp_steps out of range.
+  /// Throws Error(kInvalidArgument) for a batch_reference, ramp_steps or momentum out of range.
   explicit LearningRate(const Options& options);
 
   /// ScalingRule::kAdaScale asks for this in front of each `step`; otherwise it does nothing. The

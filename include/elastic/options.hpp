@@ -23,7 +23,8 @@ struct Options {
   /// File with the job's secret, 64 hex digits; readable by its owner alone. ELASTIC_SECRET_FILE.
   std::string secret_file;
 
-  /// Inherited descriptor to read the secret from instead, -1 for none. ELASTIC_SECRET_FD.
+  /// Inherited descriptor to read the secret from instead, -1 for none. It is closed once it is
+  /// read. ELASTIC_SECRET_FD.
   int secret_fd = -1;
 
   /// Encrypt what goes over TCP, between workers and with the rendezvous server: TLS 1.3 with a key
@@ -101,7 +102,9 @@ struct Options {
   /// Longest wait in `init` for the server and the first view. ELASTIC_INIT_TIMEOUT_MS.
   std::chrono::milliseconds init_timeout{60000};
 
-  /// Longest wait of a call for a new view after a member was lost. ELASTIC_VIEW_TIMEOUT_MS.
+  /// Longest wait of a call for a new view after a member was lost; then the call fails with
+  /// kTimeout. If the call had begun, this worker leaves the job with it: every further call fails,
+  /// but inside `run` the worker joins again (`rejoin`). ELASTIC_VIEW_TIMEOUT_MS.
   std::chrono::milliseconds view_timeout{120000};
 
   /// Warn about named tensors that some rank has not submitted after this long, and about calls
@@ -119,8 +122,9 @@ struct Options {
   std::string non_finite = "pass";
 
   /// A worker that was evicted though it lives (it stood still for too long, or could not be
-  /// reached) comes back as a new one: `run` receives the job's state again and calls the body
-  /// anew. Otherwise, and outside of `run`, that is an error. ELASTIC_REJOIN, 0 or 1.
+  /// reached), or that left because a call found no view in time, comes back as a new one: `run`
+  /// receives the job's state again and calls the body anew. Otherwise, and outside of `run`, that
+  /// is an error. ELASTIC_REJOIN, 0 or 1.
   bool rejoin = true;
 
   /// What becomes of the learning rate when workers come or go: "ramp", "immediate", "rescale",

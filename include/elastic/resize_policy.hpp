@@ -13,7 +13,8 @@ namespace elastic {
 enum class ResizePolicy : std::uint8_t {
   kRamp,       ///< growth is taken over several steps, shrinking at once (see LearningRateRamp)
   kImmediate,  ///< gamma suits the new batch at once; u stays
-  kRescale,    ///< likewise, and u is multiplied by gamma before / gamma now: the update goes on
+  kRescale,    ///< likewise, and u is multiplied by gamma before / gamma now: while the base rate
+               ///< is constant the update goes on unbroken
   kReset,      ///< likewise, and u begins again at 0
   kNone,       ///< gamma stays 1, whatever the batch
 };

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <span>
 #include <vector>
 
@@ -23,10 +24,19 @@ namespace elastic {
 ///     ... gradients over share, allreduce ...
 ///     sampler.commit(contributors);                // who was in the sum
 ///
-/// Sum all of a step in one operation, or one grouped one: of two, the second may lack a
-/// contributor. What was drawn by a worker that did not contribute is returned, and drawn again by
-/// others. All workers compute the same from the same agreed inputs (members, batch, contributors):
-/// no messages.
+/// What was drawn by a worker that did not contribute is returned, and drawn again by others. All
+/// workers compute the same from the same agreed inputs (members, batch, contributors): no
+/// messages.
+///
+/// Several operations of one step (named ones, or one call after another) can have different
+/// contributors: when a worker dies, those that are complete have its part, and the others have
+/// not. Give `commit` the contributors of all of them:
+///
+///     sampler.commit({first.wait(), second.wait()});
+///
+/// A worker's samples count as used when it is in every one. Where it is in some only, its samples
+/// are drawn again, so the sums that have its part see them twice. Sum all of a step in one grouped
+/// operation where that must not be.
 ///
 /// For virtual workers (`GlobalBatch`) the same is drawn in shares that do not depend on the
 /// members, and any worker can look at any share: `draw` and `share`.
@@ -82,6 +92,14 @@ class ELASTIC_API Sampler {
   /// Error(kInvalidArgument), changing nothing, when none of them was a member.
   void commit(std::span<const WorkerId> contributors);
   void commit(const Contributors& contributors) { commit(contributors.workers()); }
+  /// Likewise after several operations: one list of contributors for each, in any order. Who is in
+  /// all of them counts. All members give the lists of the same operations. Throws
+  /// Error(kInvalidArgument), changing nothing, also where there is no list, and where no worker is
+  /// in all of them.
+  void commit(std::span<const Contributors> operations);
+  void commit(std::initializer_list<Contributors> operations) {
+    commit(std::span<const Contributors>(operations.begin(), operations.size()));
+  }
 
   /// The workers that share the next draws, in rank order; empty before `set_members`.
   std::span<const WorkerId> members() const noexcept { return members_; }
@@ -92,6 +110,10 @@ class ELASTIC_API Sampler {
   std::uint64_t epoch() const noexcept { return epoch_; }
   /// Samples of this epoch used so far; `size()` when it is used up.
   std::size_t done_in_epoch() const noexcept;
+  /// Whether so many epochs are used up: the condition of a training loop.
+  bool finished(std::uint64_t epochs) const noexcept {
+    return epoch_ >= epochs || (epoch_ + 1 == epochs && done_in_epoch() >= size_);
+  }
   /// Samples in an epoch.
   std::size_t size() const noexcept { return size_; }
   /// Samples in the open draw over all members; 0 where none is open.

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
@@ -9,6 +10,7 @@
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "elastic/export.hpp"
@@ -45,7 +47,8 @@ class StateAccess;
 
 /// What a joiner must receive to go on as if it had been there from the start: parameters,
 /// optimizers, counters, Sampler, GlobalBatch, LearningRate. Refers to the caller's variables; they
-/// must outlive it and stay where they are (do not resize a vector after adding it).
+/// must outlive it and stay where they are. Vectors may move their elements, but not change their
+/// size (see `add`).
 ///
 /// All workers add the same entries, in the same order, before `run`. A worker that does not is
 /// refused with the difference.
@@ -67,16 +70,44 @@ class ELASTIC_API State {
     add_memory(name, type_name<T>(), data.data(), data.size(), sizeof(T));
   }
 
-  /// Adds the elements of a vector; its size must not change any more. (A vector<bool> has none.)
+  /// Adds the elements of a vector, wherever they lie when the state is used: after a swap or a
+  /// move with the same size they are the vector's new elements. The size must not change any
+  /// more; `run`, `commit`, `save_to` and `load_from` throw Error(kInvalidArgument) with the
+  /// entry's name and both sizes if it has. A span has no such check. (A vector<bool> has no
+  /// elements.)
   template <StateElement T>
   requires(!std::same_as<T, bool>) void add(std::string_view name, std::vector<T>& data) {
-    add(name, std::span<T>(data));
+    add_vector(name, type_name<T>(), sizeof(T),
+               [&data] { return std::as_writable_bytes(std::span<T>(data)); });
   }
 
   /// Adds a counter, flag or other number.
   template <Scalar T>
   void add(std::string_view name, T& scalar) {
     add_memory(name, "scalar " + type_name<T>(), &scalar, 1, sizeof(T));
+  }
+
+  /// Adds a text, or vectors in a vector. Their sizes may change: they go with the content.
+  void add(std::string_view name, std::string& text);
+  template <StateElement T>
+  requires(!std::same_as<T, bool>) void add(std::string_view name,
+                                            std::vector<std::vector<T>>& rows) {
+    Object entry{[&rows] {
+                   std::vector<std::span<const std::byte>> pieces;
+                   for (const auto& row : rows) pieces.push_back(std::as_bytes(std::span(row)));
+                   return join_rows(pieces);
+                 },
+                 [&rows](std::span<const std::byte> bytes) {
+                   std::vector<std::vector<T>> loaded;
+                   for (const auto& piece : split_rows(bytes, sizeof(T))) {
+                     loaded.emplace_back(piece.size() / sizeof(T));
+                     std::copy(piece.begin(), piece.end(),
+                               std::as_writable_bytes(std::span(loaded.back())).begin());
+                   }
+                   rows = std::move(loaded);
+                 },
+                 {}};
+    add_object(name, std::move(entry));
   }
 
   /// Adds an object that knows how to save and load itself. Where it has
@@ -96,20 +127,26 @@ class ELASTIC_API State {
 
   /// The step boundary: this worker has finished an optimizer step. Here members wait for each
   /// other when somebody joins or leaves, and only here, so everything in the state must be that of
-  /// the finished step. Otherwise it costs no communication. Throws Error(kNotInitialized) outside
-  /// of `run`'s body, and what ends the training: kRemoved, kStopped, kBelowMinimum, kEvicted.
+  /// the finished step. Otherwise it costs no communication. Waits for the named operations that
+  /// this thread has submitted; those of other threads go on. Throws Error(kNotInitialized) outside
+  /// of `run`'s body, kInvalidArgument where a vector in the state has changed its size (the step
+  /// is not committed then), and what ends the training: kRemoved, kStopped, kBelowMinimum,
+  /// kEvicted.
   void commit();
 
   /// Steps committed by the job so far; the same on all members, joiners included. A checkpoint
   /// that was loaded counts with its steps.
   std::uint64_t commits() const noexcept;
 
-  /// Writes a checkpoint: all entries and the number of commits, with a checksum. Call it after
+  /// Writes a checkpoint: all entries, the number of commits and the view's generation, with a
+  /// checksum. Call it after
   /// `commit` (or before `run`), on one worker. The file at `path`, or what it leads to as a
   /// symbolic link, is replaced at once and only by a whole and durable one, whatever happens
   /// meanwhile; the new one has the old one's permissions. Throws Error: kInvalidArgument where
   /// `path` names a folder or another thing that is no file, kUnavailable where it cannot be
-  /// written (disk full, no such folder, ...) or another worker has replaced it meanwhile. Then the
+  /// written (disk full, no such folder, ...), holds a newer state of the same training (a later
+  /// generation, or more commits in the same), or another worker has replaced it meanwhile; inside
+  /// `run` also kEvicted where this worker has been given up, as `commit` does. Then the
   /// file is as it was, but where the message says that it was replaced and only its folder could
   /// not be synced: after a power cut either may be there.
   void save_to(const std::string& path) const;
@@ -146,7 +183,13 @@ class ELASTIC_API State {
 
   void add_memory(std::string_view name, std::string type, void* data, std::size_t count,
                   std::size_t element_bytes);
+  void add_vector(std::string_view name, std::string type, std::size_t element_bytes,
+                  std::function<std::span<std::byte>()> elements);
   void add_object(std::string_view name, Object object);
+  static std::vector<std::byte> join_rows(const std::vector<std::span<const std::byte>>& rows);
+  /// Reverse of it. Throws Error(kInvalidArgument) for what it has not made of such elements.
+  static std::vector<std::span<const std::byte>> split_rows(std::span<const std::byte> bytes,
+                                                            std::size_t element_bytes);
 
   std::unique_ptr<Entries> entries_;
 };

@@ -32,7 +32,9 @@ class ELASTIC_API Work {
   bool wait_for(std::chrono::nanoseconds timeout) const;
   bool wait_until(std::chrono::steady_clock::time_point deadline) const;
 
-  /// Whether it is complete, successfully or not. Never blocks, never throws.
+  /// Whether it is complete, successfully or not. Never blocks, never throws. Where it is not, what
+  /// has been submitted so far is sent, as by `wait`, though a bucket is not full: a loop that
+  /// polls comes to an end.
   bool ready() const noexcept;
 
   /// Who contributed. Only after completion; throws kInvalidArgument before.

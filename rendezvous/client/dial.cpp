@@ -1,10 +1,11 @@
 #include "rendezvous/client/dial.hpp"
 
-#include <boost/asio/connect.hpp>
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/this_coro.hpp>
 #include <boost/asio/use_awaitable.hpp>
+
+#include "base/asio_sockets.hpp"
 
 namespace elastic::rendezvous {
 namespace asio = boost::asio;
@@ -27,6 +28,22 @@ struct Attempt {
   bool late = false;
 };
 
+/// The first of the endpoints that can be reached.
+asio::awaitable<void> connect_to_any(Attempt& attempt, const tcp::resolver::results_type& endpoints,
+                                     Error& error) {
+  error = asio::error::not_found;
+  for (const auto& entry : endpoints) {
+    if (attempt.late) co_return;
+    Error ignored;
+    attempt.socket.close(ignored);
+    open_socket(attempt.socket, entry.endpoint().protocol(), error);
+    if (error) continue;
+    co_await attempt.socket.async_connect(entry.endpoint(),
+                                          asio::redirect_error(asio::use_awaitable, error));
+    if (!error) co_return;
+  }
+}
+
 }  // namespace
 
 asio::awaitable<Result<std::shared_ptr<Connection>>> dial(Destination destination,
@@ -47,8 +64,7 @@ asio::awaitable<Result<std::shared_ptr<Connection>>> dial(Destination destinatio
   const auto endpoints = co_await attempt->resolver.async_resolve(
       parts.value().host, parts.value().port, asio::redirect_error(asio::use_awaitable, error));
   if (!error && !attempt->late) {
-    co_await asio::async_connect(attempt->socket, endpoints,
-                                 asio::redirect_error(asio::use_awaitable, error));
+    co_await connect_to_any(*attempt, endpoints, error);
   }
   attempt->timer.cancel();
   if (attempt->late) co_return unavailable(destination.address, "does not answer");

@@ -6,33 +6,44 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <linux/close_range.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 
 #include "rendezvous/launcher/guardian.hpp"
+#include "rendezvous/launcher/output_channel.hpp"
 
 namespace elastic::launcher {
 
 namespace {
-
-struct Pipe {
-  UniqueFd read_end;
-  UniqueFd write_end;
-};
-
-Result<Pipe> make_pipe() {
-  int ends[2];
-  if (::pipe2(ends, O_CLOEXEC) != 0) {
-    return Status(Code::kUnavailable, std::string("pipe: ") + std::strerror(errno));
-  }
-  return Pipe{UniqueFd(ends[0]), UniqueFd(ends[1])};
-}
 
 std::vector<char*> pointers(const std::vector<std::string>& texts) {
   std::vector<char*> made;
   for (const auto& text : texts) made.push_back(const_cast<char*>(text.c_str()));
   made.push_back(nullptr);
   return made;
+}
+
+// Whatever the launcher has, by itself or from the process that started it, ends with execve, but
+// for the standard streams and `kept`. Async-signal-safe. False where the kernel refuses.
+bool close_the_rest_on_exec(int kept) noexcept {
+  const auto mark = [](unsigned first, unsigned last) {
+    if (first > last || ::close_range(first, last, CLOSE_RANGE_CLOEXEC) == 0) return true;
+    if (errno != ENOSYS && errno != EINVAL) return false;
+    // Before Linux 5.11.
+    rlimit limit{};
+    ::getrlimit(RLIMIT_NOFILE, &limit);
+    for (rlim_t fd = first; fd <= last && fd < limit.rlim_cur; ++fd) {
+      ::fcntl(static_cast<int>(fd), F_SETFD, FD_CLOEXEC);
+    }
+    return true;
+  };
+  constexpr unsigned kFirst = STDERR_FILENO + 1;
+  constexpr unsigned kLast = ~0U;
+  if (kept < static_cast<int>(kFirst)) return mark(kFirst, kLast);
+  const auto middle = static_cast<unsigned>(kept);
+  return mark(kFirst, middle - 1) && mark(middle + 1, kLast) && ::fcntl(kept, F_SETFD, 0) == 0;
 }
 
 // Everything here is async-signal-safe: the launcher has threads. Returns only on failure.
@@ -54,7 +65,7 @@ struct ChildSide {
         ::dup2(errors, STDERR_FILENO) < 0) {
       return;
     }
-    if (command.inherited_fd >= 0 && ::fcntl(command.inherited_fd, F_SETFD, 0) != 0) return;
+    if (!close_the_rest_on_exec(command.inherited_fd)) return;
     ::signal(SIGPIPE, SIG_DFL);
     sigset_t none;
     ::sigemptyset(&none);
@@ -76,7 +87,12 @@ int read_failure(int pipe) {
 }  // namespace
 
 Result<ChildProcess> start_child(const ChildCommand& command) {
-  auto output = make_pipe();
+  std::string no_terminal;
+  auto output = command.terminal ? make_terminal() : make_pipe();
+  if (!output.ok() && command.terminal) {
+    no_terminal = output.status().message();
+    output = make_pipe();
+  }
   if (!output.ok()) return output.status();
   auto errors = make_pipe();
   if (!errors.ok()) return errors.status();
@@ -108,7 +124,8 @@ Result<ChildProcess> start_child(const ChildCommand& command) {
   }
   ::fcntl(output.value().read_end.get(), F_SETFL, O_NONBLOCK);
   ::fcntl(errors.value().read_end.get(), F_SETFL, O_NONBLOCK);
-  return ChildProcess{pid, std::move(output.value().read_end), std::move(errors.value().read_end)};
+  return ChildProcess{pid, std::move(output.value().read_end), std::move(errors.value().read_end),
+                      std::move(no_terminal)};
 }
 
 }  // namespace elastic::launcher

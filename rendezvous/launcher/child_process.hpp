@@ -14,18 +14,20 @@ struct ChildCommand {
   std::string path;
   std::vector<std::string> arguments;    ///< with the program's name first
   std::vector<std::string> environment;  ///< "NAME=value"
-  int inherited_fd = -1;                 ///< stays open in the child under its number
+  int inherited_fd = -1;  ///< stays open in the child under its number, no other does
   int guardian_pipe = -1;
+  bool terminal = false;  ///< its stdout is a pseudo-terminal rather than a pipe
 };
 
 struct ChildProcess {
   pid_t pid = -1;   ///< also its process group
   UniqueFd output;  ///< read ends, not blocking
   UniqueFd errors;
+  std::string no_terminal;  ///< why its stdout is a pipe in spite of `terminal`; empty if it is not
 };
 
-/// Starts a process in a group of its own, with its output piped here and its input empty, that the
-/// kernel kills when the calling *thread* ends. Fails with what execve(2) said.
+/// Starts a process in a group of its own, with its output coming here and its input empty, that
+/// the kernel kills when the calling *thread* ends. Fails with what execve(2) said.
 Result<ChildProcess> start_child(const ChildCommand& command);
 
 }  // namespace elastic::launcher

@@ -6,6 +6,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "base/openssl_check.hpp"
 #include "config/environment.hpp"
 #include "rendezvous/client/control_client.hpp"
 #include "rendezvous/launcher/job_file.hpp"
@@ -131,6 +132,9 @@ int run_control_command(const std::vector<std::string>& arguments,
 
   const auto job = find_job(options, environment);
   if (!job.ok()) return fail(job.status());
+  if (const Status checked = check_openssl(job.value().encrypt); !checked.ok()) {
+    return fail(checked);
+  }
   const auto answer = rendezvous::request(job.value().address, job.value().name, job.value().secret,
                                           options.request, kTimeout, job.value().encrypt);
   return answer.ok() ? show(answer.value(), options.json) : fail(answer.status());

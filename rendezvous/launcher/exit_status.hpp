@@ -11,6 +11,8 @@ struct ExitStatus {
 
   static ExitStatus from_wait(int wait_status);
   bool ok() const { return code == 0 && signal == 0; }
+  /// By a signal that others send, rather than by its own doing.
+  bool killed() const;
   /// "exited with code 3", "died of signal 9 (Killed)".
   std::string text() const;
 

@@ -58,7 +58,7 @@ void Guardian::watch(int pipe) noexcept {
   // A session of its own: what is sent to the launcher's terminal or group does not reach it.
   ::setsid();
   ::prctl(PR_SET_NAME, "elasticrun-guard");
-  const int null = ::open("/dev/null", O_RDWR);
+  const int null = ::open("/dev/null", O_RDWR | O_CLOEXEC);
   for (int fd = 0; fd <= 2 && null >= 0; ++fd) ::dup2(null, fd);
   std::set<pid_t> groups;
   pid_t record = 0;

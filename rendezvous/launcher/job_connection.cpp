@@ -30,6 +30,9 @@ rendezvous::Backoff short_pauses_first() {
 
 class JobConnection::Impl : public std::enable_shared_from_this<Impl> {
  public:
+  /// Is given the server's reply; null: the server does not come back.
+  using Answer = std::function<void(const rendezvous::StatusReply*)>;
+
   Impl(asio::io_context& io, rendezvous::Destination server, Handlers handlers,
        Milliseconds patience)
       : io_(io),
@@ -47,8 +50,22 @@ class JobConnection::Impl : public std::enable_shared_from_this<Impl> {
   }
 
   /// `answer` is empty where the answer is of no further interest.
-  void request(const rendezvous::Message& message, std::function<void(JobPhase)> answer) {
-    unanswered_.push_back({message, std::move(answer)});
+  WorkerReport report_on(const std::string& label, const rendezvous::StatusReply* reply) const {
+    WorkerReport report{phase_, joinable_, WorkerReport::Left::kNot, false};
+    if (reply == nullptr) return report;
+    for (const auto& departed : reply->departed) {
+      if (departed.label != label) continue;
+      report.left = departed.how == "removed"    ? WorkerReport::Left::kRemoved
+                    : departed.how == "finished" ? WorkerReport::Left::kFinished
+                                                 : WorkerReport::Left::kLost;
+    }
+    report.member = std::ranges::any_of(reply->view.members,
+                                        [&](const auto& member) { return member.label == label; });
+    return report;
+  }
+
+  void request(const rendezvous::Message& message, const Answer& answer) {
+    unanswered_.push_back({message, answer});
     if (connection_) connection_->send(message);
   }
 
@@ -64,7 +81,7 @@ class JobConnection::Impl : public std::enable_shared_from_this<Impl> {
  private:
   struct Request {
     rendezvous::Message message;
-    std::function<void(JobPhase)> answer;
+    Answer answer;
   };
 
   asio::awaitable<void> run() {
@@ -114,15 +131,19 @@ class JobConnection::Impl : public std::enable_shared_from_this<Impl> {
       established_ = true;
       silent_ = false;
       phase_ = parse_job_phase(state->phase);
-      if (handlers_.on_state) handlers_.on_state({phase_, state->text});
+      joinable_ = state->joinable;
+      if (handlers_.on_state) {
+        handlers_.on_state({phase_, state->text, state->joinable, state->end_workers});
+      }
     } else if (const auto* spawn = std::get_if<rendezvous::Spawn>(&message)) {
       catch_up(spawn->total);
     } else if (const auto* status = std::get_if<rendezvous::StatusReply>(&message)) {
       phase_ = parse_job_phase(status->phase);
-      answer_first();
+      joinable_ = status->joinable;
+      answer_first(status);
     } else if (const auto* done = std::get_if<rendezvous::Done>(&message)) {
       if (!done->ok) log::warn("the server cannot stop the job: {}", done->text);
-      answer_first();
+      answer_first(nullptr);
     }
   }
 
@@ -134,11 +155,11 @@ class JobConnection::Impl : public std::enable_shared_from_this<Impl> {
   }
 
   /// Answers come in the order of requests.
-  void answer_first() {
+  void answer_first(const rendezvous::StatusReply* reply) {
     if (unanswered_.empty()) return;
     const Request request = std::move(unanswered_.front());
     unanswered_.pop_front();
-    if (request.answer) request.answer(phase_);
+    if (request.answer) request.answer(reply);
   }
 
   /// Workers that end are not to wait for a server that may never be back. What else was asked for
@@ -149,7 +170,7 @@ class JobConnection::Impl : public std::enable_shared_from_this<Impl> {
     }
     for (Request& request : std::exchange(unanswered_, {})) {
       if (request.answer) {
-        request.answer(phase_);
+        request.answer(nullptr);
       } else {
         unanswered_.push_back(std::move(request));
       }
@@ -170,6 +191,7 @@ class JobConnection::Impl : public std::enable_shared_from_this<Impl> {
   std::shared_ptr<rendezvous::Connection> connection_;
   std::deque<Request> unanswered_;  ///< sent where there is a connection, and again on the next
   JobPhase phase_ = JobPhase::kForming;
+  bool joinable_ = false;
   std::int64_t spawned_ = 0;  ///< what the server has asked for in all
   TimePoint lost_at_;
   bool established_ = false;  ///< the server has spoken on this connection
@@ -185,8 +207,12 @@ JobConnection::JobConnection(asio::io_context& io, rendezvous::Destination serve
 JobConnection::~JobConnection() {
   impl_->abandon();
 }
-void JobConnection::ask_phase(std::function<void(JobPhase)> answer) {
-  impl_->request(rendezvous::StatusRequest{}, std::move(answer));
+void JobConnection::ask_about(std::string label, std::function<void(const WorkerReport&)> answer) {
+  // Abandoned requests are not answered, so the connection outlives the answer.
+  impl_->request(
+      rendezvous::StatusRequest{},
+      [connection = impl_.get(), label = std::move(label), answer = std::move(answer)](
+          const rendezvous::StatusReply* reply) { answer(connection->report_on(label, reply)); });
 }
 void JobConnection::request_stop() {
   impl_->request(rendezvous::StopRequest{}, {});

@@ -21,7 +21,7 @@ class JobConnection {
     std::function<void(SpawnWanted)> on_spawn;
   };
 
-  /// `patience`: whoever asks for the phase is told the last that is known where there has been no
+  /// `patience`: whoever asks about a worker is told the last that is known where there has been no
   /// connection for so long.
   JobConnection(boost::asio::io_context& io, rendezvous::Destination server, Handlers handlers,
                 Milliseconds patience = Milliseconds(10000));
@@ -29,8 +29,9 @@ class JobConnection {
   JobConnection(const JobConnection&) = delete;
   JobConnection& operator=(const JobConnection&) = delete;
 
-  /// Tells the phase as of now: after everything that the server has received until the call.
-  void ask_phase(std::function<void(JobPhase)> answer);
+  /// Tells how the job stands now, after everything that the server has received until the call,
+  /// and what became of the worker with `label`.
+  void ask_about(std::string label, std::function<void(const WorkerReport&)> answer);
   void request_stop();
 
  private:

@@ -1,11 +1,11 @@
 #include "rendezvous/launcher/job_file.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <filesystem>
 #include <fstream>
 #include <optional>
 #include <unistd.h>
+#include <utility>
 
 #include <nlohmann/json.hpp>
 
@@ -19,28 +19,17 @@ std::string path_of(const std::string& folder, const std::string& job) {
   return folder + "/jobs/" + job + ".json";
 }
 
-std::optional<Secret> from_hex(const std::string& text) {
-  Secret secret{};
-  if (text.size() != 2 * secret.size()) return std::nullopt;
-  for (std::size_t byte = 0; byte < secret.size(); ++byte) {
-    const char* begin = text.data() + 2 * byte;
-    unsigned value = 0;
-    if (std::from_chars(begin, begin + 2, value, 16).ptr != begin + 2) return std::nullopt;
-    secret[byte] = static_cast<std::byte>(value);
-  }
-  return secret;
-}
-
 std::optional<JobRecord> read_record(const std::filesystem::path& path) {
   std::ifstream file(path);
-  const auto json = nlohmann::json::parse(file, nullptr, false);
+  auto json = nlohmann::json::parse(file, nullptr, false);
   if (!json.is_object()) return std::nullopt;
   try {
-    const auto secret = from_hex(json.at("secret").get<std::string>());
-    if (!secret) return std::nullopt;
+    const SecretText text(std::move(json.at("secret").get_ref<std::string&>()));
+    const Result<Secret> secret = parse_secret(text.text(), path.string());
+    if (!secret.ok()) return std::nullopt;
     return JobRecord{json.at("job").get<std::string>(),
                      json.at("address").get<std::string>(),
-                     *secret,
+                     secret.value(),
                      json.value("encrypt", false),  // older releases do not have it
                      {json.at("pid").get<pid_t>(), json.at("start_time").get<std::uint64_t>()}};
   } catch (const nlohmann::json::exception&) {
@@ -56,13 +45,15 @@ Status write_job_record(const std::string& folder, const JobRecord& record) {
     return Status(Code::kRefused, "job " + record.job + " is running already (process " +
                                       std::to_string(other->owner.pid) + ")");
   }
-  const nlohmann::json json = {{"job", record.job},
-                               {"address", record.address},
-                               {"secret", to_hex(record.secret)},
-                               {"encrypt", record.encrypt},
-                               {"pid", record.owner.pid},
-                               {"start_time", record.owner.start_time}};
-  return write_private_file(path_of(folder, record.job), json.dump() + "\n");
+  nlohmann::json json = {{"job", record.job},
+                         {"address", record.address},
+                         {"secret", to_hex(record.secret)},
+                         {"encrypt", record.encrypt},
+                         {"pid", record.owner.pid},
+                         {"start_time", record.owner.start_time}};
+  const SecretText line(json.dump());
+  const SecretText in_json(std::move(json["secret"].get_ref<std::string&>()));
+  return write_private_file(path_of(folder, record.job), line.text());
 }
 
 std::optional<JobRecord> find_job_record(const std::string& folder, const std::string& job) {

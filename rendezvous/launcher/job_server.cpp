@@ -129,8 +129,8 @@ Status JobServer::start(const LaunchOptions& options, const Secret& secret) {
 const std::string& JobServer::address() const {
   return impl_->address();
 }
-void JobServer::ask_phase(std::function<void(JobPhase)> answer) {
-  impl_->connection().ask_phase(std::move(answer));
+void JobServer::ask_about(std::string label, std::function<void(const WorkerReport&)> answer) {
+  impl_->connection().ask_about(std::move(label), std::move(answer));
 }
 void JobServer::request_stop() {
   impl_->connection().request_stop();

@@ -25,8 +25,8 @@ class JobServer {
   Status start(const LaunchOptions& options, const Secret& secret);
   /// "host:port" for the workers.
   const std::string& address() const;
-  /// Tells the phase as of now: after everything that the server has received until the call.
-  void ask_phase(std::function<void(JobPhase)> answer);
+  /// As JobConnection::ask_about.
+  void ask_about(std::string label, std::function<void(const WorkerReport&)> answer);
   void request_stop();
 
  private:

@@ -55,6 +55,7 @@ Result<LaunchRequest> parse_launch_options(const std::vector<std::string>& argum
   long evict_after_ms = 500;
   long max_join_stall_ms = 10000;
   bool no_prefix = false;
+  bool no_terminal = false;
   bool show_version = false;
   bool check_build = false;
 
@@ -66,10 +67,13 @@ Result<LaunchRequest> parse_launch_options(const std::vector<std::string>& argum
       "elasticrun");
   app.prefix_command();
   auto* np = app.add_option("-n,--np", options.np, "Workers to start (also -np)");
-  app.add_option("--min-np", options.min_np, "The job goes on with no fewer than this [1]");
+  app.add_option("--min-np", options.min_np,
+                 "With fewer than this the job waits for replacements at its next step, and fails "
+                 "where none can come [1: it goes on as long as one worker is left]");
   auto* max_np = app.add_option("--max-np", options.max_np, "No more workers than this [-np]");
   app.add_option("--max-restarts", options.max_restarts,
-                 "How many dead workers are replaced in the whole job [3]");
+                 "How many dead workers are replaced in the whole job [3]; before the job has "
+                 "begun only those that were killed");
   app.add_option("--bind", options.bind, "Address of the rendezvous server [127.0.0.1]");
   app.add_option("--port", options.port, "Port of the rendezvous server [any]");
   app.add_option("--job", options.job, "Name of the job [random]");
@@ -85,6 +89,9 @@ Result<LaunchRequest> parse_launch_options(const std::vector<std::string>& argum
   app.add_option("--output-dir", options.output_dir,
                  "Write each worker's output to DIR/worker-SLOT.out and .err");
   app.add_flag("--no-prefix", no_prefix, "Do not put [slot] in front of the workers' lines");
+  app.add_flag("--no-pty", no_terminal,
+               "The workers' stdout is a pipe and not a pseudo-terminal: programs write to it in "
+               "blocks, and isatty(3) says no");
   app.add_flag("--check-build", check_build, "Say what this build contains, and end");
   app.add_flag("--version", show_version, "Say the version, and end");
 
@@ -118,6 +125,7 @@ Result<LaunchRequest> parse_launch_options(const std::vector<std::string>& argum
   if (max_np->count() == 0) options.max_np = options.np;
   if (options.job.empty()) options.job = random_id().substr(0, 8);
   options.prefix = !no_prefix;
+  options.terminal = !no_terminal;
   options.drain = Milliseconds(static_cast<Milliseconds::rep>(drain_seconds * 1000));
   options.evict_after = Milliseconds(evict_after_ms);
   options.max_join_stall = Milliseconds(max_join_stall_ms);

@@ -25,6 +25,7 @@ struct LaunchOptions {
   Milliseconds drain{30000};
   std::string output_dir;  ///< empty: the launcher's own stdout and stderr
   bool prefix = true;
+  bool terminal = true;              ///< the workers' stdout is a pseudo-terminal, not a pipe
   std::vector<std::string> command;  ///< the program and its arguments
 };
 

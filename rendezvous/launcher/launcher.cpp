@@ -1,7 +1,5 @@
 #include "rendezvous/launcher/launcher.hpp"
 
-#include <cerrno>
-#include <cstring>
 #include <filesystem>
 #include <optional>
 #include <signal.h>
@@ -12,8 +10,8 @@
 #include <boost/asio/post.hpp>
 #include <boost/asio/signal_set.hpp>
 #include <boost/asio/steady_timer.hpp>
-#include <sys/mman.h>
 
+#include "base/openssl_check.hpp"
 #include "rendezvous/launcher/guardian.hpp"
 #include "rendezvous/launcher/job_file.hpp"
 #include "rendezvous/launcher/job_server.hpp"
@@ -27,17 +25,6 @@ namespace {
 
 void say(const std::string& text) {
   write_whole(STDERR_FILENO, "elasticrun: " + text + "\n");
-}
-
-// A descriptor of its own for every worker, because reading moves the offset for all who share one.
-Result<UniqueFd> make_secret_fd(const Secret& secret) {
-  UniqueFd fd(::memfd_create("elastic-secret", MFD_CLOEXEC));
-  const std::string text = to_hex(secret) + "\n";
-  if (!fd || ::write(fd.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size()) ||
-      ::lseek(fd.get(), 0, SEEK_SET) != 0) {
-    return Status(Code::kUnavailable, std::string("memfd_create: ") + std::strerror(errno));
-  }
-  return fd;
 }
 
 template <typename... Handlers>
@@ -91,6 +78,7 @@ class Launcher::Impl {
   std::optional<JobServer> server_;
   std::map<int, std::unique_ptr<WorkerOutput>> outputs_;   // by slot, kept over restarts
   std::map<int, std::shared_ptr<WorkerProcess>> workers_;  // by slot, running
+  bool told_of_pipes_ = false;
   int exit_code_ = 1;
 };
 
@@ -106,6 +94,7 @@ int Launcher::Impl::run() {
 
 Status Launcher::Impl::prepare() {
   ::signal(SIGPIPE, SIG_IGN);
+  if (Status status = check_openssl(options_.encrypt); !status.ok()) return status;
   // Before the server's thread: a fork copies only the thread that calls it.
   if (Status status = guardian_.start(); !status.ok()) return status;
   for (const int number : {SIGINT, SIGTERM, SIGHUP}) signals_.add(number);
@@ -160,8 +149,8 @@ void Launcher::Impl::collect_children() {
     }
     const int slot = entry->first;
     entry = workers_.erase(entry);
-    server_->ask_phase([this, slot, ended = *status](JobPhase phase) {
-      decide(WorkerExited{slot, ended, phase});
+    server_->ask_about(slot_label(slot), [this, slot, ended = *status](const WorkerReport& report) {
+      decide(WorkerExited{slot, ended, report});
     });
   }
 }
@@ -199,7 +188,8 @@ void Launcher::Impl::start_worker(const StartWorker& start) {
 Status Launcher::Impl::try_start(const StartWorker& start) {
   auto output = output_of(start.slot);
   if (!output.ok()) return output.status();
-  auto secret_fd = make_secret_fd(secret_);
+  // One for every worker, which closes it once it is read.
+  auto secret_fd = secret_descriptor(secret_);
   if (!secret_fd.ok()) return secret_fd.status();
   auto child = start_child({
       .path = program_,
@@ -208,8 +198,13 @@ Status Launcher::Impl::try_start(const StartWorker& start) {
                                         start.attempt, secret_fd.value().get()),
       .inherited_fd = secret_fd.value().get(),
       .guardian_pipe = guardian_.pipe(),
+      .terminal = options_.terminal,
   });
   if (!child.ok()) return child.status();
+  if (!child.value().no_terminal.empty() && !std::exchange(told_of_pipes_, true)) {
+    say("no pseudo-terminal for the workers' stdout (" + child.value().no_terminal +
+        "): it is a pipe, and what a worker has not flushed is lost when it is killed");
+  }
   auto worker = std::make_shared<WorkerProcess>(io_, std::move(child).value(), guardian_.pipe(),
                                                 *output.value());
   worker->pump();

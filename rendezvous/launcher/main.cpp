@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "config/environment.hpp"
+#include "config/options.hpp"
 #include "rendezvous/launcher/build_report.hpp"
 #include "rendezvous/launcher/control_command.hpp"
 #include "rendezvous/launcher/launch_options.hpp"
@@ -24,6 +25,8 @@ int usage_error(const Status& status) {
 }
 
 int launch(LaunchOptions options, const EnvironmentMap& environment) {
+  // Every worker would end with the same error.
+  if (const auto valid = resolve({}, environment); !valid.ok()) return usage_error(valid.status());
   options.encrypt = options.encrypt || wants_encryption(environment);
   const auto search_path = environment.find("PATH");
   auto program = find_program(options.command.front(),

@@ -3,9 +3,12 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstdio>
 #include <vector>
 
 #include <nlohmann/json.hpp>
+
+#include "base/printable.hpp"
 
 namespace elastic::launcher {
 
@@ -14,10 +17,20 @@ namespace {
 using rendezvous::Member;
 using rendezvous::StatusReply;
 
-constexpr std::size_t kColumns = 6;
+constexpr std::size_t kColumns = 8;
+/// The table is to fit into 100 columns.
+constexpr std::size_t kLongestHost = 28;
+constexpr const char* kLegend =
+    "synced: has the job's training state; member: takes part, but does not have the state yet\n";
 using Row = std::array<std::string, kColumns>;
 
-const char* state_of(const Member& member) {
+StatusReply::Progress progress_of(const StatusReply& status, std::size_t rank) {
+  if (rank < status.progress.size()) return status.progress[rank];
+  return {0, 0, status.view.members[rank].synced, true};
+}
+
+const char* state_of(const StatusReply::Progress& member) {
+  if (!member.connected) return "disconnected";
   return member.synced ? "synced" : "member";
 }
 
@@ -42,11 +55,20 @@ std::string age_of(const StatusReply& status, std::size_t rank) {
 
 // A host is named by its name and, behind a slash, what tells it from others of that name.
 std::string short_host(const std::string& host) {
-  return host.substr(0, host.find('/'));
+  const std::string name = host.substr(0, host.find('/'));
+  return name.size() <= kLongestHost ? name : name.substr(0, kLongestHost - 2) + "..";
 }
 
 std::string or_dash(const std::string& text) {
   return text.empty() ? "-" : text;
+}
+
+std::string progress_line(const StatusReply& status) {
+  if (status.view.members.empty()) return {};
+  std::array<char, 32> rate{};
+  std::snprintf(rate.data(), rate.size(), "%.1f", status.steps_per_second);
+  return "step " + std::to_string(status.commits) + ", " + rate.data() + " steps per second" +
+         (status.slowest < 0 ? "" : ", slowest rank: " + std::to_string(status.slowest)) + "\n";
 }
 
 std::string headline(const StatusReply& status) {
@@ -57,7 +79,7 @@ std::string headline(const StatusReply& status) {
          (status.max_np == 0 ? "none" : std::to_string(status.max_np)) + "), " +
          std::to_string(status.view_changes) + " view changes, " +
          std::to_string(status.joiners.size()) + " joiners waiting\n" +
-         (view.cause.empty() ? "" : "last change: " + view.cause + "\n");
+         (view.cause.empty() ? "" : "last change: " + view.cause + "\n") + progress_line(status);
 }
 
 std::string lines_of(const std::vector<Row>& rows) {
@@ -82,18 +104,22 @@ std::string lines_of(const std::vector<Row>& rows) {
 }  // namespace
 
 std::string status_table(const StatusReply& status) {
-  std::vector<Row> rows = {{"rank", "pid", "host", "slot", "state", "heartbeat"}};
+  std::vector<Row> rows = {
+      {"rank", "pid", "host", "slot", "state", "step", "operations", "heartbeat"}};
   for (std::size_t rank = 0; rank < status.view.members.size(); ++rank) {
     const Member& member = status.view.members[rank];
+    const StatusReply::Progress progress = progress_of(status, rank);
     rows.push_back({std::to_string(rank), std::to_string(member.pid),
                     or_dash(short_host(member.endpoints.host)), or_dash(member.label),
-                    state_of(member), age_of(status, rank)});
+                    state_of(progress), std::to_string(progress.commits),
+                    std::to_string(progress.operations), age_of(status, rank)});
   }
   for (const auto& joiner : status.joiners) {
-    rows.push_back(
-        {"-", std::to_string(joiner.pid), "-", or_dash(joiner.label), state_of(joiner), "-"});
+    rows.push_back({"-", std::to_string(joiner.pid), "-", or_dash(joiner.label), state_of(joiner),
+                    "-", "-", "-"});
   }
-  return headline(status) + (rows.size() > 1 ? lines_of(rows) : "") + reasons_of(status.joiners);
+  return printable(headline(status) + (rows.size() > 1 ? lines_of(rows) : "") +
+                   reasons_of(status.joiners) + (status.view.members.empty() ? "" : kLegend));
 }
 
 std::string status_json(const StatusReply& status) {
@@ -104,15 +130,24 @@ std::string status_json(const StatusReply& status) {
                          {"min_np", status.min_np},
                          {"max_np", status.max_np},
                          {"view_changes", status.view_changes},
-                         {"commits", status.view.commits},
+                         {"commits", status.commits},
+                         {"steps_per_second", status.steps_per_second},
+                         {"slowest_rank", nullptr},
                          {"last_change", status.view.cause},
                          {"members", nlohmann::json::array()},
                          {"joiners", nlohmann::json::array()}};
+  if (status.slowest >= 0) json["slowest_rank"] = status.slowest;
   for (std::size_t rank = 0; rank < status.view.members.size(); ++rank) {
     const Member& member = status.view.members[rank];
-    nlohmann::json row = {
-        {"rank", rank},         {"pid", member.pid},         {"host", member.endpoints.host},
-        {"slot", member.label}, {"state", state_of(member)}, {"incarnation", member.incarnation}};
+    const StatusReply::Progress progress = progress_of(status, rank);
+    nlohmann::json row = {{"rank", rank},
+                          {"pid", member.pid},
+                          {"host", member.endpoints.host},
+                          {"slot", member.label},
+                          {"state", state_of(progress)},
+                          {"incarnation", member.incarnation},
+                          {"commits", progress.commits},
+                          {"operations", progress.operations}};
     if (rank < status.heartbeat_age_ms.size()) {
       row["heartbeat_age_ms"] = status.heartbeat_age_ms[rank];
     }

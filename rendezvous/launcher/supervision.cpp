@@ -48,36 +48,92 @@ TimePoint Supervision::next_tick() const {
 }
 
 void Supervision::on(const WorkerExited& event, TimePoint now, Actions& actions) {
-  Slot& slot = slots_[event.slot];
-  slot.running = false;
-  if (event.phase != phase_ && !ending()) on(JobStateChanged{event.phase, ""}, now, actions);
-  if (!event.status.ok()) worker_failed(event.slot, event.status.text(), true, actions);
-}
-
-void Supervision::on(const WorkerNotStarted& event, TimePoint, Actions& actions) {
   slots_[event.slot].running = false;
-  worker_failed(event.slot, "could not be started: " + event.reason, false, actions);
+  const WorkerReport& report = event.report;
+  if ((report.phase != phase_ || report.joinable != joinable_) && !ending()) {
+    on(JobStateChanged{report.phase, "", report.joinable, false}, now, actions);
+  }
+  if (event.status.ok()) return worker_ended(event.slot, report, actions);
+  if (phase_ == JobPhase::kForming && !event.status.killed()) {
+    return start_failed(event.slot, event.status.text(), now, actions);
+  }
+  worker_failed(event.slot, event.status.text(), actions);
 }
 
-void Supervision::worker_failed(int slot, const std::string& how, bool may_restart,
-                                Actions& actions) {
-  // Workers that we ended, or that the job's failure ended, did not fail by themselves.
-  if (signals_ > 0 || phase_ == JobPhase::kFailed) return;
+/// It would fail again, as a worker with a wrong option does, and without it the job would begin
+/// too small.
+void Supervision::start_failed(int slot, const std::string& how, TimePoint now, Actions& actions) {
+  if (signals_ > 0 || failed_to_start_) return;
+  failed_to_start_ = true;
   slots_[slot].failure = how;
-  slots_[slot].failed_as = failures_++;
+  actions.emplace_back(Say{worker(slot) + " " + how + " before the job had begun: the job fails"});
+  if (running() > 0) terminate(now, actions);
+}
+
+/// With code 0.
+void Supervision::worker_ended(int slot, const WorkerReport& report, Actions& actions) {
+  Slot& ended = slots_[slot];
+  if (report.left == WorkerReport::Left::kFinished ||
+      (phase_ == JobPhase::kDone && report.member)) {
+    ended.finished = true;
+  } else if (report.left == WorkerReport::Left::kRemoved) {
+    ended.fate = "was removed on request";
+  } else if (phase_ == JobPhase::kDone && !ended.fate.empty()) {
+    // A replacement that came too late: what became of the worker before it is what is missing.
+  } else if (signals_ == 0 && (report.left == WorkerReport::Left::kLost ||
+                               (phase_ == JobPhase::kRunning && report.member))) {
+    ended.fate = "exited with code 0 in the middle of the job, without elastic::shutdown";
+    actions.emplace_back(Say{worker(slot) + " " + ended.fate});
+  } else if (ended.fate.empty()) {
+    ended.fate = "ended before it was a member";
+  }
+}
+
+void Supervision::on(const WorkerNotStarted& event, TimePoint now, Actions& actions) {
+  slots_[event.slot].running = false;
+  const std::string how = "could not be started: " + event.reason;
+  if (phase_ == JobPhase::kForming) return start_failed(event.slot, how, now, actions);
+  worker_failed(event.slot, how, actions, false);
+}
+
+void Supervision::worker_failed(int slot, const std::string& how, Actions& actions,
+                                bool may_restart) {
+  // Workers that we ended, or that the job's failure ended, did not fail by themselves.
+  if (signals_ > 0 || stopped_ || failed_to_start_ || phase_ == JobPhase::kFailed) return;
+  Slot& failed = slots_[slot];
+  failed.failure = failed.fate = how;
+  failed.failed_as = failures_++;
   if (phase_ == JobPhase::kDone) {
     failed_after_done_ = true;
     actions.emplace_back(Say{worker(slot) + " " + how + " after the job was done"});
-  } else if (may_restart && restarts_ < options_.max_restarts) {
-    ++restarts_;
-    actions.emplace_back(Say{worker(slot) + " " + how + "; starting it again (restart " +
-                             std::to_string(restarts_) + " of " +
-                             std::to_string(options_.max_restarts) + ")"});
-    start(slot, actions);
+  } else if (may_restart && restarts_left() && phase_ == JobPhase::kRunning && !joinable_) {
+    failed.waits = true;
+    failed.fate += ", and nobody could join the job in its place";
+    actions.emplace_back(Say{worker(slot) + " " + how +
+                             "; not starting it again while nobody can join: the job is at its "
+                             "end, or no worker is in elastic::run"});
+  } else if (may_restart && restarts_left()) {
+    restart(slot, how + "; ", actions);
   } else {
+    if (may_restart) failed.fate += ", and no restarts were left";
     const bool limited = may_restart && running() > 0;
     actions.emplace_back(
         Say{worker(slot) + " " + how + (limited ? "; no restarts left, going on without it" : "")});
+  }
+}
+
+void Supervision::restart(int slot, const std::string& why, Actions& actions) {
+  ++restarts_;
+  actions.emplace_back(Say{worker(slot) + " " + why + "starting it again (restart " +
+                           std::to_string(restarts_) + " of " +
+                           std::to_string(options_.max_restarts) + ")"});
+  start(slot, actions);
+}
+
+void Supervision::start_waiting(Actions& actions) {
+  for (auto& [number, slot] : slots_) {
+    if (!slot.waits || !restarts_left() || running() >= options_.max_np) continue;
+    restart(number, "can join now: ", actions);
   }
 }
 
@@ -86,10 +142,19 @@ void Supervision::on(const JobStateChanged& event, TimePoint now, Actions& actio
   if (phase_ == JobPhase::kDone || phase_ == JobPhase::kFailed) return;
   phase_ = event.phase;
   phase_text_ = event.text;
+  joinable_ = event.joinable;
   if (phase_ == JobPhase::kFailed) {
     actions.emplace_back(Say{"the job failed" + (event.text.empty() ? "" : ": " + event.text)});
     // They have been told and end by themselves, unless they hang.
     terminate_at_ = std::min(terminate_at_, now + options_.kill_grace);
+  } else if (event.end_workers) {
+    stopped_ = true;
+    actions.emplace_back(
+        Say{"the job was stopped: no worker is in elastic::run, so the workers are "
+            "stopped where they are"});
+    if (kill_at_ == TimePoint::max()) terminate(now, actions);
+  } else if (joinable_ && phase_ == JobPhase::kRunning && signals_ == 0) {
+    start_waiting(actions);
   }
 }
 
@@ -146,6 +211,8 @@ void Supervision::on(const TimePassed&, TimePoint now, Actions& actions) {
 void Supervision::start(int slot, Actions& actions) {
   Slot& started = slots_[slot];
   started.running = true;
+  started.waits = false;
+  started.finished = false;
   started.failure.clear();
   actions.emplace_back(StartWorker{slot, started.starts});
   ++started.starts;
@@ -161,7 +228,7 @@ void Supervision::finish(Actions& actions) {
   finished_ = true;
   terminate_at_ = kill_at_ = TimePoint::max();
   if (phase_ == JobPhase::kDone && signals_ == 0 && !failed_after_done_) {
-    actions.emplace_back(Finish{0, ""});
+    actions.emplace_back(Finish{0, stopped_ ? "" : missing_workers()});
     return;
   }
   if (signals_ == 0) {
@@ -190,6 +257,7 @@ std::string Supervision::failure_reason() const {
   if (const auto failed = failed_slots(); !failed.empty()) {
     const std::string what = worker(failed.front()) + " " + slots_.at(failed.front()).failure;
     if (phase_ == JobPhase::kDone) return what + " after the job was done";
+    if (failed_to_start_) return what + " before the job had begun";
     return what + ", no worker is left and " + std::to_string(restarts_) + " of " +
            std::to_string(options_.max_restarts) + " restarts are used";
   }
@@ -197,6 +265,24 @@ std::string Supervision::failure_reason() const {
     return "every worker ended before the job had begun: the program never called elastic::init";
   }
   return "every worker left before the job was done: call elastic::shutdown at the end";
+}
+
+std::string Supervision::missing_workers() const {
+  constexpr int kMostNamed = 8;
+  int finished = 0;
+  int missing = 0;
+  std::string fates;
+  for (const auto& [number, slot] : slots_) {
+    if (slot.finished) {
+      ++finished;
+    } else if (++missing <= kMostNamed) {
+      fates += (missing == 1 ? "" : "; ") + worker(number) + " " + slot.fate;
+    }
+  }
+  if (finished >= options_.np) return "";
+  if (missing > kMostNamed) fates += "; and " + std::to_string(missing - kMostNamed) + " more";
+  return "the job began with " + std::to_string(options_.np) + " workers and ended with " +
+         std::to_string(finished) + ": " + fates;
 }
 
 int Supervision::running() const {

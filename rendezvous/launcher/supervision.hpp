@@ -24,13 +24,23 @@ struct SupervisionOptions {
 enum class JobPhase : std::uint8_t { kForming, kRunning, kDone, kFailed };
 JobPhase parse_job_phase(std::string_view phase);
 
+/// What the server says when it is asked after a worker's exit, so that a worker that ends right
+/// after the job is done is not taken for one that must be replaced.
+struct WorkerReport {
+  /// How the worker left the job while that went on. Not: it is still a member, or never was one.
+  enum class Left : std::uint8_t { kNot, kRemoved, kFinished, kLost };
+
+  JobPhase phase = JobPhase::kForming;
+  bool joinable = false;  ///< a replacement could become a member now
+  Left left = Left::kNot;
+  bool member = false;  ///< of the latest view
+};
+
 // ---- events -----------------------------------------------------------------------------------
-/// `phase` is the server's when it was asked after the exit, so that a worker that ends right after
-/// the job is done is not taken for one that must be replaced.
 struct WorkerExited {
   int slot = 0;
   ExitStatus status;
-  JobPhase phase = JobPhase::kForming;
+  WorkerReport report;
 };
 struct WorkerNotStarted {
   int slot = 0;
@@ -39,6 +49,8 @@ struct WorkerNotStarted {
 struct JobStateChanged {
   JobPhase phase = JobPhase::kForming;
   std::string text;
+  bool joinable = false;
+  bool end_workers = false;  ///< the job was stopped, and its workers do not hear of that
 };
 struct SpawnWanted {
   int count = 1;
@@ -73,7 +85,7 @@ struct ShowOutput {
 /// Always the last action; no worker is running any more.
 struct Finish {
   int exit_code = 0;
-  std::string reason;  ///< empty on success
+  std::string reason;  ///< for the user; empty where there is nothing to say
 };
 using Action = std::variant<StartWorker, SignalWorkers, RequestStop, Say, ShowOutput, Finish>;
 
@@ -92,8 +104,11 @@ class Supervision {
   struct Slot {
     bool running = false;
     int starts = 0;
-    std::string failure;  ///< how its last worker failed, empty if it did not
-    int failed_as = 0;    ///< how many had failed before
+    std::string failure;    ///< how its last worker failed, empty if it did not
+    int failed_as = 0;      ///< how many had failed before
+    bool waits = false;     ///< to be started again once a replacement can join
+    bool finished = false;  ///< was with the job to its end
+    std::string fate;       ///< otherwise: what became of its worker
   };
   using Actions = std::vector<Action>;
 
@@ -105,21 +120,32 @@ class Supervision {
   void on(const TimePassed& event, TimePoint now, Actions& actions);
 
   void start(int slot, Actions& actions);
-  void worker_failed(int slot, const std::string& how, bool may_restart, Actions& actions);
+  void restart(int slot, const std::string& why, Actions& actions);
+  void start_waiting(Actions& actions);
+  void worker_failed(int slot, const std::string& how, Actions& actions, bool may_restart = true);
+  void start_failed(int slot, const std::string& how, TimePoint now, Actions& actions);
+  void worker_ended(int slot, const WorkerReport& report, Actions& actions);
   void terminate(TimePoint now, Actions& actions);
   void finish(Actions& actions);
   /// Slots whose last worker failed, in the order in which they did: the first is the likely cause.
   std::vector<int> failed_slots() const;
   std::string failure_reason() const;
+  /// Empty where as many workers finished as began.
+  std::string missing_workers() const;
   int running() const;
+  bool restarts_left() const { return restarts_ < options_.max_restarts; }
   bool ending() const {
-    return signals_ > 0 || phase_ == JobPhase::kDone || phase_ == JobPhase::kFailed;
+    return signals_ > 0 || failed_to_start_ || phase_ == JobPhase::kDone ||
+           phase_ == JobPhase::kFailed;
   }
 
   SupervisionOptions options_;
   std::map<int, Slot> slots_;
   JobPhase phase_ = JobPhase::kForming;
   std::string phase_text_;
+  bool joinable_ = false;
+  bool stopped_ = false;          ///< on a request that the workers did not hear of
+  bool failed_to_start_ = false;  ///< a worker ended by itself before the first view
   int restarts_ = 0;
   int failures_ = 0;
   int signals_ = 0;  ///< received from the user

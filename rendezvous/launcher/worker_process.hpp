@@ -13,7 +13,7 @@
 
 namespace elastic::launcher {
 
-/// A worker that was started: its process group, and the pumps from its pipes to `output`.
+/// A worker that was started: its process group, and the pumps from its channels to `output`.
 /// Lives on the launcher's io_context.
 class WorkerProcess : public std::enable_shared_from_this<WorkerProcess> {
  public:
@@ -32,7 +32,7 @@ class WorkerProcess : public std::enable_shared_from_this<WorkerProcess> {
   struct Source {
     Source(boost::asio::io_context& io, UniqueFd fd, Channel which)
         : pipe(io, fd.release()), channel(which) {}
-    boost::asio::posix::stream_descriptor pipe;
+    boost::asio::posix::stream_descriptor pipe;  ///< or a pseudo-terminal
     Channel channel;
     std::array<char, 16 * 1024> buffer{};
   };

@@ -53,8 +53,8 @@ void Membership::State::form() {
 
 /// Of all members that have told theirs.
 void Membership::State::compare_layouts() {
-  for (const std::string& incarnation : reachable_members()) {
-    // A worker that was refused in this loop is no longer there.
+  for (const std::string& incarnation : remaining_members()) {
+    // None is there any more once the job has failed.
     if (workers_.contains(incarnation) && workers_.at(incarnation).layout) {
       compare_layout(incarnation);
     }
@@ -66,6 +66,7 @@ void Membership::State::compare_layout(const std::string& incarnation) {
   if (!layout_) {
     if (!is_member(incarnation)) return;
     layout_ = mine;
+    layout_of_ = incarnation;
     std::vector<std::string> waiting;
     for (const auto& [other, worker] : workers_) {
       if (worker.layout && !is_member(other)) waiting.push_back(other);
@@ -73,8 +74,17 @@ void Membership::State::compare_layout(const std::string& incarnation) {
     for (const std::string& joiner : waiting) compare_layout(joiner);
     return;
   }
-  const std::string difference = layout_difference(*layout_, "the job", mine, "this worker");
-  if (!difference.empty()) refuse(incarnation, difference);
+  if (!is_member(incarnation)) {
+    const std::string difference = layout_difference(*layout_, "the job", mine, "this worker");
+    if (!difference.empty()) refuse(incarnation, difference);
+    return;
+  }
+  // Joiners are compared before they are members. So the program is wrong, and a job without this
+  // worker would hide that.
+  const bool of_another = layout_of_ != incarnation && is_member(layout_of_);
+  const std::string difference = layout_difference(
+      *layout_, of_another ? rank_name(layout_of_) : "the job", mine, rank_name(incarnation));
+  if (!difference.empty()) fail(difference, true);
 }
 
 /// The members wait while a joiner receives the state. Too few of them wait in any case.
@@ -111,7 +121,8 @@ std::optional<Member> Membership::State::next_donor(const std::string& joiner) {
   const std::string& host = workers_.at(joiner).registration.endpoints.host;
   std::vector<const Member*> elsewhere;
   for (const Member& member : view_.members) {
-    if (workers_.contains(member.incarnation) && member.endpoints.host != host) {
+    const bool reachable = workers_.contains(member.incarnation) && !is_absent(member.incarnation);
+    if (reachable && member.endpoints.host != host) {
       elsewhere.push_back(&member);
     }
   }
@@ -135,7 +146,7 @@ void Membership::State::tell_who_waits() {
 std::size_t Membership::State::room() const {
   if (options_.max_np <= 0) return std::numeric_limits<std::size_t>::max();
   std::size_t staying = 0;
-  for (const std::string& member : reachable_members()) {
+  for (const std::string& member : remaining_members()) {
     if (!workers_.at(member).removing) ++staying;
   }
   const auto most = static_cast<std::size_t>(options_.max_np);

@@ -124,6 +124,12 @@ ViewAnswer decide_view(const ViewQuestion& question) {
   }
   compare(question, next);
   if (next.members.empty()) return answer;  // A joiner alone has nobody to take the state from.
+  // A joiner starts behind results that it does not hold: while some member lacks one, it would be
+  // taken for a holder if the holders died. It is admitted once all members have them.
+  if (std::any_of(next.lanes.begin(), next.lanes.end(),
+                  [](const LaneDecision& lane) { return !lane.takers.empty(); })) {
+    return answer;
+  }
   for (const Member& joiner : question.joiners) {
     if (question.max_members != 0 && next.members.size() >= question.max_members) break;
     next.members.push_back(joiner);

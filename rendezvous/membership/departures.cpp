@@ -24,8 +24,19 @@ void Membership::State::depart(const std::string& incarnation, How how, const st
     former_[incarnation] = how == How::kLeft ? Farewell{Farewell::Reason::kDone, "left"}
                                              : Farewell{Farewell::Reason::kEvicted, what};
   }
+  const auto leaver = workers_.find(incarnation);
+  if (leaver != workers_.end() && is_member(incarnation)) {
+    departed_[leaver->second.registration.label] = leaver->second.done ? "finished" : "lost";
+  }
+  forget(incarnation);
+}
+
+void Membership::State::forget(const std::string& incarnation) {
   workers_.erase(incarnation);
   liveness_.forget(incarnation);
+  absences_.erase(incarnation);
+  note_company();
+  if (absences_.empty()) outage_.reset();
 }
 
 void Membership::State::evict(const std::string& incarnation, const std::string& why) {
@@ -40,9 +51,25 @@ void Membership::State::refuse(const std::string& incarnation, const std::string
   depart(incarnation, How::kFailed, "was refused: " + why);
 }
 
+/// All members stand still while a joiner is linked with, so a joiner has one attempt. Where both
+/// ends have the state, or both lack it, there is no telling which of them is the cause.
+bool Membership::State::turn_away_unlinkable_joiner(const std::string& from,
+                                                    const Suspect& suspicion) {
+  const bool sender_joins = !view_.members[rank_of(from)].synced;
+  const bool other_joins = !view_.members[rank_of(suspicion.incarnation)].synced;
+  if (!suspicion.never_linked || sender_joins == other_joins) return false;
+  const std::string& joiner = sender_joins ? from : suspicion.incarnation;
+  const std::string& member = sender_joins ? suspicion.incarnation : from;
+  refuse(joiner, "it cannot be linked with " + describe(member) + ": " + suspicion.reason +
+                     "; check that its host and that member's reach each other (ELASTIC_BIND, "
+                     "firewall)");
+  return true;
+}
+
 /// Of two whose link broke, the one with more broken links goes once it is hopeless; of equals, the
 /// younger one.
-void Membership::State::give_up_unlinkable(const std::string& one, const std::string& other) {
+void Membership::State::give_up_unlinkable(const std::string& one, const std::string& other,
+                                           const std::string& reason) {
   if (strikes_.empty()) struck_since_ = now_;
   const int of_one = ++strikes_[one];
   const int of_other = ++strikes_[other];
@@ -51,9 +78,15 @@ void Membership::State::give_up_unlinkable(const std::string& one, const std::st
   const bool one_is_younger = rank_of(one) > rank_of(other);
   const bool one_goes = of_one != of_other ? of_one > of_other : one_is_younger;
   const std::string& goes = one_goes ? one : other;
+  const std::string& stays = one_goes ? other : one;
+  const std::string tried = ", tried " + std::to_string(attempts) + " times";
   strikes_.clear();
-  evict(goes, "cannot be linked with " + describe(one_goes ? other : one) + ", tried " +
-                  std::to_string(attempts) + " times");
+  // A job that has not begun is set up wrongly, and would begin without that worker unnoticed.
+  if (nothing_done()) {
+    return fail(describe(goes) + " cannot be linked with " + describe(stays) + tried + ": " +
+                reason);
+  }
+  evict(goes, "cannot be linked with " + describe(stays) + tried);
 }
 
 /// Tells a leaver, which the view does not have any more, that it may go.
@@ -63,8 +96,9 @@ void Membership::State::release(const std::string& incarnation) {
                                   : Farewell{Farewell::Reason::kRemoved, "removed on request"};
   send(incarnation, farewell);
   former_[incarnation] = farewell;
-  workers_.erase(incarnation);
-  liveness_.forget(incarnation);
+  const Worker& leaver = workers_.at(incarnation);
+  departed_[leaver.registration.label] = leaver.done ? "finished" : asked ? "lost" : "removed";
+  forget(incarnation);
 }
 
 void Membership::State::finish(Farewell::Reason reason, const std::string& text) {
@@ -72,15 +106,37 @@ void Membership::State::finish(Farewell::Reason reason, const std::string& text)
   note(text);
   over_ = true;
   workers_.clear();
+  absences_.clear();
+  outage_.reset();
   round_.reset();
 }
 
-void Membership::State::fail(const std::string& text) {
-  for (const auto& entry : workers_) send(entry.first, Fail{text});
+/// No worker comes to a step boundary. What a farewell would be to them: see ends_workers().
+void Membership::State::stop_without_boundary() {
+  ends_workers_ = launched_;
+  if (ends_workers_) workers_.clear();
+  finish(Farewell::Reason::kStopped, "the job was stopped on request");
+}
+
+/// Everybody goes. The job is done, unless they go because they cannot go on.
+void Membership::State::end(const std::string& text) {
+  const auto any = [this](bool Worker::*what) {
+    return std::any_of(workers_.begin(), workers_.end(),
+                       [what](const auto& entry) { return entry.second.*what; });
+  };
+  if (any(&Worker::unable) && !any(&Worker::done)) return fail("no member could go on");
+  finish(Farewell::Reason::kDone, text);
+}
+
+void Membership::State::fail(const std::string& text, bool misfit) {
+  for (const auto& entry : workers_) send(entry.first, Fail{text, misfit});
   note(text);
+  misfit_ = misfit;
   over_ = true;
   failure_ = text;
   workers_.clear();
+  absences_.clear();
+  outage_.reset();
   round_.reset();
 }
 
@@ -91,7 +147,7 @@ void Membership::State::fail_starved(std::size_t members) {
 }
 
 bool Membership::State::end_if_over() {
-  const std::vector<std::string> members = reachable_members();
+  const std::vector<std::string> members = remaining_members();
   bool all_said_bye = true;
   for (const std::string& member : members) {
     all_said_bye = all_said_bye && workers_.at(member).said_bye;
@@ -100,9 +156,9 @@ bool Membership::State::end_if_over() {
   if (members.empty() && !ending_ && !all_chose) {
     fail("all members are gone");
   } else if (all_said_bye) {
-    finish(Farewell::Reason::kDone, "the job is done");
+    end("the job is done");
   } else if (stopping_ && !anybody_ready()) {
-    finish(Farewell::Reason::kStopped, "the job was stopped on request");
+    stop_without_boundary();
   } else if (!layout_ && !view_.below_minimum && starved(members.size())) {
     // A view below the minimum is only ever made where the program uses run; after a restart the
     // members are yet to say so again.
@@ -116,13 +172,23 @@ bool Membership::State::end_if_over() {
   return over_;
 }
 
+/// When a member's report for the immediate round is late; TimePoint::max() for never.
+TimePoint Membership::State::report_due(const std::string& member) const {
+  const auto found = workers_.find(member);
+  if (found == workers_.end() || round_->reports.contains(member) || is_absent(member)) {
+    return TimePoint::max();
+  }
+  return std::max(round_->started, found->second.back_at) + options_.report_window +
+         liveness_.slack(now_);
+}
+
 /// Deadlines other than heartbeats'.
 void Membership::State::expire() {
-  if (round_ && !round_->deferred() &&
-      now_ >= round_->started + options_.report_window + liveness_.slack(now_)) {
+  expire_absences();
+  if (round_ && !round_->deferred()) {
     const std::set<std::string> expected = round_->expected;
     for (const std::string& member : expected) {
-      if (round_->reports.contains(member) || !workers_.contains(member)) continue;
+      if (!workers_.contains(member) || now_ < report_due(member)) continue;
       evict(member, "frozen, but did not report within " +
                         std::to_string(options_.report_window.count()) + " ms");
       // The reports that are there stay valid: they are promises.

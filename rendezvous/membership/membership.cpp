@@ -34,6 +34,12 @@ const View& Membership::view() const {
 StatusReply Membership::status(TimePoint now) const {
   return state_->status(now);
 }
+bool Membership::joinable() const {
+  return state_->joinable();
+}
+bool Membership::ends_workers() const {
+  return state_->ends_workers();
+}
 
 Membership::State::State(MembershipOptions options, Memory memory)
     : options_(options), liveness_(options.heartbeat, options.evict_after) {
@@ -47,13 +53,14 @@ Decision Membership::State::decide(const Event& event, TimePoint now) {
   std::visit([this](const auto& e) { on(e); }, event);
   advance();
   tell_who_waits();
+  ask_about_absent();
   due_ = compute_due();
   return std::move(out_);
 }
 
 void Membership::State::on(const Registered& event) {
   const std::string& incarnation = event.registration.incarnation;
-  if (!failure_.empty()) return send(incarnation, Fail{failure_});
+  if (!failure_.empty()) return send(incarnation, Fail{failure_, misfit_});
   if (over_) return send(incarnation, Farewell{Farewell::Reason::kDone, "the job is done"});
   if (const auto former = former_.find(incarnation); former != former_.end()) {
     note(describe(incarnation) + " came back, but is no member any more");
@@ -62,6 +69,10 @@ void Membership::State::on(const Registered& event) {
   if (event.registration.view && view_.generation == 0 && !recovery_) start_recovery();
   Worker& worker = workers_[incarnation];
   worker.registration = event.registration;
+  departed_.erase(event.registration.label);
+  worker.ended.clear();
+  worker.back_at = now_;
+  reconnect(incarnation);
   if (worker.arrival == 0) worker.arrival = ++arrivals_;
   liveness_.watch(incarnation, now_);
   if (!first_registered_) first_registered_ = now_;
@@ -89,8 +100,21 @@ void Membership::State::on(const Received& event) {
 void Membership::State::on(const ConnectionLost& event) {
   const auto found = workers_.find(event.incarnation);
   if (found == workers_.end()) return;
-  if (found->second.said_bye) return depart(event.incarnation, How::kLeft, "left");
-  depart(event.incarnation, How::kFailed, "died: " + event.reason);
+  const Worker& worker = found->second;
+  // Who waits to be let go may hold a result that others need, and comes back.
+  const bool ended = !worker.ended.empty() || worker.leaving;
+  if (is_member(event.incarnation) && !ended) return disconnect(event.incarnation, event.reason);
+  if (worker.unable) return depart(event.incarnation, How::kFailed, "could not go on, and left");
+  if (worker.said_bye) return depart(event.incarnation, How::kLeft, "left");
+  depart(event.incarnation, How::kFailed,
+         "died: " + event.reason + (worker.ended.empty() ? "" : ", " + worker.ended));
+}
+
+void Membership::State::on(const ProcessEnded& event) {
+  const auto found = workers_.find(event.incarnation);
+  if (found == workers_.end()) return;
+  if (is_absent(event.incarnation)) return give_up_absent(event.incarnation, event.reason);
+  found->second.ended = event.reason;
 }
 
 void Membership::State::on(const RemoveWorker& event) {
@@ -110,7 +134,7 @@ void Membership::State::on(const RemoveWorker& event) {
   if (found->second.removing || found->second.leaving) {
     return note("rank " + rank + " is leaving already");
   }
-  const auto members = reachable_members();
+  const auto members = remaining_members();
   const auto staying = std::count_if(members.begin(), members.end(), [this](const auto& member) {
     return !workers_.at(member).removing && !workers_.at(member).leaving;
   });
@@ -122,20 +146,21 @@ void Membership::State::on(const RemoveWorker& event) {
   note(describe(found->first) + " is to be removed");
 }
 
-void Membership::State::on(const StopJob& /*event*/) {
+void Membership::State::on(const StopJob& event) {
   if (over_) {
     out_.ok = false;
     return note("the job is over already");
   }
   stopping_ = true;
+  launched_ = event.launched;
   note("the job is to stop");
-  if (view_.generation == 0 && !recovery_)
-    finish(Farewell::Reason::kStopped, "the job was stopped on request");
+  if (view_.generation == 0 && !recovery_) stop_without_boundary();
 }
 
 void Membership::State::on(const Tick& /*event*/) {
   if (!liveness_.tick(due_, now_)) {
     if (round_) round_->started = now_;
+    for (auto& [member, absence] : absences_) absence.since = now_;
     note("the server itself was away for too long to judge silence");
   }
   for (const auto& silent : liveness_.silent(now_)) {
@@ -148,6 +173,11 @@ void Membership::State::on(const Tick& /*event*/) {
 
 void Membership::State::on_message(const std::string& from, const Heartbeat& message) {
   if (!is_member(from)) return;
+  workers_.at(from).heartbeat = message;
+  if (message.generation == view_.generation) {
+    commits_ = std::max(commits_, message.commits);
+    step_rate_.told(commits_, now_);
+  }
   const TimePoint active = progress_.told(view_, message, now_);
   // All members speak, and what one proves counts for all: now and then is enough.
   if (active == TimePoint::min() || active < active_ + options_.heartbeat) return;
@@ -173,7 +203,8 @@ void Membership::State::on_message(const std::string& from, const Suspect& messa
   relink_ = true;
   causes_.push_back("link between " + describe(from) + " and " + describe(message.incarnation) +
                     " failed: " + message.reason);
-  give_up_unlinkable(from, message.incarnation);
+  if (turn_away_unlinkable_joiner(from, message)) return;
+  give_up_unlinkable(from, message.incarnation, message.reason);
 }
 
 void Membership::State::on_message(const std::string& from, const Promise& message) {
@@ -188,9 +219,18 @@ void Membership::State::on_message(const std::string& from, const Promise& messa
   start_round(commits_ + lead_, describe(from) + " had passed the commit proposed before");
 }
 
-void Membership::State::on_message(const std::string& from, const Report& message) {
-  if (!round_ || message.generation != view_.generation || message.round != round_->number ||
+void Membership::State::on_message(const std::string& from, const Paused& message) {
+  commits_ = std::max(commits_, message.commits);
+  if (!round_ || !round_->deferred() || message.round != round_->number ||
       !round_->expected.contains(from)) {
+    return note("ignored: a pause for another round");
+  }
+  round_->paused.insert(from);
+}
+
+void Membership::State::on_message(const std::string& from, const Report& message) {
+  if (!round_ || round_->deferred() || message.generation != view_.generation ||
+      message.round != round_->number || !round_->expected.contains(from)) {
     return note("ignored: a report for another round");
   }
   if (message.lanes.size() != view_.lanes.size()) {
@@ -217,8 +257,11 @@ void Membership::State::on_message(const std::string& from, const Bye& message) 
     send(from, Farewell{Farewell::Reason::kDone, "left before it was a member"});
     return depart(from, How::kLeft, "left");
   }
+  if (!message.failure.empty()) return fail(message.failure, true);
   if (worker.said_bye) return;
   worker.said_bye = true;
+  worker.done = message.done;
+  worker.unable = message.unable;
   note(describe(from) + (message.done ? " is at the job's end" : " wants to leave"));
   if (!message.done) {
     worker.leaving = true;
@@ -226,6 +269,14 @@ void Membership::State::on_message(const std::string& from, const Bye& message) 
     ending_ = true;
     if (!grace_ends_) grace_ends_ = now_ + options_.farewell_grace;
   }
+}
+
+/// Of one that has come back meanwhile it is untrue.
+void Membership::State::on_message(const std::string& from, const Gone& message) {
+  if (!is_member(from) || !is_absent(message.incarnation)) {
+    return note("ignored: word of the end of a worker that is not disconnected");
+  }
+  give_up_absent(message.incarnation, describe(from) + " says: " + message.reason);
 }
 
 template <typename Other>

@@ -34,8 +34,14 @@ struct MembershipOptions {
   Milliseconds max_join_stall{10000};
   /// How long the first to say Bye{done} wait for the others before a view change removes them.
   Milliseconds farewell_grace{500};
-  /// For members to come back to a server that was started again.
+  /// For members to come back to a server that was started again, or after most connections were
+  /// lost at once; from when the first one is there.
   Milliseconds return_window{5000};
+  /// For a member to come back whose connection is lost, where nothing proves that its process has
+  /// ended; `evict_after` if that is longer. Longer than the pauses that clients make.
+  Milliseconds disconnect_grace{1500};
+  /// For the first member to come back where the connections of all are lost.
+  Milliseconds outage_window{8000};
   /// Likewise, where all that are missing have broken links to those that are back. Longer than the
   /// pauses that clients make.
   Milliseconds suspect_return_window{1500};
@@ -58,18 +64,28 @@ struct Registered {
 };
 struct Received {
   std::string incarnation;
-  Message message;  ///< Heartbeat, Suspect, Promise, Report, Ready or Bye
+  Message message;  ///< Heartbeat, Suspect, Promise, Report, Ready, Bye or Gone
 };
+/// No proof of a death: a member may come back.
 struct ConnectionLost {
+  std::string incarnation;
+  std::string reason;
+};
+/// It is certain that the worker's process has ended. Counts once its connection is lost as well.
+struct ProcessEnded {
   std::string incarnation;
   std::string reason;
 };
 struct RemoveWorker {
   int rank = 0;
 };
-struct StopJob {};
+struct StopJob {
+  /// A launcher is there. It ends workers that come to no step boundary: see ends_workers().
+  bool launched = false;
+};
 struct Tick {};  ///< time has passed; see Decision::next_tick
-using Event = std::variant<Registered, Received, ConnectionLost, RemoveWorker, StopJob, Tick>;
+using Event =
+    std::variant<Registered, Received, ConnectionLost, ProcessEnded, RemoveWorker, StopJob, Tick>;
 
 // ---- actions ----------------------------------------------------------------------------------
 struct SendTo {
@@ -115,6 +131,11 @@ class Membership {
   Phase phase() const;
   const View& view() const;
   StatusReply status(TimePoint now) const;  ///< `job` is left empty
+  /// Whether some member is in `run`, so that a newcomer can become a member.
+  bool joinable() const;
+  /// The job was stopped where no worker is in `run`. Workers are not told, because they would hear
+  /// of it as an exception from a collective; the launcher ends them.
+  bool ends_workers() const;
 
  private:
   class State;

@@ -158,6 +158,11 @@ void Membership::State::settle(const std::string& incarnation) {
   const bool immediate = round_ && !round_->deferred();
   if (!stands_still && !expected && !immediate) return;
   causes_.push_back(describe(incarnation) + " came back in the middle of a view change");
+  if (immediate && expected) {
+    // What it has reported may be lost. The others' reports stay valid: they are promises.
+    round_->reports.erase(incarnation);
+    return send(incarnation, Freeze{view_.generation, round_->number, 0, causes_.back()});
+  }
   relink_ = true;
   if (immediate) start_round(0, causes_.back());
 }

@@ -6,6 +6,13 @@
 
 namespace elastic::rendezvous {
 
+/// Whether all that reported have stopped after the same step: then joiners can be admitted.
+bool Membership::State::Round::at_boundary() const {
+  return !reports.empty() && std::all_of(reports.begin(), reports.end(), [this](const auto& one) {
+    return one.second.at_boundary && one.second.commits == reports.begin()->second.commits;
+  });
+}
+
 void Membership::State::advance() {
   while (!over_) {
     const bool changed = recovery_               ? try_recover()
@@ -20,7 +27,9 @@ bool Membership::State::advance_once() {
   if (end_if_over()) return false;
   if (round_ && !round_->deferred()) return advance_immediate_round();
   if (wants_immediate()) {
-    start_round(0, causes_.empty() ? "a member leaves" : causes_.back());
+    start_round(0, !causes_.empty()     ? causes_.back()
+                   : !absences_.empty() ? describe(absences_.begin()->first) + " is disconnected"
+                                        : "a member leaves");
     return true;
   }
   if (round_) return advance_deferred_round();
@@ -37,26 +46,37 @@ bool Membership::State::advance_immediate_round() {
     start_round(0, causes_.back());
     return true;
   }
-  if (!round_->complete()) return false;
+  if (!round_is_complete() || (round_->at_boundary() && cannot_go_on())) return false;
   conclude();
   return true;
 }
 
+/// Every training thread has stopped, but other threads' operations go on: their positions count
+/// once the lanes are frozen.
 bool Membership::State::advance_deferred_round() {
-  if (!round_->complete()) return false;
+  if (!round_is_complete()) return false;
   if (stopping_) {
     finish(Farewell::Reason::kStopped, "the job was stopped on request");
     return false;
   }
-  // All members stand still at the boundary now; too few cannot go on from there.
-  if (view_.below_minimum && starved(round_->expected.size() + admissible().size())) return false;
-  conclude();
+  if (cannot_go_on()) return false;
+  start_round(0, "all members have stopped after commit " + std::to_string(round_->at_commit));
   return true;
 }
 
+/// At a step boundary: too few members wait there for joiners, unless one of them wants to leave.
+bool Membership::State::cannot_go_on() const {
+  const bool leaving =
+      std::any_of(round_->expected.begin(), round_->expected.end(),
+                  [this](const std::string& member) { return workers_.at(member).leaving; });
+  return view_.below_minimum && !leaving && starved(round_->expected.size() + admissible().size());
+}
+
 bool Membership::State::wants_immediate() const {
-  const std::vector<std::string> members = reachable_members();
+  const std::vector<std::string> members = remaining_members();
   if (relink_ || members.size() != view_.members.size()) return true;
+  // In an outage the members train on: those that are connected have nobody to agree with.
+  if (!absences_.empty() && !outage_) return true;
   const bool boundaries = anybody_ready();
   return std::any_of(members.begin(), members.end(), [&](const std::string& member) {
     const Worker& worker = workers_.at(member);
@@ -69,14 +89,14 @@ bool Membership::State::wants_boundary() const {
   if (!anybody_ready() || anybody_said_bye()) return false;
   if (stopping_ || view_.below_minimum) return true;
   if (!admissible().empty() && room() > 0) return true;
-  const std::vector<std::string> members = reachable_members();
+  const std::vector<std::string> members = remaining_members();
   return std::any_of(members.begin(), members.end(),
                      [this](const std::string& member) { return workers_.at(member).removing; });
 }
 
 void Membership::State::start_round(std::uint64_t at_commit, const std::string& reason) {
-  const std::vector<std::string> members = reachable_members();
-  round_ = Round{++rounds_, at_commit, now_, {members.begin(), members.end()}, {}};
+  const std::vector<std::string> members = remaining_members();
+  round_ = Round{++rounds_, at_commit, now_, {members.begin(), members.end()}, {}, {}};
   for (const std::string& member : members) {
     send(member, Freeze{view_.generation, round_->number, at_commit, reason});
   }
@@ -108,7 +128,8 @@ void Membership::State::conclude() {
   withdraw_removals();
   ViewQuestion question{view_, std::max(view_.generation, floor_) + 1,    {},
                         {},    static_cast<std::size_t>(options_.max_np), gone_by_choice_};
-  const bool remove_now = round_->deferred() || !anybody_ready();
+  const bool at_boundary = round_->at_boundary();
+  const bool remove_now = at_boundary || !anybody_ready();
   for (const Member& member : view_.members) {
     const auto report = round_->reports.find(member.incarnation);
     if (report == round_->reports.end()) continue;
@@ -116,7 +137,7 @@ void Membership::State::conclude() {
     question.reporters.push_back(
         {member, report->second, worker.leaving || (worker.removing && remove_now)});
   }
-  if (round_->deferred()) {
+  if (at_boundary) {
     for (const Worker* worker : admissible()) {
       const Register& r = worker->registration;
       question.joiners.push_back({r.incarnation, r.endpoints, r.pid, r.label, false});
@@ -125,7 +146,7 @@ void Membership::State::conclude() {
   ViewAnswer answer = decide_view(question);
   for (const auto& evicted : answer.evicted) evict(evicted.incarnation, evicted.reason);
   View& next = answer.view;
-  if (next.members.empty()) return finish(Farewell::Reason::kDone, "all members have left");
+  if (next.members.empty()) return end("all members have left");
   if (synced_before_ && std::none_of(next.members.begin(), next.members.end(),
                                      [](const Member& member) { return member.synced; })) {
     return fail("the last worker that had the state is gone");

@@ -12,6 +12,7 @@
 #include "rendezvous/membership/liveness.hpp"
 #include "rendezvous/membership/membership.hpp"
 #include "rendezvous/membership/progress.hpp"
+#include "rendezvous/membership/step_rate.hpp"
 
 namespace elastic::rendezvous {
 
@@ -28,6 +29,8 @@ class Membership::State {
   Phase phase() const;
   const View& view() const { return view_; }
   StatusReply status(TimePoint now) const;
+  bool joinable() const { return !over_ && !ending_ && anybody_ready(); }
+  bool ends_workers() const { return ends_workers_; }
 
  private:
   /// Somebody with a connection: waiting for the first view, member, or joiner.
@@ -39,19 +42,43 @@ class Membership::State {
     bool told_to_wait = false;  ///< since it was last ready
     bool removing = false;      ///< to leave at the next step boundary
     bool said_bye = false;
+    bool done = false;     ///< and said that the job is at its end
     bool leaving = false;  ///< to leave in the next immediate round
+    bool unable = false;   ///< because it cannot go on
+    std::string ended;     ///< what proves that its process has ended; mostly empty
+    TimePoint back_at{};   ///< when it last registered
+    Heartbeat heartbeat;   ///< the latest
   };
 
-  /// Between the freeze and the next view. Immediate where `at_commit` is 0, otherwise deferred.
+  /// A member whose connection is lost, and which may come back.
+  struct Absence {
+    TimePoint since{};
+    std::string why;
+    std::set<std::string> asked;  ///< members that were asked whether its process has ended
+  };
+  /// Most members were disconnected at the same time: that is the network's doing, or the server's.
+  /// Lasts until all are back or given up.
+  struct Outage {
+    TimePoint since{};
+    std::optional<TimePoint> first_connected;  ///< since when not all are away
+  };
+
+  /// Between the freeze and the next view. Immediate where `at_commit` is 0: members report.
+  /// Otherwise deferred: their training threads pause at that commit, and then an immediate round
+  /// follows.
   struct Round {
     std::uint64_t number = 0;
     std::uint64_t at_commit = 0;
     TimePoint started{};
     std::set<std::string> expected;
-    std::map<std::string, Report> reports;
+    std::set<std::string> paused;           ///< deferred
+    std::map<std::string, Report> reports;  ///< immediate
 
     bool deferred() const { return at_commit != 0; }
-    bool complete() const { return reports.size() == expected.size(); }
+    bool complete() const {
+      return (deferred() ? paused.size() : reports.size()) == expected.size();
+    }
+    bool at_boundary() const;
   };
 
   /// From the server's start until it is decided which view the job is in, where there was one
@@ -66,15 +93,18 @@ class Membership::State {
   void on(const Registered& event);
   void on(const Received& event);
   void on(const ConnectionLost& event);
+  void on(const ProcessEnded& event);
   void on(const RemoveWorker& event);
   void on(const StopJob& event);
   void on(const Tick& event);
   void on_message(const std::string& from, const Heartbeat& message);
   void on_message(const std::string& from, const Suspect& message);
   void on_message(const std::string& from, const Promise& message);
+  void on_message(const std::string& from, const Paused& message);
   void on_message(const std::string& from, const Report& message);
   void on_message(const std::string& from, const Ready& message);
   void on_message(const std::string& from, const Bye& message);
+  void on_message(const std::string& from, const Gone& message);
   template <typename Other>
   void on_message(const std::string& from, const Other& message);
 
@@ -107,6 +137,7 @@ class Membership::State {
   bool advance_once();
   bool advance_immediate_round();
   bool advance_deferred_round();
+  bool cannot_go_on() const;
   bool wants_immediate() const;
   bool wants_boundary() const;
   void start_round(std::uint64_t at_commit, const std::string& reason);
@@ -115,27 +146,47 @@ class Membership::State {
   void announce(View next);
   std::string cause_of(const View& next) const;
 
+  // absence.cpp: members that are disconnected
+  void disconnect(const std::string& incarnation, const std::string& why);
+  void reconnect(const std::string& incarnation);
+  void note_company();
+  TimePoint awaited_until(const Absence& absence) const;
+  void give_up_absent(const std::string& incarnation, const std::string& why);
+  void expire_absences();
+  void ask_about_absent();
+  bool is_absent(const std::string& incarnation) const;
+  bool round_is_complete() const;
+
   // departures.cpp: one goes, or all
   enum class How { kFailed, kLeft };
   void depart(const std::string& incarnation, How how, const std::string& what);
   void evict(const std::string& incarnation, const std::string& why);
   void refuse(const std::string& incarnation, const std::string& why);
   void release(const std::string& incarnation);
-  void give_up_unlinkable(const std::string& one, const std::string& other);
+  bool turn_away_unlinkable_joiner(const std::string& from, const Suspect& suspicion);
+  void give_up_unlinkable(const std::string& one, const std::string& other,
+                          const std::string& reason);
+  void end(const std::string& text);
   void finish(Farewell::Reason reason, const std::string& text);
-  void fail(const std::string& text);
+  void stop_without_boundary();
+  void fail(const std::string& text, bool misfit = false);
   void fail_starved(std::size_t members);
   bool end_if_over();
   void expire();
+  void forget(const std::string& incarnation);
+  TimePoint report_due(const std::string& member) const;
 
   // status.cpp
   bool is_member(const std::string& incarnation) const;
   std::size_t rank_of(const std::string& incarnation) const;
-  std::vector<std::string> reachable_members() const;
+  std::vector<std::string> remaining_members() const;
   bool anybody_ready() const;
   bool anybody_said_bye() const;
   bool starved(std::size_t members) const;
+  bool nothing_done() const;
   std::string describe(const std::string& incarnation) const;
+  StatusReply::Progress progress_of(const Member& member) const;
+  std::string rank_name(const std::string& incarnation) const;
   TimePoint compute_due() const;
 
   void send(const std::string& incarnation, Message message);
@@ -150,15 +201,19 @@ class Membership::State {
   std::optional<Recovery> recovery_;
   std::uint64_t floor_ = 0;  ///< generations up to this one may have been given before
   std::map<std::string, Worker> workers_;
+  std::map<std::string, Absence> absences_;  ///< of members in `workers_`
+  std::optional<Outage> outage_;
   std::map<std::string, Farewell> former_;  ///< members that are none any more: what they are told
   Liveness liveness_;
   Progress progress_;  ///< of the members of `view_`
+  StepRate step_rate_;
   TimePoint active_ =
       TimePoint::min();  ///< since when all of them are known to have done something
   std::uint64_t arrivals_ = 0;
   std::size_t donors_ = 0;  ///< named so far, to joiners that measure their line
   std::optional<TimePoint> first_registered_;
   std::optional<Layout> layout_;  ///< the job's; unknown until a member calls run
+  std::string layout_of_;         ///< the member that it is from
 
   std::optional<Round> round_;
   std::uint64_t rounds_ = 0;
@@ -174,11 +229,15 @@ class Membership::State {
   bool synced_before_ = false;          ///< some member had the job's state
 
   bool stopping_ = false;
-  bool ending_ = false;  ///< somebody said that the job is at its end: nobody joins any more
+  bool launched_ = false;      ///< with `stopping_`: a launcher is there
+  bool ends_workers_ = false;  ///< see Membership::ends_workers
+  bool ending_ = false;        ///< somebody said that the job is at its end: nobody joins any more
   std::optional<TimePoint> grace_ends_;
   int handovers_ = 0;  ///< views in a row that kept a leaver for its result
   std::optional<TimePoint> handover_until_;
   std::optional<TimePoint> below_since_;
+  std::map<std::string, std::string> departed_;  ///< see StatusReply
+  bool misfit_ = false;                          ///< see Fail
   bool over_ = false;
   std::string failure_;  ///< why the job cannot go on
 };

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <numeric>
 
 #include "rendezvous/membership/state.hpp"
 
@@ -47,12 +48,31 @@ StatusReply Membership::State::status(TimePoint now) const {
     reply.joiners.push_back(
         {r.incarnation, r.label, r.pid, worker->layout.has_value(), waits_for(*worker)});
   }
+  reply.joinable = joinable();
+  for (const auto& [label, how] : departed_) reply.departed.push_back({label, how});
   reply.view_changes = views_ == 0 ? 0 : views_ - 1;
   for (const Member& member : view_.members) {
     const Duration age = liveness_.age(member.incarnation, now);
     reply.heartbeat_age_ms.push_back(std::chrono::duration<double, std::milli>(age).count());
+    reply.progress.push_back(progress_of(member));
+  }
+  reply.commits = std::max(commits_, view_.commits);
+  reply.steps_per_second = step_rate_.per_second(now);
+  for (const std::string& member : remaining_members()) {
+    const Heartbeat& its = workers_.at(member).heartbeat;
+    if (its.generation == view_.generation) reply.slowest = std::max(reply.slowest, its.slowest);
   }
   return reply;
+}
+
+/// What it has told. The view knows which members have the state as of when it was decided.
+StatusReply::Progress Membership::State::progress_of(const Member& member) const {
+  const auto found = workers_.find(member.incarnation);
+  if (found == workers_.end()) return {0, 0, member.synced, false};
+  const Heartbeat& its = found->second.heartbeat;
+  return {its.commits,
+          std::accumulate(its.positions.begin(), its.positions.end(), std::uint64_t{0}),
+          member.synced || its.synced, !is_absent(member.incarnation)};
 }
 
 /// The number of members for somebody who is none.
@@ -67,8 +87,8 @@ bool Membership::State::is_member(const std::string& incarnation) const {
   return rank_of(incarnation) < view_.members.size();
 }
 
-/// In rank order.
-std::vector<std::string> Membership::State::reachable_members() const {
+/// In rank order; also those that are disconnected.
+std::vector<std::string> Membership::State::remaining_members() const {
   std::vector<std::string> result;
   for (const Member& member : view_.members) {
     if (workers_.contains(member.incarnation)) result.push_back(member.incarnation);
@@ -94,6 +114,17 @@ bool Membership::State::starved(std::size_t members) const {
   return !ending_ && members < static_cast<std::size_t>(std::max(options_.min_np, 0));
 }
 
+/// Of a view in which no operation has been completed, nor a step, as far as reports tell.
+bool Membership::State::nothing_done() const {
+  return commits_ == 0 && std::all_of(view_.lanes.begin(), view_.lanes.end(),
+                                      [](const LaneDecision& lane) { return lane.position == 0; });
+}
+
+/// For messages to users about members.
+std::string Membership::State::rank_name(const std::string& incarnation) const {
+  return "rank " + std::to_string(rank_of(incarnation));
+}
+
 std::string Membership::State::describe(const std::string& incarnation) const {
   constexpr std::size_t kShown = 8;
   std::string text = "worker " + incarnation.substr(0, kShown);
@@ -117,8 +148,9 @@ TimePoint Membership::State::compute_due() const {
     }
   }
   if (round_ && !round_->deferred()) {
-    consider(round_->started + options_.report_window + liveness_.slack(now_));
+    for (const std::string& member : round_->expected) consider(report_due(member));
   }
+  for (const auto& [member, absence] : absences_) consider(awaited_until(absence));
   if (grace_ends_) consider(*grace_ends_);
   if (handover_until_) consider(*handover_until_);
   // Past it, enough joiners are there, and the members only have to reach the boundary.
@@ -129,6 +161,7 @@ TimePoint Membership::State::compute_due() const {
 }
 
 void Membership::State::send(const std::string& incarnation, Message message) {
+  if (is_absent(incarnation)) return;
   out_.actions.push_back(SendTo{incarnation, std::move(message)});
 }
 

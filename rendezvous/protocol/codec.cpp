@@ -18,10 +18,10 @@ using Json = nlohmann::json;
 
 /// In the order of the alternatives of Message.
 constexpr std::array<std::string_view, std::variant_size_v<Message>> kTypes{
-    "register",     "heartbeat", "suspect", "promise",  "report", "ready",
-    "bye",          "welcome",   "wait",    "refuse",   "freeze", "announce",
-    "farewell",     "fail",      "status",  "add",      "remove", "stop",
-    "status_reply", "done",      "spawn",   "job_state"};
+    "register", "heartbeat", "suspect", "promise", "paused", "report",       "ready",
+    "bye",      "welcome",   "wait",    "refuse",  "freeze", "announce",     "farewell",
+    "fail",     "status",    "add",     "remove",  "stop",   "status_reply", "done",
+    "spawn",    "job_state", "check",   "gone"};
 constexpr std::array<std::string_view, 4> kFarewells{"done", "removed", "stopped", "evicted"};
 
 struct Bad : std::exception {

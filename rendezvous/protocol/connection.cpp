@@ -14,6 +14,7 @@
 #include <sys/socket.h>
 
 #include "base/tls_handshake.hpp"
+#include "base/unauthenticated_connections.hpp"
 #include "rendezvous/protocol/frame.hpp"
 
 namespace elastic::rendezvous {
@@ -77,6 +78,12 @@ Connection::Connection(Socket socket)
   set_options(socket_);
 }
 
+std::string Connection::origin() const {
+  Error error;
+  const auto endpoint = socket_.remote_endpoint(error);
+  return error ? std::string() : origin_of(endpoint.address());
+}
+
 Status Connection::lost() const {
   if (damaged_) return Status(Code::kDamaged, why_);
   return Status(Code::kPeerLost, why_.empty() ? "connection closed" : why_);
@@ -116,7 +123,7 @@ asio::awaitable<bool> Connection::arrival() {
 }
 
 /// Messages go under TLS from then on.
-asio::awaitable<Status> Connection::secure(TlsSession::Role role, const Secret& session_key) {
+asio::awaitable<Status> Connection::secure(TlsSession::Role role, const SessionKey& session_key) {
   Result<TlsSessionPtr> secured = co_await shake_hands_of_tls(socket_, role, session_key);
   if (!secured.ok()) co_return why_.empty() ? secured.status() : lost();
   tls_ = std::move(secured).value();
@@ -146,7 +153,9 @@ asio::awaitable<Status> Connection::greet(const Secret& secret, bool encrypt,
   if (!alive) co_return lost();
   const Result<std::vector<std::byte>> proof = dialer.answer(challenge);
   if (!proof.ok()) {
-    co_return Status(Code::kRefused, peer_ + ": " + proof.status().message());
+    const bool here = proof.status().code() == Code::kInternal;
+    co_return Status(here ? Code::kInternal : Code::kRefused,
+                     peer_ + ": " + proof.status().message());
   }
   std::array<std::byte, handshake::kVerdictBytes> verdict{};
   alive = co_await write_all(proof.value().data(), proof.value().size());
@@ -154,30 +163,35 @@ asio::awaitable<Status> Connection::greet(const Secret& secret, bool encrypt,
   if (!alive) co_return lost();
   Status let_in = handshake::Dialer::finish(verdict);
   if (!let_in.ok() || !encrypt) co_return let_in;
-  co_return co_await secure(TlsSession::Role::kDialer, dialer.session_key(challenge));
+  const Result<SessionKey> key = dialer.session_key(challenge);
+  if (!key.ok()) co_return key.status();
+  co_return co_await secure(TlsSession::Role::kDialer, key.value());
 }
 
-asio::awaitable<Result<Greeting>> Connection::welcome(const Secret& secret, bool encrypt) {
+asio::awaitable<Result<Greeting>> Connection::welcome(const Secret& secret, bool encrypt,
+                                                      std::function<void()> on_first_bytes) {
   const auto self = shared_from_this();
   handshake::Acceptor acceptor(secret, handshake::Purpose::kControl, encrypt);
   std::array<std::byte, handshake::kHelloBytes> hello{};
   bool alive = co_await read_exactly(hello.data(), hello.size());
   if (!alive) co_return lost();
+  on_first_bytes();
   const Result<std::size_t> context_bytes = acceptor.hello(hello);
   if (!context_bytes.ok()) {
     // A dialer of another version learns it from the challenge; others get no answer.
-    const std::vector<std::byte> version = acceptor.challenge({});
-    if (std::equal(hello.begin(), hello.begin() + 4, version.begin())) {
-      alive = co_await write_all(version.data(), version.size());
+    const Result<std::vector<std::byte>> version = acceptor.challenge({});
+    if (version.ok() && std::equal(hello.begin(), hello.begin() + 4, version.value().begin())) {
+      alive = co_await write_all(version.value().data(), version.value().size());
     }
     co_return context_bytes.status();
   }
   std::vector<std::byte> context(context_bytes.value());
   alive = co_await read_exactly(context.data(), context.size());
   if (!alive) co_return lost();
-  const std::vector<std::byte> challenge = acceptor.challenge(context);
+  const Result<std::vector<std::byte>> challenge = acceptor.challenge(context);
+  if (!challenge.ok()) co_return challenge.status();
   std::array<std::byte, handshake::kProofBytes> proof{};
-  alive = co_await write_all(challenge.data(), challenge.size());
+  alive = co_await write_all(challenge.value().data(), challenge.value().size());
   if (!alive) co_return lost();
   if (Status status = acceptor.agree(); !status.ok()) co_return status;
   alive = co_await read_exactly(proof.data(), proof.size());
@@ -188,7 +202,9 @@ asio::awaitable<Result<Greeting>> Connection::welcome(const Secret& secret, bool
   alive = co_await write_all(verdict.data(), verdict.size());
   if (!alive) co_return lost();
   if (encrypt) {
-    Status secured = co_await secure(TlsSession::Role::kAcceptor, acceptor.session_key());
+    const Result<SessionKey> key = acceptor.session_key();
+    if (!key.ok()) co_return key.status();
+    Status secured = co_await secure(TlsSession::Role::kAcceptor, key.value());
     if (!secured.ok()) co_return secured;
   }
   co_return decode_greeting(acceptor.context());

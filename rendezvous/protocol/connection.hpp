@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -45,8 +46,10 @@ class Connection : public std::enable_shared_from_this<Connection> {
   /// this version is there. kPeerLost: the connection broke.
   boost::asio::awaitable<Status> greet(const Secret& secret, bool encrypt,
                                        const Greeting& greeting);
-  /// As the one that accepted; returns what the dialer says of itself.
-  boost::asio::awaitable<Result<Greeting>> welcome(const Secret& secret, bool encrypt);
+  /// As the one that accepted; returns what the dialer says of itself. Calls `on_first_bytes` when
+  /// the dialer has said hello.
+  boost::asio::awaitable<Result<Greeting>> welcome(const Secret& secret, bool encrypt,
+                                                   std::function<void()> on_first_bytes);
 
   /// The next message. kPeerLost: the connection is closed or broken. kDamaged: what came is not
   /// what was sent; the connection is still there, but no more can be read from it. kProtocol: what
@@ -71,12 +74,14 @@ class Connection : public std::enable_shared_from_this<Connection> {
   bool closing() const { return closing_; }
   /// The other side's address.
   const std::string& peer() const { return peer_; }
+  /// The other side's origin: see origin_of. Empty where it was gone at once.
+  std::string origin() const;
 
  private:
   boost::asio::awaitable<bool> read_exactly(void* into, std::size_t bytes);
   boost::asio::awaitable<bool> open_exactly(std::span<std::byte> into);
   boost::asio::awaitable<bool> arrival();
-  boost::asio::awaitable<Status> secure(TlsSession::Role role, const Secret& session_key);
+  boost::asio::awaitable<Status> secure(TlsSession::Role role, const SessionKey& session_key);
   boost::asio::awaitable<bool> write_all(const void* from, std::size_t bytes);
   void write_next();
   void finish_sending();

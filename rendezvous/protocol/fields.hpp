@@ -73,6 +73,18 @@ void fields(A& archive, M& m) {
   archive("ready", m.ready);
   archive("waits_for", m.waits_for);
 }
+template <typename A, Is<StatusReply::Departed> M>
+void fields(A& archive, M& m) {
+  archive("label", m.label);
+  archive("how", m.how);
+}
+template <typename A, Is<StatusReply::Progress> M>
+void fields(A& archive, M& m) {
+  archive("commits", m.commits);
+  archive("operations", m.operations);
+  archive("synced", m.synced);
+  archive("connected", m.connected);
+}
 template <typename A, Is<Greeting> M>
 void fields(A& archive, M& m) {
   archive("protocol", m.protocol);
@@ -94,10 +106,23 @@ template <typename A, Is<Heartbeat> M>
 void fields(A& archive, M& m) {
   archive("generation", m.generation);
   archive("positions", m.positions);
+  archive("commits", m.commits);
+  archive("synced", m.synced);
+  archive("slowest", m.slowest);
 }
 template <typename A, Is<Suspect> M>
 void fields(A& archive, M& m) {
   archive("generation", m.generation);
+  archive("incarnation", m.incarnation);
+  archive("reason", m.reason);
+  archive("never_linked", m.never_linked);
+}
+template <typename A, Is<Check> M>
+void fields(A& archive, M& m) {
+  archive("incarnations", m.incarnations);
+}
+template <typename A, Is<Gone> M>
+void fields(A& archive, M& m) {
   archive("incarnation", m.incarnation);
   archive("reason", m.reason);
 }
@@ -107,6 +132,11 @@ void fields(A& archive, M& m) {
   archive("accepted", m.accepted);
   archive("commits", m.commits);
 }
+template <typename A, Is<Paused> M>
+void fields(A& archive, M& m) {
+  archive("round", m.round);
+  archive("commits", m.commits);
+}
 template <typename A, Is<Report> M>
 void fields(A& archive, M& m) {
   archive("generation", m.generation);
@@ -114,6 +144,7 @@ void fields(A& archive, M& m) {
   archive("lanes", m.lanes);
   archive("commits", m.commits);
   archive("synced", m.synced);
+  archive("at_boundary", m.at_boundary);
 }
 template <typename A, Is<Ready> M>
 void fields(A& archive, M& m) {
@@ -123,6 +154,8 @@ void fields(A& archive, M& m) {
 template <typename A, Is<Bye> M>
 void fields(A& archive, M& m) {
   archive("done", m.done);
+  archive("failure", m.failure);
+  archive("unable", m.unable);
 }
 template <typename A, Is<Welcome> M>
 void fields(A& archive, M& m) {
@@ -158,6 +191,7 @@ void fields(A& archive, M& m) {
 template <typename A, Is<Fail> M>
 void fields(A& archive, M& m) {
   archive("reason", m.reason);
+  archive("misfit", m.misfit);
 }
 template <typename A, Is<AddRequest> M>
 void fields(A& archive, M& m) {
@@ -177,6 +211,12 @@ void fields(A& archive, M& m) {
   archive("joiners", m.joiners);
   archive("view_changes", m.view_changes);
   archive("heartbeat_age_ms", m.heartbeat_age_ms);
+  archive("commits", m.commits);
+  archive("steps_per_second", m.steps_per_second);
+  archive("slowest", m.slowest);
+  archive("progress", m.progress);
+  archive("joinable", m.joinable);
+  archive("departed", m.departed);
 }
 template <typename A, Is<Done> M>
 void fields(A& archive, M& m) {
@@ -191,6 +231,8 @@ template <typename A, Is<JobState> M>
 void fields(A& archive, M& m) {
   archive("phase", m.phase);
   archive("text", m.text);
+  archive("joinable", m.joinable);
+  archive("end_workers", m.end_workers);
 }
 
 /// Messages that say all by their type.

@@ -11,7 +11,7 @@
 namespace elastic::rendezvous {
 
 /// Both sides must have the same; checked in the first message of a connection.
-inline constexpr int kProtocolVersion = 3;
+inline constexpr int kProtocolVersion = 4;
 
 /// How a worker's data plane is reached; opaque to the server.
 struct Endpoints {
@@ -95,6 +95,10 @@ struct Register {
 struct Heartbeat {
   std::uint64_t generation = 0;          ///< of the latest view that was announced to it
   std::vector<std::uint64_t> positions;  ///< per lane: operations completed
+  std::uint64_t commits = 0;             ///< steps committed
+  bool synced = false;                   ///< has the job's state
+  int slowest =
+      -1;  ///< rank with the longest step of its own when steps were last compared, -1: none
 };
 
 /// A link to `incarnation` failed in `generation`.
@@ -102,12 +106,20 @@ struct Suspect {
   std::uint64_t generation = 0;
   std::string incarnation;
   std::string reason;
+  bool never_linked = false;  ///< the link could not be made in that view, rather than broke
 };
 
 /// Answer to a deferred Freeze: will stop at that commit, or has already passed it.
 struct Promise {
   std::uint64_t round = 0;
   bool accepted = false;
+  std::uint64_t commits = 0;
+};
+
+/// The training thread has stopped at the step boundary that was promised. Nothing is frozen: named
+/// operations go on until the round that follows when all members have stopped.
+struct Paused {
+  std::uint64_t round = 0;
   std::uint64_t commits = 0;
 };
 
@@ -124,6 +136,8 @@ struct Report {
   std::vector<Lane> lanes;
   std::uint64_t commits = 0;
   bool synced = false;
+  bool at_boundary = false;  ///< its training thread is stopped after `commits` steps, and stays so
+                             ///< until the next view
 };
 
 /// Has called `run`: its state looks like this. A joiner asks to be admitted with it.
@@ -135,6 +149,16 @@ struct Ready {
 /// Wants to go. `done`: the job has reached its end; otherwise only this worker leaves.
 struct Bye {
   bool done = false;
+  std::string failure = {};  ///< why the job as a whole cannot go on; mostly empty
+  bool unable =
+      false;  ///< this worker cannot go on: it counts as lost, not as one that chose to go
+};
+
+/// The process of `incarnation` has ended: it accepts no data connections any more. Answer to
+/// Check.
+struct Gone {
+  std::string incarnation;
+  std::string reason;
 };
 
 // ---- server to worker -------------------------------------------------------------------------
@@ -168,6 +192,12 @@ struct Freeze {
   std::string reason;
 };
 
+/// The server has lost its connections with these members. A member that finds the process of one
+/// of them ended answers with Gone.
+struct Check {
+  std::vector<std::string> incarnations;
+};
+
 /// Announces `view`.
 struct Announce {
   View view;
@@ -183,6 +213,7 @@ struct Farewell {
 /// The job cannot go on.
 struct Fail {
   std::string reason;
+  bool misfit = false;  ///< the workers' states or options do not fit together
 };
 
 // ---- control (elasticrun ctl, and the launcher itself) ------------------------------------------
@@ -215,6 +246,22 @@ struct StatusReply {
   std::vector<Waiting> joiners;
   std::uint64_t view_changes = 0;
   std::vector<double> heartbeat_age_ms;  ///< per member
+  std::uint64_t commits = 0;             ///< steps that the job has committed
+  double steps_per_second = 0;           ///< of the last seconds
+  int slowest = -1;                      ///< rank, as in Heartbeat
+  struct Progress {
+    std::uint64_t commits = 0;     ///< steps that it has committed
+    std::uint64_t operations = 0;  ///< collectives that it has completed, in all lanes
+    bool synced = false;
+    bool connected = false;
+  };
+  std::vector<Progress> progress;  ///< per member, by its last heartbeat
+  bool joinable = false;           ///< as in JobState
+  struct Departed {
+    std::string label;
+    std::string how;  ///< "removed" on request, "finished" before the others, or "lost"
+  };
+  std::vector<Departed> departed;  ///< the latest of each label that no worker has had since
 };
 /// Outcome of Add, Remove and Stop requests.
 struct Done {
@@ -230,11 +277,14 @@ struct Spawn {
 struct JobState {
   std::string phase;
   std::string text;
+  bool joinable = false;  ///< some member is in `run`: a newcomer can become a member
+  bool end_workers =
+      false;  ///< with "done": workers do not hear of the end, the launcher ends them
 };
 
 using Message =
-    std::variant<Register, Heartbeat, Suspect, Promise, Report, Ready, Bye, Welcome, Wait, Refuse,
-                 Freeze, Announce, Farewell, Fail, StatusRequest, AddRequest, RemoveRequest,
-                 StopRequest, StatusReply, Done, Spawn, JobState>;
+    std::variant<Register, Heartbeat, Suspect, Promise, Paused, Report, Ready, Bye, Welcome, Wait,
+                 Refuse, Freeze, Announce, Farewell, Fail, StatusRequest, AddRequest, RemoveRequest,
+                 StopRequest, StatusReply, Done, Spawn, JobState, Check, Gone>;
 
 }  // namespace elastic::rendezvous

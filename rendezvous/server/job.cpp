@@ -4,6 +4,7 @@
 #include <exception>
 #include <utility>
 
+#include "base/host_identity.hpp"
 #include "base/log.hpp"
 
 namespace elastic::rendezvous {
@@ -16,8 +17,13 @@ constexpr Milliseconds kLingerWhenOver{2000};
 constexpr Milliseconds kLingerWhenEmpty{10000};
 /// Whoever started this server may have died before it registered.
 constexpr Milliseconds kFirstWorker{60000};
+/// The kernel closes a process's descriptors one after the other.
+constexpr std::chrono::microseconds kFirstBetweenLooks{100};
+constexpr Milliseconds kLongestBetweenLooks{100};
 /// While the journal's disk is full.
 constexpr Milliseconds kAppendAgain{200};
+
+constexpr const char* kEnded = "its process has ended";
 
 template <typename... Fs>
 struct Overloaded : Fs... {
@@ -31,6 +37,7 @@ Overloaded(Fs...) -> Overloaded<Fs...>;
 Job::Job(boost::asio::io_context& io, std::string name, MembershipOptions options,
          std::unique_ptr<JournalSink> journal, Memory memory)
     : name_(std::move(name)),
+      host_(host_identity()),
       membership_(options, std::move(memory)),
       journal_(std::move(journal)),
       tick_(io),
@@ -75,11 +82,16 @@ bool Job::enter(const Register& registration, const Peer& peer) {
 
 /// Every view that a newcomer causes takes room from those that members' deaths will need.
 Status Job::room_for(const std::string& incarnation) {
-  const View& view = membership_.view();
-  const bool member =
-      std::any_of(view.members.begin(), view.members.end(),
-                  [&](const Member& known) { return known.incarnation == incarnation; });
-  return view.generation == 0 || member ? Status() : journal_->room();
+  const bool forming = membership_.view().generation == 0;
+  return forming || member(incarnation) != nullptr ? Status() : journal_->room();
+}
+
+const Member* Job::member(const std::string& incarnation) const {
+  const std::vector<Member>& members = membership_.view().members;
+  const auto found = std::find_if(members.begin(), members.end(), [&](const Member& known) {
+    return known.incarnation == incarnation;
+  });
+  return found == members.end() ? nullptr : &*found;
 }
 
 void Job::received(const std::string& incarnation, const Message& message) {
@@ -92,7 +104,37 @@ void Job::lost(const std::string& incarnation, const Peer& peer, const std::stri
   const auto found = workers_.find(incarnation);
   if (found == workers_.end() || found->second != peer) return;
   workers_.erase(found);
+  const bool ended = has_ended(incarnation);
+  if (ended) decide(ProcessEnded{incarnation, kEnded});
   decide(ConnectionLost{incarnation, why});
+  if (!ended) watch_for_end(incarnation, kFirstBetweenLooks);
+}
+
+/// Certain only of a member on this host: its listener is gone. The members tell of others.
+bool Job::has_ended(const std::string& incarnation) const {
+  const Member* const its = member(incarnation);
+  return its != nullptr && its->endpoints.host == host_ && nobody_listens(its->endpoints.local);
+}
+
+/// Until the member is back, or is none any more.
+void Job::watch_for_end(const std::string& incarnation, Duration pause) {
+  const Member* const its = member(incarnation);
+  if (its == nullptr || its->endpoints.host != host_) return;
+  const auto timer = std::make_shared<boost::asio::steady_timer>(tick_.get_executor());
+  timer->expires_after(pause);
+  timer->async_wait([weak = weak_from_this(), timer, incarnation, pause](const auto& error) {
+    const auto self = weak.lock();
+    if (error || !self || self->stopped_ || self->workers_.contains(incarnation)) return;
+    try {
+      if (self->has_ended(incarnation)) {
+        self->decide(ProcessEnded{incarnation, kEnded});
+      } else {
+        self->watch_for_end(incarnation, std::min<Duration>(2 * pause, kLongestBetweenLooks));
+      }
+    } catch (const std::exception& failure) {
+      log::error("job {}: {}", self->name_, failure.what());
+    }
+  });
 }
 
 Decision Job::decide(const Event& event) {
@@ -166,7 +208,7 @@ void Job::abandon(const Status& why) {
   abandoned_ = "the view cannot be made durable: " + why.message();
   log::error("job {}: {}", name_, abandoned_);
   for (const auto& [incarnation, peer] : std::exchange(workers_, {})) {
-    peer->send(Fail{abandoned_});
+    peer->send(Fail{abandoned_, false});
     peer->close();
   }
 }
@@ -192,14 +234,16 @@ void Job::arm_tick() {
 
 void Job::note_phase(const std::string& reason) {
   const Phase now = abandoned_.empty() ? membership_.phase() : Phase::kFailed;
-  if (now == phase_) return;
+  const bool joinable = membership_.joinable();
+  if (now == phase_ && joinable == joinable_) return;
+  joinable_ = joinable;
+  if (now != phase_) phase_text_ = abandoned_.empty() ? reason : abandoned_;
   phase_ = now;
-  phase_text_ = abandoned_.empty() ? reason : abandoned_;
   for (const Peer& launcher : launchers_) launcher->send(state());
 }
 
 JobState Job::state() const {
-  return {rendezvous::name(phase_), phase_text_};
+  return {rendezvous::name(phase_), phase_text_, joinable_, membership_.ends_workers()};
 }
 
 StatusReply Job::status() const {
@@ -211,18 +255,19 @@ StatusReply Job::status() const {
 
 Message Job::answer(const Message& request) {
   const auto done = [](const Decision& decision) { return Done{decision.ok, decision.reason}; };
-  return std::visit(
-      Overloaded{[&](const StatusRequest&) -> Message { return status(); },
-                 [&](const RemoveRequest& remove) -> Message {
-                   return done(decide(RemoveWorker{remove.rank}));
-                 },
-                 [&](const StopRequest&) -> Message { return done(decide(StopJob{})); },
-                 [&](const AddRequest& wanted) -> Message { return add(wanted); },
-                 [&](const auto&) -> Message {
-                   return Done{false, "a control connection cannot ask for '" +
-                                          std::string(type_of(request)) + "'"};
-                 }},
-      request);
+  return std::visit(Overloaded{[&](const StatusRequest&) -> Message { return status(); },
+                               [&](const RemoveRequest& remove) -> Message {
+                                 return done(decide(RemoveWorker{remove.rank}));
+                               },
+                               [&](const StopRequest&) -> Message {
+                                 return done(decide(StopJob{!launchers_.empty()}));
+                               },
+                               [&](const AddRequest& wanted) -> Message { return add(wanted); },
+                               [&](const auto&) -> Message {
+                                 return Done{false, "a control connection cannot ask for '" +
+                                                        std::string(type_of(request)) + "'"};
+                               }},
+                    request);
 }
 
 Done Job::add(const AddRequest& request) {
@@ -235,10 +280,16 @@ Done Job::add(const AddRequest& request) {
             "no launcher is connected that could start workers; start them yourself with the job's "
             "address and secret"};
   }
+  if (phase_ != Phase::kForming && !joinable_) {
+    return {false,
+            "no worker can join: no member is in elastic::run, so the program does not use it, or "
+            "has not come to it yet"};
+  }
   wanted_ += request.count;
   // The latest: the others may be connections of its that it has given up.
   launchers_.back()->send(Spawn{wanted_});
-  return {true, "the launcher is to start " + std::to_string(request.count) + " more"};
+  return {true, "the launcher is to start " + std::to_string(request.count) +
+                    " more, as far as its --max-np allows"};
 }
 
 void Job::add_launcher(const Peer& peer) {
@@ -278,6 +329,7 @@ void Job::watch_end() {
 }
 
 void Job::stop() {
+  stopped_ = true;
   over_ = {};
   tick_.cancel();
   end_.cancel();

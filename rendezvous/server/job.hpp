@@ -57,6 +57,9 @@ class Job : public std::enable_shared_from_this<Job> {
   bool keep(const Status& written);
   void resume();
   Status room_for(const std::string& incarnation);
+  const Member* member(const std::string& incarnation) const;
+  bool has_ended(const std::string& incarnation) const;
+  void watch_for_end(const std::string& incarnation, Duration pause);
   void abandon(const Status& why);
   void arm_tick();
   void note_phase(const std::string& reason);
@@ -66,6 +69,7 @@ class Job : public std::enable_shared_from_this<Job> {
   Done add(const AddRequest& request);
 
   std::string name_;
+  const std::string host_;  ///< the server's own
   Membership membership_;
   std::unique_ptr<JournalSink> journal_;
   std::map<std::string, Peer> workers_;  ///< by incarnation
@@ -80,8 +84,10 @@ class Job : public std::enable_shared_from_this<Job> {
   std::function<void()> over_;
   std::string abandoned_;  ///< why the job cannot go on although Membership would
   Phase phase_ = Phase::kForming;
+  bool joinable_ = false;
   std::string phase_text_;
   bool had_workers_ = false;
+  bool stopped_ = false;
   TimePoint ends_ = TimePoint::max();
 };
 

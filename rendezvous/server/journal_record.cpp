@@ -27,6 +27,9 @@ constexpr std::size_t kRecordAt = kBegin.size() + kSumDigits + kMiddle.size();
 /// Of a start or a floor: more is not even parsed. Views have the bounds of messages.
 constexpr std::size_t kMostSmallBytes = 64 * 1024;
 
+/// Later ones are counted on from there, so a greater one would leave none.
+constexpr std::uint64_t kMostGenerations = std::uint64_t{1} << 62;
+
 constexpr const char* kMoveAway =
     "; give another path, or move the file away to start without what it says";
 
@@ -128,6 +131,10 @@ class Reader {
   }
 
   Status raise(std::uint64_t generation) {
+    if (generation > kMostGenerations) {
+      return wrong(line_,
+                   "has generation " + std::to_string(generation) + ", which no job reaches");
+    }
     parsed_.contents.floor = std::max(parsed_.contents.floor, generation);
     return {};
   }

@@ -15,6 +15,7 @@
 
 #include "base/handshake.hpp"
 #include "base/log.hpp"
+#include "base/openssl_check.hpp"
 #include "base/unique_fd.hpp"
 #include "rendezvous/server/program_options.hpp"
 #include "rendezvous/server/server.hpp"
@@ -45,7 +46,9 @@ class SecretFile {
     const UniqueFd file(::mkostemp(path.data(), O_CLOEXEC));  // mode 0600
     if (!file) return cannot_write(path);
     path_ = path;
-    if (!write_text(file.get(), to_hex(secret) + "\n")) return cannot_write(path);
+    SecretText text(to_hex(secret));
+    text.text() += '\n';
+    if (!write_text(file.get(), text.text())) return cannot_write(path);
     return {};
   }
   const std::string& path() const { return path_; }
@@ -54,11 +57,13 @@ class SecretFile {
   std::string path_;
 };
 
-/// Readers see all of it or nothing.
+/// Readers see all of it or nothing. What is at `path`, of an earlier server or a link, is
+/// replaced, and written to through no link: the folder may be one where others can make files.
 Status write_port_file(const std::string& path, const std::string& address) {
   const nlohmann::json content{{"address", address}, {"pid", ::getpid()}};
-  const std::string fresh = path + "." + std::to_string(::getpid()) + ".new";
-  const UniqueFd file(::open(fresh.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
+  const std::string fresh = path + "." + random_id() + ".new";
+  const UniqueFd file(
+      ::open(fresh.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644));
   if (!file) return cannot_write(fresh);
   if (!write_text(file.get(), content.dump() + "\n") ||
       ::rename(fresh.c_str(), path.c_str()) != 0) {
@@ -78,6 +83,7 @@ int serve(ProgramOptions options) {
   log::set_level(options.log_level);
   log::set_name("rendezvous");
   ServerOptions& with = options.server;
+  if (const Status checked = check_openssl(with.encrypt); !checked.ok()) return fail(checked);
   if (with.job.empty()) with.job = random_id();
   SecretFile made;
   if (options.secret_file.empty()) {

@@ -56,8 +56,10 @@ void declare(CLI::App& app, ProgramOptions& options, Periods& periods) {
                  "file with the job's secret, 64 hex digits; one is made unless given");
   app.add_flag("--encrypt", server.encrypt,
                "use TLS on every connection; workers then need ELASTIC_ENCRYPT=1");
-  app.add_option("--port-file", options.port_file,
-                 "where to write the address and the process id as JSON once listening");
+  app.add_option(
+      "--port-file", options.port_file,
+      "where to write the address and the process id as JSON once listening; a file that "
+      "is there is replaced");
   app.add_option("--journal", server.journal, "file that views are written to before they hold");
   app.add_flag(
       "--exit-when-done", options.exit_when_done,
@@ -78,8 +80,10 @@ void declare(CLI::App& app, ProgramOptions& options, Periods& periods) {
                  "how long fewer than --min-np workers wait for joiners")
       ->check(period)
       ->capture_default_str();
-  app.add_option("--return-window-ms", periods.return_window,
-                 "how long a server that is started again waits for the members")
+  app.add_option(
+         "--return-window-ms", periods.return_window,
+         "how long a server that was started again, or has lost most connections, waits for the "
+         "members")
       ->check(period)
       ->capture_default_str();
   app.add_option("--max-join-stall-ms", periods.max_join_stall,

@@ -4,7 +4,7 @@
 #include <cerrno>
 #include <exception>
 #include <fcntl.h>
-#include <list>
+#include <map>
 #include <optional>
 #include <set>
 #include <utility>
@@ -16,7 +16,11 @@
 #include <boost/asio/use_awaitable.hpp>
 #include <sys/socket.h>
 
+#include "base/asio_sockets.hpp"
 #include "base/log.hpp"
+#include "base/log_limit.hpp"
+#include "base/printable.hpp"
+#include "base/unauthenticated_connections.hpp"
 #include "base/unique_fd.hpp"
 #include "rendezvous/protocol/connection.hpp"
 #include "rendezvous/server/job.hpp"
@@ -27,11 +31,14 @@ namespace asio = boost::asio;
 using asio::ip::tcp;
 using Error = boost::system::error_code;
 using Peer = std::shared_ptr<Connection>;
+using Stranger = UnauthenticatedConnections::Id;
 
 namespace {
 
 /// When there are no descriptors left, until some may be free again.
 constexpr Milliseconds kAcceptPause{100};
+/// Until a connection's first bytes: a client says them as soon as it is connected.
+constexpr Milliseconds kFirstBytes{1000};
 
 int any_descriptor() {
   return ::open("/dev/null", O_RDONLY | O_CLOEXEC);
@@ -55,10 +62,11 @@ std::string objection(const Greeting& greeting, const std::string& job) {
            std::to_string(kProtocolVersion) + "; run the same release of elastic everywhere";
   }
   if (greeting.job != job) {
-    return "this is the server of job '" + job + "', not of job '" + greeting.job + "'";
+    return "this is the server of job '" + printable_name(job) + "', not of job '" +
+           printable_name(greeting.job) + "'";
   }
   if (greeting.role != "worker" && greeting.role != "control" && greeting.role != "launcher") {
-    return "unknown role '" + greeting.role + "'";
+    return "unknown role '" + printable_name(greeting.role) + "'";
   }
   return {};
 }
@@ -105,7 +113,8 @@ class Server::Impl : public std::enable_shared_from_this<Impl> {
     acceptor_.close(ignored);
     pause_.cancel();
     if (job_) job_->stop();
-    for (const Peer& peer : std::exchange(strangers_, {})) peer->abort("the server ends");
+    for (const auto& [stranger, peer] : std::exchange(strangers_, {}))
+      peer->abort("the server ends");
     for (const Peer& peer : std::exchange(peers_, {})) peer->abort("the server ends");
   }
 
@@ -118,7 +127,7 @@ class Server::Impl : public std::enable_shared_from_this<Impl> {
                     "cannot bind to '" + options_.bind + "': it is not an IPv4 or IPv6 address");
     }
     const tcp::endpoint wanted(host, options_.port);
-    acceptor_.open(wanted.protocol(), error);
+    open_socket(acceptor_, wanted.protocol(), error);
     if (!error) acceptor_.set_option(tcp::acceptor::reuse_address(true), error);
     if (!error) acceptor_.bind(wanted, error);
     if (!error) acceptor_.listen(asio::socket_base::max_listen_connections, error);
@@ -133,7 +142,14 @@ class Server::Impl : public std::enable_shared_from_this<Impl> {
                                  "port 0 for any that is free"
                                : ""));
     }
+    defer_accept(acceptor_.native_handle());
     address_ = to_string(bound);
+    if (!options_.encrypt && !host.is_loopback()) {
+      log::warn(
+          "listens on {} without encryption: whoever can change what crosses the network can forge "
+          "commands and data of this job; use --encrypt, or a network that you trust",
+          address_);
+    }
     return {};
   }
 
@@ -141,7 +157,7 @@ class Server::Impl : public std::enable_shared_from_this<Impl> {
     while (!closed_) {
       Error error;
       tcp::socket socket(io_);
-      co_await acceptor_.async_accept(socket, asio::redirect_error(asio::use_awaitable, error));
+      co_await accept_socket(acceptor_, socket, error);
       if (closed_) co_return;
       if (error) {
         if (out_of_descriptors(error) && spare_) {
@@ -174,19 +190,27 @@ class Server::Impl : public std::enable_shared_from_this<Impl> {
   }
 
   void admit(const Peer& peer) {
-    if (strangers_.size() >= options_.max_unauthenticated) {
-      strangers_.front()->abort("made room for another connection");
-      strangers_.pop_front();
+    const auto admission = unauthenticated_.admit(peer->origin());
+    if (admission.displaced) {
+      const auto displaced = strangers_.find(*admission.displaced);
+      displaced->second->abort("made room for another connection");
+      strangers_.erase(displaced);
     }
-    strangers_.push_back(peer);
+    const Stranger stranger = admission.admitted;
+    strangers_.emplace(stranger, peer);
     asio::co_spawn(
-        io_, [self = shared_from_this(), peer] { return self->session(peer); },
-        [self = shared_from_this(), peer](std::exception_ptr thrown) {
-          self->ended(peer, thrown);
+        io_, [self = shared_from_this(), peer, stranger] { return self->session(peer, stranger); },
+        [self = shared_from_this(), peer, stranger](std::exception_ptr thrown) {
+          self->ended(peer, stranger, thrown);
         });
   }
 
-  void ended(const Peer& peer, const std::exception_ptr& thrown) {
+  void no_stranger_any_more(Stranger stranger) {
+    unauthenticated_.remove(stranger);
+    strangers_.erase(stranger);
+  }
+
+  void ended(const Peer& peer, Stranger stranger, const std::exception_ptr& thrown) {
     if (thrown) {
       try {
         std::rethrow_exception(thrown);
@@ -197,16 +221,23 @@ class Server::Impl : public std::enable_shared_from_this<Impl> {
       }
     }
     peer->abort("connection closed");
-    strangers_.remove(peer);
+    no_stranger_any_more(stranger);
     peers_.erase(peer);
   }
 
-  asio::awaitable<void> session(Peer peer) {
-    peer->set_deadline(options_.handshake_deadline, "did not authenticate in time");
-    const Result<Greeting> greeting = co_await peer->welcome(options_.secret, options_.encrypt);
-    strangers_.remove(peer);
+  asio::awaitable<void> session(Peer peer, Stranger stranger) {
+    peer->set_deadline(std::min<Milliseconds>(kFirstBytes, options_.handshake_deadline),
+                       "said nothing in time");
+    const Result<Greeting> greeting =
+        co_await peer->welcome(options_.secret, options_.encrypt, [&] {
+          unauthenticated_.heard(stranger);
+          peer->set_deadline(options_.handshake_deadline, "did not authenticate in time");
+        });
+    no_stranger_any_more(stranger);
     if (!greeting.ok()) {
-      log::info("turned away {}: {}", peer->peer(), greeting.status().message());
+      if (const auto note = stranger_lines_.admit(Clock::now())) {
+        log::info("turned away {}: {}{}", peer->peer(), greeting.status().message(), *note);
+      }
       co_return;
     }
     if (closed_) co_return;
@@ -310,7 +341,9 @@ class Server::Impl : public std::enable_shared_from_this<Impl> {
   std::string address_;
   std::shared_ptr<Job> job_;
   std::function<void()> over_;
-  std::list<Peer> strangers_;  ///< not authenticated yet, oldest first
+  UnauthenticatedConnections unauthenticated_{options_.max_unauthenticated};
+  LogLimit stranger_lines_;
+  std::map<Stranger, Peer> strangers_;  ///< those connections
   std::set<Peer> peers_;
   bool closed_ = false;
 };

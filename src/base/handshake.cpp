@@ -5,9 +5,8 @@
 #include <utility>
 
 #include <openssl/crypto.h>
-#include <openssl/evp.h>
-#include <openssl/hmac.h>
-#include <openssl/ssl.h>
+
+#include "base/hmac.hpp"
 
 namespace elastic::handshake {
 
@@ -21,7 +20,8 @@ constexpr std::uint16_t kVersion = 3;
 constexpr std::size_t kNonceBytes = 32;
 constexpr std::byte kEncrypts{1};  // the one mode that differs from 0
 
-using Proof = std::array<std::byte, kProofBytes>;
+using Proof = HmacSha256;
+static_assert(sizeof(Proof) == kProofBytes && sizeof(Proof) == sizeof(SessionKey));
 using Nonce = std::array<std::byte, kNonceBytes>;
 
 // hello:     magic 4, version 2, purpose 1, mode 1, nonce 32, context length 4
@@ -50,7 +50,7 @@ Nonce fresh_nonce() {
 }
 
 /// `role` is 'A' or 'D', so that the proof of one side is none for the other, or 'K' for the key.
-Proof prove(const Secret& secret, char role, const Transcript& about) {
+Result<Proof> prove(const Secret& secret, char role, const Transcript& about) {
   std::string text = "elastic handshake 2 ";
   text += role;
   text += static_cast<char>(about.purpose);
@@ -60,12 +60,7 @@ Proof prove(const Secret& secret, char role, const Transcript& about) {
     text.append(reinterpret_cast<const char*>(nonce.data()), nonce.size());
   }
   text += about.context;
-  Proof proof{};
-  unsigned int length = 0;
-  HMAC(EVP_sha256(), secret.data(), static_cast<int>(secret.size()),
-       reinterpret_cast<const unsigned char*>(text.data()), text.size(),
-       reinterpret_cast<unsigned char*>(proof.data()), &length);
-  return proof;
+  return hmac_sha256(secret.bytes(), std::as_bytes(std::span(text)));
 }
 
 std::byte mode_of(bool encrypt) {
@@ -130,18 +125,21 @@ Result<std::vector<std::byte>> Dialer::answer(
     std::span<const std::byte, kChallengeBytes> challenge) const {
   if (Status status = check_preamble(challenge); !status.ok()) return status;
   const Transcript whole = with(challenge);
-  const Proof expected = prove(secret_, 'A', whole);
-  if (CRYPTO_memcmp(expected.data(), challenge.data() + 40, kProofBytes) != 0) {
+  const Result<Proof> expected = prove(secret_, 'A', whole);
+  if (!expected.ok()) return expected.status();
+  if (CRYPTO_memcmp(expected.value().data(), challenge.data() + 40, kProofBytes) != 0) {
     return Status(Code::kRefused, "wrong secret: the other side does not have this job's secret");
   }
   if (Status status = compare_modes(whole.dialer_mode, whole.acceptor_mode); !status.ok()) {
     return status;
   }
-  const Proof own = prove(secret_, 'D', whole);
-  return std::vector<std::byte>(own.begin(), own.end());
+  const Result<Proof> own = prove(secret_, 'D', whole);
+  if (!own.ok()) return own.status();
+  return std::vector<std::byte>(own.value().begin(), own.value().end());
 }
 
-Secret Dialer::session_key(std::span<const std::byte, kChallengeBytes> challenge) const {
+Result<SessionKey> Dialer::session_key(
+    std::span<const std::byte, kChallengeBytes> challenge) const {
   return prove(secret_, 'K', with(challenge));
 }
 
@@ -173,16 +171,17 @@ Result<std::size_t> Acceptor::hello(std::span<const std::byte, kHelloBytes> hell
   return std::size_t{length};
 }
 
-std::vector<std::byte> Acceptor::challenge(std::span<const std::byte> context) {
+Result<std::vector<std::byte>> Acceptor::challenge(std::span<const std::byte> context) {
   transcript_.context.assign(reinterpret_cast<const char*>(context.data()), context.size());
-  const Proof own = prove(secret_, 'A', transcript_);
+  const Result<Proof> own = prove(secret_, 'A', transcript_);
+  if (!own.ok()) return own.status();
   std::vector<std::byte> bytes(kChallengeBytes);
   put(bytes, 0, kMagic);
   put(bytes, 4, kVersion);
   bytes[6] = transcript_.acceptor_mode;
   std::copy(transcript_.acceptor_nonce.begin(), transcript_.acceptor_nonce.end(),
             bytes.begin() + 8);
-  std::copy(own.begin(), own.end(), bytes.begin() + 40);
+  std::copy(own.value().begin(), own.value().end(), bytes.begin() + 40);
   return bytes;
 }
 
@@ -191,12 +190,13 @@ Status Acceptor::agree() const {
 }
 
 Status Acceptor::check(std::span<const std::byte, kProofBytes> proof) {
-  const Proof expected = prove(secret_, 'D', transcript_);
-  if (CRYPTO_memcmp(expected.data(), proof.data(), kProofBytes) == 0) return {};
+  const Result<Proof> expected = prove(secret_, 'D', transcript_);
+  if (!expected.ok()) return expected.status();
+  if (CRYPTO_memcmp(expected.value().data(), proof.data(), kProofBytes) == 0) return {};
   return Status(Code::kRefused, "wrong secret: the dialer does not have this job's secret");
 }
 
-Secret Acceptor::session_key() const {
+Result<SessionKey> Acceptor::session_key() const {
   return prove(secret_, 'K', transcript_);
 }
 
@@ -205,11 +205,3 @@ std::array<std::byte, kVerdictBytes> Acceptor::verdict() {
 }
 
 }  // namespace elastic::handshake
-
-namespace elastic {
-
-void prepare_handshakes() {
-  OPENSSL_init_ssl(OPENSSL_INIT_LOAD_CONFIG, nullptr);
-}
-
-}  // namespace elastic

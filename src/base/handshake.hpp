@@ -7,12 +7,10 @@
 #include <string>
 #include <vector>
 
+#include "base/secret.hpp"
 #include "base/status.hpp"
 
 namespace elastic {
-
-/// The job's shared secret.
-using Secret = std::array<std::byte, 32>;
 
 /// Mutual authentication of a fresh connection by the job's secret, without I/O: whoever owns the
 /// socket carries the bytes. HMAC-SHA256 over role, purpose, both modes, both nonces and the
@@ -30,6 +28,9 @@ using Secret = std::array<std::byte, 32>;
 ///
 /// The mode says whether a side encrypts its connections. Where both do, a `TlsSession` with the
 /// session key follows; where one does not, both learn it from hello and challenge.
+///
+/// Every function that needs a proof fails with kInternal where OpenSSL cannot compute one: no
+/// connection is let in on a proof that was not computed. `check_openssl` tells at the start.
 namespace handshake {
 
 /// What the connection is for; a proof for one purpose is worthless for another.
@@ -62,7 +63,7 @@ class Dialer {
   Result<std::vector<std::byte>> answer(
       std::span<const std::byte, kChallengeBytes> challenge) const;
   /// Of this connection alone; the acceptor has the same. After `answer` succeeded.
-  Secret session_key(std::span<const std::byte, kChallengeBytes> challenge) const;
+  Result<SessionKey> session_key(std::span<const std::byte, kChallengeBytes> challenge) const;
   /// Ok if the acceptor let us in.
   static Status finish(std::span<const std::byte, kVerdictBytes> verdict);
 
@@ -79,7 +80,7 @@ class Acceptor {
   /// Checks the fixed part; returns how many bytes of context follow (bounded).
   Result<std::size_t> hello(std::span<const std::byte, kHelloBytes> hello);
   /// Takes the context; returns the challenge to send.
-  std::vector<std::byte> challenge(std::span<const std::byte> context);
+  Result<std::vector<std::byte>> challenge(std::span<const std::byte> context);
   /// To be asked once the challenge is sent, from which the dialer learns it, too: kRefused when
   /// only one side encrypts.
   Status agree() const;
@@ -89,7 +90,7 @@ class Acceptor {
   /// Only after `check` succeeded.
   const std::string& context() const { return transcript_.context; }
   /// The dialer's, too. Only after `check` succeeded.
-  Secret session_key() const;
+  Result<SessionKey> session_key() const;
 
  private:
   Secret secret_;
@@ -97,24 +98,5 @@ class Acceptor {
 };
 
 }  // namespace handshake
-
-/// Sets OpenSSL up. It is torn down after the static objects that are made from here on: threads
-/// that those end can still let go of what they hold in it.
-void prepare_handshakes();
-
-/// Fills `into` with random bytes fit for secrets and nonces.
-void random_bytes(std::span<std::byte> into);
-
-/// 16 random bytes as hex: incarnations, job ids.
-std::string random_id();
-
-/// A fresh secret.
-Secret random_secret();
-
-/// Reads a secret from a file or an inherited descriptor: 64 hex digits, white space around
-/// ignored. kInvalidArgument names the source and what is wrong with it.
-Result<Secret> read_secret_file(const std::string& path);
-Result<Secret> read_secret_fd(int fd);
-std::string to_hex(const Secret& secret);
 
 }  // namespace elastic

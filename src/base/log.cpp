@@ -5,6 +5,8 @@
 #include <spdlog/logger.h>
 #include <spdlog/sinks/stdout_sinks.h>
 
+#include "base/printable.hpp"
+
 namespace elastic::log {
 
 namespace {
@@ -58,7 +60,7 @@ void write(Level level, fmt::string_view format, fmt::format_args arguments) noe
   if (!shows(level)) return;
   fmt::memory_buffer line;
   fmt::vformat_to(std::back_inserter(line), format, arguments);
-  get().log(spdlog_level(level), fmt::string_view(line.data(), line.size()));
+  get().log(spdlog_level(level), printable(fmt::to_string(line)));
 } catch (const std::exception&) {
   return;
 }

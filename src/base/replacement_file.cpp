@@ -1,11 +1,13 @@
 #include "base/replacement_file.hpp"
 
 #include <cerrno>
+#include <chrono>
 #include <cstring>
 #include <fcntl.h>
 #include <filesystem>
 #include <random>
 #include <regex>
+#include <thread>
 #include <unistd.h>
 #include <utility>
 
@@ -18,6 +20,8 @@ constexpr mode_t kMode = 0666;  // less the process's umask
 constexpr mode_t kPermissions = 07777;
 /// As many links in a row as Linux follows.
 constexpr int kMaxLinks = 40;
+constexpr std::chrono::seconds kLockPatience{5};
+constexpr std::chrono::milliseconds kLockPause{5};
 
 /// Of the present `errno`.
 Status failure(const std::string& what, const std::string& path) {
@@ -146,8 +150,34 @@ Status ReplacementFile::write(std::span<const std::byte> bytes) {
   return {};
 }
 
+/// A holder only looks at a file and renames one. One that stands still in between must not stop
+/// the others.
+Status ReplacementFile::lock_folder() const {
+  const auto last = std::chrono::steady_clock::now() + kLockPatience;
+  while (!lock(folder_.get())) {
+    if (errno == EINTR) continue;
+    if (errno != EWOULDBLOCK) return {};  // a disk without locks
+    if (std::chrono::steady_clock::now() >= last) {
+      return Status(Code::kUnavailable,
+                    "cannot replace " + path_ +
+                        ": another process has held the lock on its folder for " +
+                        std::to_string(kLockPatience.count()) +
+                        " s; end it if it stands still; the old file is as it was");
+    }
+    std::this_thread::sleep_for(kLockPause);
+  }
+  return {};
+}
+
 Status ReplacementFile::commit() {
   if (::fsync(file_.get()) != 0) return failure("write", path_);
+  if (Status locked = lock_folder(); !locked.ok()) return locked;
+  const Status placed = place();
+  ::flock(folder_.get(), LOCK_UN);
+  return placed;
+}
+
+Status ReplacementFile::place() {
   if (const auto now = present(); now && !(old_ && is_same(*old_, *now))) {
     return Status(Code::kUnavailable,
                   path_ + " was replaced by another writer while this one wrote; that file stays");

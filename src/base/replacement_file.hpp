@@ -30,7 +30,10 @@ class ReplacementFile {
   Status write(std::span<const std::byte> bytes);
   /// Makes what was written durable and puts it in its place. After a failure of this nothing was
   /// replaced, except where the message says so. Fails where another process has replaced the file
-  /// since `create`: a writer that stood still does not take back what came after it.
+  /// since `create`: a writer that stood still does not take back what came after it. A lock
+  /// (flock) on the folder makes the look at the old file and its replacement one step, on disks
+  /// that have locks; the kernel takes it back from a process that dies. Fails where another
+  /// process holds it for seconds.
   Status commit();
 
  private:
@@ -40,6 +43,8 @@ class ReplacementFile {
   void remove_left_over(const std::string& folder) const;
   /// Of the file to replace; nothing where there is none.
   std::optional<struct stat> present() const;
+  Status lock_folder() const;
+  Status place();
 
   std::string path_;
   UniqueFd folder_;

@@ -1,14 +1,17 @@
+#include "base/secret.hpp"
+
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
 #include <fcntl.h>
+#include <new>
 #include <string_view>
 #include <unistd.h>
 
+#include <openssl/crypto.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
-
-#include "base/handshake.hpp"
-#include "base/unique_fd.hpp"
 
 namespace elastic {
 
@@ -19,6 +22,7 @@ constexpr std::size_t kMostBytes = 4096;
 
 std::string hex(std::span<const std::byte> bytes) {
   std::string text;
+  text.reserve(2 * bytes.size() + 1);  // with a line's end, so that no copy is left behind
   for (const std::byte byte : bytes) {
     text += kDigits[std::to_integer<std::size_t>(byte >> 4)];
     text += kDigits[std::to_integer<std::size_t>(byte & std::byte{15})];
@@ -33,26 +37,9 @@ int digit(char letter) {
   return -1;
 }
 
-Result<Secret> parse(std::string_view text, const std::string& source) {
-  constexpr std::string_view kWhite = " \t\r\n";
-  const Status bad(Code::kInvalidArgument,
-                   source + " does not hold a secret: 64 hexadecimal digits are expected");
-  const auto first = text.find_first_not_of(kWhite);
-  if (first == std::string_view::npos) return bad;
-  text = text.substr(first, text.find_last_not_of(kWhite) - first + 1);
-  Secret secret{};
-  if (text.size() != 2 * secret.size()) return bad;
-  for (std::size_t i = 0; i < secret.size(); ++i) {
-    const int high = digit(text[2 * i]);
-    const int low = digit(text[2 * i + 1]);
-    if (high < 0 || low < 0) return bad;
-    secret[i] = static_cast<std::byte>(high * 16 + low);
-  }
-  return secret;
-}
-
 Result<Secret> read_secret(int fd, const std::string& source) {
-  std::string text(kMostBytes, '\0');
+  SecretText holder(std::string(kMostBytes, '\0'));
+  std::string& text = holder.text();
   std::size_t length = 0;
   // Several workers may inherit one descriptor, and with it one file offset.
   const bool seekable = ::lseek(fd, 0, SEEK_CUR) >= 0;
@@ -69,10 +56,46 @@ Result<Secret> read_secret(int fd, const std::string& source) {
     if (got == 0) break;
     length += static_cast<std::size_t>(got);
   }
-  return parse(std::string_view(text).substr(0, length), source);
+  return parse_secret(std::string_view(text).substr(0, length), source);
 }
 
 }  // namespace
+
+struct Secret::Page {
+  std::array<std::byte, kBytes> bytes{};
+  bool present = true;  ///< false in a forked child, where the kernel has wiped the page
+};
+
+Secret::Secret(std::span<const std::byte, kBytes> bytes) {
+  void* const room =
+      ::mmap(nullptr, sizeof(Page), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (room == MAP_FAILED) throw std::bad_alloc();
+  // An old kernel knows one of them or neither; the secret works there as well.
+  (void)::madvise(room, sizeof(Page), MADV_DONTDUMP);
+  (void)::madvise(room, sizeof(Page), MADV_WIPEONFORK);
+  auto* const page = new (room) Page;
+  std::copy(bytes.begin(), bytes.end(), page->bytes.begin());
+  page_ = std::shared_ptr<const Page>(page, [](Page* its) {
+    OPENSSL_cleanse(its, sizeof *its);
+    ::munmap(its, sizeof *its);
+  });
+}
+
+std::span<const std::byte> Secret::bytes() const {
+  if (!page_ || !page_->present) return {};
+  return page_->bytes;
+}
+
+bool operator==(const Secret& a, const Secret& b) {
+  const auto left = a.bytes();
+  const auto right = b.bytes();
+  return left.size() == right.size() &&
+         (left.empty() || CRYPTO_memcmp(left.data(), right.data(), left.size()) == 0);
+}
+
+SecretText::~SecretText() {
+  OPENSSL_cleanse(text_.data(), text_.size());
+}
 
 void random_bytes(std::span<std::byte> into) {
   // A nonce that can be guessed would let anybody in: a machine without randomness runs nothing.
@@ -87,10 +110,38 @@ std::string random_id() {
   return hex(bytes);
 }
 
+SessionKey random_session_key() {
+  SessionKey key{};
+  random_bytes(key);
+  return key;
+}
+
 Secret random_secret() {
-  Secret secret{};
-  random_bytes(secret);
-  return secret;
+  std::array<std::byte, Secret::kBytes> bytes{};
+  random_bytes(bytes);
+  Secret made(bytes);
+  OPENSSL_cleanse(bytes.data(), bytes.size());
+  return made;
+}
+
+Result<Secret> parse_secret(std::string_view text, const std::string& source) {
+  constexpr std::string_view kWhite = " \t\r\n";
+  const Status bad(Code::kInvalidArgument,
+                   source + " does not hold a secret: 64 hexadecimal digits are expected");
+  const auto first = text.find_first_not_of(kWhite);
+  if (first == std::string_view::npos) return bad;
+  text = text.substr(first, text.find_last_not_of(kWhite) - first + 1);
+  std::array<std::byte, Secret::kBytes> bytes{};
+  if (text.size() != 2 * bytes.size()) return bad;
+  for (std::size_t i = 0; i < bytes.size(); ++i) {
+    const int high = digit(text[2 * i]);
+    const int low = digit(text[2 * i + 1]);
+    if (high < 0 || low < 0) return bad;
+    bytes[i] = static_cast<std::byte>(high * 16 + low);
+  }
+  Secret made(bytes);
+  OPENSSL_cleanse(bytes.data(), bytes.size());
+  return made;
 }
 
 Result<Secret> read_secret_file(const std::string& path) {
@@ -100,19 +151,49 @@ Result<Secret> read_secret_file(const std::string& path) {
                   "cannot open the secret file " + path + ": " + std::strerror(errno));
   }
   struct stat info {};
-  if (::fstat(file.get(), &info) == 0 && S_ISREG(info.st_mode) && (info.st_mode & 077U) != 0) {
-    return Status(Code::kInvalidArgument,
-                  "the secret file " + path + " can be read by others; run: chmod 600 " + path);
+  if (::fstat(file.get(), &info) == 0 && S_ISREG(info.st_mode)) {
+    // Its owner can read it and write another secret into it.
+    if (info.st_uid != ::geteuid() && info.st_uid != 0) {
+      return Status(Code::kInvalidArgument, "the secret file " + path + " belongs to user " +
+                                                std::to_string(info.st_uid) +
+                                                ": it must belong to the user that runs the job, " +
+                                                std::to_string(::geteuid()) + ", or to root");
+    }
+    if ((info.st_mode & 077U) != 0) {
+      return Status(Code::kInvalidArgument,
+                    "the secret file " + path + " can be read by others; run: chmod 600 " + path);
+    }
   }
   return read_secret(file.get(), "the secret file " + path);
 }
 
 Result<Secret> read_secret_fd(int fd) {
-  return read_secret(fd, "descriptor " + std::to_string(fd));
+  Result<Secret> read = read_secret(fd, "descriptor " + std::to_string(fd));
+  if (fd > STDERR_FILENO) {
+    ::close(fd);
+  } else if (fd >= 0) {
+    // The number of a standard stream stays taken: the next file that is opened is not to have it.
+    const UniqueFd null(::open("/dev/null", O_RDWR | O_CLOEXEC));
+    if (null) (void)::dup2(null.get(), fd);
+  }
+  return read;
+}
+
+Result<UniqueFd> secret_descriptor(const Secret& secret) {
+  UniqueFd file(::memfd_create("elastic-secret", MFD_CLOEXEC));
+  SecretText holder(to_hex(secret));
+  std::string& text = holder.text();
+  text += '\n';
+  if (!file || ::fchmod(file.get(), 0600) != 0 ||
+      ::write(file.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size()) ||
+      ::lseek(file.get(), 0, SEEK_SET) != 0) {
+    return Status(Code::kUnavailable, std::string("memfd_create: ") + std::strerror(errno));
+  }
+  return file;
 }
 
 std::string to_hex(const Secret& secret) {
-  return hex(secret);
+  return hex(secret.bytes());
 }
 
 }  // namespace elastic

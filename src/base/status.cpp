@@ -1,5 +1,7 @@
 #include "base/status.hpp"
 
+#include "base/printable.hpp"
+
 namespace elastic {
 
 const char* name(Code code) noexcept {
@@ -45,6 +47,10 @@ const char* name(Code code) noexcept {
   }
   return "unknown";
 }
+
+Status::Status(Code code, const std::string& message, int peer, std::uint64_t generation)
+    : failure_(
+          std::make_shared<const Failure>(Failure{code, printable(message), peer, generation})) {}
 
 const std::string& Status::message() const noexcept {
   static const std::string kEmpty;

@@ -38,9 +38,9 @@ const char* name(Code code) noexcept;
 class [[nodiscard]] Status {
  public:
   Status() noexcept = default;
-  explicit Status(Code code, std::string message, int peer = -1, std::uint64_t generation = 0)
-      : failure_(
-            std::make_shared<const Failure>(Failure{code, std::move(message), peer, generation})) {}
+  /// Control characters in `message` are escaped: see printable.
+  explicit Status(Code code, const std::string& message, int peer = -1,
+                  std::uint64_t generation = 0);
 
   bool ok() const noexcept { return !failure_; }
   Code code() const noexcept { return failure_ ? failure_->code : Code::kOk; }

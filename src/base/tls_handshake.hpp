@@ -24,7 +24,7 @@ namespace elastic {
 template <typename Socket>
 boost::asio::awaitable<Result<TlsSessionPtr>> shake_hands_of_tls(Socket& socket,
                                                                  TlsSession::Role role,
-                                                                 Secret session_key) {
+                                                                 SessionKey session_key) {
   namespace asio = boost::asio;
   auto session = std::make_unique<TlsSession>(socket.native_handle(), role, session_key);
   boost::system::error_code error;

@@ -12,6 +12,8 @@
 #include <openssl/ssl.h>
 #include <sys/socket.h>
 
+#include "base/hmac.hpp"
+
 namespace elastic {
 
 namespace {
@@ -19,11 +21,6 @@ namespace {
 /// What is taken from the socket at a time: several records.
 constexpr std::size_t kReadBytes = 128 * 1024;
 constexpr std::array<unsigned char, 7> kIdentity = {'e', 'l', 'a', 's', 't', 'i', 'c'};
-
-std::string reason_of_openssl() {
-  const char* const reason = ERR_reason_error_string(ERR_peek_last_error());
-  return reason == nullptr ? "no reason is given" : reason;
-}
 
 }  // namespace
 
@@ -60,42 +57,54 @@ struct TlsCallbacks {
     return command == BIO_CTRL_FLUSH ? 1 : 0;
   }
 
+  /// Null where OpenSSL has no memory.
   static BIO* make_bio(TlsSession& session) {
     static BIO_METHOD* const kMethod = [] {
-      BIO_METHOD* const made = BIO_meth_new(BIO_get_new_index() | BIO_TYPE_SOURCE_SINK, "elastic");
-      BIO_meth_set_write(made, write);
-      BIO_meth_set_read(made, read);
-      BIO_meth_set_ctrl(made, control);
+      const int index = BIO_get_new_index();
+      BIO_METHOD* const made =
+          index == -1 ? nullptr : BIO_meth_new(index | BIO_TYPE_SOURCE_SINK, "elastic");
+      if (made == nullptr || BIO_meth_set_write(made, write) != 1 ||
+          BIO_meth_set_read(made, read) != 1 || BIO_meth_set_ctrl(made, control) != 1) {
+        BIO_meth_free(made);
+        return static_cast<BIO_METHOD*>(nullptr);
+      }
       return made;
     }();
-    BIO* const bio = BIO_new(kMethod);
+    BIO* const bio = kMethod == nullptr ? nullptr : BIO_new(kMethod);
+    if (bio == nullptr) return nullptr;
     BIO_set_data(bio, &session);
     BIO_set_init(bio, 1);
     return bio;
   }
 
+  /// Null where OpenSSL cannot make one; the handshake fails then.
   static SSL_SESSION* psk_of(SSL* ssl) {
     constexpr unsigned char kAes128GcmSha256[] = {0x13, 0x01};
-    const Secret& key = static_cast<TlsSession*>(SSL_get_app_data(ssl))->session_key_;
-    SSL_SESSION* const psk = SSL_SESSION_new();
-    SSL_SESSION_set1_master_key(psk, reinterpret_cast<const unsigned char*>(key.data()),
-                                key.size());
-    SSL_SESSION_set_cipher(psk, SSL_CIPHER_find(ssl, kAes128GcmSha256));
-    SSL_SESSION_set_protocol_version(psk, TLS1_3_VERSION);
-    return psk;
+    const SessionKey& key = static_cast<TlsSession*>(SSL_get_app_data(ssl))->session_key_;
+    std::unique_ptr<SSL_SESSION, decltype(&SSL_SESSION_free)> psk(SSL_SESSION_new(),
+                                                                  SSL_SESSION_free);
+    const SSL_CIPHER* const cipher = SSL_CIPHER_find(ssl, kAes128GcmSha256);
+    if (!psk || cipher == nullptr ||
+        SSL_SESSION_set1_master_key(psk.get(), reinterpret_cast<const unsigned char*>(key.data()),
+                                    key.size()) != 1 ||
+        SSL_SESSION_set_cipher(psk.get(), cipher) != 1 ||
+        SSL_SESSION_set_protocol_version(psk.get(), TLS1_3_VERSION) != 1) {
+      return nullptr;
+    }
+    return psk.release();
   }
   static int use_psk(SSL* ssl, const EVP_MD* /*digest*/, const unsigned char** identity,
                      std::size_t* length, SSL_SESSION** psk) {
     *identity = kIdentity.data();
     *length = kIdentity.size();
     *psk = psk_of(ssl);
-    return 1;
+    return *psk == nullptr ? 0 : 1;
   }
   static int find_psk(SSL* ssl, const unsigned char* identity, std::size_t length,
                       SSL_SESSION** psk) {
     const bool known = std::equal(identity, identity + length, kIdentity.begin(), kIdentity.end());
     *psk = known ? psk_of(ssl) : nullptr;
-    return 1;
+    return known && *psk == nullptr ? 0 : 1;
   }
 
   /// Null where OpenSSL cannot do what is asked for. The system's openssl.cnf, which has had its
@@ -127,17 +136,19 @@ void TlsSession::Free::operator()(ssl_st* session) const {
   SSL_free(session);
 }
 
-TlsSession::TlsSession(int socket, Role role, const Secret& session_key,
+TlsSession::TlsSession(int socket, Role role, const SessionKey& session_key,
                        std::uint64_t records_per_key)
     : socket_(socket), session_key_(session_key), records_per_key_(records_per_key) {
   SSL_CTX* const context = TlsCallbacks::context();
   if (context != nullptr) ssl_.reset(SSL_new(context));
-  if (!ssl_) {
-    failed_ = Status(Code::kInternal, "OpenSSL cannot do TLS 1.3 on this machine");
+  BIO* const bio = ssl_ ? TlsCallbacks::make_bio(*this) : nullptr;
+  if (bio == nullptr || SSL_set_app_data(ssl_.get(), this) != 1) {
+    failed_ =
+        Status(Code::kInternal, "OpenSSL cannot do TLS 1.3 on this machine: " + openssl_reason());
+    BIO_free(bio);
+    ssl_.reset();
     return;
   }
-  SSL_set_app_data(ssl_.get(), this);
-  BIO* const bio = TlsCallbacks::make_bio(*this);
   SSL_set_bio(ssl_.get(), bio, bio);
   if (role == Role::kDialer) {
     SSL_set_connect_state(ssl_.get());
@@ -220,12 +231,12 @@ Status TlsSession::not_understood() const {
   if (ended_) return Status(Code::kPeerLost, "the peer closed the connection");
   return Status(Code::kProtocol,
                 "what came was damaged or forged on the way: TLS: " +
-                    (lengths_.damaged() ? "the length of a record" : reason_of_openssl()));
+                    (lengths_.damaged() ? "the length of a record" : openssl_reason()));
 }
 
 /// Nothing that came has to do with it.
 Status TlsSession::failed_here() {
-  return Status(Code::kInternal, "TLS failed here: " + reason_of_openssl());
+  return Status(Code::kInternal, "TLS failed here: " + openssl_reason());
 }
 
 }  // namespace elastic

@@ -37,7 +37,7 @@ class TlsSession {
   static constexpr std::uint64_t kRecordsPerKey = 1U << 23;
 
   /// `socket` is connected and not owned; it must be open in every call of `handshake` and `open`.
-  TlsSession(int socket, Role role, const Secret& session_key,
+  TlsSession(int socket, Role role, const SessionKey& session_key,
              std::uint64_t records_per_key = kRecordsPerKey);
   ~TlsSession();
   TlsSession(const TlsSession&) = delete;
@@ -72,7 +72,7 @@ class TlsSession {
   static Status failed_here();
 
   const int socket_;
-  Secret session_key_;
+  SessionKey session_key_;
   const std::uint64_t records_per_key_;
   std::uint64_t records_ = 0;
   std::vector<std::byte> sealed_;

@@ -1,10 +1,13 @@
 #include "elastic/gradient_compressor.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "base/log.hpp"
+#include "compression/backlog.hpp"
 #include "compression/envelope.hpp"
 #include "compression/finite.hpp"
 #include "compression/half.hpp"
@@ -19,6 +22,10 @@ using codecs::Message;
 using codecs::TensorMemory;
 using Tensors = std::span<const NamedTensor>;
 using Traffic = GradientCompressor::Traffic;
+
+constexpr const char* kReproducibleConflict =
+    "; BatchPolicy::kReproducible needs sums of whole numbers and their maximum, and cannot be "
+    "combined with compression: take the compression none, or the policy kFixedTotal";
 
 [[noreturn]] void invalid(const std::string& message) {
   throw Error(ErrorCode::kInvalidArgument, "GradientCompressor: " + message);
@@ -40,7 +47,8 @@ void check(const NamedTensor& tensor) {
       invalid(name + " is not of floats (f32 or f64), as all on a device must be");
     }
   } else if (tensor.data.dtype != DType::kF32) {
-    invalid(name + " is not of floats (f32), as all in host memory must be");
+    invalid(name + " is not of floats (f32), as all in host memory must be" +
+            (tensor.data.dtype == DType::kI64 ? kReproducibleConflict : ""));
   }
   if (tensor.data.data == nullptr && tensor.data.count > 0) invalid(name + " is at a null pointer");
   if (tensor.data.count >> 32U != 0) invalid(name + " has more than 2^32 - 1 elements; split it");
@@ -48,7 +56,9 @@ void check(const NamedTensor& tensor) {
 
 void check(Tensors tensors, ReduceOp op) {
   if (op != ReduceOp::kSum && op != ReduceOp::kAverage) {
-    invalid("the op is neither kSum nor kAverage; no others can be made of compressed gradients");
+    invalid(std::string("the op is neither kSum nor kAverage; no others can be made of compressed "
+                        "gradients") +
+            (op == ReduceOp::kMax ? kReproducibleConflict : ""));
   }
   std::vector<std::string_view> names;
   for (const NamedTensor& tensor : tensors) {
@@ -95,6 +105,7 @@ std::uint64_t ring_bytes(std::uint64_t bytes, std::size_t ranks) {
 }
 
 void add(Traffic& total, const Traffic& one) {
+  total.residual_norm = one.residual_norm;
   total.tensors += one.tensors;
   total.encoded += one.encoded;
   total.sent += one.sent;
@@ -126,9 +137,7 @@ class GradientCompressor::Impl {
     for (const NamedTensor& tensor : tensors) traffic.tensors += tensor.data.bytes();
     Contributors contributors = sum(tensors, op, traffic);
     if (op == ReduceOp::kAverage) divide(tensors, static_cast<float>(contributors.size()));
-    for (TensorMemory* const memory : memories_) {
-      if (memory != nullptr) memory->commit();
-    }
+    traffic.residual_norm = commit(tensors);
     traffic.sent_uncompressed = ring_bytes(traffic.tensors, contributors.size());
     for (const NamedTensor& tensor : tensors) {
       traffic.non_finite += static_cast<std::uint64_t>(std::ranges::count_if(
@@ -174,6 +183,32 @@ class GradientCompressor::Impl {
       memories_.back() = &residuals.of(tensor.name, tensor.data.count, has_momentum);
       codecs::stage(values_of(tensor), compression.momentum, *memories_.back());
     }
+  }
+
+  /// Puts the residuals in force; returns their norm.
+  double commit(Tensors tensors) {
+    double squares = 0;
+    for (std::size_t at = 0; at < tensors.size(); ++at) {
+      if (memories_[at] == nullptr) continue;
+      memories_[at]->commit();
+      const double its = codecs::squared_norm(memories_[at]->kept.residual);
+      squares += its;
+      if (compression.kind == CompressionKind::kTwoBit) watch(tensors[at], *memories_[at], its);
+    }
+    return std::sqrt(squares);
+  }
+
+  void watch(const NamedTensor& tensor, TensorMemory& memory, double squares) {
+    const auto count = static_cast<double>(std::max<std::size_t>(tensor.data.count, 1));
+    const double held = std::sqrt(squares / count);
+    if (!memory.backlog.grows(held, double{compression.threshold}) || warned_) return;
+    warned_ = true;
+    log::warn(
+        "compression two_bit:{0}: tensor '{1}' holds back more and more of its gradient, {2:.3g} "
+        "per element (root mean square) after {3} calls, while a call sends at most {0}; such a "
+        "training fails; take a threshold in the size of the gradient's larger elements, or "
+        "another kind of compression",
+        compression.threshold, tensor.name, held, memory.calls);
   }
 
   Contributors sum(Tensors tensors, ReduceOp op, Traffic& traffic) {
@@ -264,6 +299,7 @@ class GradientCompressor::Impl {
     }
   }
 
+  bool warned_ = false;                  // of a residual that grows without end
   std::vector<TensorMemory*> memories_;  // of the call's tensors; null where one goes whole
 };
 
@@ -286,13 +322,19 @@ void GradientCompressor::send_whole(bool whole) {
   impl_->whole = whole;
 }
 
-void GradientCompressor::rescale(double factor) {
+void GradientCompressor::rescale(const StepSize& before, const StepSize& now) {
+  const double factor = (before.rate / before.batch) / (now.rate / now.batch);
   const auto by = static_cast<float>(factor);
-  if (!(codecs::is_finite(by) && by > 0)) {
-    invalid("rescale by " + std::to_string(factor) +
-            "; give old rate / new rate, above 0 and finite as a float");
+  const bool positive = before.rate > 0 && before.batch > 0 && now.rate > 0 && now.batch > 0;
+  if (!positive || !codecs::is_finite(by) || by <= 0) {
+    const auto text = [](const StepSize& step) {
+      return "rate " + std::to_string(step.rate) + " and batch " + std::to_string(step.batch);
+    };
+    invalid("rescale from " + text(before) + " to " + text(now) +
+            ": rates and batches must be above 0, and the quotient of the step sizes finite as a "
+            "float; leave out steps of rate 0");
   }
-  impl_->residuals.rescale(by);
+  if (by != 1) impl_->residuals.rescale(by);
 }
 
 void GradientCompressor::reset() {

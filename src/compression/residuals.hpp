@@ -7,6 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include "compression/backlog.hpp"
+
 namespace elastic::codecs {
 
 /// What a tensor's calls leave for the next ones.
@@ -20,6 +22,7 @@ struct TensorMemory {
   Remainder kept;
   Remainder staged;
   std::uint64_t calls = 0;
+  Backlog backlog;
 
   void commit();
 };

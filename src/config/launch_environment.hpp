@@ -14,6 +14,7 @@ struct LaunchEnvironment {
     kElasticrun,  ///< or anything that sets ELASTIC_RENDEZVOUS, with RANK or without
     kOpenMpi,
     kMpich,  ///< or another that uses Hydra
+    kSlurm,  ///< srun
     kNone,   ///< started by hand: a job of one worker
   };
   Launcher launcher = Launcher::kNone;
@@ -26,8 +27,11 @@ struct LaunchEnvironment {
   /// the parent process does.
   std::string launch_key;
 
+  /// srun started this process with what MPI_Init needs (--mpi=pmix or pmi2).
+  bool slurm_serves_mpi = false;
+
   bool under_mpirun() const {
-    return launcher == Launcher::kOpenMpi || launcher == Launcher::kMpich;
+    return launcher == Launcher::kOpenMpi || launcher == Launcher::kMpich || slurm_serves_mpi;
   }
   bool hosts_server() const { return rendezvous.empty(); }
 };

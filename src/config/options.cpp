@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/backend_names.hpp"
 #include "elastic/compression.hpp"
 #include "elastic/resize_policy.hpp"
 
@@ -127,7 +128,7 @@ const std::vector<Variable>& variables() {
       {"ELASTIC_SLOT", number(&Options::slot, -1, 1 << 20)},
       {"ELASTIC_LABEL", text(&Options::label)},
       {"ELASTIC_RESTART", number(&Options::restart, 0, 1 << 30)},
-      {"ELASTIC_BACKEND", choice(&Options::backend, {"native", "gloo", "mpi", "nccl"})},
+      {"ELASTIC_BACKEND", choice(&Options::backend, {kBackendNames.begin(), kBackendNames.end()})},
       {"ELASTIC_BACKEND_PATH", text(&Options::backend_path)},
       {"ELASTIC_NCCL_LIBRARY", text(&Options::nccl_library)},
       {"ELASTIC_NCCL_MEANWHILE", choice(&Options::nccl_meanwhile, {"host", "wait"})},

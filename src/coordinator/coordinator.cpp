@@ -1,6 +1,7 @@
 #include "coordinator/coordinator.hpp"
 
 #include <algorithm>
+#include <exception>
 #include <iterator>
 #include <utility>
 
@@ -31,10 +32,11 @@ TensorRequest request_for(const std::string& name, const std::vector<TensorView>
 
 Coordinator::Coordinator(Lane& lane, const Options& options)
     : lane_(lane), options_(options), negotiator_(options.bucket_bytes) {
-  thread_ = std::thread([this] { loop(); });
+  if (status().ok()) thread_ = std::thread([this] { loop(); });
 }
 
 Coordinator::~Coordinator() {
+  if (!thread_.joinable()) return;
   wake_up_->set();
   thread_.join();
 }
@@ -47,7 +49,7 @@ Result<std::shared_ptr<detail::WorkState>> Coordinator::submit(
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     if (!closed_.ok()) return closed_;
-    if (!names_.insert(name).second) {
+    if (!names_.try_emplace(name, std::this_thread::get_id()).second) {
       return Status(
           Code::kInvalidArgument,
           "tensor '" + name + "' is under way already: wait for it before submitting it again");
@@ -76,17 +78,34 @@ void Coordinator::flush() {
 
 void Coordinator::drain() {
   std::unique_lock<std::mutex> lock(mutex_);
-  idle_.wait(lock, [&] { return names_.empty(); });
+  const std::thread::id self = std::this_thread::get_id();
+  ++draining_;
+  completed_.wait(lock, [&] {
+    return std::none_of(names_.begin(), names_.end(),
+                        [self](const auto& entry) { return entry.second == self; });
+  });
+  --draining_;
 }
 
+/// An exception here, such as for lack of memory, may have come between an order and its result:
+/// this worker leaves. One in the handling of that ends the process, and the others see it go.
 void Coordinator::loop() {
   name_this_thread("elastic-coord");
+  try {
+    serve_views();
+  } catch (...) {
+    fail_all(lane_.leave_for(std::current_exception()));
+  }
+}
+
+void Coordinator::serve_views() {
   for (;;) {
     Result<Lane::Ownership> ownership = lane_.acquire(options_.view_timeout);
     if (!ownership.ok()) {
-      // While nothing is under way a missing view is nobody's trouble.
-      if (ownership.status().code() == Code::kTimeout && pending_.empty()) continue;
-      return fail_all(ownership.status());
+      Status failure = lane_.closed();
+      if (failure.ok()) failure = outlast(ownership.status());
+      if (failure.ok()) continue;
+      return fail_all(failure);
     }
     const Status interrupted = serve(ownership.value());
     if (interrupted.code() != Code::kAborted) lane_.suspect(ownership.value(), interrupted);
@@ -260,15 +279,15 @@ void Coordinator::complete(const std::string& name, Result<Contributors> outcome
   if (found == pending_.end()) return;
   const std::shared_ptr<detail::WorkState> work = std::move(found->second.work);
   pending_.erase(found);
-  bool idle = false;
+  bool awaited = false;
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     names_.erase(name);
-    idle = names_.empty();
-    open_.store(!idle, std::memory_order_release);
+    open_.store(!names_.empty(), std::memory_order_release);
+    awaited = draining_ > 0;
   }
   work->complete(std::move(outcome));
-  if (idle) idle_.notify_all();
+  if (awaited) completed_.notify_all();
 }
 
 /// Something is under way and nothing moves: see that it is not for the want of a flush, and say
@@ -285,6 +304,27 @@ void Coordinator::look_for_stalls() {
   for (const Stall& stall : negotiator_.stalled()) log::warn("{}", describe(stall));
 }
 
+/// No view came in time. What the other ranks have been told of has begun, and this worker leaves.
+/// Otherwise what has waited for as long fails, nothing is left behind of it, and the thread waits
+/// on: ok.
+Status Coordinator::outlast(const Status& timeout) {
+  if (!pending_.empty()) return lane_.leave_after(timeout);
+  std::vector<std::string> late;
+  {
+    const TimePoint last = Clock::now() - options_.view_timeout;
+    const std::lock_guard<std::mutex> lock(mutex_);
+    const auto in_time = std::find_if(submitted_.begin(), submitted_.end(),
+                                      [&](const Submission& its) { return its.since > last; });
+    for (auto its = submitted_.begin(); its != in_time; ++its) {
+      late.push_back(its->name);
+      pending_[its->name] = std::move(*its);
+    }
+    submitted_.erase(submitted_.begin(), in_time);
+  }
+  for (const std::string& name : late) complete(name, timeout);
+  return {};
+}
+
 void Coordinator::fail_all(const Status& reason) {
   {
     const std::lock_guard<std::mutex> lock(mutex_);
@@ -292,7 +332,10 @@ void Coordinator::fail_all(const Status& reason) {
     for (Submission& submission : submitted_) pending_[submission.name] = std::move(submission);
     submitted_.clear();
   }
-  while (!pending_.empty()) complete(pending_.begin()->first, reason);
+  while (!pending_.empty()) {
+    const std::string name = pending_.begin()->first;  // the key goes before `complete` is done
+    complete(name, reason);
+  }
 }
 
 }  // namespace elastic::coordinator

@@ -8,7 +8,6 @@
 #include <map>
 #include <memory>
 #include <mutex>
-#include <set>
 #include <string>
 #include <thread>
 #include <vector>
@@ -42,9 +41,12 @@ class Coordinator {
     std::function<Status(const Status&)> give_up = [](const Status& why) { return why; };
   };
 
+  /// Look at `status` first: where it is an error nothing was started.
   Coordinator(Lane& lane, const Options& options);
   /// The lane must have been closed: that is what ends the thread. Open works fail with its reason.
   ~Coordinator();
+
+  const Status& status() const { return wake_up_->status(); }
 
   /// Tensors that are `staged` count as submitted when they have arrived; and so do those that
   /// were submitted after them, so that buckets do not depend on when a device is done.
@@ -53,7 +55,9 @@ class Coordinator {
       const std::shared_ptr<device::Staged>& staged = nullptr);
   /// The program is about to block: no more tensors will come before what is open is done.
   void flush();
-  /// Waits until nothing is under way. Individual failures are their Works' business.
+  /// Waits until what the calling thread has submitted is complete. Other threads' tensors are not
+  /// waited for: another member may only get to them after the step boundary at which this thread
+  /// waits. Individual failures are their Works' business.
   void drain();
 
  private:
@@ -64,9 +68,11 @@ class Coordinator {
     std::shared_ptr<detail::WorkState> work;
     std::shared_ptr<device::Staged> staged;  ///< null: the tensors lie where the program has them
     bool flush_after = false;                ///< the program blocked before it submitted more
+    TimePoint since = Clock::now();
   };
 
   void loop();
+  void serve_views();
   Status serve(Lane::Ownership& ownership);
   Status enter_view(Lane::Ownership& ownership);
   void take_submissions();
@@ -78,6 +84,7 @@ class Coordinator {
   Status bring_back(const OrderItem& order);
   void complete(const std::string& name, Result<Contributors> outcome);
   void look_for_stalls();
+  Status outlast(const Status& timeout);
   void fail_all(const Status& reason);
 
   Lane& lane_;
@@ -87,11 +94,12 @@ class Coordinator {
 
   // Shared with the threads that submit.
   std::mutex mutex_;
-  std::condition_variable idle_;
+  std::condition_variable completed_;
   std::vector<Submission> submitted_;  // not seen by the coordinator thread yet, or not arrived
-  std::set<std::string> names_;        // under way
-  std::atomic<bool> open_{false};      // whether names_ has any; to be asked without the mutex
-  bool flush_ = false;  // the program blocked after what the coordinator thread has seen
+  std::map<std::string, std::thread::id> names_;  // under way, and the thread that submitted each
+  int draining_ = 0;                              // threads in `drain`
+  std::atomic<bool> open_{false};  // whether names_ has any; to be asked without the mutex
+  bool flush_ = false;             // the program blocked after what the coordinator thread has seen
   Status closed_;
 
   // Owned by the coordinator thread.

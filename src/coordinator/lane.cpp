@@ -93,8 +93,13 @@ void Lane::begin_at(std::uint64_t position) {
 
 void Lane::install(std::shared_ptr<LaneView> view) {
   {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    ledger_.enter(view->orders());
+    std::unique_lock<std::mutex> lock(mutex_);
+    if (!closed_.ok()) return;  // nobody goes on here, and the view's links are not to be kept
+    if (const Status entered = ledger_.enter(view->orders()); !entered.ok()) {
+      lock.unlock();
+      (void)leave(entered.within(name_));
+      return;
+    }
     repair_wanted_ = ledger_.has_to_hand_over() && waiting_ == 0;
     if (repair_wanted_ && !repair_thread_.joinable()) {
       repair_thread_ = std::thread([this] { repair_when_idle(); });
@@ -117,7 +122,11 @@ void Lane::repair_when_idle() {
     lock.unlock();
     {
       Result<Ownership> ownership = acquire(Milliseconds(0));
-      if (ownership.ok()) (void)resume(ownership.value(), nullptr);
+      try {
+        if (ownership.ok()) (void)resume(ownership.value(), nullptr);
+      } catch (...) {
+        return;  // this worker has left
+      }
     }
     lock.lock();
   }
@@ -135,6 +144,11 @@ void Lane::close(const Status& reason) {
     }
   }
   changed_.notify_all();
+}
+
+Status Lane::closed() const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return closed_;
 }
 
 std::uint64_t Lane::position() const {

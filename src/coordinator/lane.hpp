@@ -2,6 +2,7 @@
 
 #include <condition_variable>
 #include <cstdint>
+#include <exception>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -39,7 +40,7 @@ class Lane {
         on_suspect;
     /// The first operation after `install` is complete. May be empty.
     std::function<void()> on_resumed = {};
-    /// This worker cannot go on in any view, and why. May be empty.
+    /// This worker cannot go on in any view, and why. At most once. May be empty.
     std::function<void(const Status& why)> on_leave = {};
   };
 
@@ -63,7 +64,8 @@ class Lane {
   };
 
   /// How an attempt at an operation ended: with its final outcome (success, or an error that all
-  /// ranks share), or interrupted by a view change, after which it has to be tried again.
+  /// ranks share and are known to have), or interrupted by a view change, after which it has to be
+  /// tried again.
   struct Attempt {
     bool final = false;
     Status status;
@@ -82,8 +84,9 @@ class Lane {
   Turn take_turn() { return Turn(order_mutex_); }
 
   /// Runs `operation` to its end, through as many views as it takes. kTimeout when no new view
-  /// comes within `view_timeout`; whatever `close` said; kAborted, with nothing done, where it
-  /// cannot begin.
+  /// comes within `view_timeout`: if the operation had begun by then, this worker leaves the job,
+  /// because others may have the result; otherwise nothing was done. Whatever `close` said;
+  /// kAborted, with nothing done, where it cannot begin.
   Result<Contributors> run(const Turn& turn, Operation& operation, Milliseconds view_timeout);
   Result<Contributors> run(Operation& operation, Milliseconds view_timeout) {
     return run(take_turn(), operation, view_timeout);
@@ -120,27 +123,43 @@ class Lane {
   /// member, also if that view is replaced before it was installed. Only the first call counts.
   void begin_at(std::uint64_t position);
   /// Puts the lane into a new view and lets it go on. Only while frozen and quiet, or at the start.
-  /// Does not block.
+  /// Does not block. A view that does not fit what is complete here ends the lane: `on_leave`.
   void install(std::shared_ptr<LaneView> view);
   /// From now on everything fails with `reason`. The first reason stays.
   void close(const Status& reason);
+  /// This worker cannot go on in any view: closes the lane, and tells so (`on_leave`). Returns
+  /// `why`. For the thread that runs the lane's operations, without an ownership.
+  Status leave(const Status& why);
+  /// The same where `timeout` ended the wait for a view in which to complete what had begun.
+  Status leave_after(const Status& timeout);
+  /// The same where an exception ended something that others take part in: they may have its
+  /// outcome, or wait for this worker. Where even that fails, such as for lack of memory, the
+  /// process ends, and others see it go.
+  Status leave_for(const std::exception_ptr& exception) noexcept;
 
   std::uint64_t position() const;
+  /// The reason given to `close`; ok before.
+  Status closed() const;
 
  private:
   bool available() const;  // with mutex_ held
   void release();
   Ledger::Step next() const;
   template <typename Run>
-  Status or_leave(const Run& run);
+  auto or_leave(const Run& run);
+  Attempt try_resume(LaneView& view, Operation* operation);
+  Attempt try_attempt(LaneView& view, Operation& operation);
   Status run_lent(collectives::Backend& backend, const collectives::Call& call);
   void keep_work();
   void settle(LaneView& view);
   Status hand_over(LaneView& view);
   Attempt deliver(Operation& operation, const std::shared_ptr<const Members>& members);
+  Attempt deliver_error(std::uint64_t generation);
   Attempt end_as_lost(LaneView& view);
-  Attempt end_in_error(const Status& error);
-  Status leave(const Status& why);
+  Attempt end_in_error(LaneView& view, const Status& error);
+  Status settle_error(LaneView& view);
+  Status give_up(const Status& failure);
+  Status check_result(LaneView& view, Operation& operation);
   Attempt interrupted(const LaneView& view, const Status& failure);
   void complete();
   void note_resumed();
@@ -161,10 +180,12 @@ class Lane {
   bool resumed_ = true;  // an operation has been completed since `install`
   bool repair_wanted_ = false;
   Status closed_;
+  bool left_ = false;  // `on_leave` was called
 
   // Touched by the owner only.
   collectives::Payload work_;                    // of the operation in flight
   std::shared_ptr<const Members> attempted_by_;  // latest attempt of the operation in flight
+  transport::Fingerprint attempted_call_;        // that attempt's, where attempted_by_ is set
   collectives::Backend::Parcel kept_;            // result of operation position - 1
 
   // Hands results over while no thread of the user is in the lane. Started by the control thread

@@ -1,5 +1,6 @@
 // What the owner of a lane does: attempts at operations, and what is kept of them for others.
 #include <algorithm>
+#include <exception>
 #include <new>
 #include <utility>
 
@@ -21,6 +22,11 @@ collectives::Call lost_call() {
   return call;
 }
 
+transport::Fingerprint fingerprint_of(const collectives::Backend& backend, Operation& operation,
+                                      const Members& members) {
+  return transport::performed_by(backend.name(), operation.call(members).fingerprint);
+}
+
 collectives::Call performed_by(const collectives::Backend& backend, collectives::Call call) {
   call.fingerprint = transport::performed_by(backend.name(), call.fingerprint);
   return call;
@@ -36,11 +42,23 @@ Status unpack_error(const std::string& packed, std::uint64_t generation) {
 
 }  // namespace
 
+/// An operation that threw has no outcome here, but perhaps elsewhere, and cannot be begun again in
+/// this view. Nor can one whose result was lost on the way to the caller.
+template <typename Run>
+auto Lane::or_leave(const Run& run) {
+  try {
+    return run();
+  } catch (...) {
+    static_cast<void>(leave_for(std::current_exception()));  // thrown, not returned
+    throw;
+  }
+}
+
 Result<Contributors> Lane::run(const Turn& /*turn*/, Operation& operation,
                                Milliseconds view_timeout) {
   for (bool begun = false;; begun = true) {
     Result<Ownership> ownership = acquire(view_timeout);
-    if (!ownership.ok()) return ownership.status();
+    if (!ownership.ok()) return give_up(ownership.status());
     const LaneView& view = ownership.value().view();
     const bool lost = view.lost && position() == view.position;
     if (!begun && !lost && !operation.can_begin(*view.members)) {
@@ -70,17 +88,24 @@ std::optional<Result<Contributors>> Lane::run_small(const Turn& /*turn*/,
   }
   LaneView& view = *view_;  // stays while the lane is owned, so that the ownership needs none
   const Ownership ownership(this, nullptr);
-  work_.clear();
-  work_.data.resize(call.input.size());
-  const Status status =
-      or_leave([&] { return view.backend->run_small(position, call, work_.data.data()); });
+  const Status status = or_leave([&] {
+    work_.clear();
+    work_.data.resize(call.input.size());
+    return view.backend->run_small(position, call, work_.data.data());
+  });
   if (!status.ok()) {
     attempted_by_ = view.members;
-    if (status.code() == Code::kMismatch) return end_in_error(status).status;
-    (void)interrupted(view, status);
-    return std::nullopt;
+    attempted_call_ = transport::performed_by(view.backend->name(), call.fingerprint);
+    if (!collectives::is_shared_error(status)) {
+      (void)interrupted(view, status);
+      return std::nullopt;
+    }
+    const Attempt ended = end_in_error(view, status);
+    if (!ended.final) return std::nullopt;
+    return ended.status;
   }
   keep_work();
+  kept_.fingerprint = call.fingerprint;  // which names the native backend: no other takes these
   complete();
   std::copy_n(kept_.payload.data.data(), call.input.size(), output);
   return view.members->contributors();
@@ -92,11 +117,24 @@ Ledger::Step Lane::next() const {
 }
 
 Lane::Attempt Lane::resume(Ownership& ownership, Operation* operation) {
-  LaneView& view = ownership.view();
+  return or_leave([&] { return try_resume(ownership.view(), operation); });
+}
+
+Lane::Attempt Lane::attempt(Ownership& ownership, Operation& operation) {
+  return or_leave([&] { return try_attempt(ownership.view(), operation); });
+}
+
+Lane::Attempt Lane::try_resume(LaneView& view, Operation* operation) {
   if (next() == Ledger::Step::kHandOver) {
     if (const Status handed = hand_over(view); !handed.ok()) return interrupted(view, handed);
   }
-  if (operation == nullptr || next() != Ledger::Step::kDeliver) return {};
+  if (operation == nullptr) return {};
+  if (next() == Ledger::Step::kSettle) {
+    if (const Status settled = settle_error(view); !settled.ok()) return interrupted(view, settled);
+  }
+  if (next() != Ledger::Step::kDeliver) return {};
+  if (Status wrong = check_result(view, *operation); !wrong.ok()) return {true, leave(wrong), {}};
+  if (!kept_.error.empty()) return deliver_error(view.generation());
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     ledger_.delivered();
@@ -104,26 +142,27 @@ Lane::Attempt Lane::resume(Ownership& ownership, Operation* operation) {
   return deliver(*operation, attempted_by_ ? attempted_by_ : view.members);
 }
 
-Lane::Attempt Lane::attempt(Ownership& ownership, Operation& operation) {
-  LaneView& view = ownership.view();
+Lane::Attempt Lane::try_attempt(LaneView& view, Operation& operation) {
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     ledger_.begun(operation.needs());
   }
-  attempted_by_ = view.members;
-  if (next() == Ledger::Step::kEndAsLost) return end_as_lost(view);
-  work_.clear();
   operation.make_direct(view.backend->direct_bytes());
   const collectives::Call call = performed_by(*view.backend, operation.call(*view.members));
+  attempted_by_ = view.members;
+  attempted_call_ = call.fingerprint;
+  if (next() == Ledger::Step::kEndAsLost) return end_as_lost(view);
+  work_.clear();
   operation.pack(*view.members, work_);
-  const Status status = or_leave([&] { return run_lent(*view.backend, call); });
+  const Status status = run_lent(*view.backend, call);
   if (status.ok()) {
     keep_work();
+    kept_.fingerprint = call.fingerprint;
     complete();
     if (!kept_.payload.direct.empty()) settle(view);
     return deliver(operation, view.members);
   }
-  if (status.code() == Code::kMismatch) return end_in_error(status);
+  if (collectives::is_shared_error(status)) return end_in_error(view, status);
   if (status.code() == Code::kUnavailable) return {true, leave(status), {}};
   return interrupted(view, status);
 }
@@ -137,22 +176,65 @@ Status Lane::run_lent(collectives::Backend& backend, const collectives::Call& ca
   return status;
 }
 
-/// An operation that threw has no outcome here, but perhaps elsewhere, and cannot be begun again in
-/// this view: this worker leaves.
-template <typename Run>
-Status Lane::or_leave(const Run& run) try {
-  return run();
-} catch (...) {
-  close(
-      Status(Code::kInternal, "an operation failed with an exception, such as for lack of memory"));
-  throw;
+Status Lane::leave_for(const std::exception_ptr& exception) noexcept {
+  std::string what = "an exception";
+  try {
+    std::rethrow_exception(exception);
+  } catch (const std::bad_alloc&) {
+    what = "lack of memory";
+  } catch (const std::exception& error) {
+    what = error.what();
+  } catch (...) {
+    // It says nothing.
+  }
+  return leave(
+      Status(Code::kInternal, "this worker has left the job, as a collective ended here with " +
+                                  what + "; end it, and it can join again"));
 }
 
-/// Nobody waits for this worker any more.
 Status Lane::leave(const Status& why) {
   close(why);
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (std::exchange(left_, true)) return why;
+  }
   if (callbacks_.on_leave) callbacks_.on_leave(why);
   return why;
+}
+
+Status Lane::leave_after(const Status& timeout) {
+  return leave(timeout.within(
+      "this worker has left the job, because no view came in which to complete what it had begun"));
+}
+
+/// No view for the present call. What others have made of a call that had begun is not known here,
+/// so the next call must not take this one's place.
+Status Lane::give_up(const Status& failure) {
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (!closed_.ok()) return closed_;
+    if (failure.code() != Code::kTimeout || !ledger_.is_open()) return failure;
+  }
+  return leave_after(failure);
+}
+
+/// Whether the result that is kept is the one of this call: of the call that was attempted here,
+/// and of the same call on the rank that gave it. An error has to be the result of calls that
+/// differ.
+Status Lane::check_result(LaneView& view, Operation& operation) {
+  const Members& members = attempted_by_ ? *attempted_by_ : *view.members;
+  const transport::Fingerprint called = fingerprint_of(*view.backend, operation, members);
+  transport::Fingerprint result = called;
+  if (attempted_by_ && attempted_call_ != called) {
+    result = attempted_call_;
+  } else if (kept_.error.empty()) {
+    result = kept_.fingerprint;
+  }
+  if (result == called) return {};
+  return Status(Code::kInternal, "the result of another call, " + transport::describe(result) +
+                                     ", was about to be delivered to " +
+                                     transport::describe(called) +
+                                     "; report this as a defect of elastic");
 }
 
 /// What was worked on is the result of the operation that is complete now.
@@ -172,7 +254,7 @@ void Lane::settle(LaneView& view) {
   } catch (const std::bad_alloc&) {
     // What others may be promised cannot be kept: this worker leaves.
     kept_.payload.clear();
-    close(Status(Code::kInternal, "no memory left to keep the result of an allreduce in"));
+    (void)leave(Status(Code::kInternal, "no memory left to keep the result of an allreduce in"));
   }
 }
 
@@ -193,7 +275,7 @@ Status Lane::hand_over(LaneView& view) {
   }
   {
     const std::lock_guard<std::mutex> lock(mutex_);
-    ledger_.handed_over();
+    ledger_.handed_over(!kept_.error.empty());
   }
   if (takes) note_resumed();
   return {};
@@ -213,17 +295,25 @@ void Lane::note_resumed() {
 }
 
 Lane::Attempt Lane::deliver(Operation& operation, const std::shared_ptr<const Members>& members) {
+  operation.unpack(*members, kept_.payload);
+  kept_.payload.direct.clear();
+  kept_.payload.on_device = nullptr;
   Attempt result;
   result.final = true;
-  if (kept_.error.empty()) {
-    operation.unpack(*members, kept_.payload);
-    kept_.payload.direct.clear();
-    kept_.payload.on_device = nullptr;
-    result.contributors = members->contributors();
-  } else {
-    result.status = unpack_error(kept_.error, members->generation);
+  result.contributors = members->contributors();
+  attempted_by_.reset();  // `members` may be a reference to it
+  return result;
+}
+
+Lane::Attempt Lane::deliver_error(std::uint64_t generation) {
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    ledger_.delivered();
   }
   attempted_by_.reset();
+  Attempt result;
+  result.final = true;
+  result.status = unpack_error(kept_.error, generation);
   return result;
 }
 
@@ -231,23 +321,40 @@ Lane::Attempt Lane::end_as_lost(LaneView& view) {
   collectives::Payload nothing;
   const Status met =
       view.backend->run(position(), performed_by(*view.backend, lost_call()), nothing);
-  if (met.code() == Code::kMismatch) return end_in_error(met);
+  if (collectives::is_shared_error(met)) return end_in_error(view, met);
   if (!met.ok()) return interrupted(view, met);
-  return end_in_error(Status(Code::kRootLost,
+  return end_in_error(view,
+                      Status(Code::kRootLost,
                              "the root of the broadcast died before anybody had all of its data; "
                              "choose a root of the present view and call again",
                              -1, view.generation()));
 }
 
-/// The operation is complete, with `error` as its result on every rank.
-Lane::Attempt Lane::end_in_error(const Status& error) {
+/// The operation is complete, with `error` as its result on every rank. The caller does not get it
+/// before every rank has it: a program that ends with the error would take it away from ranks that
+/// do not have it yet, and they would replay the operation without this rank.
+Lane::Attempt Lane::end_in_error(LaneView& view, const Status& error) {
   kept_.error = pack_error(error);
-  complete();
-  attempted_by_.reset();
-  Attempt result;
-  result.final = true;
-  result.status = error;
-  return result;
+  kept_.fingerprint = attempted_call_;
+  kept_.payload.clear();
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    ledger_.completed_in_error();
+  }
+  note_resumed();
+  if (const Status settled = settle_error(view); !settled.ok()) return interrupted(view, settled);
+  return deliver_error(view.generation());
+}
+
+/// Waits until all ranks that are in the call have its error.
+Status Lane::settle_error(LaneView& view) {
+  const std::uint64_t done = position() - 1;
+  Status met = view.backend->settle_error(done, view.ranks_in_call(done));
+  if (met.ok()) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    ledger_.settled();
+  }
+  return met;
 }
 
 Lane::Attempt Lane::interrupted(const LaneView& view, const Status& failure) {

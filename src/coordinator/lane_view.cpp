@@ -31,7 +31,19 @@ bool LaneView::takes() const {
 LaneOrders LaneView::orders() const {
   using Handover = LaneOrders::Handover;
   const Handover mine = takes() ? Handover::kTake : gives() ? Handover::kGive : Handover::kNothing;
-  return {generation(), position, mine, lost};
+  return {generation(), position, mine, lost, !handover.takers.empty()};
+}
+
+std::vector<int> LaneView::ranks_in_call(std::uint64_t done) const {
+  std::vector<int> ranks;
+  const bool begun_here = done >= position;
+  for (int rank = 0; rank < members->size(); ++rank) {
+    if (begun_here || contains(holders, rank) || contains(handover.givers, rank) ||
+        contains(handover.takers, rank)) {
+      ranks.push_back(rank);
+    }
+  }
+  return ranks;
 }
 
 }  // namespace elastic::coordinator

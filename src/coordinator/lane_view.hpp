@@ -38,11 +38,16 @@ struct LaneView {
   /// Where the lane stands after the hand-over: see rendezvous::LaneDecision.
   std::uint64_t position = 0;
   collectives::Backend::Handover handover;  ///< of operation position - 1
-  bool lost = false;                        ///< operation `position` ends in kRootLost
+  std::vector<int> holders;  ///< where there is a hand-over: all ranks that have that result
+  bool lost = false;         ///< operation `position` ends in kRootLost
 
   std::uint64_t generation() const { return members->generation; }
   bool gives() const;  ///< this worker has a result to hand over
   bool takes() const;  ///< this worker is to be handed one
+  /// All ranks that are in the call of operation `done`, which is complete on this one with an
+  /// error as its result. In the first view of that operation these are all ranks; in a later one
+  /// those that hold or take the result, but not the ones that have joined since.
+  std::vector<int> ranks_in_call(std::uint64_t done) const;
   LaneOrders orders() const;
 };
 

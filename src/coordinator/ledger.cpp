@@ -9,16 +9,36 @@ void Ledger::begin_at(std::uint64_t position) {
   position_ = position;
 }
 
-void Ledger::enter(const LaneOrders& orders) {
+Status Ledger::enter(const LaneOrders& orders) {
+  using Handover = LaneOrders::Handover;
+  const std::uint64_t to_take = orders.handover == Handover::kTake ? 1 : 0;
+  if (joined_ && position_ + to_take != orders.position) {
+    return Status(Code::kInternal,
+                  "view " + std::to_string(orders.generation) + " goes on at operation " +
+                      std::to_string(orders.position) + ", but this worker has completed " +
+                      std::to_string(position_) +
+                      (to_take == 1 ? " and is to take the result of one" : "") +
+                      "; report this as a defect of elastic",
+                  -1, orders.generation);
+  }
+  if (joined_ && orders.generation <= orders_.generation) {
+    return Status(Code::kInternal,
+                  "view " + std::to_string(orders.generation) + " comes after view " +
+                      std::to_string(orders_.generation) + "; report this as a defect of elastic",
+                  -1, orders.generation);
+  }
   begin_at(orders.position);
   orders_ = orders;
-  handed_over_ = orders.handover == LaneOrders::Handover::kNothing;
+  handed_over_ = orders.handover == Handover::kNothing;
   spoiled_ = false;
+  // All members have completed the operation, so nobody can replay it.
+  if (!orders.somebody_takes) unsettled_ = false;
+  return {};
 }
 
 Ledger::Step Ledger::next() const {
   if (!handed_over_) return Step::kHandOver;
-  if (undelivered_) return Step::kDeliver;
+  if (undelivered_) return unsettled_ ? Step::kSettle : Step::kDeliver;
   // Not an error at once: whoever completes an operation, in whatever way, must know that everybody
   // has the one before, or a member would fall behind by more than the one result that is kept.
   if (orders_.lost && position_ == orders_.position) return Step::kEndAsLost;
@@ -27,18 +47,31 @@ Ledger::Step Ledger::next() const {
 
 void Ledger::begun(std::string needs) {
   needs_ = std::move(needs);
+  begun_ = true;
 }
 
 void Ledger::completed() {
   ++position_;
   needs_.clear();
+  begun_ = false;
 }
 
-void Ledger::handed_over() {
+void Ledger::completed_in_error() {
+  completed();
+  undelivered_ = true;
+  unsettled_ = true;
+}
+
+void Ledger::settled() {
+  unsettled_ = false;
+}
+
+void Ledger::handed_over(bool error) {
   handed_over_ = true;
   if (orders_.handover != LaneOrders::Handover::kTake) return;
   completed();
   undelivered_ = true;
+  unsettled_ = error;
 }
 
 void Ledger::delivered() {

@@ -236,12 +236,14 @@ void BarrierOperation::pack(const Members& /*members*/, Payload& payload) {
 }
 void BarrierOperation::unpack(const Members& /*members*/, const Payload& /*payload*/) {}
 
-AllgatherOperation::AllgatherOperation(ConstTensorView block, Take take)
-    : block_(block), take_(std::move(take)) {}
+AllgatherOperation::AllgatherOperation(ConstTensorView block, Take take,
+                                       std::optional<transport::OwnCall> called_as)
+    : block_(block), take_(std::move(take)), called_as_(called_as) {}
 
 Call AllgatherOperation::call(const Members& /*members*/) {
   Call call = simple_call(Kind::kAllgather, block_.dtype, ReduceOp::kSum, block_.count);
   call.fingerprint.count = 0;  // blocks may differ
+  if (called_as_) call.fingerprint.kind = static_cast<std::uint8_t>(*called_as_);
   return call;
 }
 void AllgatherOperation::pack(const Members& /*members*/, Payload& payload) {

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -138,7 +139,9 @@ class BarrierOperation : public Operation {
 class AllgatherOperation : public Operation {
  public:
   using Take = std::function<void(std::span<const std::byte>, std::vector<std::size_t>)>;
-  AllgatherOperation(ConstTensorView block, Take take);
+  /// `called_as`: what it is in the fingerprint, where the library makes the call by itself.
+  AllgatherOperation(ConstTensorView block, Take take,
+                     std::optional<transport::OwnCall> called_as = {});
   collectives::Call call(const Members& members) override;
   void pack(const Members& members, collectives::Payload& payload) override;
   void unpack(const Members& members, const collectives::Payload& payload) override;
@@ -146,6 +149,7 @@ class AllgatherOperation : public Operation {
  private:
   ConstTensorView block_;
   Take take_;
+  std::optional<transport::OwnCall> called_as_;
 };
 
 class ReduceScatterOperation : public Operation {

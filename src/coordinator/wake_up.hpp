@@ -1,18 +1,22 @@
 #pragma once
 
 #include <atomic>
+#include <cerrno>
+#include <cstring>
+#include <string>
 
 #include <sys/epoll.h>
 #include <sys/timerfd.h>
 
 #include "base/clock.hpp"
 #include "base/event_fd.hpp"
+#include "base/status.hpp"
 #include "base/unique_fd.hpp"
 
 namespace elastic::coordinator {
 
 /// One descriptor for poll(2) that becomes readable when another thread calls `set` or a timer that
-/// was armed expires.
+/// was armed expires. Not to be used where `status` is an error: nothing would wake anybody.
 class WakeUp {
  public:
   WakeUp()
@@ -20,10 +24,18 @@ class WakeUp {
         both_(::epoll_create1(EPOLL_CLOEXEC)) {
     epoll_event event{};
     event.events = EPOLLIN;
-    ::epoll_ctl(both_.get(), EPOLL_CTL_ADD, event_.fd(), &event);
-    ::epoll_ctl(both_.get(), EPOLL_CTL_ADD, timer_.get(), &event);
+    if (event_.valid() && timer_ && both_ &&
+        ::epoll_ctl(both_.get(), EPOLL_CTL_ADD, event_.fd(), &event) == 0 &&
+        ::epoll_ctl(both_.get(), EPOLL_CTL_ADD, timer_.get(), &event) == 0) {
+      return;
+    }
+    status_ = Status(Code::kUnavailable,
+                     std::string("the thread for named operations cannot be woken, as this process "
+                                 "cannot get the descriptors for it: ") +
+                         std::strerror(errno) + "; raise the limit (ulimit -n)");
   }
 
+  const Status& status() const { return status_; }
   int fd() const { return both_.get(); }
   /// Any thread.
   void set() {
@@ -47,6 +59,7 @@ class WakeUp {
   std::atomic<bool> set_{false};
   UniqueFd timer_;
   UniqueFd both_;
+  Status status_;
 };
 
 }  // namespace elastic::coordinator

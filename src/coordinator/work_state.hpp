@@ -2,10 +2,12 @@
 
 #include <chrono>
 #include <condition_variable>
+#include <cstdint>
 #include <functional>
 #include <mutex>
 #include <optional>
 
+#include "base/process_mark.hpp"
 #include "base/status.hpp"
 #include "elastic/contributors.hpp"
 
@@ -26,6 +28,9 @@ class WorkState {
     }
     done_.notify_all();
   }
+
+  /// The process that has submitted the operation: in a forked child nobody completes it.
+  std::uint64_t process() const { return process_; }
 
   bool ready() const {
     if (look()) return true;
@@ -56,6 +61,7 @@ class WorkState {
     return outcome_.has_value();
   }
 
+  const std::uint64_t process_ = elastic::process_mark();
   const std::function<void()> about_to_block_;
   mutable std::mutex mutex_;
   mutable std::condition_variable done_;

@@ -48,6 +48,7 @@ Contributors Allreduces::narrow(std::span<const NarrowTensor> tensors, ReduceOp 
     views.push_back(tensor.data);
     wires.push_back({tensor.wire, tensor.scale});
   }
+  check_group(views, "narrow_allreduce");
   return grouped(views, op, stream, wires);
 }
 

@@ -53,8 +53,8 @@ void Collectives::check_on_host(const char* call, const char* which,
 
 Collectives::Places Collectives::place(const char* call, const ConstTensorView& input,
                                        const TensorView& output, CudaStream stream) {
-  check(input);
-  check(output);
+  check(input, call, "input");
+  check(output, call, "output");
   if (!device::on_device(input) && !device::on_device(output)) {
     check_no_stream(stream);
     check_on_host(call, "input", input);

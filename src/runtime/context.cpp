@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/log.hpp"
+#include "base/openssl_check.hpp"
 #include "collectives/kernels/reduce.hpp"
 #include "collectives/transport/shm/arena.hpp"
 #include "config/environment.hpp"
@@ -47,6 +48,7 @@ class Context::Impl {
   explicit Impl(Options options)
       : options_(runtime::take(resolve(std::move(options), read_environment()))) {
     log::set_level(options_.log_level);
+    runtime::raise_if(check_openssl(options_.encrypt));
     if (auto arena = transport::Arena::create(); arena.ok()) {
       arena_ = std::move(arena).value();
     } else {
@@ -131,7 +133,8 @@ class Context::Impl {
   Work submit(std::string_view name, std::span<const TensorView> tensors, ReduceOp op,
               CudaStream stream) {
     (void)members();
-    for (const TensorView& tensor : tensors) runtime::check(tensor);
+    runtime::check_group(tensors, "allreduce_async");
+    runtime::check(op, "allreduce_async");
     if (runtime::any_on_device(tensors)) {
       const std::vector<ConstTensorView> inputs(tensors.begin(), tensors.end());
       const auto staged =
@@ -261,8 +264,9 @@ Memory Context::allocate(std::size_t bytes) {
 
 Contributors Context::allreduce(ConstTensorView in, TensorView out, ReduceOp op,
                                 CudaStream stream) {
-  runtime::check(in);
-  runtime::check(out);
+  runtime::check(in, "allreduce", "input");
+  runtime::check(out, "allreduce", "output");
+  runtime::check(op, "allreduce");
   if (in.count != out.count || in.dtype != out.dtype) {
     throw Error(ErrorCode::kInvalidArgument,
                 "allreduce: input and output differ in count or dtype; they must be alike");
@@ -276,7 +280,8 @@ Contributors Context::allreduce(ConstTensorView in, TensorView out, ReduceOp op,
 
 Contributors Context::grouped_allreduce(std::span<const TensorView> tensors, ReduceOp op,
                                         CudaStream stream) {
-  for (const TensorView& tensor : tensors) runtime::check(tensor);
+  runtime::check_group(tensors, "grouped_allreduce");
+  runtime::check(op, "grouped_allreduce");
   return impl_->allreduces().grouped(tensors, op, stream);
 }
 
@@ -310,11 +315,13 @@ GatheredBlocks Context::allgather(ConstTensorView block, TensorView out, CudaStr
 
 Contributors Context::reduce_scatter(ConstTensorView data, ReduceOp op, const TakeScattered& take,
                                      CudaStream stream) {
+  runtime::check(op, "reduce_scatter");
   return impl_->collectives().reduce_scatter(data, op, take, stream);
 }
 
 ScatteredPart Context::reduce_scatter(ConstTensorView data, TensorView out, ReduceOp op,
                                       CudaStream stream) {
+  runtime::check(op, "reduce_scatter");
   return impl_->collectives().reduce_scatter(data, out, op, stream);
 }
 
@@ -336,10 +343,18 @@ RunOutcome Context::run(State& state, const std::function<void()>& body) {
       runtime::log_steps(impl_->step_clock().times());
       return outcome;
     } catch (const Error& error) {
-      if (error.code() != ErrorCode::kEvicted || !impl_->options().rejoin) throw;
+      const bool is_out =
+          error.code() == ErrorCode::kEvicted ||
+          (error.code() == ErrorCode::kTimeout && impl_->control().left_after_timeout());
+      if (!is_out || !impl_->options().rejoin) throw;
       in_vain = state.commits() > commits ? 0 : in_vain + 1;
       log::warn("joins again: {}", error.what());
-      impl_->rejoin();
+      try {
+        impl_->rejoin();
+      } catch (const runtime::Departure& departure) {
+        log::warn("does not join again: {}", departure.what());
+        return departure.outcome;
+      }
     }
   }
   throw Error(ErrorCode::kEvicted, "evicted " + std::to_string(kRejoinsInVain) +

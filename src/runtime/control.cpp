@@ -4,10 +4,12 @@
 #include <unistd.h>
 #include <utility>
 
+#include <boost/asio/ip/address.hpp>
 #include <boost/asio/post.hpp>
 
 #include "base/log.hpp"
 #include "base/thread_name.hpp"
+#include "rendezvous/protocol/connection.hpp"
 #include "runtime/view_assembly.hpp"
 
 namespace elastic::runtime {
@@ -23,8 +25,11 @@ constexpr Milliseconds kLastWord{500};
 /// How long `leave` waits for the others: a job's members end within moments of each other, or the
 /// server counts this one as a leaver.
 constexpr Milliseconds kFarewellDeadline{30000};
-/// How long `leave` waits for a server that is away; the job's end does not depend on it.
+/// How long `leave` and `check_membership` wait for a server that is away; neither the job's end
+/// nor a checkpoint depends on it.
 constexpr Milliseconds kServerAbsence{3000};
+/// A process that has sent a heartbeat within so many periods has not stood still for long.
+constexpr int kFreshHeartbeats = 3;
 
 transport::LinkerOptions linker_options(const Identity& identity, const Options& options,
                                         std::shared_ptr<const transport::Arena> arena) {
@@ -43,6 +48,12 @@ transport::LinkerOptions linker_options(const Identity& identity, const Options&
   linker.lanes = static_cast<int>(kLanes);
   linker.shm_ring_bytes = options.shm_ring_bytes;
   return linker;
+}
+
+bool on_loopback(const std::string& address) {
+  boost::system::error_code error;
+  const auto host = asio::ip::make_address(address, error);
+  return !error && host.is_loopback();
 }
 
 }  // namespace
@@ -131,7 +142,10 @@ Status Control::start() {
     self.order = options_.slot;
     return participation_.registration(std::move(self));
   };
-  client.heartbeat = [this] { return participation_.heartbeat(); };
+  client.heartbeat = [this] {
+    on_heartbeat();
+    return heartbeat();
+  };
   client_ = std::make_unique<rendezvous::Client>(
       io_, std::move(client),
       rendezvous::Client::Handlers{
@@ -176,6 +190,26 @@ void Control::send_ready(Layout layout, std::uint64_t state_bytes) {
   });
 }
 
+void Control::on_heartbeat() {
+  control_thread_.check();
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    ++heartbeats_;
+    last_heartbeat_ = Clock::now();
+  }
+  changed_.notify_all();
+}
+
+Status Control::check_membership() {
+  std::unique_lock<std::mutex> lock(mutex_);
+  const bool fresh = Clock::now() - last_heartbeat_ <= kFreshHeartbeats * heartbeat_period_;
+  if (!ended_.ok() || !connected_ || fresh) return ended_;
+  // A heartbeat may come before what lies in the connection is read; the one after it does not.
+  const std::uint64_t enough = heartbeats_ + 2;
+  changed_.wait_for(lock, kServerAbsence, [&] { return !ended_.ok() || heartbeats_ >= enough; });
+  return ended_;
+}
+
 Status Control::wait_until_member() {
   std::unique_lock<std::mutex> lock(mutex_);
   changed_.wait(lock, [&] { return !ended_.ok() || view_; });
@@ -187,12 +221,26 @@ void Control::set_synced() {
   synced_ = true;
 }
 
+void Control::set_slowest(int rank) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  slowest_ = rank;
+}
+
+rendezvous::Heartbeat Control::heartbeat() const {
+  rendezvous::Heartbeat heartbeat = participation_.heartbeat();
+  heartbeat.commits = gate_.commits();
+  const std::lock_guard<std::mutex> lock(mutex_);
+  heartbeat.synced = synced_;
+  heartbeat.slowest = slowest_;
+  return heartbeat;
+}
+
 void Control::leave(bool done) {
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     if (!ended_.ok() || !welcomed_) return;
   }
-  asio::post(io_, [this, done] { participation_.bye(done); });
+  asio::post(io_, [this, done] { participation_.bye({done, {}, false}); });
   if (!done) return;
   const TimePoint last = Clock::now() + kFarewellDeadline;
   std::unique_lock<std::mutex> lock(mutex_);
@@ -207,10 +255,32 @@ void Control::leave(bool done) {
   }
 }
 
+void Control::fail_job(const Status& reason) {
+  asio::post(io_, [this, reason] { participation_.bye({false, reason.message(), false}); });
+  // So that this process does not end before the server has heard of it.
+  std::unique_lock<std::mutex> lock(mutex_);
+  changed_.wait_for(lock, kServerAbsence, [&] { return !ended_.ok() || !connected_; });
+}
+
+/// The connection to the server ends with the word that this worker leaves: nobody waits for a
+/// report, or for a result that only this worker has, which it may be unable to give.
 void Control::abandon(const Status& reason) {
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (!ended_.ok()) return;
+    ended_ = reason;
+  }
   log::error("leaves the job: {}", reason.message());
-  leave(false);
+  asio::post(io_, [this] {
+    participation_.bye({false, {}, true});
+    client_->close();
+  });
   end(reason);
+}
+
+bool Control::left_after_timeout() const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return ended_.code() == Code::kTimeout;
 }
 
 void Control::close() {
@@ -224,6 +294,8 @@ void Control::on_message(const rendezvous::Message& message) {
   } else if (const auto* freeze = std::get_if<rendezvous::Freeze>(&message)) {
     if (freeze->at_commit == 0) view_change_clock_.notice(freeze->generation);
     participation_.on_freeze(*freeze);
+  } else if (const auto* check = std::get_if<rendezvous::Check>(&message)) {
+    participation_.on_check(*check);
   } else if (const auto* announce = std::get_if<rendezvous::Announce>(&message)) {
     application_.close();
     participation_.on_announce(announce->view);
@@ -234,7 +306,7 @@ void Control::on_message(const rendezvous::Message& message) {
   } else if (const auto* refuse = std::get_if<rendezvous::Refuse>(&message)) {
     end(Status(Code::kRefused, refuse->reason));
   } else if (const auto* fail = std::get_if<rendezvous::Fail>(&message)) {
-    end(Status(Code::kBelowMinimum, fail->reason));
+    end(Status(fail->misfit ? Code::kRefused : Code::kBelowMinimum, fail->reason));
   }
 }
 
@@ -244,6 +316,8 @@ void Control::on_welcome(const rendezvous::Welcome& welcome) {
     welcomed_ = true;
     connected_ = true;
     joining_ = welcome.joining;
+    heartbeat_period_ = Milliseconds(welcome.heartbeat_ms);
+    last_heartbeat_ = Clock::now();
   }
   changed_.notify_all();
   application_.on_welcome(welcome);
@@ -291,21 +365,48 @@ void Control::cancel_connect() {
   linker_->cancel();
 }
 
+void Control::watch_for_end(const rendezvous::Member& member) {
+  linker_->watch_for_end(peer_of(member), [this, incarnation = member.incarnation] {
+    participation_.on_ended(incarnation);
+  });
+}
+
+void Control::forget_ends() {
+  linker_->forget_ends();
+}
+
 void Control::install(const rendezvous::View& view) {
   auto summary = std::make_shared<ViewSummary>(summarise(view, identity_.incarnation));
   log::set_name("rank " + std::to_string(summary->members->rank));
   log::info("generation {}: rank {} of {}: {}", view.generation, summary->members->rank,
             summary->members->size(), view.cause);
+  warn_of_forgery(*summary);
   const auto lane_views =
       assemble(view, summary->members, std::exchange(links_, {}), abort_events_, backends_);
   if (!lane_views.ok()) return end(lane_views.status());
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     view_ = summary;
+    slowest_ = -1;  // ranks mean others now
   }
   changed_.notify_all();
   view_change_clock_.install(view.generation);
   for (std::size_t i = 0; i < kLanes; ++i) lanes_[i]->install(lane_views.value()[i]);
+}
+
+/// Once per job: by rank 0 of the first view, where the server has had no reason to.
+void Control::warn_of_forgery(const ViewSummary& first) {
+  if (view() || options_.encrypt || first.members->rank != 0 || first.members->generation > 1 ||
+      on_loopback(options_.bind)) {
+    return;
+  }
+  const auto server = rendezvous::parse_address(identity_.address);
+  if (!server.ok() || !on_loopback(server.value().host)) return;
+  log::warn(
+      "accepts data connections on {} without encryption: whoever can change what crosses the "
+      "network can forge data of this job; set ELASTIC_ENCRYPT=1 and give the server --encrypt, or "
+      "use a network that you trust",
+      options_.bind);
 }
 
 Participation::Promise Control::propose(std::uint64_t round, std::uint64_t at_commit) {

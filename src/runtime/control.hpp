@@ -82,15 +82,27 @@ class Control : private Participation::Effects {
   /// Tells the server what this worker's state looks like; a joiner is admitted after that, unless
   /// its line is too slow for so many bytes.
   void send_ready(Layout layout, std::uint64_t state_bytes);
+  /// What has ended this worker's membership, as far as it can know. Where this process may have
+  /// stood still, waits until it has read what the server sent meanwhile: two heartbeats, or a new
+  /// connection, for a few seconds at most. Ok while the server is away.
+  Status check_membership();
   /// Waits until this worker is a member, or what prevents it.
   Status wait_until_member();
   /// This worker has the job's state from now on.
   void set_synced();
+  /// Of the present view, by what the ranks have told each other (Options::compare_steps).
+  void set_slowest(int rank);
+  bool synced() const override;
   /// Says goodbye; with `done` waits until the job lets go of this worker.
   void leave(bool done);
+  /// The job as a whole cannot go on, for `reason`: it ends with that on every worker. Waits until
+  /// the server has heard of it, or is away.
+  void fail_job(const Status& reason);
   /// This worker cannot go on, for `reason`: the others go on without it, and every call fails with
   /// that.
   void abandon(const Status& reason);
+  /// This worker has left because no view came in which to complete a call.
+  bool left_after_timeout() const;
   /// From now on every call fails; what is under way ends.
   void close();
   /// Closes, and ends the control thread with all its connections. Idempotent.
@@ -98,10 +110,13 @@ class Control : private Participation::Effects {
 
  private:
   // control
+  void on_heartbeat();
   void on_message(const rendezvous::Message& message);
   void on_welcome(const rendezvous::Welcome& welcome);
   void on_farewell(const rendezvous::Farewell& farewell);
   void on_failure(const Status& failure);
+  rendezvous::Heartbeat heartbeat() const;
+  void warn_of_forgery(const ViewSummary& first);
   void on_connected(const rendezvous::View& view,
                     Result<std::vector<transport::Linker::LinksOfPeer>> links);
 
@@ -111,6 +126,8 @@ class Control : private Participation::Effects {
   void begin_lanes_at(const std::vector<std::uint64_t>& positions) override;
   void connect(const rendezvous::View& view) override;
   void cancel_connect() override;
+  void watch_for_end(const rendezvous::Member& member) override;
+  void forget_ends() override;
   void install(const rendezvous::View& view) override;
   Participation::Promise propose(std::uint64_t round, std::uint64_t at_commit) override;
   void withdraw() override;
@@ -118,7 +135,6 @@ class Control : private Participation::Effects {
   bool paused_for(std::uint64_t round) const override;
   std::uint64_t commits() const override;
   std::vector<std::uint64_t> positions() const override;
-  bool synced() const override;
   void end(const Status& reason) override;  // any thread
 
   const Identity identity_;
@@ -146,8 +162,12 @@ class Control : private Participation::Effects {
   bool welcomed_ = false;
   bool joining_ = false;
   bool synced_ = false;
+  int slowest_ = -1;
   bool farewell_ = false;
   bool connected_ = false;
+  Milliseconds heartbeat_period_{0};
+  std::uint64_t heartbeats_ = 0;
+  TimePoint last_heartbeat_;
   Status ended_;
 
   std::optional<boost::asio::executor_work_guard<boost::asio::io_context::executor_type>> work_;

@@ -1,8 +1,15 @@
+#include <atomic>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
 #include <memory>
 #include <mutex>
+#include <optional>
 
-#include "base/handshake.hpp"
+#include "base/openssl_check.hpp"
+#include "base/process_mark.hpp"
 #include "elastic/elastic.hpp"
+#include "runtime/raise.hpp"
 
 namespace elastic {
 
@@ -10,16 +17,25 @@ namespace {
 
 /// The one default context behind the free functions.
 struct DefaultContext {
-  DefaultContext() { prepare_handshakes(); }
+  DefaultContext() { prepare_openssl(); }
 
   std::mutex mutex;
   std::unique_ptr<Context> context;
   bool ended = false;
+  /// The process that called `init`; 0 before.
+  std::atomic<std::uint64_t> process{0};
 };
 
 DefaultContext& instance() {
   static DefaultContext the;
   return the;
+}
+
+/// Throws in a forked child of that process: before it takes a mutex that another thread of its
+/// parent may have held when it was forked.
+void require_same_process(const DefaultContext& the) {
+  const std::uint64_t process = the.process.load(std::memory_order_relaxed);
+  if (process != 0) detail::require_process(process);
 }
 
 /// For programs that end without `shutdown`. What the context has loaded, such as NCCL, and what
@@ -30,18 +46,40 @@ struct EndsBeforeWhatItLoaded {
 
 }  // namespace
 
-void init(const Options& options) {
+namespace {
+
+/// How the job ended, where it had before this worker could join.
+std::optional<RunOutcome> join(const Options& options) {
   DefaultContext& the = instance();
+  require_same_process(the);
   const std::lock_guard<std::mutex> lock(the.mutex);
   if (the.context || the.ended) {
     throw Error(ErrorCode::kInvalidArgument, "elastic::init was called before; once per process");
   }
-  the.context = std::make_unique<Context>(options);
+  try {
+    the.context = std::make_unique<Context>(options);
+  } catch (const runtime::Departure& departure) {
+    return departure.outcome;
+  }
+  the.process.store(process_mark(), std::memory_order_relaxed);
   static const EndsBeforeWhatItLoaded at_exit;
+  return std::nullopt;
+}
+
+}  // namespace
+
+void init(const Options& options) {
+  const std::optional<RunOutcome> over = join(options);
+  if (!over) return;
+  const bool stopped = *over == RunOutcome::kStopped;
+  std::fprintf(stderr, "elastic: the job was %s before this worker joined it; the worker ends\n",
+               stopped ? "stopped" : "done");
+  std::exit(EXIT_SUCCESS);
 }
 
 void shutdown() {
   DefaultContext& the = instance();
+  require_same_process(the);
   const std::lock_guard<std::mutex> lock(the.mutex);
   if (!the.context)
     throw Error(ErrorCode::kNotInitialized, "elastic::shutdown without elastic::init");
@@ -52,6 +90,7 @@ void shutdown() {
 
 Context& context() {
   DefaultContext& the = instance();
+  require_same_process(the);
   const std::lock_guard<std::mutex> lock(the.mutex);
   if (!the.context) throw Error(ErrorCode::kNotInitialized, "call elastic::init first");
   return *the.context;

@@ -16,6 +16,7 @@ Incarnation::Incarnation(Identity identity, const Options& options, const Backen
   named.view_timeout = options.view_timeout;
   named.give_up = [this](const Status& why) { return leave_without_result(why); };
   coordinator_.emplace(control_.lane(kNamedLane), std::move(named));
+  raise_if(coordinator_->status());
 }
 
 Status Incarnation::leave_without_result(const Status& why) {

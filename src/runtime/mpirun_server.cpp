@@ -16,8 +16,6 @@
 #include <vector>
 
 #include <nlohmann/json.hpp>
-#include <sys/mman.h>
-#include <sys/stat.h>
 
 #include "base/unique_fd.hpp"
 #include "rendezvous/launcher/job_file.hpp"
@@ -49,7 +47,7 @@ std::string launch_name(const LaunchEnvironment& launch) {
     const auto self = launcher::ProcessIdentity::of_this_process();
     return "single-" + std::to_string(self.pid) + "-" + std::to_string(self.start_time);
   }
-  if (!launch.launch_key.empty()) return "mpirun-" + hash_of(launch.launch_key);
+  if (!launch.launch_key.empty()) return "launch-" + hash_of(launch.launch_key);
   const pid_t parent = ::getppid();
   return "mpirun-" + std::to_string(parent) + "-" +
          std::to_string(launcher::start_time_of(parent).value_or(0));
@@ -76,16 +74,6 @@ Result<std::string> find_server_program(const EnvironmentMap& environment) {
                 std::string(kProgram) +
                     " is neither beside libelastic nor in PATH; without it, start with elasticrun "
                     "or set ELASTIC_RENDEZVOUS");
-}
-
-Result<UniqueFd> make_secret_fd(const Secret& secret) {
-  UniqueFd fd(::memfd_create("elastic-secret", MFD_CLOEXEC));
-  const std::string text = to_hex(secret) + "\n";
-  if (!fd || ::fchmod(fd.get(), 0600) != 0 ||
-      ::write(fd.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size())) {
-    return unavailable("memfd_create", errno);
-  }
-  return fd;
 }
 
 std::vector<char*> pointers(std::vector<std::string>& texts) {
@@ -116,6 +104,8 @@ class SpawnSetup {
       ::posix_spawn_file_actions_addopen(&actions_, fd, "/dev/null", O_RDWR, 0);
     }
     ::posix_spawn_file_actions_adddup2(&actions_, secret_fd, kSecretFd);
+    // Nothing else that this process has inherited, or opened without O_CLOEXEC.
+    ::posix_spawn_file_actions_addclosefrom_np(&actions_, kSecretFd + 1);
     ::posix_spawnattr_setflags(&attributes_, POSIX_SPAWN_SETSID);
     std::vector<std::string> variables;
     for (const auto& [name, value] : environment) variables.push_back(name + "=" + value);
@@ -159,7 +149,7 @@ Result<ServerLocation> start_server(const LaunchEnvironment& launch, const std::
   const auto program = find_server_program(environment);
   if (!program.ok()) return program.status();
   ServerLocation location{"", job, random_secret()};
-  const auto secret_fd = make_secret_fd(location.secret);
+  const auto secret_fd = secret_descriptor(location.secret);
   if (!secret_fd.ok()) return secret_fd.status();
   const std::string port_file = folder + "/" + location.job + ".port";
   ::unlink(port_file.c_str());

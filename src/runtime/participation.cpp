@@ -25,12 +25,13 @@ void Participation::on_welcome() {
   if (bye_) effects_.send(*bye_);
 }
 
-/// A promise that nobody has been told to be kept binds nobody. One that has been reported does,
-/// although the report may be lost: the next server hears that this worker stands still.
+/// Without the server nobody changes the members at a step boundary, so training goes on. A report
+/// binds although it may be lost: the next server hears that this worker stands still.
 void Participation::on_disconnected() {
   if (reported_) return;
   effects_.withdraw();
   deferred_round_ = 0;
+  if (!frozen_) resume();
 }
 
 void Participation::on_freeze(const rendezvous::Freeze& freeze) {
@@ -41,7 +42,7 @@ void Participation::on_freeze(const rendezvous::Freeze& freeze) {
     // Stopped for an earlier round of this view: that one is void. Stopped for a view that is being
     // installed: goes on then.
     reported_ = false;
-    if (!frozen_) effects_.resume();
+    if (!frozen_) resume();
     const Promise promise = effects_.propose(freeze.round, freeze.at_commit);
     effects_.send(rendezvous::Promise{freeze.round, promise.accepted, promise.commits});
     return;
@@ -92,17 +93,39 @@ void Participation::send_report(std::uint64_t round, const std::vector<Lane>& la
   for (const Lane& lane : lanes) report.lanes.push_back({lane.position, lane.needs});
   report.commits = effects_.commits();
   report.synced = effects_.synced();
+  report.at_boundary = paused_;
   reported_ = true;
   effects_.send(report);
 }
 
-/// The training thread has stopped at a step boundary: its lanes are idle.
+/// The training thread has stopped at a step boundary. That is no report: other threads' operations
+/// go on, because another member may need them to come to the boundary, and because a round that
+/// nobody has reported for can still be replaced in this view.
 void Participation::on_paused(std::uint64_t round) {
-  if (!effects_.paused_for(round) || frozen_) return;
-  if (round != deferred_round_) return effects_.resume();  // nobody waits for that any more
-  std::vector<Lane> idle;
-  for (const std::uint64_t position : effects_.positions()) idle.push_back({position, {}});
-  send_report(round, idle);
+  if (!effects_.paused_for(round)) return;
+  paused_ = true;
+  if (frozen_) return;
+  if (round != deferred_round_) return resume();  // nobody waits for that any more
+  effects_.send(rendezvous::Paused{round, effects_.commits()});
+}
+
+void Participation::resume() {
+  paused_ = false;
+  effects_.resume();
+}
+
+void Participation::on_check(const rendezvous::Check& check) {
+  if (!view_) return;
+  for (const rendezvous::Member& member : view_->members) {
+    const auto& asked = check.incarnations;
+    if (member.incarnation == self_) continue;
+    if (std::find(asked.begin(), asked.end(), member.incarnation) == asked.end()) continue;
+    effects_.watch_for_end(member);
+  }
+}
+
+void Participation::on_ended(const std::string& incarnation) {
+  effects_.send(rendezvous::Gone{incarnation, "its process accepts no connections any more"});
 }
 
 void Participation::on_announce(const rendezvous::View& view) {
@@ -132,6 +155,7 @@ void Participation::on_announce(const rendezvous::View& view) {
   reported_ = false;
   effects_.withdraw();
   effects_.cancel_connect();
+  effects_.forget_ends();
   installing_ = true;
   linking_ = false;
   freeze_lanes();
@@ -147,14 +171,14 @@ void Participation::on_linked(std::uint64_t generation) {
   if (deferred_round_ != 0 && effects_.paused_for(deferred_round_)) {
     on_paused(deferred_round_);  // stopped for a boundary of this view while it was being installed
   } else {
-    effects_.resume();
+    resume();
   }
 }
 
 void Participation::on_unlinkable(std::uint64_t generation, const std::string& incarnation,
                                   const std::string& why) {
   if (generation != generation_ || !installing_) return;
-  suspect({generation, incarnation, why});
+  suspect({generation, incarnation, why, true});
 }
 
 void Participation::suspect(const rendezvous::Suspect& suspicion) {
@@ -168,8 +192,8 @@ void Participation::ready(const rendezvous::Ready& ready) {
   effects_.send(ready);
 }
 
-void Participation::bye(bool done) {
-  bye_ = rendezvous::Bye{done};
+void Participation::bye(const rendezvous::Bye& bye) {
+  bye_ = bye;
   effects_.send(*bye_);
 }
 

@@ -48,6 +48,9 @@ class Participation {
     /// cancelled.
     virtual void connect(const rendezvous::View& view) = 0;
     virtual void cancel_connect() = 0;
+    /// Finds out whether the process of `member` has ended; `on_ended` follows where it has.
+    virtual void watch_for_end(const rendezvous::Member& member) = 0;
+    virtual void forget_ends() = 0;
     /// The lanes go on in `view`, with the links just made.
     virtual void install(const rendezvous::View& view) = 0;
     /// The training thread is to stop when `at_commit` steps are committed; `on_paused(round)`
@@ -75,6 +78,7 @@ class Participation {
   // From the server.
   void on_welcome();
   void on_freeze(const rendezvous::Freeze& freeze);
+  void on_check(const rendezvous::Check& check);
   void on_announce(const rendezvous::View& view);
   void on_disconnected();
 
@@ -84,17 +88,20 @@ class Participation {
   void on_linked(std::uint64_t generation);
   void on_unlinkable(std::uint64_t generation, const std::string& incarnation,
                      const std::string& why);
+  void on_ended(const std::string& incarnation);
 
   // For the server. Kept, and said again to one that comes back.
   void suspect(const rendezvous::Suspect& suspicion);
   void ready(const rendezvous::Ready& ready);
-  void bye(bool done);
+  /// `failure`: why the job as a whole cannot go on.
+  void bye(const rendezvous::Bye& bye);
 
   std::uint64_t generation() const { return generation_; }
 
  private:
   void freeze_lanes();
   void go_on_when_quiet();
+  void resume();
   void send_report(std::uint64_t round, const std::vector<Lane>& lanes);
 
   const std::string self_;
@@ -105,7 +112,8 @@ class Participation {
   std::optional<rendezvous::View> view_;
   std::uint64_t report_round_ = 0;    // of the immediate freeze to answer, 0 for none
   std::uint64_t deferred_round_ = 0;  // of the step boundary promised in this view, 0 for none
-  bool reported_ = false;             // in this view, and nothing has been released since
+  bool reported_ = false;             // in this view
+  bool paused_ = false;               // the training thread is known to stand at a step boundary
   bool frozen_ = true;                // the lanes are, or are about to be
   bool installing_ = false;           // view_ is not in force yet
   bool linking_ = false;

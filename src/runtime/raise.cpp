@@ -11,7 +11,7 @@ void raise(const Status& failure) {
     case Code::kStopped:
       throw Departure(ErrorCode::kStopped, failure.message(), RunOutcome::kStopped);
     case Code::kDone:
-      throw Departure(ErrorCode::kNotInitialized, failure.message(), RunOutcome::kFinished);
+      throw Departure(ErrorCode::kNotInitialized, failure.message(), RunOutcome::kLeftOut);
     default:
       throw Error(public_code(failure.code()), failure.message(), failure.peer(),
                   failure.generation());

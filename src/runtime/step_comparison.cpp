@@ -39,10 +39,12 @@ Status compare_steps(std::uint64_t commit, StepClock& clock, Control& control) {
           std::memcpy(message.data(), bytes.data(), sizeof(Message));
           by_rank.push_back(to_time(message));
         }
-      });
+      },
+      transport::OwnCall::kStepTimes);
   const auto done = control.lane(kUnnamedLane).run(exchange, control.options().view_timeout);
   if (!done.ok()) return done.status();
   clock.compare(commit, std::move(by_rank));
+  control.set_slowest(clock.times().slowest);
   if (control.view()->members->rank == 0) log_slowest(clock.times());
   return {};
 }

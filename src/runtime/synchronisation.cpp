@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/log.hpp"
+#include "base/tensor_bytes.hpp"
 #include "coordinator/operation.hpp"
 #include "training/boundary.hpp"
 #include "training/state_image.hpp"
@@ -32,13 +33,15 @@ struct Header {
 /// Tells everybody the size of the image of the state that is the job's.
 class HeaderOperation : public coordinator::Operation {
  public:
-  HeaderOperation(const Header& mine, Header& jobs) : mine_(mine), jobs_(jobs) {}
+  HeaderOperation(const Header& mine, Header& jobs, const char* doing)
+      : mine_(mine), jobs_(jobs), doing_(doing) {}
   collectives::Call call(const Members& members) override {
     collectives::Call call;
     call.kind = collectives::Kind::kBroadcast;
     call.root = members.first_synced();
     call.sections = {{DType::kU8, sizeof(Header), 0}};
-    call.fingerprint.kind = static_cast<std::uint8_t>(call.kind);
+    call.error = "rank " + std::to_string(members.rank) + " " + doing_;
+    call.fingerprint.kind = static_cast<std::uint8_t>(transport::OwnCall::kStateSize);
     call.fingerprint.dtype = static_cast<std::uint8_t>(DType::kU8);
     call.fingerprint.detail = static_cast<std::uint32_t>(call.root);
     call.fingerprint.count = sizeof(Header);
@@ -55,6 +58,7 @@ class HeaderOperation : public coordinator::Operation {
  private:
   const Header& mine_;
   Header& jobs_;
+  const char* const doing_;
 };
 
 /// The state's image and its large entries, from all members that have them to all that do not.
@@ -156,8 +160,8 @@ std::string difference(const std::vector<std::uint64_t>& all, std::size_t entrie
 }
 
 /// One attempt; `agreed` tells whether all members have the same state after it.
-Status attempt(State& state, Control& control, collectives::Buffer& room, bool& agreed,
-               std::string& why) {
+Status attempt(State& state, Control& control, const char* doing, collectives::Buffer& room,
+               bool& agreed, std::string& why) {
   coordinator::Lane& lane = control.lane(kUnnamedLane);
   const Milliseconds timeout = control.options().view_timeout;
 
@@ -165,8 +169,19 @@ Status attempt(State& state, Control& control, collectives::Buffer& room, bool& 
   training::Image image = training::serialize(state);
   const Header mine{image.size()};
   Header jobs;
-  HeaderOperation header(mine, jobs);
+  HeaderOperation header(mine, jobs, doing);
   if (auto done = lane.run(header, timeout); !done.ok()) return done.status();
+  if (!can_exist(jobs.bytes, 1)) {
+    return Status(Code::kProtocol, "the member that gives the state says that its image has " +
+                                       std::to_string(jobs.bytes) +
+                                       " bytes, more than any memory has");
+  }
+
+  if (Status fits = training::check_image_bytes(state, jobs.bytes); !fits.ok()) {
+    // The others are not to wait in the transfer for a worker that takes no part.
+    control.abandon(fits);
+    return fits;
+  }
 
   Lent memory(lane);
   TransferOperation transfer(state, image, jobs.bytes, room);
@@ -186,7 +201,8 @@ Status attempt(State& state, Control& control, collectives::Buffer& room, bool& 
       [&all](std::span<const std::byte> bytes, const std::vector<std::size_t>& /*counts*/) {
         all.resize(bytes.size() / sizeof(std::uint64_t));
         if (!bytes.empty()) std::memcpy(all.data(), bytes.data(), bytes.size());
-      });
+      },
+      transport::OwnCall::kStateHashes);
   auto done = lane.run(compare, timeout);
   if (!done.ok()) return done.status();
   memory.given_back();
@@ -218,15 +234,22 @@ collectives::Buffer make_room(std::size_t bytes) {
   return room;
 }
 
-Status synchronise(State& state, Control& control, collectives::Buffer room) {
+Status synchronise(State& state, Control& control, const char* doing, collectives::Buffer room) {
   std::string why;
   for (int i = 0; i < kAttempts; ++i) {
     bool agreed = false;
-    if (Status status = attempt(state, control, room, agreed, why); !status.ok()) return status;
+    if (Status status = attempt(state, control, doing, room, agreed, why); !status.ok()) {
+      // Workers that are set up differently: those that fail first would leave the last one alone.
+      if (status.code() == Code::kMismatch && !control.synced()) control.fail_job(status);
+      return status;
+    }
     if (agreed) return {};
     log::warn("state differs after synchronisation, trying again: {}", why);
   }
-  return Status(Code::kInternal, "the state cannot be made the same on all members: " + why);
+  const Status differs(Code::kMismatch, "the state cannot be made the same on all members: " + why);
+  // Otherwise those that end last would find themselves alone, and train on.
+  control.fail_job(differs);
+  return differs;
 }
 
 }  // namespace elastic::runtime

@@ -17,10 +17,16 @@ collectives::Buffer make_room(std::size_t bytes);
 /// nobody has it yet, that of rank 0 becomes the job's.
 ///
 /// Three operations: a broadcast of the size, the transfer, and an allgather of the hashes
-/// of all entries, which must be equal: otherwise kInternal, naming the ranks and the entry. A
-/// member that dies meanwhile changes nothing for the others; when donors die, others give.
+/// of all entries, which must be equal: otherwise kMismatch, naming the ranks and the entry, and
+/// the job fails with that. It also fails where workers cannot do these operations together at the
+/// start (kMismatch). A member that dies meanwhile changes nothing for the others; when donors die,
+/// others give.
 ///
 /// Whoever takes a state collects it in `room` if that is large enough, otherwise in fresh memory.
-Status synchronise(State& state, Control& control, collectives::Buffer room = {});
+///
+/// `doing` is what this worker does, "has called elastic::run": for the error that all ranks get
+/// where some of them call something else.
+Status synchronise(State& state, Control& control, const char* doing,
+                   collectives::Buffer room = {});
 
 }  // namespace elastic::runtime

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <string>
 
+#include "base/tensor_bytes.hpp"
 #include "elastic/error.hpp"
 
 namespace elastic::runtime {
@@ -15,15 +16,42 @@ namespace {
 
 }  // namespace
 
-void check(const ConstTensorView& tensor) {
-  if (tensor.data == nullptr && tensor.count > 0) {
-    throw Error(ErrorCode::kInvalidArgument,
-                "a tensor of " + std::to_string(tensor.count) + " elements lies at a null pointer");
+void check(const ConstTensorView& tensor, const char* call, const char* which) {
+  const std::size_t element = size_of(tensor.dtype);
+  const bool possible = element > 0 && can_exist(tensor.count, element);
+  if (possible && (tensor.data != nullptr || tensor.count == 0)) return;
+  const std::string what = std::string(call) + ", " + which + ": ";
+  if (element == 0) {
+    invalid(what + "there is no dtype " + std::to_string(static_cast<int>(tensor.dtype)));
+  }
+  const std::string size =
+      std::to_string(tensor.count) + " elements of " + std::to_string(element) + " bytes";
+  if (!possible) invalid(what + size + " are more than any memory has; the count is wrong");
+  invalid(what + size + " lie at a null pointer");
+}
+
+void check_group(std::span<const TensorView> tensors, const char* call) {
+  std::size_t total = 0;
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    const ConstTensorView tensor = tensors[i];
+    const std::size_t element = size_of(tensor.dtype);
+    if (tensor.data == nullptr || element == 0 || !can_exist(tensor.count, element)) {
+      check(tensor, call, ("tensor " + std::to_string(i)).c_str());
+    }
+    total += tensor.bytes();
+    if (total <= kMostBytes) continue;
+    invalid(std::string(call) + ": tensors 0 to " + std::to_string(i) +
+            " have more bytes together than any memory has; the count of one of them is wrong");
   }
 }
 
+void check(ReduceOp op, const char* call) {
+  if (op <= ReduceOp::kProduct) return;
+  invalid(std::string(call) + ": there is no reduction " + std::to_string(static_cast<int>(op)));
+}
+
 void check_host(const ConstTensorView& tensor, const char* what) {
-  check(tensor);
+  check(tensor, what);
   if (!device::on_device(tensor)) return;
   throw Error(ErrorCode::kInvalidArgument,
               std::string(what) +
@@ -33,7 +61,7 @@ void check_host(const ConstTensorView& tensor, const char* what) {
 }
 
 void check(const NarrowTensor& tensor, ReduceOp op) {
-  check(tensor.data);
+  check(tensor.data, "narrow_allreduce");
   const DType dtype = tensor.data.dtype;
   const std::string who = "a tensor of " + std::to_string(tensor.data.count) + " elements ";
   int exponent = 0;

@@ -15,8 +15,14 @@ inline bool any_on_device(std::span<const TensorView> tensors) {
                      [](const TensorView& tensor) { return device::on_device(tensor); });
 }
 
-/// Throws Error(kInvalidArgument) for a tensor that is nowhere.
-void check(const ConstTensorView& tensor);
+/// Throws Error(kInvalidArgument) for a tensor that is nowhere, or has more bytes than can be. The
+/// message begins with `call` and `which` of its tensors it is.
+void check(const ConstTensorView& tensor, const char* call, const char* which = "tensor");
+/// The same for each of a group, and for all together.
+void check_group(std::span<const TensorView> tensors, const char* call);
+
+/// Throws Error(kInvalidArgument) for a number that is no reduction.
+void check(ReduceOp op, const char* call);
 
 /// And for one that is not in host memory: for `what`, which takes no others.
 void check_host(const ConstTensorView& tensor, const char* what);

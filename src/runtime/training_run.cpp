@@ -3,6 +3,8 @@
 #include <string>
 #include <utility>
 
+#include "base/log.hpp"
+#include "elastic/process_owned.hpp"
 #include "runtime/raise.hpp"
 #include "runtime/step_comparison.hpp"
 #include "runtime/step_log.hpp"
@@ -21,6 +23,7 @@ class StepBoundary : public training::Boundary {
       : control_(control), clock_(clock), before_commit_(before_commit) {}
 
   void commit(State& state) override {
+    detail::require_process(process_);
     {
       const Blocked blocked;
       before_commit_();
@@ -29,6 +32,16 @@ class StepBoundary : public training::Boundary {
     }
     clock_.end_step();
     log_step(state.commits(), clock_);
+  }
+  std::uint64_t generation() const override {
+    // Also asked where an exception leaves `run`, which a forked child may do: it has no view.
+    if (process_ != detail::process_mark()) return 0;
+    const auto view = control_.view();
+    return view ? view->members->generation : 0;
+  }
+  void check_membership() override {
+    detail::require_process(process_);
+    raise_if(control_.check_membership());
   }
 
  private:
@@ -45,13 +58,14 @@ class StepBoundary : public training::Boundary {
     // Not by who lacks the state now: a joiner may be gone again, but whoever saw it synchronises.
     if (paused && control_.view()->admitted_at == state.commits()) {
       const Blocked synchronising(Phase::kViewChange);
-      raise_if(synchronise(state, control_));
+      raise_if(synchronise(state, control_, "is in State::commit, where a worker joins"));
     }
   }
 
   Control& control_;
   StepClock& clock_;
   const std::function<void()>& before_commit_;
+  const std::uint64_t process_ = detail::process_mark();
 };
 
 /// What a worker is compared with the job by, before it takes part.
@@ -77,11 +91,16 @@ RunOutcome run_training(State& state, const std::function<void()>& body, Control
     if (to_receive > 0) room = make_room(to_receive);
     control.send_ready(layout_with_options(state, control.options()), to_receive);
     raise_if(control.wait_until_member());
-    raise_if(synchronise(state, control, std::move(room)));
+    const char* const doing =
+        control.synced() ? "has called elastic::run again" : "has called elastic::run";
+    raise_if(synchronise(state, control, doing, std::move(room)));
     const StepClock::Running running(clock, control.view_changes());
     body();
     return RunOutcome::kFinished;
   } catch (const Departure& departure) {
+    if (control.joining()) {
+      log::warn("did not join the job, and does not have its state: {}", departure.what());
+    }
     return departure.outcome;
   }
 }

@@ -29,6 +29,13 @@ collectives::Backend::Handover handover(const rendezvous::LaneDecision& decision
   return result;
 }
 
+std::vector<int> ranks_of(const std::vector<std::string>& incarnations,
+                          const coordinator::Members& members) {
+  std::vector<int> ranks;
+  for (const std::string& incarnation : incarnations) ranks.push_back(members.rank_of(incarnation));
+  return ranks;
+}
+
 /// For each rank the first one on its host.
 std::vector<int> hosts_of(const rendezvous::View& view) {
   std::vector<int> hosts;
@@ -120,6 +127,7 @@ Result<std::vector<std::shared_ptr<coordinator::LaneView>>> assemble(
     lane_view->backend = std::move(backend).value();
     lane_view->position = view.lanes[lane].position;
     lane_view->handover = handover(view.lanes[lane], *members);
+    lane_view->holders = ranks_of(view.lanes[lane].holders, *members);
     lane_view->lost = view.lanes[lane].lost;
     lane_views.push_back(std::move(lane_view));
   }

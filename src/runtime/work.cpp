@@ -1,6 +1,7 @@
 #include "elastic/work.hpp"
 
 #include "coordinator/work_state.hpp"
+#include "elastic/process_owned.hpp"
 #include "runtime/raise.hpp"
 #include "runtime/step_clock.hpp"
 
@@ -9,6 +10,7 @@ namespace elastic {
 namespace {
 const detail::WorkState& checked(const std::shared_ptr<detail::WorkState>& state) {
   if (!state) throw Error(ErrorCode::kInvalidArgument, "this Work refers to no operation");
+  detail::require_process(state->process());
   return *state;
 }
 }  // namespace
@@ -39,11 +41,11 @@ bool Work::wait_until(std::chrono::steady_clock::time_point deadline) const {
 }
 
 bool Work::ready() const noexcept {
-  return state_ && state_->ready();
+  return state_ && state_->process() == detail::process_mark() && state_->ready();
 }
 
 Contributors Work::contributors() const {
-  if (!ready()) {
+  if (!checked(state_).ready()) {
     throw Error(ErrorCode::kInvalidArgument, "this operation is not complete: call wait() first");
   }
   return runtime::take(state_->outcome());

@@ -15,12 +15,20 @@ class Boundary {
   /// `state.commits()` already counts the step that is being committed. What it throws reaches the
   /// caller of State::commit.
   virtual void commit(State& state) = 0;
+
+  /// Of the view that this worker is in; 0 where it is in none.
+  virtual std::uint64_t generation() const { return 0; }
+
+  /// Throws what ends the training if this worker has been given up, as far as the server could
+  /// tell it.
+  virtual void check_membership() {}
 };
 
 /// Connects `State::commit` to `boundary` until destroyed. While attached, nothing can be added.
 class Attachment {
  public:
-  /// Throws Error(kInvalidArgument) where the state is attached already: `run` within `run`.
+  /// Throws Error(kInvalidArgument) where the state is attached already (`run` within `run`), and
+  /// where a vector in it has changed its size.
   Attachment(State& state, Boundary& boundary);
   ~Attachment();
   Attachment(const Attachment&) = delete;

@@ -22,6 +22,7 @@
 #include "base/replacement_file.hpp"
 #include "base/unique_fd.hpp"
 #include "training/bytes.hpp"
+#include "training/state_entries.hpp"
 #include "training/state_image.hpp"
 
 namespace elastic::training {
@@ -30,7 +31,9 @@ namespace {
 constexpr std::uint64_t kCheckpointMagic =
     0x544e504b48434c45U;  // "ELCHKPNT" as little-endian bytes
 /// Grows with any change of the file, of an image, or of what counts as a large entry.
-constexpr std::uint64_t kCheckpointVersion = 1;
+constexpr std::uint64_t kCheckpointVersion = 2;
+/// Read as well: its preamble ends before `training`.
+constexpr std::uint64_t kVersionWithoutOrder = 1;
 constexpr std::uint64_t kHashBytes = sizeof(std::uint64_t);
 /// Read at a time, where it is only hashed.
 constexpr std::size_t kReadBytes = std::size_t{1} << 20;
@@ -41,8 +44,22 @@ struct Preamble {
   std::uint64_t file_bytes = 0;
   std::uint64_t layout_bytes = 0;
   std::uint64_t image_bytes = 0;
+  // Which of two checkpoints is the older one: see `is_older`.
+  std::uint64_t training = 0;  // 0: not known
+  std::uint64_t generation = 0;
+  std::uint64_t commits = 0;
+
+  std::size_t bytes() const { return version == kVersionWithoutOrder ? 40 : sizeof(Preamble); }
 };
-static_assert(sizeof(Preamble) == 40);
+static_assert(sizeof(Preamble) == 64);
+
+/// Of one training, the state of an earlier generation is older, and in a generation the one with
+/// fewer commits. A worker that was given up can have more commits than the job had when it went on
+/// without it.
+bool is_older(const Preamble& one, const Preamble& other) {
+  if (one.training == 0 || one.training != other.training) return false;
+  return std::pair(one.generation, one.commits) < std::pair(other.generation, other.commits);
+}
 
 void throw_if(const Status& status) {
   if (!status.ok()) throw Error(public_code(status.code()), status.message());
@@ -93,6 +110,9 @@ class Reader {
   /// That the file is of a state with this layout.
   void compare(const Layout& own) const;
   std::span<const std::byte> image() const { return std::span(head_).last(preamble_.image_bytes); }
+  /// That it has as many bytes for the large entries as they have.
+  void compare_large(const std::vector<std::span<std::byte>>& large) const;
+  std::uint64_t generation() const { return preamble_.generation; }
   /// Fills the large entries.
   void read_large(const std::vector<std::span<std::byte>>& large) const;
 
@@ -118,7 +138,7 @@ class Reader {
 void Reader::verify() {
   const std::uint64_t size = this->size();
   check_preamble(size);
-  head_.resize(sizeof(Preamble) + preamble_.layout_bytes + preamble_.image_bytes);
+  head_.resize(preamble_.bytes() + preamble_.layout_bytes + preamble_.image_bytes);
   throw_if(read(0, head_));
   PiecewiseHash hash;
   hash.add(head_);
@@ -146,16 +166,23 @@ void Reader::check_preamble(std::uint64_t size) {
     refuse("is no checkpoint (" + std::to_string(size) +
            " bytes of something else); check its name");
   }
-  if (size < sizeof(Preamble)) refuse_as_damaged("is cut short in its first bytes");
-  if (preamble_.version != kCheckpointVersion) {
+  if (size < sizeof(kCheckpointMagic) + sizeof(kCheckpointVersion)) {
+    refuse_as_damaged("is cut short in its first bytes");
+  }
+  if (preamble_.version != kCheckpointVersion && preamble_.version != kVersionWithoutOrder) {
     refuse("is of format " + std::to_string(preamble_.version) + ", and this library reads " +
-           std::to_string(kCheckpointVersion) + "; use the library that wrote it");
+           std::to_string(kVersionWithoutOrder) + " and " + std::to_string(kCheckpointVersion) +
+           "; use the library that wrote it");
+  }
+  if (size < preamble_.bytes()) refuse_as_damaged("is cut short in its first bytes");
+  if (preamble_.version == kVersionWithoutOrder) {
+    preamble_.training = preamble_.generation = preamble_.commits = 0;  // other bytes were read
   }
   if (preamble_.file_bytes != size) {
     refuse_as_damaged("has " + std::to_string(size) + " bytes, and was written with " +
                       std::to_string(preamble_.file_bytes));
   }
-  const std::uint64_t rest = size - sizeof(Preamble);
+  const std::uint64_t rest = size - preamble_.bytes();
   if (rest < kHashBytes || preamble_.layout_bytes > rest - kHashBytes ||
       preamble_.image_bytes > rest - kHashBytes - preamble_.layout_bytes) {
     refuse_as_damaged("is damaged: its parts are larger than it is");
@@ -163,12 +190,20 @@ void Reader::check_preamble(std::uint64_t size) {
 }
 
 void Reader::compare(const Layout& own) const {
-  const auto saved = decode(std::span(head_).subspan(sizeof(Preamble), preamble_.layout_bytes));
+  const auto saved = decode(std::span(head_).subspan(preamble_.bytes(), preamble_.layout_bytes));
   if (!saved) refuse_as_damaged("is damaged: its list of entries cannot be read");
   const std::string difference = layout_difference(*saved, "the file", own, "this worker");
   if (!difference.empty()) {
     refuse("is of another state: " + difference + "; load it into the model that it was made of");
   }
+}
+
+void Reader::compare_large(const std::vector<std::span<std::byte>>& large) const {
+  const std::uint64_t saved = preamble_.file_bytes - kHashBytes - head_.size();
+  if (saved == total_bytes(large)) return;
+  refuse_as_damaged("is damaged: it has " + std::to_string(saved) +
+                    " bytes of large entries, and the state has " +
+                    std::to_string(total_bytes(large)));
 }
 
 void Reader::read_large(const std::vector<std::span<std::byte>>& large) const {
@@ -206,6 +241,13 @@ Status Reader::read(std::uint64_t at, std::span<std::byte> bytes) const {
   return {};
 }
 
+/// The kernel would take what is in front of it for the name.
+void check_name(const std::string& path) {
+  if (path.find('\0') == std::string::npos) return;
+  throw Error(ErrorCode::kInvalidArgument,
+              "a checkpoint's name has a zero byte in it: '" + std::string(path.c_str()) + "...'");
+}
+
 /// A job that finds no checkpoint begins anew, which is not meant where the path is wrong.
 void check_that_it_may_be_missing(const std::filesystem::path& path) {
   std::error_code none;
@@ -222,9 +264,33 @@ void check_that_it_may_be_missing(const std::filesystem::path& path) {
                                            "is mounted, or make the folder to begin anew");
 }
 
+/// What a file says of itself; all zeros where it says nothing, or is not there or no checkpoint:
+/// such a file is replaced.
+Preamble preamble_of(const std::string& path) {
+  Preamble preamble{};
+  const UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  const ssize_t got = file ? ::pread(file.get(), &preamble, sizeof(preamble), 0) : 0;
+  const bool says = got == static_cast<ssize_t>(sizeof(preamble)) &&
+                    preamble.magic == kCheckpointMagic && preamble.version == kCheckpointVersion;
+  return says ? preamble : Preamble{};
+}
+
+void refuse_to_replace_a_newer(const std::string& path, const Preamble& mine) {
+  const Preamble present = preamble_of(path);
+  if (!is_older(mine, present)) return;
+  const auto text = [](const Preamble& of) {
+    return std::to_string(of.commits) + " commits in generation " + std::to_string(of.generation);
+  };
+  throw Error(ErrorCode::kUnavailable,
+              "checkpoint " + path + " is newer, of " + text(present) +
+                  ", than this worker's state, of " + text(mine) +
+                  "; it stays; to save this one all the same, move that file away");
+}
+
 }  // namespace
 
 void save_checkpoint(const State& state, const std::string& path) {
+  check_name(path);
   const std::vector<std::byte> layout = encode(training::layout(state));
   const Image image = serialize(state);
   const std::vector<std::span<std::byte>> large = large_entries(state);
@@ -233,9 +299,15 @@ void save_checkpoint(const State& state, const std::string& path) {
   preamble.image_bytes = image.size();
   preamble.file_bytes =
       sizeof(Preamble) + layout.size() + image.size() + total_bytes(large) + kHashBytes;
+  const StateAccess::Entries& entries = StateAccess::entries(state);
+  preamble.training = entries.training;
+  preamble.generation = entries.generation();
+  preamble.commits = entries.commits;
 
   Result<ReplacementFile> file = ReplacementFile::create(path);
   throw_if(file.status());
+  // Of the file that `commit` will find in its place, or it fails.
+  refuse_to_replace_a_newer(path, preamble);
   PiecewiseHash hash;
   const auto write = [&](std::span<const std::byte> bytes) {
     hash.add(bytes);
@@ -251,6 +323,7 @@ void save_checkpoint(const State& state, const std::string& path) {
 }
 
 bool load_checkpoint(State& state, const std::string& path) {
+  check_name(path);
   UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (!file && errno == ENOENT) {
     check_that_it_may_be_missing(path);
@@ -263,11 +336,14 @@ bool load_checkpoint(State& state, const std::string& path) {
   Reader reader(std::move(file), path);
   reader.verify();
   reader.compare(layout(state));
+  reader.compare_large(large_entries(state));
   if (Status restored = restore_all_but_large(state, reader.image()); !restored.ok()) {
     if (restored.code() == Code::kInternal) throw_if(restored);
     reader.refuse(restored.message());
   }
   reader.read_large(large_entries(state));
+  if (reader.generation() > 0) StateAccess::entries(state).generations_before = reader.generation();
+  StateAccess::entries(state).generation_in_job = 0;
   return true;
 }
 

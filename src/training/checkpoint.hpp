@@ -8,7 +8,8 @@ namespace elastic::training {
 
 /// A State in a file, for when nobody of the job is left. In order:
 ///
-///   preamble  40 bytes, see checkpoint.cpp
+///   preamble  64 bytes, see checkpoint.cpp: sizes; training, generation and commits, by which a
+///             save finds out that the file in its place is newer. (40 bytes in format 1.)
 ///   layout    names, types and counts of the entries
 ///   image     what `serialize` makes of the state: the commits, and all entries but the large ones
 ///   large     the large entries, as they lie in memory, one after another

@@ -17,8 +17,10 @@ namespace {
 }
 
 LearningRateRamp::Options ramp_options(const LearningRate::Options& options) {
-  if (options.policy == ResizePolicy::kRamp) return {options.batch_reference, options.ramp_steps};
-  return {options.batch_reference, 1};
+  if (options.policy == ResizePolicy::kRamp) {
+    return {options.batch_reference, options.ramp_steps, options.momentum};
+  }
+  return {options.batch_reference, 1, options.momentum};
 }
 
 template <typename T, std::size_t kCount>

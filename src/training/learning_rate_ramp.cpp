@@ -15,6 +15,15 @@ using training::positive;
 using training::require;
 
 constexpr double kDefaultStepsPerGrowth = 8;
+/// In units of the 1 / (1 - mu) gradients that the momentum sums.
+constexpr double kMomentumLifetimes = 3;
+/// What quotients may be above a whole number by rounding.
+constexpr double kRounding = 1 - 1e-9;
+
+/// Rounded up. The bound keeps the conversion defined for absurd growths; it is over a billion.
+std::uint64_t whole_steps(double steps) {
+  return static_cast<std::uint64_t>(std::clamp(std::ceil(steps * kRounding), 1.0, 0x1p30));
+}
 
 [[noreturn]] void invalid_ramp(const std::string& message) {
   throw Error(ErrorCode::kInvalidArgument, "LearningRateRamp: " + message);
@@ -23,7 +32,9 @@ constexpr double kDefaultStepsPerGrowth = 8;
 bool plausible(const LearningRateRamp::Record& record) {
   return positive(record.batch_reference) && positive(record.gamma) &&
          positive(record.gamma_before) && positive(record.gamma_start) &&
-         positive(record.gamma_target) && record.taken <= record.length;
+         positive(record.gamma_target) && record.taken <= record.length &&
+         training::not_negative(record.slope) && record.least_steps > 0 &&
+         (record.taken == record.length || record.slope > 0);
 }
 
 }  // namespace
@@ -34,22 +45,34 @@ LearningRateRamp::LearningRateRamp(const Options& options) {
           "the positive number of samples per step that the base rate was chosen for");
   require(options.ramp_steps != 0U, "LearningRateRamp", "ramp_steps", 0,
           "at least 1, or leave it out");
+  require(training::not_negative(options.momentum) && options.momentum < 1, "LearningRateRamp",
+          "momentum", options.momentum, "the optimizer's, from 0 to below 1");
+  record_.least_steps = whole_steps(kMomentumLifetimes / (1 - options.momentum));
   record_.batch_reference = options.batch_reference;
   record_.ramp_steps = options.ramp_steps.value_or(0);
 }
 
 void LearningRateRamp::begin(double target) {
+  const bool goes_on = record_.taken < record_.length;
   record_.gamma_start = record_.gamma;
   record_.gamma_target = target;
   record_.taken = 0;
   record_.length = 0;
-  if (target <= record_.gamma) return;
+  if (target <= record_.gamma) {
+    record_.slope = 0;
+    return;
+  }
+  const double growth = target - record_.gamma;
+  if (goes_on) {
+    record_.length = whole_steps(growth / record_.slope);
+    return;
+  }
   record_.length = record_.ramp_steps;
   if (record_.length == 0) {
-    // The bound keeps the conversion defined for absurd growths; it is over 100 million steps.
-    const double steps = std::ceil(kDefaultStepsPerGrowth * (target / record_.gamma));
-    record_.length = static_cast<std::uint64_t>(std::clamp(steps, 1.0, 0x1p30));
+    record_.length = std::max(whole_steps(kDefaultStepsPerGrowth * (target / record_.gamma)),
+                              record_.least_steps);
   }
+  record_.slope = growth / static_cast<double>(record_.length);
 }
 
 double LearningRateRamp::step(double batch_now) {
@@ -62,8 +85,8 @@ double LearningRateRamp::step(double batch_now) {
   if (record_.taken >= record_.length) {
     record_.gamma = record_.gamma_target;  // exactly, where the formula could miss by a rounding
   } else {
-    const double part = static_cast<double>(record_.taken) / static_cast<double>(record_.length);
-    record_.gamma = record_.gamma_start + (record_.gamma_target - record_.gamma_start) * part;
+    const double risen = record_.slope * static_cast<double>(record_.taken);
+    record_.gamma = std::min(record_.gamma_start + risen, record_.gamma_target);
   }
   return record_.gamma;
 }
@@ -82,6 +105,8 @@ std::vector<std::byte> LearningRateRamp::save() const {
   for (const std::uint64_t value : {record_.taken, record_.length, record_.ramp_steps}) {
     training::put(bytes, value);
   }
+  training::put(bytes, record_.slope);
+  training::put(bytes, record_.least_steps);
   return bytes;
 }
 
@@ -95,6 +120,11 @@ void LearningRateRamp::load(std::span<const std::byte> bytes) {
   }
   for (std::uint64_t* value : {&record.taken, &record.length, &record.ramp_steps}) {
     whole = whole && reader.take(*value);
+  }
+  if (reader.left() == 0 && record.length > 0) {  // as it was saved before there was a slope
+    record.slope = (record.gamma_target - record.gamma_start) / static_cast<double>(record.length);
+  } else if (reader.left() > 0) {
+    whole = whole && reader.take(record.slope) && reader.take(record.least_steps);
   }
   if (!whole || reader.left() != 0) {
     invalid_ramp(std::to_string(bytes.size()) + " bytes are not a saved ramp");

@@ -124,6 +124,23 @@ void Sampler::commit(std::span<const WorkerId> contributors) {
   abandon();
 }
 
+void Sampler::commit(std::span<const Contributors> operations) {
+  if (operations.empty()) invalid_sampler("commit() was given no operation's contributors");
+  // Ranks can complete named operations in different orders. The latest view's order of ranks is
+  // the same on all of them.
+  const auto latest = std::max_element(
+      operations.begin(), operations.end(),
+      [](const auto& a, const auto& b) { return a.generation() < b.generation(); });
+  std::vector<WorkerId> in_all;
+  for (const WorkerId worker : latest->workers()) {
+    const bool everywhere = std::all_of(
+        operations.begin(), operations.end(),
+        [worker](const Contributors& operation) { return contains(operation.workers(), worker); });
+    if (everywhere) in_all.push_back(worker);
+  }
+  commit(in_all);
+}
+
 std::size_t Sampler::done_in_epoch() const noexcept {
   return size_ - training::count(unused_);
 }

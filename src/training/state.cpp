@@ -1,8 +1,11 @@
 #include "elastic/state.hpp"
 
 #include <algorithm>
+#include <cstring>
+#include <random>
 #include <utility>
 
+#include "base/tensor_bytes.hpp"
 #include "elastic/error.hpp"
 #include "training/boundary.hpp"
 #include "training/checkpoint.hpp"
@@ -25,16 +28,63 @@ State::Entries::Entry& State::Entries::append(std::string_view name) {
   if (known) {
     throw Error(ErrorCode::kInvalidArgument, quoted + "is there already; give each its own name");
   }
-  list.push_back({std::string(name), {}, 0, {}, {}});
+  list.emplace_back();
+  list.back().name = name;
   return list.back();
+}
+
+std::span<std::byte> State::Entries::Entry::memory() const {
+  const std::span<std::byte> present = elements();
+  if (present.size() == bytes()) return present;
+  throw Error(ErrorCode::kInvalidArgument,
+              "State: the vector of entry '" + name + "' had " + std::to_string(count) +
+                  " elements when it was added and has " +
+                  std::to_string(present.size() / element_bytes) +
+                  " now; give it its size before State::add, and keep it");
+}
+
+void State::Entries::check_sizes() const {
+  for (const Entry& entry : list) {
+    if (!entry.is_object()) (void)entry.memory();
+  }
+}
+
+void State::Entries::see_generation() {
+  const std::uint64_t present = boundary == nullptr ? 0 : boundary->generation();
+  if (present == 0) return;
+  if (present < generation_in_job) generations_before += generation_in_job;
+  generation_in_job = present;
+}
+
+std::uint64_t State::Entries::new_training() {
+  std::random_device random;
+  return (std::uint64_t{random()} << 32U | random()) | 1U;  // 0: not known
 }
 
 void State::add_memory(std::string_view name, std::string type, void* data, std::size_t count,
                        std::size_t element_bytes) {
+  if (element_bytes > 0 && !can_exist(count, element_bytes)) {
+    throw Error(ErrorCode::kInvalidArgument,
+                "State: entry '" + std::string(name) + "' has " + std::to_string(count) +
+                    " elements of " + std::to_string(element_bytes) +
+                    " bytes, more than any memory has; the count is wrong");
+  }
   Entries::Entry& entry = entries_->append(name);
   entry.type = std::move(type);
   entry.count = count;
-  entry.memory = {static_cast<std::byte*>(data), count * element_bytes};
+  entry.element_bytes = element_bytes;
+  entry.elements = [memory = std::span(static_cast<std::byte*>(data), entry.bytes())] {
+    return memory;
+  };
+}
+
+void State::add_vector(std::string_view name, std::string type, std::size_t element_bytes,
+                       std::function<std::span<std::byte>()> elements) {
+  Entries::Entry& entry = entries_->append(name);
+  entry.type = std::move(type);
+  entry.count = elements().size() / element_bytes;
+  entry.element_bytes = element_bytes;
+  entry.elements = std::move(elements);
 }
 
 void State::add_object(std::string_view name, Object object) {
@@ -43,11 +93,52 @@ void State::add_object(std::string_view name, Object object) {
   entry.object = std::move(object);
 }
 
+void State::add(std::string_view name, std::string& text) {
+  add_object(name, {[&text] {
+                      const auto bytes = std::as_bytes(std::span(text));
+                      return std::vector<std::byte>(bytes.begin(), bytes.end());
+                    },
+                    [&text](std::span<const std::byte> bytes) {
+                      text.assign(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+                    },
+                    {}});
+}
+
+/// The bytes of each row behind their number.
+std::vector<std::byte> State::join_rows(const std::vector<std::span<const std::byte>>& rows) {
+  std::vector<std::byte> all;
+  for (const auto& row : rows) {
+    const std::uint64_t size = row.size();
+    const auto head = std::as_bytes(std::span(&size, 1));
+    all.insert(all.end(), head.begin(), head.end());
+    all.insert(all.end(), row.begin(), row.end());
+  }
+  return all;
+}
+
+std::vector<std::span<const std::byte>> State::split_rows(std::span<const std::byte> bytes,
+                                                          std::size_t element_bytes) {
+  std::vector<std::span<const std::byte>> rows;
+  while (!bytes.empty()) {
+    std::uint64_t size = 0;
+    if (bytes.size() >= sizeof size) std::memcpy(&size, bytes.data(), sizeof size);
+    if (bytes.size() < sizeof size || size > bytes.size() - sizeof size ||
+        size % element_bytes != 0) {
+      throw Error(ErrorCode::kInvalidArgument, "State: these bytes are no vectors of elements of " +
+                                                   std::to_string(element_bytes) + " bytes each");
+    }
+    rows.push_back(bytes.subspan(sizeof size, static_cast<std::size_t>(size)));
+    bytes = bytes.subspan(sizeof size + rows.back().size());
+  }
+  return rows;
+}
+
 void State::commit() {
   if (entries_->boundary == nullptr) {
     throw Error(ErrorCode::kNotInitialized,
                 "State: commit() outside of elastic::run; call it in run's body, on this state");
   }
+  entries_->check_sizes();
   ++entries_->commits;
   entries_->boundary->commit(*this);
 }
@@ -57,6 +148,9 @@ std::uint64_t State::commits() const noexcept {
 }
 
 void State::save_to(const std::string& path) const {
+  entries_->check_sizes();
+  if (entries_->boundary != nullptr) entries_->boundary->check_membership();
+  entries_->see_generation();
   training::save_checkpoint(*this, path);
 }
 
@@ -66,6 +160,7 @@ bool State::load_from(const std::string& path) {
                 "State: load_from() inside elastic::run; load before it, since all members have "
                 "the same state from there on");
   }
+  entries_->check_sizes();
   return training::load_checkpoint(*this, path);
 }
 
@@ -77,10 +172,12 @@ Attachment::Attachment(State& state, Boundary& boundary) : state_(state) {
     throw Error(ErrorCode::kInvalidArgument,
                 "State: this state is in use by another elastic::run; give each its own");
   }
+  entries.check_sizes();
   entries.boundary = &boundary;
 }
 
 Attachment::~Attachment() {
+  StateAccess::entries(state_).see_generation();
   StateAccess::entries(state_).boundary = nullptr;
 }
 

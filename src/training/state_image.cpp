@@ -15,6 +15,8 @@ namespace {
 using Entry = StateAccess::Entry;
 
 constexpr std::size_t kAlignment = 64;
+/// Of one object in an image, which is copied several times: what is larger belongs into tensors.
+constexpr std::uint64_t kMostObjectBytes = std::uint64_t{64} << 30;
 constexpr std::uint64_t kMagic = 0x3245544154534c45U;  // "ELSTATE2" as little-endian bytes
 
 /// First 64 bytes of an image; the rest of them is zero.
@@ -23,6 +25,8 @@ struct ImageHeader {
   std::uint64_t bytes = 0;  // of the image, this header included
   std::uint64_t entries = 0;
   std::uint64_t commits = 0;
+  std::uint64_t training = 0;            // 0: of an image that does not say it
+  std::uint64_t generations_before = 0;  // the job's first
 };
 
 /// The 64 bytes before an entry's own; the rest of them is zero.
@@ -67,7 +71,7 @@ std::uint64_t copy_and_hash(std::span<const std::byte> from, std::span<std::byte
 }
 
 bool is_large(const Entry& entry) {
-  return entry.memory.size() >= kLargeEntry;
+  return entry.bytes() >= kLargeEntry;
 }
 
 /// Calls `use(bytes)` with an entry's bytes. An object's exist only during the call.
@@ -77,7 +81,7 @@ void with_bytes(const Entry& entry, Use use) {
     const std::vector<std::byte> saved = entry.object.save();
     use(std::span<const std::byte>(saved));
   } else {
-    use(std::span<const std::byte>(entry.memory));
+    use(std::span<const std::byte>(entry.memory()));
   }
 }
 
@@ -107,9 +111,9 @@ Result<ImageHeader> check_header(std::span<const std::byte> image, std::size_t e
 }
 
 Status check_part(const Entry& entry, const Part& part) {
-  if (!entry.is_object() && part.bytes.size() != entry.memory.size()) {
+  if (!entry.is_object() && part.bytes.size() != entry.bytes()) {
     return bad(entry, "received " + std::to_string(part.bytes.size()) + " bytes for " +
-                          std::to_string(entry.memory.size()) +
+                          std::to_string(entry.bytes()) +
                           "; give it the same size on every worker");
   }
   if (hash_of(part.bytes) != part.hash) return bad(entry, "its bytes were damaged on the way");
@@ -120,7 +124,7 @@ Status check_large(std::span<const std::span<const std::byte>> large,
                    const std::vector<Entry>& list) {
   for (const Entry& entry : list) {
     if (!is_large(entry)) continue;
-    if (large.empty() || large.front().size() != entry.memory.size()) {
+    if (large.empty() || large.front().size() != entry.bytes()) {
       return bad(entry, "its bytes are missing or of another size");
     }
     large = large.subspan(1);
@@ -215,7 +219,9 @@ Image serialize(const State& state) {
       image.resize(padded(image.size()));
     });
   }
-  write_at(image, 0, ImageHeader{kMagic, image.size(), entries.list.size(), entries.commits});
+  write_at(image, 0,
+           ImageHeader{kMagic, image.size(), entries.list.size(), entries.commits, entries.training,
+                       entries.generations_before});
   return image;
 }
 
@@ -229,10 +235,29 @@ std::uint64_t image_bytes(const State& state) {
   return bytes;
 }
 
+Status check_image_bytes(const State& state, std::uint64_t bytes) {
+  std::uint64_t least = kAlignment;
+  std::uint64_t objects = 0;
+  for (const Entry& entry : StateAccess::entries(state).list) {
+    if (is_large(entry)) continue;
+    least += kAlignment + (entry.is_object() ? 0 : padded(entry.memory().size()));
+    if (entry.is_object()) ++objects;
+  }
+  const bool fits = objects == 0 ? bytes == least
+                                 : bytes >= least && bytes % kAlignment == 0 &&
+                                       (bytes - least) / objects <= kMostObjectBytes;
+  if (fits) return {};
+  return bad("is announced with " + std::to_string(bytes) + " bytes, where this worker's entries " +
+             (objects == 0
+                  ? "make " + std::to_string(least)
+                  : "make at least " + std::to_string(least) + ", and an object may have at most " +
+                        std::to_string(kMostObjectBytes)));
+}
+
 std::vector<std::span<std::byte>> large_entries(const State& state) {
   std::vector<std::span<std::byte>> large;
   for (const Entry& entry : StateAccess::entries(state).list) {
-    if (is_large(entry)) large.push_back(entry.memory);
+    if (is_large(entry)) large.push_back(entry.memory());
   }
   return large;
 }
@@ -247,9 +272,11 @@ Status restore_all_but_large(State& state, std::span<const std::byte> image) {
   for (std::size_t index = 0; index < entries.list.size(); ++index) {
     const Entry& entry = entries.list[index];
     if (entry.is_object() || is_large(entry)) continue;
-    std::ranges::copy(found.value()[index].bytes, entry.memory.begin());
+    std::ranges::copy(found.value()[index].bytes, entry.memory().begin());
   }
   entries.commits = header.value().commits;
+  if (header.value().training != 0) entries.training = header.value().training;
+  entries.generations_before = header.value().generations_before;
   return {};
 }
 
@@ -261,7 +288,7 @@ Result<std::vector<std::uint64_t>> restore(State& state, std::span<const std::by
   std::vector<std::uint64_t> hashes;
   for (const Entry& entry : list) {
     if (is_large(entry)) {
-      hashes.push_back(copy_and_hash(large.front(), entry.memory));
+      hashes.push_back(copy_and_hash(large.front(), entry.memory()));
       large = large.subspan(1);
     } else {
       with_bytes(entry,

@@ -28,6 +28,11 @@ Image serialize(const State& state);
 /// worker.
 std::uint64_t image_bytes(const State& state);
 
+/// Whether an image of the job's state can have `bytes` bytes, by this worker's entries: tensors
+/// have the same sizes there, objects may have others. For a number that came from another worker,
+/// before memory is taken for it. kMismatch says what does not fit.
+Status check_image_bytes(const State& state, std::uint64_t bytes);
+
 /// Where the large entries lie, in order of addition.
 std::vector<std::span<std::byte>> large_entries(const State& state);
 

@@ -2,6 +2,7 @@
 
 #include <cstring>
 
+#include "base/tensor_bytes.hpp"
 #include "elastic/error.hpp"
 #include "training/elements.hpp"
 
@@ -24,6 +25,11 @@ void check_tensors(const std::string& caller, Tensors tensors, bool only_real) {
     const std::string which = caller + ": tensor " + std::to_string(at) + " ";
     if (tensor.device.kind != Device::Kind::kHost) {
       throw Error(ErrorCode::kInvalidArgument, which + "is not in host memory, and has to be");
+    }
+    if (size_of(tensor.dtype) == 0 || !can_exist(tensor.count, size_of(tensor.dtype))) {
+      throw Error(ErrorCode::kInvalidArgument,
+                  which + "has " + std::to_string(tensor.count) +
+                      " elements, more than any memory has; the count is wrong");
     }
     if (tensor.data == nullptr && tensor.count > 0) {
       throw Error(ErrorCode::kInvalidArgument, which + "lies at a null pointer");

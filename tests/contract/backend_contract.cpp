@@ -321,7 +321,9 @@ TEST_P(BackendContract, HandsOverResults) {
   }
   on_all_ranks([&](int rank) {
     Backend::Parcel parcel;
+    const transport::Fingerprint called = allreduce_call(DType::kF32, 300'000).fingerprint;
     if (rank % 2 == 0) {
+      parcel.fingerprint = called;
       parcel.error = "an error";
       parcel.payload =
           payload(section(DType::kF32, 300'000), contribution(0, 300'000, DType::kF32));
@@ -329,6 +331,7 @@ TEST_P(BackendContract, HandsOverResults) {
       parcel.payload.in_hand = true;
     }
     expect_ok(backend(rank).hand_over(41, handover, parcel));
+    EXPECT_EQ(parcel.fingerprint, called);
     EXPECT_EQ(parcel.error, "an error");
     EXPECT_EQ(parcel.payload.counts, (std::vector<std::uint64_t>{1, 2, 3}));
     EXPECT_TRUE(parcel.payload.in_hand);

@@ -99,4 +99,30 @@ TEST_P(BackendContract, KnownMismatchIsReportedAlike) {
   });
 }
 
+/// A rank knows by it that every other rank has the error.
+TEST_P(BackendContract, AnErrorIsSettledWhenAllInTheCallHaveIt) {
+  const auto have_error = world_.counters(1);
+  const auto have_settled = world_.counters(1);
+  std::vector<int> all;
+  for (int rank = 0; rank < size(); ++rank) all.push_back(rank);
+  const std::vector<int> outer = size() > 1 ? std::vector<int>{0, size() - 1} : all;
+  on_all_ranks([&](int rank) {
+    Call call;
+    call.kind = Kind::kMismatch;
+    call.error = "they differ";
+    Payload mine;
+    EXPECT_EQ(backend(rank).run(0, call, mine).code(), Code::kMismatch);
+    ++have_error[0];
+    expect_ok(backend(rank).settle_error(0, all));
+    EXPECT_EQ(have_error[0], size());
+    // Some of the ranks, as in a later view.
+    if (rank == outer.front() || rank == outer.back()) {
+      ++have_settled[0];
+      expect_ok(backend(rank).settle_error(1, outer));
+      EXPECT_EQ(have_settled[0], static_cast<int>(outer.size()));
+    }
+    expect_ok(backend(rank).run(2, barrier_call(), mine));
+  });
+}
+
 }  // namespace elastic::collectives

@@ -96,7 +96,7 @@ bool shake_hands(TlsSession& session, int socket) {
 
 StreamPair tls_over(UniqueFd dialer, UniqueFd acceptor, const std::function<void()>& carry) {
   constexpr std::uint64_t kRecordsPerKey = 5;
-  const Secret key = random_secret();
+  const SessionKey key = random_session_key();
   auto one =
       std::make_unique<TlsSession>(dialer.get(), TlsSession::Role::kDialer, key, kRecordsPerKey);
   auto other = std::make_unique<TlsSession>(acceptor.get(), TlsSession::Role::kAcceptor, key,

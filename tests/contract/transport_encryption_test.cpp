@@ -156,7 +156,7 @@ TEST(LinkOverTls, WhatCameWithTheHandshakeEndsAWait) {
   SocketPair sockets = tcp4_sockets();
   const int dialer = sockets.first.get();
   const int acceptor = sockets.second.get();
-  const Secret key = random_secret();
+  const SessionKey key = random_session_key();
   auto one = std::make_unique<TlsSession>(dialer, TlsSession::Role::kDialer, key);
   auto other = std::make_unique<TlsSession>(acceptor, TlsSession::Role::kAcceptor, key);
   ASSERT_FALSE(shake_hands(*one, dialer));

@@ -32,6 +32,27 @@ TEST_P(TransportContract, AbortEndsAWaitWithoutAnOperation) {
   EXPECT_EQ(mesh.progress(moved).code(), Code::kAborted);
 }
 
+/// What the peer sent may be wanted later, so its loss is no failure yet. Until then nothing moves,
+/// and who waits for others must be able to sleep.
+TEST_P(TransportContract, NothingMovesWhileTheMessageOfALostPeerIsNotWanted) {
+  begin_both(tag_at(0));
+  far_->send(as_payload("early"));
+  settle();
+  far_.reset();
+  ASSERT_TRUE(sees_the_end(*near_));
+  const LinkPtr near = std::move(near_);
+  Mesh mesh(0, {nullptr, near});
+  ASSERT_TRUE(mesh.wait().ok());  // which notices the loss
+  constexpr int kRounds = 20;
+  int idle = 0;
+  for (int i = 0; i < kRounds; ++i) {
+    bool moved = false;
+    ASSERT_TRUE(mesh.progress(moved).ok());
+    idle += moved ? 0 : 1;
+  }
+  EXPECT_GE(idle, kRounds - 4);
+}
+
 /// Of one view after another, which make do with one descriptor.
 TEST_P(TransportContract, AWaitAfterAnAbortedOneWithTheSameEventCanBeAbortedAgain) {
   const LinkPtr near = std::move(near_);

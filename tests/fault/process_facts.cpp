@@ -92,6 +92,25 @@ std::vector<std::uint16_t> listening_ports(pid_t pid) {
   return result;
 }
 
+std::vector<std::string> listening_names(pid_t pid) {
+  const std::set<std::string> own = socket_inodes(pid);
+  std::vector<std::string> result;
+  std::ifstream table(of(pid, "net/unix"));
+  std::string line;
+  std::getline(table, line);  // headings
+  while (std::getline(table, line)) {
+    // number, references, protocol, flags, type, state, inode, name
+    std::istringstream words(line);
+    std::array<std::string, 8> fields;
+    for (std::string& field : fields) words >> field;
+    const bool listens = fields[3] == "00010000";
+    if (listens && own.contains(fields[6]) && fields[7].starts_with('@')) {
+      result.push_back(fields[7].substr(1));
+    }
+  }
+  return result;
+}
+
 std::size_t connections_to(pid_t pid, const std::string& address) {
   in_addr binary{};
   ::inet_pton(AF_INET, address.c_str(), &binary);

@@ -27,6 +27,9 @@ std::size_t resident_kib(pid_t pid);
 /// TCP ports that it listens on.
 std::vector<std::uint16_t> listening_ports(pid_t pid);
 
+/// Names of the abstract AF_UNIX sockets that it listens on.
+std::vector<std::string> listening_names(pid_t pid);
+
 /// TCP connections that it has to an IPv4 address.
 std::size_t connections_to(pid_t pid, const std::string& address);
 

@@ -4,14 +4,21 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
+#include <span>
 #include <string>
 #include <vector>
 
+#include "base/handshake.hpp"
 #include "collectives/transport/frame.hpp"
+#include "collectives/transport/link_greeting.hpp"
 #include "fuzz/data_frame_steps.hpp"
+#include "fuzz/fuzz_state.hpp"
 #include "rendezvous/protocol/codec.hpp"
 #include "rendezvous/protocol/frame.hpp"
 #include "rendezvous/server/journal_record.hpp"
+#include "training/checkpoint.hpp"
+#include "training/state_image.hpp"
 
 namespace elastic {
 namespace {
@@ -38,25 +45,29 @@ std::vector<std::string> control_frames() {
   registration.incarnation = "3f2a";
   registration.endpoints = {"host", {"127.0.0.1:1"}, "local"};
   registration.view = view_of(2);
-  Report report{3, 4, {{91, "3f2a"}, {0, ""}}, 42, true};
+  Report report{3, 4, {{91, "3f2a"}, {0, ""}}, 42, true, true};
   StatusReply status;
   status.view = view_of(3);
   status.joiners = {{"77aa", "2", 92, true, "a faster line"}};
   status.heartbeat_age_ms = {0.5, 1e9};
+  status.departed = {{"slot-3", "removed"}};
   const std::vector<Message> messages{registration,
                                       Heartbeat{3, {91, 0}},
                                       Suspect{3, "9c01", "reset"},
                                       Promise{2, true, 41},
+                                      Paused{2, 42},
                                       report,
                                       Ready{{{"w", "f32", 650}}, 3},
-                                      Bye{true},
+                                      Bye{true, "no state"},
+                                      Check{{"3f2a"}},
+                                      Gone{"3f2a", "refused"},
                                       Welcome{true, 50, view_of(3).members.front()},
                                       Wait{"a slow line", std::nullopt},
                                       Refuse{"no"},
                                       Freeze{3, 4, 42, "a join"},
                                       Announce{view_of(3)},
                                       Farewell{Farewell::Reason::kEvicted, "silent"},
-                                      Fail{"too few"},
+                                      Fail{"too few", true},
                                       StatusRequest{},
                                       AddRequest{2},
                                       RemoveRequest{1},
@@ -64,7 +75,7 @@ std::vector<std::string> control_frames() {
                                       status,
                                       Done{false, "no"},
                                       Spawn{1},
-                                      JobState{"running", ""}};
+                                      JobState{"running", "", true, false}};
   std::vector<std::string> seeds;
   std::string all;
   for (const Message& message : messages) {
@@ -112,6 +123,57 @@ std::vector<std::string> data_frames() {
           verbatim + message_2};
 }
 
+std::string text_of(std::span<const std::byte> bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+std::vector<std::string> handshakes() {
+  transport::LinkGreeting greeting;
+  greeting.job = "job";
+  greeting.dialer = "3f2a";
+  greeting.acceptor = "9c01";
+  greeting.transport = "tcp";
+  greeting.link_id = "77aa";
+  greeting.streams = 2;
+  const std::string text = transport::encode(greeting);
+  const Secret secret = random_secret();
+  const handshake::Dialer dialer(secret, handshake::Purpose::kData, text);
+  handshake::Acceptor acceptor(secret, handshake::Purpose::kData);
+  const std::string hello = text_of(dialer.hello());
+  const std::string challenge = text_of(acceptor.challenge({}).value());
+  // Reader, whether the beginning fits, mode.
+  const auto seed = [](std::uint8_t reader, const std::string& rest) {
+    return std::string{static_cast<char>(reader), '\0', '\0'} + rest;
+  };
+  return {seed(0, hello + std::string(handshake::kProofBytes, 'p')), seed(1, challenge + "\1"),
+          std::string{2, 0} + text};
+}
+
+std::vector<std::string> tls_records() {
+  const std::string record{23, 3, 3, 0, 4, 'd', 'a', 't', 'a'};
+  return {std::string(1, '\0') + record + record + std::string(20, '\3'),
+          std::string(1, '\1') + std::string(100, 'd') + std::string(100, '\7')};
+}
+
+std::vector<std::string> state_images() {
+  fuzz::FuzzState sender;
+  const std::string image = text_of(training::serialize(sender.state()));
+  return {std::string(1, '\0') + image, std::string(1, '\1') + image};
+}
+
+std::vector<std::string> checkpoints(const fs::path& folder) {
+  fuzz::FuzzState saver;
+  const fs::path file = folder / "checkpoint";
+  training::save_checkpoint(saver.state(), file.string());
+  std::ifstream in(file, std::ios::binary);
+  const std::string text{std::istreambuf_iterator<char>(in), {}};
+  fs::remove(file);
+  // Whole by its sizes and its checksum, and of another state all the same.
+  std::string shorter = text;
+  shorter.erase(text.size() / 2, 64);
+  return {std::string(1, '\0') + text, std::string(1, '\1') + text, std::string(1, '\1') + shorter};
+}
+
 void write(const fs::path& folder, const std::vector<std::string>& seeds) {
   fs::create_directories(folder);
   for (std::size_t i = 0; i < seeds.size(); ++i) {
@@ -128,8 +190,13 @@ int main(int argc, char** argv) {
     return 2;
   }
   const std::filesystem::path folder = argv[1];
+  std::filesystem::create_directories(folder);
+  elastic::write(folder / "checkpoint_fuzz", elastic::checkpoints(folder));
   elastic::write(folder / "control_frame_fuzz", elastic::control_frames());
   elastic::write(folder / "data_frame_fuzz", elastic::data_frames());
+  elastic::write(folder / "handshake_fuzz", elastic::handshakes());
   elastic::write(folder / "journal_fuzz", elastic::journals());
+  elastic::write(folder / "state_image_fuzz", elastic::state_images());
+  elastic::write(folder / "tls_record_fuzz", elastic::tls_records());
   return 0;
 }

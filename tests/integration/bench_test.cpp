@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "integration/job.hpp"
+#include "integration/open_mpi.hpp"
 
 namespace elastic::testing {
 namespace {
@@ -30,9 +31,9 @@ std::string run_bench(const ScratchFolder& folder, std::vector<std::string> argu
 std::string run_under_mpirun(const ScratchFolder& folder, std::vector<std::string> arguments,
                              int expected_code) {
   arguments.insert(arguments.begin(), {MPIRUN, "--oversubscribe", "-np", "2", ELASTIC_BENCH});
-  Job job(arguments, folder.path() / "output",
-          {"XDG_RUNTIME_DIR=" + folder.path().string(), "OMPI_ALLOW_RUN_AS_ROOT=1",
-           "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1", "OMPI_MCA_hwloc_base_binding_policy=none"});
+  std::vector<std::string> environment = open_mpi_settings();
+  environment.push_back("XDG_RUNTIME_DIR=" + folder.path().string());
+  Job job(arguments, folder.path() / "output", environment);
   const auto code = job.wait(kDeadline);
   EXPECT_EQ(code.value_or(-1), expected_code) << job.output();
   return job.output();

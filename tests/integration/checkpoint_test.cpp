@@ -1,6 +1,8 @@
 // Checkpoints in real files, on a real full disk, and written by a real process that is killed.
+#include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <memory>
 #include <signal.h>
 #include <stdexcept>
 #include <string>
@@ -12,6 +14,7 @@
 #include <sys/prctl.h>
 #include <sys/wait.h>
 
+#include "base/hash.hpp"
 #include "elastic/error.hpp"
 #include "elastic/learning_rate_ramp.hpp"
 #include "elastic/sampler.hpp"
@@ -28,6 +31,22 @@ using ::testing::HasSubstr;
 
 constexpr std::size_t kLarge = 3 * training::kLargeEntry / sizeof(float) + 1;
 constexpr std::size_t kVersionAt = 8;  // in a file
+
+/// The boundary of a run in the view of a generation.
+struct View {
+  explicit View(std::uint64_t generation) : boundary(std::make_unique<Boundary>(generation)) {}
+  struct Boundary : training::Boundary {
+    explicit Boundary(std::uint64_t of_view) : number(of_view) {}
+    void commit(State& /*state*/) override {}
+    std::uint64_t generation() const override { return number; }
+    void check_membership() override {
+      if (given_up) throw Error(ErrorCode::kEvicted, "the job went on without this worker");
+    }
+    std::uint64_t number;
+    bool given_up = false;
+  };
+  std::unique_ptr<Boundary> boundary;
+};
 
 /// What a trainer would keep.
 struct Worker {
@@ -46,11 +65,9 @@ struct Worker {
     state.add("ramp", ramp);
   }
 
-  void train(std::int64_t step) {
-    struct : training::Boundary {
-      void commit(State& /*state*/) override {}
-    } boundary;
-    const training::Attachment attachment(state, boundary);
+  void train(std::int64_t step, std::uint64_t generation = 0) {
+    const View view(generation);
+    const training::Attachment attachment(state, *view.boundary);
     for (std::size_t at = 0; at < weights.size(); ++at) {
       weights[at] = static_cast<float>(at) + static_cast<float>(step);
     }
@@ -139,6 +156,111 @@ TEST_F(Checkpoint, IsReplacedByTheNextAndTheSameStateGivesTheSameBytes) {
   worker.state.save_to(path());
   EXPECT_NE(read_file(path()), first);
   EXPECT_TRUE(alone(scratch_.path()));
+}
+
+TEST_F(Checkpoint, HasANameWithoutZeroBytes) {
+  Worker worker;
+  const std::string name = path() + std::string(1, '\0') + "behind";
+  const Error saved = error_of([&] { worker.state.save_to(name); });
+  EXPECT_EQ(saved.code(), ErrorCode::kInvalidArgument);
+  EXPECT_THAT(saved.what(), HasSubstr("has a zero byte in it"));
+  const Error loaded = error_of([&] { (void)worker.state.load_from(name); });
+  EXPECT_EQ(loaded.code(), ErrorCode::kInvalidArgument);
+}
+
+TEST_F(Checkpoint, IsNotReplacedByAnOlderOneOfTheSameTraining) {
+  Worker first;
+  first.train(1, 3);
+  first.state.save_to(path("start"));
+  Worker stale;
+  ASSERT_TRUE(stale.state.load_from(path("start")));
+  first.train(2, 3);
+  first.state.save_to(path());
+  const std::string newer = read_file(path());
+  const Error error = error_of([&] { stale.state.save_to(path()); });
+  EXPECT_EQ(error.code(), ErrorCode::kUnavailable);
+  EXPECT_THAT(error.what(), HasSubstr(path() + " is newer, of 2 commits in generation 3, than this "
+                                               "worker's state, of 1 commits in generation 3"));
+  EXPECT_EQ(read_file(path()), newer);
+  EXPECT_TRUE(unfinished(scratch_.path()).empty());
+  first.state.save_to(path());
+  first.train(3, 3);
+  first.state.save_to(path());
+}
+
+TEST_F(Checkpoint, OfAnEarlierGenerationIsOlderWhateverItsCommits) {
+  Worker member;
+  member.train(1, 3);
+  member.state.save_to(path("start"));
+  Worker given_up;
+  ASSERT_TRUE(given_up.state.load_from(path("start")));
+  given_up.train(2, 1);  // generation 4 of the training
+  given_up.train(3, 1);
+  Worker goes_on;
+  ASSERT_TRUE(goes_on.state.load_from(path("start")));
+  goes_on.train(2, 2);
+  goes_on.state.save_to(path());
+  EXPECT_THAT(error_of([&] { given_up.state.save_to(path()); }).what(),
+              HasSubstr("is newer, of 2 commits in generation 5, than this worker's state, of 3 "
+                        "commits in generation 4"));
+  // A job that goes on from the file has generations from 1 again.
+  Worker restarted;
+  ASSERT_TRUE(restarted.state.load_from(path()));
+  restarted.train(3, 1);
+  restarted.state.save_to(path());
+}
+
+TEST_F(Checkpoint, OfAnotherTrainingIsReplaced) {
+  Worker before;
+  before.train(1, 9);
+  before.train(2, 9);
+  before.state.save_to(path());
+  Worker anew;
+  anew.train(1, 1);
+  anew.state.save_to(path());
+  Worker loaded;
+  ASSERT_TRUE(loaded.state.load_from(path()));
+  EXPECT_EQ(loaded.state.commits(), 1U);
+}
+
+TEST_F(Checkpoint, IsNotSavedByAWorkerThatWasGivenUp) {
+  Worker worker;
+  worker.train(1);
+  worker.state.save_to(path());
+  const std::string before = read_file(path());
+  const View view(2);
+  const training::Attachment attachment(worker.state, *view.boundary);
+  worker.state.commit();
+  view.boundary->given_up = true;
+  EXPECT_EQ(error_of([&] { worker.state.save_to(path()); }).code(), ErrorCode::kEvicted);
+  EXPECT_EQ(read_file(path()), before);
+}
+
+TEST_F(Checkpoint, OfTheFormatBeforeIsReadAndReplaced) {
+  constexpr std::size_t kOldPreamble = 40;
+  constexpr std::size_t kPreamble = 64;
+  constexpr std::size_t kLayoutBytesAt = 24;
+  constexpr std::size_t kNewInImage = 32;  // two numbers
+  Worker saved;
+  saved.train(7);
+  saved.state.save_to(path());
+  std::string old = read_file(path());
+  std::uint64_t layout = 0;
+  std::memcpy(&layout, old.data() + kLayoutBytesAt, sizeof(layout));
+  std::memset(old.data() + kPreamble + layout + kNewInImage, 0, 2 * sizeof(std::uint64_t));
+  old.erase(kOldPreamble, kPreamble - kOldPreamble);
+  const std::uint64_t header[] = {1, old.size()};  // version, length
+  std::memcpy(old.data() + kVersionAt, header, sizeof(header));
+  const std::uint64_t hash =
+      hash_of(std::as_bytes(std::span(old)).first(old.size() - sizeof(std::uint64_t)));
+  std::memcpy(old.data() + old.size() - sizeof(hash), &hash, sizeof(hash));
+  write(old);
+  Worker loaded;
+  ASSERT_TRUE(loaded.state.load_from(path()));
+  EXPECT_EQ(loaded.weights, saved.weights);
+  EXPECT_EQ(loaded.state.commits(), 1U);
+  saved.state.save_to(path());
+  EXPECT_EQ(read_file(path())[kVersionAt], 2);
 }
 
 TEST_F(Checkpoint, ThatIsNotThereIsNoError) {
@@ -271,9 +393,9 @@ TEST_F(Checkpoint, OfAnotherVersionIsRefused) {
   Worker worker;
   worker.state.save_to(path());
   std::string content = read_file(path());
-  content[kVersionAt] = 2;
+  content[kVersionAt] = 3;
   write(content);
-  EXPECT_THAT(refusal(worker).what(), HasSubstr("is of format 2, and this library reads 1"));
+  EXPECT_THAT(refusal(worker).what(), HasSubstr("is of format 3, and this library reads 1 and 2"));
 }
 
 TEST_F(Checkpoint, ThatIsSomethingElseIsRefused) {

@@ -49,6 +49,14 @@ INSTANTIATE_TEST_SUITE_P(Kinds, CompressedTraining,
                            return name;
                          });
 
+TEST(TrainDigits, NamesTheConflictOfCompressionAndReproducible) {
+  DigitsJob job({"-np", "1", "--max-restarts", "0"}, {"--batch-policy", "reproducible"},
+                {"ELASTIC_COMPRESSION=int8"});
+  EXPECT_NE(job.finish(), 0);
+  EXPECT_THAT(job.output(), HasSubstr("--compression (or ELASTIC_COMPRESSION) cannot be combined "
+                                      "with --batch-policy reproducible"));
+}
+
 TEST(TrainDigits, RefusesACompressionThatThereIsNot) {
   DigitsJob job({"-np", "1", "--max-restarts", "0"}, {"--compression", "top_k:2"});
   EXPECT_NE(job.finish(), 0);

@@ -1,5 +1,7 @@
 // How far train_digits goes, and what it tells of that.
 #include <algorithm>
+#include <string>
+#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -29,6 +31,26 @@ TEST(DigitsTraining, UnderAdaScaleEndsWhereTheScheduleDoes) {
   }
   EXPECT_GT(worth, wanted - 0.001);
   EXPECT_LT(worth, wanted + greatest);
+}
+
+/// The rate of two workers after the first step, and when it is there, by the options of the ramp.
+TEST(DigitsTraining, TakesTheLengthOfTheRampFromItsOptions) {
+  struct Case {
+    std::vector<std::string> options;
+    double length;
+  };
+  for (const Case& one : {Case{{"--ramp-steps", "4"}, 4}, Case{{"--momentum", "0.95"}, 60}}) {
+    std::vector<std::string> arguments{"--epochs", "2"};
+    arguments.insert(arguments.end(), one.options.begin(), one.options.end());
+    DigitsJob job({"-np", "2", "--max-restarts", "0"}, arguments);
+    ASSERT_EQ(job.finish(), 0) << job.output();
+    const auto trace = job.trace();
+    ASSERT_GT(trace.size(), 2 * 60U) << job.output();
+    for (const auto& step : trace) {
+      const double part = std::min(step.at("step").get<double>() / one.length, 1.0);
+      EXPECT_NEAR(step.at("gamma").get<double>(), 1 + part, 1e-12) << step;
+    }
+  }
 }
 
 /// The first step throws the weights so far that all others come to NaN.

@@ -1,6 +1,8 @@
 // Workers that come and go while a training runs: real processes under elasticrun.
 #include <algorithm>
 #include <cstdlib>
+#include <fstream>
+#include <regex>
 #include <set>
 #include <signal.h>
 #include <string>
@@ -9,7 +11,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "integration/resetting_proxy.hpp"
 #include "integration/trainer_job.hpp"
+#include "tests/reserved_port.hpp"
 #include "tests/slowness.hpp"
 
 namespace elastic::testing {
@@ -54,6 +58,42 @@ TEST(ElasticTraining, WorkerThatIsAddedReceivesTheState) {
   EXPECT_EQ(count(job, "finished"), 3) << job.output();
 }
 
+TEST(ElasticTraining, JoinerReceivesAVectorThatHasMovedItsElements) {
+  TrainerJob job({"-np", "2", "--max-np", "3", "--max-restarts", "0"}, "moved");
+  ASSERT_TRUE(job.wait_until_trained(2)) << job.output();
+  ASSERT_TRUE(job.control({"add", "1"}));
+  ASSERT_TRUE(job.wait_until_trained(3)) << job.output();
+  EXPECT_EQ(job.finish(), 0) << job.output();
+  EXPECT_EQ(count(job, "finished"), 3) << job.output();
+}
+
+TEST(ElasticTraining, WorkerWhoseVectorHasChangedItsSizeEndsWithAnErrorThatNamesIt) {
+  TrainerJob job({"-np", "2", "--max-restarts", "0"}, "resized");
+  ASSERT_TRUE(job.wait_until_ended(1)) << job.output();
+  EXPECT_THAT(job.told("result")[job.pid(1)],
+              HasSubstr("entry 'weights' had 5000 elements when it was added and has 5001 now"));
+  job.finish();
+  EXPECT_EQ(count(job, "finished"), 1) << job.output();
+}
+
+TEST(ElasticTraining, WorkerThatStoodStillDoesNotReplaceANewerCheckpoint) {
+  TrainerJob job({"-np", "3", "--max-restarts", "0"}, "zombie");
+  ASSERT_TRUE(job.wait_until_trained(2)) << job.output();  // the others, without slot 0
+  const pid_t zombie = job.pid(0);
+  const auto checkpoint = job.folder() / "checkpoint";
+  const std::string stale = read_file(checkpoint);
+  ASSERT_TRUE(eventually(kLong, [&] { return read_file(checkpoint) != stale; })) << job.output();
+  ::kill(zombie, SIGCONT);
+  ASSERT_TRUE(eventually(kLong, [&] {
+    return !job.told("refused").empty() || !job.told("saved").empty();
+  })) << job.output();
+  EXPECT_THAT(job.told("refused")[zombie], HasSubstr("the job went on without this worker"))
+      << job.output();
+  ASSERT_TRUE(job.wait_until_trained(3)) << job.output();  // it joined again
+  EXPECT_EQ(job.finish(), 0) << job.output();
+  EXPECT_EQ(count(job, "finished"), 3) << job.output();
+}
+
 TEST(ElasticTraining, TwoWorkersAreAddedAtOnce) {
   TrainerJob job({"-np", "2", "--max-np", "4", "--max-restarts", "0"}, "",
                  {"ELASTIC_TRANSPORT=tcp"});
@@ -72,6 +112,22 @@ TEST(ElasticTraining, WorkerThatIsRemovedIsToldAndTheOthersGoOn) {
   EXPECT_THAT(job.told("result")[job.pid(1)], HasSubstr("removed")) << job.output();
   EXPECT_TRUE(gone(job.pid(1)));
   EXPECT_EQ(job.finish(), 0) << job.output();
+  EXPECT_EQ(count(job, "finished"), 2) << job.output();
+}
+
+/// The members stop at step boundaries for joiners and leavers; another thread's named operations
+/// do not, and are in flight then.
+TEST(ElasticTraining, NamedOperationsOfAnotherThreadMeetStepBoundaries) {
+  TrainerJob job({"-np", "2", "--max-np", "8", "--max-restarts", "0"}, "named");
+  ASSERT_TRUE(job.wait_until_trained(2)) << job.output();
+  for (std::size_t workers = 3; workers <= 6; ++workers) {
+    ASSERT_TRUE(job.control({"add", "1"}));
+    ASSERT_TRUE(job.wait_until_trained(workers)) << job.output();
+    ASSERT_TRUE(job.control({"remove", "1"}));
+    ASSERT_TRUE(job.wait_until_ended(workers - 2)) << job.output();
+  }
+  EXPECT_EQ(job.finish(), 0) << job.output();
+  EXPECT_EQ(count(job, "error"), 0) << job.output();
   EXPECT_EQ(count(job, "finished"), 2) << job.output();
 }
 
@@ -196,6 +252,67 @@ TEST(BelowMinimum, EndsInAClearErrorWhenNobodyComes) {
   }
   EXPECT_TRUE(server.wait(kLong).has_value()) << server.output();
 }
+
+TEST(ElasticTraining, WorkerThatComesAfterTheJobsEndEndsWellAndSaysSo) {
+  const ScratchFolder folder;
+  const std::string path = folder.path().string();
+  const auto secret = folder.path() / "secret";
+  write_secret(secret, '7');
+  const ReservedPort port;
+  const Job server({ELASTIC_RENDEZVOUS, "--np", "1", "--job", "over", "--secret-file",
+                    secret.string(), "--port", std::to_string(port.number())},
+                   path + "/server.out");
+  std::ofstream(path + "/finish").flush();
+  for (const char* which : {"first", "late"}) {
+    Job worker({ELASTIC_TRAINER, path}, path + "/" + which,
+               {"ELASTIC_RENDEZVOUS=" + port.address(), "ELASTIC_JOB=over",
+                "ELASTIC_SECRET_FILE=" + secret.string(), "ELASTIC_SLOT=0"});
+    EXPECT_EQ(worker.wait(kLong), 0) << which << read_file(path + "/" + which);
+  }
+  EXPECT_THAT(read_file(path + "/late"),
+              HasSubstr("the job was done before this worker joined it"));
+}
+
+/// Of the members, by rank.
+std::vector<std::string> incarnations(TrainerJob& job) {
+  std::string status;
+  EXPECT_TRUE(job.control({"status", "--json"}, &status)) << status;
+  std::vector<std::string> found;
+  const std::regex field("\"incarnation\":\"([^\"]*)\"");
+  for (std::sregex_iterator match(status.begin(), status.end(), field), end; match != end;
+       ++match) {
+    found.push_back((*match)[1]);
+  }
+  return found;
+}
+
+/// Their process, so that the trainer keeps the number that the launcher knows.
+constexpr const char* kEnv = "/usr/bin/env";
+
+class ControlConnections : public ::testing::TestWithParam<std::size_t> {};
+
+TEST_P(ControlConnections, ThatAreResetCostNeitherAMemberNorAStep) {
+  const ReservedPort port;
+  ResettingProxy proxy(port.number());
+  TrainerJob job({"-np", "3", "--max-restarts", "0", "--port", std::to_string(port.number()), kEnv,
+                  "ELASTIC_RENDEZVOUS=" + proxy.address()});
+  ASSERT_TRUE(job.wait_until_trained(3)) << job.output();
+  const auto members = incarnations(job);
+  ASSERT_EQ(members.size(), 3U);
+  for (int times = 0; times < 3; ++times) {
+    const std::size_t connections = proxy.accepted() + GetParam();
+    proxy.reset(GetParam());
+    ASSERT_TRUE(eventually(kLong, [&] { return proxy.accepted() >= connections; }));
+  }
+  EXPECT_EQ(incarnations(job), members) << job.output();
+  EXPECT_EQ(job.finish(), 0) << job.output();
+  EXPECT_EQ(count(job, "finished"), 3) << job.output();
+  for (int slot = 0; slot < 3; ++slot) {
+    EXPECT_EQ(steps_at_entry(job, job.pid(slot)), 0) << "it has entered the training twice";
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(OneAndAll, ControlConnections, ::testing::Values(1, 3));
 
 }  // namespace
 }  // namespace elastic::testing

@@ -38,7 +38,7 @@ class JobConnectionTest : public RendezvousTest {
   }
   std::optional<JobPhase> phase() {
     std::optional<JobPhase> told;
-    launcher_->ask_phase([&](JobPhase phase) { told = phase; });
+    launcher_->ask_about("", [&](const launcher::WorkerReport& report) { told = report.phase; });
     EXPECT_TRUE(eventually([&] { return told.has_value(); }));
     return told;
   }
@@ -63,7 +63,9 @@ TEST_F(JobConnectionTest, AsksAgainWhereTheServerMisheard) {
   ASSERT_TRUE(eventually([&] { return states_.back() == JobPhase::kRunning; }));
   for (const std::size_t bit : {7U, 40U, 8 * 14U}) damage(bit);
   EXPECT_EQ(phase(), JobPhase::kRunning);
-  ASSERT_TRUE(std::get<Done>(ask(AddRequest{2}).value()).ok);
+  EXPECT_FALSE(std::get<Done>(ask(AddRequest{2}).value()).ok) << "nobody can join yet";
+  workers_[0]->client->send(Ready{});
+  ASSERT_TRUE(eventually([&] { return std::get<Done>(ask(AddRequest{2}).value()).ok; }));
   EXPECT_TRUE(eventually([&] { return spawned_ == 2; }));
 }
 
@@ -101,8 +103,8 @@ TEST_F(JobConnectionTest, AsksForTheStopAgain) {
   ASSERT_TRUE(eventually([&] { return states_.back() == JobPhase::kRunning; }));
   proxy_->flip(Towards::kServer, 40);
   launcher_->request_stop();
-  ASSERT_TRUE(eventually([&] { return !workers_[0]->all<Farewell>().empty(); }));
-  EXPECT_EQ(workers_[0]->all<Farewell>()[0].reason, Farewell::Reason::kStopped);
+  EXPECT_TRUE(eventually([&] { return states_.back() == JobPhase::kDone; }));
+  EXPECT_TRUE(workers_[0]->all<Farewell>().empty()) << "the launcher ends them";
   EXPECT_TRUE(proxy_->flipped());
 }
 

@@ -115,13 +115,23 @@ TEST_F(LauncherTest, TellsWorkersWhereTheJobIs) {
 
 TEST_F(LauncherTest, StopsRestartingAProgramThatDiesEachTime) {
   EXPECT_EQ(run({"-np", "1", "--max-restarts", "2", "/bin/sh", "-c",
-                 "echo attempt $ELASTIC_RESTART; echo the cause >&2; exit 7"}),
+                 "echo attempt $ELASTIC_RESTART; echo the cause >&2; kill -KILL $$"}),
             1);
   EXPECT_THAT(output_, HasSubstr("attempt 2\n"));
   EXPECT_THAT(output_, Not(HasSubstr("attempt 3\n")));
-  EXPECT_THAT(output_, HasSubstr("worker 0 exited with code 7; its last lines:"));
+  EXPECT_THAT(output_, HasSubstr("worker 0 died of signal 9 (Killed); its last lines:"));
   EXPECT_THAT(output_, HasSubstr("    | the cause\n"));
   EXPECT_THAT(output_, HasSubstr("2 of 2 restarts are used"));
+}
+
+TEST_F(LauncherTest, DoesNotRestartAProgramThatFailsByItselfBeforeTheJobHasBegun) {
+  EXPECT_EQ(run({"-np", "2", "/bin/sh", "-c",
+                 "test $RANK = 1 || exec sleep 1000; echo attempt $ELASTIC_RESTART; exit 7"}),
+            1);
+  EXPECT_THAT(output_, HasSubstr("attempt 0\n"));
+  EXPECT_THAT(output_, Not(HasSubstr("attempt 1\n")));
+  EXPECT_THAT(output_,
+              HasSubstr("elasticrun: worker 1 exited with code 7 before the job had begun\n"));
 }
 
 TEST_F(LauncherTest, NamesTheSignalThatAWorkerDiedOf) {

@@ -1,9 +1,11 @@
 // Those who connect to a Linker and do not belong there.
 #include <algorithm>
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <random>
 #include <string>
+#include <unistd.h>
 #include <utility>
 #include <vector>
 
@@ -13,7 +15,12 @@
 #include <boost/asio/read.hpp>
 #include <boost/asio/write.hpp>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <sys/wait.h>
 
+#include "base/host_identity.hpp"
 #include "collectives/transport/link_greeting.hpp"
 #include "linking_worker.hpp"
 
@@ -46,6 +53,15 @@ class LinkerStrangers : public LinkerTest {
     boost::system::error_code error;
     while (!error) total += socket.read_some(asio::buffer(bytes), error);
     return total;
+  }
+
+  /// For tests with many connections.
+  static void allow_descriptors(std::size_t count) {
+    rlimit limit{};
+    ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &limit), 0);
+    limit.rlim_cur = std::min<rlim_t>(limit.rlim_max, count + 1000);
+    ASSERT_GE(limit.rlim_cur, count) << "raise the hard limit of descriptors (ulimit -Hn)";
+    ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &limit), 0);
   }
 
   using Challenge = std::array<std::byte, handshake::kChallengeBytes>;
@@ -185,19 +201,50 @@ TEST_F(LinkerStrangers, WhoSaysNothingIsDroppedAfterTheDeadline) {
   EXPECT_EQ(until_closed(slow), handshake::kChallengeBytes);
 }
 
-TEST_F(LinkerStrangers, MoreThanTheCapHoldUpNobodyForLongerThanTheDeadline) {
-  LinkerOptions hasty = options("a");
-  hasty.handshake_deadline = Milliseconds(200);
-  hasty.choice = Choice::kTcp;
-  LinkingWorker a(hasty);
-  hasty.incarnation = "b" + suffix_;
-  hasty.handshake_deadline = Milliseconds(2000);
-  LinkingWorker b(hasty);
-  std::vector<asio::generic::stream_protocol::socket> silent;
-  for (int i = 0; i < 300; ++i) silent.push_back(tcp_to(a));
-  auto at_a = a.connect({peer("b", b)});
-  auto at_b = b.connect({peer("a", a)});
-  expect_pair(std::move(at_a), std::move(at_b));
+/// The silent ones would be dropped only long after the deadline for linking.
+TEST_F(LinkerStrangers, TwoThousandSilentConnectionsKeepNobodyOut) {
+  constexpr std::size_t kSilent = 2000;
+  allow_descriptors(2 * kSilent);
+  for (const Choice choice : {Choice::kTcp, Choice::kShm}) {
+    LinkerOptions patient = options("a");
+    patient.handshake_deadline = 10 * kLinkDeadline;
+    patient.choice = choice;
+    LinkingWorker a(patient);
+    patient.incarnation = "b" + suffix_;
+    LinkingWorker b(patient);
+    std::vector<asio::generic::stream_protocol::socket> silent;
+    for (std::size_t i = 0; i < kSilent; ++i) {
+      silent.push_back(choice == Choice::kTcp ? tcp_to(a) : local_to(a));
+    }
+    auto at_a = a.connect({peer("b", b)});
+    auto at_b = b.connect({peer("a", a)});
+    expect_pair(std::move(at_a), std::move(at_b));
+  }
+}
+
+TEST_F(LinkerStrangers, OtherUsersOfTheMachineGetNoAnswer) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root can become another user";
+  const LinkingWorker a(options("a"));
+  const std::string name = std::string(1, '\0') + a.endpoints().local;
+  const auto hello = handshake::Dialer(secret_, handshake::Purpose::kData, "x").hello();
+  constexpr uid_t kNobody = 65534;
+  const pid_t other = ::fork();
+  if (other == 0) {
+    // Without the library, of which a child has nothing.
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    std::copy(name.begin(), name.end(), address.sun_path);
+    const auto length = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + name.size());
+    const int fd = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    char answer = 0;
+    const bool asked =
+        ::setuid(kNobody) == 0 && ::connect(fd, reinterpret_cast<sockaddr*>(&address), length) == 0;
+    if (asked) (void)!::send(fd, hello.data(), hello.size(), MSG_NOSIGNAL);
+    ::_exit(!asked ? 2 : ::recv(fd, &answer, 1, 0) > 0 ? 1 : 0);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(other, &status, 0), other);
+  EXPECT_EQ(WEXITSTATUS(status), 0) << "2: could not connect, 1: was answered";
 }
 
 TEST_F(LinkerStrangers, AProofThatIsWrongGetsNoVerdict) {

@@ -107,6 +107,26 @@ TEST_F(LinkerTest, FlowsAreOpenedByTheNumberOfRanksOnAHost) {
   EXPECT_EQ(link(true), 8U);
 }
 
+/// A worker that was not told where to listen does so on loopback.
+TEST_F(LinkerTest, AMissingBindAddressIsNamedBetweenHosts) {
+  LinkingWorker a(options("a"));
+  const auto failure = [&](const std::string& host, const std::string& address) {
+    Peer other;
+    other.incarnation = "0-other" + suffix_;  // so that `a` dials
+    other.endpoints.host = host;
+    other.endpoints.tcp = {address};
+    const Links links = a.connect({other}, Milliseconds(100)).get();
+    return links.ok() ? std::string("linked") : links.status().message();
+  };
+  const std::string hidden = failure("elsewhere", "127.0.0.1:1");
+  EXPECT_NE(hidden.find("it listens on 127.0.0.1:1 only"), std::string::npos) << hidden;
+  EXPECT_NE(hidden.find("set ELASTIC_BIND"), std::string::npos) << hidden;
+  const std::string own = failure("elsewhere", "0.0.0.0:1");
+  EXPECT_NE(own.find("this worker listens on 127.0.0.1:"), std::string::npos) << own;
+  const std::string here = failure(a.endpoints().host, "127.0.0.1:1");
+  EXPECT_EQ(here.find("ELASTIC_BIND"), std::string::npos) << here;
+}
+
 TEST_F(LinkerTest, OneFlowIsOpenedInsideAHost) {
   LinkerOptions made = options("a");
   made.streams = 0;
@@ -119,6 +139,17 @@ TEST_F(LinkerTest, OneFlowIsOpenedInsideAHost) {
   const auto links = expect_pair(std::move(at_a), std::move(at_b));
   ASSERT_EQ(links.first.size(), 2U);
   EXPECT_EQ(links.first[0]->flows(), 1U);
+}
+
+/// Without a link: the kernel closes the listeners with the process.
+TEST_F(LinkerTest, TheEndOfAPeerIsFoundByItsListener) {
+  LinkingWorker a(options("a"));
+  auto b = std::make_unique<LinkingWorker>(options("b"));
+  const Peer other = peer("b", *b);
+  std::future<void> ended = a.watch_for_end(other);
+  EXPECT_EQ(ended.wait_for(Milliseconds(300)), std::future_status::timeout) << "it lives";
+  b.reset();
+  EXPECT_EQ(ended.wait_for(Milliseconds(9000)), std::future_status::ready);
 }
 
 TEST_F(LinkerTest, NobodyToLinkWithIsDoneAtOnce) {

@@ -63,6 +63,12 @@ class LinkingWorker {
     });
     return future;
   }
+  std::future<void> watch_for_end(const Peer& peer) {
+    auto promise = std::make_shared<std::promise<void>>();
+    std::future<void> future = promise->get_future();
+    on_control_thread([&] { linker_->watch_for_end(peer, [promise] { promise->set_value(); }); });
+    return future;
+  }
   void cancel() {
     on_control_thread([this] { linker_->cancel(); });
   }

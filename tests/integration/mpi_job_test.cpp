@@ -10,6 +10,7 @@
 #include <gtest/gtest.h>
 
 #include "integration/job.hpp"
+#include "integration/open_mpi.hpp"
 
 namespace elastic::testing {
 namespace {
@@ -22,12 +23,10 @@ using ::testing::Not;
 class MpiJobTest : public ::testing::Test {
  protected:
   std::vector<std::string> environment() const {
-    return {"ELASTIC_BACKEND=mpi",
-            "XDG_RUNTIME_DIR=" + folder_.path().string(),
-            "OMPI_ALLOW_RUN_AS_ROOT=1",
-            "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1",
-            "OMPI_MCA_rmaps_base_mapping_policy=core:OVERSUBSCRIBE",
-            "OMPI_MCA_hwloc_base_binding_policy=none"};
+    std::vector<std::string> variables = open_mpi_settings();
+    variables.insert(variables.end(),
+                     {"ELASTIC_BACKEND=mpi", "XDG_RUNTIME_DIR=" + folder_.path().string()});
+    return variables;
   }
   std::string folder() const { return folder_.path().string(); }
   std::string file(const std::string& name) const { return (folder_.path() / name).string(); }

@@ -1,4 +1,5 @@
-// Workers that were given no server: under a real mpirun, and alone.
+// Workers that were given no server: under a real mpirun, with the variables of srun, and alone.
+#include <memory>
 #include <signal.h>
 #include <unistd.h>
 
@@ -6,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "integration/job.hpp"
+#include "integration/open_mpi.hpp"
 #include "rendezvous/launcher/job_file.hpp"
 #include "rendezvous/launcher/private_folder.hpp"
 
@@ -26,12 +28,23 @@ class MpirunServerTest : public ::testing::Test {
   }
   int run(std::vector<std::string> command) {
     command.insert(command.end(), {SERVER_SEEKER, scratch_.path().string()});
-    Job job(command, scratch_.path() / "output",
-            {"XDG_RUNTIME_DIR=" + scratch_.path().string(), "PATH=" + path(),
-             "OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1"});
+    Job job(command, scratch_.path() / "output", environment(open_mpi_settings()));
     const int code = job.wait(kPatience).value_or(-1);
     output_ = job.output();
     return code;
+  }
+  std::vector<std::string> environment(std::vector<std::string> variables) const {
+    variables.push_back("XDG_RUNTIME_DIR=" + scratch_.path().string());
+    variables.push_back("PATH=" + path());
+    return variables;
+  }
+  /// A task of a Slurm step of two, as srun would start it.
+  std::unique_ptr<Job> task(const std::string& rank) const {
+    return std::make_unique<Job>(
+        std::vector<std::string>{SERVER_SEEKER, scratch_.path().string()},
+        scratch_.path() / ("output." + rank),
+        environment({"SLURM_JOB_ID=7", "SLURM_STEP_ID=0", "SLURM_NTASKS=2", "SLURM_NNODES=1",
+                     "SLURM_PROCID=" + rank, "SLURM_LOCALID=" + rank, "SLURM_NODEID=0"}));
   }
   static std::string path() {
     return std::filesystem::path(ELASTIC_RENDEZVOUS_PROGRAM).parent_path().string() +
@@ -56,6 +69,23 @@ TEST_F(MpirunServerTest, WorkersBehindAShellMeetToo) {
       << output_;
   EXPECT_THAT(found_by(0), ::testing::StartsWith("2 "));
   EXPECT_EQ(found_by(1), found_by(0));
+}
+
+TEST_F(MpirunServerTest, TheTasksOfASlurmStepMeetAtTheServerOfRankZero) {
+  const auto one = task("1");
+  const auto zero = task("0");
+  EXPECT_EQ(zero->wait(kPatience), 0) << zero->output();
+  EXPECT_EQ(one->wait(kPatience), 0) << one->output();
+  EXPECT_THAT(found_by(0), ::testing::StartsWith("2 127.0.0.1:"));
+  EXPECT_EQ(found_by(1), found_by(0));
+}
+
+TEST_F(MpirunServerTest, AProcessThatMayHaveOthersBesideItIsNoJobOfOne) {
+  for (const char* variable : {"SLURM_NTASKS=2", "PMIX_RANK=0", "WORLD_SIZE=2"}) {
+    EXPECT_EQ(run({"/usr/bin/env", variable}), 1) << variable;
+    EXPECT_THAT(output_, ::testing::HasSubstr(std::string(variable).substr(0, 9)));
+    EXPECT_THAT(output_, ::testing::HasSubstr("ELASTIC_RENDEZVOUS"));
+  }
 }
 
 TEST_F(MpirunServerTest, AWorkerAloneIsAJobOfOne) {

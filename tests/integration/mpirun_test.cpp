@@ -9,6 +9,7 @@
 #include <gtest/gtest.h>
 
 #include "integration/job.hpp"
+#include "integration/open_mpi.hpp"
 
 namespace elastic::testing {
 namespace {
@@ -24,12 +25,11 @@ class MpirunTest : public ::testing::Test {
     command.insert(command.end(), arguments.begin(), arguments.end());
     return command;
   }
-  /// Processes know by these that they are of this test; mpirun runs as any user in containers.
+  /// Processes know by XDG_RUNTIME_DIR that they are of this test.
   std::vector<std::string> environment() const {
-    return {"XDG_RUNTIME_DIR=" + folder_.path().string(), "OMPI_ALLOW_RUN_AS_ROOT=1",
-            "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1",
-            "OMPI_MCA_rmaps_base_mapping_policy=core:OVERSUBSCRIBE",
-            "OMPI_MCA_hwloc_base_binding_policy=none"};
+    std::vector<std::string> variables = open_mpi_settings();
+    variables.push_back("XDG_RUNTIME_DIR=" + folder_.path().string());
+    return variables;
   }
   std::string file(const std::string& name) const { return (folder_.path() / name).string(); }
 

@@ -19,6 +19,7 @@
 #include <gtest/gtest.h>
 
 #include "base/handshake.hpp"
+#include "base/host_identity.hpp"
 #include "rendezvous/client/client.hpp"
 #include "rendezvous/client/control_client.hpp"
 #include "rendezvous/client/dial.hpp"
@@ -105,14 +106,19 @@ class Worker {
   void take(Message message) {
     if (const auto* freeze = std::get_if<Freeze>(&message)) {
       if (freeze->at_commit > 0) {
-        client->send(Promise{freeze->round, true, freeze->at_commit});
+        commits_ = freeze->at_commit;
+        client->send(Promise{freeze->round, true, commits_});
+        client->send(Paused{freeze->round, commits_});
+      } else {
+        Report report{freeze->generation, freeze->round, {}, commits_, true, commits_ > 0};
+        report.lanes.resize(view().lanes.size());
+        client->send(report);
       }
-      Report report{freeze->generation, freeze->round, {}, freeze->at_commit, true};
-      report.lanes.resize(view().lanes.size());
-      client->send(report);
     }
     messages.push_back(std::move(message));
   }
+
+  std::uint64_t commits_ = 0;  // when its training thread stopped last
 };
 
 class RendezvousTest : public ::testing::Test {
@@ -143,6 +149,8 @@ class RendezvousTest : public ::testing::Test {
     Register registration;
     registration.incarnation = incarnation;
     registration.pid = 1;
+    // Nobody listens there, so that the end of its connection is taken for its own.
+    registration.endpoints = {host_identity(), {}, "elastic-no-listener"};
     result.registration = [registration] { return registration; };
     return result;
   }

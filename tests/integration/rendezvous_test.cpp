@@ -268,9 +268,14 @@ TEST_F(RendezvousTest, LaunchersHearOfPhasesAndSpawns) {
   form(1);
   ASSERT_TRUE(eventually([&] { return heard.size() == 3; }));
   EXPECT_EQ(std::get<JobState>(heard[2]).phase, "running");
+  EXPECT_FALSE(std::get<JobState>(heard[2]).joinable);
+  EXPECT_FALSE(std::get<Done>(ask(AddRequest{2}).value()).ok) << "nobody can join";
+  workers_[0]->client->send(Ready{});
+  ASSERT_TRUE(eventually([&] { return heard.size() == 4; }));
+  EXPECT_TRUE(std::get<JobState>(heard[3]).joinable);
   for (const int asked : {1, 2}) {
     EXPECT_TRUE(std::get<Done>(ask(AddRequest{2}).value()).ok);
-    ASSERT_TRUE(eventually([&] { return heard.size() == 3U + static_cast<std::size_t>(asked); }));
+    ASSERT_TRUE(eventually([&] { return heard.size() == 4U + static_cast<std::size_t>(asked); }));
     EXPECT_EQ(std::get<Spawn>(heard.back()).total, 2 * asked);
   }
   dialed.value()->abort("done");

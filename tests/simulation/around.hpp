@@ -15,10 +15,10 @@
 
 namespace elastic::simulation {
 
-class DataLinks;
 class ModelServer;
 class ModelWorker;
 class Oracle;
+class Threads;
 
 /// What a run consists of, as its parts see it. All of it outlives them.
 struct Around {
@@ -29,7 +29,7 @@ struct Around {
   Trace& trace;
   Oracle& oracle;
   Tally& tally;
-  DataLinks& links;
+  Threads& threads;
   ModelServer& server;
   const std::vector<std::unique_ptr<ModelWorker>>& workers;  ///< by node
   /// The worker was evicted though it lives: it comes again as a new one.

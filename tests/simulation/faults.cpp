@@ -43,6 +43,8 @@ void World::happen(Fault fault) {
       return two_at_once();
     case Fault::kDamage:
       return damage();
+    case Fault::kReset:
+      return reset();
   }
 }
 
@@ -168,6 +170,15 @@ void World::damage() {
   } else {
     note("the server is told something by " + worker.incarnation() + " that comes damaged");
     server_.mishear(worker.incarnation());
+  }
+}
+
+/// Nobody is to be given up for that, either.
+void World::reset() {
+  tally_.count(Fault::kReset);
+  const std::uint64_t percent = 100 / (1 + chance_.below(4));
+  for (const auto& worker : workers_) {
+    if (chance_.percent(static_cast<unsigned>(percent))) server_.reset(worker->incarnation());
   }
 }
 

@@ -141,7 +141,7 @@ int main(int argc, char** argv) try {
   app.add_flag("--trace", command.trace, "run the first seed alone and show what happens");
   app.add_flag("--json", command.json, "for programs");
   CLI11_PARSE(app, argc, argv);
-  elastic::log::set_level("off");
+  elastic::log::set_level(command.trace ? "warn" : "off");
   return simulate(command);
 } catch (const std::exception& error) {
   std::fprintf(stderr, "elastic-simulate: %s\n", error.what());

@@ -39,7 +39,7 @@ void ModelClient::dial_later() {
 void ModelClient::connected() {
   ModelServer& server = process_.around().server;
   connection_ = &server.accept(process_.self(), [this](Connection& which) {
-    process_.when_awake([this, &which] { lost(which); });
+    process_.post([this, &which] { lost(which); });
   });
   transmit(callbacks_.registration());
 }

@@ -105,6 +105,13 @@ void ModelServer::mishear(const std::string& worker) {
   around_.chance.percent(50) ? found->second->abort(kServer) : found->second->close(kServer);
 }
 
+void ModelServer::reset(const std::string& worker) {
+  const auto found = workers_.find(worker);
+  if (found == workers_.end()) return;
+  note("the connection of " + worker + " is reset");
+  found->second->reset();
+}
+
 /// As Job::enter.
 void ModelServer::enter(Connection& connection, const Register& registration) {
   const std::string& incarnation = registration.incarnation;
@@ -124,6 +131,9 @@ void ModelServer::lost(const Connection& connection) {
   const std::string incarnation = found->second;
   registered_.erase(found);
   workers_.erase(incarnation);
+  if (around_.scenario.mutation == Mutation::kLostMeansDead) {
+    decide(ProcessEnded{incarnation, "connection closed"});
+  }
   decide(ConnectionLost{incarnation, "connection closed"});
 }
 

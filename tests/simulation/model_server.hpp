@@ -34,6 +34,8 @@ class ModelServer {
   void receive(Connection& connection, const rendezvous::Message& message);
   /// What that worker says comes damaged: the connection is given up, which is not its end.
   void mishear(const std::string& worker);
+  /// The connection of that worker is reset on its way.
+  void reset(const std::string& worker);
   rendezvous::Decision decide(const rendezvous::Event& event);
 
   const rendezvous::Membership* membership() const { return is_up() ? &*membership_ : nullptr; }

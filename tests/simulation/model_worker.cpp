@@ -1,8 +1,12 @@
 #include "model_worker.hpp"
 
+#include <algorithm>
+#include <set>
 #include <utility>
 
-#include "data_links.hpp"
+#include "collectives/backend/native/native_backend.hpp"
+#include "data_stream.hpp"
+#include "mutated_backend.hpp"
 #include "oracle.hpp"
 
 namespace elastic::simulation {
@@ -12,18 +16,47 @@ using runtime::Participation;
 
 namespace {
 
+// As of runtime::Control.
 constexpr Milliseconds kLinkDeadline{5000};
+constexpr unsigned kMostLooks = 100;
+constexpr Milliseconds kFarewellDeadline{30000};
+constexpr Milliseconds kServerAbsence{3000};
+
+collectives::Backend::Handover handover_of(const LaneDecision& decision,
+                                           const coordinator::Members& members) {
+  collectives::Backend::Handover result;
+  for (std::size_t i = 0; i < decision.takers.size(); ++i) {
+    result.takers.push_back(members.rank_of(decision.takers[i]));
+    result.givers.push_back(members.rank_of(decision.holders[i % decision.holders.size()]));
+  }
+  return result;
+}
+
+std::shared_ptr<const coordinator::Members> members_of_view(const View& view,
+                                                            const std::string& self) {
+  auto members = std::make_shared<coordinator::Members>();
+  auto ids = std::make_shared<std::vector<WorkerId>>();
+  members->generation = view.generation;
+  for (const Member& member : view.members) {
+    if (member.incarnation == self) members->rank = members->size();
+    members->incarnations.push_back(member.incarnation);
+    members->synced.push_back(member.synced);
+    ids->push_back(id_of(node_of(member.incarnation)));
+  }
+  members->ids = std::move(ids);
+  return members;
+}
 
 }  // namespace
 
 ModelWorker::ModelWorker(Node self, Around& around)
     : around_(around),
       process_(self, around),
-      lanes_{make_lane(0), make_lane(1)},
-      trainer_(process_,
-               {[this](std::size_t lane) { lanes_[lane].call(); },
-                [this](std::uint64_t round) { participation_.on_paused(round); },
-                [this] { return view_.admitted_at; }, [this](bool done) { leave(done); }}),
+      gate_([this](std::uint64_t round) {
+        at_boundary_ = true;
+        process_.post([this, round] { participation_.on_paused(round); });
+      }),
+      program_(*this, process_),
       client_(process_, {[this] {
                            Register identity;
                            identity.incarnation = incarnation();
@@ -31,19 +64,67 @@ ModelWorker::ModelWorker(Node self, Around& around)
                          },
                          [this] { return participation_.heartbeat(); },
                          [this](const Message& message) { on_message(message); },
-                         [this] { participation_.on_disconnected(); }}),
-      participation_(process_.incarnation(), kLanes, *this) {}
+                         [this] {
+                           {
+                             const std::lock_guard<std::mutex> lock(mutex_);
+                             connected_ = false;
+                           }
+                           changed_.notify_all();
+                           participation_.on_disconnected();
+                         }}),
+      participation_(process_.incarnation(), kLanes, *this),
+      pool_(static_cast<int>(kLanes)) {
+  if (around.scenario.measures) record_ = std::make_shared<collectives::TuningRecord>();
+  for (auto& event : abort_events_) event = std::make_shared<EventFd>();
+  for (std::size_t i = 0; i < kLanes; ++i) lanes_[i] = make_lane(i);
+}
 
-ModelLane ModelWorker::make_lane(std::size_t index) {
-  return ModelLane(
-      process_, index,
-      {[this, index](std::uint64_t position, std::string needs) {
-         participation_.on_quiet(index, {position, std::move(needs)});
-       },
-       [this](std::uint64_t generation, Node peer) {
-         participation_.suspect({generation, incarnation_of(peer), "the link is broken"});
-       },
-       [this, index] { trainer_.on_done(index); }});
+ModelWorker::~ModelWorker() = default;
+
+std::unique_ptr<coordinator::Lane> ModelWorker::make_lane(std::size_t index) {
+  coordinator::Lane::Callbacks callbacks;
+  callbacks.on_quiet = [this, index](std::uint64_t position, std::string needs) {
+    process_.post([this, index, where = Participation::Lane{position, std::move(needs)}] {
+      if (still_to_freeze_ > 0) {
+        if (--still_to_freeze_ == 0) connect(next_);
+        return;
+      }
+      needs_[index] = where.needs;
+      participation_.on_quiet(index, where);
+    });
+  };
+  callbacks.on_suspect = [this](std::uint64_t generation, std::string incarnation,
+                                std::string reason) {
+    process_.post(
+        [this, suspicion = Suspect{generation, std::move(incarnation), std::move(reason)}] {
+          note("suspects " + suspicion.incarnation + ": " + suspicion.reason);
+          participation_.suspect(suspicion);
+        });
+  };
+  callbacks.on_leave = [this](const Status& why) {
+    if (around_.scenario.mutation == Mutation::kStayAfterException) return;
+    leave(false);
+    end_with(why);
+  };
+  return std::make_unique<coordinator::Lane>("lane " + std::to_string(index), callbacks, spare_);
+}
+
+void ModelWorker::start() {
+  process_.start();
+  trainer_ = &around_.threads.start(process_, "trainer", [this] { run_program(); });
+  process_.post([this] { client_.dial(); });
+}
+
+void ModelWorker::run_program() {
+  coordinator::Coordinator::Options options;
+  options.bucket_bytes = around_.scenario.bucket_bytes;
+  options.view_timeout = view_timeout();
+  coordinator_ = std::make_unique<coordinator::Coordinator>(*lanes_[1], options);
+  program_.run();
+}
+
+Milliseconds ModelWorker::view_timeout() const {
+  return Milliseconds(60000);
 }
 
 void ModelWorker::note(const std::string& what) const {
@@ -60,7 +141,7 @@ void ModelWorker::kill() {
 void ModelWorker::exit(bool unsent_is_lost) {
   process_.end();
   client_.end(unsent_is_lost);
-  around_.links.end(process_.self());
+  around_.network.end(process_.self(), around_.chance.percent(50));
 }
 
 void ModelWorker::pause(Duration length) {
@@ -76,58 +157,143 @@ void ModelWorker::pause(Duration length) {
 
 void ModelWorker::suspect(Node peer) {
   if (!answers()) return;
-  participation_.suspect({generation(), incarnation_of(peer), "it seemed so"});
+  process_.post([this, peer] {
+    participation_.suspect({generation(), incarnation_of(peer), "it seemed so"});
+  });
 }
 
-void ModelWorker::receive(std::size_t lane, const Frame& frame) {
-  process_.when_awake([this, lane, frame] { lanes_[lane].receive(frame); });
+void ModelWorker::mishear() {
+  process_.post([this] { client_.mishear(); });
 }
 
 void ModelWorker::receive(const Connection& connection, const Message& message) {
-  process_.when_awake([this, &connection, message] { client_.receive(connection, message); });
+  process_.post([this, &connection, message] { client_.receive(connection, message); });
 }
 
-void ModelWorker::link_lost(std::size_t lane, Node peer) {
-  process_.when_awake([this, lane, peer] { lanes_[lane].link_lost(peer); });
+void ModelWorker::accept(transport::LinkPool::Arrival arrival) {
+  // A task can be copied, a stream cannot.
+  auto shared = std::make_shared<transport::LinkPool::Arrival>(std::move(arrival));
+  process_.post([this, shared] { pool_.add(std::move(*shared)); });
+}
+
+/// Everything that its threads wait for ends.
+void ModelWorker::dismantle() {
+  process_.dismantle();
+  around_.network.end(process_.self(), false);
+  around_.threads.start(process_, "dismantling", [this] {
+    end_with(Status(Code::kNotInitialized, "the run is over"));
+    around_.threads.join(process_.control_thread());
+    around_.threads.join(*trainer_);
+    lanes_ = {};
+  });
+}
+
+bool ModelWorker::all_threads_ended() const {
+  return around_.threads.all_ended(process_);
+}
+
+Status ModelWorker::wait_until_member() {
+  std::unique_lock<std::mutex> lock(mutex_);
+  changed_.wait(lock, [&] { return !ended_.ok() || member_; });
+  return ended_;
+}
+
+Status ModelWorker::wait_until_ended() {
+  std::unique_lock<std::mutex> lock(mutex_);
+  changed_.wait(lock, [&] { return !ended_.ok(); });
+  return ended_;
+}
+
+/// As runtime::Control::leave, but that an early leaver may not stay to hear that it may go.
+void ModelWorker::leave(bool done) {
+  note(done ? "is at the job's end" : "leaves");
+  program_.says_bye();
+  process_.post([this, done] { participation_.bye({done, {}, false}); });
+  if (!done) return;
+  const TimePoint last = Clock::now() + kFarewellDeadline;
+  std::unique_lock<std::mutex> lock(mutex_);
+  const auto free_to_go = [&] { return farewell_ || !ended_.ok(); };
+  while (!free_to_go() && Clock::now() < last) {
+    if (connected_) {
+      changed_.wait_until(lock, last, [&] { return free_to_go() || !connected_; });
+    } else if (!changed_.wait_for(lock, kServerAbsence,
+                                  [&] { return free_to_go() || connected_; })) {
+      return;
+    }
+  }
+}
+
+void ModelWorker::finish(const Status& why) {
+  if (!process_.over() && why.code() == Code::kInternal && !program_.idle()) {
+    around_.oracle.wrong(incarnation() + " ends: " + why.message());
+  }
+  end_with(Status(Code::kNotInitialized, "the program has ended"));
+  program_.join_background();
+  coordinator_.reset();
+  if (process_.over()) return;
+  note("ends: " + why.message());
+  exit(false);
+  if (why.code() == Code::kEvicted && around_.scenario.uses_run) around_.rejoin(process_.self());
+}
+
+void ModelWorker::end_with(const Status& reason) {
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (ended_.ok()) ended_ = reason;
+  }
+  changed_.notify_all();
+  gate_.close(reason);
+  for (const auto& lane : lanes_) lane->close(reason);
 }
 
 void ModelWorker::on_message(const Message& message) {
   if (const auto* welcome = std::get_if<Welcome>(&message)) {
+    {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      connected_ = true;
+    }
+    changed_.notify_all();
     participation_.on_welcome();
     if (!welcome->joining || !around_.scenario.uses_run || std::exchange(ready_, true)) return;
     process_.later(Milliseconds(1), Milliseconds(50), [this] { participation_.ready({}); });
   } else if (const auto* freeze = std::get_if<Freeze>(&message)) {
     participation_.on_freeze(*freeze);
+  } else if (const auto* check = std::get_if<Check>(&message)) {
+    participation_.on_check(*check);
   } else if (const auto* announce = std::get_if<Announce>(&message)) {
     participation_.on_announce(announce->view);
   } else if (const auto* farewell = std::get_if<Farewell>(&message)) {
     on_farewell(*farewell);
   } else if (const auto* fail = std::get_if<Fail>(&message)) {
     note("ends: " + fail->reason);
-    exit(false);
+    end_with(Status(Code::kBelowMinimum, fail->reason));
   } else if (const auto* refuse = std::get_if<Refuse>(&message)) {
     note("is refused: " + refuse->reason);
-    exit(false);
+    end_with(Status(Code::kRefused, refuse->reason));
   }
 }
 
 void ModelWorker::on_farewell(const Farewell& farewell) {
   note("may go: " + farewell.text);
-  exit(false);
-  if (farewell.reason == Farewell::Reason::kEvicted && around_.scenario.uses_run) {
-    around_.rejoin(process_.self());
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    farewell_ = true;
   }
-}
-
-/// Who leaves early does not wait to be told that it may.
-void ModelWorker::leave(bool done) {
-  note(done ? "is at the job's end" : "leaves");
-  participation_.bye(done);
-  if (!done && around_.chance.percent(50)) exit(false);
+  using Reason = Farewell::Reason;
+  const Code code = farewell.reason == Reason::kEvicted   ? Code::kEvicted
+                    : farewell.reason == Reason::kRemoved ? Code::kRemoved
+                    : farewell.reason == Reason::kStopped ? Code::kStopped
+                                                          : Code::kDone;
+  end_with(Status(code, farewell.text));
 }
 
 void ModelWorker::send(const Message& message) {
   if (const auto* report = std::get_if<Report>(&message)) {
+    reported_.clear();
+    for (std::size_t i = 0; i < report->lanes.size(); ++i) {
+      reported_.push_back(report->lanes[i].position);
+      needs_[i] = report->lanes[i].needs;
+    }
     around_.trace.line(incarnation(), [&] {
       std::string text = "reports for round " + std::to_string(report->round) + " of generation " +
                          std::to_string(report->generation) + ":";
@@ -142,73 +308,178 @@ void ModelWorker::send(const Message& message) {
 }
 
 void ModelWorker::freeze_lanes() {
-  for (ModelLane& lane : lanes_) lane.freeze();
+  if (around_.scenario.mutation == Mutation::kUnfrozenBoundary && at_boundary_) {
+    still_to_freeze_ = kLanes;
+    for (std::size_t i = 0; i < kLanes; ++i) {
+      process_.post([this, i] { participation_.on_quiet(i, {lanes_[i]->position(), {}}); });
+    }
+    return;
+  }
+  for (const auto& lane : lanes_) lane->freeze();
 }
 
 void ModelWorker::begin_lanes_at(const std::vector<std::uint64_t>& positions) {
-  for (std::size_t i = 0; i < kLanes; ++i) lanes_[i].begin_at(positions[i]);
+  for (std::size_t i = 0; i < kLanes; ++i) lanes_[i]->begin_at(positions[i]);
 }
 
+/// As transport::Linker::connect.
 void ModelWorker::connect(const View& view) {
   next_ = view;
+  if (still_to_freeze_ > 0) {
+    for (const auto& lane : lanes_) lane->freeze();
+    return;
+  }
   link_until_ = around_.time.now() + kLinkDeadline;
+  std::set<std::string> peers;
+  for (const Member& member : view.members) {
+    if (member.incarnation != incarnation()) peers.insert(member.incarnation);
+  }
+  pool_.keep_only(peers);
+  pool_.drop_dead();
+  for (const auto& pair : view.broken) {
+    if (pair.one == incarnation()) pool_.drop_used(pair.other);
+    if (pair.other == incarnation()) pool_.drop_used(pair.one);
+  }
   try_to_link(++linking_);
 }
 
-/// Dials every member to which there is no link, until all are there or it has taken too long.
+/// Of two workers the one with the greater name dials.
 void ModelWorker::try_to_link(std::uint64_t attempt) {
   if (attempt != linking_) return;
+  const Member* missing = nullptr;
   for (const Member& member : next_.members) {
+    if (member.incarnation == incarnation() || pool_.complete(member.incarnation)) continue;
+    missing = &member;
     const Node peer = node_of(member.incarnation);
-    if (peer == process_.self() || around_.links.whole(process_.self(), peer)) continue;
-    if (around_.network.meet(process_.self(), peer) && around_.workers[peer]->answers()) {
-      around_.links.make(process_.self(), peer);
+    if (incarnation() < member.incarnation || !around_.network.meet(process_.self(), peer) ||
+        !around_.workers[peer]->answers())
       continue;
+    for (std::size_t lane = 0; lane < kLanes; ++lane) {
+      if (pool_.find(member.incarnation, lane)) continue;
+      auto streams = connect_data(around_.network, around_.chance, process_.self(), peer);
+      const std::string id = incarnation() + "-" + std::to_string(around_.network.connections());
+      around_.workers[peer]->accept({incarnation(), lane, id, 0, 1, "", std::move(streams.second)});
+      pool_.add({member.incarnation, lane, id, 0, 1, "", std::move(streams.first)});
     }
-    if (around_.time.now() >= link_until_) {
-      return participation_.on_unlinkable(next_.generation, member.incarnation, "no answer");
-    }
-    return process_.later(Milliseconds(20), Milliseconds(60),
-                          [this, attempt] { try_to_link(attempt); });
   }
-  process_.later(Milliseconds(0), Milliseconds(5), [this, attempt] {
-    if (attempt == linking_) participation_.on_linked(next_.generation);
+  if (missing == nullptr) {
+    for (auto& links : links_) links.assign(next_.members.size(), nullptr);
+    for (std::size_t rank = 0; rank < next_.members.size(); ++rank) {
+      if (next_.members[rank].incarnation == incarnation()) continue;
+      auto handed = pool_.hand_out(next_.members[rank].incarnation);
+      for (std::size_t lane = 0; lane < kLanes; ++lane)
+        links_[lane][rank] = std::move(handed[lane]);
+    }
+    ++linking_;
+    return participation_.on_linked(next_.generation);
+  }
+  if (around_.time.now() >= link_until_) {
+    return participation_.on_unlinkable(next_.generation, missing->incarnation, "no answer");
+  }
+  process_.later(Milliseconds(0), Milliseconds(10), [this, attempt] { try_to_link(attempt); });
+}
+
+void ModelWorker::watch_for_end(const Member& member) {
+  look_for_end(node_of(member.incarnation), end_watches_, 0);
+}
+
+/// A process that has ended refuses connections, if they get through.
+void ModelWorker::look_for_end(Node peer, std::uint64_t watch, unsigned looks) {
+  if (watch != end_watches_ || looks == kMostLooks) return;
+  process_.later(Milliseconds(1), Milliseconds(200), [this, peer, watch, looks] {
+    if (watch != end_watches_) return;
+    if (around_.network.meet(process_.self(), peer) && around_.workers[peer]->over()) {
+      return participation_.on_ended(incarnation_of(peer));
+    }
+    look_for_end(peer, watch, looks + 1);
   });
 }
 
 void ModelWorker::install(const View& view) {
   note("is in view " + std::to_string(view.generation));
   around_.oracle.installed(process_.self(), view_.generation, view);
+  // After a report nothing of its generation is completed.
+  for (std::size_t i = 0; i < reported_.size(); ++i) {
+    if (reported_[i] == lanes_[i]->position()) continue;
+    around_.oracle.wrong(incarnation() + " reported position " + std::to_string(reported_[i]) +
+                         " of lane " + std::to_string(i) + " and came to " +
+                         std::to_string(lanes_[i]->position()));
+  }
+  reported_.clear();
   const bool first = view_.generation == 0;
   view_ = view;
-  for (ModelLane& lane : lanes_) lane.install(view);
+  members_ = members_of_view(view, incarnation());
+  std::array<std::shared_ptr<coordinator::LaneView>, kLanes> views;
+  for (std::size_t i = 0; i < kLanes; ++i) views[i] = lane_view(view, i);
+  for (std::size_t i = 0; i < kLanes; ++i) lanes_[i]->install(std::move(views[i]));
   if (!first) return;
   if (around_.scenario.uses_run && !std::exchange(ready_, true)) participation_.ready({});
-  trainer_.start();
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    member_ = true;
+  }
+  changed_.notify_all();
+}
+
+std::shared_ptr<coordinator::LaneView> ModelWorker::lane_view(const View& view, std::size_t lane) {
+  auto made = std::make_shared<coordinator::LaneView>();
+  made->members = members_;
+  made->mesh = std::make_shared<transport::Mesh>(members_->rank, std::exchange(links_[lane], {}),
+                                                 abort_events_[lane]);
+  collectives::NativeOptions options;
+  options.segment_bytes = around_.scenario.segment_bytes;
+  options.record = record_;
+  std::map<Node, int> first_of_host;
+  for (const Member& member : view.members) {
+    const int rank = static_cast<int>(options.hosts.size());
+    const Node host = node_of(member.incarnation) % around_.scenario.hosts;
+    options.hosts.push_back(first_of_host.try_emplace(host, rank).first->second);
+  }
+  const bool fenced = around_.scenario.mutation != Mutation::kDropFence;
+  made->backend =
+      collectives::make_native_backend(fenced ? view.generation : 1, made->mesh, options);
+  const bool early_release = around_.scenario.mutation == Mutation::kEarlyRelease;
+  const bool early_error = around_.scenario.mutation == Mutation::kEarlyError;
+  if (early_release || early_error) {
+    made->backend = settling_early(std::move(made->backend), early_release, early_error);
+  }
+  made->position = view.lanes[lane].position;
+  made->handover = handover_of(view.lanes[lane], *members_);
+  for (const std::string& holder : view.lanes[lane].holders) {
+    made->holders.push_back(members_->rank_of(holder));
+  }
+  made->lost = view.lanes[lane].lost;
+  return made;
 }
 
 Participation::Promise ModelWorker::propose(std::uint64_t round, std::uint64_t at_commit) {
-  return trainer_.propose(round, at_commit);
+  return gate_.propose(round, at_commit);
+}
+
+std::uint64_t ModelWorker::position(std::size_t lane) const {
+  return lanes_[lane]->position();
 }
 
 std::vector<std::uint64_t> ModelWorker::positions() const {
   std::vector<std::uint64_t> positions;
-  for (const ModelLane& lane : lanes_) positions.push_back(lane.position());
+  for (const auto& lane : lanes_) positions.push_back(lane->position());
   return positions;
 }
 
 void ModelWorker::end(const Status& reason) {
   around_.oracle.wrong(incarnation() + " ends: " + reason.message());
+  end_with(reason);
 }
 
 std::string ModelWorker::describe() const {
   std::string text =
-      incarnation() + ": generation " + std::to_string(generation()) + ", " + trainer_.describe();
-  for (const ModelLane& lane : lanes_) text += ", " + lane.describe();
+      incarnation() + ": generation " + std::to_string(generation()) + ", " + program_.describe();
+  for (const auto& lane : lanes_) text += ", " + std::to_string(lane->position());
   if (killed_) text += ", killed";
   if (over()) text += ", over";
   if (process_.asleep()) text += ", asleep";
   if (view_.generation != generation()) text += ", installing";
+  if (!over()) text += "; " + around_.threads.describe(process_);
   return text;
 }
 

@@ -1,54 +1,91 @@
 #pragma once
 
 #include <array>
-#include <optional>
+#include <condition_variable>
+#include <map>
+#include <memory>
+#include <mutex>
 #include <string>
+#include <vector>
 
+#include "base/event_fd.hpp"
+#include "collectives/backend/native/tuning_record.hpp"
+#include "collectives/transport/link_pool.hpp"
+#include "coordinator/coordinator.hpp"
+#include "coordinator/lane.hpp"
 #include "model_client.hpp"
-#include "model_lane.hpp"
-#include "model_trainer.hpp"
 #include "process.hpp"
+#include "program.hpp"
+#include "runtime/commit_gate.hpp"
 #include "runtime/participation.hpp"
 
 namespace elastic::simulation {
 
-/// A worker: the real Participation, and around it models of what it asks things of.
+/// A worker: the real Participation, Lanes, NativeBackend, Coordinator and CommitGate, with threads
+/// of its own. This class stands for runtime::Control, the thin shell around them; the linker is a
+/// model as well, over a real LinkPool.
 class ModelWorker : private runtime::Participation::Effects {
  public:
   ModelWorker(Node self, Around& around);
+  ~ModelWorker() override;
 
-  void start() { client_.dial(); }
+  void start();
 
   // What happens to it.
   void kill();
   void pause(Duration length);
-  void leave_early() { trainer_.leave_early(); }
+  void leave_early() { program_.leave_early(); }
   void suspect(Node peer);
-  void mishear() { client_.mishear(); }
-  /// A frame in a lane.
-  void receive(std::size_t lane, const Frame& frame);
+  void mishear();
   void receive(const Connection& connection, const rendezvous::Message& message);
-  void link_lost(std::size_t lane, Node peer);
+  /// The other end of a link was made by a worker that dialed this one.
+  void accept(transport::LinkPool::Arrival arrival);
+  /// The run is over: ends what is left of its threads.
+  void dismantle();
+
+  // For its program, any thread.
+  Status wait_until_member();
+  /// Why it has left the job.
+  Status wait_until_ended();
+  std::shared_ptr<const coordinator::Members> members() const { return members_; }
+  std::uint64_t admitted_at() const { return view_.admitted_at; }
+  coordinator::Lane& lane(std::size_t index) { return *lanes_[index]; }
+  coordinator::Coordinator& coordinator() { return *coordinator_; }
+  runtime::CommitGate& gate() { return gate_; }
+  const runtime::CommitGate& gate() const { return gate_; }
+  Milliseconds view_timeout() const;
+  void set_synced() { synced_ = true; }
+  /// Says goodbye, and where it is `done` waits for the others.
+  void leave(bool done);
+  /// The program has ended, for that reason: so does the process.
+  void finish(const Status& why);
 
   const Process& process() const { return process_; }
   const std::string& incarnation() const { return process_.incarnation(); }
   bool over() const { return process_.over(); }
   bool killed() const { return killed_; }
-  const ModelLane& lane(std::size_t index) const { return lanes_[index]; }
-  const ModelTrainer& trainer() const { return trainer_; }
+  const Program& program() const { return program_; }
+  std::uint64_t commits_done() const { return gate_.commits(); }
   std::uint64_t generation() const { return participation_.generation(); }
+  std::uint64_t position(std::size_t lane) const;
+  /// The worker without which the operation in flight cannot be replayed, as it has reported.
+  const std::string& needs(std::size_t lane) const { return needs_[lane]; }
   /// Can take part in the making of links.
   bool answers() const { return !process_.over() && !process_.asleep(); }
+  bool all_threads_ended() const;
   std::string describe() const;
 
  private:
+  void run_program();
   void on_message(const rendezvous::Message& message);
   void on_farewell(const rendezvous::Farewell& farewell);
-  void leave(bool done);
+  void end_with(const Status& reason);
   void try_to_link(std::uint64_t attempt);
+  void look_for_end(Node peer, std::uint64_t watch, unsigned looks);
   void exit(bool unsent_is_lost);
-  ModelLane make_lane(std::size_t index);
+  std::unique_ptr<coordinator::Lane> make_lane(std::size_t index);
   void note(const std::string& what) const;
+  std::shared_ptr<coordinator::LaneView> lane_view(const rendezvous::View& view, std::size_t lane);
 
   // Participation::Effects
   void send(const rendezvous::Message& message) override;
@@ -56,29 +93,57 @@ class ModelWorker : private runtime::Participation::Effects {
   void begin_lanes_at(const std::vector<std::uint64_t>& positions) override;
   void connect(const rendezvous::View& view) override;
   void cancel_connect() override { ++linking_; }
+  void watch_for_end(const rendezvous::Member& member) override;
+  void forget_ends() override { ++end_watches_; }
   void install(const rendezvous::View& view) override;
   runtime::Participation::Promise propose(std::uint64_t round, std::uint64_t at_commit) override;
-  void withdraw() override { trainer_.withdraw(); }
-  void resume() override { trainer_.resume(); }
-  bool paused_for(std::uint64_t round) const override { return trainer_.paused_for(round); }
-  std::uint64_t commits() const override { return trainer_.commits(); }
+  void withdraw() override { gate_.withdraw(); }
+  void resume() override {
+    at_boundary_ = false;
+    gate_.resume();
+  }
+  bool paused_for(std::uint64_t round) const override { return gate_.paused_for(round); }
+  std::uint64_t commits() const override { return gate_.commits(); }
   std::vector<std::uint64_t> positions() const override;
-  bool synced() const override { return trainer_.synced(); }
+  bool synced() const override { return synced_; }
   void end(const Status& reason) override;
 
   Around& around_;
   Process process_;
-  std::array<ModelLane, kLanes> lanes_;
-  ModelTrainer trainer_;
+  runtime::CommitGate gate_;
+  std::shared_ptr<collectives::SpareBuffer> spare_ = std::make_shared<collectives::SpareBuffer>();
+  std::shared_ptr<collectives::TuningRecord> record_;
+  std::array<std::shared_ptr<EventFd>, kLanes> abort_events_;
+  std::array<std::unique_ptr<coordinator::Lane>, kLanes> lanes_;
+  std::unique_ptr<coordinator::Coordinator> coordinator_;
+  Program program_;
+  Thread* trainer_ = nullptr;
   ModelClient client_;
   runtime::Participation participation_;
+  transport::LinkPool pool_;
 
-  rendezvous::View view_;      // in force
+  rendezvous::View view_;  // in force
+  std::shared_ptr<const coordinator::Members> members_;
   rendezvous::View next_;      // being linked for
   std::uint64_t linking_ = 0;  // counts attempts; all but the last are cancelled
   TimePoint link_until_{};
+  std::uint64_t end_watches_ = 0;                              // all but the last are forgotten
+  std::array<std::vector<transport::LinkPtr>, kLanes> links_;  // just made, by rank
+  std::array<std::string, kLanes> needs_;
+  std::vector<std::uint64_t> reported_;  // positions, in the present generation
+  bool at_boundary_ = false;             // the program stands at one
+  std::size_t still_to_freeze_ = 0;      // lanes, of Mutation::kUnfrozenBoundary
   bool killed_ = false;
   bool ready_ = false;
+  bool synced_ = false;
+
+  // Shared with the threads of the program.
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  bool member_ = false;
+  bool farewell_ = false;
+  bool connected_ = false;
+  Status ended_;
 };
 
 }  // namespace elastic::simulation

@@ -10,15 +10,20 @@ namespace elastic::simulation {
 /// the simulated shells around it do what a product with that mistake would.
 enum class Mutation : std::uint8_t {
   kNone,
-  kDropFence,        ///< workers count frames of other generations
-  kEarlyConclusion,  ///< the server decides with one report too few
-  kForgottenFloor,   ///< a server that comes back gives the generation after the journal's again
-  kEarlyRelease,     ///< workers return a result that lies with the caller before all have theirs
+  kDropFence,         ///< workers count frames of other generations
+  kEarlyConclusion,   ///< the server decides with one report too few
+  kForgottenFloor,    ///< a server that comes back gives the generation after the journal's again
+  kEarlyRelease,      ///< workers return a result that lies with the caller before all have theirs
+  kUnfrozenBoundary,  ///< a worker at a step boundary reports without having frozen its lanes
+  kLostMeansDead,     ///< the server takes a worker whose connection is lost for dead
+  kEarlyError,        ///< workers return an error that all share before all have it
+  kStayAfterException,  ///< a worker whose operation threw does not leave
 };
 
-inline constexpr std::array kMutations{Mutation::kNone, Mutation::kDropFence,
-                                       Mutation::kEarlyConclusion, Mutation::kForgottenFloor,
-                                       Mutation::kEarlyRelease};
+inline constexpr std::array kMutations{
+    Mutation::kNone,           Mutation::kDropFence,    Mutation::kEarlyConclusion,
+    Mutation::kForgottenFloor, Mutation::kEarlyRelease, Mutation::kUnfrozenBoundary,
+    Mutation::kLostMeansDead,  Mutation::kEarlyError,   Mutation::kStayAfterException};
 
 constexpr std::string_view name(Mutation mutation) {
   switch (mutation) {
@@ -32,6 +37,14 @@ constexpr std::string_view name(Mutation mutation) {
       return "forgotten-floor";
     case Mutation::kEarlyRelease:
       return "early-release";
+    case Mutation::kUnfrozenBoundary:
+      return "unfrozen-boundary";
+    case Mutation::kLostMeansDead:
+      return "lost-means-dead";
+    case Mutation::kEarlyError:
+      return "early-error";
+    case Mutation::kStayAfterException:
+      return "stay-after-exception";
   }
   return "?";
 }

@@ -20,7 +20,7 @@ Connection::Connection(Network& network, Node a, Node b,
 void Connection::send(Node from, std::function<void()> deliver) {
   Side& its = side(from);
   if (!its.up) return;
-  its.sent.push_back(std::move(deliver));
+  its.sent.push_back(reset_ ? nullptr : std::move(deliver));
   its.latest = std::max(its.latest, network_.time_.now() + network_.some_delay());
   network_.time_.at(its.latest, [this, &its] { arrive(its); });
 }
@@ -50,6 +50,14 @@ void Connection::abort(Node who) {
   if (!side(who).up) return;
   for (auto& what : side(who).sent) what = nullptr;
   close(who);
+}
+
+void Connection::reset() {
+  reset_ = true;
+  for (Side& its : sides_) {
+    for (auto& what : its.sent) what = nullptr;
+    network_.time_.after(network_.some_delay(), [this, &its] { lose(its.self); });
+  }
 }
 
 void Connection::lose(Node who) {
@@ -87,6 +95,15 @@ void Network::cut(Nodes from, Nodes to, Duration length) {
     std::erase_if(cuts_, [&](const Cut& cut) { return cut.until <= until; });
     for (std::size_t i = 0; i < connections_.size(); ++i) connections_[i]->on_healed();
   });
+}
+
+void Network::end(Node who, bool unsent_is_lost) {
+  for (std::size_t i = 0; i < connections_.size(); ++i) {
+    for (const Connection::Side& its : connections_[i]->sides_) {
+      if (its.self != who) continue;
+      unsent_is_lost ? connections_[i]->abort(who) : connections_[i]->close(who);
+    }
+  }
 }
 
 bool Network::passes(Node from, Node to) const {

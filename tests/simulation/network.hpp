@@ -31,6 +31,8 @@ class Connection {
   void close(Node who);
   /// `who` is gone, and with it what it sent and has not arrived.
   void abort(Node who);
+  /// Something in between resets it: what is under way is lost, and both sides learn of it.
+  void reset();
 
  private:
   friend class Network;
@@ -53,6 +55,7 @@ class Connection {
 
   Network& network_;
   std::array<Side, 2> sides_;
+  bool reset_ = false;
   const std::function<void(Connection&, Node)> on_lost_;
 };
 
@@ -65,6 +68,10 @@ class Network {
   Connection& connect(Node a, Node b, std::function<void(Connection&, Node)> on_lost);
   /// For `length` nothing gets from any node of `from` to one of `to`.
   void cut(Nodes from, Nodes to, Duration length);
+
+  /// `who` is over: its connections end, and what it sent last may be lost with them.
+  void end(Node who, bool unsent_is_lost);
+  std::size_t connections() const { return connections_.size(); }
 
   bool passes(Node from, Node to) const;
   bool meet(Node a, Node b) const { return passes(a, b) && passes(b, a); }

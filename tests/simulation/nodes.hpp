@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <string>
 
+#include "elastic/worker_id.hpp"
 #include "rendezvous/protocol/messages.hpp"
 
 namespace elastic::simulation {
@@ -32,6 +33,13 @@ inline Node node_of(const std::string& incarnation) {
     node = node * 10 + static_cast<Node>(incarnation[i] - '0');
   }
   return node;
+}
+/// As it appears in Contributors.
+constexpr WorkerId id_of(Node worker) {
+  return worker + 1;
+}
+constexpr Node node_of_id(WorkerId id) {
+  return static_cast<Node>(id - 1);
 }
 inline Nodes members_of(const rendezvous::View& view) {
   Nodes nodes = 0;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "model_worker.hpp"
+#include "threads.hpp"
 
 namespace elastic::simulation {
 
@@ -18,6 +19,13 @@ bool knows(const std::multimap<std::uint64_t, View>& views, const View& view) {
   return std::any_of(begin, end, [&](const auto& known) { return known.second == view; });
 }
 
+bool is_shared_error(const Outcome& outcome) {
+  return outcome.error == Code::kMismatch;
+}
+bool is_shared_error(std::uint64_t /*hash*/) {
+  return false;
+}
+
 std::string view_name(const View& view) {
   return "view " + std::to_string(view.generation);
 }
@@ -29,14 +37,14 @@ void Oracle::decided(const View& next) {
   // A server that asked its members writes their view down again.
   if (knows(decided_, next) || knows(forgotten_, next)) {
     current_ = next;
-    if (first && journals_lost_ > 0) bound_ = {};  // the same workers, and they begin anew
+    if (first && journals_lost_ > 0) forget_results();  // the same workers, and they begin anew
     return;
   }
   if (first && journals_lost_ > 0) {
     // None of those is back who knew of a job, so there is none to remember.
     forgotten_.merge(decided_);
     current_ = {};
-    bound_ = {};
+    forget_results();
   }
   // What was left out for a journal that is lost is forgotten with a second one.
   if (decided_.contains(next.generation) && journals_lost_ > 1) {
@@ -47,6 +55,8 @@ void Oracle::decided(const View& next) {
   if (next.generation <= current_.generation) {
     wrong(view_name(next) + " follows " + view_name(current_));
   }
+  // Of another job, which knows nothing of the one before.
+  if (first) forget_results();
   ++tally_.views;
   check_joiners(next);
   if (!first) {
@@ -55,9 +65,12 @@ void Oracle::decided(const View& next) {
   }
   decided_.emplace(next.generation, next);
   current_ = next;
-  for (const Member& member : next.members) {
-    bound_[node_of(member.incarnation)] = next.generation;
-  }
+}
+
+void Oracle::forget_results() {
+  unnamed_.clear();
+  named_.clear();
+  committed_.clear();
 }
 
 void Oracle::server_starts(const JournalContents& journal) {
@@ -88,7 +101,7 @@ void Oracle::journal_lost() {
 bool Oracle::may_be_lost(Node worker) const {
   // A server that was started again does not know who had left, or had been told to go.
   return contains(excused_ | newest_, worker) || workers_[worker]->over() ||
-         workers_[worker]->trainer().said_bye();
+         workers_[worker]->program().said_bye();
 }
 
 void Oracle::check_joiners(const View& next) {
@@ -104,7 +117,7 @@ void Oracle::check_joiners(const View& next) {
   // What a joiner starts from must be where all the others stand.
   for (const Member& member : next.members) {
     if (names(next.joined, member.incarnation)) continue;
-    if (workers_[node_of(member.incarnation)]->trainer().commits() == next.commits) continue;
+    if (workers_[node_of(member.incarnation)]->commits_done() == next.commits) continue;
     wrong(which + " admits joiners though " + member.incarnation + " is in another step");
   }
 }
@@ -116,7 +129,7 @@ void Oracle::check_departures(const View& next) {
   }
   for (const std::string& left : next.left) {
     const Node leaver = node_of(left);
-    if (!workers_[leaver]->trainer().said_bye() && !contains(removed_, leaver)) {
+    if (!workers_[leaver]->program().said_bye() && !contains(removed_, leaver)) {
       wrong(which + " let " + left + " go, which had not asked to");
     }
   }
@@ -129,7 +142,7 @@ void Oracle::check_lane(const View& next, std::size_t lane) {
   for (const std::string& left : next.left) {
     const ModelWorker& leaver = *workers_[node_of(left)];
     if (contains(excused_, node_of(left)) || leaver.over() ||
-        leaver.lane(lane).position() <= decision.position)
+        leaver.position(lane) <= decision.position)
       continue;
     wrong(where + left + " left with a result that the others lack");
   }
@@ -137,7 +150,7 @@ void Oracle::check_lane(const View& next, std::size_t lane) {
     const std::string& name = member.incarnation;
     if (names(next.joined, name)) continue;
     const ModelWorker& worker = *workers_[node_of(name)];
-    const std::uint64_t position = worker.lane(lane).position();
+    const std::uint64_t position = worker.position(lane);
     const bool takes = names(decision.takers, name);
     if (worker.generation() != current_.generation) {
       wrong(where + name + " is of generation " + std::to_string(worker.generation()) +
@@ -150,7 +163,7 @@ void Oracle::check_lane(const View& next, std::size_t lane) {
     if (!decision.takers.empty() && takes == names(decision.holders, name)) {
       wrong(where + name + " must either take or hold");
     }
-    const std::string& needs = worker.lane(lane).needs();
+    const std::string& needs = worker.needs(lane);
     const bool root_gone = !takes && !needs.empty() && !contains(members_of(next), node_of(needs));
     if (root_gone && !decision.lost) wrong(where + name + " waits for a root that is gone");
   }
@@ -165,60 +178,78 @@ void Oracle::installed(Node worker, std::uint64_t before, const View& view) {
   if (!contains(members_of(view), worker)) wrong(name + " is in a view without itself");
 }
 
-void Oracle::counts(Node worker, std::uint64_t of, std::uint64_t in) {
-  if (of == in) return;
-  wrong(workers_[worker]->incarnation() + " counts a frame of generation " + std::to_string(of) +
-        " in generation " + std::to_string(in));
-}
-
-void Oracle::completed(Node worker, std::size_t lane, std::uint64_t position,
-                       const Outcome& outcome, bool taken) {
+void Oracle::check_outcome(const std::string& which, const Outcome& outcome) {
   ++tally_.operations;
-  const auto what = [&] {
-    return workers_[worker]->incarnation() + ", operation " + std::to_string(position) +
-           " of lane " + std::to_string(lane) + ": ";
-  };
+  if (outcome.error != Code::kOk) return;
   const auto is_its = [&](const auto& view) {
     return members_of(view.second) == outcome.contributors;
   };
   const auto [begin, end] = decided_.equal_range(outcome.generation);
   const auto [old_begin, old_end] = forgotten_.equal_range(outcome.generation);
   if (std::none_of(begin, end, is_its) && std::none_of(old_begin, old_end, is_its)) {
-    wrong(what() + "the contributors are not the members of generation " +
+    wrong(which + ": the contributors are not the members of generation " +
           std::to_string(outcome.generation));
   }
-  if (workers_[worker]->lane(lane).outcome(position) == nullptr ||
-      workers_[worker]->lane(lane).outcome(position + 1) != nullptr) {
-    wrong(what() + "is not the next one");
-  }
-  if (!taken && outcome.generation < bound_[worker]) {
-    wrong(what() + "completed in generation " + std::to_string(outcome.generation) +
-          " after its report in it was used");
-  }
-  // Who is no member any more may have completed what nobody else will know: it is fenced.
-  if (!contains(members_of(current_), worker)) return;
-  check_agreement(worker, lane, position, outcome);
-  check_distance(worker, lane);
 }
 
-void Oracle::check_agreement(Node worker, std::size_t lane, std::uint64_t position,
-                             const Outcome& outcome) {
-  for (const Member& member : current_.members) {
-    const ModelWorker& other = *workers_[node_of(member.incarnation)];
-    const Outcome* its = other.lane(lane).outcome(position);
-    if (its == nullptr || *its == outcome) continue;
-    wrong(workers_[worker]->incarnation() + " and " + other.incarnation() +
-          " differ in operation " + std::to_string(position) + " of lane " + std::to_string(lane));
+template <typename Key, typename Value>
+void Oracle::check_agreement(std::map<Key, std::map<Node, Value>>& all, Node worker, const Key& key,
+                             const Value& value, const std::string& what) {
+  std::map<Node, Value>& its = all[key];
+  if (!its.emplace(worker, value).second) {
+    wrong(workers_[worker]->incarnation() + " returns twice from " + what);
   }
+  // Who is no member any more may have completed what nobody else will know: it is fenced. For a
+  // shared error there is no such exception: nobody returns it before all have it.
+  const Nodes members = members_of(current_);
+  for (const auto& [other, others] : its) {
+    const bool are_members = contains(members, worker) && contains(members, other);
+    if (others == value || !(are_members || is_shared_error(value) || is_shared_error(others)))
+      continue;
+    wrong(workers_[worker]->incarnation() + " and " + workers_[other]->incarnation() +
+          " differ in " + what);
+  }
+}
+
+void Oracle::returned(Node worker, std::uint64_t position, const std::string& what,
+                      const Outcome& outcome) {
+  const Threads::Undisturbed undisturbed;
+  const std::string which = what + ", operation " + std::to_string(position) + " of lane 0";
+  check_outcome(workers_[worker]->incarnation() + ", " + which, outcome);
+  check_agreement(unnamed_, worker, position, outcome, which);
+  if (!contains(members_of(current_), worker)) return;
+  for (std::size_t lane = 0; lane < kLanes; ++lane) check_distance(worker, lane);
+}
+
+void Oracle::returned_named(Node worker, const std::string& name, const Outcome& outcome) {
+  check_outcome(workers_[worker]->incarnation() + ", " + name, outcome);
+  check_agreement(named_, worker, name, outcome, name);
+}
+
+void Oracle::check_data(Node worker, const std::string& what, Nodes counted, Nodes contributors,
+                        const std::string& wrong_data) {
+  if (counted == contributors && wrong_data.empty()) return;
+  std::string text = workers_[worker]->incarnation() + ", " + what + ":" + wrong_data;
+  for (Node node = 0; node < kMostWorkers; ++node) {
+    if (contains(counted, node) == contains(contributors, node)) continue;
+    text += " " + incarnation_of(node) +
+            (contains(counted, node) ? " is counted and not named;" : " is named and not counted;");
+  }
+  wrong(text);
+}
+
+void Oracle::committed(Node worker, std::uint64_t commits, std::uint64_t hash) {
+  check_agreement(committed_, worker, commits, hash,
+                  "the results of the first " + std::to_string(commits) + " steps");
 }
 
 /// Only one result is kept, so nobody may be further behind than that.
 void Oracle::check_distance(Node worker, std::size_t lane) {
-  const std::uint64_t at = workers_[worker]->lane(lane).position();
+  const std::uint64_t at = workers_[worker]->position(lane);
   for (const Member& member : current_.members) {
     const ModelWorker& other = *workers_[node_of(member.incarnation)];
     if (other.killed() || other.generation() == 0) continue;
-    const std::uint64_t its = other.lane(lane).position();
+    const std::uint64_t its = other.position(lane);
     if (its <= at + 1 && at <= its + 1) continue;
     wrong(workers_[worker]->incarnation() + " is at " + std::to_string(at) + " and " +
           other.incarnation() + " at " + std::to_string(its) + " in lane " + std::to_string(lane));
@@ -232,22 +263,17 @@ void Oracle::check_end() {
   for (const Member& member : current_.members) {
     const Node node = node_of(member.incarnation);
     const ModelWorker& worker = *workers_[node];
-    furthest = std::max(furthest, worker.trainer().commits());
+    furthest = std::max(furthest, worker.commits_done());
     if (may_be_lost(node)) continue;
     ++well;
-    synced += worker.trainer().synced() ? 1U : 0U;
-    for (std::size_t lane = 0; lane < kLanes; ++lane) {
-      const std::uint64_t at = worker.lane(lane).position();
-      for (std::uint64_t position = at > 8 ? at - 8 : 0; position < at; ++position) {
-        const Outcome* outcome = worker.lane(lane).outcome(position);
-        if (outcome != nullptr) check_agreement(node, lane, position, *outcome);
-      }
-    }
+    synced += worker.program().synced() ? 1U : 0U;
   }
   if (!failure_.empty()) {
     ++tally_.failed_jobs;
     const bool starved = well < static_cast<unsigned>(scenario_.options.min_np);
-    const bool left_too_few = scenario_.options.min_np > 1 && scenario_.times(Fault::kLeave) > 0;
+    const bool some_leave =
+        scenario_.times(Fault::kLeave) > 0 || scenario_.mismatch_in || scenario_.exception_in;
+    const bool left_too_few = scenario_.options.min_np > 1 && some_leave;
     const bool nothing_known = journals_lost_ > 0;
     if (!starved && !left_too_few && !nothing_known && decided_.size() > 0 && synced > 0) {
       wrong("the job failed with " + std::to_string(well) + " members that are well: " + failure_);

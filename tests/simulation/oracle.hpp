@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "model_lane.hpp"
 #include "nodes.hpp"
+#include "outcome.hpp"
 #include "rendezvous/membership/membership.hpp"
 #include "rendezvous/server/journal_record.hpp"
 #include "scenario.hpp"
@@ -39,10 +39,16 @@ class Oracle {
 
   // Workers.
   void installed(Node worker, std::uint64_t before, const rendezvous::View& view);
-  /// A frame of generation `of` is counted in generation `in`.
-  void counts(Node worker, std::uint64_t of, std::uint64_t in);
-  void completed(Node worker, std::size_t lane, std::uint64_t position, const Outcome& outcome,
-                 bool taken);
+  /// An unnamed call, which was operation `position`, has returned to the program.
+  void returned(Node worker, std::uint64_t position, const std::string& what,
+                const Outcome& outcome);
+  void returned_named(Node worker, const std::string& name, const Outcome& outcome);
+  /// The data of a result has the contributions of `counted`, the call says `contributors`; `wrong`
+  /// is what else is the matter with the data.
+  void check_data(Node worker, const std::string& what, Nodes counted, Nodes contributors,
+                  const std::string& wrong);
+  /// The program has done so many steps, and that is a hash of all results.
+  void committed(Node worker, std::uint64_t commits, std::uint64_t hash);
 
   // Faults: what is allowed because of them.
   /// The job may lose the worker.
@@ -56,11 +62,15 @@ class Oracle {
   void check_end();
 
  private:
+  void forget_results();
   void check_departures(const rendezvous::View& next);
   void check_lane(const rendezvous::View& next, std::size_t lane);
   void check_joiners(const rendezvous::View& next);
-  void check_agreement(Node worker, std::size_t lane, std::uint64_t position,
-                       const Outcome& outcome);
+  void check_outcome(const std::string& which, const Outcome& outcome);
+  /// Members that returned from the same call have the same of it.
+  template <typename Key, typename Value>
+  void check_agreement(std::map<Key, std::map<Node, Value>>& all, Node worker, const Key& key,
+                       const Value& value, const std::string& what);
   void check_distance(Node worker, std::size_t lane);
   bool may_be_lost(Node worker) const;
 
@@ -70,7 +80,9 @@ class Oracle {
   std::multimap<std::uint64_t, rendezvous::View> decided_;    // by generation
   std::multimap<std::uint64_t, rendezvous::View> forgotten_;  // of jobs of which nobody knew
   rendezvous::View current_;  // the one that counts: decided last, or taken up again
-  std::array<std::uint64_t, kMostWorkers> bound_{};  // nothing of an older generation is completed
+  std::map<std::uint64_t, std::map<Node, Outcome>> unnamed_;  // by position
+  std::map<std::string, std::map<Node, Outcome>> named_;
+  std::map<std::uint64_t, std::map<Node, std::uint64_t>> committed_;
   std::array<unsigned, kMostWorkers> strikes_{};
   Nodes excused_ = 0;
   Nodes removed_ = 0;

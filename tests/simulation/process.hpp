@@ -1,17 +1,21 @@
 #pragma once
 
+#include <deque>
 #include <functional>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "around.hpp"
 #include "nodes.hpp"
+#include "threads.hpp"
 
 namespace elastic::simulation {
 
-/// The life of a worker's process, which its parts share: while it stands still nothing happens in
-/// it, and what came meanwhile happens when it wakes up; once it is over nothing happens any more.
+/// The life of a worker's process, which its parts share. While it stands still none of its threads
+/// runs, and once it is over none runs any more, until the run is over and it is dismantled.
+///
+/// Its control thread does what events ask of it, in order, as the product's does what is posted to
+/// it.
 class Process {
  public:
   Process(Node self, Around& around)
@@ -22,39 +26,66 @@ class Process {
   Around& around() const { return around_; }
   bool over() const { return over_; }
   bool asleep() const { return asleep_; }
+  /// Whether its threads may run.
+  bool runs() const { return dismantled_ || (!over_ && !asleep_); }
 
-  /// `what` some time later.
+  /// Begins the control thread.
+  void start() {
+    control_ = &around_.threads.start(*this, "control", [this] { control(); });
+  }
+  const Thread& control_thread() const { return *control_; }
+
+  /// `what` some time later, by the control thread.
   void later(Milliseconds least, Milliseconds most, std::function<void()> what) {
     around_.time.after(around_.chance.between(least, most),
-                       [this, what = std::move(what)] { when_awake(what); });
+                       [this, what = std::move(what)]() mutable { post(std::move(what)); });
   }
-  /// As one thread posts to another.
+  /// Posts to the control thread.
   void post(std::function<void()> what) {
-    later(Milliseconds(0), Milliseconds(0), std::move(what));
-  }
-  void when_awake(const std::function<void()>& what) {
     if (over_) return;
-    if (asleep_) {
-      missed_.push_back(what);
-    } else {
+    tasks_.push_back(std::move(what));
+    around_.threads.wake_all(&tasks_);
+  }
+
+  void end() {
+    over_ = true;
+    tasks_.clear();
+  }
+  void sleep() { asleep_ = true; }
+  void wake() {
+    asleep_ = false;
+    around_.threads.continue_threads(*this);
+  }
+  /// The run is over: the threads go on to their end, and nothing they do concerns anybody.
+  void dismantle() {
+    over_ = true;
+    dismantled_ = true;
+    tasks_.clear();
+    around_.threads.wake_all(&tasks_);
+    around_.threads.continue_threads(*this);
+  }
+
+ private:
+  void control() {
+    while (!over_) {
+      if (tasks_.empty()) {
+        around_.threads.block(&tasks_, "for something to do");
+        continue;
+      }
+      const std::function<void()> what = std::move(tasks_.front());
+      tasks_.pop_front();
       what();
     }
   }
 
-  void end() { over_ = true; }
-  void sleep() { asleep_ = true; }
-  void wake() {
-    asleep_ = false;
-    for (const auto& what : std::exchange(missed_, {})) when_awake(what);
-  }
-
- private:
   const Node self_;
   const std::string incarnation_;
   Around& around_;
+  Thread* control_ = nullptr;
   bool over_ = false;
   bool asleep_ = false;
-  std::vector<std::function<void()>> missed_;
+  bool dismantled_ = false;
+  std::deque<std::function<void()>> tasks_;
 };
 
 }  // namespace elastic::simulation

@@ -38,9 +38,18 @@ std::string_view name(Fault fault) {
       return "two at once";
     case Fault::kDamage:
       return "damaged frames";
+    case Fault::kReset:
+      return "resets";
   }
   return "?";
 }
+
+namespace {
+
+// Of all runs.
+constexpr unsigned kExceptionPercent = 10;
+
+}  // namespace
 
 Scenario::Scenario(std::uint64_t seed_, Mutation mutation_) : seed(seed_), mutation(mutation_) {
   Chance chance(seed * 2 + 1);
@@ -55,6 +64,19 @@ Scenario::Scenario(std::uint64_t seed_, Mutation mutation_) : seed(seed_), mutat
   uses_run = chance.percent(80);
   delay = Milliseconds(1 + static_cast<std::int64_t>(chance.below(8)));
   faults_until = Milliseconds(1 + static_cast<std::int64_t>(chance.below(600)));
+  static constexpr std::size_t kBuckets[] = {0, 256, 4096, 1 << 20};
+  bucket_bytes = kBuckets[chance.below(4)];
+  segment_bytes = chance.percent(50) ? 512 : 16384;
+  hosts = static_cast<unsigned>(1 + chance.below(3));
+  measures = chance.percent(10);
+  culprit = static_cast<Node>(chance.below(static_cast<std::uint64_t>(options.initial_np)));
+  culprit_ends = chance.percent(70);
+  const bool mismatches = chance.percent(25);
+  const bool throws = chance.percent(kExceptionPercent);
+  const std::uint64_t wrong_step = chance.below(steps);
+  if (mismatches) mismatch_in = wrong_step;
+  if (throws) exception_in = wrong_step;
+  named_in_background = chance.percent(40);
   const auto plan = [&](Fault fault, unsigned percent, unsigned most) {
     if (!chance.percent(percent)) return;
     planned[static_cast<std::size_t>(fault)] = 1 + chance.below(most);
@@ -75,6 +97,7 @@ Scenario::Scenario(std::uint64_t seed_, Mutation mutation_) : seed(seed_), mutat
   plan(Fault::kLostJournal, 8, 1);
   plan(Fault::kTwoAtOnce, 30, 2);
   plan(Fault::kDamage, 30, 4);
+  plan(Fault::kReset, 40, 4);
 }
 
 }  // namespace elastic::simulation

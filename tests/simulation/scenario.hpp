@@ -3,11 +3,13 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string_view>
 
 #include "base/clock.hpp"
 #include "chance.hpp"
 #include "mutation.hpp"
+#include "nodes.hpp"
 #include "rendezvous/membership/membership.hpp"
 
 namespace elastic::simulation {
@@ -34,8 +36,9 @@ enum class Fault : std::uint8_t {
   kLostJournal,     ///< it comes back without its journal
   kTwoAtOnce,       ///< two of these at the same moment
   kDamage,          ///< something between a worker and the server comes damaged
+  kReset,           ///< connections of workers with the server are reset: of one, several or all
 };
-inline constexpr std::size_t kFaults = 16;
+inline constexpr std::size_t kFaults = 17;
 std::string_view name(Fault fault);
 using FaultCounts = std::array<std::uint64_t, kFaults>;
 
@@ -47,8 +50,18 @@ struct Scenario {
   Mutation mutation;
   rendezvous::MembershipOptions options;
   std::uint64_t steps = 0;
-  bool uses_run = true;   ///< the program calls elastic::run, so that others can join
-  Milliseconds delay{0};  ///< the longest of a message
+  std::size_t bucket_bytes = 0;   ///< of the coordinator
+  std::size_t segment_bytes = 0;  ///< of the backend
+  unsigned hosts = 1;             ///< the workers are dealt out over so many
+  /// In this step one worker calls another shape than the others, or has no memory for its call.
+  std::optional<std::uint64_t> mismatch_in;
+  std::optional<std::uint64_t> exception_in;
+  Node culprit = 0;
+  bool culprit_ends = false;         ///< when it gets the error
+  bool named_in_background = false;  ///< by a thread of its own, which knows of no boundaries
+  bool measures = false;             ///< the backend measures its links
+  bool uses_run = true;              ///< the program calls elastic::run, so that others can join
+  Milliseconds delay{0};             ///< the longest of a message
   Milliseconds faults_until{0};
   FaultCounts planned{};
 

@@ -17,9 +17,8 @@ World::World(const Scenario& scenario, bool traced)
       chance_(scenario.seed * 2),
       trace_(time_, traced),
       network_(time_, chance_, scenario.delay),
+      threads_(time_, chance_),
       oracle_(scenario_, workers_, tally_),
-      links_(network_, [this](Node who, std::size_t lane,
-                              Node peer) { workers_[who]->link_lost(lane, peer); }),
       around_{scenario_,
               time_,
               chance_,
@@ -27,7 +26,7 @@ World::World(const Scenario& scenario, bool traced)
               trace_,
               oracle_,
               tally_,
-              links_,
+              threads_,
               server_,
               workers_,
               [this](Node worker) { rejoin(worker); }},
@@ -37,6 +36,7 @@ World::World(const Scenario& scenario, bool traced)
 }
 
 std::string World::run() {
+  threads_.set_active(true);
   ++tally_.runs;
   server_.start();
   for (int i = 0; i < scenario_.options.initial_np; ++i) add_worker();
@@ -51,7 +51,26 @@ std::string World::run() {
     for (const auto& worker : workers_) oracle_.wrong(worker->describe());
   }
   if (oracle_.wrong().empty()) oracle_.check_end();
+  dismantle();
+  threads_.set_active(false);
   return oracle_.wrong();
+}
+
+/// Workers end as in a shutdown, from wherever they are: all their threads must.
+void World::dismantle() {
+  for (const auto& worker : workers_) worker->dismantle();
+  const auto all_ended = [this] {
+    return std::all_of(workers_.begin(), workers_.end(),
+                       [](const auto& worker) { return worker->all_threads_ended(); });
+  };
+  if (time_.run(time_.now() + kLimit, kMostEvents, all_ended)) return;
+  for (const auto& worker : workers_) {
+    if (worker->all_threads_ended()) continue;
+    oracle_.wrong("threads of " + worker->incarnation() +
+                  " do not end: " + threads_.describe(worker->process()));
+  }
+  // What they refer to has to stay.
+  for (auto& worker : workers_) (void)worker.release();
 }
 
 bool World::is_over() const {

@@ -6,10 +6,10 @@
 #include <vector>
 
 #include "around.hpp"
-#include "data_links.hpp"
 #include "model_server.hpp"
 #include "model_worker.hpp"
 #include "oracle.hpp"
+#include "threads.hpp"
 
 namespace elastic::simulation {
 
@@ -31,6 +31,7 @@ class World {
   void happen(Fault fault);
   void rejoin(Node worker);
   bool is_over() const;
+  void dismantle();
 
   // faults.cpp
   void kill();
@@ -45,6 +46,7 @@ class World {
   void crash_server(Fault how);
   void two_at_once();
   void damage();
+  void reset();
 
   ModelWorker& any_worker() { return *workers_[chance_.below(workers_.size())]; }
   bool job_is_over() const;
@@ -56,9 +58,9 @@ class World {
   Tally tally_;
   Trace trace_;
   Network network_;
+  Threads threads_;
   std::vector<std::unique_ptr<ModelWorker>> workers_;
   Oracle oracle_;
-  DataLinks links_;
   Around around_;
   ModelServer server_;
   unsigned to_come_ = 0;  // faults, and workers that join again

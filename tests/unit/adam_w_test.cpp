@@ -52,6 +52,30 @@ TEST(AdamW, TakesTheRootOfGamma) {
   expect_near(three_steps({{.base = 0.1}, grown, grown}), {0.899000002, 0.843934595, 0.710624408});
 }
 
+/// At gamma 4 beta1 is 1 - 4 * 0.1 and beta2 1 - 4 * 0.001, and the first step's correction makes
+/// up for both.
+TEST(AdamW, ScalesTheBetasAndEpsilonWhereAsked) {
+  std::vector<float> weight{1};
+  AdamW optimizer({weight}, {.weight_decay = 0, .scale_betas = true});
+  const std::vector<float> first{0.5F};
+  const std::vector<float> second{-0.25F};
+  optimizer.step({{first}}, 1, {.base = 0.1, .gamma = 4});
+  EXPECT_NEAR(double{optimizer.momentum()[0]}, 0.4 * 0.5, 1e-7);
+  EXPECT_NEAR(double{optimizer.variance()[0]}, 0.004 * 0.25, 1e-9);
+  EXPECT_NEAR(double{weight[0]}, 1 - 0.1 * 2, 1e-6);
+  optimizer.step({{second}}, 1, {.base = 0.1, .gamma = 1});
+  const double m = 0.9 * 0.2 - 0.1 * 0.25;
+  const double v = 0.999 * 0.001 + 0.001 * 0.0625;
+  EXPECT_NEAR(double{optimizer.momentum()[0]}, m, 1e-7);
+  EXPECT_NEAR(double{optimizer.variance()[0]}, v, 1e-9);
+  EXPECT_NEAR(double{weight[0]},
+              0.8 - 0.1 * (m / (1 - 0.6 * 0.9)) / std::sqrt(v / (1 - 0.996 * 0.999)), 1e-5);
+  // Nothing is left of the momentum where the batch is ten times as large.
+  const std::vector<float> third{2};
+  optimizer.step({{third}}, 1, {.base = 0.1, .gamma = 16});
+  EXPECT_FLOAT_EQ(optimizer.momentum()[0], 2);
+}
+
 AdamW::Options any_adam_options() {
   return {.beta1 = *rc::gen::inRange(0, 100) / 100.0,
           .beta2 = *rc::gen::inRange(500, 1000) / 1000.0,

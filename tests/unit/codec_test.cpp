@@ -108,10 +108,12 @@ TEST(Codec, KeepsFields) {
   EXPECT_EQ(back.generation, 7U);
   EXPECT_EQ(back.incarnation, "3f2a");
   EXPECT_EQ(back.reason, "connection reset");
+  EXPECT_FALSE(back.never_linked);
 }
 
 TEST(Codec, IgnoresUnknownFields) {
-  EXPECT_TRUE(decode(R"({"type":"bye","done":true,"mood":"good"})").ok());
+  EXPECT_TRUE(
+      decode(R"({"type":"bye","done":true,"failure":"","unable":false,"mood":"good"})").ok());
 }
 
 TEST(Codec, NamesWhatIsWrong) {

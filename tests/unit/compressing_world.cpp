@@ -36,15 +36,21 @@ void add(const std::uint8_t* bytes, const TensorView& sums) {
 }  // namespace
 
 CompressingWorld::CompressingWorld(std::size_t ranks, const Compression& compression)
-    : given_(ranks) {
-  for (std::size_t rank = 0; rank < ranks; ++rank) {
+    : compression_(compression) {
+  resize(ranks);
+}
+
+void CompressingWorld::resize(std::size_t ranks) {
+  given_.resize(ranks);
+  if (ranks < compressors_.size()) compressors_.resize(ranks);
+  for (std::size_t rank = compressors_.size(); rank < ranks; ++rank) {
     compressors_.push_back(std::make_unique<GradientCompressor>(
         GradientCompressor::Collectives{
             [this, rank](std::span<const TensorView> tensors, ReduceOp /*op*/) {
               return sum(rank, tensors);
             },
             [this, rank](std::span<const std::uint8_t> block) { return gather(rank, block); }},
-        compression));
+        compression_));
   }
 }
 

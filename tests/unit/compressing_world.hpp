@@ -24,6 +24,9 @@ class CompressingWorld {
   /// Of one tensor.
   Tensor allreduce(std::vector<Tensor> tensors, ReduceOp op = ReduceOp::kSum);
 
+  /// The last ranks are lost, or new ones come.
+  void resize(std::size_t ranks);
+
   GradientCompressor& rank(std::size_t rank) { return *compressors_[rank]; }
   static std::string name(std::size_t tensor) { return "tensor " + std::to_string(tensor); }
 
@@ -34,6 +37,7 @@ class CompressingWorld {
   Gathered<std::uint8_t> gather(std::size_t rank, std::span<const std::uint8_t> block);
   Contributors contributors() const;
 
+  Compression compression_;
   bool fails_ = false;
   std::vector<std::vector<std::uint8_t>> given_;  // by rank: its block, or its tensors' bytes
   std::vector<std::unique_ptr<GradientCompressor>> compressors_;

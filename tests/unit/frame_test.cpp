@@ -8,6 +8,8 @@
 
 #include <gtest/gtest.h>
 
+#include "base/backend_names.hpp"
+
 namespace elastic::transport {
 namespace {
 
@@ -116,6 +118,14 @@ TEST(Fingerprint, SaysWhatWasCalled) {
   EXPECT_EQ(describe({4, 3, 2, 1, 0, 8}), "reduce_scatter of 8 f64, min");
   EXPECT_EQ(describe({1, 0, 0x81, 1, 77, 8}), "allreduce of 8 f16, average, narrowed");
   EXPECT_EQ(describe({5, 0, 0, 1, 0, 0}), "barrier");
+}
+
+TEST(Fingerprint, SaysWhichBackend) {
+  for (const std::string_view name : kBackendNames) {
+    const std::string said = describe(performed_by(std::string(name), {1, 2, 0, 1, 0, 1024}));
+    const bool first = name == kBackendNames.front();
+    EXPECT_EQ(said, "allreduce of 1024 f32, sum" + (first ? "" : ", by " + std::string(name)));
+  }
 }
 
 TEST(Fingerprint, UnknownValuesPrintAsNumbers) {

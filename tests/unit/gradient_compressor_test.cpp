@@ -4,6 +4,7 @@
 #include <cmath>
 #include <functional>
 #include <limits>
+#include <optional>
 #include <ostream>
 #include <rapidcheck.h>
 #include <string>
@@ -12,6 +13,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "elastic/learning_rate.hpp"
+#include "elastic/random_stream.hpp"
 #include "unit/compressing_world.hpp"
 #include "unit/random_gradient.hpp"
 
@@ -89,6 +92,64 @@ TEST_P(WithoutMomentum, ConservesWhatWasGiven) {
   }));
 }
 
+/// A training in which workers come and go while the rate follows the batch by a ramp: what the
+/// weights have not got of the gradients is what the workers hold back, at the present step size.
+/// So nothing that is late is worth more or less than it was.
+TEST_P(WithoutMomentum, LateGradientsKeepTheirWorthThroughResizes) {
+  constexpr std::size_t kCount = 100;
+  constexpr double kSamples = 16;  // of a worker's step
+  const std::size_t worlds[] = {2, 8, 1, 3, 4};
+  LearningRate learning_rate(
+      {.schedule = Schedule::constant(0.05), .batch_reference = kSamples, .ramp_steps = 10});
+  CompressingWorld world(worlds[0], compression());
+  RandomStream random({.seed = 7});
+  // The hops of an allreduce of halves round, and nobody keeps what that takes off. Zeros from the
+  // other ranks leave nothing to round.
+  const bool halves = compression().kind == Kind::kBF16 || compression().kind == Kind::kF16;
+  std::vector<double> missing(kCount);  // in the weights, next to those of an uncompressed training
+  std::vector<double> moved(kCount);    // sums of magnitudes, for what rounding may do
+  std::optional<GradientCompressor::StepSize> before;
+  const auto for_each_residual = [&](std::size_t rank, const auto& use) {
+    const auto residual = world.rank(rank).residual(CompressingWorld::name(0));
+    const double size = before->rate / before->batch;
+    for (std::size_t at = 0; at < residual.size(); ++at) use(at, size * double{residual[at]});
+  };
+  std::size_t present = worlds[0];
+  for (const std::size_t ranks : worlds) {
+    for (std::size_t lost = ranks; lost < present; ++lost) {
+      for_each_residual(lost, [&](std::size_t at, double owed) { missing[at] -= owed; });
+    }
+    world.resize(ranks);
+    present = ranks;
+    for (int step = 0; step < 6; ++step) {
+      const double batch = kSamples * static_cast<double>(ranks);
+      const Rate rate = learning_rate.step(batch, batch);
+      const GradientCompressor::StepSize now{rate.value(), batch};
+      std::vector<Tensor> tensors(ranks, Tensor(kCount));
+      for (std::size_t rank = 0; rank < ranks; ++rank) {
+        if (before) world.rank(rank).rescale(*before, now);
+        for (std::size_t at = 0; at < kCount; ++at) {
+          if (halves && rank > 0) continue;
+          tensors[rank][at] = static_cast<float>(kSamples * (2 * random.uniform() - 1));
+          missing[at] += now.rate / batch * double{tensors[rank][at]};
+          moved[at] += now.rate / batch * std::abs(double{tensors[rank][at]});
+        }
+      }
+      before = now;
+      const Tensor sum = world.allreduce(std::move(tensors));
+      for (std::size_t at = 0; at < kCount; ++at) missing[at] -= now.rate / batch * double{sum[at]};
+    }
+    std::vector<double> owed(kCount);
+    for (std::size_t rank = 0; rank < ranks; ++rank) {
+      for_each_residual(rank, [&](std::size_t at, double its) { owed[at] += its; });
+    }
+    for (std::size_t at = 0; at < kCount; ++at) {
+      ASSERT_NEAR(missing[at], owed[at], 0x1p-20 * moved[at])
+          << "element " << at << ", " << ranks << " ranks";
+    }
+  }
+}
+
 TEST_P(EveryCompression, WholeContributionsHoldNothingBack) {
   CompressingWorld world(2, compression());
   Tensor mine{1, -0.3F, 0.01F, 7, 0.2F, 0.25F, -3, 2, 0.125F, 11};
@@ -140,6 +201,53 @@ INSTANTIATE_TEST_SUITE_P(Kinds, EveryCompression, kKinds, test_name);
 INSTANTIATE_TEST_SUITE_P(Momentum, EveryCompression, kKindsWithMomentum, test_name);
 INSTANTIATE_TEST_SUITE_P(Kinds, WithoutMomentum, kKinds, test_name);
 
+double norm(const GradientCompressor& compressor, const std::string& tensor) {
+  double squares = 0;
+  for (const float value : compressor.residual(tensor)) squares += double{value} * double{value};
+  return std::sqrt(squares);
+}
+
+/// Log lines of `calls` calls with these gradients, of two tensors on two ranks.
+std::string log_of(CompressingWorld& world, int calls, const Tensor& gradient) {
+  ::testing::internal::CaptureStderr();
+  for (int call = 0; call < calls; ++call) {
+    const std::vector<Tensor> one{Tensor(gradient.size()), gradient};
+    std::vector<std::vector<Tensor>> tensors{one, one};
+    world.allreduce(tensors);
+  }
+  return ::testing::internal::GetCapturedStderr();
+}
+
+TEST(GradientCompressor, TellsTheNormOfWhatItHoldsBack) {
+  CompressingWorld world(1, {.kind = Kind::kTwoBit, .threshold = 1});
+  std::vector<std::vector<Tensor>> tensors{{Tensor(19, 4), Tensor(100, 0.5F)}};
+  world.allreduce(tensors);
+  EXPECT_NEAR(world.rank(0).latest().residual_norm, std::sqrt(19 * 9 + 100 * 0.25), 1e-12);
+  EXPECT_EQ(world.rank(0).total().residual_norm, world.rank(0).latest().residual_norm);
+}
+
+TEST(GradientCompressor, WarnsOnceOfAResidualThatGrowsWithoutEnd) {
+  CompressingWorld small(2, {.kind = Kind::kTwoBit, .threshold = 0.5});
+  const Tensor gradient{3, -2, 0.1F, 0};
+  EXPECT_EQ(log_of(small, 30, gradient), "");
+  const std::string told = log_of(small, 40, gradient);
+  EXPECT_THAT(told, HasSubstr("compression two_bit:0.5: tensor 'tensor 1' holds back more"));
+  EXPECT_THAT(told, HasSubstr("take a threshold in the size of the gradient's larger elements"));
+  EXPECT_EQ(std::ranges::count(told, '\n'), 2) << "one line of each rank:\n" << told;
+  EXPECT_EQ(log_of(small, 100, gradient), "");
+}
+
+TEST(GradientCompressor, DoesNotWarnOfAResidualThatIsSent) {
+  CompressingWorld world(2, {.kind = Kind::kTwoBit, .threshold = 4});
+  EXPECT_EQ(log_of(world, 100, {3, -2, 0.1F, 0}), "");
+  // A large gradient at the start takes a while to be sent.
+  CompressingWorld late(2, {.kind = Kind::kTwoBit, .threshold = 1});
+  EXPECT_EQ(log_of(late, 1, {90, -80, 70, 0}), "");
+  EXPECT_EQ(log_of(late, 100, {0.5F, 0.25F, 0.1F, 0}), "");
+  CompressingWorld other(2, {.kind = Kind::kTopK, .ratio = 0.25});
+  EXPECT_EQ(log_of(other, 100, {3, -2, 0.1F, 0}), "");
+}
+
 TEST(GradientCompressor, ReportsBytes) {
   const std::size_t count = 25600;
   struct Case {
@@ -156,7 +264,8 @@ TEST(GradientCompressor, ReportsBytes) {
         Case{"top_k:0.6", count * 4 + header, 3 * (count * 4 + header)}}) {
     CompressingWorld world(4, find_compression(one.text).value());
     for (int step = 0; step < 2; ++step) world.allreduce(std::vector<Tensor>(4, Tensor(count, 1)));
-    const GradientCompressor::Traffic right{count * 4, one.encoded, one.sent, count * 4 * 3 / 2, 0};
+    const GradientCompressor::Traffic right{
+        count * 4, one.encoded, one.sent, count * 4 * 3 / 2, 0, norm(world.rank(2), "tensor 0")};
     EXPECT_EQ(world.rank(2).latest(), right) << one.text;
     EXPECT_EQ(world.rank(2).total().sent, 2 * one.sent) << one.text;
     EXPECT_EQ(world.rank(2).total().sent_uncompressed, count * 4 * 3) << one.text;
@@ -166,11 +275,17 @@ TEST(GradientCompressor, ReportsBytes) {
 TEST(GradientCompressor, RescalesWhatItHoldsBack) {
   CompressingWorld world(1, {.kind = Kind::kTwoBit, .threshold = 1});
   world.allreduce({Tensor{3, 0.25F}});
-  world.rank(0).rescale(0.5);
+  world.rank(0).rescale({0.1, 16}, {0.4, 32});
   EXPECT_THAT(world.rank(0).residual("tensor 0"), ::testing::ElementsAre(1, 0.125F));
-  for (const double factor : {0.0, -1.0, 1e300, double{kNan}, double{kInf}}) {
-    EXPECT_THROW(world.rank(0).rescale(factor), Error);
+  world.rank(0).rescale({0.8, 128}, {0.1, 16});
+  EXPECT_THAT(world.rank(0).residual("tensor 0"), ::testing::ElementsAre(1, 0.125F));
+  for (const double bad : {0.0, -1.0, 1e300, double{kNan}, double{kInf}}) {
+    EXPECT_THROW(world.rank(0).rescale({bad, 1}, {1, 1}), Error) << bad;
+    EXPECT_THROW(world.rank(0).rescale({1, bad}, {1, 1}), Error) << bad;
+    EXPECT_THROW(world.rank(0).rescale({1, 1}, {bad, 1}), Error) << bad;
+    EXPECT_THROW(world.rank(0).rescale({1, 1}, {1, bad}), Error) << bad;
   }
+  EXPECT_THAT(world.rank(0).residual("tensor 0"), ::testing::ElementsAre(1, 0.125F));
   world.rank(0).reset();
   EXPECT_TRUE(world.rank(0).residual("tensor 0").empty());
 }
@@ -208,6 +323,10 @@ TEST_F(WrongCompressorCalls, AreRefusedWithTheReason) {
     expect("the op is neither kSum nor kAverage",
            [&] { compressor_.allreduce("w", std::span(values_), op); });
   }
+  const std::string conflict = "BatchPolicy::kReproducible needs sums of whole numbers";
+  std::vector<std::int64_t> whole_numbers{1};
+  expect(conflict, [&] { compressor_.allreduce("w", view(std::span(whole_numbers))); });
+  expect(conflict, [&] { compressor_.allreduce("w", std::span(values_), ReduceOp::kMax); });
   std::vector<double> doubles{1};
   expect("tensor 'w' is not of floats (f32)",
          [&] { compressor_.allreduce("w", view(std::span(doubles))); });

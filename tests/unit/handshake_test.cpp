@@ -2,8 +2,11 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdio>
+#include <cstdlib>
 #include <fcntl.h>
 #include <filesystem>
+#include <fstream>
 #include <set>
 #include <string>
 #include <unistd.h>
@@ -12,7 +15,10 @@
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 
+#include "base/hmac.hpp"
+#include "base/openssl_check.hpp"
 #include "base/unique_fd.hpp"
 
 namespace elastic {
@@ -32,7 +38,7 @@ std::vector<std::byte> challenge_for(Acceptor& acceptor, const Dialer& dialer) {
   const auto length = acceptor.hello(fixed<handshake::kHelloBytes>(hello));
   EXPECT_TRUE(length.ok()) << length.status().message();
   EXPECT_EQ(length.value(), hello.size() - handshake::kHelloBytes);
-  return acceptor.challenge(std::span(hello).subspan(handshake::kHelloBytes));
+  return acceptor.challenge(std::span(hello).subspan(handshake::kHelloBytes)).value();
 }
 
 TEST(Handshake, BothSidesAgreeWithOneSecret) {
@@ -89,14 +95,15 @@ TEST(Handshake, TheContextIsBoundIn) {
   std::vector<std::byte> hello = dialer.hello();
   hello.back() = std::byte{'1'};  // somebody in between changes the lane
   ASSERT_TRUE(acceptor.hello(fixed<handshake::kHelloBytes>(hello)).ok());
-  const auto challenge = acceptor.challenge(std::span(hello).subspan(handshake::kHelloBytes));
+  const auto challenge =
+      acceptor.challenge(std::span(hello).subspan(handshake::kHelloBytes)).value();
   EXPECT_EQ(dialer.answer(fixed<handshake::kChallengeBytes>(challenge)).status().code(),
             Code::kRefused);
 }
 
 TEST(Handshake, BothSidesHaveOneKeyForEachConnection) {
   const Secret secret = random_secret();
-  std::set<Secret> keys;
+  std::set<SessionKey> keys;
   for (int round = 0; round < 3; ++round) {
     const Dialer dialer(secret, Purpose::kData, "lane 0", true);
     Acceptor acceptor(secret, Purpose::kData, true);
@@ -105,8 +112,8 @@ TEST(Handshake, BothSidesHaveOneKeyForEachConnection) {
     ASSERT_TRUE(proof.ok()) << proof.status().message();
     EXPECT_TRUE(acceptor.agree().ok());
     ASSERT_TRUE(acceptor.check(fixed<handshake::kProofBytes>(proof.value())).ok());
-    const Secret key = dialer.session_key(fixed<handshake::kChallengeBytes>(challenge));
-    EXPECT_EQ(acceptor.session_key(), key);
+    const SessionKey key = dialer.session_key(fixed<handshake::kChallengeBytes>(challenge)).value();
+    EXPECT_EQ(acceptor.session_key().value(), key);
     // Nothing that crossed the wire.
     EXPECT_FALSE(std::equal(key.begin(), key.end(), proof.value().begin()));
     EXPECT_FALSE(std::equal(key.begin(), key.end(), challenge.begin() + 40));
@@ -177,7 +184,7 @@ bool succeeds_with_flipped_bit(const Secret& secret, std::size_t bit, std::size_
   // Who announces another length than it sends is waited for, or what is left over is taken for the
   // proof.
   if (!length.ok() || length.value() != context) return false;
-  auto challenge = acceptor.challenge(std::span(hello).subspan(handshake::kHelloBytes));
+  auto challenge = acceptor.challenge(std::span(hello).subspan(handshake::kHelloBytes)).value();
   cross_the_wire(challenge);
   auto proof = dialer.answer(fixed<handshake::kChallengeBytes>(challenge));
   if (!proof.ok()) return false;
@@ -236,6 +243,52 @@ TEST(Handshake, TheContextIsBoundedBeforeItIsRead) {
   EXPECT_EQ(acceptor.hello(fixed<handshake::kHelloBytes>(hello)).status().code(), Code::kProtocol);
 }
 
+TEST(OpensslCheck, PassesWhereOpensslHasWhatIsNeeded) {
+  for (const bool encrypt : {false, true}) {
+    const Status checked = check_openssl(encrypt);
+    EXPECT_TRUE(checked.ok()) << checked.message();
+  }
+}
+
+/// With OPENSSL_CONF naming a configuration that has no digests; see CMakeLists.txt.
+class WithoutSha256 : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (std::getenv("OPENSSL_CONF") == nullptr) GTEST_SKIP() << "needs an OPENSSL_CONF";
+  }
+};
+
+TEST_F(WithoutSha256, AProofOfZerosIsNotLetIn) {
+  const Secret secret = random_secret();
+  Acceptor acceptor(secret, Purpose::kControl);
+  const auto hello = Dialer(secret, Purpose::kControl, "").hello();
+  ASSERT_TRUE(acceptor.hello(fixed<handshake::kHelloBytes>(hello)).ok());
+  EXPECT_EQ(acceptor.challenge({}).status().code(), Code::kInternal);
+  const std::vector<std::byte> zeros(handshake::kProofBytes);
+  EXPECT_EQ(acceptor.check(fixed<handshake::kProofBytes>(zeros)).code(), Code::kInternal);
+  EXPECT_EQ(acceptor.session_key().status().code(), Code::kInternal);
+}
+
+TEST_F(WithoutSha256, ADialerDoesNotTakeAChallengeOfZeros) {
+  const Secret secret = random_secret();
+  const Dialer dialer(secret, Purpose::kControl, "");
+  std::vector<std::byte> challenge = dialer.hello();  // magic and version are the same
+  challenge.resize(handshake::kChallengeBytes);
+  std::fill(challenge.begin() + 6, challenge.end(), std::byte{});
+  const Status answered = dialer.answer(fixed<handshake::kChallengeBytes>(challenge)).status();
+  EXPECT_EQ(answered.code(), Code::kInternal) << answered.message();
+}
+
+TEST_F(WithoutSha256, TheCheckNamesTheConfiguration) {
+  for (const bool encrypt : {false, true}) {
+    const Status checked = check_openssl(encrypt);
+    EXPECT_EQ(checked.code(), Code::kUnavailable);
+    EXPECT_NE(checked.message().find("HMAC-SHA256"), std::string::npos) << checked.message();
+    EXPECT_NE(checked.message().find(std::getenv("OPENSSL_CONF")), std::string::npos)
+        << checked.message();
+  }
+}
+
 class SecretFile : public testing::Test {
  protected:
   SecretFile() {
@@ -264,21 +317,65 @@ TEST_F(SecretFile, CanBeReadTwiceFromOneDescriptor) {
   const Secret secret = random_secret();
   write(to_hex(secret));
   const UniqueFd file(::open(path_.c_str(), O_RDONLY | O_CLOEXEC));
-  EXPECT_EQ(read_secret_fd(file.get()).value(), secret);
-  EXPECT_EQ(read_secret_fd(file.get()).value(), secret);
+  // Each process that inherits it has a copy of its own, which it closes.
+  for (int process = 0; process < 2; ++process) {
+    const int copy = ::fcntl(file.get(), F_DUPFD_CLOEXEC, 0);
+    EXPECT_EQ(read_secret_fd(copy).value(), secret);
+    EXPECT_EQ(::fcntl(copy, F_GETFD), -1) << "the descriptor is still open";
+  }
+}
+
+/// The line of /proc/self/smaps with the flags of the mapping that has this address.
+std::string flags_of(const void* address) {
+  std::ifstream maps("/proc/self/smaps");
+  std::string line;
+  for (bool here = false; std::getline(maps, line);) {
+    unsigned long first = 0;
+    unsigned long last = 0;
+    if (std::sscanf(line.c_str(), "%lx-%lx ", &first, &last) == 2) {
+      const auto at = reinterpret_cast<unsigned long>(address);
+      here = first <= at && at < last;
+    }
+    if (here && line.starts_with("VmFlags:")) return line + " ";
+  }
+  return {};
+}
+
+TEST(SecretMemory, IsNotDumpedAndWipedInChildren) {
+  const Secret secret = random_secret();
+  const std::string flags = flags_of(secret.bytes().data());
+  EXPECT_NE(flags.find(" dd "), std::string::npos) << flags;
+  EXPECT_NE(flags.find(" wf "), std::string::npos) << flags;
+  const Secret copy = secret;  // NOLINT: that it shares the bytes is what is tested
+  EXPECT_EQ(copy.bytes().data(), secret.bytes().data());
+}
+
+TEST(SecretMemory, AForkedChildHasNoSecretAndProvesNothing) {
+  const Secret secret = random_secret();
+  const pid_t child = ::fork();
+  if (child == 0) {
+    Acceptor acceptor(secret, Purpose::kControl);
+    const bool none = secret.bytes().empty() && !acceptor.challenge({}).ok();
+    ::_exit(none ? 0 : 1);
+  }
+  int status = -1;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+  EXPECT_FALSE(secret.bytes().empty());
 }
 
 TEST(SecretDescriptor, CanBeAPipe) {
   const Secret secret = random_secret();
   int ends[2];
   ASSERT_EQ(::pipe2(ends, O_CLOEXEC), 0);
-  const UniqueFd reader(ends[0]);
+  UniqueFd reader(ends[0]);
   UniqueFd writer(ends[1]);
   const std::string text = to_hex(secret) + "\n";
   ASSERT_EQ(::write(writer.get(), text.data(), text.size()), static_cast<ssize_t>(text.size()));
   writer.reset();
-  EXPECT_EQ(read_secret_fd(reader.get()).value(), secret);
-  const Status empty = read_secret_fd(reader.get()).status();
+  const int copy = ::fcntl(reader.get(), F_DUPFD_CLOEXEC, 0);
+  EXPECT_EQ(read_secret_fd(copy).value(), secret);
+  const Status empty = read_secret_fd(reader.release()).status();
   EXPECT_EQ(empty.code(), Code::kInvalidArgument);
   EXPECT_NE(empty.message().find("descriptor"), std::string::npos);
 }
@@ -302,6 +399,17 @@ TEST_F(SecretFile, ThatOthersCanReadIsRefused) {
   const Status status = read_secret_file(path_).status();
   EXPECT_EQ(status.code(), Code::kInvalidArgument);
   EXPECT_NE(status.message().find("chmod 600"), std::string::npos);
+}
+
+TEST_F(SecretFile, OfAnotherUserIsRefused) {
+  if (::getuid() != 0) GTEST_SKIP() << "giving a file away needs root";
+  constexpr uid_t kSomebody = 12345;
+  write(to_hex(random_secret()));
+  ASSERT_TRUE(read_secret_file(path_).ok());
+  ASSERT_EQ(::chown(path_.c_str(), kSomebody, kSomebody), 0);
+  const Status status = read_secret_file(path_).status();
+  EXPECT_EQ(status.code(), Code::kInvalidArgument);
+  EXPECT_NE(status.message().find("belongs to user 12345"), std::string::npos) << status.message();
 }
 
 TEST(RandomId, IsHexAndDiffersEveryTime) {

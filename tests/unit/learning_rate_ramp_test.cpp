@@ -43,13 +43,66 @@ TEST(LearningRateRamp, ReachesTheTargetExactly) {
 }
 
 TEST(LearningRateRamp, TakesEightStepsPerGrowthByDefault) {
-  LearningRateRamp ramp({.batch_reference = kReference});
+  // With no momentum, of which nothing has to be gone.
+  LearningRateRamp ramp({.batch_reference = kReference, .momentum = 0});
   for (int step = 0; step < 19; ++step) EXPECT_LT(ramp.step(2.5 * kReference), 2.5 - 0.01);
   EXPECT_EQ(ramp.get().length, 20U);  // ceil(8 * 2.5)
   EXPECT_EQ(ramp.step(2.5 * kReference), 2.5);
   // From 2.5 to 4 the growth is 1.6.
   EXPECT_GT(ramp.step(4 * kReference), 2.5);
   EXPECT_EQ(ramp.get().length, 13U);
+}
+
+TEST(LearningRateRamp, TakesAtLeastAsLongAsTheMomentumKeepsTheSmallBatch) {
+  struct Case {
+    double momentum;
+    double target;
+    std::uint64_t length;
+  };
+  for (const Case& one : {Case{0.9, 2, 30}, Case{0.9, 8, 64}, Case{0.99, 12, 300},
+                          Case{0.99, 2, 300}, Case{0, 2, 16}, Case{0, 1.001, 9}}) {
+    LearningRateRamp ramp({.batch_reference = kReference, .momentum = one.momentum});
+    ramp.step(one.target * kReference);
+    EXPECT_EQ(ramp.get().length, one.length) << one.momentum << ", " << one.target;
+  }
+  LearningRateRamp by_option({.batch_reference = kReference, .ramp_steps = 5, .momentum = 0.99});
+  by_option.step(12 * kReference);
+  EXPECT_EQ(by_option.get().length, 5U);
+}
+
+TEST(LearningRateRamp, KeepsItsSlopeWhenTheTargetChangesWithinIt) {
+  const double slope = 7.0 / 64;
+  for (const double target : {7.0, 12.0}) {
+    LearningRateRamp ramp({.batch_reference = kReference});
+    for (int step = 0; step < 32; ++step) ramp.step(8 * kReference);
+    EXPECT_DOUBLE_EQ(ramp.gamma(), 4.5);
+    int steps = 32;
+    for (double before = ramp.gamma(); ramp.gamma() < target; before = ramp.gamma()) {
+      ramp.step(target * kReference);
+      ASSERT_LE(ramp.gamma() - before, slope + 1e-12) << "step " << steps;
+      ++steps;
+    }
+    EXPECT_EQ(steps, target == 7.0 ? 55 : 101);
+    EXPECT_EQ(ramp.gamma(), target);
+  }
+  // Many changes do not wear it down, and a ramp that is over does not count.
+  LearningRateRamp ramp({.batch_reference = kReference});
+  for (int step = 0; step < 32; ++step) ramp.step((step % 2 == 0 ? 8 : 7.5) * kReference);
+  EXPECT_NEAR(ramp.gamma(), 1 + 32 * slope, 1e-9);
+  for (int step = 0; step < 32; ++step) ramp.step(8 * kReference);
+  EXPECT_EQ(ramp.gamma(), 8);
+  ramp.step(9 * kReference);
+  EXPECT_EQ(ramp.get().length, 30U);
+}
+
+TEST(LearningRateRamp, ReadsRecordsWithoutASlope) {
+  LearningRateRamp member({.batch_reference = kReference});
+  for (int step = 0; step < 32; ++step) member.step(8 * kReference);
+  auto bytes = member.save();
+  bytes.resize(bytes.size() - 16);
+  LearningRateRamp loaded({.batch_reference = 7});
+  loaded.load(bytes);
+  EXPECT_EQ(loaded.get(), member.get());
 }
 
 TEST(LearningRateRamp, StaysAtOneOnTheReferenceBatch) {
@@ -62,10 +115,11 @@ TEST(LearningRateRamp, StaysAtOneOnTheReferenceBatch) {
 TEST(LearningRateRamp, RampsOnWhenTheTargetShrinksButIsNotReached) {
   LearningRateRamp ramp = ramp_over(5);
   expect_gammas(ramp, 4, {1.6});
-  expect_gammas(ramp, 3.6, {2.0, 2.4, 2.8, 3.2, 3.6, 3.6});
+  // At the slope of 0.6 that it has.
+  expect_gammas(ramp, 3.6, {2.2, 2.8, 3.4, 3.6, 3.6});
 }
 
-TEST(LearningRateRamp, BothFormsOfMomentumTakeTheSameSteps) {
+TEST(LearningRateRamp, BothFormsOfMomentumTakeTheSameStepsAtAConstantBaseRate) {
   LearningRateRamp ramp({.batch_reference = kReference});
   const double mu = 0.9;
   const double eta = 0.05;
@@ -120,6 +174,9 @@ TEST(LearningRateRamp, RefusesWhatMakesNoSense) {
   EXPECT_THROW(LearningRateRamp({.batch_reference = 0}), Error);
   EXPECT_THROW(LearningRateRamp({.batch_reference = nan}), Error);
   EXPECT_THROW(LearningRateRamp({.batch_reference = 1, .ramp_steps = 0}), Error);
+  for (const double momentum : {-0.1, 1.0, nan}) {
+    EXPECT_THROW(LearningRateRamp({.batch_reference = 1, .momentum = momentum}), Error);
+  }
 
   // Small numbers, too, as they are.
   EXPECT_EQ(message_of([] { LearningRateRamp({.batch_reference = -1e-9}); }),

@@ -1,5 +1,9 @@
 #include "coordinator/ledger.hpp"
 
+#include <string>
+#include <utility>
+
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 namespace elastic::coordinator {
@@ -7,15 +11,21 @@ namespace {
 
 using Handover = LaneOrders::Handover;
 using Step = Ledger::Step;
+using ::testing::HasSubstr;
 
 LaneOrders orders(std::uint64_t generation, std::uint64_t position, Handover handover,
                   bool lost = false) {
   return {generation, position, handover, lost};
 }
 
+void enter(Ledger& ledger, const LaneOrders& orders) {
+  const Status entered = ledger.enter(orders);
+  EXPECT_TRUE(entered.ok()) << entered.message();
+}
+
 TEST(Ledger, CountsOperationsFromWhereTheFirstViewStands) {
   Ledger ledger;
-  ledger.enter(orders(3, 40, Handover::kNothing));
+  enter(ledger, orders(3, 40, Handover::kNothing));
   EXPECT_EQ(ledger.position(), 40U);
   EXPECT_EQ(ledger.next(), Step::kAttempt);
   ledger.begun("root");
@@ -29,18 +39,18 @@ TEST(Ledger, BeginsWhereItWasFirstAnnouncedThoughThatViewWasReplaced) {
   Ledger ledger;
   ledger.begin_at(7);
   ledger.begin_at(8);
-  ledger.enter(orders(5, 8, Handover::kTake));
+  enter(ledger, orders(5, 8, Handover::kTake));
   EXPECT_EQ(ledger.position(), 7U);
 }
 
 TEST(Ledger, AGiverGivesBeforeAnythingElseOncePerView) {
   Ledger ledger;
-  ledger.enter(orders(1, 10, Handover::kGive));
+  enter(ledger, orders(1, 10, Handover::kGive));
   EXPECT_EQ(ledger.next(), Step::kHandOver);
   ledger.handed_over();
   EXPECT_EQ(ledger.position(), 10U);
   EXPECT_EQ(ledger.next(), Step::kAttempt);
-  ledger.enter(orders(2, 10, Handover::kGive));
+  enter(ledger, orders(2, 10, Handover::kGive));
   EXPECT_EQ(ledger.next(), Step::kHandOver);
 }
 
@@ -48,14 +58,14 @@ TEST(Ledger, WhatWasTakenIsTheResultOfTheCallThatWasInterrupted) {
   Ledger ledger;
   ledger.begin_at(9);
   ledger.begun("root");
-  ledger.enter(orders(2, 10, Handover::kTake));
+  enter(ledger, orders(2, 10, Handover::kTake));
   EXPECT_EQ(ledger.next(), Step::kHandOver);
   ledger.handed_over();
   EXPECT_EQ(ledger.position(), 10U);
   EXPECT_EQ(ledger.needs(), "");
   EXPECT_EQ(ledger.next(), Step::kDeliver);
   // Another view does not take it away from a caller who was elsewhere.
-  ledger.enter(orders(3, 10, Handover::kNothing));
+  enter(ledger, orders(3, 10, Handover::kNothing));
   EXPECT_EQ(ledger.next(), Step::kDeliver);
   ledger.delivered();
   EXPECT_EQ(ledger.next(), Step::kAttempt);
@@ -63,10 +73,10 @@ TEST(Ledger, WhatWasTakenIsTheResultOfTheCallThatWasInterrupted) {
 
 TEST(Ledger, AViewInWhichALinkFailedIsOverForTheLane) {
   Ledger ledger;
-  ledger.enter(orders(1, 0, Handover::kNothing));
+  enter(ledger, orders(1, 0, Handover::kNothing));
   ledger.spoiled();
   EXPECT_TRUE(ledger.is_spoiled());
-  ledger.enter(orders(2, 0, Handover::kNothing));
+  enter(ledger, orders(2, 0, Handover::kNothing));
   EXPECT_FALSE(ledger.is_spoiled());
 }
 
@@ -74,7 +84,7 @@ TEST(Ledger, AViewInWhichALinkFailedIsOverForTheLane) {
 /// next view another one, the taker would be two operations behind, beyond what is kept for it.
 TEST(Ledger, ALostOperationIsOverOnlyWhenAllMembersHaveMet) {
   Ledger ledger;
-  ledger.enter(orders(4, 10, Handover::kGive, true));
+  enter(ledger, orders(4, 10, Handover::kGive, true));
   ledger.handed_over();
   EXPECT_EQ(ledger.next(), Step::kEndAsLost);
   ledger.begun("the dead root");
@@ -82,7 +92,7 @@ TEST(Ledger, ALostOperationIsOverOnlyWhenAllMembersHaveMet) {
   ledger.spoiled();
   // It was not met: the next view has it as lost again, because this one still needs the root.
   EXPECT_EQ(ledger.needs(), "the dead root");
-  ledger.enter(orders(5, 10, Handover::kNothing, true));
+  enter(ledger, orders(5, 10, Handover::kNothing, true));
   EXPECT_EQ(ledger.next(), Step::kEndAsLost);
   ledger.completed();
   EXPECT_EQ(ledger.position(), 11U);
@@ -92,11 +102,95 @@ TEST(Ledger, ALostOperationIsOverOnlyWhenAllMembersHaveMet) {
 TEST(Ledger, ATakerGetsItsResultBeforeTheNextOperationIsLost) {
   Ledger ledger;
   ledger.begin_at(9);
-  ledger.enter(orders(4, 10, Handover::kTake, true));
+  enter(ledger, orders(4, 10, Handover::kTake, true));
   ledger.handed_over();
   EXPECT_EQ(ledger.next(), Step::kDeliver);
   ledger.delivered();
   EXPECT_EQ(ledger.next(), Step::kEndAsLost);
+}
+
+/// A rank that returns takes the error away from those that lack it; they would replay the
+/// operation without that rank.
+TEST(Ledger, AnErrorIsDeliveredOnlyWhenNobodyCanReplayTheOperation) {
+  Ledger ledger;
+  enter(ledger, orders(1, 10, Handover::kNothing));
+  ledger.begun("");
+  EXPECT_TRUE(ledger.is_open());
+  ledger.completed_in_error();
+  EXPECT_EQ(ledger.position(), 11U);
+  EXPECT_EQ(ledger.next(), Step::kSettle);
+  LaneOrders giving = orders(2, 11, Handover::kGive);
+  giving.somebody_takes = true;
+  enter(ledger, giving);
+  EXPECT_EQ(ledger.next(), Step::kHandOver);
+  ledger.handed_over();
+  EXPECT_EQ(ledger.next(), Step::kSettle);
+  // Somebody else gives.
+  LaneOrders watching = orders(3, 11, Handover::kNothing);
+  watching.somebody_takes = true;
+  enter(ledger, watching);
+  EXPECT_EQ(ledger.next(), Step::kSettle);
+  EXPECT_TRUE(ledger.is_open());
+  ledger.settled();
+  EXPECT_EQ(ledger.next(), Step::kDeliver);
+  ledger.delivered();
+  EXPECT_FALSE(ledger.is_open());
+  EXPECT_EQ(ledger.next(), Step::kAttempt);
+}
+
+TEST(Ledger, AnErrorThatNobodyLacksNeedNotBeSettled) {
+  Ledger ledger;
+  enter(ledger, orders(1, 10, Handover::kNothing));
+  ledger.begun("");
+  ledger.completed_in_error();
+  enter(ledger, orders(2, 11, Handover::kNothing));
+  EXPECT_EQ(ledger.next(), Step::kDeliver);
+}
+
+TEST(Ledger, AnErrorThatWasTakenIsSettledAResultIsNot) {
+  Ledger ledger;
+  ledger.begin_at(9);
+  ledger.begun("");
+  LaneOrders taking = orders(2, 10, Handover::kTake);
+  taking.somebody_takes = true;
+  enter(ledger, taking);
+  ledger.handed_over(/*error=*/true);
+  EXPECT_EQ(ledger.next(), Step::kSettle);
+  ledger.settled();
+  ledger.delivered();
+  ledger.begun("");
+  taking.generation = 3;
+  taking.position = 11;
+  enter(ledger, taking);
+  ledger.handed_over(/*error=*/false);
+  EXPECT_EQ(ledger.next(), Step::kDeliver);
+}
+
+/// Going on would repeat an operation, or leave one out.
+TEST(Ledger, RefusesAViewThatDoesNotFitWhatIsCompleteHere) {
+  for (const auto& [position, handover] :
+       {std::pair{11U, Handover::kNothing}, std::pair{9U, Handover::kNothing},
+        std::pair{11U, Handover::kGive}, std::pair{10U, Handover::kTake},
+        std::pair{12U, Handover::kTake}}) {
+    Ledger ledger;
+    enter(ledger, orders(3, 10, Handover::kNothing));
+    ledger.spoiled();
+    const Status refused = ledger.enter(orders(4, position, handover));
+    EXPECT_EQ(refused.code(), Code::kInternal);
+    EXPECT_THAT(refused.message(),
+                HasSubstr("view 4 goes on at operation " + std::to_string(position) +
+                          ", but this worker has completed 10"));
+    EXPECT_EQ(ledger.position(), 10U);
+    EXPECT_EQ(ledger.orders().generation, 3U);
+    EXPECT_TRUE(ledger.is_spoiled()) << "nothing goes on";
+  }
+}
+
+TEST(Ledger, RefusesAnOlderView) {
+  Ledger ledger;
+  enter(ledger, orders(3, 10, Handover::kNothing));
+  EXPECT_EQ(ledger.enter(orders(3, 10, Handover::kNothing)).code(), Code::kInternal);
+  EXPECT_EQ(ledger.enter(orders(2, 10, Handover::kNothing)).code(), Code::kInternal);
 }
 
 }  // namespace

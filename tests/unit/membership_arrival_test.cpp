@@ -87,9 +87,8 @@ TEST_F(ArrivalTest, AMemberThatMissedItsViewIsSentItAgain) {
 TEST_F(ArrivalTest, AMemberThatComesBackInTheMiddleOfARoundIsAskedAgain) {
   start_with({"a", "b", "c"});
   die("c");
-  const std::uint64_t first = last<Freeze>("a")->round;
   come_back("a", true);
-  EXPECT_GT(last<Freeze>("a")->round, first);
+  EXPECT_EQ(count<Freeze>("a"), 2U);
   report_all({"a", "b"});
   EXPECT_THAT(members(), ElementsAre("a", "b"));
 }
@@ -129,12 +128,99 @@ TEST_F(ArrivalTest, ProposesALaterCommitUntilEverybodyPromises) {
   say("a", Promise{second.round, false, 12});
   EXPECT_EQ(last<Freeze>("b")->at_commit, 16U) << "the lead doubles";
 
-  report("b", 0, 16, true);
-  say("a", Report{1, first.round, {{}, {}}, 1, true});
-  EXPECT_EQ(view().generation, 1U) << "the report of an old round does not count";
-  report("a", 0, 16, true);
+  const auto third = *last<Freeze>("a");
+  say("b", Paused{third.round, 16});
+  say("a", Paused{first.round, 1});
+  EXPECT_EQ(last<Freeze>("a")->round, third.round) << "the pause for an old round does not count";
+  say("a", Paused{third.round, 16});
+  report_at_boundary("a", 0, 16);
+  report_at_boundary("b", 0, 16);
   EXPECT_THAT(members(), ElementsAre("a", "b", "c"));
   EXPECT_EQ(view().commits, 16U);
+}
+
+/// Another thread's operation may be complete on one member and not on another, though the training
+/// threads have stopped after the same step.
+TEST_F(ArrivalTest, PositionsAreThoseOfFrozenLanesNotOfThePause) {
+  start_with({"a", "b"});
+  ready({"a", "b"});
+  join("c");
+  ready({"c"});
+  const std::uint64_t round = last<Freeze>("a")->round;
+  say("a", Report{1, round, {{6, ""}, {}}, 1, true, true});
+  EXPECT_EQ(view().generation, 1U) << "nobody was asked to freeze";
+  pause_at_boundary({"a", "b"});
+  EXPECT_EQ(view().generation, 1U);
+  EXPECT_EQ(last<Freeze>("b")->at_commit, 0U);
+  report_at_boundary("a", 7, 1);
+  report_at_boundary("b", 6, 1);
+  EXPECT_THAT(members(), ElementsAre("a", "b")) << "c would start behind a result it has not";
+  EXPECT_EQ(view().lanes[0].position, 7U);
+  EXPECT_THAT(view().lanes[0].holders, ElementsAre("a"));
+  EXPECT_THAT(view().lanes[0].takers, ElementsAre("b"));
+  stop_at_boundary({"a", "b"}, 8);
+  EXPECT_THAT(members(), ElementsAre("a", "b", "c"));
+  EXPECT_EQ(view().admitted_at, view().commits);
+}
+
+TEST_F(ArrivalTest, AMemberThatDiesWhileAllAreStoppedDoesNotKeepTheJoinerWaiting) {
+  start_with({"a", "b", "c"});
+  ready({"a", "b", "c"});
+  join("d");
+  ready({"d"});
+  pause_at_boundary({"a", "b", "c"});
+  report_at_boundary("a", 6, 1);
+  die("c");
+  report_at_boundary("a", 6, 1);
+  report_at_boundary("b", 6, 1);
+  EXPECT_THAT(members(), ElementsAre("a", "b", "d"));
+}
+
+/// A member that lost its connection for a moment has gone on training.
+TEST_F(ArrivalTest, NobodyIsAdmittedWhereNotAllHaveStoppedAfterTheSameStep) {
+  start_with({"a", "b", "c"});
+  ready({"a", "b", "c"});
+  join("d");
+  ready({"d"});
+  pause_at_boundary({"a", "b", "c"});
+  come_back("b");
+  report_at_boundary("a", 6, 1);
+  report_at_boundary("c", 6, 1);
+  report("b", 6, 1, true);
+  EXPECT_THAT(members(), ElementsAre("a", "b", "c"));
+
+  pause_at_boundary({"a", "b", "c"});
+  report_at_boundary("a", 9, stopped_after_);
+  report_at_boundary("b", 9, stopped_after_ + 1);
+  report_at_boundary("c", 9, stopped_after_);
+  EXPECT_THAT(members(), ElementsAre("a", "b", "c"));
+  EXPECT_EQ(phase(), Phase::kChanging) << "the joiner still waits for a boundary";
+}
+
+/// Between the pause and the reports the last joiner is gone: the members stay where they are.
+TEST_F(ArrivalTest, MembersThatAreTooFewWaitForAnotherJoinerWhereTheyStand) {
+  MembershipOptions options;
+  options.min_np = 2;
+  start_with({"a", "b"}, options);
+  ready({"a", "b"});
+  die("b");
+  report("a", 5, 0, true);
+  ASSERT_TRUE(view().below_minimum);
+  join("c");
+  ready({"c"});
+  pause_at_boundary({"a"});
+  die("c");
+  report_at_boundary("a", 6, stopped_after_);
+  EXPECT_THAT(members(), ElementsAre("a"));
+  EXPECT_EQ(phase(), Phase::kChanging);
+  EXPECT_GT(membership_->next_tick(), now_) << "the server would spin";
+  const std::uint64_t generation = view().generation;
+  pass(Milliseconds(3000));
+  EXPECT_EQ(view().generation, generation);
+  join("d");
+  ready({"d"});
+  EXPECT_THAT(members(), ElementsAre("a", "d"));
+  EXPECT_FALSE(view().below_minimum);
 }
 
 TEST_F(ArrivalTest, JoinersWaitWhileTheWorldIsFull) {
@@ -176,14 +262,47 @@ TEST_F(ArrivalTest, ComparesJoinersThatCameBeforeTheLayoutWasKnown) {
   EXPECT_THAT(last<Refuse>("b")->reason, HasSubstr("this worker does not have it"));
 }
 
-TEST_F(ArrivalTest, RefusesAMemberWithAnotherLayoutAndChangesTheView) {
-  start_with({"a", "b"});
+TEST_F(ArrivalTest, AMemberWithAnotherLayoutFailsTheJobOnEveryMember) {
+  start_with({"a", "b", "c"});
   ready({"a"});
+  join("d");
   say("b", Ready{{{"w1", "f32", 4096}, {"epochs", "scalar i64", 1}}});
-  EXPECT_EQ(last<Refuse>("b")->reason, "state entry 1: the job has 'steps', this worker 'epochs'");
-  report("a");
-  EXPECT_THAT(members(), ElementsAre("a"));
-  EXPECT_THAT(view().cause, HasSubstr("worker b (rank 1) was refused: state entry"));
+  EXPECT_EQ(phase(), Phase::kFailed);
+  for (const char* worker : {"a", "b", "c", "d"}) {
+    ASSERT_TRUE(last<Fail>(worker)) << worker;
+    EXPECT_EQ(last<Fail>(worker)->reason, "state entry 1: rank 0 has 'steps', rank 1 'epochs'");
+    EXPECT_TRUE(last<Fail>(worker)->misfit);
+  }
+  join("e");
+  EXPECT_EQ(last<Fail>("e")->reason, last<Fail>("a")->reason);
+}
+
+TEST_F(ArrivalTest, AMemberMaySayThatTheJobCannotGoOn) {
+  start_with({"a", "b"});
+  ready({"a", "b"});
+  say("b", Bye{false, "the state differs"});
+  EXPECT_EQ(phase(), Phase::kFailed);
+  EXPECT_EQ(last<Fail>("a")->reason, "the state differs");
+}
+
+TEST_F(ArrivalTest, ThatAJoinerCannotGoOnConcernsItAlone) {
+  start_with({"a"});
+  ready({"a"});
+  join("b");
+  say("b", Bye{false, "the state differs"});
+  EXPECT_EQ(phase(), Phase::kRunning);
+}
+
+TEST_F(ArrivalTest, AJobIsJoinableWhileAMemberIsInRun) {
+  start_with({"a", "b"});
+  join("c");
+  ready({"c"});
+  EXPECT_FALSE(membership_->joinable()) << "c is no member";
+  ready({"b"});
+  EXPECT_TRUE(membership_->joinable());
+  EXPECT_TRUE(membership_->status(now_).joinable);
+  say("a", Bye{true});
+  EXPECT_FALSE(membership_->joinable()) << "the job is at its end";
 }
 
 TEST_F(ArrivalTest, JoinerThatGivesUpDoesNotDisturb) {

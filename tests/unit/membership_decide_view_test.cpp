@@ -149,6 +149,18 @@ TEST_F(DecideViewTest, AdmitsJoinersUpToTheMaximum) {
   EXPECT_FALSE(next.members[2].synced);
 }
 
+/// It would start behind a result that it does not hold.
+TEST_F(DecideViewTest, NobodyJoinsWhileAMemberLacksAResult) {
+  report(0, 5);
+  report(1, 4);
+  Member joiner;
+  joiner.incarnation = "x";
+  question_.joiners.push_back(joiner);
+  const View next = decide().view;
+  EXPECT_THAT(names(next), ElementsAre("a", "b"));
+  EXPECT_THAT(next.joined, IsEmpty());
+}
+
 TEST_F(DecideViewTest, MembersGoneByChoiceHaveLeft) {
   report(0, 5);
   question_.gone_by_choice = {"c"};

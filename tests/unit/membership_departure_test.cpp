@@ -82,6 +82,19 @@ TEST_F(DepartureTest, OneMemberLeavesEarly) {
   EXPECT_EQ(phase(), Phase::kRunning);
 }
 
+/// Members that a timeout has made leave, for instance: the training is not done.
+TEST_F(DepartureTest, AJobWhoseMembersAllCannotGoOnHasFailed) {
+  start_with({"a", "b"});
+  say("a", Bye{false, {}, true});
+  die("a");
+  report("b", 4);
+  EXPECT_THAT(members(), ElementsAre("b"));
+  EXPECT_THAT(view().cause, HasSubstr("worker a (rank 0) could not go on, and left"));
+  say("b", Bye{false, {}, true});
+  die("b");
+  EXPECT_EQ(phase(), Phase::kFailed);
+}
+
 TEST_F(DepartureTest, LeaverStaysOnceMoreForAResultThatOnlyItHas) {
   start_with({"a", "b", "c"});
   say("b", Bye{false});
@@ -143,7 +156,7 @@ TEST_F(DepartureTest, RemovalSurvivesADeathInBetween) {
   die("c");
   report_all({"a", "b"}, 4, 1, true);
   EXPECT_THAT(members(), ElementsAre("a", "b"));
-  EXPECT_EQ(view().cause, "worker c (rank 2) died: connection closed");
+  EXPECT_EQ(view().cause, "worker c (rank 2) died: connection closed, its process has ended");
   stop_at_boundary({"a", "b"});
   EXPECT_THAT(members(), ElementsAre("b"));
 }
@@ -178,7 +191,7 @@ TEST_F(DepartureTest, StopAtAStepBoundary) {
   join("c");
   EXPECT_TRUE(decide(StopJob{}).ok);
   EXPECT_FALSE(last<Farewell>("a"));
-  stop_at_boundary({"a", "b"});
+  pause_at_boundary({"a", "b"});
   EXPECT_EQ(phase(), Phase::kDone);
   for (const char* worker : {"a", "b", "c"}) {
     EXPECT_EQ(last<Farewell>(worker)->reason, Reason::kStopped) << worker;
@@ -191,6 +204,37 @@ TEST_F(DepartureTest, StopWithoutRunIsImmediate) {
   decide(StopJob{});
   EXPECT_EQ(phase(), Phase::kDone);
   EXPECT_EQ(last<Farewell>("b")->reason, Reason::kStopped);
+}
+
+TEST_F(DepartureTest, ALauncherEndsWorkersWithoutRun) {
+  start_with({"a", "b"});
+  decide(StopJob{true});
+  EXPECT_EQ(phase(), Phase::kDone);
+  EXPECT_TRUE(membership_->ends_workers());
+  EXPECT_FALSE(last<Farewell>("a")) << "it would be an exception in a program that expects none";
+}
+
+TEST_F(DepartureTest, WithRunWorkersStopByThemselvesUnderALauncherToo) {
+  start_with({"a", "b"});
+  ready({"a", "b"});
+  decide(StopJob{true});
+  pause_at_boundary({"a", "b"});
+  EXPECT_EQ(last<Farewell>("a")->reason, Reason::kStopped);
+  EXPECT_FALSE(membership_->ends_workers());
+}
+
+TEST_F(DepartureTest, StatusSaysHowMembersLeft) {
+  start_with({"a", "b", "c"});
+  decide(RemoveWorker{1});
+  report_all({"a", "b", "c"});
+  ASSERT_THAT(members(), ElementsAre("a", "c"));
+  // All have the same label here, and the latest counts.
+  ASSERT_EQ(membership_->status(now_).departed.size(), 1U);
+  EXPECT_EQ(membership_->status(now_).departed[0].how, "removed");
+  die("c");
+  EXPECT_EQ(membership_->status(now_).departed[0].how, "lost");
+  join("d");
+  EXPECT_TRUE(membership_->status(now_).departed.empty());
 }
 
 TEST_F(DepartureTest, StopWhileForming) {

@@ -20,7 +20,7 @@ TEST_F(FailureTest, DeathOfAMember) {
   EXPECT_EQ(view().generation, 2U);
   EXPECT_THAT(members(), ElementsAre("a", "c"));
   EXPECT_THAT(view().lost, ElementsAre("b"));
-  EXPECT_EQ(view().cause, "worker b (rank 1) died: connection closed");
+  EXPECT_EQ(view().cause, "worker b (rank 1) died: connection closed, its process has ended");
   EXPECT_EQ(view().lanes[0].position, 5U);
   EXPECT_THAT(view().lanes[0].holders, ElementsAre("a"));
   EXPECT_THAT(view().lanes[0].takers, ElementsAre("c"));
@@ -127,6 +127,55 @@ TEST_F(FailureTest, WhoCannotBeLinkedWithIsGivenUp) {
   EXPECT_THAT(view().cause, HasSubstr("worker b (rank 1) was given up: cannot be linked with"));
 }
 
+TEST_F(FailureTest, AJoinerThatCannotBeLinkedWithIsTurnedAwayAtOnce) {
+  for (const bool joiner_tells : {false, true}) {
+    journal_.clear();
+    start_with({"a", "b"});
+    ready({"a", "b"});
+    join("c");
+    ready({"c"});
+    stop_at_boundary({"a", "b"});
+    ASSERT_THAT(members(), ElementsAre("a", "b", "c"));
+    const std::uint64_t generation = view().generation;
+    say(joiner_tells ? "c" : "b",
+        Suspect{generation, joiner_tells ? "b" : "c", "no link in time", true});
+    ASSERT_TRUE(last<Refuse>("c"));
+    EXPECT_THAT(last<Refuse>("c")->reason,
+                HasSubstr("cannot be linked with worker b (rank 1): no link in time; check"));
+    report_all({"a", "b"}, 7, 1, true);
+    EXPECT_THAT(members(), ElementsAre("a", "b"));
+    EXPECT_EQ(view().generation, generation + 1);
+  }
+}
+
+/// It may be the other end that is about to be found dead.
+TEST_F(FailureTest, AJoinerWhoseLinkBreaksStays) {
+  start_with({"a", "b"});
+  ready({"a", "b"});
+  join("c");
+  ready({"c"});
+  stop_at_boundary({"a", "b"});
+  say("c", Suspect{view().generation, "b", "reset by peer"});
+  EXPECT_FALSE(last<Refuse>("c"));
+  report_all({"a", "b", "c"}, 7, 1, true);
+  EXPECT_THAT(members(), ElementsAre("a", "b", "c"));
+}
+
+TEST_F(FailureTest, WhoCannotBeLinkedWithAtTheStartFailsTheJob) {
+  start_with({"a", "b", "c"});
+  for (int i = 0; i < 3; ++i) {
+    say("a", Suspect{view().generation, "b", "no route to host"});
+    report_all({"a", "b", "c"});
+  }
+  now_ += std::chrono::seconds(5);
+  say("c", Suspect{view().generation, "b", "no route to host"});
+  EXPECT_EQ(phase(), Phase::kFailed);
+  EXPECT_EQ(last<Fail>("a")->reason,
+            "worker b (rank 1) cannot be linked with worker c (rank 2), tried 4 times: no route to "
+            "host");
+  EXPECT_TRUE(last<Fail>("b"));
+}
+
 TEST_F(FailureTest, SuspicionSupersedesADeferredRound) {
   start_with({"a", "b"});
   ready({"a", "b"});
@@ -179,12 +228,13 @@ TEST_F(FailureTest, BelowTheMinimumSurvivorsWaitForJoiners) {
   report("a", 3, 1, true);
   EXPECT_TRUE(view().below_minimum);
   EXPECT_EQ(last<Freeze>("a")->at_commit, 2U);
-  stop_at_boundary({"a"}, 4);
-  EXPECT_EQ(view().generation, 2U) << "waits for a joiner";
+  pause_at_boundary({"a"});
+  EXPECT_EQ(phase(), Phase::kChanging) << "waits for a joiner";
   pass(Milliseconds(30000));
   join("c");
   EXPECT_EQ(view().generation, 2U);
   ready({"c"});
+  report_at_boundary("a", 4, 2);
   EXPECT_THAT(members(), ElementsAre("a", "c"));
   EXPECT_FALSE(view().below_minimum);
   pass(Milliseconds(60000));
@@ -198,7 +248,7 @@ TEST_F(FailureTest, BelowTheMinimumEndsInAnErrorWhenNobodyComes) {
   ready({"a", "b"});
   die("b");
   report("a", 3, 1, true);
-  stop_at_boundary({"a"}, 4);
+  pause_at_boundary({"a"});
   pass(Milliseconds(59990));
   EXPECT_EQ(phase(), Phase::kChanging);
   pass(Milliseconds(20));

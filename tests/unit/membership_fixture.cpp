@@ -44,6 +44,11 @@ Decision MembershipTest::say(const std::string& worker, Message message) {
 }
 
 Decision MembershipTest::die(const std::string& worker, const std::string& why) {
+  decide(ProcessEnded{worker, "its process has ended"});
+  return lose_connection(worker, why);
+}
+
+Decision MembershipTest::lose_connection(const std::string& worker, const std::string& why) {
   connected_.erase(worker);
   return decide(ConnectionLost{worker, why});
 }
@@ -80,12 +85,23 @@ void MembershipTest::report(const std::string& worker, std::uint64_t position,
   say(worker, report);
 }
 
+void MembershipTest::report_at_boundary(const std::string& worker, std::uint64_t position,
+                                        std::uint64_t commits) {
+  const auto freeze = last<Freeze>(worker);
+  ASSERT_TRUE(freeze) << worker << " was not asked to freeze";
+  ASSERT_EQ(freeze->at_commit, 0U) << worker;
+  Report report{freeze->generation, freeze->round, {}, commits, true, true};
+  report.lanes.resize(view().lanes.size());
+  report.lanes[0] = {position, ""};
+  say(worker, report);
+}
+
 void MembershipTest::report_all(const Names& workers, std::uint64_t position, std::uint64_t commits,
                                 bool synced) {
   for (const std::string& worker : workers) report(worker, position, commits, synced);
 }
 
-void MembershipTest::stop_at_boundary(const Names& workers, std::uint64_t position) {
+void MembershipTest::pause_at_boundary(const Names& workers) {
   for (const std::string& worker : workers) {
     const auto freeze = last<Freeze>(worker);
     ASSERT_TRUE(freeze) << worker;
@@ -93,8 +109,15 @@ void MembershipTest::stop_at_boundary(const Names& workers, std::uint64_t positi
     say(worker, Promise{freeze->round, true, freeze->at_commit - 1});
   }
   for (const std::string& worker : workers) {
-    report(worker, position, last<Freeze>(worker)->at_commit, true);
+    const auto freeze = last<Freeze>(worker);
+    stopped_after_ = freeze->at_commit;
+    say(worker, Paused{freeze->round, freeze->at_commit});
   }
+}
+
+void MembershipTest::stop_at_boundary(const Names& workers, std::uint64_t position) {
+  pause_at_boundary(workers);
+  for (const std::string& worker : workers) report_at_boundary(worker, position, stopped_after_);
 }
 
 void MembershipTest::ready(const Names& workers) {

@@ -30,15 +30,20 @@ class MembershipTest : public testing::Test {
   /// The server ends, and begins again with what its journal holds.
   void restart(Memory memory);
   Decision say(const std::string& worker, Message message);
+  Decision lose_connection(const std::string& worker, const std::string& why = "reset by peer");
   Decision die(const std::string& worker, const std::string& why = "connection closed");
   Decision decide(const Event& event);
 
   /// Answers the latest Freeze that `worker` got.
   void report(const std::string& worker, std::uint64_t position = 0, std::uint64_t commits = 0,
               bool synced = false, const std::string& needs = "");
+  /// Likewise, while its training thread is stopped after `commits` steps.
+  void report_at_boundary(const std::string& worker, std::uint64_t position, std::uint64_t commits);
   void report_all(const Names& workers, std::uint64_t position = 0, std::uint64_t commits = 0,
                   bool synced = false);
   /// All of them promise to stop where they were asked to, and do.
+  void pause_at_boundary(const Names& workers);
+  /// And report when they are then asked to.
   void stop_at_boundary(const Names& workers, std::uint64_t position = 0);
   void ready(const Names& workers);
 
@@ -72,7 +77,8 @@ class MembershipTest : public testing::Test {
   std::set<std::string> connected_;
   std::set<std::string> silent_;  ///< no heartbeats from these
   std::vector<std::uint64_t> journal_;
-  std::string reasons_;  ///< of all decisions, a line each
+  std::string reasons_;              ///< of all decisions, a line each
+  std::uint64_t stopped_after_ = 0;  ///< commits, in `pause_at_boundary`
 };
 
 inline const Layout kLayout = {{"w1", "f32", 4096}, {"steps", "scalar i64", 1}};

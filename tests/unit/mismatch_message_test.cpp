@@ -32,7 +32,32 @@ TEST(MismatchMessage, SaysSoWhenTheCallsLookAlike) {
 }
 
 TEST(MismatchMessage, TakesTheLeastText) {
-  EXPECT_EQ(mismatch_message({{print(5), "b"}, {print(6), ""}, {print(5), "a"}}), "a");
+  EXPECT_EQ(mismatch_message({{print(5), "b"}, {print(5), ""}, {print(5), "a"}}), "a");
+}
+
+TEST(MismatchMessage, SaysWhatOthersCalledMeanwhile) {
+  const std::string message = mismatch_message({{print(5), "b"}, {print(6), ""}, {print(5), "a"}});
+  EXPECT_EQ(message, "a, while rank 1 called " + describe(print(6)) +
+                         ". All ranks must make the same calls in the same order");
+}
+
+TEST(MismatchMessage, SaysThatARankHasCalledRun) {
+  transport::Fingerprint run;
+  run.kind = static_cast<std::uint8_t>(transport::OwnCall::kStateSize);
+  const std::string again = "rank 1 has called elastic::run again";
+  const std::string message = mismatch_message({{print(5), ""}, {run, again}, {print(5), ""}});
+  EXPECT_EQ(message.find(again + ", while rank 0 called allreduce of 5 f32, sum. "), 0U) << message;
+  EXPECT_TRUE(names(message, "All ranks enter elastic::run together")) << message;
+  EXPECT_EQ(describe(run), "elastic::run, which synchronises the state");
+}
+
+/// Each of a program's own calls of these kinds has another fingerprint.
+TEST(MismatchMessage, TheLibrarysOwnCallsAreNoneOfTheProgram) {
+  for (const auto call : {transport::OwnCall::kStateSize, transport::OwnCall::kStateHashes,
+                          transport::OwnCall::kStepTimes}) {
+    EXPECT_GT(static_cast<unsigned>(call), static_cast<unsigned>(Kind::kMismatch));
+    EXPECT_LT(static_cast<unsigned>(call), 1U << transport::Fingerprint::kKindBits);
+  }
 }
 
 }  // namespace

@@ -1,6 +1,8 @@
 #include "elastic/sampler.hpp"
 
 #include <algorithm>
+#include <memory>
+#include <utility>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -40,6 +42,21 @@ TEST(Sampler, SplitsTheTailEvenlyAndThenBeginsTheNextEpoch) {
   EXPECT_EQ(sampler.done_in_epoch(), 0U);
 }
 
+TEST(Sampler, IsFinishedWhenTheLastSampleOfTheLastEpochIsUsed) {
+  Sampler sampler = sampler_of(4, {7}, 7);
+  EXPECT_TRUE(sampler.finished(0));
+  std::vector<std::size_t> used;
+  for (; !sampler.finished(2); used.push_back(sampler.done_in_epoch())) {
+    sampler.next(3);
+    EXPECT_FALSE(sampler.finished(2)) << "an open draw counts as not used";
+    sampler.commit(Workers{7});
+  }
+  EXPECT_EQ(used, (std::vector<std::size_t>{3, 4, 3, 4}));
+  EXPECT_FALSE(sampler.finished(3));
+  sampler.next(1);
+  EXPECT_TRUE(sampler.finished(2));
+}
+
 TEST(Sampler, GivesEmptySharesWhereFewerSamplesThanMembersAreLeft) {
   Sampler sampler = sampler_of(2, {1, 2, 3}, 3);
   EXPECT_TRUE(sampler.next(5).empty());
@@ -71,6 +88,35 @@ TEST(Sampler, ReturnsWhatALostMemberHadDrawn) {
   EXPECT_EQ(first.save(), third.save());
   EXPECT_EQ(copy(first.next(10)), lost);
   EXPECT_EQ(first.global_batch(), 20U);
+}
+
+Contributors contributors(Workers workers, std::uint64_t generation) {
+  return {std::make_shared<const Workers>(std::move(workers)), generation};
+}
+
+TEST(Sampler, CountsSamplesAsUsedThatAreInAllOperationsOfAStep) {
+  const Workers members{1, 2, 3, 4};
+  Sampler first = sampler_of(100, members, 1);
+  Sampler third = sampler_of(100, members, 3);
+  Sampler second = sampler_of(100, members, 2);
+  first.next(10);
+  third.next(10);
+  const Samples lost = copy(second.next(10));
+  // Worker 2 died between the operations, and worker 4 after it. The ranks of the last view count.
+  const Contributors all = contributors({1, 2, 3, 4}, 1);
+  const Contributors three = contributors({4, 3, 1}, 2);
+  const Contributors two = contributors({3, 1}, 3);
+  first.commit({all, two, three});
+  third.commit(std::vector<Contributors>{two, all, three, two});
+  EXPECT_EQ(first.done_in_epoch(), 20U);
+  EXPECT_EQ(first.save(), third.save());
+  EXPECT_EQ((Workers{first.members().begin(), first.members().end()}), (Workers{3, 1}));
+  third.next(10);
+  EXPECT_EQ(copy(third.share(0)), lost);
+
+  EXPECT_THROW(third.commit(std::span<const Contributors>()), Error);
+  EXPECT_THROW(third.commit({contributors({1}, 1), contributors({3}, 2)}), Error);
+  EXPECT_EQ(third.global_batch(), 20U);
 }
 
 TEST(Sampler, ContinuesOnAJoinerWhereTheMembersAre) {

@@ -117,6 +117,55 @@ TEST(State, CommitsOnlyWhileAttached) {
   EXPECT_THROW(worker.state.commit(), Error);
 }
 
+/// What `call` throws.
+template <typename Call>
+std::string refusal(const Call& call) {
+  try {
+    call();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::kInvalidArgument);
+    return error.what();
+  }
+  return "nothing was thrown";
+}
+
+TEST(State, RefusesAVectorThatHasChangedItsSize) {
+  const auto changed = HasSubstr(
+      "entry 'weights' had 5 elements when it was added and has 7 now; give it its size before");
+  Worker worker;
+  Counter counter;
+  {
+    training::Attachment attachment(worker.state, counter);
+    worker.state.commit();
+    worker.weights.assign(7, 1.0F);
+    EXPECT_THAT(refusal([&] { worker.state.commit(); }), changed);
+    EXPECT_EQ(worker.state.commits(), 1U) << "the step was not committed";
+    EXPECT_THAT(refusal([&] { worker.state.save_to("no folder/checkpoint"); }), changed);
+    EXPECT_THAT(refusal([&] { training::serialize(worker.state); }), changed);
+  }
+  EXPECT_THAT(refusal([&] { training::Attachment attachment(worker.state, counter); }), changed);
+  EXPECT_THAT(refusal([&] { worker.state.load_from("no folder/checkpoint"); }), changed);
+  EXPECT_THAT(counter.seen, ElementsAre(1U));
+  worker.weights.resize(5);
+  training::Attachment attachment(worker.state, counter);
+  worker.state.commit();
+}
+
+TEST(State, FollowsAVectorThatMovesItsElements) {
+  for (const std::size_t size : {std::size_t{5}, training::kLargeEntry / sizeof(float)}) {
+    Worker member(size);
+    member.weights = std::vector<float>(size, 3.0F);
+    Worker joiner(size);
+    joiner.weights = std::vector<float>(size, 1.0F);
+    std::vector<std::span<const std::byte>> large;
+    for (const auto& entry : training::large_entries(member.state)) large.emplace_back(entry);
+    const training::Image image = training::serialize(member.state);
+    ASSERT_TRUE(training::restore(joiner.state, image, large).ok());
+    EXPECT_EQ(joiner.weights, std::vector<float>(size, 3.0F));
+    EXPECT_EQ(training::hashes(joiner.state), training::hashes(member.state));
+  }
+}
+
 TEST(State, TellsTheSamplerItsMembers) {
   Worker worker;
   training::set_members(worker.state, std::vector<WorkerId>{4, 5}, 5);
@@ -149,6 +198,45 @@ TEST(State, MovesEverythingToAnotherWorker) {
   EXPECT_EQ(joiner.state.commits(), 1U);
   EXPECT_EQ(training::serialize(joiner.state), image);
   EXPECT_EQ(training::hashes(joiner.state), training::hashes(member.state));
+}
+
+/// Their sizes are part of what they hold.
+TEST(State, MovesTextsAndVectorsInAVector) {
+  struct Run {
+    Run() {
+      state.add("name", name);
+      state.add("history", history);
+    }
+    std::string name;
+    std::vector<std::vector<double>> history;
+    State state;
+  };
+  Run member;
+  member.name = std::string("the best\0 so far", 16);
+  member.history = {{1, 2, 3}, {}, {4}};
+  const training::Image image = training::serialize(member.state);
+  Run joiner;
+  joiner.name = "another";
+  joiner.history = {{5}};
+  ASSERT_TRUE(training::restore(joiner.state, image).ok());
+  EXPECT_EQ(joiner.name, member.name);
+  EXPECT_EQ(joiner.history, member.history);
+  member.history.clear();
+  member.name.clear();
+  ASSERT_TRUE(training::restore(joiner.state, training::serialize(member.state)).ok());
+  EXPECT_TRUE(joiner.name.empty());
+  EXPECT_TRUE(joiner.history.empty());
+}
+
+TEST(State, RefusesAVectorInAVectorThatIsCutWithinAnElement) {
+  std::vector<std::vector<float>> whole{{1, 2, 3}};
+  std::vector<std::vector<double>> other{{7}};
+  State member;
+  member.add("rows", whole);
+  State joiner;
+  joiner.add("rows", other);
+  EXPECT_FALSE(training::restore(joiner, training::serialize(member)).ok());
+  EXPECT_EQ(other, (std::vector<std::vector<double>>{{7}}));
 }
 
 TEST(State, MovesLargeEntriesFromWhereTheyLie) {
@@ -246,6 +334,27 @@ TEST(State, AcceptsEmptySpans) {
   State state;
   state.add("none", none);
   EXPECT_TRUE(training::restore(state, training::serialize(state)).ok());
+}
+
+TEST(StateImage, OfASizeThatDoesNotFitTheEntriesIsRefused) {
+  State tensors;
+  std::vector<float> weights(5);
+  std::vector<double> moments(3);
+  tensors.add("weights", weights);
+  tensors.add("moments", moments);
+  const std::uint64_t fits = training::image_bytes(tensors);
+  EXPECT_TRUE(training::check_image_bytes(tensors, fits).ok());
+  for (const std::uint64_t bytes : {std::uint64_t{0}, fits - 64, fits + 64, ~std::uint64_t{0}}) {
+    const Status refused = training::check_image_bytes(tensors, bytes);
+    EXPECT_EQ(refused.code(), Code::kMismatch) << bytes;
+    EXPECT_THAT(refused.message(), HasSubstr(std::to_string(fits)));
+  }
+  Worker worker;  // with objects, whose sizes differ between workers
+  const std::uint64_t own = training::image_bytes(worker.state);
+  EXPECT_TRUE(training::check_image_bytes(worker.state, own + 4096).ok());
+  for (const std::uint64_t bytes : {std::uint64_t{64}, own + 1, ~std::uint64_t{0} - 63}) {
+    EXPECT_FALSE(training::check_image_bytes(worker.state, bytes).ok()) << bytes;
+  }
 }
 
 }  // namespace

@@ -1,5 +1,8 @@
 #include "rendezvous/launcher/status_table.hpp"
 
+#include <sstream>
+#include <string>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -25,6 +28,47 @@ TEST(StatusTable, SaysWhyAJoinerIsKeptWaiting) {
 TEST(StatusTable, AJoinerThatWaitsForTheNextStepIsJoining) {
   EXPECT_THAT(status_table(with_joiner("")), HasSubstr("joining"));
   EXPECT_THAT(status_table(with_joiner("")), Not(HasSubstr("waits for")));
+}
+
+TEST(StatusTable, ShowsNamesWithoutWhatATerminalObeys) {
+  auto status = with_joiner("a line\x1b[2J");
+  status.job = "\x1b]0;job\x07";
+  EXPECT_THAT(status_table(status), Not(HasSubstr("\x1b")));
+  EXPECT_THAT(status_table(status), HasSubstr("\\x1b]0;job\\x07"));
+}
+
+rendezvous::StatusReply running() {
+  rendezvous::StatusReply status;
+  status.view.members.resize(2);
+  status.view.members[0] = {"3f2a", {std::string(60, 'h') + "/1", {}, ""}, 4194304, "0", false};
+  status.view.members[1] = {"77aa", {"b/1", {}, ""}, 92, "1", false};
+  status.view.commits = 3;
+  status.commits = 1234567890;
+  status.steps_per_second = 12.34;
+  status.slowest = 1;
+  status.heartbeat_age_ms = {12, 600};
+  status.progress = {{1234567890, 98765432109, true, true}, {1234567889, 98765432108, true, false}};
+  return status;
+}
+
+TEST(StatusTable, ShowsStepsOperationsAndTheSlowestRank) {
+  const std::string table = status_table(running());
+  EXPECT_THAT(table, HasSubstr("step 1234567890, 12.3 steps per second, slowest rank: 1\n"));
+  EXPECT_THAT(table, HasSubstr("98765432109"));
+  EXPECT_THAT(table, HasSubstr("disconnected"));
+  EXPECT_THAT(table, HasSubstr("synced: has the job's training state"));
+  std::istringstream lines(table);
+  for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 100U) << line;
+}
+
+TEST(StatusTable, JsonHasTheStepsOfNowAndNotOfTheLastViewChange) {
+  const std::string json = status_json(running());
+  EXPECT_THAT(json, HasSubstr(R"("commits":1234567890,"generation")"));
+  EXPECT_THAT(json, HasSubstr(R"("slowest_rank":1)"));
+  EXPECT_THAT(json, HasSubstr(R"("state":"disconnected")"));
+  auto unknown = running();
+  unknown.slowest = -1;
+  EXPECT_THAT(status_json(unknown), HasSubstr(R"("slowest_rank":null)"));
 }
 
 }  // namespace

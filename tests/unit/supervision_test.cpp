@@ -14,6 +14,12 @@ constexpr ExitStatus kSuccess{};
 constexpr ExitStatus kCode3{.code = 3, .signal = 0};
 constexpr ExitStatus kKilled{.code = 0, .signal = SIGKILL};
 
+/// What the server says of a worker: of one that began the job, or of one that could not join it.
+WorkerReport in(JobPhase phase) {
+  return {phase, /*joinable=*/phase == JobPhase::kRunning, WorkerReport::Left::kNot, true};
+}
+constexpr WorkerReport kNotJoinable{JobPhase::kRunning, false, WorkerReport::Left::kNot, true};
+
 /// Supervision with a clock that the test moves.
 struct World {
   explicit World(SupervisionOptions options) : supervision(options) { note(supervision.begin()); }
@@ -65,9 +71,9 @@ TEST(Supervision, StartsEverySlotOnce) {
 TEST(Supervision, SucceedsWhenTheJobIsDoneAndAllEnded) {
   World world(two_workers());
   world.happens(JobStateChanged{JobPhase::kRunning, ""});
-  world.happens(WorkerExited{0, kSuccess, JobPhase::kDone});
+  world.happens(WorkerExited{0, kSuccess, in(JobPhase::kDone)});
   EXPECT_FALSE(world.finished);
-  world.happens(WorkerExited{1, kSuccess, JobPhase::kDone});
+  world.happens(WorkerExited{1, kSuccess, in(JobPhase::kDone)});
   ASSERT_TRUE(world.finished);
   EXPECT_EQ(world.finished->exit_code, 0);
   EXPECT_EQ(world.finished->reason, "");
@@ -75,7 +81,7 @@ TEST(Supervision, SucceedsWhenTheJobIsDoneAndAllEnded) {
 
 TEST(Supervision, ReplacesADeadWorkerInItsSlot) {
   World world(two_workers());
-  world.happens(WorkerExited{1, kKilled, JobPhase::kRunning});
+  world.happens(WorkerExited{1, kKilled, in(JobPhase::kRunning)});
   ASSERT_EQ(world.started.size(), 3U);
   EXPECT_EQ(world.started[2].slot, 1);
   EXPECT_EQ(world.started[2].attempt, 1);
@@ -83,20 +89,126 @@ TEST(Supervision, ReplacesADeadWorkerInItsSlot) {
 
 TEST(Supervision, GoesOnWithoutAWorkerWhenNoRestartsAreLeft) {
   World world(two_workers());
-  world.happens(WorkerExited{1, kKilled, JobPhase::kRunning});
-  world.happens(WorkerExited{1, kKilled, JobPhase::kRunning});
+  world.happens(WorkerExited{1, kKilled, in(JobPhase::kRunning)});
+  world.happens(WorkerExited{1, kKilled, in(JobPhase::kRunning)});
   EXPECT_EQ(world.started.size(), 3U);
   EXPECT_FALSE(world.finished);
-  world.happens(WorkerExited{0, kSuccess, JobPhase::kDone});
+  world.happens(WorkerExited{0, kSuccess, in(JobPhase::kDone)});
   ASSERT_TRUE(world.finished);
   EXPECT_EQ(world.finished->exit_code, 0) << "the others finished the job";
+  EXPECT_EQ(
+      world.finished->reason,
+      "the job began with 2 workers and ended with 1: worker 1 died of signal 9 (Killed), and "
+      "no restarts were left");
+}
+
+TEST(Supervision, SaysWhatBecameOfEveryWorkerThatIsMissing) {
+  World world({.np = 4, .max_np = 4, .max_restarts = 1});
+  world.happens(JobStateChanged{JobPhase::kRunning, "", true});
+  world.happens(
+      WorkerExited{0, kSuccess, {JobPhase::kRunning, true, WorkerReport::Left::kRemoved, false}});
+  world.happens(
+      WorkerExited{1, kSuccess, {JobPhase::kRunning, true, WorkerReport::Left::kFinished, false}});
+  world.happens(WorkerExited{2, kSuccess, in(JobPhase::kRunning)});
+  ASSERT_EQ(world.last.size(), 1U);
+  EXPECT_EQ(std::get<Say>(world.last[0]).text,
+            "worker 2 exited with code 0 in the middle of the job, without elastic::shutdown");
+  world.happens(WorkerExited{3, kSuccess, in(JobPhase::kDone)});
+  ASSERT_TRUE(world.finished);
+  EXPECT_EQ(world.finished->exit_code, 0);
+  EXPECT_EQ(
+      world.finished->reason,
+      "the job began with 4 workers and ended with 2: worker 0 was removed on request; worker "
+      "2 exited with code 0 in the middle of the job, without elastic::shutdown");
+}
+
+TEST(Supervision, AWorkerThatLeftInTheMiddleIsToldAlsoWhereTheJobHasEndedSince) {
+  World world(two_workers());
+  world.happens(
+      WorkerExited{1, kSuccess, {JobPhase::kDone, false, WorkerReport::Left::kLost, false}});
+  world.happens(WorkerExited{0, kSuccess, in(JobPhase::kDone)});
+  ASSERT_TRUE(world.finished);
+  EXPECT_EQ(
+      world.finished->reason,
+      "the job began with 2 workers and ended with 1: worker 1 exited with code 0 in the middle "
+      "of the job, without elastic::shutdown");
+}
+
+/// What the report says is of the worker before: this one has never registered.
+TEST(Supervision, AReplacementThatComesWhenTheJobIsDoneIsNotBlamed) {
+  World world(two_workers());
+  world.happens(WorkerExited{1, kKilled, in(JobPhase::kRunning)});
+  world.happens(WorkerExited{0, kSuccess, in(JobPhase::kDone)});
+  world.happens(
+      WorkerExited{1, kSuccess, {JobPhase::kDone, false, WorkerReport::Left::kLost, false}});
+  ASSERT_TRUE(world.finished);
+  EXPECT_EQ(world.finished->reason,
+            "the job began with 2 workers and ended with 1: worker 1 died of signal 9 (Killed)");
+}
+
+TEST(Supervision, AReplacementThatNeverJoinedDoesNotHideTheDeath) {
+  World world(two_workers());
+  world.happens(WorkerExited{1, kKilled, in(JobPhase::kRunning)});
+  world.happens(WorkerExited{0, kSuccess, in(JobPhase::kDone)});
+  world.happens(
+      WorkerExited{1, kSuccess, {JobPhase::kDone, false, WorkerReport::Left::kNot, false}});
+  ASSERT_TRUE(world.finished);
+  EXPECT_EQ(world.finished->reason,
+            "the job began with 2 workers and ended with 1: worker 1 died of signal 9 (Killed)");
+}
+
+TEST(Supervision, StartsNoReplacementUntilOneCanJoin) {
+  World world(two_workers());
+  world.happens(JobStateChanged{JobPhase::kRunning, ""});
+  world.happens(WorkerExited{1, kKilled, kNotJoinable});
+  EXPECT_EQ(world.started.size(), 2U);
+  world.happens(JobStateChanged{JobPhase::kRunning, "", true});
+  ASSERT_EQ(world.started.size(), 3U);
+  EXPECT_EQ(world.started[2].slot, 1);
+  world.happens(JobStateChanged{JobPhase::kRunning, "", true});
+  EXPECT_EQ(world.started.size(), 3U);
+}
+
+TEST(Supervision, AWorkerThatFailsBeforeTheJobHasBegunFailsIt) {
+  World world({.np = 3, .max_np = 3});
+  world.happens(WorkerExited{1, kCode3, in(JobPhase::kForming)});
+  EXPECT_EQ(world.started.size(), 3U);
+  EXPECT_EQ(world.signals, std::vector<int>{SIGTERM});
+  world.happens(WorkerExited{0, {.code = 0, .signal = SIGTERM}, in(JobPhase::kForming)});
+  world.happens(WorkerExited{2, {.code = 0, .signal = SIGTERM}, in(JobPhase::kForming)});
+  ASSERT_TRUE(world.finished);
+  EXPECT_EQ(world.finished->exit_code, 1);
+  EXPECT_EQ(world.finished->reason, "worker 1 exited with code 3 before the job had begun");
+  EXPECT_TRUE(world.shows_output_of(1));
+  EXPECT_FALSE(world.shows_output_of(0));
+}
+
+TEST(Supervision, AWorkerThatIsKilledBeforeTheJobHasBegunIsReplaced) {
+  World world(two_workers());
+  world.happens(WorkerExited{1, kKilled, in(JobPhase::kForming)});
+  EXPECT_EQ(world.started.size(), 3U);
+  EXPECT_TRUE(world.signals.empty());
+}
+
+TEST(Supervision, EndsWorkersThatDoNotHearThatTheJobIsStopped) {
+  World world({.np = 2, .max_np = 2, .kill_grace = Milliseconds(100)});
+  world.happens(JobStateChanged{JobPhase::kRunning, ""});
+  world.happens(JobStateChanged{JobPhase::kDone, "stopped", false, true});
+  EXPECT_EQ(world.signals, std::vector<int>{SIGTERM});
+  const ExitStatus terminated{.code = 0, .signal = SIGTERM};
+  world.happens(WorkerExited{0, terminated, in(JobPhase::kDone)});
+  world.passes(Milliseconds(100));
+  EXPECT_EQ(world.signals, (std::vector<int>{SIGTERM, SIGKILL}));
+  world.happens(WorkerExited{1, kKilled, in(JobPhase::kDone)});
+  ASSERT_TRUE(world.finished);
+  EXPECT_EQ(world.finished->exit_code, 0);
 }
 
 TEST(Supervision, FailsWithTheLastOutputWhenEveryWorkerDied) {
   World world({.np = 1, .max_np = 1, .max_restarts = 2});
   for (int death = 0; death < 3; ++death) {
     EXPECT_FALSE(world.finished);
-    world.happens(WorkerExited{0, kCode3, JobPhase::kForming});
+    world.happens(WorkerExited{0, kCode3, in(JobPhase::kRunning)});
   }
   EXPECT_EQ(world.started.size(), 3U);
   ASSERT_TRUE(world.finished);
@@ -108,9 +220,9 @@ TEST(Supervision, FailsWithTheLastOutputWhenEveryWorkerDied) {
 
 TEST(Supervision, DoesNotReplaceAWorkerThatDiesAfterTheEndAndSaysSo) {
   World world(two_workers());
-  world.happens(WorkerExited{0, kCode3, JobPhase::kDone});
+  world.happens(WorkerExited{0, kCode3, in(JobPhase::kDone)});
   EXPECT_EQ(world.started.size(), 2U);
-  world.happens(WorkerExited{1, kSuccess, JobPhase::kDone});
+  world.happens(WorkerExited{1, kSuccess, in(JobPhase::kDone)});
   ASSERT_TRUE(world.finished);
   EXPECT_EQ(world.finished->exit_code, 1);
   EXPECT_EQ(world.finished->reason, "worker 0 exited with code 3 after the job was done");
@@ -118,10 +230,10 @@ TEST(Supervision, DoesNotReplaceAWorkerThatDiesAfterTheEndAndSaysSo) {
 
 TEST(Supervision, NamesTheFirstFailureAndNotOneThatWasReplaced) {
   World world({.np = 3, .max_np = 3, .max_restarts = 1});
-  world.happens(WorkerExited{0, kKilled, JobPhase::kRunning});
-  world.happens(WorkerExited{0, kSuccess, JobPhase::kRunning});
-  world.happens(WorkerExited{2, kCode3, JobPhase::kRunning});
-  world.happens(WorkerExited{1, kKilled, JobPhase::kRunning});
+  world.happens(WorkerExited{0, kKilled, in(JobPhase::kRunning)});
+  world.happens(WorkerExited{0, kSuccess, in(JobPhase::kRunning)});
+  world.happens(WorkerExited{2, kCode3, in(JobPhase::kRunning)});
+  world.happens(WorkerExited{1, kKilled, in(JobPhase::kRunning)});
   ASSERT_TRUE(world.finished);
   EXPECT_THAT(world.finished->reason, testing::StartsWith("worker 2 exited with code 3"));
   EXPECT_FALSE(world.shows_output_of(0));
@@ -130,8 +242,8 @@ TEST(Supervision, NamesTheFirstFailureAndNotOneThatWasReplaced) {
 
 TEST(Supervision, NamesAProgramThatNeverJoins) {
   World world(two_workers());
-  world.happens(WorkerExited{0, kSuccess, JobPhase::kForming});
-  world.happens(WorkerExited{1, kSuccess, JobPhase::kForming});
+  world.happens(WorkerExited{0, kSuccess, in(JobPhase::kForming)});
+  world.happens(WorkerExited{1, kSuccess, in(JobPhase::kForming)});
   ASSERT_TRUE(world.finished);
   EXPECT_EQ(world.finished->exit_code, 1);
   EXPECT_THAT(world.finished->reason, testing::HasSubstr("never called elastic::init"));
@@ -139,9 +251,9 @@ TEST(Supervision, NamesAProgramThatNeverJoins) {
 
 TEST(Supervision, AWorkerThatLeavesIsNotReplaced) {
   World world(two_workers());
-  world.happens(WorkerExited{0, kSuccess, JobPhase::kRunning});
+  world.happens(WorkerExited{0, kSuccess, in(JobPhase::kRunning)});
   EXPECT_EQ(world.started.size(), 2U);
-  world.happens(WorkerExited{1, kSuccess, JobPhase::kRunning});
+  world.happens(WorkerExited{1, kSuccess, in(JobPhase::kRunning)});
   ASSERT_TRUE(world.finished);
   EXPECT_EQ(world.finished->exit_code, 1);
 }
@@ -152,7 +264,7 @@ TEST(Supervision, AFailedJobEndsItsWorkersWithItsReason) {
   EXPECT_TRUE(world.signals.empty()) << "it has been told and may end by itself";
   world.passes(Milliseconds(100));
   EXPECT_EQ(world.signals, std::vector<int>{SIGTERM});
-  world.happens(WorkerExited{0, kKilled, JobPhase::kFailed});
+  world.happens(WorkerExited{0, kKilled, in(JobPhase::kFailed)});
   EXPECT_EQ(world.started.size(), 1U);
   ASSERT_TRUE(world.finished);
   EXPECT_EQ(world.finished->reason, "the job failed: below minimum");
@@ -170,7 +282,7 @@ TEST(Supervision, DrainsOnTheFirstSignalThenTerminatesThenKills) {
   EXPECT_EQ(world.signals, std::vector<int>{SIGTERM});
   world.passes(Milliseconds(100));
   EXPECT_EQ(world.signals, (std::vector<int>{SIGTERM, SIGKILL}));
-  world.happens(WorkerExited{0, kKilled, JobPhase::kRunning});
+  world.happens(WorkerExited{0, kKilled, in(JobPhase::kRunning)});
   EXPECT_EQ(world.started.size(), 1U) << "what we ended is not replaced";
   ASSERT_TRUE(world.finished);
   EXPECT_EQ(world.finished->reason, "stopped by SIGINT");
@@ -195,7 +307,7 @@ TEST(Supervision, StopsAtOnceBeforeTheJobHasBegun) {
 
 TEST(Supervision, SpawnsIntoFreeSlotsUpToTheMaximum) {
   World world({.np = 2, .max_np = 3});
-  world.happens(WorkerExited{0, kSuccess, JobPhase::kRunning});
+  world.happens(WorkerExited{0, kSuccess, in(JobPhase::kRunning)});
   world.happens(SpawnWanted{5});
   ASSERT_EQ(world.started.size(), 4U);
   EXPECT_EQ(world.started[2].slot, 0);

@@ -24,7 +24,7 @@ using Role = TlsSession::Role;
 
 /// One end, with its socket.
 struct End {
-  End(UniqueFd own, Role role, const Secret& key, std::uint64_t records_per_key)
+  End(UniqueFd own, Role role, const SessionKey& key, std::uint64_t records_per_key)
       : socket(std::move(own)), session(socket.get(), role, key, records_per_key) {}
 
   void flush() {
@@ -58,8 +58,8 @@ struct End {
 
 class TlsSessionTest : public testing::Test {
  protected:
-  void SetUp() override { make(random_secret()); }
-  void make(const Secret& of_acceptor) {
+  void SetUp() override { make(random_session_key()); }
+  void make(const SessionKey& of_acceptor) {
     std::array<int, 2> ends{};
     ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends.data()), 0);
     dialer_ = std::make_unique<End>(UniqueFd(ends[0]), Role::kDialer, key_, 3);
@@ -73,7 +73,7 @@ class TlsSessionTest : public testing::Test {
     ASSERT_TRUE(acceptor_->shake().value());
   }
 
-  const Secret key_ = random_secret();
+  const SessionKey key_ = random_session_key();
   std::unique_ptr<End> dialer_;
   std::unique_ptr<End> acceptor_;
 };

@@ -50,14 +50,14 @@ class Faults:
             self.done[kind] += 1
         return what and f"{kind}: {what}"
 
-    # Those that train and may be lost: one must stay that has the state.
     def victims(self, count):
-        training = [worker for worker in self.job.live()
-                    if worker.stopped_at is None and not worker.killed
-                    and worker.pid in self.record.latest]
-        if len(training) - count - self.removals < 1:
+        """Workers that hold the state, none where losing so many would leave no holder."""
+        holders = [worker for worker in self.job.live()
+                   if worker.stopped_at is None and not worker.killed
+                   and self.record.holds_state(worker)]
+        if len(holders) - count - self.removals < 1:
             return []
-        return self.random.sample(training, count)
+        return self.random.sample(holders, count)
 
     def sigkill(self, count=1):
         victims = self.victims(count)

@@ -21,6 +21,7 @@ class Worker:
         self.born = time.monotonic()
         self.stopped_at = None  # while it stands still
         self.longest_stop = 0.0  # seconds
+        self.went_on_ns = 0  # on the monotonic clock, when it last stopped standing still
         self.killed = False
 
     @property
@@ -38,6 +39,7 @@ class Worker:
     def go_on(self):
         if self.stopped_at is None:
             return
+        self.went_on_ns = time.monotonic_ns()
         self.process.send_signal(signal.SIGCONT)
         self.longest_stop = max(self.longest_stop, time.monotonic() - self.stopped_at)
         self.stopped_at = None

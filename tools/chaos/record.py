@@ -37,6 +37,13 @@ class Record:
         self.generation = 0
         self.violations = []
 
+    def holds_state(self, worker):
+        """Whether a worker has done a step in the newest view, and since it last stood still. A worker
+        that was evicted has not, until it has received the state again."""
+        line = self.latest.get(worker.pid)
+        return (line is not None and line["generation"] == self.generation
+                and line["at_ns"] > worker.went_on_ns)
+
     def last_step(self):
         return max(self.steps, default=0)
 

@@ -28,6 +28,9 @@ class GlooBackend final : public Backend {
       : view_(std::move(view)), context_(std::make_shared<LinksContext>(view_.mesh)) {}
 
   Status run(std::uint64_t position, const Call& call, Payload& payload) override;
+  Status settle_error(std::uint64_t position, const std::vector<int>& ranks) override {
+    return view_.native->settle_error(position, ranks);
+  }
   Status hand_over(std::uint64_t position, const Handover& handover, Parcel& parcel) override {
     return view_.native->hand_over(position, handover, parcel);
   }
@@ -77,6 +80,7 @@ Status GlooBackend::finish(std::uint64_t position, const Call& call, const Statu
   Call mismatch;
   mismatch.kind = Kind::kMismatch;
   mismatch.fingerprint = call.fingerprint;
+  mismatch.error = call.error;
   Payload nothing;
   return view_.native->run(position, mismatch, nothing);
 }

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/log.hpp"
 #include "collectives/backend/mpi/mpi_operations.hpp"
 #include "collectives/backend/mpi/mpi_process.hpp"
 #include "collectives/backend/mpi/mpi_status.hpp"
@@ -40,6 +41,7 @@ class MpiBackend final : public Backend {
         buffers_(std::make_unique<Buffers>()) {}
 
   Status run(std::uint64_t position, const Call& call, Payload& payload) override;
+  Status settle_error(std::uint64_t position, const std::vector<int>& ranks) override;
   Status hand_over(std::uint64_t position, const Handover& handover, Parcel& parcel) override {
     return view_.native->hand_over(position, handover, parcel);
   }
@@ -83,7 +85,7 @@ Status MpiBackend::run(std::uint64_t position, const Call& call, Payload& payloa
   if (Status met = meet(position, call); !met.ok()) return met;
   std::swap(buffers_->data, payload.data);
   Status status = perform(call, payload);
-  if (status.ok() || status.code() == Code::kMismatch) {
+  if (status.ok() || is_shared_error(status)) {
     std::swap(buffers_->data, payload.data);
     return status;
   }
@@ -96,10 +98,20 @@ Status MpiBackend::run(std::uint64_t position, const Call& call, Payload& payloa
   return Status(Code::kPeerLost, status.message());  // which `make` for the next view explains
 }
 
+/// Waits for the others, so that their error is not lost with this rank. Where a rank is gone there
+/// will be no other view, hence no other result than the error.
+Status MpiBackend::settle_error(std::uint64_t position, const std::vector<int>& ranks) {
+  if (Status met = view_.native->settle_error(position, ranks); !met.ok()) {
+    log::debug("mpi: the other ranks may not have the error: {}", met.message());
+  }
+  return {};
+}
+
 /// All ranks enter MPI with the same call, or none does. The first time they also compare ranks.
 Status MpiBackend::meet(std::uint64_t position, const Call& call) {
   Call gate;
   gate.fingerprint = call.fingerprint;
+  gate.error = call.error;
   Payload ranks;
   if (!in_order_) {
     gate.kind = Kind::kAllgather;

@@ -43,15 +43,36 @@ Result<std::string> agree_on_mismatch(transport::Mesh& mesh, Executor& executor,
   return mismatch_message(statements);
 }
 
+namespace {
+
+using Statements = std::vector<Statement>;
+
+Statements::const_iterator first_unlike(const Statements& statements, const Fingerprint& called) {
+  return std::find_if(statements.begin(), statements.end(),
+                      [&](const Statement& each) { return each.called != called; });
+}
+
+std::string with_other_call(const Statement& knowing, const Statements& statements) {
+  const auto other = first_unlike(statements, knowing.called);
+  if (other == statements.end()) return knowing.text;
+  const std::string rule =
+      is_own_call(knowing.called, transport::OwnCall::kStateSize)
+          ? "All ranks enter elastic::run together: where an exception leaves it on one rank, end "
+            "that process, or have all ranks call it again"
+          : "All ranks must make the same calls in the same order";
+  return knowing.text + ", while rank " + std::to_string(other - statements.begin()) + " called " +
+         describe(other->called) + ". " + rule;
+}
+
+}  // namespace
+
 std::string mismatch_message(const std::vector<Statement>& statements) {
-  std::string least;
+  const Statement* knowing = nullptr;
   for (const Statement& each : statements) {
-    if (!each.text.empty() && (least.empty() || each.text < least)) least = each.text;
+    if (!each.text.empty() && (knowing == nullptr || each.text < knowing->text)) knowing = &each;
   }
-  if (!least.empty()) return least;
-  const auto other = std::find_if(statements.begin(), statements.end(), [&](const Statement& each) {
-    return each.called != statements.front().called;
-  });
+  if (knowing != nullptr) return with_other_call(*knowing, statements);
+  const auto other = first_unlike(statements, statements.front().called);
   if (other == statements.end()) return "the ranks disagree about their calls";
   const std::string first = describe(statements.front().called);
   const std::string second = describe(other->called);

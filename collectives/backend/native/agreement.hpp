@@ -15,7 +15,7 @@ namespace elastic::collectives {
 /// What a rank has to say about a mismatch.
 struct Statement {
   transport::Fingerprint called;
-  std::string text;  ///< replaces the comparison of calls where a rank knows better
+  std::string text;  ///< replaces the description of its call where a rank knows better
 };
 
 /// Abandons the operation `tag`, which some rank found to be a mismatch, and agrees with all others
@@ -24,8 +24,8 @@ struct Statement {
 Result<std::string> agree_on_mismatch(transport::Mesh& mesh, Executor& executor, PlanCache& plans,
                                       transport::OpTag tag, const Statement& mine);
 
-/// A function of all ranks' statements alone: the least text, or else the first two ranks whose
-/// calls differ.
+/// A function of all ranks' statements alone: the least text, with the first call that differs from
+/// the one of its rank, or else the first two ranks whose calls differ.
 std::string mismatch_message(const std::vector<Statement>& statements);
 
 /// Longer texts are cut.

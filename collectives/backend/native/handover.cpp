@@ -15,6 +15,7 @@ static_assert(std::endian::native == std::endian::little, "the descriptor is sen
 
 /// What follows it: error, counts, data, a message each.
 struct Descriptor {
+  transport::Fingerprint fingerprint;
   std::uint64_t error_bytes = 0;
   std::uint64_t counts = 0;
   std::uint64_t data_bytes = 0;
@@ -61,6 +62,7 @@ class Taker {
     return !refused_;
   }
   void expect_content() {
+    parcel_.fingerprint = descriptor_.fingerprint;
     parcel_.error.resize(descriptor_.error_bytes);
     parcel_.payload.counts.resize(descriptor_.counts);
     parcel_.payload.data.resize(descriptor_.data_bytes);
@@ -78,8 +80,8 @@ class Taker {
 };
 
 Descriptor describe(const Backend::Parcel& parcel) {
-  return {parcel.error.size(), parcel.payload.counts.size(), parcel.payload.data.size(),
-          parcel.payload.in_hand ? 1U : 0U};
+  return {parcel.fingerprint, parcel.error.size(), parcel.payload.counts.size(),
+          parcel.payload.data.size(), parcel.payload.in_hand ? 1U : 0U};
 }
 
 void give(Link& link, const Descriptor& descriptor, const Backend::Parcel& parcel) {

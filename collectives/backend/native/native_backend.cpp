@@ -9,6 +9,7 @@
 #include "collectives/backend/native/executor.hpp"
 #include "collectives/backend/native/handover.hpp"
 #include "collectives/backend/native/letter_allreduce.hpp"
+#include "collectives/backend/native/meeting.hpp"
 #include "collectives/backend/native/plan_cache.hpp"
 #include "collectives/backend/native/shared_allreduce.hpp"
 #include "collectives/backend/native/undo_log.hpp"
@@ -52,6 +53,7 @@ class NativeBackend final : public Backend {
   Status run_small(std::uint64_t position, const SmallCall& call, std::byte* result) override;
   std::size_t direct_bytes() const override;
   Status settle() override;
+  Status settle_error(std::uint64_t position, const std::vector<int>& ranks) override;
   int rank() const override { return mesh_->rank(); }
   int size() const override { return mesh_->size(); }
   const char* name() const override { return "native"; }
@@ -279,6 +281,14 @@ Status NativeBackend::settle() {
   Status met = barrier();
   // The caller may change the tensors now, whether others still read them or not.
   shared_.let_go();
+  if (!met.ok()) mesh_->abandon();
+  return met;
+}
+
+Status NativeBackend::settle_error(std::uint64_t position, const std::vector<int>& ranks) {
+  if (mesh_->aborted()) return Status(Code::kAborted, "the view is being changed");
+  mesh_->begin(OpTag{generation_, position, OpTag::kSettled}, {});
+  Status met = meet(*mesh_, ranks);
   if (!met.ok()) mesh_->abandon();
   return met;
 }

@@ -53,6 +53,9 @@ class NcclBackend final : public Backend {
   Status run(std::uint64_t position, const Call& call, Payload& payload) override;
   std::size_t direct_bytes() const override { return view_.native->direct_bytes(); }
   Status settle() override { return view_.native->settle(); }
+  Status settle_error(std::uint64_t position, const std::vector<int>& ranks) override {
+    return view_.native->settle_error(position, ranks);
+  }
   Status hand_over(std::uint64_t position, const Handover& handover, Parcel& parcel) override {
     return view_.native->hand_over(position, handover, parcel);
   }
@@ -188,6 +191,7 @@ Result<Say> NcclBackend::meet(std::uint64_t position, const Call& call) {
   gate.redop = ReduceOp::kMin;
   gate.sections = {{DType::kU8, sizeof(Say), 0}};
   gate.fingerprint = call.fingerprint;
+  gate.error = call.error;
   gate.phase = phase_;
   phase_ = std::max<std::uint8_t>(static_cast<std::uint8_t>(phase_ + 1), OpTag::kLater);
   Say say = own_say();

@@ -41,6 +41,8 @@ const char* name(RunOutcome outcome) {
       return "removed";
     case RunOutcome::kStopped:
       return "stopped";
+    case RunOutcome::kLeftOut:
+      return "left out";
   }
   return "unknown";
 }

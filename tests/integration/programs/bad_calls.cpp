@@ -1,10 +1,19 @@
 // A worker that calls what is wrong, and checks that it gets the error that it should and that the
 // job goes on. The mode says what: "mismatch" (ranks make different calls), "named" (likewise under
-// one name), "misuse" (calls that are wrong by themselves).
+// one name), "misuse" (calls that are wrong by themselves), "run-again" (by one rank alone). In
+// "ended" and "ended-named" a rank ends as soon as it has the error of a mismatch. In "thrown" a
+// call ends in an exception on rank 1, which goes on living until rank 0 has ended.
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <functional>
+#include <signal.h>
+#include <stdexcept>
 #include <string>
+#include <thread>
+#include <unistd.h>
+#include <utility>
 #include <vector>
 
 #include <elastic/elastic.hpp>
@@ -102,6 +111,79 @@ void different_calls() {
   }
 }
 
+/// Rank 1 leaves `run` by an exception and calls it again while the others are inside. All are told
+/// so, and all go on when they have called it again, too.
+void call_run_again() {
+  int step = 0;
+  bool thrown = false;
+  elastic::State state;
+  state.add("step", step);
+  const auto body = [&] {
+    std::vector<float> floats(1000, 1.0F);
+    for (; step < 20; state.commit()) {
+      if (step == 10 && elastic::rank() == 1 && !std::exchange(thrown, true)) {
+        throw std::runtime_error("bad record");
+      }
+      elastic::allreduce(std::span<float>(floats));
+      ++step;
+    }
+  };
+  if (elastic::rank() == 1) {
+    try {
+      elastic::run(state, body);
+      fail("no exception");
+    } catch (const std::runtime_error& error) {
+      if (error.what() != std::string("bad record")) fail(error.what());
+    }
+  }
+  must_fail("run again", ErrorCode::kMismatch,
+            {"rank 1 has called elastic::run again, while rank 0 called allreduce of 1000 f32, sum",
+             "All ranks enter elastic::run together"},
+            [&] { elastic::run(state, body); });
+  elastic::run(state, body);
+  if (step != 20) fail("run has not gone on");
+}
+
+/// Whatever the other ranks do with the error, the call has no other result here.
+[[noreturn]] void end_with_the_error(bool named) {
+  std::vector<float> floats(elastic::rank() == 0 ? 1000 : 2000, 1.0F);
+  must_fail("a mismatch", ErrorCode::kMismatch, {"1000", "2000"}, [&] {
+    if (named) {
+      elastic::allreduce_async("bad", std::span<float>(floats)).wait();
+    } else {
+      elastic::allreduce(std::span<float>(floats));
+    }
+  });
+  std::fflush(stdout);
+  std::_Exit(0);
+}
+
+/// The others have the result of that call, and then go on without rank 1, which lives.
+void exception_on_one_rank() {
+  const std::vector<int> pid{static_cast<int>(::getpid())};
+  std::vector<int> pids(3);
+  const bool throws = elastic::rank() == 1;
+  try {
+    elastic::context().allgather(
+        elastic::view(std::span<const int>(pid)),
+        [&](std::span<const std::byte> values, const std::vector<std::size_t>& /*counts*/) {
+          std::memcpy(pids.data(), values.data(), values.size());
+          if (throws) throw std::runtime_error("thrown on purpose");
+        });
+    if (throws) fail("the exception is lost");
+  } catch (const std::runtime_error&) {
+    if (!throws) throw;
+    must_fail("after an exception", ErrorCode::kInternal, {"left the job", "thrown on purpose"},
+              [] { elastic::barrier(); });
+    while (::kill(pids[0], 0) == 0) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    std::fflush(stdout);
+    std::_Exit(0);
+  }
+  std::vector<int> ones(100, 1);
+  const elastic::Contributors contributors = elastic::allreduce(std::span<int>(ones));
+  if (contributors.size() != 2 || ones[99] != 2) fail("rank 1 has not left");
+}
+
 void different_tensors() {
   for (int round = 0; round < 3; ++round) {
     std::vector<float> floats(1000, 1.0F);
@@ -137,6 +219,32 @@ void wrong_by_itself() {
   expect("sizes", {"input and output"},
          [&] { elastic::allreduce(std::span<const float>(fewer), std::span<float>(floats)); });
   expect("null", {"null"}, [] { elastic::allreduce(TensorView{nullptr, 5, DType::kF32, {}}); });
+  const auto no_op = static_cast<elastic::ReduceOp>(99);
+  expect("reduction", {"allreduce: there is no reduction 99"},
+         [&] { elastic::allreduce(std::span<float>(floats), no_op); });
+  expect("reduction, named", {"allreduce_async: there is no reduction 99"},
+         [&] { elastic::allreduce_async("op", std::span<float>(floats), no_op); });
+  // In bytes they are none.
+  const TensorView huge{floats.data(), std::size_t{1} << 62, DType::kF32, {}};
+  const std::string count = std::to_string(huge.count);
+  expect("huge", {"allreduce, input", count}, [&] { elastic::allreduce(huge); });
+  expect("huge in a group", {"grouped_allreduce, tensor 1", count}, [&] {
+    const TensorView small = elastic::view(std::span<float>(floats));
+    elastic::grouped_allreduce(std::vector<TensorView>{small, huge});
+  });
+  expect("a huge group", {"grouped_allreduce: tensors 0 to 1"}, [&] {
+    const TensorView half{floats.data(), std::size_t{3} << 52, DType::kF32, {}};
+    elastic::grouped_allreduce(std::vector<TensorView>{half, half});
+  });
+  expect("huge, named", {"allreduce_async, tensor 0", count},
+         [&] { elastic::allreduce_async("huge", huge); });
+  expect("huge, broadcast", {"broadcast, input", count}, [&] { elastic::broadcast(huge, 0); });
+  expect("huge, gathered", {"allgather, input", count},
+         [&] { elastic::allgather(huge, elastic::view(std::span<float>(floats))); });
+  expect("gathered to a huge one", {"allgather, output", count},
+         [&] { elastic::allgather(elastic::view(std::span<float>(floats)), huge); });
+  expect("huge, scattered", {"reduce_scatter, input", count},
+         [&] { elastic::reduce_scatter(huge, elastic::view(std::span<float>(floats))); });
   expect("device", {"FiniteCheck", "host memory only", "CUDA device 3"}, [&] {
     elastic::FiniteCheck({{"bad", elastic::cuda_view(floats.data(), 5, 3)}});
   });
@@ -207,7 +315,10 @@ int main(int argc, char** argv) {
     elastic::init();
     if (mode == "mismatch") different_calls();
     if (mode == "named") different_tensors();
+    if (mode == "run-again") call_run_again();
+    if (mode == "ended" || mode == "ended-named") end_with_the_error(mode == "ended-named");
     if (mode == "misuse") wrong_by_itself();
+    if (mode == "thrown") exception_on_one_rank();
     elastic::shutdown();
     if (mode == "misuse") not_initialized("after shutdown");
     return 0;

@@ -1,6 +1,7 @@
 // A worker that makes every collective of the public API and compares each result with what it
 // computes by itself. Writes a hash over all results to <log>/<rank>, for the test to compare.
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -121,6 +122,7 @@ class Checks {
     broadcast();
     allgather();
     reduce_scatter();
+    ranges();
     std::ofstream(folder_ + "/" + std::to_string(rank_)) << hash_ << " end" << std::endl;
   }
 
@@ -152,6 +154,36 @@ class Checks {
     require(contributors.generation() == elastic::generation(), "contributors' generation");
     require(contributors.workers()[static_cast<std::size_t>(rank_)] == elastic::context().id(),
             "contributors are not in rank order");
+  }
+
+  /// What holds elements, in place of spans of them; and single numbers.
+  void ranges() {
+    const std::vector<float> ones(5, 1);
+    const std::vector<float> sums(5, static_cast<float>(size_));
+    std::vector<float> vector = ones;
+    elastic::allreduce(vector);
+    require(vector == sums, "allreduce of a vector");
+    std::array<float, 5> array{1, 1, 1, 1, 1};
+    elastic::allreduce(array, ReduceOp::kMax);
+    require(array[4] == 1, "allreduce of an array");
+    elastic::allreduce(std::span<float, 5>(array));
+    require(array[4] == sums[4], "allreduce of a span of fixed extent");
+    float plain[5] = {};
+    elastic::allreduce(ones, plain);
+    require(plain[4] == sums[4], "allreduce of a constant vector into an array");
+    elastic::allreduce(std::span<const float, 5>(ones), vector);
+    require(vector == sums, "allreduce of a constant span of fixed extent");
+    require(elastic::allreduce(1.5) == 1.5 * size_, "allreduce of a double");
+    require(elastic::allreduce(rank_, ReduceOp::kMax) == size_ - 1, "allreduce of an int");
+    vector = ones;
+    elastic::allreduce_async("a vector", vector).wait();
+    require(vector == sums, "named allreduce of a vector");
+    elastic::broadcast(array, 0);
+    require(elastic::allgather(ones).values.size() == 5 * static_cast<std::size_t>(size_),
+            "allgather of a vector");
+    const auto part = elastic::reduce_scatter(ones).values;
+    require(std::count(part.begin(), part.end(), sums[0]) == static_cast<long>(part.size()),
+            "reduce_scatter of a vector");
   }
 
   void membership() {

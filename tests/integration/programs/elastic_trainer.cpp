@@ -7,19 +7,28 @@
 // The mode says what goes wrong: "" for nothing, "joiner-save" or "joiner-load" (the first joiner
 // dies while it is synchronised, before or after it got the state), "donor-save" (rank 0 dies while
 // a joiner is synchronised), "layout" (joiners have another state than the job), "options" (worker
-// 2 has other Options than the others). With "device" nothing does, and its sums are made of
-// tensors on a CUDA device.
+// 2 has other Options than the others), "resized" (in slot 1 a vector of the state grows in the
+// fifth step), "zombie" (rank 0 saves checkpoints, and the one in slot 0 stops itself once between
+// a commit and a save; it tells in refused.<pid> or saved.<pid> how that ended). With "device"
+// nothing does, and its sums are made of tensors on a CUDA device; with "moved" nothing does, and a
+// vector of the state moves its elements in every step; with "named" nothing does, and another
+// thread makes named allreduces all the time.
 #include <algorithm>
+#include <atomic>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <exception>
 #include <fcntl.h>
 #include <filesystem>
 #include <fstream>
 #include <memory>
+#include <optional>
 #include <signal.h>
+#include <stdexcept>
 #include <string>
+#include <thread>
 #include <unistd.h>
 #include <vector>
 
@@ -50,6 +59,8 @@ const char* name(elastic::RunOutcome outcome) {
       return "removed";
     case elastic::RunOutcome::kStopped:
       return "stopped";
+    case elastic::RunOutcome::kLeftOut:
+      return "left out";
   }
   return "unknown";
 }
@@ -85,13 +96,57 @@ class Fuse {
   bool training_ = false;
 };
 
+/// A thread that makes named allreduces, one after the other, whatever the training does. All ranks
+/// end after the same one.
+class NamedAllreduces {
+ public:
+  NamedAllreduces() : thread_([this] { repeat(); }) {}
+  NamedAllreduces(const NamedAllreduces&) = delete;
+  NamedAllreduces& operator=(const NamedAllreduces&) = delete;
+  ~NamedAllreduces() {
+    if (thread_.joinable()) thread_.join();
+  }
+
+  /// After the training's end. Throws what the thread met.
+  void finish() {
+    finished_ = true;
+    thread_.join();
+    if (failure_) std::rethrow_exception(failure_);
+  }
+
+ private:
+  void repeat() {
+    try {
+      for (bool over = false; !over;) {
+        std::vector<std::int32_t> sum(8, 1);
+        sum.back() = finished_ ? 1 : 0;
+        const elastic::Contributors contributors =
+            elastic::allreduce_async("beside the training", std::span(sum)).wait();
+        if (sum.front() != static_cast<std::int32_t>(contributors.size())) {
+          throw std::runtime_error("a named allreduce of " + std::to_string(contributors.size()) +
+                                   " workers gave " + std::to_string(sum.front()));
+        }
+        over = sum.back() > 0;
+      }
+    } catch (...) {
+      failure_ = std::current_exception();
+    }
+  }
+
+  std::atomic<bool> finished_{false};
+  std::exception_ptr failure_;
+  std::thread thread_;
+};
+
 class Trainer {
  public:
   Trainer(std::string folder, const std::string& mode, std::string slot)
       : folder_(std::move(folder)),
+        mode_(mode),
         slot_(std::move(slot)),
         pid_(std::to_string(::getpid())),
         gpu_(mode == "device" ? std::make_unique<Gpu>(0) : nullptr),
+        named_(mode == "named"),
         fuse_(mode, folder_, elastic::rank() < 0),
         weights_(kWeights + (mode == "layout" && elastic::rank() < 0 ? 1 : 0)) {
     tell(folder_ + "/pid." + slot_, pid_);
@@ -103,8 +158,15 @@ class Trainer {
   }
 
   void run() {
-    const elastic::RunOutcome outcome = elastic::run(state_, [this] { train(); });
-    if (outcome == elastic::RunOutcome::kFinished) check_samples();
+    std::optional<NamedAllreduces> beside;
+    const elastic::RunOutcome outcome = elastic::run(state_, [this, &beside] {
+      if (named_) beside.emplace();
+      train();
+    });
+    if (outcome == elastic::RunOutcome::kFinished) {
+      check_samples();
+      if (beside) beside->finish();
+    }
     tell(folder_ + "/result." + pid_, name(outcome) + std::string(" ") + std::to_string(hash()));
   }
 
@@ -114,9 +176,27 @@ class Trainer {
     bool finish = false;
     for (int own = 1; !finish; ++own) {
       finish = step();
+      if (mode_ == "moved") weights_ = std::vector<double>(weights_);
+      if (mode_ == "resized" && slot_ == "1" && own == 5) weights_.push_back(0);
       fuse_.arm();
       state_.commit();
+      if (mode_ == "zombie" && elastic::rank() == 0) save_checkpoint(own);
       if (own == kStepsUntilTrained) tell(folder_ + "/trained." + pid_, slot_);
+    }
+  }
+
+  void save_checkpoint(int own) {
+    const bool stops = slot_ == "0" && own == kStepsUntilTrained && !stopped_;
+    if (stops) {
+      stopped_ = true;
+      ::raise(SIGSTOP);
+    }
+    try {
+      state_.save_to(folder_ + "/checkpoint");
+      if (stops) tell(folder_ + "/saved." + pid_, std::to_string(state_.commits()));
+    } catch (const elastic::Error& error) {
+      tell(folder_ + "/refused." + pid_, error.what());
+      throw;
     }
   }
 
@@ -176,9 +256,12 @@ class Trainer {
   }
 
   std::string folder_;
+  std::string mode_;
   std::string slot_;
   std::string pid_;
+  bool stopped_ = false;
   std::unique_ptr<Gpu> gpu_;  // that the sums are made on
+  bool named_;
   Fuse fuse_;
   std::vector<double> weights_;
   std::vector<std::int64_t> used_ = std::vector<std::int64_t>(kSamples);

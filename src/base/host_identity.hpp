@@ -1,0 +1,15 @@
+#pragma once
+
+#include <string>
+
+namespace elastic {
+
+/// Identifies machine, network namespace and user: equal for processes that can share memory and
+/// reach each other's abstract AF_UNIX sockets.
+std::string host_identity();
+
+/// Whether no process listens on the abstract AF_UNIX socket `name` of this network namespace. Does
+/// not block. False also where that cannot be found out.
+bool nobody_listens(const std::string& name);
+
+}  // namespace elastic

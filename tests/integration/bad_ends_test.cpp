@@ -1,0 +1,149 @@
+// A mistake is not to become a job that succeeds: how elasticrun ends where workers fail at the
+// start, are missing at the end, or do not use `run`. Real processes.
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "integration/ended.hpp"
+#include "integration/launched_job.hpp"
+
+namespace elastic::testing {
+namespace {
+
+using std::chrono::milliseconds;
+using ::testing::AllOf;
+using ::testing::AnyOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+constexpr milliseconds kPatience = milliseconds(30000) * kHangFactor;
+
+Ended run_two(const std::string& mode, const std::vector<std::string>& options = {}) {
+  std::vector<std::string> command{ELASTICRUN, "-np", "2"};
+  command.insert(command.end(), options.begin(), options.end());
+  command.insert(command.end(), {BAD_WORKER, mode});
+  return run(command);
+}
+
+std::string last_line(std::string text) {
+  while (!text.empty() && text.back() == '\n') text.pop_back();
+  return text.substr(text.rfind('\n') + 1);
+}
+
+std::size_t count(const std::string& text, const std::string& word) {
+  std::size_t found = 0;
+  for (auto at = text.find(word); at != std::string::npos; at = text.find(word, at + 1)) ++found;
+  return found;
+}
+
+TEST(BadEnds, StatesOfDifferentSizesFailTheJobOnEveryRank) {
+  const Ended ended = run_two("layout");
+  EXPECT_EQ(ended.status, 1) << ended.output;
+  const auto named = [](const std::string& one, const std::string& other) {
+    return "state entry 'weights': " + one + " has f32 x 1" + one.back() + ", " + other +
+           " f32 x 1" + other.back();
+  };
+  // Which comes first is not given.
+  const std::string why = ended.output.find(named("rank 0", "rank 1")) != std::string::npos
+                              ? named("rank 0", "rank 1")
+                              : named("rank 1", "rank 0");
+  for (const char* by : {"[0]", "[1]", "elasticrun: the job failed: "}) {
+    EXPECT_THAT(ended.output, ::testing::ContainsRegex("\\" + std::string(by) + ".*weights"))
+        << ended.output;
+  }
+  // The server compares layouts while the members begin to compare states.
+  EXPECT_THAT(
+      last_line(ended.output),
+      AnyOf(HasSubstr(why), HasSubstr("rank 1 differs from rank 0 in state entry 'weights'")));
+  EXPECT_THAT(ended.output, Not(HasSubstr("starting it again")));
+}
+
+TEST(BadEnds, AnObjectThatDiffersFailsTheJobAndIsNamed) {
+  const Ended ended = run_two("object");
+  EXPECT_EQ(ended.status, 1) << ended.output;
+  EXPECT_THAT(
+      last_line(ended.output),
+      AllOf(HasSubstr("the state cannot be made the same on all members"), HasSubstr("object")));
+  EXPECT_THAT(ended.output, HasSubstr("rank 1 differs from rank 0 in state entry 'object'"));
+  EXPECT_THAT(ended.output, Not(HasSubstr("starting it again")));
+}
+
+TEST(BadEnds, AnOptionThatIsWrongInCodeIsNotTriedAgain) {
+  const Ended ended = run_two("option");
+  EXPECT_EQ(ended.status, 1) << ended.output;
+  EXPECT_THAT(ended.output, HasSubstr("Options::transport is 'pigeon'"));
+  EXPECT_THAT(ended.output, Not(HasSubstr("starting it again")));
+  EXPECT_THAT(last_line(ended.output), HasSubstr("before the job had begun"));
+}
+
+TEST(BadEnds, AVariableThatIsWrongIsToldOnceAndNothingStarts) {
+  const Ended ended = run({ELASTICRUN, "-np", "4", BAD_WORKER, "exit"}, {"ELASTIC_TRANSPROT=shm"});
+  EXPECT_EQ(ended.status, 2) << ended.output;
+  EXPECT_EQ(count(ended.output, "ELASTIC_TRANSPROT"), 1U) << ended.output;
+  EXPECT_THAT(ended.output, HasSubstr("did you mean ELASTIC_TRANSPORT?"));
+}
+
+TEST(BadEnds, AWorkerThatExitsInTheMiddleIsToldAndMissedAtTheEnd) {
+  const Ended ended = run_two("exit");
+  EXPECT_EQ(ended.status, 0) << ended.output;
+  const std::string fate =
+      "worker 1 exited with code 0 in the middle of the job, without elastic::shutdown";
+  EXPECT_THAT(ended.output, HasSubstr("elasticrun: " + fate + "\n"));
+  EXPECT_EQ(last_line(ended.output),
+            "elasticrun: the job began with 2 workers and ended with 1: " + fate);
+}
+
+TEST(BadEnds, AProgramWithoutRunIsGivenNoReplacements) {
+  const Ended ended = run_two("killed");
+  EXPECT_EQ(ended.status, 0) << ended.output;
+  EXPECT_THAT(ended.output, Not(HasSubstr("starting it again (")));
+  EXPECT_THAT(
+      last_line(ended.output),
+      HasSubstr("began with 2 workers and ended with 1: worker 1 died of signal 9 (Killed), "
+                "and nobody could join the job in its place"));
+}
+
+TEST(BadEnds, AProgramWithoutRunIsStoppedWithoutAnException) {
+  LaunchedJob job;
+  job.start({"-np", "2", "--max-np", "3", BAD_WORKER, "endless", job.folder().string()});
+  for (const char* rank : {"0", "1"}) {
+    ASSERT_TRUE(eventually(kPatience, [&] {
+      return std::filesystem::exists(job.folder() / ("step." + std::string(rank)));
+    })) << job.output();
+  }
+  std::string told;
+  EXPECT_FALSE(job.control({"add", "1"}, &told));
+  EXPECT_THAT(told, HasSubstr("no member is in elastic::run"));
+  EXPECT_TRUE(job.control({"stop"}));
+  EXPECT_EQ(job.launcher().wait(kPatience), 0) << job.output();
+  EXPECT_THAT(job.output(), AllOf(HasSubstr("the job was stopped"), Not(HasSubstr("terminate")),
+                                  Not(HasSubstr("died of signal"))));
+}
+
+TEST(WorkerOutput, OfAKilledWorkerIsCompleteWithoutAFlush) {
+  const Ended ended = run_two("print", {"--max-restarts", "0"});
+  EXPECT_EQ(ended.status, 1);
+  for (const std::string slot : {"[0] ", "[1] "}) {
+    // As it was written: no byte is translated.
+    EXPECT_EQ(count(ended.output, slot + "\x1b[1mtab\tand\rreturn\x01\xff\n"), 1U) << slot;
+    for (const int line : {0, 1, 9999, 19998, 19999}) {
+      const std::string whole = slot + "line " + std::to_string(line) + " of a worker\n";
+      EXPECT_EQ(count(ended.output, whole), 1U) << whole;
+    }
+  }
+}
+
+TEST(WorkerOutput, GoesThroughAPipeWhereAsked) {
+  const Ended ended =
+      run({ELASTICRUN, "-np", "1", "--no-pty", "/bin/sh", "-c", "test -t 1 || echo a pipe"});
+  EXPECT_THAT(ended.output, HasSubstr("[0] a pipe\n"));
+  const Ended usual = run({ELASTICRUN, "-np", "1", "/bin/sh", "-c",
+                           "test -t 1 && echo terminal; test -t 2 || echo stderr is a pipe"});
+  EXPECT_THAT(usual.output,
+              AllOf(HasSubstr("[0] terminal\n"), HasSubstr("[0] stderr is a pipe\n")));
+}
+
+}  // namespace
+}  // namespace elastic::testing

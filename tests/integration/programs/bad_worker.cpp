@@ -1,0 +1,89 @@
+// A worker that ends as workers should not. The mode says how:
+//   layout   the ranks' states have different sizes
+//   object   a part of the state is another on every rank, whatever it loads
+//   option   an option that code gives is wrong
+//   exit     rank 1 ends with code 0 in the middle of the training, without shutdown
+//   killed   a collective without `run`; rank 1 is killed in its first life
+//   endless  collectives without `run`, for ever; the file DIR/step.RANK says that they go on
+//   print    prints lines that it does not flush, and is killed
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <signal.h>
+#include <stdexcept>
+#include <string>
+#include <unistd.h>
+#include <vector>
+
+#include <elastic/elastic.hpp>
+
+namespace {
+
+constexpr int kSteps = 20;
+
+/// Differs between ranks, and stays so.
+struct RankObject {
+  std::vector<std::byte> save() const { return {static_cast<std::byte>(elastic::rank())}; }
+  void load(std::span<const std::byte> /*bytes*/) {}
+};
+
+void sum() {
+  std::vector<int> ones(1000, 1);
+  elastic::allreduce(std::span<int>(ones));
+}
+
+void train(elastic::State& state, const std::string& mode) {
+  elastic::run(state, [&] {
+    while (state.commits() < kSteps) {
+      sum();
+      if (mode == "exit" && elastic::size() == 2 && elastic::rank() == 1) std::exit(0);
+      state.commit();
+    }
+  });
+}
+
+void train_with_state(const std::string& mode) {
+  std::vector<float> weights(10 +
+                             (mode == "layout" ? static_cast<std::size_t>(elastic::rank()) : 0));
+  RankObject object;
+  elastic::State state;
+  state.add("weights", weights);
+  if (mode == "object") state.add("object", object);
+  train(state, mode);
+}
+
+void call_without_run(const std::string& mode, const std::string& folder) {
+  for (int step = 0; mode == "endless" || step < kSteps; ++step) {
+    const bool first_life = std::string(std::getenv("ELASTIC_RESTART")) == "0";
+    if (mode == "killed" && step == 3 && elastic::rank() == 1 && first_life) {
+      ::kill(::getpid(), SIGKILL);
+    }
+    sum();
+    if (step == 3) std::ofstream(folder + "/step." + std::to_string(elastic::rank())) << step;
+  }
+}
+
+/// More than any buffer on the way holds, without a line's end at the end.
+void print() {
+  std::printf("\x1b[1mtab\tand\rreturn\x01\xff\n");
+  for (int line = 0; line < 20000; ++line) std::printf("line %d of a worker\n", line);
+  ::kill(::getpid(), SIGKILL);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const std::string mode = argc > 1 ? argv[1] : "";
+  const std::string folder = argc > 2 ? argv[2] : ".";
+  elastic::Options options;
+  if (mode == "option") options.transport = "pigeon";
+  elastic::init(options);
+  if (mode == "print") print();
+  if (mode == "killed" || mode == "endless") {
+    call_without_run(mode, folder);
+  } else {
+    train_with_state(mode);
+  }
+  elastic::shutdown();
+  return 0;
+}

@@ -1,0 +1,114 @@
+// The server program among other users of its machine and its network.
+#include <fstream>
+#include <optional>
+#include <string>
+#include <unistd.h>
+#include <vector>
+
+#include <arpa/inet.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <nlohmann/json.hpp>
+#include <sys/socket.h>
+
+#include "integration/job.hpp"
+#include "tests/slowness.hpp"
+
+namespace elastic::testing {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+constexpr std::chrono::milliseconds kSoon = std::chrono::milliseconds(20000) * kHangFactor;
+
+std::size_t count_of(const std::string& what, const std::string& text) {
+  std::size_t count = 0;
+  for (std::size_t at = text.find(what); at != std::string::npos; at = text.find(what, at + 1)) {
+    ++count;
+  }
+  return count;
+}
+
+class ServerProgramTest : public ::testing::Test {
+ protected:
+  /// Through a shell, so that `before` can know the server's process id: it is $$.
+  void start(const std::vector<std::string>& options, const std::string& before = ":") {
+    std::string command =
+        before + "; exec " + std::string(ELASTIC_RENDEZVOUS) + " --np 1 --port-file " + port_file();
+    for (const std::string& option : options) command += " " + option;
+    server_.emplace(std::vector<std::string>{"/bin/sh", "-c", command}, scratch_.path() / "output",
+                    std::vector<std::string>{"FOLDER=" + scratch_.path().string()});
+  }
+  bool serves() const {
+    return eventually(kSoon, [&] { return std::filesystem::exists(port_file()); });
+  }
+  std::string port_file() const { return (scratch_.path() / "port").string(); }
+  std::uint16_t port() const {
+    std::ifstream file(port_file());
+    const std::string address = nlohmann::json::parse(file).at("address");
+    return static_cast<std::uint16_t>(std::stoi(address.substr(address.rfind(':') + 1)));
+  }
+
+  ScratchFolder scratch_;
+  std::optional<Job> server_;
+};
+
+TEST_F(ServerProgramTest, WritesItsPortThroughNoLinkThatSomebodyHasLaid) {
+  std::ofstream(scratch_.path() / "victim") << "precious";
+  start({}, "ln -s victim $FOLDER/port.$$.new; ln -s victim $FOLDER/port.new");
+  ASSERT_TRUE(serves()) << server_->output();
+  EXPECT_GT(port(), 0);
+  EXPECT_EQ(read_file(scratch_.path() / "victim"), "precious");
+}
+
+TEST_F(ServerProgramTest, ReplacesTheFileOfAnEarlierServer) {
+  std::ofstream(port_file()) << "{}";
+  start({});
+  EXPECT_TRUE(eventually(kSoon, [&] { return read_file(port_file()) != "{}"; }));
+  EXPECT_GT(port(), 0);
+}
+
+TEST_F(ServerProgramTest, WritesFewLinesAboutManyStrangers) {
+  start({"--log-level", "info"});
+  ASSERT_TRUE(serves()) << server_->output();
+  constexpr int kStrangers = 300;
+  const std::string greeting = "GET / HTTP/1.1\r\nHost: example.org\r\nAccept: */*\r\n\r\n";
+  for (int i = 0; i < kStrangers; ++i) {
+    const int socket = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_port = htons(port());
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    ASSERT_EQ(::connect(socket, reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
+    ASSERT_GT(::send(socket, greeting.data(), greeting.size(), MSG_NOSIGNAL), 0);
+    char byte = 0;
+    while (::recv(socket, &byte, 1, 0) > 0) {
+    }
+    ::close(socket);
+  }
+  const std::size_t lines = count_of("turned away", server_->output());
+  EXPECT_GE(lines, 1U);
+  EXPECT_LT(lines, kStrangers / 4U) << server_->output();
+}
+
+TEST_F(ServerProgramTest, WarnsOnceWhereItsConnectionsLeaveTheMachineInTheClear) {
+  start({"--bind", "0.0.0.0"});
+  ASSERT_TRUE(serves()) << server_->output();
+  EXPECT_EQ(count_of("--encrypt", server_->output()), 1U) << server_->output();
+  EXPECT_THAT(server_->output(), HasSubstr("0.0.0.0"));
+}
+
+TEST_F(ServerProgramTest, DoesNotWarnOnLoopbackOrWithEncryption) {
+  start({});
+  ASSERT_TRUE(serves()) << server_->output();
+  EXPECT_THAT(server_->output(), Not(HasSubstr("--encrypt")));
+  std::filesystem::remove(port_file());
+  start({"--bind", "0.0.0.0", "--encrypt"});
+  ASSERT_TRUE(serves()) << server_->output();
+  EXPECT_THAT(server_->output(), Not(HasSubstr("without")));
+}
+
+}  // namespace
+}  // namespace elastic::testing

@@ -1,0 +1,63 @@
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "coordinator/operation.hpp"
+#include "nodes.hpp"
+
+namespace elastic::simulation {
+
+/// Tells calls apart in their data: a function of which call it is.
+std::int64_t salt_of(std::uint64_t seed, std::uint64_t step, std::uint64_t call);
+
+/// What a worker adds to a sum: for each worker a digit of four bits, of which it sets its own to
+/// one, so that the sum says who was counted, and how often; and numbers that are the same on all
+/// workers, so that the sum says of which call, and of which view, the contributions were.
+class Contribution {
+ public:
+  Contribution(Node self, std::int64_t salt, std::size_t elements);
+
+  /// Where the tensor lies, which becomes the sum.
+  std::span<std::int64_t> data() { return data_; }
+  TensorView view() { return {data_.data(), data_.size(), DType::kI64, {}}; }
+  void set_generation(std::uint64_t generation);
+
+  /// Whose contributions the sum has. What is wrong with it is added to `wrong`, a sentence each;
+  /// `generation`: of the view it was computed in, 0 where the contributions do not say.
+  Nodes decode(std::uint64_t generation, std::string& wrong) const;
+
+  void overwrite() { std::fill(data_.begin(), data_.end(), -1); }
+
+  static constexpr std::size_t kLeastElements = 2 + (kMostWorkers + 15) / 16;
+
+ private:
+  const std::int64_t salt_;
+  std::vector<std::int64_t> data_;
+};
+
+/// An allreduce of a contribution. It writes down in which view each attempt is made.
+class CountedAllreduce final : public coordinator::AllreduceOperation {
+ public:
+  /// `direct`: as large tensors are done, however small this one is.
+  /// `throws`: there is no memory for it.
+  CountedAllreduce(Contribution& contribution, bool direct, bool throws);
+  void make_direct(std::size_t least_bytes) override;
+  void pack(const coordinator::Members& members, collectives::Payload& payload) override;
+  /// Leaves the tensor as it is where the result has come without its data.
+  void unpack(const coordinator::Members& members, const collectives::Payload& payload) override;
+  bool came_without_data() const { return came_without_data_; }
+
+ private:
+  Contribution& contribution_;
+  const bool direct_;
+  const bool throws_;
+  bool came_without_data_ = false;
+};
+
+}  // namespace elastic::simulation

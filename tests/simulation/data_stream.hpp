@@ -1,0 +1,23 @@
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "chance.hpp"
+#include "collectives/transport/stream.hpp"
+#include "network.hpp"
+
+namespace elastic::simulation {
+
+/// A connection between two workers as the product's links use it: bytes over the simulated
+/// network, with room for so many on the way and a descriptor that can be polled. What is written
+/// may be taken in part, as by a socket.
+struct DataStreams {
+  transport::StreamPtr first;
+  transport::StreamPtr second;
+};
+DataStreams connect_data(Network& network, Chance& chance, Node first, Node second);
+
+}  // namespace elastic::simulation

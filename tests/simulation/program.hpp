@@ -1,0 +1,77 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "coordinator/work_state.hpp"
+#include "process.hpp"
+
+namespace elastic::simulation {
+
+class Contribution;
+class ModelWorker;
+class NamedCall;
+class TransferOperation;
+
+/// The trainer of a worker, as it would be written with the public API: steps of named and unnamed
+/// calls with computing between them, a boundary after each, and the synchronisation with workers
+/// that join there. What it calls in which step is the same on all workers of a run.
+///
+/// Its thread runs it; the rest is for any other.
+class Program {
+ public:
+  Program(ModelWorker& worker, Process& process);
+  ~Program();
+
+  /// The body of the trainer's thread. Returns when the worker has left the job.
+  void run();
+  void leave_early() { leave_early_ = true; }
+  /// Of the program's thread besides the trainer's, which ends when the lanes are closed.
+  void join_background();
+  /// It had an exception, and calls nothing any more.
+  bool idle() const { return idle_; }
+
+  bool synced() const { return synced_; }
+  bool said_bye() const { return said_bye_; }
+  void says_bye() { said_bye_ = true; }
+  std::string describe() const;
+
+ private:
+  Status train();
+  Status step(std::uint64_t number);
+  Status unnamed_call(std::uint64_t step, std::uint64_t call);
+  Status allreduce(std::uint64_t step, std::uint64_t call, std::size_t elements, bool direct);
+  Status broadcast(std::uint64_t step, std::uint64_t call);
+  Status barrier();
+  Status allgather(std::uint64_t step, std::uint64_t call);
+  Status reduce_scatter(std::uint64_t step, std::uint64_t call);
+  Status run_operation(coordinator::Operation& operation, const std::string& what,
+                       Result<Contributors>& outcome);
+  void call_in_background();
+  Status boundary();
+  Status synchronise();
+  Status synchronise_once(bool& agreed);
+  void compute(Milliseconds most);
+  bool counts() const { return !process_.over(); }
+  void note_result(std::uint64_t what);
+
+  ModelWorker& worker_;
+  Process& process_;
+  std::thread background_;
+  /// What was called and may not be complete: it refers to their memory.
+  std::vector<std::unique_ptr<NamedCall>> open_;
+  std::vector<std::unique_ptr<Contribution>> given_;
+  std::vector<std::unique_ptr<TransferOperation>> transfers_;
+  bool leave_early_ = false;
+  bool leaves_with_error_ = false;
+  bool idle_ = false;
+  bool synced_ = false;
+  bool said_bye_ = false;
+  const char* doing_ = "starting";
+  std::uint64_t state_ = 0;  // a hash of all results, which all members must have in common
+};
+
+}  // namespace elastic::simulation

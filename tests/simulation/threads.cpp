@@ -1,0 +1,189 @@
+#include "threads.hpp"
+
+#include <algorithm>
+#include <exception>
+#include <utility>
+
+#include "process.hpp"
+
+namespace elastic::simulation {
+
+namespace {
+
+thread_local Threads* active_threads = nullptr;
+
+using std::chrono::microseconds;
+
+}  // namespace
+
+Thread::Thread(Threads& threads, Process& process, std::string name, std::function<void()> body)
+    : threads_(threads),
+      process_(process),
+      name_(std::move(name)),
+      fiber_([this, body = std::move(body)]() mutable {
+        try {
+          body();
+        } catch (const std::exception& error) {
+          failure_ = error.what();
+        }
+        body = nullptr;
+        threads_.wake_all(this);
+      }) {}
+
+std::string Thread::describe() const {
+  std::string text = name_;
+  if (!failure_.empty()) text += " died of " + failure_;
+  if (ended()) return text + " has ended";
+  return text + (state_ == State::kBlocked ? std::string(" waits: ") + how_ : " can run");
+}
+
+Threads::Threads(VirtualTime& time, Chance& chance) : time_(time), bits_(chance.below(~0ULL) | 1U) {
+  // Some runs with few interrupts, some with many.
+  static constexpr unsigned kShares[] = {0, 5, 30, 150};
+  interrupts_per_mille_ = kShares[chance.below(4)];
+}
+
+Threads::~Threads() {
+  set_active(false);
+}
+
+void Threads::set_active(bool active) {
+  active_threads = active ? this : nullptr;
+}
+
+Threads* Threads::active() {
+  return active_threads;
+}
+
+/// xorshift64*
+std::uint64_t Threads::draw(std::uint64_t bound) {
+  bits_ ^= bits_ >> 12U;
+  bits_ ^= bits_ << 25U;
+  bits_ ^= bits_ >> 27U;
+  return ((bits_ * 0x2545F4914F6CDD1DULL) >> 32U) % bound;
+}
+
+Thread& Threads::start(Process& process, std::string name, std::function<void()> body) {
+  Thread& thread = *threads_.emplace_back(
+      std::make_unique<Thread>(*this, process, std::move(name), std::move(body)));
+  resume_at(thread, time_.now() + microseconds(draw(100)));
+  return thread;
+}
+
+bool Threads::knows(const Thread* thread) const {
+  return std::any_of(threads_.begin(), threads_.end(),
+                     [&](const auto& each) { return each.get() == thread; });
+}
+
+void Threads::resume_at(Thread& thread, TimePoint when) {
+  thread.state_ = Thread::State::kRunnable;
+  ++thread.turn_;
+  time_.at(when, [&thread, turn = thread.turn_] {
+    if (turn == thread.turn_) thread.threads_.run(thread);
+  });
+}
+
+/// It stays due where its process stands still or is over.
+void Threads::run(Thread& thread) {
+  if (thread.state_ != Thread::State::kRunnable || !thread.process_.runs()) return;
+  thread.state_ = Thread::State::kRunning;
+  ++switches_;
+  Thread* const before = std::exchange(current_, &thread);
+  thread.fiber_.resume();
+  current_ = before;
+}
+
+void Threads::suspend() {
+  current_->fiber_.suspend();
+}
+
+bool Threads::block(const void* on, const char* how, TimePoint deadline) {
+  Thread& thread = *current_;
+  thread.state_ = Thread::State::kBlocked;
+  thread.waits_for_ = on;
+  thread.how_ = how;
+  thread.woken_ = false;
+  ++thread.turn_;
+  if (deadline != TimePoint::max()) {
+    time_.at(deadline, [&thread, turn = thread.turn_] {
+      if (turn == thread.turn_) thread.threads_.resume_at(thread, thread.threads_.time_.now());
+    });
+  }
+  suspend();
+  thread.waits_for_ = nullptr;
+  return thread.woken_;
+}
+
+void Threads::sleep(Duration length) {
+  resume_at(*current_, time_.now() + length);
+  suspend();
+}
+
+void Threads::join(const Thread& thread) {
+  while (!thread.ended()) block(&thread, "for the end of a thread");
+}
+
+void Threads::interrupt() {
+  if (undisturbed() || draw(1000) >= interrupts_per_mille_) return;
+  sleep(microseconds(draw(10) == 0 ? draw(2000) : draw(60)));
+}
+
+/// Now and then another program has the core for long: who waits does not yield again for a while
+/// then (Patience), which saves most of what a simulated wait costs.
+void Threads::yield() {
+  sleep(draw(3) == 0 ? microseconds(1000 + draw(500)) : microseconds(1 + draw(30)));
+}
+
+TimePoint Threads::look_at_clock() {
+  if (!undisturbed() && draw(16) == 0) sleep(microseconds(draw(300)));
+  return time_.now();
+}
+
+void Threads::wake(Thread& thread) {
+  if (thread.state_ != Thread::State::kBlocked || thread.ended()) return;
+  thread.woken_ = true;
+  const bool late = draw(8) == 0;
+  resume_at(thread, time_.now() + microseconds(late ? draw(800) : draw(20)));
+}
+
+void Threads::wake_all(const void* on) {
+  for (const auto& thread : threads_) {
+    if (thread->waits_for_ == on) wake(*thread);
+  }
+}
+
+void Threads::wake_one(const void* on) {
+  std::vector<Thread*> waiting;
+  for (const auto& thread : threads_) {
+    if (thread->waits_for_ == on && thread->state_ == Thread::State::kBlocked) {
+      waiting.push_back(thread.get());
+    }
+  }
+  if (!waiting.empty()) wake(*waiting[draw(waiting.size())]);
+}
+
+void Threads::continue_threads(const Process& process) {
+  for (const auto& thread : threads_) {
+    if (&thread->process_ != &process || thread->ended() ||
+        thread->state_ != Thread::State::kRunnable)
+      continue;
+    resume_at(*thread, time_.now() + microseconds(draw(100)));
+  }
+}
+
+bool Threads::all_ended(const Process& process) const {
+  return std::all_of(threads_.begin(), threads_.end(), [&](const auto& thread) {
+    return &thread->process_ != &process || thread->ended();
+  });
+}
+
+std::string Threads::describe(const Process& process) const {
+  std::string text;
+  for (const auto& thread : threads_) {
+    if (&thread->process_ != &process || thread->ended()) continue;
+    text += (text.empty() ? "" : "; ") + thread->describe();
+  }
+  return text;
+}
+
+}  // namespace elastic::simulation

@@ -1,0 +1,214 @@
+// Members whose connection with the server is lost, and who may still be well.
+#include "membership_fixture.hpp"
+
+namespace elastic::rendezvous {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+using AbsenceTest = MembershipTest;
+
+TEST_F(AbsenceTest, MemberThatComesBackStaysAMember) {
+  start_with({"a", "b", "c"});
+  lose_connection("b");
+  EXPECT_EQ(count<Freeze>("a"), 1U) << "the others are frozen at once, as for a death";
+  report("a", 7);
+  report("c", 7);
+  EXPECT_EQ(view().generation, 1U) << "b is awaited";
+  come_back("b");
+  report("b", 6);
+  EXPECT_EQ(view().generation, 2U);
+  EXPECT_THAT(members(), ElementsAre("a", "b", "c"));
+  EXPECT_THAT(view().lost, IsEmpty());
+  EXPECT_EQ(view().lanes[0].takers, Names{"b"});
+  EXPECT_EQ(count<Freeze>("a"), 1U) << "its report has stayed valid";
+}
+
+TEST_F(AbsenceTest, MemberWhoseReportMayBeLostReportsAgain) {
+  start_with({"a", "b", "c"});
+  say("a", Suspect{1, "b", "reset"});
+  report("b", 7);
+  lose_connection("b");
+  come_back("b", true);
+  EXPECT_EQ(count<Freeze>("b"), 2U);
+  report_all({"a", "c"}, 7);
+  EXPECT_EQ(view().generation, 1U);
+  report("b", 7);
+  EXPECT_EQ(view().generation, 2U);
+  EXPECT_THAT(members(), ElementsAre("a", "b", "c"));
+}
+
+TEST_F(AbsenceTest, MemberWhoseProcessHasEndedIsGivenUpAtOnce) {
+  start_with({"a", "b", "c"});
+  lose_connection("b");
+  for (const char* other : {"a", "c"}) {
+    EXPECT_EQ(last<Check>(other)->incarnations, Names{"b"}) << other;
+  }
+  report_all({"a", "c"}, 7);
+  say("c", Gone{"b", "refused"});
+  EXPECT_EQ(view().generation, 2U);
+  EXPECT_THAT(view().lost, ElementsAre("b"));
+  EXPECT_THAT(view().cause, HasSubstr("worker b (rank 1) died: reset by peer"));
+  EXPECT_EQ(count<Freeze>("a"), 1U);
+  join("b");
+  EXPECT_EQ(last<Farewell>("b")->reason, Farewell::Reason::kEvicted);
+}
+
+TEST_F(AbsenceTest, WordOfTheEndOfAMemberThatIsBackIsNotBelieved) {
+  start_with({"a", "b", "c"});
+  lose_connection("b");
+  come_back("b");
+  say("c", Gone{"b", "refused"});
+  report_all({"a", "b", "c"}, 7);
+  EXPECT_THAT(members(), ElementsAre("a", "b", "c"));
+}
+
+TEST_F(AbsenceTest, MemberThatWasAwayItselfIsAskedAgain) {
+  start_with({"a", "b", "c", "d", "e"});
+  lose_connection("b");
+  lose_connection("c");
+  come_back("c");
+  EXPECT_EQ(count<Check>("c"), 2U) << "the first may be lost";
+  EXPECT_EQ(last<Check>("c")->incarnations, Names{"b"});
+}
+
+TEST_F(AbsenceTest, WithoutProofTheGraceEnds) {
+  start_with({"a", "b", "c"});
+  lose_connection("b");
+  report_all({"a", "c"}, 7);
+  pass(options_.disconnect_grace - Milliseconds(1));
+  EXPECT_EQ(view().generation, 1U);
+  pass(Milliseconds(2));
+  EXPECT_EQ(view().generation, 2U);
+  EXPECT_THAT(view().lost, ElementsAre("b"));
+  EXPECT_THAT(view().cause, HasSubstr("did not come back"));
+}
+
+TEST_F(AbsenceTest, ReportsOfThoseThatComeBackHaveTheirTime) {
+  MembershipOptions options;
+  options.report_window = Milliseconds(1000);
+  start_with({"a", "b", "c"}, options);
+  lose_connection("b");
+  report_all({"a", "c"}, 7);
+  pass(Milliseconds(1200));
+  come_back("b");
+  pass(Milliseconds(900));
+  EXPECT_EQ(phase(), Phase::kChanging);
+  report("b", 7);
+  EXPECT_THAT(members(), ElementsAre("a", "b", "c"));
+}
+
+TEST_F(AbsenceTest, LossOfAllConnectionsIsNotTheEnd) {
+  start_with({"a", "b", "c"});
+  for (const char* member : {"a", "b", "c"}) lose_connection(member);
+  EXPECT_EQ(phase(), Phase::kChanging);
+  pass(Milliseconds(5000));
+  for (const char* member : {"c", "a"}) {
+    come_back(member);
+    report(member, 9);
+  }
+  pass(Milliseconds(3000));
+  come_back("b");
+  report("b", 9);
+  EXPECT_EQ(phase(), Phase::kRunning);
+  EXPECT_THAT(members(), ElementsAre("a", "b", "c"));
+  EXPECT_THAT(view().lost, IsEmpty());
+}
+
+TEST_F(AbsenceTest, InAnOutageThoseThatComeBackTrainOn) {
+  start_with({"a"});
+  lose_connection("a");
+  come_back("a");
+  EXPECT_EQ(phase(), Phase::kRunning);
+  EXPECT_EQ(view().generation, 1U);
+  EXPECT_EQ(count<Freeze>("a"), 0U);
+}
+
+TEST_F(AbsenceTest, AfterAnOutageThoseThatStayAwayAreGivenUp) {
+  start_with({"a", "b", "c"});
+  for (const char* member : {"a", "b", "c"}) lose_connection(member);
+  come_back("a");
+  come_back("b");
+  report_all({"a", "b"}, 9);
+  pass(options_.return_window - Milliseconds(1));
+  EXPECT_EQ(view().generation, 1U);
+  pass(Milliseconds(2));
+  EXPECT_THAT(members(), ElementsAre("a", "b"));
+}
+
+TEST_F(AbsenceTest, WhenNobodyComesBackTheJobHasFailed) {
+  start_with({"a", "b"});
+  lose_connection("a");
+  lose_connection("b");
+  pass(options_.outage_window - Milliseconds(1));
+  EXPECT_EQ(phase(), Phase::kChanging);
+  pass(Milliseconds(2));
+  EXPECT_EQ(phase(), Phase::kFailed);
+}
+
+TEST_F(AbsenceTest, MemberAtTheJobsEndMayHoldAResultAndIsAwaited) {
+  start_with({"a", "b"});
+  say("a", Bye{true});
+  lose_connection("a");
+  report("b", 6);
+  EXPECT_EQ(view().generation, 1U);
+  come_back("a");
+  report("a", 7);
+  EXPECT_THAT(members(), ElementsAre("a", "b"));
+  EXPECT_EQ(view().lanes[0].takers, Names{"b"});
+}
+
+TEST_F(AbsenceTest, JoinerThatComesBackStillJoins) {
+  start_with({"a"});
+  ready({"a"});
+  join("b");
+  lose_connection("b");
+  join("b");
+  EXPECT_TRUE(last<Welcome>("b")->joining);
+  ready({"b"});
+  stop_at_boundary({"a"});
+  EXPECT_THAT(members(), ElementsAre("a", "b"));
+}
+
+TEST_F(AbsenceTest, JoinerThatIsAwayWhenItsViewIsAnnouncedIsToldAgain) {
+  start_with({"a", "b"});
+  ready({"a", "b"});
+  join("c");
+  ready({"c"});
+  stop_at_boundary({"a", "b"});
+  ASSERT_THAT(members(), ElementsAre("a", "b", "c"));
+  lose_connection("c");
+  join("c");
+  EXPECT_EQ(count<Announce>("c"), 2U);
+  report_all({"a", "b", "c"});
+  EXPECT_THAT(members(), ElementsAre("a", "b", "c"));
+}
+
+TEST_F(AbsenceTest, StatusTellsWhoIsDisconnected) {
+  start_with({"a", "b"});
+  lose_connection("b");
+  const StatusReply status = membership_->status(now_);
+  EXPECT_TRUE(status.progress.at(0).connected);
+  EXPECT_FALSE(status.progress.at(1).connected);
+}
+
+TEST_F(MembershipTest, StatusHasWhatHeartbeatsTell) {
+  start_with({"a", "b"});
+  for (std::uint64_t second = 0; second <= 20; ++second) {
+    say("a", Heartbeat{1, {2 * second, 5}, 10 * second, true, 1});
+    say("b", Heartbeat{1, {2 * second, 5}, 10 * second, false, 1});
+    now_ += Milliseconds(1000);
+  }
+  const StatusReply status = membership_->status(now_ - Milliseconds(1000));
+  EXPECT_EQ(status.commits, 200U);
+  EXPECT_NEAR(status.steps_per_second, 10, 0.1);
+  EXPECT_EQ(status.slowest, 1);
+  EXPECT_EQ(status.progress.at(0).operations, 45U);
+  EXPECT_TRUE(status.progress.at(0).synced) << "though the view is from before that";
+  EXPECT_FALSE(status.progress.at(1).synced);
+}
+
+}  // namespace
+}  // namespace elastic::rendezvous
