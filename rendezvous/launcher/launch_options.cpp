@@ -16,6 +16,10 @@ Status invalid(const std::string& message) {
   return Status(Code::kInvalidArgument, message);
 }
 
+Milliseconds milliseconds(double seconds) {
+  return Milliseconds(static_cast<Milliseconds::rep>(seconds * 1000));
+}
+
 Status check(const LaunchOptions& options) {
   if (options.np < 1) return invalid("-np must be at least 1, not " + std::to_string(options.np));
   if (options.min_np < 1) {
@@ -52,6 +56,7 @@ Status check_job_id(const std::string& job) {
 Result<LaunchRequest> parse_launch_options(const std::vector<std::string>& arguments) {
   LaunchOptions options;
   double drain_seconds = 30.0;
+  double exit_seconds = 300.0;
   long evict_after_ms = 500;
   long max_join_stall_ms = 10000;
   bool no_prefix = false;
@@ -85,6 +90,11 @@ Result<LaunchRequest> parse_launch_options(const std::vector<std::string>& argum
                  "A joiner that takes longer to receive the state is kept waiting [10000]");
   app.add_option("--drain-seconds", drain_seconds,
                  "On SIGINT or SIGTERM: time for the step in flight before SIGTERM [30]")
+      ->check(CLI::Range(0.0, 1e6));
+  app.add_option(
+         "--exit-seconds", exit_seconds,
+         "After the job's end: time for the workers to exit before SIGTERM, and SIGKILL 5 s "
+         "later [300]")
       ->check(CLI::Range(0.0, 1e6));
   app.add_option("--output-dir", options.output_dir,
                  "Write each worker's output to DIR/worker-SLOT.out and .err");
@@ -126,7 +136,8 @@ Result<LaunchRequest> parse_launch_options(const std::vector<std::string>& argum
   if (options.job.empty()) options.job = random_id().substr(0, 8);
   options.prefix = !no_prefix;
   options.terminal = !no_terminal;
-  options.drain = Milliseconds(static_cast<Milliseconds::rep>(drain_seconds * 1000));
+  options.drain = milliseconds(drain_seconds);
+  options.exit = milliseconds(exit_seconds);
   options.evict_after = Milliseconds(evict_after_ms);
   options.max_join_stall = Milliseconds(max_join_stall_ms);
   if (Status status = check(options); !status.ok()) return status;

@@ -23,6 +23,7 @@ struct LaunchOptions {
   Milliseconds evict_after{500};
   Milliseconds max_join_stall{10000};
   Milliseconds drain{30000};
+  Milliseconds exit{300000};
   std::string output_dir;  ///< empty: the launcher's own stdout and stderr
   bool prefix = true;
   bool terminal = true;              ///< the workers' stdout is a pseudo-terminal, not a pipe

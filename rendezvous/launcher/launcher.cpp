@@ -16,6 +16,7 @@
 #include "rendezvous/launcher/job_file.hpp"
 #include "rendezvous/launcher/job_server.hpp"
 #include "rendezvous/launcher/private_folder.hpp"
+#include "rendezvous/launcher/process_identity.hpp"
 #include "rendezvous/launcher/worker_environment.hpp"
 #include "rendezvous/launcher/worker_process.hpp"
 
@@ -45,7 +46,8 @@ class Launcher::Impl {
         supervision_({.np = options_.np,
                       .max_np = options_.max_np,
                       .max_restarts = options_.max_restarts,
-                      .drain = options_.drain}),
+                      .drain = options_.drain,
+                      .exit = options_.exit}),
         secret_(random_secret()) {}
 
   int run();
@@ -61,6 +63,7 @@ class Launcher::Impl {
   Status try_start(const StartWorker& start);
   Result<WorkerOutput*> output_of(int slot);
   void show_output(const ShowOutput& show);
+  std::string running_workers() const;
   void arm_timer();
 
   const LaunchOptions options_;
@@ -164,6 +167,9 @@ void Launcher::Impl::perform(const std::vector<Action>& actions) {
                    },
                    [this](const RequestStop&) { server_->request_stop(); },
                    [](const Say& text) { say(text.text); },
+                   [this](const NameRunning& names) {
+                     if (!workers_.empty()) say(names.before + running_workers() + names.after);
+                   },
                    [this](const ShowOutput& show) { show_output(show); },
                    [this](const Finish& finish) {
                      if (!finish.reason.empty()) say(finish.reason);
@@ -237,6 +243,15 @@ void Launcher::Impl::show_output(const ShowOutput& show) {
   std::string lines;
   for (const auto& line : output->second->last_lines()) lines += "    | " + line + "\n";
   write_whole(STDERR_FILENO, lines);
+}
+
+std::string Launcher::Impl::running_workers() const {
+  std::string names;
+  for (const auto& [slot, worker] : workers_) {
+    names += (names.empty() ? "worker " : ", worker ") + std::to_string(slot) + " (process " +
+             std::to_string(worker->pid()) + (is_stopped(worker->pid()) ? ", stopped)" : ")");
+  }
+  return names;
 }
 
 void Launcher::Impl::arm_timer() {

@@ -7,17 +7,30 @@
 
 namespace elastic::launcher {
 
-std::optional<std::uint64_t> start_time_of(pid_t pid) {
+namespace {
+
+/// What the kernel tells of a process from its third field on, its state; empty if it is not there.
+std::istringstream fields_of(pid_t pid) {
   std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
   std::string text;
-  if (!std::getline(file, text)) return std::nullopt;
+  std::getline(file, text);
   // The second field is the program's name in parentheses, which may itself contain anything.
   const auto after_name = text.rfind(')');
-  if (after_name == std::string::npos) return std::nullopt;
-  std::istringstream fields(text.substr(after_name + 1));
+  return std::istringstream(after_name == std::string::npos ? "" : text.substr(after_name + 1));
+}
+
+}  // namespace
+
+bool is_stopped(pid_t pid) {
   std::string state;
-  fields >> state;
-  if (state == "Z" || state == "X") return std::nullopt;
+  fields_of(pid) >> state;
+  return state == "T" || state == "t";
+}
+
+std::optional<std::uint64_t> start_time_of(pid_t pid) {
+  std::istringstream fields = fields_of(pid);
+  std::string state;
+  if (!(fields >> state) || state == "Z" || state == "X") return std::nullopt;
   constexpr int kFieldsBetweenStateAndStartTime = 18;
   std::string skipped;
   for (int field = 0; field < kFieldsBetweenStateAndStartTime; ++field) fields >> skipped;

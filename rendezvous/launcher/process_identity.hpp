@@ -10,6 +10,9 @@ namespace elastic::launcher {
 /// When a process started, in clock ticks since boot; none if it is not there, or is a zombie.
 std::optional<std::uint64_t> start_time_of(pid_t pid);
 
+/// Whether a signal such as SIGSTOP, or a debugger, has stopped the process.
+bool is_stopped(pid_t pid);
+
 /// A process as files name it: the number alone may have been used again since.
 struct ProcessIdentity {
   pid_t pid = 0;

@@ -1,6 +1,7 @@
 #include "rendezvous/launcher/supervision.hpp"
 
 #include <algorithm>
+#include <charconv>
 #include <signal.h>
 #include <string.h>
 
@@ -18,6 +19,13 @@ std::string signal_name(int number) {
   const char* abbreviated = ::sigabbrev_np(number);
   return abbreviated != nullptr ? std::string("SIG") + abbreviated
                                 : "signal " + std::to_string(number);
+}
+
+std::string seconds(Milliseconds time) {
+  char text[32];
+  const auto end =
+      std::to_chars(text, text + sizeof text, static_cast<double>(time.count()) / 1000).ptr;
+  return std::string(text, end) + " s";
 }
 
 }  // namespace
@@ -44,7 +52,7 @@ std::vector<Action> Supervision::decide(const Event& event, TimePoint now) {
 }
 
 TimePoint Supervision::next_tick() const {
-  return std::min(terminate_at_, kill_at_);
+  return std::min({notice_at_, terminate_at_, kill_at_});
 }
 
 void Supervision::on(const WorkerExited& event, TimePoint now, Actions& actions) {
@@ -57,6 +65,7 @@ void Supervision::on(const WorkerExited& event, TimePoint now, Actions& actions)
   if (phase_ == JobPhase::kForming && !event.status.killed()) {
     return start_failed(event.slot, event.status.text(), now, actions);
   }
+  if (overdue_) return worker_overdue(event.slot, report);
   worker_failed(event.slot, event.status.text(), actions);
 }
 
@@ -122,6 +131,18 @@ void Supervision::worker_failed(int slot, const std::string& how, Actions& actio
   }
 }
 
+/// Ended by us, because the job had ended before. A worker that the job had given up is a missing
+/// one; a member may have left its work undone.
+void Supervision::worker_overdue(int slot, const WorkerReport& report) {
+  Slot& late = slots_[slot];
+  const std::string how = "did not exit within " + seconds(options_.exit);
+  late.fate = how + " after the job was done";
+  if (!report.member) return;
+  late.failure = how;
+  late.failed_as = failures_++;
+  failed_after_done_ = true;
+}
+
 void Supervision::restart(int slot, const std::string& why, Actions& actions) {
   ++restarts_;
   actions.emplace_back(Say{worker(slot) + " " + why + "starting it again (restart " +
@@ -147,6 +168,7 @@ void Supervision::on(const JobStateChanged& event, TimePoint now, Actions& actio
     actions.emplace_back(Say{"the job failed" + (event.text.empty() ? "" : ": " + event.text)});
     // They have been told and end by themselves, unless they hang.
     terminate_at_ = std::min(terminate_at_, now + options_.kill_grace);
+    notice_at_ = TimePoint::max();
   } else if (event.end_workers) {
     stopped_ = true;
     actions.emplace_back(
@@ -155,7 +177,16 @@ void Supervision::on(const JobStateChanged& event, TimePoint now, Actions& actio
     if (kill_at_ == TimePoint::max()) terminate(now, actions);
   } else if (joinable_ && phase_ == JobPhase::kRunning && signals_ == 0) {
     start_waiting(actions);
+  } else if (phase_ == JobPhase::kDone) {
+    await_exits(now);
   }
+}
+
+/// A worker may have something to save after `shutdown`, or may be stopped, or hang.
+void Supervision::await_exits(TimePoint now) {
+  if (kill_at_ != TimePoint::max()) return;
+  terminate_at_ = std::min(terminate_at_, now + options_.exit);
+  if (now + options_.exit_notice < terminate_at_) notice_at_ = now + options_.exit_notice;
 }
 
 void Supervision::on(const SpawnWanted& event, TimePoint, Actions& actions) {
@@ -201,10 +232,22 @@ void Supervision::on(const SignalReceived& event, TimePoint now, Actions& action
 void Supervision::on(const TimePassed&, TimePoint now, Actions& actions) {
   if (now >= kill_at_) {
     kill_at_ = TimePoint::max();
-    actions.emplace_back(Say{"workers did not end on SIGTERM, killing them"});
+    actions.emplace_back(NameRunning{"killing ", ", which did not exit on SIGTERM"});
     actions.emplace_back(SignalWorkers{SIGKILL});
   } else if (now >= terminate_at_) {
+    if (phase_ == JobPhase::kDone && signals_ == 0) {
+      overdue_ = true;
+      actions.emplace_back(
+          NameRunning{"", " did not exit within " + seconds(options_.exit) +
+                              " after the job was done (--exit-seconds): sending SIGTERM"});
+    }
     terminate(now, actions);
+  } else if (now >= notice_at_) {
+    notice_at_ = TimePoint::max();
+    const auto left = std::chrono::round<std::chrono::seconds>(terminate_at_ - now);
+    actions.emplace_back(
+        NameRunning{"the job is done; waiting for ",
+                    " to exit; SIGTERM follows in " + seconds(left) + " (--exit-seconds)"});
   }
 }
 
@@ -219,14 +262,14 @@ void Supervision::start(int slot, Actions& actions) {
 }
 
 void Supervision::terminate(TimePoint now, Actions& actions) {
-  terminate_at_ = TimePoint::max();
+  notice_at_ = terminate_at_ = TimePoint::max();
   kill_at_ = now + options_.kill_grace;
   actions.emplace_back(SignalWorkers{SIGTERM});
 }
 
 void Supervision::finish(Actions& actions) {
   finished_ = true;
-  terminate_at_ = kill_at_ = TimePoint::max();
+  notice_at_ = terminate_at_ = kill_at_ = TimePoint::max();
   if (phase_ == JobPhase::kDone && signals_ == 0 && !failed_after_done_) {
     actions.emplace_back(Finish{0, stopped_ ? "" : missing_workers()});
     return;

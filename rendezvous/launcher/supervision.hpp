@@ -15,9 +15,11 @@ namespace elastic::launcher {
 struct SupervisionOptions {
   int np = 1;
   int max_np = 1;
-  int max_restarts = 3;           ///< of all slots together
-  Milliseconds drain{30000};      ///< from a stop request to SIGTERM
-  Milliseconds kill_grace{5000};  ///< from SIGTERM to SIGKILL
+  int max_restarts = 3;            ///< of all slots together
+  Milliseconds drain{30000};       ///< from a stop request to SIGTERM
+  Milliseconds exit{300000};       ///< from the job's end to SIGTERM
+  Milliseconds exit_notice{5000};  ///< from the job's end to the naming of those that still run
+  Milliseconds kill_grace{5000};   ///< from SIGTERM to SIGKILL
 };
 
 /// The job's phase as far as it matters here; a view change is part of running.
@@ -77,6 +79,11 @@ struct RequestStop {};
 struct Say {
   std::string text;
 };
+/// Say which workers are running, with `before` and `after` around their names.
+struct NameRunning {
+  std::string before;
+  std::string after;
+};
 /// The last lines that the slot's worker wrote.
 struct ShowOutput {
   int slot = 0;
@@ -87,7 +94,8 @@ struct Finish {
   int exit_code = 0;
   std::string reason;  ///< for the user; empty where there is nothing to say
 };
-using Action = std::variant<StartWorker, SignalWorkers, RequestStop, Say, ShowOutput, Finish>;
+using Action =
+    std::variant<StartWorker, SignalWorkers, RequestStop, Say, NameRunning, ShowOutput, Finish>;
 
 /// What the launcher does when workers end, the job changes or the user interrupts. Without I/O;
 /// owned by the launcher's thread.
@@ -123,9 +131,11 @@ class Supervision {
   void restart(int slot, const std::string& why, Actions& actions);
   void start_waiting(Actions& actions);
   void worker_failed(int slot, const std::string& how, Actions& actions, bool may_restart = true);
+  void worker_overdue(int slot, const WorkerReport& report);
   void start_failed(int slot, const std::string& how, TimePoint now, Actions& actions);
   void worker_ended(int slot, const WorkerReport& report, Actions& actions);
   void terminate(TimePoint now, Actions& actions);
+  void await_exits(TimePoint now);
   void finish(Actions& actions);
   /// Slots whose last worker failed, in the order in which they did: the first is the likely cause.
   std::vector<int> failed_slots() const;
@@ -152,6 +162,8 @@ class Supervision {
   int first_signal_ = 0;
   bool failed_after_done_ = false;
   bool finished_ = false;
+  bool overdue_ = false;  ///< the job has ended, and what still runs is ended for that
+  TimePoint notice_at_ = TimePoint::max();
   TimePoint terminate_at_ = TimePoint::max();
   TimePoint kill_at_ = TimePoint::max();
 };

@@ -76,6 +76,19 @@ TEST(ElasticTraining, WorkerWhoseVectorHasChangedItsSizeEndsWithAnErrorThatNames
   EXPECT_EQ(count(job, "finished"), 1) << job.output();
 }
 
+TEST(ElasticTraining, WorkerThatIsStoppedForGoodIsNamedAndKilledOnceTheJobIsDone) {
+  TrainerJob job({"-np", "3", "--max-restarts", "0", "--exit-seconds", "0.5"});
+  ASSERT_TRUE(job.wait_until_trained(3)) << job.output();
+  const std::string stopped = std::to_string(job.pid(1));
+  ::kill(job.pid(1), SIGSTOP);
+  EXPECT_EQ(job.finish(), 0) << job.output();
+  EXPECT_THAT(job.output(), HasSubstr("elasticrun: worker 1 (process " + stopped +
+                                      ", stopped) did not exit within 0.5 s after the job was "
+                                      "done (--exit-seconds): sending SIGTERM"));
+  EXPECT_THAT(job.output(), HasSubstr("ended with 2: worker 1 did not exit within 0.5 s"));
+  EXPECT_TRUE(gone(std::atoi(stopped.c_str())));
+}
+
 TEST(ElasticTraining, WorkerThatStoodStillDoesNotReplaceANewerCheckpoint) {
   TrainerJob job({"-np", "3", "--max-restarts", "0"}, "zombie");
   ASSERT_TRUE(job.wait_until_trained(2)) << job.output();  // the others, without slot 0

@@ -204,6 +204,49 @@ TEST(Supervision, EndsWorkersThatDoNotHearThatTheJobIsStopped) {
   EXPECT_EQ(world.finished->exit_code, 0);
 }
 
+std::string named_running(const World& world) {
+  for (const auto& action : world.last) {
+    if (const auto* names = std::get_if<NameRunning>(&action)) return names->before + names->after;
+  }
+  return {};
+}
+
+TEST(Supervision, NamesAndEndsAWorkerThatDoesNotExitOnceTheJobIsDone) {
+  World world({.np = 2,
+               .max_np = 2,
+               .exit = Milliseconds(1000),
+               .exit_notice = Milliseconds(400),
+               .kill_grace = Milliseconds(100)});
+  world.happens(JobStateChanged{JobPhase::kRunning, ""});
+  world.happens(WorkerExited{0, kSuccess, in(JobPhase::kDone)});
+  world.passes(Milliseconds(400));
+  EXPECT_THAT(named_running(world), testing::StartsWith("the job is done; waiting for "));
+  EXPECT_TRUE(world.signals.empty());
+  world.passes(Milliseconds(600));
+  EXPECT_THAT(named_running(world), testing::HasSubstr("did not exit within 1 s"));
+  EXPECT_EQ(world.signals, std::vector<int>{SIGTERM});
+  world.passes(Milliseconds(100));
+  EXPECT_THAT(named_running(world), testing::HasSubstr("killing"));
+  EXPECT_EQ(world.signals, (std::vector<int>{SIGTERM, SIGKILL}));
+  world.happens(WorkerExited{1, kKilled, in(JobPhase::kDone)});
+  ASSERT_TRUE(world.finished);
+  EXPECT_EQ(world.finished->exit_code, 1) << "it may have left something undone";
+  EXPECT_EQ(world.finished->reason, "worker 1 did not exit within 1 s after the job was done");
+}
+
+TEST(Supervision, AWorkerThatWasGivenUpAndDoesNotExitIsMissing) {
+  World world({.np = 2, .max_np = 2, .exit = Milliseconds(1500)});
+  world.happens(WorkerExited{0, kSuccess, in(JobPhase::kDone)});
+  world.passes(Milliseconds(1500));
+  world.happens(
+      WorkerExited{1, kKilled, {JobPhase::kDone, false, WorkerReport::Left::kLost, false}});
+  ASSERT_TRUE(world.finished);
+  EXPECT_EQ(world.finished->exit_code, 0);
+  EXPECT_EQ(world.finished->reason,
+            "the job began with 2 workers and ended with 1: worker 1 did not exit within 1.5 s "
+            "after the job was done");
+}
+
 TEST(Supervision, FailsWithTheLastOutputWhenEveryWorkerDied) {
   World world({.np = 1, .max_np = 1, .max_restarts = 2});
   for (int death = 0; death < 3; ++death) {
