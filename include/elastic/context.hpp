@@ -117,9 +117,17 @@ class ELASTIC_API Context {
   Context(const Context&) = delete;
   Context& operator=(const Context&) = delete;
 
-  /// Says that the job is done and waits until the other members have said so too, so that nobody
-  /// lacks a last result. Waits for the named operations that this thread has submitted; those of
-  /// other threads end with an error. The context can only be destroyed afterwards.
+  /// Says that the job is done, and waits for the other members to say so too, so that none of them
+  /// lacks a last result. Members that do not say so within half a second go on without this one,
+  /// which waits only until they have been given the results that it alone has. The whole wait ends
+  /// after 30 s at the latest, and after 3 s where the rendezvous server is away.
+  ///
+  /// After an exception that left `run` the job is not done. This worker then says that it cannot
+  /// go on, and why, and waits for nobody; the others go on without it. The launcher's last line
+  /// names it and the exception. Where every member leaves in this way the job has failed.
+  ///
+  /// Waits for the named operations that this thread has submitted; those of other threads end with
+  /// an error. The context can only be destroyed afterwards.
   void shutdown();
 
   int rank() const;        ///< in the present view; changes with it. -1 while joining

@@ -51,13 +51,15 @@ class JobConnection::Impl : public std::enable_shared_from_this<Impl> {
 
   /// `answer` is empty where the answer is of no further interest.
   WorkerReport report_on(const std::string& label, const rendezvous::StatusReply* reply) const {
-    WorkerReport report{phase_, joinable_, WorkerReport::Left::kNot, false};
+    WorkerReport report{phase_, joinable_};
     if (reply == nullptr) return report;
     for (const auto& departed : reply->departed) {
       if (departed.label != label) continue;
       report.left = departed.how == "removed"    ? WorkerReport::Left::kRemoved
                     : departed.how == "finished" ? WorkerReport::Left::kFinished
+                    : departed.how == "unable"   ? WorkerReport::Left::kUnable
                                                  : WorkerReport::Left::kLost;
+      report.why = departed.why;
     }
     report.member = std::ranges::any_of(reply->view.members,
                                         [&](const auto& member) { return member.label == label; });

@@ -82,8 +82,12 @@ void Supervision::start_failed(int slot, const std::string& how, TimePoint now, 
 /// With code 0.
 void Supervision::worker_ended(int slot, const WorkerReport& report, Actions& actions) {
   Slot& ended = slots_[slot];
-  if (report.left == WorkerReport::Left::kFinished ||
-      (phase_ == JobPhase::kDone && report.member)) {
+  if (report.left == WorkerReport::Left::kUnable) {
+    if (phase_ == JobPhase::kFailed) return;  // which says why
+    ended.fate = "left before the job's end" + (report.why.empty() ? "" : ": " + report.why);
+    actions.emplace_back(Say{worker(slot) + " " + ended.fate});
+  } else if (report.left == WorkerReport::Left::kFinished ||
+             (phase_ == JobPhase::kDone && report.member)) {
     ended.finished = true;
   } else if (report.left == WorkerReport::Left::kRemoved) {
     ended.fate = "was removed on request";

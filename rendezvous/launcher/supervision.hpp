@@ -30,12 +30,13 @@ JobPhase parse_job_phase(std::string_view phase);
 /// after the job is done is not taken for one that must be replaced.
 struct WorkerReport {
   /// How the worker left the job while that went on. Not: it is still a member, or never was one.
-  enum class Left : std::uint8_t { kNot, kRemoved, kFinished, kLost };
+  enum class Left : std::uint8_t { kNot, kRemoved, kFinished, kUnable, kLost };
 
   JobPhase phase = JobPhase::kForming;
   bool joinable = false;  ///< a replacement could become a member now
   Left left = Left::kNot;
-  bool member = false;  ///< of the latest view
+  bool member = false;   ///< of the latest view
+  std::string why = {};  ///< of one that was unable to go on
 };
 
 // ---- events -----------------------------------------------------------------------------------

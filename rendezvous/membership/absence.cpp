@@ -64,7 +64,7 @@ void Membership::State::give_up_absent(const std::string& incarnation, const std
     round_->reports.erase(incarnation);
   }
   if (worker.said_bye) {
-    depart(incarnation, How::kLeft, "left");
+    depart(incarnation, worker.unable ? How::kFailed : How::kLeft, how_it_left(worker));
   } else {
     depart(incarnation, How::kFailed, "died: " + how);
   }

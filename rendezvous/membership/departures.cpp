@@ -26,9 +26,21 @@ void Membership::State::depart(const std::string& incarnation, How how, const st
   }
   const auto leaver = workers_.find(incarnation);
   if (leaver != workers_.end() && is_member(incarnation)) {
-    departed_[leaver->second.registration.label] = leaver->second.done ? "finished" : "lost";
+    note_departed(leaver->second, "lost");
   }
   forget(incarnation);
+}
+
+/// `how`: unless the worker has said it.
+void Membership::State::note_departed(const Worker& worker, const char* how) {
+  const std::string& label = worker.registration.label;
+  departed_[label] = {label, worker.unable ? "unable" : worker.done ? "finished" : how, worker.why};
+}
+
+/// Of a worker that has said goodbye.
+std::string Membership::State::how_it_left(const Worker& worker) {
+  if (!worker.unable) return "left";
+  return "could not go on, and left" + (worker.why.empty() ? "" : ": " + worker.why);
 }
 
 void Membership::State::forget(const std::string& incarnation) {
@@ -97,12 +109,15 @@ void Membership::State::release(const std::string& incarnation) {
   send(incarnation, farewell);
   former_[incarnation] = farewell;
   const Worker& leaver = workers_.at(incarnation);
-  departed_[leaver.registration.label] = leaver.done ? "finished" : asked ? "lost" : "removed";
+  note_departed(leaver, asked ? "lost" : "removed");
   forget(incarnation);
 }
 
 void Membership::State::finish(Farewell::Reason reason, const std::string& text) {
-  for (const auto& entry : workers_) send(entry.first, Farewell{reason, text});
+  for (const auto& entry : workers_) {
+    send(entry.first, Farewell{reason, text});
+    if (entry.second.unable) note_departed(entry.second, "unable");
+  }
   note(text);
   over_ = true;
   workers_.clear();
@@ -118,13 +133,24 @@ void Membership::State::stop_without_boundary() {
   finish(Farewell::Reason::kStopped, "the job was stopped on request");
 }
 
+/// Of the members that cannot go on: each one's reason, in rank order.
+std::string Membership::State::whys() const {
+  std::string text;
+  for (const std::string& member : remaining_members()) {
+    const Worker& worker = workers_.at(member);
+    if (worker.why.empty()) continue;
+    text += (text.empty() ? ": " : "; ") + rank_name(member) + ": " + worker.why;
+  }
+  return text;
+}
+
 /// Everybody goes. The job is done, unless they go because they cannot go on.
 void Membership::State::end(const std::string& text) {
   const auto any = [this](bool Worker::*what) {
     return std::any_of(workers_.begin(), workers_.end(),
                        [what](const auto& entry) { return entry.second.*what; });
   };
-  if (any(&Worker::unable) && !any(&Worker::done)) return fail("no member could go on");
+  if (any(&Worker::unable) && !any(&Worker::done)) return fail("no member could go on" + whys());
   finish(Farewell::Reason::kDone, text);
 }
 

@@ -104,8 +104,10 @@ void Membership::State::on(const ConnectionLost& event) {
   // Who waits to be let go may hold a result that others need, and comes back.
   const bool ended = !worker.ended.empty() || worker.leaving;
   if (is_member(event.incarnation) && !ended) return disconnect(event.incarnation, event.reason);
-  if (worker.unable) return depart(event.incarnation, How::kFailed, "could not go on, and left");
-  if (worker.said_bye) return depart(event.incarnation, How::kLeft, "left");
+  if (worker.said_bye) {
+    return depart(event.incarnation, worker.unable ? How::kFailed : How::kLeft,
+                  how_it_left(worker));
+  }
   depart(event.incarnation, How::kFailed,
          "died: " + event.reason + (worker.ended.empty() ? "" : ", " + worker.ended));
 }
@@ -257,12 +259,15 @@ void Membership::State::on_message(const std::string& from, const Bye& message) 
     send(from, Farewell{Farewell::Reason::kDone, "left before it was a member"});
     return depart(from, How::kLeft, "left");
   }
-  if (!message.failure.empty()) return fail(message.failure, true);
+  if (!message.failure.empty() && !message.unable) return fail(message.failure, true);
   if (worker.said_bye) return;
   worker.said_bye = true;
   worker.done = message.done;
   worker.unable = message.unable;
-  note(describe(from) + (message.done ? " is at the job's end" : " wants to leave"));
+  worker.why = message.failure;
+  note(describe(from) + (message.done     ? " is at the job's end"
+                         : message.unable ? " cannot go on"
+                                          : " wants to leave"));
   if (!message.done) {
     worker.leaving = true;
   } else {

@@ -203,7 +203,8 @@ std::string Membership::State::cause_of(const View& next) const {
   for (const std::string& left : next.left) {
     const auto leaver = workers_.find(left);
     if (leaver == workers_.end()) continue;  // told by `depart`
-    add(describe(left) + (leaver->second.said_bye ? " left" : " was removed on request"));
+    add(describe(left) + " " +
+        (leaver->second.said_bye ? how_it_left(leaver->second) : "was removed on request"));
   }
   for (const std::string& joined : next.joined) add(describe(joined) + " joined");
   return cause.empty() ? "no member changed" : cause;

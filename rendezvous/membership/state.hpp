@@ -45,6 +45,7 @@ class Membership::State {
     bool done = false;     ///< and said that the job is at its end
     bool leaving = false;  ///< to leave in the next immediate round
     bool unable = false;   ///< because it cannot go on
+    std::string why;       ///< it cannot
     std::string ended;     ///< what proves that its process has ended; mostly empty
     TimePoint back_at{};   ///< when it last registered
     Heartbeat heartbeat;   ///< the latest
@@ -166,6 +167,7 @@ class Membership::State {
   bool turn_away_unlinkable_joiner(const std::string& from, const Suspect& suspicion);
   void give_up_unlinkable(const std::string& one, const std::string& other,
                           const std::string& reason);
+  std::string whys() const;
   void end(const std::string& text);
   void finish(Farewell::Reason reason, const std::string& text);
   void stop_without_boundary();
@@ -174,6 +176,8 @@ class Membership::State {
   bool end_if_over();
   void expire();
   void forget(const std::string& incarnation);
+  void note_departed(const Worker& worker, const char* how);
+  static std::string how_it_left(const Worker& worker);
   TimePoint report_due(const std::string& member) const;
 
   // status.cpp
@@ -236,8 +240,8 @@ class Membership::State {
   int handovers_ = 0;  ///< views in a row that kept a leaver for its result
   std::optional<TimePoint> handover_until_;
   std::optional<TimePoint> below_since_;
-  std::map<std::string, std::string> departed_;  ///< see StatusReply
-  bool misfit_ = false;                          ///< see Fail
+  std::map<std::string, StatusReply::Departed> departed_;  ///< by label
+  bool misfit_ = false;                                    ///< see Fail
   bool over_ = false;
   std::string failure_;  ///< why the job cannot go on
 };

@@ -49,7 +49,7 @@ StatusReply Membership::State::status(TimePoint now) const {
         {r.incarnation, r.label, r.pid, worker->layout.has_value(), waits_for(*worker)});
   }
   reply.joinable = joinable();
-  for (const auto& [label, how] : departed_) reply.departed.push_back({label, how});
+  for (const auto& [label, departed] : departed_) reply.departed.push_back(departed);
   reply.view_changes = views_ == 0 ? 0 : views_ - 1;
   for (const Member& member : view_.members) {
     const Duration age = liveness_.age(member.incarnation, now);

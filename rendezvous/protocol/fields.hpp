@@ -77,6 +77,7 @@ template <typename A, Is<StatusReply::Departed> M>
 void fields(A& archive, M& m) {
   archive("label", m.label);
   archive("how", m.how);
+  archive("why", m.why);
 }
 template <typename A, Is<StatusReply::Progress> M>
 void fields(A& archive, M& m) {

@@ -11,7 +11,7 @@
 namespace elastic::rendezvous {
 
 /// Both sides must have the same; checked in the first message of a connection.
-inline constexpr int kProtocolVersion = 4;
+inline constexpr int kProtocolVersion = 5;
 
 /// How a worker's data plane is reached; opaque to the server.
 struct Endpoints {
@@ -149,9 +149,10 @@ struct Ready {
 /// Wants to go. `done`: the job has reached its end; otherwise only this worker leaves.
 struct Bye {
   bool done = false;
-  std::string failure = {};  ///< why the job as a whole cannot go on; mostly empty
-  bool unable =
-      false;  ///< this worker cannot go on: it counts as lost, not as one that chose to go
+  /// Why the job as a whole cannot go on, or, with `unable`, why this worker cannot; mostly empty.
+  std::string failure = {};
+  /// This worker cannot go on: it counts as lost, not as one that chose to go.
+  bool unable = false;
 };
 
 /// The process of `incarnation` has ended: it accepts no data connections any more. Answer to
@@ -259,7 +260,9 @@ struct StatusReply {
   bool joinable = false;           ///< as in JobState
   struct Departed {
     std::string label;
-    std::string how;  ///< "removed" on request, "finished" before the others, or "lost"
+    /// "removed" on request, "finished" before the others, "unable" to go on, or "lost".
+    std::string how;
+    std::string why;  ///< of one that was unable, for people
   };
   std::vector<Departed> departed;  ///< the latest of each label that no worker has had since
 };

@@ -3,12 +3,15 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
+#include <exception>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "base/exception_text.hpp"
 #include "base/log.hpp"
 #include "base/openssl_check.hpp"
 #include "collectives/kernels/reduce.hpp"
@@ -61,7 +64,7 @@ class Context::Impl {
   }
 
   ~Impl() {
-    control().leave(false);
+    control().leave_at_once();
     control().close();
   }
 
@@ -69,9 +72,22 @@ class Context::Impl {
   void shutdown() {
     coordinator().flush();
     coordinator().drain();
-    control().leave(true);
+    control().leave(unfinished());
     control().close();
   }
+
+  /// Why this worker's latest `run` came to no end; empty where it did.
+  std::string unfinished() const {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    return unfinished_;
+  }
+  void set_unfinished(std::string why) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    unfinished_ = std::move(why);
+  }
+
+  /// Trains, and comes back as a new worker where this one is evicted.
+  RunOutcome train(State& state, const std::function<void()>& body);
 
   /// This worker was evicted: it comes back as a new one.
   void rejoin() {
@@ -207,6 +223,8 @@ class Context::Impl {
   /// them.
   std::vector<std::unique_ptr<runtime::Incarnation>> incarnations_;
   std::atomic<runtime::Incarnation*> present_{nullptr};
+  mutable std::mutex mutex_;
+  std::string unfinished_;  // guarded by mutex_
 };
 
 Context::Context(Options options) : impl_(std::make_unique<Impl>(std::move(options))) {}
@@ -331,26 +349,36 @@ Contributors Context::barrier() {
 }
 
 RunOutcome Context::run(State& state, const std::function<void()>& body) {
+  try {
+    const RunOutcome outcome = impl_->train(state, body);
+    impl_->set_unfinished({});
+    return outcome;
+  } catch (...) {
+    impl_->set_unfinished("an exception left elastic::run: " + text_of(std::current_exception()));
+    throw;
+  }
+}
+
+RunOutcome Context::Impl::train(State& state, const std::function<void()>& body) {
   const std::function<void()> before_commit = [this] {
-    impl_->coordinator().flush();
-    impl_->coordinator().drain();
+    coordinator().flush();
+    coordinator().drain();
   };
   int in_vain = 0;
   for (std::uint64_t commits = 0; in_vain < kRejoinsInVain; commits = state.commits()) {
     try {
       const RunOutcome outcome =
-          runtime::run_training(state, body, impl_->control(), impl_->step_clock(), before_commit);
-      runtime::log_steps(impl_->step_clock().times());
+          runtime::run_training(state, body, control(), step_clock(), before_commit);
+      runtime::log_steps(step_clock().times());
       return outcome;
     } catch (const Error& error) {
-      const bool is_out =
-          error.code() == ErrorCode::kEvicted ||
-          (error.code() == ErrorCode::kTimeout && impl_->control().left_after_timeout());
-      if (!is_out || !impl_->options().rejoin) throw;
+      const bool is_out = error.code() == ErrorCode::kEvicted ||
+                          (error.code() == ErrorCode::kTimeout && control().left_after_timeout());
+      if (!is_out || !options().rejoin) throw;
       in_vain = state.commits() > commits ? 0 : in_vain + 1;
       log::warn("joins again: {}", error.what());
       try {
-        impl_->rejoin();
+        rejoin();
       } catch (const runtime::Departure& departure) {
         log::warn("does not join again: {}", departure.what());
         return departure.outcome;

@@ -22,11 +22,7 @@ namespace {
 constexpr Milliseconds kLinkDeadline{5000};
 /// The client gives up at the same time as `start`, and it can say why.
 constexpr Milliseconds kLastWord{500};
-/// How long `leave` waits for the others: a job's members end within moments of each other, or the
-/// server counts this one as a leaver.
-constexpr Milliseconds kFarewellDeadline{30000};
-/// How long `leave` and `check_membership` wait for a server that is away; neither the job's end
-/// nor a checkpoint depends on it.
+/// How long `check_membership` waits for a server that is away: a checkpoint does not depend on it.
 constexpr Milliseconds kServerAbsence{3000};
 /// A process that has sent a heartbeat within so many periods has not stood still for long.
 constexpr int kFreshHeartbeats = 3;
@@ -235,58 +231,6 @@ rendezvous::Heartbeat Control::heartbeat() const {
   return heartbeat;
 }
 
-void Control::leave(bool done) {
-  {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    if (!ended_.ok() || !welcomed_) return;
-  }
-  asio::post(io_, [this, done] { participation_.bye({done, {}, false}); });
-  if (!done) return;
-  const TimePoint last = Clock::now() + kFarewellDeadline;
-  std::unique_lock<std::mutex> lock(mutex_);
-  const auto free_to_go = [&] { return farewell_ || !ended_.ok(); };
-  while (!free_to_go() && Clock::now() < last) {
-    if (connected_) {
-      changed_.wait_until(lock, last, [&] { return free_to_go() || !connected_; });
-    } else if (!changed_.wait_for(lock, kServerAbsence,
-                                  [&] { return free_to_go() || connected_; })) {
-      return;
-    }
-  }
-}
-
-void Control::fail_job(const Status& reason) {
-  asio::post(io_, [this, reason] { participation_.bye({false, reason.message(), false}); });
-  // So that this process does not end before the server has heard of it.
-  std::unique_lock<std::mutex> lock(mutex_);
-  changed_.wait_for(lock, kServerAbsence, [&] { return !ended_.ok() || !connected_; });
-}
-
-/// The connection to the server ends with the word that this worker leaves: nobody waits for a
-/// report, or for a result that only this worker has, which it may be unable to give.
-void Control::abandon(const Status& reason) {
-  {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    if (!ended_.ok()) return;
-    ended_ = reason;
-  }
-  log::error("leaves the job: {}", reason.message());
-  asio::post(io_, [this] {
-    participation_.bye({false, {}, true});
-    client_->close();
-  });
-  end(reason);
-}
-
-bool Control::left_after_timeout() const {
-  const std::lock_guard<std::mutex> lock(mutex_);
-  return ended_.code() == Code::kTimeout;
-}
-
-void Control::close() {
-  end(Status(Code::kNotInitialized, "elastic::shutdown was called"));
-}
-
 void Control::on_message(const rendezvous::Message& message) {
   control_thread_.check();
   if (const auto* welcome = std::get_if<rendezvous::Welcome>(&message)) {
@@ -440,25 +384,6 @@ bool Control::synced() const {
   return synced_;
 }
 
-void Control::on_farewell(const rendezvous::Farewell& farewell) {
-  using Reason = rendezvous::Farewell::Reason;
-  {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    farewell_ = true;
-  }
-  changed_.notify_all();
-  switch (farewell.reason) {
-    case Reason::kDone:
-      return end(Status(Code::kDone, "the job is done"));
-    case Reason::kRemoved:
-      return end(Status(Code::kRemoved, "this worker was asked to leave the job"));
-    case Reason::kStopped:
-      return end(Status(Code::kStopped, "the job was asked to stop"));
-    case Reason::kEvicted:
-      return end(Status(Code::kEvicted, "the job went on without this worker: " + farewell.text));
-  }
-}
-
 void Control::on_failure(const Status& failure) {
   control_thread_.check();
   if (failure.code() == Code::kPeerLost) {
@@ -472,16 +397,6 @@ void Control::on_failure(const Status& failure) {
     return participation_.on_disconnected();
   }
   end(failure);
-}
-
-void Control::end(const Status& reason) {
-  {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    if (ended_.ok()) ended_ = reason;
-  }
-  changed_.notify_all();
-  gate_.close(reason);
-  for (const auto& lane : lanes_) lane->close(reason);
 }
 
 }  // namespace elastic::runtime

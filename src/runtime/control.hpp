@@ -93,8 +93,13 @@ class Control : private Participation::Effects {
   /// Of the present view, by what the ranks have told each other (Options::compare_steps).
   void set_slowest(int rank);
   bool synced() const override;
-  /// Says goodbye; with `done` waits until the job lets go of this worker.
-  void leave(bool done);
+  /// Says goodbye at the job's end and waits until the job lets go of this worker: until the other
+  /// members have said so too, or a view without it is in force, for a while at most. With
+  /// `unable`, why this worker cannot go on, it is not the job's end, and the others are not waited
+  /// for.
+  void leave(const std::string& unable = {});
+  /// Says goodbye without waiting for anything.
+  void leave_at_once();
   /// The job as a whole cannot go on, for `reason`: it ends with that on every worker. Waits until
   /// the server has heard of it, or is away.
   void fail_job(const Status& reason);
@@ -110,6 +115,7 @@ class Control : private Participation::Effects {
 
  private:
   // control
+  bool is_in_job() const;
   void on_heartbeat();
   void on_message(const rendezvous::Message& message);
   void on_welcome(const rendezvous::Welcome& welcome);

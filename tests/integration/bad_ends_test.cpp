@@ -95,6 +95,34 @@ TEST(BadEnds, AWorkerThatExitsInTheMiddleIsToldAndMissedAtTheEnd) {
             "elasticrun: the job began with 2 workers and ended with 1: " + fate);
 }
 
+/// Its program takes the exception for no reason to fail, and ends with code 0.
+TEST(BadEnds, AWorkerThatAnExceptionMakesLeaveIsToldAndMissedAtTheEnd) {
+  const Ended ended = run_two("throws");
+  EXPECT_EQ(ended.status, 0) << ended.output;
+  const std::string fate =
+      "worker 1 left before the job's end: an exception left elastic::run: no such\\x0asample";
+  EXPECT_THAT(ended.output, HasSubstr("elasticrun: " + fate + "\n"));
+  EXPECT_EQ(last_line(ended.output),
+            "elasticrun: the job began with 2 workers and ended with 1: " + fate);
+}
+
+TEST(BadEnds, AWorkerThatLeavesAfterAMismatchIsMissedAtTheEnd) {
+  const Ended ended = run_two("differs");
+  EXPECT_EQ(ended.status, 0) << ended.output;
+  EXPECT_THAT(last_line(ended.output),
+              AllOf(HasSubstr("began with 2 workers and ended with 1: worker 1 left before the "
+                              "job's end: an exception left elastic::run: "),
+                    HasSubstr("barrier")));
+}
+
+TEST(BadEnds, AJobThatExceptionsMakeEveryWorkerLeaveHasFailed) {
+  const Ended ended = run_two("all");
+  EXPECT_EQ(ended.status, 1) << ended.output;
+  EXPECT_THAT(last_line(ended.output),
+              AllOf(HasSubstr("the job failed: "), HasSubstr("no member could go on: rank "),
+                    HasSubstr("an exception left elastic::run: no such")));
+}
+
 TEST(BadEnds, AProgramWithoutRunIsGivenNoReplacements) {
   const Ended ended = run_two("killed");
   EXPECT_EQ(ended.status, 0) << ended.output;

@@ -95,6 +95,31 @@ TEST_F(DepartureTest, AJobWhoseMembersAllCannotGoOnHasFailed) {
   EXPECT_EQ(phase(), Phase::kFailed);
 }
 
+/// `shutdown` after an exception: the others go on, so it waits for none of them.
+TEST_F(DepartureTest, MemberThatCannotGoOnIsLetGoAtOnceAndIsNoReasonToEndTheJob) {
+  start_with({"a", "b", "c"});
+  ready({"a", "b", "c"});
+  say("b", Bye{false, "an exception", true});
+  EXPECT_EQ(phase(), Phase::kChanging) << "no grace";
+  report_all({"a", "b", "c"}, 4);
+  EXPECT_THAT(members(), ElementsAre("a", "c"));
+  EXPECT_EQ(last<Farewell>("b")->reason, Reason::kDone);
+  EXPECT_EQ(view().cause, "worker b (rank 1) could not go on, and left: an exception");
+  EXPECT_TRUE(membership_->joinable());
+  const auto departed = membership_->status(now_).departed;
+  ASSERT_EQ(departed.size(), 1U);
+  EXPECT_EQ(departed[0].how, "unable");
+  EXPECT_EQ(departed[0].why, "an exception");
+}
+
+TEST_F(DepartureTest, AJobThatNoMemberCouldGoOnWithSaysWhy) {
+  start_with({"a", "b"});
+  say("a", Bye{false, "one", true});
+  say("b", Bye{false, "two", true});
+  EXPECT_EQ(phase(), Phase::kFailed);
+  EXPECT_EQ(last<Fail>("a")->reason, "no member could go on: rank 0: one; rank 1: two");
+}
+
 TEST_F(DepartureTest, LeaverStaysOnceMoreForAResultThatOnlyItHas) {
   start_with({"a", "b", "c"});
   say("b", Bye{false});

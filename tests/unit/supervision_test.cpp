@@ -18,7 +18,7 @@ constexpr ExitStatus kKilled{.code = 0, .signal = SIGKILL};
 WorkerReport in(JobPhase phase) {
   return {phase, /*joinable=*/phase == JobPhase::kRunning, WorkerReport::Left::kNot, true};
 }
-constexpr WorkerReport kNotJoinable{JobPhase::kRunning, false, WorkerReport::Left::kNot, true};
+const WorkerReport kNotJoinable{JobPhase::kRunning, false, WorkerReport::Left::kNot, true};
 
 /// Supervision with a clock that the test moves.
 struct World {

@@ -3,6 +3,9 @@
 //   object   a part of the state is another on every rank, whatever it loads
 //   option   an option that code gives is wrong
 //   exit     rank 1 ends with code 0 in the middle of the training, without shutdown
+//   throws   an exception leaves the training of rank 1, which catches it and calls shutdown
+//   all      the same on every rank
+//   differs  rank 1 calls another collective than rank 0, and gives up; rank 0 goes on
 //   killed   a collective without `run`; rank 1 is killed in its first life
 //   endless  collectives without `run`, for ever; the file DIR/step.RANK says that they go on
 //   print    prints lines that it does not flush, and is killed
@@ -32,10 +35,25 @@ void sum() {
   elastic::allreduce(std::span<int>(ones));
 }
 
+/// The ranks call different collectives. Rank 0 takes no notice of the error.
+void differ() {
+  try {
+    if (elastic::rank() == 0) return sum();
+    elastic::barrier();
+  } catch (const elastic::Error& error) {
+    if (elastic::rank() != 0 || error.code() != elastic::ErrorCode::kMismatch) throw;
+  }
+}
+
 void train(elastic::State& state, const std::string& mode) {
   elastic::run(state, [&] {
     while (state.commits() < kSteps) {
+      const bool early = state.commits() == 5 && elastic::size() == 2;
+      if (early && mode == "differs") differ();
       sum();
+      if (early && (mode == "all" || (mode == "throws" && elastic::rank() == 1))) {
+        throw std::runtime_error("no such\nsample");
+      }
       if (mode == "exit" && elastic::size() == 2 && elastic::rank() == 1) std::exit(0);
       state.commit();
     }
@@ -49,7 +67,12 @@ void train_with_state(const std::string& mode) {
   elastic::State state;
   state.add("weights", weights);
   if (mode == "object") state.add("object", object);
-  train(state, mode);
+  const bool catches = mode == "throws" || mode == "all" || mode == "differs";
+  try {
+    train(state, mode);
+  } catch (const std::exception&) {
+    if (!catches) throw;
+  }
 }
 
 void call_without_run(const std::string& mode, const std::string& folder) {

@@ -1,0 +1,112 @@
+// How a worker's membership ends: it leaves, fails the job, gives up, or is let go.
+#include <utility>
+
+#include <boost/asio/post.hpp>
+
+#include "base/log.hpp"
+#include "runtime/control.hpp"
+
+namespace elastic::runtime {
+
+namespace asio = boost::asio;
+
+namespace {
+
+/// How long `leave` waits for the others: a job's members end within moments of each other, or the
+/// server counts this one as a leaver.
+constexpr Milliseconds kFarewellDeadline{30000};
+/// How long `leave` and `fail_job` wait for a server that is away: the job's end does not depend on
+/// it.
+constexpr Milliseconds kAbsenceAtTheEnd{3000};
+
+}  // namespace
+
+bool Control::is_in_job() const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return ended_.ok() && welcomed_;
+}
+
+void Control::leave_at_once() {
+  if (!is_in_job()) return;
+  asio::post(io_, [this] { participation_.bye({}); });
+}
+
+void Control::leave(const std::string& unable) {
+  if (!is_in_job()) return;
+  const bool done = unable.empty();
+  asio::post(io_, [this, done, unable] { participation_.bye({done, unable, !done}); });
+  const TimePoint last = Clock::now() + kFarewellDeadline;
+  std::unique_lock<std::mutex> lock(mutex_);
+  const auto free_to_go = [&] { return farewell_ || !ended_.ok(); };
+  while (!free_to_go() && Clock::now() < last) {
+    if (connected_) {
+      changed_.wait_until(lock, last, [&] { return free_to_go() || !connected_; });
+    } else if (!changed_.wait_for(lock, kAbsenceAtTheEnd,
+                                  [&] { return free_to_go() || connected_; })) {
+      return;
+    }
+  }
+}
+
+void Control::fail_job(const Status& reason) {
+  asio::post(io_, [this, reason] { participation_.bye({false, reason.message(), false}); });
+  // So that this process does not end before the server has heard of it.
+  std::unique_lock<std::mutex> lock(mutex_);
+  changed_.wait_for(lock, kAbsenceAtTheEnd, [&] { return !ended_.ok() || !connected_; });
+}
+
+/// The connection to the server ends with the word that this worker leaves: nobody waits for a
+/// report, or for a result that only this worker has, which it may be unable to give.
+void Control::abandon(const Status& reason) {
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (!ended_.ok()) return;
+    ended_ = reason;
+  }
+  log::error("leaves the job: {}", reason.message());
+  asio::post(io_, [this, reason] {
+    participation_.bye({false, reason.message(), true});
+    client_->close();
+  });
+  end(reason);
+}
+
+bool Control::left_after_timeout() const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return ended_.code() == Code::kTimeout;
+}
+
+void Control::close() {
+  end(Status(Code::kNotInitialized, "elastic::shutdown was called"));
+}
+
+void Control::on_farewell(const rendezvous::Farewell& farewell) {
+  using Reason = rendezvous::Farewell::Reason;
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    farewell_ = true;
+  }
+  changed_.notify_all();
+  switch (farewell.reason) {
+    case Reason::kDone:
+      return end(Status(Code::kDone, "the job is done"));
+    case Reason::kRemoved:
+      return end(Status(Code::kRemoved, "this worker was asked to leave the job"));
+    case Reason::kStopped:
+      return end(Status(Code::kStopped, "the job was asked to stop"));
+    case Reason::kEvicted:
+      return end(Status(Code::kEvicted, "the job went on without this worker: " + farewell.text));
+  }
+}
+
+void Control::end(const Status& reason) {
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (ended_.ok()) ended_ = reason;
+  }
+  changed_.notify_all();
+  gate_.close(reason);
+  for (const auto& lane : lanes_) lane->close(reason);
+}
+
+}  // namespace elastic::runtime
