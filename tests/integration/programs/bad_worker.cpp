@@ -82,7 +82,8 @@ void call_without_run(const std::string& mode, const std::string& folder) {
       ::kill(::getpid(), SIGKILL);
     }
     sum();
-    if (step == 3) std::ofstream(folder + "/step." + std::to_string(elastic::rank())) << step;
+    if (step == 3 && !folder.empty())
+      std::ofstream(folder + "/step." + std::to_string(elastic::rank())) << step;
   }
 }
 
@@ -97,7 +98,7 @@ void print() {
 
 int main(int argc, char** argv) {
   const std::string mode = argc > 1 ? argv[1] : "";
-  const std::string folder = argc > 2 ? argv[2] : ".";
+  const std::string folder = argc > 2 ? argv[2] : "";
   elastic::Options options;
   if (mode == "option") options.transport = "pigeon";
   elastic::init(options);
