@@ -53,6 +53,8 @@ void report(const Command& command, const Findings& findings, double seconds) {
   print("operations completed", tally.operations);
   print("restarts of the server", tally.restarts);
   print("evicted, joined again", tally.rejoins);
+  print("left after a timeout", tally.timeouts);
+  print("calls that came too late", tally.late_calls);
   print("jobs that had to end", tally.failed_jobs);
   for (std::size_t i = 0; i < kFaults; ++i) {
     print(std::string(name(static_cast<Fault>(i))), tally.faults[i]);
@@ -90,6 +92,8 @@ void report_json(const Command& command, const Findings& findings, double second
                            {"operations", tally.operations},
                            {"restarts", tally.restarts},
                            {"rejoins", tally.rejoins},
+                           {"timeouts", tally.timeouts},
+                           {"late_calls", tally.late_calls},
                            {"failed_jobs", tally.failed_jobs},
                            {"faults", faults},
                            {"failures", failed},

@@ -22,6 +22,7 @@ ModelClient::ModelClient(Process& process, Callbacks callbacks)
     : process_(process), callbacks_(std::move(callbacks)) {}
 
 void ModelClient::dial() {
+  if (ended_) return;
   Around& around = process_.around();
   if (!around.network.meet(process_.self(), kServer)) {
     // Something may get through before the patience ends; when is the network's to say.
@@ -37,6 +38,7 @@ void ModelClient::dial_later() {
 }
 
 void ModelClient::connected() {
+  if (ended_) return;
   ModelServer& server = process_.around().server;
   connection_ = &server.accept(process_.self(), [this](Connection& which) {
     process_.post([this, &which] { lost(which); });
@@ -45,6 +47,7 @@ void ModelClient::connected() {
 }
 
 void ModelClient::transmit(const Message& message) {
+  if (ended_) return;  // since the control thread made the message
   connection_->send(process_.self(), [&server = process_.around().server, connection = connection_,
                                       message] { server.receive(*connection, message); });
 }
@@ -84,6 +87,7 @@ void ModelClient::mishear() {
 }
 
 void ModelClient::come_back() {
+  if (ended_) return;
   if (!std::exchange(established_, false)) return dial_later();
   callbacks_.on_lost();
   dial();
@@ -94,6 +98,9 @@ void ModelClient::end(bool unsent_is_lost) {
     if (connection == nullptr) continue;
     unsent_is_lost ? connection->abort(process_.self()) : connection->close(process_.self());
   }
+  connection_ = set_aside_ = nullptr;
+  established_ = false;
+  ended_ = true;
 }
 
 }  // namespace elastic::simulation

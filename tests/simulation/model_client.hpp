@@ -27,7 +27,7 @@ class ModelClient {
   void receive(const Connection& connection, const rendezvous::Message& message);
   /// What the server says comes damaged: see rendezvous::Client.
   void mishear();
-  /// The process has ended. With `unsent` lost also what it sent last.
+  /// Ends the connection, and makes no other. With `unsent` lost also what it sent last.
   void end(bool unsent_is_lost);
 
  private:
@@ -43,6 +43,7 @@ class ModelClient {
   Connection* connection_ = nullptr;
   Connection* set_aside_ = nullptr;
   bool established_ = false;
+  bool ended_ = false;
   Milliseconds pause_{0};
 };
 

@@ -102,9 +102,7 @@ std::unique_ptr<coordinator::Lane> ModelWorker::make_lane(std::size_t index) {
         });
   };
   callbacks.on_leave = [this](const Status& why) {
-    if (around_.scenario.mutation == Mutation::kStayAfterException) return;
-    leave(false);
-    end_with(why);
+    if (around_.scenario.mutation != Mutation::kStayAfterException) abandon(why);
   };
   return std::make_unique<coordinator::Lane>("lane " + std::to_string(index), callbacks, spare_);
 }
@@ -119,12 +117,16 @@ void ModelWorker::run_program() {
   coordinator::Coordinator::Options options;
   options.bucket_bytes = around_.scenario.bucket_bytes;
   options.view_timeout = view_timeout();
+  // The mistake is in unnamed calls alone: a named one that has timed out would end it.
+  if (around_.scenario.mutation == Mutation::kForgottenTimeout) {
+    options.view_timeout = Milliseconds(60000);
+  }
   coordinator_ = std::make_unique<coordinator::Coordinator>(*lanes_[1], options);
   program_.run();
 }
 
 Milliseconds ModelWorker::view_timeout() const {
-  return Milliseconds(60000);
+  return around_.scenario.view_timeout;
 }
 
 void ModelWorker::note(const std::string& what) const {
@@ -223,17 +225,41 @@ void ModelWorker::leave(bool done) {
   }
 }
 
+/// As runtime::Control::abandon.
+void ModelWorker::abandon(const Status& why) {
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (!ended_.ok()) return;
+    ended_ = why;
+  }
+  note("cannot go on: " + why.message());
+  if (why.code() == Code::kTimeout) ++around_.tally.timeouts;
+  program_.says_bye();
+  process_.post([this] {
+    participation_.bye({false, {}, true});
+    client_.end(false);
+  });
+  end_with(why);
+}
+
+bool ModelWorker::is_in() const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return ended_.ok();
+}
+
 void ModelWorker::finish(const Status& why) {
   if (!process_.over() && why.code() == Code::kInternal && !program_.idle()) {
     around_.oracle.wrong(incarnation() + " ends: " + why.message());
   }
   end_with(Status(Code::kNotInitialized, "the program has ended"));
+  const bool timed_out = wait_until_ended().code() == Code::kTimeout;
   program_.join_background();
   coordinator_.reset();
   if (process_.over()) return;
   note("ends: " + why.message());
   exit(false);
-  if (why.code() == Code::kEvicted && around_.scenario.uses_run) around_.rejoin(process_.self());
+  const bool is_out = why.code() == Code::kEvicted || (why.code() == Code::kTimeout && timed_out);
+  if (is_out && around_.scenario.uses_run) around_.rejoin(process_.self());
 }
 
 void ModelWorker::end_with(const Status& reason) {

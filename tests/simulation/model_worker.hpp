@@ -55,6 +55,8 @@ class ModelWorker : private runtime::Participation::Effects {
   const runtime::CommitGate& gate() const { return gate_; }
   Milliseconds view_timeout() const;
   void set_synced() { synced_ = true; }
+  /// It has not left the job, and has not been told to.
+  bool is_in() const;
   /// Says goodbye, and where it is `done` waits for the others.
   void leave(bool done);
   /// The program has ended, for that reason: so does the process.
@@ -79,6 +81,7 @@ class ModelWorker : private runtime::Participation::Effects {
   void run_program();
   void on_message(const rendezvous::Message& message);
   void on_farewell(const rendezvous::Farewell& farewell);
+  void abandon(const Status& why);
   void end_with(const Status& reason);
   void try_to_link(std::uint64_t attempt);
   void look_for_end(Node peer, std::uint64_t watch, unsigned looks);

@@ -18,12 +18,20 @@ enum class Mutation : std::uint8_t {
   kLostMeansDead,     ///< the server takes a worker whose connection is lost for dead
   kEarlyError,        ///< workers return an error that all share before all have it
   kStayAfterException,  ///< a worker whose operation threw does not leave
+  kForgottenTimeout,    ///< a call that timed out after it had begun lets the next call take its
+                        ///< place
 };
 
-inline constexpr std::array kMutations{
-    Mutation::kNone,           Mutation::kDropFence,    Mutation::kEarlyConclusion,
-    Mutation::kForgottenFloor, Mutation::kEarlyRelease, Mutation::kUnfrozenBoundary,
-    Mutation::kLostMeansDead,  Mutation::kEarlyError,   Mutation::kStayAfterException};
+inline constexpr std::array kMutations{Mutation::kNone,
+                                       Mutation::kDropFence,
+                                       Mutation::kEarlyConclusion,
+                                       Mutation::kForgottenFloor,
+                                       Mutation::kEarlyRelease,
+                                       Mutation::kUnfrozenBoundary,
+                                       Mutation::kLostMeansDead,
+                                       Mutation::kEarlyError,
+                                       Mutation::kStayAfterException,
+                                       Mutation::kForgottenTimeout};
 
 constexpr std::string_view name(Mutation mutation) {
   switch (mutation) {
@@ -45,6 +53,8 @@ constexpr std::string_view name(Mutation mutation) {
       return "early-error";
     case Mutation::kStayAfterException:
       return "stay-after-exception";
+    case Mutation::kForgottenTimeout:
+      return "forgotten-timeout";
   }
   return "?";
 }

@@ -9,6 +9,7 @@
 
 #include "contribution.hpp"
 #include "model_worker.hpp"
+#include "mutated_call.hpp"
 #include "oracle.hpp"
 #include "state_sync.hpp"
 
@@ -115,6 +116,7 @@ void Program::call_in_background() {
     NamedCall call("background", process_.self(), salt, 4);
     if (!call.submit(worker_.coordinator()).ok()) return;
     const Result<Contributors> result = call.wait();
+    if (is_late(result.status())) continue;
     if (!result.ok()) return;
     std::string wrong;
     const Nodes counted = call.contribution().decode(0, wrong);
@@ -152,12 +154,18 @@ Status Program::step(std::uint64_t number) {
     if (Status status = named.back()->submit(coordinator); !status.ok()) return status;
     compute(Milliseconds(2));
     coordinator.flush();
-    if (Status status = unnamed_call(number, i); !status.ok()) return status;
+    const Status status = unnamed_call(number, i);
+    const bool goes_on = forgets_timeouts() && is_late(status);
+    if (!status.ok() && !goes_on) return status;
     compute(Milliseconds(2));
   }
   for (const auto& call : named) {
     doing_ = "waiting for named calls";
-    const Result<Contributors> result = call->wait();
+    Result<Contributors> result = call->wait();
+    while (calls_again(result.status())) {
+      if (Status status = call->submit(coordinator); !status.ok()) return status;
+      result = call->wait();
+    }
     if (!result.ok()) return result.status();
     if (counts()) {
       process_.around().oracle.returned_named(process_.self(), call->name(), outcome_of(result));
@@ -204,6 +212,23 @@ Status Program::unnamed_call(std::uint64_t step, std::uint64_t call) {
   }
 }
 
+/// The call has left nothing behind: the program makes it again, or gives up and leaves.
+bool Program::calls_again(const Status& failure) {
+  if (!is_late(failure)) return false;
+  if (counts()) ++process_.around().tally.late_calls;
+  leaves_with_error_ = process_.around().scenario.ends_after_timeout;
+  return !leaves_with_error_;
+}
+
+bool Program::forgets_timeouts() const {
+  return process_.around().scenario.mutation == Mutation::kForgottenTimeout;
+}
+
+/// It found no view to begin in.
+bool Program::is_late(const Status& failure) const {
+  return failure.code() == Code::kTimeout && worker_.is_in();
+}
+
 Status Program::run_operation(Operation& operation, const std::string& what,
                               Result<Contributors>& outcome) {
   doing_ = "in an unnamed call";
@@ -211,7 +236,10 @@ Status Program::run_operation(Operation& operation, const std::string& what,
   worker_.coordinator().flush();
   {
     const coordinator::Lane::Turn turn = lane.take_turn();
-    outcome = lane.run(turn, operation, worker_.view_timeout());
+    do {
+      outcome = forgets_timeouts() ? run_without_leaving(lane, operation, worker_.view_timeout())
+                                   : lane.run(turn, operation, worker_.view_timeout());
+    } while (!forgets_timeouts() && calls_again(outcome.status()));
     const Code error = outcome.status().code();
     if (counts() && (outcome.ok() || error == Code::kRootLost || error == Code::kMismatch)) {
       process_.around().oracle.returned(process_.self(), lane.position() - 1, what,

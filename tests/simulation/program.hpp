@@ -50,6 +50,9 @@ class Program {
   Status reduce_scatter(std::uint64_t step, std::uint64_t call);
   Status run_operation(coordinator::Operation& operation, const std::string& what,
                        Result<Contributors>& outcome);
+  bool calls_again(const Status& failure);
+  bool is_late(const Status& failure) const;
+  bool forgets_timeouts() const;
   void call_in_background();
   Status boundary();
   Status synchronise();

@@ -98,6 +98,10 @@ Scenario::Scenario(std::uint64_t seed_, Mutation mutation_) : seed(seed_), mutat
   plan(Fault::kTwoAtOnce, 30, 2);
   plan(Fault::kDamage, 30, 4);
   plan(Fault::kReset, 40, 4);
+  if (chance.percent(25)) {
+    view_timeout = Milliseconds(100 + static_cast<std::int64_t>(chance.below(2000)));
+    ends_after_timeout = chance.percent(25);
+  }
 }
 
 }  // namespace elastic::simulation

@@ -60,8 +60,11 @@ struct Scenario {
   bool culprit_ends = false;         ///< when it gets the error
   bool named_in_background = false;  ///< by a thread of its own, which knows of no boundaries
   bool measures = false;             ///< the backend measures its links
-  bool uses_run = true;              ///< the program calls elastic::run, so that others can join
-  Milliseconds delay{0};             ///< the longest of a message
+  Milliseconds view_timeout{60000};  ///< how long a call waits for a view
+  /// A program whose call has timed out before it began ends; it calls again otherwise.
+  bool ends_after_timeout = false;
+  bool uses_run = true;   ///< the program calls elastic::run, so that others can join
+  Milliseconds delay{0};  ///< the longest of a message
   Milliseconds faults_until{0};
   FaultCounts planned{};
 

@@ -14,6 +14,8 @@ struct Tally {
   std::uint64_t operations = 0;   ///< completed, each on each worker
   std::uint64_t restarts = 0;     ///< of the server, whatever it died of
   std::uint64_t rejoins = 0;      ///< of workers that were evicted
+  std::uint64_t timeouts = 0;     ///< after which a worker left, as a call of its had begun
+  std::uint64_t late_calls = 0;   ///< that timed out before they began
   std::uint64_t failed_jobs = 0;  ///< that had to end, with a reason
   FaultCounts faults{};
 
@@ -24,6 +26,8 @@ struct Tally {
     operations += other.operations;
     restarts += other.restarts;
     rejoins += other.rejoins;
+    timeouts += other.timeouts;
+    late_calls += other.late_calls;
     failed_jobs += other.failed_jobs;
     for (std::size_t i = 0; i < kFaults; ++i) faults[i] += other.faults[i];
     return *this;

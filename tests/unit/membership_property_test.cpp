@@ -45,7 +45,9 @@ class BrokenRuns : public SimulationTest, public testing::WithParamInterface<Mut
 
 TEST_P(BrokenRuns, AreNoticed) {
   // Beginning with the first of a few that notice, which are far apart.
-  const std::uint64_t first = GetParam() == Mutation::kEarlyError ? 201 : 1;
+  const std::uint64_t first = GetParam() == Mutation::kEarlyError         ? 201
+                              : GetParam() == Mutation::kForgottenTimeout ? 661
+                                                                          : 1;
   // Jobs that stand still take long.
   const std::uint64_t seeds = GetParam() == Mutation::kDropFence ? 10 : 120;
   EXPECT_FALSE(run({first, seeds, 1, GetParam()}).failures.empty());
@@ -55,7 +57,8 @@ INSTANTIATE_TEST_SUITE_P(Mutations, BrokenRuns,
                          testing::Values(Mutation::kDropFence, Mutation::kEarlyConclusion,
                                          Mutation::kForgottenFloor, Mutation::kEarlyRelease,
                                          Mutation::kUnfrozenBoundary, Mutation::kLostMeansDead,
-                                         Mutation::kEarlyError, Mutation::kStayAfterException),
+                                         Mutation::kEarlyError, Mutation::kStayAfterException,
+                                         Mutation::kForgottenTimeout),
                          [](const auto& mutation) {
                            std::string name(simulation::name(mutation.param));
                            std::replace(name.begin(), name.end(), '-', '_');
