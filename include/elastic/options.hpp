@@ -23,8 +23,10 @@ struct Options {
   /// File with the job's secret, 64 hex digits; readable by its owner alone. ELASTIC_SECRET_FILE.
   std::string secret_file;
 
-  /// Inherited descriptor to read the secret from instead, -1 for none. It is closed once it is
-  /// read. ELASTIC_SECRET_FD.
+  /// Inherited descriptor of a file to read the secret from instead, -1 for none. The process reads
+  /// it once and keeps the secret: further contexts need no descriptor. The one from elasticrun is
+  /// closed then, any other is kept from programs that the process executes. A program that a
+  /// worker executes cannot join by it. ELASTIC_SECRET_FD.
   int secret_fd = -1;
 
   /// Encrypt what goes over TCP, between workers and with the rendezvous server: TLS 1.3 with a key

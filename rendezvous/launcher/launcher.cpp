@@ -12,6 +12,7 @@
 #include <boost/asio/steady_timer.hpp>
 
 #include "base/openssl_check.hpp"
+#include "base/secret_descriptor.hpp"
 #include "rendezvous/launcher/guardian.hpp"
 #include "rendezvous/launcher/job_file.hpp"
 #include "rendezvous/launcher/job_server.hpp"

@@ -13,6 +13,8 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
+#include "base/unique_fd.hpp"
+
 namespace elastic {
 
 namespace {
@@ -35,28 +37,6 @@ int digit(char letter) {
   if (letter >= 'a' && letter <= 'f') return letter - 'a' + 10;
   if (letter >= 'A' && letter <= 'F') return letter - 'A' + 10;
   return -1;
-}
-
-Result<Secret> read_secret(int fd, const std::string& source) {
-  SecretText holder(std::string(kMostBytes, '\0'));
-  std::string& text = holder.text();
-  std::size_t length = 0;
-  // Several workers may inherit one descriptor, and with it one file offset.
-  const bool seekable = ::lseek(fd, 0, SEEK_CUR) >= 0;
-  while (length < text.size()) {
-    const auto rest = text.size() - length;
-    const ssize_t got = seekable
-                            ? ::pread(fd, text.data() + length, rest, static_cast<off_t>(length))
-                            : ::read(fd, text.data() + length, rest);
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) {
-      return Status(Code::kInvalidArgument,
-                    "cannot read the secret from " + source + ": " + std::strerror(errno));
-    }
-    if (got == 0) break;
-    length += static_cast<std::size_t>(got);
-  }
-  return parse_secret(std::string_view(text).substr(0, length), source);
 }
 
 }  // namespace
@@ -144,6 +124,28 @@ Result<Secret> parse_secret(std::string_view text, const std::string& source) {
   return made;
 }
 
+Result<Secret> read_secret(int fd, const std::string& source) {
+  SecretText holder(std::string(kMostBytes, '\0'));
+  std::string& text = holder.text();
+  std::size_t length = 0;
+  // Several workers may inherit one descriptor, and with it one file offset.
+  const bool seekable = ::lseek(fd, 0, SEEK_CUR) >= 0;
+  while (length < text.size()) {
+    const auto rest = text.size() - length;
+    const ssize_t got = seekable
+                            ? ::pread(fd, text.data() + length, rest, static_cast<off_t>(length))
+                            : ::read(fd, text.data() + length, rest);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) {
+      return Status(Code::kInvalidArgument,
+                    "cannot read the secret from " + source + ": " + std::strerror(errno));
+    }
+    if (got == 0) break;
+    length += static_cast<std::size_t>(got);
+  }
+  return parse_secret(std::string_view(text).substr(0, length), source);
+}
+
 Result<Secret> read_secret_file(const std::string& path) {
   const UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (!file) {
@@ -165,31 +167,6 @@ Result<Secret> read_secret_file(const std::string& path) {
     }
   }
   return read_secret(file.get(), "the secret file " + path);
-}
-
-Result<Secret> read_secret_fd(int fd) {
-  Result<Secret> read = read_secret(fd, "descriptor " + std::to_string(fd));
-  if (fd > STDERR_FILENO) {
-    ::close(fd);
-  } else if (fd >= 0) {
-    // The number of a standard stream stays taken: the next file that is opened is not to have it.
-    const UniqueFd null(::open("/dev/null", O_RDWR | O_CLOEXEC));
-    if (null) (void)::dup2(null.get(), fd);
-  }
-  return read;
-}
-
-Result<UniqueFd> secret_descriptor(const Secret& secret) {
-  UniqueFd file(::memfd_create("elastic-secret", MFD_CLOEXEC));
-  SecretText holder(to_hex(secret));
-  std::string& text = holder.text();
-  text += '\n';
-  if (!file || ::fchmod(file.get(), 0600) != 0 ||
-      ::write(file.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size()) ||
-      ::lseek(file.get(), 0, SEEK_SET) != 0) {
-    return Status(Code::kUnavailable, std::string("memfd_create: ") + std::strerror(errno));
-  }
-  return file;
 }
 
 std::string to_hex(const Secret& secret) {

@@ -9,7 +9,6 @@
 #include <utility>
 
 #include "base/status.hpp"
-#include "base/unique_fd.hpp"
 
 namespace elastic {
 
@@ -70,11 +69,8 @@ Result<Secret> parse_secret(std::string_view text, const std::string& source);
 /// Reads a secret from a file, as `parse_secret` does. kInvalidArgument names the file and what is
 /// wrong with it: others can read it, for instance.
 Result<Secret> read_secret_file(const std::string& path);
-/// From an inherited descriptor, which is closed afterwards: children are not to have it.
-Result<Secret> read_secret_fd(int fd);
-/// An anonymous file with the secret, for `read_secret_fd` or `read_secret_file` in another
-/// process. Closed in children that execute a program, unless that is changed.
-Result<UniqueFd> secret_descriptor(const Secret& secret);
+/// From an open descriptor, which stays open: a file from its beginning, a pipe to its end.
+Result<Secret> read_secret(int fd, const std::string& source);
 
 std::string to_hex(const Secret& secret);
 

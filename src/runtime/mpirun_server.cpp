@@ -17,6 +17,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/secret_descriptor.hpp"
 #include "base/unique_fd.hpp"
 #include "rendezvous/launcher/job_file.hpp"
 #include "rendezvous/launcher/private_folder.hpp"

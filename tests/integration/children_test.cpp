@@ -60,5 +60,24 @@ TEST_F(OrphansTest, OfAKilledWorkerDoNotHideItsDeath) {
   })) << orphaned.output();
 }
 
+class SecretTest : public ChildrenTest {
+ protected:
+  std::string output_of(const std::string& mode) const {
+    Job worker({ELASTICRUN, "-np", "1", "--max-np", "2", SECOND_CONTEXT, mode},
+               scratch_.path() / "output", {"XDG_RUNTIME_DIR=" + scratch_.path().string()});
+    EXPECT_TRUE(worker.wait(milliseconds(30000) * kHangFactor)) << worker.output();
+    return worker.output();
+  }
+};
+
+TEST_F(SecretTest, IsThereForASecondContextAndItsDescriptorIsReadOnce) {
+  EXPECT_THAT(output_of("second"), ::testing::HasSubstr("a second context; the file is open"));
+}
+
+TEST_F(SecretTest, IsNotThereForAProgramThatAWorkerExecutesWhichSaysSo) {
+  EXPECT_THAT(output_of("exec"), ::testing::ContainsRegex(
+                                     "error: .*there is no descriptor [0-9]+ .ELASTIC_SECRET_FD."));
+}
+
 }  // namespace
 }  // namespace elastic::testing

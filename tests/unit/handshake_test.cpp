@@ -313,18 +313,6 @@ TEST_F(SecretFile, HoldsHexWithWhiteSpaceAround) {
   EXPECT_EQ(read.value(), secret);
 }
 
-TEST_F(SecretFile, CanBeReadTwiceFromOneDescriptor) {
-  const Secret secret = random_secret();
-  write(to_hex(secret));
-  const UniqueFd file(::open(path_.c_str(), O_RDONLY | O_CLOEXEC));
-  // Each process that inherits it has a copy of its own, which it closes.
-  for (int process = 0; process < 2; ++process) {
-    const int copy = ::fcntl(file.get(), F_DUPFD_CLOEXEC, 0);
-    EXPECT_EQ(read_secret_fd(copy).value(), secret);
-    EXPECT_EQ(::fcntl(copy, F_GETFD), -1) << "the descriptor is still open";
-  }
-}
-
 /// The line of /proc/self/smaps with the flags of the mapping that has this address.
 std::string flags_of(const void* address) {
   std::ifstream maps("/proc/self/smaps");
@@ -364,22 +352,6 @@ TEST(SecretMemory, AForkedChildHasNoSecretAndProvesNothing) {
   EXPECT_FALSE(secret.bytes().empty());
 }
 
-TEST(SecretDescriptor, CanBeAPipe) {
-  const Secret secret = random_secret();
-  int ends[2];
-  ASSERT_EQ(::pipe2(ends, O_CLOEXEC), 0);
-  UniqueFd reader(ends[0]);
-  UniqueFd writer(ends[1]);
-  const std::string text = to_hex(secret) + "\n";
-  ASSERT_EQ(::write(writer.get(), text.data(), text.size()), static_cast<ssize_t>(text.size()));
-  writer.reset();
-  const int copy = ::fcntl(reader.get(), F_DUPFD_CLOEXEC, 0);
-  EXPECT_EQ(read_secret_fd(copy).value(), secret);
-  const Status empty = read_secret_fd(reader.release()).status();
-  EXPECT_EQ(empty.code(), Code::kInvalidArgument);
-  EXPECT_NE(empty.message().find("descriptor"), std::string::npos);
-}
-
 TEST_F(SecretFile, WhatIsWrongIsSaidWithTheSource) {
   for (const char* text : {"", "abc", "\n\n"}) {
     write(text);
@@ -390,7 +362,6 @@ TEST_F(SecretFile, WhatIsWrongIsSaidWithTheSource) {
   write(std::string(63, 'a') + "g");
   EXPECT_EQ(read_secret_file(path_).status().code(), Code::kInvalidArgument);
   EXPECT_EQ(read_secret_file(path_ + ".none").status().code(), Code::kInvalidArgument);
-  EXPECT_EQ(read_secret_fd(-1).status().code(), Code::kInvalidArgument);
 }
 
 TEST_F(SecretFile, ThatOthersCanReadIsRefused) {
