@@ -43,7 +43,7 @@ class Recovery:
 
 class Join:
     name = "join"
-    title = "Standing still while a newcomer receives the state"
+    title = "Pause of the members while a joiner receives the state"
     programs = ()
     root = False
 

@@ -29,7 +29,7 @@ def rows_of(benchmarks):
 
 class Handover:
     name = "handover"
-    title = "From one core to another"
+    title = "Core to core"
     programs = ()
     root = False
 

@@ -21,7 +21,7 @@ def share(row):
 
 class Network:
     name = "network"
-    title = "Hosts on lines of a given rate"
+    title = "Hosts on lines with a shaped rate"
     programs = ("ip", "tc", "iperf3")
     root = True
 

@@ -22,7 +22,7 @@ def ratio(row):
 
 class Recoverable:
     name = "recoverable"
-    title = "What it costs that an allreduce can be recovered"
+    title = "The cost of recoverability"
     programs = ()
     root = False
 
