@@ -3,7 +3,7 @@
 from chart import Group, bars
 from units import figures, size, table
 
-WAYS = {"cached": "cached stores", "past_caches": "stores past the caches",
+WAYS = {"cached": "temporal stores", "past_caches": "non-temporal stores",
         "by_the_kernel": "copied by the kernel"}
 PARTS = ("writing", "reading", "both")
 

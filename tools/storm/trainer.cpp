@@ -1,6 +1,6 @@
 // The trainer of `./run storm`: uses the installed library as any program would, and checks every
-// result by itself. What a worker contributes follows from its id, the step and the tensor, so each
-// sum tells exactly which workers are in it. The first wrong value ends the process with 9.
+// result by itself. The contribution of a worker follows from its id, the step and the tensor, so
+// each sum tells exactly which workers are in it. The first wrong value ends the process with 9.
 //
 // storm_trainer FOLDER: writes a line per step to FOLDER/<pid>, until FOLDER/finish exists.
 #include <atomic>
