@@ -1,7 +1,9 @@
 #include "rendezvous/launcher/launcher.hpp"
 
+#include <cstring>
 #include <filesystem>
 #include <optional>
+#include <set>
 #include <signal.h>
 #include <unistd.h>
 #include <utility>
@@ -24,6 +26,9 @@
 namespace elastic::launcher {
 
 namespace {
+
+/// The job is done, but workers' output could not be written.
+constexpr int kOutputLost = 1;
 
 void say(const std::string& text) {
   write_whole(STDERR_FILENO, "elasticrun: " + text + "\n");
@@ -63,6 +68,7 @@ class Launcher::Impl {
   void start_worker(const StartWorker& start);
   Status try_start(const StartWorker& start);
   Result<WorkerOutput*> output_of(int slot);
+  void lose_output(const std::string& destination, int error);
   void show_output(const ShowOutput& show);
   std::string running_workers() const;
   void arm_timer();
@@ -82,6 +88,7 @@ class Launcher::Impl {
   std::optional<JobServer> server_;
   std::map<int, std::unique_ptr<WorkerOutput>> outputs_;   // by slot, kept over restarts
   std::map<int, std::shared_ptr<WorkerProcess>> workers_;  // by slot, running
+  std::set<std::string> lost_outputs_;                     // destinations that did not take a line
   bool told_of_pipes_ = false;
   int exit_code_ = 1;
 };
@@ -174,7 +181,9 @@ void Launcher::Impl::perform(const std::vector<Action>& actions) {
                    [this](const ShowOutput& show) { show_output(show); },
                    [this](const Finish& finish) {
                      if (!finish.reason.empty()) say(finish.reason);
-                     exit_code_ = finish.exit_code;
+                     exit_code_ = finish.exit_code == 0 && !lost_outputs_.empty()
+                                      ? kOutputLost
+                                      : finish.exit_code;
                      io_.stop();
                    },
                },
@@ -222,7 +231,9 @@ Status Launcher::Impl::try_start(const StartWorker& start) {
 Result<WorkerOutput*> Launcher::Impl::output_of(int slot) {
   auto& output = outputs_[slot];
   if (!output) {
-    auto made = std::make_unique<WorkerOutput>(slot, options_.prefix);
+    auto made = std::make_unique<WorkerOutput>(
+        slot, options_.prefix,
+        [this](const std::string& destination, int error) { lose_output(destination, error); });
     if (!options_.output_dir.empty()) {
       const Status status = WorkerOutput::open_files(slot, options_.output_dir, *made);
       if (!status.ok()) return status;
@@ -231,6 +242,13 @@ Result<WorkerOutput*> Launcher::Impl::output_of(int slot) {
   }
   output->forget_lines();
   return output.get();
+}
+
+/// The job goes on: it is worth more than what its workers print.
+void Launcher::Impl::lose_output(const std::string& destination, int error) {
+  if (!lost_outputs_.insert(destination).second) return;
+  say("cannot write workers' output to " + destination + ": " + std::strerror(error) +
+      "; the job goes on, and elasticrun ends with an exit code other than 0");
 }
 
 void Launcher::Impl::show_output(const ShowOutput& show) {

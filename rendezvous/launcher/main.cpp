@@ -1,5 +1,8 @@
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
 #include <exception>
+#include <fcntl.h>
 #include <string>
 #include <unistd.h>
 #include <vector>
@@ -53,11 +56,23 @@ int run(const std::vector<std::string>& arguments) {
   return launch(std::get<LaunchOptions>(std::move(request).value()), environment);
 }
 
+/// Otherwise a socket, or a file of a worker, could have the number of a stream that is closed.
+bool keep_standard_streams() {
+  int opened = STDIN_FILENO;
+  while (opened >= 0 && opened <= STDERR_FILENO) opened = ::open("/dev/null", O_RDWR);
+  if (opened >= 0) ::close(opened);
+  return opened >= 0;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
+  if (!keep_standard_streams()) return 1;
   try {
-    return run({argv + 1, argv + argc});
+    const int code = run({argv + 1, argv + argc});
+    if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return code;
+    std::fprintf(stderr, "elasticrun: cannot write to stdout: %s\n", std::strerror(errno));
+    return code == 0 ? 1 : code;
   } catch (const std::exception& error) {
     std::fprintf(stderr, "elasticrun: %s\n", error.what());
     return 1;

@@ -5,10 +5,11 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <unistd.h>
+#include <utility>
 
 namespace elastic::launcher {
 
-void write_whole(int fd, std::string_view text) noexcept {
+int write_whole(int fd, std::string_view text) noexcept {
   while (!text.empty()) {
     const ssize_t written = ::write(fd, text.data(), text.size());
     if (written > 0) {
@@ -18,28 +19,31 @@ void write_whole(int fd, std::string_view text) noexcept {
       pollfd writable{fd, POLLOUT, 0};
       ::poll(&writable, 1, -1);
     } else if (errno != EINTR) {
-      return;
+      return errno;
     }
   }
+  return 0;
 }
 
-WorkerOutput::WorkerOutput(int slot, bool prefix)
+WorkerOutput::WorkerOutput(int slot, bool prefix, Lost lost)
     : prefix_(prefix ? "[" + std::to_string(slot) + "] " : ""),
-      output_fd_(STDOUT_FILENO),
-      errors_fd_(STDERR_FILENO),
-      output_([this](std::string_view text) { line(output_fd_, text); }),
-      errors_([this](std::string_view text) { line(errors_fd_, text); }) {}
+      lost_(std::move(lost)),
+      output_sink_{"stdout", STDOUT_FILENO},
+      errors_sink_{"stderr", STDERR_FILENO},
+      output_([this](std::string_view text) { line(output_sink_, text); }),
+      errors_([this](std::string_view text) { line(errors_sink_, text); }) {}
 
 Status WorkerOutput::open_files(int slot, const std::string& folder, WorkerOutput& output) {
-  const auto open = [&](const char* ending, UniqueFd& file, int& fd) {
-    const std::string path = folder + "/worker-" + std::to_string(slot) + ending;
-    file.reset(::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644));
-    fd = file.get();
-    return file ? Status() : Status(Code::kUnavailable, path + ": " + std::strerror(errno));
+  const auto open = [&](const char* ending, Sink& sink) {
+    sink.name = folder + "/worker-" + std::to_string(slot) + ending;
+    sink.file.reset(::open(sink.name.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644));
+    sink.fd = sink.file.get();
+    return sink.file ? Status()
+                     : Status(Code::kUnavailable, sink.name + ": " + std::strerror(errno));
   };
   output.prefix_.clear();
-  Status status = open(".out", output.output_file_, output.output_fd_);
-  return status.ok() ? open(".err", output.errors_file_, output.errors_fd_) : status;
+  Status status = open(".out", output.output_sink_);
+  return status.ok() ? open(".err", output.errors_sink_) : status;
 }
 
 void WorkerOutput::feed(Channel channel, std::string_view bytes) {
@@ -51,11 +55,11 @@ void WorkerOutput::finish() {
   errors_.finish();
 }
 
-void WorkerOutput::line(int fd, std::string_view text) {
+void WorkerOutput::line(const Sink& sink, std::string_view text) {
   std::string whole;
   whole.reserve(prefix_.size() + text.size() + 1);
   whole.append(prefix_).append(text).append("\n");
-  write_whole(fd, whole);
+  if (const int error = write_whole(sink.fd, whole); error != 0) lost_(sink.name, error);
   last_lines_.emplace_back(text);
   if (last_lines_.size() > kLinesKept) last_lines_.pop_front();
 }

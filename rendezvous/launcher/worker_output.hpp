@@ -21,8 +21,11 @@ class WorkerOutput {
  public:
   static constexpr std::size_t kLinesKept = 20;
 
+  /// Told of each line that could not be written: where to, and the error number. The line is lost.
+  using Lost = std::function<void(const std::string& destination, int error)>;
+
   /// To the launcher's own stdout and stderr.
-  WorkerOutput(int slot, bool prefix);
+  WorkerOutput(int slot, bool prefix, Lost lost);
   /// To worker-SLOT.out and .err in `folder`, at their ends: a restarted worker's output follows.
   static Status open_files(int slot, const std::string& folder, WorkerOutput& output);
 
@@ -36,20 +39,24 @@ class WorkerOutput {
   const std::deque<std::string>& last_lines() const { return last_lines_; }
 
  private:
-  void line(int fd, std::string_view text);
+  struct Sink {
+    std::string name;
+    int fd;
+    UniqueFd file{};  ///< owns `fd`, unless that is the launcher's
+  };
+  void line(const Sink& sink, std::string_view text);
 
   std::string prefix_;
-  UniqueFd output_file_;
-  UniqueFd errors_file_;
-  int output_fd_;
-  int errors_fd_;
+  Lost lost_;
+  Sink output_sink_;
+  Sink errors_sink_;
   std::deque<std::string> last_lines_;
   LineSplitter output_;
   LineSplitter errors_;
 };
 
 /// Writes all of `text` with one write(2) where the kernel takes it at once, so that lines of
-/// several writers do not mix. What nobody reads any more is dropped.
-void write_whole(int fd, std::string_view text) noexcept;
+/// several writers do not mix. Returns 0, or the error number that ended the writing.
+int write_whole(int fd, std::string_view text) noexcept;
 
 }  // namespace elastic::launcher

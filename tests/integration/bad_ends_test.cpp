@@ -173,5 +173,56 @@ TEST(WorkerOutput, GoesThroughAPipeWhereAsked) {
               AllOf(HasSubstr("[0] terminal\n"), HasSubstr("[0] stderr is a pipe\n")));
 }
 
+/// A job that is done, with a line on stdout of its one worker. `redirect` is of elasticrun.
+Ended run_in_shell(const std::string& options, const std::string& redirect) {
+  return run({"/bin/sh", "-c",
+              "exec " + std::string(ELASTICRUN) + " -np 1 " + options +
+                  " /bin/sh -c 'echo hello; " + "echo hello; exec " + BAD_WORKER + " trains' " +
+                  redirect});
+}
+
+TEST(WorkerOutput, ThatCannotBeWrittenIsToldOnceAndInTheExitCode) {
+  const Ended full = run_in_shell("", "> /dev/full");
+  EXPECT_EQ(full.status, 1) << full.output;
+  EXPECT_EQ(count(full.output, "elasticrun: cannot write workers' output to stdout: No space left"),
+            1U)
+      << full.output;
+  const Ended written = run_in_shell("", "> /dev/null");
+  EXPECT_EQ(written.status, 0) << written.output;
+}
+
+TEST(WorkerOutput, ThatAFileDoesNotTakeIsToldWithItsName) {
+  const ScratchFolder scratch;
+  std::filesystem::create_symlink("/dev/full", scratch.path() / "worker-0.out");
+  const Ended full = run_in_shell("--output-dir " + scratch.path().string(), "");
+  EXPECT_EQ(full.status, 1) << full.output;
+  EXPECT_EQ(count(full.output, "worker-0.out: No space left"), 1U) << full.output;
+}
+
+TEST(WorkerOutput, IntoAClosedPipeDoesNotEndTheJob) {
+  const ScratchFolder scratch;
+  const std::string closed = (scratch.path() / "closed").string();
+  const Ended piped =
+      run({"/bin/sh", "-c",
+           "{ " + std::string(ELASTICRUN) + " -np 1 /bin/sh -c 'until [ -e " + closed +
+               " ]; do sleep 0.01; done; echo hello; exec " + BAD_WORKER +
+               " trains'; echo code $? >&2; } | { exec 0<&-; : > " + closed + "; }"});
+  EXPECT_THAT(piped.output, HasSubstr("cannot write workers' output to stdout: Broken pipe"));
+  EXPECT_THAT(piped.output, HasSubstr("code 1\n"));
+  EXPECT_THAT(piped.output, Not(HasSubstr("died of signal")));
+}
+
+TEST(WorkerOutput, IntoAClosedStreamDoesNotGoElsewhere) {
+  const Ended closed = run_in_shell("", ">&-");
+  EXPECT_EQ(closed.status, 0) << closed.output;
+}
+
+TEST(Elasticrun, SaysThatItsOwnOutputCannotBeWritten) {
+  const Ended full =
+      run({"/bin/sh", "-c", "exec " + std::string(ELASTICRUN) + " --version > /dev/full"});
+  EXPECT_EQ(full.status, 1);
+  EXPECT_THAT(full.output, HasSubstr("elasticrun: cannot write to stdout: No space left"));
+}
+
 }  // namespace
 }  // namespace elastic::testing
