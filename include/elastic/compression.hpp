@@ -10,7 +10,7 @@
 
 namespace elastic {
 
-/// How gradients travel. docs/dynamic-training.md has formulas, sources, and when each one pays.
+/// How gradients travel. docs/compression.md has formulas, sources, and when each one pays.
 enum class CompressionKind : std::uint8_t {
   kNone,
   kF16,     ///< allreduced as f16
