@@ -35,7 +35,7 @@ class SameOptions;
 /// and v average over as many samples as before. By default this scales the rate alone. With
 /// Options::scale_betas each step uses
 ///
-///     beta1 = max(0, 1 - gamma * (1 - beta1))    beta2 likewise    epsilon = epsilon / sqrt(gamma)
+///     beta1 = max(0, 1 - gamma * (1 - beta1))    beta2 alike    epsilon = epsilon / sqrt(gamma)
 ///
 /// and the corrections are by the products of the betas that were used.
 ///
@@ -47,7 +47,7 @@ class ELASTIC_API AdamW {
  public:
   struct Options {
     double beta1 = 0.9;          ///< 0 or more, below 1
-    double beta2 = 0.999;        ///< likewise
+    double beta2 = 0.999;        ///< 0 or more, below 1
     double epsilon = 1e-8;       ///< > 0
     double weight_decay = 0.01;  ///< 0 or more
     /// Whether the betas and epsilon, which suit the reference batch, follow gamma.
@@ -72,7 +72,7 @@ class ELASTIC_API AdamW {
 
   /// m, the tensors one after another.
   std::span<const float> momentum() const noexcept { return momentum_; }
-  /// v, likewise.
+  /// v of the latest step.
   std::span<const float> variance() const noexcept { return variance_; }
 
  private:

@@ -42,7 +42,7 @@ struct Compression {
   bool operator==(const Compression&) const = default;
 };
 
-/// What `find_compression` takes, for messages.
+/// The forms that `find_compression` takes, for messages.
 inline constexpr std::string_view kCompressionForms =
     "one of none, f16, f16:SCALE (a power of two from 2^-24 to 2^24), bf16, int8, int8:BLOCK (1 to "
     "65536), two_bit, two_bit:THRESHOLD (above 0), top_k, top_k:RATIO (above 0, at most 1), "
@@ -52,7 +52,7 @@ inline constexpr std::string_view kCompressionForms =
 /// it has none of kCompressionForms.
 ELASTIC_API std::optional<Compression> find_compression(std::string_view text);
 
-/// What is wrong with a compression's parameters, with the valid range; empty: nothing.
+/// The error in a compression's parameters, with the valid range; empty if there is none.
 ELASTIC_API std::string invalid_parameter(const Compression& compression);
 
 }  // namespace elastic

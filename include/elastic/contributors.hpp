@@ -11,7 +11,7 @@
 
 namespace elastic {
 
-/// Who took part in a collective: exactly the workers whose contributions are in its result. The
+/// The workers that took part in a collective: exactly those with a contribution to its result. The
 /// same on every rank that returned from the call. A cheap value; immutable.
 class Contributors {
  public:
@@ -25,7 +25,7 @@ class Contributors {
   std::span<const WorkerId> workers() const noexcept {
     return workers_ ? std::span<const WorkerId>(*workers_) : std::span<const WorkerId>();
   }
-  /// Of the view in which the call was completed.
+  /// The generation of the view in which the call was completed.
   std::uint64_t generation() const noexcept { return generation_; }
 
  private:

@@ -8,7 +8,7 @@
 
 namespace elastic {
 
-/// What went wrong, for a program to act on; `Error::what()` says it for a person, with what to do.
+/// The kind of an error, for programs. `Error::what()` is the message for people, with the remedy.
 enum class ErrorCode : std::uint8_t {
   kInvalidArgument,  ///< A call, option or environment variable is wrong. Nothing was done,
                      ///< unless the function says otherwise.
@@ -20,12 +20,12 @@ enum class ErrorCode : std::uint8_t {
   kRefused,       ///< The job refused this worker: wrong secret, version, state or options. Or the
                   ///< first members' states or options differ: on each of them, and the job fails.
   kTimeout,       ///< A bounded wait ended.
-  kRootLost,      ///< A broadcast's root died before anybody had all of its data. Retryable.
+  kRootLost,      ///< A broadcast's root died before any survivor had all its data. Retryable.
   kBelowMinimum,  ///< Fewer workers than `min_np` are left and none came in time.
   kEvicted,       ///< The job went on without this worker.
   kRemoved,    ///< This worker was asked to leave. `run` catches it and returns; outside of `run`
                ///< collectives throw it.
-  kStopped,    ///< The job was asked to stop. Likewise.
+  kStopped,    ///< The job was asked to stop. Caught and thrown as kRemoved.
   kNotFinite,  ///< A gradient had NaN or Inf, and Options::non_finite says "error".
   kInternal,   ///< A defect of the library.
 };

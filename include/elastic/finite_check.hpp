@@ -30,7 +30,7 @@ struct NamedGradient {
 ///
 /// The sum of anything with NaN or Inf is NaN or Inf, and it has the same bits on all ranks, so all
 /// of them see the same in it. "skip" costs one pass over the sum; "error" one more over what this
-/// worker contributes, and an exchange before the error, of who brought it; "pass" nothing.
+/// worker contributes, and an exchange before the error, to find its rank; "pass" nothing.
 ///
 /// For sums and averages. Thread safety: none.
 class ELASTIC_API FiniteCheck {
@@ -40,14 +40,14 @@ class ELASTIC_API FiniteCheck {
   FiniteCheck(Context& context, std::vector<NamedGradient> gradients);
 
   /// Forgets what `before_sum` saw: of a step whose sum threw, so that the next one's error does
-  /// not name who brought that. May be left out where no step is repeated after an Error.
+  /// not name its rank. May be left out if no step is repeated after an Error.
   void begin_step() noexcept;
   /// Looks at what this worker contributes, where it may have to be named. Where that is made of
   /// several parts (VirtualBatch), after each of them: the first that is not finite counts.
   void before_sum();
   /// Looks at the sum. True: use it. False: skip the step. Throws Error(kNotFinite) on all ranks
   /// alike, which names rank and gradient; its peer() is that rank, or -1 where the numbers were
-  /// finite and their sum was not, or where who brought them is gone.
+  /// finite and their sum was not, or if the rank that brought them is gone.
   [[nodiscard]] bool after_sum();
 
  private:

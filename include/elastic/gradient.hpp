@@ -4,7 +4,7 @@
 
 namespace elastic {
 
-/// The tensors of a gradient, in the order of the parameters. Of a single one, `{{values}}`.
+/// The tensors of a gradient, in the order of the parameters. A single tensor is `{{values}}`.
 using Gradient = std::span<const std::span<const float>>;
 
 }  // namespace elastic

@@ -30,11 +30,11 @@ struct NamedTensor {
 ///
 ///     elastic::GradientCompressor compressor(elastic::context(), elastic::compression());
 ///     ...
-///     const elastic::Contributors who = compressor.allreduce("weights", gradient);
+///     const elastic::Contributors contributors = compressor.allreduce("weights", gradient);
 ///
 /// Results are bit-identical on all ranks. kF16 and kBF16 are an allreduce of that type, whose
-/// additions are made in f32 and rounded at each hop. All other kinds exchange everybody's encoded
-/// contribution, and every rank decodes and adds them in rank order, in f32.
+/// additions are made in f32 and rounded at each hop. All other kinds exchange the encoded
+/// contributions of all ranks, and every rank decodes and adds them in rank order, in f32.
 ///
 /// Failures. As Context's collectives: after the death of a member a call returns the sum over
 /// exactly its contributors. The residual is taken over only when the call returns; when it throws,
@@ -50,20 +50,20 @@ struct NamedTensor {
 /// Traffic::residual_norm shows it as well.
 ///
 /// NaN and Inf arrive: where some contribution has one, so has the sum, as NaN or Inf, in that
-/// element or, for kInt8, as NaN in its block. Of several in a tensor kTopK may send some only. No
-/// residual keeps one. kF16 overflows to Inf, and Traffic::non_finite tells.
+/// element or, for kInt8, as NaN in its block. If a tensor has several, kTopK may send only some.
+/// No residual keeps one. kF16 overflows to Inf, and Traffic::non_finite tells.
 ///
 /// Each tensor takes twice its size in memory beside it, with kTopK's momentum four times.
 ///
 /// Tensors on a CUDA device, f32 or f64, are taken with kNone, kF16 and kBF16: those of a call all
-/// lie on one device, on all members. What is `whole` goes as it is. They are narrowed and widened
-/// on their way (see NarrowTensor), under the backend nccl by the device itself, so that NCCL has
-/// half the bytes. What differs from tensors in host memory:
+/// lie on one device, on all members. A `whole` tensor is sent unchanged. The others are cast to
+/// the wire dtype and back (see NarrowTensor), under the backend nccl by the device itself, so that
+/// NCCL has half the bytes. The differences from tensors in host memory:
 /// - There is no error feedback: no residuals are kept, as they would take as much of the device's
 ///   memory as the gradients; what rounding takes off is lost. `send_whole`, `rescale` and `reset`
 ///   mean nothing.
 /// - Averages and sums are different calls for kMismatch, and so are those with other scales.
-/// - Traffic::non_finite does not count their elements, which nobody on the host looks at. NaN and
+/// - Traffic::non_finite does not count their elements, which the host does not see. NaN and
 ///   Inf arrive all the same.
 /// kInt8, kTwoBit and kTopK take host memory only: kInvalidArgument.
 ///
@@ -88,11 +88,11 @@ class ELASTIC_API GradientCompressor {
     bool operator==(const Traffic&) const = default;
   };
 
-  /// What it is built on; each as in Context.
+  /// The collectives that it uses; each as in Context.
   struct Collectives {
     GroupedAllreduce allreduce;
     std::function<Gathered<std::uint8_t>(std::span<const std::uint8_t>)> gather;
-    /// Of tensors on a device. Where there is none, they are refused.
+    /// For tensors on a device, which are refused without it.
     std::function<Contributors(std::span<const NarrowTensor>, ReduceOp, CudaStream)> narrow = {};
   };
 
@@ -106,7 +106,7 @@ class ELASTIC_API GradientCompressor {
                return context.narrow_allreduce(tensors, op, stream);
              }},
             compression) {}
-  /// Likewise, with other functions in the place of Context's.
+  /// The same with other functions in place of Context's.
   GradientCompressor(Collectives collectives, const Compression& compression);
   ~GradientCompressor();
   GradientCompressor(const GradientCompressor&) = delete;
@@ -123,8 +123,9 @@ class ELASTIC_API GradientCompressor {
                          ReduceOp op = ReduceOp::kSum) {
     return allreduce(name, view(data), op);
   }
-  /// Likewise for several, which do not overlap, as one unit: after a failure either all hold the
-  /// sums over the same contributors, or none was changed. Residuals likewise. One exchange.
+  /// The same for several tensors, which do not overlap, as one unit: after a failure either all
+  /// hold the sums over the same contributors, or none was changed. This includes the residuals.
+  /// One exchange.
   Contributors grouped_allreduce(std::span<const NamedTensor> tensors, ReduceOp op = ReduceOp::kSum,
                                  CudaStream stream = {});
 
@@ -133,7 +134,7 @@ class ELASTIC_API GradientCompressor {
   /// know. `false` ends it.
   void send_whole(bool whole = true);
 
-  /// What an update multiplies a sum of gradients by: rate / batch. `batch` is what the sum is
+  /// The factor of an update on a sum of gradients: rate / batch. `batch` is what the sum is
   /// divided by: samples, or for kAverage of means the number of contributors.
   struct StepSize {
     double rate = 0;
@@ -141,21 +142,22 @@ class ELASTIC_API GradientCompressor {
   };
 
   /// Call when the rate or the batch has changed: residuals are sums, so those of steps of size
-  /// `before` are multiplied by (before.rate / before.batch) / (now.rate / now.batch). What is sent
-  /// late then changes the weights as much as it would have in its own step. Where rate and batch
-  /// grow alike the factor is 1. kTopK's momentum stays. Throws Error(kInvalidArgument), changing
-  /// nothing, unless all four are positive and the factor is positive and finite as a float.
+  /// `before` are multiplied by (before.rate / before.batch) / (now.rate / now.batch). Late
+  /// gradients then change the weights as much as they would have in their own step. Where rate and
+  /// batch grow alike the factor is 1. kTopK's momentum stays. Throws Error(kInvalidArgument),
+  /// changing nothing, unless all four are positive and the factor is positive and finite as a
+  /// float.
   void rescale(const StepSize& before, const StepSize& now);
 
-  /// Forgets all residuals and momentum; for who comes back after an eviction, in front of `run`'s
-  /// loop.
+  /// Forgets all residuals and momentum; for a worker that comes back after an eviction, before
+  /// `run`'s loop.
   void reset();
 
   /// Counts the calls of tensors seen from now on from `step` instead of 0; for joiners, which
   /// need no warm-up in the middle of a training.
   void begin_at(std::uint64_t step);
 
-  /// What was not sent of the tensor of this name; empty before its first call.
+  /// The unsent part of the tensor of this name; empty before its first call.
   std::span<const float> residual(std::string_view name) const;
 
   const Compression& compression() const noexcept;

@@ -22,13 +22,13 @@ namespace elastic {
 /// Thread safety: none; belongs to the thread that trains.
 class ELASTIC_API GradientNoise {
  public:
-  /// What a worker adds to the group that it sums: samples, 1 if there are any, and the squared
-  /// norm of its gradient's sum divided by samples. In the order of the enumerators.
+  /// The values that a worker adds to the group that it sums: samples, 1 if there are any, and the
+  /// squared norm of its gradient's sum divided by samples. In the order of the enumerators.
   using Moments = std::array<double, 3>;
   enum MomentIndex : std::size_t { kSamples, kWorkers, kSquares };
 
-  /// Of one worker: `gradient_sum` over its `samples` samples, which may be 0 at an epoch's tail.
-  /// Throws Error(kInvalidArgument) unless `samples` is finite and at least 0.
+  /// The moments of one worker: `gradient_sum` over its `samples` samples, which may be 0 at an
+  /// epoch's tail. Throws Error(kInvalidArgument) unless `samples` is finite and at least 0.
   static Moments moments(Gradient gradient_sum, double samples);
 
   /// Takes in one step: the sums over all workers of their moments and of their gradients. A step

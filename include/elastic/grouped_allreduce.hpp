@@ -9,7 +9,7 @@
 
 namespace elastic {
 
-/// What combines tensors of all workers as one unit, as Context::grouped_allreduce does.
+/// A function that combines tensors of all workers as one unit, as Context::grouped_allreduce does.
 using GroupedAllreduce = std::function<Contributors(std::span<const TensorView>, ReduceOp)>;
 
 /// That of `context`, which must outlive it.

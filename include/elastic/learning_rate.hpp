@@ -63,12 +63,12 @@ class ELASTIC_API LearningRate {
   Rate step(double batch, double samples);
 
   /// Goes on by another schedule, from where `progress()` is: after a checkpoint was loaded, whose
-  /// schedule came with it, or to change course. Of the rates so far nothing changes. All workers
+  /// schedule came with it, or to change course. The rates so far do not change. All workers
   /// give the same, at the same step boundary; before `run` the first member's holds.
   void set_schedule(Schedule schedule) { schedule_ = std::move(schedule); }
   const Schedule& schedule() const noexcept { return schedule_; }
 
-  /// Of the latest step; before the first: base 0, gamma 1.
+  /// The rate of the latest step; before the first: base 0, gamma 1.
   const Rate& latest() const noexcept { return latest_; }
 
   /// Where the schedule is, in samples. Those used so far; with kAdaScale those of the reference

@@ -75,7 +75,7 @@ class ELASTIC_API LearningRateRamp {
   /// then.
   double step(double batch_now);
 
-  /// Of the latest step; 1 before the first.
+  /// The factor of the latest step; 1 before the first.
   double gamma() const noexcept { return record_.gamma; }
 
   /// gamma of the latest step over gamma of the one before. In the velocity form (MXNet, Keras),

@@ -41,7 +41,7 @@ class ELASTIC_API MomentumSgd {
  public:
   enum class Form : std::uint8_t {
     kAccumulator,  ///< keeps u
-    kVelocity,     ///< keeps v as well, for whoever reads it (MXNet's and Keras' momentum)
+    kVelocity,     ///< keeps v as well, for readers (MXNet's and Keras' momentum)
   };
 
   struct Options {
@@ -74,7 +74,7 @@ class ELASTIC_API MomentumSgd {
 
   /// u, the tensors one after another.
   std::span<const float> momentum() const noexcept { return momentum_; }
-  /// v of the latest step, likewise; empty unless the form is kVelocity.
+  /// v of the latest step; empty unless the form is kVelocity.
   std::span<const float> velocity() const noexcept { return velocity_; }
 
  private:

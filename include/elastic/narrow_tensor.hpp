@@ -9,8 +9,8 @@ namespace elastic {
 /// and the sums widened and divided by `scale`; for an average then by the number of workers. f64
 /// is rounded by way of f32.
 ///
-/// NaN and Inf arrive, NaN as the positive one without payload where something was computed. What
-/// is above the range of f16 becomes Inf.
+/// NaN and Inf arrive, NaN as the positive one without payload where something was computed. Values
+/// above the range of f16 become Inf.
 struct NarrowTensor {
   TensorView data;
   /// kF16 or kBF16; or the type of `data`, whichever that is: then it goes as it is.

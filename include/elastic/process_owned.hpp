@@ -12,7 +12,7 @@ namespace elastic::detail {
 ELASTIC_API std::uint64_t process_mark() noexcept;
 /// Throws Error(kNotInitialized) in a child of the process that `mark` names.
 ELASTIC_API void require_process(std::uint64_t mark);
-/// Keeps an object that nobody will use or destroy.
+/// Keeps an object that will not be used or destroyed.
 ELASTIC_API void keep_for_ever(void* object) noexcept;
 
 /// Owns an object for the process that made it. A child of fork(2) has a copy of the memory, but

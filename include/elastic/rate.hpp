@@ -2,7 +2,7 @@
 
 namespace elastic {
 
-/// What an optimizer has to know of the rate to take one step. LearningRate gives it.
+/// The rate of one step of an optimizer, from LearningRate.
 struct Rate {
   double base = 0;            ///< eta, of the schedule: suits the reference batch
   double gamma = 1;           ///< factor that suits the batch of this step

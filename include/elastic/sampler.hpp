@@ -12,8 +12,8 @@
 
 namespace elastic {
 
-/// Deals the samples of each epoch out to the workers such that every sample is used exactly once,
-/// whoever comes and goes.
+/// Distributes the samples of each epoch to the workers such that every sample is used exactly
+/// once, however the workers change.
 ///
 /// An epoch is a permutation of the samples, the same on every platform for the same seed, epoch
 /// and size. It is computed where it is asked for: a sampler is a few integers, however many
@@ -22,11 +22,11 @@ namespace elastic {
 ///
 ///     auto share = sampler.next(batch);            // indices of samples, this worker's
 ///     ... gradients over share, allreduce ...
-///     sampler.commit(contributors);                // who was in the sum
+///     sampler.commit(contributors);                // the workers in the sum
 ///
-/// What was drawn by a worker that did not contribute is returned, and drawn again by others. All
-/// workers compute the same from the same agreed inputs (members, batch, contributors): no
-/// messages.
+/// Samples that were drawn by a worker that did not contribute are returned, and drawn again by
+/// others. All workers compute the same from the same agreed inputs (members, batch, contributors):
+/// no messages.
 ///
 /// Several operations of one step (named ones, or one call after another) can have different
 /// contributors: when a worker dies, those that are complete have its part, and the others have
@@ -54,9 +54,9 @@ class ELASTIC_API Sampler {
     bool operator==(const Range&) const = default;
   };
 
-  /// Deals out samples 0 to size-1. Throws Error(kInvalidArgument) when `size` is 0.
+  /// Distributes samples 0 to size-1. Throws Error(kInvalidArgument) when `size` is 0.
   Sampler(std::size_t size, std::uint64_t seed);
-  /// Likewise, of data that has `data_size` samples. Throws Error(kInvalidArgument) when they are
+  /// The same for data that has `data_size` samples. Throws Error(kInvalidArgument) when they are
   /// fewer than `size`, too.
   Sampler(std::size_t size, std::uint64_t seed, std::size_t data_size);
 
@@ -81,19 +81,19 @@ class ELASTIC_API Sampler {
   void draw(std::size_t shares, std::size_t batch_per_share);
 
   /// Share `index` of the open draw: indices of samples, valid until the next call that changes the
-  /// sampler or looks at a share. Of a draw by `next`, the share of the member with that rank.
+  /// sampler or looks at a share. After `next`, it is the share of the member with that rank.
   /// Throws Error(kInvalidArgument) when there is none.
   std::span<const std::size_t> share(std::size_t index);
 
   /// Ends the draw: `contributors`, in rank order, are the workers that were in the sum. They
-  /// become the members, as far as they were members. Of a draw by `next` the shares of the other
-  /// members are returned; one by `draw` is used whole, because a step over virtual workers is not
-  /// over before each is in the sum. Does nothing where no draw is open. Throws
-  /// Error(kInvalidArgument), changing nothing, when none of them was a member.
+  /// become the members, as far as they were members. After `next` the shares of the other members
+  /// are returned; a draw by `draw` is used whole, because a step over virtual workers is not over
+  /// before each is in the sum. Does nothing where no draw is open. Throws Error(kInvalidArgument),
+  /// changing nothing, when none of them was a member.
   void commit(std::span<const WorkerId> contributors);
   void commit(const Contributors& contributors) { commit(contributors.workers()); }
-  /// Likewise after several operations: one list of contributors for each, in any order. Who is in
-  /// all of them counts. All members give the lists of the same operations. Throws
+  /// The same after several operations: one list of contributors for each, in any order. A worker
+  /// counts if it is in all of them. All members give the lists of the same operations. Throws
   /// Error(kInvalidArgument), changing nothing, also where there is no list, and where no worker is
   /// in all of them.
   void commit(std::span<const Contributors> operations);
@@ -119,7 +119,7 @@ class ELASTIC_API Sampler {
   /// Samples in the open draw over all members; 0 where none is open.
   std::size_t global_batch() const noexcept { return global_batch_; }
 
-  /// What is used and what is not, as bytes, for State. An open draw counts as not used.
+  /// The used and unused samples, as bytes, for State. An open draw counts as not used.
   std::vector<std::byte> save() const;
   /// Reverse of `save`; abandons an open draw and keeps the members. Throws
   /// Error(kInvalidArgument), changing nothing, on bytes that are no sampler's or that are of

@@ -12,8 +12,8 @@ namespace elastic {
 /// Base rate as a function of the samples seen in the whole training. Not of steps: with the number
 /// of workers changes how much training a step is.
 ///
-/// A value, computed with operations that give the same bits on all processors. What makes one
-/// throws Error(kInvalidArgument) for arguments out of the range that is given.
+/// A value, computed with operations that give the same bits on all processors. The functions that
+/// make one throw Error(kInvalidArgument) for arguments out of the given range.
 class ELASTIC_API Schedule {
  public:
   /// Always `base`, > 0.
@@ -27,7 +27,7 @@ class ELASTIC_API Schedule {
   /// (Loshchilov and Hutter 2017, without restarts).
   static Schedule cosine(double base, double samples, double last = 0);
 
-  /// Likewise, as the `power` (> 0) of what is left of `samples`; 1 is a straight line.
+  /// The same by the `power` (> 0) of the rest of `samples`; 1 is a straight line.
   static Schedule polynomial(double base, double samples, double power = 1, double last = 0);
 
   /// The same, but rising linearly from `first` over the first `samples` (> 0) to what the schedule
@@ -56,7 +56,7 @@ class ELASTIC_API Schedule {
   double factor_ = 1;               // kStep
   std::vector<double> milestones_;  // kStep
   double samples_ = 1;              // kCosine, kPolynomial: where it ends
-  double last_ = 0;                 // likewise: the rate from there on
+  double last_ = 0;                 // kCosine, kPolynomial: the rate after that
   double power_ = 1;                // kPolynomial
   double warm_up_samples_ = 0;      // 0: none
   double warm_up_first_ = 0;

@@ -20,7 +20,7 @@ struct StepTime {
   Duration view_change{0};
 
   Duration total() const { return data + compute + communication + view_change; }
-  /// What this worker did by itself, and others may have waited for.
+  /// The time of this worker's own work, for which others may have waited.
   Duration own() const { return data + compute; }
 };
 
@@ -33,11 +33,11 @@ struct StepTimes {
   /// The latest step in which the ranks told each other their times (Options::compare_steps).
   std::uint64_t compared_commit = 0;  ///< State::commits() of that step; 0: none yet
   std::vector<StepTime> by_rank;      ///< up to the comparing: communication is not complete
-  int slowest = -1;                   ///< rank whose `own` time was the longest
+  int slowest = -1;                   ///< the rank with the longest `own` time
 };
 
 /// Marks the time of its life as `data`, where it lives on the thread that trains; elsewhere it
-/// does nothing. What the library blocks for within it counts as usual.
+/// does nothing. Blocking calls of the library within it count as usual.
 class ELASTIC_API LoadingData {
  public:
   LoadingData();
@@ -49,7 +49,7 @@ class ELASTIC_API LoadingData {
   int outer_;  // what the time belonged to before
 };
 
-/// For reading samples, or waiting for who reads them:
+/// For reading samples, or waiting for their reader:
 ///
 ///     {
 ///       const auto loading = elastic::loading_data();

@@ -7,8 +7,8 @@
 
 namespace elastic {
 
-/// What the links of a view were measured to do, and how allreduces are made because of it. The
-/// same on all ranks.
+/// The measured capabilities of a view's links, and the resulting choice of allreduces. The same on
+/// all ranks.
 struct Tuning {
   /// While every rank sends a message and receives one. Zeros where there is no such link.
   struct Link {

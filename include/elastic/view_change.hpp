@@ -18,11 +18,11 @@ namespace elastic {
 /// Where a member dies during the change, `noticed` stays and what comes after it happens again:
 /// the later moment counts.
 struct ViewChange {
-  /// Of the monotonic clock, which all processes of a machine share.
+  /// A time of the monotonic clock, which all processes of a machine share.
   using Moment = std::chrono::steady_clock::time_point;
 
   std::uint64_t generation = 0;  ///< of the view that it led to; 0: there was no change yet
-  std::string cause;             ///< for people: who came and who went
+  std::string cause;             ///< for people: the workers that came and left
   /// An operation found a link broken, or the server asked to stop, whichever was first here. In a
   /// change at a step boundary: this worker came to it.
   Moment noticed;

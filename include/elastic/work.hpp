@@ -13,7 +13,7 @@ class WorkState;
 }
 
 /// An asynchronous operation under way. A cheap handle; copies refer to the same operation. All
-/// functions may be called from any thread. Letting go of it does not cancel the operation, but the
+/// functions may be called from any thread. Destroying it does not cancel the operation, but the
 /// tensors must live until it is complete.
 ///
 /// It is complete when the results lie in the tensors, those on CUDA devices too: what is queued
@@ -23,7 +23,7 @@ class ELASTIC_API Work {
   Work() = default;
   explicit Work(std::shared_ptr<detail::WorkState> state);
 
-  /// Blocks until the operation is complete; returns who contributed. Throws elastic::Error if it
+  /// Blocks until the operation is complete; returns its contributors. Throws elastic::Error if it
   /// failed, the same on every call.
   Contributors wait() const;
 
@@ -37,7 +37,7 @@ class ELASTIC_API Work {
   /// polls comes to an end.
   bool ready() const noexcept;
 
-  /// Who contributed. Only after completion; throws kInvalidArgument before.
+  /// The contributors. Only after completion; throws kInvalidArgument before.
   Contributors contributors() const;
 
  private:
