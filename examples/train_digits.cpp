@@ -143,8 +143,7 @@ void log_epoch(const digits::Trainer& trainer) {
                digits::accuracy(trainer.weights(), trainer.test_samples()));
 }
 
-/// Rank 0, whoever that is by now. Where it fails the old checkpoint stays and the training goes
-/// on.
+/// Saves on the present rank 0. If it fails, the old checkpoint stays and the training goes on.
 void save(digits::Trainer& trainer, const CommandLine& line) {
   if (line.checkpoint.empty() || elastic::rank() != 0) return;
   try {
@@ -168,7 +167,7 @@ void resume(digits::Trainer& trainer, const std::string& checkpoint) {
   }
 }
 
-/// Of the `devices` of this host.
+/// This worker's device, of the `devices` of this host.
 int device_of_this_worker(int devices) {
   const char* const told = std::getenv("LOCAL_RANK");  // a joiner has no other
   const int local = elastic::local_rank() >= 0 ? elastic::local_rank()

@@ -15,7 +15,7 @@ Plan direct_allreduce(int rank, int size, std::size_t bytes) {
   const auto slot = [bytes](int of) {
     return Range{Area::kScratch, static_cast<std::size_t>(of) * bytes, bytes};
   };
-  // What is sent stays in a slot of its own, so that the folding need not wait for the sends.
+  // Sent data stays in a slot of its own, so that the folding need not wait for the sends.
   const std::int32_t kept = build.local(kCopy, slot(rank), data);
   for (int hop = 1; hop < size; ++hop) build.send(around(rank, hop, size), slot(rank), kept);
   std::vector<std::int32_t> arrived(static_cast<std::size_t>(size), kept);
@@ -42,7 +42,17 @@ Plan direct_allreduce(int rank, int size, std::size_t bytes) {
 
 namespace {
 
-/// The exchange among the 2^k ranks that are left after folding.
+/// Recursive doubling (Thakur, Rabenseifner, Gropp 2005: Optimization of collective communication
+/// operations in MPICH), for small data.
+///
+/// 1. Fold, if the size is no power of two: the surplus ranks send their data to a neighbour, which
+///    adds it. 2^k ranks are left.
+/// 2. In round i = 0 ... k - 1 each of them exchanges all of its data with the rank at distance
+/// 2^i,
+///    and both add them.
+/// 3. The neighbours send the result to the surplus ranks.
+///
+/// Cost: log2(size) hops, in each of which a rank sends all of the data.
 class Doubling {
  public:
   Doubling(int size, std::size_t bytes)

@@ -11,7 +11,7 @@
 /// in place in kData.
 namespace elastic::plan {
 
-/// Everybody sends everything to everybody and reduces all of it in rank order: one hop.
+/// Every rank sends everything to every other rank and reduces all of it in rank order: one hop.
 Plan direct_allreduce(int rank, int size, std::size_t bytes);
 
 /// Ranks exchange all data with ever farther ranks: log2(size) hops. Where size is no power of two,

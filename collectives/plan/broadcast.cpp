@@ -11,7 +11,7 @@ Plan tree_broadcast(int rank, int size, int root, std::size_t bytes) {
   Builder build;
   const Range data{Area::kData, 0, bytes};
   const int place = around(rank, -root, size);
-  // The lowest bit set in its place tells when a rank gets the data, and from whom.
+  // The lowest bit set in its place tells when a rank gets the data, and from which rank.
   int span = place & -place;
   std::int32_t whole = Step::kNone;
   if (place == 0) {

@@ -26,7 +26,7 @@ bool can_swap(const Hosts& hosts, const Thresholds& thresholds) {
          thresholds.capacity >= 2 * thresholds.swap_segment_bytes;
 }
 
-/// What is asked for, where it can be done.
+/// The algorithm that is asked for, if it can be used.
 std::optional<Allreduce> wanted(const Hosts& hosts, const Thresholds& thresholds) {
   const auto& algorithm = thresholds.algorithm;
   return algorithm && can_do(*algorithm, hosts, thresholds) ? algorithm : std::nullopt;
@@ -78,7 +78,7 @@ Allreduce choose_large_allreduce(const Hosts& hosts, const Thresholds& threshold
 }
 
 bool choose_tree_broadcast(int size, std::size_t bytes, const Thresholds& thresholds) {
-  // Of two or three ranks the chain has no longer way to the last, and pipelines.
+  // With two or three ranks the chain is no longer than the tree, and pipelines.
   return size > 2 && bytes <= thresholds.tree_broadcast_bytes;
 }
 

@@ -7,8 +7,8 @@
 
 namespace elastic::plan {
 
-/// Blocks of `bytes` lie one after another in kData, one per rank; everybody sends its own to
-/// everybody. One hop, for small blocks. No rank completes before every rank has started.
+/// Blocks of `bytes` lie one after another in kData, one per rank; every rank sends its own to
+/// every other rank. One hop, for small blocks. No rank completes before every rank has started.
 Plan direct_allgather(int rank, int size, std::size_t bytes);
 
 /// kData goes from those that have it to those that do not, in segments: of the donors d_0 .. d_n

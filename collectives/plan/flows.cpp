@@ -10,11 +10,11 @@ constexpr std::uint64_t kSlowest = kMib * 8 / 2;  // nanoseconds for a MiB
 /// 0.25 Gbit/s of the short messages that links were measured with: they are over before a
 /// connection is as fast as it gets.
 constexpr std::uint64_t kSlowestAtFirst = 8 * kSlowest;
-/// What a bulk message is meant to take over one flow.
+/// The intended time of a bulk message over one flow.
 constexpr std::uint64_t kBulkNanoseconds = 4'000'000;
 constexpr std::uint64_t kLeastBulk = kMib;
 constexpr std::uint64_t kMostBulk = 8 * kMib;
-/// Beyond it a clock has stood still, or a rank talks nonsense. 20 minutes.
+/// A longer time means a stopped clock, or a rank that sends nonsense. 20 minutes.
 constexpr std::uint64_t kMostTime = std::uint64_t{1} << 40;
 
 /// The fewest flows within a tenth of the best are taken, so that noise alone adds none. More are

@@ -13,7 +13,7 @@ namespace elastic::plan {
 /// More are never tried, whatever a rank says that it has.
 inline constexpr std::uint64_t kMostFlows = 64;
 
-/// What a bulk message took over so many flows.
+/// The time of a bulk message over a number of flows.
 struct FlowTime {
   std::uint64_t flows = 1;
   std::uint64_t nanoseconds = 0;
@@ -44,7 +44,7 @@ FlowTime choose_flows(const std::vector<FlowTime>& times);
 /// `latency_ns`, and what is left of the time for `bytes`.
 LinkCost bulk_cost(std::uint64_t latency_ns, std::uint64_t nanoseconds, std::size_t bytes);
 
-/// What links cost when `chosen` carries `bytes`: a single flow as before.
+/// The cost of links when `chosen` carries `bytes`: a single flow as before.
 LinkCost with_flows(const LinkCost& one_flow, const FlowTime& chosen, std::size_t bytes);
 
 }  // namespace elastic::plan

@@ -6,7 +6,15 @@
 namespace elastic::plan {
 namespace {
 
-/// Segment after segment, each with a part for every rank.
+/// A reduce-scatter and an allgather between all pairs of ranks, segment by segment. A segment has
+/// a part for every rank.
+///
+/// 1. Contribute: every rank sends every other rank that rank's part of its input.
+/// 2. Reduce: every rank adds all inputs of its own part.
+/// 3. Share: every rank sends the result of its part to all other ranks.
+///
+/// Cost: each rank sends 2 (size - 1) / size of the data, as in the ring, in 2 hops instead of
+/// 2 (size - 1).
 ///
 /// No receive waits for a send: what takes the place of a part of kInput was reduced by a rank that
 /// had received this part before.
@@ -48,8 +56,8 @@ class Pairwise {
       build_.send(peer, part(Area::kInput, segment, peer));
     }
   }
-  /// Always in the same order, whoever comes first: the same bits in every run. Returns the step
-  /// after which this rank's part is final.
+  /// Always in the same order, whichever rank comes first: the same bits in every run. Returns the
+  /// step after which this rank's part is final.
   std::int32_t reduce(std::size_t segment) {
     const Range into = part(Area::kData, segment, rank_);
     std::int32_t reduced = Step::kNone;

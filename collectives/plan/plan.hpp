@@ -40,15 +40,15 @@ struct Step {
   std::int32_t peer = kNone;
   Range from;
   Range into;
-  /// Of a receive into kData: nothing was written to `into` before, so that what it holds may be
-  /// this rank's input.
+  /// For a receive into kData: nothing was written to `into` before, so that it may hold this
+  /// rank's input.
   bool first_write = false;
-  /// Of a receive into kData: the plan does not touch `into` any more, but to finish it.
+  /// For a receive into kData: the plan does not touch `into` any more, except to finish it.
   bool last_use = false;
   std::int32_t after[2] = {kNone, kNone};  ///< indices of earlier steps
 };
 
-/// What one rank does in a collective. Pure data: made by the functions beside this file, run by
+/// The steps of one rank in a collective. Pure data: made by the functions beside this file, run by
 /// the native backend's executor, checked for all ranks at once by the tests.
 struct Plan {
   std::vector<Step> steps;

@@ -5,7 +5,18 @@
 namespace elastic::plan {
 namespace {
 
-/// Blocks of kData going round the ring, in segments.
+/// The ring (Patarasuk, Yuan 2009: Bandwidth optimal all-reduce algorithms for clusters of
+/// workstations). kData has one block per rank; a rank sends to the next rank and receives from the
+/// one before.
+///
+/// - A turn has size - 1 steps. In each step a rank sends the block that it received in the step
+///   before, and receives another.
+/// - Reduce-scatter: a rank adds each received block to its own data. The turn begins with block
+///   rank - 1; at its end the rank has the sum of block `rank`.
+/// - Allgather: a rank stores each received block. The turn begins with block `rank`.
+/// - Cost of a turn: each rank sends (size - 1) / size of the data, the least of any algorithm, and
+///   waits for size - 1 latencies.
+/// - Blocks travel in segments, each of which is sent on as soon as it has arrived.
 ///
 /// No receive waits for anything: what overwrites a block can only arrive after what this rank had
 /// sent of that block has gone round the ring.

@@ -10,8 +10,8 @@ namespace {
 constexpr std::uint64_t kNextMessage = 4;
 
 constexpr std::size_t kLeastBytes = 1024;
-/// Whatever was measured, plans for small data are for small data: they send all of it to everybody
-/// or several times.
+/// Whatever was measured, plans for small data are for small data: they send all of it to every
+/// rank, or several times.
 constexpr std::size_t kMostDirectBytes = 32 * 1024;
 constexpr std::size_t kMostDoublingBytes = 128 * 1024;
 
@@ -36,7 +36,7 @@ std::uint64_t hops_of_doubling(int ranks) {
   return bits - 1 + (std::has_single_bit(n) ? 0 : 2);
 }
 
-/// Of a reduce-scatter and an allgather in one hop each.
+/// The time of a reduce-scatter and an allgather in one hop each.
 std::uint64_t two_hops(const LinkCost& cost, std::uint64_t ranks, std::uint64_t bytes) {
   if (ranks == 1) return 0;
   return 2 * (cost.of(bytes / ranks * (ranks - 1)) + (ranks - 2) * cost.latency_ns / kNextMessage);

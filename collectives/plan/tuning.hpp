@@ -13,7 +13,7 @@ namespace elastic::plan {
 
 inline constexpr std::uint64_t kMib = std::uint64_t{1} << 20;
 
-/// What a message costs while everybody sends one and receives one. Whole numbers, so that all
+/// The cost of a message while every rank sends one and receives one. Whole numbers, so that all
 /// ranks calculate the same, whatever they were compiled for.
 struct LinkCost {
   std::uint64_t latency_ns = 0;
@@ -22,7 +22,7 @@ struct LinkCost {
   std::uint64_t of(std::uint64_t bytes) const { return latency_ns + bytes * ns_per_mib / kMib; }
 };
 
-/// Of each the greater.
+/// The greater of each.
 inline LinkCost greater(const LinkCost& a, const LinkCost& b) {
   return {std::max(a.latency_ns, b.latency_ns), std::max(a.ns_per_mib, b.ns_per_mib)};
 }
@@ -33,7 +33,7 @@ struct LinkCosts {
   std::uint64_t flows = 1;  ///< that carry the data of a link between hosts; then it costs that
 };
 
-/// What an allreduce of so many bytes takes, in nanoseconds, as far as messages go.
+/// The time of the messages of an allreduce of so many bytes, in nanoseconds.
 std::uint64_t estimate(Allreduce algorithm, const Hosts& hosts, const LinkCosts& costs,
                        std::size_t bytes);
 

@@ -15,7 +15,7 @@
 
 namespace digits {
 
-/// What a step sums over the samples of its batch, in host memory.
+/// The sums of a step over the samples of its batch, in host memory.
 struct StepSums {
   /// `samples`: in the training set.
   explicit StepSums(std::size_t samples) : used(samples) {}

@@ -32,7 +32,7 @@ void die(int file) {
 }  // namespace
 
 void SelfDestruct::before_allreduce(std::int64_t step) const {
-  // Only in the first view: whoever comes to the same rank later, a joiner or one that sleeps here
+  // Only in the first view: a worker that has the same rank later, a joiner or one that sleeps here
   // while the view changes, is to live.
   const int rank = elastic::rank();
   if (step != step_ || elastic::generation() != 1) return;

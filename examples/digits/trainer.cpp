@@ -123,7 +123,7 @@ std::vector<std::string> Trainer::options_without_effect() const {
 
 elastic::RunOutcome Trainer::train() {
   return elastic::run(state_, [this] {
-    compressor_.reset();  // who comes back after an eviction holds nothing back
+    compressor_.reset();  // after an eviction there is no residual
     while (!finished()) {
       const auto earliest_end = std::chrono::steady_clock::now() + options_.least_step;
       step();
@@ -163,8 +163,8 @@ void Trainer::step() {
   if (sampler_.done_in_epoch() == sampler_.size()) end_epoch();
 }
 
-/// What can be summed over the workers where it lies, on a device. What looks at this worker's own
-/// part of the sums takes host memory only.
+/// The sums that can be reduced in place on a device. Options that read this worker's own part of
+/// the sums take host memory only.
 std::optional<DeviceSums> Trainer::device_sums() const {
   using Kind = elastic::CompressionKind;
   const Kind kind = options_.compression.kind;
@@ -193,7 +193,7 @@ void Trainer::add_gradients(const elastic::VirtualBatch& part) {
   model_->collect(sums_);
   finite_.before_sum();
   if (learning_rate_.rule() != elastic::ScalingRule::kAdaScale) return;
-  // Of all that is in the gradient by now: under fixed_total the parts before this one are, too.
+  // The samples in the gradient by now: under fixed_total these include the parts before this one.
   const double samples =
       moments_[elastic::GradientNoise::kSamples] + static_cast<double>(part.samples.size());
   moments_ = elastic::GradientNoise::moments({{sums_.gradient.values()}}, samples);

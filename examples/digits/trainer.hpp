@@ -36,7 +36,7 @@ struct TrainerOptions {
   std::chrono::milliseconds least_step{0};  ///< shorter steps are drawn out, to be watched
 };
 
-/// What a step did, as far as all workers know it alike.
+/// The result of a step, as far as all workers know it alike.
 struct StepInfo {
   std::int64_t step = 0;  ///< from 1, counted over the whole job
   std::uint64_t generation = 0;
@@ -67,8 +67,8 @@ class Trainer {
   elastic::RunOutcome train();
 
   /// Before `train`: goes on from a checkpoint; nothing where there is none. Schedule and epochs
-  /// remain those of the options. What else the options say otherwise than the checkpoint is
-  /// without effect: a line about each. Throws what State::load_from throws.
+  /// remain those of the options. Other options that differ from the checkpoint have no effect: a
+  /// line about each. Throws what State::load_from throws.
   std::optional<std::vector<std::string>> load_from(const std::string& path);
 
   const elastic::State& state() const { return state_; }  ///< to save in `after_commit`
@@ -78,7 +78,7 @@ class Trainer {
   Parameters weights() const { return model_->weights(); }
   const std::vector<Sample>& test_samples() const { return data_.test; }
   std::size_t samples_in_epoch() const { return data_.training.size(); }
-  /// Of the gradients, where they are compressed.
+  /// The traffic of the gradients, if they are compressed.
   const elastic::GradientCompressor::Traffic& traffic() const { return compressor_.total(); }
   /// Mean over the steps that were taken in the last whole epoch with any, in nats.
   double epoch_loss() const { return epoch_loss_; }
@@ -112,11 +112,11 @@ class Trainer {
 
   // This worker's own.
   elastic::GradientCompressor compressor_;
-  /// Of the latest step with a rate above 0.
+  /// The size of the latest step with a rate above 0.
   std::optional<elastic::GradientCompressor::StepSize> size_before_;
   bool in_allreduces_ = false;  // of the step: the first has been begun
 
-  // What a step sums over the samples of its batch.
+  // The sums of a step over the samples of its batch.
   StepSums sums_;
   elastic::FiniteCheck finite_;
   elastic::GradientNoise::Moments moments_{};

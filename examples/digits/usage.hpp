@@ -9,7 +9,7 @@ namespace digits {
 
 /// Keeps account of how often each training sample went into the weights. Its entry in a step's
 /// allreduce is one for each sample that a worker used. Summed with the gradients as one unit, it
-/// tells exactly what is in them, whoever died meanwhile.
+/// tells exactly what is in them, whichever workers died meanwhile.
 struct Usage {
   explicit Usage(std::size_t samples) : times(samples) {}
 
@@ -22,8 +22,8 @@ struct Usage {
   std::vector<float> times;  ///< in this epoch, per sample
   std::int64_t epochs = 0;   ///< audited
   std::int64_t used = 0;     ///< over all audited epochs: samples used exactly once
-  std::int64_t missed = 0;   ///< likewise: not at all
-  std::int64_t twice = 0;    ///< likewise: more than once
+  std::int64_t missed = 0;   ///< over all audited epochs: samples not used at all
+  std::int64_t twice = 0;    ///< over all audited epochs: samples used more than once
 };
 
 }  // namespace digits

@@ -45,8 +45,8 @@ void ElasticJob::wait_for(std::size_t workers, std::uint64_t epoch) {
   std::this_thread::sleep_for(std::chrono::milliseconds(1));
 }
 
-/// Whoever died while others are still in the last epoch's last sum would be missing in it; hence
-/// the barrier.
+/// A worker that died while others are still in the last epoch's last sum would be missing in it;
+/// hence the barrier.
 void ElasticJob::drop_to(std::size_t workers) {
   elastic::barrier();
   if (static_cast<std::size_t>(elastic::rank()) >= workers) ::raise(SIGKILL);

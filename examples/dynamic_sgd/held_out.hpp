@@ -14,8 +14,8 @@ struct Evaluation {
   double accuracy = 0;  ///< from 0 to 1
 };
 
-/// The samples that nobody trains with, laid out so that the network sees all of them at once: an
-/// evaluation after every step takes less time than the steps.
+/// The samples that no worker trains with, laid out so that the network sees all of them at once:
+/// an evaluation after every step takes less time than the steps.
 class HeldOut {
  public:
   explicit HeldOut(std::span<const digits::Sample> samples);

@@ -24,7 +24,7 @@ struct LearnerOptions {
   std::uint64_t seed = 1;  ///< of the first weights and of the order of samples
 };
 
-/// What a step sums over samples, first those of a worker and then those of all workers.
+/// The sums of a step over samples, first those of a worker and then those of all workers.
 struct StepSums {
   digits::Parameters gradient;
   std::array<float, 2> totals{};  ///< samples, loss
@@ -32,7 +32,7 @@ struct StepSums {
   void add(const StepSums& other);
 };
 
-/// What a step did, the same on all workers.
+/// The result of a step, the same on all workers.
 struct StepInfo {
   std::int64_t step = 0;  ///< from 1
   std::size_t workers = 0;

@@ -98,8 +98,8 @@ NarrowTensor narrowed(const NamedTensor& tensor, const Compression& compression)
   return {tensor.data, DType::kF16, compression.scale};
 }
 
-/// What a rank sends of `bytes` in a ring allreduce: each part of them once to be reduced and once
-/// to be handed out.
+/// The bytes that a rank sends in a ring allreduce of `bytes`: each part once to be reduced and
+/// once to be distributed.
 std::uint64_t ring_bytes(std::uint64_t bytes, std::size_t ranks) {
   return 2 * bytes * (ranks - 1) / ranks;
 }

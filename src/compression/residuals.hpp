@@ -11,7 +11,7 @@
 
 namespace elastic::codecs {
 
-/// What a tensor's calls leave for the next ones.
+/// The values that a tensor's calls keep for the next calls.
 struct Remainder {
   std::vector<float> residual;
   std::vector<float> momentum;  // empty: the kind has none

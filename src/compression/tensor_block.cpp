@@ -29,7 +29,7 @@ std::span<std::uint8_t> append(Message& message, CompressionKind kind, std::uint
   return std::span(message).subspan(at + sizeof(header));
 }
 
-/// Of a block of `count` elements; nothing where none can be like that.
+/// The bytes of a block of `count` elements; nothing if no block can have this header.
 std::optional<std::size_t> right_bytes(const BlockHeader& header, std::size_t count) {
   switch (static_cast<CompressionKind>(header.kind)) {
     case CompressionKind::kNone:

@@ -15,8 +15,8 @@ using Message = std::vector<std::uint8_t>;
 /// Stages gradient + residual (kTopK: after momentum correction) in `memory`.
 void stage(std::span<const float> gradient, float momentum, TensorMemory& memory);
 
-/// Appends what is sent of the staged values: a header that says how the rest is to be read, and
-/// the encoded elements. What is not sent stays staged. `kind` is not kF16 or kBF16; kNone sends
+/// Appends the sent part of the staged values: a header that says how to read the rest, and the
+/// encoded elements. The unsent part stays staged. `kind` is not kF16 or kBF16; kNone sends
 /// everything.
 void append_block(const Compression& compression, CompressionKind kind, TensorMemory& memory,
                   Message& message);

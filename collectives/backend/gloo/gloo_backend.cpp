@@ -88,7 +88,7 @@ Status GlooBackend::finish(std::uint64_t position, const Call& call, const Statu
 void GlooBackend::perform(const Call& call, Payload& payload) {
   switch (call.kind) {
     case Kind::kAllreduce:
-      // Without elements there is nothing to reduce, but still nobody may be ahead of the others.
+      // Without elements there is nothing to reduce, but still no rank may be ahead of the others.
       if (call.sections.empty()) barrier();
       for (const Section& section : call.sections) {
         if (section.count == 0) {

@@ -40,7 +40,7 @@ struct Links {
   void wait_until(const std::function<bool()>& done) const {
     const Status status = mesh->run_until(done);
     if (status.ok()) return;
-    mesh->abandon();  // before the collective lets go of its memory
+    mesh->abandon();  // before the collective releases its memory
     throw LinksFailure(status);
   }
 };

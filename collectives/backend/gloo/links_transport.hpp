@@ -11,7 +11,7 @@
 
 namespace elastic::collectives {
 
-/// What ends a collective of Gloo that runs on our links.
+/// The error that ends a collective of Gloo on the links of the view.
 class LinksFailure : public std::runtime_error {
  public:
   explicit LinksFailure(Status status)
@@ -25,9 +25,9 @@ class LinksFailure : public std::runtime_error {
 /// A Gloo context whose pairs are the links of a view. A failure of theirs leaves the collective as
 /// a LinksFailure, with nothing posted any more.
 ///
-/// Gloo's own connections would be a second set of sockets for each view that nobody authenticates
-/// and nothing encrypts, whose waits do not end when the view changes (nor, for data that is partly
-/// there, when the peer dies), and whose I/O thread ends the process when it fails.
+/// Gloo's own connections would be a second set of sockets for each view, neither authenticated nor
+/// encrypted, whose waits do not end when the view changes (nor, for data that is partly there,
+/// when the peer dies), and whose I/O thread ends the process when it fails.
 ///
 /// Owned by the thread that runs the lane's operation.
 class LinksContext final : public gloo::Context {

@@ -19,7 +19,7 @@
 namespace elastic::collectives {
 namespace {
 
-/// What is large is made in pieces, so many at a time. A collective of MPI that does not block
+/// Large tensors are split into pieces, so many at a time. A collective of MPI that does not block
 /// takes memory as large as what it reduces, anew each time, and its steps do not overlap; those of
 /// several small ones do, in memory that is still there.
 constexpr std::size_t kPieceBytes = std::size_t{256} << 10;
@@ -51,7 +51,7 @@ class MpiBackend final : public Backend {
   const char* name() const override { return "mpi"; }
 
  private:
-  /// What MPI works on.
+  /// The memory that MPI works on.
   struct Buffers {
     Buffer data;
     Buffer result;

@@ -10,7 +10,7 @@
 
 namespace elastic::collectives {
 
-/// What a process has of MPI, once and until it ends: MPI can neither be started again nor be given
+/// The MPI of a process, once and until it ends: MPI can neither be started again nor be given
 /// other processes. Also keeps what MPI may still write to after an operation was given up.
 class MpiProcess {
  public:

@@ -102,7 +102,7 @@ class CudaModel final : public Model {
   DeviceArray<float> gradient_;
   SumsOnDevice sums_;
 
-  // Of each sample of a batch.
+  // For each sample of a batch.
   DeviceArray<float> hidden_;
   DeviceArray<float> hidden_gradient_;
   DeviceArray<float> output_gradient_;

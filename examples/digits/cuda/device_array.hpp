@@ -37,9 +37,9 @@ class DeviceStream {
   cudaStream_t stream_ = nullptr;
 };
 
-/// Elements in the memory of a device, zeros at first. What is written and read comes in the order
-/// of the stream, which must outlive it. As an entry of elastic::State it comes to the host when
-/// that is needed: when another worker joins, or for a checkpoint.
+/// Elements in the memory of a device, zeros at first. Writes and reads come in the order of the
+/// stream, which must outlive it. As an entry of elastic::State it comes to the host when that is
+/// needed: when another worker joins, or for a checkpoint.
 template <typename T>
 class DeviceArray {
   static_assert(std::is_trivially_copyable_v<T>);

@@ -23,11 +23,11 @@ struct Batch {
   unsigned count;
 };
 
-/// What the layers made of each sample of a batch.
+/// The values of the layers for each sample of a batch.
 struct Activations {
   float* hidden;           ///< [count][kHidden]
-  float* hidden_gradient;  ///< likewise: of the loss, by what goes into the rectifiers
-  float* output_gradient;  ///< [count][kOutputs]: likewise, into the softmax
+  float* hidden_gradient;  ///< [count][kHidden]: of the loss, by the input of the rectifiers
+  float* output_gradient;  ///< [count][kOutputs]: of the loss, by the input of the softmax
   float* loss;             ///< [count]: cross entropy, in nats
 };
 
@@ -38,7 +38,7 @@ struct Sums {
   float* used;  ///< for each training sample
 };
 
-/// What a step multiplies with, in single precision.
+/// The factors of a step, in single precision.
 struct UpdateFactors {
   float share;  ///< the sum of gradients
   float kept;   ///< the momentum as it was; 0 forgets it
