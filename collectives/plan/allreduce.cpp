@@ -48,8 +48,7 @@ namespace {
 /// 1. Fold, if the size is no power of two: the surplus ranks send their data to a neighbour, which
 ///    adds it. 2^k ranks are left.
 /// 2. In round i = 0 ... k - 1 each rank that is left exchanges all of its data with the rank at
-/// its
-///    place with bit i flipped, and both add them.
+///    its place with bit i flipped, and both add them.
 /// 3. The neighbours send the result to the surplus ranks.
 ///
 /// Cost: log2(size) hops, in each of which a rank sends all of the data.

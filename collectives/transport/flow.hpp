@@ -12,7 +12,7 @@ namespace elastic::transport {
 struct Link::Flow {
   static constexpr std::size_t kNoMessage = static_cast<std::size_t>(-1);
 
-  /// What is done with the payload that is being read.
+  /// The use of the payload that is being read.
   enum class Fate { kNone, kApply, kNote, kDrop };
 
   Flow(StreamPtr carrier, std::size_t number) : stream(std::move(carrier)), index(number) {}

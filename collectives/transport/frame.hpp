@@ -10,10 +10,10 @@
 
 namespace elastic::transport {
 
-/// What a rank called, small enough to travel in every frame. Two ranks whose fingerprints for the
-/// same position differ have called different things.
+/// The call of a rank, small enough to travel in every frame. Two ranks with different fingerprints
+/// for the same position have made different calls.
 struct Fingerprint {
-  std::uint8_t kind = 0;     ///< collectives::Kind or OwnCall; above kKindBits who performs it
+  std::uint8_t kind = 0;     ///< collectives::Kind or OwnCall; above kKindBits the backend
   std::uint8_t dtype = 0;    ///< elastic::DType of the first tensor
   std::uint8_t redop = 0;    ///< elastic::ReduceOp; with kNarrowed where tensors travel as halves
   std::uint8_t tensors = 1;  ///< number of tensors in the call, 255 for more
@@ -26,7 +26,7 @@ struct Fingerprint {
   bool operator==(const Fingerprint&) const = default;
 };
 
-/// What the library calls by itself, with the state of `run`: in a fingerprint in place of the
+/// The library's own calls, with the state of `run`: in a fingerprint in place of the
 /// kind, so that no call of a program matches it, and an error says in words what happened.
 enum class OwnCall : std::uint8_t {
   kStateSize = 8,  ///< with it a synchronisation begins
@@ -45,7 +45,7 @@ Fingerprint performed_by(const std::string& name, Fingerprint fingerprint);
 /// "allreduce of 1024 f32, sum": for error messages. Never throws; unknown values print as numbers.
 std::string describe(const Fingerprint& fingerprint);
 
-/// What a rank reports that finds that `peer` called something else at the same position.
+/// The error of a rank that finds another call of `peer` at the same position.
 Status mismatch(const Fingerprint& mine, int peer, const Fingerprint& theirs);
 
 enum class FrameKind : std::uint8_t {
@@ -100,7 +100,7 @@ class PayloadChecksum {
   PiecewiseHash hash_;
 };
 
-/// What FrameHeader::payload_checksum holds for `payload`: never 0.
+/// The value of FrameHeader::payload_checksum for `payload`: never 0.
 std::uint32_t checksum(std::span<const std::byte> payload);
 
 /// Writes `header` into the first FrameHeader::kBytes of `out`, with a checksum over the header.

@@ -16,9 +16,9 @@ namespace {
 /// Nothing is expected on a flow that is not used, and every look is a system call.
 constexpr unsigned kRoundsPerLook = 256;
 
-/// What a flow takes before there is a look at what came. Two workers who both wrote as long as
-/// there is room would soon take turns, the one reading what the other writes, and each would wait
-/// half of the time.
+/// The bytes that a flow takes before the link looks at received data. Two workers that both wrote
+/// as long as there is room would soon take turns, the one reading what the other writes, and each
+/// would wait half of the time.
 constexpr std::size_t kBytesPerRound = Link::kStripeBytes;
 
 }  // namespace
@@ -62,8 +62,8 @@ bool Link::quiet() const {
 
 Status Link::progress(bool& moved) {
   if (broken_) return Status(Code::kPeerLost, "the link to " + peer_name_ + " is broken", peer_);
-  // What a peer sent before it went is good, on the stream that ended and on all others: its loss
-  // counts once there is nothing left to read, now or later in this operation.
+  // Data that a peer sent before it went is good, on the stream that ended and on all others: its
+  // loss counts once there is nothing left to read, now or later in this operation.
   Status lost;
   bool moved_here = false;
   bool later = false;
@@ -83,7 +83,7 @@ Status Link::progress(bool& moved) {
   moved = moved || moved_here;
   if (!lost.ok() && !looks_at_all && !looked_since_loss_) {
     rounds_ = 0;
-    moved = true;  // nobody may sleep before there was a look at all
+    moved = true;  // no thread may sleep before it has looked at all streams
     return {};
   }
   looked_since_loss_ = !lost.ok() && !moved_here;
@@ -93,8 +93,8 @@ Status Link::progress(bool& moved) {
 Status Link::fail(const Status& status) {
   if (status.code() != Code::kMismatch && status.code() != Code::kPoisoned) {
     broken_ = true;
-    // The peer has to learn of it even while somebody here still holds the link: it would take its
-    // end for good and never make a new one.
+    // The peer has to learn of it even while the link is still held here: it would consider its end
+    // good and never make a new one.
     hang_up();
   }
   return Status(status.code(), peer_name_ + ": " + status.message(), peer_, tag_.generation);
@@ -265,7 +265,7 @@ void Link::finish_wait(std::span<const pollfd> watched) {
     // One of those that are hardly ever looked at may have ended the sleep.
     const bool quiet = watched_at_ + i < watched.size() && watched[watched_at_ + i].revents == 0;
     if (!quiet && flow->idle()) rounds_ = 0;
-    // Nobody reads a parked stream to its end.
+    // No thread reads a parked stream to its end.
     if (flow->parked && flow->stream->peer_gone()) flow->lost = true;
   }
 }

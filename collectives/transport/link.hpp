@@ -78,7 +78,7 @@ class Link {
 
   /// Moves whatever can be moved now. Sets `moved` to true if anything was.
   /// Fails with kPeerLost; kMismatch when the peer's fingerprint for this operation differs (the
-  /// message names both calls); kPoisoned when the peer has poisoned this operation;
+  /// message names both calls); kPoisoned when the peer has aborted this operation;
   /// kProtocol for bytes that are no frame; kInternal where they could not be encrypted. After
   /// kPeerLost, kProtocol or kInternal the link is `broken()`.
   Status progress(bool& moved);
@@ -93,7 +93,7 @@ class Link {
   Mailbox* mailbox() const;
   /// How many streams it has.
   std::size_t flows() const { return flows_.size(); }
-  /// What is to be sent goes over the first `most` streams, or over the only one; frames under way
+  /// Outgoing data uses the first `most` streams, or over the only one; frames under way
   /// are completed. All are read, though the others less often: the peer chooses for itself, and
   /// is expected to choose the same. At first all are used.
   void use_flows(std::size_t most);

@@ -1,4 +1,4 @@
-// The half of the Linker that listens: whoever connects must show the job's secret first.
+// The half of the Linker that listens: a peer that connects must prove the job's secret first.
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -263,7 +263,7 @@ Linker::Impl::Task<Result<LinkGreeting>> Linker::Impl::greeted(Conversation& wit
   co_return greeting;
 }
 
-/// `from` has shown the secret. Lets it in, unless it is to be let in by somebody else.
+/// `from` has shown the secret. Admits it, unless it is for another object to admit.
 Linker::Impl::Task<Status> Linker::Impl::admit(Conversation& with,
                                                const handshake::Acceptor& acceptor,
                                                const LinkGreeting& from) {

@@ -46,7 +46,7 @@ bool parse_address(const std::string& text, tcp::endpoint& endpoint) {
   return !error;
 }
 
-/// Tries until the link stands, or nobody wants it any more: directly at first, then also through
+/// Tries until the link stands, or is no longer wanted: directly at first, then also through
 /// each of the other members in turn.
 Linker::Impl::Task<void> Linker::Impl::dial(Peer peer, std::size_t lane) {
   const auto self = shared_from_this();
@@ -78,7 +78,7 @@ Linker::Impl::Task<void> Linker::Impl::dial(Peer peer, std::size_t lane) {
   if (!closed_) finish_if_complete();
 }
 
-/// The members that could relay to `peer`. Nobody relays shared memory.
+/// The members that could relay to `peer`. Shared memory cannot be relayed.
 std::vector<Peer> Linker::Impl::relays_to(const Peer& peer) const {
   std::vector<Peer> found;
   if (transport_to(peer) == "shm") return found;

@@ -15,8 +15,8 @@ namespace elastic::transport {
 
 namespace asio = boost::asio;
 
-/// TLS's own handshake, where this connection is to be encrypted; null where it is not. Whoever
-/// calls has set a deadline.
+/// TLS's own handshake, where this connection is to be encrypted; null where it is not. The caller
+/// has set a deadline.
 Linker::Impl::Task<Result<TlsSessionPtr>> Linker::Impl::secure(Socket& socket,
                                                                const LinkGreeting& greeting,
                                                                TlsSession::Role role,
@@ -26,7 +26,7 @@ Linker::Impl::Task<Result<TlsSessionPtr>> Linker::Impl::secure(Socket& socket,
   co_return co_await shake_hands_of_tls(socket, role, session_key.value());
 }
 
-/// What has come, a byte at least.
+/// Receives at least a byte.
 Linker::Impl::Task<Result<std::size_t>> Linker::Impl::receive(Conversation& with,
                                                               std::span<std::byte> into) {
   boost::system::error_code error;

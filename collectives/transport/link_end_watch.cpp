@@ -1,7 +1,7 @@
 // Finding out that a peer's process has ended, without a link to it.
 //
-// The kernel closes a process's listeners with it, and a machine refuses connections to a port on
-// which nobody listens. Links tell less: a network that resets connections resets them, too.
+// The kernel closes a process's listeners with it, and a machine refuses connections to a port
+// without a listener. Links tell less: a network that resets connections resets them, too.
 #include <algorithm>
 #include <utility>
 

@@ -11,8 +11,8 @@ namespace elastic::transport {
 /// In place of a transport: the connection is to measure the line, and becomes no link.
 inline constexpr const char* kProbe = "probe";
 
-/// What a dialer says about a data connection in the handshake's context: who it is, whom it wants,
-/// and which stream of which link this is to be.
+/// The context of a data connection's handshake: the dialer, the worker that it dials, and the
+/// stream of the link.
 struct LinkGreeting {
   std::string job;
   std::string dialer;     ///< incarnation
@@ -41,7 +41,7 @@ enum class Verdict : std::uint8_t {
   kUnreachable = 4,    ///< nor does the acceptor reach the target
 };
 
-/// What a dialer makes of it: kRefused with the reason unless welcome.
+/// The dialer's status for it: kRefused with the reason unless welcome.
 Status judge(Verdict verdict);
 
 std::string encode(const LinkGreeting& greeting);

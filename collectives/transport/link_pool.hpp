@@ -36,9 +36,9 @@ class LinkPool {
   /// The links of one peer that is `complete`, to be used in the present view.
   std::vector<LinkPtr> hand_out(const std::string& peer);
 
-  /// Forgets everybody who is not in `peers`, but for those whose links arrived after the last call
-  /// and were not handed out: they may be of the next view. Links that somebody relays who is not
-  /// in `peers` end, on both sides alike: nobody would notice if that worker merely stopped.
+  /// Forgets workers that are not in `peers`, except workers with links that arrived after the last
+  /// call and were not handed out: they may be of the next view. Links through a relay that is not
+  /// in `peers` end, on both sides alike: it would not be noticed if that worker merely stopped.
   void keep_only(const std::set<std::string>& peers);
   /// Forgets links that broke or whose peer has hung up. That closes our end, too, and the peer
   /// learns that it has to make a new one.

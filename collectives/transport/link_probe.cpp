@@ -84,7 +84,7 @@ void Linker::Impl::finish_probe(std::uint64_t probe, Result<double> outcome) {
   callback(std::move(outcome));
 }
 
-/// Tries until it is measured, or nobody wants to know any more.
+/// Tries until it is measured, or no longer wanted.
 Linker::Impl::Task<void> Linker::Impl::measure(Peer peer, std::uint64_t probe) {
   const auto self = shared_from_this();
   asio::steady_timer timer(io_);
@@ -126,7 +126,7 @@ Linker::Impl::Task<Result<double>> Linker::Impl::measure_once(const Peer& peer) 
   co_return stopwatch.bytes_per_second();
 }
 
-/// Whoever dials has shown the secret. Where too many ask, the connection is just closed.
+/// The dialer has proved the secret. Where too many ask, the connection is just closed.
 Linker::Impl::Task<void> Linker::Impl::serve_probe(Conversation& with) {
   if (probes_served_ >= kMostProbes) co_return;
   const Turn turn(probes_served_);

@@ -12,8 +12,8 @@ namespace {
 /// A combine looks at received bytes in place; fewer than this at a time are not worth a look.
 constexpr std::size_t kCombineBytes = 4096;
 
-/// What one stream may bring in per round, so that a fast sender does not keep us from writing and
-/// from the other streams.
+/// The bytes that one stream may bring in per round, so that a fast sender does not keep us from
+/// writing and from the other streams.
 constexpr std::size_t kMostPerRound = 2 * Link::kStripeBytes;
 
 }  // namespace

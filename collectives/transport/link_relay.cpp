@@ -1,4 +1,4 @@
-// The part of the Linker that passes bytes on between two members who do not reach each other.
+// The part of the Linker that passes bytes on between two members that do not reach each other.
 #include <array>
 #include <utility>
 #include <vector>
@@ -23,7 +23,7 @@ namespace {
 /// Connections that one worker relays at a time; each has two sockets and two buffers.
 constexpr std::size_t kMostRelays = 64;
 constexpr std::size_t kRelayBufferBytes = 64 * 1024;
-/// What a dialer waits for a relay is longer.
+/// A dialer waits longer for a relay.
 constexpr Milliseconds kReachLimit{700};
 constexpr Milliseconds kRelayLooksEvery{100};
 

@@ -179,7 +179,7 @@ void Linker::Impl::set_deadline(Milliseconds deadline) {
       });
 }
 
-/// Nobody is to wait long for links that cannot be made here: the others cannot know.
+/// No member is to wait long for links that cannot be made here: the others cannot know.
 void Linker::Impl::hurry_without_descriptors() {
   if (!callback_ || hurries_) return;
   const UniqueFd one(::eventfd(0, EFD_CLOEXEC));

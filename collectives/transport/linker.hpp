@@ -32,8 +32,8 @@ struct Endpoints {
 struct Peer {
   std::string incarnation;
   Endpoints endpoints;
-  /// The links used so far are given up, here as there: one end may take for good what the other
-  /// has seen break.
+  /// The links used so far are given up, here as there: one end may consider a link good that the
+  /// other has seen break.
   bool renew = false;
 };
 
@@ -59,9 +59,9 @@ struct LinkerOptions {
 /// before anything else is read, and drops strangers without harm. Where the job encrypts, TCP
 /// connections go on under TLS then.
 ///
-/// Of two workers the one with the greater incarnation string dials. Where it does not get through,
-/// it asks the other members in turn to relay (TCP only): they pass the bytes on, and the handshake
-/// and what is encrypted is between the two ends all the same. Links outlive a view:
+/// Between two workers the one with the greater incarnation string dials. Where it does not get
+/// through, it asks the other members in turn to relay (TCP only): they pass the bytes on, and the
+/// handshake and what is encrypted is between the two ends all the same. Links outlive a view:
 /// `connect` hands out those that are still good and makes only the missing ones.
 ///
 /// Everything runs on the given io_context (the control thread); callbacks come on it too.
@@ -82,10 +82,10 @@ class Linker {
   Status listen();
   const Endpoints& endpoints() const;
 
-  /// Links with all of `peers`, the other members of the view `generation`; links to anybody else
-  /// that are not in use are closed. One call at a time; a new call or `cancel` drops the earlier
-  /// one's callback. Fails after `deadline`, and soon where links are missing for which this
-  /// process has no descriptors. Handshakes of earlier generations are refused from now on.
+  /// Links with all of `peers`, the other members of the view `generation`; unused links to other
+  /// workers are closed. One call at a time; a new call or `cancel` drops the earlier one's
+  /// callback. Fails after `deadline`, and soon where links are missing for which this process has
+  /// no descriptors. Handshakes of earlier generations are refused from now on.
   void connect(std::vector<Peer> peers, std::uint64_t generation, Milliseconds deadline,
                Connected callback);
   void cancel();
@@ -96,8 +96,8 @@ class Linker {
   /// after `deadline`.
   void probe(Peer peer, Milliseconds deadline, Measured callback);
 
-  /// Calls `ended` when it is certain that the process of `peer` has ended: nobody accepts its data
-  /// connections any more. Looks again and again, for some seconds or until `forget_ends`.
+  /// Calls `ended` when it is certain that the process of `peer` has ended: no process accepts its
+  /// data connections any more. Looks again and again, for some seconds or until `forget_ends`.
   void watch_for_end(Peer peer, Ended ended);
   void forget_ends();
 

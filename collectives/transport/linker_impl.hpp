@@ -143,7 +143,7 @@ class Linker::Impl : public std::enable_shared_from_this<Linker::Impl> {
   std::size_t relays_ = 0;
   bool closed_ = false;
 
-  // Of the last call of `connect`, finished or not.
+  // The arguments of the last call of `connect`, finished or not.
   std::uint64_t generation_ = 0;
   std::map<std::string, Peer> members_;
 

@@ -10,8 +10,8 @@ namespace elastic::transport {
 
 namespace {
 
-/// How long a thread sleeps before it looks whether the links still work. Who is woken earlier pays
-/// nothing for that.
+/// How long a thread sleeps before it looks whether the links still work. A thread that is woken
+/// earlier pays nothing for that.
 constexpr Milliseconds kLookEvery{100};
 
 }  // namespace

@@ -22,9 +22,9 @@ namespace elastic::transport {
 /// Owned by the thread that runs the lane's operation, but for `abort`, which any thread may call.
 class Mesh {
  public:
-  /// `links[r]` leads to rank r; links[rank] is null. `abort_event` wakes who waits here, and is
-  /// cleared: it can be that of an earlier mesh in which nobody waits any more, so that a change of
-  /// the view takes no descriptor.
+  /// `links[r]` leads to rank r; links[rank] is null. `abort_event` wakes the thread that waits
+  /// here, and is cleared: it can be that of an earlier mesh in which no thread waits any more, so
+  /// that a change of the view takes no descriptor.
   Mesh(int rank, std::vector<LinkPtr> links,
        std::shared_ptr<EventFd> abort_event = std::make_shared<EventFd>());
 
@@ -39,9 +39,9 @@ class Mesh {
 
   /// Calls `Link::progress` on every link. The first failure wins; kAborted after `abort`.
   Status progress(bool& moved);
-  /// The same for who polls something else meanwhile, in a library that does not tell of losses:
-  /// now and then also kPeerLost where a peer has hung up. Only as long as no peer can be done with
-  /// the operation.
+  /// The same for a thread that polls something else meanwhile, in a library that does not tell of
+  /// losses: now and then also kPeerLost where a peer has hung up. Only as long as no peer can be
+  /// done with the operation.
   Status progress_and_look();
 
   /// Progresses until `done()`: spins, then yields, then sleeps in poll(2) on all links and on the

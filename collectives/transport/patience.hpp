@@ -9,8 +9,8 @@ namespace elastic::transport {
 
 /// How a thread waits before it sleeps: it spins, and then lets others run. How long it spins is
 /// learnt from how waits end:
-/// - while it spins, or after yields that took the least there is: nobody else wants this core, and
-///   spinning is what answers soonest;
+/// - while it spins, or after yields that took the least there is: no other thread wants this
+///   core, and spinning answers soonest;
 /// - after longer yields: a peer may want the core. A thread that spins keeps the very peer from
 ///   running that it waits for. Or another program wants it, which now and then keeps the peer from
 ///   answering, too; but then most waits end as above.

@@ -19,7 +19,7 @@ class Mailbox;
 /// Nothing here blocks. A stream belongs to one thread at a time: the one that runs the operation
 /// of its lane. `Link` does the framing above it, the same for every transport.
 ///
-/// A transport that can show received bytes where they lie (shared memory) does so in `peek`, so
+/// A transport that can show received bytes in place (shared memory) does so in `peek`, so
 /// that a reduction reads them there and no copy is made.
 class Stream {
  public:
@@ -60,7 +60,7 @@ class Stream {
   /// without a network in between has nothing to find out.
   virtual Result<bool> look(TimePoint /*now*/) { return false; }
 
-  /// Whether bytes can be damaged on the way without anybody noticing, so that payloads need a
+  /// Whether bytes can be damaged unnoticed on the way, so that payloads need a
   /// checksum of their own: TCP's has 16 bits, and is often left to the network card.
   virtual bool checked() const { return false; }
 
@@ -70,7 +70,7 @@ class Stream {
   /// The peer's arena, null where it has none or cannot be read. Owned by the stream.
   virtual ArenaView* arena() { return nullptr; }
 
-  /// Bytes that are taken even if the peer reads nothing; 0 where nobody can tell.
+  /// Bytes that are taken even if the peer reads nothing; 0 if that is unknown.
   virtual std::size_t capacity() const { return 0; }
 
   /// "shm", "tcp" or "inproc".

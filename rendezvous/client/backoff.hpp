@@ -8,8 +8,8 @@
 
 namespace elastic::rendezvous {
 
-/// Pauses between attempts: each about twice the one before, with jitter so that those who lost the
-/// same server do not come back in step.
+/// Pauses between attempts: each about twice the one before, with jitter so that clients that lost
+/// the same server do not come back in step.
 class Backoff {
  public:
   Backoff(Milliseconds first, Milliseconds most) : next_(first), most_(most) {}

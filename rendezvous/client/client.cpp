@@ -18,7 +18,7 @@ namespace asio = boost::asio;
 namespace {
 
 constexpr Milliseconds kAttempt{5000};
-/// Also the last one gets time to find out why nobody answers.
+/// The last one also gets time to find out why there is no answer.
 constexpr Milliseconds kLastAttempt{100};
 constexpr Milliseconds kWelcomeWithin{10000};
 

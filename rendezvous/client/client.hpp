@@ -21,7 +21,7 @@ struct ClientOptions {
   bool encrypt = false;                                               ///< as the server does
   std::function<Register()> registration;                             ///< asked for each connection
   std::function<Heartbeat()> heartbeat = [] { return Heartbeat{}; };  ///< asked each time
-  Milliseconds connect_deadline{30000};  ///< nobody at the address, or it does not answer
+  Milliseconds connect_deadline{30000};  ///< no server at the address, or it does not answer
 };
 
 /// A worker's connection to the rendezvous server: connects (retrying until the deadline),
@@ -44,7 +44,7 @@ class Client {
   void start();
   /// Queues a message; dropped while there is no connection.
   void send(const Message& message);
-  /// Sends what is queued, then closes for good.
+  /// Sends what is queued, then closes permanently.
   void close();
 
  private:

@@ -18,7 +18,7 @@ Status unavailable(const std::string& address, const std::string& why) {
   return Status(Code::kUnavailable, address + ": " + why);
 }
 
-/// What the timer must be able to reach however the coroutine stands.
+/// The objects that the timer must reach in any state of the coroutine.
 struct Attempt {
   explicit Attempt(const asio::any_io_executor& executor)
       : resolver(executor), socket(executor), timer(executor) {}

@@ -17,8 +17,8 @@ struct Destination {
   bool encrypt = false;  ///< as the server does
 };
 
-/// One attempt to connect and authenticate, `timeout` at most. kUnavailable: nobody is there or it
-/// does not answer, and another attempt may succeed. Anything else is final.
+/// One attempt to connect and authenticate, `timeout` at most. kUnavailable: no server is there or
+/// it does not answer, and another attempt may succeed. Anything else is final.
 boost::asio::awaitable<Result<std::shared_ptr<Connection>>> dial(Destination destination,
                                                                  Duration timeout);
 

@@ -34,7 +34,7 @@ void Arrivals::loop() {
     Awaited next = std::move(awaited_.front());
     awaited_.pop_front();
     lock.unlock();
-    (void)next.tensors->wait_for_arrival();  // who wants to know asks `arrival`
+    (void)next.tensors->wait_for_arrival();  // `arrival` has the outcome
     next.then();
     next = {};
     lock.lock();

@@ -12,8 +12,8 @@ namespace elastic::device {
 class StagedTensors;
 
 /// A thread (`elastic-device`) that waits for the inputs of asynchronous calls, one after another,
-/// and says when they are in host memory, so that nobody who has other things to do waits for a
-/// device. It is started with the first of them, and keeps tensors alive until they have arrived.
+/// and says when they are in host memory, so that no thread with other work waits for a device. It
+/// is started with the first of them, and keeps tensors alive until they have arrived.
 class Arrivals {
  public:
   Arrivals() = default;

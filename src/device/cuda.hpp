@@ -9,8 +9,8 @@
 
 namespace elastic::device {
 
-/// What is used of the CUDA driver, as its own header (cuda.h) declares it, which need not be here.
-/// Contexts, streams and events are pointers of its own; a result of 0 is a success.
+/// The used part of the CUDA driver, as its own header (cuda.h) declares it, which need not be
+/// installed. Contexts, streams and events are pointers of its own; a result of 0 is a success.
 struct CudaApi {
   using DevicePointer = std::uint64_t;
 
@@ -72,7 +72,7 @@ class Cuda {
 decltype(CudaApi::pointer_get_attributes) find_pointer_get_attributes(void* library);
 
 /// While it lives, calls of this thread are for `context`, and do not spoil what a thread of the
-/// program captures into a CUDA graph meanwhile. What was so before is put back.
+/// program captures into a CUDA graph meanwhile. The state before is restored.
 class CurrentContext {
  public:
   CurrentContext(const Cuda& cuda, void* context)

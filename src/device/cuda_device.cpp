@@ -9,7 +9,7 @@ namespace elastic::device {
 
 namespace {
 
-// Of cuda.h.
+// From cuda.h.
 constexpr unsigned kNonBlockingStream = 1;
 constexpr unsigned kPortableMemory = 1;
 constexpr std::uintptr_t kLegacyStream = 1;

@@ -31,7 +31,7 @@ class CudaDevice {
   CurrentContext enter() const { return {*cuda_, context_}; }
   /// For what this thread calls from now on.
   Status select() const;
-  /// What `call` returned, with the device's name.
+  /// The result of `call`, with the device's name.
   Status outcome(const char* call, int error) const;
   /// Until the device has come to `event`, however long that takes; returns what CUDA does. `call`
   /// is what waits, for a warning. Within `enter`.

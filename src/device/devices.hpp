@@ -31,7 +31,7 @@ class Devices {
 
   /// kInvalidArgument where a tensor that was given as one in host memory lies on a device. Only
   /// where the program used CUDA before this was made, or has given a tensor on a device; otherwise
-  /// there is nobody to ask.
+  /// there is no driver to ask.
   Status check_host(const ConstTensorView& tensor) const {
     return ask_.load(std::memory_order_acquire) == nullptr ? Status() : look_up(tensor);
   }

@@ -13,7 +13,7 @@
 namespace elastic::device {
 
 /// Lends blocks of memory that takes long to get, and keeps those that come back for the next: a
-/// training loop gets memory in its first step only. What it has is given back with the pool.
+/// training loop gets memory in its first step only. Its memory is freed with the pool.
 ///
 /// Any thread. Not moved, and longer-lived than its blocks.
 class PinnedPool {
@@ -54,7 +54,7 @@ class PinnedPool {
   PinnedPool(const PinnedPool&) = delete;
   PinnedPool& operator=(const PinnedPool&) = delete;
 
-  /// Of at least so many bytes; fails as `get` does. Of 0 bytes it is empty.
+  /// A block of at least so many bytes; fails as `get` does. For 0 bytes it is empty.
   Result<Block> lend(std::size_t bytes);
   /// Gives back all that is not lent.
   void clear();

@@ -7,7 +7,7 @@ namespace elastic::device {
 
 namespace {
 
-// Of cuda.h: attributes of pointers, and types of memory.
+// From cuda.h: attributes of pointers, and types of memory.
 constexpr int kMemoryType = 2;
 constexpr int kIsManaged = 8;
 constexpr int kDeviceOrdinal = 9;

@@ -28,7 +28,7 @@ Place place_of(decltype(CudaApi::pointer_get_attributes) ask, const void* addres
 /// kInvalidArgument, with what to do, where a tensor that was given as one on a CUDA device lies
 /// elsewhere: its first and its last byte lie at these places.
 Status check_device_tensor(const ConstTensorView& tensor, const Place& first, const Place& last);
-/// Likewise for one that was given as one in host memory.
+/// The same for a tensor that was passed as one in host memory.
 Status check_host_tensor(const ConstTensorView& tensor, const Place& first);
 
 }  // namespace elastic::device

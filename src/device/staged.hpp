@@ -12,12 +12,11 @@ namespace elastic::device {
 /// When the inputs of tensors on devices are copied to host memory.
 enum class Fetch {
   kAtOnce,    ///< as soon as the device has made them
-  kOnDemand,  ///< by `fetch`: whoever performs the operation may take them where they lie
+  kOnDemand,  ///< by `fetch`: the backend of the operation may take them in place
 };
 
-/// Tensors that an operation does not have to work on where they lie: their inputs come to host
-/// memory before it, and its results are brought back after it. What the coordinator has to know of
-/// them.
+/// Tensors that an operation does not have to work on in place: their inputs come to host memory
+/// before it, and its results are brought back after it. This is the coordinator's view of them.
 class Staged {
  public:
   virtual ~Staged() = default;

@@ -9,7 +9,7 @@ namespace elastic::device {
 
 namespace {
 
-// Of cuda.h: who waits sleeps, and nobody asks when it was.
+// From cuda.h: a waiting thread sleeps, and no time is recorded.
 constexpr unsigned kSleepUntilEvent = 1 | 2;
 
 CudaApi::DevicePointer device_pointer(const void* pointer) {
@@ -101,7 +101,7 @@ Status StagedCall::read() {
   return status.within(call_);
 }
 
-/// What was queued before the call is done by now.
+/// Work that was queued before the call is done by now.
 Status StagedCall::fetch() {
   if (fetched_) return {};
   const CurrentContext here = device_->enter();

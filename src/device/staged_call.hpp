@@ -34,8 +34,8 @@ class StagedCall {
   const ConstTensorView& given_input() const { return input_; }
   const TensorView& given_output() const { return output_; }
   /// Where the operation finds its input and leaves its result. Where both tensors lie on the
-  /// device, that is the same memory: who has the result needs the input no more. With kOnDemand it
-  /// has no address before `make_room`.
+  /// device, that is the same memory: a rank that has the result needs the input no more. With
+  /// kOnDemand it has no address before `make_room`.
   const ConstTensorView& input() const { return host_input_; }
   const TensorView& output() const { return host_output_; }
 

@@ -9,9 +9,9 @@ namespace elastic::device {
 
 namespace {
 
-// Of cuda.h: who waits sleeps, and nobody asks when it was.
+// From cuda.h: a waiting thread sleeps, and no time is recorded.
 constexpr unsigned kEventFlags = 1 | 2;
-/// Of tensors in a block: a cache line, and what copies like.
+/// For tensors in a block: a cache line, and good for copies.
 constexpr std::size_t kAlignment = 256;
 
 constexpr std::size_t aligned(std::size_t offset) {
@@ -116,7 +116,7 @@ Status StagedTensors::queue_copies(void* via) {
   return record(via);
 }
 
-/// What was queued before the call is done by now.
+/// Work that was queued before the call is done by now.
 Status StagedTensors::fetch() {
   if (fetched_) return {};
   if (Status status = make_room(); !status.ok()) return status;

@@ -18,8 +18,9 @@ namespace elastic::device {
 
 class Arrivals;
 
-/// What a caller does until its tensors are in host memory. Where it waits, they are copied on its
-/// own stream: on ours the copies would come after those of others whose streams are not there yet.
+/// The caller's behaviour until its tensors are in host memory. Where it waits, they are copied on
+/// its own stream: on ours the copies would come after those of others whose streams are not there
+/// yet.
 enum class Caller { kWaits, kGoesOn };
 
 /// The tensors of one allreduce, some or all of them on a CUDA device: those go through pinned
@@ -43,7 +44,7 @@ class StagedTensors : public Staged, public std::enable_shared_from_this<StagedT
   StagedTensors(const StagedTensors&) = delete;
   StagedTensors& operator=(const StagedTensors&) = delete;
 
-  /// As the program calls them, for warnings. Before anybody waits.
+  /// As the program calls them, for warnings. Before any thread waits.
   void set_name(std::string_view name) { call_ = "allreduce '" + std::string(name) + "'"; }
 
   /// Until the inputs are where `arrival` says.

@@ -36,7 +36,8 @@ class StallWatch {
   using Entries = std::list<Entry>;
 
  public:
-  /// A wait that lasts as long as this lives; `what`: who waits for what, as a sentence begins.
+  /// A wait that lasts as long as this lives; `what`: the subject and object of the wait, as a
+  /// sentence begins.
   class Wait {
    public:
     Wait(StallWatch& watch, std::string what) : watch_(watch), entry_(watch.add(std::move(what))) {}

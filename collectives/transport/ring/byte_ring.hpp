@@ -12,7 +12,7 @@
 
 namespace elastic::transport {
 
-/// What both ends of a ring see of each other. Lies at the start of the shared memory. Each field
+/// The state that both ends of a ring share. Lies at the start of the shared memory. Each field
 /// has a cache line of its own: the ends run on different cores.
 struct RingControl {
   alignas(64) std::atomic<std::uint64_t> written{0};  ///< bytes ever written, by the writer
@@ -29,7 +29,7 @@ class RingMemory {
   static constexpr std::size_t kLeastRingBytes = 16 * 1024;
   static constexpr std::size_t kMostRingBytes = std::size_t{1} << 30;
 
-  /// Of a file for rings of `ring_bytes`.
+  /// The size of a file for rings of `ring_bytes`.
   static std::size_t file_bytes(std::size_t ring_bytes);
 
   /// `ring_bytes` per direction, rounded up to whole pages and at least kLeastRingBytes.
@@ -39,7 +39,7 @@ class RingMemory {
   ~RingMemory();
 
   int fd() const { return file_.get(); }
-  /// Once nobody needs `fd` any more.
+  /// Once `fd` is no longer needed.
   void close_file() { file_.reset(); }
   std::size_t ring_bytes() const { return ring_bytes_; }
   RingControl& control(int direction) { return *sides_[direction].control; }

@@ -15,8 +15,8 @@ class Doorbell {
   explicit Doorbell(UniqueFd socket) : socket_(std::move(socket)) {}
 
   int fd() const { return socket_.get(); }
-  /// Wakes the peer if it has said by `sleeps` that it sleeps, or is about to. What was published
-  /// before is visible to it then.
+  /// Wakes the peer if it has said by `sleeps` that it sleeps, or is about to. Data that was
+  /// published before is visible to it then.
   void ring_if(std::atomic<std::uint32_t>& sleeps);
   /// Takes all rings. False when the peer is gone.
   bool silence();

@@ -11,8 +11,8 @@
 
 namespace elastic::transport {
 
-/// A small message in one piece, with what the operation is that it belongs to. What is short lies
-/// on one cache line with its tag.
+/// A small message in one piece, with the tag of its operation. A short message lies on one cache
+/// line with its tag.
 struct alignas(64) Letter {
   static constexpr std::size_t kMostBytes = 64 * 1024;
 
@@ -33,9 +33,10 @@ struct Letterbox {
 /// Letters between two workers of one host, beside the bytes of the ring: written and read without
 /// framing, queues or system calls, for operations whose whole cost is their latency.
 ///
-/// A letter has the operation's tag, and lies where its position says. Whoever posts the letter of
-/// position p has completed position p - 1, which the peer has entered, so that the letter of
-/// position p - 2, in the same place, has been read. Letters of older views are told by their tags.
+/// A letter has the operation's tag, and lies where its position says. The rank that posts the
+/// letter of position p has completed position p - 1, which the peer has entered, so that the
+/// letter of position p - 2, in the same place, has been read. Letters of older views are
+/// recognised by their tags.
 ///
 /// Owned by the thread that owns the link.
 class Mailbox {
@@ -44,8 +45,8 @@ class Mailbox {
           Doorbell& doorbell)
       : out_(out), in_(in), peer_sleeps_(peer_sleeps), doorbell_(doorbell) {}
 
-  /// `payload` has at most Letter::kMostBytes. Returns it where it lies now; it stays until the
-  /// operation after the next.
+  /// `payload` has at most Letter::kMostBytes. Returns its place; it stays until the operation
+  /// after the next.
   const std::byte* post(const OpTag& tag, const Fingerprint& fingerprint,
                         std::span<const std::byte> payload);
 
@@ -64,7 +65,7 @@ class Mailbox {
   bool arrived() const {
     return awaited_ != 0 && awaited_in_->tag.load(std::memory_order_seq_cst) == awaited_;
   }
-  /// Says that in the operation `tag` the peer may read this worker's tensors where they lie.
+  /// Says that in the operation `tag` the peer may read this worker's tensors in place.
   /// Before the letter that tells it where.
   void hold_still(const OpTag& tag) { out_.still.store(number_of(tag), std::memory_order_relaxed); }
   /// Takes it back. A `full_fence` must follow before the tensors change.

@@ -14,7 +14,7 @@ namespace elastic::transport {
 /// quicker with that worker. Owned by the thread that owns the link.
 class PeerWriter {
  public:
-  /// To `memory`, from `at` bytes on, and on from its start when its end is reached. Of at most as
+  /// To `memory`, from `at` bytes on, and on from its start when its end is reached. At most as
   /// many bytes as it has.
   void copy(std::span<std::byte> memory, std::size_t at, const std::byte* from, std::size_t bytes) {
     while (bytes > 0) {

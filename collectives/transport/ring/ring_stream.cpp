@@ -113,7 +113,7 @@ bool RingStream::prepare_wait(bool want_read, bool want_write, short& events) {
   events = POLLIN;
   if (want_read) in_.reader_sleeps.store(1, std::memory_order_seq_cst);
   if (want_write) out_.writer_sleeps.store(1, std::memory_order_seq_cst);
-  // What came before the flags were up rang no bell.
+  // Data that came before the flags were up rang no bell.
   if (want_read && in_.written.load(std::memory_order_seq_cst) != in_written_) return false;
   if (want_read && mailbox_.arrived()) return false;
   return !want_write || out_.taken.load(std::memory_order_seq_cst) == out_taken_;

@@ -9,12 +9,12 @@
 
 #include "base/status.hpp"
 
-// What memory that workers of a host share is made of.
+// The system calls for memory that workers of a host share.
 namespace elastic::transport {
 
 inline constexpr std::size_t kPage = 4096;
 
-/// What the system said, in errno.
+/// The error of the system, in errno.
 inline Status memory_error(const std::string& what) {
   return Status(Code::kUnavailable, what + ": " + std::strerror(errno));
 }

@@ -11,18 +11,18 @@ namespace elastic::transport {
 /// How to write what another core is about to read: through the caches, or past them. Where the two
 /// cores share a cache, it is written and read there several times as fast as through memory; where
 /// they share none, each line has to be fetched from the other core first, which takes several
-/// times as long. Which of them it is nobody says, and where cores are virtual it changes from one
-/// second to the next. So it is learnt from how long the writing takes.
+/// times as long. The system does not say which, and with virtual cores it changes from one second
+/// to the next. So it is learnt from the duration of writes.
 ///
-/// Writing past the caches takes about as long everywhere, and is what the other way is held
-/// against. It is used until a try of writing through the caches was quick; then that is, until it
-/// is slow several times in a row. The memory is written again and again, lap by lap, and only its
-/// first bytes are looked at: lines that were written past the caches have left them, and say
-/// nothing before they have been through them for some laps. Tries come the less often the more of
-/// them were slow.
+/// Non-temporal stores take about as long everywhere, and are the reference for temporal ones. They
+/// are used until a try of temporal stores was quick; then these are, until they are slow several
+/// times in a row. The memory is written again and again, lap by lap, and only its first bytes are
+/// looked at: lines that were written by non-temporal stores have left the caches, and say nothing
+/// before they have been through them for some laps. Tries come the less often the more of them
+/// were slow.
 class StoreChoice {
  public:
-  /// What is shorter goes through the caches, and tells nothing.
+  /// Shorter writes use temporal stores, and tell nothing.
   static constexpr std::size_t kLeastBytes = std::size_t{16} << 10;
   /// The first bytes: few, so that a try costs little beside the rest of its lap.
   static constexpr std::size_t kFirstBytes = std::size_t{16} << 10;
@@ -33,8 +33,8 @@ class StoreChoice {
   static constexpr std::size_t kPastApart = std::size_t{16} << 20;
   /// Laps through the caches before the first that counts.
   static constexpr int kWarmings = 2;
-  /// Reading takes so much longer past the caches, too, that writing through them may take this
-  /// many times as long.
+  /// Reading takes so much longer after non-temporal stores that temporal ones may take this many
+  /// times as long.
   static constexpr double kSlow = 1.75;
   /// Laps that decide. A thread that lost its core in the middle of one says nothing about caches.
   static constexpr int kQuickLaps = 3;
@@ -83,7 +83,7 @@ class StoreChoice {
   kernels::Store other() const {
     return through_ ? kernels::Store::kStreaming : kernels::Store::kCached;
   }
-  /// A try is one lap past the caches, or as many through them as it takes to see.
+  /// A try is one lap of non-temporal stores, or as many laps of temporal ones as it takes to see.
   bool trying() const { return since_try_ >= apart_; }
 
   /// Much can make a piece slow, such as memory that is touched for the first time; nothing quick.
@@ -119,7 +119,7 @@ class StoreChoice {
   std::size_t since_try_ = 0;  // bytes
   int warm_ = 0;               // laps through the caches in a row, up to kWarmings
   int quick_ = 0;              // of the laps that count, in this try
-  int slow_ = 0;               // likewise; or in a row, of what is in use
+  int slow_ = 0;               // of the laps that count; or in a row, of the stores in use
 };
 
 }  // namespace elastic::transport

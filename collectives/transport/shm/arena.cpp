@@ -140,7 +140,7 @@ void Arena::free(std::byte* memory, std::size_t bytes) noexcept {
 void Arena::give_back(std::size_t offset, std::size_t bytes) {
   if (::fallocate(file_.get(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
                   static_cast<off_t>(offset), static_cast<off_t>(bytes)) != 0) {
-    return;  // Who is given these addresses next expects zeros: nobody is.
+    return;  // The next owner of these addresses would expect zeros: there is none.
   }
   auto behind = free_.lower_bound(offset);
   if (behind != free_.end() && behind->first == offset + bytes) {

@@ -15,7 +15,7 @@
 
 namespace elastic::transport {
 
-/// Memory of this worker that the others of its host can read where it lies: an anonymous file that
+/// Memory of this worker that the others of its host can read in place: an anonymous file that
 /// never shrinks, of which they are passed the descriptor. It has no name, and is gone with the
 /// last process that maps it. Until the first `allocate` it is a descriptor and nothing else.
 ///

@@ -34,7 +34,7 @@ struct Envelope {
     message.msg_iovlen = 1;
     if (descriptors == 0) return;
     message.msg_control = control;
-    // Of more descriptors than these the kernel drops the rest.
+    // The kernel drops further descriptors.
     message.msg_controllen = CMSG_LEN(descriptors * sizeof(int));
   }
 };

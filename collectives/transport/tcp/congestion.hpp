@@ -14,7 +14,7 @@ Status set_congestion_control(int socket, const std::string& name);
 /// way.
 bool stays_on_host(int socket);
 
-/// For connections that stay on their host: every kernel has it, for everybody, and it neither
+/// For connections that stay on their host: every kernel has it, for every user, and it neither
 /// paces nor probes where there is no network to find out about.
 inline constexpr const char* kLocalCongestionControl = "reno";
 

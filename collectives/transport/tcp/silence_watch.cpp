@@ -13,7 +13,7 @@ bool SilenceWatch::alive(const Traffic& traffic, TimePoint now) {
     answers_ = traffic.answers;
     tried_ = traffic.tried;
   }
-  // A peer whose window is closed is asked ever more seldom: between an answer and the next
+  // A peer with a closed window is asked ever more seldom: between an answer and the next
   // question there is nothing to be heard.
   if (!traffic.outstanding || traffic.tried == tried_) silent_since_ = now;
   return now - silent_since_ < limit_;

@@ -22,7 +22,7 @@ class SilenceWatch {
  public:
   explicit SilenceWatch(Milliseconds limit) : limit_(limit) {}
 
-  /// What the kernel knows of a connection.
+  /// The kernel's figures of a connection.
   struct Traffic {
     bool outstanding = false;   ///< bytes were written that the peer has not acknowledged
     std::uint64_t answers = 0;  ///< grows with every segment that only acknowledges, and with

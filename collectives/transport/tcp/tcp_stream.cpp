@@ -91,14 +91,14 @@ Result<std::span<const std::byte>> TcpStream::peek(std::size_t at_least) {
 }
 
 bool TcpStream::prepare_wait(bool want_read, bool want_write, short& events) {
-  // What is in the buffer is too little to go on with, or the link would have taken it.
+  // The buffer has too little to go on with, or the link would have taken it.
   reads_nothing_ = !want_read;
   events = static_cast<short>((want_read ? POLLIN : POLLRDHUP) | (want_write ? POLLOUT : 0));
   return true;
 }
 
 void TcpStream::finish_wait() {
-  // Who reads finds the end of the stream by itself.
+  // A reader finds the end of the stream by itself.
   if (!reads_nothing_) return;
   reads_nothing_ = false;
   pollfd end{socket_.get(), POLLRDHUP, 0};

@@ -36,7 +36,7 @@ Result<std::size_t> TlsStream::write(std::span<const std::span<const std::byte>>
 }
 
 /// Encrypts the beginning of `parts` and returns how much that is. A header shares its record with
-/// what follows it; long parts are encrypted from where they lie.
+/// what follows it; long parts are encrypted in place.
 Result<std::size_t> TlsStream::seal(std::span<const std::span<const std::byte>> parts) {
   std::size_t taken = 0;
   joined_.clear();
@@ -64,7 +64,7 @@ Result<std::size_t> TlsStream::receive(std::span<std::byte> into) {
 
 bool TlsStream::prepare_wait(bool want_read, bool want_write, short& events) {
   const bool idle = TcpStream::prepare_wait(want_read, want_write, events);
-  // What the handshake took from the socket along with its own last bytes.
+  // The handshake may have taken these from the socket along with its own last bytes.
   return idle && !(want_read && session_->more());
 }
 

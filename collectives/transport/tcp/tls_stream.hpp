@@ -10,8 +10,8 @@ namespace elastic::transport {
 
 /// A stream over a TCP socket on which TLS has been established.
 ///
-/// Bytes count as written when the kernel has them, encrypted. What `write` did not take has to
-/// come again first in the next call: some of it may be encrypted already. A `Link` does so.
+/// Bytes count as written when the kernel has them, encrypted. Data that `write` did not take has
+/// to come again first in the next call: some of it may be encrypted already. A `Link` does so.
 class TlsStream : public TcpStream {
  public:
   /// `session` has done its handshake on `socket`.
