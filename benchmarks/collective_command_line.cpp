@@ -70,6 +70,9 @@ Result<CollectiveOptions> CollectiveCommandLine::read() {
     return invalid("-b " + min_bytes_ + " is less than one element of -d " +
                    name_of(options_.dtype));
   }
+  if (options_.dtype == DType::kBool && options_.op == ReduceOp::kAverage) {
+    return invalid("bools have no average: choose another -o");
+  }
   if (Status status = check_device(options_); !status.ok()) return status;
   if (Status status = check_rank_options(options_); !status.ok()) return status;
   if (options_.turns == 0) options_.turns = options_.backends.size() > 1 ? 4 : 1;

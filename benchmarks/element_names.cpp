@@ -20,6 +20,16 @@ const char* name_of(DType dtype) {
       return "int32";
     case DType::kI64:
       return "int64";
+    case DType::kU32:
+      return "uint32";
+    case DType::kU64:
+      return "uint64";
+    case DType::kI16:
+      return "int16";
+    case DType::kU16:
+      return "uint16";
+    case DType::kBool:
+      return "bool";
   }
   return "unknown";
 }
@@ -41,8 +51,7 @@ const char* name_of(ReduceOp op) {
 }
 
 std::vector<DType> all_dtypes() {
-  return {DType::kF16, DType::kBF16, DType::kF32, DType::kF64,
-          DType::kI8,  DType::kU8,   DType::kI32, DType::kI64};
+  return {kDTypes.begin(), kDTypes.end()};
 }
 
 std::vector<ReduceOp> all_ops() {

@@ -36,6 +36,16 @@ auto with_type(DType dtype, Function function) {
       return function(std::uint8_t());
     case DType::kI32:
       return function(std::int32_t());
+    case DType::kU32:
+      return function(std::uint32_t());
+    case DType::kU64:
+      return function(std::uint64_t());
+    case DType::kI16:
+      return function(std::int16_t());
+    case DType::kU16:
+      return function(std::uint16_t());
+    case DType::kBool:
+      return function(bool());
     case DType::kI64:
       break;
   }
@@ -69,11 +79,18 @@ unsigned value_at(ReduceOp op, int rank, std::size_t place) {
   return 1 + static_cast<unsigned>(mixed >> 40) % most;
 }
 
+/// Odd values are true.
+template <typename T>
+Wide<T> input_at(ReduceOp op, int rank, std::size_t place) {
+  const unsigned value = value_at(op, rank, place);
+  return std::is_same_v<T, bool> ? value % 2 : value;
+}
+
 template <typename T>
 T reduced_at(ReduceOp op, int ranks, std::size_t place) {
-  Wide<T> total = value_at(op, 0, place);
+  Wide<T> total = input_at<T>(op, 0, place);
   for (int rank = 1; rank < ranks; ++rank) {
-    const Wide<T> value = value_at(op, rank, place);
+    const Wide<T> value = input_at<T>(op, rank, place);
     switch (op) {
       case ReduceOp::kSum:
       case ReduceOp::kAverage:
@@ -131,7 +148,7 @@ void Pattern::fill(TensorView tensor, int rank) const {
     T* values = static_cast<T*>(tensor.data);
     const std::size_t first = std::min(tensor.count, kPeriod);
     for (std::size_t i = 0; i < first; ++i) {
-      values[i] = narrow<T>(static_cast<Wide<T>>(value_at(op_, rank, i)));
+      values[i] = narrow<T>(input_at<T>(op_, rank, i));
     }
     for (std::size_t i = kPeriod; i < tensor.count; ++i) values[i] = values[i - kPeriod];
   });

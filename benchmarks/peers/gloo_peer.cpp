@@ -140,6 +140,9 @@ Status check(const PeerStart& start) {
   if (start.dtype == DType::kBF16) {
     return Status(Code::kInvalidArgument, "Gloo has no bfloat16: choose another -d");
   }
+  if (start.dtype == DType::kBool) {
+    return Status(Code::kInvalidArgument, "Gloo has no bool: choose another -d");
+  }
   if (start.op == ReduceOp::kAverage) {
     return Status(Code::kInvalidArgument, "Gloo has no average: choose another -o");
   }
@@ -166,6 +169,14 @@ Result<std::unique_ptr<Peer>> open(const PeerStart& start) {
       return make<std::int32_t>(start);
     case DType::kI64:
       return make<std::int64_t>(start);
+    case DType::kU32:
+      return make<std::uint32_t>(start);
+    case DType::kU64:
+      return make<std::uint64_t>(start);
+    case DType::kI16:
+      return make<std::int16_t>(start);
+    case DType::kU16:
+      return make<std::uint16_t>(start);
     default:
       return make<float>(start);
   }

@@ -28,12 +28,26 @@ MPI_Datatype type_of(DType dtype) {
       return MPI_INT32_T;
     case DType::kI64:
       return MPI_INT64_T;
+    case DType::kU32:
+      return MPI_UINT32_T;
+    case DType::kU64:
+      return MPI_UINT64_T;
+    case DType::kI16:
+      return MPI_INT16_T;
+    case DType::kU16:
+      return MPI_UINT16_T;
+    case DType::kBool:
+      return MPI_C_BOOL;
     default:
       return MPI_DATATYPE_NULL;
   }
 }
 
-MPI_Op op_of(ReduceOp op) {
+/// MPI has only logical operations on bools.
+MPI_Op op_of(DType dtype, ReduceOp op) {
+  if (dtype == DType::kBool && op != ReduceOp::kAverage) {
+    return op == ReduceOp::kProduct || op == ReduceOp::kMin ? MPI_LAND : MPI_LOR;
+  }
   switch (op) {
     case ReduceOp::kSum:
       return MPI_SUM;
@@ -53,7 +67,7 @@ class MpiPeer final : public Peer {
   MpiPeer(const PeerStart& start, std::shared_ptr<MpiProcess> process, MPI_Comm communicator)
       : operation_(start.operation),
         type_(type_of(start.dtype)),
-        op_(op_of(start.op)),
+        op_(op_of(start.dtype, start.op)),
         root_(start.root),
         process_(std::move(process)),
         communicator_(communicator) {
@@ -104,7 +118,7 @@ Result<std::unique_ptr<Peer>> open(const PeerStart& start) {
   if (type_of(start.dtype) == MPI_DATATYPE_NULL) {
     return Status(Code::kInvalidArgument, "MPI has no 16-bit floats: choose another -d");
   }
-  if (op_of(start.op) == MPI_OP_NULL) {
+  if (op_of(start.dtype, start.op) == MPI_OP_NULL) {
     return Status(Code::kInvalidArgument, "MPI has no average: choose another -o");
   }
   auto process = MpiProcess::get(start.under_mpirun);

@@ -32,7 +32,7 @@ class NcclPeer final : public Peer {
   NcclPeer(const PeerStart& start, Library library, ncclComm_t communicator)
       : operation_(start.operation),
         type_(collectives::nccl::type_of(start.dtype)),
-        op_(collectives::nccl::op_of(start.op)),
+        op_(collectives::nccl::op_of(start.dtype, start.op)),
         root_(start.root),
         device_(*start.device),
         library_(std::move(library)),
@@ -131,6 +131,9 @@ Result<std::unique_ptr<Peer>> open(const PeerStart& start) {
   if (start.op == ReduceOp::kAverage) {
     return Status(Code::kInvalidArgument,
                   "NCCL's average rounds otherwise, and so cannot be checked: choose another -o");
+  }
+  if (!collectives::nccl::can_reduce(start.dtype)) {
+    return Status(Code::kInvalidArgument, "NCCL has no integers of 16 bits: choose another -d");
   }
   auto library = NcclLibrary::load(start.nccl_library);
   // All ranks together, whichever of them lacks it.

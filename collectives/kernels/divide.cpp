@@ -38,12 +38,27 @@ HWY_INLINE std::size_t divide_vectors(D d, std::byte* data, std::size_t begin, s
   return begin;
 }
 
+/// A double has no room for 64 bits, and Highway no way from 32 unsigned ones to it and back.
+template <typename T>
+void divide_each(std::byte* data, std::size_t elements, std::uint32_t divisor) {
+  for (std::size_t i = 0; i < elements; ++i) {
+    T value;
+    std::memcpy(&value, data + i * sizeof(value), sizeof(value));
+    value /= divisor;
+    std::memcpy(data + i * sizeof(value), &value, sizeof(value));
+  }
+}
+
 template <typename T>
 void divide_all(std::byte* data, std::size_t elements, std::uint32_t divisor) {
   if (std::is_integral_v<T> && divisor == 1) return;
-  using W = std::conditional_t<sizeof(T) <= 2 || std::is_same_v<T, float>, float, double>;
-  const std::size_t done = divide_vectors<T>(hn::ScalableTag<W>(), data, 0, elements, divisor);
-  divide_vectors<T>(hn::CappedTag<W, 1>(), data, done, elements, divisor);
+  if constexpr (std::is_unsigned_v<T> && sizeof(T) >= 4) {
+    divide_each<T>(data, elements, divisor);
+  } else {
+    using W = std::conditional_t<sizeof(T) <= 2 || std::is_same_v<T, float>, float, double>;
+    const std::size_t done = divide_vectors<T>(hn::ScalableTag<W>(), data, 0, elements, divisor);
+    divide_vectors<T>(hn::CappedTag<W, 1>(), data, done, elements, divisor);
+  }
 }
 
 /// No float has enough bits: the reciprocal is a fixed-point number of 64, and rounded up, which is

@@ -46,10 +46,7 @@ std::size_t first_not_finite(DType dtype, const void* data, std::size_t count) {
       return first<std::uint32_t, 0x7f800000U>(data, count);
     case DType::kF64:
       return first<std::uint64_t, 0x7ff0000000000000U>(data, count);
-    case DType::kI8:
-    case DType::kU8:
-    case DType::kI32:
-    case DType::kI64:
+    default:  // integers and bools
       break;
   }
   return count;

@@ -46,13 +46,19 @@ struct Product {
   template <class D>
   static HWY_INLINE hn::Vec<D> apply(D d, hn::Vec<D> a, hn::Vec<D> b) {
     using W = hn::TFromD<D>;
-    if constexpr (std::is_same_v<W, std::int64_t>) {
+    if constexpr (std::is_integral_v<W> && sizeof(W) == 8) {
       return multiply_int64(d, a, b);
-    } else if constexpr (std::is_same_v<W, std::int16_t>) {  // of 8 bits each
-      return hn::And(hn::Mul(a, b), hn::Set(d, 0xff));
     } else {
       return one_nan(d, hn::Mul(a, b));
     }
+  }
+};
+
+/// Integers of 8 bits are multiplied in 16.
+struct ProductOfBytes {
+  template <class D>
+  static HWY_INLINE hn::Vec<D> apply(D d, hn::Vec<D> a, hn::Vec<D> b) {
+    return hn::And(hn::Mul(a, b), hn::Set(d, 0xff));
   }
 };
 
@@ -183,7 +189,7 @@ Function arithmetic_loop(Store store) {
     return loop<T, float, Op>(store);
   } else if constexpr (sizeof(T) == 1 && std::is_same_v<Op, Product>) {
     // The low byte of a product does not depend on the signs.
-    return loop<std::uint8_t, std::int16_t, Op>(store);
+    return loop<std::uint8_t, std::int16_t, ProductOfBytes>(store);
   } else {
     return loop<T, T, Op>(store);
   }
@@ -205,9 +211,17 @@ Function loop(ReduceOp op, Store store) {
   return arithmetic_loop<T, Sum>(store);
 }
 
+/// "And" is the least of bytes that are 0 or 1, and "or" the greatest.
+Function loop_of_bools(ReduceOp op, Store store) {
+  const bool is_and = op == ReduceOp::kProduct || op == ReduceOp::kMin;
+  return is_and ? extreme_loop<std::uint8_t, false>(store)
+                : extreme_loop<std::uint8_t, true>(store);
+}
+
 }  // namespace
 
 Function loop_of(DType dtype, ReduceOp op, Store store) {
+  if (dtype == DType::kBool) return loop_of_bools(op, store);
   return with_element_of(dtype, [&](auto element) { return loop<decltype(element)>(op, store); });
 }
 

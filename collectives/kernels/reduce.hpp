@@ -16,14 +16,16 @@ using Function = void (*)(std::byte* into, const std::byte* left, const std::byt
 /// The loop for `op`, for the best instructions that this processor has. kAverage sums; `divide`
 /// does the rest.
 ///
-/// Sums and products of integers wrap around. float16 and bfloat16 are combined as binary32 and
+/// Sums and products of integers wrap around. Bools are bytes, of which "and" (kProduct, kMin) is
+/// the least and "or" (the others) the greatest. float16 and bfloat16 are combined as binary32 and
 /// rounded once. The left operand is the minimum or maximum of 0.0 and -0.0. A NaN among the
 /// operands gives the one quiet NaN that is positive and without payload. So the bits depend
 /// neither on the processor nor on the compiler.
 Function reduce(DType dtype, ReduceOp op, Store store = Store::kCached);
 
 /// Divides `elements` elements in place: 16-bit floats as binary32, integers truncating towards
-/// zero. `divisor` is not 0. `data` need not be aligned.
+/// zero. `divisor` is not 0. `data` need not be aligned. Bools are not divided: the callers refuse
+/// kAverage of them.
 void divide(DType dtype, std::byte* data, std::size_t elements, std::uint32_t divisor);
 
 }  // namespace elastic::kernels

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "base/backend_names.hpp"
+#include "base/dtype_names.hpp"
 
 namespace elastic::transport {
 
@@ -59,7 +60,6 @@ std::string describe(const Fingerprint& fingerprint) {
                                            "the comparison of the state in elastic::run",
                                            "the comparison of step times in State::commit"};
   constexpr auto kFirstOwnCall = static_cast<std::size_t>(OwnCall::kStateSize);
-  static constexpr std::array kTypes = {"f16", "bf16", "f32", "f64", "i8", "u8", "i32", "i64"};
   static constexpr std::array kOps = {"sum", "average", "min", "max", "product"};
   constexpr std::size_t kBroadcast = 2;
   constexpr std::size_t kBarrier = 5;
@@ -79,9 +79,10 @@ std::string describe(const Fingerprint& fingerprint) {
             (fingerprint.tensors == kManyTensors ? " or more tensors, " : " tensors, ") +
             std::to_string(fingerprint.count) + " elements";
   } else if (kind == kAllgather) {
-    text += " of " + named(kTypes, fingerprint.dtype);
+    text += " of " + named(kDTypeNames, fingerprint.dtype);
   } else {
-    text += " of " + std::to_string(fingerprint.count) + " " + named(kTypes, fingerprint.dtype);
+    text +=
+        " of " + std::to_string(fingerprint.count) + " " + named(kDTypeNames, fingerprint.dtype);
   }
   if (kind == kBroadcast) text += " from rank " + std::to_string(fingerprint.detail);
   const bool reduces = kind == 1 || kind == 4;

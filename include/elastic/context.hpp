@@ -30,7 +30,8 @@ namespace elastic {
 
 class State;
 
-/// Result of an allgather: the blocks of all contributors, one after another in rank order.
+/// Result of an allgather: the blocks of all contributors, one after another in rank order. For
+/// bools `values` is a std::vector<bool>, here and below.
 template <Element T>
 struct Gathered {
   std::vector<T> values;
@@ -160,7 +161,8 @@ class ELASTIC_API Context {
   Memory allocate(std::size_t bytes);
 
   /// Combines `in` of all members element by element into `out` on all of them. `in` and `out` have
-  /// the same count and dtype, and are the same memory or do not overlap.
+  /// the same count and dtype, and are the same memory or do not overlap: kInvalidArgument
+  /// otherwise, which takes two comparisons of addresses. There is no kAverage of bools.
   /// `stream` is for tensors on a CUDA device, here and below.
   Contributors allreduce(ConstTensorView in, TensorView out, ReduceOp op = ReduceOp::kSum,
                          CudaStream stream = {});

@@ -3,6 +3,7 @@
 #include <ranges>
 #include <span>
 #include <type_traits>
+#include <vector>
 
 #include "elastic/types.hpp"
 
@@ -15,17 +16,30 @@ template <typename T>
 constexpr void require_element() {
   static_assert(Element<T>,
                 "elastic: not an element type of collectives. There are elastic::float16, "
-                "elastic::bfloat16, float, double, std::int8_t, std::uint8_t, std::int32_t and "
-                "std::int64_t. In place of bool take std::uint8_t, with ReduceOp::kMin for all "
-                "and kMax for any.");
+                "elastic::bfloat16, float, double, bool, and the integers of 8, 16, 32 and 64 "
+                "bits, with and without a sign.");
 }
 
-/// Elements one behind the other: a vector, an array, a span of any extent.
+/// It has no elements in memory, only bits.
 template <typename R>
-concept ContiguousRange = std::ranges::contiguous_range<R> && std::ranges::sized_range<R>;
+inline constexpr bool kIsVectorOfBool = std::is_same_v<std::remove_cvref_t<R>, std::vector<bool>>;
+
+template <typename R>
+constexpr void require_elements() {
+  static_assert(!kIsVectorOfBool<R>,
+                "elastic: a std::vector<bool> packs its elements into bits and has none in memory: "
+                "take a std::vector<std::uint8_t> with ReduceOp::kMax for \"or\" and kMin for "
+                "\"and\", or an array of bool (std::array, std::unique_ptr<bool[]> and a span)");
+}
+
+/// Elements one behind the other: a vector, an array, a span of any extent. A vector of bool is
+/// none, and let through to be refused with a message.
+template <typename R>
+concept ContiguousRange =
+    (std::ranges::contiguous_range<R> && std::ranges::sized_range<R>) || kIsVectorOfBool<R>;
 
 template <ContiguousRange R>
-using ElementOf = std::remove_cv_t<std::remove_reference_t<std::ranges::range_reference_t<R>>>;
+using ElementOf = std::ranges::range_value_t<R>;
 
 /// What has a single value: a number.
 template <typename T>
@@ -34,7 +48,12 @@ concept Number = std::is_arithmetic_v<T> || Element<T>;
 template <ContiguousRange R>
 constexpr std::span<const ElementOf<R>> input_of(const R& range) {
   require_element<ElementOf<R>>();
-  return {std::ranges::data(range), std::ranges::size(range)};
+  require_elements<R>();
+  if constexpr (kIsVectorOfBool<R>) {
+    return {};
+  } else {
+    return {std::ranges::data(range), std::ranges::size(range)};
+  }
 }
 
 /// The memory of a vector is the caller's; that of a span is whosever it was made of.
@@ -46,7 +65,12 @@ constexpr std::span<ElementOf<R>> output_of(R&& range) {
                 "as well, or memory that is not const");
   static_assert(std::ranges::borrowed_range<R>,
                 "elastic: this range is a temporary, and its elements go with it: give it a name");
-  return {std::ranges::data(range), std::ranges::size(range)};
+  require_elements<R>();
+  if constexpr (kIsVectorOfBool<R>) {
+    return {};
+  } else {
+    return {std::ranges::data(range), std::ranges::size(range)};
+  }
 }
 
 }  // namespace detail

@@ -81,6 +81,13 @@ class ELASTIC_API State {
                [&data] { return std::as_writable_bytes(std::span<T>(data)); });
   }
 
+  template <std::same_as<bool> T>
+  void add(std::string_view /*name*/, std::vector<T>& /*data*/) {
+    static_assert(!std::same_as<T, bool>,
+                  "elastic: a std::vector<bool> packs its elements into bits and has none in "
+                  "memory: keep a std::vector<std::uint8_t> in the State");
+  }
+
   /// Adds a counter, flag or other number.
   template <Scalar T>
   void add(std::string_view name, T& scalar) {

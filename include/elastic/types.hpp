@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
@@ -10,11 +11,33 @@
 
 namespace elastic {
 
-/// Element types that collectives understand.
-enum class DType : std::uint8_t { kF16, kBF16, kF32, kF64, kI8, kU8, kI32, kI64 };
+/// Element types that collectives understand. The numbers are on the wire and never change. A bool
+/// is one byte, 0 or 1.
+enum class DType : std::uint8_t {
+  kF16,
+  kBF16,
+  kF32,
+  kF64,
+  kI8,
+  kU8,
+  kI32,
+  kI64,
+  kU32,
+  kU64,
+  kI16,
+  kU16,
+  kBool
+};
 
-/// How contributions are combined, element by element. kAverage divides the sum by the number of
-/// workers that contributed (integers truncate towards zero).
+/// All of them, in the order of their numbers.
+inline constexpr std::array kDTypes = {
+    DType::kF16, DType::kBF16, DType::kF32, DType::kF64, DType::kI8,  DType::kU8,  DType::kI32,
+    DType::kI64, DType::kU32,  DType::kU64, DType::kI16, DType::kU16, DType::kBool};
+
+/// How contributions are combined, element by element. Sums and products of integers wrap around.
+/// kAverage divides the sum by the number of workers that contributed (integers truncate towards
+/// zero). For bools kSum and kMax are "or", kProduct and kMin are "and", as in NumPy and PyTorch;
+/// they have no kAverage.
 enum class ReduceOp : std::uint8_t { kSum, kAverage, kMin, kMax, kProduct };
 
 /// Where a tensor lies. Collectives take tensors in host memory and on CUDA devices; everything
@@ -23,7 +46,9 @@ enum class ReduceOp : std::uint8_t { kSum, kAverage, kMin, kMax, kProduct };
 struct Device {
   enum class Kind : std::uint8_t { kHost, kCuda };
   Kind kind = Kind::kHost;
-  int index = 0;  ///< CUDA's number of the device in this process; 0 for the host.
+  /// CUDA's number of the device in this process. 0 for the host: with another, as with a kind that
+  /// does not exist, every call that takes tensors throws kInvalidArgument.
+  int index = 0;
 };
 
 /// Bytes of one element.
@@ -31,21 +56,50 @@ constexpr std::size_t size_of(DType dtype) {
   switch (dtype) {
     case DType::kI8:
     case DType::kU8:
+    case DType::kBool:
       return 1;
     case DType::kF16:
     case DType::kBF16:
+    case DType::kI16:
+    case DType::kU16:
       return 2;
     case DType::kF32:
     case DType::kI32:
+    case DType::kU32:
       return 4;
     case DType::kF64:
     case DType::kI64:
+    case DType::kU64:
       return 8;
   }
   return 0;
 }
 
 namespace detail {
+template <typename T, typename... Types>
+concept OneOf = (std::same_as<T, Types> || ...);
+
+/// By width: on each platform one of `long` and `long long` is no std::int64_t, and yet as wide as
+/// one. Characters are no numbers.
+template <typename T>
+concept SignedInteger = OneOf<T, signed char, short, int, long, long long>;
+template <typename T>
+concept UnsignedInteger =
+    OneOf<T, unsigned char, unsigned short, unsigned int, unsigned long, unsigned long long>;
+
+constexpr DType integer_dtype(std::size_t bytes, bool is_signed) {
+  switch (bytes) {
+    case 1:
+      return is_signed ? DType::kI8 : DType::kU8;
+    case 2:
+      return is_signed ? DType::kI16 : DType::kU16;
+    case 4:
+      return is_signed ? DType::kI32 : DType::kU32;
+    default:
+      return is_signed ? DType::kI64 : DType::kU64;
+  }
+}
+
 template <typename T>
 struct DTypeOf;
 template <>
@@ -56,14 +110,14 @@ template <>
 struct DTypeOf<float> : std::integral_constant<DType, DType::kF32> {};
 template <>
 struct DTypeOf<double> : std::integral_constant<DType, DType::kF64> {};
+template <SignedInteger T>
+struct DTypeOf<T> : std::integral_constant<DType, integer_dtype(sizeof(T), true)> {};
+template <UnsignedInteger T>
+struct DTypeOf<T> : std::integral_constant<DType, integer_dtype(sizeof(T), false)> {};
 template <>
-struct DTypeOf<std::int8_t> : std::integral_constant<DType, DType::kI8> {};
-template <>
-struct DTypeOf<std::uint8_t> : std::integral_constant<DType, DType::kU8> {};
-template <>
-struct DTypeOf<std::int32_t> : std::integral_constant<DType, DType::kI32> {};
-template <>
-struct DTypeOf<std::int64_t> : std::integral_constant<DType, DType::kI64> {};
+struct DTypeOf<bool> : std::integral_constant<DType, DType::kBool> {
+  static_assert(sizeof(bool) == 1);
+};
 }  // namespace detail
 
 /// A C++ type that is an element type.

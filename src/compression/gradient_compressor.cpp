@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/dtype_names.hpp"
 #include "base/log.hpp"
 #include "compression/backlog.hpp"
 #include "compression/envelope.hpp"
@@ -41,13 +42,14 @@ bool is_on_device(const NamedTensor& tensor) {
 
 void check(const NamedTensor& tensor) {
   const std::string name = "tensor '" + std::string(tensor.name) + "'";
+  const std::string type = dtype_name(tensor.data.dtype);
   if (tensor.name.empty()) invalid("a tensor has no name; its residual is kept under one");
   if (is_on_device(tensor)) {
     if (tensor.data.dtype != DType::kF32 && tensor.data.dtype != DType::kF64) {
-      invalid(name + " is not of floats (f32 or f64), as all on a device must be");
+      invalid(name + " is of " + type + ", not of floats (f32 or f64), as all on a device must be");
     }
   } else if (tensor.data.dtype != DType::kF32) {
-    invalid(name + " is not of floats (f32), as all in host memory must be" +
+    invalid(name + " is of " + type + ", not of floats (f32), as all in host memory must be" +
             (tensor.data.dtype == DType::kI64 ? kReproducibleConflict : ""));
   }
   if (tensor.data.data == nullptr && tensor.data.count > 0) invalid(name + " is at a null pointer");

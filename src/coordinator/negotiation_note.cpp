@@ -12,7 +12,7 @@ namespace {
 // lists are preceded by their length.
 constexpr std::uint8_t kVersion = 1;
 constexpr std::size_t kMaxTextBytes = 16 * 1024;
-constexpr auto kLastDType = static_cast<std::uint8_t>(DType::kI64);
+constexpr auto kLastDType = static_cast<std::uint8_t>(kDTypes.back());
 constexpr auto kLastOp = static_cast<std::uint8_t>(ReduceOp::kProduct);
 
 class Encoder {

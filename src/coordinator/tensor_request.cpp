@@ -3,30 +3,10 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/dtype_names.hpp"
+
 namespace elastic::coordinator {
 namespace {
-
-const char* name_of(DType dtype) {
-  switch (dtype) {
-    case DType::kF16:
-      return "f16";
-    case DType::kBF16:
-      return "bf16";
-    case DType::kF32:
-      return "f32";
-    case DType::kF64:
-      return "f64";
-    case DType::kI8:
-      return "i8";
-    case DType::kU8:
-      return "u8";
-    case DType::kI32:
-      return "i32";
-    case DType::kI64:
-      return "i64";
-  }
-  return "unknown";
-}
 
 const char* name_of(ReduceOp op) {
   switch (op) {
@@ -45,7 +25,7 @@ const char* name_of(ReduceOp op) {
 }
 
 std::string describe(const TensorShape& shape) {
-  return std::to_string(shape.count) + " " + name_of(shape.dtype);
+  return std::to_string(shape.count) + " " + dtype_name(shape.dtype);
 }
 
 }  // namespace
@@ -75,6 +55,9 @@ Status validate(const TensorRequest& request) {
                       " tensors; at most " + std::to_string(kMaxTensorsInGroup) + " are possible");
   }
   for (const TensorShape& tensor : request.tensors) {
+    if (tensor.dtype == DType::kBool && request.op == ReduceOp::kAverage) {
+      return Status(Code::kInvalidArgument, who + "bools have no average");
+    }
     if (tensor.count > kMaxTensorElements) {
       return Status(Code::kInvalidArgument, who + describe(tensor) + " is more than is possible");
     }

@@ -49,6 +49,7 @@ Contributors Allreduces::narrow(std::span<const NarrowTensor> tensors, ReduceOp 
     wires.push_back({tensor.wire, tensor.scale});
   }
   check_group(views, "narrow_allreduce");
+  check(op, views, "narrow_allreduce");
   return grouped(views, op, stream, wires);
 }
 

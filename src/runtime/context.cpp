@@ -150,7 +150,7 @@ class Context::Impl {
               CudaStream stream) {
     (void)members();
     runtime::check_group(tensors, "allreduce_async");
-    runtime::check(op, "allreduce_async");
+    runtime::check(op, tensors, "allreduce_async");
     if (runtime::any_on_device(tensors)) {
       const std::vector<ConstTensorView> inputs(tensors.begin(), tensors.end());
       const auto staged =
@@ -284,11 +284,12 @@ Contributors Context::allreduce(ConstTensorView in, TensorView out, ReduceOp op,
                                 CudaStream stream) {
   runtime::check(in, "allreduce", "input");
   runtime::check(out, "allreduce", "output");
-  runtime::check(op, "allreduce");
+  runtime::check(op, in.dtype, "allreduce");
   if (in.count != out.count || in.dtype != out.dtype) {
     throw Error(ErrorCode::kInvalidArgument,
                 "allreduce: input and output differ in count or dtype; they must be alike");
   }
+  runtime::check_apart(in, out, "allreduce");
   if (device::on_device(in) || device::on_device(out)) {
     return impl_->allreduces().staged({&in, 1}, {&out, 1}, op, stream);
   }
@@ -299,7 +300,7 @@ Contributors Context::allreduce(ConstTensorView in, TensorView out, ReduceOp op,
 Contributors Context::grouped_allreduce(std::span<const TensorView> tensors, ReduceOp op,
                                         CudaStream stream) {
   runtime::check_group(tensors, "grouped_allreduce");
-  runtime::check(op, "grouped_allreduce");
+  runtime::check(op, tensors, "grouped_allreduce");
   return impl_->allreduces().grouped(tensors, op, stream);
 }
 
@@ -333,13 +334,13 @@ GatheredBlocks Context::allgather(ConstTensorView block, TensorView out, CudaStr
 
 Contributors Context::reduce_scatter(ConstTensorView data, ReduceOp op, const TakeScattered& take,
                                      CudaStream stream) {
-  runtime::check(op, "reduce_scatter");
+  runtime::check(op, data.dtype, "reduce_scatter");
   return impl_->collectives().reduce_scatter(data, op, take, stream);
 }
 
 ScatteredPart Context::reduce_scatter(ConstTensorView data, TensorView out, ReduceOp op,
                                       CudaStream stream) {
-  runtime::check(op, "reduce_scatter");
+  runtime::check(op, data.dtype, "reduce_scatter");
   return impl_->collectives().reduce_scatter(data, out, op, stream);
 }
 

@@ -1,6 +1,7 @@
 #include "runtime/tensor_check.hpp"
 
 #include <cmath>
+#include <cstdint>
 #include <string>
 
 #include "base/tensor_bytes.hpp"
@@ -14,13 +15,28 @@ namespace {
   throw Error(ErrorCode::kInvalidArgument, what);
 }
 
+bool is_possible(const Device& device) {
+  return device.kind == Device::Kind::kCuda ||
+         (device.kind == Device::Kind::kHost && device.index == 0);
+}
+
+std::string text(const Device& device) {
+  if (device.kind == Device::Kind::kHost) {
+    return "host memory has the device index 0, and this has " + std::to_string(device.index);
+  }
+  return "there is no kind of device " + std::to_string(static_cast<int>(device.kind)) +
+         "; there are kHost and kCuda";
+}
+
 }  // namespace
 
 void check(const ConstTensorView& tensor, const char* call, const char* which) {
   const std::size_t element = size_of(tensor.dtype);
   const bool possible = element > 0 && can_exist(tensor.count, element);
-  if (possible && (tensor.data != nullptr || tensor.count == 0)) return;
+  const bool placed = is_possible(tensor.device);
+  if (possible && placed && (tensor.data != nullptr || tensor.count == 0)) return;
   const std::string what = std::string(call) + ", " + which + ": ";
+  if (!placed) invalid(what + text(tensor.device));
   if (element == 0) {
     invalid(what + "there is no dtype " + std::to_string(static_cast<int>(tensor.dtype)));
   }
@@ -35,7 +51,8 @@ void check_group(std::span<const TensorView> tensors, const char* call) {
   for (std::size_t i = 0; i < tensors.size(); ++i) {
     const ConstTensorView tensor = tensors[i];
     const std::size_t element = size_of(tensor.dtype);
-    if (tensor.data == nullptr || element == 0 || !can_exist(tensor.count, element)) {
+    if (tensor.data == nullptr || !is_possible(tensor.device) || element == 0 ||
+        !can_exist(tensor.count, element)) {
       check(tensor, call, ("tensor " + std::to_string(i)).c_str());
     }
     total += tensor.bytes();
@@ -45,9 +62,29 @@ void check_group(std::span<const TensorView> tensors, const char* call) {
   }
 }
 
-void check(ReduceOp op, const char* call) {
-  if (op <= ReduceOp::kProduct) return;
-  invalid(std::string(call) + ": there is no reduction " + std::to_string(static_cast<int>(op)));
+void check(ReduceOp op, DType dtype, const char* call) {
+  if (op > ReduceOp::kProduct) {
+    invalid(std::string(call) + ": there is no reduction " + std::to_string(static_cast<int>(op)));
+  }
+  if (op == ReduceOp::kAverage && dtype == DType::kBool) {
+    invalid(std::string(call) +
+            ": bools have no average; take kMax for \"or\", kMin for \"and\", or numbers");
+  }
+}
+
+void check(ReduceOp op, std::span<const TensorView> tensors, const char* call) {
+  check(op, DType::kU8, call);  // where there are no tensors
+  for (const TensorView& tensor : tensors) check(op, tensor.dtype, call);
+}
+
+void check_apart(const ConstTensorView& input, const ConstTensorView& output, const char* call) {
+  const auto in = reinterpret_cast<std::uintptr_t>(input.data);
+  const auto out = reinterpret_cast<std::uintptr_t>(output.data);
+  const std::size_t distance = in < out ? out - in : in - out;
+  if (distance == 0 || distance >= input.bytes()) return;
+  invalid(std::string(call) + ": input and output of " + std::to_string(input.bytes()) +
+          " bytes overlap, " + std::to_string(distance) +
+          " bytes apart: give the same memory for both, or memory of its own for each");
 }
 
 void check_host(const ConstTensorView& tensor, const char* what) {

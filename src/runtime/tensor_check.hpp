@@ -21,8 +21,13 @@ void check(const ConstTensorView& tensor, const char* call, const char* which = 
 /// The same for each of a group, and for all together.
 void check_group(std::span<const TensorView> tensors, const char* call);
 
-/// Throws Error(kInvalidArgument) for a number that is no reduction.
-void check(ReduceOp op, const char* call);
+/// Throws Error(kInvalidArgument) for a number that is no reduction, and for the average of bools.
+void check(ReduceOp op, DType dtype, const char* call);
+void check(ReduceOp op, std::span<const TensorView> tensors, const char* call);
+
+/// Throws Error(kInvalidArgument) where `input` and `output`, which have the same bytes, overlap
+/// and are not the same memory.
+void check_apart(const ConstTensorView& input, const ConstTensorView& output, const char* call);
 
 /// And for one that is not in host memory: for `what`, which takes no others.
 void check_host(const ConstTensorView& tensor, const char* what);

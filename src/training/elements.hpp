@@ -35,6 +35,16 @@ void with_elements(const View& tensor, Use use) {
       return call(std::type_identity<std::int32_t>());
     case DType::kI64:
       return call(std::type_identity<std::int64_t>());
+    case DType::kU32:
+      return call(std::type_identity<std::uint32_t>());
+    case DType::kU64:
+      return call(std::type_identity<std::uint64_t>());
+    case DType::kI16:
+      return call(std::type_identity<std::int16_t>());
+    case DType::kU16:
+      return call(std::type_identity<std::uint16_t>());
+    case DType::kBool:
+      return call(std::type_identity<bool>());
   }
 }
 

@@ -1,6 +1,8 @@
 #include "training/tensor_sums.hpp"
 
+#include <cstdint>
 #include <cstring>
+#include <type_traits>
 
 #include "base/tensor_bytes.hpp"
 #include "elastic/error.hpp"
@@ -13,8 +15,10 @@ template <typename T>
 T sum_of(T a, T b) {
   if constexpr (kIsHalf<T>)
     return T(static_cast<float>(a) + static_cast<float>(b));
+  else if constexpr (std::is_integral_v<T>)  // wraps around; "or" of bools
+    return static_cast<T>(static_cast<std::uint64_t>(a) + static_cast<std::uint64_t>(b));
   else
-    return static_cast<T>(a + b);
+    return a + b;
 }
 
 }  // namespace

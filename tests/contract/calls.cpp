@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <type_traits>
 
 #include <gtest/gtest.h>
 
@@ -72,10 +73,24 @@ auto with_type(DType dtype, const Use& use) {
       return use(std::uint8_t());
     case DType::kI32:
       return use(std::int32_t());
+    case DType::kU32:
+      return use(std::uint32_t());
+    case DType::kU64:
+      return use(std::uint64_t());
+    case DType::kI16:
+      return use(std::int16_t());
+    case DType::kU16:
+      return use(std::uint16_t());
+    case DType::kBool:
+      return use(bool());
     case DType::kI64:
       break;
   }
   return use(std::int64_t());
+}
+
+bool has_negatives(DType dtype) {
+  return with_type(dtype, []<typename T>(T) { return !std::is_unsigned_v<T>; });
 }
 
 }  // namespace
@@ -137,7 +152,7 @@ std::vector<double> contribution(int rank, std::size_t count, DType dtype) {
   const std::size_t seed = static_cast<std::size_t>(rank) * 5 + 1;
   for (std::size_t i = 0; i < count; ++i) {
     const auto digit = static_cast<double>((seed + i * 3 + i / 7) % 4);
-    values[i] = dtype == DType::kU8 ? static_cast<double>(digit >= 2) : digit - 2;
+    values[i] = has_negatives(dtype) ? digit - 2 : static_cast<double>(digit >= 2);
   }
   return values;
 }
@@ -161,6 +176,7 @@ std::vector<double> combined(int size, std::size_t count, DType dtype, ReduceOp 
         case ReduceOp::kProduct:
           result[i] *= next[i];
       }
+      if (dtype == DType::kBool) result[i] = std::min(result[i], 1.0);
     }
   }
   return result;

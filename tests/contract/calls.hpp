@@ -7,8 +7,6 @@
 
 namespace elastic::collectives {
 
-inline constexpr DType kDTypes[] = {DType::kF16, DType::kBF16, DType::kF32, DType::kF64,
-                                    DType::kI8,  DType::kU8,   DType::kI32, DType::kI64};
 inline constexpr ReduceOp kOps[] = {ReduceOp::kSum, ReduceOp::kAverage, ReduceOp::kMin,
                                     ReduceOp::kMax, ReduceOp::kProduct};
 

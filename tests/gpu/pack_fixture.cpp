@@ -5,6 +5,7 @@
 #include <cstring>
 #include <limits>
 
+#include "base/dtype_names.hpp"
 #include "collectives/kernels/element_type.hpp"
 
 namespace elastic::gpu {
@@ -50,9 +51,7 @@ void expect_same(const std::vector<std::byte>& is, const std::vector<std::byte>&
 }  // namespace
 
 std::string name_of(const Types& types) {
-  static const char* const kNames[] = {"f16", "bf16", "f32", "f64", "i8", "u8", "i32", "i64"};
-  const auto name = [](DType dtype) { return std::string(kNames[static_cast<int>(dtype)]); };
-  return name(types.tensor) + "_as_" + name(types.bucket);
+  return std::string(dtype_name(types.tensor)) + "_as_" + dtype_name(types.bucket);
 }
 
 void PrintTo(const Types& types, std::ostream* out) {  // NOLINT: GoogleTest's name

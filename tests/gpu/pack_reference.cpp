@@ -39,7 +39,9 @@ To stored(Wide value) {
 
 template <typename From, typename To>
 To moved(From from, const Scale& scale) {
-  if constexpr (std::is_integral_v<From>) {
+  if constexpr (std::is_unsigned_v<From>) {
+    return static_cast<To>(std::uint64_t{from} / scale.divisor);
+  } else if constexpr (std::is_integral_v<From>) {
     return static_cast<To>(static_cast<std::int64_t>(from) / std::int64_t{scale.divisor});
   } else {
     constexpr bool kInDouble = std::is_same_v<From, double> || std::is_same_v<To, double>;

@@ -23,14 +23,12 @@ void PrintTo(const World& world, std::ostream* out) {
   *out << world.name;
 }
 
-class CollectivesTest : public ::testing::TestWithParam<World> {};
-
-TEST_P(CollectivesTest, AreRightAndTheSameOnAllRanks) {
-  const World& world = GetParam();
+/// `program` checks each result by itself, and leaves a hash over all.
+void expect_right(const World& world, const std::string& program) {
   const ScratchFolder folder;
   std::vector<std::string> environment = world.environment;
   environment.push_back("XDG_RUNTIME_DIR=" + folder.path().string());
-  Job job({ELASTICRUN, "-np", std::to_string(world.ranks), "--max-restarts", "0", COLLECTIVES_CHECK,
+  Job job({ELASTICRUN, "-np", std::to_string(world.ranks), "--max-restarts", "0", program,
            folder.path().string()},
           folder.path() / "output", environment);
   const auto status = job.wait(milliseconds(60000) * kHangFactor);
@@ -44,6 +42,24 @@ TEST_P(CollectivesTest, AreRightAndTheSameOnAllRanks) {
   }
   EXPECT_EQ(hashes.size(), 1U) << "ranks have other results";
 }
+
+class CollectivesTest : public ::testing::TestWithParam<World> {};
+
+TEST_P(CollectivesTest, AreRightAndTheSameOnAllRanks) {
+  expect_right(GetParam(), COLLECTIVES_CHECK);
+}
+
+class IntegerTypesTest : public ::testing::TestWithParam<World> {};
+
+TEST_P(IntegerTypesTest, WrapAroundAndAreTheSameOnAllRanks) {
+  expect_right(GetParam(), INTEGER_TYPES_CHECK);
+}
+
+INSTANTIATE_TEST_SUITE_P(Worlds, IntegerTypesTest,
+                         ::testing::Values(World{"alone", 1, {}},
+                                           World{"three_over_shm", 3, {"ELASTIC_TRANSPORT=shm"}},
+                                           World{"three_over_tcp", 3, {"ELASTIC_TRANSPORT=tcp"}}),
+                         [](const auto& param) { return param.param.name; });
 
 /// Under sanitizers those that differ most.
 std::vector<World> worlds() {

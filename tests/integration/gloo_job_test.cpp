@@ -16,15 +16,22 @@ namespace {
 using std::chrono::milliseconds;
 using ::testing::HasSubstr;
 
-TEST(GlooJob, MakesEveryCollective) {
+void expect_right(const char* program) {
   const ScratchFolder folder;
-  Job job(
-      {ELASTICRUN, "-np", "3", "--max-restarts", "0", COLLECTIVES_CHECK, folder.path().string()},
-      folder.path() / "output", {"ELASTIC_BACKEND=gloo", "ELASTIC_TRANSPORT=tcp"});
+  Job job({ELASTICRUN, "-np", "3", "--max-restarts", "0", program, folder.path().string()},
+          folder.path() / "output", {"ELASTIC_BACKEND=gloo", "ELASTIC_TRANSPORT=tcp"});
   EXPECT_EQ(job.wait(milliseconds(60000)), 0) << job.output();
   std::set<std::string> hashes;
   for (const char* rank : {"0", "1", "2"}) hashes.insert(read_file(folder.path() / rank));
   EXPECT_EQ(hashes.size(), 1U) << "ranks have other results";
+}
+
+TEST(GlooJob, MakesEveryCollective) {
+  expect_right(COLLECTIVES_CHECK);
+}
+
+TEST(GlooJob, TakesEveryIntegerType) {
+  expect_right(INTEGER_TYPES_CHECK);
 }
 
 class GlooKillTest : public ::testing::TestWithParam<Scenario> {};

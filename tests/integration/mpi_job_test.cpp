@@ -31,15 +31,23 @@ class MpiJobTest : public ::testing::Test {
   std::string folder() const { return folder_.path().string(); }
   std::string file(const std::string& name) const { return (folder_.path() / name).string(); }
 
+  void expect_right(const char* program) {
+    Job job({MPIRUN, "-np", "3", program, folder()}, file("output"), environment());
+    EXPECT_EQ(job.wait(milliseconds(90000)), 0) << job.output();
+    std::set<std::string> hashes;
+    for (const char* rank : {"0", "1", "2"}) hashes.insert(read_file(file(rank)));
+    EXPECT_EQ(hashes.size(), 1U) << "ranks have other results";
+  }
+
   ScratchFolder folder_;
 };
 
 TEST_F(MpiJobTest, MakesEveryCollective) {
-  Job job({MPIRUN, "-np", "3", COLLECTIVES_CHECK, folder()}, file("output"), environment());
-  EXPECT_EQ(job.wait(milliseconds(90000)), 0) << job.output();
-  std::set<std::string> hashes;
-  for (const char* rank : {"0", "1", "2"}) hashes.insert(read_file(file(rank)));
-  EXPECT_EQ(hashes.size(), 1U) << "ranks have other results";
+  expect_right(COLLECTIVES_CHECK);
+}
+
+TEST_F(MpiJobTest, TakesEveryIntegerType) {
+  expect_right(INTEGER_TYPES_CHECK);
 }
 
 TEST_F(MpiJobTest, HasEverybodyInEverySum) {

@@ -38,6 +38,10 @@ DType dtype_of(ncclDataType_t type) {
       return DType::kU8;
     case ncclInt32:
       return DType::kI32;
+    case ncclUint32:
+      return DType::kU32;
+    case ncclUint64:
+      return DType::kU64;
     case ncclInt64:
       return DType::kI64;
     case ncclFloat16:

@@ -45,6 +45,7 @@ std::vector<std::byte> reduced(const Pattern& pattern, const Case& tried) {
 TEST(BenchPattern, KnowsEveryReduction) {
   for (const DType dtype : all_dtypes()) {
     for (const ReduceOp op : all_ops()) {
+      if (dtype == DType::kBool && op == ReduceOp::kAverage) continue;  // there is none
       for (const int ranks : {1, 2, 3, 8, 15}) {
         const Case tried{dtype, op, ranks};
         const Pattern pattern(dtype, op, ranks);

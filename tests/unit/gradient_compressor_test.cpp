@@ -327,9 +327,8 @@ TEST_F(WrongCompressorCalls, AreRefusedWithTheReason) {
   std::vector<std::int64_t> whole_numbers{1};
   expect(conflict, [&] { compressor_.allreduce("w", view(std::span(whole_numbers))); });
   expect(conflict, [&] { compressor_.allreduce("w", std::span(values_), ReduceOp::kMax); });
-  std::vector<double> doubles{1};
-  expect("tensor 'w' is not of floats (f32)",
-         [&] { compressor_.allreduce("w", view(std::span(doubles))); });
+  const TensorView words{values_.data(), 3, DType::kU32};
+  expect("tensor 'w' is of u32, not of floats (f32)", [&] { compressor_.allreduce("w", words); });
   expect("has no name", [&] { compressor_.allreduce("", std::span(values_)); });
   expect("tensor 'w' is at a null pointer", [&] {
     compressor_.allreduce("w", TensorView{nullptr, 3});

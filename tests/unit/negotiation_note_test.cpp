@@ -61,7 +61,9 @@ TEST(NegotiationNote, IsRefusedWithUnknownValues) {
   EXPECT_TRUE(refused({1, 1, 0}));                                               // bucket 0
   EXPECT_TRUE(refused({1, 3, 1, 0}));                                            // empty bucket
   EXPECT_TRUE(refused({1, 0, 1, 'a', 0, 5, 1, 2, 1}));                           // op
-  EXPECT_TRUE(refused({1, 0, 1, 'a', 0, 0, 1, 8, 1}));                           // dtype
+  EXPECT_FALSE(refused({1, 0, 1, 'a', 0, 0, 1, 12, 1}));                         // bool, the last
+  EXPECT_TRUE(refused({1, 0, 1, 'a', 0, 0, 1, 13, 1}));                          // dtype
+  EXPECT_TRUE(refused({1, 0, 1, 'a', 0, 1, 1, 12, 1}));                          // bools' average
   EXPECT_TRUE(refused({1, 0, 0, 0, 0, 1, 2, 1}));                                // no name
   EXPECT_TRUE(refused({1, 0, 1, 'a', 0, 0, 0}));                                 // no tensors
   EXPECT_TRUE(refused({1, 4, 255, 255, 255, 255, 255, 255, 255, 255, 255, 2}));  // 65 bits

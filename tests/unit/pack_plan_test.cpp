@@ -23,10 +23,12 @@ struct Types {
   DType bucket;
 };
 const std::vector<Types> kTypes = {
-    {DType::kF16, DType::kF16},  {DType::kBF16, DType::kBF16}, {DType::kF32, DType::kF32},
-    {DType::kF64, DType::kF64},  {DType::kI8, DType::kI8},     {DType::kU8, DType::kU8},
-    {DType::kI32, DType::kI32},  {DType::kI64, DType::kI64},   {DType::kF32, DType::kF16},
-    {DType::kF32, DType::kBF16}, {DType::kF64, DType::kF16},   {DType::kF64, DType::kBF16}};
+    {DType::kF16, DType::kF16}, {DType::kBF16, DType::kBF16}, {DType::kF32, DType::kF32},
+    {DType::kF64, DType::kF64}, {DType::kI8, DType::kI8},     {DType::kU8, DType::kU8},
+    {DType::kI32, DType::kI32}, {DType::kI64, DType::kI64},   {DType::kU32, DType::kU32},
+    {DType::kU64, DType::kU64}, {DType::kI16, DType::kI16},   {DType::kU16, DType::kU16},
+    {DType::kF32, DType::kF16}, {DType::kF32, DType::kBF16},  {DType::kF64, DType::kF16},
+    {DType::kF64, DType::kBF16}};
 
 constexpr std::uint64_t kBucket = std::uint64_t{1} << 40;
 constexpr std::uint64_t kApart = std::uint64_t{1} << 32;  // tensors, without those in their places

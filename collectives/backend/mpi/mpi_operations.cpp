@@ -10,7 +10,6 @@ namespace elastic::collectives {
 
 namespace {
 
-constexpr std::size_t kDTypes = 8;
 constexpr std::size_t kOps = 5;
 
 /// MPI gives a function of its caller nothing to know its operation by, so each has one of its own.
@@ -51,7 +50,7 @@ MPI_Datatype mpi_type(DType dtype) {
 }
 
 MPI_Op mpi_op(DType dtype, ReduceOp op) {
-  static const auto kAll = make_all(std::make_index_sequence<kDTypes * kOps>());
+  static const auto kAll = make_all(std::make_index_sequence<kDTypes.size() * kOps>());
   return kAll[static_cast<std::size_t>(dtype) * kOps + static_cast<std::size_t>(op)];
 }
 

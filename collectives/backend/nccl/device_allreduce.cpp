@@ -54,7 +54,7 @@ Status DeviceAllreduce::launch(TimePoint until, const Meanwhile& meanwhile) {
     const std::uint64_t to = bucket + run.offset;
     const std::uint64_t from = alone ? tensors.front().input : to;
     return api.all_reduce(pointer_to(from), pointer_to(to), run.count, type_of(run.dtype),
-                          op_of(op_), comm, static_cast<cudaStream_t>(stream()));
+                          op_of(run.dtype, op_), comm, static_cast<cudaStream_t>(stream()));
   };
   if (runs.size() == 1) {
     return communicator().perform(

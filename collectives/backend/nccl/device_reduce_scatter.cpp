@@ -50,7 +50,8 @@ Status DeviceReduceScatter::perform(std::uint64_t from, std::uint64_t to, TimePo
       "ncclReduceScatter",
       [&](const Api& api, ncclComm* comm) -> int {
         return api.reduce_scatter(pointer_to(from), pointer_to(to), largest_, type_of(data_.dtype),
-                                  op_of(op_), comm, static_cast<cudaStream_t>(stream()));
+                                  op_of(data_.dtype, op_), comm,
+                                  static_cast<cudaStream_t>(stream()));
       },
       until, meanwhile);
 }

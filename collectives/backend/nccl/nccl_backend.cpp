@@ -66,7 +66,7 @@ class NcclBackend final : public Backend {
 
  private:
   Status begin_early(std::uint64_t position, const Call& call);
-  Status take_turn(const Payload& payload);
+  Status take_turn(const Call& call, const Payload& payload);
   Result<bool> agree(std::uint64_t position, const Call& call);
   Result<Say> meet(std::uint64_t position, const Call& call);
   Say own_say();
@@ -112,7 +112,7 @@ Status NcclBackend::run(std::uint64_t position, const Call& call, Payload& paylo
   }
   if (!is_for_nccl(call.kind)) return view_.native->run(position, call, payload);
   if (payload.on_device != nullptr) {
-    if (Status turn = take_turn(payload); !turn.ok()) return turn;
+    if (Status turn = take_turn(call, payload); !turn.ok()) return turn;
   }
   std::unique_lock<std::mutex> turn = std::exchange(turn_, {});
   if (!turn.owns_lock()) device_.reset();
@@ -140,10 +140,10 @@ Status NcclBackend::begin_early(std::uint64_t position, const Call& call) {
 }
 
 /// On the device of the tensors. Not waited for: whoever has it may be waiting for this rank.
-Status NcclBackend::take_turn(const Payload& payload) {
+Status NcclBackend::take_turn(const Call& call, const Payload& payload) {
   if (const auto over = services_.burials->over(); !over.ok()) return over.status();
   const int index = payload.on_device->device();
-  if (index < 0) return {};
+  if (index < 0 || !is_for_nccl(call.kind, payload.on_device->tensors())) return {};
   auto device = services_.devices->open(index);
   if (!device.ok()) {
     log::warn("nccl: {}", device.status().message());

@@ -5,9 +5,16 @@
 
 namespace elastic::collectives::nccl {
 
+/// NCCL moves integers of 16 bits as it does any two bytes, and has no type to reduce them in.
+constexpr bool can_reduce(DType dtype) {
+  return dtype != DType::kI16 && dtype != DType::kU16;
+}
+
 inline ncclDataType_t type_of(DType dtype) {
   switch (dtype) {
     case DType::kF16:
+    case DType::kI16:
+    case DType::kU16:
       return ncclFloat16;
     case DType::kBF16:
       return ncclBfloat16;
@@ -18,17 +25,26 @@ inline ncclDataType_t type_of(DType dtype) {
     case DType::kI8:
       return ncclInt8;
     case DType::kU8:
+    case DType::kBool:
       return ncclUint8;
     case DType::kI32:
       return ncclInt32;
     case DType::kI64:
       return ncclInt64;
+    case DType::kU32:
+      return ncclUint32;
+    case DType::kU64:
+      return ncclUint64;
   }
   return ncclUint8;
 }
 
-/// An average is summed: NCCL's own has other bits than the host's.
-inline ncclRedOp_t op_of(ReduceOp op) {
+/// An average is summed: NCCL's own has other bits than the host's. Bools are bytes to NCCL:
+/// "or" is the greatest and "and" the least.
+inline ncclRedOp_t op_of(DType dtype, ReduceOp op) {
+  if (dtype == DType::kBool) {
+    return op == ReduceOp::kProduct || op == ReduceOp::kMin ? ncclMin : ncclMax;
+  }
   switch (op) {
     case ReduceOp::kMin:
       return ncclMin;

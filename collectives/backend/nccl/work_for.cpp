@@ -1,11 +1,13 @@
 #include "collectives/backend/nccl/work_for.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "collectives/backend/nccl/device_allgather.hpp"
 #include "collectives/backend/nccl/device_allreduce.hpp"
 #include "collectives/backend/nccl/device_broadcast.hpp"
 #include "collectives/backend/nccl/device_reduce_scatter.hpp"
+#include "collectives/backend/nccl/nccl_types.hpp"
 #include "collectives/plan/parts.hpp"
 
 namespace elastic::collectives::nccl {
@@ -13,6 +15,14 @@ namespace elastic::collectives::nccl {
 bool is_for_nccl(Kind kind) {
   return kind == Kind::kAllreduce || kind == Kind::kBroadcast || kind == Kind::kAllgather ||
          kind == Kind::kReduceScatter;
+}
+
+bool is_for_nccl(Kind kind, std::span<const DeviceTensor> tensors) {
+  const bool reduces = kind == Kind::kAllreduce || kind == Kind::kReduceScatter;
+  return is_for_nccl(kind) &&
+         (!reduces || std::ranges::all_of(tensors, can_reduce, [](const DeviceTensor& tensor) {
+           return tensor.wire.dtype;
+         }));
 }
 
 const char* plural(Kind kind) {

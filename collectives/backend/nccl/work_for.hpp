@@ -9,6 +9,8 @@ namespace elastic::collectives::nccl {
 
 /// Whether NCCL performs such calls.
 bool is_for_nccl(Kind kind);
+/// And of such tensors: it has no integers of 16 bits to reduce.
+bool is_for_nccl(Kind kind, std::span<const DeviceTensor> tensors);
 /// "allreduces", for messages.
 const char* plural(Kind kind);
 

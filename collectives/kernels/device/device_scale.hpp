@@ -9,7 +9,7 @@ namespace elastic::kernels::device {
 /// A scale, as the device computes it.
 struct DeviceScale {
   double factor = 1;
-  double divisor = 1;  ///< of floats
+  double divisor = 1;  ///< of floats, and of unsigned integers of 64 bits
   /// Of integers: the quotient of a magnitude m up to 2^63 is m * reciprocal >> (64 + shift).
   std::uint64_t reciprocal = 0;
   /// Of integers of 8 bits: the quotient of a magnitude m is m * small_reciprocal >> 16.

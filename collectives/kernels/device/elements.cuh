@@ -143,7 +143,8 @@ class Division {
 
  public:
   __device__ explicit Division(const DeviceScale& scale)
-      : reciprocal_(scale.reciprocal),
+      : divisor_(static_cast<std::uint32_t>(scale.divisor)),
+        reciprocal_(scale.reciprocal),
         small_reciprocal_(scale.small_reciprocal),
         shift_(scale.shift) {}
 
@@ -158,11 +159,14 @@ class Division {
   __device__ Unsigned quotient_of(Unsigned magnitude) const {
     if constexpr (sizeof(T) == 1) {
       return static_cast<Unsigned>(magnitude * small_reciprocal_ >> 16);
+    } else if constexpr (std::is_same_v<T, std::uint64_t>) {  // magnitudes beyond 2^63
+      return magnitude / divisor_;
     } else {
       return static_cast<Unsigned>(__umul64hi(magnitude, reciprocal_) >> shift_);
     }
   }
 
+  const std::uint32_t divisor_;
   const std::uint64_t reciprocal_;
   const std::uint32_t small_reciprocal_;
   const std::uint32_t shift_;

@@ -102,9 +102,18 @@ Kernel kernel_for(DType tensor, DType bucket, bool is_copy, bool unpacks) {
     case DType::kI8:
       return convert_rows<std::int8_t, std::int8_t>;
     case DType::kU8:
+    case DType::kBool:
       return convert_rows<std::uint8_t, std::uint8_t>;
     case DType::kI32:
       return convert_rows<std::int32_t, std::int32_t>;
+    case DType::kU32:
+      return convert_rows<std::uint32_t, std::uint32_t>;
+    case DType::kU64:
+      return convert_rows<std::uint64_t, std::uint64_t>;
+    case DType::kI16:
+      return convert_rows<std::int16_t, std::int16_t>;
+    case DType::kU16:
+      return convert_rows<std::uint16_t, std::uint16_t>;
     case DType::kI64:
       break;
   }

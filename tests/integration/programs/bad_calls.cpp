@@ -248,6 +248,32 @@ void wrong_by_itself() {
   expect("device", {"FiniteCheck", "host memory only", "CUDA device 3"}, [&] {
     elastic::FiniteCheck({{"bad", elastic::cuda_view(floats.data(), 5, 3)}});
   });
+  const auto with = [&](elastic::Device device) {
+    return TensorView{floats.data(), 5, DType::kF32, device};
+  };
+  const TensorView nowhere = with({static_cast<elastic::Device::Kind>(9), 0});
+  const TensorView third = with({elastic::Device::Kind::kHost, 3});
+  const TensorView fifth = with({});
+  expect("kind of device", {"allreduce, input: there is no kind of device 9"},
+         [&] { elastic::allreduce(nowhere); });
+  expect("kind of device in a group", {"grouped_allreduce, tensor 1", "kind of device 9"}, [&] {
+    elastic::grouped_allreduce(std::vector<TensorView>{fifth, nowhere});
+  });
+  expect("kind of device, named", {"allreduce_async, tensor 0", "kind of device 9"},
+         [&] { elastic::allreduce_async("device", nowhere); });
+  expect("index of the host", {"broadcast, input", "this has 3"},
+         [&] { elastic::broadcast(third, 0); });
+  expect("index of the output", {"allgather, output", "this has 3"},
+         [&] { elastic::allgather(fifth, third); });
+  expect("overlap", {"input and output of 36 bytes overlap, 4 bytes apart"}, [&] {
+    elastic::allreduce(std::span<const float>(floats).first(9), std::span(floats).last(9));
+  });
+  expect("overlap, the other way", {"input and output of 36 bytes overlap, 4 bytes apart"}, [&] {
+    elastic::allreduce(std::span<const float>(floats).last(9), std::span(floats).first(9));
+  });
+  // One behind the other they do not.
+  elastic::allreduce(std::span<const float>(floats).first(5), std::span(floats).last(5),
+                     ReduceOp::kMax);
   std::vector<int> ints(10);
   const TensorView values = elastic::view(std::span<float>(floats));
   const TensorView numbers = elastic::view(std::span<int>(ints));
