@@ -1,2 +1,2 @@
-// What of Asio is no template, for all who use it.
+// The part of Asio that is not a template, for all users of it.
 #include <boost/asio/impl/src.hpp>

@@ -4,7 +4,7 @@
 
 namespace elastic {
 
-/// The only clock of the library: monotonic, so that a corrected wall clock evicts nobody.
+/// The only clock of the library: monotonic, so that a corrected wall clock evicts no worker.
 using Clock = std::chrono::steady_clock;
 using TimePoint = Clock::time_point;
 using Duration = Clock::duration;

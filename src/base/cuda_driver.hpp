@@ -4,7 +4,7 @@
 
 namespace elastic {
 
-/// What this process finds of CUDA at run time. Nothing of ours is linked with it.
+/// The CUDA driver that this process finds at run time. The library is not linked with it.
 struct CudaDriver {
   std::string missing;      ///< why there is none that can be used; empty where there is one
   std::string version;      ///< the CUDA that the driver is for: "13.0"

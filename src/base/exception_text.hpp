@@ -5,7 +5,7 @@
 
 namespace elastic {
 
-/// What `exception` says, on one line of bounded length. Empty where it says nothing.
+/// The message of `exception`, on one line of bounded length. Empty if it has none.
 std::string text_of(const std::exception_ptr& exception);
 
 }  // namespace elastic

@@ -12,7 +12,7 @@
 
 namespace elastic {
 
-/// Mutual authentication of a fresh connection by the job's secret, without I/O: whoever owns the
+/// Mutual authentication of a fresh connection by the job's secret, without I/O: the owner of the
 /// socket carries the bytes. HMAC-SHA256 over role, purpose, both modes, both nonces and the
 /// dialer's context, so that a proof can neither be reflected, nor replayed, nor used on another
 /// kind of connection.
@@ -23,8 +23,8 @@ namespace elastic {
 ///   dialer -> acceptor   proof      dialer's proof
 ///   acceptor -> dialer   verdict    one byte, 1
 ///
-/// The context (who am I, whom do I want, which lane) is opaque here. The acceptor hands it out
-/// only after the proof was right.
+/// The context (the dialer, the worker that it dials, the lane) is opaque here. The acceptor hands
+/// it out only after the proof was right.
 ///
 /// The mode says whether a side encrypts its connections. Where both do, a `TlsSession` with the
 /// session key follows; where one does not, both learn it from hello and challenge.
@@ -33,7 +33,7 @@ namespace elastic {
 /// connection is let in on a proof that was not computed. `check_openssl` tells at the start.
 namespace handshake {
 
-/// What the connection is for; a proof for one purpose is worthless for another.
+/// The purpose of a connection; a proof for one purpose is worthless for another.
 enum class Purpose : std::uint8_t { kControl = 1, kData = 2 };
 
 inline constexpr std::size_t kHelloBytes = 44;  ///< fixed part; the context follows
@@ -42,7 +42,7 @@ inline constexpr std::size_t kChallengeBytes = 72;
 inline constexpr std::size_t kProofBytes = 32;
 inline constexpr std::size_t kVerdictBytes = 1;
 
-/// What a proof is about.
+/// The subject of a proof.
 struct Transcript {
   Purpose purpose{};
   std::byte dialer_mode{};
@@ -62,7 +62,7 @@ class Dialer {
   /// says which.
   Result<std::vector<std::byte>> answer(
       std::span<const std::byte, kChallengeBytes> challenge) const;
-  /// Of this connection alone; the acceptor has the same. After `answer` succeeded.
+  /// The key of this connection alone; the acceptor has the same. After `answer` succeeded.
   Result<SessionKey> session_key(std::span<const std::byte, kChallengeBytes> challenge) const;
   /// Ok if the acceptor let us in.
   static Status finish(std::span<const std::byte, kVerdictBytes> verdict);

@@ -15,7 +15,7 @@ using HmacSha256 = std::array<std::byte, 32>;
 /// fails, and where the key is empty: there is no result then, and no zeros in its place.
 Result<HmacSha256> hmac_sha256(std::span<const std::byte> key, std::span<const std::byte> text);
 
-/// What OpenSSL says of its last failure in this thread.
+/// OpenSSL's message for its last failure in this thread.
 std::string openssl_reason();
 
 }  // namespace elastic

@@ -6,8 +6,8 @@
 
 namespace elastic {
 
-/// One entry of a State, without its value. Two workers whose layouts differ cannot train together,
-/// and a checkpoint of another layout cannot be loaded.
+/// One entry of a State, without its value. Two workers with different layouts cannot train
+/// together, and a checkpoint of another layout cannot be loaded.
 struct LayoutEntry {
   std::string name;
   std::string type;         ///< "f32", "scalar i64", "object"
@@ -22,7 +22,7 @@ using Layout = std::vector<LayoutEntry>;
 /// be compared with it. `name` is the field's in Options.
 LayoutEntry option_entry(const std::string& name, const std::string& value);
 
-/// What the first difference between two layouts is, for people; "" for none. `owner` and
+/// The first difference between two layouts, for people; "" for none. `owner` and
 /// `others_owner` are what they are the layouts of: "the job", "this worker".
 std::string layout_difference(const Layout& layout, const std::string& owner, const Layout& other,
                               const std::string& others_owner);

@@ -30,7 +30,7 @@ bool shows(Level level);
 void write(Level level, fmt::string_view format, fmt::format_args arguments) noexcept;
 
 // A line with its arguments in it. The logger is not in this header, as it takes longer to compile
-// than most of those who have something to say.
+// than most files that log.
 
 template <typename... Arguments>
 void debug(fmt::format_string<Arguments...> format, Arguments&&... arguments) {

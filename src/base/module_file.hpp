@@ -7,10 +7,10 @@
 
 namespace elastic {
 
-/// What the shared object of a loadable part begins with: the variable `elastic_module`, the only
+/// The head of the shared object of a loadable part: the variable `elastic_module`, the only
 /// thing that it exports.
 struct ModuleHead {
-  /// Equals that of whoever loads it, or else nothing more is read of the module: the two share
+  /// Equals that of the loader, or else nothing more is read of the module: the two share
   /// classes.
   const char* abi;
   std::string (*describe)();  ///< for people: "Gloo 0.5.0"

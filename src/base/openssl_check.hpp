@@ -5,7 +5,7 @@
 namespace elastic {
 
 /// Sets OpenSSL up. It is torn down after the static objects that are made from here on: threads
-/// that those end can still let go of what they hold in it.
+/// that those end can still release what they hold in it.
 void prepare_openssl();
 
 /// Whether OpenSSL, as this machine configures it, does what connections need: a known answer of

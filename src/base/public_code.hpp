@@ -5,7 +5,7 @@
 
 namespace elastic {
 
-/// What the caller sees of a failure inside the library.
+/// The code that the caller sees for a failure inside the library.
 ErrorCode public_code(Code code) noexcept;
 
 }  // namespace elastic

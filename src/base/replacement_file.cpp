@@ -23,7 +23,7 @@ constexpr int kMaxLinks = 40;
 constexpr std::chrono::seconds kLockPatience{5};
 constexpr std::chrono::milliseconds kLockPause{5};
 
-/// Of the present `errno`.
+/// The failure of the present `errno`.
 Status failure(const std::string& what, const std::string& path) {
   const int error = errno;
   const std::string text = "cannot " + what + " " + path + ": " + std::strerror(error);
@@ -32,7 +32,7 @@ Status failure(const std::string& what, const std::string& path) {
                 text + (full ? "; make room on that disk" : "") + "; the old file is as it was");
 }
 
-/// What a symbolic link leads to, whether that exists or not; anything else is returned as it is.
+/// The target of a symbolic link, whether that exists or not; anything else is returned as it is.
 std::filesystem::path target_of(std::filesystem::path place) {
   std::error_code none;
   for (int links = 0; links < kMaxLinks && std::filesystem::is_symlink(place, none); ++links) {
@@ -55,7 +55,7 @@ bool is_same(const struct stat& a, const struct stat& b) {
          a.st_mtim.tv_nsec == b.st_mtim.tv_nsec;
 }
 
-/// A lock tells a living writer's file from a dead one's. It is nobody's to wait for.
+/// A lock tells a living writer's file from a dead one's. No process waits for it.
 bool lock(int file) {
   return ::flock(file, LOCK_EX | LOCK_NB) == 0;
 }
@@ -102,7 +102,7 @@ Status ReplacementFile::open() {
         ::openat(folder_.get(), fresh_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, kMode));
     if (!file && errno == EEXIST) continue;
     if (!file) return failure("make " + fresh_ + " beside", path_);
-    // Where the disk has no locks, nobody removes what others leave.
+    // On a disk without locks, files that others leave are not removed.
     const bool removing = !lock(file.get()) && errno == EWOULDBLOCK;
     // Another writer may have taken it for left over before it was locked.
     if (removing || !is_named(file.get(), folder_.get(), fresh_)) continue;
@@ -150,8 +150,8 @@ Status ReplacementFile::write(std::span<const std::byte> bytes) {
   return {};
 }
 
-/// A holder only looks at a file and renames one. One that stands still in between must not stop
-/// the others.
+/// A holder only looks at a file and renames one. One that stalls in between must not stop the
+/// others.
 Status ReplacementFile::lock_folder() const {
   const auto last = std::chrono::steady_clock::now() + kLockPatience;
   while (!lock(folder_.get())) {

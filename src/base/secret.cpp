@@ -78,7 +78,7 @@ SecretText::~SecretText() {
 }
 
 void random_bytes(std::span<std::byte> into) {
-  // A nonce that can be guessed would let anybody in: a machine without randomness runs nothing.
+  // A nonce that can be guessed would let any peer in: a machine without randomness runs nothing.
   // The kernel's, not OpenSSL's: that keeps a generator per thread, which threads that outlive the
   // program's static objects leak.
   if (::getentropy(into.data(), into.size()) != 0) std::abort();

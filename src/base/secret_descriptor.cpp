@@ -20,7 +20,7 @@ namespace {
 constexpr const char* kName = "elastic-secret";
 constexpr int kSeals = F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE;
 
-/// What this process has read, by the descriptor's number.
+/// The secrets that this process has read, by the descriptor's number.
 struct Kept {
   std::mutex mutex;
   std::map<int, Secret> secrets;

@@ -9,7 +9,7 @@
 
 namespace elastic {
 
-/// Failures inside the library. What reaches the caller is an elastic::Error made from one.
+/// Failures inside the library. The caller gets an elastic::Error made from one.
 enum class Code : std::uint8_t {
   kOk,
   kInvalidArgument,
@@ -21,7 +21,7 @@ enum class Code : std::uint8_t {
   kUnavailable,
   kRefused,
   kProtocol,  ///< The other side sent what the protocol does not allow.
-  kDamaged,   ///< What came is not what the other side sent.
+  kDamaged,   ///< The received data is not what the other side sent.
   kRootLost,
   kBelowMinimum,
   kEvicted,

@@ -6,8 +6,9 @@
 
 namespace elastic {
 
-/// A count that grows evenly, in a unit that has to be found out against Clock: for who looks so
-/// often that Clock itself would show. Between processors it may differ a little, even backwards.
+/// A count that grows evenly, in a unit that has to be found out against Clock: for callers that
+/// look so often that Clock itself would show. Between processors it may differ a little, even
+/// backwards.
 inline std::int64_t ticks() noexcept {
 #if defined(__x86_64__)
   return static_cast<std::int64_t>(__builtin_ia32_rdtsc());

@@ -16,7 +16,7 @@
 namespace elastic {
 
 /// TLS's own handshake on a connected stream socket of Asio's, whose ends have shown each other the
-/// job's secret. Whoever calls has set a deadline, which closes the socket.
+/// job's secret. The caller has set a deadline, which closes the socket.
 ///
 /// kPeerLost: it was closed, broke, or something was damaged on the way, which is all that can be
 /// wrong with a peer that has the secret; another connection may do. kInternal: TLS fails on this

@@ -7,14 +7,14 @@
 
 namespace elastic {
 
-/// What makes the lengths of TLS records fit for being waited for. A record begins with its type,
-/// a version and its length, and TLS authenticates the length only once all the bytes are there
-/// that it announces: after a flipped bit one would wait for bytes that nobody ever sends. The
-/// version of encrypted records says nothing, it is always 3.3. On the wire a checksum of the
+/// A checksum that makes it safe to wait for the length of a TLS record. A record begins with its
+/// type, a version and its length, and TLS authenticates the length only once all the bytes are
+/// there that it announces: after a flipped bit a reader would wait for bytes that are never sent.
+/// The version of encrypted records says nothing, it is always 3.3. On the wire a checksum of the
 /// length is in its place.
 ///
-/// That finds damage. Whoever forges a length can forge its checksum, and gains what cutting the
-/// connection would bring.
+/// That finds damage. An attacker that forges a length can forge its checksum, and gains what
+/// cutting the connection would bring.
 class RecordLengths {
  public:
   /// CRC-16 (CCITT): different for lengths of which one becomes the other by a few flipped bits.

@@ -18,13 +18,13 @@ namespace elastic {
 
 namespace {
 
-/// What is taken from the socket at a time: several records.
+/// The bytes that are taken from the socket at a time: several records.
 constexpr std::size_t kReadBytes = 128 * 1024;
 constexpr std::array<unsigned char, 7> kIdentity = {'e', 'l', 'a', 's', 't', 'i', 'c'};
 
 }  // namespace
 
-/// What OpenSSL calls.
+/// The functions that OpenSSL calls.
 struct TlsCallbacks {
   static TlsSession& session_of(BIO* bio) { return *static_cast<TlsSession*>(BIO_get_data(bio)); }
 
@@ -152,7 +152,7 @@ TlsSession::TlsSession(int socket, Role role, const SessionKey& session_key,
   SSL_set_bio(ssl_.get(), bio, bio);
   if (role == Role::kDialer) {
     SSL_set_connect_state(ssl_.get());
-    // Nobody is trusted for a certificate: only the pre-shared key counts.
+    // No certificate is trusted: only the pre-shared key counts.
     SSL_set_verify(ssl_.get(), SSL_VERIFY_PEER, nullptr);
   } else {
     SSL_set_accept_state(ssl_.get());

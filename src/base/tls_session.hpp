@@ -15,18 +15,18 @@ struct ssl_st;
 namespace elastic {
 
 /// TLS 1.3 on a connection whose ends have done the mutual handshake: its session key is the
-/// pre-shared key, so that nobody else can take part. The traffic keys are of an ephemeral
-/// Diffie-Hellman exchange as well: who learns the job's secret later cannot read what was recorded
-/// before. AES-128-GCM; no certificates, no tickets, no early data.
+/// pre-shared key, so that no other process can take part. The traffic keys are of an ephemeral
+/// Diffie-Hellman exchange as well: recorded traffic stays unreadable when the job's secret leaks
+/// later. AES-128-GCM; no certificates, no tickets, no early data.
 ///
 /// Lengths of records are checked before they are waited for (`RecordLengths`), so that damage of
 /// any kind ends the session at once.
 ///
-/// Reads from the socket itself. What is to be written collects in `sealed`; whoever owns the
-/// socket writes it, all of it and in order. Never blocks. Belongs to one thread at a time.
+/// Reads from the socket itself. Outgoing data collects in `sealed`; the owner of the socket writes
+/// it, all of it and in order. Never blocks. Belongs to one thread at a time.
 ///
-/// A connection just ends, without a goodbye of TLS: what is sent here has lengths of its own, so
-/// that an end that somebody forced is noticed.
+/// A connection just ends, without a goodbye of TLS: the messages have lengths of their own, so
+/// that a forced end is noticed.
 class TlsSession {
  public:
   enum class Role : std::uint8_t { kDialer, kAcceptor };
@@ -44,7 +44,7 @@ class TlsSession {
   TlsSession& operator=(const TlsSession&) = delete;
 
   /// Goes on with TLS's own handshake as far as what has arrived allows; true when it is done.
-  /// What is in `sealed` afterwards has to be sent in any case. Fails like `open`; kInternal where
+  /// The data in `sealed` has to be sent afterwards in any case. Fails like `open`; kInternal where
   /// TLS fails before anything has come.
   Result<bool> handshake();
 
@@ -83,7 +83,7 @@ class TlsSession {
   bool dry_ = false;       // the last `open` took all there was
   bool ended_ = false;     // the socket said so
   int socket_error_ = 0;   // what else it said
-  Status failed_;          // for good
+  Status failed_;          // permanently
   std::unique_ptr<ssl_st, Free> ssl_;
 };
 

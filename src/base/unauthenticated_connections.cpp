@@ -33,7 +33,7 @@ std::list<UnauthenticatedConnections::One>::iterator UnauthenticatedConnections:
   for (const One& one : connections_) {
     if (eligible(one)) ++held[one.origin];
   }
-  // Of several origins with as many, the one whose connection is the oldest.
+  // Among several origins with as many, the one whose connection is the oldest.
   auto chosen = connections_.end();
   std::size_t most = 0;
   for (auto one = connections_.begin(); one != connections_.end(); ++one) {

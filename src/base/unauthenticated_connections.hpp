@@ -58,7 +58,7 @@ class UnauthenticatedConnections {
 /// silent ones then never reach the program.
 void defer_accept(int listener);
 
-/// What counts as one origin: an IPv4 address, or the /64 network of an IPv6 address, of which one
+/// The origin of an address: an IPv4 address, or the /64 network of an IPv6 address, of which one
 /// machine has all.
 std::string origin_of(const boost::asio::ip::address& address);
 

@@ -16,7 +16,7 @@ using training::require;
 
 namespace {
 
-/// What a step uses of the options.
+/// The options that a step uses.
 struct Betas {
   double beta1;
   double beta2;

@@ -14,7 +14,7 @@ inline bool not_negative(double value) {
   return std::isfinite(value) && value >= 0;
 }
 
-// Of a value that is used in single precision: as above, and still so as a float.
+// For a value that is used in single precision: as above, and still so as a float.
 
 inline bool positive_float(double value) {
   return positive(static_cast<float>(value));

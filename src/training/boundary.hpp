@@ -7,16 +7,16 @@
 
 namespace elastic::training {
 
-/// What happens at the step boundary. `run` implements it. Called on the thread that trains.
+/// The actions at the step boundary. `run` implements them. Called on the thread that trains.
 class Boundary {
  public:
   virtual ~Boundary() = default;
 
-  /// `state.commits()` already counts the step that is being committed. What it throws reaches the
+  /// `state.commits()` already counts the step that is being committed. Its exceptions reach the
   /// caller of State::commit.
   virtual void commit(State& state) = 0;
 
-  /// Of the view that this worker is in; 0 where it is in none.
+  /// The generation of this worker's view; 0 if it is in none.
   virtual std::uint64_t generation() const { return 0; }
 
   /// Throws what ends the training if this worker has been given up, as far as the server could
@@ -38,7 +38,7 @@ class Attachment {
   State& state_;
 };
 
-/// Tells the objects in the state that care for the members (the Sampler) who they are, in rank
+/// Tells the objects in the state that depend on the members (the Sampler) the members, in rank
 /// order, and which of them this worker is.
 void set_members(State& state, std::span<const WorkerId> members, WorkerId self);
 

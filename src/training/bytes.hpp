@@ -39,7 +39,7 @@ class ByteReader {
     return true;
   }
 
-  /// What `put_part` appended; valid as long as the byte string.
+  /// Takes a part that `put_part` appended; valid as long as the byte string.
   [[nodiscard]] bool take_part(std::span<const std::byte>& part) {
     std::uint64_t size = 0;
     if (!take(size) || size > rest_.size()) return false;

@@ -53,7 +53,7 @@ struct Preamble {
 };
 static_assert(sizeof(Preamble) == 64);
 
-/// Of one training, the state of an earlier generation is older, and in a generation the one with
+/// Within a training, the state of an earlier generation is older, and in a generation the one with
 /// fewer commits. A worker that was given up can have more commits than the job had when it went on
 /// without it.
 bool is_older(const Preamble& one, const Preamble& other) {
@@ -264,7 +264,7 @@ void check_that_it_may_be_missing(const std::filesystem::path& path) {
                                            "is mounted, or make the folder to begin anew");
 }
 
-/// What a file says of itself; all zeros where it says nothing, or is not there or no checkpoint:
+/// The preamble of a file; all zeros where it has none, or is not there or no checkpoint:
 /// such a file is replaced.
 Preamble preamble_of(const std::string& path) {
   Preamble preamble{};
@@ -306,7 +306,7 @@ void save_checkpoint(const State& state, const std::string& path) {
 
   Result<ReplacementFile> file = ReplacementFile::create(path);
   throw_if(file.status());
-  // Of the file that `commit` will find in its place, or it fails.
+  // Checks the file that `commit` will find in its place, or it fails.
   refuse_to_replace_a_newer(path, preamble);
   PiecewiseHash hash;
   const auto write = [&](std::span<const std::byte> bytes) {

@@ -6,7 +6,7 @@
 
 namespace elastic::training {
 
-/// A State in a file, for when nobody of the job is left. In order:
+/// A State in a file, to restart a job after all its workers have exited. In order:
 ///
 ///   preamble  64 bytes, see checkpoint.cpp: sizes; training, generation and commits, by which a
 ///             save finds out that the file in its place is newer. (40 bytes in format 1.)
@@ -15,7 +15,7 @@ namespace elastic::training {
 ///   large     the large entries, as they lie in memory, one after another
 ///   hash      xxh3 (64 bits) of everything before it
 ///
-/// Large entries are written from where they lie and read to where they lie.
+/// Large entries are written and read in place.
 ///
 /// State::save_to and State::load_from; both throw what these promise.
 void save_checkpoint(const State& state, const std::string& path);

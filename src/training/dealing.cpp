@@ -5,7 +5,7 @@
 namespace elastic::training {
 namespace {
 
-/// Where the block of `member` begins, of `count` things dealt out to `members`.
+/// Where the block of `member` begins, of `count` things distributed to `members`.
 std::size_t block_begin(std::size_t member, std::size_t count, std::size_t members) {
   return member * (count / members) + std::min(member, count % members);
 }

@@ -12,18 +12,19 @@ namespace elastic::training {
 /// A function of what all members know alike: virtual workers, members, contributors.
 class Dealing {
  public:
-  /// Deals out virtual workers 0 to count-1 in blocks as equal as possible, longer ones first.
+  /// Assigns virtual workers 0 to count-1 in blocks as equal as possible, longer ones first.
   /// `members` are not empty, and in rank order.
   Dealing(std::size_t count, std::span<const WorkerId> members);
 
   /// Those that `member` is to contribute to the next collective, ascending.
   std::vector<std::size_t> of(WorkerId member) const;
 
-  /// A collective is complete: what its contributors were dealt is in it. What others were dealt is
-  /// dealt out among the contributors; returns how many virtual workers that are.
+  /// A collective is complete: the virtual workers of its contributors are in it. Those of others
+  /// are assigned to the contributors; returns how many virtual workers that are.
   std::size_t settle(std::span<const WorkerId> contributors);
 
-  /// Nothing is in, as for another collective over all; everybody keeps what he was dealt last.
+  /// Nothing is in, as for another collective over all; every member keeps its last virtual
+  /// workers.
   void reopen();
 
  private:

@@ -14,7 +14,7 @@ namespace {
 
 /// Elements that are worked on at a time: they stay in the cache, with their sums.
 constexpr std::size_t kBlock = 2048;
-/// Of a tensor among those kept, in bytes.
+/// The alignment of a tensor among those kept, in bytes.
 constexpr std::size_t kKeptAlignment = 16;
 
 template <typename Use>

@@ -11,7 +11,7 @@
 namespace elastic::training {
 namespace {
 
-/// Of a summand: so many that it can be rounded by an addition of doubles.
+/// The bits of a summand: so many that it can be rounded by an addition of doubles.
 constexpr int kSummandBits = 50;
 constexpr int kSumBits = 62;
 

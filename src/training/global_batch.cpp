@@ -90,7 +90,7 @@ BatchSum GlobalBatch::sum(Tensors tensors, const AddGradients& add_gradients) {
   return sum;
 }
 
-/// What a lost worker drew goes back to the sampler.
+/// The samples of a lost worker go back to the sampler.
 Contributors GlobalBatch::sum_own(Tensors tensors, Samples own, const AddGradients& add_gradients) {
   training::set_to_zero(tensors);
   const auto members = sampler_.members();
@@ -115,8 +115,9 @@ Contributors GlobalBatch::sum_virtual(Tensors tensors, const AddGradients& add_g
   }
 }
 
-/// Likewise, twice: for the magnitudes and then for the sums. What a worker was dealt that is lost
-/// in between is computed again, and is within the magnitudes, because it is the same again.
+/// The same, twice: for the magnitudes and then for the sums. The virtual workers of a worker that
+/// is lost in between are computed again, and is within the magnitudes, because it is the same
+/// again.
 Contributors GlobalBatch::sum_exactly(Tensors tensors, const AddGradients& add_gradients) {
   training::Dealing dealing(options_.virtual_workers, sampler_.members());
   exact_->begin(tensors, options_.virtual_workers);

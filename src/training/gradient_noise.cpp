@@ -56,7 +56,7 @@ void GradientNoise::observe(const Moments& total, Gradient gradient_sum, double 
   require(!(least < 0), "GradientNoise", "a sum of the workers' moments", least,
           "what an allreduce made of GradientNoise::moments");
   if (workers < 2 || !(samples > 0)) return;
-  // Of n samples over N workers with n_i each, and gradient sums G_i: sum(|G_i|^2 / n_i) is
+  // For n samples over N workers with n_i each, and gradient sums G_i: sum(|G_i|^2 / n_i) is
   // n*mu^2 + N*V on average, and |sum(G_i) / n|^2 is mu^2 + V/n.
   const double mean_square = squared_norm(gradient_sum) / (samples * samples);
   const double variance = std::max((squares - samples * mean_square) / (workers - 1), 0.0);

@@ -76,7 +76,7 @@ double LearningRate::gamma(double scale) const {
   return scale;
 }
 
-/// What becomes of the momentum where the scale has just changed.
+/// The factor on the momentum when the scale has just changed.
 double LearningRate::momentum_scale(double gamma) const {
   const bool resized = ramp_.gamma() != ramp_.get().gamma_before;
   if (resized && policy_ == ResizePolicy::kRescale) return latest_.gamma / gamma;

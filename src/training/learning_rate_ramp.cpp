@@ -17,7 +17,7 @@ using training::require;
 constexpr double kDefaultStepsPerGrowth = 8;
 /// In units of the 1 / (1 - mu) gradients that the momentum sums.
 constexpr double kMomentumLifetimes = 3;
-/// What quotients may be above a whole number by rounding.
+/// Quotients may exceed an integer by rounding.
 constexpr double kRounding = 1 - 1e-9;
 
 /// Rounded up. The bound keeps the conversion defined for absurd growths; it is over a billion.

@@ -13,7 +13,7 @@ namespace elastic {
 
 using training::require;
 
-/// What one step multiplies with.
+/// The factors of one step.
 struct MomentumSgd::Factors {
   float share;  // the sum of gradients
   float decay;  // weights, on their way into the gradient

@@ -52,7 +52,7 @@ struct State::Entries {
   static std::uint64_t new_training();
 };
 
-/// The door to State's insides for the code beside it and for nobody else.
+/// Access to State's insides for the code beside it only.
 class StateAccess {
  public:
   using Entries = State::Entries;

@@ -15,7 +15,8 @@ namespace {
 using Entry = StateAccess::Entry;
 
 constexpr std::size_t kAlignment = 64;
-/// Of one object in an image, which is copied several times: what is larger belongs into tensors.
+/// The limit of one object in an image, which is copied several times: larger data belongs into
+/// tensors.
 constexpr std::uint64_t kMostObjectBytes = std::uint64_t{64} << 30;
 constexpr std::uint64_t kMagic = 0x3245544154534c45U;  // "ELSTATE2" as little-endian bytes
 
