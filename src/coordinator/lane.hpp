@@ -147,6 +147,9 @@ class Lane {
   Ledger::Step next() const;
   template <typename Run>
   auto or_leave(const Run& run);
+  std::optional<Result<Contributors>> try_small(std::uint64_t position,
+                                                const collectives::SmallCall& call,
+                                                std::byte* output);
   Attempt try_resume(LaneView& view, Operation* operation);
   Attempt try_attempt(LaneView& view, Operation& operation);
   Status run_lent(collectives::Backend& backend, const collectives::Call& call);

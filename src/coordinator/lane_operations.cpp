@@ -86,13 +86,18 @@ std::optional<Result<Contributors>> Lane::run_small(const Turn& /*turn*/,
     ledger_.begun({});
     position = ledger_.position();
   }
-  LaneView& view = *view_;  // stays while the lane is owned, so that the ownership needs none
   const Ownership ownership(this, nullptr);
-  const Status status = or_leave([&] {
-    work_.clear();
-    work_.data.resize(call.input.size());
-    return view.backend->run_small(position, call, work_.data.data());
-  });
+  return or_leave([&] { return try_small(position, call, output); });
+}
+
+/// By the owner. The view stays while the lane is owned, so that the ownership needs none.
+std::optional<Result<Contributors>> Lane::try_small(std::uint64_t position,
+                                                    const collectives::SmallCall& call,
+                                                    std::byte* output) {
+  LaneView& view = *view_;
+  work_.clear();
+  work_.data.resize(call.input.size());
+  const Status status = view.backend->run_small(position, call, work_.data.data());
   if (!status.ok()) {
     attempted_by_ = view.members;
     attempted_call_ = transport::performed_by(view.backend->name(), call.fingerprint);

@@ -4,6 +4,7 @@
 #include <future>
 #include <memory>
 #include <new>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <unistd.h>
@@ -25,7 +26,7 @@ using collectives::Call;
 using collectives::Payload;
 using ::testing::HasSubstr;
 
-enum class Place : std::uint8_t { kNowhere, kPack, kRun, kUnpack, kHandOver };
+enum class Place : std::uint8_t { kNowhere, kPack, kRun, kUnpack, kHandOver, kSettleError };
 
 /// Of one rank, or of two where a result is handed over.
 class ThrowingBackend final : public Backend {
@@ -34,6 +35,14 @@ class ThrowingBackend final : public Backend {
   Status run(std::uint64_t /*position*/, const Call& /*call*/, Payload& /*payload*/) override {
     if (place_ == Place::kRun) throw std::bad_alloc();
     return {};
+  }
+  bool takes_small(std::size_t /*bytes*/) const override { return place_ == Place::kSettleError; }
+  Status run_small(std::uint64_t /*position*/, const collectives::SmallCall& /*call*/,
+                   std::byte* /*result*/) override {
+    return Status(Code::kMismatch, "the calls differ");
+  }
+  Status settle_error(std::uint64_t /*position*/, const std::vector<int>& /*ranks*/) override {
+    throw std::bad_alloc();
   }
   Status hand_over(std::uint64_t /*position*/, const Handover& /*handover*/,
                    Parcel& /*parcel*/) override {
@@ -113,6 +122,22 @@ TEST_P(ExceptionTest, MakesTheWorkerLeave) {
 INSTANTIATE_TEST_SUITE_P(Places, ExceptionTest,
                          testing::Values(Place::kPack, Place::kRun, Place::kUnpack,
                                          Place::kHandOver));
+
+/// A small allreduce ends in an error, which the ranks then wait for each other to have.
+TEST_F(LeavingTest, AnExceptionAfterTheErrorOfASmallCallMakesTheWorkerLeave) {
+  Lane lane("lane", callbacks());
+  lane.install(view_that_throws(Place::kSettleError));
+  const Lane::Turn turn = lane.take_turn();
+  std::vector<float> data(4);
+  const collectives::SmallCall call{
+      DType::kF32, ReduceOp::kSum, std::as_bytes(std::span<const float>(data)),
+      allreduce_fingerprint(DType::kF32, ReduceOp::kSum, data.size())};
+  EXPECT_THROW(
+      (void)lane.run_small(turn, call, std::as_writable_bytes(std::span<float>(data)).data()),
+      std::bad_alloc);
+  EXPECT_EQ(lane.closed().code(), Code::kInternal);
+  EXPECT_THAT(lane.closed().message(), HasSubstr("left the job"));
+}
 
 /// On the thread for named operations nobody could catch it.
 TEST_F(LeavingTest, AnExceptionInANamedOperationIsTheErrorOfTheWork) {
