@@ -1,11 +1,21 @@
 #include "rendezvous/client/dial.hpp"
 
+#include <array>
+#include <charconv>
+#include <cstdint>
+#include <pthread.h>
+#include <system_error>
+#include <utility>
+
+#include <boost/asio/async_result.hpp>
+#include <boost/asio/ip/address.hpp>
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/this_coro.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
 #include "base/asio_sockets.hpp"
+#include "base/thread_name.hpp"
 
 namespace elastic::rendezvous {
 namespace asio = boost::asio;
@@ -27,6 +37,43 @@ struct Attempt {
   asio::steady_timer timer;
   bool late = false;
 };
+
+/// Gives the calling thread a name that the threads started meanwhile inherit.
+class NameForNewThreads {
+ public:
+  explicit NameForNewThreads(const char* name) {
+    ::pthread_getname_np(::pthread_self(), before_.data(), before_.size());
+    name_this_thread(name);
+  }
+  ~NameForNewThreads() { name_this_thread(before_.data()); }
+  NameForNewThreads(const NameForNewThreads&) = delete;
+  NameForNewThreads& operator=(const NameForNewThreads&) = delete;
+
+ private:
+  std::array<char, 16> before_{};
+};
+
+/// An address needs no look-up. A name does, which Asio makes on a thread that it starts for the
+/// first one.
+asio::awaitable<tcp::resolver::results_type> resolve(Attempt& attempt, const HostPort& at,
+                                                     Error& error) {
+  Error no_address;
+  const auto address = asio::ip::make_address(at.host, no_address);
+  std::uint16_t port = 0;
+  const char* const end = at.port.data() + at.port.size();
+  const auto parsed = std::from_chars(at.port.data(), end, port);
+  if (!no_address && parsed.ec == std::errc() && parsed.ptr == end) {
+    co_return tcp::resolver::results_type::create(tcp::endpoint(address, port), at.host, at.port);
+  }
+  auto token = asio::redirect_error(asio::use_awaitable, error);
+  co_return co_await asio::async_initiate<decltype(token),
+                                          void(Error, tcp::resolver::results_type)>(
+      [&](auto handler) {
+        const NameForNewThreads name("elastic-resolve");
+        attempt.resolver.async_resolve(at.host, at.port, std::move(handler));
+      },
+      token);
+}
 
 /// The first of the endpoints that can be reached.
 asio::awaitable<void> connect_to_any(Attempt& attempt, const tcp::resolver::results_type& endpoints,
@@ -61,8 +108,7 @@ asio::awaitable<Result<std::shared_ptr<Connection>>> dial(Destination destinatio
     attempt->socket.close(ignored);
   });
   Error error;
-  const auto endpoints = co_await attempt->resolver.async_resolve(
-      parts.value().host, parts.value().port, asio::redirect_error(asio::use_awaitable, error));
+  const auto endpoints = co_await resolve(*attempt, parts.value(), error);
   if (!error && !attempt->late) {
     co_await connect_to_any(*attempt, endpoints, error);
   }

@@ -10,6 +10,7 @@
 #include <boost/asio/post.hpp>
 
 #include "base/log.hpp"
+#include "base/thread_name.hpp"
 #include "rendezvous/server/server.hpp"
 
 namespace elastic::launcher {
@@ -50,6 +51,7 @@ class ServerThread {
 
  private:
   void serve() noexcept {
+    name_this_thread("elastic-server");
     try {
       io_.run();
     } catch (const std::exception& error) {

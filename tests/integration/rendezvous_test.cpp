@@ -1,8 +1,10 @@
 #include <algorithm>
 #include <array>
 #include <cstdio>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -10,6 +12,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/thread_name.hpp"
 #include "rendezvous/protocol/frame.hpp"
 #include "rendezvous_fixture.hpp"
 #include "tests/reserved_port.hpp"
@@ -100,6 +103,39 @@ TEST_F(RendezvousTest, ANewConnectionOfAWorkerReplacesTheOld) {
       << "the old one is closed";
   EXPECT_EQ(workers_[0]->view().generation, 1U);
   dialed.value()->abort("done");
+}
+
+/// As tools show them.
+std::multiset<std::string> thread_names() {
+  std::multiset<std::string> names;
+  for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {
+    std::string name;
+    std::ifstream comm(task.path() / "comm");
+    std::getline(comm, name);
+    names.insert(name);
+  }
+  return names;
+}
+
+TEST_F(RendezvousTest, AnAddressNeedsNoThreadAndThatOfANameHasItsOwnName) {
+  serve(options(1));
+  name_this_thread("elastic-control");
+  const auto before = thread_names();
+  const auto dial_at = [&](const std::string& address) {
+    return await(dial({address, secret_, {kProtocolVersion, kJob, "worker"}, encrypt_},
+                      Milliseconds(10000)));
+  };
+  const auto numeric = dial_at(server_->address());
+  ASSERT_TRUE(numeric.ok()) << numeric.status().message();
+  EXPECT_EQ(thread_names(), before);
+  const std::string address = server_->address();
+  const auto named = dial_at("localhost" + address.substr(address.rfind(':')));
+  ASSERT_TRUE(named.ok()) << named.status().message();
+  auto expected = before;
+  expected.insert("elastic-resolve");
+  EXPECT_EQ(thread_names(), expected);
+  numeric.value()->abort("done");
+  named.value()->abort("done");
 }
 
 TEST_F(RendezvousTest, StrangersDoNoHarm) {
