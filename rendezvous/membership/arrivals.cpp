@@ -75,14 +75,14 @@ void Membership::State::compare_layout(const std::string& incarnation) {
     return;
   }
   if (!is_member(incarnation)) {
-    const std::string difference = layout_difference(*layout_, "the job", mine, "this worker");
+    const std::string difference = workers_difference(*layout_, "the job", mine, "this worker");
     if (!difference.empty()) refuse(incarnation, difference);
     return;
   }
   // Joiners are compared before they are members. So the program is wrong, and a job without this
   // worker would hide that.
   const bool of_another = layout_of_ != incarnation && is_member(layout_of_);
-  const std::string difference = layout_difference(
+  const std::string difference = workers_difference(
       *layout_, of_another ? rank_name(layout_of_) : "the job", mine, rank_name(incarnation));
   if (!difference.empty()) fail(difference, true);
 }

@@ -9,6 +9,8 @@ namespace {
 
 /// In front of an option's value, where the State's entries have their type.
 constexpr std::string_view kOption = "option ";
+/// How a difference in an option's value begins.
+constexpr std::string_view kOfAnOption = "Options::";
 
 bool is_option(const LayoutEntry& entry) {
   return entry.type.starts_with(kOption);
@@ -45,9 +47,10 @@ std::string layout_difference(const Layout& layout, const std::string& owner, co
   for (std::size_t i = 0; i < common; ++i) {
     if (layout[i] == other[i]) continue;
     if (is_option(layout[i]) && is_option(other[i]) && layout[i].name == other[i].name) {
-      return "Options::" + layout[i].name + ": " + owner + " has " + value_of(layout[i]) + ", " +
-             others_owner + " " + value_of(other[i]) + "; give it, or its variable ELASTIC_" +
-             upper(layout[i].name) + ", the same value on all workers";
+      return std::string(kOfAnOption) + layout[i].name + ": " + owner + " has " +
+             value_of(layout[i]) + ", " + others_owner + " " + value_of(other[i]) +
+             "; give it, or its variable ELASTIC_" + upper(layout[i].name) +
+             ", the same value on all workers";
     }
     if (layout[i].name != other[i].name) {
       const auto options = std::ranges::count_if(layout, is_option);
@@ -66,6 +69,14 @@ std::string layout_difference(const Layout& layout, const std::string& owner, co
            shape(other[common]);
   }
   return "";
+}
+
+std::string workers_difference(const Layout& layout, const std::string& owner, const Layout& other,
+                               const std::string& others_owner) {
+  const std::string difference = layout_difference(layout, owner, other, others_owner);
+  // What is said of an option has advice of its own.
+  if (difference.empty() || difference.starts_with(kOfAnOption)) return difference;
+  return difference + "; add the same entries, of the same types and sizes, on all workers";
 }
 
 }  // namespace elastic

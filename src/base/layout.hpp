@@ -26,5 +26,8 @@ LayoutEntry option_entry(const std::string& name, const std::string& value);
 /// `others_owner` are what they are the layouts of: "the job", "this worker".
 std::string layout_difference(const Layout& layout, const std::string& owner, const Layout& other,
                               const std::string& others_owner);
+/// The same, with what to do about it, where both are workers of one job.
+std::string workers_difference(const Layout& layout, const std::string& owner, const Layout& other,
+                               const std::string& others_owner);
 
 }  // namespace elastic

@@ -9,6 +9,7 @@
 #include "base/log.hpp"
 #include "base/tensor_bytes.hpp"
 #include "coordinator/operation.hpp"
+#include "runtime/state_difference.hpp"
 #include "training/boundary.hpp"
 #include "training/state_image.hpp"
 
@@ -147,18 +148,6 @@ class Lent {
   coordinator::Lane* lane_;
 };
 
-/// Where the entries' hashes of all members differ: rank and entry, for people. Empty if nowhere.
-std::string difference(const std::vector<std::uint64_t>& all, std::size_t entries,
-                       const Layout& layout) {
-  for (std::size_t i = entries; i < all.size(); ++i) {
-    if (all[i] == all[i % entries]) continue;
-    const std::size_t entry = i % entries;
-    return "rank " + std::to_string(i / entries) + " differs from rank 0 in state entry '" +
-           (entry < layout.size() ? layout[entry].name : std::string("commits")) + "'";
-  }
-  return {};
-}
-
 /// One attempt; `agreed` tells whether all members have the same state after it.
 Status attempt(State& state, Control& control, const char* doing, collectives::Buffer& room,
                bool& agreed, std::string& why) {
@@ -185,20 +174,20 @@ Status attempt(State& state, Control& control, const char* doing, collectives::B
 
   Lent memory(lane);
   TransferOperation transfer(state, image, jobs.bytes, room);
-  if (auto done = lane.run(transfer, timeout); !done.ok()) {
-    // The donor changed between the two operations, to one whose state has another size.
-    if (done.status().code() != Code::kMismatch) return done.status();
-    why = done.status().message();
-    memory.given_back();
-    return {};
-  }
+  // A mismatch, which all members have: large entries differ in size, or the donor changed between
+  // the two operations, to one whose state has another size. The comparison tells.
+  const auto transferred = lane.run(transfer, timeout);
+  const Status& moved = transferred.status();
+  if (!moved.ok() && moved.code() != Code::kMismatch) return moved;
 
-  std::vector<std::uint64_t> own = transfer.hashes();
-  own.push_back(state.commits());
+  const Layout entries = training::layout(state);
+  std::vector<std::uint64_t> own = state_summary(entries, transfer.hashes(), state.commits());
   std::vector<std::uint64_t> all;
+  std::vector<std::size_t> lengths;
   coordinator::AllgatherOperation compare(
       ConstTensorView{own.data(), own.size(), DType::kI64, {}},
-      [&all](std::span<const std::byte> bytes, const std::vector<std::size_t>& /*counts*/) {
+      [&](std::span<const std::byte> bytes, const std::vector<std::size_t>& counts) {
+        lengths = counts;
         all.resize(bytes.size() / sizeof(std::uint64_t));
         if (!bytes.empty()) std::memcpy(all.data(), bytes.data(), bytes.size());
       },
@@ -206,8 +195,9 @@ Status attempt(State& state, Control& control, const char* doing, collectives::B
   auto done = lane.run(compare, timeout);
   if (!done.ok()) return done.status();
   memory.given_back();
-  why = difference(all, own.size(), training::layout(state));
-  if (!transfer.outcome().ok()) why = transfer.outcome().message();
+  why = state_difference(all, lengths, entries);
+  if (why.empty() && !moved.ok()) why = moved.message();
+  if (why.empty() && !transfer.outcome().ok()) why = transfer.outcome().message();
   agreed = why.empty();
   if (!agreed) return {};
 

@@ -56,7 +56,10 @@ TEST(BadEnds, StatesOfDifferentSizesFailTheJobOnEveryRank) {
   // The server compares layouts while the members begin to compare states.
   EXPECT_THAT(
       last_line(ended.output),
-      AnyOf(HasSubstr(why), HasSubstr("rank 1 differs from rank 0 in state entry 'weights'")));
+      AllOf(AnyOf(HasSubstr(why),
+                  HasSubstr("rank 1 differs from rank 0 in state entry 'weights': rank 0 "
+                            "has 10 elements, rank 1 has 11 elements")),
+            HasSubstr("; add the same entries, of the same "), HasSubstr(" on all workers")));
   EXPECT_THAT(ended.output, Not(HasSubstr("starting it again")));
 }
 

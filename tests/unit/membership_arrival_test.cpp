@@ -248,7 +248,8 @@ TEST_F(ArrivalTest, RefusesAJoinerWithAnotherLayoutAndGoesOn) {
   join("b");
   say("b", Ready{{{"w1", "f32", 2048}, {"steps", "scalar i64", 1}}});
   EXPECT_EQ(last<Refuse>("b")->reason,
-            "state entry 'w1': the job has f32 x 4096, this worker f32 x 2048");
+            "state entry 'w1': the job has f32 x 4096, this worker f32 x 2048; add the same "
+            "entries, of the same types and sizes, on all workers");
   EXPECT_FALSE(connected_.contains("b"));
   EXPECT_EQ(phase(), Phase::kRunning);
   EXPECT_EQ(view().generation, 1U);
@@ -270,7 +271,9 @@ TEST_F(ArrivalTest, AMemberWithAnotherLayoutFailsTheJobOnEveryMember) {
   EXPECT_EQ(phase(), Phase::kFailed);
   for (const char* worker : {"a", "b", "c", "d"}) {
     ASSERT_TRUE(last<Fail>(worker)) << worker;
-    EXPECT_EQ(last<Fail>(worker)->reason, "state entry 1: rank 0 has 'steps', rank 1 'epochs'");
+    EXPECT_EQ(last<Fail>(worker)->reason,
+              "state entry 1: rank 0 has 'steps', rank 1 'epochs'; add the same entries, of the "
+              "same types and sizes, on all workers");
     EXPECT_TRUE(last<Fail>(worker)->misfit);
   }
   join("e");
