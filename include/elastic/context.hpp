@@ -306,7 +306,9 @@ class ELASTIC_API Context {
 
   /// The same for tensors whose element type is known only at run time, or whose result there may
   /// be no room for yet. The callback is called once, before the function returns; the bytes are
-  /// valid only in it. Counts and offset in elements. With a tensor on a CUDA device, too, which
+  /// valid only in it. It may ask for rank, size and the like; collectives, Work::wait, `run` and
+  /// `shutdown` throw Error(kInvalidArgument) in it, because they would wait for the call that it
+  /// is a part of. Counts and offset in elements. With a tensor on a CUDA device, too, which
   /// `stream` is for, the bytes are in host memory.
   using TakeGathered =
       std::function<void(std::span<const std::byte> values, std::vector<std::size_t> counts)>;
@@ -320,11 +322,13 @@ class ELASTIC_API Context {
   /// others, receive the state, and enter the body in the middle of the training; so the body's
   /// loop goes by counters that are part of the state. What `body` throws comes out of `run`, but
   /// for Error(kEvicted): this worker joins again, and calls the body again (Options::rejoin).
+  /// The body may call everything but `shutdown` and `run`, which throw kInvalidArgument there.
   /// All members enter `run` together. Where one of them calls it again after an exception while
   /// the others are inside, all get kMismatch, which says so.
-  /// Throws kRefused when this worker's state has other names or sizes than the job's, and
-  /// kMismatch when an object stays different from the others' whatever it loads. Where members of
-  /// the first view differ, or an object does, the job fails: every worker gets the error.
+  /// Throws kInvalidArgument when this worker has called `run` before with a State of other
+  /// entries, kRefused when its state has other names or sizes than the job's, and kMismatch when
+  /// an object stays different from the others' whatever it loads. Where members of the first view
+  /// differ, or an object does, the job fails: every worker gets the error.
   RunOutcome run(State& state, const std::function<void()>& body);
 
  private:

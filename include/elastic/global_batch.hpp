@@ -91,7 +91,9 @@ class ELASTIC_API GlobalBatch {
   };
   /// Adds to the tensors, which are zero before the first call, the sums over the part's samples;
   /// it is not called for parts without samples. It may be called any number of times in a step,
-  /// for the same part again, so it keeps nothing elsewhere. What it throws comes out of `sum`.
+  /// for the same part again, so it keeps nothing elsewhere. It calls no collective, `commit`,
+  /// `run` or `shutdown`: these throw Error(kInvalidArgument) there, because members call it
+  /// different numbers of times. What it throws comes out of `sum`.
   using AddGradients = std::function<void(VirtualBatch&)>;
 
   /// Refers to context and sampler, which must outlive it. Throws Error(kInvalidArgument) where the

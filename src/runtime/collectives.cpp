@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/in_callback.hpp"
 #include "coordinator/device_move.hpp"
 #include "device/placement.hpp"
 #include "runtime/raise.hpp"
@@ -132,9 +133,15 @@ std::optional<Contributors> Collectives::try_broadcast(Places& places, int root,
 Contributors Collectives::allgather(const ConstTensorView& block, const TakeGathered& take,
                                     CudaStream stream) {
   Places places = fetch("allgather", block, {}, stream);
+  const TakeGathered guarded = [&take](std::span<const std::byte> values,
+                                       std::vector<std::size_t> counts) {
+    const InCallback callback("the function given to allgather");
+    take(values, std::move(counts));
+  };
   return runtime::take(run(
       places, /*reads=*/true,
-      [&] { return std::make_unique<coordinator::AllgatherOperation>(places.input(), take); }, {}));
+      [&] { return std::make_unique<coordinator::AllgatherOperation>(places.input(), guarded); },
+      {}));
 }
 
 GatheredBlocks Collectives::allgather(const ConstTensorView& block, const TensorView& out,
@@ -173,10 +180,14 @@ GatheredBlocks Collectives::allgather(const ConstTensorView& block, const Tensor
 Contributors Collectives::reduce_scatter(const ConstTensorView& data, ReduceOp op,
                                          const TakeScattered& take, CudaStream stream) {
   Places places = fetch("reduce_scatter", data, {}, stream);
+  const TakeScattered guarded = [&take](std::span<const std::byte> values, std::size_t offset) {
+    const InCallback callback("the function given to reduce_scatter");
+    take(values, offset);
+  };
   return runtime::take(run(places, /*reads=*/true,
                            [&] {
                              return std::make_unique<coordinator::ReduceScatterOperation>(
-                                 places.input(), op, take);
+                                 places.input(), op, guarded);
                            },
                            {}));
 }

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/exception_text.hpp"
+#include "base/in_callback.hpp"
 #include "base/log.hpp"
 #include "base/openssl_check.hpp"
 #include "collectives/kernels/reduce.hpp"
@@ -70,6 +71,11 @@ class Context::Impl {
 
   /// Says goodbye; afterwards only destruction is left.
   void shutdown() {
+    refuse_in_callback("elastic::shutdown");
+    if (running_) {
+      throw Error(ErrorCode::kInvalidArgument,
+                  "elastic::shutdown was called inside elastic::run; return from its body first");
+    }
     coordinator().flush();
     coordinator().drain();
     control().leave(unfinished());
@@ -86,6 +92,7 @@ class Context::Impl {
     unfinished_ = std::move(why);
   }
 
+  RunOutcome run(State& state, const std::function<void()>& body);
   /// Trains, and comes back as a new worker where this one is evicted.
   RunOutcome train(State& state, const std::function<void()>& body);
 
@@ -118,6 +125,7 @@ class Context::Impl {
   }
 
   Result<Contributors> run(Operation& operation) {
+    refuse_in_callback("a collective");
     const runtime::Blocked blocked;
     (void)members();
     coordinator().flush();
@@ -125,6 +133,7 @@ class Context::Impl {
   }
 
   Contributors allreduce(ConstTensorView in, TensorView out, ReduceOp op) {
+    refuse_in_callback("allreduce");
     check_lies_on_host(in);
     check_lies_on_host(out);
     const runtime::Blocked blocked;
@@ -148,6 +157,7 @@ class Context::Impl {
 
   Work submit(std::string_view name, std::span<const TensorView> tensors, ReduceOp op,
               CudaStream stream) {
+    refuse_in_callback("allreduce_async");
     (void)members();
     runtime::check_group(tensors, "allreduce_async");
     runtime::check(op, tensors, "allreduce_async");
@@ -223,6 +233,8 @@ class Context::Impl {
   /// them.
   std::vector<std::unique_ptr<runtime::Incarnation>> incarnations_;
   std::atomic<runtime::Incarnation*> present_{nullptr};
+  runtime::StateLayout state_layout_;  // of the thread that calls `run`
+  std::atomic<bool> running_{false};
   mutable std::mutex mutex_;
   std::string unfinished_;  // guarded by mutex_
 };
@@ -350,12 +362,25 @@ Contributors Context::barrier() {
 }
 
 RunOutcome Context::run(State& state, const std::function<void()>& body) {
+  return impl_->run(state, body);
+}
+
+/// An exception may also leave in a forked child, whose copy of this is good for no more than that.
+RunOutcome Context::Impl::run(State& state, const std::function<void()>& body) {
+  refuse_in_callback("elastic::run");
+  if (running_.exchange(true)) {
+    throw Error(ErrorCode::kInvalidArgument,
+                "elastic::run was called while another one is under way; a job has one training: "
+                "return from the body of the first one before");
+  }
+  const std::unique_ptr<std::atomic<bool>, void (*)(std::atomic<bool>*)> running(
+      &running_, [](std::atomic<bool>* flag) { *flag = false; });
   try {
-    const RunOutcome outcome = impl_->train(state, body);
-    impl_->set_unfinished({});
+    const RunOutcome outcome = train(state, body);
+    set_unfinished({});
     return outcome;
   } catch (...) {
-    impl_->set_unfinished("an exception left elastic::run: " + text_of(std::current_exception()));
+    set_unfinished("an exception left elastic::run: " + text_of(std::current_exception()));
     throw;
   }
 }
@@ -369,7 +394,7 @@ RunOutcome Context::Impl::train(State& state, const std::function<void()>& body)
   for (std::uint64_t commits = 0; in_vain < kRejoinsInVain; commits = state.commits()) {
     try {
       const RunOutcome outcome =
-          runtime::run_training(state, body, control(), step_clock(), before_commit);
+          runtime::run_training(state, body, control(), step_clock(), before_commit, state_layout_);
       runtime::log_steps(step_clock().times());
       return outcome;
     } catch (const Error& error) {

@@ -81,14 +81,25 @@ Layout layout_with_options(const State& state, const Options& options) {
 
 }  // namespace
 
+void StateLayout::compare(const Layout& state) {
+  if (!first_) first_ = state;
+  const std::string difference = workers_difference(*first_, "the State of an earlier elastic::run",
+                                                    state, "the one of this elastic::run");
+  if (difference.empty()) return;
+  throw Error(ErrorCode::kInvalidArgument,
+              "elastic::run: a job has one state, and this is another one: " + difference);
+}
+
 RunOutcome run_training(State& state, const std::function<void()>& body, Control& control,
-                        StepClock& clock, const std::function<void()>& before_commit) {
+                        StepClock& clock, const std::function<void()>& before_commit,
+                        StateLayout& job) {
   StepBoundary boundary(control, clock, before_commit);
   const training::Attachment attachment(state, boundary);
   try {
     const std::uint64_t to_receive = control.joining() ? training::image_bytes(state) : 0;
     collectives::Buffer room;
     if (to_receive > 0) room = make_room(to_receive);
+    job.compare(training::layout(state));
     control.send_ready(layout_with_options(state, control.options()), to_receive);
     raise_if(control.wait_until_member());
     const char* const doing =

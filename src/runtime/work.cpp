@@ -1,5 +1,6 @@
 #include "elastic/work.hpp"
 
+#include "base/in_callback.hpp"
 #include "coordinator/work_state.hpp"
 #include "elastic/process_owned.hpp"
 #include "runtime/raise.hpp"
@@ -19,6 +20,7 @@ Work::Work(std::shared_ptr<detail::WorkState> state) : state_(std::move(state)) 
 
 Contributors Work::wait() const {
   const detail::WorkState& state = checked(state_);
+  if (!state.ready()) refuse_in_callback("Work::wait");
   {
     const runtime::Blocked blocked;
     state.wait();
@@ -32,6 +34,7 @@ bool Work::wait_for(std::chrono::nanoseconds timeout) const {
 
 bool Work::wait_until(std::chrono::steady_clock::time_point deadline) const {
   const detail::WorkState& state = checked(state_);
+  if (!state.ready()) refuse_in_callback("Work::wait_until");
   {
     const runtime::Blocked blocked;
     if (!state.wait_until(deadline)) return false;

@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#include "base/in_callback.hpp"
 #include "elastic/error.hpp"
 #include "training/bytes.hpp"
 #include "training/dealing.hpp"
@@ -156,6 +157,7 @@ void GlobalBatch::compute(std::size_t virtual_worker, Samples samples,
   const RandomStream::Key key{sampler_.seed(), sampler_.epoch(), sampler_.done_in_epoch(),
                               static_cast<std::uint32_t>(virtual_worker)};
   VirtualBatch part{virtual_worker, samples, RandomStream(key)};
+  const InCallback callback("the function given to GlobalBatch::sum");
   add_gradients(part);
 }
 

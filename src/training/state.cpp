@@ -5,6 +5,7 @@
 #include <random>
 #include <utility>
 
+#include "base/in_callback.hpp"
 #include "base/tensor_bytes.hpp"
 #include "elastic/error.hpp"
 #include "training/boundary.hpp"
@@ -17,6 +18,7 @@ State::State() : entries_(std::make_unique<Entries>()) {}
 State::~State() = default;
 
 State::Entries::Entry& State::Entries::append(std::string_view name) {
+  refuse_in_callback("State::add");
   const std::string quoted = "State: entry '" + std::string(name) + "' ";
   if (boundary != nullptr) {
     throw Error(ErrorCode::kInvalidArgument,
@@ -90,7 +92,22 @@ void State::add_vector(std::string_view name, std::string type, std::size_t elem
 void State::add_object(std::string_view name, Object object) {
   Entries::Entry& entry = entries_->append(name);
   entry.type = "object";
-  entry.object = std::move(object);
+  const std::string of = " of the state entry '" + entry.name + "'";
+  entry.object.save = [save = std::move(object.save), what = "save()" + of] {
+    const InCallback callback(what);
+    return save();
+  };
+  entry.object.load = [load = std::move(object.load),
+                       what = "load()" + of](std::span<const std::byte> bytes) {
+    const InCallback callback(what);
+    load(bytes);
+  };
+  if (!object.set_members) return;
+  entry.object.set_members = [set = std::move(object.set_members), what = "set_members()" + of](
+                                 std::span<const WorkerId> members, WorkerId self) {
+    const InCallback callback(what);
+    set(members, self);
+  };
 }
 
 void State::add(std::string_view name, std::string& text) {
@@ -134,6 +151,7 @@ std::vector<std::span<const std::byte>> State::split_rows(std::span<const std::b
 }
 
 void State::commit() {
+  refuse_in_callback("State::commit");
   if (entries_->boundary == nullptr) {
     throw Error(ErrorCode::kNotInitialized,
                 "State: commit() outside of elastic::run; call it in run's body, on this state");
@@ -148,6 +166,7 @@ std::uint64_t State::commits() const noexcept {
 }
 
 void State::save_to(const std::string& path) const {
+  refuse_in_callback("State::save_to");
   entries_->check_sizes();
   if (entries_->boundary != nullptr) entries_->boundary->check_membership();
   entries_->see_generation();
@@ -155,6 +174,7 @@ void State::save_to(const std::string& path) const {
 }
 
 bool State::load_from(const std::string& path) {
+  refuse_in_callback("State::load_from");
   if (entries_->boundary != nullptr) {
     throw Error(ErrorCode::kInvalidArgument,
                 "State: load_from() inside elastic::run; load before it, since all members have "

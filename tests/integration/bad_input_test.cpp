@@ -46,6 +46,7 @@ INSTANTIATE_TEST_SUITE_P(
     ::testing::Values(WrongCalls{"mismatch", "2", "shm"}, WrongCalls{"mismatch", "4", "tcp"},
                       WrongCalls{"named", "2", "tcp"}, WrongCalls{"named", "3", "shm"},
                       WrongCalls{"misuse", "1", "shm"}, WrongCalls{"misuse", "3", "shm"},
+                      WrongCalls{"callbacks", "1", "shm"}, WrongCalls{"callbacks", "3", "shm"},
                       WrongCalls{"run-again", "3", "shm"}),
     [](const auto& param) {
       return (param.param.mode == "run-again" ? "run_again" : param.param.mode) + "_" +

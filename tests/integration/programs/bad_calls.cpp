@@ -2,7 +2,8 @@
 // job goes on. The mode says what: "mismatch" (ranks make different calls), "named" (likewise under
 // one name), "misuse" (calls that are wrong by themselves), "run-again" (by one rank alone). In
 // "ended" and "ended-named" a rank ends as soon as it has the error of a mismatch. In "thrown" a
-// call ends in an exception on rank 1, which goes on living until rank 0 has ended.
+// call ends in an exception on rank 1, which goes on living until rank 0 has ended. In "callbacks"
+// functions that the library calls make calls that have no place there.
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -184,6 +185,78 @@ void exception_on_one_rank() {
   if (contributors.size() != 2 || ones[99] != 2) fail("rank 1 has not left");
 }
 
+/// In a function that the library calls nothing can be called that waits for others.
+void must_be_refused_in(const std::string& where, elastic::State* state) {
+  const auto expect = [&](const std::string& what, const std::function<void()>& call) {
+    must_fail(what + " in " + where, ErrorCode::kInvalidArgument, {"was called in " + where}, call);
+  };
+  std::vector<float> floats(10, 1.0F);
+  std::vector<float> more(100000, 1.0F);
+  elastic::State other;
+  expect("barrier", [] { elastic::barrier(); });
+  expect("allreduce", [&] { elastic::allreduce(std::span<float>(floats)); });
+  expect("large allreduce", [&] { elastic::allreduce(std::span<float>(more)); });
+  expect("broadcast", [&] { elastic::broadcast(std::span<float>(floats), 0); });
+  expect("allgather", [&] { elastic::allgather(std::span<const float>(floats)); });
+  expect("allreduce_async", [&] { elastic::allreduce_async("named", std::span<float>(floats)); });
+  expect("run", [&] { elastic::run(other, [] {}); });
+  expect("shutdown", [] { elastic::shutdown(); });
+  if (state != nullptr) {
+    expect("commit", [&] { state->commit(); });
+    expect("save_to", [&] { state->save_to("nowhere"); });
+    expect("load_from", [&] { state->load_from("nowhere"); });
+    expect("add", [&] { state->add("late", floats); });
+  }
+  if (elastic::rank() >= elastic::size()) fail("rank and size are wrong");
+}
+
+struct CallingObject {
+  elastic::State* state;
+  std::vector<std::byte> save() const {
+    must_be_refused_in("save() of the state entry 'object'", state);
+    return {std::byte{1}};
+  }
+  void load(std::span<const std::byte> /*bytes*/) {
+    must_be_refused_in("load() of the state entry 'object'", state);
+  }
+  void set_members(std::span<const elastic::WorkerId> /*members*/, elastic::WorkerId /*self*/) {
+    must_be_refused_in("set_members() of the state entry 'object'", state);
+  }
+};
+
+void calls_in_callbacks() {
+  const std::vector<int> mine(4, elastic::rank());
+  const elastic::ConstTensorView block = elastic::view(std::span<const int>(mine));
+  elastic::context().allgather(
+      block, [](auto, auto) { must_be_refused_in("the function given to allgather", nullptr); });
+  elastic::context().reduce_scatter(block, ReduceOp::kSum, [](auto, auto) {
+    must_be_refused_in("the function given to reduce_scatter", nullptr);
+  });
+  must_go_on();
+
+  elastic::State state;
+  CallingObject object{&state};
+  state.add("object", object);
+  elastic::run(state, [&] {
+    must_fail("shutdown in run", ErrorCode::kInvalidArgument, {"inside elastic::run"},
+              [] { elastic::shutdown(); });
+    elastic::State inner;
+    must_fail("run in run", ErrorCode::kInvalidArgument, {"while another one is under way"},
+              [&] { elastic::run(inner, [] {}); });
+    must_go_on();
+    state.commit();
+  });
+
+  int step = 0;
+  elastic::State other;
+  other.add("step", step);
+  must_fail("run of another state", ErrorCode::kInvalidArgument,
+            {"a job has one state", "the State of an earlier elastic::run has 'object'",
+             "the one of this elastic::run 'step'", "add the same entries"},
+            [&] { elastic::run(other, [] {}); });
+  elastic::run(state, [] {});
+}
+
 void different_tensors() {
   for (int round = 0; round < 3; ++round) {
     std::vector<float> floats(1000, 1.0F);
@@ -344,6 +417,7 @@ int main(int argc, char** argv) {
     if (mode == "run-again") call_run_again();
     if (mode == "ended" || mode == "ended-named") end_with_the_error(mode == "ended-named");
     if (mode == "misuse") wrong_by_itself();
+    if (mode == "callbacks") calls_in_callbacks();
     if (mode == "thrown") exception_on_one_rank();
     elastic::shutdown();
     if (mode == "misuse") not_initialized("after shutdown");
