@@ -47,7 +47,7 @@ struct Scattered {
   Contributors contributors;
 };
 
-/// What an allgather has left in a tensor of the caller: the blocks of all contributors, one after
+/// The result of an allgather in a tensor of the caller: the blocks of all contributors, one after
 /// another in rank order, at its beginning.
 struct GatheredBlocks {
   std::size_t count = 0;            ///< elements of all blocks together
@@ -55,7 +55,7 @@ struct GatheredBlocks {
   Contributors contributors;
 };
 
-/// What a reduce_scatter has left in a tensor of the caller: this worker's part of the reduced
+/// The result of a reduce_scatter in a tensor of the caller: this worker's part of the reduced
 /// tensor, at its beginning.
 struct ScatteredPart {
   std::size_t count = 0;   ///< elements of the part
@@ -109,11 +109,11 @@ class ELASTIC_API Context {
  public:
   /// Connects to the job and waits until it has formed. A worker that joins a running job returns
   /// without being a member yet: `rank()` is -1 until `run` has it admitted.
-  /// Throws kInvalidArgument (an option or variable is wrong, by name), kUnavailable (nobody at the
-  /// server's address within Options::init_timeout), kRefused (secret, version), kTimeout (too few
+  /// Throws kInvalidArgument (an option or variable is wrong, by name), kUnavailable (no server at
+  /// the address within Options::init_timeout), kRefused (secret, version), kTimeout (too few
   /// workers came).
   explicit Context(Options options = {});
-  /// Leaves the job without waiting for anybody, if `shutdown` was not called.
+  /// Leaves the job without waiting for other workers, if `shutdown` was not called.
   ~Context();
   Context(const Context&) = delete;
   Context& operator=(const Context&) = delete;
@@ -124,7 +124,7 @@ class ELASTIC_API Context {
   /// after 30 s at the latest, and after 3 s where the rendezvous server is away.
   ///
   /// After an exception that left `run` the job is not done. This worker then says that it cannot
-  /// go on, and why, and waits for nobody; the others go on without it. The launcher's last line
+  /// go on, and why, and does not wait; the others go on without it. The launcher's last line
   /// names it and the exception. Where every member leaves in this way the job has failed.
   ///
   /// Waits for the named operations that this thread has submitted; those of other threads end with
@@ -151,7 +151,7 @@ class ELASTIC_API Context {
   /// Options::compression as the environment left it, for a GradientCompressor. Any thread.
   Compression compression() const;
 
-  /// Memory for tensors, which the other members on this host can read where it lies: an allreduce
+  /// Memory for tensors, which the other members on this host can read in place: an allreduce
   /// of large tensors (128 KiB and more) whose inputs and outputs are all in such memory, on all
   /// members, and all members on one host, saves the copies through shared memory. Otherwise it is
   /// memory like any other, and faster or slower nowhere. Zeros; of 0 bytes it is empty. Throws
@@ -202,7 +202,7 @@ class ELASTIC_API Context {
 
   /// `grouped_allreduce` for sums and averages of tensors that travel as halves; in host memory or
   /// on a device as ever. All members narrow the same tensors in the same way: kMismatch otherwise.
-  /// Under the backend nccl the device itself narrows and widens; where it cannot, since that
+  /// Under the backend nccl the device itself casts the tensors; where it cannot, since that
   /// library was built without CUDA's compiler, they go through host memory on all members.
   Contributors narrow_allreduce(std::span<const NarrowTensor> tensors, ReduceOp op = ReduceOp::kSum,
                                 CudaStream stream = {});
@@ -228,14 +228,14 @@ class ELASTIC_API Context {
   Work allreduce_async(std::string_view name, R&& data, ReduceOp op = ReduceOp::kSum) {
     return allreduce_async(name, view(detail::output_of(std::forward<R>(data))), op);
   }
-  /// Likewise for a group, which stays one unit.
+  /// The same for a group, which stays one unit.
   Work grouped_allreduce_async(std::string_view name, std::span<const TensorView> tensors,
                                ReduceOp op = ReduceOp::kSum, CudaStream stream = {});
 
-  /// Copies `data` of rank `root` of the present view to all; where that worker is gone before the
-  /// call begins, of who has the rank then. If the root dies before anybody has all of it, every
-  /// member gets the same retryable Error (kRootLost). `data` may lie on a CUDA device, which
-  /// `stream` is for.
+  /// Copies `data` of rank `root` of the present view to all; if that worker is gone before the
+  /// call begins, of the worker that has the rank then. If the root dies before any survivor has
+  /// all of it, every member gets the same retryable Error (kRootLost). `data` may lie on a CUDA
+  /// device, which `stream` is for.
   Contributors broadcast(TensorView data, int root, CudaStream stream = {});
   template <Element T>
   Contributors broadcast(std::span<T> data, int root) {
@@ -270,8 +270,8 @@ class ELASTIC_API Context {
   /// through host memory. How many there
   /// are depends on the members of the view that completes the call. Where they have no room, this
   /// member gets kInvalidArgument, which says how many they are: the call is done, on the other
-  /// members too, an `out` on a device is as it was, and the job goes on. Members whose `out` have
-  /// the same room all get it, and can call again with more.
+  /// members too, an `out` on a device is as it was, and the job goes on. Members with the same
+  /// room in `out` all get it, and can call again with more.
   GatheredBlocks allgather(ConstTensorView block, TensorView out, CudaStream stream = {});
 
   /// Combines `data` of all members; each gets one part of the result, of nearly equal sizes. Which

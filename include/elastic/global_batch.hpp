@@ -22,11 +22,11 @@ namespace training {
 class ExactSum;
 }
 
-/// What becomes of a step's batch when workers come and go.
+/// The change of a step's batch when workers join and leave.
 enum class BatchPolicy : std::uint8_t {
   kPerWorker,     ///< a batch for each worker: the global batch follows their number
   kFixedTotal,    ///< one batch, in equal parts for virtual workers: it is always the same
-  kReproducible,  ///< likewise, and its sums have the same bits whoever the workers are
+  kReproducible,  ///< as kFixedTotal, and its sums have the same bits for any workers
 };
 
 /// As command lines may call them.
@@ -44,9 +44,9 @@ struct VirtualBatch {
   RandomStream random;
 };
 
-/// What a step summed; the same on all workers.
+/// The sum of a step; the same on all workers.
 struct BatchSum {
-  Contributors contributors;   ///< of the last collective: who is there after the step
+  Contributors contributors;   ///< of the last collective: the workers after the step
   std::size_t samples = 0;     ///< that are in the sum
   std::size_t full_batch = 0;  ///< what it would be were this not an epoch's tail: for the rate
 };
@@ -63,11 +63,11 @@ struct BatchSum {
 /// It draws from the sampler and commits to it: a trainer calls neither `next` nor `commit`.
 ///
 /// Under kFixedTotal and kReproducible a step is of `virtual_workers` virtual batches. They are
-/// dealt out to the members as evenly as possible (where there are more members than virtual
+/// assigned to the members as evenly as possible (where there are more members than virtual
 /// workers, some compute nothing in the step, and take part in it all the same). Virtual worker v
-/// of a step has the same slice of the epoch and the same random numbers whoever computes it. What
-/// a member was dealt that dies within the step is computed by the others in the same step, so the
-/// sum is over all virtual batches, always.
+/// of a step has the same slice of the epoch and the same random numbers on any member. If a member
+/// dies within the step, the others compute its virtual workers in the same step, so the sum is
+/// over all virtual batches, always.
 ///
 /// Under kReproducible each tensor is summed as whole multiples of a power of two that suits its
 /// greatest magnitude over all virtual workers. Such sums are exact, and so have the same bits in
@@ -101,7 +101,7 @@ class ELASTIC_API GlobalBatch {
   /// what would do.
   GlobalBatch(Context& context, Sampler& sampler, const Options& options)
       : GlobalBatch(grouped_allreduce_of(context), sampler, options) {}
-  /// Likewise, with another function in the place of Context::grouped_allreduce.
+  /// The same with another function in place of Context::grouped_allreduce.
   GlobalBatch(GroupedAllreduce allreduce, Sampler& sampler, const Options& options);
   ~GlobalBatch();
   GlobalBatch(const GlobalBatch&) = delete;

@@ -30,9 +30,8 @@ struct Options {
   int secret_fd = -1;
 
   /// Encrypt what goes over TCP, between workers and with the rendezvous server: TLS 1.3 with a key
-  /// of the job's secret. All of a job, the server too (--encrypt), or none of it; whoever meets
-  /// the other is refused. Shared memory stays as it is. Set by elasticrun. ELASTIC_ENCRYPT, 0
-  /// or 1.
+  /// of the job's secret. All of a job, the server too (--encrypt), or none of it; a mix is
+  /// refused. Shared memory stays as it is. Set by elasticrun. ELASTIC_ENCRYPT, 0 or 1.
   bool encrypt = false;
 
   /// The rank wished for in the first view, -1 for none. ELASTIC_SLOT.
@@ -44,7 +43,7 @@ struct Options {
   /// How often the launcher has started this slot before; only informs. ELASTIC_RESTART.
   int restart = 0;
 
-  /// Who performs collectives; the same on all workers of a job. "native": our own, always there.
+  /// The backend of collectives; the same on all workers of a job. "native": our own, always there.
   /// "gloo": Gloo's algorithms. "mpi": MPI, under mpirun, with the workers that it started and no
   /// others: a loss is an error. "nccl": NCCL for collectives of tensors on CUDA devices, which go
   /// through host memory under the others; "native" for the rest. Others than "native" are loaded
@@ -59,7 +58,7 @@ struct Options {
   /// finds it. ELASTIC_NCCL_LIBRARY.
   std::string nccl_library;
 
-  /// What the backend "nccl" does with tensors on devices while NCCL is not ready, as after each
+  /// The path of tensors on devices under the backend "nccl" while NCCL is not ready, as after each
   /// change of the workers: "host" brings them to host memory, as other backends do, "wait" waits
   /// for NCCL, and takes the host only where NCCL fails. ELASTIC_NCCL_MEANWHILE.
   std::string nccl_meanwhile = "host";
@@ -118,18 +117,18 @@ struct Options {
   /// "info". 0: never. On all ranks the same. ELASTIC_COMPARE_STEPS.
   int compare_steps = 0;
 
-  /// What FiniteCheck does with NaN and Inf in gradients: "pass" (it does not look), "skip" (the
-  /// step is left out on all ranks) or "error" (on all ranks, naming rank and gradient). On all
-  /// ranks the same. ELASTIC_NON_FINITE.
+  /// The reaction of FiniteCheck to NaN and Inf in gradients: "pass" (it does not look), "skip"
+  /// (the step is left out on all ranks) or "error" (on all ranks, naming rank and gradient). On
+  /// all ranks the same. ELASTIC_NON_FINITE.
   std::string non_finite = "pass";
 
-  /// A worker that was evicted though it lives (it stood still for too long, or could not be
-  /// reached), or that left because a call found no view in time, comes back as a new one: `run`
-  /// receives the job's state again and calls the body anew. Otherwise, and outside of `run`, that
-  /// is an error. ELASTIC_REJOIN, 0 or 1.
+  /// A worker that was evicted though it lives (it stalled for too long, or could not be reached),
+  /// or that left because a call found no view in time, comes back as a new one: `run` receives the
+  /// job's state again and calls the body anew. Otherwise, and outside of `run`, that is an error.
+  /// ELASTIC_REJOIN, 0 or 1.
   bool rejoin = true;
 
-  /// What becomes of the learning rate when workers come or go: "ramp", "immediate", "rescale",
+  /// The change of the learning rate when workers join or leave: "ramp", "immediate", "rescale",
   /// "reset" or "none"; see ResizePolicy. For trainers that take `elastic::resize_policy()`; the
   /// same on all workers of a job. ELASTIC_RESIZE_POLICY.
   std::string resize_policy = "ramp";

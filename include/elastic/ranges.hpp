@@ -41,7 +41,7 @@ concept ContiguousRange =
 template <ContiguousRange R>
 using ElementOf = std::ranges::range_value_t<R>;
 
-/// What has a single value: a number.
+/// A type with a single value: a number.
 template <typename T>
 concept Number = std::is_arithmetic_v<T> || Element<T>;
 

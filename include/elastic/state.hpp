@@ -23,7 +23,7 @@ namespace elastic {
 template <typename T>
 concept Scalar = std::is_arithmetic_v<T> && !std::is_const_v<T> && sizeof(T) <= 8;
 
-/// What a span in the State may consist of.
+/// The elements of a span in the State.
 template <typename T>
 concept StateElement = Scalar<T> ||(Element<T> && !std::is_const_v<T>);
 
@@ -47,10 +47,10 @@ concept MembersAware = requires(T& object, std::span<const WorkerId> members, Wo
 
 class StateAccess;
 
-/// What a joiner must receive to go on as if it had been there from the start: parameters,
-/// optimizers, counters, Sampler, GlobalBatch, LearningRate. Refers to the caller's variables; they
-/// must outlive it and stay where they are. Vectors may move their elements, but not change their
-/// size (see `add`).
+/// The state that a joiner must receive to go on as if it had been there from the start:
+/// parameters, optimizers, counters, Sampler, GlobalBatch, LearningRate. Refers to the caller's
+/// variables; they must outlive it and stay where they are. Vectors may move their elements, but
+/// not change their size (see `add`).
 ///
 /// All workers add the same entries, in the same order, before `run`. A worker that does not is
 /// refused with the difference.
@@ -135,7 +135,7 @@ class ELASTIC_API State {
   }
 
   /// The step boundary: this worker has finished an optimizer step. Here members wait for each
-  /// other when somebody joins or leaves, and only here, so everything in the state must be that of
+  /// other when a worker joins or leaves, and only here, so everything in the state must be that of
   /// the finished step. Otherwise it costs no communication. Waits for the named operations that
   /// this thread has submitted; those of other threads go on. Throws Error(kNotInitialized) outside
   /// of `run`'s body, kInvalidArgument where a vector in the state has changed its size (the step

@@ -41,8 +41,8 @@ inline constexpr std::array kDTypes = {
 enum class ReduceOp : std::uint8_t { kSum, kAverage, kMin, kMax, kProduct };
 
 /// Where a tensor lies. Collectives take tensors in host memory and on CUDA devices; everything
-/// else takes those in host memory only, which includes what cudaMallocHost gives. What
-/// cudaMallocManaged gives may be called either.
+/// else takes those in host memory only, which includes memory from cudaMallocHost. Memory from
+/// cudaMallocManaged may be called either.
 struct Device {
   enum class Kind : std::uint8_t { kHost, kCuda };
   Kind kind = Kind::kHost;

@@ -7,7 +7,7 @@
 
 namespace elastic {
 
-/// What messages call the element types, by their numbers.
+/// The names of the element types in messages, by their numbers.
 inline constexpr std::array kDTypeNames = {"f16", "bf16", "f32", "f64", "i8",  "u8",  "i32",
                                            "i64", "u32",  "u64", "i16", "u16", "bool"};
 static_assert(kDTypeNames.size() == kDTypes.size());
