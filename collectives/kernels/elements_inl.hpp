@@ -27,7 +27,7 @@ namespace hn = hwy::HWY_NAMESPACE;
 template <typename T>
 inline constexpr bool kIsHalf = std::is_same_v<T, float16> || std::is_same_v<T, bfloat16>;
 
-/// What is stored for T: the bits, for the 16-bit floats.
+/// The stored type of T: the bits, for the 16-bit floats.
 template <typename T>
 using Stored = std::conditional_t<kIsHalf<T>, std::uint16_t, T>;
 

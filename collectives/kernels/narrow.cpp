@@ -18,7 +18,7 @@ void put(std::byte* elements, std::size_t index, T element) {
   std::memcpy(elements + index * sizeof(T), &element, sizeof(T));
 }
 
-/// What is computed and is no number is the one NaN that all kernels leave.
+/// A computed NaN becomes the one NaN that all kernels leave.
 template <typename Wide>
 Wide one_nan(Wide value) {
   return value != value ? std::numeric_limits<Wide>::quiet_NaN() : value;

@@ -107,7 +107,7 @@ struct Extreme {
   }
 };
 
-/// Of 16-bit floats of type T, by their bits: nothing is to be rounded.
+/// The extreme of 16-bit floats of type T, by their bits: nothing is to be rounded.
 template <typename T, bool kGreatest>
 struct ExtremeOfBits {
   template <class D>

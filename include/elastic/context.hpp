@@ -320,8 +320,8 @@ class ELASTIC_API Context {
   /// Trains: makes `state` the same on all members, then calls `body`, which calls `state.commit()`
   /// after each step. Workers that join call `run` too: they are admitted at a commit of the
   /// others, receive the state, and enter the body in the middle of the training; so the body's
-  /// loop goes by counters that are part of the state. What `body` throws comes out of `run`, but
-  /// for Error(kEvicted): this worker joins again, and calls the body again (Options::rejoin).
+  /// loop goes by counters that are part of the state. Exceptions of `body` come out of `run`,
+  /// except Error(kEvicted): this worker joins again, and calls the body again (Options::rejoin).
   /// The body may call everything but `shutdown` and `run`, which throw kInvalidArgument there.
   /// All members enter `run` together. Where one of them calls it again after an exception while
   /// the others are inside, all get kMismatch, which says so.

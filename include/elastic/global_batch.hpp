@@ -93,7 +93,7 @@ class ELASTIC_API GlobalBatch {
   /// it is not called for parts without samples. It may be called any number of times in a step,
   /// for the same part again, so it keeps nothing elsewhere. It calls no collective, `commit`,
   /// `run` or `shutdown`: these throw Error(kInvalidArgument) there, because members call it
-  /// different numbers of times. What it throws comes out of `sum`.
+  /// different numbers of times. Its exceptions come out of `sum`.
   using AddGradients = std::function<void(VirtualBatch&)>;
 
   /// Refers to context and sampler, which must outlive it. Throws Error(kInvalidArgument) where the

@@ -74,7 +74,7 @@ std::string layout_difference(const Layout& layout, const std::string& owner, co
 std::string workers_difference(const Layout& layout, const std::string& owner, const Layout& other,
                                const std::string& others_owner) {
   const std::string difference = layout_difference(layout, owner, other, others_owner);
-  // What is said of an option has advice of its own.
+  // A message about an option has advice of its own.
   if (difference.empty() || difference.starts_with(kOfAnOption)) return difference;
   return difference + "; add the same entries, of the same types and sizes, on all workers";
 }

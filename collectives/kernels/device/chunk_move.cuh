@@ -41,7 +41,7 @@ struct WordOf<16> {
   using Type = uint4;
 };
 
-/// What is read or written at once.
+/// The unit that is read or written at once.
 template <typename T, std::uint32_t kLanes>
 using Word = typename WordOf<sizeof(T) * kLanes>::Type;
 

@@ -12,7 +12,7 @@ struct DeviceScale {
   double divisor = 1;  ///< of floats, and of unsigned integers of 64 bits
   /// Of integers: the quotient of a magnitude m up to 2^63 is m * reciprocal >> (64 + shift).
   std::uint64_t reciprocal = 0;
-  /// Of integers of 8 bits: the quotient of a magnitude m is m * small_reciprocal >> 16.
+  /// For integers of 8 bits: the quotient of a magnitude m is m * small_reciprocal >> 16.
   std::uint32_t small_reciprocal = 0;
   std::uint32_t shift = 0;
   bool multiplies = false;

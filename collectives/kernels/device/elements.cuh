@@ -1,4 +1,4 @@
-// What becomes of one element on its way, on the device.
+// The conversion of one element, on the device.
 #pragma once
 
 #include <cstdint>

@@ -4,8 +4,7 @@
 
 namespace elastic::kernels::device {
 
-// What a block of threads moves, and how: the same functions tell the device and the tests of the
-// plan.
+// The work of a block of threads: the device and the tests of the plan use the same functions.
 
 /// Bytes of the widest access of a thread.
 inline constexpr std::uint32_t kAccessBytes = 16;

@@ -12,7 +12,8 @@ namespace elastic::kernels::device {
 /// and with all drivers.
 inline constexpr std::uint32_t kParameterRows = 200;
 
-/// What a kernel is given: by value, so that nothing needs to stay when the launch has returned.
+/// The parameters of a kernel: by value, so that nothing needs to stay when the launch has
+/// returned.
 struct PackParameters {
   std::uint64_t bucket = 0;
   DeviceScale scale{};

@@ -47,7 +47,8 @@ bool is_in_place(const PackRequest& request, std::uint64_t at, std::uint64_t in_
   return at == in_bucket && request.tensor_dtype == request.bucket_dtype;
 }
 
-/// What is moved, and the bucket as the last; without tensors that lie in their places there.
+/// The ranges that are moved, and the bucket as the last; without tensors that lie in their places
+/// there.
 std::vector<Range> ranges_of(const PackRequest& request) {
   const std::uint64_t tensor_size = size_of(request.tensor_dtype);
   const std::uint64_t bucket_size = size_of(request.bucket_dtype);
@@ -81,7 +82,7 @@ std::string overlap_in(const PackRequest& request) {
     }
     return found;
   }
-  // Of two that overlap the first overlaps the one behind it, too.
+  // If two overlap, the first overlaps the one behind it, too.
   std::ranges::sort(ranges, {}, &Range::begin);
   for (std::size_t i = 1; found.empty() && i < ranges.size(); ++i) {
     found = overlap_of(ranges[i - 1], ranges[i], tensors);

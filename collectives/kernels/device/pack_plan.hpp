@@ -22,7 +22,7 @@ enum class Direction : std::uint8_t {
   kUnpack  ///< from the bucket to the tensors
 };
 
-/// What becomes of elements on the way: first the product with `factor`, then the quotient with
+/// The scaling of elements on the way: first the product with `factor`, then the quotient with
 /// `divisor`, each rounded once.
 struct Scale {
   double factor = 1;          ///< of floats only; rounded to what is computed in
@@ -42,7 +42,7 @@ struct PackRequest {
   Scale scale{};
 };
 
-/// What is wrong with it: types that do not go together, a scale that the type has not, or memory
+/// The error in a request: types that do not go together, a scale that the type has not, or memory
 /// that overlaps. Empty: nothing. A tensor may lie exactly where its elements are in the bucket, of
 /// the same type; otherwise nothing that is written overlaps anything else, since nothing orders
 /// the elements.

@@ -25,9 +25,9 @@ namespace elastic::kernels::device {
 /// Belongs to one thread at a time, and to the device that is current whenever it is used.
 class Packer {
  public:
-  /// Puts the work on `stream` and returns. The memory belongs to the kernel until then. What a
-  /// previous asynchronous error left is returned, too; after an error nothing is said about what
-  /// the destination has.
+  /// Puts the work on `stream` and returns. The memory belongs to the kernel until then. A previous
+  /// asynchronous error is returned, too; after an error nothing is said about what the destination
+  /// has.
   [[nodiscard]] cudaError_t launch(const PackPlan& plan, cudaStream_t stream);
 
   /// Loads the kernel of such a plan, and makes room for `launches` under way at once.

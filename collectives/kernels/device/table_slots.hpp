@@ -30,7 +30,7 @@ class TableSlot {
   void* device() const { return device_.get(); }
   std::size_t bytes() const { return bytes_; }
 
-  /// What is on `stream` until now uses it, and nothing after.
+  /// Work on `stream` until now uses it, and no later work.
   [[nodiscard]] cudaError_t release_after(cudaStream_t stream);
   bool is_free() const { return cudaEventQuery(released_) == cudaSuccess; }
 
