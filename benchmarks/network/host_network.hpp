@@ -22,10 +22,10 @@ class HostNetwork {
   /// The files of the hosts' namespaces, for this process and others of root's to enter.
   std::vector<std::string> spaces() const;
   std::string space(int host) const;
-  /// Likewise, of that with the bridge.
+  /// The same of the namespace with the bridge.
   std::string bridge_space() const;
 
-  /// Of a host's eth0.
+  /// The address of a host's eth0.
   static std::string address(int host);
   static constexpr const char* kBridgeAddress = "10.98.0.254";
   /// The end at the bridge of a host's cable.

@@ -10,7 +10,7 @@
 namespace elastic::network {
 
 /// Loses all that one host of a HostNetwork sends to another, from a moment on, and tells neither:
-/// it is sent to a hardware address that nobody has. All is ready before that moment.
+/// it is sent to a hardware address that does not exist. All is ready before that moment.
 class LinkCut {
  public:
   /// `space` is the sender's: see HostNetwork::spaces. kUnavailable says what failed.

@@ -9,7 +9,7 @@ namespace elastic::launcher {
 /// "elasticrun 0.1.0".
 std::string version_line();
 
-/// What `elasticrun --check-build` prints: which backends were built, what of them can be loaded
+/// The output of `elasticrun --check-build`: which backends were built, what of them can be loaded
 /// here, where jobs with this environment would look for it, and what there is of CUDA.
 std::string build_report(const EnvironmentMap& environment);
 

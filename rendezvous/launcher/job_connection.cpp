@@ -164,8 +164,8 @@ class JobConnection::Impl : public std::enable_shared_from_this<Impl> {
     if (request.answer) request.answer(reply);
   }
 
-  /// Workers that end are not to wait for a server that may never be back. What else was asked for
-  /// it is told when it is.
+  /// Workers that end are not to wait for a server that may never be back. The server gets other
+  /// requests when it is back.
   void do_without(const Status& why) {
     if (!std::exchange(silent_, true)) {
       log::error("the rendezvous server does not come back: {}", why.message());

@@ -21,8 +21,8 @@ class JobConnection {
     std::function<void(SpawnWanted)> on_spawn;
   };
 
-  /// `patience`: whoever asks about a worker is told the last that is known where there has been no
-  /// connection for so long.
+  /// `patience`: a question about a worker is answered with the last known state if there has been
+  /// no connection for so long.
   JobConnection(boost::asio::io_context& io, rendezvous::Destination server, Handlers handlers,
                 Milliseconds patience = Milliseconds(10000));
   ~JobConnection();

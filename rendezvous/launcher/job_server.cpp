@@ -56,7 +56,7 @@ class ServerThread {
       io_.run();
     } catch (const std::exception& error) {
       log::error("the rendezvous server failed: {}", error.what());
-      server_.reset();  // Nobody is to wait for what it does not say any more.
+      server_.reset();  // No thread is to wait for its messages any more.
     }
   }
 

@@ -10,7 +10,7 @@
 
 namespace elastic::launcher {
 
-/// What `elasticrun [options] program args…` asks for.
+/// The options of `elasticrun [options] program args…`.
 struct LaunchOptions {
   int np = 0;
   int min_np = 1;

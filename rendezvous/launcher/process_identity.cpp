@@ -9,7 +9,7 @@ namespace elastic::launcher {
 
 namespace {
 
-/// What the kernel tells of a process from its third field on, its state; empty if it is not there.
+/// The kernel's fields of a process from the third on, its state; empty if it is not there.
 std::istringstream fields_of(pid_t pid) {
   std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
   std::string text;

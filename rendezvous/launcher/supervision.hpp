@@ -26,7 +26,7 @@ struct SupervisionOptions {
 enum class JobPhase : std::uint8_t { kForming, kRunning, kDone, kFailed };
 JobPhase parse_job_phase(std::string_view phase);
 
-/// What the server says when it is asked after a worker's exit, so that a worker that ends right
+/// The server's answer after a worker's exit, so that a worker that ends right
 /// after the job is done is not taken for one that must be replaced.
 struct WorkerReport {
   /// How the worker left the job while that went on. Not: it is still a member, or never was one.
@@ -98,7 +98,7 @@ struct Finish {
 using Action =
     std::variant<StartWorker, SignalWorkers, RequestStop, Say, NameRunning, ShowOutput, Finish>;
 
-/// What the launcher does when workers end, the job changes or the user interrupts. Without I/O;
+/// The launcher's decisions when workers end, the job changes or the user interrupts. Without I/O;
 /// owned by the launcher's thread.
 class Supervision {
  public:

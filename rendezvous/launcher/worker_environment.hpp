@@ -8,9 +8,9 @@
 
 namespace elastic::launcher {
 
-/// What a worker is told, as "NAME=value": the launcher's own environment, and on top of it where
-/// the job is and which slot this is. RANK and WORLD_SIZE are those at the start; the job's view
-/// replaces them.
+/// The environment of a worker, as "NAME=value": the launcher's own environment, and on top of it
+/// where the job is and which slot this is. RANK and WORLD_SIZE are those at the start; the job's
+/// view replaces them.
 std::vector<std::string> worker_environment(std::map<std::string, std::string> inherited,
                                             const LaunchOptions& options,
                                             const std::string& address, int slot, int attempt,

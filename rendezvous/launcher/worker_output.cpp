@@ -15,7 +15,7 @@ int write_whole(int fd, std::string_view text) noexcept {
     if (written > 0) {
       text.remove_prefix(static_cast<std::size_t>(written));
     } else if (errno == EAGAIN) {
-      // Somebody else made our stdout non-blocking.
+      // Another process made our stdout non-blocking.
       pollfd writable{fd, POLLOUT, 0};
       ::poll(&writable, 1, -1);
     } else if (errno != EINTR) {

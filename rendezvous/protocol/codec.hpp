@@ -24,7 +24,7 @@ Result<Message> decode(std::string_view text);
 /// The type as it stands in the JSON, for logs.
 std::string_view type_of(const Message& message);
 
-/// What a dialer says of itself, carried as the context of the handshake.
+/// The dialer's introduction, carried as the context of the handshake.
 struct Greeting {
   int protocol = kProtocolVersion;
   std::string job;

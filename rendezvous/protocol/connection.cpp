@@ -212,7 +212,7 @@ asio::awaitable<Result<Greeting>> Connection::welcome(const Secret& secret, bool
 
 asio::awaitable<Result<Message>> Connection::read() {
   const auto self = shared_from_this();
-  // What TLS has read already is had without waiting: a peer that says much must not keep the
+  // Data that TLS has read already comes without waiting: a peer that sends much must not keep the
   // thread from the others.
   if (tls_) co_await asio::post(socket_.get_executor(), asio::use_awaitable);
   FrameHeader header{};

@@ -59,8 +59,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
   /// Queues a message. A peer that does not read what is queued is given up.
   void send(const Message& message);
 
-  /// Sends what is queued, then no more. Whoever reads must go on until `read` fails, and drop what
-  /// comes, so that what was sent is not lost to a reset; that ends after a moment at the latest.
+  /// Sends what is queued, then no more. The reader must go on until `read` fails, and drop what
+  /// comes, so that sent data is not lost to a reset; that ends after a moment at the latest.
   void close();
   /// Closes, and reads to the end itself.
   boost::asio::awaitable<void> drain();

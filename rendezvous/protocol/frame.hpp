@@ -10,9 +10,9 @@
 
 namespace elastic::rendezvous {
 
-/// What goes before every message on the wire, so that a bit that is flipped where TCP does not
-/// notice is never taken for what was said. The header has a checksum of its own: nobody waits for
-/// as many bytes as a damaged length announces.
+/// The header of every message on the wire, so that a bit that is flipped where TCP does not
+/// notice is never taken for the message. The header has a checksum of its own: no receiver waits
+/// for as many bytes as a damaged length announces.
 struct FrameStart {
   std::uint32_t bytes = 0;     ///< of the message
   std::uint32_t checksum = 0;  ///< of the message

@@ -28,7 +28,7 @@ struct Member {
   Endpoints endpoints;
   std::int64_t pid = 0;
   std::string label;    ///< the launcher's name for the slot, "" without a launcher
-  bool synced = false;  ///< has the job's state. Until the first synchronisation nobody has
+  bool synced = false;  ///< has the job's state. Until the first synchronisation no member has it
 
   bool operator==(const Member&) const = default;
 };
@@ -39,7 +39,7 @@ struct LanePosition {
   bool operator==(const LanePosition&) const = default;
 };
 
-/// What the view says of a lane. Members whose own position is `position - 1` obtain the result of
+/// The decision of a view on a lane. Members at position `position - 1` obtain the result of
 /// operation `position - 1` from `holders` (it is *committed*); all others go on, and operations in
 /// flight at `position` are *replayed*, unless `lost` says that operation `position` cannot be: its
 /// broadcast root is gone and it ends in kRootLost on every member.
@@ -53,7 +53,7 @@ struct LaneDecision {
   bool operator==(const LaneDecision&) const = default;
 };
 
-/// Two members between whom a link failed in the view before.
+/// Two members with a failed link between them in the view before.
 struct BrokenPair {
   std::string one;
   std::string other;
@@ -271,8 +271,8 @@ struct Done {
   bool ok = true;
   std::string text;
 };
-/// To launchers: how many workers were asked for so far, in all, so that one who missed a message
-/// starts what it has not started.
+/// To launchers: how many workers were requested so far, in all, so that a launcher that missed a
+/// message starts the rest.
 struct Spawn {
   std::int64_t total = 0;
 };
@@ -280,7 +280,7 @@ struct Spawn {
 struct JobState {
   std::string phase;
   std::string text;
-  bool joinable = false;  ///< some member is in `run`: a newcomer can become a member
+  bool joinable = false;  ///< some member is in `run`: a joiner can become a member
   bool end_workers =
       false;  ///< with "done": workers do not hear of the end, the launcher ends them
 };

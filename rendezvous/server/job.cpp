@@ -15,7 +15,7 @@ namespace {
 constexpr Milliseconds kLingerWhenOver{2000};
 /// Workers may come back from a broken connection.
 constexpr Milliseconds kLingerWhenEmpty{10000};
-/// Whoever started this server may have died before it registered.
+/// The process that started this server may have died before it registered.
 constexpr Milliseconds kFirstWorker{60000};
 /// The kernel closes a process's descriptors one after the other.
 constexpr std::chrono::microseconds kFirstBetweenLooks{100};
@@ -80,7 +80,7 @@ bool Job::enter(const Register& registration, const Peer& peer) {
   return false;
 }
 
-/// Every view that a newcomer causes takes room from those that members' deaths will need.
+/// Every view that a joiner causes takes room from the views that members' deaths will need.
 Status Job::room_for(const std::string& incarnation) {
   const bool forming = membership_.view().generation == 0;
   return forming || member(incarnation) != nullptr ? Status() : journal_->room();

@@ -21,7 +21,7 @@ namespace elastic::rendezvous {
 /// decides in order, and knows which connection is which worker's. Lives on the server's
 /// io_context.
 ///
-/// While the journal's disk is full the job stands still before the view that it cannot keep:
+/// While the journal's disk is full the job waits before the view that it cannot keep:
 /// nothing after it is announced, and what happens meanwhile is decided when there is room again.
 class Job : public std::enable_shared_from_this<Job> {
  public:

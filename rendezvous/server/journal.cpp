@@ -75,7 +75,7 @@ Result<UniqueFd> open_locked(const Place& place) {
                                            "its own path"
                                          : std::strerror(errno));
     }
-    // Whoever had it may have put another file in its place before we had the lock.
+    // The earlier holder may have put another file in its place before we had the lock.
     const bool found = ::fstatat(place.folder.get(), place.name.c_str(), &there, 0) == 0;
     if (found && there.st_ino == opened.st_ino && there.st_dev == opened.st_dev) return file;
   }

@@ -19,7 +19,7 @@ class JournalSink {
   /// append may be tried again when there is room. Any other failure: this journal keeps nothing
   /// any more.
   virtual Status append(const View& view) = 0;
-  /// Likewise for: generations up to this one are never given again.
+  /// The same for a floor: generations up to this one are never used again.
   virtual Status append_floor(std::uint64_t generation) = 0;
 
   /// Whether there is room for more than what members' deaths need; tries to get it. kUnavailable

@@ -17,14 +17,14 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr int kVersion = 1;
-/// What a line has around its record. Texts inside of a record cannot contain the first: their
+/// The text of a line around its record. Texts inside of a record cannot contain the first: their
 /// quotes are escaped.
 constexpr std::string_view kBegin = "{\"xxh64\":\"";
 constexpr std::string_view kMiddle = "\",\"record\":";
 constexpr std::string_view kEnd = "}";
 constexpr std::size_t kSumDigits = 16;
 constexpr std::size_t kRecordAt = kBegin.size() + kSumDigits + kMiddle.size();
-/// Of a start or a floor: more is not even parsed. Views have the bounds of messages.
+/// The limit of a start or a floor: more is not even parsed. Views have the bounds of messages.
 constexpr std::size_t kMostSmallBytes = 64 * 1024;
 
 /// Later ones are counted on from there, so a greater one would leave none.
@@ -139,7 +139,7 @@ class Reader {
     return {};
   }
 
-  /// What a line that is not whole means: that it is the last, or that the journal is damaged.
+  /// The meaning of an incomplete line: it is the last, or the journal is damaged.
   Result<ParsedJournal> tail(std::string_view rest) {
     if (line_ == 1 && !begins_a_line(rest)) {
       return Status(Code::kInvalidArgument,

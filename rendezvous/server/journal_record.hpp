@@ -33,7 +33,7 @@ using JournalRecord = std::variant<JournalStart, JournalFloor, View>;
 /// One record as a line, with its checksum and line end.
 std::string journal_line(const JournalRecord& record);
 
-/// What a journal says in the end.
+/// The contents of a journal at its end.
 struct JournalContents {
   std::optional<View> view;  ///< the last one
   std::uint64_t floor = 0;   ///< the greatest generation named anywhere, by views and floors

@@ -57,8 +57,8 @@ class SecretFile {
   std::string path_;
 };
 
-/// Readers see all of it or nothing. What is at `path`, of an earlier server or a link, is
-/// replaced, and written to through no link: the folder may be one where others can make files.
+/// Readers see all of it or nothing. A file at `path`, of an earlier server or a link, is replaced,
+/// and written to through no link: the folder may be one where others can make files.
 Status write_port_file(const std::string& path, const std::string& address) {
   const nlohmann::json content{{"address", address}, {"pid", ::getpid()}};
   const std::string fresh = path + "." + random_id() + ".new";

@@ -7,7 +7,7 @@
 
 namespace elastic::rendezvous {
 
-/// What `elastic-rendezvous` is asked for.
+/// The options of `elastic-rendezvous`.
 struct ProgramOptions {
   ServerOptions server;     ///< but for the secret, which is in `secret_file`
   std::string secret_file;  ///< empty: make one

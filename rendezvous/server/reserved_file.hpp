@@ -35,7 +35,7 @@ class ReservedFile {
   std::size_t reserved_;
 };
 
-/// What the present `errno` means for a file. kUnavailable: its disk is full.
+/// The failure of a file by the present `errno`. kUnavailable: its disk is full.
 Status file_failure(const std::string& path, const char* what);
 
 }  // namespace elastic::rendezvous

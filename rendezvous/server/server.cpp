@@ -161,7 +161,7 @@ class Server::Impl : public std::enable_shared_from_this<Impl> {
       if (closed_) co_return;
       if (error) {
         if (out_of_descriptors(error) && spare_) {
-          // It also fails so where nobody waits to be accepted.
+          // It also fails so where no connection waits to be accepted.
           turn_away();
           co_await acceptor_.async_wait(tcp::acceptor::wait_read,
                                         asio::redirect_error(asio::use_awaitable, error));
@@ -177,7 +177,7 @@ class Server::Impl : public std::enable_shared_from_this<Impl> {
     }
   }
 
-  /// A newcomer for whom there is no descriptor is dropped with the help of the one kept for that:
+  /// A new connection without a descriptor is dropped with the help of the one kept for that:
   /// it learns at once that it cannot come in, and does not wait in the queue for others to leave.
   void turn_away() {
     spare_.reset();
@@ -318,7 +318,7 @@ class Server::Impl : public std::enable_shared_from_this<Impl> {
     }
   };
 
-  /// Of a connection that is nobody's whom the job knows.
+  /// The end of a connection of no known worker.
   static void note_end(const Peer& peer, const Status& why) {
     if (why.code() == Code::kPeerLost) return;
     log::warn("the connection of {} was closed: {}", peer->peer(), why.message());

@@ -30,8 +30,8 @@ struct ServerOptions {
   std::size_t max_unauthenticated = 64;  ///< the oldest make room for new ones
 };
 
-/// The rendezvous server of one job: Membership behind sockets. What a peer that is not
-/// authenticated does, and an error in one connection, touches no other connection.
+/// The rendezvous server of one job: Membership behind sockets. An unauthenticated peer, or an
+/// error in one connection, affects no other connection.
 ///
 /// Lives on one io_context, which one thread runs; every function is called there, or while it does
 /// not run. Nothing is kept running by a server that was closed or destroyed.
@@ -45,7 +45,7 @@ class Server {
   /// Binds and starts to serve. kInvalidArgument: no such address. kUnavailable: it is taken, or
   /// the journal cannot be written.
   Status listen();
-  /// What workers connect to, "127.0.0.1:4711"; after `listen`.
+  /// The address for workers, "127.0.0.1:4711"; after `listen`.
   const std::string& address() const;
   /// Called once: some seconds after the job is done or has failed, or when all worker connections
   /// have been gone for 10 s.
