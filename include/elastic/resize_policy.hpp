@@ -14,9 +14,9 @@ enum class ResizePolicy : std::uint8_t {
   kRamp,       ///< growth is taken over several steps, shrinking at once (see LearningRateRamp)
   kImmediate,  ///< gamma suits the new batch at once; u stays
   kRescale,    ///< as kImmediate, and u is multiplied by gamma before / gamma now: while the base
-             ///< rate is constant the update goes on unbroken
-  kReset,  ///< as kImmediate, and u begins again at 0
-  kNone,   ///< gamma stays 1, whatever the batch
+               ///< rate is constant the update goes on unbroken
+  kReset,      ///< as kImmediate, and u begins again at 0
+  kNone,       ///< gamma stays 1, whatever the batch
 };
 
 /// As Options::resize_policy has them.
