@@ -154,7 +154,8 @@ class ELASTIC_API State {
   /// meanwhile; the new one has the old one's permissions. Throws Error: kInvalidArgument where
   /// `path` names a folder or another thing that is no file, kUnavailable where it cannot be
   /// written (disk full, no such folder, ...), holds a newer state of the same training (a later
-  /// generation, or more commits in the same), or another worker has replaced it meanwhile; inside
+  /// generation, or more commits in the same; after `load_from` of an older checkpoint also a state
+  /// that this job did not go on from), or another worker has replaced it meanwhile; inside
   /// `run` also kEvicted where this worker has been given up, as `commit` does. Then the
   /// file is as it was, but where the message says that it was replaced and only its folder could
   /// not be synced: after a power cut either may be there.

@@ -53,11 +53,10 @@ struct Preamble {
 };
 static_assert(sizeof(Preamble) == 64);
 
-/// Within a training, the state of an earlier generation is older, and in a generation the one with
-/// fewer commits. A worker that was given up can have more commits than the job had when it went on
-/// without it.
+/// In one branch of a training, the state of an earlier generation is older, and in a generation
+/// the one with fewer commits. A worker that was given up can have more commits than the job had
+/// when it went on without it.
 bool is_older(const Preamble& one, const Preamble& other) {
-  if (one.training == 0 || one.training != other.training) return false;
   return std::pair(one.generation, one.commits) < std::pair(other.generation, other.commits);
 }
 
@@ -275,16 +274,29 @@ Preamble preamble_of(const std::string& path) {
   return says ? preamble : Preamble{};
 }
 
-void refuse_to_replace_a_newer(const std::string& path, const Preamble& mine) {
+/// `origin`: of the checkpoint that the job began with. A job replaces that one, and older ones.
+/// The generation of a job that went back to an older checkpoint grows with its view changes, and
+/// says nothing about the states that the job has left behind.
+void refuse_to_replace_a_newer(const std::string& path, const Preamble& mine,
+                               const Preamble& origin) {
   const Preamble present = preamble_of(path);
-  if (!is_older(mine, present)) return;
+  if (!same_training(mine.training, present.training)) return;
+  const bool of_my_branch = mine.training == present.training;
+  const bool older = is_older(mine, present);
+  if (of_my_branch ? !older : !is_older(origin, present)) return;
   const auto text = [](const Preamble& of) {
     return std::to_string(of.commits) + " commits in generation " + std::to_string(of.generation);
   };
+  const std::string what =
+      older ? " is newer, of " + text(present) + ", than this worker's state, of " + text(mine)
+            : " is of " + text(present) +
+                  ", and this job went on from an older checkpoint of the same training (its state "
+                  "is of " +
+                  text(mine) + ")";
   throw Error(ErrorCode::kUnavailable,
-              "checkpoint " + path + " is newer, of " + text(present) +
-                  ", than this worker's state, of " + text(mine) +
-                  "; it stays; to save this one all the same, move that file away");
+              "checkpoint " + path + what +
+                  "; it stays; to save this one all the same, move that file away, or save under "
+                  "another name");
 }
 
 }  // namespace
@@ -307,7 +319,10 @@ void save_checkpoint(const State& state, const std::string& path) {
   Result<ReplacementFile> file = ReplacementFile::create(path);
   throw_if(file.status());
   // Checks the file that `commit` will find in its place, or it fails.
-  refuse_to_replace_a_newer(path, preamble);
+  Preamble origin;
+  origin.generation = entries.generations_before;
+  origin.commits = entries.commits_before;
+  refuse_to_replace_a_newer(path, preamble, origin);
   PiecewiseHash hash;
   const auto write = [&](std::span<const std::byte> bytes) {
     hash.add(bytes);
@@ -342,8 +357,10 @@ bool load_checkpoint(State& state, const std::string& path) {
     reader.refuse(restored.message());
   }
   reader.read_large(large_entries(state));
-  if (reader.generation() > 0) StateAccess::entries(state).generations_before = reader.generation();
-  StateAccess::entries(state).generation_in_job = 0;
+  StateAccess::Entries& entries = StateAccess::entries(state);
+  if (reader.generation() > 0) entries.generations_before = reader.generation();
+  entries.generation_in_job = 0;
+  entries.loaded = true;
   return true;
 }
 

@@ -9,7 +9,8 @@ namespace elastic::training {
 /// A State in a file, to restart a job after all its workers have exited. In order:
 ///
 ///   preamble  64 bytes, see checkpoint.cpp: sizes; training, generation and commits, by which a
-///             save finds out that the file in its place is newer. (40 bytes in format 1.)
+///             save finds out that the file in its place is newer, or of a branch that the job has
+///             left. (40 bytes in format 1.)
 ///   layout    names, types and counts of the entries
 ///   image     what `serialize` makes of the state: the commits, and all entries but the large ones
 ///   large     the large entries, as they lie in memory, one after another

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <random>
 #include <utility>
 
 #include "base/in_callback.hpp"
@@ -56,11 +55,6 @@ void State::Entries::see_generation() {
   if (present == 0) return;
   if (present < generation_in_job) generations_before += generation_in_job;
   generation_in_job = present;
-}
-
-std::uint64_t State::Entries::new_training() {
-  std::random_device random;
-  return (std::uint64_t{random()} << 32U | random()) | 1U;  // 0: not known
 }
 
 void State::add_memory(std::string_view name, std::string type, void* data, std::size_t count,
@@ -193,6 +187,10 @@ Attachment::Attachment(State& state, Boundary& boundary) : state_(state) {
                 "State: this state is in use by another elastic::run; give each its own");
   }
   entries.check_sizes();
+  if (std::exchange(entries.loaded, false)) {
+    entries.training = new_branch(entries.training);
+    entries.commits_before = entries.commits;
+  }
   entries.boundary = &boundary;
 }
 

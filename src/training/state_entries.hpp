@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "elastic/state.hpp"
+#include "training/training_id.hpp"
 
 namespace elastic {
 
@@ -42,14 +43,14 @@ struct State::Entries {
   std::vector<Entry> list;
   training::Boundary* boundary = nullptr;  // not owned; set while `run` runs
   std::uint64_t commits = 0;
-  /// The training that this is the state of, a random number: it stays the same for joiners and
-  /// through checkpoints.
-  std::uint64_t training = new_training();
+  /// The training that this is the state of, and the branch of it: see training_id.hpp. Joiners
+  /// receive it, and checkpoints keep it.
+  std::uint64_t training = training::new_training();
+  /// A checkpoint was loaded, and no job has gone on from it yet: that will be another branch.
+  bool loaded = false;
   std::uint64_t generations_before = 0;  // of the checkpoint that the job began with
+  std::uint64_t commits_before = 0;      // likewise
   std::uint64_t generation_in_job = 0;   // of the latest view seen; 0: none yet
-
- private:
-  static std::uint64_t new_training();
 };
 
 /// Access to State's insides for the code beside it only.

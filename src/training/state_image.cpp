@@ -28,6 +28,7 @@ struct ImageHeader {
   std::uint64_t commits = 0;
   std::uint64_t training = 0;            // 0: of an image that does not say it
   std::uint64_t generations_before = 0;  // the job's first
+  std::uint64_t commits_before = 0;      // likewise
 };
 
 /// The 64 bytes before an entry's own; the rest of them is zero.
@@ -222,7 +223,7 @@ Image serialize(const State& state) {
   }
   write_at(image, 0,
            ImageHeader{kMagic, image.size(), entries.list.size(), entries.commits, entries.training,
-                       entries.generations_before});
+                       entries.generations_before, entries.commits_before});
   return image;
 }
 
@@ -278,6 +279,7 @@ Status restore_all_but_large(State& state, std::span<const std::byte> image) {
   entries.commits = header.value().commits;
   if (header.value().training != 0) entries.training = header.value().training;
   entries.generations_before = header.value().generations_before;
+  entries.commits_before = header.value().commits_before;
   return {};
 }
 

@@ -19,6 +19,7 @@
 #include "elastic/learning_rate_ramp.hpp"
 #include "elastic/sampler.hpp"
 #include "elastic/state.hpp"
+#include "integration/checkpoint_fixture.hpp"
 #include "integration/job.hpp"
 #include "integration/tiny_disk.hpp"
 #include "training/boundary.hpp"
@@ -28,106 +29,6 @@ namespace elastic::testing {
 namespace {
 
 using ::testing::HasSubstr;
-
-constexpr std::size_t kLarge = 3 * training::kLargeEntry / sizeof(float) + 1;
-constexpr std::size_t kVersionAt = 8;  // in a file
-
-/// The boundary of a run in the view of a generation.
-struct View {
-  explicit View(std::uint64_t generation) : boundary(std::make_unique<Boundary>(generation)) {}
-  struct Boundary : training::Boundary {
-    explicit Boundary(std::uint64_t of_view) : number(of_view) {}
-    void commit(State& /*state*/) override {}
-    std::uint64_t generation() const override { return number; }
-    void check_membership() override {
-      if (given_up) throw Error(ErrorCode::kEvicted, "the job went on without this worker");
-    }
-    std::uint64_t number;
-    bool given_up = false;
-  };
-  std::unique_ptr<Boundary> boundary;
-};
-
-/// What a trainer would keep.
-struct Worker {
-  std::vector<float> weights;
-  std::vector<std::int64_t> counts = std::vector<std::int64_t>(3);
-  double rate = 0.5;
-  Sampler sampler{100, 3};
-  LearningRateRamp ramp{{.batch_reference = 16}};
-  State state;
-
-  explicit Worker(std::size_t weights_count = 5) : weights(weights_count) {
-    state.add("weights", weights);
-    state.add("counts", counts);
-    state.add("rate", rate);
-    state.add("sampler", sampler);
-    state.add("ramp", ramp);
-  }
-
-  void train(std::int64_t step, std::uint64_t generation = 0) {
-    const View view(generation);
-    const training::Attachment attachment(state, *view.boundary);
-    for (std::size_t at = 0; at < weights.size(); ++at) {
-      weights[at] = static_cast<float>(at) + static_cast<float>(step);
-    }
-    counts[1] = step;
-    rate = 0.25;
-    sampler.set_members(std::vector<WorkerId>{1, 2}, 1);
-    sampler.next(10);
-    sampler.commit(std::vector<WorkerId>{1, 2});
-    ramp.step(64);
-    state.commit();
-  }
-
-  /// All of the state but its large entries.
-  training::Image image() const { return training::serialize(state); }
-};
-
-/// What `call` throws.
-template <typename Call>
-Error error_of(const Call& call) {
-  try {
-    call();
-  } catch (const Error& error) {
-    return error;
-  }
-  throw std::logic_error("nothing was thrown");
-}
-
-class Checkpoint : public ::testing::Test {
- protected:
-  std::string path(const std::string& name = "checkpoint") const {
-    return (scratch_.path() / name).string();
-  }
-  /// Whether anything but the file itself is in the folder.
-  static bool alone(const std::filesystem::path& folder) {
-    const std::filesystem::directory_iterator files(folder);
-    return std::distance(begin(files), end(files)) <= 1;
-  }
-  /// What a writer has not finished.
-  static std::filesystem::path unfinished(const std::filesystem::path& folder) {
-    for (const auto& file : std::filesystem::directory_iterator(folder)) {
-      if (file.path().extension() == ".new") return file.path();
-    }
-    return {};
-  }
-  void write(const std::string& content) const { std::ofstream(path()) << content; }
-  /// Loading it is refused, changes nothing, and leaves the file as it is.
-  Error refusal(Worker& worker) const {
-    const training::Image before = worker.image();
-    const std::vector<float> weights = worker.weights;
-    const std::string content = read_file(path());
-    const Error error = error_of([&] { worker.state.load_from(path()); });
-    EXPECT_EQ(worker.image(), before) << error.what();
-    EXPECT_EQ(worker.weights, weights) << error.what();
-    EXPECT_EQ(read_file(path()), content);
-    EXPECT_THAT(error.what(), HasSubstr(path()));
-    return error;
-  }
-
-  ScratchFolder scratch_;
-};
 
 TEST_F(Checkpoint, GivesBackEverything) {
   for (const std::size_t weights : {std::size_t{0}, std::size_t{5}, kLarge}) {
@@ -166,74 +67,6 @@ TEST_F(Checkpoint, HasANameWithoutZeroBytes) {
   EXPECT_THAT(saved.what(), HasSubstr("has a zero byte in it"));
   const Error loaded = error_of([&] { (void)worker.state.load_from(name); });
   EXPECT_EQ(loaded.code(), ErrorCode::kInvalidArgument);
-}
-
-TEST_F(Checkpoint, IsNotReplacedByAnOlderOneOfTheSameTraining) {
-  Worker first;
-  first.train(1, 3);
-  first.state.save_to(path("start"));
-  Worker stale;
-  ASSERT_TRUE(stale.state.load_from(path("start")));
-  first.train(2, 3);
-  first.state.save_to(path());
-  const std::string newer = read_file(path());
-  const Error error = error_of([&] { stale.state.save_to(path()); });
-  EXPECT_EQ(error.code(), ErrorCode::kUnavailable);
-  EXPECT_THAT(error.what(), HasSubstr(path() + " is newer, of 2 commits in generation 3, than this "
-                                               "worker's state, of 1 commits in generation 3"));
-  EXPECT_EQ(read_file(path()), newer);
-  EXPECT_TRUE(unfinished(scratch_.path()).empty());
-  first.state.save_to(path());
-  first.train(3, 3);
-  first.state.save_to(path());
-}
-
-TEST_F(Checkpoint, OfAnEarlierGenerationIsOlderWhateverItsCommits) {
-  Worker member;
-  member.train(1, 3);
-  member.state.save_to(path("start"));
-  Worker given_up;
-  ASSERT_TRUE(given_up.state.load_from(path("start")));
-  given_up.train(2, 1);  // generation 4 of the training
-  given_up.train(3, 1);
-  Worker goes_on;
-  ASSERT_TRUE(goes_on.state.load_from(path("start")));
-  goes_on.train(2, 2);
-  goes_on.state.save_to(path());
-  EXPECT_THAT(error_of([&] { given_up.state.save_to(path()); }).what(),
-              HasSubstr("is newer, of 2 commits in generation 5, than this worker's state, of 3 "
-                        "commits in generation 4"));
-  // A job that goes on from the file has generations from 1 again.
-  Worker restarted;
-  ASSERT_TRUE(restarted.state.load_from(path()));
-  restarted.train(3, 1);
-  restarted.state.save_to(path());
-}
-
-TEST_F(Checkpoint, OfAnotherTrainingIsReplaced) {
-  Worker before;
-  before.train(1, 9);
-  before.train(2, 9);
-  before.state.save_to(path());
-  Worker anew;
-  anew.train(1, 1);
-  anew.state.save_to(path());
-  Worker loaded;
-  ASSERT_TRUE(loaded.state.load_from(path()));
-  EXPECT_EQ(loaded.state.commits(), 1U);
-}
-
-TEST_F(Checkpoint, IsNotSavedByAWorkerThatWasGivenUp) {
-  Worker worker;
-  worker.train(1);
-  worker.state.save_to(path());
-  const std::string before = read_file(path());
-  const View view(2);
-  const training::Attachment attachment(worker.state, *view.boundary);
-  worker.state.commit();
-  view.boundary->given_up = true;
-  EXPECT_EQ(error_of([&] { worker.state.save_to(path()); }).code(), ErrorCode::kEvicted);
-  EXPECT_EQ(read_file(path()), before);
 }
 
 TEST_F(Checkpoint, OfTheFormatBeforeIsReadAndReplaced) {

@@ -1,0 +1,114 @@
+// Which of two checkpoints in one place stays.
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "integration/checkpoint_fixture.hpp"
+
+namespace elastic::testing {
+namespace {
+
+using ::testing::HasSubstr;
+
+TEST_F(Checkpoint, IsNotReplacedByAnOlderOneOfTheSameTraining) {
+  Worker first;
+  first.train(1, 3);
+  first.state.save_to(path("start"));
+  Worker stale;
+  ASSERT_TRUE(stale.state.load_from(path("start")));
+  first.train(2, 3);
+  first.state.save_to(path());
+  const std::string newer = read_file(path());
+  const Error error = error_of([&] { stale.state.save_to(path()); });
+  EXPECT_EQ(error.code(), ErrorCode::kUnavailable);
+  EXPECT_THAT(error.what(), HasSubstr(path() + " is newer, of 2 commits in generation 3, than this "
+                                               "worker's state, of 1 commits in generation 3"));
+  EXPECT_EQ(read_file(path()), newer);
+  EXPECT_TRUE(unfinished(scratch_.path()).empty());
+  first.state.save_to(path());
+  first.train(3, 3);
+  first.state.save_to(path());
+}
+
+TEST_F(Checkpoint, OfAnEarlierGenerationIsOlderWhateverItsCommits) {
+  Worker member;
+  member.train(1, 3);
+  member.state.save_to(path("start"));
+  Worker given_up;
+  ASSERT_TRUE(given_up.state.load_from(path("start")));
+  given_up.train(2, 1);  // generation 4 of the training
+  given_up.train(3, 1);
+  Worker goes_on;
+  ASSERT_TRUE(goes_on.state.load_from(path("start")));
+  goes_on.train(2, 2);
+  goes_on.state.save_to(path());
+  EXPECT_THAT(error_of([&] { given_up.state.save_to(path()); }).what(),
+              HasSubstr("is newer, of 2 commits in generation 5, than this worker's state, of 3 "
+                        "commits in generation 4"));
+  // A job that goes on from the file has generations from 1 again.
+  Worker restarted;
+  ASSERT_TRUE(restarted.state.load_from(path()));
+  restarted.train(3, 1);
+  restarted.state.save_to(path());
+}
+
+/// The view changes of a job that went back make its generation greater than that of the file.
+TEST_F(Checkpoint, ThatAJobWentBackBehindStaysUntilItIsMovedAway) {
+  Worker first;
+  first.train(1, 3);
+  first.state.save_to(path("older"));
+  first.train(2, 3);
+  first.state.save_to(path());
+  const std::string newer = read_file(path());
+  Worker back;
+  ASSERT_TRUE(back.state.load_from(path("older")));
+  for (const std::uint64_t generation : {1, 2, 3}) {
+    back.train(2, generation);
+    const Error error = error_of([&] { back.state.save_to(path()); });
+    EXPECT_EQ(error.code(), ErrorCode::kUnavailable);
+    EXPECT_THAT(error.what(),
+                HasSubstr("is of 2 commits in generation 3, and this job went on from "
+                          "an older checkpoint of the same training"));
+    EXPECT_THAT(error.what(), HasSubstr("move that file away, or save under another name"));
+    EXPECT_EQ(read_file(path()), newer) << generation;
+    back.state.save_to(path("older"));  // what it has begun with
+  }
+  std::filesystem::rename(path(), path("left behind"));
+  back.state.save_to(path());
+  // A worker of the job that was left does not replace the file, though it has more commits.
+  for (std::int64_t step = 3; step < 9; ++step) first.train(step, 9);
+  EXPECT_EQ(error_of([&] { first.state.save_to(path()); }).code(), ErrorCode::kUnavailable);
+}
+
+TEST_F(Checkpoint, OfAnotherTrainingIsReplaced) {
+  Worker before;
+  before.train(1, 9);
+  before.train(2, 9);
+  before.state.save_to(path());
+  Worker anew;
+  anew.train(1, 1);
+  anew.state.save_to(path());
+  Worker loaded;
+  ASSERT_TRUE(loaded.state.load_from(path()));
+  EXPECT_EQ(loaded.state.commits(), 1U);
+}
+
+TEST_F(Checkpoint, IsNotSavedByAWorkerThatWasGivenUp) {
+  Worker worker;
+  worker.train(1);
+  worker.state.save_to(path());
+  const std::string before = read_file(path());
+  const View view(2);
+  const training::Attachment attachment(worker.state, *view.boundary);
+  worker.state.commit();
+  view.boundary->given_up = true;
+  EXPECT_EQ(error_of([&] { worker.state.save_to(path()); }).code(), ErrorCode::kEvicted);
+  EXPECT_EQ(read_file(path()), before);
+}
+
+}  // namespace
+}  // namespace elastic::testing
