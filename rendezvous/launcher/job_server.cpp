@@ -79,6 +79,8 @@ rendezvous::ServerOptions server_options(const LaunchOptions& options, const Sec
   made.membership.max_np = options.max_np;
   made.membership.evict_after = options.evict_after;
   made.membership.max_join_stall = options.max_join_stall;
+  made.membership.disconnect_grace = options.disconnect_grace;
+  made.membership.outage_window = options.outage_window;
   return made;
 }
 

@@ -36,6 +36,10 @@ Status check(const LaunchOptions& options) {
   if (options.max_restarts < 0) return invalid("--max-restarts must not be negative");
   if (options.evict_after.count() < 1) return invalid("--evict-after-ms must be at least 1");
   if (options.max_join_stall.count() < 1) return invalid("--max-join-stall-ms must be at least 1");
+  if (options.disconnect_grace.count() < 1) {
+    return invalid("--disconnect-grace-ms must be at least 1");
+  }
+  if (options.outage_window.count() < 1) return invalid("--outage-window-ms must be at least 1");
   return check_job_id(options.job);
 }
 
@@ -59,6 +63,8 @@ Result<LaunchRequest> parse_launch_options(const std::vector<std::string>& argum
   double exit_seconds = 300.0;
   long evict_after_ms = 500;
   long max_join_stall_ms = 10000;
+  long disconnect_grace_ms = 1500;
+  long outage_window_ms = 8000;
   bool no_prefix = false;
   bool no_terminal = false;
   bool show_version = false;
@@ -88,6 +94,12 @@ Result<LaunchRequest> parse_launch_options(const std::vector<std::string>& argum
                  "Silence after which a worker is given up [500]");
   app.add_option("--max-join-stall-ms", max_join_stall_ms,
                  "A joiner that takes longer to receive the state is kept waiting [10000]");
+  app.add_option("--disconnect-grace-ms", disconnect_grace_ms,
+                 "How long a worker whose connection is lost may take to come back, where nothing "
+                 "proves its end [1500; --evict-after-ms if that is longer]");
+  app.add_option("--outage-window-ms", outage_window_ms,
+                 "How long the first worker may take to come back where the connections of all are "
+                 "lost [8000]");
   app.add_option("--drain-seconds", drain_seconds,
                  "On SIGINT or SIGTERM: time for the step in flight before SIGTERM [30]")
       ->check(CLI::Range(0.0, 1e6));
@@ -140,6 +152,8 @@ Result<LaunchRequest> parse_launch_options(const std::vector<std::string>& argum
   options.exit = milliseconds(exit_seconds);
   options.evict_after = Milliseconds(evict_after_ms);
   options.max_join_stall = Milliseconds(max_join_stall_ms);
+  options.disconnect_grace = Milliseconds(disconnect_grace_ms);
+  options.outage_window = Milliseconds(outage_window_ms);
   if (Status status = check(options); !status.ok()) return status;
   return LaunchRequest(std::move(options));
 }

@@ -22,6 +22,8 @@ struct LaunchOptions {
   bool encrypt = false;    ///< TLS, for server and workers
   Milliseconds evict_after{500};
   Milliseconds max_join_stall{10000};
+  Milliseconds disconnect_grace{1500};
+  Milliseconds outage_window{8000};
   Milliseconds drain{30000};
   Milliseconds exit{300000};
   std::string output_dir;  ///< empty: the launcher's own stdout and stderr

@@ -19,6 +19,8 @@ struct Periods {
   std::int64_t below_minimum_timeout;
   std::int64_t return_window;
   std::int64_t max_join_stall;
+  std::int64_t disconnect_grace;
+  std::int64_t outage_window;
 };
 
 std::string contradiction(const MembershipOptions& m, const Periods& periods) {
@@ -86,6 +88,16 @@ void declare(CLI::App& app, ProgramOptions& options, Periods& periods) {
          "members")
       ->check(period)
       ->capture_default_str();
+  app.add_option("--disconnect-grace-ms", periods.disconnect_grace,
+                 "how long a member whose connection is lost may take to come back, where nothing "
+                 "proves its end; --evict-after-ms if that is longer")
+      ->check(period)
+      ->capture_default_str();
+  app.add_option("--outage-window-ms", periods.outage_window,
+                 "how long the first member may take to come back where the connections of all are "
+                 "lost")
+      ->check(period)
+      ->capture_default_str();
   app.add_option("--max-join-stall-ms", periods.max_join_stall,
                  "a joiner that takes longer to receive the state is kept waiting")
       ->check(period)
@@ -106,9 +118,10 @@ ParsedProgram parse_program(int argc, const char* const* argv) {
   ParsedProgram parsed;
   ProgramOptions& options = parsed.options;
   MembershipOptions& membership = options.server.membership;
-  Periods periods{membership.evict_after.count(),   membership.heartbeat.count(),
-                  membership.start_timeout.count(), membership.below_minimum_timeout.count(),
-                  membership.return_window.count(), membership.max_join_stall.count()};
+  Periods periods{membership.evict_after.count(),      membership.heartbeat.count(),
+                  membership.start_timeout.count(),    membership.below_minimum_timeout.count(),
+                  membership.return_window.count(),    membership.max_join_stall.count(),
+                  membership.disconnect_grace.count(), membership.outage_window.count()};
   declare(app, options, periods);
   try {
     app.parse(argc, argv);
@@ -125,6 +138,8 @@ ParsedProgram parse_program(int argc, const char* const* argv) {
   membership.below_minimum_timeout = Milliseconds(periods.below_minimum_timeout);
   membership.return_window = Milliseconds(periods.return_window);
   membership.max_join_stall = Milliseconds(periods.max_join_stall);
+  membership.disconnect_grace = Milliseconds(periods.disconnect_grace);
+  membership.outage_window = Milliseconds(periods.outage_window);
   if (const std::string wrong = contradiction(membership, periods); !wrong.empty()) {
     parsed.exit_code = kUsageError;
     parsed.text = "elastic-rendezvous: " + wrong + "\n";

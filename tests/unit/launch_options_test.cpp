@@ -39,6 +39,16 @@ TEST(LaunchOptions, HasDefaults) {
   EXPECT_TRUE(check_job_id(options.job).ok());
 }
 
+TEST(LaunchOptions, SaysHowLongLostConnectionsMayTakeToComeBack) {
+  const auto options = parsed(
+      {"-np", "1", "--disconnect-grace-ms", "700", "--outage-window-ms", "60000", "./trainer"});
+  EXPECT_EQ(options.disconnect_grace, Milliseconds(700));
+  EXPECT_EQ(options.outage_window, Milliseconds(60000));
+  EXPECT_EQ(parsed({"-np", "1", "./trainer"}).disconnect_grace, Milliseconds(1500));
+  EXPECT_THAT(refusal({"-np", "1", "--outage-window-ms", "0", "./trainer"}),
+              HasSubstr("--outage-window-ms must be at least 1"));
+}
+
 TEST(LaunchOptions, LeavesTheProgramsArgumentsAlone) {
   EXPECT_THAT(
       parsed({"-np", "2", "./trainer", "-np", "7", "--max-np", "x", "--", "--help"}).command,
