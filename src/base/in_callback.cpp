@@ -9,19 +9,20 @@ namespace elastic {
 
 namespace {
 /// The innermost callback that the thread is in; empty where it is in none.
-constinit thread_local std::string_view present;
+constinit thread_local std::string_view callback_of_thread;
 }  // namespace
 
-InCallback::InCallback(std::string_view what) noexcept : outer_(std::exchange(present, what)) {}
+InCallback::InCallback(std::string_view what) noexcept
+    : outer_(std::exchange(callback_of_thread, what)) {}
 
 InCallback::~InCallback() {
-  present = outer_;
+  callback_of_thread = outer_;
 }
 
 void refuse_in_callback(const char* call) {
-  if (present.empty()) return;
+  if (callback_of_thread.empty()) return;
   throw Error(ErrorCode::kInvalidArgument,
-              std::string(call) + " was called in " + std::string(present) +
+              std::string(call) + " was called in " + std::string(callback_of_thread) +
                   ", which the library calls while other workers may wait for this one; no "
                   "collective, commit, run or shutdown is possible there: keep what is needed, and "
                   "call when the function has returned");
