@@ -7,6 +7,7 @@
 #include <CLI/CLI.hpp>
 
 #include "base/openssl_check.hpp"
+#include "base/printable.hpp"
 #include "config/environment.hpp"
 #include "rendezvous/client/control_client.hpp"
 #include "rendezvous/launcher/job_file.hpp"
@@ -21,6 +22,9 @@ namespace {
 constexpr int kRefusedExit = 1;
 constexpr int kUsageExit = 2;
 constexpr Milliseconds kTimeout{5000};
+const std::string kElsewhere =
+    "; for one whose server runs elsewhere, or was started by hand, give --rendezvous, --job and "
+    "--secret-file, or set ELASTIC_RENDEZVOUS, ELASTIC_JOB and ELASTIC_SECRET_FILE";
 
 struct Job {
   std::string name;
@@ -38,16 +42,33 @@ struct ControlOptions {
   rendezvous::Message request;
 };
 
+/// What is not given is taken from the variables of workers that are started by hand. A worker of
+/// elasticrun has no ELASTIC_SECRET_FILE; its job is found on this machine.
+void take_variables(ControlOptions& options,
+                    const std::map<std::string, std::string>& environment) {
+  const auto value = [&](const char* name) {
+    const auto found = environment.find(name);
+    return found == environment.end() ? std::string() : found->second;
+  };
+  const auto take = [](std::string& option, const std::string& variable) {
+    if (option.empty()) option = variable;
+  };
+  take(options.secret_file, value("ELASTIC_SECRET_FILE"));
+  const bool another_job = !options.job.empty() && options.job != value("ELASTIC_JOB");
+  if (!options.secret_file.empty() && !another_job) {
+    take(options.rendezvous, value("ELASTIC_RENDEZVOUS"));
+  }
+  take(options.job, value("ELASTIC_JOB"));
+}
+
 int fail(const Status& status) {
-  std::fprintf(stderr, "elasticrun ctl: %s\n", status.message().c_str());
+  std::fprintf(stderr, "elasticrun ctl: %s\n", printable_name(status.message()).c_str());
   return status.code() == Code::kInvalidArgument ? kUsageExit : kRefusedExit;
 }
 
 Status choose_one(const std::vector<JobRecord>& jobs) {
   if (jobs.empty()) {
-    return Status(Code::kUnavailable,
-                  "no job of yours is running on this machine; for one elsewhere give "
-                  "--rendezvous, --job and --secret-file");
+    return Status(Code::kUnavailable, "no job of yours is running on this machine" + kElsewhere);
   }
   std::string names;
   for (const auto& job : jobs) names += " " + job.job;
@@ -59,7 +80,8 @@ Result<Job> find_running(const std::string& name, const std::string& folder) {
   if (!name.empty()) {
     std::erase_if(jobs, [&](const JobRecord& record) { return record.job != name; });
     if (jobs.empty()) {
-      return Status(Code::kUnavailable, "job " + name + " is not running on this machine");
+      return Status(Code::kUnavailable,
+                    "job " + name + " is not running on this machine" + kElsewhere);
     }
   }
   if (jobs.size() != 1) return choose_one(jobs);
@@ -74,7 +96,9 @@ Result<Job> find_job(const ControlOptions& options,
     return find_running(options.job, folder.value());
   }
   if (options.secret_file.empty() || options.job.empty()) {
-    return Status(Code::kInvalidArgument, "--rendezvous needs --secret-file and --job as well");
+    return Status(Code::kInvalidArgument,
+                  "--rendezvous needs --secret-file and --job as well (ELASTIC_RENDEZVOUS needs "
+                  "ELASTIC_SECRET_FILE and ELASTIC_JOB)");
   }
   const auto secret = read_secret_file(options.secret_file);
   if (!secret.ok()) return secret.status();
@@ -89,7 +113,7 @@ int show(const rendezvous::Message& answer, bool json) {
   }
   if (const auto* done = std::get_if<rendezvous::Done>(&answer)) {
     if (!done->ok) return fail(Status(Code::kRefused, done->text));
-    if (!done->text.empty()) std::printf("%s\n", done->text.c_str());
+    if (!done->text.empty()) std::printf("%s\n", printable_name(done->text).c_str());
     return 0;
   }
   return fail(Status(Code::kProtocol, "the server gave an answer that does not fit"));
@@ -103,9 +127,11 @@ int run_control_command(const std::vector<std::string>& arguments,
   int count = 1;
   int rank = 0;
   CLI::App app("Looks at a running job, or changes it.", "elasticrun ctl");
-  app.add_option("--job", options.job, "Which job, when several are running");
-  app.add_option("--rendezvous", options.rendezvous, "host:port of a server on another machine");
-  app.add_option("--secret-file", options.secret_file, "The job's secret, with --rendezvous");
+  app.add_option("--job", options.job, "Which job, when several are running [ELASTIC_JOB]");
+  app.add_option("--rendezvous", options.rendezvous,
+                 "host:port of a server elsewhere [ELASTIC_RENDEZVOUS]");
+  app.add_option("--secret-file", options.secret_file,
+                 "The job's secret, with --rendezvous [ELASTIC_SECRET_FILE]");
   app.add_flag("--encrypt", options.encrypt, "The job's connections use TLS, with --rendezvous");
   app.require_subcommand(1);
   app.fallthrough();
@@ -130,6 +156,7 @@ int run_control_command(const std::vector<std::string>& arguments,
   if (add->parsed()) options.request = rendezvous::AddRequest{count};
   if (remove->parsed()) options.request = rendezvous::RemoveRequest{rank};
 
+  take_variables(options, environment);
   const auto job = find_job(options, environment);
   if (!job.ok()) return fail(job.status());
   if (const Status checked = check_openssl(job.value().encrypt); !checked.ok()) {

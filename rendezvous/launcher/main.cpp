@@ -27,6 +27,22 @@ int usage_error(const Status& status) {
   return kUsageError;
 }
 
+/// They name the job of workers that are started without elasticrun.
+void warn_of_unused(const EnvironmentMap& environment) {
+  std::string names;
+  for (const char* name : {"ELASTIC_RENDEZVOUS", "ELASTIC_JOB", "ELASTIC_SECRET_FILE"}) {
+    const auto found = environment.find(name);
+    if (found == environment.end() || found->second.empty()) continue;
+    names += (names.empty() ? "" : ", ") + std::string(name);
+  }
+  if (names.empty()) return;
+  std::fprintf(
+      stderr,
+      "elasticrun: not used: %s; elasticrun starts a server of its own, and --job names its "
+      "job. To join a job that is running, start the program without elasticrun\n",
+      names.c_str());
+}
+
 int launch(LaunchOptions options, const EnvironmentMap& environment) {
   // Every worker would end with the same error.
   if (const auto valid = resolve({}, environment); !valid.ok()) return usage_error(valid.status());
@@ -35,6 +51,7 @@ int launch(LaunchOptions options, const EnvironmentMap& environment) {
   auto program = find_program(options.command.front(),
                               search_path == environment.end() ? "" : search_path->second);
   if (!program.ok()) return usage_error(program.status());
+  warn_of_unused(environment);
   return Launcher(options, program.value(), environment).run();
 }
 

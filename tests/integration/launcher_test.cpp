@@ -249,6 +249,24 @@ TEST_F(LauncherTest, ControlIgnoresAndRemovesWhatADeadLauncherLeft) {
   EXPECT_TRUE(std::filesystem::is_empty(jobs));
 }
 
+TEST_F(LauncherTest, SaysWhichVariablesItDoesNotUse) {
+  const Job job(with_elasticrun({"-np", "1", "/bin/true"}), file("log"),
+                {"XDG_RUNTIME_DIR=" + scratch_.path().string(), "ELASTIC_JOB=mine",
+                 "ELASTIC_SECRET_FILE=/no/file"});
+  EXPECT_TRUE(says(job, "elasticrun: not used: ELASTIC_JOB, ELASTIC_SECRET_FILE; "));
+}
+
+TEST_F(LauncherTest, ControlTakesTheVariablesOfWorkersThatAreStartedByHand) {
+  const std::vector<std::string> environment = {
+      "XDG_RUNTIME_DIR=" + scratch_.path().string(), "ELASTIC_JOB=mine",
+      "ELASTIC_RENDEZVOUS=127.0.0.1:1", "ELASTIC_SECRET_FILE=" + file("no-secret")};
+  const Job job(with_elasticrun({"ctl", "status"}), file("log"), environment);
+  EXPECT_TRUE(says(job, "cannot open the secret file " + file("no-secret")));
+  const Job other(with_elasticrun({"ctl", "--job", "other", "status"}), file("log-other"),
+                  environment);
+  EXPECT_TRUE(says(other, "job other is not running on this machine; for one whose server"));
+}
+
 TEST_F(LauncherTest, ControlRefusesWrongUsage) {
   EXPECT_EQ(run({"ctl"}), 2);
   EXPECT_EQ(run({"ctl", "add"}), 2);
