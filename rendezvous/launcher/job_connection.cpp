@@ -58,6 +58,7 @@ class JobConnection::Impl : public std::enable_shared_from_this<Impl> {
       report.left = departed.how == "removed"    ? WorkerReport::Left::kRemoved
                     : departed.how == "finished" ? WorkerReport::Left::kFinished
                     : departed.how == "unable"   ? WorkerReport::Left::kUnable
+                    : departed.how == "evicted"  ? WorkerReport::Left::kEvicted
                                                  : WorkerReport::Left::kLost;
       report.why = departed.why;
     }

@@ -14,6 +14,7 @@
 #include <boost/asio/steady_timer.hpp>
 
 #include "base/openssl_check.hpp"
+#include "base/printable.hpp"
 #include "base/secret_descriptor.hpp"
 #include "rendezvous/launcher/guardian.hpp"
 #include "rendezvous/launcher/job_file.hpp"
@@ -22,6 +23,7 @@
 #include "rendezvous/launcher/process_identity.hpp"
 #include "rendezvous/launcher/worker_environment.hpp"
 #include "rendezvous/launcher/worker_process.hpp"
+#include "rendezvous/membership/membership.hpp"
 
 namespace elastic::launcher {
 
@@ -31,7 +33,8 @@ namespace {
 constexpr int kOutputLost = 1;
 
 void say(const std::string& text) {
-  write_whole(STDERR_FILENO, "elasticrun: " + text + "\n");
+  // Names in it, such as those of state entries, come from other processes.
+  write_whole(STDERR_FILENO, "elasticrun: " + printable_name(text) + "\n");
 }
 
 template <typename... Handlers>
@@ -50,8 +53,10 @@ class Launcher::Impl {
         program_(std::move(program)),
         environment_(std::move(environment)),
         supervision_({.np = options_.np,
+                      .min_np = options_.min_np,
                       .max_np = options_.max_np,
                       .max_restarts = options_.max_restarts,
+                      .below_minimum = rendezvous::MembershipOptions{}.below_minimum_timeout,
                       .drain = options_.drain,
                       .exit = options_.exit}),
         secret_(random_secret()) {}

@@ -28,6 +28,17 @@ std::string seconds(Milliseconds time) {
   return std::string(text, end) + " s";
 }
 
+/// Before the job was done, and not on request.
+bool left_early(const WorkerReport& report) {
+  using Left = WorkerReport::Left;
+  return report.left == Left::kUnable || report.left == Left::kEvicted ||
+         report.left == Left::kLost;
+}
+
+std::string because(const std::string& why) {
+  return why.empty() ? "" : ": " + why;
+}
+
 }  // namespace
 
 JobPhase parse_job_phase(std::string_view phase) {
@@ -66,6 +77,9 @@ void Supervision::on(const WorkerExited& event, TimePoint now, Actions& actions)
     return start_failed(event.slot, event.status.text(), now, actions);
   }
   if (overdue_) return worker_overdue(event.slot, report);
+  if (phase_ == JobPhase::kDone && signals_ == 0 && left_early(report)) {
+    return worker_missed(event.slot, event.status.text(), report);
+  }
   worker_failed(event.slot, event.status.text(), actions);
 }
 
@@ -84,7 +98,7 @@ void Supervision::worker_ended(int slot, const WorkerReport& report, Actions& ac
   Slot& ended = slots_[slot];
   if (report.left == WorkerReport::Left::kUnable) {
     if (phase_ == JobPhase::kFailed) return;  // which says why
-    ended.fate = "left before the job's end" + (report.why.empty() ? "" : ": " + report.why);
+    ended.fate = "left before the job's end" + because(report.why);
     actions.emplace_back(Say{worker(slot) + " " + ended.fate});
   } else if (report.left == WorkerReport::Left::kFinished ||
              (phase_ == JobPhase::kDone && report.member)) {
@@ -93,6 +107,9 @@ void Supervision::worker_ended(int slot, const WorkerReport& report, Actions& ac
     ended.fate = "was removed on request";
   } else if (phase_ == JobPhase::kDone && !ended.fate.empty()) {
     // A replacement that came too late: what became of the worker before it is what is missing.
+  } else if (signals_ == 0 && report.left == WorkerReport::Left::kEvicted) {
+    ended.fate = "was given up by the job" + because(report.why);
+    actions.emplace_back(Say{worker(slot) + " " + ended.fate + "; it exited with code 0"});
   } else if (signals_ == 0 && (report.left == WorkerReport::Left::kLost ||
                                (phase_ == JobPhase::kRunning && report.member))) {
     ended.fate = "exited with code 0 in the middle of the job, without elastic::shutdown";
@@ -130,9 +147,27 @@ void Supervision::worker_failed(int slot, const std::string& how, Actions& actio
   } else {
     if (may_restart) failed.fate += ", and no restarts were left";
     const bool limited = may_restart && running() > 0;
-    actions.emplace_back(
-        Say{worker(slot) + " " + how + (limited ? "; no restarts left, going on without it" : "")});
+    actions.emplace_back(Say{worker(slot) + " " + how + (limited ? without_restarts() : "")});
   }
+}
+
+std::string Supervision::without_restarts() const {
+  if (running() >= options_.min_np) return "; no restarts left, going on without it";
+  return "; no restarts left, and only " + std::to_string(running()) + " of at least " +
+         std::to_string(options_.min_np) +
+         " workers (--min-np) run: from its next step boundary the job waits " +
+         seconds(options_.below_minimum) + " for more (elasticrun ctl add), and then fails";
+}
+
+/// It was none of the job's members any more when that was done: it is missing, and the job is not
+/// worse for how its process ended since.
+void Supervision::worker_missed(int slot, const std::string& how, const WorkerReport& report) {
+  Slot& missed = slots_[slot];
+  missed.failure = how;
+  missed.failed_as = failures_++;
+  missed.fate = report.left == WorkerReport::Left::kEvicted
+                    ? "was given up by the job" + because(report.why) + "; it " + how
+                    : how + ", and the job was done before it could be replaced";
 }
 
 /// Ended by us, because the job had ended before. A worker that the job had given up is a missing
@@ -169,8 +204,8 @@ void Supervision::on(const JobStateChanged& event, TimePoint now, Actions& actio
   phase_text_ = event.text;
   joinable_ = event.joinable;
   if (phase_ == JobPhase::kFailed) {
-    actions.emplace_back(Say{"the job failed" + (event.text.empty() ? "" : ": " + event.text)});
-    // They have been told and end by themselves, unless they hang.
+    // The workers have been told and end by themselves, unless they hang. Why the job failed is
+    // said when they have.
     terminate_at_ = std::min(terminate_at_, now + options_.kill_grace);
     notice_at_ = TimePoint::max();
   } else if (event.end_workers) {
@@ -245,6 +280,9 @@ void Supervision::on(const TimePassed&, TimePoint now, Actions& actions) {
           NameRunning{"", " did not exit within " + seconds(options_.exit) +
                               " after the job was done (--exit-seconds): sending SIGTERM"});
     }
+    if (phase_ == JobPhase::kFailed && signals_ == 0) {
+      actions.emplace_back(NameRunning{"the job failed; sending SIGTERM to ", ", still running"});
+    }
     terminate(now, actions);
   } else if (now >= notice_at_) {
     notice_at_ = TimePoint::max();
@@ -274,7 +312,8 @@ void Supervision::terminate(TimePoint now, Actions& actions) {
 void Supervision::finish(Actions& actions) {
   finished_ = true;
   notice_at_ = terminate_at_ = kill_at_ = TimePoint::max();
-  if (phase_ == JobPhase::kDone && signals_ == 0 && !failed_after_done_) {
+  if (phase_ == JobPhase::kDone && signals_ == 0 && !failed_after_done_ &&
+      (stopped_ || failures_ == 0 || anybody_finished())) {
     actions.emplace_back(Finish{0, stopped_ ? "" : missing_workers()});
     return;
   }
@@ -303,7 +342,8 @@ std::string Supervision::failure_reason() const {
   }
   if (const auto failed = failed_slots(); !failed.empty()) {
     const std::string what = worker(failed.front()) + " " + slots_.at(failed.front()).failure;
-    if (phase_ == JobPhase::kDone) return what + " after the job was done";
+    if (phase_ == JobPhase::kDone && failed_after_done_) return what + " after the job was done";
+    if (phase_ == JobPhase::kDone) return "no worker came to the job's end: " + what;
     if (failed_to_start_) return what + " before the job had begun";
     return what + ", no worker is left and " + std::to_string(restarts_) + " of " +
            std::to_string(options_.max_restarts) + " restarts are used";
@@ -312,6 +352,11 @@ std::string Supervision::failure_reason() const {
     return "every worker ended before the job had begun: the program never called elastic::init";
   }
   return "every worker left before the job was done: call elastic::shutdown at the end";
+}
+
+bool Supervision::anybody_finished() const {
+  return std::any_of(slots_.begin(), slots_.end(),
+                     [](const auto& entry) { return entry.second.finished; });
 }
 
 std::string Supervision::missing_workers() const {

@@ -14,12 +14,14 @@ namespace elastic::launcher {
 
 struct SupervisionOptions {
   int np = 1;
+  int min_np = 1;
   int max_np = 1;
-  int max_restarts = 3;            ///< of all slots together
-  Milliseconds drain{30000};       ///< from a stop request to SIGTERM
-  Milliseconds exit{300000};       ///< from the job's end to SIGTERM
-  Milliseconds exit_notice{5000};  ///< from the job's end to the naming of those that still run
-  Milliseconds kill_grace{5000};   ///< from SIGTERM to SIGKILL
+  int max_restarts = 3;               ///< of all slots together
+  Milliseconds below_minimum{60000};  ///< for which the job waits with fewer than min_np
+  Milliseconds drain{30000};          ///< from a stop request to SIGTERM
+  Milliseconds exit{300000};          ///< from the job's end to SIGTERM
+  Milliseconds exit_notice{5000};     ///< from the job's end to the naming of those that still run
+  Milliseconds kill_grace{5000};      ///< from SIGTERM to SIGKILL
 };
 
 /// The job's phase as far as it matters here; a view change is part of running.
@@ -30,13 +32,13 @@ JobPhase parse_job_phase(std::string_view phase);
 /// after the job is done is not taken for one that must be replaced.
 struct WorkerReport {
   /// How the worker left the job while that went on. Not: it is still a member, or never was one.
-  enum class Left : std::uint8_t { kNot, kRemoved, kFinished, kUnable, kLost };
+  enum class Left : std::uint8_t { kNot, kRemoved, kFinished, kUnable, kEvicted, kLost };
 
   JobPhase phase = JobPhase::kForming;
   bool joinable = false;  ///< a replacement could become a member now
   Left left = Left::kNot;
   bool member = false;   ///< of the latest view
-  std::string why = {};  ///< of one that was unable to go on
+  std::string why = {};  ///< of one that was unable to go on, or was evicted
 };
 
 // ---- events -----------------------------------------------------------------------------------
@@ -132,6 +134,8 @@ class Supervision {
   void restart(int slot, const std::string& why, Actions& actions);
   void start_waiting(Actions& actions);
   void worker_failed(int slot, const std::string& how, Actions& actions, bool may_restart = true);
+  void worker_missed(int slot, const std::string& how, const WorkerReport& report);
+  std::string without_restarts() const;
   void worker_overdue(int slot, const WorkerReport& report);
   void start_failed(int slot, const std::string& how, TimePoint now, Actions& actions);
   void worker_ended(int slot, const WorkerReport& report, Actions& actions);
@@ -143,6 +147,7 @@ class Supervision {
   std::string failure_reason() const;
   /// Empty where as many workers finished as began.
   std::string missing_workers() const;
+  bool anybody_finished() const;
   int running() const;
   bool restarts_left() const { return restarts_ < options_.max_restarts; }
   bool ending() const {

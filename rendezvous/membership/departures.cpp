@@ -26,7 +26,7 @@ void Membership::State::depart(const std::string& incarnation, How how, const st
   }
   const auto leaver = workers_.find(incarnation);
   if (leaver != workers_.end() && is_member(incarnation)) {
-    note_departed(leaver->second, "lost");
+    note_departed(leaver->second, how == How::kEvicted ? "evicted" : "lost");
   }
   forget(incarnation);
 }
@@ -54,7 +54,10 @@ void Membership::State::forget(const std::string& incarnation) {
 void Membership::State::evict(const std::string& incarnation, const std::string& why) {
   send(incarnation, Farewell{Farewell::Reason::kEvicted, "given up: " + why});
   out_.actions.push_back(CloseConnection{incarnation});
-  depart(incarnation, How::kFailed, "was given up: " + why);
+  if (const auto worker = workers_.find(incarnation); worker != workers_.end()) {
+    worker->second.why = why;
+  }
+  depart(incarnation, How::kEvicted, "was given up: " + why);
 }
 
 void Membership::State::refuse(const std::string& incarnation, const std::string& why) {
@@ -116,10 +119,11 @@ void Membership::State::release(const std::string& incarnation) {
 void Membership::State::finish(Farewell::Reason reason, const std::string& text) {
   for (const auto& entry : workers_) {
     send(entry.first, Farewell{reason, text});
-    if (entry.second.unable) note_departed(entry.second, "unable");
+    if (entry.second.said_bye && !entry.second.done) note_departed(entry.second, "lost");
   }
   note(text);
   over_ = true;
+  end_ = Farewell{reason, text};
   workers_.clear();
   absences_.clear();
   outage_.reset();

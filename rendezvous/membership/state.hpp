@@ -159,7 +159,7 @@ class Membership::State {
   bool round_is_complete() const;
 
   // departures.cpp: one goes, or all
-  enum class How { kFailed, kLeft };
+  enum class How { kFailed, kEvicted, kLeft };
   void depart(const std::string& incarnation, How how, const std::string& what);
   void evict(const std::string& incarnation, const std::string& why);
   void refuse(const std::string& incarnation, const std::string& why);
@@ -243,7 +243,8 @@ class Membership::State {
   std::map<std::string, StatusReply::Departed> departed_;  ///< by label
   bool misfit_ = false;                                    ///< see Fail
   bool over_ = false;
-  std::string failure_;  ///< why the job cannot go on
+  Farewell end_{Farewell::Reason::kDone, "the job is done"};  ///< what latecomers are told
+  std::string failure_;                                       ///< why the job cannot go on
 };
 
 }  // namespace elastic::rendezvous

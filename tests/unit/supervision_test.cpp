@@ -247,6 +247,48 @@ TEST(Supervision, AWorkerThatWasGivenUpAndDoesNotExitIsMissing) {
             "after the job was done");
 }
 
+TEST(Supervision, AnEvictedWorkerThatEndsWellIsNotSaidToLackShutdown) {
+  World world(two_workers());
+  world.happens(WorkerExited{
+      1, kSuccess, {JobPhase::kRunning, true, WorkerReport::Left::kEvicted, false, "silent"}});
+  EXPECT_EQ(std::get<Say>(world.last.back()).text,
+            "worker 1 was given up by the job: silent; it exited with code 0");
+  world.happens(WorkerExited{0, kSuccess, in(JobPhase::kDone)});
+  ASSERT_TRUE(world.finished);
+  EXPECT_EQ(world.finished->reason,
+            "the job began with 2 workers and ended with 1: worker 1 was given up by the job: "
+            "silent");
+}
+
+TEST(Supervision, AWorkerThatLeftEarlyAndFailsOnceTheJobIsDoneIsMissing) {
+  World world(two_workers());
+  world.happens(WorkerExited{0, kSuccess, in(JobPhase::kDone)});
+  world.happens(
+      WorkerExited{1, kKilled, {JobPhase::kDone, false, WorkerReport::Left::kLost, false}});
+  ASSERT_TRUE(world.finished);
+  EXPECT_EQ(world.finished->exit_code, 0);
+  EXPECT_THAT(world.finished->reason,
+              testing::EndsWith("worker 1 died of signal 9 (Killed), and the job was done before "
+                                "it could be replaced"));
+}
+
+TEST(Supervision, AJobWhoseWorkersAllLeftWithAnErrorIsNotDone) {
+  World world({.np = 1, .max_np = 1});
+  world.happens(WorkerExited{0, kCode3, {JobPhase::kDone, false, WorkerReport::Left::kLost, true}});
+  ASSERT_TRUE(world.finished);
+  EXPECT_EQ(world.finished->exit_code, 1);
+  EXPECT_EQ(world.finished->reason, "no worker came to the job's end: worker 0 exited with code 3");
+}
+
+TEST(Supervision, SaysThatTheJobWaitsBelowItsMinimum) {
+  World world({.np = 2, .min_np = 2, .max_np = 2, .max_restarts = 0});
+  world.happens(WorkerExited{1, kKilled, in(JobPhase::kRunning)});
+  const auto* said = std::get_if<Say>(&world.last.back());
+  ASSERT_NE(said, nullptr);
+  EXPECT_THAT(said->text, testing::HasSubstr("only 1 of at least 2 workers (--min-np) run"));
+  EXPECT_THAT(said->text, testing::HasSubstr("waits 60 s for more"));
+}
+
 TEST(Supervision, FailsWithTheLastOutputWhenEveryWorkerDied) {
   World world({.np = 1, .max_np = 1, .max_restarts = 2});
   for (int death = 0; death < 3; ++death) {
@@ -311,6 +353,9 @@ TEST(Supervision, AFailedJobEndsItsWorkersWithItsReason) {
   EXPECT_EQ(world.started.size(), 1U);
   ASSERT_TRUE(world.finished);
   EXPECT_EQ(world.finished->reason, "the job failed: below minimum");
+  EXPECT_TRUE(std::none_of(world.last.begin(), world.last.end(), [](const Action& action) {
+    return std::holds_alternative<Say>(action);
+  })) << "said twice";
 }
 
 TEST(Supervision, DrainsOnTheFirstSignalThenTerminatesThenKills) {

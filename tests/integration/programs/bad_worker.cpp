@@ -1,5 +1,6 @@
 // A worker that ends as workers should not. The mode says how:
 //   layout   the ranks' states have different sizes
+//   escape   like layout, with a terminal's control characters in the name of the state's entry
 //   object   a part of the state is another on every rank, whatever it loads
 //   option   an option that code gives is wrong
 //   exit     rank 1 ends with code 0 in the middle of the training, without shutdown
@@ -61,11 +62,11 @@ void train(elastic::State& state, const std::string& mode) {
 }
 
 void train_with_state(const std::string& mode) {
-  std::vector<float> weights(10 +
-                             (mode == "layout" ? static_cast<std::size_t>(elastic::rank()) : 0));
+  std::vector<float> weights(
+      10 + (mode == "layout" || mode == "escape" ? static_cast<std::size_t>(elastic::rank()) : 0));
   RankObject object;
   elastic::State state;
-  state.add("weights", weights);
+  state.add(mode == "escape" ? "we\x1b[31m\nights" : "weights", weights);
   if (mode == "object") state.add("object", object);
   const bool catches = mode == "throws" || mode == "all" || mode == "differs";
   try {
