@@ -29,7 +29,8 @@ StatusReply::Progress progress_of(const StatusReply& status, std::size_t rank) {
   return {0, 0, status.view.members[rank].synced, true};
 }
 
-const char* state_of(const StatusReply::Progress& member) {
+const char* state_of(const StatusReply& status, const StatusReply::Progress& member) {
+  if (status.phase == "done" || status.phase == "failed") return "ended";
   if (!member.connected) return "disconnected";
   return member.synced ? "synced" : "member";
 }
@@ -111,7 +112,7 @@ std::string status_table(const StatusReply& status) {
     const StatusReply::Progress progress = progress_of(status, rank);
     rows.push_back({std::to_string(rank), std::to_string(member.pid),
                     or_dash(short_host(member.endpoints.host)), or_dash(member.label),
-                    state_of(progress), std::to_string(progress.commits),
+                    state_of(status, progress), std::to_string(progress.commits),
                     std::to_string(progress.operations), age_of(status, rank)});
   }
   for (const auto& joiner : status.joiners) {
@@ -144,7 +145,7 @@ std::string status_json(const StatusReply& status) {
                           {"pid", member.pid},
                           {"host", member.endpoints.host},
                           {"slot", member.label},
-                          {"state", state_of(progress)},
+                          {"state", state_of(status, progress)},
                           {"incarnation", member.incarnation},
                           {"commits", progress.commits},
                           {"operations", progress.operations}};

@@ -61,7 +61,7 @@ Decision Membership::State::decide(const Event& event, TimePoint now) {
 void Membership::State::on(const Registered& event) {
   const std::string& incarnation = event.registration.incarnation;
   if (!failure_.empty()) return send(incarnation, Fail{failure_, misfit_});
-  if (over_) return send(incarnation, Farewell{Farewell::Reason::kDone, "the job is done"});
+  if (over_) return send(incarnation, end_);
   if (const auto former = former_.find(incarnation); former != former_.end()) {
     note(describe(incarnation) + " came back, but is no member any more");
     return send(incarnation, former->second);
@@ -146,6 +146,8 @@ void Membership::State::on(const RemoveWorker& event) {
   }
   found->second.removing = true;
   note(describe(found->first) + " is to be removed");
+  out_.answer =
+      "rank " + rank + (anybody_ready() ? " leaves at the next step boundary" : " leaves now");
 }
 
 void Membership::State::on(const StopJob& event) {
@@ -156,6 +158,9 @@ void Membership::State::on(const StopJob& event) {
   stopping_ = true;
   launched_ = event.launched;
   note("the job is to stop");
+  out_.answer = view_.generation != 0 && anybody_ready()
+                    ? "the job stops at the next step boundary"
+                    : "the job stops now: no worker is in elastic::run";
   if (view_.generation == 0 && !recovery_) stop_without_boundary();
 }
 

@@ -254,7 +254,9 @@ StatusReply Job::status() const {
 }
 
 Message Job::answer(const Message& request) {
-  const auto done = [](const Decision& decision) { return Done{decision.ok, decision.reason}; };
+  const auto done = [](const Decision& decision) {
+    return Done{decision.ok, decision.answer.empty() ? decision.reason : decision.answer};
+  };
   return std::visit(Overloaded{[&](const StatusRequest&) -> Message { return status(); },
                                [&](const RemoveRequest& remove) -> Message {
                                  return done(decide(RemoveWorker{remove.rank}));

@@ -71,5 +71,15 @@ TEST(StatusTable, JsonHasTheStepsOfNowAndNotOfTheLastViewChange) {
   EXPECT_THAT(status_json(unknown), HasSubstr(R"("slowest_rank":null)"));
 }
 
+TEST(StatusTable, MembersOfAJobThatIsOverHaveEndedAndAreNotDisconnected) {
+  for (const char* phase : {"done", "failed"}) {
+    auto over = running();
+    over.phase = phase;
+    EXPECT_THAT(status_table(over), HasSubstr(" ended "));
+    EXPECT_THAT(status_table(over), Not(HasSubstr("disconnected")));
+    EXPECT_THAT(status_json(over), HasSubstr(R"("state":"ended")"));
+  }
+}
+
 }  // namespace
 }  // namespace elastic::launcher
