@@ -43,6 +43,9 @@ std::string named(std::span<const char* const> names, std::size_t index) {
   return index < names.size() ? names[index] : std::to_string(index);
 }
 
+constexpr std::size_t kKindMask = (1U << Fingerprint::kKindBits) - 1;
+constexpr auto kFirstOwnCall = static_cast<std::size_t>(OwnCall::kStateSize);
+
 static_assert(kBackendNames.size() <= 1U << (8 - Fingerprint::kKindBits));
 
 std::string performer_name(std::size_t number) {
@@ -52,27 +55,30 @@ std::string performer_name(std::size_t number) {
 
 }  // namespace
 
-std::string describe(const Fingerprint& fingerprint) {
+std::string describe_kind(std::uint8_t kind) {
   static constexpr std::array kKinds = {"call 0",         "allreduce",      "broadcast",
                                         "allgather",      "reduce_scatter", "barrier",
                                         "state transfer", "mismatch"};
   static constexpr std::array kOwnCalls = {"elastic::run, which synchronises the state",
                                            "the comparison of the state in elastic::run",
                                            "the comparison of step times in State::commit"};
-  constexpr auto kFirstOwnCall = static_cast<std::size_t>(OwnCall::kStateSize);
+  const std::size_t number = kind & kKindMask;
+  const std::size_t own = number - kFirstOwnCall;
+  return number >= kFirstOwnCall && own < kOwnCalls.size() ? kOwnCalls[own] : named(kKinds, number);
+}
+
+std::string describe(const Fingerprint& fingerprint) {
   static constexpr std::array kOps = {"sum", "average", "min", "max", "product"};
   constexpr std::size_t kBroadcast = 2;
   constexpr std::size_t kBarrier = 5;
   constexpr std::size_t kAllgather = 3;
   constexpr std::uint8_t kManyTensors = 255;
 
-  const std::size_t kind = fingerprint.kind & ((1U << Fingerprint::kKindBits) - 1);
+  const std::size_t kind = fingerprint.kind & kKindMask;
   const std::size_t performer = fingerprint.kind >> Fingerprint::kKindBits;
   const std::string by = performer == 0 ? "" : ", by " + performer_name(performer);
-  if (kind >= kFirstOwnCall && kind < kFirstOwnCall + kOwnCalls.size()) {
-    return kOwnCalls[kind - kFirstOwnCall] + by;
-  }
-  std::string text = named(kKinds, kind);
+  std::string text = describe_kind(fingerprint.kind);
+  if (kind >= kFirstOwnCall) return text + by;
   if (kind == kBarrier) return text + by;
   if (fingerprint.tensors > 1) {
     text += " of " + std::to_string(fingerprint.tensors) +

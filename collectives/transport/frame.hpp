@@ -42,6 +42,9 @@ inline bool is_own_call(const Fingerprint& fingerprint, OwnCall call) {
 /// together.
 Fingerprint performed_by(const std::string& name, Fingerprint fingerprint);
 
+/// "allreduce", of what Fingerprint::kind says. Never throws; unknown values print as numbers.
+std::string describe_kind(std::uint8_t kind);
+
 /// "allreduce of 1024 f32, sum": for error messages. Never throws; unknown values print as numbers.
 std::string describe(const Fingerprint& fingerprint);
 

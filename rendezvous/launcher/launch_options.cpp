@@ -65,6 +65,7 @@ Result<LaunchRequest> parse_launch_options(const std::vector<std::string>& argum
   long max_join_stall_ms = 10000;
   long disconnect_grace_ms = 1500;
   long outage_window_ms = 8000;
+  long stall_timeout_ms = 0;
   bool no_prefix = false;
   bool no_terminal = false;
   bool show_version = false;
@@ -100,6 +101,11 @@ Result<LaunchRequest> parse_launch_options(const std::vector<std::string>& argum
   app.add_option("--outage-window-ms", outage_window_ms,
                  "How long the first worker may take to come back where the connections of all are "
                  "lost [8000]");
+  auto* stall_timeout = app.add_option(
+      "--stall-timeout-ms", stall_timeout_ms,
+      "End the job when some ranks have waited for so long for others to enter a call; 0: never "
+      "[as ELASTIC_STALL_TIMEOUT_MS says]");
+  stall_timeout->check(CLI::Range(0L, 86400000L));
   app.add_option("--drain-seconds", drain_seconds,
                  "On SIGINT or SIGTERM: time for the step in flight before SIGTERM [30]")
       ->check(CLI::Range(0.0, 1e6));
@@ -154,6 +160,7 @@ Result<LaunchRequest> parse_launch_options(const std::vector<std::string>& argum
   options.max_join_stall = Milliseconds(max_join_stall_ms);
   options.disconnect_grace = Milliseconds(disconnect_grace_ms);
   options.outage_window = Milliseconds(outage_window_ms);
+  if (stall_timeout->count() > 0) options.stall_timeout = Milliseconds(stall_timeout_ms);
   if (Status status = check(options); !status.ok()) return status;
   return LaunchRequest(std::move(options));
 }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -24,6 +25,7 @@ struct LaunchOptions {
   Milliseconds max_join_stall{10000};
   Milliseconds disconnect_grace{1500};
   Milliseconds outage_window{8000};
+  std::optional<Milliseconds> stall_timeout;  ///< none: as the workers' own options say
   Milliseconds drain{30000};
   Milliseconds exit{300000};
   std::string output_dir;  ///< empty: the launcher's own stdout and stderr

@@ -21,6 +21,10 @@ std::vector<std::string> worker_environment(std::map<std::string, std::string> i
   // Otherwise what the program itself asks for stands: one that encrypts must not go without.
   if (options.encrypt) environment["ELASTIC_ENCRYPT"] = "1";
 
+  if (options.stall_timeout) {
+    environment["ELASTIC_STALL_TIMEOUT_MS"] = std::to_string(options.stall_timeout->count());
+  }
+
   std::vector<std::string> made;
   made.reserve(environment.size());
   for (const auto& [name, value] : environment) made.push_back(name + "=" + value);

@@ -159,7 +159,9 @@ void Membership::State::end(const std::string& text) {
 }
 
 void Membership::State::fail(const std::string& text, bool misfit) {
-  for (const auto& entry : workers_) send(entry.first, Fail{text, misfit});
+  for (const auto& entry : workers_) {
+    send(entry.first, Fail{text, misfit, timed_out_});
+  }
   note(text);
   misfit_ = misfit;
   over_ = true;

@@ -42,7 +42,9 @@ bool Membership::ends_workers() const {
 }
 
 Membership::State::State(MembershipOptions options, Memory memory)
-    : options_(options), liveness_(options.heartbeat, options.evict_after) {
+    : options_(options),
+      liveness_(options.heartbeat, options.evict_after),
+      stalls_(options.evict_after) {
   raise_floor(memory.floor);
   if (memory.view) recovery_.emplace(Recovery{std::move(memory.view), {}, {}});
 }
@@ -60,7 +62,7 @@ Decision Membership::State::decide(const Event& event, TimePoint now) {
 
 void Membership::State::on(const Registered& event) {
   const std::string& incarnation = event.registration.incarnation;
-  if (!failure_.empty()) return send(incarnation, Fail{failure_, misfit_});
+  if (!failure_.empty()) return send(incarnation, Fail{failure_, misfit_, timed_out_});
   if (over_) return send(incarnation, end_);
   if (const auto former = former_.find(incarnation); former != former_.end()) {
     note(describe(incarnation) + " came back, but is no member any more");
@@ -181,6 +183,8 @@ void Membership::State::on(const Tick& /*event*/) {
 void Membership::State::on_message(const std::string& from, const Heartbeat& message) {
   if (!is_member(from)) return;
   workers_.at(from).heartbeat = message;
+  look_for_stalls();
+  if (over_) return;
   if (message.generation == view_.generation) {
     commits_ = std::max(commits_, message.commits);
     step_rate_.told(commits_, now_);

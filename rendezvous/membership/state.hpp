@@ -12,6 +12,7 @@
 #include "rendezvous/membership/liveness.hpp"
 #include "rendezvous/membership/membership.hpp"
 #include "rendezvous/membership/progress.hpp"
+#include "rendezvous/membership/stalls.hpp"
 #include "rendezvous/membership/step_rate.hpp"
 
 namespace elastic::rendezvous {
@@ -158,6 +159,12 @@ class Membership::State {
   bool is_absent(const std::string& incarnation) const;
   bool round_is_complete() const;
 
+  // stall_warnings.cpp: calls that some members have entered and others have not
+  void look_for_stalls();
+  bool positions_tell() const;
+  Stalls::Limits stall_limits() const;
+  void fail_stalled(const std::string& text);
+
   // departures.cpp: one goes, or all
   enum class How { kFailed, kEvicted, kLeft };
   void depart(const std::string& incarnation, How how, const std::string& what);
@@ -211,6 +218,8 @@ class Membership::State {
   Liveness liveness_;
   Progress progress_;  ///< of the members of `view_`
   StepRate step_rate_;
+  Stalls stalls_;
+  TimePoint next_look_{};  ///< for stalls
   TimePoint active_ =
       TimePoint::min();  ///< since when all of them are known to have done something
   std::uint64_t arrivals_ = 0;
@@ -242,6 +251,7 @@ class Membership::State {
   std::optional<TimePoint> below_since_;
   std::map<std::string, StatusReply::Departed> departed_;  ///< by label
   bool misfit_ = false;                                    ///< see Fail
+  bool timed_out_ = false;                                 ///< likewise
   bool over_ = false;
   Farewell end_{Farewell::Reason::kDone, "the job is done"};  ///< what latecomers are told
   std::string failure_;                                       ///< why the job cannot go on

@@ -21,8 +21,14 @@ constexpr std::array<std::string_view, std::variant_size_v<Message>> kTypes{
     "register", "heartbeat", "suspect", "promise", "paused", "report",       "ready",
     "bye",      "welcome",   "wait",    "refuse",  "freeze", "announce",     "farewell",
     "fail",     "status",    "add",     "remove",  "stop",   "status_reply", "done",
-    "spawn",    "job_state", "check",   "gone"};
+    "spawn",    "job_state", "check",   "gone",    "warning"};
 constexpr std::array<std::string_view, 4> kFarewells{"done", "removed", "stopped", "evicted"};
+
+/// A field that may be null may also be missing: the sender may be of a release that lacks it.
+template <typename T>
+constexpr bool kMayBeMissing = false;
+template <typename T>
+constexpr bool kMayBeMissing<std::optional<T>> = true;
 
 struct Bad : std::exception {
   explicit Bad(std::string what) : text(std::move(what)) {}
@@ -75,7 +81,10 @@ class Reader {
   void operator()(const char* name, T& value) {
     const std::string path = path_ + "." + name;
     const auto found = object_.find(name);
-    if (found == object_.end()) throw Bad(path + " is missing");
+    if (found == object_.end()) {
+      if constexpr (kMayBeMissing<T>) return value.reset();
+      throw Bad(path + " is missing");
+    }
     from_json(*found, path, value);
   }
 

@@ -93,6 +93,17 @@ void fields(A& archive, M& m) {
   archive("role", m.role);
 }
 
+template <typename A, Is<StallLimits> M>
+void fields(A& archive, M& m) {
+  archive("warning_ms", m.warning_ms);
+  archive("timeout_ms", m.timeout_ms);
+}
+template <typename A, Is<CallUnderWay> M>
+void fields(A& archive, M& m) {
+  archive("kind", m.kind);
+  archive("tensor", m.tensor);
+}
+
 template <typename A, Is<Register> M>
 void fields(A& archive, M& m) {
   archive("incarnation", m.incarnation);
@@ -102,6 +113,7 @@ void fields(A& archive, M& m) {
   archive("order", m.order);
   archive("view", m.view);
   archive("stands_still", m.stands_still);
+  archive("stall", m.stall);
 }
 template <typename A, Is<Heartbeat> M>
 void fields(A& archive, M& m) {
@@ -110,6 +122,7 @@ void fields(A& archive, M& m) {
   archive("commits", m.commits);
   archive("synced", m.synced);
   archive("slowest", m.slowest);
+  archive("calls", m.calls);
 }
 template <typename A, Is<Suspect> M>
 void fields(A& archive, M& m) {
@@ -193,6 +206,11 @@ template <typename A, Is<Fail> M>
 void fields(A& archive, M& m) {
   archive("reason", m.reason);
   archive("misfit", m.misfit);
+  archive("timed_out", m.timed_out);
+}
+template <typename A, Is<Warning> M>
+void fields(A& archive, M& m) {
+  archive("text", m.text);
 }
 template <typename A, Is<AddRequest> M>
 void fields(A& archive, M& m) {

@@ -78,6 +78,22 @@ struct View {
   bool operator==(const View&) const = default;
 };
 
+/// When a worker wants to hear of a stall: a call that some ranks are in and others do not enter.
+struct StallLimits {
+  std::uint64_t warning_ms = 0;  ///< after which it is to be warned; 0: it does not want to be
+  std::uint64_t timeout_ms = 0;  ///< after which the job is to fail; 0: never
+
+  bool operator==(const StallLimits&) const = default;
+};
+
+/// What a member is in, in one lane. Both are empty while it is in nothing there.
+struct CallUnderWay {
+  std::string kind;    ///< such as "allreduce", while an operation of the lane is under way
+  std::string tensor;  ///< the first in the order of names of the named tensors under way
+
+  bool operator==(const CallUnderWay&) const = default;
+};
+
 // ---- worker to server -------------------------------------------------------------------------
 
 /// First message of every connection, and so again when a broken one was replaced.
@@ -89,6 +105,7 @@ struct Register {
   std::int64_t order = -1;    ///< rank wished for in the first view (the launcher's slot), -1: none
   std::optional<View> view;   ///< the latest that was announced to it; none: was never a member
   bool stands_still = false;  ///< has reported in that view, and waits for the next
+  std::optional<StallLimits> stall = {};  ///< none: of a release that does not know Warning
 };
 
 /// Still alive. Where it stands tells something of the others as well: see membership/progress.hpp.
@@ -99,6 +116,7 @@ struct Heartbeat {
   bool synced = false;                   ///< has the job's state
   int slowest =
       -1;  ///< rank with the longest step of its own when steps were last compared, -1: none
+  std::optional<std::vector<CallUnderWay>> calls = {};  ///< per lane; none: of an earlier release
 };
 
 /// A link to `incarnation` failed in `generation`.
@@ -214,7 +232,13 @@ struct Farewell {
 /// The job cannot go on.
 struct Fail {
   std::string reason;
-  bool misfit = false;  ///< the workers' states or options do not fit together
+  bool misfit = false;                 ///< the workers' states or options do not fit together
+  std::optional<bool> timed_out = {};  ///< a stall has lasted for longer than the job allows
+};
+
+/// For the worker's log. Only to one whose Register has `stall`.
+struct Warning {
+  std::string text;
 };
 
 // ---- control (elasticrun ctl, and the launcher itself) ------------------------------------------
@@ -288,6 +312,6 @@ struct JobState {
 using Message =
     std::variant<Register, Heartbeat, Suspect, Promise, Paused, Report, Ready, Bye, Welcome, Wait,
                  Refuse, Freeze, Announce, Farewell, Fail, StatusRequest, AddRequest, RemoveRequest,
-                 StopRequest, StatusReply, Done, Spawn, JobState, Check, Gone>;
+                 StopRequest, StatusReply, Done, Spawn, JobState, Check, Gone, Warning>;
 
 }  // namespace elastic::rendezvous

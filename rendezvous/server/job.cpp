@@ -146,6 +146,7 @@ Decision Job::decide(const Event& event) {
   if (!decision.reason.empty()) {
     log::info("job {} generation {}: {}", name_, membership_.view().generation, decision.reason);
   }
+  for (const std::string& text : decision.warnings) log::warn("job {}: {}", name_, text);
   actions_.assign(decision.actions.begin(), decision.actions.end());
   reason_ = decision.reason;
   carry_out();

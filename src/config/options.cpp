@@ -106,11 +106,11 @@ Setter bytes(std::size_t Options::*field, std::size_t least, std::size_t most, s
   };
 }
 
-Setter milliseconds(std::chrono::milliseconds Options::*field) {
-  return [field](Options& options, const std::string& value) {
+Setter milliseconds(std::chrono::milliseconds Options::*field, std::int64_t least = 1) {
+  return [=](Options& options, const std::string& value) {
     std::int64_t parsed = 0;
-    if (!parse(value, parsed) || parsed < 1 || parsed > 86400000) {
-      return std::string("milliseconds from 1 to 86400000 (a day)");
+    if (!parse(value, parsed) || parsed < least || parsed > 86400000) {
+      return "milliseconds from " + std::to_string(least) + " to 86400000 (a day)";
     }
     options.*field = std::chrono::milliseconds(parsed);
     return std::string();
@@ -144,6 +144,7 @@ const std::vector<Variable>& variables() {
       {"ELASTIC_INIT_TIMEOUT_MS", milliseconds(&Options::init_timeout)},
       {"ELASTIC_VIEW_TIMEOUT_MS", milliseconds(&Options::view_timeout)},
       {"ELASTIC_STALL_WARNING_MS", milliseconds(&Options::stall_warning)},
+      {"ELASTIC_STALL_TIMEOUT_MS", milliseconds(&Options::stall_timeout, 0)},
       {"ELASTIC_COMPARE_STEPS", number(&Options::compare_steps, 0, 1 << 30)},
       {"ELASTIC_NON_FINITE", choice(&Options::non_finite, {"pass", "skip", "error"})},
       {"ELASTIC_REJOIN", flag(&Options::rejoin)},
@@ -211,6 +212,8 @@ Status check(const Options& given) {
                 std::to_string(given.view_timeout.count())),
            rule("ELASTIC_STALL_WARNING_MS", "stall_warning",
                 std::to_string(given.stall_warning.count())),
+           rule("ELASTIC_STALL_TIMEOUT_MS", "stall_timeout",
+                std::to_string(given.stall_timeout.count())),
            rule("ELASTIC_RESIZE_POLICY", "resize_policy", given.resize_policy),
            rule("ELASTIC_COMPARE_STEPS", "compare_steps", std::to_string(given.compare_steps)),
            rule("ELASTIC_NON_FINITE", "non_finite", given.non_finite),

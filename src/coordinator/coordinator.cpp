@@ -87,6 +87,11 @@ void Coordinator::drain() {
   --draining_;
 }
 
+std::string Coordinator::first_name() const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return names_.empty() ? std::string() : names_.begin()->first;
+}
+
 /// An exception here, such as for lack of memory, may have come between an order and its result:
 /// this worker leaves. One in the handling of that ends the process, and the others see it go.
 void Coordinator::loop() {

@@ -59,6 +59,8 @@ class Coordinator {
   /// waited for: another member may only get to them after the step boundary at which this thread
   /// waits. Individual failures are their Works' business.
   void drain();
+  /// The first, in the order of names, of the tensors under way; empty where there are none.
+  std::string first_name() const;
 
  private:
   struct Submission {
@@ -93,7 +95,7 @@ class Coordinator {
       std::make_shared<WakeUp>();  // also of who reports arrivals
 
   // Shared with the threads that submit.
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   std::condition_variable completed_;
   std::vector<Submission> submitted_;  // not seen by the coordinator thread yet, or not arrived
   std::map<std::string, std::thread::id> names_;  // under way, and the thread that submitted each

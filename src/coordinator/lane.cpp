@@ -151,6 +151,11 @@ Status Lane::closed() const {
   return closed_;
 }
 
+std::string Lane::call_under_way() const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return ledger_.is_open() ? transport::describe_kind(begun_kind_) : std::string();
+}
+
 std::uint64_t Lane::position() const {
   const std::lock_guard<std::mutex> lock(mutex_);
   return ledger_.position();

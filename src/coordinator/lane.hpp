@@ -138,6 +138,9 @@ class Lane {
   Status leave_for(const std::exception_ptr& exception) noexcept;
 
   std::uint64_t position() const;
+  /// The kind of the call that is between its first attempt and its result, such as "allreduce";
+  /// empty where there is none.
+  std::string call_under_way() const;
   /// The reason given to `close`; ok before.
   Status closed() const;
 
@@ -177,6 +180,7 @@ class Lane {
   std::condition_variable changed_;
   std::shared_ptr<LaneView> view_;
   Ledger ledger_;
+  std::uint8_t begun_kind_ = 0;  // Fingerprint::kind of the operation that was begun last
   bool frozen_ = true;
   bool owned_ = false;
   int waiting_ = 0;      // threads in `acquire`

@@ -84,6 +84,7 @@ std::optional<Result<Contributors>> Lane::run_small(const Turn& /*turn*/,
     }
     owned_ = true;
     ledger_.begun({});
+    begun_kind_ = call.fingerprint.kind;
     position = ledger_.position();
   }
   const Ownership ownership(this, nullptr);
@@ -148,12 +149,13 @@ Lane::Attempt Lane::try_resume(LaneView& view, Operation* operation) {
 }
 
 Lane::Attempt Lane::try_attempt(LaneView& view, Operation& operation) {
+  operation.make_direct(view.backend->direct_bytes());
+  const collectives::Call call = performed_by(*view.backend, operation.call(*view.members));
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     ledger_.begun(operation.needs());
+    begun_kind_ = call.fingerprint.kind;
   }
-  operation.make_direct(view.backend->direct_bytes());
-  const collectives::Call call = performed_by(*view.backend, operation.call(*view.members));
   attempted_by_ = view.members;
   attempted_call_ = call.fingerprint;
   if (next() == Ledger::Step::kEndAsLost) return end_as_lost(view);

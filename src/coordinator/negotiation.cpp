@@ -4,16 +4,12 @@
 #include <limits>
 #include <utility>
 
+#include "base/rank_list.hpp"
+
 namespace elastic::coordinator {
 
 std::string describe(const Stall& stall) {
-  std::string text = "tensor '" + stall.name + "' waits for rank";
-  if (stall.missing_ranks.size() != 1) text += "s";
-  for (std::size_t i = 0; i < stall.missing_ranks.size(); ++i) {
-    if (i > 0) text += i + 1 == stall.missing_ranks.size() ? " and" : ",";
-    text += " " + std::to_string(stall.missing_ranks[i]);
-  }
-  return text;
+  return "tensor '" + stall.name + "' waits for " + rank_list(stall.missing_ranks);
 }
 
 Negotiator::Negotiator(std::size_t bucket_bytes)

@@ -33,7 +33,7 @@ struct OutgoingNote {
 /// A request that was submitted by some ranks and not by others.
 struct Stall {
   std::string name;
-  std::vector<int> missing_ranks;
+  std::vector<std::size_t> missing_ranks;
 };
 
 /// "tensor 'x' waits for ranks 2 and 3"

@@ -208,7 +208,7 @@ std::vector<Stall> Negotiator::stalled() const {
       const bool ready = tensor.bucket != nullptr && tensor.bucket->ready[rank];
       const bool announced = rank < tensor.announcements.size() && tensor.announcements[rank];
       const bool here = rank == 0 && tensor.waiting();
-      if (!ready && !announced && !here) stall.missing_ranks.push_back(static_cast<int>(rank));
+      if (!ready && !announced && !here) stall.missing_ranks.push_back(rank);
     }
     const bool somebody = stall.missing_ranks.size() < ranks();
     if (somebody && !stall.missing_ranks.empty()) stalls.push_back(std::move(stall));

@@ -27,25 +27,6 @@ constexpr Milliseconds kServerAbsence{3000};
 /// A process that has sent a heartbeat within so many periods has not stood still for long.
 constexpr int kFreshHeartbeats = 3;
 
-transport::LinkerOptions linker_options(const Identity& identity, const Options& options,
-                                        std::shared_ptr<const transport::Arena> arena) {
-  transport::LinkerOptions linker;
-  linker.arena = std::move(arena);
-  linker.job = identity.job;
-  linker.secret = identity.secret;
-  linker.encrypt = options.encrypt;
-  linker.incarnation = identity.incarnation;
-  linker.choice = options.transport == "shm"   ? transport::Choice::kShm
-                  : options.transport == "tcp" ? transport::Choice::kTcp
-                                               : transport::Choice::kAuto;
-  linker.bind_address = options.bind;
-  linker.streams = options.tcp_streams;
-  linker.congestion = options.tcp_congestion;
-  linker.lanes = static_cast<int>(kLanes);
-  linker.shm_ring_bytes = options.shm_ring_bytes;
-  return linker;
-}
-
 bool on_loopback(const std::string& address) {
   boost::system::error_code error;
   const auto host = asio::ip::make_address(address, error);
@@ -136,6 +117,7 @@ Status Control::start() {
     self.pid = ::getpid();
     self.label = options_.label;
     self.order = options_.slot;
+    self.stall = stall_limits(options_);
     return participation_.registration(std::move(self));
   };
   client.heartbeat = [this] {
@@ -225,6 +207,7 @@ void Control::set_slowest(int rank) {
 rendezvous::Heartbeat Control::heartbeat() const {
   rendezvous::Heartbeat heartbeat = participation_.heartbeat();
   heartbeat.commits = gate_.commits();
+  heartbeat.calls = calls_.tell(*lanes_[kUnnamedLane], *lanes_[kNamedLane]);
   const std::lock_guard<std::mutex> lock(mutex_);
   heartbeat.synced = synced_;
   heartbeat.slowest = slowest_;
@@ -250,7 +233,9 @@ void Control::on_message(const rendezvous::Message& message) {
   } else if (const auto* refuse = std::get_if<rendezvous::Refuse>(&message)) {
     end(Status(Code::kRefused, refuse->reason));
   } else if (const auto* fail = std::get_if<rendezvous::Fail>(&message)) {
-    end(Status(fail->misfit ? Code::kRefused : Code::kBelowMinimum, fail->reason));
+    end(failure_of(*fail));
+  } else if (const auto* warning = std::get_if<rendezvous::Warning>(&message)) {
+    log::warn("{}", warning->text);
   }
 }
 

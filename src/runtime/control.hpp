@@ -24,6 +24,7 @@
 #include "rendezvous/client/client.hpp"
 #include "runtime/application.hpp"
 #include "runtime/backends.hpp"
+#include "runtime/calls_under_way.hpp"
 #include "runtime/commit_gate.hpp"
 #include "runtime/participation.hpp"
 #include "runtime/view_change_clock.hpp"
@@ -76,6 +77,7 @@ class Control : private Participation::Effects {
 
   coordinator::Lane& lane(std::size_t index) { return *lanes_[index]; }
   CommitGate& gate() { return gate_; }
+  CallsUnderWay& calls_under_way() { return calls_; }
   const Options& options() const { return options_; }
   const Identity& identity() const { return identity_; }
 
@@ -150,6 +152,7 @@ class Control : private Participation::Effects {
   boost::asio::io_context io_;
   ThreadChecker control_thread_;
   CommitGate gate_;
+  CallsUnderWay calls_;
   ViewChangeClock view_change_clock_;
   std::array<std::unique_ptr<coordinator::Lane>, kLanes> lanes_;
   AbortEvents abort_events_;
@@ -175,6 +178,7 @@ class Control : private Participation::Effects {
   std::uint64_t heartbeats_ = 0;
   TimePoint last_heartbeat_;
   Status ended_;
+  bool abandoned_ = false;  // by this worker, with `ended_`
 
   std::optional<boost::asio::executor_work_guard<boost::asio::io_context::executor_type>> work_;
   std::thread thread_;

@@ -62,6 +62,7 @@ void Control::abandon(const Status& reason) {
     const std::lock_guard<std::mutex> lock(mutex_);
     if (!ended_.ok()) return;
     ended_ = reason;
+    abandoned_ = true;
   }
   log::error("leaves the job: {}", reason.message());
   asio::post(io_, [this, reason] {
@@ -73,7 +74,7 @@ void Control::abandon(const Status& reason) {
 
 bool Control::left_after_timeout() const {
   const std::lock_guard<std::mutex> lock(mutex_);
-  return ended_.code() == Code::kTimeout;
+  return abandoned_ && ended_.code() == Code::kTimeout;
 }
 
 void Control::close() {

@@ -17,6 +17,11 @@ Incarnation::Incarnation(Identity identity, const Options& options, const Backen
   named.give_up = [this](const Status& why) { return leave_without_result(why); };
   coordinator_.emplace(control_.lane(kNamedLane), std::move(named));
   raise_if(coordinator_->status());
+  control_.calls_under_way().ask_for_names([this] { return coordinator_->first_name(); });
+}
+
+Incarnation::~Incarnation() {
+  control_.calls_under_way().ask_for_names({});
 }
 
 Status Incarnation::leave_without_result(const Status& why) {

@@ -19,6 +19,8 @@ class Incarnation {
   Incarnation(Identity identity, const Options& options, const Backends& backends,
               std::shared_ptr<const transport::Arena> arena);
 
+  ~Incarnation();
+
   Control& control() { return control_; }
   coordinator::Coordinator& coordinator() { return *coordinator_; }
 

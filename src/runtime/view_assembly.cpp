@@ -49,6 +49,38 @@ std::vector<int> hosts_of(const rendezvous::View& view) {
 
 }  // namespace
 
+transport::LinkerOptions linker_options(const Identity& identity, const Options& options,
+                                        std::shared_ptr<const transport::Arena> arena) {
+  transport::LinkerOptions linker;
+  linker.arena = std::move(arena);
+  linker.job = identity.job;
+  linker.secret = identity.secret;
+  linker.encrypt = options.encrypt;
+  linker.incarnation = identity.incarnation;
+  linker.choice = options.transport == "shm"   ? transport::Choice::kShm
+                  : options.transport == "tcp" ? transport::Choice::kTcp
+                                               : transport::Choice::kAuto;
+  linker.bind_address = options.bind;
+  linker.streams = options.tcp_streams;
+  linker.congestion = options.tcp_congestion;
+  linker.lanes = static_cast<int>(kLanes);
+  linker.shm_ring_bytes = options.shm_ring_bytes;
+  return linker;
+}
+
+rendezvous::StallLimits stall_limits(const Options& options) {
+  return {static_cast<std::uint64_t>(options.stall_warning.count()),
+          static_cast<std::uint64_t>(options.stall_timeout.count())};
+}
+
+Status failure_of(const rendezvous::Fail& fail) {
+  const bool timed_out = fail.timed_out.value_or(false);
+  return Status(fail.misfit ? Code::kRefused
+                : timed_out ? Code::kTimeout
+                            : Code::kBelowMinimum,
+                fail.reason);
+}
+
 rendezvous::Endpoints to_rendezvous(const transport::Endpoints& endpoints) {
   return {endpoints.host, endpoints.tcp, endpoints.local};
 }

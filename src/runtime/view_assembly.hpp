@@ -15,6 +15,12 @@ namespace elastic::runtime {
 
 /// From the rendezvous' words to those of the data plane. Pure, but for the backends made.
 
+transport::LinkerOptions linker_options(const Identity& identity, const Options& options,
+                                        std::shared_ptr<const transport::Arena> arena);
+rendezvous::StallLimits stall_limits(const Options& options);
+/// What the calls of this worker end with.
+Status failure_of(const rendezvous::Fail& fail);
+
 rendezvous::Endpoints to_rendezvous(const transport::Endpoints& endpoints);
 
 transport::Peer peer_of(const rendezvous::Member& member);

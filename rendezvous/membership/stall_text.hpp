@@ -1,0 +1,23 @@
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "base/clock.hpp"
+#include "rendezvous/protocol/messages.hpp"
+
+namespace elastic::rendezvous {
+
+/// What a member is in, in that lane: "allreduce #20", "named allreduce 'grad'", or "".
+std::string call_in(const Heartbeat& member, std::size_t lane);
+
+/// Where the members are whom a stall of `lane` holds up: "rank 1 has not entered allreduce #20 for
+/// 30 s; it has completed 20 calls". `members` in rank order.
+std::string stall_text(const std::vector<const Heartbeat*>& members, std::size_t lane,
+                       Duration lasted);
+
+/// "0.1 s", "45 s"
+std::string seconds_text(Duration duration);
+
+}  // namespace elastic::rendezvous

@@ -1,0 +1,68 @@
+#include <algorithm>
+
+#include "rendezvous/membership/state.hpp"
+
+namespace elastic::rendezvous {
+namespace {
+
+/// More cannot be meant, and would overflow.
+constexpr std::uint64_t kLongestLimitMs = std::uint64_t{1} << 40U;
+
+/// The least of those that are not 0.
+void lower(Milliseconds& limit, std::uint64_t other_ms) {
+  if (other_ms == 0) return;
+  const Milliseconds other(std::min(other_ms, kLongestLimitMs));
+  limit = limit.count() == 0 ? other : std::min(limit, other);
+}
+
+}  // namespace
+
+/// With every heartbeat, but not more often than one member sends them: all have to be looked at.
+void Membership::State::look_for_stalls() {
+  if (now_ < next_look_) return;
+  next_look_ = now_ + options_.heartbeat;
+  if (!positions_tell()) return stalls_.pause();
+  std::vector<const Heartbeat*> heartbeats;
+  for (const Member& member : view_.members) {
+    heartbeats.push_back(&workers_.at(member.incarnation).heartbeat);
+  }
+  const Stalls::Verdict verdict = stalls_.look(heartbeats, stall_limits(), now_);
+  for (const std::string& text : verdict.warnings) {
+    out_.warnings.push_back(text);
+    for (const Member& member : view_.members) {
+      const auto& stall = workers_.at(member.incarnation).registration.stall;
+      if (stall && stall->warning_ms > 0) send(member.incarnation, Warning{text});
+    }
+  }
+  if (!verdict.failure.empty()) fail_stalled(verdict.failure);
+}
+
+/// Whether all members are there and in the present view, and none is about to leave. A view change
+/// that has begun is no stall, and ends by itself; one that waits for a step boundary may wait for
+/// a stalled call.
+bool Membership::State::positions_tell() const {
+  if (over_ || recovery_ || anybody_said_bye() || (round_ && !round_->deferred())) return false;
+  return std::all_of(view_.members.begin(), view_.members.end(), [this](const Member& member) {
+    const auto found = workers_.find(member.incarnation);
+    return found != workers_.end() && !is_absent(member.incarnation) &&
+           found->second.heartbeat.generation == view_.generation;
+  });
+}
+
+Stalls::Limits Membership::State::stall_limits() const {
+  Stalls::Limits limits;
+  for (const Member& member : view_.members) {
+    const auto& stall = workers_.at(member.incarnation).registration.stall;
+    if (!stall) continue;
+    lower(limits.warning, stall->warning_ms);
+    lower(limits.timeout, stall->timeout_ms);
+  }
+  return limits;
+}
+
+void Membership::State::fail_stalled(const std::string& text) {
+  timed_out_ = true;
+  fail(text + " (longer than ELASTIC_STALL_TIMEOUT_MS or elasticrun --stall-timeout-ms allows)");
+}
+
+}  // namespace elastic::rendezvous

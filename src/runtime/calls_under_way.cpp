@@ -1,0 +1,29 @@
+#include "runtime/calls_under_way.hpp"
+
+#include <utility>
+
+namespace elastic::runtime {
+namespace {
+
+/// Bytes of a tensor's name in a heartbeat, which is to stay small.
+constexpr std::size_t kLongestName = 100;
+
+}  // namespace
+
+void CallsUnderWay::ask_for_names(std::function<std::string()> first_name) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  first_name_ = std::move(first_name);
+}
+
+std::vector<rendezvous::CallUnderWay> CallsUnderWay::tell(const coordinator::Lane& unnamed,
+                                                          const coordinator::Lane& named) const {
+  std::string name;
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (first_name_) name = first_name_();
+  }
+  if (name.size() > kLongestName) name = name.substr(0, kLongestName) + "...";
+  return {{unnamed.call_under_way(), {}}, {named.call_under_way(), std::move(name)}};
+}
+
+}  // namespace elastic::runtime

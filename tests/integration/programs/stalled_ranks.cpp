@@ -1,0 +1,61 @@
+// Workers that, after 20 unnamed calls, do not come to the next one together.
+//
+// stalled_ranks late PIPE   the last rank enters an allreduce once somebody has opened the named
+//                           pipe, and into another one when that has happened again
+// stalled_ranks named PIPE  likewise, an allreduce of the tensor 'grad'
+// stalled_ranks mixed       rank 0 is in an allreduce of the tensor 'grad', the others in an
+//                           unnamed one: they wait for ever
+#include <array>
+#include <cstdio>
+#include <fstream>
+#include <span>
+#include <string>
+
+#include <elastic/elastic.hpp>
+
+namespace {
+
+std::array<float, 10> values{};
+
+void unnamed() {
+  elastic::allreduce(std::span(values));
+}
+void named() {
+  elastic::allreduce_async("grad", std::span(values)).wait();
+}
+
+/// Returns when somebody has opened the other end, and closed it.
+void wait_for(const char* pipe) {
+  std::ifstream opened(pipe);
+  opened.get();
+}
+
+void run(const std::string& mode, const char* pipe) {
+  elastic::init();
+  for (int i = 0; i < 20; ++i) unnamed();
+  const bool last = elastic::rank() + 1 == elastic::size();
+  if (mode == "mixed") {
+    elastic::rank() == 0 ? named() : unnamed();
+  } else {
+    if (last) wait_for(pipe);
+    mode == "named" ? named() : unnamed();
+    if (last) wait_for(pipe);
+    unnamed();
+  }
+  elastic::shutdown();
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc < 2) return 2;
+  try {
+    run(argv[1], argc > 2 ? argv[2] : "");
+  } catch (const elastic::Error& error) {
+    std::printf("%s: %s\n", error.code() == elastic::ErrorCode::kTimeout ? "timed out" : "failed",
+                error.what());
+    return 5;
+  }
+  std::printf("complete\n");
+  return 0;
+}

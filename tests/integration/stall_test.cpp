@@ -1,0 +1,103 @@
+// Ranks that do not come to a call: what those that wait for them are told, and how the job ends.
+#include <fstream>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include "integration/launched_job.hpp"
+#include "tests/slowness.hpp"
+
+namespace elastic::testing {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr milliseconds kDeadline = milliseconds(30000) * kHangFactor;
+
+class StallTest : public ::testing::Test {
+ protected:
+  void SetUp() override { ASSERT_EQ(::mkfifo(pipe().c_str(), 0600), 0); }
+
+  std::string pipe() const { return (job_.folder() / "pipe").string(); }
+
+  /// `options` are elasticrun's.
+  void start(std::vector<std::string> options, const std::string& mode,
+             std::vector<std::string> environment = {"ELASTIC_STALL_WARNING_MS=100"}) {
+    options.insert(options.end(), {"--max-restarts", "0", STALLED_RANKS, mode, pipe()});
+    job_.start(options, std::move(environment));
+  }
+
+  /// How often lines with `what` and `text` in them were written.
+  int count(const std::string& what, const std::string& text) const {
+    std::istringstream lines(job_.output());
+    int found = 0;
+    for (std::string line; std::getline(lines, line);) {
+      if (line.find(what) != std::string::npos && line.find(text) != std::string::npos) ++found;
+    }
+    return found;
+  }
+  bool comes(const std::string& what, const std::string& text) const {
+    return eventually(kDeadline, [&] { return count(what, text) > 0; });
+  }
+  void let_the_last_rank_go_on() { const std::ofstream opened(pipe()); }
+
+  LaunchedJob job_;
+};
+
+TEST_F(StallTest, TheRanksThatWaitAndTheServerSayWhoHasNotEntered) {
+  start({"-np", "3"}, "late");
+  for (const std::string who : {"rank 0 warning", "rank 1 warning", "elastic warning: job"}) {
+    EXPECT_TRUE(comes(who, "rank 2 has not entered allreduce #20 for ")) << who << "\n"
+                                                                         << job_.output();
+    EXPECT_TRUE(comes(who, "it has completed 20 calls")) << who << "\n" << job_.output();
+  }
+  let_the_last_rank_go_on();
+  for (const std::string who : {"rank 0 warning", "elastic warning: job"}) {
+    EXPECT_TRUE(comes(who, "the job goes on: allreduce #20 was waited for ")) << job_.output();
+  }
+  let_the_last_rank_go_on();
+  EXPECT_EQ(job_.launcher().wait(kDeadline), 0) << job_.output();
+  EXPECT_EQ(count("] complete", ""), 3) << job_.output();
+}
+
+TEST_F(StallTest, NamedCallsAreToldOfOnEveryRank) {
+  start({"-np", "2"}, "named");
+  for (const std::string who : {"rank 0 warning", "rank 1 warning", "elastic warning: job"}) {
+    EXPECT_TRUE(comes(who, "rank 1 has not entered named allreduce 'grad' for ")) << who << "\n"
+                                                                                  << job_.output();
+  }
+  let_the_last_rank_go_on();
+  EXPECT_TRUE(comes("rank 0 warning", "goes on: named allreduce 'grad' was")) << job_.output();
+  let_the_last_rank_go_on();
+  EXPECT_EQ(job_.launcher().wait(kDeadline), 0) << job_.output();
+}
+
+TEST_F(StallTest, NamedOnOneRankAndUnnamedOnTheOthersEndsOnAllWithWhatEachIsIn) {
+  start({"-np", "3", "--stall-timeout-ms", "1500"}, "mixed");
+  EXPECT_NE(job_.launcher().wait(kDeadline).value_or(0), 0) << job_.output();
+  const std::string text =
+      "rank 0 waits in named allreduce 'grad', ranks 1 and 2 in allreduce #20, for ";
+  for (const std::string who : {"rank 0 warning", "rank 1 warning", "rank 2 warning"}) {
+    EXPECT_GE(count(who, text), 1) << who << "\n" << job_.output();
+  }
+  EXPECT_EQ(count("timed out: ", text), 3) << job_.output();
+  EXPECT_GE(count("the job failed: ", text), 1) << job_.output();
+}
+
+TEST_F(StallTest, AStallThatIsTooLongEndsTheJob) {
+  start({"-np", "3"}, "late", {"ELASTIC_STALL_TIMEOUT_MS=300"});
+  const std::string text = "rank 2 has not entered allreduce #20 for ";
+  EXPECT_TRUE(eventually(kDeadline, [&] { return count("timed out: ", text) == 2; }))
+      << job_.output();
+  let_the_last_rank_go_on();
+  EXPECT_NE(job_.launcher().wait(kDeadline).value_or(0), 0) << job_.output();
+  EXPECT_EQ(count("timed out: ", text), 3) << job_.output();
+  EXPECT_EQ(count("rank 0 warning", text), 0) << "the warning is not due\n" << job_.output();
+}
+
+}  // namespace
+}  // namespace elastic::testing
