@@ -38,8 +38,8 @@ std::string in_no_call(const Ranks& ranks) {
 std::string missing_text(const std::string& call, const Ranks& missing, bool named,
                          std::uint64_t completed, Duration lasted) {
   const bool one = missing.size() == 1;
-  std::string text = rank_list(missing) + (one ? " has" : " have") + " not entered " + call +
-                     " for " + seconds_text(lasted) + "; " + (one ? "it " : "they ");
+  std::string text = rank_list(missing) + (one ? " has not entered " : " have not entered ") +
+                     call + " for " + seconds_text(lasted) + "; " + (one ? "it " : "they ");
   if (named) return text + (one ? "is" : "are") + " in no call";
   return text + (one ? "has" : "have") + " completed " + std::to_string(completed) + " calls";
 }
@@ -49,8 +49,8 @@ std::string waiting_text(const std::vector<Group>& groups, Duration lasted) {
   std::string text;
   for (std::size_t i = 0; i < std::min(groups.size(), kMostGroups); ++i) {
     const Group& group = groups[i];
-    const char* const waits = i > 0 ? "" : group.ranks.size() == 1 ? " waits" : " wait";
-    text += (i > 0 ? ", " : "") + rank_list(group.ranks) + waits + " in " + group.call;
+    const char* const waits = i > 0 ? " in " : group.ranks.size() == 1 ? " waits in " : " wait in ";
+    text += (i > 0 ? ", " : "") + rank_list(group.ranks) + waits + group.call;
   }
   if (groups.size() > kMostGroups) text += ", and others elsewhere";
   return text + ", for " + seconds_text(lasted);

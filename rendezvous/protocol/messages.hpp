@@ -86,7 +86,7 @@ struct StallLimits {
   bool operator==(const StallLimits&) const = default;
 };
 
-/// What a member is in, in one lane. Both are empty while it is in nothing there.
+/// The call that a member is in, in one lane. Both fields are empty while it is in nothing there.
 struct CallUnderWay {
   std::string kind;    ///< such as "allreduce", while an operation of the lane is under way
   std::string tensor;  ///< the first in the order of names of the named tensors under way
