@@ -4,9 +4,9 @@
 #include <string>
 #include <vector>
 
+#include "base/config/environment.hpp"
 #include "base/status.hpp"
 #include "benchmarks/rank_options.hpp"
-#include "config/environment.hpp"
 
 namespace elastic::bench {
 

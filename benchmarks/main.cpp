@@ -4,6 +4,7 @@
 #include <variant>
 #include <vector>
 
+#include "base/config/environment.hpp"
 #include "benchmarks/collective_run.hpp"
 #include "benchmarks/command_line.hpp"
 #include "benchmarks/encryption_cost.hpp"
@@ -18,7 +19,6 @@
 #include "benchmarks/report_files.hpp"
 #include "benchmarks/scaling.hpp"
 #include "benchmarks/tune.hpp"
-#include "config/environment.hpp"
 #include "elastic/error.hpp"
 
 namespace {

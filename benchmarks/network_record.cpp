@@ -15,9 +15,9 @@
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 
+#include "base/config/environment.hpp"
+#include "base/config/options.hpp"
 #include "base/unique_fd.hpp"
-#include "config/environment.hpp"
-#include "config/options.hpp"
 
 namespace elastic::bench {
 

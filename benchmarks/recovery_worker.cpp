@@ -11,6 +11,8 @@
 #include <unistd.h>
 #include <vector>
 
+#include "base/config/environment.hpp"
+#include "base/config/launch_environment.hpp"
 #include "benchmarks/backend_contexts.hpp"
 #include "benchmarks/host_copy.hpp"
 #include "benchmarks/monotonic_time.hpp"
@@ -21,8 +23,6 @@
 #include "benchmarks/statistics.hpp"
 #include "benchmarks/strike.hpp"
 #include "benchmarks/worker_digits.hpp"
-#include "config/environment.hpp"
-#include "config/launch_environment.hpp"
 #include "elastic/context.hpp"
 
 namespace elastic::bench {

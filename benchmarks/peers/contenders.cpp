@@ -4,13 +4,13 @@
 #include <span>
 #include <utility>
 
+#include "base/config/environment.hpp"
+#include "base/config/launch_environment.hpp"
+#include "base/config/options.hpp"
 #include "benchmarks/collective.hpp"
 #include "benchmarks/network_record.hpp"
 #include "benchmarks/peers/bare/bare.hpp"
 #include "benchmarks/peers/peer_names.hpp"
-#include "config/environment.hpp"
-#include "config/launch_environment.hpp"
-#include "config/options.hpp"
 
 namespace elastic::bench {
 

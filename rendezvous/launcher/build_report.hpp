@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "config/environment.hpp"
+#include "base/config/environment.hpp"
 
 namespace elastic::launcher {
 

@@ -6,9 +6,9 @@
 
 #include <CLI/CLI.hpp>
 
+#include "base/config/environment.hpp"
 #include "base/openssl_check.hpp"
 #include "base/printable.hpp"
-#include "config/environment.hpp"
 #include "rendezvous/client/control_client.hpp"
 #include "rendezvous/launcher/job_file.hpp"
 #include "rendezvous/launcher/launch_options.hpp"

@@ -7,8 +7,8 @@
 #include <unistd.h>
 #include <vector>
 
-#include "config/environment.hpp"
-#include "config/options.hpp"
+#include "base/config/environment.hpp"
+#include "base/config/options.hpp"
 #include "rendezvous/launcher/build_report.hpp"
 #include "rendezvous/launcher/control_command.hpp"
 #include "rendezvous/launcher/launch_options.hpp"

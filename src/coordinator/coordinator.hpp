@@ -14,11 +14,11 @@
 
 #include "base/clock.hpp"
 #include "base/status.hpp"
+#include "collectives/device/staged.hpp"
 #include "coordinator/lane.hpp"
 #include "coordinator/negotiation.hpp"
 #include "coordinator/wake_up.hpp"
 #include "coordinator/work_state.hpp"
-#include "device/staged.hpp"
 #include "elastic/types.hpp"
 
 namespace elastic::coordinator {

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "collectives/backend/device_tensors.hpp"
+#include "collectives/device/staged.hpp"
 #include "coordinator/operation.hpp"
-#include "device/staged.hpp"
 
 namespace elastic::coordinator {
 

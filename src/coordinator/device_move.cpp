@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <utility>
 
-#include "device/placement.hpp"
+#include "collectives/device/placement.hpp"
 
 namespace elastic::coordinator {
 

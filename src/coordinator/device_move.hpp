@@ -8,8 +8,8 @@
 
 #include "base/status.hpp"
 #include "collectives/backend/device_tensors.hpp"
+#include "collectives/device/staged_call.hpp"
 #include "coordinator/operation.hpp"
-#include "device/staged_call.hpp"
 
 namespace elastic::coordinator {
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "collectives/backend/wire.hpp"
-#include "device/devices.hpp"
+#include "collectives/device/devices.hpp"
 #include "elastic/contributors.hpp"
 #include "elastic/cuda_stream.hpp"
 #include "elastic/narrow_tensor.hpp"

@@ -6,12 +6,12 @@
 #include <string>
 #include <vector>
 
+#include "base/config/environment.hpp"
 #include "base/status.hpp"
 #include "collectives/backend/backend.hpp"
 #include "collectives/backend/module.hpp"
 #include "collectives/backend/native/native_backend.hpp"
 #include "collectives/transport/mesh.hpp"
-#include "config/environment.hpp"
 #include "elastic/options.hpp"
 
 namespace elastic::runtime {

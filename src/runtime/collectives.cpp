@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "base/in_callback.hpp"
+#include "collectives/device/placement.hpp"
 #include "coordinator/device_move.hpp"
-#include "device/placement.hpp"
 #include "runtime/raise.hpp"
 #include "runtime/step_clock.hpp"
 #include "runtime/tensor_check.hpp"

@@ -7,9 +7,9 @@
 
 #include "base/status.hpp"
 #include "collectives/backend/payload.hpp"
+#include "collectives/device/devices.hpp"
 #include "coordinator/lane_view.hpp"
 #include "coordinator/operation.hpp"
-#include "device/devices.hpp"
 #include "elastic/context.hpp"
 #include "runtime/worker.hpp"
 

@@ -11,17 +11,17 @@
 #include <utility>
 #include <vector>
 
+#include "base/config/environment.hpp"
+#include "base/config/options.hpp"
 #include "base/exception_text.hpp"
 #include "base/in_callback.hpp"
 #include "base/log.hpp"
 #include "base/openssl_check.hpp"
+#include "collectives/device/devices.hpp"
 #include "collectives/kernels/reduce.hpp"
 #include "collectives/transport/shm/arena.hpp"
-#include "config/environment.hpp"
-#include "config/options.hpp"
 #include "coordinator/coordinator.hpp"
 #include "coordinator/operation.hpp"
-#include "device/devices.hpp"
 #include "runtime/allreduces.hpp"
 #include "runtime/backends.hpp"
 #include "runtime/collectives.hpp"

@@ -1,7 +1,7 @@
 #include "runtime/join_job.hpp"
 
+#include "base/config/launch_environment.hpp"
 #include "base/secret_descriptor.hpp"
-#include "config/launch_environment.hpp"
 #include "runtime/mpirun_server.hpp"
 #include "runtime/view_assembly.hpp"
 

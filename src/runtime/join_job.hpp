@@ -1,7 +1,7 @@
 #pragma once
 
+#include "base/config/environment.hpp"
 #include "base/status.hpp"
-#include "config/environment.hpp"
 #include "elastic/options.hpp"
 #include "runtime/control.hpp"
 

@@ -3,10 +3,10 @@
 #include <string>
 
 #include "base/clock.hpp"
+#include "base/config/environment.hpp"
+#include "base/config/launch_environment.hpp"
 #include "base/handshake.hpp"
 #include "base/status.hpp"
-#include "config/environment.hpp"
-#include "config/launch_environment.hpp"
 
 namespace elastic::runtime {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <span>
 
-#include "device/placement.hpp"
+#include "collectives/device/placement.hpp"
 #include "elastic/cuda_stream.hpp"
 #include "elastic/narrow_tensor.hpp"
 #include "elastic/types.hpp"

@@ -4,9 +4,9 @@
 #include <memory>
 
 #include "base/status.hpp"
+#include "collectives/device/devices.hpp"
 #include "coordinator/lane_view.hpp"
 #include "coordinator/operation.hpp"
-#include "device/devices.hpp"
 #include "elastic/contributors.hpp"
 
 namespace elastic::runtime {

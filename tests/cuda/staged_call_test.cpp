@@ -1,6 +1,6 @@
 // The tensors of a call that is no allreduce, on their way between the memory of a stand-in for
 // devices and the host. Whoever touches that memory but by a copy of the driver dies.
-#include "device/staged_call.hpp"
+#include "collectives/device/staged_call.hpp"
 
 #include <atomic>
 #include <cstdlib>
@@ -10,8 +10,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "collectives/device/devices.hpp"
 #include "cuda/driver_calls.hpp"
-#include "device/devices.hpp"
 
 namespace elastic::device {
 namespace {

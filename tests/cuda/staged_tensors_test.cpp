@@ -1,6 +1,6 @@
 // Tensors in the memory of a stand-in for devices, on their way to the host and back. Whoever
 // touches that memory but by a copy of the driver dies.
-#include "device/staged_tensors.hpp"
+#include "collectives/device/staged_tensors.hpp"
 
 #include <cstdlib>
 #include <future>
@@ -8,8 +8,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "collectives/device/devices.hpp"
 #include "cuda/driver_calls.hpp"
-#include "device/devices.hpp"
 
 namespace elastic::device {
 namespace {

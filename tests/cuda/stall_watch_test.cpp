@@ -1,4 +1,4 @@
-#include "device/stall_watch.hpp"
+#include "collectives/device/stall_watch.hpp"
 
 #include <future>
 #include <memory>

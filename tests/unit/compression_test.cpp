@@ -6,7 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "config/options.hpp"
+#include "base/config/options.hpp"
 
 namespace elastic {
 namespace {

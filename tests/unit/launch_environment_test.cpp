@@ -1,4 +1,4 @@
-#include "config/launch_environment.hpp"
+#include "base/config/launch_environment.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -7,7 +7,7 @@
 
 #include "base/status.hpp"
 #include "collectives/backend/device_tensors.hpp"
-#include "device/cuda_device.hpp"
+#include "collectives/device/cuda_device.hpp"
 
 namespace elastic::collectives::nccl {
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "collectives/backend/nccl/device_work.hpp"
-#include "device/pinned_pool.hpp"
+#include "collectives/device/pinned_pool.hpp"
 
 namespace elastic::collectives::nccl {
 

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "collectives/backend/nccl/nccl_library.hpp"
-#include "device/pinned_pool.hpp"
+#include "collectives/device/pinned_pool.hpp"
 
 namespace elastic::collectives::nccl {
 

@@ -8,7 +8,7 @@
 #include "base/status.hpp"
 #include "collectives/backend/nccl/communicator.hpp"
 #include "collectives/backend/nccl/shared_device.hpp"
-#include "device/pinned_pool.hpp"
+#include "collectives/device/pinned_pool.hpp"
 
 namespace elastic::collectives::nccl {
 

@@ -10,8 +10,8 @@
 #include "base/status.hpp"
 #include "collectives/backend/nccl/bucket_mover.hpp"
 #include "collectives/backend/nccl/nccl_memory.hpp"
-#include "device/cuda_device.hpp"
-#include "device/pinned_pool.hpp"
+#include "collectives/device/cuda_device.hpp"
+#include "collectives/device/pinned_pool.hpp"
 
 namespace elastic::collectives::nccl {
 

@@ -6,9 +6,9 @@
 
 #include <boost/asio/io_context.hpp>
 
+#include "base/config/environment.hpp"
+#include "base/config/launch_environment.hpp"
 #include "base/handshake.hpp"
-#include "config/environment.hpp"
-#include "config/launch_environment.hpp"
 #include "rendezvous/client/client.hpp"
 #include "runtime/mpirun_server.hpp"
 

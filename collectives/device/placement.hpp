@@ -1,7 +1,7 @@
 #pragma once
 
 #include "base/status.hpp"
-#include "device/cuda.hpp"
+#include "collectives/device/cuda.hpp"
 #include "elastic/types.hpp"
 
 namespace elastic::device {

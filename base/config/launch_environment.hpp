@@ -3,8 +3,8 @@
 #include <cstdint>
 #include <string>
 
+#include "base/config/environment.hpp"
 #include "base/status.hpp"
-#include "config/environment.hpp"
 
 namespace elastic {
 

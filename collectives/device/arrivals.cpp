@@ -1,9 +1,9 @@
-#include "device/arrivals.hpp"
+#include "collectives/device/arrivals.hpp"
 
 #include <utility>
 
 #include "base/thread_name.hpp"
-#include "device/staged_tensors.hpp"
+#include "collectives/device/staged_tensors.hpp"
 
 namespace elastic::device {
 

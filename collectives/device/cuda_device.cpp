@@ -1,4 +1,4 @@
-#include "device/cuda_device.hpp"
+#include "collectives/device/cuda_device.hpp"
 
 #include <algorithm>
 #include <array>

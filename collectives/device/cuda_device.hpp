@@ -4,9 +4,9 @@
 #include <string>
 
 #include "base/status.hpp"
-#include "device/cuda.hpp"
-#include "device/pinned_pool.hpp"
-#include "device/stall_watch.hpp"
+#include "collectives/device/cuda.hpp"
+#include "collectives/device/pinned_pool.hpp"
+#include "collectives/device/stall_watch.hpp"
 #include "elastic/cuda_stream.hpp"
 
 namespace elastic::device {

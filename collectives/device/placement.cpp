@@ -1,4 +1,4 @@
-#include "device/placement.hpp"
+#include "collectives/device/placement.hpp"
 
 #include <array>
 #include <string>

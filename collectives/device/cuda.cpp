@@ -1,4 +1,4 @@
-#include "device/cuda.hpp"
+#include "collectives/device/cuda.hpp"
 
 #include <dlfcn.h>
 

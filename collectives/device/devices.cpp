@@ -1,4 +1,4 @@
-#include "device/devices.hpp"
+#include "collectives/device/devices.hpp"
 
 #include <algorithm>
 #include <utility>

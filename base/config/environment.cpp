@@ -1,4 +1,4 @@
-#include "config/environment.hpp"
+#include "base/config/environment.hpp"
 
 #include <string_view>
 #include <unistd.h>

@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "device/cuda_device.hpp"
-#include "device/staged.hpp"
+#include "collectives/device/cuda_device.hpp"
+#include "collectives/device/staged.hpp"
 #include "elastic/cuda_stream.hpp"
 #include "elastic/types.hpp"
 

@@ -1,9 +1,9 @@
-#include "device/staged_tensors.hpp"
+#include "collectives/device/staged_tensors.hpp"
 
 #include <utility>
 
-#include "device/arrivals.hpp"
-#include "device/placement.hpp"
+#include "collectives/device/arrivals.hpp"
+#include "collectives/device/placement.hpp"
 
 namespace elastic::device {
 

@@ -1,9 +1,9 @@
-#include "device/staged_call.hpp"
+#include "collectives/device/staged_call.hpp"
 
 #include <algorithm>
 #include <utility>
 
-#include "device/placement.hpp"
+#include "collectives/device/placement.hpp"
 
 namespace elastic::device {
 

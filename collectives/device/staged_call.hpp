@@ -5,8 +5,8 @@
 #include <string>
 
 #include "base/status.hpp"
-#include "device/cuda_device.hpp"
-#include "device/staged.hpp"
+#include "collectives/device/cuda_device.hpp"
+#include "collectives/device/staged.hpp"
 #include "elastic/cuda_stream.hpp"
 #include "elastic/types.hpp"
 

@@ -1,4 +1,4 @@
-#include "device/pinned_pool.hpp"
+#include "collectives/device/pinned_pool.hpp"
 
 #include <algorithm>
 #include <bit>

@@ -1,4 +1,4 @@
-#include "config/options.hpp"
+#include "base/config/options.hpp"
 
 #include <algorithm>
 #include <array>

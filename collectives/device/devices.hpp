@@ -8,12 +8,12 @@
 #include <string>
 
 #include "base/status.hpp"
-#include "device/arrivals.hpp"
-#include "device/cuda_device.hpp"
-#include "device/placement.hpp"
-#include "device/staged_call.hpp"
-#include "device/staged_tensors.hpp"
-#include "device/stall_watch.hpp"
+#include "collectives/device/arrivals.hpp"
+#include "collectives/device/cuda_device.hpp"
+#include "collectives/device/placement.hpp"
+#include "collectives/device/staged_call.hpp"
+#include "collectives/device/staged_tensors.hpp"
+#include "collectives/device/stall_watch.hpp"
 #include "elastic/cuda_stream.hpp"
 #include "elastic/types.hpp"
 

@@ -1,4 +1,4 @@
-#include "config/launch_environment.hpp"
+#include "base/config/launch_environment.hpp"
 
 #include <charconv>
 #include <initializer_list>
