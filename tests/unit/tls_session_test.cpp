@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <memory>
+#include <poll.h>
 #include <string>
 #include <utility>
 #include <vector>
@@ -43,6 +44,10 @@ struct End {
   void send(const std::string& text) {
     ASSERT_TRUE(session.seal(std::as_bytes(std::span(text))).ok());
     flush();
+  }
+  bool readable() const {
+    pollfd waiting{socket.get(), POLLIN, 0};
+    return ::poll(&waiting, 1, 0) == 1;
   }
   std::string receive() {
     std::string text(1 << 16, '\0');
@@ -124,7 +129,8 @@ TEST_F(TlsSessionTest, WhatCameWithTheHandshakeIsThere) {
   ASSERT_TRUE(dialer_->session.handshake().value());
   dialer_->send("early");  // on the heels of the handshake's last bytes
   ASSERT_TRUE(acceptor_->shake().value());
-  EXPECT_TRUE(acceptor_->session.more());
+  // OpenSSL 3.0 takes it from the socket with the end of the handshake; 3.5 leaves it there.
+  EXPECT_TRUE(acceptor_->session.more() || acceptor_->readable());
   EXPECT_EQ(acceptor_->receive(), "early");
   EXPECT_FALSE(acceptor_->session.more());
 }
