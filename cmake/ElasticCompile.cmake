@@ -1,4 +1,8 @@
-# How everything here is compiled: C++20, hidden symbols, position independent. Warnings are errors where
+# How everything here is compiled: C++20, hidden symbols, position independent. All of it concerns this
+# folder and those below it alone: a project that adds elastic as a subdirectory keeps its own settings.
+#
+# The presets ask for warnings (ELASTIC_WARNINGS) and for unity builds, where the sources of a library or
+# program are compiled in one piece, which takes half as long. Warnings are errors where
 # CMAKE_COMPILE_WARNING_AS_ERROR says so: the developers' presets set it, the preset release takes it from
 # the environment variable WARNINGS_ARE_ERRORS, and nothing else does. Another compiler has other warnings.
 
@@ -9,15 +13,10 @@ set(CMAKE_CXX_VISIBILITY_PRESET hidden)
 set(CMAKE_VISIBILITY_INLINES_HIDDEN ON)
 set(CMAKE_POSITION_INDEPENDENT_CODE ON)
 set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
-set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
-set(CMAKE_LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib)
+set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin)
+set(CMAKE_LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/lib)
 
-# A library or program at a time takes half as long as each source by itself.
-option(CMAKE_UNITY_BUILD "Compile the sources of a library in one piece" ON)
-if(NOT DEFINED CMAKE_UNITY_BUILD_BATCH_SIZE)
-  set(CMAKE_UNITY_BUILD_BATCH_SIZE 0)
-endif()
-
+option(ELASTIC_WARNINGS "Compile with the compiler's warnings" OFF)
 set(ELASTIC_SANITIZE "" CACHE STRING "Sanitizers to build with: address,undefined or thread")
 
 find_program(ELASTIC_CCACHE ccache)
@@ -28,7 +27,11 @@ if(ELASTIC_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER AND NOT DEFINED ENV{CCACHE
 endif()
 
 add_library(elastic_compile INTERFACE)
-set(elastic_warnings -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wsign-conversion -Wnon-virtual-dtor)
+set(elastic_warnings "")
+if(ELASTIC_WARNINGS)
+  list(APPEND elastic_warnings -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wsign-conversion
+       -Wnon-virtual-dtor)
+endif()
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   # False positives of GCC 12 inside Asio, fmt, std::variant and std::string.
   list(APPEND elastic_warnings -Wno-maybe-uninitialized -Wno-stringop-overflow -Wno-array-bounds

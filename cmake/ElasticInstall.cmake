@@ -1,5 +1,6 @@
 # What `cmake --install` puts where, and how others find it: `find_package(elastic)` gives
-# elastic::elastic, `pkg-config elastic` gives flags. Included after all targets exist.
+# elastic::elastic, `pkg-config elastic` gives flags. Included after all targets exist. Each component
+# is a Debian package of its own (ElasticPackage).
 #
 # Our own static libraries and third-party ones are linked privately into libelastic, so a trainer
 # needs nothing but the library and its headers.
@@ -19,9 +20,10 @@ set_target_properties(elastic PROPERTIES VERSION ${PROJECT_VERSION}
 
 # Hidden visibility does not reach what libraries' headers mark as visible (Boost's and fmt's
 # exceptions, instantiations of the standard library); the version script does.
-target_link_options(elastic PRIVATE
-                    LINKER:--version-script=${PROJECT_SOURCE_DIR}/cmake/elastic.map)
-set_property(TARGET elastic APPEND PROPERTY LINK_DEPENDS ${PROJECT_SOURCE_DIR}/cmake/elastic.map)
+set(elastic_map ${PROJECT_BINARY_DIR}/elastic.map)
+configure_file(${PROJECT_SOURCE_DIR}/cmake/elastic.map.in ${elastic_map} @ONLY)
+target_link_options(elastic PRIVATE LINKER:--version-script=${elastic_map})
+set_property(TARGET elastic APPEND PROPERTY LINK_DEPENDS ${elastic_map})
 
 set(elastic_programs elasticrun elastic-rendezvous)
 if(TARGET elastic-bench)
@@ -29,13 +31,22 @@ if(TARGET elastic-bench)
 endif()
 set_target_properties(${elastic_programs} PROPERTIES INSTALL_RPATH "$ORIGIN/${ELASTIC_BIN_TO_LIB}")
 
-install(TARGETS elastic EXPORT elasticTargets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
-install(TARGETS ${elastic_programs} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+if(NOT ELASTIC_INSTALL)
+  return()
+endif()
+
+install(TARGETS elastic EXPORT elasticTargets
+        LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT library NAMELINK_COMPONENT development)
+foreach(name ${ELASTIC_MODULES})
+  install(TARGETS elastic_${name} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT ${name})
+endforeach()
+install(TARGETS ${elastic_programs} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT programs)
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/elastic
-        DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
+        DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT development
         FILES_MATCHING PATTERN "*.hpp")
 
-install(EXPORT elasticTargets NAMESPACE elastic:: DESTINATION ${ELASTIC_CMAKE_DIR})
+install(EXPORT elasticTargets NAMESPACE elastic:: DESTINATION ${ELASTIC_CMAKE_DIR}
+        COMPONENT development)
 configure_package_config_file(
   ${PROJECT_SOURCE_DIR}/cmake/elasticConfig.cmake.in ${PROJECT_BINARY_DIR}/elasticConfig.cmake
   INSTALL_DESTINATION ${ELASTIC_CMAKE_DIR} NO_SET_AND_CHECK_MACRO)
@@ -43,11 +54,12 @@ write_basic_package_version_file(
   ${PROJECT_BINARY_DIR}/elasticConfigVersion.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/elasticConfig.cmake
               ${PROJECT_BINARY_DIR}/elasticConfigVersion.cmake
-        DESTINATION ${ELASTIC_CMAKE_DIR})
+        DESTINATION ${ELASTIC_CMAKE_DIR} COMPONENT development)
 
 # Relative to the .pc file's own place, so that an installed tree can be moved.
 file(RELATIVE_PATH elastic_pc_to_prefix ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig
      ${CMAKE_INSTALL_PREFIX})
 string(REGEX REPLACE "/$" "" elastic_pc_to_prefix ${elastic_pc_to_prefix})
 configure_file(${PROJECT_SOURCE_DIR}/cmake/elastic.pc.in ${PROJECT_BINARY_DIR}/elastic.pc @ONLY)
-install(FILES ${PROJECT_BINARY_DIR}/elastic.pc DESTINATION ${ELASTIC_PKGCONFIG_DIR})
+install(FILES ${PROJECT_BINARY_DIR}/elastic.pc DESTINATION ${ELASTIC_PKGCONFIG_DIR}
+        COMPONENT development)

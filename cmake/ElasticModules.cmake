@@ -80,5 +80,4 @@ function(elastic_module name)
                       LINKER:--version-script=${PROJECT_SOURCE_DIR}/cmake/module.map)
   set_property(TARGET elastic_${name} APPEND PROPERTY
                LINK_DEPENDS ${PROJECT_SOURCE_DIR}/cmake/module.map)
-  install(TARGETS elastic_${name} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 endfunction()
