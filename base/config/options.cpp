@@ -183,7 +183,7 @@ Status unknown(const std::string& name) {
                                             "? (unset it, or see elastic/options.hpp)");
 }
 
-/// What code can get wrong, by the same rules as the environment.
+/// Checks options that code has set by the same rules as those of the environment.
 Status check(const Options& given) {
   Options scratch;
   const auto rule = [&](const char* variable, const char* field,

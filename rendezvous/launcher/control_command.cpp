@@ -42,8 +42,8 @@ struct ControlOptions {
   rendezvous::Message request;
 };
 
-/// What is not given is taken from the variables of workers that are started by hand. A worker of
-/// elasticrun has no ELASTIC_SECRET_FILE; its job is found on this machine.
+/// Options that are not given are taken from the variables of workers that are started by hand. A
+/// worker of elasticrun has no ELASTIC_SECRET_FILE; its job is found on this machine.
 void take_variables(ControlOptions& options,
                     const std::map<std::string, std::string>& environment) {
   const auto value = [&](const char* name) {

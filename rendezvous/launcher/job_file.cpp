@@ -83,7 +83,7 @@ Status write_job_record(const std::string& folder, const JobRecord& record) {
                                {"start_time", record.owner.start_time}};
   const SecretText secret(to_hex(record.secret));
   SecretText line(json.dump());
-  // The object's last field. What grows anew would leave a copy of the secret behind.
+  // The object's last field. A string that moves to grow would leave a copy of the secret behind.
   std::string& text = line.text();
   text.reserve(text.size() + kSecretField.size() + secret.text().size() + 3);
   text.pop_back();

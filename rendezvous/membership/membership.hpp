@@ -110,7 +110,7 @@ struct Decision {
   std::vector<Action> actions;
   std::string reason;  ///< for the log: why; empty when nothing was decided
   bool ok = true;  ///< false: the event was refused (RemoveWorker of a rank that is not there, …)
-  std::string answer = {};  ///< for the person whose request was granted
+  std::string answer = {};                 ///< for the person whose request was granted
   std::vector<std::string> warnings = {};  ///< for the log, where it is a person who has to act
 };
 

@@ -49,7 +49,7 @@ struct State::Entries {
   /// A checkpoint was loaded, and no job has gone on from it yet: that will be another branch.
   bool loaded = false;
   std::uint64_t generations_before = 0;  // of the checkpoint that the job began with
-  std::uint64_t commits_before = 0;      // likewise
+  std::uint64_t commits_before = 0;      // of that checkpoint
   std::uint64_t generation_in_job = 0;   // of the latest view seen; 0: none yet
 };
 

@@ -28,7 +28,7 @@ struct ImageHeader {
   std::uint64_t commits = 0;
   std::uint64_t training = 0;            // 0: of an image that does not say it
   std::uint64_t generations_before = 0;  // the job's first
-  std::uint64_t commits_before = 0;      // likewise
+  std::uint64_t commits_before = 0;      // at the job's start
 };
 
 /// The 64 bytes before an entry's own; the rest of them is zero.

@@ -4,10 +4,10 @@
 
 namespace elastic::training {
 
-// What a state is a state of, as one number. Its upper half names the training, and stays the same
-// for joiners and through checkpoints. Its lower half names a branch of it: each job that goes on
-// from a checkpoint is one. Of two states of one branch one is the older; of two branches neither
-// need be. 0: not known.
+// The training and the branch that a state belongs to, as one number. Its upper half names the
+// training, and stays the same for joiners and through checkpoints. Its lower half names a branch:
+// each job that goes on from a checkpoint is one. Two states of one branch have an order, two
+// states of different branches need not have one. 0: not known.
 
 /// Random.
 std::uint64_t new_training();
