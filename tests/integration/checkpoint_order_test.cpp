@@ -66,7 +66,7 @@ TEST_F(Checkpoint, ThatAJobWentBackBehindStaysUntilItIsMovedAway) {
   const std::string newer = read_file(path());
   Worker back;
   ASSERT_TRUE(back.state.load_from(path("older")));
-  for (const std::uint64_t generation : {1, 2, 3}) {
+  for (const std::uint64_t generation : {1U, 2U, 3U}) {
     back.train(2, generation);
     const Error error = error_of([&] { back.state.save_to(path()); });
     EXPECT_EQ(error.code(), ErrorCode::kUnavailable);
