@@ -375,12 +375,14 @@ RunOutcome Context::Impl::run(State& state, const std::function<void()>& body) {
   }
   const std::unique_ptr<std::atomic<bool>, void (*)(std::atomic<bool>*)> running(
       &running_, [](std::atomic<bool>* flag) { *flag = false; });
+  const std::uint64_t process = detail::process_mark();
   try {
     const RunOutcome outcome = train(state, body);
     set_unfinished({});
     return outcome;
   } catch (...) {
-    set_unfinished("an exception left elastic::run: " + text_of(std::current_exception()));
+    if (process == detail::process_mark())
+      set_unfinished("an exception left elastic::run: " + text_of(std::current_exception()));
     throw;
   }
 }
@@ -390,11 +392,13 @@ RunOutcome Context::Impl::train(State& state, const std::function<void()>& body)
     coordinator().flush();
     coordinator().drain();
   };
+  const std::uint64_t process = detail::process_mark();
   int in_vain = 0;
   for (std::uint64_t commits = 0; in_vain < kRejoinsInVain; commits = state.commits()) {
     try {
       const RunOutcome outcome =
           runtime::run_training(state, body, control(), step_clock(), before_commit, state_layout_);
+      detail::require_process(process);  // the body may have forked, and the child returned
       runtime::log_steps(step_clock().times());
       return outcome;
     } catch (const Error& error) {

@@ -172,17 +172,22 @@ void Control::on_heartbeat() {
   control_thread_.check();
   {
     const std::lock_guard<std::mutex> lock(mutex_);
+    const TimePoint now = Clock::now();
     ++heartbeats_;
-    last_heartbeat_ = Clock::now();
+    if (now - last_heartbeat_ > kFreshHeartbeats * heartbeat_period_)
+      all_read_from_ = heartbeats_ + 1;
+    last_heartbeat_ = now;
   }
   changed_.notify_all();
 }
 
 Status Control::check_membership() {
   std::unique_lock<std::mutex> lock(mutex_);
-  const bool fresh = Clock::now() - last_heartbeat_ <= kFreshHeartbeats * heartbeat_period_;
+  const bool fresh = Clock::now() - last_heartbeat_ <= kFreshHeartbeats * heartbeat_period_ &&
+                     heartbeats_ >= all_read_from_;
   if (!ended_.ok() || !connected_ || fresh) return ended_;
-  // A heartbeat may come before what lies in the connection is read; the one after it does not.
+  // After a process has stood still, its first heartbeat may come before the control thread reads
+  // what the connection holds; the second one does not.
   const std::uint64_t enough = heartbeats_ + 2;
   changed_.wait_for(lock, kServerAbsence, [&] { return !ended_.ok() || heartbeats_ >= enough; });
   return ended_;

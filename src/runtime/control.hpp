@@ -177,6 +177,7 @@ class Control : private Participation::Effects {
   Milliseconds heartbeat_period_{0};
   std::uint64_t heartbeats_ = 0;
   TimePoint last_heartbeat_;
+  std::uint64_t all_read_from_ = 0;  // by which heartbeat the server's messages were read
   Status ended_;
   bool abandoned_ = false;  // by this worker, with `ended_`
 
