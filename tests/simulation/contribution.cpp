@@ -1,7 +1,6 @@
 #include "contribution.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <new>
 
 namespace elastic::simulation {
@@ -40,7 +39,7 @@ void Contribution::set_generation(std::uint64_t generation) {
 }
 
 Nodes Contribution::decode(std::uint64_t generation, std::string& wrong) const {
-  Nodes counted = 0;
+  Nodes counted;
   for (Node worker = 0; worker < kMostWorkers; ++worker) {
     const auto digits = static_cast<std::uint64_t>(data_[element_of(worker)]);
     const std::uint64_t times = (digits >> shift_of(worker)) & 15U;
@@ -49,7 +48,7 @@ Nodes Contribution::decode(std::uint64_t generation, std::string& wrong) const {
       wrong += " " + incarnation_of(worker) + " is counted " + std::to_string(times) + " times;";
     }
   }
-  const std::int64_t count = std::popcount(counted);
+  const auto count = static_cast<std::int64_t>(counted.count());
   for (std::size_t i = kSalt; i < data_.size(); ++i) {
     if (i > kSalt && i < kLeastElements) continue;
     if (data_[i] == count * salt_) continue;

@@ -15,6 +15,10 @@ namespace elastic::simulation {
 
 /// Tells calls apart in their data: a function of which call it is.
 std::int64_t salt_of(std::uint64_t seed, std::uint64_t step, std::uint64_t call);
+/// A number that all workers draw alike for a call.
+inline std::uint64_t drawn(std::uint64_t seed, std::uint64_t step, std::uint64_t call) {
+  return static_cast<std::uint64_t>(salt_of(seed + 77, step, call)) >> 4U;
+}
 
 /// What a worker adds to a sum: for each worker a digit of four bits, of which it sets its own to
 /// one, so that the sum says who was counted, and how often; and numbers that are the same on all

@@ -112,11 +112,11 @@ void World::cut_link() {
 
 /// Some workers on one side, the server with the others on the other.
 void World::partition() {
-  Nodes apart = 0;
+  Nodes apart;
   for (Node node = 0; node < workers_.size(); ++node) {
     if (chance_.percent(40)) apart |= only(node);
   }
-  if (apart == 0) return;
+  if (apart.none()) return;
   tally_.count(Fault::kPartition);
   const Duration length = chance_.between(kLeastTrouble, kMostTrouble);
   const std::uint64_t ways = chance_.below(4);  // mostly both

@@ -36,6 +36,36 @@ std::string first_lines(const std::string& text) {
   return "    " + text.substr(0, end);
 }
 
+/// The most and the mean, for events upon which the server sends something.
+void print_costs(const Costs& costs) {
+  std::printf("for each event, the server sends%17s%13s%13s\n", "messages", "bytes", "most bytes");
+  for (std::size_t i = 0; i < Costs::kClasses.size(); ++i) {
+    const Costs::Class& its = costs.classes()[i];
+    if (its.answered == 0) continue;
+    const auto events = static_cast<double>(its.answered);
+    std::printf(
+        "  up to %2zu workers %9llu events %8.1f, at most %3llu %9.0f %12llu\n", Costs::kClasses[i],
+        static_cast<unsigned long long>(its.answered), static_cast<double>(its.messages) / events,
+        static_cast<unsigned long long>(its.most_messages), static_cast<double>(its.bytes) / events,
+        static_cast<unsigned long long>(its.most_bytes));
+  }
+}
+
+nlohmann::json costs_json(const Costs& costs) {
+  nlohmann::json all = nlohmann::json::array();
+  for (std::size_t i = 0; i < Costs::kClasses.size(); ++i) {
+    const Costs::Class& its = costs.classes()[i];
+    all.push_back({{"most_workers", Costs::kClasses[i]},
+                   {"events", its.events},
+                   {"answered", its.answered},
+                   {"messages", its.messages},
+                   {"most_messages", its.most_messages},
+                   {"bytes", its.bytes},
+                   {"most_bytes", its.most_bytes}});
+  }
+  return all;
+}
+
 std::string replay(const Command& command, std::uint64_t seed) {
   std::string text = "./run simulate --seed " + std::to_string(seed) + " --seeds 1 --trace";
   if (command.campaign.mutation == Mutation::kNone) return text;
@@ -55,10 +85,13 @@ void report(const Command& command, const Findings& findings, double seconds) {
   print("evicted, joined again", tally.rejoins);
   print("left after a timeout", tally.timeouts);
   print("calls that came too late", tally.late_calls);
+  print("named mismatches", tally.named_mismatches);
+  print("run called again", tally.run_again);
   print("jobs that had to end", tally.failed_jobs);
   for (std::size_t i = 0; i < kFaults; ++i) {
     print(std::string(name(static_cast<Fault>(i))), tally.faults[i]);
   }
+  print_costs(tally.decisions);
   print("violations", findings.failures.size());
   std::printf("  %-24s %12.1f s\n", "time", seconds);
   for (std::size_t i = 0; i < findings.failures.size() && i < kShown; ++i) {
@@ -94,8 +127,11 @@ void report_json(const Command& command, const Findings& findings, double second
                            {"rejoins", tally.rejoins},
                            {"timeouts", tally.timeouts},
                            {"late_calls", tally.late_calls},
+                           {"named_mismatches", tally.named_mismatches},
+                           {"run_again", tally.run_again},
                            {"failed_jobs", tally.failed_jobs},
                            {"faults", faults},
+                           {"decisions", costs_json(tally.decisions)},
                            {"failures", failed},
                            {"seconds", seconds}};
   std::printf("%s\n", all.dump().c_str());

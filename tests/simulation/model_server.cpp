@@ -5,6 +5,7 @@
 
 #include "model_worker.hpp"
 #include "oracle.hpp"
+#include "rendezvous/protocol/codec.hpp"
 
 namespace elastic::simulation {
 
@@ -20,6 +21,8 @@ bool welcomes(const Decision& decision, const std::string& incarnation) {
   });
 }
 
+/// To one worker, for one event: docs/simulation.md says so.
+constexpr unsigned kMostMessages = 4;
 constexpr Milliseconds kLeastAbsence{10};
 constexpr Milliseconds kMostAbsence{1500};
 
@@ -141,6 +144,7 @@ Decision ModelServer::decide(const Event& event) {
   if (!is_up()) return {};
   const Decision decision = membership_->decide(event, around_.time.now());
   if (!decision.reason.empty()) note(decision.reason);
+  count_costs(decision);
   for (const Action& action : decision.actions) {
     if (actions_to_crash_ && (*actions_to_crash_)-- == 0) {
       around_.tally.count(Fault::kServerCrash);
@@ -151,6 +155,23 @@ Decision ModelServer::decide(const Event& event) {
   }
   if (is_up()) schedule_tick();
   return decision;
+}
+
+/// Messages to workers that are not connected count too: they are made all the same.
+void ModelServer::count_costs(const Decision& decision) const {
+  std::uint64_t messages = 0;
+  std::uint64_t bytes = 0;
+  std::map<std::string, unsigned> sent;
+  for (const Action& action : decision.actions) {
+    const auto* message = std::get_if<SendTo>(&action);
+    if (message == nullptr) continue;
+    ++messages;
+    bytes += encode(message->message).size();
+    if (++sent[message->incarnation] <= kMostMessages) continue;
+    around_.oracle.wrong("the server sends " + message->incarnation + " more than " +
+                         std::to_string(kMostMessages) + " messages for one event");
+  }
+  around_.tally.decisions.count(workers_.size(), messages, bytes);
 }
 
 void ModelServer::perform(const Action& action) {

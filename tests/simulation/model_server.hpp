@@ -43,6 +43,7 @@ class ModelServer {
  private:
   void enter(Connection& connection, const rendezvous::Register& registration);
   void lost(const Connection& connection);
+  void count_costs(const rendezvous::Decision& decision) const;
   void perform(const rendezvous::Action& action);
   void send(const std::string& to, const rendezvous::Message& message);
   void close(const std::string& who);

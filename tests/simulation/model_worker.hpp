@@ -54,6 +54,10 @@ class ModelWorker : private runtime::Participation::Effects {
   runtime::CommitGate& gate() { return gate_; }
   const runtime::CommitGate& gate() const { return gate_; }
   Milliseconds view_timeout() const;
+  /// It is a member, and its program calls elastic::run again.
+  void call_run() {
+    process_.post([this] { participation_.ready({}); });
+  }
   void set_synced() { synced_ = true; }
   /// It has not left the job, and has not been told to.
   bool is_in() const;
@@ -88,6 +92,7 @@ class ModelWorker : private runtime::Participation::Effects {
   void exit(bool unsent_is_lost);
   std::unique_ptr<coordinator::Lane> make_lane(std::size_t index);
   void note(const std::string& what) const;
+  void make_members(const rendezvous::View& view);
   std::shared_ptr<coordinator::LaneView> lane_view(const rendezvous::View& view, std::size_t lane);
 
   // Participation::Effects

@@ -81,8 +81,8 @@ class Network {
   friend class Connection;
 
   struct Cut {
-    Nodes from = 0;
-    Nodes to = 0;
+    Nodes from{};
+    Nodes to{};
     TimePoint until{};
   };
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <cstdint>
+#include <bitset>
 #include <string>
 
 #include "elastic/worker_id.hpp"
@@ -10,17 +10,19 @@ namespace elastic::simulation {
 
 /// A process: worker n of the run, or the server.
 using Node = unsigned;
-/// A set of them, a bit each.
-using Nodes = std::uint32_t;
 
-inline constexpr Node kMostWorkers = 31;
+/// In the largest runs 64 begin, and others join.
+inline constexpr Node kMostWorkers = 95;
 inline constexpr Node kServer = kMostWorkers;
 
-constexpr Nodes only(Node node) {
-  return Nodes{1} << node;
+/// A set of them, a bit each.
+using Nodes = std::bitset<kMostWorkers + 1>;
+
+inline Nodes only(Node node) {
+  return Nodes().set(node);
 }
-constexpr bool contains(Nodes nodes, Node node) {
-  return (nodes & only(node)) != 0;
+inline bool contains(const Nodes& nodes, Node node) {
+  return nodes.test(node);
 }
 
 /// Worker n's incarnation is "wn".
@@ -42,7 +44,7 @@ constexpr Node node_of_id(WorkerId id) {
   return static_cast<Node>(id - 1);
 }
 inline Nodes members_of(const rendezvous::View& view) {
-  Nodes nodes = 0;
+  Nodes nodes;
   for (const rendezvous::Member& member : view.members) nodes |= only(node_of(member.incarnation));
   return nodes;
 }

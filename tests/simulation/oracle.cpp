@@ -90,7 +90,7 @@ void Oracle::suspected(Node one, Node other) {
 /// A majority is believed, also against a newer view that it was not told of yet.
 void Oracle::journal_lost() {
   ++journals_lost_;
-  Nodes newest = 0;
+  Nodes newest;
   for (const Member& member : current_.members) {
     const Node node = node_of(member.incarnation);
     if (workers_[node]->generation() == current_.generation) newest |= only(node);
@@ -106,7 +106,7 @@ bool Oracle::may_be_lost(Node worker) const {
 
 void Oracle::check_joiners(const View& next) {
   const std::string which = view_name(next);
-  if (static_cast<std::size_t>(std::popcount(members_of(next))) != next.members.size()) {
+  if (members_of(next).count() != next.members.size()) {
     wrong(which + " has a member twice");
   }
   if (scenario_.options.max_np > 0 &&
@@ -271,8 +271,9 @@ void Oracle::check_end() {
   if (!failure_.empty()) {
     ++tally_.failed_jobs;
     const bool starved = well < static_cast<unsigned>(scenario_.options.min_np);
-    const bool some_leave =
-        scenario_.times(Fault::kLeave) > 0 || scenario_.mismatch_in || scenario_.exception_in;
+    const bool some_leave = scenario_.times(Fault::kLeave) > 0 || scenario_.mismatch_in ||
+                            scenario_.exception_in || scenario_.named_mismatch_in ||
+                            scenario_.ends_after_timeout;
     const bool left_too_few = scenario_.options.min_np > 1 && some_leave;
     const bool nothing_known = journals_lost_ > 0;
     if (!starved && !left_too_few && !nothing_known && decided_.size() > 0 && synced > 0) {
@@ -280,8 +281,8 @@ void Oracle::check_end() {
     }
     return;
   }
-  const bool cut_short =
-      stopped_ || scenario_.times(Fault::kLeave) > 0 || well == 0 || journals_lost_ > 0;
+  const bool cut_short = stopped_ || scenario_.times(Fault::kLeave) > 0 ||
+                         scenario_.ends_after_timeout || well == 0 || journals_lost_ > 0;
   if (!cut_short && furthest != scenario_.steps) {
     wrong("done after " + std::to_string(furthest) + " of " + std::to_string(scenario_.steps) +
           " steps");

@@ -84,11 +84,11 @@ class Oracle {
   std::map<std::string, std::map<Node, Outcome>> named_;
   std::map<std::uint64_t, std::map<Node, std::uint64_t>> committed_;
   std::array<unsigned, kMostWorkers> strikes_{};
-  Nodes excused_ = 0;
-  Nodes removed_ = 0;
+  Nodes excused_;
+  Nodes removed_;
   bool stopped_ = false;
   unsigned journals_lost_ = 0;
-  Nodes newest_ = 0;  // alone in a view when its journal was lost
+  Nodes newest_;  // alone in a view when its journal was lost
   std::string failure_;
   std::string wrong_;
 };

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "coordinator/work_state.hpp"
+#include "nodes.hpp"
 #include "process.hpp"
 
 namespace elastic::simulation {
@@ -42,6 +43,12 @@ class Program {
  private:
   Status train();
   Status step(std::uint64_t number);
+  Status leave_run_and_enter_again(std::uint64_t step);
+  Status submit_named(const std::string& name, std::uint64_t step, std::uint64_t call);
+  Status wait_for_named(std::uint64_t step);
+  Status end_named(const NamedCall& call, std::uint64_t step, const Result<Contributors>& result);
+  Nodes check_named(const NamedCall& call, const Contributors& contributors) const;
+  Status end_dropped();
   Status unnamed_call(std::uint64_t step, std::uint64_t call);
   Status allreduce(std::uint64_t step, std::uint64_t call, std::size_t elements, bool direct);
   Status broadcast(std::uint64_t step, std::uint64_t call);
@@ -60,12 +67,14 @@ class Program {
   void compute(Milliseconds most);
   bool counts() const { return !process_.over(); }
   void note_result(std::uint64_t what);
+  void note_result(const Nodes& counted) { note_result(std::hash<Nodes>()(counted)); }
 
   ModelWorker& worker_;
   Process& process_;
   std::thread background_;
-  /// What was called and may not be complete: it refers to their memory.
+  // What was called and may not be complete: it refers to their memory.
   std::vector<std::unique_ptr<NamedCall>> open_;
+  std::vector<std::unique_ptr<NamedCall>> dropped_;  // in this step; nothing waits for them
   std::vector<std::unique_ptr<Contribution>> given_;
   std::vector<std::unique_ptr<TransferOperation>> transfers_;
   bool leave_early_ = false;

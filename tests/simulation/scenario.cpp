@@ -48,6 +48,11 @@ namespace {
 
 // Of all runs.
 constexpr unsigned kExceptionPercent = 10;
+constexpr unsigned kLargePercent = 2;
+constexpr unsigned kVeryLargePercent = 6;  // of the large ones
+constexpr std::uint64_t kLeastLarge = 8;
+constexpr std::uint64_t kMostlyLargest = 20;
+constexpr std::uint64_t kStepsOfLarge = 2;
 
 }  // namespace
 
@@ -101,6 +106,31 @@ Scenario::Scenario(std::uint64_t seed_, Mutation mutation_) : seed(seed_), mutat
   if (chance.percent(25)) {
     view_timeout = Milliseconds(100 + static_cast<std::int64_t>(chance.below(2000)));
     ends_after_timeout = chance.percent(25);
+  }
+  if (chance.percent(15)) {
+    named_mismatch_in = chance.below(steps);
+    named_mismatch = static_cast<Difference>(chance.below(3));
+  }
+  // A dropped handle does not tell of a timeout.
+  const bool can_drop = view_timeout == Milliseconds(60000);
+  drops_works = chance.percent(20) && can_drop;
+  if (chance.percent(15)) {
+    leaves_run_in = chance.below(steps);
+    leaves_run_within_step = chance.percent(60) && can_drop;
+  }
+  if (chance.percent(kLargePercent)) {
+    // A run with 64 workers costs as much as two hundred small ones.
+    const std::uint64_t most = chance.percent(kVeryLargePercent) ? kLargest : kMostlyLargest;
+    enlarge(static_cast<int>(kLeastLarge + chance.below(most - kLeastLarge + 1)));
+  }
+}
+
+void Scenario::enlarge(int workers) {
+  if (options.max_np > 0) options.max_np += workers - options.initial_np;
+  options.initial_np = workers;
+  steps = 1 + steps % kStepsOfLarge;
+  for (auto* const step : {&mismatch_in, &exception_in, &named_mismatch_in, &leaves_run_in}) {
+    if (*step) **step %= steps;
   }
 }
 

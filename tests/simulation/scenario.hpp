@@ -16,6 +16,9 @@ namespace elastic::simulation {
 
 inline constexpr std::size_t kLanes = 2;
 inline constexpr unsigned kOperationsPerStep = 2;  ///< in each lane
+// Calls of a step are told apart by numbers; unnamed ones begin at zero.
+inline constexpr std::uint64_t kFirstNamed = 100;
+inline constexpr std::uint64_t kFirstLeft = 200;   ///< before the program leaves elastic::run
 inline constexpr unsigned kOperationsPerSync = 3;  ///< of lane 0, to bring joiners up to date
 
 /// What can happen to a job.
@@ -42,9 +45,14 @@ inline constexpr std::size_t kFaults = 17;
 std::string_view name(Fault fault);
 using FaultCounts = std::array<std::uint64_t, kFaults>;
 
+/// How a named call of one worker differs from those of the others.
+enum class Difference : std::uint8_t { kShape, kType, kOperator };
+
 /// The conditions of a run and what is to happen in it; all of it drawn from the seed.
 struct Scenario {
   explicit Scenario(std::uint64_t seed, Mutation mutation = Mutation::kNone);
+  /// Begins with so many workers, and has few steps.
+  void enlarge(int workers);
 
   std::uint64_t seed;
   Mutation mutation;
@@ -60,13 +68,23 @@ struct Scenario {
   bool culprit_ends = false;         ///< when it gets the error
   bool named_in_background = false;  ///< by a thread of its own, which knows of no boundaries
   bool measures = false;             ///< the backend measures its links
-  Milliseconds view_timeout{60000};  ///< how long a call waits for a view
+  /// In this step one worker makes a named call that differs from those of the others.
+  std::optional<std::uint64_t> named_mismatch_in;
+  Difference named_mismatch = Difference::kShape;
+  /// In this step all programs leave elastic::run, and enter it again.
+  std::optional<std::uint64_t> leaves_run_in;
+  bool leaves_run_within_step = false;  ///< by an exception, with calls under way
+  bool drops_works = false;             ///< of some named calls: nothing waits for them
+  Milliseconds view_timeout{60000};     ///< how long a call waits for a view
   /// A program whose call has timed out before it began ends; it calls again otherwise.
   bool ends_after_timeout = false;
   bool uses_run = true;   ///< the program calls elastic::run, so that others can join
   Milliseconds delay{0};  ///< the longest of a message
   Milliseconds faults_until{0};
   FaultCounts planned{};
+
+  /// The most workers that a run begins with.
+  static constexpr std::uint64_t kLargest = 64;
 
   unsigned times(Fault fault) const {
     return static_cast<unsigned>(planned[static_cast<std::size_t>(fault)]);

@@ -6,12 +6,14 @@
 // A mutex stays the library's, because some are shared with other real threads (such as those of
 // the unwinder): a simulated thread tries it, and waits in the scheduler where another simulated
 // thread of the same real thread has it.
+#include <algorithm>
 #include <cerrno>
 #include <cstdarg>
 #include <cstdio>
 #include <cstdlib>
 #include <ctime>
 #include <dlfcn.h>
+#include <iterator>
 #include <memory>
 #include <poll.h>
 #include <pthread.h>
@@ -67,9 +69,15 @@ std::shared_ptr<Descriptor> descriptor(int number) {
                                                             : threads->descriptors().find(number);
 }
 
-bool is_mine(const pthread_mutex_t& mutex) {
-  static thread_local const int self = ::gettid();
-  return mutex.__data.__owner == self;
+/// The mutexes that simulated threads of this real thread hold.
+thread_local std::vector<pthread_mutex_t*> held;
+
+bool is_held(const pthread_mutex_t* mutex) {
+  return std::find(held.begin(), held.end(), mutex) != held.end();
+}
+void release(const pthread_mutex_t* mutex) {
+  const auto last = std::find(held.rbegin(), held.rend(), mutex);
+  if (last != held.rend()) held.erase(std::next(last).base());
 }
 
 /// Mutexes that interrupted threads hold, and an event takes: no thread runs during an event, and
@@ -79,8 +87,12 @@ thread_local std::vector<pthread_mutex_t*> observed;
 int lock(pthread_mutex_t* mutex) {
   Threads& threads = *simulated();
   for (;;) {
-    if (ELASTIC_LIBRARY(pthread_mutex_trylock)(mutex) == 0) return 0;
-    if (!is_mine(*mutex)) return ELASTIC_LIBRARY(pthread_mutex_lock)(mutex);
+    int result = ELASTIC_LIBRARY(pthread_mutex_trylock)(mutex);
+    if (result != 0 && !is_held(mutex)) result = ELASTIC_LIBRARY(pthread_mutex_lock)(mutex);
+    if (result == 0) {
+      held.push_back(mutex);
+      return 0;
+    }
     if (threads.undisturbed()) {
       observed.push_back(mutex);
       return 0;
@@ -94,6 +106,7 @@ int unlock(pthread_mutex_t* mutex) {
     observed.pop_back();
     return 0;
   }
+  release(mutex);
   const int result = ELASTIC_LIBRARY(pthread_mutex_unlock)(mutex);
   simulated()->wake_one(mutex);
   return result;
@@ -125,6 +138,11 @@ using namespace elastic::simulation;
 ELASTIC_INTERPOSED int pthread_mutex_lock(pthread_mutex_t* mutex) noexcept {
   if (current() != nullptr) simulated()->interrupt();
   return simulated() == nullptr ? ELASTIC_LIBRARY(pthread_mutex_lock)(mutex) : lock(mutex);
+}
+ELASTIC_INTERPOSED int pthread_mutex_trylock(pthread_mutex_t* mutex) noexcept {
+  const int result = ELASTIC_LIBRARY(pthread_mutex_trylock)(mutex);
+  if (result == 0 && simulated() != nullptr) held.push_back(mutex);
+  return result;
 }
 ELASTIC_INTERPOSED int pthread_mutex_unlock(pthread_mutex_t* mutex) noexcept {
   if (simulated() == nullptr) return ELASTIC_LIBRARY(pthread_mutex_unlock)(mutex);

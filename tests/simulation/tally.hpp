@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "costs.hpp"
 #include "scenario.hpp"
 
 namespace elastic::simulation {
@@ -10,14 +11,17 @@ namespace elastic::simulation {
 /// What happened in one run, or in many.
 struct Tally {
   std::uint64_t runs = 0;
-  std::uint64_t views = 0;        ///< decided, not counting the first of each job
-  std::uint64_t operations = 0;   ///< completed, each on each worker
-  std::uint64_t restarts = 0;     ///< of the server, whatever it died of
-  std::uint64_t rejoins = 0;      ///< of workers that were evicted
-  std::uint64_t timeouts = 0;     ///< after which a worker left, as a call of its had begun
-  std::uint64_t late_calls = 0;   ///< that timed out before they began
-  std::uint64_t failed_jobs = 0;  ///< that had to end, with a reason
+  std::uint64_t views = 0;             ///< decided, not counting the first of each job
+  std::uint64_t operations = 0;        ///< completed, each on each worker
+  std::uint64_t restarts = 0;          ///< of the server, whatever it died of
+  std::uint64_t rejoins = 0;           ///< of workers that were evicted
+  std::uint64_t timeouts = 0;          ///< after which a worker left, as a call of its had begun
+  std::uint64_t late_calls = 0;        ///< that timed out before they began
+  std::uint64_t named_mismatches = 0;  ///< returned by a worker
+  std::uint64_t run_again = 0;         ///< of programs that left elastic::run and called it again
+  std::uint64_t failed_jobs = 0;       ///< that had to end, with a reason
   FaultCounts faults{};
+  Costs decisions;
 
   void count(Fault fault) { ++faults[static_cast<std::size_t>(fault)]; }
   Tally& operator+=(const Tally& other) {
@@ -28,8 +32,11 @@ struct Tally {
     rejoins += other.rejoins;
     timeouts += other.timeouts;
     late_calls += other.late_calls;
+    named_mismatches += other.named_mismatches;
+    run_again += other.run_again;
     failed_jobs += other.failed_jobs;
     for (std::size_t i = 0; i < kFaults; ++i) faults[i] += other.faults[i];
+    decisions += other.decisions;
     return *this;
   }
 };

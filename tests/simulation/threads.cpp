@@ -14,6 +14,9 @@ thread_local Threads* active_threads = nullptr;
 
 using std::chrono::microseconds;
 
+/// With more threads than that, which have few cores to run on, one that yields waits for long.
+constexpr std::uint64_t kCrowd = 60;
+
 }  // namespace
 
 Thread::Thread(Threads& threads, Process& process, std::string name, std::function<void()> body)
@@ -27,6 +30,7 @@ Thread::Thread(Threads& threads, Process& process, std::string name, std::functi
           failure_ = error.what();
         }
         body = nullptr;
+        --threads_.live_;
         threads_.wake_all(this);
       }) {}
 
@@ -64,6 +68,7 @@ std::uint64_t Threads::draw(std::uint64_t bound) {
 }
 
 Thread& Threads::start(Process& process, std::string name, std::function<void()> body) {
+  ++live_;
   Thread& thread = *threads_.emplace_back(
       std::make_unique<Thread>(*this, process, std::move(name), std::move(body)));
   resume_at(thread, time_.now() + microseconds(draw(100)));
@@ -109,7 +114,9 @@ bool Threads::block(const void* on, const char* how, TimePoint deadline) {
       if (turn == thread.turn_) thread.threads_.resume_at(thread, thread.threads_.time_.now());
     });
   }
+  ++waiting_on(on);
   suspend();
+  --waiting_on(on);
   thread.waits_for_ = nullptr;
   return thread.woken_;
 }
@@ -131,7 +138,8 @@ void Threads::interrupt() {
 /// Now and then another program has the core for long: who waits does not yield again for a while
 /// then (Patience), which saves most of what a simulated wait costs.
 void Threads::yield() {
-  sleep(draw(3) == 0 ? microseconds(1000 + draw(500)) : microseconds(1 + draw(30)));
+  const bool crowded = live_ > kCrowd;
+  sleep(crowded || draw(3) == 0 ? microseconds(1000 + draw(500)) : microseconds(1 + draw(30)));
 }
 
 TimePoint Threads::look_at_clock() {
@@ -146,13 +154,22 @@ void Threads::wake(Thread& thread) {
   resume_at(thread, time_.now() + microseconds(late ? draw(800) : draw(20)));
 }
 
+/// How many wait for this, or for something that falls into the same place: mostly nothing does,
+/// which is found out without a look at each thread.
+unsigned& Threads::waiting_on(const void* on) {
+  const auto address = reinterpret_cast<std::uintptr_t>(on);
+  return waiting_[(address >> 4U) % waiting_.size()];
+}
+
 void Threads::wake_all(const void* on) {
+  if (waiting_on(on) == 0) return;
   for (const auto& thread : threads_) {
     if (thread->waits_for_ == on) wake(*thread);
   }
 }
 
 void Threads::wake_one(const void* on) {
+  if (waiting_on(on) == 0) return;
   std::vector<Thread*> waiting;
   for (const auto& thread : threads_) {
     if (thread->waits_for_ == on && thread->state_ == Thread::State::kBlocked) {

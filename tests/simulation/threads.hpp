@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -104,16 +105,21 @@ class Threads {
   /// Threads of `process` that were due while it stood still, or was over, go on.
   void continue_threads(const Process& process);
   bool all_ended(const Process& process) const;
+  /// Of all processes.
+  bool all_ended() const { return live_ == 0; }
   /// What the threads of `process` that have not ended wait for.
   std::string describe(const Process& process) const;
 
   std::uint64_t switches() const { return switches_; }
 
  private:
+  friend class Thread;
+
   void resume_at(Thread& thread, TimePoint when);
   void run(Thread& thread);
   void suspend();
   std::uint64_t draw(std::uint64_t bound);
+  unsigned& waiting_on(const void* on);
 
   VirtualTime& time_;
   std::uint64_t bits_;  // of a generator of its own, which is asked very often
@@ -121,6 +127,8 @@ class Threads {
   Descriptors descriptors_;
   std::vector<std::unique_ptr<Thread>> threads_;
   Thread* current_ = nullptr;
+  std::array<unsigned, 1024> waiting_{};
+  std::uint64_t live_ = 0;  // threads that have not ended
   std::uint64_t switches_ = 0;
   int undisturbed_ = 0;
 };

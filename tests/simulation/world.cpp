@@ -8,7 +8,7 @@ namespace {
 
 // A run that is not over by then hangs.
 constexpr Milliseconds kLimit{180000};
-constexpr std::uint64_t kMostEvents = 1'000'000;
+constexpr std::uint64_t kMostEventsOfWorker = 200'000;
 
 }  // namespace
 
@@ -41,7 +41,7 @@ std::string World::run() {
   server_.start();
   for (int i = 0; i < scenario_.options.initial_np; ++i) add_worker();
   plan_faults();
-  const bool ended = time_.run(time_.now() + kLimit, kMostEvents,
+  const bool ended = time_.run(time_.now() + kLimit, most_events(),
                                [this] { return !oracle_.wrong().empty() || is_over(); });
   if (!ended) {
     const rendezvous::Membership* membership = server_.membership();
@@ -56,14 +56,15 @@ std::string World::run() {
   return oracle_.wrong();
 }
 
+std::uint64_t World::most_events() const {
+  return kMostEventsOfWorker * std::max<std::uint64_t>(workers_.size(), 5);
+}
+
 /// Workers end as in a shutdown, from wherever they are: all their threads must.
 void World::dismantle() {
   for (const auto& worker : workers_) worker->dismantle();
-  const auto all_ended = [this] {
-    return std::all_of(workers_.begin(), workers_.end(),
-                       [](const auto& worker) { return worker->all_threads_ended(); });
-  };
-  if (time_.run(time_.now() + kLimit, kMostEvents, all_ended)) return;
+  if (time_.run(time_.now() + kLimit, most_events(), [this] { return threads_.all_ended(); }))
+    return;
   for (const auto& worker : workers_) {
     if (worker->all_threads_ended()) continue;
     oracle_.wrong("threads of " + worker->incarnation() +

@@ -30,6 +30,7 @@ class World {
   void at_random_time(Fault fault);
   void happen(Fault fault);
   void rejoin(Node worker);
+  std::uint64_t most_events() const;
   bool is_over() const;
   void dismantle();
 

@@ -12,7 +12,7 @@
 namespace elastic::simulation {
 namespace {
 
-/// Half a minute of one core for all shards; SIMULATION_SEEDS asks for more.
+/// A minute of one core for all shards; SIMULATION_SEEDS asks for more.
 std::uint64_t seeds_per_shard() {
   const char* asked = std::getenv("SIMULATION_SEEDS");
   if (asked != nullptr) return std::strtoull(asked, nullptr, 10);
@@ -46,7 +46,7 @@ class BrokenRuns : public SimulationTest, public testing::WithParamInterface<Mut
 TEST_P(BrokenRuns, AreNoticed) {
   // Beginning with the first of a few that notice, which are far apart.
   const std::uint64_t first = GetParam() == Mutation::kEarlyError         ? 201
-                              : GetParam() == Mutation::kForgottenTimeout ? 661
+                              : GetParam() == Mutation::kForgottenTimeout ? 141
                                                                           : 1;
   // Jobs that stand still take long.
   const std::uint64_t seeds = GetParam() == Mutation::kDropFence ? 10 : 120;
@@ -64,6 +64,17 @@ INSTANTIATE_TEST_SUITE_P(Mutations, BrokenRuns,
                            std::replace(name.begin(), name.end(), '-', '_');
                            return name;
                          });
+
+/// Of the first seeds a few have more workers than the others.
+TEST_F(SimulationTest, SomeJobsAreLarge) {
+  int large = 0;
+  for (std::uint64_t seed = 1; seed <= 1000; ++seed) {
+    const int workers = Scenario(seed).options.initial_np;
+    EXPECT_LE(workers, static_cast<int>(Scenario::kLargest));
+    large += workers >= 8 ? 1 : 0;
+  }
+  EXPECT_GE(large, 10);
+}
 
 TEST_F(SimulationTest, ASeedReplaysExactly) {
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {

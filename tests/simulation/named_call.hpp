@@ -1,0 +1,55 @@
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "contribution.hpp"
+#include "coordinator/coordinator.hpp"
+#include "scenario.hpp"
+
+namespace elastic::simulation {
+
+/// A named call, and the tensor that it is for.
+class NamedCall {
+ public:
+  NamedCall(std::string name, Node self, std::int64_t salt, std::size_t elements)
+      : name_(std::move(name)), self_(self), contribution_(self, salt, elements) {}
+
+  /// It is made with another shape, type or operator than on the other workers.
+  void differ(Difference how) {
+    if (how == Difference::kShape) view_.count -= 1;
+    if (how == Difference::kType) view_.dtype = DType::kF64;
+    if (how == Difference::kOperator) op_ = ReduceOp::kMax;
+  }
+
+  Status submit(coordinator::Coordinator& coordinator) {
+    auto work = coordinator.submit(name_, {view_}, op_);
+    if (!work.ok()) return work.status();
+    work_ = std::move(work).value();
+    return {};
+  }
+  Result<Contributors> wait() const {
+    work_->wait();
+    return work_->outcome();
+  }
+  /// The program lets go of the handle. The tensor has to live until the call is complete.
+  void drop() { work_.reset(); }
+
+  const std::string& name() const { return name_; }
+  const Contribution& contribution() const { return contribution_; }
+  /// The tensor is as it was before the call.
+  bool is_untouched() const {
+    std::string wrong;
+    return contribution_.decode(0, wrong) == only(self_) && wrong.empty();
+  }
+
+ private:
+  const std::string name_;
+  const Node self_;
+  Contribution contribution_;
+  TensorView view_ = contribution_.view();
+  ReduceOp op_ = ReduceOp::kSum;
+  std::shared_ptr<detail::WorkState> work_;
+};
+
+}  // namespace elastic::simulation

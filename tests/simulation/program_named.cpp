@@ -1,0 +1,124 @@
+// The named calls of a program, and what must hold of their results.
+#include <string>
+#include <thread>
+#include <utility>
+
+#include "model_worker.hpp"
+#include "named_call.hpp"
+#include "oracle.hpp"
+#include "program.hpp"
+
+namespace elastic::simulation {
+
+namespace {
+
+/// Of the call whose handle is dropped, in runs in which one is.
+constexpr std::uint64_t kDropped = 1;
+
+}  // namespace
+
+/// Metrics, for example: named calls that are independent of steps, while the worker is a member.
+void Program::call_in_background() {
+  const std::int64_t salt = salt_of(process_.around().scenario.seed, 0, 1000);
+  for (;;) {
+    NamedCall call("background", process_.self(), salt, 4);
+    if (!call.submit(worker_.coordinator()).ok()) return;
+    const Result<Contributors> result = call.wait();
+    if (is_late(result.status())) continue;
+    if (!result.ok()) return;
+    check_named(call, result.value());
+    compute(Milliseconds(8));
+  }
+}
+
+void Program::join_background() {
+  if (background_.joinable()) background_.join();
+}
+
+/// The `call`-th named call of a step.
+Status Program::submit_named(const std::string& name, std::uint64_t step, std::uint64_t call) {
+  doing_ = "submitting";
+  const Scenario& scenario = process_.around().scenario;
+  auto made = std::make_unique<NamedCall>(name, process_.self(), salt_of(scenario.seed, step, call),
+                                          drawn(scenario.seed, step, call) % 200);
+  const bool is_first = call == kFirstNamed;
+  if (is_first && scenario.named_mismatch_in == step && process_.self() == scenario.culprit) {
+    made->differ(scenario.named_mismatch);
+  }
+  if (Status status = made->submit(worker_.coordinator()); !status.ok()) return status;
+  if (scenario.drops_works && call == kFirstNamed + kDropped) {
+    made->drop();
+    dropped_.push_back(std::move(made));
+  } else {
+    open_.push_back(std::move(made));
+  }
+  return {};
+}
+
+Status Program::wait_for_named(std::uint64_t step) {
+  for (const auto& call : open_) {
+    doing_ = "waiting for named calls";
+    Result<Contributors> result = call->wait();
+    while (calls_again(result.status())) {
+      if (Status status = call->submit(worker_.coordinator()); !status.ok()) return status;
+      result = call->wait();
+    }
+    if (Status status = end_named(*call, step, result); !status.ok()) return status;
+  }
+  open_.clear();
+  return {};
+}
+
+Status Program::end_named(const NamedCall& call, std::uint64_t step,
+                          const Result<Contributors>& result) {
+  Oracle& oracle = process_.around().oracle;
+  const Scenario& scenario = process_.around().scenario;
+  if (result.ok()) {
+    if (counts()) oracle.returned_named(process_.self(), call.name(), outcome_of(result));
+    note_result(check_named(call, result.value()));
+    return {};
+  }
+  if (result.status().code() != Code::kMismatch || scenario.named_mismatch_in != step) {
+    return result.status();
+  }
+  if (counts()) {
+    ++process_.around().tally.named_mismatches;
+    Outcome outcome = outcome_of(result);
+    outcome.text = result.status().message();
+    oracle.returned_named(process_.self(), call.name(), outcome);
+    if (!call.is_untouched()) {
+      oracle.wrong(process_.incarnation() + ": a call that failed has changed its tensor");
+    }
+  }
+  note_result(3);
+  leaves_with_error_ = process_.self() == scenario.culprit && scenario.culprit_ends;
+  return leaves_with_error_ ? result.status() : Status();
+}
+
+/// Whose contributions the result has.
+Nodes Program::check_named(const NamedCall& call, const Contributors& contributors) const {
+  std::string wrong;
+  const Nodes counted = call.contribution().decode(0, wrong);
+  if (counts()) {
+    process_.around().oracle.check_data(process_.self(), call.name(), counted,
+                                        nodes_of(contributors), wrong);
+  }
+  return counted;
+}
+
+/// The calls whose handles were dropped are complete: nothing says how, but their tensors do.
+Status Program::end_dropped() {
+  if (const Status closed = worker_.lane(1).closed(); !closed.ok()) return closed;
+  for (const auto& call : dropped_) {
+    std::string wrong;
+    const Nodes counted = call->contribution().decode(0, wrong);
+    if (counts() && !wrong.empty()) {
+      process_.around().oracle.wrong(process_.incarnation() + ", " + call->name() + ":" + wrong);
+    }
+    note_result(counted);
+  }
+  dropped_.clear();
+  return {};
+}
+
+}  // namespace elastic::simulation
