@@ -20,6 +20,7 @@ enum class Mutation : std::uint8_t {
   kStayAfterException,  ///< a worker whose operation threw does not leave
   kForgottenTimeout,    ///< a call that timed out after it had begun lets the next call take its
                         ///< place
+  kBusyThread,          ///< a program's thread calls again at once when its worker has left
 };
 
 inline constexpr std::array kMutations{Mutation::kNone,
@@ -31,7 +32,8 @@ inline constexpr std::array kMutations{Mutation::kNone,
                                        Mutation::kLostMeansDead,
                                        Mutation::kEarlyError,
                                        Mutation::kStayAfterException,
-                                       Mutation::kForgottenTimeout};
+                                       Mutation::kForgottenTimeout,
+                                       Mutation::kBusyThread};
 
 constexpr std::string_view name(Mutation mutation) {
   switch (mutation) {
@@ -55,6 +57,8 @@ constexpr std::string_view name(Mutation mutation) {
       return "stay-after-exception";
     case Mutation::kForgottenTimeout:
       return "forgotten-timeout";
+    case Mutation::kBusyThread:
+      return "busy-thread";
   }
   return "?";
 }

@@ -19,13 +19,20 @@ constexpr std::uint64_t kDropped = 1;
 
 /// Metrics, for example: named calls that are independent of steps, while the worker is a member.
 void Program::call_in_background() {
-  const std::int64_t salt = salt_of(process_.around().scenario.seed, 0, 1000);
+  const Scenario& scenario = process_.around().scenario;
+  const std::int64_t salt = salt_of(scenario.seed, 0, 1000);
   for (;;) {
     NamedCall call("background", process_.self(), salt, 4);
-    if (!call.submit(worker_.coordinator()).ok()) return;
+    if (!call.submit(worker_.coordinator()).ok()) {
+      if (scenario.mutation == Mutation::kBusyThread && counts()) continue;
+      return;
+    }
     const Result<Contributors> result = call.wait();
     if (is_late(result.status())) continue;
-    if (!result.ok()) return;
+    if (!result.ok()) {
+      if (scenario.mutation == Mutation::kBusyThread && counts()) continue;
+      return;
+    }
     check_named(call, result.value());
     compute(Milliseconds(8));
   }

@@ -4,6 +4,7 @@
 #include <exception>
 #include <utility>
 
+#include "oracle.hpp"
 #include "process.hpp"
 
 namespace elastic::simulation {
@@ -16,6 +17,11 @@ using std::chrono::microseconds;
 
 /// With more threads than that, which have few cores to run on, one that yields waits for long.
 constexpr std::uint64_t kCrowd = 60;
+
+/// A thread that makes so many calls without waiting for anything is in a busy loop.
+constexpr std::uint64_t kMostCallsWithoutWaiting = 1'000'000;
+/// Then it stands still, so that what ends its loop can happen.
+constexpr std::chrono::seconds kRestOfBusyThread{10};
 
 }  // namespace
 
@@ -104,6 +110,7 @@ void Threads::suspend() {
 
 bool Threads::block(const void* on, const char* how, TimePoint deadline) {
   Thread& thread = *current_;
+  thread.calls_without_waiting_ = 0;
   thread.state_ = Thread::State::kBlocked;
   thread.waits_for_ = on;
   thread.how_ = how;
@@ -122,8 +129,23 @@ bool Threads::block(const void* on, const char* how, TimePoint deadline) {
 }
 
 void Threads::sleep(Duration length) {
+  current_->calls_without_waiting_ = 0;
+  stand_still(length);
+}
+
+/// For the current thread this takes no time.
+void Threads::stand_still(Duration length) {
   resume_at(*current_, time_.now() + length);
   suspend();
+}
+
+/// Virtual time moves between turns alone: a thread that loops within one would never end.
+void Threads::count_call() {
+  Thread& thread = *current_;
+  if (++thread.calls_without_waiting_ < kMostCallsWithoutWaiting) return;
+  thread.process_.around().oracle.wrong(thread.process_.incarnation() + ": its thread \"" +
+                                        thread.name_ + "\" is in a busy loop");
+  sleep(kRestOfBusyThread);
 }
 
 void Threads::join(const Thread& thread) {
@@ -131,8 +153,10 @@ void Threads::join(const Thread& thread) {
 }
 
 void Threads::interrupt() {
-  if (undisturbed() || draw(1000) >= interrupts_per_mille_) return;
-  sleep(microseconds(draw(10) == 0 ? draw(2000) : draw(60)));
+  if (undisturbed()) return;
+  count_call();
+  if (draw(1000) >= interrupts_per_mille_) return;
+  stand_still(microseconds(draw(10) == 0 ? draw(2000) : draw(60)));
 }
 
 /// Now and then another program has the core for long: who waits does not yield again for a while
@@ -143,7 +167,9 @@ void Threads::yield() {
 }
 
 TimePoint Threads::look_at_clock() {
-  if (!undisturbed() && draw(16) == 0) sleep(microseconds(draw(300)));
+  if (undisturbed()) return time_.now();
+  count_call();
+  if (draw(16) == 0) stand_still(microseconds(draw(300)));
   return time_.now();
 }
 

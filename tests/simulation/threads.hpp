@@ -42,9 +42,10 @@ class Thread {
   State state_ = State::kRunnable;
   std::uint64_t turn_ = 0;  // counts changes of the state: tells a timer that is late
   const void* waits_for_ = nullptr;
-  const char* how_ = "";  // it waits
-  bool woken_ = false;    // rather than that its time was up
-  std::string failure_;   // an exception that left its body
+  const char* how_ = "";                     // it waits
+  bool woken_ = false;                       // rather than that its time was up
+  std::uint64_t calls_without_waiting_ = 0;  // at which others could have run
+  std::string failure_;                      // an exception that left its body
 };
 
 /// The scheduler of all threads of all simulated processes: they take turns on one real thread, and
@@ -118,6 +119,8 @@ class Threads {
   void resume_at(Thread& thread, TimePoint when);
   void run(Thread& thread);
   void suspend();
+  void stand_still(Duration length);
+  void count_call();
   std::uint64_t draw(std::uint64_t bound);
   unsigned& waiting_on(const void* on);
 

@@ -65,6 +65,16 @@ INSTANTIATE_TEST_SUITE_P(Mutations, BrokenRuns,
                            return name;
                          });
 
+/// A thread that loops without waiting lets no virtual time pass. It is named, and the run ends.
+TEST_F(SimulationTest, ABusyThreadIsNamed) {
+  const Findings findings = run({1, 4, 1, Mutation::kBusyThread});
+  ASSERT_FALSE(findings.failures.empty());
+  for (const Findings::Failure& failure : findings.failures) {
+    EXPECT_NE(failure.wrong.find("is in a busy loop"), std::string::npos) << failure.wrong;
+    EXPECT_EQ(failure.wrong.find("do not end"), std::string::npos) << failure.wrong;
+  }
+}
+
 /// Of the first seeds a few have more workers than the others.
 TEST_F(SimulationTest, SomeJobsAreLarge) {
   int large = 0;
