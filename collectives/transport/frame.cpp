@@ -67,6 +67,12 @@ std::string describe_kind(std::uint8_t kind) {
   return number >= kFirstOwnCall && own < kOwnCalls.size() ? kOwnCalls[own] : named(kKinds, number);
 }
 
+bool waits_for_state(std::uint8_t kind) {
+  constexpr std::size_t kStateTransfer = 6;
+  const std::size_t number = kind & kKindMask;
+  return number == kStateTransfer || number == static_cast<std::size_t>(OwnCall::kStateHashes);
+}
+
 std::string describe(const Fingerprint& fingerprint) {
   static constexpr std::array kOps = {"sum", "average", "min", "max", "product"};
   constexpr std::size_t kBroadcast = 2;

@@ -42,6 +42,10 @@ inline bool is_own_call(const Fingerprint& fingerprint, OwnCall call) {
 /// together.
 Fingerprint performed_by(const std::string& name, Fingerprint fingerprint);
 
+/// Whether members may wait in a call of this kind for as long as another one saves or loads an
+/// object of the state.
+bool waits_for_state(std::uint8_t kind);
+
 /// "allreduce", of what Fingerprint::kind says. Never throws; unknown values print as numbers.
 std::string describe_kind(std::uint8_t kind);
 

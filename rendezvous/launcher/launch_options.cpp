@@ -20,8 +20,15 @@ Milliseconds milliseconds(double seconds) {
   return Milliseconds(static_cast<Milliseconds::rep>(seconds * 1000));
 }
 
+/// On one machine: far more than it has cores or descriptors for.
+constexpr int kMostWorkers = 4096;
+
 Status check(const LaunchOptions& options) {
   if (options.np < 1) return invalid("-np must be at least 1, not " + std::to_string(options.np));
+  if (options.np > kMostWorkers) {
+    return invalid("-np must be at most " + std::to_string(kMostWorkers) + ", not " +
+                   std::to_string(options.np));
+  }
   if (options.min_np < 1) {
     return invalid("--min-np must be at least 1, not " + std::to_string(options.min_np));
   }

@@ -304,8 +304,9 @@ void Coordinator::look_for_stalls() {
   const Duration waiting = now - last_progress_;
   if (waiting < kForceFlush) return;
   negotiator_.force_flush();
-  if (waiting < options_.stall_warning || now < next_stall_warning_) return;
-  next_stall_warning_ = now + options_.stall_warning;
+  if (waiting < warned_after_) warned_after_ = Duration(0);  // there was progress since
+  if (waiting < std::max<Duration>(options_.stall_warning, 2 * warned_after_)) return;
+  warned_after_ = waiting;
   for (const Stall& stall : negotiator_.stalled()) log::warn("{}", describe(stall));
 }
 

@@ -112,7 +112,7 @@ class Coordinator {
                                         // may bring its result
   std::uint64_t generation_ = 0;        // that the negotiator is in
   TimePoint last_progress_{};
-  TimePoint next_stall_warning_{};
+  Duration warned_after_{0};
 
   std::thread thread_;
 };

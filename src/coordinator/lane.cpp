@@ -151,9 +151,11 @@ Status Lane::closed() const {
   return closed_;
 }
 
-std::string Lane::call_under_way() const {
+std::optional<std::string> Lane::call_under_way() const {
   const std::lock_guard<std::mutex> lock(mutex_);
-  return ledger_.is_open() ? transport::describe_kind(begun_kind_) : std::string();
+  if (!ledger_.is_open()) return std::string();
+  if (transport::waits_for_state(begun_kind_)) return std::nullopt;
+  return transport::describe_kind(begun_kind_);
 }
 
 std::uint64_t Lane::position() const {

@@ -139,8 +139,9 @@ class Lane {
 
   std::uint64_t position() const;
   /// The kind of the call that is between its first attempt and its result, such as "allreduce";
-  /// empty where there is none.
-  std::string call_under_way() const;
+  /// empty where there is none. Nothing where the call waits for the state of others, which takes
+  /// as long as the program needs to save and load it.
+  std::optional<std::string> call_under_way() const;
   /// The reason given to `close`; ok before.
   Status closed() const;
 

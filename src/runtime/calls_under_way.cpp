@@ -15,15 +15,18 @@ void CallsUnderWay::ask_for_names(std::function<std::string()> first_name) {
   first_name_ = std::move(first_name);
 }
 
-std::vector<rendezvous::CallUnderWay> CallsUnderWay::tell(const coordinator::Lane& unnamed,
-                                                          const coordinator::Lane& named) const {
+std::optional<std::vector<rendezvous::CallUnderWay>> CallsUnderWay::tell(
+    const coordinator::Lane& unnamed, const coordinator::Lane& named) const {
+  const std::optional<std::string> unnamed_call = unnamed.call_under_way();
+  const std::optional<std::string> named_call = named.call_under_way();
+  if (!unnamed_call || !named_call) return std::nullopt;
   std::string name;
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     if (first_name_) name = first_name_();
   }
   if (name.size() > kLongestName) name = name.substr(0, kLongestName) + "...";
-  return {{unnamed.call_under_way(), {}}, {named.call_under_way(), std::move(name)}};
+  return {{{*unnamed_call, {}}, {*named_call, std::move(name)}}};
 }
 
 }  // namespace elastic::runtime

@@ -2,6 +2,7 @@
 
 #include <functional>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,8 +19,9 @@ class CallsUnderWay {
   /// it is replaced; empty: there are no named tensors.
   void ask_for_names(std::function<std::string()> first_name);
 
-  std::vector<rendezvous::CallUnderWay> tell(const coordinator::Lane& unnamed,
-                                             const coordinator::Lane& named) const;
+  /// Nothing while this worker waits for the state of others: that is no stall.
+  std::optional<std::vector<rendezvous::CallUnderWay>> tell(const coordinator::Lane& unnamed,
+                                                            const coordinator::Lane& named) const;
 
  private:
   mutable std::mutex mutex_;  // also held while `first_name_` runs

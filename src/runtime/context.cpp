@@ -65,7 +65,9 @@ class Context::Impl {
   }
 
   ~Impl() {
-    control().leave_at_once();
+    control().leave_at_once(
+        running_ ? "its process exited inside elastic::run, without elastic::shutdown"
+                 : unfinished());
     control().close();
   }
 

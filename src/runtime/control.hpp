@@ -100,8 +100,8 @@ class Control : private Participation::Effects {
   /// `unable`, why this worker cannot go on, it is not the job's end, and the others are not waited
   /// for.
   void leave(const std::string& unable = {});
-  /// Says goodbye without waiting for anything.
-  void leave_at_once();
+  /// Says goodbye without waiting for anything; `unable` as for `leave`.
+  void leave_at_once(const std::string& unable);
   /// The job as a whole cannot go on, for `reason`: it ends with that on every worker. Waits until
   /// the server has heard of it, or is away.
   void fail_job(const Status& reason);

@@ -26,9 +26,9 @@ bool Control::is_in_job() const {
   return ended_.ok() && welcomed_;
 }
 
-void Control::leave_at_once() {
+void Control::leave_at_once(const std::string& unable) {
   if (!is_in_job()) return;
-  asio::post(io_, [this] { participation_.bye({}); });
+  asio::post(io_, [this, unable] { participation_.bye({false, unable, !unable.empty()}); });
 }
 
 void Control::leave(const std::string& unable) {

@@ -283,7 +283,10 @@ void refuse_to_replace_a_newer(const std::string& path, const Preamble& mine,
   if (!same_training(mine.training, present.training)) return;
   const bool of_my_branch = mine.training == present.training;
   const bool older = is_older(mine, present);
-  if (of_my_branch ? !older : !is_older(origin, present)) return;
+  // Each job that loads a checkpoint adds its generations, so that a branch of many short jobs may
+  // have more of them than a longer one; commits only grow with the training.
+  const bool from_there = !is_older(origin, present) && origin.commits >= present.commits;
+  if (of_my_branch ? !older : from_there) return;
   const auto text = [](const Preamble& of) {
     return std::to_string(of.commits) + " commits in generation " + std::to_string(of.generation);
   };

@@ -100,10 +100,17 @@ TEST(BadEnds, AWorkerThatExitsInTheMiddleIsToldAndMissedAtTheEnd) {
   const Ended ended = run_two("exit");
   EXPECT_EQ(ended.status, 0) << ended.output;
   const std::string fate =
-      "worker 1 exited with code 0 in the middle of the job, without elastic::shutdown";
+      "worker 1 left before the job's end: its process exited inside elastic::run, without "
+      "elastic::shutdown";
   EXPECT_THAT(ended.output, HasSubstr("elasticrun: " + fate + "\n"));
   EXPECT_EQ(last_line(ended.output),
             "elasticrun: the job began with 2 workers and ended with 1: " + fate);
+}
+
+TEST(BadEnds, AJobWhoseWorkersAllExitInTheMiddleHasFailed) {
+  const Ended ended = run_two("all_exit");
+  EXPECT_EQ(ended.status, 1) << ended.output;
+  EXPECT_THAT(last_line(ended.output), HasSubstr("the job failed: ")) << ended.output;
 }
 
 /// Its program takes the exception for no reason to fail, and ends with code 0.

@@ -84,6 +84,26 @@ TEST_F(Checkpoint, ThatAJobWentBackBehindStaysUntilItIsMovedAway) {
   EXPECT_EQ(error_of([&] { first.state.save_to(path()); }).code(), ErrorCode::kUnavailable);
 }
 
+/// A branch that was restarted has more generations than a longer one, and fewer commits.
+TEST_F(Checkpoint, OfALongerBranchStaysHoweverOftenAnotherWasRestarted) {
+  Worker first;
+  first.train(1, 1);
+  first.state.save_to(path("side"));
+  Worker longer;
+  ASSERT_TRUE(longer.state.load_from(path("side")));
+  for (std::int64_t step = 2; step < 9; ++step) longer.train(step, 1);
+  longer.state.save_to(path());
+  const std::string kept = read_file(path());
+  for (std::int64_t step = 2; step < 6; ++step) {
+    Worker restarted;
+    ASSERT_TRUE(restarted.state.load_from(path("side")));
+    restarted.train(step, 1);
+    EXPECT_EQ(error_of([&] { restarted.state.save_to(path()); }).code(), ErrorCode::kUnavailable);
+    EXPECT_EQ(read_file(path()), kept) << step;
+    restarted.state.save_to(path("side"));
+  }
+}
+
 TEST_F(Checkpoint, OfAnotherTrainingIsReplaced) {
   Worker before;
   before.train(1, 9);

@@ -2,6 +2,7 @@
 #include <fstream>
 #include <sstream>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -97,6 +98,17 @@ TEST_F(StallTest, AStallThatIsTooLongEndsTheJob) {
   EXPECT_NE(job_.launcher().wait(kDeadline).value_or(0), 0) << job_.output();
   EXPECT_EQ(count("timed out: ", text), 3) << job_.output();
   EXPECT_EQ(count("rank 0 warning", text), 0) << "the warning is not due\n" << job_.output();
+}
+
+/// Others wait while it does, but for no call of the program.
+TEST_F(StallTest, ARankThatLoadsTheStateIsNoStall) {
+  start({"-np", "3"}, "load", {"ELASTIC_STALL_WARNING_MS=100", "ELASTIC_STALL_TIMEOUT_MS=300"});
+  // Returns when the last rank opens the pipe.
+  std::ofstream opened(pipe());
+  std::this_thread::sleep_for(milliseconds(900));  // three times as long as a stall may last
+  EXPECT_EQ(count("has not entered", ""), 0) << job_.output();
+  opened.close();
+  EXPECT_EQ(job_.launcher().wait(kDeadline), 0) << job_.output();
 }
 
 }  // namespace

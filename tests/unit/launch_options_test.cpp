@@ -101,6 +101,7 @@ TEST(LaunchOptions, RefusesWhatCannotBe) {
   EXPECT_THAT(refusal({"./trainer"}), HasSubstr("-np is missing"));
   EXPECT_THAT(refusal({"-np", "2"}), HasSubstr("program to run is missing"));
   EXPECT_THAT(refusal({"-np", "0", "x"}), HasSubstr("-np must be at least 1, not 0"));
+  EXPECT_THAT(refusal({"-np", "70000", "x"}), HasSubstr("-np must be at most 4096, not 70000"));
   EXPECT_THAT(refusal({"-np", "two", "x"}), HasSubstr("two"));
   EXPECT_THAT(refusal({"-np", "2", "--min-np", "3", "x"}), HasSubstr("greater than --max-np"));
   EXPECT_THAT(refusal({"-np", "2", "--min-np", "3", "--max-np", "4", "x"}),

@@ -4,6 +4,7 @@
 //   object   a part of the state is another on every rank, whatever it loads
 //   option   an option that code gives is wrong
 //   exit     rank 1 ends with code 0 in the middle of the training, without shutdown
+//   all_exit so do all ranks
 //   throws   an exception leaves the training of rank 1, which catches it and calls shutdown
 //   all      the same on every rank
 //   differs  rank 1 calls another collective than rank 0, and gives up; rank 0 goes on
@@ -55,6 +56,7 @@ void train(elastic::State& state, const std::string& mode) {
       if (early && (mode == "all" || (mode == "throws" && elastic::rank() == 1))) {
         throw std::runtime_error("no such\nsample");
       }
+      if (mode == "all_exit" && state.commits() == 5) std::exit(0);
       if (mode == "exit" && elastic::size() == 2 && elastic::rank() == 1) std::exit(0);
       state.commit();
     }

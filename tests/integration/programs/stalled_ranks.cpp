@@ -5,11 +5,16 @@
 // stalled_ranks named PIPE  likewise, an allreduce of the tensor 'grad'
 // stalled_ranks mixed       rank 0 is in an allreduce of the tensor 'grad', the others in an
 //                           unnamed one: they wait for ever
+// stalled_ranks load PIPE   the last rank loads an object of the state once somebody has opened the
+//                           named pipe
 #include <array>
+#include <cstddef>
 #include <cstdio>
 #include <fstream>
 #include <span>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include <elastic/elastic.hpp>
 
@@ -30,8 +35,32 @@ void wait_for(const char* pipe) {
   opened.get();
 }
 
+/// An object of which the last rank's copy differs, and takes its time to load.
+struct Object {
+  const char* pipe;
+  bool is_last = elastic::rank() + 1 == elastic::size();
+  std::vector<std::byte> save() const { return {std::byte{is_last}}; }
+  void load(std::span<const std::byte> /*from*/) {
+    if (std::exchange(is_last, false)) wait_for(pipe);
+  }
+};
+
+void load(const char* pipe) {
+  Object object{pipe};
+  elastic::State state;
+  state.add("object", object);
+  elastic::run(state, [&] {
+    while (state.commits() < 20) {
+      unnamed();
+      state.commit();
+    }
+  });
+  elastic::shutdown();
+}
+
 void run(const std::string& mode, const char* pipe) {
   elastic::init();
+  if (mode == "load") return load(pipe);
   for (int i = 0; i < 20; ++i) unnamed();
   const bool last = elastic::rank() + 1 == elastic::size();
   if (mode == "mixed") {
