@@ -50,7 +50,7 @@ std::vector<std::string> control_frames() {
   status.view = view_of(3);
   status.joiners = {{"77aa", "2", 92, true, "a faster line"}};
   status.heartbeat_age_ms = {0.5, 1e9};
-  status.departed = {{"slot-3", "removed"}};
+  status.departed = {{"slot-3", "removed", "on request"}};
   const std::vector<Message> messages{registration,
                                       Heartbeat{3, {91, 0}},
                                       Suspect{3, "9c01", "reset"},
