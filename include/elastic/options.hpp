@@ -100,8 +100,10 @@ struct Options {
   /// ELASTIC_BUCKET_BYTES.
   std::size_t bucket_bytes = std::size_t{16} << 20;
 
-  /// Longest wait in `init` for the server and the first view. ELASTIC_INIT_TIMEOUT_MS.
-  std::chrono::milliseconds init_timeout{60000};
+  /// Longest wait in `init` for the server and the first view. Longer than the server waits for
+  /// missing workers (60 s), so that those that are there begin without them.
+  /// ELASTIC_INIT_TIMEOUT_MS.
+  std::chrono::milliseconds init_timeout{90000};
 
   /// Longest wait of a call for a new view after a member was lost; then the call fails with
   /// kTimeout. If the call had begun, this worker leaves the job with it: every further call fails,

@@ -41,7 +41,8 @@ std::string missing_text(const std::string& call, const Ranks& missing, bool nam
   std::string text = rank_list(missing) + (one ? " has not entered " : " have not entered ") +
                      call + " for " + seconds_text(lasted) + "; " + (one ? "it " : "they ");
   if (named) return text + (one ? "is" : "are") + " in no call";
-  return text + (one ? "has" : "have") + " completed " + std::to_string(completed) + " calls";
+  return text + (one ? "has" : "have") + " completed " + std::to_string(completed) +
+         (completed == 1 ? " call" : " calls");
 }
 
 /// "rank 0 waits in named allreduce 'grad', rank 1 in allreduce #20, for 30 s"

@@ -3,6 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "elastic/options.hpp"
+#include "rendezvous/membership/membership.hpp"
+
 namespace elastic::launcher {
 namespace {
 
@@ -20,6 +23,11 @@ std::string refusal(const std::vector<std::string>& arguments) {
   EXPECT_FALSE(request.ok());
   EXPECT_EQ(request.status().code(), Code::kInvalidArgument);
   return request.status().message();
+}
+
+/// Workers that are there wait until the server begins without those that are missing.
+TEST(LaunchOptions, WorkersWaitLongerThanTheServerByDefault) {
+  EXPECT_GT(Options().init_timeout, rendezvous::MembershipOptions().start_timeout);
 }
 
 TEST(LaunchOptions, ReadsNpWithOneDashAndTwo) {
