@@ -21,7 +21,6 @@ namespace elastic::transport {
 /// meanwhile ends a yield, as it would end a sleep in poll(2).
 class Patience {
  public:
-  static constexpr int kMostSpins = 256;
   static constexpr int kFirstSpins = 32;
   static constexpr int kLeastSpins = 4;
   static constexpr int kMostYields = 200;
@@ -38,6 +37,10 @@ class Patience {
   static constexpr int kFirstApart = 128;
   static constexpr int kLastApart = 16384;
   static constexpr Duration kApart = std::chrono::milliseconds(1);
+
+  /// Spins in one wait, at most. A simulation, in which spinning takes no time, sets less before it
+  /// begins.
+  static inline int most_spins = 256;
 
   int spins() const { return spins_; }
   /// Whether to spin for kApart in this wait.
@@ -65,12 +68,12 @@ class Patience {
       spins_ = std::max(spins_ / 2, kLeastSpins);
       ++together_;
     } else {
-      spins_ = std::min(spins_ * 2, kMostSpins);
+      spins_ = std::min(spins_ * 2, most_spins);
     }
   }
 
  private:
-  int spins_ = kFirstSpins;
+  int spins_ = std::min(kFirstSpins, most_spins);
   int without_ = 0;
   int together_ = 0;  // waits with yields to a peer since it was tried to get apart
   int apart_after_ = kFirstApart;

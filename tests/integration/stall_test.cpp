@@ -89,14 +89,16 @@ TEST_F(StallTest, NamedOnOneRankAndUnnamedOnTheOthersEndsOnAllWithWhatEachIsIn) 
   EXPECT_GE(count("the job failed: ", text), 1) << job_.output();
 }
 
+/// The rank that comes late may find what the others had sent before the job failed, and complete
+/// that call, but no other.
 TEST_F(StallTest, AStallThatIsTooLongEndsTheJob) {
-  start({"-np", "3"}, "late", {"ELASTIC_STALL_TIMEOUT_MS=300"});
+  start({"-np", "3"}, "away", {"ELASTIC_STALL_TIMEOUT_MS=300"});
   const std::string text = "rank 2 has not entered allreduce #20 for ";
   EXPECT_TRUE(eventually(kDeadline, [&] { return count("timed out: ", text) == 2; }))
       << job_.output();
   let_the_last_rank_go_on();
   EXPECT_NE(job_.launcher().wait(kDeadline).value_or(0), 0) << job_.output();
-  EXPECT_GE(count("timed out: ", text), 2) << job_.output();
+  EXPECT_EQ(count("timed out: ", text), 3) << job_.output();
   EXPECT_EQ(count("rank 0 warning", text), 0) << "the warning is not due\n" << job_.output();
 }
 

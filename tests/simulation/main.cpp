@@ -171,16 +171,18 @@ int main(int argc, char** argv) try {
   campaign.jobs = std::max(1U, std::thread::hardware_concurrency());
   std::map<std::string, Mutation> mutations;
   for (const Mutation each : kMutations) mutations[std::string(name(each))] = each;
+  std::string mutation(name(campaign.mutation));
 
   CLI::App app("Runs simulated jobs under faults and checks what must hold.", "elastic-simulate");
   app.add_option("--seeds", campaign.seeds, "how many runs")->capture_default_str();
   app.add_option("--seed", campaign.first_seed, "of the first one")->capture_default_str();
   app.add_option("--jobs", campaign.jobs, "threads")->check(CLI::PositiveNumber);
-  app.add_option("--mutation", campaign.mutation, "break something, to see it noticed")
-      ->transform(CLI::CheckedTransformer(mutations));
+  app.add_option("--mutation", mutation, "break something, to see it noticed")
+      ->check(CLI::IsMember(mutations));
   app.add_flag("--trace", command.trace, "run the first seed alone and show what happens");
   app.add_flag("--json", command.json, "for programs");
   CLI11_PARSE(app, argc, argv);
+  campaign.mutation = mutations.at(mutation);
   elastic::log::set_level(command.trace ? "warn" : "off");
   return simulate(command);
 } catch (const std::exception& error) {

@@ -4,6 +4,7 @@
 #include <exception>
 #include <utility>
 
+#include "collectives/transport/patience.hpp"
 #include "oracle.hpp"
 #include "process.hpp"
 
@@ -22,6 +23,12 @@ constexpr std::uint64_t kCrowd = 60;
 constexpr std::uint64_t kMostCallsWithoutWaiting = 1'000'000;
 /// Then it stands still, so that what ends its loop can happen.
 constexpr std::chrono::seconds kRestOfBusyThread{10};
+
+/// A thread that spins learns nothing here: nothing moves before it yields.
+void spin_little() {
+  using transport::Patience;
+  [[maybe_unused]] static const int spins = Patience::most_spins = Patience::kLeastSpins;
+}
 
 }  // namespace
 
@@ -48,6 +55,7 @@ std::string Thread::describe() const {
 }
 
 Threads::Threads(VirtualTime& time, Chance& chance) : time_(time), bits_(chance.below(~0ULL) | 1U) {
+  spin_little();
   // Some runs with few interrupts, some with many.
   static constexpr unsigned kShares[] = {0, 5, 30, 150};
   interrupts_per_mille_ = kShares[chance.below(4)];

@@ -30,7 +30,7 @@ TEST(Patience, SpinsLongWhereNobodyElseWantsTheCore) {
   Patience patience;
   for (int i = 0; i < 10; ++i) wait(patience, {kShared});
   for (int i = 0; i < 10; ++i) wait(patience, {kAlone, kAlone});
-  EXPECT_EQ(patience.spins(), Patience::kMostSpins);
+  EXPECT_EQ(patience.spins(), Patience::most_spins);
 }
 
 TEST(Patience, SpinsLongWhereThatMostlyEndsTheWait) {
@@ -40,7 +40,7 @@ TEST(Patience, SpinsLongWhereThatMostlyEndsTheWait) {
     if (i % 4 == 0) wait(patience, {kShared});
     wait(patience, {});
   }
-  EXPECT_EQ(patience.spins(), Patience::kMostSpins);
+  EXPECT_EQ(patience.spins(), Patience::most_spins);
 }
 
 TEST(Patience, SpinsForOnceAfterManyYieldsToAPeerAndLessOftenEachTime) {
@@ -58,7 +58,7 @@ TEST(Patience, SpinsForOnceAfterManyYieldsToAPeerAndLessOftenEachTime) {
 TEST(Patience, TellsAPeerByWhatAYieldTakesAtLeast) {
   Patience patience;
   wait(patience, {nanoseconds(200), nanoseconds(900)});
-  EXPECT_LT(patience.spins(), Patience::kMostSpins);
+  EXPECT_LT(patience.spins(), Patience::most_spins);
 }
 
 TEST(Patience, SleepsAfterALongYieldAndInTheWaitsAfterIt) {
@@ -69,7 +69,7 @@ TEST(Patience, SleepsAfterALongYieldAndInTheWaitsAfterIt) {
     wait(patience, {});
   }
   EXPECT_EQ(patience.yields(), Patience::kMostYields);
-  EXPECT_EQ(patience.spins(), Patience::kMostSpins);
+  EXPECT_EQ(patience.spins(), Patience::most_spins);
 }
 
 }  // namespace

@@ -2,7 +2,9 @@
 //
 // stalled_ranks late PIPE   the last rank enters an allreduce once somebody has opened the named
 //                           pipe, and into another one when that has happened again
-// stalled_ranks named PIPE  likewise, an allreduce of the tensor 'grad'
+// stalled_ranks named PIPE  the same with an allreduce of the tensor 'grad'
+// stalled_ranks away PIPE   the last rank enters an allreduce once somebody has opened the named
+//                           pipe; then all of them call allreduce until it fails
 // stalled_ranks mixed       rank 0 is in an allreduce of the tensor 'grad', the others in an
 //                           unnamed one: they wait for ever
 // stalled_ranks load PIPE   the last rank loads an object of the state once somebody has opened the
@@ -68,6 +70,7 @@ void run(const std::string& mode, const char* pipe) {
   } else {
     if (last) wait_for(pipe);
     mode == "named" ? named() : unnamed();
+    while (mode == "away") unnamed();
     if (last) wait_for(pipe);
     unnamed();
   }
