@@ -10,6 +10,7 @@
 #include "base/tensor_bytes.hpp"
 #include "coordinator/operation.hpp"
 #include "runtime/state_difference.hpp"
+#include "runtime/state_transfer.hpp"
 #include "training/boundary.hpp"
 #include "training/state_image.hpp"
 
@@ -22,10 +23,6 @@ using coordinator::Members;
 /// While nobody has the job's state, whose state it becomes can change with each death; so often is
 /// the synchronisation begun anew.
 constexpr int kAttempts = 3;
-
-bool has_state(const Members& members, int rank) {
-  return rank == members.first_synced() || members.synced[static_cast<std::size_t>(rank)];
-}
 
 struct Header {
   std::uint64_t bytes = 0;
@@ -62,75 +59,6 @@ class HeaderOperation : public coordinator::Operation {
   const char* const doing_;
 };
 
-/// The state's image and its large entries, from all members that have them to all that do not.
-/// Donors send from where they lie; receivers collect them beside their state, which stays whole,
-/// in `room` if that is large enough.
-class TransferOperation : public coordinator::Operation {
- public:
-  TransferOperation(State& state, training::Image& mine, std::size_t bytes,
-                    collectives::Buffer& room)
-      : state_(state), mine_(mine), room_(room), large_(training::large_entries(state)) {
-    add_section(bytes);
-    for (const auto& entry : large_) add_section(entry.size());
-  }
-
-  collectives::Call call(const Members& members) override {
-    collectives::Call call;
-    call.kind = collectives::Kind::kTransfer;
-    for (int rank = 0; rank < members.size(); ++rank) {
-      (has_state(members, rank) ? call.donors : call.receivers).push_back(rank);
-    }
-    call.sections = sections_;
-    call.fingerprint.kind = static_cast<std::uint8_t>(call.kind);
-    call.fingerprint.dtype = static_cast<std::uint8_t>(DType::kU8);
-    call.fingerprint.count = end();
-    return call;
-  }
-  void pack(const Members& members, collectives::Payload& payload) override {
-    if (!has_state(members, members.rank)) {
-      if (room_.size() > 0) std::swap(payload.data, room_);
-      room_.resize(0);
-      return payload.data.resize(end());
-    }
-    payload.data.resize(0);
-    // An image of another size is found out by those that receive it.
-    mine_.resize(sections_.front().count);
-    payload.elsewhere.emplace_back(mine_);
-    payload.elsewhere.insert(payload.elsewhere.end(), large_.begin(), large_.end());
-  }
-  void unpack(const Members& members, const collectives::Payload& payload) override {
-    if (has_state(members, members.rank)) return;
-    std::vector<std::span<const std::byte>> received;
-    for (const collectives::Section& section : sections_) {
-      received.push_back(payload.data.bytes().subspan(section.offset, section.count));
-    }
-    auto restored = training::restore(state_, received.front(), std::span(received).subspan(1));
-    outcome_ = restored.status();
-    if (restored.ok()) hashes_ = std::move(restored).value();
-  }
-  const Status& outcome() const { return outcome_; }
-  /// Of the state's entries, after the transfer.
-  std::vector<std::uint64_t> hashes() const {
-    return hashes_.empty() ? training::hashes(state_) : hashes_;
-  }
-
- private:
-  void add_section(std::size_t bytes) {
-    sections_.push_back({DType::kU8, bytes, collectives::aligned(end())});
-  }
-  std::size_t end() const {
-    return sections_.empty() ? 0 : sections_.back().offset + sections_.back().count;
-  }
-
-  State& state_;
-  training::Image& mine_;
-  collectives::Buffer& room_;
-  const std::vector<std::span<std::byte>> large_;
-  std::vector<collectives::Section> sections_;
-  Status outcome_;
-  std::vector<std::uint64_t> hashes_;  // of what was received
-};
-
 /// What a donor has sent lies in the program's memory, and until all have completed the next
 /// operation the lane may be asked for it again. If it does not come to that, the lane ends.
 class Lent {
@@ -148,9 +76,50 @@ class Lent {
   coordinator::Lane* lane_;
 };
 
-/// One attempt; `agreed` tells whether all members have the same state after it.
+struct Attempt {
+  bool last = false;
+  bool agreed = false;  ///< all members that remain have the same state
+  std::string why;      ///< they have not
+  /// Of a failure.
+  enum class Concerns : std::uint8_t { kUnknown, kThisWorker, kJob };
+  Concerns concerns = Concerns::kUnknown;
+};
+
+/// What each rank could tell of its state after the transfer.
+struct Comparison {
+  std::vector<std::uint64_t> all;
+  std::vector<std::size_t> lengths;
+};
+
+std::vector<std::uint64_t> summary(const State& state, const Layout& entries,
+                                   const StateTransfer& transfer, bool last) {
+  const Status& outcome = transfer.outcome();
+  if (outcome.ok()) return state_summary(entries, transfer.hashes(), state.commits());
+  // What an object refuses once it refuses again; what was damaged on the way may come whole.
+  return refusal_summary(outcome, last || outcome.code() != Code::kMismatch);
+}
+
+/// Some members could not take the job's state over. Where nobody had it before, the job has not
+/// begun, and fails. Otherwise those leave, and the others go on.
+Status judge(const StateRefusals& refusals, const StateTransfer& transfer, Control& control,
+             Attempt& made) {
+  if (!transfer.had_state()) {
+    made.concerns = Attempt::Concerns::kJob;
+    return Status(Code::kMismatch, refusals.text);
+  }
+  if (transfer.outcome().ok()) {
+    log::warn("goes on without a worker that joined and leaves again: {}", refusals.text);
+    return {};
+  }
+  made.concerns = Attempt::Concerns::kThisWorker;
+  const Status left(Code::kMismatch, "this worker could not take the job's state over: " +
+                                         transfer.outcome().message());
+  control.abandon(left);
+  return left;
+}
+
 Status attempt(State& state, Control& control, const char* doing, collectives::Buffer& room,
-               bool& agreed, std::string& why) {
+               Attempt& made) {
   coordinator::Lane& lane = control.lane(kUnnamedLane);
   const Milliseconds timeout = control.options().view_timeout;
 
@@ -168,12 +137,13 @@ Status attempt(State& state, Control& control, const char* doing, collectives::B
 
   if (Status fits = training::check_image_bytes(state, jobs.bytes); !fits.ok()) {
     // The others are not to wait in the transfer for a worker that takes no part.
+    made.concerns = Attempt::Concerns::kThisWorker;
     control.abandon(fits);
     return fits;
   }
 
   Lent memory(lane);
-  TransferOperation transfer(state, image, jobs.bytes, room);
+  StateTransfer transfer(state, image, jobs.bytes, room);
   // A mismatch, which all members have: large entries differ in size, or the donor changed between
   // the two operations, to one whose state has another size. The comparison tells.
   const auto transferred = lane.run(transfer, timeout);
@@ -181,25 +151,28 @@ Status attempt(State& state, Control& control, const char* doing, collectives::B
   if (!moved.ok() && moved.code() != Code::kMismatch) return moved;
 
   const Layout entries = training::layout(state);
-  std::vector<std::uint64_t> own = state_summary(entries, transfer.hashes(), state.commits());
-  std::vector<std::uint64_t> all;
-  std::vector<std::size_t> lengths;
+  std::vector<std::uint64_t> own = summary(state, entries, transfer, made.last);
+  Comparison told;
   coordinator::AllgatherOperation compare(
       ConstTensorView{own.data(), own.size(), DType::kI64, {}},
       [&](std::span<const std::byte> bytes, const std::vector<std::size_t>& counts) {
-        lengths = counts;
-        all.resize(bytes.size() / sizeof(std::uint64_t));
-        if (!bytes.empty()) std::memcpy(all.data(), bytes.data(), bytes.size());
+        told.lengths = counts;
+        told.all.resize(bytes.size() / sizeof(std::uint64_t));
+        if (!bytes.empty()) std::memcpy(told.all.data(), bytes.data(), bytes.size());
       },
       transport::OwnCall::kStateHashes);
   auto done = lane.run(compare, timeout);
   if (!done.ok()) return done.status();
   memory.given_back();
-  why = state_difference(all, lengths, entries);
-  if (why.empty() && !moved.ok()) why = moved.message();
-  if (why.empty() && !transfer.outcome().ok()) why = transfer.outcome().message();
-  agreed = why.empty();
-  if (!agreed) return {};
+  const StateRefusals refusals = state_refusals(told.all, told.lengths);
+  if (refusals.final) {
+    if (Status status = judge(refusals, transfer, control, made); !status.ok()) return status;
+  }
+  made.why = state_difference(told.all, told.lengths, entries);
+  if (made.why.empty() && !moved.ok()) made.why = moved.message();
+  if (made.why.empty() && refusals.ranks > 0 && !refusals.final) made.why = refusals.text;
+  made.agreed = made.why.empty();
+  if (!made.agreed) return {};
 
   if (brought > state.commits()) {
     log::warn(
@@ -226,14 +199,19 @@ collectives::Buffer make_room(std::size_t bytes) {
 
 Status synchronise(State& state, Control& control, const char* doing, collectives::Buffer room) {
   std::string why;
-  for (int i = 0; i < kAttempts; ++i) {
-    bool agreed = false;
-    if (Status status = attempt(state, control, doing, room, agreed, why); !status.ok()) {
+  for (int i = 1; i <= kAttempts; ++i) {
+    Attempt made;
+    made.last = i == kAttempts;
+    if (Status status = attempt(state, control, doing, room, made); !status.ok()) {
+      using Concerns = Attempt::Concerns;
       // Workers that are set up differently: those that fail first would leave the last one alone.
-      if (status.code() == Code::kMismatch && !control.synced()) control.fail_job(status);
+      const bool set_up = made.concerns == Concerns::kUnknown && !control.synced() &&
+                          status.code() == Code::kMismatch;
+      if (set_up || made.concerns == Concerns::kJob) control.fail_job(status);
       return status;
     }
-    if (agreed) return {};
+    if (made.agreed) return {};
+    why = std::move(made.why);
     log::warn("state differs after synchronisation, trying again: {}", why);
   }
   const Status differs(Code::kMismatch, "the state cannot be made the same on all members: " + why);

@@ -19,8 +19,10 @@ collectives::Buffer make_room(std::size_t bytes);
 /// Three operations: a broadcast of the size, the transfer, and an allgather of the hashes
 /// of all entries, which must be equal: otherwise kMismatch, naming the ranks and the entry, and
 /// the job fails with that. It also fails where workers cannot do these operations together at the
-/// start (kMismatch). A member that dies meanwhile changes nothing for the others; when donors die,
-/// others give.
+/// start (kMismatch). Where an object refuses the state, the allgather tells all members: if nobody
+/// had the state before, the job fails (kMismatch), naming rank, entry and exception; otherwise
+/// this worker leaves the job with that, and the others go on. A member that dies meanwhile changes
+/// nothing for the others; when donors die, others give.
 ///
 /// Whoever takes a state collects it in `room` if that is large enough, otherwise in fresh memory.
 ///

@@ -95,6 +95,10 @@ Status bad(const Entry& entry, const std::string& message) {
   return Status(Code::kMismatch, "state entry '" + entry.name + "': " + message);
 }
 
+Status refused(const Entry& entry, const std::string& message) {
+  return Status(Code::kRefused, "state entry '" + entry.name + "': " + message);
+}
+
 Result<ImageHeader> check_header(std::span<const std::byte> image, std::size_t entries) {
   if (image.size() < kAlignment) {
     return bad("is cut short: " + std::to_string(image.size()) + " bytes");
@@ -166,9 +170,9 @@ Status load(const Entry& entry, std::span<const std::byte> bytes) {
     entry.object.load(bytes);
     return {};
   } catch (const std::exception& error) {
-    return bad(entry, error.what());
+    return refused(entry, error.what());
   } catch (...) {
-    return bad(entry, "its load() threw something that is no std::exception");
+    return refused(entry, "its load() threw something that is no std::exception");
   }
 }
 

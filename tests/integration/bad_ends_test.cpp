@@ -81,6 +81,33 @@ TEST(BadEnds, AnObjectThatDiffersFailsTheJobAndIsNamed) {
   EXPECT_THAT(ended.output, Not(HasSubstr("starting it again")));
 }
 
+TEST(BadEnds, AnObjectThatRefusesTheStateAtTheStartFailsTheJobOnEveryRank) {
+  const Ended ended = run_two("load");
+  EXPECT_EQ(ended.status, 1) << ended.output;
+  const std::string why =
+      "rank 1 could not take the job's state over: state entry 'tokenizer': no such tokenizer";
+  EXPECT_EQ(last_line(ended.output), "elasticrun: the job failed: " + why);
+  for (const char* rank : {"0", "1"}) {
+    EXPECT_THAT(ended.output, HasSubstr("[" + std::string(rank) + "]   what():  elastic: " + why));
+  }
+  EXPECT_THAT(ended.output, Not(HasSubstr("trying again")));
+  EXPECT_THAT(ended.output, Not(HasSubstr("starting it again")));
+}
+
+TEST(BadEnds, AJoinerWhoseObjectRefusesTheStateFailsAlone) {
+  const Ended ended = run_two("joiner");
+  EXPECT_EQ(ended.status, 0) << ended.output;
+  const std::string why = "state entry 'tokenizer': no such tokenizer";
+  EXPECT_THAT(ended.output, ::testing::ContainsRegex("\\[0\\].*goes on without .*rank 1 could "
+                                                     "not take the job's state over: " +
+                                                     why));
+  EXPECT_THAT(
+      ended.output,
+      HasSubstr("[1]   what():  elastic: this worker could not take the job's state over: " + why));
+  EXPECT_THAT(ended.output, HasSubstr("starting it again (restart 2 of 3)"));
+  EXPECT_THAT(ended.output, Not(HasSubstr("the job failed")));
+}
+
 TEST(BadEnds, AnOptionThatIsWrongInCodeIsNotTriedAgain) {
   const Ended ended = run_two("option");
   EXPECT_EQ(ended.status, 1) << ended.output;

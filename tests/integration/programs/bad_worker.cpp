@@ -2,6 +2,9 @@
 //   layout   the ranks' states have different sizes
 //   escape   like layout, with a terminal's control characters in the name of the state's entry
 //   object   a part of the state is another on every rank, whatever it loads
+//   load     another part of the state refuses what it is given, on rank 1
+//   joiner   the same, in the second life of a worker; rank 1 is killed in its first. The training
+//            goes on until a third life takes part
 //   option   an option that code gives is wrong
 //   exit     rank 1 ends with code 0 in the middle of the training, without shutdown
 //   all_exit so do all ranks
@@ -30,6 +33,22 @@ constexpr int kSteps = 20;
 struct RankObject {
   std::vector<std::byte> save() const { return {static_cast<std::byte>(elastic::rank())}; }
   void load(std::span<const std::byte> /*bytes*/) {}
+};
+
+int life() {
+  return std::stoi(std::getenv("ELASTIC_RESTART"));
+}
+
+/// Cannot take what it is given, in the mode's cases.
+struct Refusing {
+  explicit Refusing(std::string its) : mode(std::move(its)) {}
+  std::vector<std::byte> save() const { return std::vector<std::byte>(8); }
+  void load(std::span<const std::byte> /*bytes*/) const {
+    const bool refuses =
+        (mode == "load" && elastic::rank() == 1) || (mode == "joiner" && life() == 1);
+    if (refuses) throw std::runtime_error("no such tokenizer");
+  }
+  std::string mode;
 };
 
 void sum() {
@@ -63,13 +82,29 @@ void train(elastic::State& state, const std::string& mode) {
   });
 }
 
+void train_until_a_third_life(elastic::State& state) {
+  elastic::run(state, [&] {
+    for (bool again = true; again;) {
+      if (life() == 0 && elastic::rank() == 1) ::kill(::getpid(), SIGKILL);
+      std::vector<int> latest{life()};
+      elastic::allreduce(std::span<int>(latest), elastic::ReduceOp::kMax);
+      again = latest[0] < 2;
+      state.commit();
+    }
+  });
+}
+
 void train_with_state(const std::string& mode) {
   std::vector<float> weights(
       10 + (mode == "layout" || mode == "escape" ? static_cast<std::size_t>(elastic::rank()) : 0));
   RankObject object;
   elastic::State state;
+  if (mode == "load" || mode == "joiner") weights[0] = static_cast<float>(elastic::rank());
   state.add(mode == "escape" ? "we\x1b[31m\nights" : "weights", weights);
   if (mode == "object") state.add("object", object);
+  Refusing refusing(mode);
+  if (mode == "load" || mode == "joiner") state.add("tokenizer", refusing);
+  if (mode == "joiner") return train_until_a_third_life(state);
   const bool catches = mode == "throws" || mode == "all" || mode == "differs";
   try {
     train(state, mode);
@@ -80,8 +115,7 @@ void train_with_state(const std::string& mode) {
 
 void call_without_run(const std::string& mode, const std::string& folder) {
   for (int step = 0; mode == "endless" || step < kSteps; ++step) {
-    const bool first_life = std::string(std::getenv("ELASTIC_RESTART")) == "0";
-    if (mode == "killed" && step == 3 && elastic::rank() == 1 && first_life) {
+    if (mode == "killed" && step == 3 && elastic::rank() == 1 && life() == 0) {
       ::kill(::getpid(), SIGKILL);
     }
     sum();
