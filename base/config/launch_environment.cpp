@@ -131,6 +131,9 @@ Status check_alone(const EnvironmentMap& environment, int world_size) {
   };
   if (world_size > 1) return several("WORLD_SIZE is " + std::to_string(world_size));
   if (environment.contains("WORLD_SIZE")) return {};
+  for (const char* name : {"ELASTIC_JOB", "ELASTIC_SECRET_FILE"}) {
+    if (!text_of(environment, name).empty()) return several(std::string(name) + " is set");
+  }
   if (environment.contains("PMIX_RANK")) {
     return several("PMIX_RANK is " + text_of(environment, "PMIX_RANK") +
                    ", so a launcher started this process and maybe others,");

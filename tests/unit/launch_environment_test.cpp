@@ -207,6 +207,21 @@ TEST(LaunchEnvironment, PmixAloneDoesNotSayHowManyThereAre) {
   EXPECT_EQ(read({{"PMIX_RANK", "0"}, {"WORLD_SIZE", "1"}}).np, 1);
 }
 
+TEST(LaunchEnvironment, AJobsNameOrSecretWithoutItsServerIsNotAJobOfOne) {
+  for (const char* variable : {"ELASTIC_JOB", "ELASTIC_SECRET_FILE"}) {
+    EXPECT_THAT(
+        refusal({{variable, "x"}}),
+        testing::AllOf(testing::StartsWith(std::string(variable) + " is set"),
+                       testing::HasSubstr("but ELASTIC_RENDEZVOUS is not set: start the workers")));
+    EXPECT_EQ(read({{variable, "x"}, {"WORLD_SIZE", "1"}}).np, 1);
+    EXPECT_EQ(read({{variable, ""}}).np, 1);
+    EXPECT_EQ(read({{variable, "x"}, {"ELASTIC_RENDEZVOUS", "h:1"}}).rank, -1);
+    auto environment = kOpenMpi;  // a job of its own beside another one of the same mpirun
+    environment[variable] = "x";
+    EXPECT_TRUE(read(environment).hosts_server());
+  }
+}
+
 TEST(LaunchEnvironment, NamesWhatIsWrong) {
   EXPECT_THAT(refusal({{"OMPI_COMM_WORLD_RANK", "x"}}),
               testing::HasSubstr("OMPI_COMM_WORLD_RANK is 'x'"));
