@@ -15,8 +15,10 @@ namespace {
 constexpr Milliseconds kLingerWhenOver{2000};
 /// Workers may come back from a broken connection.
 constexpr Milliseconds kLingerWhenEmpty{10000};
-/// The process that started this server may have died before it registered.
+/// The process that started this server may have died before it registered, unnoticed.
 constexpr Milliseconds kFirstWorker{60000};
+/// Others may have found the server, and be on their way.
+constexpr Milliseconds kLingerWithoutStarter{2000};
 /// The kernel closes a process's descriptors one after the other.
 constexpr std::chrono::microseconds kFirstBetweenLooks{100};
 constexpr Milliseconds kLongestBetweenLooks{100};
@@ -310,11 +312,18 @@ void Job::when_over(std::function<void()> over) {
   watch_end();
 }
 
+void Job::lose_starter() {
+  starter_lost_ = true;
+  watch_end();
+}
+
 void Job::watch_end() {
   if (!over_) return;
   TimePoint ends = TimePoint::max();
   if (phase_ == Phase::kDone || phase_ == Phase::kFailed) {
     ends = Clock::now() + kLingerWhenOver;
+  } else if (workers_.empty() && starter_lost_ && membership_.view().generation == 0) {
+    ends = Clock::now() + kLingerWithoutStarter;
   } else if (workers_.empty()) {
     ends = Clock::now() + (had_workers_ ? kLingerWhenEmpty : kFirstWorker);
   }

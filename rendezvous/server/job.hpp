@@ -45,6 +45,8 @@ class Job : public std::enable_shared_from_this<Job> {
 
   /// Called once, a moment after the job is over or when no worker has been there for long.
   void when_over(std::function<void()> over);
+  /// See Server::lose_starter.
+  void lose_starter();
 
   const std::string& name() const { return name_; }
   std::size_t workers() const { return workers_.size(); }
@@ -87,6 +89,7 @@ class Job : public std::enable_shared_from_this<Job> {
   bool joinable_ = false;
   std::string phase_text_;
   bool had_workers_ = false;
+  bool starter_lost_ = false;
   bool stopped_ = false;
   TimePoint ends_ = TimePoint::max();
 };

@@ -5,10 +5,13 @@
 #include <cstring>
 #include <exception>
 #include <fcntl.h>
+#include <functional>
 #include <string>
 #include <unistd.h>
+#include <utility>
 
 #include <boost/asio/io_context.hpp>
+#include <boost/asio/posix/stream_descriptor.hpp>
 #include <boost/asio/signal_set.hpp>
 #include <nlohmann/json.hpp>
 #include <sys/stat.h>
@@ -74,6 +77,33 @@ Status write_port_file(const std::string& path, const std::string& address) {
   return {};
 }
 
+/// The process that started this server, seen by a pipe that it writes nothing to.
+class Starter {
+ public:
+  explicit Starter(boost::asio::io_context& io) : pipe_(io) {}
+
+  Status watch(int fd, std::function<void()> gone) {
+    boost::system::error_code error;
+    pipe_.assign(fd, error);
+    if (error) {
+      return Status(Code::kInvalidArgument,
+                    "--starter-fd " + std::to_string(fd) + ": " + error.message());
+    }
+    pipe_.async_wait(boost::asio::posix::stream_descriptor::wait_read,
+                     [gone = std::move(gone)](const boost::system::error_code& failed) {
+                       if (!failed) gone();
+                     });
+    return {};
+  }
+  void close() {
+    boost::system::error_code ignored;
+    pipe_.close(ignored);
+  }
+
+ private:
+  boost::asio::posix::stream_descriptor pipe_;
+};
+
 int fail(const Status& status) {
   std::fprintf(stderr, "elastic-rendezvous: %s\n", status.message().c_str());
   return 1;
@@ -98,9 +128,11 @@ int serve(ProgramOptions options) {
   boost::asio::io_context io(1);
   Server server(io, with);
   boost::asio::signal_set signals(io, SIGINT, SIGTERM);
+  Starter starter(io);
   const auto end = [&] {
     server.close();
     signals.cancel();
+    starter.close();
   };
   signals.async_wait([&](const boost::system::error_code& error, int number) {
     if (error) return;
@@ -108,6 +140,10 @@ int serve(ProgramOptions options) {
     end();
   });
   if (options.exit_when_done) server.when_over(end);
+  if (options.starter_fd >= 0) {
+    const Status watched = starter.watch(options.starter_fd, [&] { server.lose_starter(); });
+    if (!watched.ok()) return fail(watched);
+  }
   if (Status listening = server.listen(); !listening.ok()) return fail(listening);
   std::printf("job %s at %s\n", with.job.c_str(), server.address().c_str());
   if (!made.path().empty()) std::printf("secret in %s\n", made.path().c_str());

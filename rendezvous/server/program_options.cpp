@@ -66,6 +66,11 @@ void declare(CLI::App& app, ProgramOptions& options, Periods& periods) {
   app.add_flag(
       "--exit-when-done", options.exit_when_done,
       "end when the job is over, all workers have been gone for 10 s, or none has come in 60 s");
+  app.add_option(
+         "--starter-fd", options.starter_fd,
+         "a pipe whose write end the process that starts this server holds: with "
+         "--exit-when-done the server ends 2 s after the pipe does, unless a worker has come")
+      ->check(CLI::Range(0, 1 << 20));
   const CLI::Range period(1, 86400000);
   app.add_option("--evict-after-ms", periods.evict_after,
                  "silence after which a member is given up")

@@ -14,6 +14,7 @@ struct ProgramOptions {
   std::string port_file;    ///< empty: none
   std::string log_level = "info";
   bool exit_when_done = false;
+  int starter_fd = -1;  ///< its end is the end of the process that started the server; -1: none
 };
 
 struct ParsedProgram {

@@ -107,6 +107,8 @@ class Server::Impl : public std::enable_shared_from_this<Impl> {
     over_ = std::move(over);
   }
 
+  void lose_starter() { job_->lose_starter(); }
+
   void close() {
     closed_ = true;
     Error ignored;
@@ -362,6 +364,9 @@ const std::string& Server::address() const {
 }
 void Server::when_over(std::function<void()> over) {
   impl_->when_over(std::move(over));
+}
+void Server::lose_starter() {
+  impl_->lose_starter();
 }
 void Server::close() {
   impl_->close();

@@ -18,6 +18,7 @@
 #include "base/handshake.hpp"
 #include "base/status.hpp"
 #include "base/thread_checker.hpp"
+#include "base/unique_fd.hpp"
 #include "collectives/transport/linker.hpp"
 #include "coordinator/lane.hpp"
 #include "elastic/options.hpp"
@@ -53,6 +54,8 @@ struct Identity {
   std::string incarnation;
   WorkerId id = 0;
   bool under_mpirun = false;
+  /// See ServerLocation; held for as long as this worker may take part.
+  std::shared_ptr<const UniqueFd> starter;
 };
 
 /// The control thread: keeps the connection to the rendezvous server, makes the links, and takes

@@ -40,6 +40,7 @@ Result<Identity> find_job(Options& options, const EnvironmentMap& environment) {
     identity.address = server.value().address;
     identity.job = server.value().job;
     identity.secret = server.value().secret;
+    identity.starter = server.value().starter;
     return identity;
   }
   Result<Secret> secret = read_secret(options);

@@ -29,7 +29,9 @@ namespace {
 
 constexpr const char* kProgram = "elastic-rendezvous";
 constexpr Milliseconds kPause{10};  ///< between looks for a file
-constexpr int kSecretFd = 3;        ///< the descriptor's number in the server
+/// The numbers of descriptors in the server.
+constexpr int kSecretFd = 3;
+constexpr int kStarterFd = 4;
 
 Status unavailable(const std::string& what, int why) {
   return Status(Code::kUnavailable, what + ": " + std::strerror(why));
@@ -99,14 +101,15 @@ class SpawnSetup {
   }
 
   Result<pid_t> spawn(const std::string& program, std::vector<std::string> arguments,
-                      const EnvironmentMap& environment, int secret_fd) {
+                      const EnvironmentMap& environment, int secret_fd, int starter_fd) {
     // mpirun waits until its pipes are closed and kills its process group: keep out of both.
     for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
       ::posix_spawn_file_actions_addopen(&actions_, fd, "/dev/null", O_RDWR, 0);
     }
     ::posix_spawn_file_actions_adddup2(&actions_, secret_fd, kSecretFd);
+    ::posix_spawn_file_actions_adddup2(&actions_, starter_fd, kStarterFd);
     // Nothing else that this process has inherited, or opened without O_CLOEXEC.
-    ::posix_spawn_file_actions_addclosefrom_np(&actions_, kSecretFd + 1);
+    ::posix_spawn_file_actions_addclosefrom_np(&actions_, kStarterFd + 1);
     ::posix_spawnattr_setflags(&attributes_, POSIX_SPAWN_SETSID);
     std::vector<std::string> variables;
     for (const auto& [name, value] : environment) variables.push_back(name + "=" + value);
@@ -121,6 +124,23 @@ class SpawnSetup {
   posix_spawn_file_actions_t actions_{};
   posix_spawnattr_t attributes_{};
 };
+
+/// A pipe that nothing is written to: its end is the end of whoever holds the write end.
+struct StarterPipe {
+  UniqueFd read_end;
+  std::shared_ptr<const UniqueFd> write_end;
+};
+
+Result<StarterPipe> make_starter_pipe() {
+  int ends[2];
+  if (::pipe2(ends, O_CLOEXEC) != 0) return unavailable("pipe", errno);
+  UniqueFd read_end(ends[0]);
+  StarterPipe pipe{{}, std::make_shared<const UniqueFd>(ends[1])};
+  // Above the numbers that the server's descriptors get: it must not be overwritten by one of them.
+  pipe.read_end.reset(::fcntl(read_end.get(), F_DUPFD_CLOEXEC, kStarterFd + 1));
+  if (!pipe.read_end) return unavailable("pipe", errno);
+  return pipe;
+}
 
 std::optional<std::string> read_port_file(const std::string& path) {
   std::ifstream file(path);
@@ -149,7 +169,9 @@ Result<ServerLocation> start_server(const LaunchEnvironment& launch, const std::
                                     bool encrypt, TimePoint deadline) {
   const auto program = find_server_program(environment);
   if (!program.ok()) return program.status();
-  ServerLocation location{"", job, random_secret()};
+  auto starter = make_starter_pipe();
+  if (!starter.ok()) return starter.status();
+  ServerLocation location{"", job, random_secret(), starter.value().write_end};
   const auto secret_fd = secret_descriptor(location.secret);
   if (!secret_fd.ok()) return secret_fd.status();
   const std::string port_file = folder + "/" + location.job + ".port";
@@ -165,10 +187,12 @@ Result<ServerLocation> start_server(const LaunchEnvironment& launch, const std::
                                      "/dev/fd/" + std::to_string(kSecretFd),
                                      "--port-file",
                                      port_file,
-                                     "--exit-when-done"};
+                                     "--exit-when-done",
+                                     "--starter-fd",
+                                     std::to_string(kStarterFd)};
   if (encrypt) arguments.emplace_back("--encrypt");
   const auto server = SpawnSetup().spawn(program.value(), std::move(arguments), environment,
-                                         secret_fd.value().get());
+                                         secret_fd.value().get(), starter.value().read_end.get());
   if (!server.ok()) return server.status();
   const auto address = await_address(port_file, server.value(), deadline);
   ::unlink(port_file.c_str());
@@ -194,7 +218,7 @@ Result<ServerLocation> await_server(const std::string& job, const std::string& f
                                     TimePoint deadline) {
   while (true) {
     if (const auto record = launcher::find_job_record(folder, job)) {
-      return ServerLocation{record->address, record->job, record->secret};
+      return ServerLocation{record->address, record->job, record->secret, nullptr};
     }
     if (Clock::now() >= deadline) {
       return Status(Code::kTimeout, "rank 0 has not started a rendezvous server in time (job " +

@@ -3,6 +3,7 @@
 #include <cstdlib>
 #include <signal.h>
 #include <string>
+#include <unistd.h>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -10,6 +11,7 @@
 
 #include "integration/job.hpp"
 #include "integration/open_mpi.hpp"
+#include "rendezvous/launcher/job_file.hpp"
 
 namespace elastic::testing {
 namespace {
@@ -48,6 +50,8 @@ class MpirunTest : public ::testing::Test {
     EXPECT_TRUE(eventually(milliseconds(20000), [this] { return !anybody_left(); }));
   }
 
+  std::string launcher_folder() const { return file("elastic-" + std::to_string(::getuid())); }
+
   ScratchFolder folder_;
 };
 
@@ -75,6 +79,30 @@ TEST_F(MpirunTest, WithoutALauncherAProgramIsAWorldOfOne) {
   EXPECT_EQ(job.wait(milliseconds(40000)), 0) << job.output();
   EXPECT_THAT(job.output(), HasSubstr("rank 0: the sum over 1 workers is 1"));
   expect_nobody_left();
+}
+
+/// The server would wait 60 s for a first worker.
+TEST_F(MpirunTest, AServerEndsSoonWhoseStarterCannotBeginTheJob) {
+  std::vector<std::string> with = environment();
+  with.push_back("ELASTIC_BIND=192.0.2.1");  // no address of this machine
+  Job job({HELLO_ALLREDUCE}, file("output"), with);
+  EXPECT_NE(job.wait(milliseconds(40000)), 0) << job.output();
+  EXPECT_THAT(job.output(), HasSubstr("192.0.2.1"));
+  expect_nobody_left();
+}
+
+/// Rank 0 waits for the other of two tasks, and dies.
+TEST_F(MpirunTest, AServerEndsSoonWhoseStarterDiesBeforeTheJobBegins) {
+  std::vector<std::string> with = environment();
+  with.insert(with.end(), {"SLURM_JOB_ID=7", "SLURM_STEP_ID=0", "SLURM_NTASKS=2", "SLURM_NNODES=1",
+                           "SLURM_PROCID=0", "SLURM_LOCALID=0", "SLURM_NODEID=0"});
+  Job job({HELLO_ALLREDUCE}, file("output"), with);
+  const auto server_is_there = [this] {
+    return !launcher::running_jobs(launcher_folder()).empty();
+  };
+  ASSERT_TRUE(eventually(milliseconds(30000), server_is_there)) << job.output();
+  ::kill(job.pid(), SIGKILL);
+  EXPECT_TRUE(eventually(milliseconds(8000), [this] { return !anybody_left(); }));
 }
 
 class MpirunKillTest : public MpirunTest, public ::testing::WithParamInterface<int> {};
