@@ -6,7 +6,7 @@
 namespace elastic::coordinator {
 namespace {
 
-// Upper bound of the request's size in a note.
+// Upper bound of the request's encoded size in a note.
 std::size_t definition_bytes(const TensorRequest& request) {
   return request.name.size() + 16 + 11 * request.tensors.size();
 }

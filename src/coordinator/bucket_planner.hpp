@@ -13,27 +13,25 @@ namespace elastic::coordinator {
 /// The requests that run as one collective, in order.
 using BucketContent = std::vector<std::shared_ptr<const TensorRequest>>;
 
-/// Fuses requests into buckets. What comes out depends on nothing but the order of the calls.
-///
-/// One bucket per (kind, op) is open at a time; dtypes may differ within a bucket. Owned by a
-/// Negotiator.
+/// Fuses requests into buckets. The buckets depend on the order of the calls alone. One bucket per
+/// (kind, op) is open at a time; dtypes may differ within a bucket. Owned by a Negotiator.
 class BucketPlanner {
  public:
-  /// `bucket_bytes`: a bucket holds no more, unless it consists of one larger request.
+  /// `bucket_bytes` limits the size of a bucket; a single larger request has a bucket of its own.
   explicit BucketPlanner(std::size_t bucket_bytes) : bucket_bytes_(bucket_bytes) {}
 
-  /// Appends to the open bucket. When it does not fit there any more, that bucket is closed and
-  /// returned, and the request opens the next one.
+  /// Appends `request` to the open bucket. If it does not fit, that bucket is closed and returned,
+  /// and the request opens the next one.
   std::optional<BucketContent> add(std::shared_ptr<const TensorRequest> request);
-  /// Takes a request out of its open bucket again. False when it is in none.
+  /// Removes a request from its open bucket. False if no open bucket has it.
   bool remove(const std::shared_ptr<const TensorRequest>& request);
-  /// Closes all open buckets, that opened first first.
+  /// Closes all open buckets, in the order in which they were opened.
   std::vector<BucketContent> close_all();
 
   bool empty() const { return open_.empty(); }
   void clear() { open_.clear(); }
 
-  /// Bound on what it takes to describe a bucket to another rank.
+  /// Bound on the encoded size of a bucket's definition in a note.
   static constexpr std::size_t kMaxDefinitionBytes = 256 * 1024;
 
  private:

@@ -15,7 +15,7 @@ namespace elastic::coordinator {
 
 struct Bucket;
 
-/// All that is known here about one name.
+/// The state of one name on this rank.
 struct NamedTensor {
   enum class Progress : std::uint8_t {
     kIdle,     ///< not submitted here
@@ -25,49 +25,51 @@ struct NamedTensor {
 
   const std::string* name = nullptr;         ///< the table's key
   std::shared_ptr<const TensorRequest> own;  ///< as submitted here; null while idle
-  std::uint64_t sequence = 0;                ///< counts submissions here; tells their order
+  std::uint64_t sequence = 0;  ///< number of the submission on this rank; gives their order
   Progress progress = Progress::kIdle;
-  bool announced = false;  ///< follower: the leader was told of this submission by name
+  bool announced = false;  ///< follower: announced this submission to the leader by name
 
-  Bucket* bucket = nullptr;  ///< planned in it; null while not planned, or in an open bucket
+  Bucket* bucket = nullptr;  ///< the bucket that it is planned in; null: none, or an open one
   std::size_t index = 0;     ///< in the bucket
 
-  /// Leader: by rank, what followers announced by name since the last order. Empty for none.
+  /// Leader: by rank, the requests that followers announced by name since the last order. Empty for
+  /// none.
   std::vector<std::shared_ptr<const TensorRequest>> announcements;
   std::size_t announcement_count = 0;
 
   bool waiting() const { return progress == Progress::kWaiting; }
-  /// The submission here is what the bucket was planned with.
+  /// Whether this rank submitted the same request as the bucket was planned with.
   bool as_planned() const;
   void forget_announcements();
 };
 
-/// Requests planned to run together, and how far they are this time.
+/// Requests that are planned to run together, and the progress of their current submission.
 struct Bucket {
   std::shared_ptr<const BucketContent> content;
   std::vector<NamedTensor*> members;  ///< in the order of `content`
   std::list<Bucket>::iterator self;
 
-  std::uint64_t id = 0;       ///< what the notes of this view call it; 0 before its definition
-  std::size_t submitted = 0;  ///< members that wait here (follower: and are not announced by name)
-  std::uint64_t last_order = 0;  ///< number of the order that it was in last
+  std::uint64_t id = 0;          ///< its id in the notes of this view; 0 before its definition
+  std::size_t submitted = 0;     ///< members that wait here (follower: without those announced by
+                                 ///< name)
+  std::uint64_t last_order = 0;  ///< number of the latest order that it was in
 
   // Follower.
   bool reported = false;  ///< Ready was sent
-  bool by_name = false;   ///< members are announced one by one this time
+  bool by_name = false;   ///< this time members are announced one by one
 
   // Leader.
-  std::size_t missing = 0;             ///< (member, rank) pairs that it waits for
+  std::size_t missing = 0;             ///< number of (member, rank) pairs that it still waits for
   std::vector<bool> ready;             ///< ranks that reported it
   std::vector<std::size_t> announced;  ///< by rank: members announced by name, as planned
 
   std::size_t size() const { return members.size(); }
   bool partly_submitted() const { return submitted > 0 && submitted < size(); }
-  /// Nobody has submitted anything, in a view with `ranks` ranks.
+  /// Resets the progress: no rank has submitted any member, in a view with `ranks` ranks.
   void reset(std::size_t ranks);
 };
 
-/// The plan: names, and the buckets that they are in. Owned by a Negotiator.
+/// The plan: all names, and the buckets that they are in. Owned by a Negotiator.
 class BucketTable {
  public:
   BucketTable() = default;
@@ -76,11 +78,11 @@ class BucketTable {
 
   NamedTensor& at(const std::string& name);
   NamedTensor* find(const std::string& name);
-  /// Adds a bucket of names that are in none.
+  /// Adds a bucket. Its names must not be in another one.
   Bucket& insert(BucketContent content);
-  /// Its members are in no bucket afterwards.
+  /// Removes a bucket. Its members are in no bucket afterwards.
   void erase(Bucket& bucket);
-  /// Forgets the name if nothing is known about it any more. References to it are invalid then.
+  /// Forgets the name if it has no state left, which invalidates references to it.
   void release(NamedTensor& tensor);
 
   std::list<Bucket>& buckets() { return buckets_; }

@@ -15,8 +15,8 @@ namespace elastic::coordinator {
 
 namespace {
 
-/// A program whose ranks wait for each other outside of the library would otherwise keep open
-/// buckets open for ever.
+/// After this time without progress open buckets are closed. Otherwise a program whose ranks wait
+/// for each other outside of the library would keep them open forever.
 constexpr Milliseconds kForceFlush{1000};
 
 TensorRequest request_for(const std::string& name, const std::vector<TensorView>& tensors,
@@ -70,7 +70,8 @@ void Coordinator::flush() {
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     if (names_.empty()) return;
-    // The place among the submissions counts, not the moment: buckets must not depend on timing.
+    // The flush applies to its place among the submissions, not to a moment: buckets must not
+    // depend on timing.
     (submitted_.empty() ? flush_ : submitted_.back().flush_after) = true;
   }
   wake_up_->set();
@@ -92,8 +93,8 @@ std::string Coordinator::first_name() const {
   return names_.empty() ? std::string() : names_.begin()->first;
 }
 
-/// An exception here, such as for lack of memory, may have come between an order and its result:
-/// this worker leaves. One in the handling of that ends the process, and the others see it go.
+/// An exception here, such as for lack of memory, may come between an order and its result, so this
+/// worker leaves. If leaving throws too, the process ends, and the others notice its death.
 void Coordinator::loop() {
   name_this_thread("elastic-coord");
   try {
@@ -117,7 +118,7 @@ void Coordinator::serve_views() {
   }
 }
 
-/// Works in one view until it is interrupted.
+/// Serves one view until it is interrupted, and returns the reason.
 Status Coordinator::serve(Lane::Ownership& ownership) {
   if (Status status = enter_view(ownership); !status.ok()) return status;
   for (;;) {
@@ -132,8 +133,8 @@ Status Coordinator::serve(Lane::Ownership& ownership) {
   }
 }
 
-/// The hand-over comes first: it may bring the result of the operation that was interrupted. All
-/// that is not complete then is negotiated anew.
+/// Enters the view. The hand-over comes first, because it may bring the result of the interrupted
+/// operation. All requests that are not complete after it are negotiated anew.
 Status Coordinator::enter_view(Lane::Ownership& ownership) {
   transport::Mesh& mesh = *ownership.view().mesh;
   const Members& members = *ownership.view().members;
@@ -146,14 +147,14 @@ Status Coordinator::enter_view(Lane::Ownership& ownership) {
   running_.reset();
   orders_.clear();
   generation_ = members.generation;
-  // Frames of older views are behind us; those of this one wait until an operation asks for them.
+  // Drops frames of older views. Frames of this view wait until an operation asks for them.
   mesh.abandon();
   mesh.begin({generation_, 0, transport::OpTag::kRepair}, {});
   negotiator_.restart(members.rank, members.size());
   return {};
 }
 
-/// What was submitted up to the first whose tensors are still on their way.
+/// Takes the submissions up to the first one with tensors that have not arrived yet.
 std::vector<Coordinator::Submission> Coordinator::take_arrived() {
   std::vector<Submission> taken;
   const auto on_its_way =
@@ -247,22 +248,22 @@ std::unique_ptr<Operation> Coordinator::operation_for(const OrderItem& order) co
       order.requests->front()->op);
 }
 
-/// The first order has its result.
+/// Completes the first order with its result.
 void Coordinator::finish(const Lane::Attempt& attempt) {
   const OrderItem& order = orders_.front();
   if (const Status status = negotiator_.completed(order); !status.ok()) {
     log::error("negotiation: {}", status.message());
   }
   const Status outcome = attempt.status.ok() ? bring_back(order) : attempt.status;
-  // The last first: programs wait in the order in which they submit, and who waits for the first
-  // wakes up once for all of the bucket.
+  // In reverse order: programs wait in the order in which they submit, so a thread that waits for
+  // the first request wakes up once for the whole bucket.
   for (auto at = order.requests->rbegin(); at != order.requests->rend(); ++at) {
     complete((*at)->name, outcome.ok() ? Result<Contributors>(attempt.contributors)
                                        : Result<Contributors>(outcome));
   }
 }
 
-/// Results to where the program has its tensors, where that is elsewhere.
+/// Copies results back to the program's tensors if they were staged, and waits for all copies.
 Status Coordinator::bring_back(const OrderItem& order) {
   std::vector<device::Staged*> all;
   for (const auto& request : *order.requests) {
@@ -295,8 +296,9 @@ void Coordinator::complete(const std::string& name, Result<Contributors> outcome
   if (awaited) completed_.notify_all();
 }
 
-/// Something is under way and nothing moves: see that it is not for the want of a flush, and say
-/// what is waited for. The timer is armed only while something is under way.
+/// Handles a lack of progress while requests are under way: closes open buckets after kForceFlush,
+/// and warns of the requests that some ranks have not submitted. The timer is armed only while
+/// requests are under way.
 void Coordinator::look_for_stalls() {
   wake_up_->arm(pending_.empty() ? Milliseconds(0) : kForceFlush);
   if (pending_.empty()) return;
@@ -310,9 +312,9 @@ void Coordinator::look_for_stalls() {
   for (const Stall& stall : negotiator_.stalled()) log::warn("{}", describe(stall));
 }
 
-/// No view came in time. What the other ranks have been told of has begun, and this worker leaves.
-/// Otherwise what has waited for as long fails, nothing is left behind of it, and the thread waits
-/// on: ok.
+/// Handles the timeout of the wait for a view. Requests that the other ranks have been told of have
+/// begun: then this worker leaves. Otherwise the submissions that have waited for as long fail and
+/// leave nothing behind, and the thread continues to wait (ok).
 Status Coordinator::outlast(const Status& timeout) {
   if (!pending_.empty()) return lane_.leave_after(timeout);
   std::vector<std::string> late;
@@ -339,7 +341,7 @@ void Coordinator::fail_all(const Status& reason) {
     submitted_.clear();
   }
   while (!pending_.empty()) {
-    const std::string name = pending_.begin()->first;  // the key goes before `complete` is done
+    const std::string name = pending_.begin()->first;  // a copy: `complete` erases the key
     complete(name, reason);
   }
 }

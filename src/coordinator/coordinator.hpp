@@ -23,43 +23,46 @@
 
 namespace elastic::coordinator {
 
-/// The thread that runs named operations: agrees with the other members on an order and on buckets
-/// (Negotiator decides, this carries the notes), packs the tensors of a bucket together and runs
-/// one allreduce for all of them on its lane.
+/// The thread that runs the named operations of a worker. It agrees with the other members on an
+/// order and on buckets: the Negotiator decides, and this class carries its notes. It packs the
+/// tensors of a bucket and runs one allreduce for all of them on its lane.
 ///
-/// Sleeps until a tensor is submitted or a note arrives; sends nothing while nothing is submitted.
+/// The thread sleeps until a tensor is submitted or a note arrives, and sends nothing while no
+/// tensor is submitted.
 ///
-/// `submit`, `flush` and `drain` may be called from any thread.
+/// Any thread may call `submit`, `flush` and `drain`.
 class Coordinator {
  public:
   struct Options {
     std::size_t bucket_bytes = 0;
     Milliseconds stall_warning{30000};
     Milliseconds view_timeout{120000};
-    /// A result that others have cannot be brought to its tensors, and why: this worker must leave.
-    /// Returns what the program is told.
+    /// Called if a result that other members have cannot be copied to its tensors, with the reason:
+    /// this worker must leave. Returns the error for the program.
     std::function<Status(const Status&)> give_up = [](const Status& why) { return why; };
   };
 
-  /// Look at `status` first: where it is an error nothing was started.
+  /// Check `status` first: if it is an error, no thread was started.
   Coordinator(Lane& lane, const Options& options);
-  /// The lane must have been closed: that is what ends the thread. Open works fail with its reason.
+  /// Requires that the lane is closed, which ends the thread. Open works fail with the lane's
+  /// reason.
   ~Coordinator();
 
   const Status& status() const { return wake_up_->status(); }
 
-  /// Tensors that are `staged` count as submitted when they have arrived; and so do those that
-  /// were submitted after them, so that buckets do not depend on when a device is done.
+  /// Submits tensors under `name`. Tensors with `staged` count as submitted when they have arrived,
+  /// and all later submissions wait for them: buckets must not depend on when a device has
+  /// finished.
   Result<std::shared_ptr<detail::WorkState>> submit(
       std::string name, std::vector<TensorView> tensors, ReduceOp op,
       const std::shared_ptr<device::Staged>& staged = nullptr);
-  /// The program is about to block: no more tensors will come before what is open is done.
+  /// The program is about to block: it submits nothing more until an open tensor is complete.
   void flush();
-  /// Waits until what the calling thread has submitted is complete. Other threads' tensors are not
-  /// waited for: another member may only get to them after the step boundary at which this thread
-  /// waits. Individual failures are their Works' business.
+  /// Waits until all tensors that the calling thread has submitted are complete; each Work has its
+  /// own outcome. Does not wait for tensors of other threads: another member may submit those only
+  /// after the step boundary at which this thread waits.
   void drain();
-  /// The first, in the order of names, of the tensors under way; empty where there are none.
+  /// The first, in the order of names, of the tensors under way; empty if there are none.
   std::string first_name() const;
 
  private:
@@ -68,8 +71,8 @@ class Coordinator {
     std::vector<TensorView> tensors;
     ReduceOp op = ReduceOp::kSum;
     std::shared_ptr<detail::WorkState> work;
-    std::shared_ptr<device::Staged> staged;  ///< null: the tensors lie where the program has them
-    bool flush_after = false;                ///< the program blocked before it submitted more
+    std::shared_ptr<device::Staged> staged;  ///< null: the tensors are used in place
+    bool flush_after = false;  ///< the program blocked before it submitted the next one
     TimePoint since = Clock::now();
   };
 
@@ -92,25 +95,25 @@ class Coordinator {
   Lane& lane_;
   const Options options_;
   const std::shared_ptr<WakeUp> wake_up_ =
-      std::make_shared<WakeUp>();  // also of who reports arrivals
+      std::make_shared<WakeUp>();  // shared with the callbacks that report arrivals
 
-  // Shared with the threads that submit.
+  // Shared with the threads that submit; mutex_ protects it.
   mutable std::mutex mutex_;
   std::condition_variable completed_;
-  std::vector<Submission> submitted_;  // not seen by the coordinator thread yet, or not arrived
-  std::map<std::string, std::thread::id> names_;  // under way, and the thread that submitted each
+  std::vector<Submission> submitted_;             // not yet taken by the coordinator thread
+  std::map<std::string, std::thread::id> names_;  // under way, with the thread that submitted each
   int draining_ = 0;                              // threads in `drain`
-  std::atomic<bool> open_{false};  // whether names_ has any; to be asked without the mutex
-  bool flush_ = false;             // the program blocked after what the coordinator thread has seen
+  std::atomic<bool> open_{false};                 // names_ is not empty; readable without the mutex
+  bool flush_ = false;  // the program blocked after the last submission that was taken
   Status closed_;
 
   // Owned by the coordinator thread.
   Negotiator negotiator_;
   std::map<std::string, Submission> pending_;
   std::deque<OrderItem> orders_;        // agreed, not complete
-  std::unique_ptr<Operation> running_;  // of the first of them; kept through a view change, which
-                                        // may bring its result
-  std::uint64_t generation_ = 0;        // that the negotiator is in
+  std::unique_ptr<Operation> running_;  // of the first order; kept through a view change, which may
+                                        // bring its result
+  std::uint64_t generation_ = 0;        // of the view that the negotiator is in
   TimePoint last_progress_{};
   Duration warned_after_{0};
 

@@ -11,7 +11,8 @@ std::uint64_t address(const void* pointer) {
   return reinterpret_cast<std::uintptr_t>(pointer);
 }
 
-/// The tensors of all parts, each as `of_staged` says, or as it was given in host memory.
+/// The tensors of all parts: of staged parts by `of_staged`, of others as they were given in host
+/// memory.
 template <typename View, typename OfStaged>
 std::vector<View> collect(const std::vector<DeviceAllreduceOperation::Part>& parts,
                           const OfStaged& of_staged) {
@@ -58,7 +59,8 @@ DeviceAllreduceOperation::DeviceAllreduceOperation(std::vector<Part> parts, Redu
   if (on_demand_) find_device();
 }
 
-/// That of all tensors that are not empty.
+/// Sets `device_` to the device of all tensors that are not empty; to -1 if they have none in
+/// common.
 void DeviceAllreduceOperation::find_device() {
   for (const TensorView& tensor : outputs_of(parts_, &device::Staged::given_outputs)) {
     if (tensor.bytes() == 0) continue;
@@ -106,7 +108,7 @@ void DeviceAllreduceOperation::pack(const Members& members, collectives::Payload
   }
 }
 
-/// Once more, with the addresses that there are now.
+/// The operation on host memory, with the present addresses of the tensors.
 AllreduceOperation DeviceAllreduceOperation::in_host_memory() const {
   AllreduceOperation operation(inputs_of(parts_, &device::Staged::inputs),
                                outputs_of(parts_, &device::Staged::outputs), op_, wires_);

@@ -11,16 +11,17 @@
 
 namespace elastic::coordinator {
 
-/// Allreduce of tensors of which some lie on a device, as one unit. Those that are fetched on
-/// demand are given to the backend where they lie; what it does not want so is fetched, and from
-/// then on this is an AllreduceOperation of tensors in host memory.
+/// Allreduce, as one unit, of tensors of which some are on a device. Tensors that are fetched on
+/// demand are offered to the backend in place. If it does not take them there, they are fetched,
+/// and this becomes an AllreduceOperation of tensors in host memory.
 class DeviceAllreduceOperation : public Operation, private collectives::DeviceTensors {
  public:
   struct Part {
-    std::shared_ptr<device::Staged> staged;  ///< null: in host memory, in place, as in `tensors`
+    std::shared_ptr<device::Staged> staged;  ///< null: `tensors` are in host memory, and used in
+                                             ///< place
     std::vector<TensorView> tensors;
   };
-  /// `wires`: as of an AllreduceOperation, of the tensors of all parts.
+  /// `wires` is as for AllreduceOperation, for the tensors of all parts in order.
   DeviceAllreduceOperation(std::vector<Part> parts, ReduceOp op,
                            std::vector<collectives::Wire> wires = {});
 
@@ -47,8 +48,8 @@ class DeviceAllreduceOperation : public Operation, private collectives::DeviceTe
   std::size_t direct_from_ = collectives::Backend::kNeverDirect;
   int device_ = -1;
   std::vector<collectives::DeviceTensor> on_device_;
-  AllreduceOperation host_;           // without addresses, for what is not fetched
-  const Members* members_ = nullptr;  // of the attempt
+  AllreduceOperation host_;           // without addresses until the tensors are fetched
+  const Members* members_ = nullptr;  // of the present attempt
 };
 
 }  // namespace elastic::coordinator

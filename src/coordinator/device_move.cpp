@@ -15,7 +15,7 @@ collectives::DeviceTensor tensor_of(const device::StagedCall& staged) {
           reinterpret_cast<std::uintptr_t>(staged.given_output().data), 0};
 }
 
-/// That on which both lie. An input that is empty lies anywhere.
+/// The device of input and output; -1 if they have none in common. An empty input fits any device.
 int device_of(const device::StagedCall& staged) {
   const ConstTensorView& input = staged.given_input();
   const TensorView& output = staged.given_output();

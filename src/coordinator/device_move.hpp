@@ -13,18 +13,18 @@
 
 namespace elastic::coordinator {
 
-/// A broadcast, allgather or reduce_scatter of tensors that are fetched on demand: it is given to
-/// the backend where they lie. What the backend does not want so is fetched, and from then on this
-/// is an operation on host memory.
+/// A broadcast, allgather or reduce_scatter of tensors that are fetched on demand. The tensors are
+/// offered to the backend in place. If it does not take them there, they are fetched, and this
+/// becomes an operation on host memory.
 class DeviceMoveOperation : public Operation, private collectives::DeviceTensors {
  public:
   struct Parts {
-    /// After StagedCall::wait_for_stream. Outlives this.
+    /// The staged tensors, after StagedCall::wait_for_stream. Must outlive the operation.
     device::StagedCall& staged;
-    bool reads = true;  ///< there is an input to fetch
-    /// The operation on host memory, where `staged` has it now. Each time the same.
+    bool reads = true;  ///< the operation has an input to fetch
+    /// Makes the operation on the host memory of `staged`. Each call makes the same operation.
     std::function<std::unique_ptr<Operation>()> in_host_memory;
-    /// The result lies on the device: whether it goes to the output, which has room for it then.
+    /// Called with a result on the device. Whether it goes to the output; makes room for it there.
     std::function<bool(const Members&, const collectives::Payload&)> accepts;
   };
   explicit DeviceMoveOperation(Parts parts);
@@ -35,8 +35,9 @@ class DeviceMoveOperation : public Operation, private collectives::DeviceTensors
   void unpack(const Members& members, const collectives::Payload& payload) override;
   std::string needs() const override { return host_->needs(); }
 
-  /// After `unpack`: whether the result that lay on the device is where it belongs, or why it
-  /// cannot be brought there, or to host memory. Nothing: it is in host memory, as `staged` has it.
+  /// After `unpack`, for a result on the device: ok if the output has it, otherwise the reason why
+  /// it could not be copied there or to host memory. Nothing if the result is in the host memory of
+  /// `staged`.
   const std::optional<Status>& back() const { return back_; }
 
  private:
@@ -47,8 +48,8 @@ class DeviceMoveOperation : public Operation, private collectives::DeviceTensors
   const Parts parts_;
   const collectives::DeviceTensor tensor_;
   const int device_;
-  std::unique_ptr<Operation> host_;   // without addresses, for what is not fetched
-  const Members* members_ = nullptr;  // of the attempt
+  std::unique_ptr<Operation> host_;   // without addresses until the tensors are fetched
+  const Members* members_ = nullptr;  // of the present attempt
   std::optional<Status> back_;
 };
 

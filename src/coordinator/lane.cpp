@@ -94,7 +94,7 @@ void Lane::begin_at(std::uint64_t position) {
 void Lane::install(std::shared_ptr<LaneView> view) {
   {
     std::unique_lock<std::mutex> lock(mutex_);
-    if (!closed_.ok()) return;  // nobody goes on here, and the view's links are not to be kept
+    if (!closed_.ok()) return;  // closed permanently, and the view's links are not to be kept
     if (const Status entered = ledger_.enter(view->orders()); !entered.ok()) {
       lock.unlock();
       (void)leave(entered.within(name_));
@@ -111,7 +111,8 @@ void Lane::install(std::shared_ptr<LaneView> view) {
   changed_.notify_all();
 }
 
-/// Other members wait for the result that this one has, while its own program is elsewhere.
+/// The repair thread: hands over the result that other members wait for, while this worker's
+/// program is busy elsewhere.
 void Lane::repair_when_idle() {
   name_this_thread("elastic-repair");
   std::unique_lock<std::mutex> lock(mutex_);

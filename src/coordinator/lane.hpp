@@ -21,31 +21,32 @@
 
 namespace elastic::coordinator {
 
-/// A sequence of operations of one worker, through all views of the job.
+/// A lane: a sequence of operations of one worker, with its own links and its own position, through
+/// all views of the job. See docs/architecture.md.
 ///
-/// The shell around a Ledger, which says what is to be done: runs operations, keeps the last result
-/// until the next operation is complete, stops on `freeze`, and after a view change obtains the
-/// interrupted operation's result from a member that has it (commit) or runs it again from the
-/// intact input (replay). See docs/architecture.md.
+/// The Lane does what its Ledger decides. It runs operations and keeps the last result until the
+/// next operation is complete. `freeze` stops it. After a view change it either takes the
+/// interrupted operation's result from a member that has it (commit), or runs the operation again
+/// from the intact input (replay).
 ///
-/// Threads: `run` from any; the control thread calls `freeze`, `install` and `close`. The view's
-/// backend and mesh are touched only by the lane's present owner (see Ownership).
+/// Threads: any thread may call `run`. The control thread calls `freeze`, `install` and `close`.
+/// Only the thread that owns the lane (see Ownership) touches the view's backend and mesh.
 class Lane {
  public:
   struct Callbacks {
-    /// Frozen, and nothing of the present generation will be sent or completed any more.
+    /// The lane is frozen, and sends and completes nothing more in the present generation.
     std::function<void(std::uint64_t position, std::string needs)> on_quiet;
     /// A link of `generation` failed.
     std::function<void(std::uint64_t generation, std::string incarnation, std::string reason)>
         on_suspect;
     /// The first operation after `install` is complete. May be empty.
     std::function<void()> on_resumed = {};
-    /// This worker cannot go on in any view, and why. At most once. May be empty.
+    /// This worker cannot continue in any view. Called at most once. May be empty.
     std::function<void(const Status& why)> on_leave = {};
   };
 
-  /// Temporary possession of the lane by one thread. While it lasts, `freeze` only interrupts;
-  /// `on_quiet` comes when it ends.
+  /// Temporary possession of the lane by one thread. Meanwhile `freeze` only interrupts the owner,
+  /// and `on_quiet` comes on release.
   class Ownership {
    public:
     Ownership() = default;
@@ -63,90 +64,98 @@ class Lane {
     std::shared_ptr<LaneView> view_;
   };
 
-  /// How an attempt at an operation ended: with its final outcome (success, or an error that all
-  /// ranks share and are known to have), or interrupted by a view change, after which it has to be
-  /// tried again.
+  /// The end of an attempt at an operation. It is final if the operation has its outcome: success,
+  /// or an error that all ranks share and are known to have. Otherwise a view change has
+  /// interrupted it, and the operation has to be tried again.
   struct Attempt {
     bool final = false;
     Status status;
     Contributors contributors;
   };
 
-  /// In `spare` is kept what an operation overwrites. A worker's lanes share it, so that together
+  /// `spare` saves what direct operations overwrite. A worker's lanes share it, so that together
   /// they need no more than the largest operation, unless two are in flight.
   Lane(std::string name, Callbacks callbacks,
        std::shared_ptr<collectives::SpareBuffer> spare =
            std::make_shared<collectives::SpareBuffer>());
   ~Lane();
 
-  /// Calls from several threads take turns, from the first attempt at an operation to its end.
+  /// Keeps calls of several threads in turn: each holds one from its first attempt to its end.
   using Turn = std::unique_lock<std::mutex>;
   Turn take_turn() { return Turn(order_mutex_); }
 
-  /// Runs `operation` to its end, through as many views as it takes. kTimeout when no new view
-  /// comes within `view_timeout`: if the operation had begun by then, this worker leaves the job,
-  /// because others may have the result; otherwise nothing was done. Whatever `close` said;
-  /// kAborted, with nothing done, where it cannot begin.
+  /// Runs `operation` to its end, through as many views as that takes.
+  /// \returns the contributors, or an error:
+  /// - the operation's own, if that is its result on every rank
+  /// - kTimeout: no new view came within `view_timeout`. A call that has not begun leaves nothing
+  ///   behind. If it has begun, this worker leaves the job, because other ranks may have the result
+  /// - kAborted: the operation cannot begin in the present view; nothing was done
+  /// - the reason given to `close`
   Result<Contributors> run(const Turn& turn, Operation& operation, Milliseconds view_timeout);
   Result<Contributors> run(Operation& operation, Milliseconds view_timeout) {
     return run(take_turn(), operation, view_timeout);
   }
 
-  /// Runs an allreduce of one small tensor, with its result, not yet divided, in `output`, which
-  /// may be its input. Nothing, if it has to be done by `run`, in the same turn: the lane is busy
-  /// or under repair, the backend does not take it, or the view changed meanwhile.
+  /// Runs an allreduce of one small tensor. `output` receives the sum, undivided for an average,
+  /// and may be the input.
+  /// \returns nothing if the caller has to use `run` in the same turn instead: the lane is busy or
+  /// under repair, the backend does not take the call, or the view changed meanwhile.
   std::optional<Result<Contributors>> run_small(const Turn& turn,
                                                 const collectives::SmallCall& call,
                                                 std::byte* output);
 
-  /// Takes the lane: waits until a view is installed, the lane is not frozen and nobody else has
-  /// it.
+  /// Takes the lane: waits until a view is installed, the lane is not frozen, and no other thread
+  /// owns it.
   Result<Ownership> acquire(Milliseconds view_timeout);
 
-  /// Does what the view of `ownership` has to hand over. That may be the result of `operation`
-  /// (null: none was interrupted): then the attempt is final. Otherwise its status is ok, or why
-  /// the view ended: release the ownership and acquire again.
+  /// Does the hand-over of the view of `ownership`. If it brings the result of `operation` (null:
+  /// none was interrupted), the attempt is final. Otherwise its status is ok, or says why the view
+  /// ended: then release the ownership and acquire again.
   Attempt resume(Ownership& ownership, Operation* operation);
-  /// One attempt at `operation`, after `resume`. When it is not final, release the ownership and
+  /// Tries `operation` once, after `resume`. If the attempt is not final, release the ownership and
   /// acquire again.
   Attempt attempt(Ownership& ownership, Operation& operation);
 
-  /// Blocks until a member has something to say on this lane's links or `wake_fd` is readable.
-  /// Fails like a link, or with kAborted when the view changes; then release and acquire again.
+  /// Blocks until something arrives on this lane's links or `wake_fd` is readable. Fails with a
+  /// link's error, or with kAborted when the view changes: then release and acquire again.
   Status wait(Ownership& ownership, int wake_fd);
-  /// Tells the server that a link of the owned view failed, for failures met outside of `attempt`.
+  /// Reports a failed link of the owned view to the server, for failures outside of `attempt`.
   void suspect(const Ownership& ownership, const Status& failure);
 
-  /// Interrupts the owner; when there is none (any more), calls `on_quiet`. Again on every call.
+  /// Freezes the lane and interrupts its owner. Calls `on_quiet` once the lane has no owner;
+  /// repeated calls repeat it.
   void freeze();
-  /// The position of the first view that this worker was announced in: from then on it counts as a
-  /// member, also if that view is replaced before it was installed. Only the first call counts.
+  /// Sets the start position: that of the first view in which this worker was announced. From then
+  /// on it counts as a member, even if that view is replaced before it is installed. Only the first
+  /// call has an effect.
   void begin_at(std::uint64_t position);
-  /// Puts the lane into a new view and lets it go on. Only while frozen and quiet, or at the start.
-  /// Does not block. A view that does not fit what is complete here ends the lane: `on_leave`.
+  /// Enters a new view and unfreezes the lane. Requires that the lane is frozen and quiet, or new.
+  /// Does not block. A view that does not fit the operations completed here ends the lane:
+  /// `on_leave`.
   void install(std::shared_ptr<LaneView> view);
-  /// From now on everything fails with `reason`. The first reason stays.
+  /// From now on all calls fail with `reason`. The first reason stays.
   void close(const Status& reason);
-  /// This worker cannot go on in any view: closes the lane, and tells so (`on_leave`). Returns
-  /// `why`. For the thread that runs the lane's operations, without an ownership.
+  /// This worker cannot continue in any view: closes the lane and calls `on_leave`. Returns `why`.
+  /// For the thread that runs the lane's operations; it need not own the lane.
   Status leave(const Status& why);
-  /// The same where `timeout` ended the wait for a view in which to complete what had begun.
+  /// As `leave`, after `timeout` ended the wait for a view in which to complete an operation that
+  /// had begun.
   Status leave_after(const Status& timeout);
-  /// The same where an exception ended something that others take part in: they may have its
-  /// outcome, or wait for this worker. Where even that fails, such as for lack of memory, the
-  /// process ends, and others see it go.
+  /// As `leave`, after an exception ended an operation that others take part in: they may have its
+  /// outcome, or wait for this worker. If this fails too, such as for lack of memory, the process
+  /// ends, and the others notice its death.
   Status leave_for(const std::exception_ptr& exception) noexcept;
 
   std::uint64_t position() const;
   /// The kind of the call that is between its first attempt and its result, such as "allreduce";
-  /// empty where there is none. Nothing where the call waits for the state of others, which takes
-  /// as long as the program needs to save and load it.
+  /// empty if there is none. Nothing for a call that synchronises state: it takes as long as the
+  /// program needs to save and load that state, and is no stall.
   std::optional<std::string> call_under_way() const;
-  /// The reason given to `close`; ok before.
+  /// The reason given to `close`; ok before it.
   Status closed() const;
 
  private:
-  bool available() const;  // with mutex_ held
+  bool available() const;  // mutex_ is held
   void release();
   Ledger::Step next() const;
   template <typename Run>
@@ -175,13 +184,13 @@ class Lane {
   const std::string name_;
   const Callbacks callbacks_;
   const std::shared_ptr<collectives::SpareBuffer> spare_;
-  std::mutex order_mutex_;  // a Turn's: one unnamed operation at a time, in program order
+  std::mutex order_mutex_;  // of Turn: one unnamed operation at a time, in program order
 
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   std::shared_ptr<LaneView> view_;
   Ledger ledger_;
-  std::uint8_t begun_kind_ = 0;  // Fingerprint::kind of the operation that was begun last
+  std::uint8_t begun_kind_ = 0;  // Fingerprint::kind of the latest operation that began
   bool frozen_ = true;
   bool owned_ = false;
   int waiting_ = 0;      // threads in `acquire`
@@ -190,14 +199,14 @@ class Lane {
   Status closed_;
   bool left_ = false;  // `on_leave` was called
 
-  // Touched by the owner only.
-  collectives::Payload work_;                    // of the operation in flight
-  std::shared_ptr<const Members> attempted_by_;  // latest attempt of the operation in flight
-  transport::Fingerprint attempted_call_;        // that attempt's, where attempted_by_ is set
-  collectives::Backend::Parcel kept_;            // result of operation position - 1
+  // Only the owner touches these.
+  collectives::Payload work_;                    // the operation in flight
+  std::shared_ptr<const Members> attempted_by_;  // members of its latest attempt
+  transport::Fingerprint attempted_call_;  // fingerprint of that attempt, if attempted_by_ is set
+  collectives::Backend::Parcel kept_;      // the result of operation position - 1
 
-  // Hands results over while no thread of the user is in the lane. Started by the control thread
-  // when it is needed first.
+  // Hands results over while no thread of the program is in the lane. The control thread starts it
+  // at the first hand-over that needs it.
   std::thread repair_thread_;
 };
 

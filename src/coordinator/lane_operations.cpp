@@ -1,4 +1,4 @@
-// What the owner of a lane does: attempts at operations, and what is kept of them for others.
+// The part of Lane that its owner runs: attempts at operations, hand-overs, and the kept result.
 #include <algorithm>
 #include <exception>
 #include <new>
@@ -11,7 +11,8 @@ namespace elastic::coordinator {
 
 namespace {
 
-/// What ranks call instead of an operation that is lost. Tells it from a barrier of the caller.
+/// Marks the barrier that ranks run in place of a lost operation, as distinct from a barrier of the
+/// caller.
 constexpr std::uint32_t kLostDetail = 0x4c4f5354;  // "LOST"
 
 collectives::Call lost_call() {
@@ -32,7 +33,7 @@ collectives::Call performed_by(const collectives::Backend& backend, collectives:
   return call;
 }
 
-/// An operation's error as it travels in a parcel: the code, then the text.
+/// An operation's error, encoded for a parcel: the code, then the text.
 std::string pack_error(const Status& error) {
   return static_cast<char>(error.code()) + error.message();
 }
@@ -42,8 +43,9 @@ Status unpack_error(const std::string& packed, std::uint64_t generation) {
 
 }  // namespace
 
-/// An operation that threw has no outcome here, but perhaps elsewhere, and cannot be begun again in
-/// this view. Nor can one whose result was lost on the way to the caller.
+/// Runs `run`, and leaves the job on an exception. An operation that threw has no outcome here, but
+/// may have one on other ranks, and cannot begin again in this view. The same holds if its result
+/// was lost on the way to the caller.
 template <typename Run>
 auto Lane::or_leave(const Run& run) {
   try {
@@ -91,7 +93,8 @@ std::optional<Result<Contributors>> Lane::run_small(const Turn& /*turn*/,
   return or_leave([&] { return try_small(position, call, output); });
 }
 
-/// By the owner. The view stays while the lane is owned, so that the ownership needs none.
+/// Requires ownership, which keeps `view_` in place, so that the Ownership needs no reference to
+/// it.
 std::optional<Result<Contributors>> Lane::try_small(std::uint64_t position,
                                                     const collectives::SmallCall& call,
                                                     std::byte* output) {
@@ -111,7 +114,7 @@ std::optional<Result<Contributors>> Lane::try_small(std::uint64_t position,
     return ended.status;
   }
   keep_work();
-  kept_.fingerprint = call.fingerprint;  // which names the native backend: no other takes these
+  kept_.fingerprint = call.fingerprint;  // names the native backend, the only one with this path
   complete();
   std::copy_n(kept_.payload.data.data(), call.input.size(), output);
   return view.members->contributors();
@@ -174,7 +177,8 @@ Lane::Attempt Lane::try_attempt(LaneView& view, Operation& operation) {
   return interrupted(view, status);
 }
 
-/// What is overwritten is not needed any more when the attempt is over, whatever came of it.
+/// Runs the operation with a buffer from `spare_` for the undo log, which is needed during the
+/// attempt only.
 Status Lane::run_lent(collectives::Backend& backend, const collectives::Call& call) {
   collectives::SpareBuffer::Loan undo(*spare_);
   work_.undo = &undo.buffer();
@@ -192,7 +196,7 @@ Status Lane::leave_for(const std::exception_ptr& exception) noexcept {
   } catch (const std::exception& error) {
     what = error.what();
   } catch (...) {
-    // It says nothing.
+    // An exception of another type has no text.
   }
   return leave(
       Status(Code::kInternal, "this worker has left the job, as a collective ended here with " +
@@ -214,8 +218,8 @@ Status Lane::leave_after(const Status& timeout) {
       "this worker has left the job, because no view came in which to complete what it had begun"));
 }
 
-/// No view for the present call. What others have made of a call that had begun is not known here,
-/// so the next call must not take this one's place.
+/// No view came for the present call. If the call had begun, its outcome on other ranks is unknown,
+/// so the next call must not take its place: this worker leaves.
 Status Lane::give_up(const Status& failure) {
   {
     const std::lock_guard<std::mutex> lock(mutex_);
@@ -225,9 +229,9 @@ Status Lane::give_up(const Status& failure) {
   return leave_after(failure);
 }
 
-/// Whether the result that is kept is the one of this call: of the call that was attempted here,
-/// and of the same call on the rank that gave it. An error has to be the result of calls that
-/// differ.
+/// Checks rule R10 of docs/atomicity.md: the kept result belongs to this call. It must carry the
+/// fingerprint of the latest attempt here and, unless it is an error, of the call on the rank that
+/// gave it. (An error can be the result of calls that differ.)
 Status Lane::check_result(LaneView& view, Operation& operation) {
   const Members& members = attempted_by_ ? *attempted_by_ : *view.members;
   const transport::Fingerprint called = fingerprint_of(*view.backend, operation, members);
@@ -244,14 +248,15 @@ Status Lane::check_result(LaneView& view, Operation& operation) {
                                      "; report this as a defect of elastic");
 }
 
-/// What was worked on is the result of the operation that is complete now.
+/// The work buffer becomes the kept result of the operation that is now complete.
 void Lane::keep_work() {
   std::swap(work_, kept_.payload);
   kept_.error.clear();
 }
 
-/// The result lies in the caller's memory, which is the caller's again once the call returns: so
-/// either everybody has the result by then, or it is copied.
+/// Makes sure that no rank needs this rank's copy of a direct result. The result is in the caller's
+/// memory, which belongs to the caller again when the call returns. By then either all ranks have
+/// the result, or it has been copied.
 void Lane::settle(LaneView& view) {
   const Status settled = view.backend->settle();
   if (settled.ok()) return;
@@ -259,7 +264,7 @@ void Lane::settle(LaneView& view) {
   try {
     kept_.payload.gather();
   } catch (const std::bad_alloc&) {
-    // What others may be promised cannot be kept: this worker leaves.
+    // A later view may name this worker as a holder, and it has no copy to give: it leaves.
     kept_.payload.clear();
     (void)leave(Status(Code::kInternal, "no memory left to keep the result of an allreduce in"));
   }
@@ -276,7 +281,8 @@ Status Lane::hand_over(LaneView& view) {
       view.backend->hand_over(view.position - 1, view.handover, takes ? taken : kept_);
   if (!status.ok()) return status;
   if (takes) {
-    // A part of a reduce_scatter is this rank's own: it was complete before the operation was.
+    // The part of a reduce_scatter is in this rank's work buffer, where it was complete before the
+    // operation was.
     if (work_.in_hand) std::swap(taken.payload, work_);
     kept_ = std::move(taken);
   }
@@ -330,16 +336,16 @@ Lane::Attempt Lane::end_as_lost(LaneView& view) {
       view.backend->run(position(), performed_by(*view.backend, lost_call()), nothing);
   if (collectives::is_shared_error(met)) return end_in_error(view, met);
   if (!met.ok()) return interrupted(view, met);
-  return end_in_error(view,
-                      Status(Code::kRootLost,
-                             "the root of the broadcast died before anybody had all of its data; "
-                             "choose a root of the present view and call again",
-                             -1, view.generation()));
+  return end_in_error(
+      view, Status(Code::kRootLost,
+                   "the root of the broadcast died before any member had all of its data; "
+                   "choose a root of the present view and call again",
+                   -1, view.generation()));
 }
 
-/// The operation is complete, with `error` as its result on every rank. The caller does not get it
-/// before every rank has it: a program that ends with the error would take it away from ranks that
-/// do not have it yet, and they would replay the operation without this rank.
+/// Completes the operation with `error` as its result on every rank. The caller gets the error only
+/// when all ranks have it. A program often ends with the error: a rank that does not have it yet
+/// would then replay the operation without this rank.
 Lane::Attempt Lane::end_in_error(LaneView& view, const Status& error) {
   kept_.error = pack_error(error);
   kept_.fingerprint = attempted_call_;
@@ -353,7 +359,7 @@ Lane::Attempt Lane::end_in_error(LaneView& view, const Status& error) {
   return deliver_error(view.generation());
 }
 
-/// Waits until all ranks that are in the call have its error.
+/// Waits until all ranks in the call have its error.
 Status Lane::settle_error(LaneView& view) {
   const std::uint64_t done = position() - 1;
   Status met = view.backend->settle_error(done, view.ranks_in_call(done));

@@ -31,7 +31,7 @@ Status Ledger::enter(const LaneOrders& orders) {
   orders_ = orders;
   handed_over_ = orders.handover == Handover::kNothing;
   spoiled_ = false;
-  // All members have completed the operation, so nobody can replay it.
+  // All members have completed the operation, so no member can replay it.
   if (!orders.somebody_takes) unsettled_ = false;
   return {};
 }
@@ -39,8 +39,9 @@ Status Ledger::enter(const LaneOrders& orders) {
 Ledger::Step Ledger::next() const {
   if (!handed_over_) return Step::kHandOver;
   if (undelivered_) return unsettled_ ? Step::kSettle : Step::kDeliver;
-  // Not an error at once: whoever completes an operation, in whatever way, must know that everybody
-  // has the one before, or a member would fall behind by more than the one result that is kept.
+  // The lost operation ends after a barrier, not at once. A rank that completes an operation must
+  // know that every rank has completed the one before: otherwise a member could fall behind by more
+  // than the one kept result.
   if (orders_.lost && position_ == orders_.position) return Step::kEndAsLost;
   return Step::kAttempt;
 }

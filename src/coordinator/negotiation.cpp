@@ -109,7 +109,8 @@ void Negotiator::restart(int rank, int size) {
   orders_.clear();
   by_id_.clear();
   partly_submitted_.clear();
-  // What was not even defined in the view that ends is of use only if views follow in haste.
+  // Buckets without a definition in the ending view are dropped if there are too many: they are
+  // useful only if views follow in quick succession.
   const bool crowded = table_.buckets().size() > kMaxPlannedBuckets;
   for (auto at = table_.buckets().begin(); at != table_.buckets().end();) {
     Bucket& bucket = *at++;
@@ -126,7 +127,7 @@ void Negotiator::restart(int rank, int size) {
     tensor.forget_announcements();
     tensor.announced = false;
     if (tensor.own) {
-      tensor.progress = NamedTensor::Progress::kIdle;  // until its turn comes, below
+      tensor.progress = NamedTensor::Progress::kIdle;  // submitted again below
       waiting.push_back(&tensor);
     } else {
       unused.push_back(&tensor);
@@ -135,7 +136,8 @@ void Negotiator::restart(int rank, int size) {
   for (NamedTensor* tensor : unused) table_.release(*tensor);
   std::sort(waiting.begin(), waiting.end(),
             [](const NamedTensor* a, const NamedTensor* b) { return a->sequence < b->sequence; });
-  // As if submitted once more, one by one: what dissolves a bucket re-plans only those before it.
+  // Submits them again, one by one: a request that dissolves a bucket re-plans only those before
+  // it.
   for (NamedTensor* tensor : waiting) {
     tensor->progress = NamedTensor::Progress::kWaiting;
     leading() ? lead(*tensor) : follow(*tensor);

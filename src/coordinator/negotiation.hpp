@@ -17,7 +17,8 @@
 
 namespace elastic::coordinator {
 
-/// What all ranks do next: run these requests as one collective, or fail this one request.
+/// One order, the same on all ranks: run these requests as one collective, or fail this one
+/// request.
 struct OrderItem {
   std::shared_ptr<const BucketContent> requests;  ///< for a mismatch, the one submitted here
   std::string mismatch;  ///< not empty: complete the request with kMismatch and this text
@@ -39,53 +40,55 @@ struct Stall {
 /// "tensor 'x' waits for ranks 2 and 3"
 std::string describe(const Stall& stall);
 
-/// Agrees with the other ranks of a view on the order and the fusion of named requests. Rank 0 is
-/// the leader: it hears what is ready where and decides.
+/// Agrees with the other ranks of a view on the order and the fusion of named requests.
 ///
-/// The order in which the leader's program submits names makes the plan, once; afterwards a bucket
-/// runs when everything in it is ready everywhere, and costs one small note in each direction. A
-/// plan changes when the leader's program blocks (`flush`) with a bucket partly submitted, or
-/// submits a name with another shape; never because of timing.
+/// Rank 0 leads. Followers report to it which requests are ready, and it orders a bucket to run
+/// when all members of the bucket are ready on all ranks. The order in which the leader's program
+/// submits names makes the plan of buckets, once. From then on a bucket costs one small note in
+/// each direction: Ready and Run. The plan changes only if the leader's program blocks (`flush`)
+/// with a bucket partly submitted, or submits a name with another shape; it never depends on
+/// timing.
 ///
-/// Pure: no threads, no clocks, no I/O. Owned by one thread, the coordinator's.
+/// Pure: no threads, no clocks, no I/O. The coordinator thread owns it.
 class Negotiator {
  public:
-  /// Belongs to no view: collects submissions until the first `restart`.
+  /// Belongs to no view at first, and collects submissions until the first `restart`.
   explicit Negotiator(std::size_t bucket_bytes);
 
-  /// kInvalidArgument when the name is under way already, or the request is none.
+  /// Submits a request. kInvalidArgument if its name is under way already, or it is not valid.
   Status submit(TensorRequest request);
-  /// The program here blocks: it submits no more before something is complete.
+  /// The program on this rank blocks: it submits nothing more until a request is complete.
   void flush();
-  /// Nothing has happened for long. The leader closes its open buckets, without changing others, if
-  /// there is something in them that all ranks have submitted: their programs may be blocked. A
-  /// follower tells the leader by name what it has of buckets that are not complete here, so that
-  /// `stalled` there can tell exactly.
+  /// Called when nothing has happened for long. If all ranks have submitted a request of an open
+  /// bucket, their programs may be blocked: the leader closes its open buckets, and changes no
+  /// others. A follower announces to the leader by name its requests in buckets that are incomplete
+  /// here, so that `stalled` on the leader is exact.
   void force_flush();
 
-  /// kProtocol when `from_rank` may not send that now. Some of the note may have taken effect then:
-  /// the view cannot go on.
+  /// Handles a note. kProtocol if `from_rank` may not send it now. Part of the note may have taken
+  /// effect then, so the view cannot go on.
   Status on_note(int from_rank, std::span<const std::byte> note);
 
-  /// An order taken in this view has its result: its names are free again. Results that a view
-  /// change hands over must be reported before `restart`, too; kInternal when there was no such
-  /// order.
+  /// An order that was taken in this view has its result, and its names are free again. Results
+  /// that a view change hands over must be reported before `restart` too. kInternal if there was no
+  /// such order.
   Status completed(const OrderItem& order);
 
-  /// Enters a new view. Orders that are not completed by now are void, taken or not; what they
-  /// consist of is negotiated anew. The plan stays.
+  /// Enters a new view. Orders that are not complete by now are void, taken or not, and their
+  /// requests are negotiated anew. The plan stays.
   void restart(int rank, int size);
 
-  /// Notes to send, in this order.
+  /// The notes to send, in order.
   std::vector<OutgoingNote> take_outgoing();
-  /// Orders to carry out, in this order: the same sequence on all ranks of the view.
+  /// The orders to carry out, in the same sequence on all ranks of the view.
   std::vector<OrderItem> take_orders();
 
-  /// On the leader: what somebody waits for, in the order of names. Nothing on a follower.
+  /// On the leader: the requests that some ranks have submitted and others have not, in the order
+  /// of names. Empty on a follower.
   std::vector<Stall> stalled() const;
 
-  /// Buckets that have not been used for longest are forgotten when there are more, so that a
-  /// program that makes up new names in every step does not fill the memory.
+  /// With more buckets than this the least recently used ones are forgotten, so that a program that
+  /// makes up new names in every step does not fill the memory.
   static constexpr std::size_t kMaxPlannedBuckets = 8192;
 
  private:
@@ -125,7 +128,7 @@ class Negotiator {
   int rank_ = -1;
   int size_ = 0;
   std::uint64_t last_sequence_ = 0;
-  std::uint64_t flushed_ = 0;  // the program has blocked after this submission
+  std::uint64_t flushed_ = 0;  // number of the last submission before the program blocked
   std::uint64_t orders_made_ = 0;
   std::uint64_t last_id_ = 0;  // of a bucket in this view
 

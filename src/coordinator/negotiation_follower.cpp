@@ -5,7 +5,7 @@
 
 #include "coordinator/negotiation.hpp"
 
-// What the ranks other than 0 do.
+// The follower's part of the Negotiator, which runs on all ranks but 0.
 namespace elastic::coordinator {
 namespace {
 
@@ -45,7 +45,7 @@ void Negotiator::announce(NamedTensor& tensor) {
   notes_.add(Announce{*tensor.own});
 }
 
-// In the order of the bucket; nothing depends on it.
+// Announces them in the order of the bucket; any order would do.
 void Negotiator::announce_members(Bucket& bucket) {
   for (NamedTensor* member : bucket.members) {
     if (member->waiting() && !member->announced) announce(*member);
@@ -59,7 +59,7 @@ Status Negotiator::on_dissolve(const Dissolve& dissolve) {
   const auto entry = by_id_.find(dissolve.bucket);
   if (entry == by_id_.end()) return unknown_bucket(dissolve.bucket, "dissolved");
   Bucket& bucket = *entry->second;
-  // Also if it was reported: the leader ignores that, before or after it arrived.
+  // This includes a reported bucket: the leader ignores the report, before or after it arrives.
   announce_members(bucket);
   forget(bucket);
   return {};
@@ -99,7 +99,7 @@ Status Negotiator::on_define(Define define) {
   }
   last_id_ = bucket->id = define.bucket;
   by_id_.emplace(bucket->id, bucket);
-  // Defined because it was announced name by name, and runs next.
+  // The leader defines a bucket that was announced name by name, and runs it next.
   bucket->by_name = true;
   return {};
 }

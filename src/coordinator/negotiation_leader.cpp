@@ -4,7 +4,7 @@
 
 #include "coordinator/negotiation.hpp"
 
-// What rank 0 does.
+// The leader's part of the Negotiator, which runs on rank 0.
 namespace elastic::coordinator {
 namespace {
 
@@ -67,8 +67,8 @@ bool Negotiator::somebody_waits_for_open_bucket() const {
   });
 }
 
-// Applies the last flush to what was submitted before it. Also after a re-plan and in a new view:
-// the program may still be blocked by that flush, and then no other will come.
+// Applies the last flush to the requests that were submitted before it. Also runs after a re-plan
+// and in a new view: the program may still be blocked by that flush, and sends no other.
 void Negotiator::settle_flush() {
   std::vector<Bucket*> unfinished;
   for (Bucket* bucket : partly_submitted_) {
@@ -124,13 +124,14 @@ void Negotiator::run_if_ready(Bucket& bucket) {
 }
 
 void Negotiator::look_for_mismatch(NamedTensor& tensor) {
-  // Until the program here has submitted the name, it may be that all ranks change its shape.
+  // Before the program here has submitted the name, all ranks may be about to change its shape.
   if (!tensor.waiting() || tensor.announcement_count == 0) return;
   const auto other =
       std::find_if(tensor.announcements.begin(), tensor.announcements.end(),
                    [&](const auto& announced) { return announced && *announced != *tensor.own; });
   if (other == tensor.announcements.end()) return;
-  // Followers report a bucket they know as a whole: only dissolved, it says who submitted what.
+  // Followers report a known bucket as a whole. Once it is dissolved, they announce their requests
+  // by name.
   if (tensor.bucket != nullptr && tensor.bucket->id != 0) {
     dissolve({tensor.bucket});
     settle_flush();
@@ -183,7 +184,8 @@ Status Negotiator::on_announce(std::size_t rank, Announce announce) {
 Status Negotiator::on_ready(std::size_t rank, const Ready& ready) {
   const auto entry = by_id_.find(ready.bucket);
   if (entry == by_id_.end()) {
-    // Dissolved meanwhile: on hearing of that, the follower announces by name what it has.
+    // The bucket was dissolved meanwhile. The follower announces its requests by name when it
+    // learns of that.
     if (ready.bucket <= last_id_) return {};
     return Status(Code::kProtocol, "bucket " + std::to_string(ready.bucket) +
                                        " does not exist and is reported ready");

@@ -7,9 +7,9 @@
 namespace elastic::coordinator {
 namespace {
 
-// A note is a version byte and items; an item is the index of its type in NoteItem and its members.
-// Numbers are base 128, low digits first, the high bit set in all bytes but the last. Strings and
-// lists are preceded by their length.
+// A note is a version byte and items; an item is the index of its type in NoteItem, then its
+// members. Numbers are LEB128 (base 128, low digits first, the high bit set in all bytes but the
+// last). Strings and lists are preceded by their length.
 constexpr std::uint8_t kVersion = 1;
 constexpr std::size_t kMaxTextBytes = 16 * 1024;
 constexpr auto kLastDType = static_cast<std::uint8_t>(kDTypes.back());
@@ -58,7 +58,8 @@ class Encoder {
   std::vector<std::byte>& bytes_;
 };
 
-/// Reads to the first fault; from then on everything fails, so that it is looked at once per item.
+/// Decodes up to the first fault; from then on every read fails, so that callers check once per
+/// item.
 class Decoder {
  public:
   explicit Decoder(std::span<const std::byte> bytes) : all_(bytes), rest_(bytes) {}
@@ -95,8 +96,8 @@ class Decoder {
     }
     return failed() ? 0 : value;
   }
-  /// A number of things of which each takes `least` bytes at least, so that no length that the note
-  /// cannot hold is ever allocated.
+  /// Reads the length of a list with entries of `least` bytes or more. A length that the note
+  /// cannot hold is a fault, so none is ever allocated.
   std::size_t length(std::size_t most, std::size_t least) {
     const std::uint64_t value = number();
     if (failed()) return 0;

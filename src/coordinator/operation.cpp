@@ -40,7 +40,7 @@ std::vector<Wire> as_they_are(const std::vector<TensorView>& tensors) {
   return wires;
 }
 
-/// A call over one run of elements.
+/// A call on one section.
 Call simple_call(Kind kind, DType dtype, ReduceOp op, std::size_t count) {
   Call call;
   call.kind = kind;
@@ -212,7 +212,7 @@ BroadcastOperation::BroadcastOperation(TensorView data, int root, const Members&
 
 Call BroadcastOperation::call(const Members& members) {
   Call call = simple_call(Kind::kBroadcast, data_.dtype, ReduceOp::kSum, data_.count);
-  // Only reached while the root is a member: without it the view says that the operation is lost.
+  // The root is a member here: without it, the view declares the operation lost.
   call.root = std::max(members.rank_of(root_), 0);
   call.fingerprint.detail = static_cast<std::uint32_t>(call.root);
   return call;

@@ -16,61 +16,63 @@
 
 namespace elastic::coordinator {
 
-/// Of an allreduce of one tensor.
+/// The fingerprint of an allreduce of one tensor that travels in its own type.
 transport::Fingerprint allreduce_fingerprint(DType dtype, ReduceOp op, std::size_t count);
 
-/// One collective call of this worker, from its first attempt to its result. `call` and `pack` may
-/// happen several times (once per view in which it is attempted), `unpack` once. Every attempt
-/// starts from the intact input: the caller's tensors are only written in `unpack`, or, those that
-/// are given to the backend as they lie, by a backend that puts back what it overwrote if it fails.
+/// One collective call of this worker, from its first attempt to its result. A Lane runs it: `call`
+/// and `pack` once per attempt (one attempt per view), `unpack` once, with the result.
+///
+/// Every attempt starts from the intact input. The caller's tensors are written in `unpack` only.
+/// Direct tensors are the exception: the backend works on them in place, and restores what it has
+/// overwritten if the attempt fails.
 class Operation {
  public:
   virtual ~Operation() = default;
 
-  /// Whether it means anything in a view with these members; asked before the first attempt.
+  /// Whether the operation can start in a view with these members. Asked before the first attempt.
   virtual bool can_begin(const Members& /*members*/) const { return true; }
-  /// Tensors of so many bytes are given to the backend where they lie. In front of each attempt,
-  /// with what is right for its view.
+  /// From now on tensors of at least `least_bytes` bytes are direct: the backend works on them in
+  /// place. Called before each attempt, with the limit that suits its view.
   virtual void make_direct(std::size_t /*least_bytes*/) {}
-  /// What the backend is asked to do in a view with these members.
+  /// The call that the backend runs in a view with these members.
   virtual collectives::Call call(const Members& members) = 0;
-  /// Copies the input into `payload.data`, but for what goes into `payload.direct`.
+  /// Copies the input into `payload.data`; lists direct tensors in `payload.direct` instead.
   virtual void pack(const Members& members, collectives::Payload& payload) = 0;
-  /// Copies the result, computed by `members`, to the caller. Where `payload.direct` says so it is
-  /// there already; a payload from another member has those tensors behind the others in `data`.
+  /// Copies the result, computed by `members`, to the caller. Tensors in `payload.direct` have it
+  /// already. A payload from another member has the direct tensors too in `data`, after the others.
   virtual void unpack(const Members& members, const collectives::Payload& payload) = 0;
-  /// Incarnation without which the operation cannot be replayed; empty if there is none.
+  /// The incarnation without which the operation cannot be replayed; empty if there is none.
   virtual std::string needs() const { return {}; }
 };
 
-/// Lays `tensors` out as sections of one payload, in order; tensors that travel as the same type
-/// and follow one another share a section where the alignment lets them.
+/// The layout of `tensors` in one payload, in order. Neighbours that travel as the same type share
+/// a section.
 class TensorList {
  public:
-  /// `wires`: one for each tensor.
+  /// `wires` has one entry for each tensor.
   TensorList(std::vector<TensorView> tensors, std::vector<collectives::Wire> wires);
 
   const std::vector<collectives::Section>& sections() const { return sections_; }
   std::size_t bytes() const { return bytes_; }
   std::size_t elements() const { return elements_; }
-  /// Hash over wires and counts: tells groups of different shape apart.
+  /// Hash over wires and counts, which distinguishes groups of different shapes.
   std::uint32_t shape_hash() const;
   const std::vector<TensorView>& tensors() const { return tensors_; }
   const std::vector<std::size_t>& offsets() const { return offsets_; }
-  /// Whether the tensor travels as halves of what it is.
+  /// Whether the tensor travels in a wire dtype, with fewer bits than its own type.
   bool is_narrowed(std::size_t tensor) const {
     return wires_[tensor].dtype != tensors_[tensor].dtype;
   }
   bool has_narrowed() const;
 
   void pack_from(std::span<const ConstTensorView> inputs, collectives::Buffer& buffer) const;
-  /// Copies the payload to the tensors; for an average divides by `contributors` on the way.
+  /// Copies the payload to the tensors, for an average divided by `contributors`.
   void unpack(const collectives::Buffer& buffer, ReduceOp op, std::uint32_t contributors) const;
 
  private:
   std::vector<TensorView> tensors_;
   std::vector<collectives::Wire> wires_;
-  std::vector<std::size_t> offsets_;  ///< of each tensor in the payload
+  std::vector<std::size_t> offsets_;  ///< of each tensor in the payload, in bytes
   std::vector<collectives::Section> sections_;
   std::size_t bytes_ = 0;
   std::size_t elements_ = 0;
@@ -79,8 +81,8 @@ class TensorList {
 /// Allreduce of one or several tensors as one unit.
 class AllreduceOperation : public Operation {
  public:
-  /// `inputs` and `outputs` correspond one to one, and so do `wires`; where those are empty, all
-  /// travel as they are. Only sums and averages are narrowed.
+  /// `inputs`, `outputs` and `wires` correspond one to one. With empty `wires` all tensors travel
+  /// in their own types. Only sums and averages may be cast to a wire dtype.
   AllreduceOperation(std::vector<ConstTensorView> inputs, std::vector<TensorView> outputs,
                      ReduceOp op, std::vector<collectives::Wire> wires = {});
   void make_direct(std::size_t least_bytes) override;
@@ -88,11 +90,11 @@ class AllreduceOperation : public Operation {
   void pack(const Members& members, collectives::Payload& payload) override;
   void unpack(const Members& members, const collectives::Payload& payload) override;
 
-  /// Where the results lie in a payload from another member, in the order of their offsets.
+  /// The place of one result in a payload from another member. `places` has them by offset.
   struct Place {
-    std::size_t tensor = 0;  ///< which, of those that were given
+    std::size_t tensor = 0;  ///< index among the tensors that were given
     std::size_t offset = 0;
-    bool divided = false;  ///< for an average, by the number that contributed
+    bool divided = false;  ///< an average is already divided by the number of contributors
   };
   std::vector<Place> places() const;
 
@@ -102,21 +104,21 @@ class AllreduceOperation : public Operation {
   std::vector<collectives::Wire> wires_;
   transport::Fingerprint fingerprint_;
   std::size_t direct_from_ = collectives::Backend::kNeverDirect;
-  std::vector<ConstTensorView> inputs_;  ///< of what is packed
+  std::vector<ConstTensorView> inputs_;  ///< those that are packed
   TensorList outputs_;
   std::vector<ConstTensorView> direct_inputs_;
   std::vector<TensorView> direct_outputs_;
-  std::vector<std::size_t> packed_;  ///< which of the given tensors are; empty: all
+  std::vector<std::size_t> packed_;  ///< indices of the given tensors that are packed; empty: all
   std::vector<std::size_t> direct_;
   ReduceOp op_;
 };
 
 class BroadcastOperation : public Operation {
  public:
-  /// `root` is a rank in `members`, the view in force when the caller named it. The worker it named
-  /// stays the root through view changes.
+  /// `root` is a rank in `members`, the view in force when the caller named it. The worker with
+  /// that rank stays the root through view changes.
   BroadcastOperation(TensorView data, int root, const Members& members);
-  /// Not where the root is gone already: others, who call later, mean somebody else by its rank.
+  /// False once the root has left: a rank that calls later means another worker by the same number.
   bool can_begin(const Members& members) const override { return members.rank_of(root_) >= 0; }
   collectives::Call call(const Members& members) override;
   void pack(const Members& members, collectives::Payload& payload) override;
@@ -139,7 +141,7 @@ class BarrierOperation : public Operation {
 class AllgatherOperation : public Operation {
  public:
   using Take = std::function<void(std::span<const std::byte>, std::vector<std::size_t>)>;
-  /// `called_as`: what it is in the fingerprint, where the library makes the call by itself.
+  /// `called_as` replaces the kind in the fingerprint of a call that the library makes by itself.
   AllgatherOperation(ConstTensorView block, Take take,
                      std::optional<transport::OwnCall> called_as = {});
   collectives::Call call(const Members& members) override;
@@ -166,7 +168,8 @@ class ReduceScatterOperation : public Operation {
   Take take_;
 };
 
-/// Ends in the same error on every rank: ranks submitted one name with different shapes.
+/// Runs in place of a named operation whose shapes differ between the ranks: ends in the same error
+/// on every rank.
 class MismatchOperation : public Operation {
  public:
   explicit MismatchOperation(std::string error) : error_(std::move(error)) {}

@@ -10,11 +10,11 @@
 
 namespace elastic::coordinator {
 
-/// What is asked of a named request. More may follow; a number that is not known here is carried,
-/// compared and described all the same.
+/// The kind of a named request. More kinds may follow: an unknown number is carried, compared and
+/// described as well.
 inline constexpr std::uint8_t kAllreduceRequest = 0;
 
-/// Shape of one tensor as far as the ranks have to agree on it.
+/// The shape of one tensor, as far as the ranks have to agree on it.
 struct TensorShape {
   DType dtype = DType::kF32;
   std::uint64_t count = 0;
@@ -32,12 +32,12 @@ struct TensorRequest {
   bool operator==(const TensorRequest&) const = default;
 };
 
-/// A request has to fit into one note, several times over.
+/// Bounds of a request: several requests have to fit into one note.
 inline constexpr std::size_t kMaxNameBytes = 4096;
 inline constexpr std::size_t kMaxTensorsInGroup = 8192;
 inline constexpr std::uint64_t kMaxTensorElements = std::uint64_t{1} << 44;
 
-/// kInvalidArgument when the request is none: no name, no tensors, or past the bounds above.
+/// kInvalidArgument if the request has no name or no tensors, or exceeds the bounds above.
 Status validate(const TensorRequest& request);
 
 /// "allreduce of 10 f32, sum"

@@ -15,8 +15,8 @@
 
 namespace elastic::coordinator {
 
-/// One descriptor for poll(2) that becomes readable when another thread calls `set` or a timer that
-/// was armed expires. Not to be used where `status` is an error: nothing would wake anybody.
+/// One descriptor for poll(2) that becomes readable when another thread calls `set` or an armed
+/// timer expires. Not usable if `status` is an error: no thread would be woken.
 class WakeUp {
  public:
   WakeUp()
@@ -37,11 +37,11 @@ class WakeUp {
 
   const Status& status() const { return status_; }
   int fd() const { return both_.get(); }
-  /// Any thread.
+  /// Makes the descriptor readable. Any thread may call it.
   void set() {
-    if (!set_.exchange(true)) event_.set();  // a system call for the first of many
+    if (!set_.exchange(true)) event_.set();  // one system call for many calls of `set`
   }
-  /// Before looking for what was to be told of: what comes later sets it again.
+  /// Call it before looking for new work: work that comes later sets it again.
   void clear() {
     event_.clear();
     set_.store(false);

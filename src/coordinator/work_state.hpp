@@ -13,11 +13,12 @@
 
 namespace elastic::detail {
 
-/// The operation behind a Work: completed once by the coordinator thread, waited for by any.
+/// The state behind a Work: the coordinator thread completes it once, and any thread may wait for
+/// it.
 class WorkState {
  public:
-  /// `about_to_block` is called before every wait and look: whoever waits has no more to add to the
-  /// buckets.
+  /// `about_to_block` is called before every wait and look: a thread that waits submits nothing
+  /// more to the open buckets.
   explicit WorkState(std::function<void()> about_to_block)
       : about_to_block_(std::move(about_to_block)) {}
 
@@ -29,7 +30,7 @@ class WorkState {
     done_.notify_all();
   }
 
-  /// The process that has submitted the operation: in a forked child nobody completes it.
+  /// The process that has submitted the operation. In a forked child no thread completes it.
   std::uint64_t process() const { return process_; }
 
   bool ready() const {
@@ -49,7 +50,7 @@ class WorkState {
     std::unique_lock<std::mutex> lock(mutex_);
     done_.wait(lock, [&] { return outcome_.has_value(); });
   }
-  /// Only when it is ready.
+  /// Requires that it is ready.
   Result<Contributors> outcome() const {
     const std::lock_guard<std::mutex> lock(mutex_);
     return *outcome_;
