@@ -13,8 +13,8 @@
 namespace elastic::testing {
 
 /// A port of 127.0.0.1 that no other program of this machine is given while the object lives.
-/// Nobody listens there, unless who is told the number does, with SO_REUSEADDR: servers that are
-/// started again, one after another.
+/// No program listens there, except those that a test tells the number, with SO_REUSEADDR: servers
+/// that are started again, one after another.
 class ReservedPort {
  public:
   ReservedPort() {

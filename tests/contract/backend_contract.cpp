@@ -277,7 +277,7 @@ TEST_P(BackendContract, AbortEndsAWait) {
       abort_all();
     });
     on_all_ranks([&](int rank) {
-      // The last stays away until then, so that nobody can complete.
+      // The last rank enters only after the abort, so that no rank can complete the call.
       if (rank == size() - 1) {
         aborting.join();
       } else {

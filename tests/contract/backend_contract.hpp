@@ -42,8 +42,8 @@ inline void PrintTo(const Subject& subject, std::ostream* out) {
   *out << subject.name;
 }
 
-/// What every backend does. A test program of a backend links backend_contract.cpp and instantiates
-/// the suite with (subject, size of the view).
+/// The contract of all backends. A test program links backend_contract.cpp and instantiates the
+/// suite with (subject, size of the view).
 class BackendContract : public ::testing::TestWithParam<std::tuple<Subject, int>> {
  protected:
   void SetUp() override { world_ = std::get<Subject>(GetParam()).make(size()); }

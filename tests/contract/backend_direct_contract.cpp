@@ -1,4 +1,4 @@
-// What a backend does with tensors where they lie, and with small calls.
+// The contract of backends for tensors in place, and for small calls.
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -103,13 +103,13 @@ TEST_P(BackendDirectContract, TakesTheMeanAndMixesWithPackedData) {
     expect_ok(backend(rank).run(0, call, mine));
     EXPECT_EQ(tensor.result(), mean);
     expect_ok(backend(rank).settle());
-    // What is packed the caller of the backend divides.
+    // The caller of the backend divides packed data.
     EXPECT_EQ(values_of(mine.data.data(), DType::kF64, kSmall),
               combined(size(), kSmall, DType::kF64, ReduceOp::kSum));
   });
 }
 
-/// Until everybody has the result nobody may let go of his, whatever happens.
+/// No rank may release its tensor before all ranks have the result, whatever happens.
 TEST_P(BackendDirectContract, SettlesNowhereBeforeAllHaveTheResult) {
   constexpr std::size_t kCount = 10'000;
   if (size() < 2) return;
@@ -166,7 +166,7 @@ TEST_P(BackendDirectContract, LeavesTheInputBehindWhenItFails) {
   }
 }
 
-/// Rank 0 gives up before the others, and then its caller does with its tensors as he likes.
+/// Rank 0 gives up before the others, and its caller then overwrites its tensor.
 TEST_P(BackendDirectContract, WhatOneCallerDoesAfterAFailureHurtsNoOther) {
   constexpr std::size_t kCount = 200'000 / kSlowness;
   if (size() < 2) return;
@@ -257,7 +257,7 @@ TEST_P(BackendDirectContract, SmallCallsThatDoNotMatchAreNamed) {
     Payload none;
     expect_ok(backend(rank).run(0, barrier_call(), none));
     std::uint64_t position = 1;
-    // What the last rank calls instead, small and not small.
+    // The different calls of the last rank, small and not small.
     for (const Call& other :
          {allreduce_call(DType::kF32, 4), allreduce_call(DType::kF32, 50'000), barrier_call()}) {
       const Call call = rank == size() - 1 ? other : allreduce_call(DType::kI32, 4);

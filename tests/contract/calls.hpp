@@ -28,7 +28,7 @@ std::vector<double> values_of(const std::byte* data, DType dtype, std::size_t co
 Payload payload(const Section& section, const std::vector<double>& values);
 void expect_ok(const Status& status);
 
-/// What rank `rank` contributes: small enough that no sum or product of six of them is rounded.
+/// The values of rank `rank`: small enough that no sum or product of six of them is rounded.
 std::vector<double> contribution(int rank, std::size_t count, DType dtype);
 /// Combined over the ranks 0 .. size-1.
 std::vector<double> combined(int size, std::size_t count, DType dtype, ReduceOp op);

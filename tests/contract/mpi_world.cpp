@@ -53,7 +53,7 @@ LinkPtr link_over(UniqueFd connection, int peer) {
   return std::make_shared<Link>(std::move(streams), "rank " + std::to_string(peer));
 }
 
-/// Every rank dials those before it, and says who it is.
+/// Connects all ranks: every rank dials those before it, and sends its own rank.
 std::vector<LinkPtr> link_up(int rank, int size) {
   std::vector<std::uint16_t> ports(static_cast<std::size_t>(size));
   std::uint16_t port = 0;
@@ -88,7 +88,7 @@ void exchange(std::vector<std::string>& by_rank) {
   }
 }
 
-/// In memory that the processes of this machine share, until the last of them lets go of it.
+/// Counters in memory that all processes of this machine share; freed by the last of them.
 std::shared_ptr<std::atomic<int>[]> counters(std::size_t count) {
   int rank = 0;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);

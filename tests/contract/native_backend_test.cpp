@@ -98,8 +98,8 @@ INSTANTIATE_TEST_SUITE_P(Native, BackendDirectContract,
                                           testing::ValuesIn(sizes())),
                          name_of);
 
-/// One rank alone on its host, and as many as there are. Under sanitizers one kind of hosts with
-/// each: the other two differ in who is on which host.
+/// Worlds of three ranks, one of which is alone on its host, and of four. Under sanitizers there is
+/// one world of each size: the two kinds differ only in the placement of the ranks.
 std::vector<std::tuple<Subject, int>> worlds_of_hosts() {
   const std::vector<Subject> kinds = subjects_on_hosts();
   if (kSlowness > 1) return {{kinds[0], 4}, {kinds[1], 3}};
@@ -190,7 +190,7 @@ TEST_F(NativeFlows, AllAreUsedWhereANumberWasAskedFor) {
   EXPECT_EQ(tuning(0).flows_used, 4);
 }
 
-/// They cannot do anything together, but even an error is nobody's before all have come.
+/// No common plan is possible, but the error, too, is returned only after all ranks have entered.
 TEST(NativeAlgorithm, ThatDiffersIsAnErrorInStep) {
   constexpr std::size_t kCalls = 3;
   auto meshes = wire(2, all_wirings().front());

@@ -1,4 +1,4 @@
-// Allreduces of tensors in arenas: when memory is read where it lies, and when not.
+// Allreduces of tensors in arenas: when peers read the memory in place, and when they do not.
 #include <algorithm>
 #include <array>
 #include <cstdint>
@@ -177,7 +177,7 @@ class GivesUp : public testing::Test {
     const std::array<std::uint64_t, 2> place{at, at};
     mailbox().post(kTag, call_.fingerprint, std::as_bytes(std::span(place)));
   }
-  /// As one does whose attempt has failed, and then his caller.
+  /// Acts as a rank with a failed attempt, and then as its caller, which overwrites the tensor.
   void give_up() {
     mailbox().let_go();
     transport::full_fence();
@@ -219,7 +219,7 @@ class GivesUp : public testing::Test {
   std::vector<double> left_behind_;
 };
 
-/// What it was read from is not taken for its input.
+/// Rank 0 does not take the overwritten memory for the input of rank 1.
 TEST_F(GivesUp, BeforeItsInputIsRead) {
   mailbox().hold_still(kTag);
   give_up();
@@ -227,7 +227,7 @@ TEST_F(GivesUp, BeforeItsInputIsRead) {
   say();
 }
 
-/// Nor is it for its result.
+/// Nor for the result.
 TEST_F(GivesUp, AfterAllHaveReduced) {
   mailbox().hold_still(kTag);
   say_where();

@@ -35,8 +35,8 @@ void add_i32(std::byte* into, const std::byte* left, const std::byte* right, std
 void write_frame(Stream& stream, std::uint32_t message, std::uint64_t offset,
                  const ByteVector& payload);
 
-/// What a link does over every transport. Both ends live in the test's thread and are moved in
-/// turns, so that every interleaving here is the same in every run, as far as the kernel allows.
+/// The contract of a link over every transport. Both ends live in the test's thread and are moved
+/// in turns, so that every interleaving is the same in every run, as far as the kernel allows.
 class TransportContract : public testing::TestWithParam<StreamWiring> {
  protected:
   void SetUp() override;

@@ -1,4 +1,4 @@
-// Links with somebody in between who flips a bit, over every transport that has a network.
+// Links through a proxy that flips a bit, over every transport that uses a network.
 #include <algorithm>
 #include <array>
 #include <memory>

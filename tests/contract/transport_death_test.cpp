@@ -199,7 +199,7 @@ TEST(OfferedMemory, ThatCouldShrinkOrHasAnotherSizeIsRefused) {
   EXPECT_EQ(memory_of(2 * 4096, F_SEAL_SHRINK).status().code(), Code::kProtocol);
 }
 
-/// What a dialer of shared memory sends, with these descriptors.
+/// Sends the offer of a shared memory dialer with these descriptors, and accepts it.
 Status accept_offer_of(const std::vector<int>& descriptors) {
   int ends[2];
   EXPECT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);

@@ -1,4 +1,4 @@
-// Links with somebody in between who listens, or meddles.
+// Links through a proxy that listens or tampers.
 #include <algorithm>
 #include <array>
 #include <functional>
@@ -98,7 +98,7 @@ TEST_F(TappedLink, NothingIsInTheClearWhereItIsEncrypted) {
     const Status status = deliver();
     ASSERT_TRUE(status.ok()) << status.message();
     EXPECT_TRUE(got == sent);
-    // Whoever listens recognizes any part of it, or none.
+    // An eavesdropper recognizes every part of the message without encryption, and none with it.
     for (std::size_t at = 0; at + 16 <= sent.size(); at += 4000) {
       EXPECT_EQ(heard(std::span(sent).subspan(at, 16)), !encrypt) << "byte " << at;
     }
@@ -151,7 +151,7 @@ void await_arrival(int socket) {
   }
 }
 
-/// Nothing arrives at the socket any more, so nothing there would wake anybody.
+/// Nothing more arrives at the socket, so no event of the socket would end the wait.
 TEST(LinkOverTls, WhatCameWithTheHandshakeEndsAWait) {
   SocketPair sockets = tcp4_sockets();
   const int dialer = sockets.first.get();

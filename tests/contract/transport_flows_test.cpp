@@ -33,7 +33,7 @@ TEST_P(TransportFlows, NothingGoesOverTheOthers) {
   near_->begin(tag_at(0), kCall);
   const ByteVector large = pattern(kBytes, 1);
   near_->send(large);
-  // As much as fits: nobody reads.
+  // Sends as much as fits, because the far end does not read.
   for (bool moved = true; moved;) {
     moved = false;
     ASSERT_TRUE(near_->progress(moved).ok());

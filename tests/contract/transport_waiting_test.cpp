@@ -32,8 +32,8 @@ TEST_P(TransportContract, AbortEndsAWaitWithoutAnOperation) {
   EXPECT_EQ(mesh.progress(moved).code(), Code::kAborted);
 }
 
-/// What the peer sent may be wanted later, so its loss is no failure yet. Until then nothing moves,
-/// and who waits for others must be able to sleep.
+/// The peer's message may be wanted later, so the loss of the peer is no failure yet. Until then
+/// nothing moves, and a rank that waits for other peers must be able to sleep.
 TEST_P(TransportContract, NothingMovesWhileTheMessageOfALostPeerIsNotWanted) {
   begin_both(tag_at(0));
   far_->send(as_payload("early"));
@@ -53,7 +53,7 @@ TEST_P(TransportContract, NothingMovesWhileTheMessageOfALostPeerIsNotWanted) {
   EXPECT_GE(idle, kRounds - 4);
 }
 
-/// Of one view after another, which make do with one descriptor.
+/// The meshes of successive views share one event descriptor.
 TEST_P(TransportContract, AWaitAfterAnAbortedOneWithTheSameEventCanBeAbortedAgain) {
   const LinkPtr near = std::move(near_);
   const auto event = std::make_shared<EventFd>();

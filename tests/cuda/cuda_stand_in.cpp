@@ -1,10 +1,10 @@
-// A stand-in for the CUDA driver, with as many devices as CUDA_STAND_IN_DEVICES says (2), or whose
-// start ends in the error CUDA_STAND_IN_ERROR. Its devices' memory is memory of the host, which
-// nobody else can touch, and its streams are threads. CUDA_STAND_IN_FAIL, "cuMemcpyHtoDAsync_v2:3",
-// has that function fail from its third call on.
+// A stand-in for the CUDA driver with CUDA_STAND_IN_DEVICES devices (2), or, if
+// CUDA_STAND_IN_ERROR is set, one that fails to start with this error. Device memory is host memory
+// that only the stand-in can access, and streams are threads. CUDA_STAND_IN_FAIL, for example
+// "cuMemcpyHtoDAsync_v2:3", makes that function fail from its third call on.
 //
-// Stricter than CUDA where programs have to be careful: without a current context, or with one that
-// does not fit, calls fail. Not as CUDA: streams do not wait for the default stream.
+// It is stricter than CUDA: calls fail without a current context, or with one that does not fit.
+// It differs from CUDA in one point: streams do not wait for the default stream.
 #include <atomic>
 #include <cstdlib>
 #include <cstring>
@@ -25,7 +25,7 @@ using elastic::cuda_stand_in::Event;
 using elastic::cuda_stand_in::Memory;
 using elastic::cuda_stand_in::Stream;
 using Pointer = unsigned long long;
-/// What a handle of an event points to: programs may let go of events that are on their way.
+/// The target of an event handle, shared because programs may destroy events that are pending.
 using SharedEvent = std::shared_ptr<Event>;
 
 constexpr int kSuccess = 0;

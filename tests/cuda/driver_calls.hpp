@@ -12,8 +12,8 @@
 
 namespace elastic::testing {
 
-/// What a program does with a device by itself, by the CUDA driver or the stand-in for it: neither
-/// headers nor libraries of CUDA are needed. Whatever fails ends the program.
+/// The device calls that a program makes itself, through the CUDA driver or the stand-in for it.
+/// They need neither headers nor libraries of CUDA. Any failure ends the program.
 class Gpu {
  public:
   /// Device `index` is current for this thread while this lives. `driver`: its file.
@@ -109,7 +109,7 @@ class GpuStream {
 
   void* handle() const { return handle_; }
 
-  /// What is queued afterwards waits until `gate` is true.
+  /// Work that is queued later on this stream waits until `gate` is true.
   void hold(const std::atomic<bool>& gate) const {
     const auto wait = [](void* data) { static_cast<const std::atomic<bool>*>(data)->wait(false); };
     Gpu::must("cuLaunchHostFunc", gpu_.call<int(void*, void (*)(void*), void*)>("cuLaunchHostFunc")(

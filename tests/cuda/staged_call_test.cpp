@@ -1,5 +1,5 @@
-// The tensors of a call that is no allreduce, on their way between the memory of a stand-in for
-// devices and the host. Whoever touches that memory but by a copy of the driver dies.
+// The tensors of calls other than allreduce, on their way between the memory of a stand-in for
+// devices and the host. A program that accesses that memory without the driver's copies crashes.
 #include "collectives/device/staged_call.hpp"
 
 #include <atomic>
@@ -119,7 +119,7 @@ TEST_F(StagedCallTest, GoesToTheHostOnDemandOnly) {
   EXPECT_EQ(out.read(), (std::vector<int>{70, -1}));
 }
 
-/// Who takes a result that another has needs no input.
+/// A taker, which gets the result from a holder, needs no input.
 TEST_F(StagedCallTest, HasRoomForAResultAlone) {
   const GpuArray<int> in(gpu_, std::vector<int>{1, 2, 3});
   const GpuArray<int> out(gpu_, std::vector<int>(2, -1));
@@ -140,7 +140,7 @@ TEST_F(StagedCallTest, TakesTensorsWithoutElements) {
   EXPECT_TRUE(staged.value()->write(0).ok());
 }
 
-/// What comes before the call on its stream may still read what the call writes.
+/// Earlier work on the call's stream may still write its input, and read the old output.
 TEST_F(StagedCallTest, WaitsForWhatItsStreamHasToDo) {
   std::atomic<bool> gate{false};
   const GpuArray<int> array(gpu_, std::vector<int>{1, 2});

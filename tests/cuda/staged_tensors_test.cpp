@@ -1,5 +1,5 @@
-// Tensors in the memory of a stand-in for devices, on their way to the host and back. Whoever
-// touches that memory but by a copy of the driver dies.
+// Tensors in the memory of a stand-in for devices, on their way to the host and back. A program
+// that accesses that memory without the driver's copies crashes.
 #include "collectives/device/staged_tensors.hpp"
 
 #include <cstdlib>

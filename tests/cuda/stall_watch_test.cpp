@@ -57,7 +57,7 @@ TEST(StallWatch, WarnsOfEachThatLasts) {
   EXPECT_THAT(warnings.first(1).back(), HasSubstr("the first"));
   first.reset();
   const StallWatch::Wait second(watch, "the second");
-  // What was under way for the first may have come in between.
+  // A warning of the first wait may have been under way and come in between.
   std::size_t seen = 2;
   while (warnings.first(seen).back().find("the second") == std::string::npos) ++seen;
 }

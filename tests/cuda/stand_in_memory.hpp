@@ -7,8 +7,8 @@
 
 namespace elastic::cuda_stand_in {
 
-/// The memory that the stand-in has given out. That of a device can be read and written by nobody
-/// but the stand-in: whoever else touches it dies.
+/// The memory that the stand-in has given out. Only the stand-in can read and write that of a
+/// device: any other access to it ends the process.
 class Memory {
  public:
   enum class Kind { kHost, kDevice, kManaged };

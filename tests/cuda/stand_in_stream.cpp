@@ -11,7 +11,7 @@ std::uint64_t Event::record() {
 }
 
 void Event::reached(std::uint64_t recording) {
-  // With the lock held: who waits may destroy it next.
+  // Under the lock, because the waiting thread may destroy this event as soon as it returns.
   const std::lock_guard<std::mutex> lock(mutex_);
   reached_ = std::max(reached_, recording);
   changed_.notify_all();

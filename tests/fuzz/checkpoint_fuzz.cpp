@@ -19,7 +19,7 @@
 namespace elastic::training {
 namespace {
 
-/// Of the file's own size, behind magic and version.
+/// Offset of the file's size, which follows magic and version.
 constexpr std::size_t kFileBytesAt = 16;
 
 void repair(std::vector<std::byte>& file) {

@@ -1,6 +1,6 @@
-// What a peer on the control connection may send: frames of JSON messages, or anything. With an
-// even first byte the frames get checksums that fit, so that what they say is looked at, too; with
-// an odd one they have those that came.
+// Input of a peer on the control connection: frames of JSON messages, or arbitrary bytes. If the
+// first byte is even, the frames get valid checksums, so that their content is parsed, too; if it
+// is odd, they keep the checksums of the input.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>

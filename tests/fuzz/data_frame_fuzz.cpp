@@ -21,8 +21,8 @@ namespace {
 using fuzz::Step;
 
 constexpr std::size_t kRingBytes = 64 * 1024;
-/// Of the messages that the link expects. Every one is memory of its own, so that a byte beyond is
-/// noticed.
+/// Sizes of the messages that the link expects. Each has its own allocation, so that a write past
+/// its end is detected.
 constexpr std::array<std::size_t, 4> kMessages{0, 1, 64, 3000};
 constexpr std::size_t kElement = 4;
 constexpr Fingerprint kCall{1, 2, 0, 1, 0, 1024};
@@ -66,7 +66,7 @@ class Reader {
       const Result<std::size_t> written = peer_->write(parts);
       if (!written.ok()) return;
       bytes = bytes.subspan(written.value());
-      // A link that has stopped to read, for good or until its next operation, leaves the ring
+      // A link that has stopped reading, permanently or until its next operation, leaves the ring
       // full.
       if (!move() && written.value() == 0) return;
     }

@@ -10,7 +10,7 @@
 
 namespace elastic::fuzz {
 
-/// What libFuzzer made up, taken from the front. Numbers are 0 when it is used up.
+/// The bytes of libFuzzer, read from the front. Numbers are 0 when the input is used up.
 class Input {
  public:
   Input(const std::uint8_t* data, std::size_t size) : left_(std::as_bytes(std::span(data, size))) {}

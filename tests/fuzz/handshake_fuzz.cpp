@@ -1,7 +1,7 @@
-// What a peer may send before it has authenticated, to a side that accepts and to one that dials:
+// Input of a peer that has not authenticated yet, to a side that accepts and to one that dials:
 // hello, context, challenge, proof and verdict; and the greeting of a data link, which the context
-// carries. The first byte chooses the reader; with an odd second byte, magic and version fit, so
-// that what follows them is looked at, too.
+// carries. The first byte chooses the reader. If the second byte is odd, magic and version are
+// valid, so that the bytes after them are parsed, too.
 #include <algorithm>
 #include <array>
 #include <cstddef>

@@ -37,7 +37,7 @@ void read_anything(const Bytes& bytes, fuzz::Input sizes) {
   fuzz::require(!whole || in_pieces == at_once, "pieces make no difference to the bytes");
 }
 
-/// What is marked comes back as it was; one flipped bit in a length is found.
+/// Checks that marked records are restored unchanged, and that a flipped bit in a length is found.
 void read_marked(const Bytes& bodies, fuzz::Input sizes) {
   Bytes sent;
   std::vector<std::size_t> headers;

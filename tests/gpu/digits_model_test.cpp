@@ -32,7 +32,7 @@ class DigitsModelTest : public ::testing::Test {
   std::unique_ptr<Model> on_device(std::uint64_t seed = 3) const {
     return make_cuda_model({.seed = seed, .momentum = options_.momentum}, data_.training, 0);
   }
-  /// Of samples `first` and following.
+  /// The sums of `count` samples from sample `first` on.
   StepSums sums(Model& model, std::size_t first, std::size_t count) const {
     std::vector<std::size_t> samples(count);
     std::iota(samples.begin(), samples.end(), first);

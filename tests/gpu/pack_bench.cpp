@@ -28,7 +28,7 @@ using kernels::device::Scale;
 using kernels::device::TensorRange;
 
 constexpr int kNoDevice = 77;
-/// Of what the device's copy reaches, for copies.
+/// Least acceptable bandwidth, as a fraction of that of a copy on the device.
 constexpr double kWanted = 0.85;
 
 /// A point in a stream's time.

@@ -1,4 +1,4 @@
-// What the kernels move and compute, against the host.
+// The kernels that pack, unpack and convert, checked against the host.
 #include <algorithm>
 #include <cstring>
 #include <string>
@@ -102,7 +102,7 @@ TEST_F(PackKernels, EveryHalfIsWidenedAndNarrowedAsOnTheHost) {
   }
 }
 
-/// Where an allreduce goes through host memory the host narrows, and ranks must not differ.
+/// The host casts if an allreduce goes through host memory, and the ranks' results must be equal.
 TEST_F(PackKernels, ScaledHalvesAreThoseOfTheHostsKernels) {
   Packer packer;
   constexpr std::size_t kCount = 20'000;

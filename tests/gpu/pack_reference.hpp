@@ -8,7 +8,7 @@
 
 namespace elastic::gpu {
 
-/// What is to be packed or unpacked, as places in two memories that are the same on the host and on
+/// A pack or unpack request, as offsets into two memories with the same layout on the host and on
 /// the device.
 struct PackCase {
   struct Place {

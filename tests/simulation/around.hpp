@@ -20,7 +20,7 @@ class ModelWorker;
 class Oracle;
 class Threads;
 
-/// What a run consists of, as its parts see it. All of it outlives them.
+/// References to the components of a run, for its parts. The components outlive these.
 struct Around {
   const Scenario& scenario;
   VirtualTime& time;

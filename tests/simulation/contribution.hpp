@@ -20,9 +20,9 @@ inline std::uint64_t drawn(std::uint64_t seed, std::uint64_t step, std::uint64_t
   return static_cast<std::uint64_t>(salt_of(seed + 77, step, call)) >> 4U;
 }
 
-/// What a worker adds to a sum: for each worker a digit of four bits, of which it sets its own to
-/// one, so that the sum says who was counted, and how often; and numbers that are the same on all
-/// workers, so that the sum says of which call, and of which view, the contributions were.
+/// A worker's contribution to a sum. It holds a digit of four bits for each worker, of which the
+/// worker sets its own to one, so that the sum shows how often each worker was counted. The other
+/// numbers are the same on all workers, so that the sum shows the call and the view it is from.
 class Contribution {
  public:
   Contribution(Node self, std::int64_t salt, std::size_t elements);
@@ -32,8 +32,8 @@ class Contribution {
   TensorView view() { return {data_.data(), data_.size(), DType::kI64, {}}; }
   void set_generation(std::uint64_t generation);
 
-  /// Whose contributions the sum has. What is wrong with it is added to `wrong`, a sentence each;
-  /// `generation`: of the view it was computed in, 0 where the contributions do not say.
+  /// The workers that the sum counts. Errors are appended to `wrong`, a sentence each.
+  /// `generation`: that of the view it was computed in; 0 if the contributions do not contain one.
   Nodes decode(std::uint64_t generation, std::string& wrong) const;
 
   void overwrite() { std::fill(data_.begin(), data_.end(), -1); }

@@ -7,10 +7,10 @@
 
 namespace elastic::simulation {
 
-/// What the server does for the events that it decides upon, by how many workers are connected.
+/// The number and the bytes of the server's messages, by the number of connected workers.
 class Costs {
  public:
-  /// Of jobs with at most so many workers, and more than the class before.
+  /// The most workers of each class. A job counts in the first class that is large enough.
   static constexpr std::array<std::size_t, 6> kClasses{2, 4, 8, 16, 32, 96};
 
   struct Class {

@@ -37,7 +37,7 @@ class End : public Descriptor {
   std::size_t room() const { return unread_ < kRoom ? kRoom - unread_ : 0; }
   bool lost() const { return !connection_.up(self_); }
   bool has(std::size_t bytes) const { return received_.size() - begin_ >= bytes; }
-  /// What is there is too little: only more ends a wait, as where a reader has it in a buffer.
+  /// The reader needs more bytes than these: only further ones end a wait, as with a read buffer.
   void see() { seen_ = received_.size() - begin_; }
 
   void send(std::vector<std::byte> bytes) {

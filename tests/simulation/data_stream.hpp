@@ -12,8 +12,8 @@
 namespace elastic::simulation {
 
 /// A connection between two workers as the product's links use it: bytes over the simulated
-/// network, with room for so many on the way and a descriptor that can be polled. What is written
-/// may be taken in part, as by a socket.
+/// network, with a bounded number of bytes in flight and a descriptor that can be polled. As on a
+/// socket, a write may take a part of its bytes.
 struct DataStreams {
   transport::StreamPtr first;
   transport::StreamPtr second;

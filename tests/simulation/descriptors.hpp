@@ -14,8 +14,8 @@ namespace elastic::simulation {
 
 class Thread;
 
-/// What a simulated descriptor refers to. Threads poll it; whoever changes what it is ready for
-/// says so.
+/// The object behind a simulated descriptor. Threads poll it; each change of its readiness is
+/// followed by a call of changed().
 class Descriptor {
  public:
   virtual ~Descriptor() = default;

@@ -10,11 +10,11 @@ namespace elastic::simulation {
 
 inline constexpr const char* kJob = "simulated";
 
-/// The file of the server's journal. Lines are made when somebody reads: that a run without a
-/// restart costs none of them.
+/// The file of the server's journal. Lines are formatted when the file is read, so that a run
+/// without a restart formats none.
 class Disk {
  public:
-  /// What a crash in the middle of an append leaves of its record.
+  /// The part of a record that a crash in the middle of its append leaves.
   enum class Remains { kNothing, kTorn, kAll };
 
   void append(rendezvous::JournalRecord record);

@@ -1,4 +1,4 @@
-// What can happen to a job, and what the job is allowed to lose by it.
+// The faults of a run, and the losses that each of them permits the job.
 
 #include "world.hpp"
 
@@ -125,7 +125,7 @@ void World::partition() {
                    : ways == 1 ? "to"
                                : "from and to") +
        " some workers");
-  // Where one direction is left, whom of two that cannot be linked the server gives up is open.
+  // If one direction works, the server may give up either of two workers that cannot be linked.
   oracle_.excuse(ways > 1 ? apart : ~only(kServer));
   if (ways != 1) network_.cut(apart, ~apart, length);
   if (ways != 0) network_.cut(~apart, apart, length);
@@ -159,7 +159,7 @@ void World::two_at_once() {
   }
 }
 
-/// The next that one of the two says to the other. Nobody is to be given up for that.
+/// Damages the next message between a worker and the server. No worker may be given up for that.
 void World::damage() {
   ModelWorker& worker = any_worker();
   if (!worker.answers()) return;
@@ -173,7 +173,7 @@ void World::damage() {
   }
 }
 
-/// Nobody is to be given up for that, either.
+/// Resets connections of workers to the server. No worker may be given up for that, either.
 void World::reset() {
   tally_.count(Fault::kReset);
   const std::uint64_t percent = 100 / (1 + chance_.below(4));

@@ -18,7 +18,7 @@
 namespace elastic::simulation {
 namespace {
 
-/// Of the seeds that failed.
+/// Limits of the output: failed seeds, and lines of each.
 constexpr std::size_t kShown = 10;
 constexpr std::size_t kLinesShown = 3;
 

@@ -25,7 +25,7 @@ class ModelClient {
   void send(const rendezvous::Message& message);
   /// From the server, on `connection`.
   void receive(const Connection& connection, const rendezvous::Message& message);
-  /// What the server says comes damaged: see rendezvous::Client.
+  /// A message of the server arrives damaged: see rendezvous::Client.
   void mishear();
   /// Ends the connection, and makes no other. With `unsent` lost also what it sent last.
   void end(bool unsent_is_lost);

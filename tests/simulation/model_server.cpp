@@ -124,7 +124,7 @@ void ModelServer::enter(Connection& connection, const Register& registration) {
   }
   registered_[&connection] = incarnation;
   const Decision decision = decide(Registered{registration});
-  // Who is not welcomed has been told why, and that was all.
+  // A worker that was not welcomed has been told the reason, so its connection ends.
   if (is_up() && !welcomes(decision, incarnation)) close(incarnation);
 }
 

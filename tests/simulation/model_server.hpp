@@ -32,7 +32,7 @@ class ModelServer {
 
   Connection& accept(Node worker, std::function<void(Connection&)> on_lost_by_worker);
   void receive(Connection& connection, const rendezvous::Message& message);
-  /// What that worker says comes damaged: the connection is given up, which is not its end.
+  /// A message of that worker arrives damaged: the server drops the connection. The worker lives.
   void mishear(const std::string& worker);
   /// The connection of that worker is reset on its way.
   void reset(const std::string& worker);
@@ -66,7 +66,7 @@ class ModelServer {
   std::optional<Disk::Remains> remains_;
   bool journal_is_lost_ = false;
 
-  // Of Mutation::kEarlyConclusion: the immediate round that is on, and who is yet to report.
+  // For Mutation::kEarlyConclusion: the present immediate round, and which workers have reported.
   std::uint64_t round_ = 0;
   std::map<std::string, bool> reported_;
   std::optional<rendezvous::Report> latest_;

@@ -31,7 +31,7 @@ class ModelWorker : private runtime::Participation::Effects {
 
   void start();
 
-  // What happens to it.
+  // Faults and other events from outside the worker.
   void kill();
   void pause(Duration length);
   void leave_early() { program_.leave_early(); }

@@ -74,7 +74,7 @@ void ModelWorker::connect(const View& view) {
   try_to_link(++linking_);
 }
 
-/// Of two workers the one with the greater name dials.
+/// Dials the missing peers. Between two workers, the one with the greater name dials.
 void ModelWorker::try_to_link(std::uint64_t attempt) {
   if (attempt != linking_) return;
   const Member* missing = nullptr;

@@ -6,8 +6,8 @@
 
 namespace elastic::simulation {
 
-/// What a run breaks on purpose, to see that the checks notice. The product's code is untouched:
-/// the simulated shells around it do what a product with that mistake would.
+/// The defect that a run has on purpose, to prove that the checks notice it. The product's code is
+/// unchanged: the simulated shells around it behave as a product with this defect would.
 enum class Mutation : std::uint8_t {
   kNone,
   kDropFence,         ///< workers count frames of other generations
@@ -15,9 +15,9 @@ enum class Mutation : std::uint8_t {
   kForgottenFloor,    ///< a server that comes back gives the generation after the journal's again
   kEarlyRelease,      ///< workers return a result that lies with the caller before all have theirs
   kUnfrozenBoundary,  ///< a worker at a step boundary reports without having frozen its lanes
-  kLostMeansDead,     ///< the server takes a worker whose connection is lost for dead
+  kLostMeansDead,     ///< the server takes a worker that lost its connection for dead
   kEarlyError,        ///< workers return an error that all share before all have it
-  kStayAfterException,  ///< a worker whose operation threw does not leave
+  kStayAfterException,  ///< a worker does not leave after its operation threw
   kForgottenTimeout,    ///< a call that timed out after it had begun lets the next call take its
                         ///< place
   kBusyThread,          ///< a program's thread calls again at once when its worker has left

@@ -32,7 +32,7 @@ class NamedCall {
     work_->wait();
     return work_->outcome();
   }
-  /// The program lets go of the handle. The tensor has to live until the call is complete.
+  /// The program drops the handle. The tensor has to live until the call is complete.
   void drop() { work_.reset(); }
 
   const std::string& name() const { return name_; }

@@ -11,7 +11,7 @@ using namespace rendezvous;
 
 namespace {
 
-/// As of Membership: view changes for broken links before somebody has to go.
+/// The limit of Membership: view changes for broken links before a worker is given up.
 constexpr unsigned kStrikes = 4;
 
 bool knows(const std::multimap<std::uint64_t, View>& views, const View& view) {
@@ -41,12 +41,12 @@ void Oracle::decided(const View& next) {
     return;
   }
   if (first && journals_lost_ > 0) {
-    // None of those is back who knew of a job, so there is none to remember.
+    // No worker that knew a job has come back, so the server begins a new one.
     forgotten_.merge(decided_);
     current_ = {};
     forget_results();
   }
-  // What was left out for a journal that is lost is forgotten with a second one.
+  // Generations that were skipped for a lost journal are forgotten when it is lost a second time.
   if (decided_.contains(next.generation) && journals_lost_ > 1) {
     forgotten_.merge(decided_);
   } else if (decided_.contains(next.generation)) {
@@ -55,7 +55,7 @@ void Oracle::decided(const View& next) {
   if (next.generation <= current_.generation) {
     wrong(view_name(next) + " follows " + view_name(current_));
   }
-  // Of another job, which knows nothing of the one before.
+  // The first view of a new job, which has no results of an earlier one.
   if (first) forget_results();
   ++tally_.views;
   check_joiners(next);
@@ -99,7 +99,7 @@ void Oracle::journal_lost() {
 }
 
 bool Oracle::may_be_lost(Node worker) const {
-  // A server that was started again does not know who had left, or had been told to go.
+  // A server that was restarted does not know the workers that had left, or had been asked to go.
   return contains(excused_ | newest_, worker) || workers_[worker]->over() ||
          workers_[worker]->program().said_bye();
 }
@@ -114,7 +114,7 @@ void Oracle::check_joiners(const View& next) {
     wrong(which + " has more members than max_np");
   }
   if (next.joined.empty()) return;
-  // What a joiner starts from must be where all the others stand.
+  // A joiner starts from the state of this step, so all other members must be in it.
   for (const Member& member : next.members) {
     if (names(next.joined, member.incarnation)) continue;
     if (workers_[node_of(member.incarnation)]->commits_done() == next.commits) continue;
@@ -135,7 +135,7 @@ void Oracle::check_departures(const View& next) {
   }
 }
 
-/// The decision agrees with what the members really have. They stand still while it is taken.
+/// The decision agrees with the results that the members have. They are quiesced while it is made.
 void Oracle::check_lane(const View& next, std::size_t lane) {
   const LaneDecision& decision = next.lanes[lane];
   const std::string where = view_name(next) + " lane " + std::to_string(lane) + ": ";
@@ -199,8 +199,8 @@ void Oracle::check_agreement(std::map<Key, std::map<Node, Value>>& all, Node wor
   if (!its.emplace(worker, value).second) {
     wrong(workers_[worker]->incarnation() + " returns twice from " + what);
   }
-  // Who is no member any more may have completed what nobody else will know: it is fenced. For a
-  // shared error there is no such exception: nobody returns it before all have it.
+  // A worker that is no member any more may have a result that no member has: it is fenced. This
+  // does not hold for a shared error: no worker returns it before all have it.
   const Nodes members = members_of(current_);
   for (const auto& [other, others] : its) {
     const bool are_members = contains(members, worker) && contains(members, other);
@@ -243,7 +243,7 @@ void Oracle::committed(Node worker, std::uint64_t commits, std::uint64_t hash) {
                   "the results of the first " + std::to_string(commits) + " steps");
 }
 
-/// Only one result is kept, so nobody may be further behind than that.
+/// Only one result is kept, so no member may be further behind than one operation.
 void Oracle::check_distance(Node worker, std::size_t lane) {
   const std::uint64_t at = workers_[worker]->position(lane);
   for (const Member& member : current_.members) {

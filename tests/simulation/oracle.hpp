@@ -53,7 +53,7 @@ class Oracle {
   // Faults: what is allowed because of them.
   /// The job may lose the worker.
   void excuse(Nodes workers) { excused_ |= workers; }
-  /// By one of two who suspects the other; such a pair is given up after a number of them.
+  /// One of the two suspects the other. After several suspicions a worker may be given up.
   void suspected(Node one, Node other);
   void removal_asked(Node worker) { removed_ |= only(worker); }
   void job_stopped() { stopped_ = true; }
@@ -78,7 +78,7 @@ class Oracle {
   const Workers& workers_;
   Tally& tally_;
   std::multimap<std::uint64_t, rendezvous::View> decided_;    // by generation
-  std::multimap<std::uint64_t, rendezvous::View> forgotten_;  // of jobs of which nobody knew
+  std::multimap<std::uint64_t, rendezvous::View> forgotten_;  // of jobs that no worker knew
   rendezvous::View current_;  // the one that counts: decided last, or taken up again
   std::map<std::uint64_t, std::map<Node, Outcome>> unnamed_;  // by position
   std::map<std::string, std::map<Node, Outcome>> named_;

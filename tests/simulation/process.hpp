@@ -11,8 +11,8 @@
 
 namespace elastic::simulation {
 
-/// The life of a worker's process, which its parts share. While it stands still none of its threads
-/// runs, and once it is over none runs any more, until the run is over and it is dismantled.
+/// The life of a worker's process, which its parts share. While it is paused, none of its threads
+/// runs. Once it is over, none runs any more until the run is over and the process is dismantled.
 ///
 /// Its control thread does what events ask of it, in order, as the product's does what is posted to
 /// it.
@@ -56,7 +56,7 @@ class Process {
     asleep_ = false;
     around_.threads.continue_threads(*this);
   }
-  /// The run is over: the threads go on to their end, and nothing they do concerns anybody.
+  /// The run is over: the threads run to their end, and their actions have no effect.
   void dismantle() {
     over_ = true;
     dismantled_ = true;

@@ -19,7 +19,7 @@ class TransferOperation;
 
 /// The trainer of a worker, as it would be written with the public API: steps of named and unnamed
 /// calls with computing between them, a boundary after each, and the synchronisation with workers
-/// that join there. What it calls in which step is the same on all workers of a run.
+/// that join there. All workers of a run make the same calls in the same step.
 ///
 /// Its thread runs it; the rest is for any other.
 class Program {
@@ -30,7 +30,7 @@ class Program {
   /// The body of the trainer's thread. Returns when the worker has left the job.
   void run();
   void leave_early() { leave_early_ = true; }
-  /// Of the program's thread besides the trainer's, which ends when the lanes are closed.
+  /// Waits for the program's background thread, which ends when the lanes are closed.
   void join_background();
   /// It had an exception, and calls nothing any more.
   bool idle() const { return idle_; }
@@ -72,7 +72,7 @@ class Program {
   ModelWorker& worker_;
   Process& process_;
   std::thread background_;
-  // What was called and may not be complete: it refers to their memory.
+  // Calls that may not be complete, with the memory that they refer to.
   std::vector<std::unique_ptr<NamedCall>> open_;
   std::vector<std::unique_ptr<NamedCall>> dropped_;  // in this step; nothing waits for them
   std::vector<std::unique_ptr<Contribution>> given_;

@@ -12,7 +12,7 @@ namespace elastic::simulation {
 
 namespace {
 
-/// Of the call whose handle is dropped, in runs in which one is.
+/// The call that loses its handle, in runs that drop one.
 constexpr std::uint64_t kDropped = 1;
 
 }  // namespace

@@ -46,7 +46,7 @@ std::string_view name(Fault fault) {
 
 namespace {
 
-// Of all runs.
+// Shares of all runs, and sizes of the large ones.
 constexpr unsigned kExceptionPercent = 10;
 constexpr unsigned kLargePercent = 2;
 constexpr unsigned kVeryLargePercent = 6;  // of the large ones

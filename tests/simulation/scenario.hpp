@@ -16,15 +16,15 @@ namespace elastic::simulation {
 
 inline constexpr std::size_t kLanes = 2;
 inline constexpr unsigned kOperationsPerStep = 2;  ///< in each lane
-// Calls of a step are told apart by numbers; unnamed ones begin at zero.
+// The calls of a step are numbered; unnamed ones begin at zero.
 inline constexpr std::uint64_t kFirstNamed = 100;
 inline constexpr std::uint64_t kFirstLeft = 200;   ///< before the program leaves elastic::run
 inline constexpr unsigned kOperationsPerSync = 3;  ///< of lane 0, to bring joiners up to date
 
-/// What can happen to a job.
+/// The faults and the events of a job.
 enum class Fault : std::uint8_t {
   kKill,            ///< a worker dies
-  kPause,           ///< a worker stands still for a while
+  kPause,           ///< a worker is paused for a while
   kJoin,            ///< a worker comes
   kLeave,           ///< a worker leaves before the job's end
   kRemoval,         ///< the administrator removes one
@@ -35,7 +35,7 @@ enum class Fault : std::uint8_t {
   kServerCrash,     ///< the server dies and comes back, not in a write to its journal
   kLostAppend,      ///< it dies in a write, of which nothing is left
   kTornAppend,      ///< of which a part is left
-  kUnacknowledged,  ///< of which all is left, but nobody was told
+  kUnacknowledged,  ///< of which all is left, but not acknowledged
   kLostJournal,     ///< it comes back without its journal
   kTwoAtOnce,       ///< two of these at the same moment
   kDamage,          ///< something between a worker and the server comes damaged
@@ -60,7 +60,7 @@ struct Scenario {
   std::uint64_t steps = 0;
   std::size_t bucket_bytes = 0;   ///< of the coordinator
   std::size_t segment_bytes = 0;  ///< of the backend
-  unsigned hosts = 1;             ///< the workers are dealt out over so many
+  unsigned hosts = 1;             ///< the workers are distributed over so many
   /// In this step one worker calls another shape than the others, or has no memory for its call.
   std::optional<std::uint64_t> mismatch_in;
   std::optional<std::uint64_t> exception_in;

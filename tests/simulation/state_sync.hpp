@@ -8,7 +8,7 @@
 
 namespace elastic::simulation {
 
-/// What a joiner receives: how far the job is, and a hash of all of its results.
+/// The state that a joiner receives: the number of commits, and a hash of all results.
 struct JobState {
   std::uint64_t commits = 0;
   std::uint64_t hash = 0;
@@ -37,7 +37,7 @@ class TransferOperation final : public coordinator::Operation {
 
  private:
   JobState& state_;
-  std::vector<std::byte> image_;  // sent from where it lies
+  std::vector<std::byte> image_;  // sent in place
 };
 
 }  // namespace elastic::simulation

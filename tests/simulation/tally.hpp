@@ -8,7 +8,7 @@
 
 namespace elastic::simulation {
 
-/// What happened in one run, or in many.
+/// Counts of the events of one run, or of many.
 struct Tally {
   std::uint64_t runs = 0;
   std::uint64_t views = 0;             ///< decided, not counting the first of each job

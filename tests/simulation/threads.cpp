@@ -21,7 +21,7 @@ constexpr std::uint64_t kCrowd = 60;
 
 /// A thread that makes so many calls without waiting for anything is in a busy loop.
 constexpr std::uint64_t kMostCallsWithoutWaiting = 1'000'000;
-/// Then it stands still, so that what ends its loop can happen.
+/// The busy thread then sleeps, so that the event that ends its loop can happen.
 constexpr std::chrono::seconds kRestOfBusyThread{10};
 
 /// A thread that spins learns nothing here: nothing moves before it yields.
@@ -102,7 +102,7 @@ void Threads::resume_at(Thread& thread, TimePoint when) {
   });
 }
 
-/// It stays due where its process stands still or is over.
+/// The thread stays runnable while its process is paused or over.
 void Threads::run(Thread& thread) {
   if (thread.state_ != Thread::State::kRunnable || !thread.process_.runs()) return;
   thread.state_ = Thread::State::kRunning;
@@ -167,8 +167,8 @@ void Threads::interrupt() {
   stand_still(microseconds(draw(10) == 0 ? draw(2000) : draw(60)));
 }
 
-/// Now and then another program has the core for long: who waits does not yield again for a while
-/// then (Patience), which saves most of what a simulated wait costs.
+/// Now and then another program has the core for long. The thread that waits then does not yield
+/// again for a while (Patience), which saves most of the cost of a simulated wait.
 void Threads::yield() {
   const bool crowded = live_ > kCrowd;
   sleep(crowded || draw(3) == 0 ? microseconds(1000 + draw(500)) : microseconds(1 + draw(30)));

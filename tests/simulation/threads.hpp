@@ -27,7 +27,7 @@ class Thread {
   const std::string& name() const { return name_; }
   void set_name(std::string name) { name_ = std::move(name); }
   bool ended() const { return fiber_.ended(); }
-  /// What it waits for, for people.
+  /// Describes for people what the thread waits for.
   std::string describe() const;
 
  private:
@@ -61,7 +61,7 @@ class Threads {
   Threads(const Threads&) = delete;
   Threads& operator=(const Threads&) = delete;
 
-  /// Of this real thread; null where none is simulated.
+  /// The scheduler of this real thread; null if no thread is simulated.
   static Threads* active();
   /// While a run goes on.
   void set_active(bool active);
@@ -71,8 +71,8 @@ class Threads {
   Thread& start(Process& process, std::string name, std::function<void()> body);
   bool knows(const Thread* thread) const;
 
-  /// While one exists, the current thread is not interrupted, and looks at what others hold: for
-  /// checks in the midst of what a thread does.
+  /// While one exists, the current thread is not interrupted, and may read data that other threads
+  /// have locked: for checks in the middle of a thread's work.
   class Undisturbed {
    public:
     Undisturbed() : threads_(*Threads::active()) { ++threads_.undisturbed_; }
@@ -103,12 +103,12 @@ class Threads {
   TimePoint now() const { return time_.now(); }
   void after(Duration delay, std::function<void()> what) { time_.after(delay, std::move(what)); }
   Descriptors& descriptors() { return descriptors_; }
-  /// Threads of `process` that were due while it stood still, or was over, go on.
+  /// Threads of `process` that became due while it was paused, or was over, go on.
   void continue_threads(const Process& process);
   bool all_ended(const Process& process) const;
-  /// Of all processes.
+  /// Whether the threads of all processes have ended.
   bool all_ended() const { return live_ == 0; }
-  /// What the threads of `process` that have not ended wait for.
+  /// Describes what the threads of `process` that have not ended wait for.
   std::string describe(const Process& process) const;
 
   std::uint64_t switches() const { return switches_; }

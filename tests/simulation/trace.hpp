@@ -8,7 +8,7 @@
 
 namespace elastic::simulation {
 
-/// What happened in a run, a line each: when, who, what. Costs nothing where nobody wants it.
+/// The events of a run, one a line, with time and process. Costs nothing if no trace is wanted.
 class Trace {
  public:
   Trace(const VirtualTime& time, bool wanted) : time_(time), wanted_(wanted) {}

@@ -70,7 +70,7 @@ void World::dismantle() {
     oracle_.wrong("threads of " + worker->incarnation() +
                   " do not end: " + threads_.describe(worker->process()));
   }
-  // What they refer to has to stay.
+  // Their threads still refer to the workers, so these must not be destroyed.
   for (auto& worker : workers_) (void)worker.release();
 }
 

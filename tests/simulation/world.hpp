@@ -19,7 +19,7 @@ class World {
  public:
   explicit World(const Scenario& scenario, bool traced = false);
 
-  /// Runs until the job is over. What went wrong, a line each; empty for a good run.
+  /// Runs until the job is over. Returns the errors, one a line; empty for a good run.
   std::string run();
   const std::string& trace() const { return trace_.text(); }
   const Tally& tally() const { return tally_; }

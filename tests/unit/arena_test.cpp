@@ -157,7 +157,7 @@ TEST(ArenaViewTest, ReadsWhereItLiesAsItGrows) {
   std::memset(first, 3, kPage);
   EXPECT_TRUE(all_are(view->data() + *arena->offset_of(first, kPage), kPage, std::byte{3}));
 
-  // What its owner has given back reads as zeros.
+  // Memory that the owner has freed reads as zeros.
   arena->free(second, 5 * kHugePage);
   EXPECT_TRUE(all_are(view->data() + *arena->offset_of(second, 1), kPage, std::byte{0}));
 }

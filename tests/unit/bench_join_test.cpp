@@ -11,7 +11,7 @@ using ::testing::HasSubstr;
 
 constexpr std::int64_t kMillisecond = 1'000'000;
 
-// Two members and a newcomer.
+// Two members and a joiner.
 std::vector<JoinRecord> three_workers() {
   return {{false,
            {0, 5 * kMillisecond},

@@ -16,7 +16,7 @@ constexpr std::int64_t kMs = 1'000'000;
 constexpr std::uint32_t kAll = 0b111;
 constexpr std::uint32_t kWithoutOne = 0b101;
 
-// Of the worker that returns last.
+// The view change, as recorded by the worker that returns last.
 constexpr ChangeRecord kChange{.generation = 2,
                                .noticed_ns = 16 * kMs,
                                .reported_ns = 18 * kMs,
@@ -132,7 +132,7 @@ TEST(RecoveryTime, RefusesSumsThatCannotBe) {
   EXPECT_THAT(failure_of(run_with(never, never)), HasSubstr("no call without the victim"));
 }
 
-/// Nobody is lost; all three go through a change of the view that ends at `installed_ns`.
+/// A run without a death: all three workers go through a view change that ends at `installed_ns`.
 RecoveryRun without_victims(std::int64_t installed_ns, std::uint32_t counted) {
   const std::vector<CallRecord> calls{{0, 0, 9 * kMs, kAll},
                                       {1, 10 * kMs, 12 * kMs, kAll},

@@ -1,4 +1,4 @@
-// What is decided about a communicator of NCCL, step by step with a given clock.
+// The decisions about an NCCL communicator, step by step with a clock that the test sets.
 #include "collectives/backend/nccl/communicator_state.hpp"
 
 #include <gmock/gmock.h>

@@ -21,7 +21,7 @@ class CompressingWorld {
   /// The tensors of all ranks are replaced with the sums. Expects that the calls that fail change
   /// neither tensors nor residuals, and that all ranks have the same bits in the end.
   void allreduce(std::vector<std::vector<Tensor>>& tensors, ReduceOp op = ReduceOp::kSum);
-  /// Of one tensor.
+  /// The same for one tensor: takes one per rank, returns rank 0's sum.
   Tensor allreduce(std::vector<Tensor> tensors, ReduceOp op = ReduceOp::kSum);
 
   /// The last ranks are lost, or new ones come.

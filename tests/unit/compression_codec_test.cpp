@@ -23,7 +23,7 @@ using Floats = std::vector<float>;
 constexpr float kInf = std::numeric_limits<float>::infinity();
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 
-/// What was sent, and what was not, of some values.
+/// The sent part of some values, and the residual.
 struct Parts {
   Floats sent;
   Floats kept;

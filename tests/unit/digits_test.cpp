@@ -171,7 +171,7 @@ TEST(DigitsUsage, CountsWhatWasNotUsedExactlyOnce) {
   EXPECT_EQ(usage.missed, 1);
 }
 
-/// The whole training with the defaults of train_digits, of one worker whose batch is `batch`.
+/// Trains one worker with batches of `batch` and the other defaults of train_digits.
 double train(std::uint64_t seed, std::size_t batch, std::size_t epochs) {
   const Dataset data = split(all_samples());
   elastic::Sampler sampler(data.training.size(), seed);

@@ -78,7 +78,7 @@ TEST(DynamicSgd, FollowsThePlanAndUsesEachSampleOnceInAnEpoch) {
     ++steps[epoch];
   });
   EXPECT_EQ(before, 4 * in_epoch);
-  // Of 1437 samples, in batches of 8, 96 and 24.
+  // An epoch has 1437 samples; the batches are 8, 96 and 24.
   EXPECT_EQ(steps, (std::map<std::int64_t, std::size_t>{{0, 180}, {1, 15}, {2, 60}, {3, 60}}));
 }
 

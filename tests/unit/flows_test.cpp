@@ -86,7 +86,7 @@ TEST(Flows, ATrialMessageTellsTheSpeedOfALine) {
   EXPECT_EQ(bulk_cost(50'000, 10'000, kTrialBytes).ns_per_mib, 1U);
 }
 
-// What other ranks say may be anything.
+// Measurements of other ranks are untrusted and may have any value.
 TEST(Flows, NonsenseEndsAndStaysWithinBounds) {
   constexpr std::uint64_t kHuge = std::numeric_limits<std::uint64_t>::max();
   for (const std::uint64_t time : {std::uint64_t{0}, std::uint64_t{1}, kHuge}) {

@@ -75,7 +75,7 @@ TEST_P(WithoutMomentum, ConservesWhatWasGiven) {
         for (std::size_t i = 0; i < sizes[at]; ++i) left[at][i] -= double{tensors[0][at][i]};
       }
     }
-    // The hops of an allreduce of halves round, and nobody keeps what that takes off.
+    // Each hop of an allreduce of 16-bit floats rounds, and no residual keeps the rounding error.
     const double rounding = compression().kind == Kind::kBF16  ? 0x1p-6
                             : compression().kind == Kind::kF16 ? 0x1p-9
                                                                : 0x1p-20;
@@ -103,8 +103,8 @@ TEST_P(WithoutMomentum, LateGradientsKeepTheirWorthThroughResizes) {
       {.schedule = Schedule::constant(0.05), .batch_reference = kSamples, .ramp_steps = 10});
   CompressingWorld world(worlds[0], compression());
   RandomStream random({.seed = 7});
-  // The hops of an allreduce of halves round, and nobody keeps what that takes off. Zeros from the
-  // other ranks leave nothing to round.
+  // Each hop of an allreduce of 16-bit floats rounds, and no residual keeps the rounding error.
+  // Where the other ranks contribute zeros, there is nothing to round.
   const bool halves = compression().kind == Kind::kBF16 || compression().kind == Kind::kF16;
   std::vector<double> missing(kCount);  // in the weights, next to those of an uncompressed training
   std::vector<double> moved(kCount);    // sums of magnitudes, for what rounding may do

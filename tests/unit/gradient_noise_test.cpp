@@ -13,7 +13,7 @@
 namespace elastic {
 namespace {
 
-/// What a worker brings to a step.
+/// A worker's contribution to a step.
 struct Share {
   std::vector<float> sum;
   double samples;

@@ -93,7 +93,7 @@ TEST(Handshake, TheContextIsBoundIn) {
   const Dialer dialer(secret, Purpose::kData, "lane 0");
   Acceptor acceptor(secret, Purpose::kData);
   std::vector<std::byte> hello = dialer.hello();
-  hello.back() = std::byte{'1'};  // somebody in between changes the lane
+  hello.back() = std::byte{'1'};  // an attacker on the path changes the lane
   ASSERT_TRUE(acceptor.hello(fixed<handshake::kHelloBytes>(hello)).ok());
   const auto challenge =
       acceptor.challenge(std::span(hello).subspan(handshake::kHelloBytes)).value();
@@ -181,8 +181,8 @@ bool succeeds_with_flipped_bit(const Secret& secret, std::size_t bit, std::size_
   const std::size_t context = hello.size() - handshake::kHelloBytes;
   cross_the_wire(hello);
   const auto length = acceptor.hello(fixed<handshake::kHelloBytes>(hello));
-  // Who announces another length than it sends is waited for, or what is left over is taken for the
-  // proof.
+  // If the announced length is too large, the acceptor waits for the rest; if it is too small, the
+  // rest is read as the proof.
   if (!length.ok() || length.value() != context) return false;
   auto challenge = acceptor.challenge(std::span(hello).subspan(handshake::kHelloBytes)).value();
   cross_the_wire(challenge);

@@ -114,7 +114,7 @@ TEST(HierarchicalPlan, SendsBetweenHostsWhatARingOfHostsSends) {
   });
 }
 
-/// Of the largest host all ranks send to others, of the smaller ones all that are there.
+/// Every rank of every host sends to another host.
 TEST(HierarchicalPlan, LetsAllRanksSend) {
   for_all_placements([](const std::vector<int>& placed, std::size_t count, std::uint64_t) {
     const Hosts hosts(placed);

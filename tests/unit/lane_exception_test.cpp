@@ -1,4 +1,4 @@
-// What ends in an exception, or cannot be started: the worker says so, and nobody waits for it.
+// Operations that throw or cannot be started: the worker leaves the view, so no peer waits for it.
 #include <cstdint>
 #include <fcntl.h>
 #include <future>
@@ -28,7 +28,7 @@ using ::testing::HasSubstr;
 
 enum class Place : std::uint8_t { kNowhere, kPack, kRun, kUnpack, kHandOver, kSettleError };
 
-/// Of one rank, or of two where a result is handed over.
+/// The backend of a view of one rank, or of two if a result is handed over.
 class ThrowingBackend final : public Backend {
  public:
   explicit ThrowingBackend(Place place) : place_(place) {}
@@ -139,7 +139,7 @@ TEST_F(LeavingTest, AnExceptionAfterTheErrorOfASmallCallMakesTheWorkerLeave) {
   EXPECT_THAT(lane.closed().message(), HasSubstr("left the job"));
 }
 
-/// On the thread for named operations nobody could catch it.
+/// The thread for named operations has no caller that could catch the exception.
 TEST_F(LeavingTest, AnExceptionInANamedOperationIsTheErrorOfTheWork) {
   Lane lane("lane", callbacks());
   {

@@ -115,7 +115,7 @@ TEST_F(LaneTest, ALostBroadcastEndsOnlyWhenAllHaveMet) {
   }
 }
 
-/// A rank that was read in an earlier view may mean somebody else by now.
+/// A rank that was read in an earlier view may now belong to another worker.
 TEST_F(LaneTest, ABroadcastWhoseRootIsGoneDoesNotBegin) {
   Lane lane("lane", {[](auto, const auto&) {}, [](auto, const auto&, const auto&) {}, [] {}});
   float data = 0;
@@ -226,7 +226,7 @@ TEST_F(LaneTest, APartInHandIsDeliveredFromTheDevice) {
   EXPECT_EQ(lane.position(), 1U);
 }
 
-/// Writes 1, 2, 3, ... where direct tensors lie. Nobody settles; who is asked to gives what it has.
+/// Writes 1, 2, 3, ... to direct tensors. Settles as told, and hands over the result that it has.
 class DirectBackend final : public Backend {
  public:
   DirectBackend(Status settles, std::vector<std::int32_t>& given)
@@ -387,7 +387,7 @@ TEST_F(SharedErrorTest, StaysTheResultThroughAViewChange) {
   EXPECT_EQ(log_.runs, 1);
   ASSERT_EQ(log_.given.size(), 1U);
   EXPECT_EQ(log_.given.front().substr(1), "the ranks differ");
-  // Whoever joins in that view is not in the call.
+  // A worker that joins in that view does not take part in the call.
   EXPECT_EQ(log_.settled_with, (std::vector<std::vector<int>>{{0, 1}, {0, 1}}));
 }
 
@@ -442,7 +442,7 @@ TEST_F(SharedErrorTest, OfASmallCallIsSettledByRun) {
   EXPECT_EQ(value, 1);
 }
 
-/// What is direct depends on the view: an attempt in the next one starts from all tensors again.
+/// The choice of direct tensors depends on the view: each attempt makes it anew from all tensors.
 TEST(AllreduceOperationTest, IsSplitAnewForEachView) {
   std::vector<std::int32_t> small(10);
   std::vector<std::int32_t> middle(100);

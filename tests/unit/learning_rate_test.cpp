@@ -26,7 +26,7 @@ LearningRate made(ResizePolicy policy, ScalingRule rule = ScalingRule::kLinear) 
                        .ramp_steps = 3});
 }
 
-/// What AdaScale is told: two workers, all noise where `noisy`, none otherwise.
+/// Gives AdaScale the moments of two workers: pure noise if `noisy`, otherwise no noise.
 void observe(LearningRate& learning_rate, bool noisy) {
   const std::vector<float> sum{noisy ? 0.0F : 8.0F};
   learning_rate.observe({8, 2, noisy ? 40.0 : 8.0}, {{sum}});

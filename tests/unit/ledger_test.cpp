@@ -64,7 +64,7 @@ TEST(Ledger, WhatWasTakenIsTheResultOfTheCallThatWasInterrupted) {
   EXPECT_EQ(ledger.position(), 10U);
   EXPECT_EQ(ledger.needs(), "");
   EXPECT_EQ(ledger.next(), Step::kDeliver);
-  // Another view does not take it away from a caller who was elsewhere.
+  // Another view does not discard the result before the caller has fetched it.
   enter(ledger, orders(3, 10, Handover::kNothing));
   EXPECT_EQ(ledger.next(), Step::kDeliver);
   ledger.delivered();
@@ -80,8 +80,8 @@ TEST(Ledger, AViewInWhichALinkFailedIsOverForTheLane) {
   EXPECT_FALSE(ledger.is_spoiled());
 }
 
-/// Otherwise a giver could be done with operation P while a taker still lacks P-1; were the giver's
-/// next view another one, the taker would be two operations behind, beyond what is kept for it.
+/// Otherwise a holder could complete operation P while a taker still lacks P-1. If the holder then
+/// entered another view, the taker would be two operations behind, and only one result is kept.
 TEST(Ledger, ALostOperationIsOverOnlyWhenAllMembersHaveMet) {
   Ledger ledger;
   enter(ledger, orders(4, 10, Handover::kGive, true));
@@ -125,7 +125,7 @@ TEST(Ledger, AnErrorIsDeliveredOnlyWhenNobodyCanReplayTheOperation) {
   EXPECT_EQ(ledger.next(), Step::kHandOver);
   ledger.handed_over();
   EXPECT_EQ(ledger.next(), Step::kSettle);
-  // Somebody else gives.
+  // Another holder hands the error over.
   LaneOrders watching = orders(3, 11, Handover::kNothing);
   watching.somebody_takes = true;
   enter(ledger, watching);

@@ -1,4 +1,4 @@
-// Members whose connection with the server is lost, and who may still be well.
+// Members that have lost their connection to the server but may still be healthy.
 #include "membership_fixture.hpp"
 
 namespace elastic::rendezvous {

@@ -114,7 +114,7 @@ TEST_F(FailureTest, WhoCannotBeLinkedWithIsGivenUp) {
   report_all({"a", "b", "c"}, 7);
   EXPECT_THAT(members(), ElementsAre("a", "b", "c"));
 
-  // As soon as this may pass: a machine that stood still does, too.
+  // So early, the failures may be temporary, for example those of a machine that was paused.
   say("a", Suspect{view().generation, "b", "no route to host"});
   report_all({"a", "b", "c"}, 7);
   EXPECT_THAT(members(), ElementsAre("a", "b", "c"));

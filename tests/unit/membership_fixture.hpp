@@ -37,7 +37,7 @@ class MembershipTest : public testing::Test {
   /// Answers the latest Freeze that `worker` got.
   void report(const std::string& worker, std::uint64_t position = 0, std::uint64_t commits = 0,
               bool synced = false, const std::string& needs = "");
-  /// Likewise, while its training thread is stopped after `commits` steps.
+  /// Answers it for a worker that has its training thread stopped after `commits` steps.
   void report_at_boundary(const std::string& worker, std::uint64_t position, std::uint64_t commits);
   void report_all(const Names& workers, std::uint64_t position = 0, std::uint64_t commits = 0,
                   bool synced = false);

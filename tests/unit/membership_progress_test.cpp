@@ -73,8 +73,8 @@ TEST_F(ProgressTest, AnotherViewBeginsAnew) {
   EXPECT_EQ(progress_.told(view_at(2, {103, 7}), {2, {106, 7}}, at(20)), at(10));
 }
 
-/// Members that run operations as R1 and R2 allow, in random order, and say where they stand. What
-/// they say takes a while; what one says keeps its order.
+/// Members that run operations as R1 and R2 allow, in random order, and report their positions.
+/// Reports are delayed, but those of one member arrive in order.
 class Members {
  public:
   static constexpr int kLatest = 3;
@@ -131,7 +131,7 @@ class Members {
   std::vector<Member> members_;
 };
 
-/// Of one who stands still nothing is told that would be later than its own last word could be.
+/// Reports of others never prove activity of a stalled member later than its own last report could.
 TEST(ProgressOfMembers, NeverTellsOfOneWhoStandsStill) {
   constexpr int kFrozenAt = 500;
   for (std::uint64_t seed = 1; seed <= 1000; ++seed) {
@@ -181,7 +181,7 @@ TEST_F(ActivityTest, WhoStopsIsGivenUpAsIfItHadSpoken) {
   silent_.erase("a");
   pass(Milliseconds(440));
   EXPECT_EQ(phase(), Phase::kRunning);
-  pass(Milliseconds(20));  // What was told last is 50 ms older.
+  pass(Milliseconds(20));  // The latest evidence for b is 50 ms older.
   EXPECT_EQ(phase(), Phase::kChanging);
   EXPECT_FALSE(connected_.contains("b"));
 }

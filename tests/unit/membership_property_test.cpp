@@ -48,7 +48,7 @@ TEST_P(BrokenRuns, AreNoticed) {
   const std::uint64_t first = GetParam() == Mutation::kEarlyError         ? 201
                               : GetParam() == Mutation::kForgottenTimeout ? 141
                                                                           : 1;
-  // Jobs that stand still take long.
+  // Stalled jobs take long to simulate.
   const std::uint64_t seeds = GetParam() == Mutation::kDropFence ? 10 : 120;
   EXPECT_FALSE(run({first, seeds, 1, GetParam()}).failures.empty());
 }
@@ -75,7 +75,7 @@ TEST_F(SimulationTest, ABusyThreadIsNamed) {
   }
 }
 
-/// Of the first seeds a few have more workers than the others.
+/// A few of the first seeds have more workers than the others.
 TEST_F(SimulationTest, SomeJobsAreLarge) {
   int large = 0;
   for (std::uint64_t seed = 1; seed <= 1000; ++seed) {

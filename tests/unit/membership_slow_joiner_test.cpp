@@ -1,4 +1,4 @@
-// Joiners whose line is so slow that the members would wait long for them.
+// Joiners with a line so slow that the members would wait long for them.
 #include "membership_fixture.hpp"
 
 namespace elastic::rendezvous {

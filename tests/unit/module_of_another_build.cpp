@@ -1,4 +1,4 @@
-// What a job finds where the modules of an older elastic were left: nothing of it may be called.
+// A module left behind by an older elastic. No job may call any function of it.
 #include <cstdlib>
 
 #include "base/module_file.hpp"

@@ -157,8 +157,8 @@ TEST(MomentumSgd, TextbookVelocityStaysWithinRoundings) {
       v = static_cast<float>(kMomentum * ratio) * v + static_cast<float>(rate.value()) * g;
       w -= v;
       before = rate.value();
-      // What v can be at most, and w: the sizes that are rounded in a step. A third of a rounding
-      // of each was seen; where v is not corrected it is thousands.
+      // The bounds of v and of w, which are the values that each step rounds. Measured errors are a
+      // third of a rounding of each; without the correction of v they are thousands.
       travelled += rate.value() / (1 - kMomentum) + std::abs(double{w});
       const double roundings = std::abs(double{w} - double{expected}) / 0x1p-24;
       RC_ASSERT(roundings <= 4 * travelled);

@@ -19,8 +19,8 @@ namespace elastic::coordinator {
 constexpr unsigned kSeeds = 60 / kSlowness;
 
 /// Workers that negotiate over links with random delays. Each has a program: requests that it
-/// submits, then it blocks until all are complete. What happens next is drawn from what is
-/// possible. As on a lane, no order completes anywhere before all ranks have taken it.
+/// submits, then it blocks until all are complete. The next event is drawn from the possible
+/// ones. As on a lane, no order completes anywhere before all ranks have taken it.
 class NegotiationSimulator {
  public:
   using Program = std::vector<TensorRequest>;
@@ -89,7 +89,7 @@ class NegotiationSimulator {
 
 TensorRequest floats(std::string name, std::uint64_t count, ReduceOp op = ReduceOp::kSum);
 
-/// Of several sizes, ops and dtypes, with groups.
+/// A program with several sizes, ops and dtypes, and with groups.
 NegotiationSimulator::Program varied_program(std::size_t size);
 
 /// Buckets without regard to the order in which they ran.

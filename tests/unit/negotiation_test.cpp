@@ -285,14 +285,14 @@ TEST(Negotiation, NeverClosesBucketsForAFollowersFlushButWhenForced) {
   ASSERT_TRUE(leader.submit(floats("a", 1)).ok());
   ASSERT_TRUE(follower.submit(floats("a", 1)).ok());
   follower.flush();
-  leader.force_flush();  // nobody else has it yet
+  leader.force_flush();  // the follower does not have it yet
   EXPECT_TRUE(leader.submit(floats("b", 1)).ok());
   deliver(follower, 1, leader, 0);
   EXPECT_THAT(leader.take_orders(), IsEmpty());
   ASSERT_TRUE(follower.submit(floats("b", 1)).ok());
   deliver(follower, 1, leader, 0);
   EXPECT_THAT(leader.take_orders(), IsEmpty());
-  EXPECT_THAT(leader.stalled(), IsEmpty());  // everybody has it: it is the open bucket that waits
+  EXPECT_THAT(leader.stalled(), IsEmpty());  // all ranks have it; the bucket is still open
   leader.force_flush();
   const auto orders = leader.take_orders();
   ASSERT_THAT(orders, SizeIs(1));
@@ -317,7 +317,7 @@ TEST(Negotiation, SaysWhoIsMissing) {
   const auto stalls = simulator.at(0).stalled();
   ASSERT_THAT(stalls, SizeIs(1));
   EXPECT_EQ(describe(stalls[0]), "tensor 'b' waits for ranks 2 and 3");
-  // What was revealed counts.
+  // Tensors that a forced flush has announced count as submitted.
   ASSERT_TRUE(simulator.at(2).submit(floats("b", 1)).ok());
   ASSERT_TRUE(simulator.at(3).submit(floats("b", 1)).ok());
   for (const int rank : {2, 3}) {
@@ -361,7 +361,7 @@ TEST(Negotiation, RefusesNotesThatMakeNoSense) {
   };
   const auto code = [](const Status& status) { return status.code(); };
   EXPECT_EQ(code(leader.on_note(0, note(Ready{1}))), Code::kProtocol);  // from itself
-  EXPECT_EQ(code(leader.on_note(2, note(Ready{1}))), Code::kProtocol);  // from nobody
+  EXPECT_EQ(code(leader.on_note(2, note(Ready{1}))), Code::kProtocol);  // from no rank of the view
   EXPECT_EQ(code(leader.on_note(1, note(Ready{1}))), Code::kProtocol);  // unknown bucket
   EXPECT_EQ(code(leader.on_note(1, note(coordinator::Run{1}))), Code::kProtocol);
   EXPECT_TRUE(leader.on_note(1, note(Announce{floats("a", 1)})).ok());

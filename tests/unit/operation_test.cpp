@@ -81,7 +81,7 @@ TEST(NarrowedAllreduce, IsNoOtherCall) {
   EXPECT_NE(describe(narrowed).find("sum, narrowed"), std::string::npos);
 }
 
-/// What is given to the backend as it lies cannot be narrowed on the way.
+/// A backend that works on the caller's tensor cannot cast it to a wire dtype on the way.
 TEST(NarrowedAllreduce, IsNotDirect) {
   Tensors tensors;
   const auto operation = tensors.operation(ReduceOp::kSum, kWires);

@@ -86,7 +86,7 @@ bool begins_access(std::uint64_t address, std::uint32_t lanes, std::uint32_t ele
   return address % (std::uint64_t{lanes} * element_bytes) == 0;
 }
 
-/// What the device does with a chunk, checked against what it may do; which elements those are.
+/// Checks the device's accesses for a chunk, and returns the elements that they cover.
 Piece check_chunk(const PackPlan& plan, std::size_t row, std::uint32_t chunk) {
   const std::uint32_t tensor_size = plan.tensor_element_bytes;
   const std::uint32_t bucket_size = plan.bucket_element_bytes;

@@ -193,7 +193,7 @@ TEST_F(ParticipationTest, WithoutTheServerTrainingGoesOnFromABoundary) {
   EXPECT_TRUE(participation_.registration({}).stands_still);
 }
 
-/// What was reported holds: the next server takes this worker for one that stands still.
+/// A report stays valid: the next server counts this worker as quiesced.
 TEST_F(ParticipationTest, WithoutTheServerAReportBinds) {
   participation_.on_freeze(at_commit(1, 1));
   commit();

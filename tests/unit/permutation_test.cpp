@@ -81,7 +81,7 @@ TEST(Permutation, PutsEverySampleAnywhereAlike) {
   }
 }
 
-/// What comes after a sample says nothing about it: neighbours are not kept together.
+/// A sample does not determine its successor: neighbours in the data set are not kept together.
 TEST(Permutation, PutsEverySampleBehindAnyOtherAlike) {
   for (const std::uint64_t size : std::initializer_list<std::uint64_t>{10, 64, 100}) {
     std::vector<double> distances(size - 1);

@@ -30,8 +30,8 @@ Bytes bytes_of(const std::vector<T>& values) {
   return bytes;
 }
 
-/// Of each rank another digit in each of the elements (kI64), so that a sum tells who was counted
-/// and how often.
+/// Each rank adds its own hexadecimal digit to each element (kI64), so that a sum shows how often
+/// each rank was counted.
 inline std::vector<Bytes> digits(int size, std::size_t count) {
   std::vector<Bytes> all;
   for (int rank = 0; rank < size; ++rank) {

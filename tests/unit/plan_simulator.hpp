@@ -21,7 +21,7 @@ class Simulator {
  public:
   Simulator(std::vector<Plan> plans, DType dtype, ReduceOp op, std::uint64_t seed);
 
-  /// What each rank contributes, and afterwards its result.
+  /// Each rank's contribution, and after the run its result.
   std::vector<std::vector<std::byte>>& data() { return data_; }
   /// From now on kInput is other memory than kData, in which there is garbage.
   void separate_input();

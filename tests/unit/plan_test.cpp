@@ -51,7 +51,7 @@ const Algorithm kAllreduces[] = {
        return hierarchical_allreduce(r, hosts(n, [](int rank) { return rank % 3; }), e, kSegment);
      }},
 };
-/// Those for large data read what they work on where it lies.
+/// The algorithms for large tensors read them in place.
 const Algorithm kLargeAllreduces[] = {kAllreduces[2], kAllreduces[3], kAllreduces[4],
                                       kAllreduces[5], kAllreduces[6]};
 

@@ -26,7 +26,7 @@ TEST(PortableMath, PowerIsThatOfTheLibrary) {
     for (int at = 1; at < kPoints; ++at) {
       const double base = static_cast<double>(at) / kPoints;
       const double expected = std::pow(base, exponent);
-      // What is raised to e has a few roundings; they count by its size.
+      // The argument of exp has a few roundings, which count in proportion to its magnitude.
       const double roundings = 8 * (1 - exponent * std::log(base));
       EXPECT_NEAR(power(base, exponent), expected, roundings * 0x1p-53 * expected)
           << base << "^" << exponent;

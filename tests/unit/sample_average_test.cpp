@@ -63,7 +63,7 @@ TEST(SampleAverage, DividesByWhatIsInTheSumWhenAWorkerIsLost) {
   EXPECT_EQ(with[0].gradient, (2 + 3 * 3 + 4 * 4) / 8.0F);
 }
 
-/// Workers with unequal amounts of data: each goes on until nobody has any left.
+/// Workers with unequal amounts of data: each goes on until all workers have used up theirs.
 TEST(SampleAverage, TellsAllAlikeWhenTheLastHasUsedUpItsData) {
   const std::array<std::uint64_t, 3> data{5, 0, 9};
   std::uint64_t used = 0;

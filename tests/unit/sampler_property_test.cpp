@@ -24,7 +24,7 @@ bool one_in(std::size_t n) {
   return below(n) == n - 1;  // shrinks to false
 }
 
-/// Every worker of a job with its own sampler, and who used what.
+/// All workers of a job, each with its sampler, and the samples that each step has used.
 class Job {
  public:
   explicit Job(std::size_t size) : size_(size) { admit(1 + below(5)); }
@@ -53,7 +53,7 @@ class Job {
     commit(contributors);
   }
 
-  /// As `step`, for virtual workers: whoever dies, all of them are computed.
+  /// The same for virtual workers: all of them are computed, whichever workers die.
   void virtual_step(std::size_t count, std::size_t batch) {
     for (const WorkerId worker : members_) samplers_.at(worker).draw(count, batch);
     for (std::size_t one = 0; one < count; ++one) {
@@ -64,7 +64,7 @@ class Job {
     commit(members_);
   }
 
-  /// Everybody dies, and others go on with what one of them saved.
+  /// All workers die, and new ones continue with the state that one of them saved.
   void restart() {
     const auto saved = samplers_.at(members_.front()).save();
     while (!members_.empty()) drop(0);

@@ -20,7 +20,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::SizeIs;
 
-/// What a trainer would keep; two of them stand for two workers.
+/// The state that a trainer would keep. Tests use two of them as two workers.
 struct Worker {
   std::vector<float> weights;
   std::vector<float16> halves;
@@ -117,7 +117,7 @@ TEST(State, CommitsOnlyWhileAttached) {
   EXPECT_THROW(worker.state.commit(), Error);
 }
 
-/// What `call` throws.
+/// The message of the exception that `call` throws.
 template <typename Call>
 std::string refusal(const Call& call) {
   try {

@@ -21,14 +21,14 @@ struct Loss {
   bool counted = false;
 };
 
-/// What a worker's collective throws when it dies.
+/// Thrown by the collective of a worker that dies.
 struct Death {};
 
 /// The collectives of one step between workers that are threads: what Context::grouped_allreduce
 /// promises, with losses where they are wanted. Adds in another order in each collective.
 class StepWorld {
  public:
-  /// `alive` in rank order. Somebody has to survive the losses.
+  /// `alive`: in rank order. At least one worker must survive the losses.
   StepWorld(std::vector<WorkerId> alive, std::vector<Loss> losses)
       : alive_(std::move(alive)), losses_(std::move(losses)) {}
 

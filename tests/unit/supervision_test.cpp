@@ -14,7 +14,7 @@ constexpr ExitStatus kSuccess{};
 constexpr ExitStatus kCode3{.code = 3, .signal = 0};
 constexpr ExitStatus kKilled{.code = 0, .signal = SIGKILL};
 
-/// What the server says of a worker: of one that began the job, or of one that could not join it.
+/// The server's report on a worker that began the job, or on one that could not join it.
 WorkerReport in(JobPhase phase) {
   return {phase, /*joinable=*/phase == JobPhase::kRunning, WorkerReport::Left::kNot, true};
 }
@@ -134,7 +134,7 @@ TEST(Supervision, AWorkerThatLeftInTheMiddleIsToldAlsoWhereTheJobHasEndedSince) 
       "of the job, without elastic::shutdown");
 }
 
-/// What the report says is of the worker before: this one has never registered.
+/// The report is about the worker before it: the replacement has never registered.
 TEST(Supervision, AReplacementThatComesWhenTheJobIsDoneIsNotBlamed) {
   World world(two_workers());
   world.happens(WorkerExited{1, kKilled, in(JobPhase::kRunning)});

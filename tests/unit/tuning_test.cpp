@@ -50,7 +50,7 @@ TEST(Tuning, LeavesTwoRanksAlone) {
   EXPECT_EQ(two.doubling_bytes, kGiven.doubling_bytes);
 }
 
-// Nothing was measured, or a clock stood still.
+// The inputs of failed measurements: nothing was measured, or a clock did not advance.
 TEST(Tuning, StaysWithinBoundsWhateverWasMeasured) {
   constexpr std::uint64_t kHuge = ~std::uint64_t{0};
   for (const LinkCost& cost :
