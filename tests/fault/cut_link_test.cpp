@@ -1,4 +1,4 @@
-// The link between two hosts that both live is cut: nobody may be given up for that.
+// The link between two live hosts is cut: no worker may be given up for that.
 #include <ostream>
 #include <string>
 #include <utility>
@@ -34,7 +34,7 @@ TEST_P(CutLink, EvictsNobodyAndTheJobGoesOn) {
   ASSERT_TRUE(FaultJob::await_steps(all, 20)) << job.text();
   for (const auto& [from, to] : cut.cuts) hosts_->cut(host_of(from), host_of(to));
   ASSERT_TRUE(FaultJob::await_steps(all, 50)) << job.text();
-  if (cut.kind == "train") {  // newcomers too: they have other links to make
+  if (cut.kind == "train") {  // joiners too: they have other links to make
     FaultWorker& joiner = job.start(arguments);
     ASSERT_TRUE(FaultJob::await_line(joiner, "entered")) << job.text();
     ASSERT_TRUE(FaultJob::await_steps(job.others({}), 20)) << job.text();
@@ -44,7 +44,7 @@ TEST_P(CutLink, EvictsNobodyAndTheJobGoesOn) {
   EXPECT_EQ(all.front()->log().steps().back().contributors, job.size()) << job.text();
   for (FaultWorker* worker : all) {
     for (const Step& step : worker->log().steps()) {
-      EXPECT_GE(step.contributors, all.size()) << "somebody was given up";
+      EXPECT_GE(step.contributors, all.size()) << "a worker was given up";
     }
   }
   finish(job, job.others({}));

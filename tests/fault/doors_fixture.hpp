@@ -39,7 +39,7 @@ class DoorsTest : public ::testing::Test {
              handshake::Purpose::kControl},
             {"data", listening_ports(member).at(0), member, handshake::Purpose::kData}};
   }
-  /// Members are the same and go on, and newcomers get in.
+  /// The members stay the same and make steps, and a joiner is admitted.
   void expect_unaffected() {
     const auto members = job_.others({});
     EXPECT_TRUE(FaultJob::await_steps(members, 20)) << job_.text();

@@ -29,7 +29,7 @@ std::vector<std::string> FaultJob::on_host(std::size_t host,
 
 void FaultJob::start_server(const std::vector<std::string>& with) {
   const std::string bind = options_.hosts == nullptr ? "127.0.0.1" : options_.hosts->address(0);
-  // On a host of its own nobody else takes the port while the server is away.
+  // On a host of its own no other program takes the port while the server is down.
   const std::string port = options_.hosts == nullptr ? std::to_string(port_.number())
                            : address_.empty()        ? "0"
                                                      : address_.substr(address_.rfind(':') + 1);

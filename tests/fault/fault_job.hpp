@@ -97,7 +97,7 @@ class FaultJob {
   /// Waits until each has made so many more steps than it has now; false when one ended before.
   static bool await_steps(const std::vector<FaultWorker*>& workers, std::size_t more);
 
-  /// Everything that everybody wrote, for a failing test to show.
+  /// The output of all workers and servers, for a failing test to show.
   std::string text();
 
  private:

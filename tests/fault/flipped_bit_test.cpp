@@ -25,7 +25,7 @@ TEST_F(FlippedBit, InAFrameIsDetectedAndTheCallIsTriedAgain) {
     ASSERT_TRUE(FaultJob::await_steps(all, 20)) << job.text();
   }
   EXPECT_TRUE(damage_is_named()) << job.text();
-  EXPECT_EQ(all.front()->log().steps().back().contributors, 3U) << "somebody was given up";
+  EXPECT_EQ(all.front()->log().steps().back().contributors, 3U) << "a worker was given up";
   finish(job, all);
 }
 

@@ -14,7 +14,7 @@ namespace {
 
 class FlippedView : public WireTest {};
 
-/// The view that tells a newcomer whom to link with.
+/// Flips a bit in the view that tells a joiner its peers.
 TEST_F(FlippedView, IsDetectedAndAskedForAgain) {
   FaultJob& job = make_job({.np = 2}, 1);
   splice(2);
@@ -32,7 +32,7 @@ TEST_F(FlippedView, IsDetectedAndAskedForAgain) {
   EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(3 * kSlowness));
   ASSERT_TRUE(FaultJob::await_steps(job.others({}), 10)) << job.text();
   EXPECT_EQ(joiner.log().steps().back().contributors, 3U);
-  EXPECT_EQ(generation(joiner), 2U) << "somebody was given up\n" << job.text();
+  EXPECT_EQ(generation(joiner), 2U) << "a worker was given up\n" << job.text();
   finish(job, job.others({}));
 }
 

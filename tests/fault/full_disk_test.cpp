@@ -1,4 +1,4 @@
-// The disk with the server's journal is full: newcomers are turned away, the job goes on.
+// The disk with the server's journal is full: joiners are refused, and the job goes on.
 #include <string>
 #include <vector>
 
@@ -31,7 +31,7 @@ TEST(FullDisk, OfTheJournalTurnsNewcomersAwayAndNobodyElse) {
   ASSERT_TRUE(FaultJob::await_steps(members, 20)) << job.text();
   EXPECT_EQ(generation(*members.front()), 1U);
 
-  // What deaths need was put aside.
+  // The journal has reserved the space that records of deaths need.
   job.worker(1).kill();
   const auto survivors = job.others({1, 4});
   ASSERT_TRUE(await(kLong, [&] { return generation(*survivors.front()) == 2; })) << job.text();

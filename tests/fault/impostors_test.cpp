@@ -1,4 +1,4 @@
-// Connections to a running job's ports by who does not know its secret, whatever they have heard.
+// Connections to a running job's ports without its secret, but with recorded handshakes of members.
 #include <algorithm>
 #include <array>
 #include <cstddef>
@@ -60,7 +60,7 @@ TEST_F(WithoutTheSecret, AHandshakeThatWasHeardCannotBeReplayed) {
     const auto answer = member.answer(*challenge);
     ASSERT_TRUE(answer.ok()) << answer.status().message();
     heard.send(answer.value());
-    // What lets the member in lets nobody else in. (A data port wants a greeting of its own.)
+    // The answer admits only the member itself. (A data port expects a greeting of its own.)
     if (door.purpose == handshake::Purpose::kControl) {
       EXPECT_TRUE(heard.receive<handshake::kVerdictBytes>().has_value());
     }

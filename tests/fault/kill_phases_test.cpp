@@ -93,9 +93,9 @@ class KillPhases : public ::testing::TestWithParam<Kill> {
   }
 
  private:
-  /// From some step on the survivors alone. On a loaded machine the victim gets past the fatal
-  /// step; and it may have had the result of the one before as the only one, but never more: no
-  /// operation completes before everybody has entered it.
+  /// From some step on only the survivors are counted. On a loaded machine the victim gets past the
+  /// fatal step. It may have had the result of the step before as the only worker, but of no later
+  /// one: no operation completes before all members have entered it.
   void expect_counted(const std::vector<Step>& steps, int victim) {
     EXPECT_EQ(steps.size(), std::size_t{kSteps});
     std::size_t most = static_cast<std::size_t>(GetParam().np);

@@ -1,4 +1,4 @@
-// All cores are busy with other things: nobody may be given up for that.
+// All cores are busy with other programs: no worker may be given up for that.
 #include <algorithm>
 #include <chrono>
 #include <memory>
@@ -51,7 +51,7 @@ TEST_P(Load, EvictsNobody) {
     std::this_thread::sleep_for(GetParam().time);
   }
   ASSERT_TRUE(FaultJob::await_steps(job.others({}), 10)) << job.text();
-  EXPECT_EQ(generation(job.worker(0)), 1U) << "somebody was given up\n" << job.text();
+  EXPECT_EQ(generation(job.worker(0)), 1U) << "a worker was given up\n" << job.text();
   finish(job, job.others({}));
 }
 

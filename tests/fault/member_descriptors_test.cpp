@@ -1,4 +1,4 @@
-// A member has no descriptors left: who comes then is turned away, the job goes on.
+// A member has no descriptors left: a joiner gets an error, and the job goes on.
 #include <string>
 #include <vector>
 
@@ -24,7 +24,7 @@ class MemberOutOfDescriptors : public ::testing::TestWithParam<std::string> {
   std::vector<std::string> arguments() const {
     return {"kind=train", "until=" + job_.end_file(), "pause_us=1000"};
   }
-  /// Once there are descriptors again, a newcomer is let in.
+  /// Once there are descriptors again, a joiner is admitted.
   void expect_recovery(const std::vector<std::size_t>& gone) {
     EXPECT_TRUE(FaultJob::await_line(job_.start(arguments()), "entered")) << job_.text();
     EXPECT_TRUE(FaultJob::await_steps(job_.others(gone), 10)) << job_.text();

@@ -18,8 +18,8 @@ class NetworkHosts {
   /// Put before a command, starts it on that host.
   std::vector<std::string> enter(std::size_t host) const;
 
-  /// Unplugs a host from the bridge: what it sends is lost, what is sent to it is lost, and nobody
-  /// is told. `restore` plugs it in again.
+  /// Unplugs a host from the bridge: all that it sends, and all that is sent to it, is lost without
+  /// an error. `restore` plugs it in again.
   void silence(std::size_t host) const;
   void restore(std::size_t host) const;
   /// Loses all that one host sends to another, and nothing else.

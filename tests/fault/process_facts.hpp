@@ -9,12 +9,12 @@
 
 namespace elastic::testing {
 
-/// What the kernel knows of another process.
+/// The resources of another process, as the kernel reports them.
 struct Footprint {
   std::size_t descriptors = 0;
   std::size_t threads = 0;
-  /// Whether there is nothing more than `before`. What is about to be closed may still have been
-  /// there then.
+  /// Whether there is nothing more than `before`. `before` may include descriptors and threads that
+  /// were about to end.
   bool is_within(const Footprint& before) const {
     return descriptors <= before.descriptors && threads <= before.threads;
   }

@@ -7,8 +7,8 @@
 
 namespace elastic::testing {
 
-/// How late this machine wakes up who sleeps, while the object lives: a bound on wall time that is
-/// to hold on a loaded machine too is as much wider as the machine is late.
+/// Measures, while it lives, how late this machine wakes sleeping threads. Tests extend bounds on
+/// wall time by the worst delay, so that they hold on a loaded machine, too.
 class Punctuality {
  public:
   using Duration = std::chrono::steady_clock::duration;

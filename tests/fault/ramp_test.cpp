@@ -25,7 +25,7 @@ std::string bits(double rate) {
   return text;
 }
 
-/// The rate of each step follows from who contributed to the steps up to it.
+/// The rate of each step follows from the contributors of all steps up to it.
 void expect_rates(const std::vector<Step>& steps, ResizePolicy policy) {
   LearningRate learning_rate(fault::learning_rate_options(policy));
   for (const Step& step : steps) {

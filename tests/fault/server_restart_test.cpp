@@ -22,7 +22,7 @@ enum class Journal { kWhole, kTorn, kLost };
 
 class ServerRestart : public ::testing::TestWithParam<Journal> {
  protected:
-  /// So long does a server that was started again wait for who does not come back.
+  /// A restarted server waits only briefly for members that do not come back.
   static FaultJobOptions options(int np) {
     return {.np = np, .server_options = {"--return-window-ms", std::to_string(1500 * kSlowness)}};
   }
@@ -35,7 +35,7 @@ class ServerRestart : public ::testing::TestWithParam<Journal> {
     // As a crash leaves it: the last record is not all there.
     std::filesystem::resize_file(journal, std::filesystem::file_size(journal) - 10);
   }
-  /// Steps go on after the restart, newcomers are served, and no generation is used twice.
+  /// Steps go on after the restart, joiners are admitted, and no generation is used twice.
   static void expect_recovery(FaultJob& job, const std::vector<std::size_t>& dead) {
     const auto survivors = job.others(dead);
     ASSERT_TRUE(await(kLong, [&] {

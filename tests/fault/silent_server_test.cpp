@@ -1,4 +1,4 @@
-// The rendezvous server does not hear anybody, or one member, for longer than it bears.
+// The server hears no member, or not one of them, for longer than it tolerates silence.
 #include <string>
 #include <thread>
 #include <vector>
@@ -14,7 +14,7 @@ namespace {
 
 class SilentServerForLong : public NetworkTest {};
 
-/// It hears nothing of anybody, so the silence is its own.
+/// No member is heard, so the fault must be on the server's side.
 TEST_F(SilentServerForLong, StallsNobodyAndGivesNobodyUp) {
   FaultJob& job = make_job({.np = 3, .evict_after = kUsualEviction}, 1);
   const std::vector<std::string> arguments{"kind=train", "until=" + job.end_file(),
@@ -31,7 +31,7 @@ TEST_F(SilentServerForLong, StallsNobodyAndGivesNobodyUp) {
   ASSERT_TRUE(FaultJob::await_steps(job.others({}), 20)) << job.text();
   for (FaultWorker* member : members) {
     for (const Step& step : member->log().steps()) {
-      EXPECT_GE(step.contributors, 3U) << "somebody was given up";
+      EXPECT_GE(step.contributors, 3U) << "a worker was given up";
     }
   }
   finish(job, job.others({}));
@@ -51,7 +51,7 @@ TEST_F(CutFromTheServer, IsNotGivenUpWhileItTakesPart) {
   ASSERT_TRUE(FaultJob::await_steps(members, 20)) << job.text();
   hosts_->cut(host_of(kSlot), kServerHost);
   hosts_->cut(kServerHost, host_of(kSlot));
-  // Nothing happens, for longer than anybody silent is kept: that is what is tested.
+  // The test is that nothing happens, for longer than a silent member is kept.
   std::this_thread::sleep_for(kCut);
   EXPECT_EQ(generation(job.worker(kSlot)), 1U) << job.text();
   hosts_->mend(host_of(kSlot), kServerHost);
@@ -62,7 +62,7 @@ TEST_F(CutFromTheServer, IsNotGivenUpWhileItTakesPart) {
   ASSERT_TRUE(FaultJob::await_steps(job.others({}), 20)) << job.text();
   for (FaultWorker* member : members) {
     for (const Step& step : member->log().steps()) {
-      EXPECT_GE(step.contributors, 3U) << "somebody was given up";
+      EXPECT_GE(step.contributors, 3U) << "a worker was given up";
     }
   }
   finish(job, job.others({}));

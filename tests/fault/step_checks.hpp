@@ -12,12 +12,12 @@ namespace elastic::testing {
 /// the same step, they have the same sums, contributors, generation, error and state.
 void expect_same_steps(const std::vector<FaultWorker*>& workers);
 
-/// Likewise for one that was given up, perhaps several times, and came back. It may have been the
-/// only one to complete its last step before, which the others then made without it: what came of
-/// that step was replaced by their state.
+/// The same for a worker that was given up, perhaps several times, and came back. It may have been
+/// the only one to complete its last step before that. The others then made this step without it,
+/// and their state replaced its outcome.
 void expect_same_steps_but_missed_ones(FaultWorker& away, const std::vector<FaultWorker*>& others);
 
-/// Generations only grow, and who contributes in one is the same in all of its steps.
+/// Generations only grow, and all steps of one generation have the same contributors.
 void expect_one_view_per_generation(const std::vector<FaultWorker*>& workers);
 
 /// All of them end by themselves, and well.

@@ -46,7 +46,7 @@ TEST_P(Stop, For200MillisecondsEvictsNobody) {
     ASSERT_TRUE(FaultJob::await_steps(job_.others({}), 20)) << job_.text();
     const auto begin = steady_clock::now();
     frozen().signal(SIGSTOP);
-    std::this_thread::sleep_for(kStop);  // how long it stands still is what is tested
+    std::this_thread::sleep_for(kStop);  // the length of the pause is what is tested
     frozen().signal(SIGCONT);
     stopped = std::chrono::duration_cast<milliseconds>(steady_clock::now() - begin);
     ASSERT_TRUE(FaultJob::await_steps(job_.others({}), 50)) << job_.text();

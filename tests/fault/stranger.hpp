@@ -20,7 +20,7 @@
 
 namespace elastic::testing {
 
-/// A connection to one of a job's ports by somebody who does not belong there.
+/// A connection to one of a job's ports by a program that does not belong to the job.
 class Stranger {
  public:
   explicit Stranger(std::uint16_t port) : socket_(io_) {

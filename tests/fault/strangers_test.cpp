@@ -1,4 +1,4 @@
-// What strangers send to a running job's ports: nonsense, too much, too slowly, too often.
+// Strangers send to a running job's ports: nonsense, too much, too slowly, too often.
 #include <chrono>
 #include <cstdint>
 #include <memory>

@@ -69,7 +69,7 @@ void Wire::flip(std::span<std::uint8_t> frame) {
   const bool control = word_at(segment, 0) == control_port_;
   const std::size_t at = segment.size() / 4 * 2;  // the middle; the checksum is over words
   const std::uint32_t before = word_at(segment, at);
-  if (!control && before == 0) return;  // a joiner measures its line with zeros, which nobody reads
+  if (!control && before == 0) return;  // zeros of a joiner's probe, which are discarded
   if (!(control ? flip_in_control_ : flip_in_data_).exchange(false)) return;
   const std::uint32_t after = before ^ 0x10U;
   set_word(segment, at, after);

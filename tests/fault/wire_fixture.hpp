@@ -18,7 +18,7 @@ class WireTest : public NetworkTest {
     const int port = std::stoi(address.substr(address.rfind(':') + 1));
     wire_ = std::make_unique<Wire>(*hosts_, host_of(slot), static_cast<std::uint16_t>(port));
   }
-  /// Whether somebody's log has a line that names damage: found by a checksum, or by TLS.
+  /// Whether a worker's log has a line that names damage: found by a checksum, or by TLS.
   bool damage_is_named() {
     const std::vector<std::string> texts{"damaged on the way", "checksum", "damaged or forged"};
     for (FaultWorker* worker : job_->others({})) {

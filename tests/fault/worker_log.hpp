@@ -8,7 +8,7 @@
 
 namespace elastic::testing {
 
-/// What a fault_worker told of one step: see StepReport in programs/step_report.hpp.
+/// The report of a fault_worker on one step: see StepReport in programs/step_report.hpp.
 struct Step {
   std::uint64_t index = 0;
   std::string sums;

@@ -138,7 +138,7 @@ step() {
   return "$status"
 }
 
-# Likewise, with what it says in the log under a heading; goes on where it failed.
+# Runs a step with its output in the log, under a heading. Goes on if it fails.
 recorded() {
   printf '\n## %s\n\n```\n' "$1" >>"$log"
   recording=yes
@@ -147,7 +147,7 @@ recorded() {
   echo '```' >>"$log"
 }
 
-# Likewise, only where there is a device.
+# Runs a recorded step, but only if there is a device.
 measured() {
   if [[ $skipped == yes ]]; then
     echo "== $1: SKIPPED, there is no device"
@@ -156,7 +156,7 @@ measured() {
   fi
 }
 
-# Where pkg-config is a carried one, with nothing but what was carried.
+# For a carried pkg-config, which knows only the carried packages.
 write_pkg_config() {
   local libraries=$1 folder=$2
   cat >"$libraries/pkg-config" <<SCRIPT

@@ -34,8 +34,8 @@ CommunicatorFixture::~CommunicatorFixture() {
   for (auto& view : views_) {
     for (auto& each : view) (void)each->ended(some_day());
   }
-  // What was given up as stuck comes back once released, and is given back then: all threads are
-  // done when nobody else has the library any more.
+  // Communicators that were given up as stuck return once released, and are destroyed then. All
+  // threads are done when no other object shares the library any more.
   views_.clear();
   until([&] { return library_.use_count() == 1; });
   EXPECT_EQ(nccl_->violations(), std::vector<std::string>());
@@ -50,7 +50,7 @@ void CommunicatorFixture::prepare(int size, const Deadlines& deadlines, int came
     view.push_back(Communicator::prepare(
         library_, {{generation, rank, size}, exchange_over(std::move(native), 1), deadlines, {}}));
   }
-  // Links to who does not come stay open, as those of a rank that hangs.
+  // Links to absent ranks stay open, as those of a rank that hangs.
   for (auto& backend : world.backends) {
     if (backend) absent_.push_back(std::move(backend));
   }
@@ -80,7 +80,7 @@ std::vector<Communicator*> CommunicatorFixture::all() {
   return all;
 }
 
-/// The stand-in counts what threads of ours do, some of which nobody holds: there is no event.
+/// Polls, because no event tells when detached threads of the library have changed the counts.
 void CommunicatorFixture::until(const std::function<bool()>& done) {
   while (!done()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
 }

@@ -7,7 +7,7 @@
 #include "collectives/backend/buffer.hpp"
 #include "contract/calls.hpp"
 
-/// What tests put on devices.
+/// The contents of the tests' tensors on devices.
 namespace elastic::collectives::nccl {
 
 inline std::uint64_t address(const void* memory) {

@@ -13,7 +13,7 @@ namespace elastic::collectives::nccl {
 
 namespace {
 
-/// What nothing of a result looks like.
+/// The content of an output without any result.
 std::vector<std::byte> nothing(std::size_t bytes) {
   return std::vector<std::byte>(bytes, std::byte{0x5a});
 }

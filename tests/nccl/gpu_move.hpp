@@ -26,7 +26,7 @@ class GpuMove final : private DeviceTensors {
   GpuMove(const testing::Gpu& gpu, int rank, Move move);
 
   Call call() const;
-  /// Tells the backend where it lies; `device` -1: not on one.
+  /// Gives the tensor to the backend in place; `device` -1: it is not on one.
   void give(Payload& payload, int device = 0);
   /// Brings the result to the output; from host memory, where `payload` has it there.
   Status take(Payload& payload);

@@ -23,7 +23,7 @@ class GpuTensors final : private DeviceTensors {
   GpuTensors(const testing::Gpu& gpu, int rank, std::vector<Shape> shapes);
 
   Call call(ReduceOp op) const;
-  /// Tells the backend where they lie; `device` -1: not on one.
+  /// Gives the tensors to the backend in place; `device` -1: they are not on one.
   void give(Payload& payload, int device = 0);
   /// Brings the result to the outputs; from host memory, where `payload` has it there.
   Status take(Payload& payload, ReduceOp op, int size);

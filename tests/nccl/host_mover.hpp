@@ -8,8 +8,8 @@
 
 namespace elastic::collectives::nccl {
 
-/// Narrows and widens on the processor what kernels do on a device: the stand-in for the driver
-/// runs none.
+/// Casts to and from wire dtypes on the processor, instead of by kernels on a device: the stand-in
+/// for the driver runs none.
 class HostMover final : public BucketMover {
  public:
   explicit HostMover(device::CudaDevice& device) : device_(device), copies_(device) {}

@@ -13,7 +13,7 @@ class NcclAllreduceFixture : public NcclFixture {
  protected:
   using Shapes = std::vector<GpuTensors::Shape>;
 
-  /// What came of an allreduce on all ranks.
+  /// The outcome of an allreduce on all ranks.
   struct Outcome {
     std::vector<std::unique_ptr<GpuTensors>> tensors;
     std::vector<Payload> payloads;

@@ -1,4 +1,4 @@
-// What comes of allreduces of tensors on a device by the backend nccl, where nothing goes wrong.
+// Allreduces of tensors on a device by the backend nccl, without faults.
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -50,7 +50,7 @@ TEST_F(NcclAllreducesTest, ReducesManyTensorsAtOnce) {
   EXPECT_EQ(nccl_->counts().groups, 2 * 3);
 }
 
-/// Of `narrowed`, as they travel.
+/// The bytes of `narrowed()` in its wire dtypes.
 constexpr std::size_t kNarrowedBytes = (100003 + 33 + 70000 + 3) * 2 + 5 * 4;
 
 TEST_F(NcclAllreducesTest, NarrowsWhatTravelsAsHalves) {
@@ -115,7 +115,7 @@ TEST_F(NcclAllreducesTest, HandsOverAResultThatLiesOnTheDevice) {
   }
 }
 
-/// Of a tensor that others have directly, an average is handed over divided.
+/// A holder divides the average of a tensor that the other ranks have directly.
 TEST_F(NcclAllreducesTest, DividesWhatOthersWouldHaveDivided) {
   auto devices = std::make_shared<SharedDevices>(CUDA_STAND_IN);
   const auto device = devices->open(0).value();

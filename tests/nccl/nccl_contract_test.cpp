@@ -1,4 +1,4 @@
-// What has nothing to do with devices, by the backend nccl.
+// The contracts of backends, for calls of the backend nccl without devices.
 #include <gtest/gtest.h>
 
 #include "contract/native_world.hpp"
@@ -23,7 +23,7 @@ std::vector<Subject> subjects() {
   std::vector<Subject> all;
   for (const Wiring& wiring : all_wirings()) {
     all.push_back({wiring.name, [wiring](int size) { return nccl_world(size, wiring); }});
-    // What goes over them is the native backend's, which all wirings are tried with.
+    // Under sanitizers one wiring is enough: the native backend's test uses them all.
     if (kSlowness > 1) break;
   }
   return all;

@@ -23,7 +23,7 @@ NcclFixture::~NcclFixture() {
 void NcclFixture::end_view() {
   backends_.clear();
   other_backends_.clear();
-  // Threads that end communicators are nobody's, but hold the library.
+  // Detached threads that end communicators share the library, so wait until it is released.
   for (const NcclServices& each : services_) {
     (void)each.burials->wait();
     until([&] { return each.library.use_count() == 1; });

@@ -37,8 +37,8 @@ class NcclFixture : public ::testing::Test {
     for (std::thread& each : threads) each.join();
   }
 
-  /// `body` on all ranks, of which one ends in the middle of it: `when` that is so, it lets go of
-  /// its view, and once its `body` is done its links close.
+  /// Runs `body` on all ranks. In the middle of it, when `when` is true, rank `ending` aborts its
+  /// view; once its `body` has returned, its links close.
   template <typename Body>
   void while_one_ends(int ending, const std::function<bool()>& when, const Body& body) {
     std::thread killer([&] {
@@ -53,7 +53,7 @@ class NcclFixture : public ::testing::Test {
     });
   }
 
-  /// What the stand-in and threads of the communicator have come to, of which no event tells.
+  /// Polls for a state of the stand-in or of the communicator's threads, of which no event tells.
   static void until(const std::function<bool()>& done);
 
   const NcclStandIn* nccl_;

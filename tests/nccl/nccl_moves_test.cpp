@@ -15,7 +15,7 @@ using How = NcclScript::Allreduce;
 
 class NcclMovesTest : public NcclFixture {
  protected:
-  /// What came of a call on all ranks.
+  /// The outcome of a call on all ranks.
   struct Outcome {
     std::vector<std::unique_ptr<GpuMove>> tensors;
     std::vector<Payload> payloads;
@@ -36,7 +36,7 @@ class NcclMovesTest : public NcclFixture {
   Move reduce_scatter(std::size_t count, ReduceOp op = ReduceOp::kSum) const {
     return {Kind::kReduceScatter, DType::kF32, alike(count), op};
   }
-  /// Of each kind one.
+  /// A typical call of each kind.
   Move of(Kind kind) const {
     return kind == Kind::kBroadcast   ? broadcast(3000, 1)
            : kind == Kind::kAllgather ? allgather(alike(3000))
@@ -216,7 +216,7 @@ TEST_P(NcclMoveTest, SeesAPeerDieInTheMiddle) {
 TEST_P(NcclMoveTest, HandsOverAResultThatLiesOnTheDevice) {
   if (GetParam() == Kind::kReduceScatter) return;  // each rank has its own part
   make(3, true);
-  // The giver is the root, where there is one.
+  // Rank 1 is the holder. For a broadcast it is the root, too.
   const auto outcome = begin(of(GetParam()));
   run(*outcome);
   ASSERT_TRUE(outcome->by_nccl());
@@ -248,8 +248,8 @@ INSTANTIATE_TEST_SUITE_P(Kinds, NcclMoveTest,
                                                                     : "ReduceScatter";
                          });
 
-/// A rank dies when the others have their parts and before it has said that it has its own. Whether
-/// it has said so to one of them the others do not know, and nobody else has their parts.
+/// A rank dies after the others have their parts, and before it has confirmed its own. The others
+/// do not know whether it has confirmed to one of them, and no other rank has their parts.
 TEST_F(NcclMovesTest, KeepsAPartThatOthersMayCountOn) {
   nccl_->script(2, {.allreduce = How::kHangsAtEnd, .works_before = 1});
   make(3, true);

@@ -8,7 +8,7 @@ namespace elastic::collectives::nccl {
 /// That which the ranks of this process have.
 const NcclStandIn* stand_in();
 
-/// What a rank's backends share, on the stand-ins.
+/// The services that a rank's backends share, on the stand-ins.
 NcclServices services_for_a_rank();
 
 }  // namespace elastic::collectives::nccl

@@ -10,7 +10,7 @@ struct ncclComm;
 
 namespace elastic::collectives::nccl {
 
-/// What the stand-in for libnccl does for a rank, of whichever communicator.
+/// The behaviour of the stand-in for libnccl towards a rank, for all of its communicators.
 struct NcclScript {
   enum class Init : std::uint8_t {
     kMakes,  ///< done when all ranks have come
@@ -27,13 +27,13 @@ struct NcclScript {
   int failure = kSystemError;  ///< of kFailsAtOnce
   bool abort_waits = false;    ///< ncclCommAbort does, until `release`
 
-  /// What comes of a collective.
+  /// The course of a collective.
   enum class Allreduce : std::uint8_t {
     kWorks,
     kFailsAtOnce,
     kFailsLater,  ///< polls say so; nothing comes of it on the device
     kHangs,       ///< on the device, in silence
-    kHangsAtEnd,  ///< likewise, when the others have all that they need of it
+    kHangsAtEnd,  ///< the same, when the others have all that they need of it
   };
   Allreduce allreduce = Allreduce::kWorks;
   int works_before = 0;  ///< so many of this rank's work all the same
@@ -64,11 +64,11 @@ struct NcclCounts {
 struct NcclStandIn {
   void (*reset)();  ///< only when nothing is under way any more
   void (*script)(int rank, const NcclScript& script);
-  /// What ncclCommGetAsyncError says from now on to all communicators of `rank`.
+  /// Sets the result of ncclCommGetAsyncError, from now on, for all communicators of `rank`.
   void (*fail)(int rank, int result);
   /// Lets everything go on that waits, now and later.
   void (*release)();
-  /// What a poll for a communicator of `rank` calls, by whom it is made.
+  /// Sets the callback for each poll of a communicator of `rank`, in the polling thread.
   void (*on_poll)(std::function<void(int rank)> call);
   NcclCounts (*counts)();
   std::vector<std::string> (*violations)();

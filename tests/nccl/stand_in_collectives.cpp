@@ -116,7 +116,7 @@ void note_memory(ncclComm& comm, const void* to) {
   }
 }
 
-/// What a thread has begun together, and not ended.
+/// The tasks of a thread between ncclGroupStart and ncclGroupEnd.
 struct Group {
   std::vector<std::unique_ptr<Task>> tasks;
   ncclResult_t failure = ncclSuccess;

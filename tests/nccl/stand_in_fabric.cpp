@@ -35,7 +35,7 @@ Fabric::Fabric(const std::string& id, int rank, int size)
   ::close(file);
   if (memory == MAP_FAILED) throw std::runtime_error("no memory between ranks: " + path_);
   head_ = static_cast<Head*>(memory);
-  // Nobody needs the name any more.
+  // All ranks have opened the file, so no rank needs its name any more.
   if (head_->came.fetch_add(1) + 1 == size_) ::unlink(path_.c_str());
 }
 

@@ -10,9 +10,9 @@
 
 namespace elastic::nccl_stand_in {
 
-/// What the ranks of a communicator have between them: memory that they share, whether they are
-/// threads or processes, by way of a file in NCCL_STAND_IN_FOLDER (/dev/shm). A rank that dies is
-/// silent, and the others wait for it.
+/// The memory that the ranks of a communicator share. The ranks are threads or processes, and the
+/// memory is a file in NCCL_STAND_IN_FOLDER (/dev/shm). A rank that dies is silent, and the others
+/// wait for it.
 class Fabric {
  public:
   Fabric(const std::string& id, int rank, int size);
@@ -34,8 +34,8 @@ class Fabric {
   /// So many bytes of each rank.
   bool allgather(const std::byte* from, std::byte* to, std::size_t bytes,
                  const std::atomic<bool>& called_off);
-  /// Of `count` elements for each rank, reduced in the ranks' order, those for this one. `to` may
-  /// be where they lie in `from`.
+  /// Reduces `count` elements for each rank, in the ranks' order, and writes those for this rank to
+  /// `to`, which may be their place in `from`.
   bool reduce_scatter(const std::byte* from, std::byte* to, std::size_t count, DType dtype,
                       ReduceOp op, const std::atomic<bool>& called_off);
 

@@ -38,7 +38,7 @@ struct ncclComm {
 
 namespace elastic::nccl_stand_in {
 
-/// What the stand-in's calls share: what it was told, and what it has seen.
+/// The state that all calls of the stand-in share: its scripts, and its counts and findings.
 struct Library {
   std::mutex mutex;
   std::condition_variable released_or_more;

@@ -67,7 +67,7 @@ class ViewCommunicatorTest : public NcclFixture {
   }
   bool allreduce() { return allreduce(gpu_); }
 
-  /// What is done when workers have joined: rank 0's state goes to all others.
+  /// Sends rank 0's state to all others, as after workers have joined.
   void transfer() {
     on_all_ranks([&](int rank) {
       Call call;
@@ -84,7 +84,7 @@ class ViewCommunicatorTest : public NcclFixture {
     });
     ++position_;
   }
-  /// Of tensors in host memory.
+  /// Runs an allgather of tensors in host memory.
   void gather() {
     on_all_ranks([&](int rank) {
       Call call;
@@ -142,7 +142,7 @@ TEST_F(ViewCommunicatorTest, IsBegunByLanesBesideEachOther) {
   EXPECT_EQ(nccl_->counts().inits, 3);
 }
 
-/// Who joins has the state to wait for, and the members with it.
+/// A joiner has to wait for the state anyway, and the members wait with it.
 TEST_F(ViewCommunicatorTest, IsMadeWhileStateTravels) {
   make(2, /*waits=*/true);
   EXPECT_TRUE(allreduce()) << "now the device is known";

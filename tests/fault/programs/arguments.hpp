@@ -6,7 +6,7 @@
 
 namespace elastic::fault {
 
-/// What a test asks of a worker, as "name=value".
+/// A worker's arguments from a test, as "name=value".
 struct Arguments {
   std::string kind = "allreduce";  ///< of the call in each step; "mixed" for all in turn; "train"
   std::uint64_t steps = 0;         ///< 0: until the file `until` exists

@@ -47,7 +47,7 @@ void CallStream::run() {
        arguments_.until.empty() ? index < arguments_.steps : !agree_on_end(arguments_.until);
        ++index) {
     step(index);
-    // How long a step is: tests give it, so that faults come in the midst of many.
+    // Tests set the length of a step, so that faults come in the middle of many.
     if (arguments_.pause_us > 0) {
       std::this_thread::sleep_for(microseconds(arguments_.pause_us));
     }
@@ -94,8 +94,8 @@ CallStream::Outcome CallStream::allreduce() {
   return {std::to_string(sum), who};
 }
 
-/// In memory that others read where it lies, and that this worker changes as soon as the call has
-/// returned; in place, and not.
+/// In memory that others read in place, and that this worker changes as soon as the call has
+/// returned. Calls alternate between in place and out of place.
 CallStream::Outcome CallStream::allocated() {
   const auto input = input_.as<std::int64_t>();
   const auto output = (in_place_ = !in_place_) ? input : output_.as<std::int64_t>();
@@ -129,7 +129,7 @@ CallStream::Outcome CallStream::named() {
   return outcome;
 }
 
-/// From rank 0, whoever that is by then.
+/// From rank 0, whichever worker that is in the present view.
 CallStream::Outcome CallStream::broadcast() {
   std::vector<std::int64_t> data(arguments_.elements, digit(slot_));
   const Contributors who = elastic::broadcast(std::span<std::int64_t>(data), 0);

@@ -7,16 +7,16 @@
 
 namespace elastic::fault {
 
-/// The oracle: worker `slot` contributes 10^slot, so the decimal digits of a sum say who is in it
-/// and how often. Slots are 0 to 17.
+/// The oracle: worker `slot` contributes 10^slot, so the decimal digits of a sum show how often
+/// each worker was counted. Slots are 0 to 17.
 inline std::int64_t digit(int slot) {
   std::int64_t value = 1;
   for (int i = 0; i < slot; ++i) value *= 10;
   return value;
 }
 
-/// Throws unless everybody in `sum` is in it once, this worker is, and they are as many as the
-/// library says.
+/// Throws unless each worker is in `sum` at most once, this worker is in it, and their number is
+/// that of `contributors`.
 inline void check_digits(std::int64_t sum, std::size_t contributors, int slot) {
   const auto wrong = [sum](const std::string& what) {
     throw std::logic_error(what + ": " + std::to_string(sum));

@@ -3,7 +3,7 @@
 // for and to compare:
 //   joined <rank> <size> <generation>
 //   entered <step>                      "train" only: the training is entered
-//   saves | saves as joiner | loads     "train" only: somebody is synchronised
+//   saves | saves as joiner | loads     "train" only: a joiner is synchronised
 //   step ...                            see StepReport
 //   outcome finished|removed|stopped    "train" only
 //   end                                 after shutdown

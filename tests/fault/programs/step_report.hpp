@@ -8,7 +8,7 @@
 
 namespace elastic::fault {
 
-/// What one step came to, told in one line for the test to compare between workers:
+/// The outcome of one step, told in one line for the test to compare between workers:
 ///   step <index> <sums> <contributors> <generation> <microseconds> <state>
 struct StepReport {
   std::uint64_t step = 0;

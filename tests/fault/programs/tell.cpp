@@ -6,7 +6,7 @@ namespace elastic::fault {
 
 void tell(const std::string& line) {
   const std::string whole = line + "\n";
-  // A lost line is found by who reads the file.
+  // The test notices a lost line when it reads the file.
   [[maybe_unused]] const auto ignored = ::write(STDOUT_FILENO, whole.data(), whole.size());
 }
 

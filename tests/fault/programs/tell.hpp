@@ -4,8 +4,8 @@
 
 namespace elastic::fault {
 
-/// One line on standard output in one write: whoever reads the file sees all of it or nothing, also
-/// when this process is killed next, and the library's log in the same file does not mix with it.
+/// Writes one line to standard output in one write(2). A reader of the file sees all of it or none,
+/// even if this process is killed, and the library's log in the file does not mix with it.
 void tell(const std::string& line);
 
 }  // namespace elastic::fault

@@ -28,7 +28,7 @@ std::string hex(std::uint64_t bits) {
   return text;
 }
 
-/// What a weight that is not trained has been from the start.
+/// The constant value of a weight that is not trained.
 double pattern(std::size_t index) {
   return static_cast<double>(index) * 0.5;
 }
@@ -109,7 +109,7 @@ void Training::step() {
     weights_[i] -= rate * 1e-20 * static_cast<double>(gradient[i % gradient.size()]);
   }
   ++steps_;
-  // How long a step is: tests give it, so that faults come in the midst of many.
+  // Tests set the length of a step, so that faults come in the middle of many.
   if (arguments_.pause_us > 0) std::this_thread::sleep_for(microseconds(arguments_.pause_us));
   report.sums = std::to_string(gradient.front());
   report.contributors = who.size();

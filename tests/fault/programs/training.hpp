@@ -10,7 +10,7 @@
 
 namespace elastic::fault {
 
-/// Part of the state: tells the test when it is saved for somebody and when it is loaded.
+/// Part of the state: tells the test when it is saved for a joiner and when it is loaded.
 class Witness {
  public:
   Witness(bool joiner, bool die_loading) : joiner_(joiner), die_loading_(die_loading) {}
