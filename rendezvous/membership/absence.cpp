@@ -1,16 +1,17 @@
-// Members whose connection is lost.
+// Disconnected members: members without a connection that are not known to be dead.
 //
-// A lost connection is a suspicion only: NAT tables, proxies and tunnels reset connections of
-// processes that are well. The member comes back by itself, or something proves that its process
-// has ended, or its time passes.
+// A lost connection is only a suspicion: NAT tables, proxies and tunnels reset connections of
+// healthy processes. Such an absence ends in one of three ways: the member registers again, its
+// process is proved to have ended, or its time runs out.
 #include <algorithm>
 
 #include "rendezvous/membership/state.hpp"
 
 namespace elastic::rendezvous {
 
-/// The others stand still until it is known what becomes of this one, as if it had died: were it
-/// dead, they would have lost time otherwise.
+/// Marks a member as disconnected. A round begins at once, as after a death, and waits for the
+/// outcome: if the member is dead, no time is lost. If most members are disconnected at the same
+/// time, this is an outage of the network or the server, and the members train on instead.
 void Membership::State::disconnect(const std::string& incarnation, const std::string& why) {
   if (!absences_.try_emplace(incarnation, Absence{now_, why, {}}).second) return;
   liveness_.forget(incarnation);
@@ -22,7 +23,8 @@ void Membership::State::disconnect(const std::string& incarnation, const std::st
   note_company();
 }
 
-/// It has registered again. What was said to it or by it meanwhile may be lost.
+/// Ends an absence: the member has registered again. Messages in either direction may be lost;
+/// `settle` repeats what matters.
 void Membership::State::reconnect(const std::string& incarnation) {
   for (auto& [member, absence] : absences_) absence.asked.erase(incarnation);
   absences_.erase(incarnation);
@@ -30,7 +32,7 @@ void Membership::State::reconnect(const std::string& incarnation) {
   if (absences_.empty()) outage_.reset();
 }
 
-/// Since when somebody is connected while most are not.
+/// In an outage, notes when the first member is connected again: the others' time begins then.
 void Membership::State::note_company() {
   if (!outage_) return;
   const std::vector<std::string> members = remaining_members();
@@ -43,7 +45,7 @@ void Membership::State::note_company() {
   }
 }
 
-/// When the member is given up without any proof.
+/// When the member is given up without proof of its death.
 TimePoint Membership::State::awaited_until(const Absence& absence) const {
   if (outage_ && outage_->first_connected) {
     return *outage_->first_connected + options_.return_window;
@@ -54,7 +56,7 @@ TimePoint Membership::State::awaited_until(const Absence& absence) const {
   return absence.since + grace;
 }
 
-/// The reports of the others stay valid: they are promises.
+/// Gives up a disconnected member. The reports of the others stay valid: they are promises.
 void Membership::State::give_up_absent(const std::string& incarnation, const std::string& why) {
   const Worker& worker = workers_.at(incarnation);
   const std::string how = absences_.at(incarnation).why + ", " + why;
@@ -70,6 +72,7 @@ void Membership::State::give_up_absent(const std::string& incarnation, const std
   }
 }
 
+/// Gives up the members that have not come back in time.
 void Membership::State::expire_absences() {
   std::vector<std::string> late;
   for (const auto& [member, absence] : absences_) {
@@ -82,7 +85,8 @@ void Membership::State::expire_absences() {
   }
 }
 
-/// Asks each member that is connected about those that are not, once.
+/// Asks each connected member, once, whether the process of a disconnected one has ended. Cost: one
+/// message per connected member, with all absences that it was not asked about yet.
 void Membership::State::ask_about_absent() {
   if (absences_.empty() || over_) return;
   for (const std::string& member : remaining_members()) {
@@ -99,7 +103,8 @@ bool Membership::State::is_absent(const std::string& incarnation) const {
   return absences_.contains(incarnation);
 }
 
-/// A view is not decided before it is known of each member whether it is there.
+/// Whether all expected members have answered and none of them is disconnected: a view is decided
+/// only then.
 bool Membership::State::round_is_complete() const {
   return round_->complete() &&
          std::none_of(absences_.begin(), absences_.end(), [this](const auto& absence) {

@@ -20,7 +20,8 @@ std::uint64_t front(const Reporters& reporters, std::size_t lane) {
   return greatest;
 }
 
-/// Operations that `reporter` lacks and nobody keeps: only the last result of a lane is kept.
+/// The number of operations by which `reporter` is behind, if no member can repair that (only the
+/// last result of a lane is kept); otherwise 0.
 std::uint64_t beyond_repair(const Reporter& reporter, const std::vector<std::uint64_t>& fronts) {
   std::uint64_t behind = 0;
   for (std::size_t lane = 0; lane < fronts.size(); ++lane) {
@@ -45,6 +46,9 @@ bool needed(const Reporter& leaver, const Reporters& fit,
   return false;
 }
 
+/// The decision on one lane. Members at the greatest position hold the last result; members behind
+/// take it. The operation in flight at that position is lost if a member that has entered it needs
+/// a worker that is not in the next view.
 LaneDecision decide_lane(const Reporters& members, std::size_t lane) {
   LaneDecision decision;
   decision.position = front(members, lane);
@@ -57,14 +61,15 @@ LaneDecision decide_lane(const Reporters& members, std::size_t lane) {
       continue;
     }
     decision.holders.push_back(member->member.incarnation);
-    // What a taker needed is settled: the operation it was in is committed.
+    // A taker's `needs` does not matter: the operation that it was in is committed.
     if (!reported.needs.empty() && !incarnations.contains(reported.needs)) decision.lost = true;
   }
   if (decision.takers.empty()) decision.holders.clear();
   return decision;
 }
 
-/// Those that can be members, without leavers unless they are needed.
+/// The reporters that become members. A reporter that is more than one operation behind is evicted.
+/// A leaver is left out, unless a staying member lacks a result that only leavers have.
 Reporters choose(const ViewQuestion& question, ViewAnswer& answer) {
   Reporters all;
   for (const Reporter& reporter : question.reporters) all.push_back(&reporter);
@@ -92,6 +97,7 @@ Reporters choose(const ViewQuestion& question, ViewAnswer& answer) {
   return chosen;
 }
 
+/// Lists the members of the current view that are not in the next one, as `left` or `lost`.
 void compare(const ViewQuestion& question, View& next) {
   std::set<std::string> present;
   for (const Member& member : next.members) present.insert(member.incarnation);
@@ -123,9 +129,9 @@ ViewAnswer decide_view(const ViewQuestion& question) {
     next.lanes.push_back(decide_lane(chosen, lane));
   }
   compare(question, next);
-  if (next.members.empty()) return answer;  // A joiner alone has nobody to take the state from.
-  // A joiner starts behind results that it does not hold: while some member lacks one, it would be
-  // taken for a holder if the holders died. It is admitted once all members have them.
+  if (next.members.empty()) return answer;  // no member is left to give a joiner the state
+  // Joiners wait while some member lacks a result. A joiner starts at the position after that
+  // result without having it, so it would count as a holder if the holders died.
   if (std::any_of(next.lanes.begin(), next.lanes.end(),
                   [](const LaneDecision& lane) { return !lane.takers.empty(); })) {
     return answer;

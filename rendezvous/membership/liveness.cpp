@@ -8,7 +8,8 @@ namespace {
 constexpr Duration kMemory = std::chrono::seconds(10);
 constexpr int kSlackPerLateness = 4;
 constexpr int kLimitCap = 10;  // times evict_after
-/// Times evict_after: so long the server may hear nobody and take it for its own fault.
+/// Times evict_after: the longest silence of all members for which the server takes itself to be
+/// the cause.
 constexpr int kDeafness = 120;
 
 }  // namespace
@@ -91,7 +92,7 @@ Duration Liveness::age(const std::string& incarnation, TimePoint now) const {
 Duration Liveness::recent_lateness(TimePoint now) const {
   const Duration age = now - peak_at_;
   if (peak_ == Duration(0) || age >= kMemory) return Duration(0);
-  // In microseconds: nanoseconds of an hour times those of ten seconds overflow 64 bits.
+  // In microseconds: the product of an hour and ten seconds in nanoseconds overflows 64 bits.
   const auto micros = [](Duration d) {
     return std::chrono::duration_cast<std::chrono::microseconds>(d).count();
   };

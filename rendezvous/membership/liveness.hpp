@@ -8,49 +8,53 @@
 
 namespace elastic::rendezvous {
 
-/// Who has been silent for too long. The limit grows with how late heartbeats in general, and the
-/// server's own ticks, have come recently, so that a loaded machine gives nobody up falsely. Nor is
-/// anybody silent who is known to do its work (`lived`).
+/// The failure detector: finds members that have been silent for too long.
 ///
-/// Where everybody has been silent for half of the limit, nobody is: it is the server then that
-/// hears nothing, and all get their time again once one of them is heard. That one was late by as
-/// much; the others may be later still, since TCP tries again at growing intervals.
+/// The limit is `evict_after` plus a slack. The slack follows the recent lateness of all heartbeats
+/// and of the server's own ticks, so that no member is given up falsely on a loaded machine. A
+/// member that is known to make progress (`lived`) is not silent either.
 ///
-/// Belongs to the thread of its Membership.
+/// If every member has been silent for half of the limit, the server takes itself to be the cause,
+/// and gives up no member. Once it hears one of them, the time of all members starts again. The
+/// lateness of that one member is known; the others may be later still, because TCP retransmits at
+/// growing intervals.
+///
+/// Not thread-safe: belongs to the thread of its Membership.
 class Liveness {
  public:
   Liveness(Milliseconds period, Milliseconds evict_after);
 
   void watch(const std::string& incarnation, TimePoint now);
   void heard(const std::string& incarnation, TimePoint now);
-  /// Something else than its own word tells that it was alive at `at`.
+  /// Evidence other than its own message shows that it was alive at `at`.
   void lived(const std::string& incarnation, TimePoint at);
   void forget(const std::string& incarnation);
 
-  /// A tick that was due at `due` comes at `now`. False when the server itself has been away for so
-  /// long that silence means nothing: all clocks start again.
+  /// Handles a tick that was due at `due` and comes at `now`. False if the server itself was away
+  /// for so long that silence proves nothing: then the time of all members starts again.
   bool tick(TimePoint due, TimePoint now);
 
   struct Silent {
     std::string incarnation;
-    Milliseconds silence;  ///< since its own last word
+    Milliseconds silence;  ///< since its own last message
   };
   std::vector<Silent> silent(TimePoint now) const;
 
-  /// Silence that is allowed beyond `evict_after`.
+  /// The silence that is allowed beyond `evict_after`.
   Duration slack(TimePoint now) const;
-  /// When somebody is given up if nothing is heard; TimePoint::max() for never.
+  /// When the next member is given up if none is heard; TimePoint::max() for never.
   TimePoint deadline(TimePoint now) const;
   Duration age(const std::string& incarnation, TimePoint now) const;
 
  private:
   struct Signs {
-    TimePoint heard;  ///< its own last word
-    TimePoint lived;  ///< the last that is known of it, `heard` or later
+    TimePoint heard;  ///< its own last message
+    TimePoint lived;  ///< the latest evidence of its life, `heard` or later
   };
 
-  /// Silence that is allowed.
+  /// The silence that is allowed: `evict_after` and the slack.
   Duration limit(TimePoint now) const;
+  /// Whether the server has heard no member for half of the limit.
   bool deaf(TimePoint now) const;
   void restart(TimePoint now);
   Duration recent_lateness(TimePoint now) const;

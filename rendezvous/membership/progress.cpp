@@ -5,7 +5,7 @@
 namespace elastic::rendezvous {
 namespace {
 
-/// Operations that nobody completes between two heartbeats, nor while the server is away.
+/// More operations than can complete between two heartbeats, or while the server is away.
 constexpr std::uint64_t kImpossible = std::uint64_t{1} << 40U;
 
 }  // namespace

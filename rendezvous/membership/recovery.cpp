@@ -1,7 +1,7 @@
-// A server that is started again takes up the job where its members are.
+// Recovery: a server that is started again resumes the job of its members.
 //
-// They go on training meanwhile, in the last view that was announced; nothing is decided until it
-// is known which view that is and who of it is back.
+// The members continue to train meanwhile, in the last view that was announced. The server decides
+// nothing until it knows which view that is and which of its members are back.
 #include <algorithm>
 
 #include "rendezvous/membership/state.hpp"
@@ -10,10 +10,11 @@ namespace elastic::rendezvous {
 
 namespace {
 
-/// Left out where no journal tells what was given: views that nobody who came back has seen.
+/// Generations to skip without a journal: views that no returning member has seen may have used
+/// them.
 constexpr std::uint64_t kForgottenGenerations = 1U << 16;
-/// Numbers of rounds of one run of the server. They must not be those of an earlier run, whose
-/// reports may still be on their way.
+/// Bits for the numbers of rounds in one run of the server. The numbers must differ from those of
+/// an earlier run, because its reports may still be on their way.
 constexpr int kRoundBits = 20;
 
 }  // namespace
@@ -23,12 +24,20 @@ void Membership::State::raise_floor(std::uint64_t floor) {
   rounds_ = std::max(rounds_, floor_ << kRoundBits);
 }
 
-/// Somebody comes with a view to a server that knows of none.
+/// A worker with a view registers at a server that has none: the journal is lost. Recovers from the
+/// members.
 void Membership::State::start_recovery() {
   recovery_.emplace();
-  for (const auto& entry : workers_) welcome(entry.first);  // These turn out to be joiners.
+  for (const auto& entry : workers_) welcome(entry.first);  // these are joiners after all
 }
 
+/// Resumes the job once it is known in which view.
+///
+/// - A view is adoptable and all its members are back, or `return_window` has passed since the
+///   first worker came back: adopt it. (`suspect_return_window` applies if the members that are
+///   back report broken links to all missing ones.)
+/// - No worker has a view when the time is up: no member is left, and the job forms anew.
+/// - No view is adoptable within `start_timeout`: the job fails.
 bool Membership::State::try_recover() {
   if (workers_.empty()) {
     recovery_->since.reset();
@@ -58,7 +67,9 @@ bool Membership::State::try_recover() {
   return false;
 }
 
-/// The view that the job is in, as far as can be told; null if it cannot.
+/// The view that the job is in; null if that is unknown. The journaled view is the one, unless a
+/// worker reports a later generation, which means that the journal is out of date. Then it is the
+/// highest view that a majority of its members is in, or with `adopt_any` the highest view of all.
 const View* Membership::State::adoptable() const {
   std::map<std::uint64_t, const View*> reported;
   for (const auto& entry : workers_) {
@@ -76,7 +87,8 @@ const View* Membership::State::adoptable() const {
   return nullptr;
 }
 
-/// How many of `view`'s members are back, in it or in any.
+/// The number of members of `view` that are back: in this view with `all_in_it`, otherwise in any
+/// view.
 std::size_t Membership::State::back(const View& view, bool all_in_it) const {
   const auto is_back = [&](const Member& member) {
     const auto found = workers_.find(member.incarnation);
@@ -103,7 +115,10 @@ bool Membership::State::anybody_has_a_view() const {
                      [](const auto& entry) { return entry.second.registration.view.has_value(); });
 }
 
-/// By value: `view` may be one that a worker reported, and that worker may go.
+/// Resumes the job in `view`. Without a journal that has the highest generation, the server skips
+/// generations and makes that durable first. It causes a view change if members are missing,
+/// settles every worker that is present, and repeats suspicions that came too early. `view` is
+/// passed by value because it may belong to a worker that goes meanwhile.
 void Membership::State::adopt(View view) {
   std::uint64_t highest = view.generation;
   for (const auto& entry : workers_) {
@@ -138,7 +153,12 @@ void Membership::State::adopt(View view) {
   }
 }
 
-/// Brings one that has registered to where the job is.
+/// Brings a worker that has registered to the present view.
+///
+/// - A worker that is no member, but has a view: it was evicted, and is told so.
+/// - A member that missed the last announcement is sent it again.
+/// - A member that comes back during a view change may have lost messages in both directions. The
+///   server freezes it again, within the round if that expects it, and in a new round otherwise.
 void Membership::State::settle(const std::string& incarnation) {
   const Register& its = workers_.at(incarnation).registration;
   const std::uint64_t generation = its.view ? its.view->generation : 0;
@@ -153,13 +173,13 @@ void Membership::State::settle(const std::string& incarnation) {
   if (generation < view_.generation) send(incarnation, Announce{view_});
   const bool stands_still = generation == view_.generation && its.stands_still;
   const bool expected = round_ && round_->expected.contains(incarnation);
-  // Also one that comes late, after the round began without it: were it left out, it would be
-  // connected without being a member, as joiners are, but with a state of its own.
+  // A member that comes back after the round began is included by a new round. Otherwise it would
+  // be connected without being a member, like a joiner, but with a state of its own.
   const bool immediate = round_ && !round_->deferred();
   if (!stands_still && !expected && !immediate) return;
   causes_.push_back(describe(incarnation) + " came back in the middle of a view change");
   if (immediate && expected) {
-    // What it has reported may be lost. The others' reports stay valid: they are promises.
+    // Its report may be lost. The reports of the others stay valid: they are promises.
     round_->reports.erase(incarnation);
     return send(incarnation, Freeze{view_.generation, round_->number, 0, causes_.back()});
   }

@@ -18,10 +18,10 @@ struct Group {
   Ranks ranks;
 };
 
-/// More are summed up.
+/// Groups beyond this number are summarised.
 constexpr std::size_t kMostGroups = 4;
 
-/// What a member is in, with `lane` first: a named tensor may be under way in the background.
+/// The call of a member. `lane` comes first: a named tensor may be under way in the background.
 std::string call_of(const Heartbeat& member, std::size_t lane) {
   if (std::string call = call_in(member, lane); !call.empty()) return call;
   for (std::size_t other = 0; other < member.calls->size(); ++other) {

@@ -5,10 +5,10 @@
 namespace elastic::rendezvous {
 namespace {
 
-/// More cannot be meant, and would overflow.
+/// Upper bound of the limits, which prevents overflow.
 constexpr std::uint64_t kLongestLimitMs = std::uint64_t{1} << 40U;
 
-/// The least of those that are not 0.
+/// Lowers `limit` to `other_ms`; 0 means no limit for both.
 void lower(Milliseconds& limit, std::uint64_t other_ms) {
   if (other_ms == 0) return;
   const Milliseconds other(std::min(other_ms, kLongestLimitMs));
@@ -17,7 +17,9 @@ void lower(Milliseconds& limit, std::uint64_t other_ms) {
 
 }  // namespace
 
-/// With every heartbeat, but not more often than one member sends them: all have to be looked at.
+/// Looks for stalls on a heartbeat, once per heartbeat period. Sends warnings to the log and to the
+/// members that want them, and fails the job if a stall exceeds its limit. Cost: O(members * lanes)
+/// per period.
 void Membership::State::look_for_stalls() {
   if (now_ < next_look_) return;
   next_look_ = now_ + options_.heartbeat;
@@ -37,9 +39,9 @@ void Membership::State::look_for_stalls() {
   if (!verdict.failure.empty()) fail_stalled(verdict.failure);
 }
 
-/// Whether all members are there and in the present view, and none is about to leave. A view change
-/// that has begun is no stall, and ends by itself; one that waits for a step boundary may wait for
-/// a stalled call.
+/// Whether heartbeats can show a stall: all members are connected, in the present view, and none is
+/// leaving. An immediate round is no stall and ends by itself. A deferred round may wait for a
+/// stalled call.
 bool Membership::State::positions_tell() const {
   if (over_ || recovery_ || anybody_said_bye() || (round_ && !round_->deferred())) return false;
   return std::all_of(view_.members.begin(), view_.members.end(), [this](const Member& member) {

@@ -17,7 +17,7 @@ std::uint64_t furthest(const Members& members, std::size_t lane) {
   return position;
 }
 
-/// What some members of the lane wait in while others have not come; "" for nothing.
+/// The call in which some members of the lane wait for others to enter it; "" if there is none.
 std::string stalled_call(const Members& members, std::size_t lane) {
   const std::uint64_t position = furthest(members, lane);
   const Heartbeat* in_operation = nullptr;
@@ -34,11 +34,11 @@ std::string stalled_call(const Members& members, std::size_t lane) {
     } else if (member->positions[lane] == position) {
       in_operation = member;
     } else {
-      return {};  // Its part of an operation that every member has entered is still under way.
+      return {};  // every member has entered it, and this one has not finished its part
     }
   }
   if (in_operation != nullptr) return all_in_operation ? "" : call_in(*in_operation, lane);
-  // Nothing is agreed on yet. Members that have submitted the same have the same first name.
+  // No order is agreed yet. Members that have submitted the same tensors have the same first name.
   return with_tensor == nullptr || all_have_tensor ? "" : call_in(*with_tensor, lane);
 }
 
@@ -65,7 +65,7 @@ Stalls::Verdict Stalls::look(const Members& members, const Limits& limits, TimeP
   const auto stalled =
       std::find_if(lanes_.begin(), lanes_.end(), [](const Lane& lane) { return lane.stalled; });
   if (stalled == lanes_.end()) return verdict;
-  // One text for both lanes: it says of every member what it is in.
+  // One text for both lanes: it names the call of every member.
   Lane& lane = *stalled;
   const auto text = [&](const Lane& its) {
     return stall_text(members, static_cast<std::size_t>(&its - lanes_.data()), its.lasted);

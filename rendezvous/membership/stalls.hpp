@@ -11,14 +11,15 @@
 
 namespace elastic::rendezvous {
 
-/// Finds stalls: some members are in a call, or have submitted a named tensor, and others have not
-/// come. A call that every member has entered is none, however long its data takes, and nor is
-/// anything while the view changes.
+/// Finds stalls: calls that some members have entered, or named tensors that they have submitted,
+/// and others have not. A call that every member has entered is no stall, however long its data
+/// takes, and neither is a view change.
 ///
-/// The members' heartbeats tell where each of them is. A stall lasts as long as the operations
-/// completed in its lane stay the same; only time in which it was seen counts.
+/// The members' heartbeats say which call each of them is in. A stall lasts as long as the number
+/// of operations completed in its lane does not change. Only time between looks that both saw it
+/// counts.
 ///
-/// Belongs to the thread of its Membership.
+/// Not thread-safe: belongs to the thread of its Membership.
 class Stalls {
  public:
   /// 0: never.
@@ -31,19 +32,19 @@ class Stalls {
     std::string failure;                ///< why the job is to end; empty: it is not
   };
 
-  /// Looks that are further apart than `longest_gap` count as that: the server stood still itself.
+  /// Time between looks counts up to `longest_gap`: beyond it the server itself was paused.
   explicit Stalls(Milliseconds longest_gap) : longest_gap_(longest_gap) {}
 
-  /// `members`: the latest heartbeats of all members, in rank order, all of the present view.
+  /// Looks at the latest heartbeats of all `members`, in rank order, all of the present view.
   Verdict look(const std::vector<const Heartbeat*>& members, const Limits& limits, TimePoint now);
-  /// The heartbeats tell nothing now. Time does not count until the next look.
+  /// The heartbeats show no stall now. Time does not count until the next look.
   void pause() { looked_at_.reset(); }
 
  private:
   struct Lane {
     bool stalled = false;
     std::uint64_t position = 0;
-    std::string call;  ///< what members wait in
+    std::string call;  ///< the call that members wait in
     Duration lasted{0};
     Duration next_warning{0};
     bool warned = false;

@@ -9,8 +9,8 @@
 
 namespace elastic::rendezvous {
 
-/// How many steps the job makes in a second, by what heartbeats tell: the mean of the last ten
-/// seconds or so. Belongs to the thread of its Membership.
+/// The job's steps per second: the mean over about the last ten seconds, from heartbeats. Belongs
+/// to the thread of its Membership.
 class StepRate {
  public:
   void told(std::uint64_t commits, TimePoint now) {
@@ -20,7 +20,7 @@ class StepRate {
     while (samples_.size() > 2 && now - samples_[1].at >= kMemory) samples_.pop_front();
   }
 
-  /// 0 until it can be told.
+  /// \returns 0 until there are enough samples.
   double per_second(TimePoint now) const {
     if (samples_.empty()) return 0;
     const std::chrono::duration<double> time = now - samples_.front().at;
