@@ -5,8 +5,6 @@
 
 namespace elastic::rendezvous {
 
-/// Decides the first view. It needs `initial_np` workers, or `min_np` once `start_timeout` has
-/// passed since the first registration; with fewer by then the job fails.
 bool Membership::State::try_form() {
   if (workers_.empty()) {
     first_registered_.reset();
@@ -27,7 +25,6 @@ bool Membership::State::try_form() {
   return true;
 }
 
-/// Announces the first view. Ranks follow the launcher's slots, then the order of arrival.
 void Membership::State::form() {
   std::vector<const Worker*> first;
   for (const auto& entry : workers_) first.push_back(&entry.second);
@@ -38,7 +35,7 @@ void Membership::State::form() {
   std::sort(first.begin(), first.end(), [&](const Worker* a, const Worker* b) {
     return std::pair(wish(a), a->arrival) < std::pair(wish(b), b->arrival);
   });
-  // There may be too many if the server has waited for the members of an earlier view.
+  // More may have come while the members of a job before this one were waited for.
   const auto most = static_cast<std::size_t>(std::max(options_.max_np, 0));
   if (most > 0 && first.size() > most) first.resize(most);
   View next;
@@ -54,18 +51,16 @@ void Membership::State::form() {
   compare_layouts();
 }
 
-/// Compares the layouts of all members that have sent theirs.
+/// Of all members that have told theirs.
 void Membership::State::compare_layouts() {
   for (const std::string& incarnation : remaining_members()) {
-    // A difference fails the job, which removes all workers.
+    // None is there any more once the job has failed.
     if (workers_.contains(incarnation) && workers_.at(incarnation).layout) {
       compare_layout(incarnation);
     }
   }
 }
 
-/// Compares a worker's layout with the job's, which is that of the first member to send one. A
-/// joiner that differs is refused. If members differ, the job fails on all of them.
 void Membership::State::compare_layout(const std::string& incarnation) {
   const Layout mine = *workers_.at(incarnation).layout;
   if (!layout_) {
@@ -84,21 +79,20 @@ void Membership::State::compare_layout(const std::string& incarnation) {
     if (!difference.empty()) refuse(incarnation, difference);
     return;
   }
-  // Joiners are compared before they become members, so this is a member of the first view. Its
-  // program is wrong, and a job without this worker would hide that.
+  // Joiners are compared before they are members. So the program is wrong, and a job without this
+  // worker would hide that.
   const bool of_another = layout_of_ != incarnation && is_member(layout_of_);
   const std::string difference = workers_difference(
       *layout_, of_another ? rank_name(layout_of_) : "the job", mine, rank_name(incarnation));
   if (!difference.empty()) fail(difference, true);
 }
 
-/// Whether the members would wait too long while the joiner receives the state. Below min_np they
-/// wait anyway.
+/// The members wait while a joiner receives the state. Too few of them wait in any case.
 bool Membership::State::too_slow(const Worker& worker) const {
   return worker.transfer > options_.max_join_stall && !view_.below_minimum;
 }
 
-/// Why the joiner waits, for people; empty if it waits for the next step boundary only.
+/// For people; empty where nothing but the next step boundary is waited for.
 std::string Membership::State::waits_for(const Worker& worker) const {
   if (!worker.layout || !too_slow(worker)) return {};
   const auto seconds = [](Milliseconds time) {
@@ -121,8 +115,8 @@ std::vector<const Membership::State::Worker*> Membership::State::admissible() co
   return result;
 }
 
-/// A member for `joiner` to measure its line to: each in turn, so that the probes share the lines
-/// of all members. None if all reachable members are on the joiner's host.
+/// A member for `joiner` to measure its line from: in turn, so that no one's line has to serve all
+/// of them. None where all that are reachable are on its own host.
 std::optional<Member> Membership::State::next_donor(const std::string& joiner) {
   const std::string& host = workers_.at(joiner).registration.endpoints.host;
   std::vector<const Member*> elsewhere;
@@ -148,7 +142,7 @@ void Membership::State::tell_who_waits() {
   }
 }
 
-/// The number of joiners that fit below max_np once the leavers are gone.
+/// Joiners that the world could take once the leavers are gone.
 std::size_t Membership::State::room() const {
   if (options_.max_np <= 0) return std::numeric_limits<std::size_t>::max();
   std::size_t staying = 0;

@@ -8,7 +8,7 @@ namespace elastic::rendezvous {
 
 namespace {
 
-/// Bounds the time that a worker reports, so that sums of times do not overflow.
+/// A worker's word is no reason for an overflow.
 constexpr std::uint64_t kLongestTransferMs = std::uint64_t{1} << 40U;
 
 }  // namespace
@@ -49,10 +49,6 @@ Membership::State::State(MembershipOptions options, Memory memory)
   if (memory.view) recovery_.emplace(Recovery{std::move(memory.view), {}, {}});
 }
 
-/// Handles one event. The overload of `on` for the event changes facts; `advance` then applies the
-/// rules of rounds.cpp until none changes anything. Last, waiting joiners are told why they wait,
-/// and connected members are asked about disconnected ones. Cost: about linear in the number of
-/// members; a new view is sent to each of them.
 Decision Membership::State::decide(const Event& event, TimePoint now) {
   now_ = now;
   out_ = {};
@@ -64,9 +60,6 @@ Decision Membership::State::decide(const Event& event, TimePoint now) {
   return std::move(out_);
 }
 
-/// A worker registers, for the first time or again. A worker that the job has no more use for
-/// receives the final message that it missed. Otherwise the server answers with Welcome, and
-/// `settle` brings a worker that comes back to the present view.
 void Membership::State::on(const Registered& event) {
   const std::string& incarnation = event.registration.incarnation;
   if (!failure_.empty()) return send(incarnation, Fail{failure_, misfit_, timed_out_});
@@ -110,8 +103,7 @@ void Membership::State::on(const ConnectionLost& event) {
   const auto found = workers_.find(event.incarnation);
   if (found == workers_.end()) return;
   const Worker& worker = found->second;
-  // A leaver departs with its connection. A member that waits at the job's end is awaited like any
-  // other, because it may hold a result that others need.
+  // Who waits to be let go may hold a result that others need, and comes back.
   const bool ended = !worker.ended.empty() || worker.leaving;
   if (is_member(event.incarnation) && !ended) return disconnect(event.incarnation, event.reason);
   if (worker.said_bye) {
@@ -198,17 +190,12 @@ void Membership::State::on_message(const std::string& from, const Heartbeat& mes
     step_rate_.told(commits_, now_);
   }
   const TimePoint active = progress_.told(view_, message, now_);
-  // Every member sends heartbeats, and one proves activity of all members: once per heartbeat
-  // period is enough.
+  // All members speak, and what one proves counts for all: now and then is enough.
   if (active == TimePoint::min() || active < active_ + options_.heartbeat) return;
   active_ = active;
   for (const Member& member : view_.members) liveness_.lived(member.incarnation, active);
 }
 
-/// A member reports a broken link. A broken link always leads to a view change, in which both ends
-/// make a new link. During an immediate round further reports are ignored: they are about the same
-/// attempt to link. If the link keeps failing, one of the two ends is removed: a joiner at once, a
-/// member after several attempts.
 void Membership::State::on_message(const std::string& from, const Suspect& message) {
   if (recovery_) {
     recovery_->suspicions.emplace_back(from, message);
@@ -220,7 +207,7 @@ void Membership::State::on_message(const std::string& from, const Suspect& messa
   }
   const BrokenPair pair{from, message.incarnation};
   if (std::find(broken_.begin(), broken_.end(), pair) == broken_.end()) broken_.push_back(pair);
-  // Further suspicions are about the same attempt to link.
+  // Also where several come at once: they are about one attempt to link.
   if (relink_ || (round_ && !round_->deferred())) {
     return note("ignored: a suspicion, a view change is running");
   }
@@ -231,8 +218,6 @@ void Membership::State::on_message(const std::string& from, const Suspect& messa
   give_up_unlinkable(from, message.incarnation, message.reason);
 }
 
-/// The answer to a deferred freeze: the member will stop at the proposed commit, or has passed it.
-/// After a refusal a new round proposes a later commit.
 void Membership::State::on_message(const std::string& from, const Promise& message) {
   commits_ = std::max(commits_, message.commits);
   if (!round_ || !round_->deferred() || message.round != round_->number ||
@@ -240,7 +225,7 @@ void Membership::State::on_message(const std::string& from, const Promise& messa
     return note("ignored: a promise for another round");
   }
   if (message.accepted) return;
-  // The lead doubles, so that steps shorter than a round trip cannot pass every proposal.
+  // Doubling the lead, so that steps shorter than a round trip cannot run away from it for ever.
   lead_ = std::min<std::uint64_t>(lead_ * 2, 1U << 20);
   start_round(commits_ + lead_, describe(from) + " had passed the commit proposed before");
 }
@@ -254,8 +239,6 @@ void Membership::State::on_message(const std::string& from, const Paused& messag
   round_->paused.insert(from);
 }
 
-/// A report: the member is frozen and completes nothing more in this generation. Reports for
-/// another round are ignored. The view is decided in `conclude` from the reports of all members.
 void Membership::State::on_message(const std::string& from, const Report& message) {
   if (!round_ || round_->deferred() || message.generation != view_.generation ||
       message.round != round_->number || !round_->expected.contains(from)) {
@@ -278,9 +261,6 @@ void Membership::State::on_message(const std::string& from, const Ready& message
   if (view_.generation != 0) compare_layout(from);
 }
 
-/// A worker wants to go: because the job is at its end (`done`), because it cannot continue
-/// (`unable`), or because it chose to. With `failure` and without `unable` the whole job fails. The
-/// members that say `done` first wait for the others for `farewell_grace`.
 void Membership::State::on_message(const std::string& from, const Bye& message) {
   Worker& worker = workers_.at(from);
   if (!is_member(from) && !(recovery_ && worker.registration.view)) {
@@ -305,8 +285,7 @@ void Membership::State::on_message(const std::string& from, const Bye& message) 
   }
 }
 
-/// A member found that the process of another has ended. Ignored if that worker has come back
-/// meanwhile, which proves the contrary.
+/// Of one that has come back meanwhile it is untrue.
 void Membership::State::on_message(const std::string& from, const Gone& message) {
   if (!is_member(from) || !is_absent(message.incarnation)) {
     return note("ignored: word of the end of a worker that is not disconnected");
