@@ -78,7 +78,7 @@ TEST_F(StagedTensorsTest, GoToTheHostOnDemandOnly) {
   ::setenv("CUDA_STAND_IN_FAIL", "cuMemHostAlloc:1", 1);
   const auto staged =
       devices_.stage(inputs, tensors, {stream_.handle()}, Caller::kGoesOn, Fetch::kOnDemand);
-  ASSERT_TRUE(staged.ok()) << "there was no memory, which nobody had asked for";
+  ASSERT_TRUE(staged.ok()) << "host memory was allocated before it was needed";
   StagedTensors& its = *staged.value();
   ASSERT_TRUE(its.wait_for_arrival().ok());
   EXPECT_EQ(its.given_inputs()[0].data, array.data());
@@ -166,7 +166,7 @@ TEST_F(StagedTensorsTest, LeaveThoseOfTheHostWhereTheyAre) {
 TEST_F(StagedTensorsTest, AreWhereTheyAreSaidToBe) {
   std::vector<int> host(4);
   const GpuArray<int> array(gpu_, std::vector<int>{1, 2});
-  EXPECT_TRUE(devices_.check_host(cuda_view(array.data(), 2)).ok()) << "nobody was asked";
+  EXPECT_TRUE(devices_.check_host(cuda_view(array.data(), 2)).ok()) << "no device is open yet";
   EXPECT_THAT(refusal({cuda_view(host.data(), 4)}),
               AllOf(HasSubstr("a tensor of 4 elements"), HasSubstr("host memory")));
   EXPECT_THAT(refusal({cuda_view(array.data(), 2, 1)}), HasSubstr("lies on CUDA device 0"));

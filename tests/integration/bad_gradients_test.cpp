@@ -15,7 +15,7 @@ using ::testing::HasSubstr;
 
 constexpr int kWorkers = 3;
 
-/// What all workers told of their steps; in it nothing where they did not tell the same.
+/// The steps as all workers told them; empty if they differ.
 std::string outcome(const std::string& policy) {
   const ScratchFolder folder;
   const std::string path = folder.path().string();

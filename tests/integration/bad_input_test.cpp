@@ -1,5 +1,5 @@
-// What users and broken programs get wrong: clear errors in bounded time, and no harm to the job.
-// Real processes.
+// Mistakes of users and of broken programs end in clear errors in bounded time, and do the job no
+// harm. Real processes.
 #include <chrono>
 #include <string>
 #include <unistd.h>

@@ -60,7 +60,7 @@ TEST(Reproducible, HasOneHashInWorldsOfOneTwoAndFour) {
   EXPECT_EQ(undisturbed_hash(4), alone);
 }
 
-/// With less than three workers the job waits at a step boundary, so whoever is added in time.
+/// With less than three workers the job waits at a step boundary, so each joiner comes in time.
 TEST(Reproducible, HasTheSameHashThroughThreeKillsAndTwoJoins) {
   DigitsJob job(
       {"-np", "4", "--min-np", "3", "--max-np", "4", "--max-restarts", "0"},

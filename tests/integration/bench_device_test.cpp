@@ -28,7 +28,7 @@ class DeviceBench {
 
   int code() const { return code_; }
   const std::string& output() const { return output_; }
-  /// Of a run without errors.
+  /// The results of a run without errors.
   const json& rows() const { return rows_; }
 
  private:

@@ -27,7 +27,7 @@ std::string run_bench(const ScratchFolder& folder, std::vector<std::string> argu
   return job.output();
 }
 
-// As two ranks, who meet in the folder.
+// Runs two ranks, which exchange their addresses in the folder.
 std::string run_under_mpirun(const ScratchFolder& folder, std::vector<std::string> arguments,
                              int expected_code) {
   arguments.insert(arguments.begin(), {MPIRUN, "--oversubscribe", "-np", "2", ELASTIC_BENCH});

@@ -1,5 +1,5 @@
-// What is built and what of it can be used here: what elasticrun says of that, and what workers do
-// that ask for something else.
+// The report of elasticrun on features that are built and that work here, and the errors of workers
+// that ask for others.
 #include <string>
 #include <vector>
 
@@ -28,7 +28,7 @@ std::string report(const std::vector<std::string>& environment = {}) {
   return ended.output;
 }
 
-/// What a worker says that is to use NCCL.
+/// The error of a worker that is told to use NCCL.
 std::string refusal(std::vector<std::string> environment = {}) {
   environment.emplace_back("ELASTIC_BACKEND=nccl");
   const Ended ended = run({ELASTICRUN, "-np", "1", "--max-restarts", "0", DIGIT_STREAM, "blocking",

@@ -41,7 +41,7 @@ struct View {
   std::unique_ptr<Boundary> boundary;
 };
 
-/// What a trainer would keep.
+/// The state that a trainer would keep.
 struct Worker {
   std::vector<float> weights;
   std::vector<std::int64_t> counts = std::vector<std::int64_t>(3);
@@ -77,7 +77,7 @@ struct Worker {
   training::Image image() const { return training::serialize(state); }
 };
 
-/// What `call` throws.
+/// The exception that `call` throws.
 template <typename Call>
 Error error_of(const Call& call) {
   try {
@@ -98,7 +98,7 @@ class Checkpoint : public ::testing::Test {
     const std::filesystem::directory_iterator files(folder);
     return std::distance(begin(files), end(files)) <= 1;
   }
-  /// What a writer has not finished.
+  /// The file that a writer has not finished.
   static std::filesystem::path unfinished(const std::filesystem::path& folder) {
     for (const auto& file : std::filesystem::directory_iterator(folder)) {
       if (file.path().extension() == ".new") return file.path();

@@ -17,7 +17,7 @@ using ::testing::HasSubstr;
 
 class CompressedTraining : public ::testing::TestWithParam<std::string> {};
 
-/// With less than three workers the job waits at a step boundary, so the one who is added comes in
+/// With less than three workers the job waits at a step boundary, so the joiner comes in
 /// time.
 TEST_P(CompressedTraining, GivesTheSameWeightsThroughADeathAndAJoin) {
   DigitsJob job({"-np", "3", "--min-np", "3", "--max-np", "4", "--max-restarts", "0"},

@@ -1,5 +1,5 @@
-// A bit is flipped in what a worker and the rendezvous server say to each other, where TCP does not
-// notice. Nobody may be given up for that, whichever side sees it and whatever it was in.
+// A bit is flipped between a worker and the rendezvous server, where TCP does not notice it. No
+// worker may be given up for that, whichever side sees it, and whichever message it is in.
 #include <array>
 #include <limits>
 #include <memory>
@@ -106,7 +106,7 @@ INSTANTIATE_TEST_SUITE_P(Planes, DamagedControl, ::testing::Values(kInTheClear, 
 
 constexpr std::size_t kLastBit = std::numeric_limits<std::size_t>::max();
 
-/// What happens before anybody knows who is there.
+/// Damage before the worker is registered.
 class DamagedStart : public RendezvousTest {
  protected:
   void SetUp() override { log::get().sinks().push_back(logged_); }

@@ -55,7 +55,7 @@ std::vector<std::string> by_nccl(const std::string& meanwhile) {
           "NCCL_MULTI_RANK_GPU_ENABLE=1"};  // the stand-in for the driver has two
 }
 
-/// What the library says when NCCL has made the first of such calls.
+/// The log line of the library after the first of such calls by NCCL.
 std::string by_nccl_from_now_on(const std::string& calls) {
   return calls + " of tensors on devices go by NCCL from now on";
 }
@@ -167,7 +167,7 @@ TEST(NcclDeviceJob, GoesOnWithoutAWorkerWhoseDeviceFailsInTheEnd) {
 }
 #endif
 
-/// Nobody who has to let go of the old view waits for the device.
+/// No member waits for a device before it leaves the old view.
 TEST(DeviceJob, ChangesItsViewWhileADeviceIsAtWork) {
   const ScratchFolder folder;
   const Ended ended = run({ELASTICRUN, "-np", "3", "--min-np", "1", "--max-restarts", "0",
@@ -235,8 +235,8 @@ Scenario compressed_by_nccl() {
 INSTANTIATE_TEST_SUITE_P(CompressedByNccl, DeviceKillTest, ::testing::Values(compressed_by_nccl()),
                          [](const auto& param) { return param.param.mode; });
 
-/// What the stand-in for NCCL shares between processes stays when one of them dies, silent as a
-/// connection that is merely slow.
+/// The memory that the stand-in for NCCL shares between processes outlives each of them: after a
+/// death it is silent, as a connection that is merely slow.
 std::vector<Scenario> streams_by_nccl() {
   std::vector<Scenario> all{on_device_by_nccl("named", "wait"), on_device_by_nccl("moves", "wait"),
                             on_device_by_nccl("mixed", "host")};

@@ -12,8 +12,8 @@ namespace elastic::testing {
 std::string device_world(int ranks, const std::vector<std::string>& environment, bool exact = false,
                          const std::vector<std::string>& prefix = {});
 
-/// A training of three workers whose sums are made on a device, one of which is killed and replaced
-/// by a joiner. Expects that all have the same state in the end. Returns what they have said.
+/// Runs a training of three workers with sums on a device. One worker is killed and replaced by a
+/// joiner. Expects that all have the same state in the end. Returns their output.
 std::string device_training(const std::vector<std::string>& environment,
                             const std::vector<std::string>& prefix = {});
 

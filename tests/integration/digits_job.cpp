@@ -43,7 +43,7 @@ std::vector<pid_t> DigitsJob::stepped(std::size_t steps) const {
 
 void DigitsJob::kill_one() {
   const std::vector<pid_t> candidates = stepped(1);
-  if (candidates.empty()) throw std::logic_error("nobody to kill");
+  if (candidates.empty()) throw std::logic_error("no worker to kill");
   dead_.insert(candidates.front());
   ::kill(candidates.front(), SIGKILL);
 }

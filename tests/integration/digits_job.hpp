@@ -34,9 +34,9 @@ class DigitsJob {
 
   /// Waits for the end: elasticrun's exit status, -1 if it hangs.
   int finish();
-  /// Of the workers that came to the end.
+  /// The reports of the workers that came to the end.
   std::vector<nlohmann::json> reports() const { return lines("report-"); }
-  /// Of all steps of all workers.
+  /// The trace of all steps of all workers.
   std::vector<nlohmann::json> trace() const { return lines("trace-"); }
   std::string output() const { return job_.output(); }
 

@@ -20,7 +20,7 @@ class DynamicSgd : public ::testing::Test {
  protected:
   std::string path(const std::string& name) const { return (folder_.path() / name).string(); }
 
-  /// What the program writes with all workers in one process.
+  /// The program's output with all workers in one process.
   std::string simulated(std::vector<std::string> options) {
     options.insert(options.begin(), DYNAMIC_SGD);
     options.insert(options.end(), {"--out", path("simulated")});
@@ -29,7 +29,7 @@ class DynamicSgd : public ::testing::Test {
     return read_file(path("simulated"));
   }
 
-  /// What it writes as a job that grows from one worker to `workers` when it asks for them.
+  /// Its output as a job that grows from one worker to `workers` when it asks for them.
   std::string real(int workers, std::vector<std::string> options) {
     const std::vector<std::string> environment{"XDG_RUNTIME_DIR=" + folder_.path().string(),
                                                "ELASTIC_ALGORITHM=direct"};

@@ -14,7 +14,7 @@
 
 namespace elastic {
 
-/// Somebody on the way to a port of this machine, who passes everything on and listens.
+/// A proxy for a port of this machine that passes on and records all data.
 class Eavesdropper {
  public:
   explicit Eavesdropper(std::uint16_t target);

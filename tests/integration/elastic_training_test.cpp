@@ -286,7 +286,7 @@ TEST(ElasticTraining, WorkerThatComesAfterTheJobsEndEndsWellAndSaysSo) {
               HasSubstr("the job was done before this worker joined it"));
 }
 
-/// Of the members, by rank.
+/// The incarnations of the members, by rank.
 std::vector<std::string> incarnations(TrainerJob& job) {
   std::string status;
   EXPECT_TRUE(job.control({"status", "--json"}, &status)) << status;

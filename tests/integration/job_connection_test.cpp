@@ -63,7 +63,7 @@ TEST_F(JobConnectionTest, AsksAgainWhereTheServerMisheard) {
   ASSERT_TRUE(eventually([&] { return states_.back() == JobPhase::kRunning; }));
   for (const std::size_t bit : {7U, 40U, 8 * 14U}) damage(bit);
   EXPECT_EQ(phase(), JobPhase::kRunning);
-  EXPECT_FALSE(std::get<Done>(ask(AddRequest{2}).value()).ok) << "nobody can join yet";
+  EXPECT_FALSE(std::get<Done>(ask(AddRequest{2}).value()).ok) << "no worker can join yet";
   workers_[0]->client->send(Ready{});
   ASSERT_TRUE(eventually([&] { return std::get<Done>(ask(AddRequest{2}).value()).ok; }));
   EXPECT_TRUE(eventually([&] { return spawned_ == 2; }));

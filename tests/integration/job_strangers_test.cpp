@@ -1,4 +1,4 @@
-// What strangers bring to a job's doors: clear errors, and no harm to the job. Real processes.
+// Strangers at a job's ports get clear errors, and do the job no harm. Real processes.
 #include <algorithm>
 #include <cstddef>
 #include <cstdio>

@@ -66,7 +66,7 @@ class LauncherConnection : public ::testing::TestWithParam<Way> {
 TEST_P(LauncherConnection, AWorkerIsAddedAfterwardsAndTheEndIsTold) {
   break_connection();
   ASSERT_TRUE(noticed()) << job_.output();
-  // For a moment there is no launcher, which is an error; where it is none, somebody comes.
+  // While no launcher is connected, the request ends in an error; repeat it until one is.
   std::string answer;
   ASSERT_TRUE(eventually(kPatience, [&] { return job_.control({"add", "1"}, &answer); })) << answer;
   EXPECT_TRUE(job_.wait_until_trained(3)) << job_.output();

@@ -94,7 +94,7 @@ TEST_F(EncryptedLinks, TellNothingToWhoListens) {
   }
 }
 
-/// What a relay passes on is encrypted from end to end.
+/// The data that a relay passes on is encrypted from end to end.
 TEST_F(EncryptedLinks, AreRelayedByAThirdMember) {
   LinkingWorker a(over_tcp("a"));
   LinkingWorker b(over_tcp("b"));
@@ -163,7 +163,7 @@ TEST_F(EncryptedLinks, AnOldGenerationIsRefused) {
   expect_pair(std::move(at_a), std::move(at_b));
 }
 
-/// Somebody with the secret stops where TLS should begin, or says something else.
+/// A dialer with the secret stops where TLS should begin, or sends something else.
 TEST_F(EncryptedLinks, WhoDoesNotGoOnUnderTlsIsDropped) {
   LinkerOptions hasty = over_tcp("a");
   hasty.handshake_deadline = kRefusalDeadline;  // within which all but TLS is said

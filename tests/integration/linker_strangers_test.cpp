@@ -1,4 +1,4 @@
-// Those who connect to a Linker and do not belong there.
+// Programs that connect to a Linker and do not belong to the job.
 #include <algorithm>
 #include <array>
 #include <cstddef>
@@ -30,7 +30,7 @@ namespace {
 namespace asio = boost::asio;
 using asio::ip::tcp;
 
-/// Talks to a worker's listeners as somebody who does not belong there.
+/// Talks to a worker's listeners as a program that does not belong to the job.
 class LinkerStrangers : public LinkerTest {
  protected:
   asio::generic::stream_protocol::socket tcp_to(const LinkingWorker& worker) {
@@ -140,7 +140,7 @@ TEST_F(LinkerFence, AChallengeThatIsReflectedIsNoProof) {
   auto victim = tcp_to(a_);
   asio::write(victim, asio::buffer(hello));
   const Challenge asked = read_challenge(victim);
-  // Another connection answers what the first one asks, for all who do not look at roles.
+  // A second connection would answer the challenge of the first one if roles were not checked.
   std::copy_n(asked.begin() + kNonceAt, kNonceBytes, hello.begin() + kNonceAt);
   auto oracle = tcp_to(a_);
   asio::write(oracle, asio::buffer(hello));

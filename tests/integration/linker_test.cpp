@@ -97,7 +97,7 @@ TEST_F(LinkerTest, FlowsAreOpenedByTheNumberOfRanksOnAHost) {
     auto at_b = b.connect(peers);
     auto at_a = a.connect({elsewhere("b", b)});
     const Links links = at_a.get();
-    if (!alone) b.cancel();  // nobody comes any more
+    if (!alone) b.cancel();  // no peer comes any more
     at_b.wait();
     return links.ok() ? links.value()[0][1]->flows() : 0;
   };
@@ -305,8 +305,8 @@ TEST_F(LinkerTest, AThirdMemberRelaysToOneThatRefuses) {
   ASSERT_TRUE(at_c.get().ok());
   auto links = expect_pair(std::move(at_a), std::move(at_b));
   ASSERT_EQ(links.first.size(), 2U);
-  // A view without the relay: its links end on both sides, and nothing is left to be taken for
-  // good.
+  // A view without the relay: the relayed links end on both sides, so that no worker takes one of
+  // them for a live link.
   at_a = a.connect({peer("b", b)}, kLinkDeadline, 2);
   at_b = b.connect({peer("a", a)}, kLinkDeadline, 2);
   const auto direct = expect_pair(std::move(at_a), std::move(at_b));
@@ -358,7 +358,7 @@ TEST_F(LinkerTest, AnAddressThatIsNoneIsNamed) {
   const LinkingWorker a(bad);
   EXPECT_EQ(a.listening().code(), Code::kInvalidArgument);
   EXPECT_NE(a.listening().message().find("eth0"), std::string::npos);
-  bad.bind_address = "192.0.2.1";  // nobody's
+  bad.bind_address = "192.0.2.1";  // no address of this host
   const LinkingWorker b(bad);
   EXPECT_EQ(b.listening().code(), Code::kUnavailable);
   EXPECT_NE(b.listening().message().find("192.0.2.1"), std::string::npos);

@@ -57,7 +57,7 @@ TEST_F(MpiJobTest, HasEverybodyInEverySum) {
   for (const char* slot : {"0", "1", "2"}) {
     const std::string log = read_file(file(slot));
     EXPECT_THAT(log, EndsWith("end\n")) << job.output();
-    EXPECT_THAT(log, Not(HasSubstr("0"))) << "somebody is missing in a sum of three digits";
+    EXPECT_THAT(log, Not(HasSubstr("0"))) << "a rank is missing in a sum of three digits";
   }
 }
 

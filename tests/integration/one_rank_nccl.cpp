@@ -1,5 +1,5 @@
-// Stands in for NCCL where a communicator has one rank: there a collective is a copy on the device,
-// which the stand-in for CUDA's driver makes. Of more ranks there are no communicators.
+// Stands in for NCCL in communicators of one rank: a collective is a copy on the device, which the
+// stand-in for CUDA's driver makes. It refuses to make communicators of more ranks.
 #include <cstdint>
 #include <dlfcn.h>
 #include <nccl.h>

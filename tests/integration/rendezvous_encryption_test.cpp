@@ -92,7 +92,7 @@ TEST_F(EncryptedRendezvous, RequestsAreAnsweredAndRefusalsExplained) {
   EXPECT_NE(other_job.message().find("another"), std::string::npos) << other_job.message();
 }
 
-/// Somebody with the secret stops where TLS should begin.
+/// A client with the secret stops where TLS should begin.
 TEST_F(EncryptedRendezvous, WhoDoesNotGoOnUnderTlsIsDropped) {
   serve_encrypting(1, kHandshakeDeadline);
   tcp::socket socket = raw();

@@ -33,7 +33,7 @@ using asio::ip::tcp;
 using Error = boost::system::error_code;
 
 inline constexpr auto kSoon = std::chrono::seconds(50) * kHangFactor;
-/// For tests of who does not complete a handshake: all others do in time on a loaded machine, too.
+/// For tests of incomplete handshakes. All others end in time on a loaded machine, too.
 inline constexpr Milliseconds kHandshakeDeadline = Milliseconds(2000) * kHangFactor;
 inline constexpr const char* kJob = "test-job";
 
@@ -149,7 +149,7 @@ class RendezvousTest : public ::testing::Test {
     Register registration;
     registration.incarnation = incarnation;
     registration.pid = 1;
-    // Nobody listens there, so that the end of its connection is taken for its own.
+    // No listener there, so that the server takes the end of the connection for the worker's end.
     registration.endpoints = {host_identity(), {}, "elastic-no-listener"};
     result.registration = [registration] { return registration; };
     return result;
@@ -205,7 +205,7 @@ class RendezvousTest : public ::testing::Test {
     socket.connect(tcp::endpoint(asio::ip::make_address("127.0.0.1"), server_->port()));
     return socket;
   }
-  /// The handshake of somebody who knows the secret.
+  /// The handshake of a client that knows the secret.
   static void shake_hands(tcp::socket& socket, const handshake::Dialer& dialer) {
     asio::write(socket, asio::buffer(dialer.hello()));
     std::array<std::byte, handshake::kChallengeBytes> challenge{};

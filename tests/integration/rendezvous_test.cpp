@@ -305,7 +305,7 @@ TEST_F(RendezvousTest, LaunchersHearOfPhasesAndSpawns) {
   ASSERT_TRUE(eventually([&] { return heard.size() == 3; }));
   EXPECT_EQ(std::get<JobState>(heard[2]).phase, "running");
   EXPECT_FALSE(std::get<JobState>(heard[2]).joinable);
-  EXPECT_FALSE(std::get<Done>(ask(AddRequest{2}).value()).ok) << "nobody can join";
+  EXPECT_FALSE(std::get<Done>(ask(AddRequest{2}).value()).ok) << "no worker can join";
   workers_[0]->client->send(Ready{});
   ASSERT_TRUE(eventually([&] { return heard.size() == 4; }));
   EXPECT_TRUE(std::get<JobState>(heard[3]).joinable);

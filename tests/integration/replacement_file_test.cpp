@@ -1,4 +1,4 @@
-// A file that is replaced at once: by writers that live, stand still or are dead, and through
+// A file that is replaced atomically: by writers that live, are stopped or are dead, and through
 // links.
 #include "base/replacement_file.hpp"
 

@@ -1,5 +1,5 @@
 // The digits are trained while a worker dies and another takes its place: with each rule and policy
-// all workers take the same steps, with the rates that follow from who contributed.
+// all workers take the same steps, with the rates that follow from the contributors.
 #include <map>
 #include <string>
 #include <vector>
@@ -25,7 +25,7 @@ struct Tested {
   std::string policy;
 };
 
-/// What each worker told of each step, by the number of the step.
+/// The workers' reports on each step, by the number of the step.
 using Steps = std::map<int, std::vector<json>>;
 
 Steps steps_of(const DigitsJob& job) {

@@ -1,4 +1,4 @@
-// A server that has run out of disk or of descriptors: newcomers are turned away, the job goes on.
+// A server that has run out of disk or of descriptors refuses joiners, and the job goes on.
 #include <fstream>
 #include <memory>
 #include <string>

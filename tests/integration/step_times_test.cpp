@@ -17,10 +17,10 @@ using std::chrono::milliseconds;
 using ::testing::HasSubstr;
 
 constexpr std::int64_t kSteps = 30;         // as in timed_steps
-constexpr std::int64_t kFatalStep = 17;     // likewise
-constexpr std::int64_t kLoading = 5000000;  // likewise, in nanoseconds
+constexpr std::int64_t kFatalStep = 17;     // as in timed_steps
+constexpr std::int64_t kLoading = 5000000;  // as in timed_steps, in nanoseconds
 
-/// What a worker told.
+/// The output of a worker.
 struct Told {
   struct Step {
     std::int64_t view_change = 0;
@@ -28,7 +28,7 @@ struct Told {
     std::int64_t total = 0;
   };
   std::map<std::int64_t, Step> steps;               // by commits
-  std::map<std::int64_t, std::string> comparisons;  // likewise
+  std::map<std::int64_t, std::string> comparisons;  // by commits
 };
 
 Told read(const std::string& text) {

@@ -27,7 +27,7 @@ struct Ports {
   int peer = 0;
 };
 
-/// Of a connection over IPv4; nothing for other descriptors.
+/// The ports of a connection over IPv4; nothing for other descriptors.
 std::optional<Ports> ports_of(const UniqueFd& fd) {
   sockaddr_in own{};
   sockaddr_in peer{};

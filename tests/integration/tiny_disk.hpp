@@ -21,7 +21,7 @@ class TinyDisk {
 
   /// Leaves not a page free.
   void fill();
-  /// What `fill` took is free again.
+  /// Frees the space that `fill` took.
   void make_room();
   void grow(std::size_t bytes);
 

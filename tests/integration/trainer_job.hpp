@@ -37,7 +37,7 @@ class TrainerJob {
 
   /// The process that was last in this slot.
   pid_t pid(int slot) const;
-  /// What workers told: by process id.
+  /// The workers' reports of this kind, by process id.
   std::map<pid_t, std::string> told(const std::string& what) const;
 
   /// Lets the training end, and waits for the launcher: its exit status, -1 if it hangs.

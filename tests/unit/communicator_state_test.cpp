@@ -149,7 +149,7 @@ TEST_F(CommunicatorStateTest, DoesNotWaitForInitWithoutAnEnd) {
   EXPECT_THAT(state.verdict().message(), HasSubstr("this worker has to exit"));
   EXPECT_EQ(state.call_returned(kDone, now_).action, Action::kAbort) << "after all";
   state.given_back(now_);
-  EXPECT_EQ(state.phase(), Phase::kStuck) << "somebody may have acted on it";
+  EXPECT_EQ(state.phase(), Phase::kStuck) << "a caller may have acted on it";
 }
 
 TEST_F(CommunicatorStateTest, WhateverFailsAReadyOneEndsIt) {

@@ -148,7 +148,7 @@ TEST_F(ArrivalTest, PositionsAreThoseOfFrozenLanesNotOfThePause) {
   ready({"c"});
   const std::uint64_t round = last<Freeze>("a")->round;
   say("a", Report{1, round, {{6, ""}, {}}, 1, true, true});
-  EXPECT_EQ(view().generation, 1U) << "nobody was asked to freeze";
+  EXPECT_EQ(view().generation, 1U) << "no member was asked to freeze";
   pause_at_boundary({"a", "b"});
   EXPECT_EQ(view().generation, 1U);
   EXPECT_EQ(last<Freeze>("b")->at_commit, 0U);

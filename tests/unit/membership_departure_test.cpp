@@ -56,7 +56,7 @@ TEST_F(DepartureTest, MemberThatGoesAfterItsByeHasLeft) {
   EXPECT_TRUE(view().lost.empty());
   EXPECT_EQ(view().cause, "worker a (rank 0) left");
   die("b");
-  EXPECT_EQ(phase(), Phase::kDone) << "somebody has seen the job's end";
+  EXPECT_EQ(phase(), Phase::kDone) << "a worker has seen the job's end";
 }
 
 TEST_F(DepartureTest, DeathBetweenTheFirstByeAndTheLast) {

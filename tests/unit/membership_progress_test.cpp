@@ -43,7 +43,7 @@ TEST_F(ProgressTest, ThreeOperationsTellThatAllWereThere) {
   EXPECT_EQ(told({103, 7}, 30), at(0));
   EXPECT_EQ(told({104, 7}, 40), at(10));
   EXPECT_EQ(told({104, 7}, 50), at(10)) << "nothing new";
-  EXPECT_EQ(told({107, 7}, 60), at(50)) << "the last time that somebody was at 104";
+  EXPECT_EQ(told({107, 7}, 60), at(50)) << "the last time that a member was at 104";
   EXPECT_EQ(told({9000, 7}, 70), at(60));
 }
 

@@ -1,5 +1,5 @@
-// A worker that calls what is wrong, and checks that it gets the error that it should and that the
-// job goes on. The mode says what: "mismatch" (ranks make different calls), "named" (likewise under
+// A worker that makes wrong calls, and checks that it gets the right error and that the job goes
+// on. The mode chooses the calls: "mismatch" (ranks make different calls), "named" (the same, under
 // one name), "misuse" (calls that are wrong by themselves), "run-again" (by one rank alone). In
 // "ended" and "ended-named" a rank ends as soon as it has the error of a mismatch. In "thrown" a
 // call ends in an exception on rank 1, which goes on living until rank 0 has ended. In "callbacks"

@@ -156,7 +156,7 @@ class Checks {
             "contributors are not in rank order");
   }
 
-  /// What holds elements, in place of spans of them; and single numbers.
+  /// Calls with containers and arrays of elements in place of spans, and with single numbers.
   void ranges() {
     const std::vector<float> ones(5, 1);
     const std::vector<float> sums(5, static_cast<float>(size_));
@@ -277,7 +277,7 @@ class Checks {
     check(elastic::grouped_allreduce({}));
   }
 
-  /// Batches are unequal; the last worker has no samples left, and alone nobody has.
+  /// Batches are unequal: the last worker has no samples left, and a single worker has none either.
   void sample_average() {
     const auto samples_of = [this](int rank) {
       return static_cast<std::uint64_t>(size_ - 1 - rank);

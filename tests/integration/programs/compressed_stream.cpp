@@ -50,7 +50,7 @@ struct Arguments {
   std::_Exit(3);
 }
 
-/// Who a worker is alone with.
+/// The collectives of a worker without peers.
 GradientCompressor::Collectives alone() {
   const Contributors only{std::make_shared<const std::vector<elastic::WorkerId>>(1), 1};
   return {
@@ -60,7 +60,7 @@ GradientCompressor::Collectives alone() {
       }};
 }
 
-/// A gradient from 0.5 to 1.5 that all workers can make: who is missing in a sum is seen.
+/// A gradient from 0.5 to 1.5 that all workers can compute, so that each can check the sums.
 std::vector<float> gradient(int slot, int call, std::size_t tensor, std::size_t count) {
   std::mt19937 random(static_cast<unsigned>((slot * 1000 + call) * 10) +
                       static_cast<unsigned>(tensor));
@@ -133,7 +133,7 @@ class Stream {
     return sum;
   }
 
-  /// What rounding takes off is lost there, and not much.
+  /// Sums on the device. The rounding error is lost there, but it is small.
   Sum allreduce_on_device(int call, std::size_t first, std::size_t end) {
     std::vector<GpuArray<float>> arrays;
     std::vector<NamedTensor> named;

@@ -108,7 +108,7 @@ class Checks {
     }
   }
 
-  /// Of several types, on the device and not; twice, by memory that was used before.
+  /// Groups of several types, on the device and not; twice, so that memory is used again.
   void group() {
     for (int round = 0; round < 2; ++round) {
       const std::vector<float> floats = contribution<float>(rank_, 40001);
@@ -198,7 +198,7 @@ class Checks {
     return values;
   }
 
-  /// What is made of `quarters` by the ranks, in T throughout.
+  /// The ranks' sum (or average) of `quarters`, computed in T throughout.
   template <typename T>
   static std::vector<T> sum_of_quarters(std::size_t count, bool rounded, ReduceOp op) {
     std::vector<T> sum(count);

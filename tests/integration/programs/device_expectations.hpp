@@ -14,7 +14,7 @@
 
 #include "cuda/driver_calls.hpp"
 
-/// What programs expect that check collectives of tensors on a device, and what they contribute.
+/// Contributions and expected results of programs that check collectives of tensors on a device.
 namespace elastic::testing {
 
 [[noreturn]] inline void fail(const std::string& what) {
@@ -72,8 +72,8 @@ bool same_bits(const std::vector<T>& a, const std::vector<T>& b) {
          (a.empty() || std::memcmp(a.data(), b.data(), a.size() * sizeof(T)) == 0);
 }
 
-/// What such a program does: `run` is given the number of the device that this rank uses. Ends with
-/// 77 where there is none.
+/// The main function of such a program: calls `run` with the number of the device that this rank
+/// uses. Ends with 77 if there is none.
 template <typename Run>
 int on_a_device(const char* program, const Run& run) {
   const int devices = Gpu::devices();

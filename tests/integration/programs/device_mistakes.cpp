@@ -1,6 +1,6 @@
-// A worker whose broadcasts, allgathers and reduce_scatters of tensors on a CUDA device are wrong,
-// by itself or together with others: each has to end in the error that says so, change nothing, and
-// let the job go on. Writes "end" to <log>/<rank>. Ends with 77 where there is no device.
+// A worker that makes wrong broadcasts, allgathers and reduce_scatters of tensors on a CUDA device,
+// alone or together with others. Each has to end in the right error, change nothing, and let the
+// job go on. Writes "end" to <log>/<rank>. Ends with 77 if there is no device.
 #include <cstdint>
 #include <cstdio>
 #include <fstream>

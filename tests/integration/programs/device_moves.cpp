@@ -254,8 +254,8 @@ class Moves {
     same(parts.read(), with_rest(scattered, right), "reduce_scatter in place");
   }
 
-  /// What is queued on the stream before a call comes before it: what makes the input, and what
-  /// still reads the output.
+  /// Work that is queued on the stream before a call runs before it: work that makes the input, and
+  /// work that still reads the output.
   void order() {
     constexpr std::size_t kElements = 20000;
     const PinnedArray<std::int64_t> made(gpu_, contribution<std::int64_t>(rank_, kElements));

@@ -1,7 +1,7 @@
-// A worker that proves who was counted in each collective: it contributes 10^slot, so the decimal
-// digits of a sum say which workers are in it and how often. Checks every sum by itself and writes
-// it to <log>/<slot>, for the test to compare between workers. With "device_" in front of the mode,
-// the tensors lie on a CUDA device.
+// A worker that proves which workers were counted in each collective: it contributes 10^slot, so
+// the decimal digits of a sum show how often each worker is in it. Checks every sum by itself and
+// writes it to <log>/<slot>, for the test to compare between workers. With "device_" in front of
+// the mode, the tensors are on a CUDA device.
 #include <algorithm>
 #include <atomic>
 #include <csignal>
@@ -137,7 +137,7 @@ class Stream {
   }
 
   void moving_call(int call) try {
-    const std::size_t count = next_count() + kMostWorkers;  // so that nobody's part is empty
+    const std::size_t count = next_count() + kMostWorkers;  // so that no part is empty
     Tensor tensor(count, digit(slot_), gpu_);
     if (call % 3 == 0) {
       elastic::broadcast(tensor.view(), 0);
@@ -162,7 +162,7 @@ class Stream {
     log_ << "lost" << std::endl;
   }
 
-  /// Of the blocks, element by element; nothing lies behind them.
+  /// The sum over the blocks, element by element. Expects that nothing was written behind them.
   static std::vector<std::int64_t> sums_of_blocks(const std::vector<std::int64_t>& all,
                                                   const elastic::GatheredBlocks& blocks) {
     std::vector<std::int64_t> sums(blocks.counts.front());

@@ -44,7 +44,7 @@ constexpr std::size_t kSamples = 101;
 constexpr std::size_t kWeights = 5000;
 constexpr int kStepsUntilTrained = 20;
 
-/// Written under another name first: whoever sees the file sees all of it.
+/// Written under another name first, so that a reader sees all of the file or none.
 void tell(const std::string& path, const std::string& content) {
   const std::string fresh = path + ".new" + std::to_string(::getpid());
   std::ofstream(fresh) << content << std::endl;
@@ -80,7 +80,7 @@ class Fuse {
     if (joiner_ && mode_ == "joiner-load") die();
     loaded_ = true;
   }
-  /// From now on a `save` is for somebody who joins.
+  /// From now on a `save` is for a joiner.
   void arm() { training_ = true; }
 
  private:
@@ -200,8 +200,8 @@ class Trainer {
     }
   }
 
-  /// Gradients, the samples used, and whether anybody has seen that the test asks for the end: one
-  /// sum, so that all of it has the same contributors.
+  /// Sums the gradients, the samples used, and whether a worker has seen that the test asks for the
+  /// end. It is one sum, so that all of it has the same contributors.
   bool step() {
     std::vector<std::int64_t> sum(kWeights + kSamples + 1);
     for (const std::size_t sample : sampler_.next(3)) {

@@ -19,7 +19,7 @@ namespace {
 constexpr int kQuietSeconds = 3;
 constexpr int kMostSeconds = 40;
 
-/// Of each thread of this process but the calling one, which is the first: how often it has slept.
+/// How often each thread of this process has slept, without the calling one, which is the first.
 std::map<std::string, std::uint64_t> sleeps_by_thread() {
   std::map<std::string, std::uint64_t> sleeps;
   for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {

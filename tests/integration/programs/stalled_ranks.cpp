@@ -1,13 +1,13 @@
 // Workers that, after 20 unnamed calls, do not come to the next one together.
 //
-// stalled_ranks late PIPE   the last rank enters an allreduce once somebody has opened the named
-//                           pipe, and into another one when that has happened again
+// stalled_ranks late PIPE   the last rank enters an allreduce once the test has opened the named
+//                           pipe, and another one when the test has opened it again
 // stalled_ranks named PIPE  the same with an allreduce of the tensor 'grad'
-// stalled_ranks away PIPE   the last rank enters an allreduce once somebody has opened the named
+// stalled_ranks away PIPE   the last rank enters an allreduce once the test has opened the named
 //                           pipe; then all of them call allreduce until it fails
 // stalled_ranks mixed       rank 0 is in an allreduce of the tensor 'grad', the others in an
 //                           unnamed one: they wait for ever
-// stalled_ranks load PIPE   the last rank loads an object of the state once somebody has opened the
+// stalled_ranks load PIPE   the last rank loads an object of the state once the test has opened the
 //                           named pipe
 #include <array>
 #include <cstddef>
@@ -31,7 +31,7 @@ void named() {
   elastic::allreduce_async("grad", std::span(values)).wait();
 }
 
-/// Returns when somebody has opened the other end, and closed it.
+/// Returns when the test has opened the other end, and closed it.
 void wait_for(const char* pipe) {
   std::ifstream opened(pipe);
   opened.get();
