@@ -24,7 +24,8 @@ class DeviceMoveOperation : public Operation, private collectives::DeviceTensors
     bool reads = true;  ///< the operation has an input to fetch
     /// Makes the operation on the host memory of `staged`. Each call makes the same operation.
     std::function<std::unique_ptr<Operation>()> in_host_memory;
-    /// Called with a result on the device. Whether it goes to the output; makes room for it there.
+    /// Called with a result on the device. True if the result goes to the output, which then has
+    /// room for it.
     std::function<bool(const Members&, const collectives::Payload&)> accepts;
   };
   explicit DeviceMoveOperation(Parts parts);

@@ -10,7 +10,7 @@
 
 namespace elastic::runtime {
 
-/// By way of host memory, unless the backend takes them as they are.
+/// Goes through host memory, unless the backend takes the tensors in place.
 Contributors Allreduces::staged(std::span<const ConstTensorView> in,
                                 std::span<const TensorView> out, ReduceOp op, CudaStream stream,
                                 const std::vector<collectives::Wire>& wires) {
@@ -18,7 +18,7 @@ Contributors Allreduces::staged(std::span<const ConstTensorView> in,
   worker_.flush();
   const std::shared_ptr<device::StagedTensors> staged =
       take(devices_.stage(in, out, stream, device::Caller::kWaits, worker_.fetch()));
-  // Not as communication: it is mostly the device that computes.
+  // This wait does not count as communication: it is mostly for the device's computation.
   raise_if(staged->wait_for_arrival());
   const Blocked blocked;
   coordinator::DeviceAllreduceOperation operation({{staged, {}}}, op, wires);

@@ -14,22 +14,22 @@
 
 namespace elastic::runtime {
 
-/// The blocking allreduces, but for that of one tensor in host memory, which counts nanoseconds:
-/// those of tensors on CUDA devices, of several tensors, and of what travels as halves. They throw
-/// what the caller sees.
+/// The blocking allreduces: of tensors on CUDA devices, of several tensors, and of tensors in a
+/// wire dtype. They throw the caller's errors. The allreduce of one tensor in host memory is in
+/// Context, because nanoseconds count there.
 ///
-/// Any thread.
+/// Thread-safe.
 class Allreduces {
  public:
-  /// `devices` outlive this.
+  /// `devices` must outlive this.
   Allreduces(device::Devices& devices, Worker worker)
       : devices_(devices), worker_(std::move(worker)) {}
 
-  /// Of tensors of which some lie on a device. They have been checked, as for `grouped`.
+  /// Allreduce of tensors of which some are on a device. They have been checked, as for `grouped`.
   Contributors staged(std::span<const ConstTensorView> in, std::span<const TensorView> out,
                       ReduceOp op, CudaStream stream,
                       const std::vector<collectives::Wire>& wires = {});
-  /// `wires`: of all tensors, or empty where all travel as they are.
+  /// `wires` has one entry for each tensor; empty: all travel in their own types.
   Contributors grouped(std::span<const TensorView> tensors, ReduceOp op, CudaStream stream,
                        const std::vector<collectives::Wire>& wires = {});
   Contributors narrow(std::span<const NarrowTensor> tensors, ReduceOp op, CudaStream stream);

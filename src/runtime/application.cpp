@@ -9,13 +9,13 @@ namespace elastic::runtime {
 
 namespace {
 
-/// For the donor to answer, others' measurements before this one included.
+/// Time for the donor to answer, including the probes of others before this one.
 constexpr Milliseconds kMeasureWithin{5000};
-/// Between measurements while kept waiting, with jitter so that joiners that came together do not
-/// measure together.
+/// Pause between measurements of a waiting joiner. The jitter keeps joiners that came together from
+/// measuring together.
 constexpr Milliseconds kShortestPause{4000};
 constexpr Milliseconds kLongestPause{6000};
-/// Slower than anything that is worth telling apart.
+/// Upper bound of the estimate: slower lines need not be distinguished.
 constexpr double kLongestTransferMs = 1e12;
 
 std::uint64_t milliseconds(std::uint64_t bytes, double bytes_per_second) {
@@ -54,7 +54,7 @@ void Application::measure_and_send() {
   if (!donor_ || state_bytes_ == 0) return send_(ready_);
   measure_(*donor_, kMeasureWithin, [this](const Result<double>& rate) {
     if (closed_) return;
-    // Otherwise what was measured before holds.
+    // Otherwise the previous estimate stays.
     if (rate.ok()) ready_.transfer_ms = milliseconds(state_bytes_, rate.value());
     send_(ready_);
   });

@@ -14,12 +14,13 @@
 
 namespace elastic::runtime {
 
-/// A joiner's application to the job. The members wait while a joiner receives the state, so it
-/// first measures its line and says with its Ready how long that would take; while it is kept
-/// waiting for that, it measures and applies again every few seconds. Where the line cannot be
-/// measured it applies as if it was fast: this protects the members' time, and is no gate.
+/// A joiner's request to be admitted. The members wait while a joiner receives the state, so it
+/// first measures its line to a donor, and sends the estimated transfer time with its Ready. If the
+/// server tells it to wait, it measures and sends Ready again every few seconds. If the measurement
+/// fails, it sends Ready without an estimate: the limit protects the members' time, and does not
+/// decide which workers may join.
 ///
-/// Belongs to the control thread.
+/// Not thread-safe: belongs to the control thread.
 class Application {
  public:
   /// Bytes per second.
@@ -33,9 +34,10 @@ class Application {
 
   void on_welcome(const rendezvous::Welcome& welcome);
   void on_wait(const rendezvous::Wait& wait);
-  /// `state_bytes` is what this worker would receive. Without a donor Ready goes out at once.
+  /// Requests admission. `state_bytes` is the size of the state to receive. Without a donor Ready
+  /// is sent at once.
   void apply(const Layout& layout, std::uint64_t state_bytes);
-  /// It has been decided, or nobody waits for it any more.
+  /// Ends the request: it has been decided, or does not matter any more.
   void close();
 
  private:
@@ -48,7 +50,7 @@ class Application {
   std::optional<rendezvous::Member> donor_;
   rendezvous::Ready ready_;
   std::uint64_t state_bytes_ = 0;
-  bool told_ = false;  // the log why this waits
+  bool told_ = false;  // the log has the reason why this waits
   bool closed_ = false;
 };
 

@@ -13,7 +13,7 @@ using collectives::BackendModule;
 
 namespace {
 
-/// By the variables of NCCL's that say whether ranks may share a device.
+/// The host name as NCCL sees it, from the variables that say whether ranks may share a device.
 std::optional<std::string> nccl_host(const EnvironmentMap& environment) {
   const auto shared = environment.find("NCCL_MULTI_RANK_GPU_ENABLE");
   if (shared != environment.end() && shared->second != "0") return std::nullopt;

@@ -18,33 +18,35 @@ namespace elastic::runtime {
 
 inline constexpr std::size_t kLanes = 2;
 
-/// Makes the backends of each view: of the kind that Options::backend names, which is loaded where
-/// it is not our own. Outlives them.
+/// Makes the backends of each view. Options::backend names their kind; all kinds but `native` are
+/// loaded from a module. Must outlive the backends.
 class Backends {
  public:
-  /// `arena` is this worker's. kUnavailable says why there is no backend of that kind, and where it
-  /// was looked for.
+  /// Loads the module, if any. `arena` is this worker's. kUnavailable says why there is no backend
+  /// of that kind, and where it was looked for.
   static Result<Backends> load(const Options& options, const EnvironmentMap& environment,
                                std::shared_ptr<transport::Arena> arena);
 
-  /// By the thread that calls `init`, before this worker is a member; may block.
+  /// Starts the module. Called by the thread that calls `init`, before this worker is a member; may
+  /// block.
   Status start(std::size_t lanes, bool under_mpirun) const;
 
-  /// Whether tensors on devices are given to them as they are.
+  /// Whether the backends take tensors on devices in place.
   bool work_on_devices() const { return module_ != nullptr && module_->works_on_devices; }
 
-  /// Why a worker cannot join a job that is running, where it cannot.
+  /// Ok if a worker can join a running job with this backend; otherwise the reason why not.
   Status may_join() const;
 
-  /// For a lane of the view `generation`, with a number for each rank's host; `worker` is this
-  /// one's incarnation. A failure is for good: the job cannot go on with this backend.
+  /// Makes the backend of one lane for the view `generation`. `hosts` has a number for each rank's
+  /// host; `worker` is this worker's incarnation. A failure is permanent: the job cannot go on with
+  /// this backend.
   Result<std::unique_ptr<collectives::Backend>> make(const std::string& worker,
                                                      std::uint64_t generation, std::size_t lane,
                                                      std::shared_ptr<transport::Mesh> mesh,
                                                      std::vector<int> hosts) const;
 
-  /// Of the latest view with an operation. The lanes go over the same lines: what the first of them
-  /// has measured holds for the others.
+  /// The measurements of the latest view with an operation. The lanes share the lines, so the
+  /// measurements of one hold for the others.
   Tuning tuning() const { return native_.record->latest(); }
 
  private:
@@ -55,7 +57,7 @@ class Backends {
   };
 
   collectives::NativeOptions native_;
-  std::unique_ptr<const collectives::BackendModule, EndModule> module_;  // none: native
+  std::unique_ptr<const collectives::BackendModule, EndModule> module_;  // null: native
   collectives::ModuleStart start_;
 };
 

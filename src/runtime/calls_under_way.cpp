@@ -5,7 +5,7 @@
 namespace elastic::runtime {
 namespace {
 
-/// Bytes of a tensor's name in a heartbeat, which is to stay small.
+/// Bound on a tensor's name in a heartbeat, in bytes: heartbeats have to stay small.
 constexpr std::size_t kLongestName = 100;
 
 }  // namespace

@@ -11,15 +11,16 @@
 
 namespace elastic::runtime {
 
-/// What this worker is in, for its heartbeats: from that the server sees which ranks wait and for
-/// which. Asked for by the control thread, so that it costs the calls themselves nothing.
+/// The calls that this worker is in, for its heartbeats. The server finds stalls with them. The
+/// control thread asks for them, so the calls themselves cost nothing.
 class CallsUnderWay {
  public:
-  /// `first_name` tells the first of the named tensors under way, "" for none. May be called until
-  /// it is replaced; empty: there are no named tensors.
+  /// Sets the function that returns the first named tensor under way ("" for none). It may be
+  /// called until it is replaced. Empty: there are no named tensors.
   void ask_for_names(std::function<std::string()> first_name);
 
-  /// Nothing while this worker waits for the state of others: that is no stall.
+  /// The present call of each lane. Nothing while this worker synchronises state, which is no
+  /// stall.
   std::optional<std::vector<rendezvous::CallUnderWay>> tell(const coordinator::Lane& unnamed,
                                                             const coordinator::Lane& named) const;
 

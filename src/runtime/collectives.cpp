@@ -30,7 +30,8 @@ void check_same_type(const char* call, const ConstTensorView& input, const Tenso
   }
 }
 
-/// The call is done, and its result has no place here.
+/// Refuses an output that is too small, after the call: it is complete, and its result is lost
+/// here.
 [[noreturn]] void refuse_room(const char* call, const std::string& needs, std::size_t room) {
   refuse(std::string(call) + ": " + needs + ", and the output has room for " +
          std::to_string(room) +
@@ -38,7 +39,8 @@ void check_same_type(const char* call, const ConstTensorView& input, const Tenso
          "done, and its result is lost here");
 }
 
-/// As much as there is room for: who has asked for less is told when the call is done.
+/// Copies as much of the result as the output has room for; `refuse_room` reports the rest after
+/// the call.
 void put(std::span<const std::byte> result, const TensorView& output) {
   const std::size_t bytes = std::min(result.size(), output.bytes());
   if (bytes > 0) std::memcpy(output.data, result.data(), bytes);
@@ -74,14 +76,15 @@ Collectives::Places Collectives::fetch(const char* call, const ConstTensorView& 
   return places;
 }
 
-/// Not as communication: it is mostly the device that computes.
+/// Waits for the device. This wait does not count as communication: it is mostly for the device's
+/// computation.
 void Collectives::wait_for(const Places& places, bool reads) {
   if (!places.staged) return;
   const bool at_once = places.staged->when() == device::Fetch::kAtOnce;
   raise_if(reads && at_once ? places.staged->read() : places.staged->wait_for_stream());
 }
 
-/// Where the tensors lie, if they may stay there.
+/// Runs the operation, on tensors in place if the backend takes them there.
 Result<Contributors> Collectives::run(Places& places, bool reads, const MakeOperation& make,
                                       const Accepts& accepts) {
   if (!places.staged || places.staged->when() == device::Fetch::kAtOnce) {
@@ -108,7 +111,8 @@ Contributors Collectives::broadcast(const TensorView& data, int root, CudaStream
   }
 }
 
-/// Nothing where the root is gone before the operation began: the rank means somebody else now.
+/// Tries the broadcast once. Nothing if the root left before the operation began: its rank means
+/// another worker now.
 std::optional<Contributors> Collectives::try_broadcast(Places& places, int root,
                                                        std::size_t bytes) {
   const auto members = worker_.members();
@@ -203,7 +207,7 @@ ScatteredPart Collectives::reduce_scatter(const ConstTensorView& data, const Ten
     part.count = count;
     part.offset = offset;
   };
-  // What the largest part needs: members with the same room have the same outcome.
+  // The room for the largest part: members with the same room have the same outcome.
   const auto largest = [&](std::size_t members) { return (data.count + members - 1) / members; };
   part.contributors = take(run(
       places, /*reads=*/true,

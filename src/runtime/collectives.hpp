@@ -15,16 +15,16 @@
 
 namespace elastic::runtime {
 
-/// The blocking collectives that move tensors and are no allreduces, in host memory and on CUDA
-/// devices. They throw what the caller sees.
+/// The blocking broadcast, allgather and reduce_scatter, of tensors in host memory and on CUDA
+/// devices. They throw the caller's errors.
 ///
-/// Any thread.
+/// Thread-safe.
 class Collectives {
  public:
   using TakeGathered = Context::TakeGathered;
   using TakeScattered = Context::TakeScattered;
 
-  /// `devices` outlive this.
+  /// `devices` must outlive this.
   Collectives(device::Devices& devices, Worker worker)
       : devices_(devices), worker_(std::move(worker)) {}
 
@@ -37,24 +37,23 @@ class Collectives {
                                CudaStream stream);
 
  private:
-  /// Where a call's operation finds its input and leaves its result: where the tensors lie, or, of
-  /// those on a device, on their way.
+  /// The memory of one call: the tensors themselves, or host memory for tensors on a device.
   struct Places {
     ConstTensorView given_input;
     TensorView given_output;
-    std::unique_ptr<device::StagedCall> staged = nullptr;  ///< null: all lie in host memory
-    bool is_back = false;  ///< the result is in the tensor, or was not to come there
+    std::unique_ptr<device::StagedCall> staged = nullptr;  ///< null: all tensors are in host memory
+    bool is_back = false;  ///< the tensor has the result, or was not to receive it
 
     const ConstTensorView& input() const { return staged ? staged->input() : given_input; }
     const TensorView& output() const { return staged ? staged->output() : given_output; }
   };
-  /// Of DeviceMoveOperation, for the backend that takes tensors where they lie.
+  /// Arguments of DeviceMoveOperation, for a backend that takes tensors in place.
   using MakeOperation = std::function<std::unique_ptr<coordinator::Operation>()>;
   using Accepts = std::function<bool(const coordinator::Members&, const collectives::Payload&)>;
 
   Places place(const char* call, const ConstTensorView& input, const TensorView& output,
                CudaStream stream);
-  /// `place`, and the input is there; on demand: is the call's.
+  /// As `place`, and waits until the input is available.
   Places fetch(const char* call, const ConstTensorView& input, const TensorView& output,
                CudaStream stream);
   void wait_for(const Places& places, bool reads);

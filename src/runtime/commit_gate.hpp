@@ -10,30 +10,30 @@
 
 namespace elastic::runtime {
 
-/// Where the training thread and the control thread meet between two steps: counts the steps this
-/// worker has committed, and holds the training thread at the one at which the membership changes.
+/// The step boundary, between the training thread and the control thread: counts the steps that
+/// this worker has committed, and stops the training thread at the step at which the membership
+/// changes.
 ///
-/// Thread-safe: `commit` comes from the training thread, everything else from the control thread.
+/// Thread-safe. The training thread calls `commit`; the control thread calls the other functions.
 class CommitGate {
  public:
-  /// `on_paused(round)` is called by the training thread when it stops for `round`.
+  /// The training thread calls `on_paused(round)` when it stops for `round`.
   explicit CommitGate(std::function<void(std::uint64_t round)> on_paused);
 
-  /// Asks to stop when `at_commit` steps are committed. Replaces an earlier request.
+  /// Requests a stop when `at_commit` steps are committed. Replaces an earlier request.
   Participation::Promise propose(std::uint64_t round, std::uint64_t at_commit);
-  /// Withdraws the request; a thread that has stopped for it stays so until `resume`.
+  /// Withdraws the request. A thread that has stopped for it stays stopped until `resume`.
   void withdraw();
-  /// Lets a thread that is stopped go on. A request made since it stopped stays.
+  /// Releases a stopped thread. A request made since it stopped stays.
   void resume();
-  /// Nobody will go on here any more: `commit` returns `reason`, now and later. The first one
-  /// stays.
+  /// Ends training: `commit` returns `reason`, now and later. The first reason stays.
   void close(const Status& reason);
 
-  /// Counts a step and, where asked to, waits. Ok: go on (`paused` tells whether it had stopped,
-  /// that is, whether the view may have changed).
+  /// Counts a step, and waits if a stop was requested. Ok: continue. `paused` says whether the
+  /// thread had stopped, so that the view may have changed.
   Status commit(bool& paused);
 
-  /// True while the training thread is stopped for `round`.
+  /// Whether the training thread is stopped for `round`.
   bool paused_for(std::uint64_t round) const;
   std::uint64_t commits() const;
   void set_commits(std::uint64_t commits);

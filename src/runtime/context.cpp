@@ -41,12 +41,12 @@ using coordinator::Operation;
 
 namespace {
 
-/// A worker that is evicted again and again, each time before it has finished a step, gives up.
+/// A worker that is evicted so often without a finished step in between gives up.
 constexpr int kRejoinsInVain = 5;
 
 }  // namespace
 
-/// Puts a worker together.
+/// The parts of one worker.
 class Context::Impl {
  public:
   explicit Impl(Options options)
@@ -56,7 +56,7 @@ class Context::Impl {
     if (auto arena = transport::Arena::create(); arena.ok()) {
       arena_ = std::move(arena).value();
     } else {
-      no_arena_ = arena.status();  // only who allocates needs one
+      no_arena_ = arena.status();  // needed by `allocate` only
     }
     backends_ = runtime::take(runtime::Backends::load(options_, read_environment(), arena_));
     runtime::Identity identity = runtime::take(runtime::find_job(options_, read_environment()));
@@ -71,7 +71,7 @@ class Context::Impl {
     control().close();
   }
 
-  /// Says goodbye; afterwards only destruction is left.
+  /// Leaves the job; afterwards only destruction is allowed.
   void shutdown() {
     refuse_in_callback("elastic::shutdown");
     if (running_) {
@@ -84,7 +84,7 @@ class Context::Impl {
     control().close();
   }
 
-  /// Why this worker's latest `run` came to no end; empty where it did.
+  /// Why this worker's latest `run` did not finish; empty if it did.
   std::string unfinished() const {
     const std::lock_guard<std::mutex> lock(mutex_);
     return unfinished_;
@@ -95,10 +95,10 @@ class Context::Impl {
   }
 
   RunOutcome run(State& state, const std::function<void()>& body);
-  /// Trains, and comes back as a new worker where this one is evicted.
+  /// Trains, and joins again as a new worker after an eviction.
   RunOutcome train(State& state, const std::function<void()>& body);
 
-  /// This worker was evicted: it comes back as a new one.
+  /// Joins again as a new worker, after an eviction.
   void rejoin() {
     runtime::Identity identity = control().identity();
     runtime::draw_incarnation(identity);
@@ -186,7 +186,7 @@ class Context::Impl {
     return backends_.work_on_devices() ? device::Fetch::kOnDemand : device::Fetch::kAtOnce;
   }
 
-  /// Nothing, if it has to be done by `run`.
+  /// Nothing if the caller has to use `run`.
   static std::optional<Contributors> allreduce_small(coordinator::Lane& lane,
                                                      const coordinator::Lane::Turn& turn,
                                                      ConstTensorView in, TensorView out,
@@ -223,16 +223,15 @@ class Context::Impl {
 
   Options options_;
   runtime::StepClock step_clock_;
-  /// Of all incarnations: what the program has allocated outlives them.
+  /// Shared by all incarnations: memory that the program has allocated outlives them.
   std::shared_ptr<transport::Arena> arena_;
-  Status no_arena_;  // why there is none
+  Status no_arena_;  // why there is no arena
   runtime::Backends backends_;
-  /// Of all incarnations, whose coordinators wait for tensors of devices.
+  /// Shared by all incarnations: their coordinators wait for tensors of devices.
   device::Devices devices_{"", std::make_shared<device::StallWatch>(options_.stall_warning)};
   runtime::Allreduces allreduces_{devices_, worker()};
   runtime::Collectives collectives_{devices_, worker()};
-  /// The last is the present one. The others are closed, and kept for threads that still look at
-  /// them.
+  /// The last is the present one. The others are closed, and stay for threads that still use them.
   std::vector<std::unique_ptr<runtime::Incarnation>> incarnations_;
   std::atomic<runtime::Incarnation*> present_{nullptr};
   runtime::StateLayout state_layout_;  // of the thread that calls `run`
@@ -367,7 +366,8 @@ RunOutcome Context::run(State& state, const std::function<void()>& body) {
   return impl_->run(state, body);
 }
 
-/// An exception may also leave in a forked child, whose copy of this is good for no more than that.
+/// An exception may also leave `run` in a forked child, where nothing of this object may be
+/// changed.
 RunOutcome Context::Impl::run(State& state, const std::function<void()>& body) {
   refuse_in_callback("elastic::run");
   if (running_.exchange(true)) {

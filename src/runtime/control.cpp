@@ -18,13 +18,14 @@ namespace asio = boost::asio;
 
 namespace {
 
-/// A peer that does not answer within this is reported; the server decides what becomes of it.
+/// Time for a peer to answer. A later one is reported to the server, which decides what follows.
 constexpr Milliseconds kLinkDeadline{5000};
-/// The client gives up at the same time as `start`, and it can say why.
+/// The client gives up at the same time as `start`. This further wait lets it give its reason.
 constexpr Milliseconds kLastWord{500};
-/// How long `check_membership` waits for a server that is away: a checkpoint does not depend on it.
+/// How long `check_membership` waits for an absent server: a checkpoint does not depend on it.
 constexpr Milliseconds kServerAbsence{3000};
-/// A process that has sent a heartbeat within so many periods has not stood still for long.
+/// Number of heartbeat periods. A process that has sent a heartbeat within them was not paused for
+/// long.
 constexpr int kFreshHeartbeats = 3;
 
 bool on_loopback(const std::string& address) {
@@ -63,7 +64,7 @@ Control::Control(Identity identity, Options options, const Backends& backends,
     callbacks.on_suspect = [this](std::uint64_t generation, std::string incarnation,
                                   std::string reason) {
       view_change_clock_.notice(generation);
-      // The other end may tell the server first, and all it knows is that this one hung up.
+      // The other end may report first, and knows only that this end closed the link.
       log::info("link failed: {}", reason);
       asio::post(io_, [this, suspicion = rendezvous::Suspect{generation, std::move(incarnation),
                                                              std::move(reason)}] {
@@ -186,8 +187,8 @@ Status Control::check_membership() {
   const bool fresh = Clock::now() - last_heartbeat_ <= kFreshHeartbeats * heartbeat_period_ &&
                      heartbeats_ >= all_read_from_;
   if (!ended_.ok() || !connected_ || fresh) return ended_;
-  // After a process has stood still, its first heartbeat may come before the control thread reads
-  // what the connection holds; the second one does not.
+  // After a pause of the process, its first heartbeat may come before the control thread has read
+  // the pending messages. The second one comes after.
   const std::uint64_t enough = heartbeats_ + 2;
   changed_.wait_for(lock, kServerAbsence, [&] { return !ended_.ok() || heartbeats_ >= enough; });
   return ended_;
@@ -321,14 +322,15 @@ void Control::install(const rendezvous::View& view) {
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     view_ = summary;
-    slowest_ = -1;  // ranks mean others now
+    slowest_ = -1;  // ranks name other workers now
   }
   changed_.notify_all();
   view_change_clock_.install(view.generation);
   for (std::size_t i = 0; i < kLanes; ++i) lanes_[i]->install(lane_views.value()[i]);
 }
 
-/// Once per job: by rank 0 of the first view, where the server has had no reason to.
+/// Warns of unencrypted data connections, once per job: on rank 0 of the first view, if the server
+/// listens on loopback and thus had no reason to warn.
 void Control::warn_of_forgery(const ViewSummary& first) {
   if (view() || options_.encrypt || first.members->rank != 0 || first.members->generation > 1 ||
       on_loopback(options_.bind)) {

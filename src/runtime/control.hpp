@@ -35,10 +35,10 @@ namespace elastic::runtime {
 inline constexpr std::size_t kUnnamedLane = 0;
 inline constexpr std::size_t kNamedLane = 1;
 
-/// What wakes a lane that waits for its links, in all views: see transport::Mesh.
+/// The events that interrupt a lane's wait for its links, in all views; see transport::Mesh.
 using AbortEvents = std::array<std::shared_ptr<EventFd>, kLanes>;
 
-/// The view as the caller's functions see it.
+/// The view as the functions of Context see it.
 struct ViewSummary {
   std::shared_ptr<const coordinator::Members> members;
   int local_rank = 0;
@@ -46,7 +46,7 @@ struct ViewSummary {
   std::uint64_t admitted_at = 0;  ///< commits at which joiners were last admitted
 };
 
-/// Where the job is and who this worker is in it.
+/// The job's server and secret, and this worker's identity in the job.
 struct Identity {
   std::string address;  ///< of the rendezvous server
   std::string job;
@@ -54,22 +54,23 @@ struct Identity {
   std::string incarnation;
   WorkerId id = 0;
   bool under_mpirun = false;
-  /// See ServerLocation; held for as long as this worker may take part.
+  /// See ServerLocation; kept while this worker may take part.
   std::shared_ptr<const UniqueFd> starter;
 };
 
 /// The control thread: keeps the connection to the rendezvous server, makes the links, and takes
-/// the lanes from one view to the next. Never blocks and never runs a collective.
+/// the lanes from one view to the next. Participation has the state machine; this class executes
+/// its effects. The thread never blocks and never runs a collective.
 ///
-/// Functions marked "control" run on that thread; all others may be called from any thread.
+/// Functions marked "control" run on that thread. Any thread may call the others.
 class Control : private Participation::Effects {
  public:
-  /// `backends` outlive it. `arena` is what others of this host may read.
+  /// `backends` must outlive it. `arena` is the memory that peers of this host may read.
   Control(Identity identity, Options options, const Backends& backends,
           std::shared_ptr<const transport::Arena> arena);
   ~Control() override;
 
-  /// Connects and waits for the first view, or to be told that the job is running already.
+  /// Connects, and waits for the first view, or for the news that the job is already running.
   Status start();
   /// True until this worker is a member.
   bool joining() const;
@@ -84,36 +85,37 @@ class Control : private Participation::Effects {
   const Options& options() const { return options_; }
   const Identity& identity() const { return identity_; }
 
-  /// Tells the server what this worker's state looks like; a joiner is admitted after that, unless
-  /// its line is too slow for so many bytes.
+  /// Sends the state's layout to the server. A joiner is admitted after that, unless its line is
+  /// too slow for `state_bytes` bytes.
   void send_ready(Layout layout, std::uint64_t state_bytes);
-  /// What has ended this worker's membership, as far as it can know. Where this process may have
-  /// stood still, waits until it has read what the server sent meanwhile: two heartbeats, or a new
-  /// connection, for a few seconds at most. Ok while the server is away.
+  /// The reason why this worker is no member any more, as far as it can know; otherwise ok. If this
+  /// process may have been paused, waits until it has read what the server sent meanwhile: for two
+  /// heartbeats or a new connection, and a few seconds at most. Ok while the server is away.
   Status check_membership();
-  /// Waits until this worker is a member, or what prevents it.
+  /// Waits until this worker is a member, or returns the reason why it cannot be.
   Status wait_until_member();
   /// This worker has the job's state from now on.
   void set_synced();
-  /// Of the present view, by what the ranks have told each other (Options::compare_steps).
+  /// Sets the slowest rank of the present view, as the ranks have found it
+  /// (Options::compare_steps).
   void set_slowest(int rank);
   bool synced() const override;
-  /// Says goodbye at the job's end and waits until the job lets go of this worker: until the other
-  /// members have said so too, or a view without it is in force, for a while at most. With
-  /// `unable`, why this worker cannot go on, it is not the job's end, and the others are not waited
-  /// for.
+  /// Says Bye at the job's end, and waits until this worker may go: until the other members have
+  /// said it too, or a view without this worker is in force, or a deadline passes. With `unable`,
+  /// the reason why this worker cannot go on, the others continue, and it does not wait for them to
+  /// end.
   void leave(const std::string& unable = {});
-  /// Says goodbye without waiting for anything; `unable` as for `leave`.
+  /// Says Bye and does not wait. `unable` is as for `leave`.
   void leave_at_once(const std::string& unable);
-  /// The job as a whole cannot go on, for `reason`: it ends with that on every worker. Waits until
-  /// the server has heard of it, or is away.
+  /// Ends the whole job with `reason`, on every worker. Waits until the server has received it, or
+  /// is away.
   void fail_job(const Status& reason);
-  /// This worker cannot go on, for `reason`: the others go on without it, and every call fails with
-  /// that.
+  /// Leaves the job with `reason`. The others go on without this worker, and all its calls fail
+  /// with the reason.
   void abandon(const Status& reason);
-  /// This worker has left because no view came in which to complete a call.
+  /// Whether this worker has left because no view came in which to complete a call.
   bool left_after_timeout() const;
-  /// From now on every call fails; what is under way ends.
+  /// From now on all calls fail, also those under way.
   void close();
   /// Closes, and ends the control thread with all its connections. Idempotent.
   void stop();
@@ -131,7 +133,7 @@ class Control : private Participation::Effects {
   void on_connected(const rendezvous::View& view,
                     Result<std::vector<transport::Linker::LinksOfPeer>> links);
 
-  // What Participation asks for; control.
+  // The effects that Participation asks for; control.
   void send(const rendezvous::Message& message) override;
   void freeze_lanes() override;
   void begin_lanes_at(const std::vector<std::uint64_t>& positions) override;
@@ -165,9 +167,9 @@ class Control : private Participation::Effects {
   std::unique_ptr<transport::Linker> linker_;
   Participation participation_;
   Application application_;
-  std::vector<transport::Linker::LinksOfPeer> links_;  // made for the view that is installed next
+  std::vector<transport::Linker::LinksOfPeer> links_;  // for the view to be installed next
 
-  // Shared with the caller's threads.
+  // Shared with the caller's threads; mutex_ protects it.
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   std::shared_ptr<const ViewSummary> view_;
@@ -180,9 +182,10 @@ class Control : private Participation::Effects {
   Milliseconds heartbeat_period_{0};
   std::uint64_t heartbeats_ = 0;
   TimePoint last_heartbeat_;
-  std::uint64_t all_read_from_ = 0;  // by which heartbeat the server's messages were read
+  std::uint64_t all_read_from_ = 0;  // number of the heartbeat by which all messages of the server
+                                     // were read
   Status ended_;
-  bool abandoned_ = false;  // by this worker, with `ended_`
+  bool abandoned_ = false;  // this worker left by itself, for the reason `ended_`
 
   std::optional<boost::asio::executor_work_guard<boost::asio::io_context::executor_type>> work_;
   std::thread thread_;

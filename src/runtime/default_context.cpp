@@ -31,15 +31,16 @@ DefaultContext& instance() {
   return the;
 }
 
-/// Throws in a forked child of that process: before it takes a mutex that another thread of its
-/// parent may have held when it was forked.
+/// Throws in a forked child of that process. Called before taking a mutex, because another thread
+/// of the parent may have held it at the fork.
 void require_same_process(const DefaultContext& the) {
   const std::uint64_t process = the.process.load(std::memory_order_relaxed);
   if (process != 0) detail::require_process(process);
 }
 
-/// For programs that end without `shutdown`. What the context has loaded, such as NCCL, and what
-/// that has loaded, is torn down as the process ends, last come first.
+/// Destroys the context of a program that ends without `shutdown`. At exit libraries are torn down
+/// in the reverse order of their loading, so the context has to end before those that it has
+/// loaded, such as NCCL.
 struct EndsBeforeWhatItLoaded {
   ~EndsBeforeWhatItLoaded() { instance().context.reset(); }
 };
@@ -48,7 +49,8 @@ struct EndsBeforeWhatItLoaded {
 
 namespace {
 
-/// How the job ended, where it had before this worker could join.
+/// Makes the default context. Returns how the job ended, if it did so before this worker could
+/// join.
 std::optional<RunOutcome> join(const Options& options) {
   DefaultContext& the = instance();
   require_same_process(the);

@@ -16,7 +16,7 @@
 namespace elastic {
 namespace {
 
-/// What a worker tells of its own gradients: the first that is not finite, and where, or kNone.
+/// The first gradient of a worker that is not finite, and the element; or kNone.
 using Message = std::array<std::int64_t, 2>;
 constexpr std::int64_t kNone = -1;
 

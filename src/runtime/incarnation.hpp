@@ -12,10 +12,10 @@
 
 namespace elastic::runtime {
 
-/// A worker under one incarnation: how it is connected, and its named tensors.
+/// A worker under one incarnation: its connections, lanes and named tensors.
 class Incarnation {
  public:
-  /// Joins the job, and throws what the caller sees where it cannot.
+  /// Joins the job, or throws the caller's error.
   Incarnation(Identity identity, const Options& options, const Backends& backends,
               std::shared_ptr<const transport::Arena> arena);
 
@@ -24,11 +24,12 @@ class Incarnation {
   Control& control() { return control_; }
   coordinator::Coordinator& coordinator() { return *coordinator_; }
 
-  /// On this worker a result is missing that others have: it must not go on with other weights.
+  /// This worker lacks a result that others have, so it must not continue with other weights:
+  /// leaves the job.
   Status leave_without_result(const Status& why);
 
  private:
-  // In this order: the control thread outlives the coordinator's, which ends when its lane is
+  // The order matters: the control thread outlives the coordinator's, which ends when its lane is
   // closed.
   Control control_;
   std::optional<coordinator::Coordinator> coordinator_;

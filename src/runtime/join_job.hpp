@@ -7,12 +7,12 @@
 
 namespace elastic::runtime {
 
-/// Finds the job that this process was started for: server, job id, secret; and draws the
-/// incarnation. Sets the slot that the launcher named, where the options name none.
-/// kInvalidArgument or kUnavailable say what is missing and how to set it.
+/// Finds the job that this process was started for (server, job id, secret), and draws the
+/// incarnation. Sets `options.slot` from the launcher, if it is unset. kInvalidArgument and
+/// kUnavailable say what is missing and how to set it.
 Result<Identity> find_job(Options& options, const EnvironmentMap& environment);
 
-/// Makes it another worker of the same job.
+/// Draws another incarnation: `identity` is then another worker of the same job.
 void draw_incarnation(Identity& identity);
 
 }  // namespace elastic::runtime

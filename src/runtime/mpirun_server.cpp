@@ -29,7 +29,7 @@ namespace {
 
 constexpr const char* kProgram = "elastic-rendezvous";
 constexpr Milliseconds kPause{10};  ///< between looks for a file
-/// The numbers of descriptors in the server.
+/// The numbers of these descriptors in the server.
 constexpr int kSecretFd = 3;
 constexpr int kStarterFd = 4;
 
@@ -37,14 +37,14 @@ Status unavailable(const std::string& what, int why) {
   return Status(Code::kUnavailable, what + ": " + std::strerror(why));
 }
 
-/// Of any text, as a part of a file's name.
+/// A hash of any text, for use in a file's name.
 std::string hash_of(const std::string& text) {
   char hex[17];
   std::snprintf(hex, sizeof hex, "%016zx", std::hash<std::string>{}(text));
   return hex;
 }
 
-/// The same in all workers of one launch, and in no other that is alive.
+/// A name that all workers of one launch have in common, and no other launch that is alive has.
 std::string launch_name(const LaunchEnvironment& launch) {
   if (launch.launcher == LaunchEnvironment::Launcher::kNone) {
     const auto self = launcher::ProcessIdentity::of_this_process();
@@ -60,7 +60,7 @@ std::string job_name(const LaunchEnvironment& launch, const std::string& job) {
   return launch_name(launch) + (job.empty() ? "" : "-" + hash_of(job));
 }
 
-/// Beside the library that this code is in, in the bin next to its lib, or in PATH.
+/// Looks beside the library of this code, in the bin folder next to its lib, and in PATH.
 Result<std::string> find_server_program(const EnvironmentMap& environment) {
   Dl_info self{};
   if (::dladdr(reinterpret_cast<const void*>(&find_or_start_server), &self) != 0 &&
@@ -86,7 +86,7 @@ std::vector<char*> pointers(std::vector<std::string>& texts) {
   return made;
 }
 
-/// posix_spawn's two objects, freed whatever happens.
+/// Owns posix_spawn's two objects.
 class SpawnSetup {
  public:
   SpawnSetup() {
@@ -102,13 +102,14 @@ class SpawnSetup {
 
   Result<pid_t> spawn(const std::string& program, std::vector<std::string> arguments,
                       const EnvironmentMap& environment, int secret_fd, int starter_fd) {
-    // mpirun waits until its pipes are closed and kills its process group: keep out of both.
+    // mpirun waits until its pipes are closed, and kills its process group: the server stays out of
+    // both.
     for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
       ::posix_spawn_file_actions_addopen(&actions_, fd, "/dev/null", O_RDWR, 0);
     }
     ::posix_spawn_file_actions_adddup2(&actions_, secret_fd, kSecretFd);
     ::posix_spawn_file_actions_adddup2(&actions_, starter_fd, kStarterFd);
-    // Nothing else that this process has inherited, or opened without O_CLOEXEC.
+    // Closes all other descriptors, also those inherited or opened without O_CLOEXEC.
     ::posix_spawn_file_actions_addclosefrom_np(&actions_, kStarterFd + 1);
     ::posix_spawnattr_setflags(&attributes_, POSIX_SPAWN_SETSID);
     std::vector<std::string> variables;
@@ -125,7 +126,7 @@ class SpawnSetup {
   posix_spawnattr_t attributes_{};
 };
 
-/// A pipe that nothing is written to: its end is the end of whoever holds the write end.
+/// A pipe without data: the read end is at its end when the last holder of the write end is gone.
 struct StarterPipe {
   UniqueFd read_end;
   std::shared_ptr<const UniqueFd> write_end;
@@ -136,7 +137,7 @@ Result<StarterPipe> make_starter_pipe() {
   if (::pipe2(ends, O_CLOEXEC) != 0) return unavailable("pipe", errno);
   UniqueFd read_end(ends[0]);
   StarterPipe pipe{{}, std::make_shared<const UniqueFd>(ends[1])};
-  // Above the numbers that the server's descriptors get: it must not be overwritten by one of them.
+  // Moved above the numbers of the server's descriptors, so that none of these overwrites it.
   pipe.read_end.reset(::fcntl(read_end.get(), F_DUPFD_CLOEXEC, kStarterFd + 1));
   if (!pipe.read_end) return unavailable("pipe", errno);
   return pipe;
@@ -202,7 +203,7 @@ Result<ServerLocation> start_server(const LaunchEnvironment& launch, const std::
   }
   location.address = address.value();
 
-  // A job that these processes had before is over: its last word makes room for the new one.
+  // An earlier job of these processes is over: its record makes room for the new one.
   launcher::remove_job_record(folder, location.job);
   const Status written = launcher::write_job_record(
       folder, {location.job,
@@ -238,7 +239,7 @@ Result<ServerLocation> find_or_start_server(const LaunchEnvironment& launch, con
   if (!folder.ok()) return folder.status();
   const std::string name = job_name(launch, job);
   if (launch.rank != 0) return await_server(name, folder.value(), deadline);
-  launcher::running_jobs(folder.value());  // removes what ended jobs have left
+  launcher::running_jobs(folder.value());  // removes the records of ended jobs
   return start_server(launch, name, environment, folder.value(), encrypt, deadline);
 }
 

@@ -9,7 +9,7 @@ namespace elastic::runtime {
 
 Participation::Participation(std::string self, std::size_t lanes, Effects& effects)
     : self_(std::move(self)), lanes_(lanes), effects_(effects) {
-  // A lane is quiet until its first view.
+  // Before its first view a lane is quiet.
   quiet_.assign(lanes, Lane{});
 }
 
@@ -25,8 +25,9 @@ void Participation::on_welcome() {
   if (bye_) effects_.send(*bye_);
 }
 
-/// Without the server nobody changes the members at a step boundary, so training goes on. A report
-/// binds although it may be lost: the next server hears that this worker stands still.
+/// Training goes on without the server: no member can join or leave at a step boundary. A report
+/// stays binding although it may be lost: the next server learns from the registration that this
+/// worker is quiesced.
 void Participation::on_disconnected() {
   if (reported_) return;
   effects_.withdraw();
@@ -34,13 +35,16 @@ void Participation::on_disconnected() {
   if (!frozen_) resume();
 }
 
+/// Handles a freeze. A deferred one proposes a stop to the training thread, and answers with its
+/// promise. An immediate one replaces everything under way, freezes the lanes, and is answered with
+/// a report when all are quiet.
 void Participation::on_freeze(const rendezvous::Freeze& freeze) {
   if (freeze.generation != generation_) return;  // of a view that this worker was never in
   if (freeze.at_commit > 0) {
     report_round_ = 0;
     deferred_round_ = freeze.round;
-    // Stopped for an earlier round of this view: that one is void. Stopped for a view that is being
-    // installed: goes on then.
+    // A stop for an earlier round of this view is void. A stop for a view that is being installed
+    // ends when it is installed.
     reported_ = false;
     if (!frozen_) resume();
     const Promise promise = effects_.propose(freeze.round, freeze.at_commit);
@@ -71,7 +75,7 @@ void Participation::on_quiet(std::size_t lane, Lane where) {
   go_on_when_quiet();
 }
 
-/// With all lanes quiet: answers the freeze, or goes on into the announced view.
+/// When all lanes are quiet: answers the freeze with a report, or links the announced view.
 void Participation::go_on_when_quiet() {
   std::vector<Lane> lanes;
   for (const auto& lane : quiet_) {
@@ -86,6 +90,8 @@ void Participation::go_on_when_quiet() {
   }
 }
 
+/// Sends the report: the promise that nothing of this generation is sent or completed here any
+/// more.
 void Participation::send_report(std::uint64_t round, const std::vector<Lane>& lanes) {
   rendezvous::Report report;
   report.generation = generation_;
@@ -98,14 +104,14 @@ void Participation::send_report(std::uint64_t round, const std::vector<Lane>& la
   effects_.send(report);
 }
 
-/// The training thread has stopped at a step boundary. That is no report: other threads' operations
-/// go on, because another member may need them to come to the boundary, and because a round that
-/// nobody has reported for can still be replaced in this view.
+/// The training thread has stopped at a step boundary. This is no report: operations of other
+/// threads go on, because another member may need them to reach the boundary, and because a round
+/// without any report can still be replaced within this view.
 void Participation::on_paused(std::uint64_t round) {
   if (!effects_.paused_for(round)) return;
   paused_ = true;
   if (frozen_) return;
-  if (round != deferred_round_) return resume();  // nobody waits for that any more
+  if (round != deferred_round_) return resume();  // that round is void
   effects_.send(rendezvous::Paused{round, effects_.commits()});
 }
 
@@ -128,6 +134,8 @@ void Participation::on_ended(const std::string& incarnation) {
   effects_.send(rendezvous::Gone{incarnation, "its process accepts no connections any more"});
 }
 
+/// Begins the installation of a view: freezes the lanes, and connects once they are quiet. Views
+/// without this worker, and views that are not newer, are ignored.
 void Participation::on_announce(const rendezvous::View& view) {
   const bool member = std::any_of(view.members.begin(), view.members.end(),
                                   [&](const auto& one) { return one.incarnation == self_; });
@@ -139,7 +147,8 @@ void Participation::on_announce(const rendezvous::View& view) {
                                                     std::to_string(lanes_)));
   }
   if (generation_ == 0) {
-    // A freeze before this view is installed must not be answered as if nothing had been done yet.
+    // A freeze before the installation of this view must be answered with these positions, and not
+    // with zero.
     std::vector<std::uint64_t> positions;
     for (std::size_t i = 0; i < lanes_; ++i) {
       positions.push_back(view.lanes[i].position);
@@ -169,7 +178,7 @@ void Participation::on_linked(std::uint64_t generation) {
   frozen_ = false;
   effects_.install(*view_);
   if (deferred_round_ != 0 && effects_.paused_for(deferred_round_)) {
-    on_paused(deferred_round_);  // stopped for a boundary of this view while it was being installed
+    on_paused(deferred_round_);  // stopped for this view's boundary during the installation
   } else {
     resume();
   }

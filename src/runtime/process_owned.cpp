@@ -19,7 +19,8 @@ void require_process(std::uint64_t mark) {
 }
 
 void keep_for_ever(void* object) noexcept {
-  // Where a search for leaks finds it. Without memory for that it is kept all the same.
+  // A static list, in which leak checkers find it. Without memory for a node the object is kept all
+  // the same.
   struct Kept {
     void* object;
     Kept* before;

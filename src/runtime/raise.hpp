@@ -6,20 +6,20 @@
 
 namespace elastic::runtime {
 
-/// Leaves the body of `run` when this worker has to go. An Error, so that a body that catches
-/// errors by itself sees what happens.
+/// Thrown out of the body of `run` when this worker has to leave. It is an Error, so that a body
+/// that catches errors sees it.
 struct Departure : Error {
   Departure(ErrorCode code, const std::string& message, RunOutcome how)
       : Error(code, message), outcome(how) {}
   RunOutcome outcome;
 };
 
-/// Throws what the caller sees for a failure.
+/// Throws the caller's error for `failure`.
 [[noreturn]] void raise(const Status& failure);
 inline void raise_if(const Status& status) {
   if (!status.ok()) raise(status);
 }
-/// The value, or throws.
+/// Returns the value, or throws the caller's error.
 template <typename T>
 T take(Result<T> result) {
   if (!result.ok()) raise(result.status());

@@ -18,7 +18,7 @@ std::string entries(std::size_t length) {
   return std::to_string(length / 2) + " entries";
 }
 
-/// No entry has so many elements, and no state so many commits.
+/// Marks a refusal. No entry has so many elements, and no state so many commits.
 constexpr std::uint64_t kRefusal = ~std::uint64_t{0};
 constexpr std::size_t kRefusalWords = 3;  // kRefusal, whether it is final, the bytes of its text
 constexpr std::size_t kMostRefusalText = 1000;
@@ -47,7 +47,7 @@ std::vector<Summary> by_rank(const std::vector<std::uint64_t>& all,
   return summaries;
 }
 
-/// Of two summaries of the same length.
+/// The first difference of two summaries of the same length.
 std::string difference(Summary first, const std::string& first_rank, Summary other,
                        const std::string& rank, const Layout& layout) {
   const std::size_t count = first.size() / 2;

@@ -47,7 +47,7 @@ void StateTransfer::pack(const Members& members, collectives::Payload& payload) 
     return payload.data.resize(end());
   }
   payload.data.resize(0);
-  // An image of another size is found out by those that receive it.
+  // If the image has another size, the receivers find that out.
   mine_.resize(sections_.front().count);
   payload.elsewhere.emplace_back(mine_);
   payload.elsewhere.insert(payload.elsewhere.end(), large_.begin(), large_.end());
@@ -62,8 +62,8 @@ void StateTransfer::unpack(const Members& members, const collectives::Payload& p
   restore(received);
 }
 
-/// An exception of an object's `save` is kept for the comparison, as one of `load` is: thrown here,
-/// it would end this worker without a word to the others.
+/// Restores the received state. An exception of an object's `save` becomes the outcome, as one of
+/// `load` does: thrown here, it would end this worker before the others learn the reason.
 void StateTransfer::restore(const std::vector<std::span<const std::byte>>& received) {
   const auto refused = [](const std::string& text) {
     return Status(Code::kRefused, "save() of an object in it threw" + text);

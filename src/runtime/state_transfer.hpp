@@ -13,24 +13,24 @@
 
 namespace elastic::runtime {
 
-/// The state's image and its large entries, from all members that have them to all that do not.
-/// Donors send from where they lie; receivers collect them beside their state, which stays whole,
-/// in `room` if that is large enough.
+/// The transfer of the state's image and of its large entries, from all members that have the state
+/// to all that do not. Donors send them in place. Receivers collect them beside their own state,
+/// which stays whole meanwhile, in `room` if that is large enough.
 class StateTransfer : public coordinator::Operation {
  public:
-  /// `mine`: of this worker's state. `bytes`: of the job's.
+  /// `mine` is the image of this worker's state, `bytes` the size of that of the job's state.
   StateTransfer(State& state, training::Image& mine, std::size_t bytes, collectives::Buffer& room);
 
   collectives::Call call(const coordinator::Members& members) override;
   void pack(const coordinator::Members& members, collectives::Payload& payload) override;
   void unpack(const coordinator::Members& members, const collectives::Payload& payload) override;
 
-  /// Whether this worker could take the state over. kMismatch: what came is of another state, or
+  /// Ok if this worker could take over the state. kMismatch: the data is of another state, or
   /// damaged. kRefused, kInternal: an object in the state threw.
   const Status& outcome() const { return outcome_; }
-  /// Whether some member had the job's state before this.
+  /// Whether some member had the job's state before the transfer.
   bool had_state() const { return had_state_; }
-  /// Of the state's entries, after the transfer.
+  /// The hashes of the state's entries, after the transfer.
   std::vector<std::uint64_t> hashes() const;
 
  private:
@@ -45,7 +45,7 @@ class StateTransfer : public coordinator::Operation {
   std::vector<collectives::Section> sections_;
   bool had_state_ = false;
   Status outcome_;
-  std::vector<std::uint64_t> hashes_;  ///< of what was received
+  std::vector<std::uint64_t> hashes_;  ///< of the received data
 };
 
 }  // namespace elastic::runtime

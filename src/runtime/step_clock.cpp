@@ -9,8 +9,7 @@
 namespace elastic::runtime {
 
 namespace {
-/// Thread-local because a Work that is waited for knows of no context, and because threads that do
-/// not train are to pay nothing.
+/// Thread-local, because a Work knows of no context, and because other threads should have no cost.
 thread_local StepClock* clock_of_this_thread = nullptr;
 }  // namespace
 
@@ -43,7 +42,7 @@ Phase StepClock::enter(Phase phase) {
   return std::exchange(phase_, phase);
 }
 
-/// What has passed since the last call goes to the present phase.
+/// Adds the time since the last call to the present phase.
 void StepClock::charge() {
   const std::int64_t passed = std::max<std::int64_t>(0, ticks() - since_);
   since_ += passed;
@@ -58,7 +57,8 @@ double StepClock::nanoseconds_per_tick(TimePoint now) const {
   return passed.count() / static_cast<double>(std::max<std::int64_t>(1, since_ - step_began_at_));
 }
 
-/// The view changed during the last so many ticks: that part is no communication.
+/// Moves the part of the last `last_ticks` in which the view changed from communication to view
+/// change.
 void StepClock::take_view_change_out_of(std::int64_t last_ticks) {
   const TimePoint end = Clock::now();
   const double worth = nanoseconds_per_tick(end);

@@ -12,18 +12,18 @@
 
 namespace elastic::runtime {
 
-/// What the training thread does at a moment.
+/// The phases of a training thread's step.
 enum class Phase : std::uint8_t { kCompute, kData, kCommunication, kViewChange };
 
-/// Takes the time of the training thread's steps: every moment of a step belongs to one phase, that
-/// of the innermost Blocked or LoadingData, so the phases add up to the step. Counts in ticks,
-/// which an allreduce of 300 ns hardly notices, and asks what they are worth at the end of the
-/// step.
+/// Measures the training thread's steps. Every moment of a step belongs to one phase, that of the
+/// innermost Blocked or LoadingData, so the phases add up to the step. It counts in ticks of the
+/// processor, whose cost is small against an allreduce of 300 ns, and converts them at the end of
+/// the step.
 ///
-/// `times` may be called from any thread; all else belongs to the thread that trains.
+/// Any thread may call `times`; only the training thread calls the other functions.
 class StepClock {
  public:
-  /// The calling thread trains on this clock until destroyed.
+  /// Makes `clock` the calling thread's clock, until destroyed.
   class Running {
    public:
     Running(StepClock& clock, const ViewChangeClock& view_changes);
@@ -35,16 +35,16 @@ class StepClock {
     StepClock* outer_;
   };
 
-  /// The clock that the calling thread trains on, or null.
+  /// The calling thread's clock, or null.
   static StepClock* of_this_thread();
 
-  /// From now on the time belongs to `phase`; returns the phase before.
+  /// Attributes the time from now on to `phase`; returns the phase before.
   Phase enter(Phase phase);
 
-  /// Where the time of the present step went so far.
+  /// The time of the present step so far, by phase.
   StepTime so_far();
   void end_step();
-  /// What all ranks said of a step.
+  /// Stores the times of all ranks in one step.
   void compare(std::uint64_t commit, std::vector<StepTime> by_rank);
 
   StepTimes times() const;
@@ -68,7 +68,7 @@ class StepClock {
   StepTimes times_;
 };
 
-/// The calling thread is blocked in the library for as long as this lives.
+/// While this object exists, the calling thread is blocked in the library.
 class Blocked {
  public:
   explicit Blocked(Phase phase = Phase::kCommunication) : clock_(StepClock::of_this_thread()) {

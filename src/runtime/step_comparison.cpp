@@ -12,7 +12,7 @@
 namespace elastic::runtime {
 namespace {
 
-/// A StepTime as it travels: nanoseconds, in the order of its fields.
+/// A StepTime in a message: nanoseconds, in the order of its fields.
 using Message = std::array<std::int64_t, 4>;
 
 Message to_message(const StepTime& time) {

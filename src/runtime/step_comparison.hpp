@@ -8,8 +8,9 @@
 
 namespace elastic::runtime {
 
-/// All members tell each other what the present step took so far, and `clock` keeps it. Everybody
-/// calls it between the same two operations of the unnamed lane: before the `commit`-th commit.
+/// Compares the times of the present step so far between all members, by an allgather; `clock`
+/// keeps the result. All members call it between the same two operations of the unnamed lane:
+/// before the `commit`-th commit.
 Status compare_steps(std::uint64_t commit, StepClock& clock, Control& control);
 
 }  // namespace elastic::runtime

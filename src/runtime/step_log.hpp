@@ -7,11 +7,11 @@
 
 namespace elastic::runtime {
 
-/// At "debug": where the time of the latest step went.
+/// Logs at "debug" the time of the latest step by phase.
 void log_step(std::uint64_t commit, const StepClock& clock);
-/// At "info": who was the slowest in the step that was compared last.
+/// Logs at "info" the slowest rank in the step that was compared last.
 void log_slowest(const StepTimes& times);
-/// At "info": where the time of all steps went.
+/// Logs at "info" the time of all steps by phase.
 void log_steps(const StepTimes& times);
 
 }  // namespace elastic::runtime

@@ -20,15 +20,15 @@ namespace {
 
 using coordinator::Members;
 
-/// While nobody has the job's state, whose state it becomes can change with each death; so often is
-/// the synchronisation begun anew.
+/// Number of attempts. While no member has the job's state, each death can change which member
+/// gives it.
 constexpr int kAttempts = 3;
 
 struct Header {
   std::uint64_t bytes = 0;
 };
 
-/// Tells everybody the size of the image of the state that is the job's.
+/// Broadcasts the size of the image of the job's state.
 class HeaderOperation : public coordinator::Operation {
  public:
   HeaderOperation(const Header& mine, Header& jobs, const char* doing)
@@ -59,8 +59,9 @@ class HeaderOperation : public coordinator::Operation {
   const char* const doing_;
 };
 
-/// What a donor has sent lies in the program's memory, and until all have completed the next
-/// operation the lane may be asked for it again. If it does not come to that, the lane ends.
+/// Guards the memory that a donor sends from. It is the program's, and the lane may be asked to
+/// send it again until all members have completed the next operation. If they do not, the lane is
+/// closed.
 class Lent {
  public:
   explicit Lent(coordinator::Lane& lane) : lane_(&lane) {}
@@ -79,13 +80,13 @@ class Lent {
 struct Attempt {
   bool last = false;
   bool agreed = false;  ///< all members that remain have the same state
-  std::string why;      ///< they have not
-  /// Of a failure.
+  std::string why;      ///< why they have not
+  /// The scope of a failure.
   enum class Concerns : std::uint8_t { kUnknown, kThisWorker, kJob };
   Concerns concerns = Concerns::kUnknown;
 };
 
-/// What each rank could tell of its state after the transfer.
+/// The summaries of all ranks after the transfer.
 struct Comparison {
   std::vector<std::uint64_t> all;
   std::vector<std::size_t> lengths;
@@ -95,12 +96,12 @@ std::vector<std::uint64_t> summary(const State& state, const Layout& entries,
                                    const StateTransfer& transfer, bool last) {
   const Status& outcome = transfer.outcome();
   if (outcome.ok()) return state_summary(entries, transfer.hashes(), state.commits());
-  // What an object refuses once it refuses again; what was damaged on the way may come whole.
+  // A refusal by an object would repeat itself; data that was damaged on the way may arrive whole.
   return refusal_summary(outcome, last || outcome.code() != Code::kMismatch);
 }
 
-/// Some members could not take the job's state over. Where nobody had it before, the job has not
-/// begun, and fails. Otherwise those leave, and the others go on.
+/// Decides what follows if some members could not take over the job's state. If no member had it
+/// before, the job has not begun, and fails. Otherwise these members leave, and the others go on.
 Status judge(const StateRefusals& refusals, const StateTransfer& transfer, Control& control,
              Attempt& made) {
   if (!transfer.had_state()) {
@@ -136,7 +137,7 @@ Status attempt(State& state, Control& control, const char* doing, collectives::B
   }
 
   if (Status fits = training::check_image_bytes(state, jobs.bytes); !fits.ok()) {
-    // The others are not to wait in the transfer for a worker that takes no part.
+    // Otherwise the others would wait in the transfer for a worker that takes no part.
     made.concerns = Attempt::Concerns::kThisWorker;
     control.abandon(fits);
     return fits;
@@ -144,8 +145,9 @@ Status attempt(State& state, Control& control, const char* doing, collectives::B
 
   Lent memory(lane);
   StateTransfer transfer(state, image, jobs.bytes, room);
-  // A mismatch, which all members have: large entries differ in size, or the donor changed between
-  // the two operations, to one whose state has another size. The comparison tells.
+  // A mismatch is an error of all members: large entries differ in size, or the donor changed
+  // between the two operations, to one with a state of another size. The comparison below finds
+  // which.
   const auto transferred = lane.run(transfer, timeout);
   const Status& moved = transferred.status();
   if (!moved.ok() && moved.code() != Code::kMismatch) return moved;
@@ -189,7 +191,8 @@ Status attempt(State& state, Control& control, const char* doing, collectives::B
 }  // namespace
 
 collectives::Buffer make_room(std::size_t bytes) {
-  constexpr std::size_t kGrowth = std::size_t{1} << 20;  // of the job's objects, over this worker's
+  constexpr std::size_t kGrowth = std::size_t{1} << 20;  // objects may be larger in the job than
+                                                         // here
   constexpr std::size_t kPage = 4096;
   collectives::Buffer room;
   room.resize(bytes + kGrowth);
@@ -204,7 +207,7 @@ Status synchronise(State& state, Control& control, const char* doing, collective
     made.last = i == kAttempts;
     if (Status status = attempt(state, control, doing, room, made); !status.ok()) {
       using Concerns = Attempt::Concerns;
-      // Workers that are set up differently: those that fail first would leave the last one alone.
+      // The workers are set up differently: those that fail first would leave the last one alone.
       const bool set_up = made.concerns == Concerns::kUnknown && !control.synced() &&
                           status.code() == Code::kMismatch;
       if (set_up || made.concerns == Concerns::kJob) control.fail_job(status);
@@ -215,7 +218,7 @@ Status synchronise(State& state, Control& control, const char* doing, collective
     log::warn("state differs after synchronisation, trying again: {}", why);
   }
   const Status differs(Code::kMismatch, "the state cannot be made the same on all members: " + why);
-  // Otherwise those that end last would find themselves alone, and train on.
+  // Otherwise the workers that end last would be alone, and train on.
   control.fail_job(differs);
   return differs;
 }

@@ -73,7 +73,7 @@ void check(ReduceOp op, DType dtype, const char* call) {
 }
 
 void check(ReduceOp op, std::span<const TensorView> tensors, const char* call) {
-  check(op, DType::kU8, call);  // where there are no tensors
+  check(op, DType::kU8, call);  // for an empty group
   for (const TensorView& tensor : tensors) check(op, tensor.dtype, call);
 }
 

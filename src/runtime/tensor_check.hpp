@@ -15,27 +15,27 @@ inline bool any_on_device(std::span<const TensorView> tensors) {
                      [](const TensorView& tensor) { return device::on_device(tensor); });
 }
 
-/// Throws Error(kInvalidArgument) for a tensor that is nowhere, or has more bytes than can be. The
-/// message begins with `call` and `which` of its tensors it is.
+/// Throws Error(kInvalidArgument) for a tensor without memory, or with more bytes than can exist.
+/// The message begins with `call` and with `which` of its tensors it is.
 void check(const ConstTensorView& tensor, const char* call, const char* which = "tensor");
-/// The same for each of a group, and for all together.
+/// As `check`, for each tensor of a group and for their sum.
 void check_group(std::span<const TensorView> tensors, const char* call);
 
-/// Throws Error(kInvalidArgument) for a number that is no reduction, and for the average of bools.
+/// Throws Error(kInvalidArgument) for an invalid reduction, and for the average of bools.
 void check(ReduceOp op, DType dtype, const char* call);
 void check(ReduceOp op, std::span<const TensorView> tensors, const char* call);
 
-/// Throws Error(kInvalidArgument) where `input` and `output`, which have the same bytes, overlap
-/// and are not the same memory.
+/// Throws Error(kInvalidArgument) if `input` and `output`, which have the same size, overlap
+/// without being the same memory.
 void check_apart(const ConstTensorView& input, const ConstTensorView& output, const char* call);
 
-/// And for one that is not in host memory: for `what`, which takes no others.
+/// As `check`, and throws for a tensor outside of host memory, on behalf of `what`.
 void check_host(const ConstTensorView& tensor, const char* what);
 
-/// And for one that cannot be narrowed as is asked for.
+/// As `check`, and throws for a tensor that cannot be cast to its wire dtype.
 void check(const NarrowTensor& tensor, ReduceOp op);
 
-/// Throws Error(kInvalidArgument) for a stream that was given although no tensor is on a device.
+/// Throws Error(kInvalidArgument) for a stream without a tensor on a device.
 void check_no_stream(const CudaStream& stream);
 
 }  // namespace elastic::runtime

@@ -34,7 +34,7 @@ class StepBoundary : public training::Boundary {
     log_step(state.commits(), clock_);
   }
   std::uint64_t generation() const override {
-    // Also asked where an exception leaves `run`, which a forked child may do: it has no view.
+    // Also called when an exception leaves `run`, perhaps in a forked child, which has no view.
     if (process_ != detail::process_mark()) return 0;
     const auto view = control_.view();
     return view ? view->members->generation : 0;
@@ -45,17 +45,18 @@ class StepBoundary : public training::Boundary {
   }
 
  private:
-  /// Before anybody joins, who could not take part.
+  /// Called before the boundary: a worker that joins there could not take part.
   void compare(std::uint64_t commit) {
     const auto every = static_cast<std::uint64_t>(control_.options().compare_steps);
     if (every > 0 && commit % every == 0) raise_if(compare_steps(commit, clock_, control_));
   }
 
-  /// Waits for the other members where somebody joins or leaves.
+  /// Waits for the other members if workers join or leave at this boundary.
   void meet(State& state) {
     bool paused = false;
     raise_if(control_.gate().commit(paused));
-    // Not by who lacks the state now: a joiner may be gone again, but whoever saw it synchronises.
+    // Decided by the view, and not by which member lacks the state now: a joiner may have left, but
+    // every member that saw it synchronises.
     if (paused && control_.view()->admitted_at == state.commits()) {
       const Blocked synchronising(Phase::kViewChange);
       raise_if(synchronise(state, control_, "is in State::commit, where a worker joins"));
@@ -68,7 +69,7 @@ class StepBoundary : public training::Boundary {
   const std::uint64_t process_ = detail::process_mark();
 };
 
-/// What a worker is compared with the job by, before it takes part.
+/// The layout of the state and the options that a worker must share with the job.
 Layout layout_with_options(const State& state, const Options& options) {
   Layout result{option_entry("compare_steps", std::to_string(options.compare_steps)),
                 option_entry("non_finite", options.non_finite),

@@ -18,7 +18,7 @@ std::vector<const rendezvous::Member*> others(const rendezvous::View& view,
   return found;
 }
 
-/// Deals the takers out over the holders, so that one does not serve them all.
+/// Assigns the takers to the holders in turn, so that no holder serves all of them.
 collectives::Backend::Handover handover(const rendezvous::LaneDecision& decision,
                                         const coordinator::Members& members) {
   collectives::Backend::Handover result;
@@ -36,7 +36,7 @@ std::vector<int> ranks_of(const std::vector<std::string>& incarnations,
   return ranks;
 }
 
-/// For each rank the first one on its host.
+/// For each rank, the first rank on its host.
 std::vector<int> hosts_of(const rendezvous::View& view) {
   std::vector<int> hosts;
   std::map<std::string, int> first;

@@ -13,26 +13,27 @@
 
 namespace elastic::runtime {
 
-/// From the rendezvous' words to those of the data plane. Pure, but for the backends made.
+/// Converts the types of the rendezvous to those of the data plane. Pure, except for the backends
+/// made.
 
 transport::LinkerOptions linker_options(const Identity& identity, const Options& options,
                                         std::shared_ptr<const transport::Arena> arena);
 rendezvous::StallLimits stall_limits(const Options& options);
-/// What the calls of this worker end with.
+/// The error of this worker's calls after `fail`.
 Status failure_of(const rendezvous::Fail& fail);
 
 rendezvous::Endpoints to_rendezvous(const transport::Endpoints& endpoints);
 
 transport::Peer peer_of(const rendezvous::Member& member);
-/// Every member but `self`, in rank order.
+/// All members but `self`, in rank order.
 std::vector<transport::Peer> peers_of(const rendezvous::View& view, const std::string& self);
-/// The incarnation of the `index`-th of those; empty if there is none.
+/// The incarnation of the `index`-th of `peers_of`; empty if there is none.
 std::string peer_at(const rendezvous::View& view, const std::string& self, int index);
 
 ViewSummary summarise(const rendezvous::View& view, const std::string& self);
 
-/// One LaneView per lane; `links` in the order of `peers_of`. Nobody waits for `abort_events`.
-/// Fails as Backends::make does.
+/// Makes one LaneView per lane. `links` is in the order of `peers_of`. No thread may be waiting for
+/// `abort_events`. Fails as Backends::make does.
 Result<std::vector<std::shared_ptr<coordinator::LaneView>>> assemble(
     const rendezvous::View& view, const std::shared_ptr<const coordinator::Members>& members,
     const std::vector<transport::Linker::LinksOfPeer>& links, const AbortEvents& abort_events,

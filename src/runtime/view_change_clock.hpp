@@ -11,30 +11,30 @@
 
 namespace elastic::runtime {
 
-/// Takes the time of a change of the view. Control tells it what happens; the first view of a
-/// worker is not a change.
+/// Measures view changes, from events that Control reports. The first view of a worker is not a
+/// change.
 ///
-/// Thread-safe: links break and operations complete on the threads that run them. Costs nothing
-/// while the view stays.
+/// Thread-safe: links break and operations complete on the threads that run them. No cost while the
+/// view does not change.
 class ViewChangeClock {
  public:
-  /// Something is wrong with the view `generation`. Only the first time counts until the next is
-  /// installed; what is said of one before the present is late, and does not.
+  /// Something is wrong with the view `generation`. Only the first call before the next
+  /// installation has an effect. A call about a view before the present one is late, and has none.
   void notice(std::uint64_t generation);
   void report(std::uint64_t generation);
   void decide(const rendezvous::View& view);
   void link();
   void install(std::uint64_t generation);
-  /// The first operation in the view that was installed last is complete.
+  /// The first operation in the view installed last is complete.
   void resume();
 
-  /// How many changes were installed.
+  /// The number of installed changes.
   std::uint64_t installed() const { return installed_.load(std::memory_order_relaxed); }
   /// The latest change that was installed.
   ViewChange latest() const;
 
  private:
-  void begin(TimePoint now);  // with mutex_ held
+  void begin(TimePoint now);  // mutex_ is held
 
   mutable std::mutex mutex_;
   std::optional<ViewChange> present_;  // noticed, not installed

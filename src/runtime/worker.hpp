@@ -11,17 +11,19 @@
 
 namespace elastic::runtime {
 
-/// What blocking collectives need of this worker, under whichever incarnation. Any thread.
+/// The functions of this worker that blocking collectives use, under its present incarnation.
+/// Thread-safe.
 struct Worker {
-  /// Of the present view; throws while there is none.
+  /// The members of the present view; throws if there is none.
   std::function<std::shared_ptr<const coordinator::Members>()> members;
-  /// Sends off the named tensors for which others may be waiting.
+  /// Flushes the named tensors: other ranks may be waiting for them.
   std::function<void()> flush;
-  /// In lane 0. kAborted: see Lane::run.
+  /// Runs an operation in lane 0. For kAborted see Lane::run.
   std::function<Result<Contributors>(coordinator::Operation&)> run;
-  /// A result that others have is missing here: leaves the job, and says so.
+  /// Leaves the job, because this worker lacks a result that others have. Returns the caller's
+  /// error.
   std::function<Status(const Status&)> give_up;
-  /// What is right for the backend.
+  /// When to fetch tensors from devices, for the present backend.
   std::function<device::Fetch()> fetch;
 };
 
