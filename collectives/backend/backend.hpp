@@ -27,21 +27,21 @@ enum class Kind : std::uint8_t {
 /// One collective as a backend sees it.
 struct Call {
   Kind kind = Kind::kBarrier;
-  ReduceOp redop = ReduceOp::kSum;  ///< kAverage: what lies in Payload::data is summed, and divided
-                                    ///< by the caller
+  ReduceOp redop = ReduceOp::kSum;  ///< kAverage: the backend sums Payload::data, and the caller
+                                    ///< divides
   int root = 0;                     ///< kBroadcast: rank in this backend's view
-  std::vector<Section> sections;    ///< allgather: this rank's own block, which may differ in count
+  std::vector<Section> sections;    ///< allgather: this rank's block; ranks may differ in count
   std::vector<int> donors;          ///< kTransfer: ranks that have the data
   std::vector<int> receivers;       ///< kTransfer: ranks that lack it
-  std::string error;                ///< what this rank says if the ranks call different things;
-                                    ///< kMismatch: what the error is to be
+  std::string error;                ///< this rank's text for the error if the calls do not match;
+                                    ///< kMismatch: the text of the error
   transport::Fingerprint fingerprint;
-  /// Of the native backend's frames. OpTag::kLater and more: the ranks have met with this call, and
-  /// compared what they called, at this position already.
+  /// Phase of the native backend's frames. OpTag::kLater or more: the ranks have already met in
+  /// this call at this position, and have compared their calls.
   std::uint8_t phase = transport::OpTag::kNormal;
 };
 
-/// An allreduce of one tensor that is not worth a Call.
+/// An allreduce of one small tensor, without the cost of a Call.
 struct SmallCall {
   DType dtype = DType::kU8;
   ReduceOp redop = ReduceOp::kSum;  ///< kAverage is summed
@@ -49,8 +49,8 @@ struct SmallCall {
   transport::Fingerprint fingerprint;  ///< that of the same call to `run`
 };
 
-/// Bytes that an allgather of so many elements from each rank comes to. Counts come over the wire:
-/// kInvalidArgument, the same on all ranks, where no machine has as much.
+/// \returns the bytes of an allgather of `counts[rank]` elements from each rank. The counts come
+/// over the wire: kInvalidArgument, the same on all ranks, if they add up to more than 2^40 bytes.
 inline Result<std::size_t> gathered_bytes(const std::vector<std::uint64_t>& counts,
                                           std::size_t element) {
   constexpr std::uint64_t kMost = std::uint64_t{1} << 40;
@@ -74,73 +74,73 @@ inline bool is_shared_error(const Status& status) {
   return status.code() == Code::kMismatch || status.code() == Code::kInvalidArgument;
 }
 
-/// Performs whole collectives on one view. Made anew for every view; one thread at a time, but for
-/// `abort`.
+/// Performs whole collectives on one view. Every view has a new backend. One thread at a time may
+/// call it; any thread may call `abort`.
 ///
 /// Contract, the same for every backend (tests/contract/backend_contract.hpp):
 /// - results are bit-identical on all ranks;
 /// - no rank returns success from position p+1 before every rank has returned from position p;
 /// - a mismatch of fingerprints ends on every rank with kMismatch and a message that names two
-///   ranks and what each called; the backend stays usable;
-/// - kMismatch and kInvalidArgument are shared errors: every rank returns the same error, and they
-///   are the operation's result;
-/// - after kPeerLost or kAborted the backend is good for nothing but destruction, and `payload` is
-///   garbage, unless it says `in_hand`;
-/// - after kUnavailable it cannot go on here, whatever the view: this worker has to leave the job;
-/// - whenever `run` fails, the inputs of direct tensors, and of those on devices, are as they were;
-/// - when success is returned, nothing more needs to be done for the other ranks to finish, but
-/// that
-///   direct tensors stay as they are until `settle` has returned.
+///   ranks and the call of each; the backend stays usable;
+/// - kMismatch and kInvalidArgument are shared errors: every rank returns the same error, and this
+///   error is the operation's result;
+/// - after kPeerLost or kAborted the backend can only be destroyed, and `payload` is garbage unless
+///   Payload::in_hand is set;
+/// - after kUnavailable this worker cannot continue in any view: it has to leave the job;
+/// - whenever `run` fails, the inputs of direct tensors and of device tensors are unchanged;
+/// - after success this rank has nothing left to do for the other ranks to finish, but it must not
+///   change its direct tensors until `settle` has returned.
 class Backend {
  public:
   virtual ~Backend() = default;
 
-  /// In front of the view's first operation, `position`: what the ranks have to tell each other.
-  /// `run` does it itself; who leaves some operations to another backend calls it before others.
+  /// Exchanges the settings that the view's first operation, `position`, needs. `run` does so
+  /// itself. A backend that passes some of its operations on to this one calls it before its own.
   virtual Status prepare(std::uint64_t /*position*/) { return {}; }
 
+  /// Performs `call` as operation `position` of the lane. `payload` has the input, then the result.
   virtual Status run(std::uint64_t position, const Call& call, Payload& payload) = 0;
 
-  /// Whether `run_small` takes an allreduce of so many bytes: where it does it is faster than
-  /// `run`.
+  /// Whether `run_small` takes an allreduce of `bytes` bytes. If it does, it is faster than `run`.
+  /// The same on all ranks.
   virtual bool takes_small(std::size_t /*bytes*/) const { return false; }
-  /// The same collective as `run` of the same allreduce, with its contract; other ranks may call
-  /// either. `result` is as long as the input and does not overlap it.
+  /// Performs the same collective as `run` of the same allreduce, under the same contract; other
+  /// ranks may call either. `result` is as long as the input and does not overlap it.
   virtual Status run_small(std::uint64_t /*position*/, const SmallCall& /*call*/,
                            std::byte* /*result*/) {
     return Status(Code::kInternal, "this backend knows no small calls");
   }
 
-  /// From so many bytes on a tensor is to be given to `run` in Payload::direct. The same on all
-  /// ranks.
+  /// Size in bytes from which `run` takes a tensor in Payload::direct. The same on all ranks.
   virtual std::size_t direct_bytes() const { return kNeverDirect; }
   static constexpr std::size_t kNeverDirect = std::numeric_limits<std::size_t>::max();
-  /// After a `run` with direct tensors succeeded: succeeds when it has on every rank, so that
-  /// nobody can need this rank's result any more. Fails like `run`, but the result stays. Either
-  /// way nobody who still reads the tensors takes what he finds there from now on for data.
+  /// After a successful `run` with direct tensors: waits until `run` has succeeded on every rank,
+  /// so that no rank can need this rank's result any more. Fails like `run`, but the result stays.
+  /// In either case readers that are still active ignore the contents of the tensors from here on.
   virtual Status settle() { return {}; }
 
-  /// After a `run` or `run_small` ended in a shared error, or such an error was handed over:
-  /// succeeds when it has been called for the same position on each of `ranks`, this one among
-  /// them, so that no rank of the view can replay the operation. Fails like `run`.
+  /// After a `run` or `run_small` that ended in a shared error, or after such an error was handed
+  /// over: waits until each of `ranks`, this rank included, has called it for the same position, so
+  /// that no rank of the view can replay the operation. Fails like `run`.
   virtual Status settle_error(std::uint64_t /*position*/, const std::vector<int>& /*ranks*/) {
     return {};
   }
 
-  /// Hands results of a committed operation from `givers[i]` to `takers[i]`. A rank that is neither
-  /// returns at once. `parcel` is sent by a giver and filled in by a taker.
+  /// The ranks in a `hand_over`: the holder `givers[i]` sends the result of a committed operation
+  /// to the taker `takers[i]`. A holder may serve several takers.
   struct Handover {
     std::vector<int> givers;
     std::vector<int> takers;
   };
   struct Parcel {
-    transport::Fingerprint fingerprint;  ///< of the operation, as the giver called it
-    std::string error;  ///< the operation's error where it ended in one (a mismatch)
+    transport::Fingerprint fingerprint;  ///< of the operation, as the holder called it
+    std::string error;                   ///< the operation's error if it ended in one (a mismatch)
     Payload payload;
   };
+  /// A holder sends `parcel`, a taker receives into it, and any other rank returns at once.
   virtual Status hand_over(std::uint64_t position, const Handover& handover, Parcel& parcel) = 0;
 
-  /// Makes all that works on the view, now and later, return kAborted soon. Any thread.
+  /// Makes all present and later calls on this view return kAborted soon. Any thread.
   virtual void abort() noexcept = 0;
 
   virtual int rank() const = 0;

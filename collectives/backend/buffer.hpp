@@ -10,18 +10,18 @@
 
 namespace elastic::collectives {
 
-/// Bytes aligned to a cache line, or more. Grows without keeping its content and never shrinks by
-/// itself, so that a training loop allocates only in its first step.
+/// Memory that is aligned at least to a cache line. It grows without keeping its content and never
+/// shrinks by itself, so that a training loop allocates only in its first step.
 class Buffer {
  public:
   static constexpr std::size_t kAlignment = 64;
 
-  /// Makes `size()` equal to `bytes`; the content is unspecified after growth. std::bad_alloc where
-  /// there is no memory for it, and then nothing has changed.
+  /// Makes `size()` equal to `bytes`; the content is unspecified after growth.
+  /// \throws std::bad_alloc if there is no memory for it; then nothing has changed.
   void resize(std::size_t bytes) {
     if (bytes > capacity_) {
       const std::size_t alignment = bytes < kHugeFrom ? kAlignment : kHugePage;
-      // Rounded up it would be next to nothing.
+      // Rounding up would overflow.
       if (bytes > std::numeric_limits<std::size_t>::max() - alignment) {
         throw std::bad_array_new_length();
       }
@@ -42,8 +42,8 @@ class Buffer {
   std::span<const std::byte> bytes() const { return {memory_.get(), size_}; }
 
  private:
-  /// From here on huge pages are asked for: each is one page fault, and one entry of the TLB,
-  /// instead of 512.
+  /// Size from which the buffer asks for huge pages: each takes one page fault and one entry of the
+  /// TLB instead of 512.
   static constexpr std::size_t kHugeFrom = std::size_t{4} << 20;
   static constexpr std::size_t kHugePage = std::size_t{2} << 20;
 

@@ -13,17 +13,17 @@ namespace elastic::collectives {
 
 struct Payload;
 
-/// A tensor in the memory of a CUDA device. Not owned.
+/// A tensor in the memory of a CUDA device, which its caller owns.
 struct DeviceTensor {
   DType dtype = DType::kU8;
-  std::size_t count = 0;    ///< of the input; that of the result depends on the kind of call
+  std::size_t count = 0;    ///< elements of the input; the kind of call gives those of the result
   std::uint64_t input = 0;  ///< addresses
   std::uint64_t output = 0;
-  /// Where its result lies in the data of a payload that has been gathered, in bytes; there for an
-  /// average divided already, or not.
+  /// Bytes from the start of a gathered payload's data to this tensor's result. `divided`: whether
+  /// the result of an average is already divided there.
   std::size_t offset = 0;
   bool divided = false;
-  Wire wire{dtype};  ///< what it is in that data; other than the tensor's only if not `divided`
+  Wire wire{dtype};  ///< the elements' form in that data; not the tensor's only if not `divided`
 
   std::size_t bytes() const { return count * size_of(dtype); }  ///< at the addresses
   std::size_t bytes_of_wire() const { return count * size_of(wire.dtype); }
@@ -31,31 +31,31 @@ struct DeviceTensor {
   bool is_narrowed() const { return wire.dtype != dtype; }
 };
 
-/// The tensors of a collective of which some lie on a CUDA device: of an allreduce any number, of
-/// others one. The device has made them, and
-/// nobody changes them before a result is brought to them.
+/// The tensors of a collective, at least one of them on a CUDA device. An allreduce has any number
+/// of tensors, other collectives have one. The device has finished computing the inputs, and the
+/// program does not change the tensors until they have received a result.
 class DeviceTensors {
  public:
-  /// Where all lie on one device: its number. Otherwise -1.
+  /// The number of the device if all tensors are on one device, otherwise -1.
   virtual int device() const = 0;
-  /// Where all lie on one device, they; in the order of their offsets.
+  /// The tensors in the order of their offsets, if all are on one device.
   virtual std::span<const DeviceTensor> tensors() const = 0;
-  /// Brings the inputs to host memory, and puts them into `payload` as if they had been there all
-  /// the time. May be called in each attempt. kUnavailable: CUDA has failed.
+  /// Copies the inputs to host memory, and sets `payload` up as for tensors in host memory. May be
+  /// called in each attempt. kUnavailable: CUDA has failed.
   virtual Status to_host(Payload& payload) = 0;
 
  protected:
   ~DeviceTensors() = default;
 };
 
-/// The result of a collective, in memory of a device that is the backend's. Outlives the backend.
+/// The result of a collective, in device memory that it owns. It may outlive the backend.
 class DeviceResult {
  public:
   virtual ~DeviceResult() = default;
-  /// Copies it to the outputs, for an average divided, and waits until it is there. They have room
-  /// for it.
+  /// Copies the result to the outputs, which have room for it, and waits until it is there. Divides
+  /// if the call is an average.
   virtual Status unpack() = 0;
-  /// Copies it to host memory, as the data of a payload that has been gathered.
+  /// Copies the result to host memory, in the layout of a gathered payload's data.
   virtual Status gather(Buffer& data) = 0;
 };
 

@@ -14,42 +14,42 @@
 
 namespace elastic::collectives {
 
-/// A view as a loadable backend is given it, for one lane.
+/// A view for one lane, as a loadable backend receives it.
 struct ModuleView {
   std::uint64_t generation = 0;
   std::size_t lane = 0;
-  std::string worker;  ///< its incarnation: a process may have several
+  std::string worker;  ///< the worker's incarnation: a process may have several workers
   std::shared_ptr<transport::Mesh> mesh;
-  /// On the same links, for what the library behind the module does not have: agreeing on
-  /// mismatches, handing over, transfers. Of the two only one may run at a time.
+  /// A native backend on the same links, for what the library behind the module lacks: agreement on
+  /// mismatches, handing over, transfers. The library and `native` must not use the links at once.
   std::unique_ptr<Backend> native;
 };
 
-/// How the process takes part.
+/// The options with which a process starts a module.
 struct ModuleStart {
   std::size_t lanes = 0;
   bool under_mpirun = false;
-  std::string log_level = {};     ///< Options::log_level: modules have a log of their own
+  std::string log_level = {};     ///< Options::log_level: each module has its own log
   std::string nccl_library = {};  ///< Options::nccl_library
-  /// What NCCL takes this host for, where that is not the host; none: it lets ranks of one host
-  /// share a device.
+  /// The host's name in NCCL (NCCL_HOSTID); empty: the default. None: NCCL is set to let ranks of
+  /// one host share a device, so that the ranks do not check for it.
   std::optional<std::string> nccl_host = "";
   bool nccl_waits = false;  ///< Options::nccl_meanwhile is "wait"
 };
 
-/// A backend that is loaded when a job asks for it: what its shared object exports.
+/// The entry points of a backend that is loaded when a job asks for it; its shared object's export.
 struct BackendModule {
   ModuleHead head;
-  bool fixed_membership;  ///< nobody can join
+  bool fixed_membership;  ///< no worker can join
   bool works_on_devices;  ///< takes Payload::on_device
-  /// By the thread that calls `init`, before this worker is a member; may block. Again for another
-  /// context of the process.
+  /// Called by the thread that calls `init`, before this worker is a member, and again for each
+  /// further context of the process. May block.
   Status (*start)(const ModuleStart& how);
-  /// Does not block. A failure means that the library can never serve this view, and ends the job
-  /// for this worker.
+  /// Makes the backend of a view. Does not block. A failure means that the library can never serve
+  /// this view, and ends the job for this worker.
   Result<std::unique_ptr<Backend>> (*make)(ModuleView view);
-  /// Where it is there: waits, within deadlines of its own, until nothing is under way any more of
-  /// what backends that are gone have begun. When no backend is left, and before the process ends.
+  /// Waits, within its own deadlines, for the end of all work that destroyed backends have begun.
+  /// Called when no backend is left, and before the process ends. May be null.
   void (*end)();
 };
 static_assert(std::is_standard_layout_v<BackendModule>, "its head is found at its own address");

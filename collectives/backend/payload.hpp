@@ -24,7 +24,7 @@ struct Section {
 constexpr std::size_t bytes_of(const Section& section) {
   return section.count * size_of(section.dtype);
 }
-/// From the start of the data to the end of the last section.
+/// Bytes from the start of the data to the end of the last section.
 inline std::size_t extent(const std::vector<Section>& sections) {
   return sections.empty() ? 0 : sections.back().offset + bytes_of(sections.back());
 }
@@ -33,8 +33,8 @@ constexpr std::size_t aligned(std::size_t offset) {
   return (offset + kSectionAlignment - 1) / kSectionAlignment * kSectionAlignment;
 }
 
-/// A tensor that is not copied into the data of a call: too large for that. Its result comes to
-/// `output`, for an average divided already; `input` may be the same memory. Not owned.
+/// A tensor that is too large to be copied into the data of a call. The backend writes the result
+/// to `output`, for an average already divided; `input` may be the same memory. The caller owns it.
 struct DirectTensor {
   DType dtype = DType::kU8;
   std::size_t count = 0;
@@ -44,34 +44,34 @@ struct DirectTensor {
   std::size_t bytes() const { return count * size_of(dtype); }
 };
 
-/// What a collective works on, and afterwards its result. Kept until the next operation of the lane
-/// is complete, because a worker without the result may have to be given it.
+/// The data of one collective: first its input, then its result. The lane keeps it until its next
+/// operation is complete, because it may have to hand the result over to a worker that lacks it.
 struct Payload {
-  Buffer data;  ///< in and out; allgather: all blocks in rank order;
-                ///< reduce_scatter: this rank's part only
+  Buffer data;  ///< input and result; the result of an allgather is all blocks in rank order,
+                ///< that of a reduce_scatter this rank's part only
   /// Allreduce: tensors besides those in `data`.
   std::vector<DirectTensor> direct;
-  /// Where the inputs of `direct` are kept that are overwritten before the result is whole. Lent
-  /// for one attempt; not null if `direct` has any.
+  /// Takes a copy of each input of `direct` that is overwritten before the result is whole. Lent
+  /// for one attempt; not null if `direct` has any tensor.
   Buffer* undo = nullptr;
-  /// Allreduce, broadcast, allgather, reduce_scatter: all tensors, where some lie on a device;
-  /// there are none in `data` and `direct` then. Only for backends of modules that work on devices.
-  /// Lent for one attempt.
+  /// Allreduce, broadcast, allgather, reduce_scatter: all tensors of the call, if some are on a
+  /// device; `data` and `direct` then have none. Only for backends of modules that work on devices
+  /// (BackendModule::works_on_devices). Lent for one attempt.
   DeviceTensors* on_device = nullptr;
-  /// Their result, where the backend has left it on the device. Null: it is in `data` and `direct`.
+  /// Their result, if the backend has left it on the device. Null: it is in `data` and `direct`.
   std::shared_ptr<DeviceResult> device_result;
-  /// kTransfer, of a donor: where the sections' bytes lie instead of in `data`, which is empty
-  /// then. Not owned: they must stay as they are until the next operation of the lane is complete.
+  /// kTransfer, on a donor: the memory of the sections, in place of `data`, which is then empty.
+  /// The caller owns it and must not change it until the next operation of the lane is complete.
   std::vector<std::span<std::byte>> elsewhere;
-  std::vector<std::uint64_t> counts;  ///< allgather: elements per rank; reduce_scatter: likewise
-  bool in_hand = false;  ///< reduce_scatter that failed: this rank's part is complete all the same
+  std::vector<std::uint64_t> counts;  ///< allgather and reduce_scatter: elements of each rank
+  bool in_hand = false;  ///< a failed reduce_scatter has completed this rank's part nevertheless
 
-  /// Forgets all but the memory of `data`.
+  /// Empties the payload, but keeps the memory of `data`.
   void clear();
-  /// Copies into `data`, behind what it has, the results in `direct` and what lies `elsewhere`,
-  /// each aligned as sections are. Nothing but `data` is needed afterwards.
+  /// Appends the results in `direct` and the memory in `elsewhere` to `data`, each aligned like a
+  /// section. Afterwards the payload is in `data` alone.
   void gather();
-  /// Brings a result that lies on a device to `data`, gathered. kUnavailable: CUDA has failed.
+  /// Copies a result on a device to `data`, in gathered layout. kUnavailable: CUDA has failed.
   Status bring_to_host();
 };
 

@@ -7,13 +7,13 @@
 
 namespace elastic::collectives {
 
-/// A buffer for threads that seldom need one at the same time. Who comes while it is lent gets
-/// another, and of two that come back the larger stays: while nobody works there is one.
+/// A buffer for threads that seldom need one at the same time. While it is lent, other threads get
+/// new buffers. When several buffers return, only the largest is kept.
 ///
 /// Any thread.
 class SpareBuffer {
  public:
-  /// Gives it back in the end. Not longer than the SpareBuffer.
+  /// Borrows the buffer until it is destroyed, which must be before the SpareBuffer is.
   class Loan {
    public:
     explicit Loan(SpareBuffer& of) : of_(of), buffer_(of.take()) {}

@@ -21,7 +21,7 @@ namespace {
 
 using transport::OpTag;
 
-/// Owned by the thread that runs the lane's operation, but for `abort`.
+/// Owned by the thread that runs the lane's operation. Any thread may call `abort`.
 class GlooBackend final : public Backend {
  public:
   explicit GlooBackend(ModuleView view)
@@ -49,11 +49,11 @@ class GlooBackend final : public Backend {
 
   ModuleView view_;
   std::shared_ptr<LinksContext> context_;
-  Buffer spare_;  // takes turns with the payload's buffer in allgathers
+  Buffer spare_;  // takes an allgather's result, and is swapped with its input
 };
 
-/// Gloo has no reduce_scatter of the kind that runs on unbound buffers; a transfer and a mismatch
-/// are our own.
+/// Gloo has no reduce_scatter on unbound buffers, the kind that links_transport provides. Transfers
+/// and mismatches exist only in this library.
 bool is_left_to_native(Kind kind) {
   return kind == Kind::kReduceScatter || kind == Kind::kTransfer || kind == Kind::kMismatch;
 }
@@ -73,7 +73,7 @@ Status GlooBackend::run(std::uint64_t position, const Call& call, Payload& paylo
   }
 }
 
-/// A mismatch is agreed upon by all ranks and ends the operation; anything else ends the backend.
+/// Ends a failed operation. After a mismatch all ranks agree on the error.
 Status GlooBackend::finish(std::uint64_t position, const Call& call, const Status& failure) {
   view_.mesh->abandon();
   if (failure.code() != Code::kMismatch && failure.code() != Code::kPoisoned) return failure;
@@ -111,7 +111,7 @@ void GlooBackend::allreduce(const Section& section, ReduceOp op, std::byte* data
   const kernels::Function combine = kernels::reduce(section.dtype, op);
   const std::size_t element = size_of(section.dtype);
   gloo::AllreduceOptions options(context_);
-  // Gloo asks for a type, and uses its size alone.
+  // Gloo takes a type, but uses only its size.
   switch (element) {
     case 1:
       options.setOutput(reinterpret_cast<std::uint8_t*>(data), section.count);
@@ -132,8 +132,8 @@ void GlooBackend::allreduce(const Section& section, ReduceOp op, std::byte* data
   gloo::allreduce(options);
 }
 
-/// The barrier in front: otherwise the root would be done before the others have come, and a rank
-/// with another call might never meet it.
+/// A barrier, then Gloo's broadcast. Without the barrier the root would return before the other
+/// ranks enter, and a rank with another call might never meet it.
 void GlooBackend::broadcast(const Call& call, Payload& payload) {
   barrier();
   gloo::BroadcastOptions options(context_);

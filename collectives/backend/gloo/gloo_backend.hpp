@@ -6,9 +6,9 @@
 
 namespace elastic::collectives {
 
-/// Gloo's allreduce, allgatherv, broadcast and barrier on the links of `view`, with our kernels for
-/// the arithmetic: they know all element types, and give the bits that the other backends give.
-/// Everything else is left to `view.native`.
+/// Makes a backend of Gloo's allreduce, allgatherv, broadcast and barrier on the links of `view`.
+/// It reduces by this library's kernels, which know all element types and give the same bits as the
+/// other backends. `view.native` performs all other calls.
 std::unique_ptr<Backend> make_gloo_backend(ModuleView view);
 
 }  // namespace elastic::collectives

@@ -45,8 +45,8 @@ struct Links {
   }
 };
 
-/// Memory that Gloo sends from and receives into. Messages between two ranks match in order, and a
-/// collective uses a single slot: so slots are not needed.
+/// Memory that Gloo sends from and receives into. It ignores Gloo's slots: messages between two
+/// ranks match in order, and each collective uses a single slot.
 class LinksBuffer final : public gt::UnboundBuffer {
  public:
   LinksBuffer(std::shared_ptr<Links> links, void* at, std::size_t bytes)
@@ -62,7 +62,7 @@ class LinksBuffer final : public gt::UnboundBuffer {
   }
   void recv(std::vector<int>, std::uint64_t, std::size_t, std::size_t) override { unsupported(); }
 
-  // The time limits are Gloo's means against the loss of a peer, which the mesh notices by itself.
+  // Gloo's time limits detect the loss of a peer. They are ignored: the mesh detects it by itself.
   bool waitSend(int* rank, std::chrono::milliseconds) override {
     const Message message = next(sends_, rank);
     const Link& link = links_->mesh->link(message.peer);
@@ -100,14 +100,14 @@ class LinksBuffer final : public gt::UnboundBuffer {
   std::deque<Message> receives_;
 };
 
-/// Collectives only ask whether there is one.
+/// A pair without function: the collectives in use only ask whether it exists.
 class LinksPair final : public gt::Pair {
  public:
   const gt::Address& address() const override { unsupported(); }
   void connect(const std::vector<char>&) override { unsupported(); }
   void close() override {}
   void setSync(bool, bool) override { unsupported(); }
-  // Gloo asks for it since 2024.
+  // Part of Gloo's interface since 2024.
   bool isConnected() { return true; }  // NOLINT(readability-identifier-naming)
   std::unique_ptr<gt::Buffer> createSendBuffer(int, void*, std::size_t) override { unsupported(); }
   std::unique_ptr<gt::Buffer> createRecvBuffer(int, void*, std::size_t) override { unsupported(); }

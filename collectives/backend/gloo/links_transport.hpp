@@ -22,8 +22,8 @@ class LinksFailure : public std::runtime_error {
   Status status_;
 };
 
-/// A Gloo context whose pairs are the links of a view. A failure of theirs leaves the collective as
-/// a LinksFailure, with nothing posted any more.
+/// A Gloo context that sends over the links of a view. If a link fails, the collective throws a
+/// LinksFailure, and nothing stays posted on the links.
 ///
 /// Gloo's own connections would be a second set of sockets for each view, neither authenticated nor
 /// encrypted, whose waits do not end when the view changes (nor, for data that is partly there,
@@ -34,7 +34,7 @@ class LinksContext final : public gloo::Context {
  public:
   explicit LinksContext(std::shared_ptr<transport::Mesh> mesh);
 
-  /// Starts an operation on the links: collectives belong to it until the next.
+  /// Starts an operation on the links: collectives belong to it until the next `begin`.
   void begin(const transport::OpTag& tag, const transport::Fingerprint& fingerprint);
 };
 

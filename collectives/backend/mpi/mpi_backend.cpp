@@ -19,19 +19,20 @@
 namespace elastic::collectives {
 namespace {
 
-/// Large tensors are split into pieces, so many at a time. A collective of MPI that does not block
-/// takes memory as large as what it reduces, anew each time, and its steps do not overlap; those of
-/// several small ones do, in memory that is still there.
+/// Large tensors are split into pieces of this size, several of them at a time. MPI allocates as
+/// much memory as a nonblocking collective reduces in each call, and does not overlap its steps.
+/// Steps of several small collectives overlap, and their memory is reused.
 constexpr std::size_t kPieceBytes = std::size_t{256} << 10;
 constexpr std::size_t kPiecesAtATime = 8;
 
-/// Looks at MPI before the processor is left to others for a moment. MPI can only be polled.
+/// Polls of MPI before each further poll yields the processor. MPI offers no other way to wait.
 constexpr int kSpins = 100;
 
-/// Looks at MPI when a link has failed: the peer may be done and gone, and what it sent on its way.
+/// Polls of MPI after a link has failed: the peer may have completed the call and exited, with its
+/// data still on the way.
 constexpr int kLastLooks = 1000;
 
-/// Owned by the thread that runs the lane's operation, but for `abort`.
+/// Owned by the thread that runs the lane's operation. Any thread may call `abort`.
 class MpiBackend final : public Backend {
  public:
   MpiBackend(ModuleView view, MpiProcess& process)
@@ -89,7 +90,7 @@ Status MpiBackend::run(std::uint64_t position, const Call& call, Payload& payloa
     std::swap(buffers_->data, payload.data);
     return status;
   }
-  // A collective of MPI cannot be called off: for all that is known it will write to its buffers.
+  // MPI cannot cancel a collective, which may still write to its buffers: they are leaked.
   (void)buffers_.release();
   buffers_ = std::make_unique<Buffers>();
   process_.give_up();
@@ -98,8 +99,8 @@ Status MpiBackend::run(std::uint64_t position, const Call& call, Payload& payloa
   return Status(Code::kPeerLost, status.message());  // which `make` for the next view explains
 }
 
-/// Waits for the others, so that their error is not lost with this rank. Where a rank is gone there
-/// will be no other view, hence no other result than the error.
+/// Waits for the other ranks, so that they learn the error before this rank leaves. A failure is
+/// ignored: after the loss of a rank there is no further view, so no replay and no other result.
 Status MpiBackend::settle_error(std::uint64_t position, const std::vector<int>& ranks) {
   if (Status met = view_.native->settle_error(position, ranks); !met.ok()) {
     log::debug("mpi: the other ranks may not have the error: {}", met.message());
@@ -107,7 +108,7 @@ Status MpiBackend::settle_error(std::uint64_t position, const std::vector<int>& 
   return {};
 }
 
-/// All ranks enter MPI with the same call, or none does. The first time they also compare ranks.
+/// Compares the calls of all ranks before any enters MPI, and in the first call also their ranks.
 Status MpiBackend::meet(std::uint64_t position, const Call& call) {
   Call gate;
   gate.fingerprint = call.fingerprint;
@@ -226,7 +227,7 @@ Status MpiBackend::reduce_scatter(const Section& section, ReduceOp op, Payload& 
   return {};
 }
 
-/// Counts and offsets of `blocks` as MPI wants them. The error is the same on all ranks.
+/// Fills in counts and offsets of `blocks` in MPI's types. The error is the same on all ranks.
 Status MpiBackend::lay_out(const std::vector<std::uint64_t>& blocks) {
   Buffers& with = *buffers_;
   with.counts.clear();
@@ -245,8 +246,8 @@ Status MpiBackend::lay_out(const std::vector<std::uint64_t>& blocks) {
   return {};
 }
 
-/// Until `request`, which was started with `error`, is complete, or the links say that it never
-/// will be.
+/// Waits until `request`, whose start returned `error`, is complete, or until the links have failed
+/// or the view is to change.
 Status MpiBackend::wait(int error, MPI_Request& request) {
   if (error != MPI_SUCCESS) return mpi_status(error, "MPI");
   Status links;

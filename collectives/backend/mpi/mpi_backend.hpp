@@ -7,10 +7,10 @@
 
 namespace elastic::collectives {
 
-/// MPI's allreduce, allgather, reduce_scatter and broadcast on the processes of MPI_COMM_WORLD,
-/// which are the members of `view` in rank order; kUnavailable where they are not. MPI is entered
-/// only after all ranks have met on the links with the same call, and is waited for together with
-/// them: so a mismatch, an abort and a loss end as they do elsewhere. The rest is `view.native`'s.
+/// Makes a backend of MPI's allreduce, allgather, reduce_scatter and broadcast. kUnavailable if the
+/// members of `view` are not the processes of MPI_COMM_WORLD in rank order. The ranks first compare
+/// their calls over the links, and watch the links while they wait for MPI, so that a mismatch, an
+/// abort and a loss end as in other backends. `view.native` performs all other calls.
 Result<std::unique_ptr<Backend>> make_mpi_backend(ModuleView view);
 
 }  // namespace elastic::collectives

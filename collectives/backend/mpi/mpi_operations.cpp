@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::size_t kOps = 5;
 
-/// MPI gives a function of its caller nothing to know its operation by, so each has one of its own.
+/// MPI passes no context to a user's function, so each operation has a function of its own.
 template <std::size_t kIndex>
 void combine(void* in, void* in_out, int* elements, MPI_Datatype*) {
   static const kernels::Function kernel =

@@ -10,27 +10,27 @@
 
 namespace elastic::collectives {
 
-/// The MPI of a process, once and until it ends: MPI can neither be started again nor be given
-/// other processes. Also keeps what MPI may still write to after an operation was given up.
+/// MPI in this process, from its start to the end of the process: MPI can neither be started again
+/// nor change its processes.
 class MpiProcess {
  public:
-  /// The one of this process.
+  /// The single instance.
   static MpiProcess& instance();
 
-  /// Initialises MPI, unless the program has: then with what it has, which must allow for threads.
-  /// All processes of MPI_COMM_WORLD come together in it. `under_mpirun`: whether initialising
-  /// would join the processes that were started together.
+  /// Initialises MPI, unless the program has; then the program's thread level must suffice. A
+  /// collective call of all processes of MPI_COMM_WORLD. `under_mpirun`: mpirun started this
+  /// process, so that initialisation connects it with the others.
   Status start(std::size_t lanes, bool under_mpirun);
 
   int rank() const { return rank_; }
   int size() const { return size_; }
   MPI_Comm communicator(std::size_t lane) const { return communicators_[lane]; }
 
-  /// Serves the first view that has all processes, in their order. kUnavailable for any other: says
-  /// that membership is fixed, and what to use instead.
+  /// ok for the first view that has all processes. kUnavailable for any other: the message says
+  /// that membership is fixed, and which backends to use instead.
   Status serve(std::uint64_t generation, int size);
 
-  /// Something under way was given up, so that MPI_Finalize would wait for ever.
+  /// Records that an operation was given up, so that MPI_Finalize would wait for ever.
   void give_up() { given_up_ = true; }
 
  private:
@@ -43,7 +43,7 @@ class MpiProcess {
   int rank_ = 0;
   int size_ = 1;
   std::vector<MPI_Comm> communicators_;
-  std::uint64_t generation_ = 0;  // the one that is served; 0: none yet
+  std::uint64_t generation_ = 0;  // the generation of the served view; 0: none yet
 };
 
 }  // namespace elastic::collectives

@@ -6,7 +6,7 @@
 
 namespace elastic::collectives {
 
-/// ok, or what MPI says of the error.
+/// \returns ok, or a status with MPI's text for the error. `what` names the call.
 Status mpi_status(int error, const char* what);
 
 /// Name and version of the library: "Open MPI v4.1.4".

@@ -23,7 +23,7 @@ Result<std::string> agree_on_mismatch(transport::Mesh& mesh, Executor& executor,
                                       transport::OpTag tag, const Statement& mine) {
   mesh.abandon();
   tag.phase = transport::OpTag::kPoison;
-  // Not the call's fingerprint: they differ, that is the point.
+  // An empty fingerprint on all ranks, because those of the calls differ.
   mesh.begin(tag, Fingerprint{});
   std::vector<Block> blocks(static_cast<std::size_t>(mesh.size()));
   Block& own = blocks[static_cast<std::size_t>(mesh.rank())];

@@ -12,23 +12,23 @@
 
 namespace elastic::collectives {
 
-/// What a rank has to say about a mismatch.
+/// One rank's account of a mismatch.
 struct Statement {
   transport::Fingerprint called;
-  std::string text;  ///< replaces the description of its call where a rank knows better
+  std::string text;  ///< if not empty, reported instead of a description of the call
 };
 
-/// Abandons the operation `tag`, which some rank found to be a mismatch, and agrees with all others
-/// on the message to report. Ends nowhere before every rank has entered it. Everybody tells
-/// everybody, so that no rank that is still waiting in the operation can miss it.
+/// Abandons the operation `tag`, which some rank found to be a mismatch, and agrees with all ranks
+/// on the message to report. Returns on no rank before every rank has entered it. Every rank sends
+/// to every other rank, so that a rank that still waits in the operation learns of the mismatch.
 Result<std::string> agree_on_mismatch(transport::Mesh& mesh, Executor& executor, PlanCache& plans,
                                       transport::OpTag tag, const Statement& mine);
 
-/// A function of all ranks' statements alone: the least text, with the first call that differs from
-/// the one of its rank, or else the first two ranks whose calls differ.
+/// \returns the same message on all ranks, from their statements alone: the least text with the
+/// first call that differs from that rank's call; without any text, the first two unlike calls.
 std::string mismatch_message(const std::vector<Statement>& statements);
 
-/// Longer texts are cut.
+/// In bytes; longer texts are cut.
 inline constexpr std::size_t kMaxMismatchText = 1000;
 
 }  // namespace elastic::collectives

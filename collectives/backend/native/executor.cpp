@@ -11,7 +11,7 @@ using transport::Link;
 
 namespace {
 
-/// Takes what was received as it is.
+/// Combines nothing: copies received bytes by non-temporal stores.
 void stream(std::byte* into, const std::byte* /*left*/, const std::byte* received,
             std::size_t bytes) {
   kernels::copy(into, received, bytes, kernels::Store::kStreaming);
@@ -59,7 +59,7 @@ void Executor::start() {
 }
 
 bool Executor::advance() {
-  // What completes may let messages go out at once, which completes them in turn.
+  // A completed step may release messages that complete at once, so repeat until none does.
   for (std::size_t before = left_ + 1; left_ > 0 && left_ < before;) {
     before = left_;
     for (std::size_t queue = 0; queue < progress_.size(); ++queue) collect(queue);
@@ -92,7 +92,7 @@ void Executor::complete(std::int32_t index) {
   }
 }
 
-// Messages are posted in order: one that is ready waits for those before it.
+// Messages on a link are posted in order: a ready message waits for those before it.
 void Executor::post_sends(std::size_t queue) {
   Progress& progress = progress_[queue];
   const auto& sends = schedule_->queues()[queue].sends;

@@ -13,42 +13,42 @@
 
 namespace elastic::collectives {
 
-/// How elements are combined.
+/// The arithmetic of a reduction.
 struct Reducer {
   kernels::Function reduce = nullptr;
-  kernels::Function reduce_last = nullptr;  ///< into memory that the plan does not use again
+  kernels::Function reduce_last = nullptr;  ///< to memory that the plan does not use again
   std::size_t element = 1;                  ///< bytes
   DType dtype = DType::kU8;
-  std::uint32_t divisor = 1;  ///< of the final sum
+  std::uint32_t divisor = 1;  ///< of the final sum; 1 if the call is no average
 };
 
-/// What the areas of a plan are in one run of it.
+/// The memory of a plan's areas in one run. The caller owns it.
 struct Memory {
   std::byte* data = nullptr;         ///< plan::Area::kData
   const std::byte* input = nullptr;  ///< plan::Area::kInput; may be `data`
-  /// Told of what a plan is about to overwrite in `data` that may still be input.
+  /// Called before the plan overwrites a part of `data` that may still be input; may be null.
   transport::Overwriting* overwriting = nullptr;
-  /// The data is too large for the cache: what is not used again need not go there.
+  /// The data is larger than the cache: blocks that the plan does not use again bypass it.
   bool streams = false;
 
   static Memory in_place(std::byte* data) { return {data, data}; }
 };
 
-/// Runs schedules on a mesh. Work per completed step is constant, and nothing is allocated once the
-/// state has grown to what the calls need.
+/// Runs schedules on a mesh: posts each step when the steps before it are complete, and performs
+/// local steps itself. Constant work per step; no allocation once the state has grown to the calls.
 ///
 /// Owned by the thread that runs the lane's operation.
 class Executor {
  public:
   explicit Executor(transport::Mesh& mesh);
 
-  /// Runs `schedule` to its end. Message numbers go on from where the operation was. After a
-  /// failure the mesh must be abandoned before `memory` may be touched.
+  /// Runs `schedule` to its end. Its messages follow those of earlier schedules of the operation.
+  /// After a failure the caller must abandon the mesh before it touches `memory`.
   Status run(const Schedule& schedule, const Memory& memory, const Reducer& reducer = {});
   Status run(const Schedule& schedule, std::byte* data, const Reducer& reducer = {}) {
     return run(schedule, Memory::in_place(data), reducer);
   }
-  /// Likewise, with memory that goes when this returns: after a failure the mesh is abandoned.
+  /// The same, for memory that the caller releases afterwards: abandons the mesh after a failure.
   Status run_alone(const Schedule& schedule, const Memory& memory);
 
  private:
@@ -79,7 +79,7 @@ class Executor {
   const std::function<bool()> advance_;
   Buffer scratch_;
 
-  // Of the schedule that is being run.
+  // State of the running schedule.
   const Schedule* schedule_ = nullptr;
   Memory memory_;
   Reducer reducer_;

@@ -13,7 +13,7 @@ using transport::Mesh;
 
 static_assert(std::endian::native == std::endian::little, "the descriptor is sent as it lies");
 
-/// What follows it: error, counts, data, a message each.
+/// The first message of a parcel. Three messages follow: error, counts, data.
 struct Descriptor {
   transport::Fingerprint fingerprint;
   std::uint64_t error_bytes = 0;
@@ -38,7 +38,7 @@ class Taker {
     link_.receive({bytes_of(std::span(&descriptor_, 1)), {}});
   }
 
-  /// True when the parcel is there, or can never be.
+  /// True when the parcel is complete or was refused.
   bool advance() {
     if (!described_ && link_.received() >= 1) {
       described_ = true;
@@ -94,7 +94,7 @@ void give(Link& link, const Descriptor& descriptor, const Backend::Parcel& parce
 }  // namespace
 
 Status hand_over_parcel(Mesh& mesh, const Backend::Handover& handover, Backend::Parcel& parcel) {
-  // A parcel travels in one piece.
+  // One message carries the data, so it has to be contiguous.
   parcel.payload.gather();
   const Descriptor descriptor = describe(parcel);
   std::vector<Link*> given;

@@ -6,7 +6,7 @@
 
 namespace elastic::collectives {
 
-/// Backend::hand_over on a mesh whose operation has begun. A giver serves all its takers at once.
+/// Backend::hand_over on a mesh whose operation has begun. A holder serves all its takers at once.
 Status hand_over_parcel(transport::Mesh& mesh, const Backend::Handover& handover,
                         Backend::Parcel& parcel);
 

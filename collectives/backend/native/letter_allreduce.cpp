@@ -45,7 +45,7 @@ Status LetterAllreduce::await(const OpTag& tag, const Fingerprint& fingerprint) 
 Status LetterAllreduce::run(const OpTag& tag, const Fingerprint& fingerprint,
                             std::span<const std::byte> input, std::byte* result,
                             const Reducer& reducer) {
-  // Of three ranks and more the third operand is read after `result` was written.
+  // With three or more ranks, `result` may overwrite `input` in place before it is read.
   const std::byte* own = input.data();
   for (Mailbox* mailbox : mailboxes_) {
     if (mailbox == nullptr) continue;
@@ -53,7 +53,7 @@ Status LetterAllreduce::run(const OpTag& tag, const Fingerprint& fingerprint,
     if (mesh_.size() > 2) own = posted;
   }
   if (!come_soon(tag)) {
-    // Whoever has called something else may have sent frames.
+    // A rank that made another call may have sent frames instead.
     mesh_.begin(tag, fingerprint);
     if (Status status = wait_on(tag); !status.ok()) return status;
   }
@@ -68,7 +68,7 @@ bool LetterAllreduce::come_soon(const OpTag& tag) {
   return mesh_.wait_briefly([&] { return all_here(tag); });
 }
 
-/// Also for what comes instead of letters: frames of a rank that called something else, or the end
+/// Also ends when something else comes first: frames of a rank that made another call, or the end
 /// of the view.
 Status LetterAllreduce::wait_on(const OpTag& tag) {
   return mesh_.run_until([&] { return all_here(tag); });
@@ -99,10 +99,10 @@ Status LetterAllreduce::check_lengths(std::size_t bytes) const {
   for (std::size_t rank = 0; rank < letters_.size(); ++rank) {
     const Letter* const letter = letters_[rank];
     if (letter == nullptr || letter->bytes == bytes) continue;
-    return Status(
-        Code::kProtocol,
-        "a letter of " + std::to_string(letter->bytes) + " bytes, not " + std::to_string(bytes),
-        static_cast<int>(rank));
+    return Status(Code::kProtocol,
+                  "an eager message of " + std::to_string(letter->bytes) + " bytes, not " +
+                      std::to_string(bytes),
+                  static_cast<int>(rank));
   }
   return {};
 }

@@ -12,32 +12,32 @@
 
 namespace elastic::collectives {
 
-/// Allreduce of small data among ranks of one host: everybody posts a letter with all of it to
-/// everybody, and reduces all letters in rank order. One exchange, without frames.
+/// Eager allreduce of small data on one host: every rank copies its tensor to a slot for every
+/// other rank (a Letter), then reduces all tensors in rank order. One exchange, without frames.
 ///
 /// Owned by the thread that runs the lane's operation.
 class LetterAllreduce {
  public:
   explicit LetterAllreduce(transport::Mesh& mesh) : mesh_(mesh) {}
 
-  /// Whether this rank has a mailbox to every other. Before `run`.
+  /// Whether this rank has a mailbox to every other rank. To be called before `run`.
   bool find_mailboxes();
-  /// Up to here letters are the fastest way: what a rank reads grows with the number of ranks.
+  /// Size limit: it shrinks with the number of ranks, because a rank reads the tensors of all.
   std::size_t most_bytes() const;
 
-  /// For an operation that goes another way: tells those who wait for letters in `tag` what this
-  /// rank has called, because its frames may never come to them; and what else there is to say.
+  /// For an operation by another algorithm: posts its fingerprint to the ranks that wait for eager
+  /// messages in `tag`, because this rank's frames may never reach them. `more`: further content.
   void tell(const transport::OpTag& tag, const transport::Fingerprint& fingerprint,
             std::span<const std::byte> more);
-  /// Waits for everybody's letter for `tag`, which has begun. Fails like a link.
+  /// Waits for every rank's message for `tag`, which has begun. Fails like a link.
   Status await(const transport::OpTag& tag, const transport::Fingerprint& fingerprint);
-  /// From another rank; after `await`, in the same operation.
+  /// The message of another rank. Valid after `await`, in the same operation.
   const transport::Letter& from(int rank) const {
     return *letters_[static_cast<std::size_t>(rank)];
   }
 
-  /// `result`, as long as `input`, may be the same memory. Fails like a link; the mesh begins
-  /// operation `tag` only if the letters keep it waiting.
+  /// Performs the allreduce. `result` is as long as `input` and may be the same memory. Fails like
+  /// a link. The mesh begins operation `tag` only if the messages do not arrive within a spin.
   Status run(const transport::OpTag& tag, const transport::Fingerprint& fingerprint,
              std::span<const std::byte> input, std::byte* result, const Reducer& reducer);
 

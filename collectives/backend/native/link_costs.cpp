@@ -16,11 +16,11 @@ using plan::Hosts;
 
 constexpr std::size_t kSmallBytes = 64;
 constexpr std::size_t kLargeBytes = 64 * 1024;
-/// The first finds the others late and caches cold; the best tells what the link can do.
+/// Messages of each size. The first meets late peers and cold caches; the best shows the cost.
 constexpr int kSmallTimes = 5;
 constexpr int kLargeTimes = 3;
 
-/// Nanoseconds, for messages of either size.
+/// Nanoseconds of one message of either size.
 struct Times {
   std::uint64_t small = 0;
   std::uint64_t large = 0;

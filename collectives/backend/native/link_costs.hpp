@@ -8,10 +8,10 @@
 
 namespace elastic::collectives {
 
-/// Times messages to the next rank of this host and of the next one, and agrees with all ranks on
-/// the greatest of their times. All ranks call it at the same point of an operation. Takes the time
-/// of about ten small messages and three of 64 KiB for each kind of link. None of them needs more
-/// than one flow.
+/// Measures latency and bandwidth of the links inside and between hosts. Each rank times messages
+/// to its next rank on this host and to one on the next host; all ranks then agree on the greatest
+/// times. All ranks call it at the same point of an operation. For each kind of link it takes the
+/// time of about ten small messages and three of 64 KiB, over one flow each.
 Result<plan::LinkCosts> measure_link_costs(Executor& executor, PlanCache& plans, int rank,
                                            const plan::Hosts& hosts);
 

@@ -15,8 +15,8 @@ namespace {
 using plan::FlowTime;
 using plan::Hosts;
 
-/// The first over a fresh flow finds out how much the line takes; the best of the others may have
-/// been disturbed once.
+/// Messages of each kind. On a fresh flow TCP's window still grows during the first message, and
+/// one of the others may be disturbed.
 constexpr int kBulkTimes = 3;
 constexpr int kTrialTimes = 3;
 
@@ -27,8 +27,8 @@ void for_each_far_link(transport::Mesh& mesh, const Hosts& hosts,
   }
 }
 
-/// The greatest of what the ranks say. Nobody is through before all have come, so that what follows
-/// starts everywhere at about the same time.
+/// The greatest value of all ranks. Also a barrier, so that all ranks start the next message at
+/// about the same time.
 Result<std::uint64_t> greatest(Executor& executor, PlanCache& plans, const transport::Mesh& mesh,
                                std::uint64_t own) {
   std::vector<std::uint64_t> of_rank(static_cast<std::size_t>(mesh.size()));
@@ -39,7 +39,7 @@ Result<std::uint64_t> greatest(Executor& executor, PlanCache& plans, const trans
   return *std::max_element(of_rank.begin(), of_rank.end());
 }
 
-/// The best try of all ranks together.
+/// The shortest of `times` tries, in nanoseconds. The slowest rank gives the time of a try.
 Result<std::uint64_t> bulk_time(Executor& executor, PlanCache& plans, const transport::Mesh& mesh,
                                 TimedMessage& message, int times) {
   std::uint64_t best = std::numeric_limits<std::uint64_t>::max();
@@ -54,8 +54,8 @@ Result<std::uint64_t> bulk_time(Executor& executor, PlanCache& plans, const tran
   return best;
 }
 
-/// What links cost by the first of a few tries that shows the line to be fast, or by the best. A
-/// fresh connection begins slowly.
+/// The cost of links by the best of a few tries; the first try that shows a fast line is the last.
+/// One try is not enough, because a fresh connection begins slowly.
 Result<plan::LinkCost> try_line(Executor& executor, PlanCache& plans, const transport::Mesh& mesh,
                                 const Neighbours& neighbours, std::uint64_t latency_ns,
                                 std::uint64_t opened) {

@@ -11,17 +11,17 @@
 
 namespace elastic::collectives {
 
-/// Of the link to another host that has most; 0 where there is none.
+/// The greatest number of flows of a link to another host; 0 if there is no such link.
 std::uint64_t flows_between_hosts(transport::Mesh& mesh, const plan::Hosts& hosts);
 
-/// Has links to other hosts use so many of their flows.
+/// Makes the links to other hosts use `flows` of their flows.
 void use_flows(transport::Mesh& mesh, const plan::Hosts& hosts, std::uint64_t flows);
 
-/// With how many flows, of `opened`, a bulk message between hosts takes hardly longer than with the
-/// best number, and what messages cost then. The links use that many from then on. All ranks call
-/// it at the same point of an operation and get the same: the greatest of their times counts.
-/// `one_flow` are the costs of a message that went over one flow. Takes some tens of milliseconds
-/// where the line is slow, and none where it is too slow to try.
+/// Measures how many of `opened` flows are to carry data between hosts: the least number with which
+/// a bulk message is hardly slower than with the best. The links use this number from then on.
+/// \returns the costs of messages with it; `one_flow` are those measured with one flow. All ranks
+/// call it at the same point of an operation and get the same costs: the greatest of their times
+/// counts. A slow line takes some tens of milliseconds; a line that is too slow is not tried.
 Result<plan::LinkCosts> measure_flows(Executor& executor, PlanCache& plans, transport::Mesh& mesh,
                                       const plan::Hosts& hosts, const plan::LinkCosts& one_flow,
                                       std::uint64_t opened);

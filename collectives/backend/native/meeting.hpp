@@ -8,8 +8,8 @@
 namespace elastic::collectives {
 
 /// A barrier among some ranks of a mesh, in the operation that has begun: each rank sends an empty
-/// message to each other rank, so that a rank returns only when all have come. `ranks` has this
-/// rank. Fails like a link; then the mesh must be abandoned.
+/// message to each other rank and waits for theirs. `ranks` contains this rank. Fails like a link;
+/// then the mesh must be abandoned.
 Status meet(transport::Mesh& mesh, const std::vector<int>& ranks);
 
 }  // namespace elastic::collectives

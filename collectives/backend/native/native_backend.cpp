@@ -28,8 +28,8 @@ Reducer reducer_of(DType dtype, ReduceOp op) {
           size_of(dtype), dtype};
 }
 
-/// Collectives as plans on a mesh. Owned by the thread that runs the lane's operation, but for
-/// `abort`.
+/// Collectives as plans on a mesh. The thread that runs the lane's operation owns it; any thread
+/// may call `abort`.
 class NativeBackend final : public Backend {
  public:
   NativeBackend(std::uint64_t generation, std::shared_ptr<Mesh> mesh, const NativeOptions& options)
@@ -69,7 +69,7 @@ class NativeBackend final : public Backend {
   Status reduce_scatter(const Call& call, Payload& payload);
   Status transfer(const Call& call, Payload& payload);
   Status barrier() { return executor_.run(plans_.barrier(), nullptr); }
-  /// Whether what is there has to be kept while the result is written.
+  /// Whether the input has to be saved before the result overwrites it.
   bool keeps(const DirectTensor& tensor) const {
     return options_.recoverable && tensor.input == tensor.output;
   }
@@ -88,9 +88,9 @@ class NativeBackend final : public Backend {
   SharedAllreduce shared_;
   UndoLog undo_;
   bool prepared_ = false;
-  Status refused_;                   // all operations, because the ranks differ in an option
-  bool letters_everywhere_ = false;  // as agreed when prepared
-  Buffer spare_;                     // takes turns with the payload's buffer in allgathers
+  Status refused_;                   // the error of every operation if the ranks' options differ
+  bool letters_everywhere_ = false;  // small allreduces are eager, as `prepare` agreed
+  Buffer spare_;                     // takes an allgather's result, and is swapped with its input
 };
 
 Status NativeBackend::run(std::uint64_t position, const Call& call, Payload& payload) try {
@@ -116,7 +116,7 @@ Status NativeBackend::run(std::uint64_t position, const Call& call, Payload& pay
   }
   return status.ok() ? status : finish(position, {call.fingerprint, call.error}, status);
 } catch (...) {
-  // Out of memory. The caller's must not be referred to any more, and has to be as it was.
+  // Out of memory. No link may refer to the caller's memory any more, and its content is restored.
   mesh_->abandon();
   take_back();
   throw;
@@ -129,7 +129,7 @@ Status NativeBackend::run_small(std::uint64_t position, const SmallCall& call, s
   return status.ok() ? status : finish(position, {call.fingerprint, {}}, status);
 }
 
-/// Agrees on the ways in front of the view's first operation.
+/// Agrees on the capabilities of the view before its first operation.
 Status NativeBackend::prepare(std::uint64_t position) {
   if (std::exchange(prepared_, true)) return refused_.ok() ? Status() : refuse(position);
   mesh_->begin(OpTag{generation_, position, OpTag::kRepair}, {});
@@ -150,7 +150,7 @@ Status NativeBackend::prepare(std::uint64_t position) {
   return {};
 }
 
-/// An error is an operation's result like any other: nobody has it before all have come.
+/// An error is an operation's result like any other: no rank has it before all have entered.
 Status NativeBackend::refuse(std::uint64_t position) {
   mesh_->begin(OpTag{generation_, position, OpTag::kNormal}, {});
   const Status met = barrier();
@@ -159,7 +159,7 @@ Status NativeBackend::refuse(std::uint64_t position) {
   return met;
 }
 
-/// From where on copying a tensor twice costs more than that all ranks meet once more.
+/// Size above which an extra barrier is cheaper than two copies.
 std::size_t NativeBackend::direct_bytes() const {
   const auto& algorithm = options_.thresholds.algorithm;
   if (algorithm && !plan::is_large(*algorithm)) return kNeverDirect;
@@ -174,7 +174,7 @@ bool NativeBackend::by_letters(const Call& call, const Payload& payload) const {
          takes_small(bytes_of(call.sections.front()));
 }
 
-/// Mistakes of the layer above, which it makes on all ranks alike or not at all.
+/// Checks for mistakes of the calling layer, which all ranks make alike or none makes.
 Status NativeBackend::check(const Call& call, const Payload& payload) const {
   const auto wrong = [](const std::string& what) { return Status(Code::kInternal, what); };
   if (payload.elsewhere.empty()
@@ -195,7 +195,8 @@ Status NativeBackend::check(const Call& call, const Payload& payload) const {
   return {};
 }
 
-/// A mismatch is agreed upon by all ranks and ends the operation; anything else ends the backend.
+/// Ends a failed operation. After a mismatch all ranks agree on the error, and the backend goes on;
+/// any other failure ends the backend. Tensors are restored in either case.
 Status NativeBackend::finish(std::uint64_t position, const Statement& mine, const Status& failure) {
   if (failure.code() != Code::kMismatch && failure.code() != Code::kPoisoned) {
     mesh_->abandon();
@@ -228,14 +229,14 @@ Status NativeBackend::perform(const Call& call, Payload& payload) {
   return Status(Code::kInternal, "no collective has this number");
 }
 
-/// Of direct tensors the inputs become what they were.
+/// Unpins direct tensors and restores the inputs that were overwritten.
 void NativeBackend::take_back() {
   shared_.let_go();
   undo_.restore();
 }
 
 Status NativeBackend::allreduce(const Call& call, Payload& payload) {
-  // With nothing to reduce still nobody may be ahead of the others.
+  // Without elements there is nothing to reduce, but still no rank may be ahead of the others.
   if (call.sections.empty() && payload.direct.empty()) return barrier();
   for (const Section& section : call.sections) {
     const Schedule& schedule = plans_.allreduce({section.count, size_of(section.dtype)});
@@ -246,6 +247,8 @@ Status NativeBackend::allreduce(const Call& call, Payload& payload) {
   return payload.direct.empty() ? Status() : direct_allreduce(call, payload);
 }
 
+/// Reduces tensors in the caller's memory: through shared memory if all ranks have offered theirs,
+/// otherwise by plans. The undo log saves inputs before they are overwritten in place.
 Status NativeBackend::direct_allreduce(const Call& call, Payload& payload) {
   std::size_t overwritten = 0;
   for (const DirectTensor& tensor : payload.direct) {
@@ -279,7 +282,7 @@ Status NativeBackend::planned_allreduce(const Call& call, const Payload& payload
 Status NativeBackend::settle() {
   if (!options_.recoverable) return {};
   Status met = barrier();
-  // The caller may change the tensors now, whether others still read them or not.
+  // The caller may change the tensors from here on, even if another rank still reads them.
   shared_.let_go();
   if (!met.ok()) mesh_->abandon();
   return met;
@@ -293,13 +296,15 @@ Status NativeBackend::settle_error(std::uint64_t position, const std::vector<int
   return met;
 }
 
-/// The barrier in front: otherwise the root would be done before the others have come, and a rank
-/// with another call might never meet it.
+/// A barrier, then a tree or a chain from the root. Without the barrier the root would return
+/// before the other ranks enter, and a rank with another call might never meet it.
 Status NativeBackend::broadcast(const Call& call, Payload& payload) {
   if (Status status = barrier(); !status.ok()) return status;
   return executor_.run(plans_.broadcast(call.root, extent(call.sections)), payload.data.data());
 }
 
+/// Exchanges the ranks' counts, then gathers the blocks round a ring. The result is made in the
+/// spare buffer, because the blocks of lower ranks come before this rank's input.
 Status NativeBackend::allgather(const Section& block, Payload& payload) {
   const auto size = static_cast<std::size_t>(mesh_->size());
   const auto rank = static_cast<std::size_t>(mesh_->rank());
@@ -323,6 +328,7 @@ Status NativeBackend::allgather(const Section& block, Payload& payload) {
   return status;
 }
 
+/// Reduces round a ring, moves this rank's part to the start of the data, and ends with a barrier.
 Status NativeBackend::reduce_scatter(const Call& call, Payload& payload) {
   const Section& section = call.sections.front();
   const auto size = static_cast<std::size_t>(mesh_->size());
@@ -338,13 +344,14 @@ Status NativeBackend::reduce_scatter(const Call& call, Payload& payload) {
   const std::size_t begin = plan::part_begin(section.count, size, rank);
   if (mine > 0) std::memmove(payload.data.data(), data + begin * element, mine);
   payload.data.resize(mine);
-  // Nobody has anybody else's part. So nobody may be done before all have their own.
+  // No other rank has this rank's part. So no rank may return before every rank has its own part.
   payload.in_hand = true;
   status = barrier();
   if (status.ok()) payload.in_hand = false;
   return status;
 }
 
+/// Sends each section of a state to the receivers, in segments that the donors share.
 Status NativeBackend::transfer(const Call& call, Payload& payload) {
   if (Status status = barrier(); !status.ok()) return status;
   std::vector<int> donors = call.donors;
@@ -355,7 +362,7 @@ Status NativeBackend::transfer(const Call& call, Payload& payload) {
     const Schedule schedule(plan::transfer(mesh_->rank(), donors, call.receivers, bytes_of(section),
                                            options_.transfer_segment_bytes));
     if (Status status = executor_.run(schedule, at); !status.ok()) return status;
-    // Small sections have one segment each, which the first donor sends.
+    // Rotates the donors: a small section has a single segment, which the first donor sends.
     if (!donors.empty()) std::rotate(donors.begin(), donors.begin() + 1, donors.end());
   }
   return {};

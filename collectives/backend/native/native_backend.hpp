@@ -17,27 +17,28 @@ class Arena;
 namespace elastic::collectives {
 
 struct NativeOptions {
-  /// Large data travels in pieces of this many bytes, each forwarded as soon as it has arrived.
+  /// Bytes of the segments in which large data travels. A rank forwards each on its arrival.
   std::size_t segment_bytes = 256 * 1024;
-  /// Pieces of a state transfer.
+  /// Bytes of the segments of a state transfer.
   std::size_t transfer_segment_bytes = 1024 * 1024;
   plan::Thresholds thresholds{};
-  /// Where there is one the links are measured, unless all ranks have it from the view before; the
-  /// thresholds and the segment (`segment_bytes` at most) are set accordingly.
+  /// If not null, the backend measures the links, unless all ranks know them from the view before,
+  /// and sets the thresholds and the segment (at most `segment_bytes`) by their costs.
   std::shared_ptr<TuningRecord> record;
-  /// Then also measured, if all ranks have it so: how many of the flows of links between hosts are
-  /// of use. Otherwise all are used.
+  /// With a record, and if true on all ranks: the backend also measures how many flows of the links
+  /// between hosts to use. Otherwise it uses all.
   bool measures_flows = false;
   /// For each rank, a number that is the same for all ranks of its host. Empty: there is one host.
   std::vector<int> hosts;
-  /// Of this rank, which the others of its host have been told of with their links; may be null.
+  /// This rank's arena, which its peers on the host received with their links; may be null.
   std::shared_ptr<transport::Arena> arena;
   /// Whether inputs are kept until results are whole, and results until all ranks have theirs.
-  /// Without it a failure ruins what was reduced in place: only to measure what it costs.
+  /// If false, a failure destroys tensors reduced in place: only for measuring the cost of this.
   bool recoverable = true;
 };
 
-/// The backend that is always there: plans, run on the links of `mesh`, for the view `generation`.
+/// The library's own backend, always present: runs plans on the links of `mesh`, for the view
+/// `generation`.
 std::unique_ptr<Backend> make_native_backend(std::uint64_t generation,
                                              std::shared_ptr<transport::Mesh> mesh,
                                              const NativeOptions& options = {});

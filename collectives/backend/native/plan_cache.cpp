@@ -22,7 +22,7 @@ PlanCache::PlanCache(int rank, plan::Hosts hosts, std::size_t segment_bytes,
       allgather_(plan::Plan{}) {}
 
 std::size_t PlanCache::Hash::operator()(const Key& key) const {
-  // Multiplying by an odd number with many bits spreads counts that are multiples of each other.
+  // Multiplication by an odd number with many bits spreads counts that are multiples of each other.
   constexpr std::size_t kSpread = 0x9e3779b97f4a7c15ULL;
   std::size_t hash = key.elements.count * kSpread;
   hash = (hash ^ key.elements.bytes) * kSpread;

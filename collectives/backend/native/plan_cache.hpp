@@ -13,8 +13,8 @@
 
 namespace elastic::collectives {
 
-/// Makes the schedules of one rank, and keeps them: a training loop calls the same shapes again and
-/// again. A schedule is valid until the next call of a function here.
+/// Makes the schedules of one rank and keeps them, because a training loop repeats the same shapes.
+/// A returned schedule is valid until the next call of a member function.
 ///
 /// Owned by the thread that runs the lane's operation.
 class PlanCache {
@@ -22,20 +22,20 @@ class PlanCache {
   PlanCache(int rank, plan::Hosts hosts, std::size_t segment_bytes,
             const plan::Thresholds& thresholds);
 
-  /// Instead of what it was made with. Before the first operation with tensors.
+  /// Replaces the constructor's values. To be called before the first operation with tensors.
   void use(const plan::Thresholds& thresholds, std::size_t segment_bytes) {
     thresholds_ = thresholds;
     segment_ = segment_bytes;
   }
 
-  /// In place.
+  /// In place, of any size.
   const Schedule& allreduce(plan::Elements elements);
-  /// From one memory to another or in place, with the mean taken where one is asked for.
+  /// For a direct tensor: in place or out of place, and divided by Reducer::divisor.
   const Schedule& large_allreduce(plan::Elements elements);
   const Schedule& reduce_scatter(plan::Elements elements);
   const Schedule& broadcast(int root, std::size_t bytes);
   const Schedule& barrier();
-  /// Blocks of `bytes` of everybody to everybody.
+  /// An allgather of small blocks of `bytes` each, by a message from every rank to every other.
   const Schedule& exchange(std::size_t bytes);
   const Schedule& allgather(const std::vector<std::uint64_t>& counts, std::size_t element_bytes);
 
@@ -60,7 +60,7 @@ class PlanCache {
   struct Hash {
     std::size_t operator()(const Key& key) const;
   };
-  /// Trainers have tens of shapes. Whoever has a new one in every call must not fill the memory.
+  /// Trainers have tens of shapes. The limit bounds the memory if each call has a new shape.
   static constexpr std::size_t kMaxSchedules = 512;
 
   template <typename Make>
@@ -74,7 +74,7 @@ class PlanCache {
   std::size_t segment_;
   plan::Thresholds thresholds_;
   std::unordered_map<Key, Schedule, Hash> schedules_;
-  // The last allgather, whose key would be long.
+  // The latest allgather alone is kept: with one count for each rank its key would be long.
   std::vector<std::uint64_t> counts_;
   std::size_t element_ = 0;
   Schedule allgather_;

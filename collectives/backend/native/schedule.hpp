@@ -9,13 +9,13 @@
 
 namespace elastic::collectives {
 
-/// A plan turned round for execution: who waits for a step, and what goes over each link in order.
-/// Immutable, so that one that was made once serves every later call of the same shape.
+/// A plan with the indices that its execution needs: the steps that wait for each step, and the
+/// messages of each link in order. Immutable, so that it serves all calls of the same shape.
 class Schedule {
  public:
   explicit Schedule(plan::Plan plan);
 
-  /// The messages exchanged with one peer.
+  /// The messages exchanged with one peer, as indices of steps in their order.
   struct Queue {
     int peer = 0;
     std::vector<std::int32_t> sends;
@@ -48,7 +48,7 @@ class Schedule {
 
   plan::Plan plan_;
   std::vector<std::uint8_t> waits_;
-  std::vector<std::size_t> first_;  // into dependents_, one more than steps
+  std::vector<std::size_t> first_;  // step's first entry in dependents_; one more than steps
   std::vector<std::int32_t> dependents_;
   std::vector<Queue> queues_;
   std::vector<std::uint32_t> queue_of_;

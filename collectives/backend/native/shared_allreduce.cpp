@@ -18,12 +18,12 @@ using transport::OpTag;
 
 namespace {
 
-/// Worked on at a time: what is read or written twice is in the cache then. Whole elements of every
-/// dtype.
+/// Size of the pieces that a rank works on, so that memory which it reads or writes twice is still
+/// in the cache. A multiple of the size of every dtype.
 constexpr std::size_t kPieceBytes = 64 * 1024;
 
-/// What is written others read next: out of memory sooner than out of this core's cache, which
-/// takes several times as long where the cores share none.
+/// Other cores read the output next. Reading it from memory is several times as fast as from the
+/// cache of this core, if the cores share no cache.
 constexpr kernels::Store kStore = kernels::Store::kStreaming;
 
 }  // namespace
@@ -65,7 +65,7 @@ Result<bool> SharedAllreduce::agreed() {
     if (rank == mesh_.rank()) continue;
     const std::uint64_t bytes = letters_.from(rank).bytes;
     if (bytes != 0 && bytes != offered_.size() * sizeof(Place)) {
-      return Status(Code::kProtocol, "a letter that tells of another number of tensors", rank);
+      return Status(Code::kProtocol, "an eager message with another number of tensors", rank);
     }
     all = all && bytes != 0;
   }
@@ -83,11 +83,11 @@ Status SharedAllreduce::run(std::span<const DirectTensor> tensors, ReduceOp op,
     });
     if (!status.ok()) return status;
   }
-  // Before the others take it for right.
+  // Before the other ranks use the sums of this rank.
   if (Status status = check_held(); !status.ok()) return status;
   if (Status status = meet(); !status.ok()) return status;
   for (const Shared& tensor : found.value()) {
-    // Not all from the same one at a time.
+    // Each rank starts with another source, so that not all read from the same rank at once.
     for (int step = 1; step < mesh_.size(); ++step) {
       const int part = plan::around(mesh_.rank(), step, mesh_.size());
       const std::byte* const from = tensor.outputs[static_cast<std::size_t>(part)];
@@ -100,7 +100,7 @@ Status SharedAllreduce::run(std::span<const DirectTensor> tensors, ReduceOp op,
   return check_held();
 }
 
-/// Where everybody's tensors are, as the letters say.
+/// The addresses of every rank's tensors, from the eager messages.
 Result<std::vector<SharedAllreduce::Shared>> SharedAllreduce::find(
     std::span<const DirectTensor> tensors, transport::Overwriting& undo) {
   std::vector<std::vector<Place>> places;  // per rank
@@ -134,16 +134,16 @@ Status SharedAllreduce::reach(int rank, const Place& place, std::size_t bytes) {
   Status status = arena.reach(place.input, bytes);
   if (status.ok()) status = arena.reach(place.output, bytes);
   if (status.ok()) return status;
-  // In the next attempt nothing is offered, and so everybody takes another way.
+  // In the next attempt this rank offers nothing, so that all ranks use another algorithm.
   arena_->stop_sharing();
-  // The peer's number makes the server begin a new view.
-  return Status(status.code(),
-                "cannot read the tensors of rank " + std::to_string(rank) +
-                    " where they lie: " + status.message(),
-                rank);
+  // The error names a peer, so that the server begins a new view.
+  return Status(
+      status.code(),
+      "cannot read the tensors of rank " + std::to_string(rank) + " in place: " + status.message(),
+      rank);
 }
 
-/// Calls `on_piece` for the pieces of one part, in bytes from the start of the tensor, and gives up
+/// Calls `on_piece` for each piece of one part, in bytes from the start of the tensor. kAborted
 /// when the view is to change.
 Status SharedAllreduce::each_piece(const Shared& tensor, int part, const OnPiece& on_piece) const {
   const auto begins = [&](int index) {
@@ -161,8 +161,8 @@ Status SharedAllreduce::each_piece(const Shared& tensor, int part, const OnPiece
   return {};
 }
 
-/// All ranks' inputs in rank order. Sums that are not the last lie in `scratch_`: in place the
-/// output is an operand.
+/// Reduces the piece of all ranks' inputs in rank order. Intermediate sums go to `scratch_`,
+/// because the output of an operation in place is still an operand.
 void SharedAllreduce::reduce(const Shared& tensor, ReduceOp op, std::size_t begin,
                              std::size_t bytes) {
   const DType dtype = tensor.mine.dtype;
@@ -182,7 +182,7 @@ void SharedAllreduce::reduce(const Shared& tensor, ReduceOp op, std::size_t begi
   kernels::copy(output, scratch_.data(), bytes, kStore);
 }
 
-/// What was read up to now is what its owners meant to be read.
+/// ok if all tensors are still pinned: then everything that was read up to now is valid.
 Status SharedAllreduce::check_held() const {
   transport::full_fence();
   for (int rank = 0; rank < mesh_.size(); ++rank) {

@@ -17,53 +17,54 @@
 
 namespace elastic::collectives {
 
-/// Allreduce of tensors that lie in the arenas of ranks of one host. Each rank reduces one part of
-/// each tensor, reading all ranks' inputs where they lie, and when all have, copies the other parts
-/// from the others' outputs. The memory of others is read and never written.
+/// Allreduce of tensors in the arenas of the ranks of one host, without messages for the data. Each
+/// rank reduces its part of each tensor directly from all ranks' inputs. After a barrier it copies
+/// the other parts from the other ranks' outputs. A rank never writes to the memory of another.
 ///
-/// What is read must not change meanwhile, and who has to change it, because his attempt failed,
-/// does not wait for readers. So every rank says in shared memory for which operation its tensors
-/// hold still, and takes that back before it touches them; who has read looks whether they still
-/// do, and fails where not. docs/atomicity.md has the argument.
+/// A tensor must not change while other ranks read it, but after a failed attempt its rank changes
+/// it without waiting for readers. So each rank marks in shared memory the operation for which its
+/// tensors are pinned, and clears the mark before it changes them. A reader checks the mark after
+/// it has read, and fails if it is gone. docs/atomicity.md has the proof.
 ///
 /// Owned by the thread that runs the lane's operation.
 class SharedAllreduce {
  public:
-  /// `arena` is this rank's; may be null.
+  /// `arena`: the arena of this rank; may be null.
   SharedAllreduce(transport::Mesh& mesh, LetterAllreduce& letters,
                   std::shared_ptr<transport::Arena> arena)
       : mesh_(mesh), letters_(letters), arena_(std::move(arena)) {}
 
-  /// What this rank's letter for the operation is to say: where its tensors lie, which hold still
-  /// from now on. Empty where not all of them lie in the arena, or another's cannot be read here.
+  /// Pins this rank's tensors for operation `tag`. \returns the content of its eager message: the
+  /// addresses of the tensors. Empty, and nothing is pinned, if not all tensors are in the arena,
+  /// or if this rank cannot read another rank's arena.
   std::span<const std::byte> offer(const transport::OpTag& tag,
                                    const transport::Fingerprint& fingerprint,
                                    std::span<const DirectTensor> tensors);
 
-  /// Whether all ranks have offered theirs: the same on all of them. Waits for the others' letters
-  /// if this rank's said something. Fails like a link; the operation has begun.
+  /// Whether all ranks have offered their tensors; the same on all ranks. Waits for the other
+  /// ranks' messages if this rank made an offer. The operation has begun. Fails like a link.
   Result<bool> agreed();
 
-  /// After `agreed`. `undo` is told of what is overwritten in place; `meet` returns when all ranks
-  /// have called it.
+  /// Performs the allreduce, if `agreed`. Reports to `undo` what it overwrites in place. `meet` is
+  /// a barrier of all ranks.
   Status run(std::span<const DirectTensor> tensors, ReduceOp op, transport::Overwriting& undo,
              const std::function<Status()>& meet);
 
-  /// The tensors hold still no longer. Before they change, whether anything was offered or not.
+  /// Unpins the tensors. To be called before they change, even if nothing was offered.
   void let_go();
 
  private:
-  /// Where a tensor lies, in bytes from the start of its rank's arena.
+  /// The addresses of a tensor, in bytes from the start of its rank's arena.
   struct Place {
     std::uint64_t input = 0;
     std::uint64_t output = 0;
   };
-  /// A tensor as this operation sees it.
+  /// One tensor of all ranks, with addresses in this process.
   struct Shared {
     const DirectTensor& mine;
     std::vector<const std::byte*> inputs;   // per rank
-    std::vector<const std::byte*> outputs;  // likewise
-    transport::Overwriting* undo;           // null if it is not in place
+    std::vector<const std::byte*> outputs;  // per rank
+    transport::Overwriting* undo;           // null if it is out of place
   };
   using OnPiece = std::function<void(std::size_t begin, std::size_t bytes)>;
 
@@ -79,11 +80,11 @@ class SharedAllreduce {
   LetterAllreduce& letters_;
   const std::shared_ptr<transport::Arena> arena_;
 
-  // Of the operation in flight.
+  // State of the operation in flight.
   transport::OpTag tag_;
   transport::Fingerprint fingerprint_;
-  std::vector<Place> offered_;  // empty: nothing is held still
-  Buffer scratch_;              // a piece
+  std::vector<Place> offered_;  // empty: nothing is pinned
+  Buffer scratch_;              // one piece
 };
 
 }  // namespace elastic::collectives

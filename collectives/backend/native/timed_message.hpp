@@ -12,24 +12,24 @@
 
 namespace elastic::collectives {
 
-/// Whom a rank sends to and receives from, if anybody.
+/// The ranks that a rank sends to and receives from; kNone if there is none.
 struct Neighbours {
   int next = plan::Step::kNone;
   int previous = plan::Step::kNone;
   bool any() const { return next >= 0 || previous >= 0; }
 };
 
-/// The ranks before and after on the same host.
+/// The previous and the next rank on the same host.
 Neighbours inside_host(int rank, const plan::Hosts& hosts);
-/// The ranks with the same place on the hosts before and after, where these have so many.
+/// The ranks with the same local rank on the previous and the next host, if those have so many.
 Neighbours between_hosts(int rank, const plan::Hosts& hosts);
 
-/// A message to the next rank, while one of the same length comes from the one before.
+/// A message to the next rank, while one of the same length comes from the previous rank.
 class TimedMessage {
  public:
   TimedMessage(const Neighbours& neighbours, std::size_t bytes);
 
-  /// Until it is sent and the other has arrived.
+  /// \returns the time until the message is sent and the other has arrived.
   Result<Duration> run(Executor& executor);
 
  private:

@@ -9,8 +9,8 @@
 
 namespace elastic::collectives {
 
-/// How the backend of a lane's latest view works, and what is known of its links for the next one.
-/// Thread-safe: written by the thread that runs a view's first operation, read by any.
+/// The tuning of a lane's backend in its latest view, and the costs of its links for the next view.
+/// Thread-safe: the thread that runs a view's first operation writes, any thread reads.
 class TuningRecord {
  public:
   void set(Tuning tuning, const plan::LinkCosts& costs) {

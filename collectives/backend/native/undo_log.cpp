@@ -9,7 +9,7 @@ namespace elastic::collectives {
 void UndoLog::begin(Buffer& storage, std::size_t bytes) {
   storage.resize(bytes);
   storage_ = &storage;
-  // Hardly ever read again, it need not displace what is worked on.
+  // The copy is hardly ever read again, so a large one should not displace data in the cache.
   store_ =
       bytes >= kernels::kBeyondCacheBytes ? kernels::Store::kStreaming : kernels::Store::kCached;
   used_ = 0;
@@ -24,7 +24,7 @@ void UndoLog::about_to(std::span<std::byte> memory) {
 }
 
 void UndoLog::restore() {
-  // The latest first: what was saved of a place first is what was there in the beginning.
+  // The latest first: if memory was saved twice, the first copy is the original content.
   for (; !saved_.empty(); saved_.pop_back()) {
     const std::span<std::byte> memory = saved_.back();
     used_ -= memory.size();

@@ -10,16 +10,16 @@
 
 namespace elastic::collectives {
 
-/// Keeps memory as it was before a collective in place overwrites it, piece by piece, so that an
-/// operation that fails leaves its input behind.
+/// Saves memory piece by piece before a collective in place overwrites it, so that a failed
+/// operation can restore its input. Costs one copy of the overwritten memory.
 ///
 /// Owned by the thread that runs the lane's operation.
 class UndoLog final : public transport::Overwriting {
  public:
-  /// Starts anew. `storage` takes what is saved, at most `bytes`; it outlives the log's use.
+  /// Empties the log. It saves to `storage`, at most `bytes`; `storage` must outlive its use.
   void begin(Buffer& storage, std::size_t bytes);
   void about_to(std::span<std::byte> memory) override;
-  /// Puts everything back that was saved since `begin`.
+  /// Copies everything back that was saved since `begin`.
   void restore();
   void clear() { saved_.clear(); }
 
@@ -27,7 +27,7 @@ class UndoLog final : public transport::Overwriting {
   Buffer* storage_ = nullptr;
   std::size_t used_ = 0;
   kernels::Store store_ = kernels::Store::kCached;
-  std::vector<std::span<std::byte>> saved_;  // in storage_ one behind the other
+  std::vector<std::span<std::byte>> saved_;  // copies are in storage_, one after another
 };
 
 }  // namespace elastic::collectives

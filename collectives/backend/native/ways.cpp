@@ -16,15 +16,15 @@ namespace {
 
 using plan::Hosts;
 
-/// What a rank says of itself.
+/// The capabilities of one rank, as it sends them to the others.
 struct Word {
-  std::uint64_t capacity = 0;  ///< of its links inside its host; of a single host, 0 where there
-                               ///< is one without a mailbox
+  std::uint64_t capacity = 0;  ///< the least of its links inside its host, in bytes; 0 if there is
+                               ///< a single host and a link without a mailbox
   std::uint64_t segment_bytes = 0;
-  std::uint64_t algorithm = 0;     ///< asked for; 0: none
-  std::uint64_t flows_opened = 0;  ///< of its links to other hosts, the most
-  std::uint64_t flows_fixed = 0;   ///< 1: all of them are to be used
-  std::uint64_t knows_costs = 0;   ///< from the view before: `costs`
+  std::uint64_t algorithm = 0;     ///< ELASTIC_ALGORITHM; 0: none
+  std::uint64_t flows_opened = 0;  ///< the most flows of a link to another host
+  std::uint64_t flows_fixed = 0;   ///< 1: all flows are to be used
+  std::uint64_t knows_costs = 0;   ///< 1: it knows `costs` from the view before
   plan::LinkCosts costs;
 };
 
@@ -67,13 +67,13 @@ Status check_alike(const std::vector<Word>& words) {
                                      asked_for(other->algorithm));
 }
 
-/// The greatest of what all know from before; none where there is somebody new. Whoever waits for
-/// an interrupted operation does not wait for measurements, too.
+/// The greatest costs that the ranks know from the view before; none if a joiner knows none. After
+/// a loss the interrupted operation thus does not wait for measurements.
 std::optional<plan::LinkCosts> known_costs(const std::vector<Word>& words, const Hosts& hosts) {
   plan::LinkCosts greatest;
   greatest.flows = std::clamp<std::uint64_t>(words.front().costs.flows, 1, plan::kMostFlows);
   for (const Word& word : words) {
-    // Whoever knows another number has measured in another view.
+    // A rank with another number has measured in another view.
     if (word.knows_costs == 0 || word.costs.flows != words.front().costs.flows) return std::nullopt;
     greatest.inside = plan::greater(greatest.inside, word.costs.inside);
     greatest.between = plan::greater(greatest.between, word.costs.between);
@@ -83,7 +83,7 @@ std::optional<plan::LinkCosts> known_costs(const std::vector<Word>& words, const
   return lacks_inside || lacks_between ? std::nullopt : std::optional(greatest);
 }
 
-/// What all know from before, or else measured. Links use as many flows as it says.
+/// The costs that all ranks know already, or else measured ones. Sets the flows of the links.
 Result<plan::LinkCosts> agree_on_costs(transport::Mesh& mesh, Executor& executor, PlanCache& plans,
                                        const Hosts& hosts, const std::vector<Word>& words,
                                        std::uint64_t flows_opened) {
@@ -122,7 +122,8 @@ Tuning::Link described(const plan::LinkCost& cost) {
 
 Result<Ways> agree_on_ways(transport::Mesh& mesh, Executor& executor, PlanCache& plans,
                            const Hosts& hosts, const NativeOptions& options, bool has_mailboxes) {
-  // Until all use the same number: what goes over others than the peer uses is found late.
+  // One flow until all ranks use the same number: a link is slow to find data on a flow that it
+  // does not use itself.
   if (options.record && options.measures_flows) use_flows(mesh, hosts, 1);
   std::vector<Word> words(static_cast<std::size_t>(mesh.size()));
   words[static_cast<std::size_t>(mesh.rank())] = own_word(mesh, hosts, options, has_mailboxes);

@@ -14,23 +14,25 @@
 
 namespace elastic::collectives {
 
-/// How the ranks of a view do collectives. The same on all of them.
+/// The algorithms and sizes that the ranks of a view use. The same on all ranks.
 struct Ways {
-  bool letters = false;
+  bool letters = false;  ///< small allreduces are eager
   plan::Thresholds thresholds;
   std::size_t segment_bytes = 0;
-  plan::LinkCosts costs;  ///< zeros where they were not measured
-  /// Of the link between hosts that has most; 0 where there is one host.
+  plan::LinkCosts costs;  ///< zeros if they were not measured
+  /// The greatest number of flows of a link between hosts; 0 if there is one host.
   std::uint64_t flows_opened = 0;
 };
 
-/// Each rank knows its own links and options only: in front of a view's first operation they tell
-/// each other, and measure. kMismatch, on all ranks, where options differ that must not.
+/// Negotiates the capabilities of a view before its first operation. Each rank knows only its own
+/// links and options, so the ranks exchange them and agree on the least; they measure their links
+/// unless all know the costs from the view before. kMismatch, on all ranks, if options differ that
+/// must be the same.
 Result<Ways> agree_on_ways(transport::Mesh& mesh, Executor& executor, PlanCache& plans,
                            const plan::Hosts& hosts, const NativeOptions& options,
                            bool has_mailboxes);
 
-/// `most_letter_bytes`: the longest tensor that goes by letters.
+/// The tuning that users see. `most_letter_bytes`: size limit of eager allreduces.
 Tuning describe(const Ways& ways, const plan::Hosts& hosts, std::uint64_t generation,
                 std::size_t most_letter_bytes);
 

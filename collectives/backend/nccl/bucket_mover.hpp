@@ -11,30 +11,30 @@
 
 namespace elastic::collectives::nccl {
 
-/// An address on a device, as NCCL and the runtime of CUDA take it.
+/// A device address as the pointer that NCCL and CUDA's runtime take.
 inline void* pointer_to(std::uint64_t address) {
   // NOLINTNEXTLINE(performance-no-int-to-ptr): the driver has numbers
   return reinterpret_cast<void*>(address);
 }
 
-/// Moves tensors between where the program has them and a bucket on the same device, in which they
-/// lie at their offsets as their wires say. What it queues on `stream` comes after what is queued
-/// there; within CudaDevice::enter.
+/// Moves tensors between the program's memory and a bucket on the same device. In the bucket they
+/// lie at their offsets, in their wire dtypes. The moves are queued on `stream`, behind the work
+/// that is already there. To be called within CudaDevice::enter.
 class BucketMover {
  public:
   virtual ~BucketMover() = default;
-  /// Whether it can. What it takes once it takes always.
+  /// Whether it can move these tensors. The answer for the same tensors never changes.
   virtual bool takes(std::span<const DeviceTensor> tensors) const = 0;
-  /// The inputs to the bucket.
+  /// Copies the inputs to the bucket.
   virtual Status pack(std::span<const DeviceTensor> tensors, std::uint64_t bucket,
                       void* stream) = 0;
-  /// The bucket to the outputs, divided. May wait for the stream.
+  /// Copies the bucket to the outputs, and divides averages by `divisor`. May wait for the stream.
   virtual Status unpack(std::span<const DeviceTensor> tensors, std::uint64_t bucket,
                         std::uint32_t divisor, void* stream) = 0;
 };
 
-/// By the driver alone: a copy for each tensor. What is divided goes through host memory; takes
-/// none that are narrowed, which would, too: there other ways are as good.
+/// Moves tensors by the driver alone, with one copy for each. Averages go through host memory,
+/// which divides them. It takes no tensors that are cast to a wire dtype: the host path is as good.
 class CopyMover : public BucketMover {
  public:
   explicit CopyMover(device::CudaDevice& device) : device_(device) {}
@@ -50,8 +50,8 @@ class CopyMover : public BucketMover {
   device::CudaDevice& device_;
 };
 
-/// By kernels of ours, where this build has them and they can be used on the device; otherwise by
-/// copies. `device` outlives it.
+/// \returns a mover with this library's kernels, if the build has them and the device can run them;
+/// otherwise a CopyMover. `device` must outlive it.
 std::unique_ptr<BucketMover> make_mover(device::CudaDevice& device);
 using MakeMover = std::function<std::unique_ptr<BucketMover>(device::CudaDevice& device)>;
 

@@ -12,15 +12,15 @@
 
 namespace elastic::collectives::nccl {
 
-/// How much memory tensors take that lie at their offsets.
+/// Bytes of a bucket with these tensors at their offsets.
 std::size_t extent(std::span<const DeviceTensor> tensors);
 
-/// Memory on a device in which the tensors of an allreduce lie at their offsets; once they are
-/// reduced, the result.
+/// A bucket on a device, in which the tensors of a collective lie at their offsets. It holds the
+/// result once NCCL has written it.
 class BucketResult : public DeviceResult {
  public:
-  /// `stream` is the device's for the lane, behind whose work the result is. `memory`: of the
-  /// device; where it is empty, some is lent.
+  /// `stream` is the lane's stream on the device; the result is there when the stream's work is
+  /// done. `memory`: device memory for the bucket; if empty, the bucket borrows some from `device`.
   static Result<std::shared_ptr<BucketResult>> make(std::shared_ptr<SharedDevice> device,
                                                     void* stream,
                                                     std::span<const DeviceTensor> tensors,
@@ -41,7 +41,7 @@ class BucketResult : public DeviceResult {
   const std::shared_ptr<SharedDevice> device_;
   void* const stream_;
   const std::vector<DeviceTensor> tensors_;
-  const std::uint32_t divisor_;  // of an average; otherwise 1
+  const std::uint32_t divisor_;  // 1 if the call is no average
   const std::size_t bytes_;
   device::PinnedPool::Block memory_;
 };

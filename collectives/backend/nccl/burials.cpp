@@ -11,7 +11,7 @@ void Burials::add(std::shared_ptr<Communicator> communicator) noexcept {
   try {
     communicators_.push_back(std::move(communicator));
   } catch (const std::bad_alloc&) {
-    return;  // it ends all the same, but nobody waits for that
+    return;  // the communicator still ends, but no thread waits for its end
   }
 }
 

@@ -9,21 +9,21 @@
 
 namespace elastic::collectives::nccl {
 
-/// Communicators of views that are over, until NCCL has given back what they hold of the device.
-/// The backends of a worker share one: none begins a communicator before, and the process does not
-/// end under a thread that is in NCCL.
+/// Communicators of past views, until NCCL has released their resources on the device. All backends
+/// of a worker share one instance. No backend begins a communicator before that, and the process
+/// does not end while a thread is in NCCL.
 ///
 /// Any thread.
 class Burials {
  public:
-  /// Aborts it, and waits for nothing.
+  /// Aborts the communicator and takes it over. Does not wait.
   void add(std::shared_ptr<Communicator> communicator) noexcept;
 
-  /// Whether NCCL has given all of them back. kUnavailable: there is one that it never will, and
-  /// this worker has to exit.
+  /// Whether NCCL has released all of them. kUnavailable: NCCL hangs in one of them permanently,
+  /// and this worker has to exit.
   Result<bool> over();
 
-  /// Waits for that, as long as their deadlines allow.
+  /// Waits until `over`, within the communicators' deadlines.
   Status wait();
 
  private:

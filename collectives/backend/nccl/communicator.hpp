@@ -18,55 +18,55 @@ struct CommunicatorPlan {
   DecidedView view;
   Exchange exchange;
   Deadlines deadlines;
-  /// Selects this rank's device for the thread that calls it, in front of what NCCL does for the
-  /// current device. May be empty.
+  /// Makes this rank's device the current one of the calling thread, before calls of NCCL that use
+  /// the current device. May be empty.
   std::function<Status()> choose_device;
-  /// Where this rank's device is, for all ranks to see that no two are on one: NCCL says of that
-  /// only that it is wrong. Empty: not compared.
+  /// Identifies this rank's device, so that all ranks can check that no two share a device: NCCL's
+  /// own error does not say so. Empty: not compared.
   std::string place = {};
 };
 
 /// A communicator of NCCL for one view: made in the background, ready when all ranks have it, and
-/// ended from any thread. What to do when is decided by CommunicatorState; here it is done.
+/// ended from any thread. CommunicatorState decides each step; this class carries it out.
 ///
-/// All calls of NCCL for it are made one at a time, by whichever thread has the turn: until it is
-/// ready that is a thread of its own. None of ours waits for NCCL without an end. A thread that
-/// NCCL does not let go is left behind, with what it needs; then `ended` says that the process has
-/// to exit.
+/// Only one thread at a time is in NCCL for a communicator. Until the communicator is ready, that
+/// is a thread of its own. Every wait for NCCL has a deadline. A thread that does not return from
+/// NCCL is left behind and keeps the objects that it uses alive. Then `ended` reports that the
+/// process has to exit.
 ///
-/// Any thread; but calls of NCCL on two communicators of one device are not to be made at once
-/// (NCCL's rule), which is the caller's to see to.
+/// Any thread. NCCL forbids calls on two communicators of one device at the same time; the caller
+/// has to see to that.
 class Communicator {
  public:
-  /// Begins at once, and does not block.
+  /// Begins to make a communicator, and does not block.
   static std::unique_ptr<Communicator> prepare(std::shared_ptr<const NcclLibrary> library,
                                                CommunicatorPlan plan);
-  /// Aborts it if it has not ended, and waits for nothing.
+  /// Aborts the communicator if it has not ended. Does not wait.
   ~Communicator();
   Communicator(const Communicator&) = delete;
   Communicator& operator=(const Communicator&) = delete;
 
-  /// Waits until all ranks have it: then and not before it may be used. The error is why it died;
-  /// kTimeout where it is still under way at `until`.
+  /// Waits until all ranks have the communicator, which must not be used before. The error is the
+  /// reason of its death; kTimeout if it is not ready at `until`.
   Status ready(TimePoint until);
 
-  /// A call on the communicator, and the wait until NCCL has taken it up; `call` returns an
-  /// ncclResult_t. Whatever fails, or is not taken up until `until`, ends the communicator: with
-  /// kPeerLost where NCCL says so, kTimeout, or why it had died. kUnavailable, and nothing is
-  /// called, before it is ready. `name` is a string literal. `meanwhile` is asked between polls;
-  /// its failure ends the communicator, too.
+  /// Calls NCCL on the communicator and waits until NCCL has accepted the call; `call` returns an
+  /// ncclResult_t. Any failure, or no acceptance until `until`, ends the communicator. The error is
+  /// kPeerLost if NCCL says so, kTimeout, or the reason of an earlier death. Before it is ready the
+  /// error is kUnavailable, and nothing is called. `name` is a string literal. `meanwhile` is
+  /// called between polls; its failure ends the communicator, too.
   Status perform(const char* name, const std::function<int(const Api&, ncclComm*)>& call,
                  TimePoint until, const std::function<Status()>& meanwhile = {});
 
-  /// Asks NCCL whether something went wrong meanwhile: kPeerLost, and the communicator is ended.
+  /// Asks NCCL for an asynchronous error: then kPeerLost, and the communicator is ended.
   Status check();
 
-  /// From now on every call returns kAborted, and what is under way is called off. Quick, any
-  /// thread, any time; what is left to do is done in the background.
+  /// Cancels what is under way; every later call returns kAborted. Does not block: a thread in the
+  /// background ends the communicator. Any thread, any time.
   void abort() noexcept;
 
-  /// After `abort`: waits until NCCL has given everything back. kUnavailable: it never will, and
-  /// this worker has to exit; it can come back as a joiner. kTimeout: not yet.
+  /// After `abort`: waits until NCCL has released all resources. kUnavailable: it never will, and
+  /// this worker has to exit; it can come back as a joiner. kTimeout: not yet at `until`.
   Status ended(TimePoint until);
 
   Phase phase() const;

@@ -17,8 +17,8 @@ namespace {
 constexpr Duration kShortestPause = std::chrono::microseconds(50);
 constexpr Duration kLongestPause = std::chrono::milliseconds(5);
 
-/// A view change mends what a peer's end has done, and would go round for ever about the rest:
-/// wrong calls, and a device of our own that cannot even begin.
+/// kPeerLost, which begins a view change, for errors that the loss of a peer may cause. The others,
+/// wrong calls and a device that cannot begin, would fail again in every view: kUnavailable.
 Code code_of(ncclResult_t result, Phase phase) {
   const bool begun = phase == Phase::kReady;
   switch (result) {
@@ -63,7 +63,7 @@ void Communicator::Body::wait(TimePoint until, const Done& done) {
       continue;
     }
     if (now >= until) return;
-    // Not wait_until(max): the clock's arithmetic would overflow.
+    // wait_until(TimePoint::max()) would overflow the clock's arithmetic.
     changed_.wait_for(lock, std::min({until, state_.due(), now + std::chrono::hours(1)}) - now);
   }
 }
@@ -127,7 +127,7 @@ Decision Communicator::Body::meet() {
   return decide([&](auto& state, TimePoint now) { return state.met(met, now); });
 }
 
-/// The id is in front of what rank 0 says of its place.
+/// Takes NCCL's id from rank 0's message, before its place, and compares the places of all ranks.
 Status Communicator::Body::read(std::vector<std::string> letters) {
   for (std::string& each : letters) each.erase(0, 1);
   std::string& first = letters.front();
@@ -191,13 +191,13 @@ Decision Communicator::Body::make(const char* name, const NcclCall& call) {
     const Status device = plan_.choose_device ? plan_.choose_device() : Status();
     ended = device.ok() ? answer(name, call(library_->api()))
                         : Answer{Answer::Progress::kFailed, device, comm_ != nullptr};
-  } catch (const std::exception& error) {  // of what the caller has us do besides
+  } catch (const std::exception& error) {  // thrown by choose_device or by the caller's function
     ended = {Answer::Progress::kFailed, Status(Code::kInternal, error.what()), comm_ != nullptr};
   }
   return decide([&](auto& state, TimePoint now) { return state.call_returned(ended, now); });
 }
 
-/// By the thread that has the turn.
+/// Called by the thread that made the call of NCCL.
 Answer Communicator::Body::answer(const char* name, ncclResult_t result) const {
   Answer answer;
   answer.exists = comm_ != nullptr;
@@ -262,7 +262,7 @@ Status Communicator::Body::perform(const char* name,
 
 Status Communicator::Body::check() {
   const Decision asked = poll(&CommunicatorState::may_use);
-  // Of an earlier call, which its caller waits for.
+  // kPoll belongs to an earlier call, whose caller waits for its end.
   if (asked.action != Action::kPoll) carry_out(asked);
   return ask(&CommunicatorState::may_use);
 }
@@ -297,7 +297,7 @@ void Communicator::Body::kill(const Status& why) noexcept {
   try {
     decide([&](auto& state, TimePoint now) { return decision = state.die(why, now); });
   } catch (const std::exception&) {
-    // No call begins any more; who waits for the end is told when time is up, if not before.
+    // No call begins any more. Waiting threads learn of the end by their deadlines at the latest.
     return carry_out(decision);
   }
   carry_out(decision);
@@ -319,11 +319,11 @@ void Communicator::Body::say_stuck(const char* why) noexcept {
       return state.not_given_back(std::string("no thread to give a communicator back: ") + why);
     });
   } catch (const std::exception&) {
-    return;  // who waits is told when time is up
+    return;  // waiting threads return at their deadlines
   }
 }
 
-/// Nothing else of NCCL is called for it, now or later.
+/// Releases the communicator in NCCL. No other call of NCCL for it is under way, or follows.
 void Communicator::Body::give_back() noexcept {
   name_this_thread("elastic-nccl-end");
   const Api& api = library_->api();
@@ -335,7 +335,7 @@ void Communicator::Body::give_back() noexcept {
                 api.get_error_string(result));
     }
   } catch (const std::exception&) {
-    return;  // who waits is told when time is up
+    return;  // waiting threads return at their deadlines
   }
 }
 

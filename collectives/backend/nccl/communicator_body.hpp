@@ -13,13 +13,13 @@
 
 namespace elastic::collectives::nccl {
 
-/// What the threads of a communicator share. Threads that are left behind keep it alive.
+/// The state that the threads of a communicator share. Threads that hang in NCCL keep it alive.
 class Communicator::Body : public std::enable_shared_from_this<Body> {
  public:
   Body(std::shared_ptr<const NcclLibrary> library, CommunicatorPlan plan)
       : library_(std::move(library)), plan_(std::move(plan)), state_(plan_.view, plan_.deadlines) {}
 
-  /// Makes the communicator; the thread of its own.
+  /// Makes the communicator; runs in the communicator's own thread.
   void prepare();
 
   Status wait_ready(TimePoint until);
@@ -29,8 +29,8 @@ class Communicator::Body : public std::enable_shared_from_this<Body> {
   Status check();
   Phase phase() const;
 
-  /// Dead, at once; because the view is given up, or because of `why`. What is left to do about
-  /// that is done in the background.
+  /// Ends the communicator at once, because the view is to change, or because of `why`. A thread in
+  /// the background releases its resources.
   void kill() noexcept { kill(aborted_); }
   void kill(const Status& why) noexcept;
 
@@ -39,15 +39,15 @@ class Communicator::Body : public std::enable_shared_from_this<Body> {
 
   using May = Status (CommunicatorState::*)() const;
 
-  /// In turn with other calls, and only while it may.
+  /// Waits for the end of other calls, then calls NCCL, if `may` still permits it.
   Decision call(const char* name, const NcclCall& call, May may = &CommunicatorState::may_call,
                 TimePoint until = TimePoint::max());
-  /// A call that has the turn.
+  /// Calls NCCL, after `call_begins`.
   Decision make(const char* name, const NcclCall& call);
   Answer answer(const char* name, ncclResult_t result) const;
-  /// Says kPoll again where another thread is in a call.
+  /// Asks NCCL for its progress. Decides on another kPoll if a thread is in a call.
   Decision poll(May may = &CommunicatorState::may_call);
-  /// Polls until NCCL is done with it, or the communicator is dead.
+  /// Polls until NCCL is done with the call, or the communicator is dead.
   Status poll_until_done(Decision next, TimePoint until,
                          const std::function<Status()>& meanwhile = {});
 
@@ -57,10 +57,10 @@ class Communicator::Body : public std::enable_shared_from_this<Body> {
   Decision init();
   Decision agree();
 
-  /// What the state decides, told to all who wait.
+  /// Applies `step` to the state, and wakes all waiting threads.
   template <typename Step>
   Decision decide(const Step& step);
-  /// Waits, at most until `until`, and lets time pass for the state.
+  /// Waits for `done`, at most until `until`, and carries out the state's deadlines meanwhile.
   template <typename Done>
   void wait(TimePoint until, const Done& done);
   void pause(Duration& length);
@@ -75,12 +75,12 @@ class Communicator::Body : public std::enable_shared_from_this<Body> {
   ncclUniqueId id_{};
   ncclComm_t comm_ = nullptr;  // written by the call that makes it, read by later ones
 
-  mutable std::mutex mutex_;  // of the state; never held while NCCL is called
+  mutable std::mutex mutex_;  // guards state_; never held during a call of NCCL
   std::condition_variable changed_;
   CommunicatorState state_;
   const Status aborted_{Code::kAborted, "the view is being changed"};
   const Status late_{Code::kTimeout, "NCCL has not taken up a call in time"};
-  std::atomic<bool> dead_{false};  // ahead of the state, in case that memory runs out
+  std::atomic<bool> dead_{false};  // set before the state, which may fail for lack of memory
 };
 
 }  // namespace elastic::collectives::nccl

@@ -68,7 +68,7 @@ Decision CommunicatorState::met(const Status& met, TimePoint now) {
   if (!met.ok()) return die(met, now);
   phase_ = Phase::kStarting;
   start_by_ = due_;
-  due_ += deadlines_.abort;  // then a call does not return
+  due_ += deadlines_.abort;  // for a call that is overdue to return
   return {Action::kInit, "the id is here"};
 }
 
@@ -127,7 +127,7 @@ Decision CommunicatorState::start_returned(const Answer& answer, TimePoint now) 
                               text(deadlines_.start) + ": a rank did not come to it",
                           -1, view_.generation);
   }
-  // The others have their own deadline to wait for first.
+  // The other ranks may first have to wait for their own deadlines.
   return enter(Phase::kAgreeing, deadlines_.start, std::max(now, start_by_), Action::kAgree,
                own_failure_.ok() ? "NCCL has made it" : own_failure_.message());
 }

@@ -9,8 +9,8 @@
 
 namespace elastic::collectives::nccl {
 
-/// A view that has been decided, as this worker sees it. There is no communicator for any other: an
-/// id that nobody comes to leaves a thread and a port behind.
+/// A decided view, with this worker's rank in it. Only decided views have communicators: an id of
+/// NCCL that no rank uses leaks a thread and a port.
 struct DecidedView {
   std::uint64_t generation = 0;
   int rank = 0;
@@ -18,97 +18,97 @@ struct DecidedView {
 };
 
 struct Deadlines {
-  Duration start = std::chrono::seconds(60);  ///< until all ranks know that all have begun
-  /// For NCCL to come back from a call that is overdue, and as long again from giving back what the
-  /// communicator has.
+  Duration start = std::chrono::seconds(60);  ///< for all ranks to know that all have made it
+  /// Limit for an overdue call of NCCL to return, and again for ncclCommAbort to release the
+  /// communicator.
   Duration abort = std::chrono::seconds(5);
 };
 
 enum class Phase : std::uint8_t {
   kNew,
-  kMeeting,   ///< the id goes to all ranks
+  kMeeting,   ///< rank 0 sends the id to all ranks
   kStarting,  ///< NCCL makes the communicator
-  kAgreeing,  ///< the ranks tell each other whether it did
+  kAgreeing,  ///< the ranks tell each other whether NCCL has made it
   kReady,     ///< calls may be made
   kDying,     ///< dead; a call of NCCL is still under way
   kAborting,  ///< dead; ncclCommAbort is under way
-  kEnded,     ///< NCCL has nothing of it any more
-  kStuck,     ///< NCCL does not come back: the process has to end
+  kEnded,     ///< NCCL has released all of its resources
+  kStuck,     ///< a call of NCCL does not return: the process has to end
 };
 const char* name(Phase phase) noexcept;
 
-/// What is to be done next. kAbort belongs on a thread that may be left behind; the others are for
-/// who brought the event.
+/// The next step. A thread that may be left behind carries out kAbort; the thread that brought the
+/// event carries out the others.
 enum class Action : std::uint8_t {
   kNothing,
   kMakeId,  ///< ncclGetUniqueId
-  kMeet,    ///< hand the id, or why there is none, to all ranks
+  kMeet,    ///< send the id, or the reason why there is none, to all ranks
   kInit,    ///< ncclCommInitRankConfig
   kPoll,    ///< ncclCommGetAsyncError, after a pause
-  kAgree,   ///< tell all ranks `own_failure`
+  kAgree,   ///< send `own_failure` to all ranks
   kAbort,
 };
 
 struct Decision {
   Action action = Action::kNothing;
   std::string reason;
-  bool call_off = false;  ///< the ranks are exchanging something: that has to end
+  bool call_off = false;  ///< cancel the exchange between the ranks that is under way
 };
 
-/// How a call of NCCL ended.
+/// The outcome of a call of NCCL.
 struct Answer {
   enum class Progress : std::uint8_t { kDone, kUnderWay, kFailed };
   Progress progress = Progress::kDone;
   Status failure;       ///< of kFailed
-  bool exists = false;  ///< there is a communicator, to be given back some day
+  bool exists = false;  ///< there is a communicator, which has to be released
 };
 
-/// Life and death of a communicator of NCCL, without NCCL: what to do after each event, and why.
-/// Holds what NCCL asks of its callers: one call at a time, and ncclCommAbort only when none is
-/// under way; and what we do: whatever kills it first is the reason that stays, nothing is called
-/// after that, and nothing is waited for without an end. Not locked: who drives it does that.
+/// The life of a communicator of NCCL as a state machine without NCCL: each event gives the next
+/// step and its reason. It holds NCCL's rules: one call at a time, and ncclCommAbort only when none
+/// is under way. It also holds rules of this library: the first failure is the one reported, no
+/// call begins after it, and every wait has a deadline. Not thread-safe: the caller locks.
 class CommunicatorState {
  public:
   CommunicatorState(const DecidedView& view, const Deadlines& deadlines)
       : view_(view), deadlines_(deadlines) {}
 
   Decision begin(TimePoint now);
-  /// The id is here, or will never be: then every rank ends like this one.
+  /// The exchange of the id ended. A failure is the same on all ranks, and ends all communicators.
   Decision met(const Status& met, TimePoint now);
-  /// ok when a call may begin that belongs to its life or death. Otherwise why not, for good.
+  /// ok if a call that makes or ends the communicator may begin. Otherwise the reason, permanently.
   Status may_call() const;
-  /// ok when it may be used: all ranks have it.
+  /// ok if the communicator may be used: all ranks have it.
   Status may_use() const;
-  /// `call` is a string literal. Only when `may_call`; a poll when no call is under way, any other
-  /// when nothing is in progress either.
+  /// A call begins. `call` is a string literal. Requires `may_call`, and for a poll no other call
+  /// under way (`in_call`), for other calls nothing in progress (`busy`).
   void call_begins(const char* call);
   Decision call_returned(const Answer& answer, TimePoint now);
-  /// What all ranks said: ok, or whose communicator failed and how.
+  /// The ranks' answers in kAgree: ok, or the failure with the rank that had it.
   Decision agreed(const Status& agreed, TimePoint now);
-  /// The view is given up, a peer is lost, ...: from now on no call begins. Later reasons are
-  /// ignored.
+  /// The view is to change, a peer is lost, and so on: no call begins any more. Only the first
+  /// reason counts.
   Decision die(const Status& why, TimePoint now);
   /// ncclCommAbort has returned.
   Decision given_back(TimePoint now);
-  /// It could not even be called.
+  /// ncclCommAbort could not be called.
   Decision not_given_back(const std::string& why);
-  /// Time passes.
+  /// Handles deadlines that have passed at `now`.
   Decision tick(TimePoint now);
-  /// When `tick` has something to say; TimePoint::max() for never.
+  /// The next deadline, for `tick`; TimePoint::max() if there is none.
   TimePoint due() const { return due_; }
 
   Phase phase() const { return phase_; }
   bool in_call() const { return call_ != nullptr; }
-  /// A call is under way, or NCCL is not done with what the last one began.
+  /// A call is under way, or NCCL still works on the last one in the background.
   bool busy() const { return in_call() || in_progress_; }
   bool dead() const;
-  /// Nothing more will happen.
+  /// Whether the state is final.
   bool over() const { return phase_ == Phase::kEnded || phase_ == Phase::kStuck; }
-  /// Why it died; ok while it lives.
+  /// The reason of its death; ok while it lives.
   const Status& failure() const { return failure_; }
-  /// What this rank has to say in kAgree: ok, or why it has no communicator.
+  /// This rank's answer in kAgree: ok, or the reason why it has no communicator.
   const Status& own_failure() const { return own_failure_; }
-  /// When it is over: ok, or that this process can never use its device again.
+  /// When `over`: ok, or the error that this process can never use its device again.
   const Status& verdict() const { return verdict_; }
 
  private:
@@ -123,8 +123,8 @@ class CommunicatorState {
   const Deadlines deadlines_;
   Phase phase_ = Phase::kNew;
   TimePoint due_ = TimePoint::max();
-  TimePoint start_by_;          // when NCCL has to have made it
-  const char* call_ = nullptr;  // that is under way
+  TimePoint start_by_;          // deadline for NCCL to make the communicator
+  const char* call_ = nullptr;  // name of the call under way
   bool in_progress_ = false;
   bool exists_ = false;
   Status failure_;

@@ -43,7 +43,7 @@ Status CopyMover::unpack_divided(const DeviceTensor& tensor, std::uint64_t from,
   std::byte* const host = lent.value().data();
   Status status =
       device_.outcome("cuMemcpyDtoHAsync", api.copy_to_host(host, from, tensor.bytes(), stream));
-  // Also where it failed: the memory is lent again.
+  // Waits even after a failure, because the memory is lent again afterwards.
   Status done = device_.outcome("cuStreamSynchronize", api.stream_synchronize(stream));
   if (!status.ok() || !done.ok()) return status.ok() ? done : status;
   kernels::divide(tensor.dtype, host, tensor.count, divisor);

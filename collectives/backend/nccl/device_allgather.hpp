@@ -9,9 +9,9 @@
 
 namespace elastic::collectives::nccl {
 
-/// An allgather: one of NCCL's where the ranks' blocks are equally large, otherwise a broadcast of
-/// each, into its place. Padded blocks would be one call as well, but take as much memory and time
-/// as if all were as large as the largest, and have to be moved together afterwards.
+/// An allgather. Blocks of equal size take one ncclAllGather, others one broadcast each, directly
+/// to their places. Padded blocks would also need one call only, but take memory and time as if all
+/// were as large as the largest, and a further copy to close the gaps.
 class DeviceAllgather final : public DeviceWork {
  public:
   /// `counts`: elements of each rank.

@@ -9,8 +9,8 @@ namespace elastic::collectives::nccl {
 
 namespace {
 
-/// Elements of one type that follow each other in the bucket; what lies between two tensors is
-/// reduced with them.
+/// Successive elements of one type in the bucket, for one call of NCCL. Padding between two tensors
+/// is reduced with them.
 struct Run {
   DType dtype = DType::kU8;
   std::size_t offset = 0;
@@ -27,8 +27,8 @@ std::vector<Run> runs_of(std::span<const DeviceTensor> tensors) {
   return runs;
 }
 
-/// What `queue` queues is begun together. The group belongs to the thread, and is ended whatever
-/// came of it: otherwise all that the thread calls later would be part of it.
+/// Runs `queue` in a group of NCCL, which begins all queued calls together. The group belongs to
+/// the thread and is ended even after a failure: otherwise later calls of the thread would join it.
 template <typename Queue>
 ncclResult_t in_group(const Api& api, const Queue& queue) {
   if (const ncclResult_t begun = api.group_start(); begun != ncclSuccess) return begun;
@@ -39,7 +39,7 @@ ncclResult_t in_group(const Api& api, const Queue& queue) {
 
 }  // namespace
 
-/// A tensor by itself is read where it lies, if it travels as it is; others are packed first.
+/// NCCL reads a single tensor in place if it is not cast to a wire dtype; others are packed first.
 Status DeviceAllreduce::launch(TimePoint until, const Meanwhile& meanwhile) {
   const auto& tensors = result().tensors();
   const std::uint64_t bucket = result().address();

@@ -8,10 +8,10 @@
 
 namespace elastic::collectives::nccl {
 
-/// An allreduce of tensors at their offsets in a bucket.
+/// An allreduce of tensors: packs them into a bucket, and reduces the bucket in place by NCCL.
 class DeviceAllreduce final : public DeviceWork {
  public:
-  /// `tensors` stay while this works.
+  /// `tensors` must outlive this object.
   DeviceAllreduce(Where where, std::span<const DeviceTensor> tensors, ReduceOp op,
                   std::uint32_t divisor)
       : DeviceWork(std::move(where)), tensors_(tensors), op_(op), divisor_(divisor) {}

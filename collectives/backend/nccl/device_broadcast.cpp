@@ -9,7 +9,7 @@ Status DeviceBroadcast::launch(TimePoint until, const Meanwhile& meanwhile) {
   return communicator().perform(
       "ncclBroadcast",
       [&](const Api& api, ncclComm* comm) -> int {
-        // Where this is not the root NCCL does not look at what is sent.
+        // NCCL ignores the input on ranks other than the root.
         return api.broadcast(pointer_to(tensor_.input), pointer_to(result().address()),
                              tensor_.count, type_of(tensor_.dtype), root_, comm,
                              static_cast<cudaStream_t>(stream()));

@@ -6,8 +6,8 @@
 
 namespace elastic::collectives::nccl {
 
-/// A broadcast. The root has its copy too: it may have to hand it to others when its program has
-/// the tensor back.
+/// A broadcast. The root has a copy, too, because it may have to hand the result over after its
+/// program has the tensor back.
 class DeviceBroadcast final : public DeviceWork {
  public:
   DeviceBroadcast(Where where, const DeviceTensor& tensor, int root)

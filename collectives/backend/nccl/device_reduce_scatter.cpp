@@ -32,7 +32,7 @@ Status DeviceReduceScatter::launch(TimePoint until, const Meanwhile& meanwhile) 
       cuda.cuda().api().copy_on_device(result().address(), part, result().bytes(), stream()));
 }
 
-/// What lies behind the smaller parts is reduced with them, and means nothing.
+/// Copies each part to its slot. NCCL also reduces the rest of a slot, which is garbage.
 Status DeviceReduceScatter::set_apart() {
   std::vector<DeviceTensor> parts;
   std::uint64_t at = data_.input;

@@ -11,10 +11,10 @@
 
 namespace elastic::collectives::nccl {
 
-/// A reduce_scatter. NCCL's parts are equally large: where the ranks' are not, they are copied
-/// apart first, each to a place that has room for the largest. That costs a copy on the device; a
-/// reduce to each rank would cost none, but is as many calls as there are ranks, and none of NCCL's
-/// faster ways.
+/// A reduce_scatter. NCCL requires parts of equal size. Parts of other sizes are first copied to
+/// slots of the largest part's size. This costs a copy on the device. One reduce to each rank would
+/// cost no copy, but as many calls as there are ranks, without NCCL's faster algorithms for
+/// reduce_scatter.
 class DeviceReduceScatter final : public DeviceWork {
  public:
   /// `counts`: elements of each rank's part.
@@ -35,7 +35,7 @@ class DeviceReduceScatter final : public DeviceWork {
   Status set_apart();
 
   bool equal() const { return counts_.size() * largest_ == data_.count; }
-  /// Of a rank's part among those that were set apart.
+  /// Bytes from the start of the slots to the slot of `rank`.
   std::size_t offset(std::size_t rank) const { return rank * largest_ * size_of(data_.dtype); }
 
   const DeviceTensor data_;
@@ -43,8 +43,8 @@ class DeviceReduceScatter final : public DeviceWork {
   const std::uint32_t divisor_;
   const std::vector<std::uint64_t> counts_;
   const std::size_t rank_;
-  std::size_t largest_ = 0;          // part
-  device::PinnedPool::Block apart_;  // of the device; where the parts are not equal
+  std::size_t largest_ = 0;          // elements of the largest part
+  device::PinnedPool::Block apart_;  // the slots, on the device; empty if the parts are equal
 };
 
 }  // namespace elastic::collectives::nccl

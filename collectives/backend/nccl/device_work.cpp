@@ -8,15 +8,15 @@ namespace elastic::collectives::nccl {
 
 namespace {
 
-constexpr unsigned kEventFlags = 2;  // of cuda.h: nobody asks when it was
-/// Looks at the device before the processor is left to others for a moment, and before it is left
-/// to them for longer.
+constexpr unsigned kEventFlags = 2;  // CU_EVENT_DISABLE_TIMING of cuda.h
+/// A wait first spins, for this many queries of the device, then yields the processor between
+/// queries, then sleeps between them.
 constexpr int kSpins = 100;
 constexpr int kYields = 1000;
 constexpr Duration kPause = std::chrono::microseconds(20);
 constexpr int kLooksPerCheck = 64;
 
-/// Of the current context.
+/// An event of CUDA's current context.
 class Event {
  public:
   explicit Event(const device::CudaApi& api)
@@ -48,7 +48,7 @@ Status DeviceWork::run(Duration most, const Meanwhile& meanwhile) {
   const device::CurrentContext here = device()->cuda()->enter();
   Status status = launch(until, meanwhile);
   if (status.ok()) status = wait(until, meanwhile);
-  // What went wrong may be known to the communicator alone.
+  // A failure of a peer may show in the communicator alone.
   return status.ok() ? communicator().check() : status;
 }
 
@@ -62,7 +62,7 @@ Status DeviceWork::make_result(std::span<const DeviceTensor> tensors, std::uint3
 void DeviceWork::wait_for_copies() const {
   if (!result_) return;
   const device::CurrentContext here = device()->cuda()->enter();
-  // A device that has failed does nothing more.
+  // The result does not matter: a device that has failed copies nothing more.
   (void)device()->cuda()->cuda().api().stream_synchronize(stream_);
 }
 

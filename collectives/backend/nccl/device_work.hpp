@@ -16,8 +16,8 @@
 
 namespace elastic::collectives::nccl {
 
-/// This rank's part in a collective by NCCL, on the stream of a lane, whose result stays in memory
-/// of ours on the device. The tensors are only read. Of the thread that has the turn on the device.
+/// This rank's part in a collective by NCCL, on the stream of a lane. It only reads the tensors;
+/// the result goes to a bucket on the device. Owned by the thread that has the turn on the device.
 class DeviceWork {
  public:
   using Meanwhile = std::function<Status()>;
@@ -25,7 +25,7 @@ class DeviceWork {
     Communicator& communicator;
     std::shared_ptr<SharedDevice> device;
     std::size_t lane = 0;
-    /// For the result, if it is not empty: see Registrations.
+    /// Registered memory for the result (see Registrations); may be empty.
     device::PinnedPool::Block registered = {};
   };
 
@@ -33,12 +33,13 @@ class DeviceWork {
   DeviceWork(const DeviceWork&) = delete;
   DeviceWork& operator=(const DeviceWork&) = delete;
 
-  /// Waits, asking `meanwhile` all the time, until NCCL is done here; at most `most`, and as long
-  /// again for each GiB. Where it fails, `meanwhile` or NCCL or CUDA, memory is in use until the
-  /// communicator has ended and `wait_for_copies` has returned: the inputs, and what this owns.
+  /// Performs the work on this rank and waits for its end, at most `most` and as long again for
+  /// each GiB. Calls `meanwhile` while it waits; its failure ends the wait. After a failure the
+  /// inputs and the bucket stay in use until the communicator has ended and `wait_for_copies` has
+  /// returned.
   Status run(Duration most, const Meanwhile& meanwhile);
 
-  /// After a failure, when the communicator has ended: until nothing of ours reads the inputs.
+  /// After a failure, when the communicator has ended: waits until no copy reads the inputs.
   void wait_for_copies() const;
 
   std::shared_ptr<DeviceResult> take_result() { return std::move(result_); }
@@ -46,13 +47,13 @@ class DeviceWork {
  protected:
   explicit DeviceWork(Where where) : where_(std::move(where)) {}
 
-  /// Takes the memory, with `make_result`.
+  /// Allocates the result by `make_result`, and any other memory that the work needs.
   virtual Status prepare() = 0;
-  /// Takes memory for the result, in which the tensors lie at their offsets.
+  /// Makes the bucket for the result, with the tensors at their offsets.
   Status make_result(std::span<const DeviceTensor> tensors, std::uint32_t divisor);
-  /// How much there is to do.
+  /// The amount of work, for the time limit.
   virtual std::size_t bytes() const { return result_->bytes(); }
-  /// Queues the work on the stream; within CudaDevice::enter.
+  /// Queues the work on the stream. Called within CudaDevice::enter.
   virtual Status launch(TimePoint until, const Meanwhile& meanwhile) = 0;
 
   Communicator& communicator() const { return where_.communicator; }

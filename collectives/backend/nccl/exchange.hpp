@@ -8,13 +8,13 @@
 
 namespace elastic::collectives::nccl {
 
-/// How the ranks of a view hand each other a few bytes besides NCCL. Both functions own what they
-/// need: a thread that hangs in NCCL may hold them for as long as the process lives.
+/// An allgather of a few bytes between the ranks of a view, without NCCL. Both functions own the
+/// objects that they use: a thread that hangs in NCCL may hold them until the process ends.
 struct Exchange {
-  /// `mine` to all ranks; what each rank gave, in rank order. As often as the others call it. Ends
-  /// when a rank is lost, and after `call_off`.
+  /// Sends `mine` to all ranks, and returns the bytes of each rank in rank order. All ranks call it
+  /// equally often. Fails when a rank is lost, and after `call_off`.
   std::function<Result<std::vector<std::string>>(const std::string& mine)> gather;
-  /// Any thread; must not throw.
+  /// Makes `gather` return. Any thread; must not throw.
   std::function<void()> call_off;
 };
 

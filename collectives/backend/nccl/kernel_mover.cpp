@@ -16,8 +16,8 @@ namespace {
 using kernels::device::Direction;
 using kernels::device::PackRequest;
 
-/// The first of `tensors` that lie one behind another, without gaps, and are of one type and wire:
-/// what one kernel moves.
+/// The longest prefix of `tensors` that one kernel can move: no gaps in the bucket, one dtype and
+/// one wire dtype.
 std::span<const DeviceTensor> first_row(std::span<const DeviceTensor> tensors) {
   std::size_t n = 1;
   while (n < tensors.size() && tensors[n].dtype == tensors[n - 1].dtype &&
@@ -27,7 +27,7 @@ std::span<const DeviceTensor> first_row(std::span<const DeviceTensor> tensors) {
   return tensors.first(n);
 }
 
-/// By our kernels, which also divide and narrow; what is one tensor and only copied, by the driver.
+/// Moves tensors by kernels, which also divide and cast; plain copies of one tensor by the driver.
 class KernelMover final : public BucketMover {
  public:
   KernelMover(device::CudaDevice& device, bool narrows) : copies_(device), narrows_(narrows) {}
@@ -74,7 +74,7 @@ class KernelMover final : public BucketMover {
     return copies_.unpack(row, way.bucket, way.divisor, way.stream);
   }
 
-  /// Tensors that overlap each other; one by itself overlaps nothing.
+  /// Moves tensors that overlap each other, by one kernel for each.
   Status one_by_one(Tensors row, const Way& way) {
     for (std::size_t i = 0; i < row.size(); ++i) {
       const auto moved = move(row.subspan(i, 1), way);
@@ -84,7 +84,7 @@ class KernelMover final : public BucketMover {
     return {};
   }
 
-  /// Nothing, where no kernel can: tensors overlap.
+  /// Moves `row` by one kernel. Nothing is returned, and moved, if tensors overlap.
   std::optional<Status> move(Tensors row, const Way& way) {
     const bool packs = way.direction == Direction::kPack;
     std::vector<kernels::device::TensorRange> ranges;
@@ -117,8 +117,8 @@ class KernelMover final : public BucketMover {
   kernels::device::Packer packer_;
 };
 
-/// Before the first operation: what has to be loaded afterwards, when the ranks have agreed that
-/// they can, could fail, or wait for what NCCL has on the device.
+/// Loads the kernels that cast, before the first operation. Loading them later, after the ranks
+/// have agreed to use them, could fail, or wait for the work that NCCL has on the device.
 cudaError_t narrowing_loaded() {
   for (const DType tensor : {DType::kF32, DType::kF64}) {
     for (const DType half : {DType::kF16, DType::kBF16}) {

@@ -12,35 +12,35 @@
 
 namespace elastic::collectives::nccl {
 
-/// What the thread that makes a communicator has for the other ranks.
+/// A message of the thread that makes a communicator to the other ranks.
 struct Letter {
-  /// How often the ranks have exchanged letters before. Lanes carry them independently of each
-  /// other, so one may come twice.
+  /// Number of earlier exchanges. Lanes carry the messages independently of each other, so one may
+  /// arrive twice.
   std::uint8_t round = 0;
   std::string text;
 };
 
-/// Between the thread that makes a communicator and the lanes whose operations carry its letters to
-/// the other ranks: so that takes no links of its own, and a lane never waits for it.
+/// Connects the thread that makes a communicator with the lanes, whose operations carry its
+/// messages to other ranks. So the thread needs no links of its own, and no lane waits for it.
 ///
 /// Any thread.
 class LetterBox {
  public:
-  /// Longer texts are cut off.
+  /// In bytes; longer texts are cut.
   static constexpr std::size_t kMostBytes = 509;
 
-  /// For the communicator: until the letters of all ranks have been delivered. kAborted after
-  /// `call_off`.
+  /// For the communicator: posts `mine`, and waits until a lane has delivered the messages of all
+  /// ranks. kAborted after `call_off`.
   Result<std::vector<std::string>> gather(const std::string& mine);
   void call_off();
 
-  /// For a lane: the letter that waits to be carried.
+  /// For a lane: the message that waits to be carried.
   std::optional<Letter> waiting() const;
-  /// The letters of all ranks in `round`, this one's too, in rank order. Nothing where they have
-  /// been delivered before.
+  /// For a lane: delivers the messages of all ranks in `round`, this rank's included, in rank
+  /// order. Does nothing if another lane has delivered this round.
   void deliver(std::uint8_t round, std::vector<std::string> letters);
 
-  /// How often letters have been delivered.
+  /// The number of delivered rounds.
   std::uint8_t rounds() const;
 
  private:
@@ -52,7 +52,7 @@ class LetterBox {
   bool called_off_ = false;
 };
 
-/// How a communicator reaches `box`.
+/// An Exchange through `box`, for a communicator.
 Exchange exchange_by(std::shared_ptr<LetterBox> box);
 
 }  // namespace elastic::collectives::nccl

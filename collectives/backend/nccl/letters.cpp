@@ -7,7 +7,7 @@ namespace elastic::collectives::nccl {
 
 namespace {
 
-// What a letter begins with.
+// The first byte of a message.
 constexpr char kGood = '+';
 constexpr char kBad = '-';
 

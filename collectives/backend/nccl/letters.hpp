@@ -8,14 +8,14 @@
 
 namespace elastic::collectives::nccl {
 
-/// What a rank writes to all others: a mark of one byte and `content`, or why it has none.
+/// The text of a rank's message: one byte that says which, then `content`, or the failure `status`.
 std::string letter(const Status& status, const std::string& content);
 
-/// The first letter that says what went wrong, as the error of all ranks. `letters` in rank order.
+/// The first failure in `letters`, as the error of all ranks. `letters` are in rank order.
 Status verdict_of(const std::vector<std::string>& letters, const DecidedView& view);
 
-/// kMismatch where two ranks have the same of `places` (CommunicatorPlan::place): a mistake of the
-/// program, and found by all ranks.
+/// kMismatch if two of `places` (CommunicatorPlan::place) are the same, that is, two ranks use one
+/// device: a mistake of the program, which all ranks find.
 Status apart(const std::vector<std::string>& places, const DecidedView& view);
 
 }  // namespace elastic::collectives::nccl

@@ -28,7 +28,7 @@ Result<std::string> find_library(const std::string& file) {
   return library.value()->describe();
 }
 
-/// Of the process. Never destroyed: devices outlive all contexts, and threads may be left behind.
+/// The state of the process. Never destroyed: devices outlive all contexts, and threads may hang.
 struct Started {
   std::mutex mutex;
   nccl::NcclServices services;
@@ -44,7 +44,7 @@ Status refuse(const std::string& why) {
                     ". Other backends take tensors of devices, too (ELASTIC_BACKEND=native)");
 }
 
-/// Says what is missing, the first thing first.
+/// Finds CUDA and NCCL. The error names the first thing that is missing.
 Status start(const ModuleStart& how) {
   log::set_level(how.log_level);
   const CudaDriver driver = CudaDriver::find();
@@ -74,8 +74,8 @@ Result<std::unique_ptr<Backend>> make(ModuleView view) {
   return nccl::make_nccl_backend(std::move(view), started().services);
 }
 
-/// NCCL, and CUDA below it, end with the process, and must not do so under a thread that is in
-/// them.
+/// Waits for the threads that are in NCCL: it is unloaded at the process's end, with CUDA below it,
+/// and no thread may be in them then.
 void end() {
   std::unique_lock<std::mutex> lock(started().mutex);
   const std::shared_ptr<nccl::Burials> burials = started().services.burials;

@@ -5,9 +5,9 @@
 
 namespace elastic::collectives::nccl {
 
-/// The functions of the libnccl that was loaded. Those that every version we take has are as its
-/// header declares them; the others are null where the version that was found lacks them, and
-/// declared here, so that older headers will do.
+/// The functions of the loaded libnccl. Functions of every supported version have the types of
+/// NCCL's header. The others are null if the loaded version lacks them, and are declared here, so
+/// that older headers suffice.
 struct Api {
   decltype(&::ncclGetVersion) get_version = nullptr;
   decltype(&::ncclGetErrorString) get_error_string = nullptr;
@@ -24,17 +24,17 @@ struct Api {
   decltype(&::ncclAllGather) all_gather = nullptr;
   decltype(&::ncclReduceScatter) reduce_scatter = nullptr;
 
-  /// From 2.19 on: memory that can be registered with communicators.
+  /// Since 2.19: memory that can be registered with communicators.
   ncclResult_t (*memory_alloc)(void** memory, std::size_t bytes) = nullptr;
   ncclResult_t (*memory_free)(void* memory) = nullptr;
   ncclResult_t (*comm_register)(ncclComm_t comm, void* memory, std::size_t bytes,
                                 void** handle) = nullptr;
-  /// From 2.27 on: a communicator of those that are left.
+  /// Since 2.27: makes a communicator of the remaining ranks.
   ncclResult_t (*comm_shrink)(ncclComm_t parent, int* excluded, int excluded_count,
                               ncclComm_t* made, ncclConfig_t* config, int flags) = nullptr;
-  /// 2.28: ends what is under way, and keeps the communicator.
+  /// Since 2.28: ends the calls under way, and keeps the communicator.
   ncclResult_t (*comm_revoke)(ncclComm_t comm, int flags) = nullptr;
-  /// 2.29: a communicator with more ranks.
+  /// Since 2.29: makes a communicator with more ranks.
   ncclResult_t (*comm_grow)(ncclComm_t parent, int ranks, const ncclUniqueId* id, int rank,
                             ncclComm_t* made, ncclConfig_t* config) = nullptr;
 };

@@ -25,22 +25,22 @@ namespace {
 
 using transport::OpTag;
 
-/// What a rank says when the ranks meet; each is 1 or 0, and all ranks go by the least.
+/// A rank's vote on the use of NCCL. Each field is 1 or 0; the minimum over the ranks counts.
 struct Say {
-  std::uint8_t wants = 0;       ///< its tensors lie on one device, on which it is this lane's turn
-  std::uint8_t expects = 0;     ///< it wants, or will: it has a communicator, or knows a device
-  std::uint8_t fits = 0;        ///< the communicator is for that device, or there is none
-  std::uint8_t apart = 0;       ///< ViewCommunicator::Standing
-  std::uint8_t alive = 0;       ///< the same
-  std::uint8_t ready = 0;       ///< the same
-  std::uint8_t letter = 0;      ///< the communicator has one for the others
-  std::uint8_t waits = 0;       ///< it wants, and NcclServices::waits
-  std::uint8_t holds_up = 0;    ///< not yet so long that the operation has to be gone on with
-  std::uint8_t registered = 0;  ///< its memory for the result is, with the communicator
+  std::uint8_t wants = 0;       ///< its tensors are on one device, on which this lane has the turn
+  std::uint8_t expects = 0;     ///< it wants NCCL now or later: it has a communicator or a device
+  std::uint8_t fits = 0;        ///< its communicator is for this device, or there is none
+  std::uint8_t apart = 0;       ///< see ViewCommunicator::Standing
+  std::uint8_t alive = 0;       ///< see ViewCommunicator::Standing
+  std::uint8_t ready = 0;       ///< see ViewCommunicator::Standing
+  std::uint8_t letter = 0;      ///< its communicator has a message for the other ranks
+  std::uint8_t waits = 0;       ///< it wants NCCL, and NcclServices::waits is set
+  std::uint8_t holds_up = 0;    ///< a state transfer may be delayed further (head_start)
+  std::uint8_t registered = 0;  ///< its memory for the result is registered with the communicator
 };
 static_assert(sizeof(Say) == 10);
 
-/// Owned by the thread that runs the lane's operation, but for `abort`.
+/// Owned by the thread that runs the lane's operation. Any thread may call `abort`.
 class NcclBackend final : public Backend {
  public:
   NcclBackend(ModuleView view, NcclServices services)
@@ -86,18 +86,18 @@ class NcclBackend final : public Backend {
   ModuleView view_;
   const NcclServices services_;
   const std::shared_ptr<ViewCommunicator> shared_;
-  std::set<Kind> told_;  // of which NCCL is used
+  std::set<Kind> told_;  // kinds of calls whose use of NCCL was logged
   Registrations registrations_;
 
-  // Of the operation.
+  // State of the operation.
   std::uint8_t phase_ = OpTag::kNormal;
   std::shared_ptr<SharedDevice> device_;
-  std::unique_lock<std::mutex> turn_;           // on it
-  std::shared_ptr<Communicator> communicator_;  // that was spoken of
-  std::optional<Letter> letter_;                // the same
-  TimePoint held_up_until_;                     // for a communicator to begin
-  std::size_t bytes_ = 0;                       // of the result that memory is registered for
-  device::PinnedPool::Block registered_;        // and that
+  std::unique_lock<std::mutex> turn_;           // on device_
+  std::shared_ptr<Communicator> communicator_;  // of the latest vote
+  std::optional<Letter> letter_;                // of the latest vote
+  TimePoint held_up_until_;                     // end of a state transfer's delay
+  std::size_t bytes_ = 0;                       // of the result, if it may be in registered memory
+  device::PinnedPool::Block registered_;        // memory for the result
 };
 
 Status NcclBackend::run(std::uint64_t position, const Call& call, Payload& payload) {
@@ -129,8 +129,8 @@ Status NcclBackend::run(std::uint64_t position, const Call& call, Payload& paylo
   return by_host(position, call, payload);
 }
 
-/// In front of a transfer of state, which takes a while: NCCL makes a communicator meanwhile. The
-/// ranks only have to hand out its id first.
+/// Before a transfer of state: begins a communicator, which NCCL makes while the state travels. The
+/// ranks only have to exchange its id first.
 Status NcclBackend::begin_early(std::uint64_t position, const Call& call) {
   device_ = services_.devices->expected();
   held_up_until_ = Clock::now() + services_.head_start;
@@ -139,7 +139,8 @@ Status NcclBackend::begin_early(std::uint64_t position, const Call& call) {
   return agreed.status();
 }
 
-/// On the device of the tensors. Not waited for: whoever has it may be waiting for this rank.
+/// Tries to take the turn on the tensors' device. Does not wait: the lane that has the turn may
+/// itself wait for a rank that waits here.
 Status NcclBackend::take_turn(const Call& call, const Payload& payload) {
   if (const auto over = services_.burials->over(); !over.ok()) return over.status();
   const int index = payload.on_device->device();
@@ -177,14 +178,14 @@ Say NcclBackend::own_say() {
   return say;
 }
 
-/// Before the ranks meet: all have it, or none uses it.
+/// Called before the ranks vote, because registered memory is used only if all ranks have it.
 void NcclBackend::register_memory() {
   if (registered_.data() != nullptr) return;
   registered_ = registrations_.take(communicator_, *device_, view_.lane, bytes_,
                                     Clock::now() + services_.operation);
 }
 
-/// The ranks compare what they call the first time, and go by what the least of them can.
+/// One vote: a minimum over all ranks' votes. The first of an operation also compares the calls.
 Result<Say> NcclBackend::meet(std::uint64_t position, const Call& call) {
   Call gate;
   gate.kind = Kind::kAllreduce;
@@ -203,14 +204,15 @@ Result<Say> NcclBackend::meet(std::uint64_t position, const Call& call) {
   return say;
 }
 
-/// Whether this operation is NCCL's. What has to be known for that is exchanged on the way.
+/// Decides, the same on all ranks, whether NCCL performs this operation. The ranks vote until the
+/// votes decide it; between votes they carry messages of the communicators in the making.
 Result<bool> NcclBackend::agree(std::uint64_t position, const Call& call) {
   for (;;) {
     const Result<Say> met = meet(position, call);
     if (!met.ok()) return met.status();
     const Say& all = met.value();
     if (all.wants == 1 && all.fits == 0) {
-      shared_->begin_anew();  // tensors do not lie where they were expected
+      shared_->begin_anew();  // the tensors are not on the expected device
       continue;
     }
     if (all.wants == 1 && all.apart == 0) return shared_->why_not_apart();
@@ -231,7 +233,7 @@ Result<bool> NcclBackend::agree(std::uint64_t position, const Call& call) {
   }
 }
 
-/// The next step towards a communicator, as far as it can be taken now.
+/// Takes the next step towards a communicator, if one is possible now.
 Status NcclBackend::advance(std::uint64_t position, const Say& all) {
   using Device = ViewCommunicator::Device;
   if (all.letter == 1) return carry_letters(position);
@@ -239,8 +241,7 @@ Status NcclBackend::advance(std::uint64_t position, const Say& all) {
   return shared_->begin(device_, is_early() ? Device::kGuessed : Device::kKnown);
 }
 
-/// Until a communicator can be begun, or there is one that has something to tell the others, or is
-/// ready or dead.
+/// Waits for news: a communicator can be begun, has a message for other ranks, is ready, or dead.
 Status NcclBackend::wait_for_news() {
   for (;;) {
     if (is_early() && Clock::now() >= held_up_until_) return {};
@@ -253,6 +254,7 @@ Status NcclBackend::wait_for_news() {
   }
 }
 
+/// Exchanges one round of the communicators' messages between the ranks.
 Status NcclBackend::carry_letters(std::uint64_t position) {
   constexpr std::size_t kHead = 3;  // round and size of the text
   std::array<std::byte, kHead + LetterBox::kMostBytes> frame{};
@@ -267,7 +269,7 @@ Status NcclBackend::carry_letters(std::uint64_t position) {
   std::vector<std::string> letters;
   for (int each = 0; each < size(); ++each) {
     const auto theirs = round.of(each);
-    // Another lane has brought some ranks further already.
+    // Another lane has already delivered this round on some ranks.
     if (theirs[0] != frame[0]) return {};
     const std::size_t bytes =
         std::min(LetterBox::kMostBytes, std::to_integer<std::size_t>(theirs[1]) |
@@ -278,7 +280,7 @@ Status NcclBackend::carry_letters(std::uint64_t position) {
   return {};
 }
 
-/// Of an allgather: how many elements each rank has.
+/// For an allgather: exchanges the number of elements of each rank.
 Status NcclBackend::share_counts(std::uint64_t position, const Call& call, Payload& payload) {
   const Section& block = call.sections.front();
   const std::uint64_t mine = block.count;
@@ -294,7 +296,8 @@ Status NcclBackend::share_counts(std::uint64_t position, const Call& call, Paylo
   return total.ok() ? Status() : total.status();
 }
 
-/// False: NCCL has failed on some rank, and holds nothing of the operation any more on this one.
+/// Performs the call by NCCL, then the ranks tell each other whether they succeeded. False: NCCL
+/// has failed on some rank, and nothing of the operation is left on this rank's device.
 Result<bool> NcclBackend::by_nccl(std::uint64_t position, const Call& call, Payload& payload) {
   if (call.kind == Kind::kAllgather) {
     if (Status shared = share_counts(position, call, payload); !shared.ok()) return shared;
@@ -317,23 +320,23 @@ Result<bool> NcclBackend::by_nccl(std::uint64_t position, const Call& call, Payl
   const Status own = work->run(services_.operation, meanwhile);
   if (!own.ok()) {
     if (Status stopped = stop(*work, own); !stopped.ok()) return stopped;
-    // It may be `abort` that ended it, which is nothing to tell the others.
+    // If `abort` ended it, the view is to change, and there is no verdict to exchange.
     if (links.ok()) links = view_.mesh->progress_and_look();
   }
   if (!links.ok()) return links;
   return conclude(verdict, own.ok(), call, *work, payload);
 }
 
-/// The ranks tell each other whether they have succeeded. Otherwise as `by_nccl`.
+/// Exchanges whether the ranks have succeeded. The result is that of `by_nccl`.
 Result<bool> NcclBackend::conclude(Round& verdict, bool succeeded, const Call& call,
                                    DeviceWork& work, Payload& payload) {
   const std::byte word{succeeded ? std::uint8_t{1} : std::uint8_t{0}};
   verdict.send({&word, 1});
   if (Status heard = verdict.finish(); !heard.ok()) {
-    // What NCCL has done here it may not have done elsewhere.
+    // NCCL may have succeeded on this rank and failed on others.
     const Status stopped = stop(work, heard);
     if (succeeded && call.kind == Kind::kReduceScatter) {
-      // If others have heard that all have succeeded, nobody else has this rank's part.
+      // Other ranks may know that all have succeeded, and no other rank has this rank's part.
       payload.device_result = work.take_result();
       payload.in_hand = true;
     }
@@ -354,7 +357,7 @@ Result<bool> NcclBackend::conclude(Round& verdict, bool succeeded, const Call& c
   return true;
 }
 
-/// After this nothing of the operation is under way on the device, or this worker has to leave.
+/// Ends all work of the operation on the device. After a failure this worker has to leave.
 Status NcclBackend::stop(const DeviceWork& work, const Status& why) {
   if (Status gone = shared_->give_up(why); !gone.ok()) return gone;
   work.wait_for_copies();

@@ -7,8 +7,8 @@
 
 namespace elastic::collectives::nccl {
 
-/// Collectives of tensors that all lie on one device by NCCL, where it is ready on all ranks; those
-/// on devices otherwise in host memory; and all else, by the native backend of `view`.
+/// Makes a backend that performs collectives on the tensors of one device by NCCL, if NCCL is ready
+/// on all ranks. The native backend of `view` performs the others, in host memory.
 std::unique_ptr<Backend> make_nccl_backend(ModuleView view, NcclServices services);
 
 }  // namespace elastic::collectives::nccl

@@ -18,7 +18,7 @@ Status unusable(const std::string& why) {
                                         "file in ELASTIC_NCCL_LIBRARY");
 }
 
-/// Looks up functions, and remembers the first that was not there.
+/// Looks up functions, and keeps the name of the first that is missing.
 class Lookup {
  public:
   explicit Lookup(void* handle) : handle_(handle) {}
@@ -76,7 +76,7 @@ std::string version_text(int code) {
 
 Result<std::shared_ptr<const NcclLibrary>> NcclLibrary::load(const std::string& file) {
   const std::string asked = file.empty() ? kName : file;
-  // Local, so that it cannot get in the way of a trainer's own.
+  // RTLD_LOCAL, so that its symbols do not replace those of a trainer's own NCCL.
   void* const handle = ::dlopen(asked.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
   if (handle == nullptr) return unusable(::dlerror());
   auto api = std::make_unique<Api>();

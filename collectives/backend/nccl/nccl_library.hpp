@@ -9,18 +9,18 @@ namespace elastic::collectives::nccl {
 
 struct Api;
 
-/// "2.28.9", of NCCL's version code.
+/// NCCL's version code as text, such as "2.28.9".
 std::string version_text(int code);
 
-/// The oldest that we take: before, calls that do not block were not all there.
+/// The oldest supported version, 2.18: earlier ones lack some of the calls that do not block.
 inline constexpr int kOldestVersion = 21800;
 
-/// A libnccl, loaded until the process ends: threads may be left behind in it. What a program has
-/// loaded before under the same name (that of a framework, say) is what is found.
+/// A libnccl. It stays loaded until the process ends, because threads may hang in it. If the
+/// program has loaded a library of this name before (that of a framework, say), that one is used.
 class NcclLibrary {
  public:
-  /// From `file`; where that is empty, libnccl.so.2 as the dynamic linker finds it. kUnavailable
-  /// says what was found, what is needed, and what to do.
+  /// Loads `file`, or if that is empty, libnccl.so.2 from the dynamic linker's path. kUnavailable
+  /// says which library was found, which one is needed, and what to do.
   static Result<std::shared_ptr<const NcclLibrary>> load(const std::string& file);
 
   NcclLibrary(std::unique_ptr<const Api> api, int version, std::string file);
@@ -28,8 +28,8 @@ class NcclLibrary {
 
   const Api& api() const { return *api_; }
   int version() const { return version_; }
-  const std::string& file() const { return file_; }  ///< where it was found
-  /// "NCCL 2.28.9 in /usr/lib/libnccl.so.2 (with shrink, revoke)".
+  const std::string& file() const { return file_; }  ///< the loaded file
+  /// Such as "NCCL 2.28.9 in /usr/lib/libnccl.so.2 (with shrink, revoke)".
   std::string describe() const;
 
  private:

@@ -5,15 +5,15 @@
 
 namespace elastic::collectives::nccl {
 
-/// Where memory comes from that NCCL can register: what multicast objects of NVLink are made of has
-/// to be allocated in NCCL's way. Of the current device; both are empty where the library (before
-/// 2.19) registers none.
+/// NCCL's allocator of memory that it can register, on the current device. Multicast objects of
+/// NVLink need memory that NCCL has allocated. Both functions are empty if the library
+/// (before 2.19) cannot register memory.
 struct NcclMemory {
   device::PinnedPool::Get get = {};
   device::PinnedPool::GiveBack give_back = {};
 };
 
-/// Holds nothing of `library`, which stays loaded.
+/// The result does not keep `library` alive: the library stays loaded.
 NcclMemory memory_of(const NcclLibrary& library);
 
 }  // namespace elastic::collectives::nccl

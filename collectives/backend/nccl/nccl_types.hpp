@@ -5,7 +5,7 @@
 
 namespace elastic::collectives::nccl {
 
-/// NCCL moves integers of 16 bits as it does any two bytes, and has no type to reduce them in.
+/// NCCL has no 16-bit integers: it can move them as halves, but cannot reduce them.
 constexpr bool can_reduce(DType dtype) {
   return dtype != DType::kI16 && dtype != DType::kU16;
 }
@@ -39,8 +39,8 @@ inline ncclDataType_t type_of(DType dtype) {
   return ncclUint8;
 }
 
-/// An average is summed: NCCL's own has other bits than the host's. Bools are bytes to NCCL:
-/// "or" is the greatest and "and" the least.
+/// An average is summed here and divided later, because NCCL's average differs in bits from the
+/// host's. NCCL has no bool: as bytes, "or" is the maximum and "and" the minimum.
 inline ncclRedOp_t op_of(DType dtype, ReduceOp op) {
   if (dtype == DType::kBool) {
     return op == ReduceOp::kProduct || op == ReduceOp::kMin ? ncclMin : ncclMax;

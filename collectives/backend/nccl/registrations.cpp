@@ -40,7 +40,7 @@ Status Registrations::add(Communicator& communicator, const device::PinnedPool::
         } else if (handle == nullptr) {
           refused = Status(Code::kUnavailable, "NCCL has no use for that here");
         }
-        // A communicator is as good without it.
+        // The communicator also works without registered memory.
         return ncclSuccess;
       },
       until);

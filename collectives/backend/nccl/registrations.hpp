@@ -12,30 +12,30 @@
 
 namespace elastic::collectives::nccl {
 
-/// The memory of a lane that NCCL has registered with a communicator, so that it can reduce in it
-/// (over NVLink by multicast, over InfiniBand in the switches) instead of copying it to buffers of
-/// its own first.
+/// The memory of a lane that is registered with a communicator. NCCL can reduce directly in
+/// registered memory (over NVLink by multicast, over InfiniBand in the switches), without a copy to
+/// its own buffers.
 ///
-/// What NCCL asks for (docs/userguide, usage/bufferreg.rst), and what its source does:
-/// - If one rank's buffers are registered, those of all ranks in the call have to be: so the ranks
-///   say before each operation whether theirs is, and go by the least. It is why memory to be
-///   registered is no other memory, and why a failure is none of the operation.
-/// - They begin at the same offset in the memory: a bucket begins with its block.
-/// - A lane's blocks are its own and come in turn, as its operations do: ranks have the same ones
-///   together again, and NCCL need not connect them anew.
-/// - ncclCommRegister only makes a note of the memory, at once, also where the communicator does
-///   not block; what ranks have to tell each other they do in the first collective that uses it. In
-///   2.19 it looks at what is there when the communicator is ready, and so it is called then.
-/// - A communicator that ends gives back what was registered with it, be it by ncclCommAbort or by
-///   ncclCommDestroy (commFree, from 2.19 on). Nothing is deregistered by us: after a failure that
-///   may wait for peers, and an abort is never far. Memory must stay until then, and it does: a
-///   communicator holds its device (CommunicatorPlan::choose_device), whose memory it is.
+/// NCCL's rules (docs/userguide, usage/bufferreg.rst; its source), and how this class keeps them:
+/// - If one rank's buffers are registered, those of all ranks in the call have to be. So the ranks
+///   exchange before each operation whether theirs are, and use them only if all are. Registered
+///   memory is therefore separate from other memory, and a failure here fails no operation.
+/// - The buffers begin at the same offset in the registered memory: a bucket begins with its block.
+/// - NCCL connects a set of registered buffers once. Each lane has its own blocks and uses them in
+///   turn, so that the ranks use the same sets again.
+/// - ncclCommRegister returns at once, even for a communicator that does not block. It only records
+///   the memory; the ranks exchange the rest in the first collective that uses it. In 2.19 it
+///   depends on the state of the communicator, so it is called only after that is ready.
+/// - The end of a communicator, by ncclCommAbort or ncclCommDestroy, deregisters its memory
+///   (commFree, since 2.19). This class does not deregister, because after a failure that may wait
+///   for peers. The memory must live until then: a communicator keeps its device alive, which owns
+///   the memory (CommunicatorPlan::choose_device).
 ///
-/// Of the thread that has the turn on the device.
+/// Owned by the thread that has the turn on the device.
 class Registrations {
  public:
-  /// A block of at least so many bytes, registered with `communicator`, which is ready. Empty:
-  /// there is none, and with this communicator will not be any more.
+  /// \returns a block of at least `bytes` bytes, registered with `communicator`, which is ready.
+  /// Empty if that failed; then it is empty for this communicator from then on.
   device::PinnedPool::Block take(const std::shared_ptr<Communicator>& communicator,
                                  SharedDevice& device, std::size_t lane, std::size_t bytes,
                                  TimePoint until);
@@ -43,7 +43,7 @@ class Registrations {
  private:
   Status add(Communicator& communicator, const device::PinnedPool::Block& block, TimePoint until);
 
-  std::weak_ptr<Communicator> with_;  // of which the following is true
+  std::weak_ptr<Communicator> with_;  // the communicator of the following fields
   bool failed_ = false;
   std::set<const std::byte*> registered_;
 };

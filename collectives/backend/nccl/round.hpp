@@ -10,26 +10,26 @@
 
 namespace elastic::collectives::nccl {
 
-/// One small message from each rank to each other: a phase of an operation in which the ranks have
-/// met already. Received from the start on, so that who works on something else meanwhile sees what
-/// the others have to say.
+/// An allgather of one small message from each rank, as a phase of an operation in which the ranks
+/// have already met. The constructor begins to receive, so that a rank can work on something else
+/// and still see the messages of the other ranks.
 ///
-/// Of the thread that owns the mesh.
+/// Owned by the thread that owns the mesh.
 class Round {
  public:
-  /// `bytes`: of each message, the same on all ranks. `tag` is of OpTag::kLater or more.
+  /// `bytes`: size of each message, the same on all ranks. The phase of `tag` is at least kLater.
   Round(transport::Mesh& mesh, const transport::OpTag& tag, std::size_t bytes);
-  /// Where it was not finished, the mesh forgets what was posted.
+  /// Abandons the operation on the mesh if the round is not finished.
   ~Round();
   Round(const Round&) = delete;
   Round& operator=(const Round&) = delete;
 
   void send(std::span<const std::byte> mine);
-  /// After `send`: until the messages of all ranks are here. Fails as Mesh::run_until.
+  /// After `send`: waits for the messages of all ranks. Fails like Mesh::run_until.
   Status finish();
 
   bool has_come(int rank) const;
-  /// Of a rank whose message has come, or of this one after `send`.
+  /// The message of `rank`, which has come, or after `send` that of this rank.
   std::span<const std::byte> of(int rank) const;
 
  private:

@@ -11,7 +11,7 @@ constexpr unsigned kNonBlockingStream = 1;  // of cuda.h
 Result<std::shared_ptr<SharedDevice>> SharedDevice::open(std::shared_ptr<const device::Cuda> cuda,
                                                          int index, const MakeMover& make_mover,
                                                          NcclMemory registrable) {
-  // Nothing here waits for it without a deadline, which the watch would have to tell of.
+  // This StallWatch has nothing to report, because every wait for the device here has a deadline.
   auto device =
       device::CudaDevice::open(std::move(cuda), index, std::make_shared<device::StallWatch>());
   if (!device.ok()) return device.status();
@@ -95,7 +95,7 @@ std::shared_ptr<SharedDevice> SharedDevices::expected() {
     cuda_ = std::move(cuda).value();
   }
   int index = 0;
-  // A device is numbered as the program knows it.
+  // The device's number in this program, which CUDA_VISIBLE_DEVICES may change.
   if (cuda_->api().context_get_device(&index) != 0) return nullptr;
   const auto device = open_locked(index);
   return device.ok() ? device.value() : nullptr;

@@ -15,7 +15,7 @@
 
 namespace elastic::collectives::nccl {
 
-/// A device, as the backends of all lanes and views of a worker share it.
+/// A CUDA device that the backends of all lanes and views of a worker share.
 ///
 /// Any thread.
 class SharedDevice {
@@ -28,16 +28,16 @@ class SharedDevice {
   SharedDevice& operator=(const SharedDevice&) = delete;
 
   const std::shared_ptr<device::CudaDevice>& cuda() const { return cuda_; }
-  /// Work of one communicator at a time is on the device: ranks that have two under way in
-  /// different orders wait for each other for ever.
+  /// The turn to run a communicator's work on the device. With work of two communicators at once,
+  /// in different orders on two ranks, the ranks would wait for each other for ever.
   std::unique_lock<std::mutex> try_turn() { return std::unique_lock(turn_, std::try_to_lock); }
 
-  /// What a lane does on the device, in order. Lives as long as this.
+  /// The CUDA stream of a lane. Lives as long as this object.
   Result<void*> stream(std::size_t lane);
-  /// Memory of the device; kept when it comes back.
+  /// Lends device memory. Returned blocks are kept and lent again.
   Result<device::PinnedPool::Block> lend(std::size_t bytes) { return memory_.lend(bytes); }
-  /// Likewise, of memory that NCCL can register, and that a lane has for itself; kUnavailable where
-  /// there is none.
+  /// Lends memory that NCCL can register, from a pool of the lane's own. kUnavailable if NCCL
+  /// cannot register memory.
   Result<device::PinnedPool::Block> lend_registrable(std::size_t lane, std::size_t bytes);
   BucketMover& mover() { return *mover_; }
 
@@ -54,23 +54,23 @@ class SharedDevice {
   std::mutex turn_;
   std::mutex mutex_;
   std::map<std::size_t, void*> streams_;                   // by lane
-  std::map<std::size_t, device::PinnedPool> registrable_;  // likewise
+  std::map<std::size_t, device::PinnedPool> registrable_;  // by lane
 };
 
-/// Those that tensors were given on.
+/// The devices that a worker has used, each opened at its first use.
 ///
 /// Any thread.
 class SharedDevices {
  public:
-  /// `driver`: its file, as for CudaDriver::find.
+  /// `driver`: the file of CUDA's driver, as for CudaDriver::find.
   explicit SharedDevices(std::string driver = "", MakeMover make = &make_mover,
                          NcclMemory registrable = {})
       : driver_(std::move(driver)),
         make_mover_(std::move(make)),
         registrable_(std::move(registrable)) {}
   Result<std::shared_ptr<SharedDevice>> open(int index);
-  /// Where this worker's tensors will most likely lie: where the last ones did, or else on the
-  /// device that the calling thread has chosen. Null: who knows.
+  /// The device on which this worker's next tensors most likely are: that of the last ones, or else
+  /// the current device of the calling thread. Null if neither is known.
   std::shared_ptr<SharedDevice> expected();
 
  private:

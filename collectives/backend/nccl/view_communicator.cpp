@@ -11,7 +11,7 @@ namespace elastic::collectives::nccl {
 namespace {
 
 constexpr Duration kMoment = std::chrono::milliseconds(1);
-/// For this rank to come to the verdict that others have come to, from letters that it has, too.
+/// Limit for this rank to find the error that other ranks have found in the same messages.
 constexpr Duration kVerdict = std::chrono::seconds(2);
 
 bool is_dead(Phase phase) {
@@ -19,7 +19,7 @@ bool is_dead(Phase phase) {
          phase == Phase::kStuck;
 }
 
-/// Why it died; kTimeout where it has not.
+/// The reason of its death; kTimeout if it is not dead.
 Status failure_of(Communicator& communicator) {
   return communicator.ready(Clock::now());
 }
@@ -77,7 +77,7 @@ Status ViewCommunicator::begin(std::shared_ptr<SharedDevice> device, Device how)
   plan.view = view_;
   plan.exchange = exchange_by(letters);
   plan.deadlines = services_.deadlines;
-  // It has the device: what is registered with it is memory of that, and stays until it has ended.
+  // The function keeps the device, and so the memory registered with the communicator, alive.
   plan.choose_device = [device] { return device->cuda()->select(); };
   if (const std::string id = device->cuda()->id(); services_.host && !id.empty()) {
     plan.place = *services_.host + "/" + id;
@@ -96,7 +96,7 @@ void ViewCommunicator::begin_anew() {
     const std::lock_guard<std::mutex> lock(mutex_);
     dropped = std::exchange(communicator_, nullptr);
     device_.reset();
-    off_ = false;  // what came of a wrong device
+    off_ = false;  // the failure was due to the wrong device
   }
   if (dropped) services_.burials->add(std::move(dropped));
 }
@@ -116,7 +116,7 @@ Result<bool> ViewCommunicator::wait_for_news() {
     return its.phase() == Phase::kReady || is_dead(its.phase()) || box.waiting().has_value();
   };
   if (has_news()) return true;
-  // Returns early where it can, and sees to deadlines.
+  // `ready` returns early if it can, and carries out deadlines that pass meanwhile.
   (void)communicator->ready(Clock::now() + kMoment);
   return has_news();
 }
@@ -128,7 +128,7 @@ Status ViewCommunicator::give_up(const Status& why) {
   lock.unlock();
   if (!communicator) return {};
   const Status failure = why.ok() ? failure_of(*communicator) : why;
-  // Ranks on one device are told of by the calls.
+  // No warning for kMismatch: the calls themselves report two ranks on one device.
   if (first && failure.code() != Code::kAborted && failure.code() != Code::kMismatch) {
     log::warn(
         "nccl, generation {}: NCCL cannot be used; tensors on devices go through host memory until "

@@ -17,55 +17,55 @@
 
 namespace elastic::collectives::nccl {
 
-/// The communicator of a view, which a worker's lanes share: begun once, on one device, and given
-/// up once.
+/// The communicator of a view, which all lanes of a worker share. It is made once, for one device;
+/// a failure on any rank ends its use for the rest of the view.
 ///
 /// Any thread.
 class ViewCommunicator {
  public:
   ViewCommunicator(DecidedView view, NcclServices services);
-  /// Leaves what there is to the burials.
+  /// Passes the communicator on to NcclServices::burials.
   ~ViewCommunicator();
   ViewCommunicator(const ViewCommunicator&) = delete;
   ViewCommunicator& operator=(const ViewCommunicator&) = delete;
 
-  /// What this rank can tell the others.
+  /// The state of the communicator on this rank, which the ranks exchange.
   struct Standing {
     std::shared_ptr<Communicator> communicator;  ///< null: none has been begun
     bool ready = false;
     bool alive = true;             ///< NCCL has not failed in this view
-    bool apart = true;             ///< no two ranks were found on one device
-    std::optional<Letter> letter;  ///< that it has for the other ranks
-    std::uint8_t rounds = 0;       ///< of letters, that were carried
+    bool apart = true;             ///< no two ranks were found to use one device
+    std::optional<Letter> letter;  ///< the message that waits to be sent to the other ranks
+    std::uint8_t rounds = 0;       ///< the number of delivered rounds of messages
   };
   Standing standing() const;
 
   enum class Device : std::uint8_t { kKnown, kGuessed };
   enum class Fit : std::uint8_t {
-    kFits,          ///< it is or can be one for that device
-    kGuessedWrong,  ///< it was begun for another, and not used yet: it can be begun anew
-    kOther,
+    kFits,          ///< it is for this device, or not begun yet
+    kGuessedWrong,  ///< it was begun for another device, but not used: it can be begun anew
+    kOther,         ///< it is in use for another device
   };
   Fit fit(const SharedDevice& device) const;
-  /// Begins it, unless that was done, or NCCL is still with one before. kUnavailable: it will never
-  /// be done with that.
+  /// Begins to make the communicator, unless it was begun, or NCCL has not yet released an earlier
+  /// one. kUnavailable: NCCL will never release that one.
   Status begin(std::shared_ptr<SharedDevice> device, Device how);
-  /// Drops what was begun.
+  /// Drops the communicator, so that `begin` can make one for another device.
   void begin_anew();
-  /// From now on its device is known.
+  /// Marks the device as known (Device::kKnown).
   void use();
   void deliver(std::uint8_t round, std::vector<std::string> letters);
 
-  /// Waits a moment, or less where there is something to tell: a letter, that it is ready or dead,
-  /// or that it can be begun. True if there is. kUnavailable as for `begin`.
+  /// Waits about a millisecond, or less if there is news: a message to send, a communicator that
+  /// became ready or dead, or one that can be begun. True if there is. kUnavailable as for `begin`.
   Result<bool> wait_for_news();
 
-  /// NCCL is not used any more in this view, and has let go of what it has of the device. The
-  /// failure, where it does not: then this worker has to leave. `why`, where it is not the
-  /// communicator that knows.
+  /// Ends the use of NCCL in this view, and waits until NCCL has released its resources on the
+  /// device. If it does not, the error says so, and this worker has to leave. `why`: the reason, if
+  /// the communicator itself does not know it.
   Status give_up(const Status& why);
-  /// Of a communicator whose ranks are not apart, as some of them know. Waits a little for this
-  /// one.
+  /// The error that two ranks use one device, after some rank has found it. Waits a little for the
+  /// communicator of this rank to find it, too, for the full message.
   Status why_not_apart() const;
   void abort() noexcept;
 
@@ -83,7 +83,7 @@ class ViewCommunicator {
   bool aborted_ = false;
 };
 
-/// That of each view that a worker's backends are in. `worker` tells workers of one process apart.
+/// The communicators of the views of all workers in a process. `worker` is a worker's incarnation.
 ///
 /// Any thread.
 class ViewCommunicators {

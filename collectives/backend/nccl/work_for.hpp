@@ -7,16 +7,16 @@
 
 namespace elastic::collectives::nccl {
 
-/// Whether NCCL performs such calls.
+/// Whether NCCL can perform calls of this kind.
 bool is_for_nccl(Kind kind);
-/// And of such tensors: it has no integers of 16 bits to reduce.
+/// Whether NCCL can perform them on these tensors: it cannot reduce 16-bit integers.
 bool is_for_nccl(Kind kind, std::span<const DeviceTensor> tensors);
-/// "allreduces", for messages.
+/// The plural for messages, such as "allreduces".
 const char* plural(Kind kind);
 
-/// This rank's part in a call for NCCL, of the tensors that `payload` says lie on a device. How
-/// many elements each rank has is in Payload::counts: for a reduce_scatter it is put there, for an
-/// allgather it is there already.
+/// Makes this rank's part in a call for NCCL, on the tensors of Payload::on_device. Payload::counts
+/// has the number of elements of each rank: the caller sets it for an allgather, this function for
+/// a reduce_scatter.
 std::unique_ptr<DeviceWork> work_for(DeviceWork::Where where, const Call& call, Payload& payload,
                                      int rank, int size);
 
