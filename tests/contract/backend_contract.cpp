@@ -232,7 +232,7 @@ TEST_P(BackendContract, TransfersFromWhereItLies) {
     expect_ok(backend(rank).run(0, call, mine));
     if (rank == 1) arrived(mine);
     if (rank == 2) parcel = {};
-    // In a later operation: a real one comes in a later view.
+    // The handover is a later operation here; a real one comes in a later view.
     expect_ok(backend(rank).hand_over(1, {{0}, {2}}, parcel));
     if (rank == 2) arrived(mine);
   });

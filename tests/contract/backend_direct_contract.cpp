@@ -34,7 +34,7 @@ class Tensor {
   std::vector<double> result() const {
     return values_of((in_place_ ? input_ : output_).get(), dtype_, count_);
   }
-  /// As a caller may, whose call has returned.
+  /// Overwrites the tensor, as a caller may after its call has returned.
   void scribble() {
     for (auto* const memory : {input_.get(), output_.get()}) {
       std::fill_n(memory, count_ * size_of(dtype_), std::byte{0x55});

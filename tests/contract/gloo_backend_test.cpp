@@ -8,7 +8,7 @@
 namespace elastic::collectives {
 namespace {
 
-/// From the module as it is loaded by jobs.
+/// A world of backends from the module, loaded as jobs do.
 World gloo_world(int size, const Wiring& wiring) {
   constexpr std::uint64_t kGeneration = 7;
   const auto loaded = load_module("gloo", BACKENDS);

@@ -23,7 +23,7 @@ INSTANTIATE_TEST_SUITE_P(Mpi, BackendContract,
                                           testing::Values(world_size())),
                          name_of);
 
-/// Where other backends go on, MPI says that it cannot.
+/// MPI refuses changes of the members that other backends support.
 TEST(MpiMembership, IsFixed) {
   const World world = mpi_world();
   const auto* const module =

@@ -56,7 +56,7 @@ std::vector<Subject> subjects() {
   return all;
 }
 
-/// With more ranks than cores sanitizers take their time.
+/// Sanitizers are slow with more ranks than cores.
 std::vector<int> sizes() {
   return kSlowness > 1 ? std::vector<int>{1, 2, 3} : std::vector<int>{1, 2, 3, 4, 5, 6};
 }

@@ -227,7 +227,7 @@ TEST_F(GivesUp, BeforeItsInputIsRead) {
   say();
 }
 
-/// Nor for the result.
+/// Rank 0 does not take it for the result of rank 1 either.
 TEST_F(GivesUp, AfterAllHaveReduced) {
   mailbox().hold_still(kTag);
   say_where();

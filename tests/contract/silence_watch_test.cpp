@@ -66,7 +66,7 @@ TEST_F(SilenceDecision, NothingOutstandingIsNoSilence) {
   EXPECT_FALSE(after(100, true, false, 13));
 }
 
-/// As a rank that computes while others have already sent it more than the buffers take.
+/// A rank may compute for long while others have already sent it more than the buffers take.
 TEST(SlowPeer, ThatDoesNotReadIsNotLost) {
   constexpr std::size_t kBytes = 64 << 20;
   constexpr Milliseconds kComputes = 4 * kDefaultLinkTimeout;

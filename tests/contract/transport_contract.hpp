@@ -41,9 +41,9 @@ class TransportContract : public testing::TestWithParam<StreamWiring> {
  protected:
   void SetUp() override;
 
-  /// Both ends as links.
+  /// Connects two links.
   void connect();
-  /// The near end as a link, the far one as bare streams.
+  /// Connects a link at the near end with bare streams at the far end.
   void connect_bare();
   void begin_both(const OpTag& tag);
   /// A message of so many bytes in each direction at once, from the beginning of operation `tag`.

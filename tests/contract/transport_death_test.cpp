@@ -97,7 +97,7 @@ TEST_P(KilledPeer, IsLostPromptlyWhileWeSleep) {
   const Status status = mesh.run_until([] { return false; });
   EXPECT_EQ(status.code(), Code::kPeerLost) << status.message();
   EXPECT_EQ(status.peer(), 1);
-  // Its end woke us, not our patience with a network that is silent.
+  // The peer's end has ended the wait, and not the limit for a silent network.
   EXPECT_EQ(status.message().find("network"), std::string::npos) << status.message();
 }
 

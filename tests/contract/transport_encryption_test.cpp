@@ -144,7 +144,7 @@ TEST_F(TappedLink, WhatIsSentAgainByAnotherBreaksAnEncryptedLink) {
   EXPECT_EQ(deliver().code(), Code::kProtocol);
 }
 
-/// Until all that was sent from this end of a connection has come to the other.
+/// Waits until all data sent from this end of a connection has arrived at the other.
 void await_arrival(int socket) {
   for (int left = 1; left > 0; std::this_thread::yield()) {
     ASSERT_EQ(::ioctl(socket, SIOCOUTQ, &left), 0);

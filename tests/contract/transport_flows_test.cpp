@@ -46,7 +46,7 @@ TEST_P(TransportFlows, NothingGoesOverTheOthers) {
   }
 }
 
-/// Though every stream has room for all of them: networks cap streams, not messages.
+/// They go over all streams even if each has room for all: networks cap streams, not messages.
 TEST_P(TransportFlows, MessagesThatComeOneAtATimeGoOverAll) {
   connect_bare();
   near_->begin(tag_at(0), kCall);

@@ -303,8 +303,8 @@ EXPORT int cuEventQuery(void* event) {
   return asked->is_reached(asked->latest()) ? kSuccess : kNotReady;
 }
 
-/// For stand-ins of libraries that work on devices: where so many bytes of a device can be read and
-/// written; null where they are none.
+/// For stand-ins of libraries that work on devices: the host address of so many bytes of a device;
+/// null if they are not all in one block.
 EXPORT void* cuda_stand_in_inside(Pointer address, std::size_t bytes) {
   return driver().memory.inside(address, bytes);
 }
@@ -314,7 +314,7 @@ EXPORT int cuMemcpyDtoDAsync_v2(Pointer to, Pointer from, std::size_t bytes, voi
   return copy(driver().memory.inside(to, bytes), driver().memory.inside(from, bytes), bytes,
               stream);
 }
-/// To and from anywhere.
+/// Copies between any two kinds of memory.
 EXPORT int cuMemcpyAsync(Pointer to, Pointer from, std::size_t bytes, void* stream) {
   const auto find = [bytes](Pointer address) {
     std::byte* const on_device = driver().memory.inside(address, bytes);

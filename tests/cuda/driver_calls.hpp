@@ -51,7 +51,7 @@ class Gpu {
     if (function == nullptr) die(std::string("no ") + name);
     return function;
   }
-  /// At once: by a stream that waits for no other.
+  /// Copies at once, by a stream that waits for no other.
   void copy(std::uint64_t to, std::uint64_t from, std::size_t bytes) const {
     if (bytes == 0) return;
     using Copy = int(std::uint64_t, std::uint64_t, std::size_t, void*);
@@ -138,7 +138,7 @@ class GpuArray {
     Gpu::must("cuMemAlloc", gpu_.call<int(std::uint64_t*, std::size_t)>("cuMemAlloc_v2")(
                                 &memory_, (count + shift + 1) * sizeof(T)));
   }
-  /// With content.
+  /// An array with this content.
   GpuArray(const Gpu& gpu, const std::vector<T>& content, std::size_t shift = 0)
       : GpuArray(gpu, content.size(), shift) {
     gpu.copy(address(), reinterpret_cast<std::uintptr_t>(content.data()), bytes());

@@ -97,7 +97,7 @@ TEST_F(StagedTensorsTest, GoToTheHostOnDemandOnly) {
   EXPECT_EQ(array.read(), (std::vector<int>{10, 20, 30}));
 }
 
-/// Then the host has nothing to do with them.
+/// The results are on the device already, so the host copies nothing.
 TEST_F(StagedTensorsTest, MayHaveBeenBroughtBackByOthers) {
   const GpuArray<int> array(gpu_, std::vector<int>{1, 2});
   const ConstTensorView input = view_of(array);

@@ -25,8 +25,8 @@ class Memory {
   bool free(const void* memory);
   /// The block that an address lies in, and how far from its start; false if it is in none.
   bool find(const void* address, Block& block, std::size_t& offset) const;
-  /// Where the stand-in can read and write so many bytes of a device; null if they are not in one
-  /// block, or not a device's.
+  /// The address at which the stand-in can access so many bytes of a device; null if they are not
+  /// in one block, or not a device's.
   std::byte* inside(std::uintptr_t address, std::size_t bytes) const;
 
  private:

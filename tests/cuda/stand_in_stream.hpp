@@ -21,7 +21,7 @@ class Event {
   std::uint64_t record();
   void reached(std::uint64_t recording);
   std::uint64_t latest() const;
-  /// Until that recording, or a later one, is reached.
+  /// Waits until that recording, or a later one, is reached.
   void wait(std::uint64_t recording) const;
   bool is_reached(std::uint64_t recording) const;
 
@@ -36,7 +36,7 @@ class Event {
 class Stream {
  public:
   explicit Stream(Context* context) : context_(context), thread_([this] { loop(); }) {}
-  /// After all that is queued.
+  /// Waits for all queued work.
   ~Stream();
   Stream(const Stream&) = delete;
   Stream& operator=(const Stream&) = delete;

@@ -8,7 +8,7 @@
 
 namespace elastic::testing {
 
-/// While it lives, a process can have no more descriptors than it has.
+/// While it lives, a process can open no further descriptors.
 class NoMoreDescriptors {
  public:
   explicit NoMoreDescriptors(pid_t pid) : pid_(pid) {

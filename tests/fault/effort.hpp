@@ -17,7 +17,7 @@ inline int runs(int usual, int most = 1000000) {
   return asked == nullptr ? usual : std::min(most, std::atoi(asked));
 }
 
-/// Where each run needs a new worker in one job: the oracle has digits for 18.
+/// Limit of tests that need a new worker in each run of one job: the oracle has digits for 18.
 inline constexpr int kMostJoiners = 12;
 
 /// The first seed; FAULT_TEST_SEED repeats a failure.

@@ -73,13 +73,13 @@ class FaultJob {
 
   FaultWorker& worker(std::size_t slot) { return *workers_.at(slot); }
   std::size_t size() const { return workers_.size(); }
-  /// All but some.
+  /// All workers but these.
   std::vector<FaultWorker*> others(const std::vector<std::size_t>& than);
 
   pid_t server_pid() const { return server_->pid(); }
   bool server_runs() { return !server_->wait(std::chrono::milliseconds(0)).has_value(); }
   void kill_server();
-  /// On the same port and journal; `with` are further options.
+  /// Starts a server on the same port and journal; `with` are further options.
   void restart_server(const std::vector<std::string>& with = {});
   const std::string& address() const { return address_; }
   std::filesystem::path journal() const {

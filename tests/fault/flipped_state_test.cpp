@@ -25,7 +25,7 @@ TEST_F(FlippedState, IsDetectedAndSentAgain) {
   ASSERT_TRUE(FaultJob::await_steps(job.others({}), 10)) << job.text();
   wire_->flip_in_data();
   FaultWorker& joiner = job.start(arguments);
-  // It checks every byte itself.
+  // The joiner checks every byte of the state itself.
   ASSERT_TRUE(FaultJob::await_line(joiner, "entered")) << job.text();
   EXPECT_TRUE(wire_->flipped());
   EXPECT_TRUE(damage_is_named()) << job.text();

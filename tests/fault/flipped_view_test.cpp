@@ -28,7 +28,7 @@ TEST_F(FlippedView, IsDetectedAndAskedForAgain) {
   ASSERT_TRUE(FaultJob::await_line(joiner, "entered")) << job.text();
   EXPECT_TRUE(wire_->flipped());
   EXPECT_TRUE(damage_is_named()) << job.text();
-  // By a checksum, not by links that cannot be made.
+  // The checksum finds it, long before links that cannot be made would.
   EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(3 * kSlowness));
   ASSERT_TRUE(FaultJob::await_steps(job.others({}), 10)) << job.text();
   EXPECT_EQ(joiner.log().steps().back().contributors, 3U);

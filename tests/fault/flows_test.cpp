@@ -25,7 +25,7 @@ class Flows : public NetworkTest {
     job_ = std::make_unique<FaultJob>(options);
     return *job_;
   }
-  /// From the first worker, which is on host 1, to all on host 2.
+  /// The connections from the first worker, which is on host 1, to all workers on host 2.
   std::size_t to_the_other_host() const {
     return connections_to(job_->worker(0).pid(), hosts_->address(2));
   }

@@ -32,7 +32,7 @@ class Joiner : public ::testing::TestWithParam<std::string> {
             "state_bytes=" + std::to_string(kStateBytes)};
   }
 
-  /// From when the members hand out their state to when the joiner is there.
+  /// The time from the saving of the members' state until the joiner has entered.
   microseconds transfer_time() {
     const std::size_t saved = job_.worker(0).log().count("saves");
     FaultWorker& joiner = job_.start(arguments());
@@ -101,7 +101,7 @@ TEST_P(Joiner, GetsTheStateFromTheOthersWhenADonorDies) {
 INSTANTIATE_TEST_SUITE_P(Over, Joiner, ::testing::Values("shm", "tcp"),
                          [](const auto& tested) { return tested.param; });
 
-/// With a line so slow that the deaths are in the middle of the transfer.
+/// The line is so slow that the deaths are in the middle of the transfer.
 class JoinerBehindASlowLine : public NetworkTest {
  protected:
   static constexpr std::size_t kBytes = 4U << 20;
@@ -119,7 +119,7 @@ class JoinerBehindASlowLine : public NetworkTest {
     const std::size_t saved = job.worker(2).log().count("saves");
     job.start(arguments());
     ASSERT_TRUE(FaultJob::await_line(job.worker(2), "saves", saved + 1)) << job.text();
-    // Nothing tells how far a transfer is; the next line fails where it is over already.
+    // No event shows the progress of a transfer; the next line fails if it is over already.
     std::this_thread::sleep_for(kMiddle);
     EXPECT_EQ(job.worker(3).log().count("loads"), 0U) << "the transfer is over too soon";
   }

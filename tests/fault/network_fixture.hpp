@@ -20,7 +20,7 @@ class NetworkTest : public ::testing::Test {
     }
   }
 
-  /// With room for `spare` joiners.
+  /// Makes a job with room for `spare` joiners.
   FaultJob& make_job(FaultJobOptions options, std::size_t spare = 0) {
     hosts_ = std::make_unique<NetworkHosts>(static_cast<std::size_t>(options.np) + 1 + spare);
     options.hosts = hosts_.get();

@@ -60,7 +60,7 @@ INSTANTIATE_TEST_SUITE_P(Hosts, SilentHost,
 
 class SilentServer : public NetworkTest {};
 
-/// For less than what makes it give workers up.
+/// The silence is shorter than the server's limit for giving workers up.
 TEST_F(SilentServer, StallsNobodyAndLosesNobody) {
   FaultJob& job = make_job({.np = 3, .evict_after = kUsualEviction});
   job.start_all({"until=" + job.end_file(), "pause_us=1000"});

@@ -31,7 +31,7 @@ std::size_t entries(const fs::path& folder) {
   return result;
 }
 
-/// As in "socket:[4711]".
+/// The inode numbers of a process's sockets, from links such as "socket:[4711]".
 std::set<std::string> socket_inodes(pid_t pid) {
   std::set<std::string> result;
   std::error_code error;
@@ -42,14 +42,14 @@ std::set<std::string> socket_inodes(pid_t pid) {
   return result;
 }
 
-/// As the kernel writes them, in hexadecimal.
+/// One line of /proc/PID/net/tcp. Addresses and state are hexadecimal, as the kernel writes them.
 struct TcpSocket {
   std::string local;
   std::string remote;
   std::string state;
 };
 
-/// Those of a process.
+/// The TCP sockets of a process.
 std::vector<TcpSocket> tcp_sockets(pid_t pid) {
   const std::set<std::string> own = socket_inodes(pid);
   std::vector<TcpSocket> result;

@@ -17,7 +17,7 @@
 namespace elastic::testing {
 namespace {
 
-/// As fault_worker tells it.
+/// The bits of a rate, in the format of fault_worker.
 std::string bits(double rate) {
   char text[17];
   std::snprintf(text, sizeof text, "%016llx",
@@ -63,7 +63,7 @@ TEST_P(DeathInARamp, SameRateAndSameBitsOnAllRanks) {
     }
     ASSERT_EQ(job.worker(victim).wait(kLong), 128 + SIGKILL) << job.text();
     const auto survivors = job.others({victim});
-    // And one comes in the middle of what is then a ramp again.
+    // A worker joins in the middle of the ramp that follows.
     ASSERT_TRUE(FaultJob::await_steps(survivors, 5)) << job.text();
     FaultWorker& joiner = job.start(arguments);
     ASSERT_TRUE(FaultJob::await_line(joiner, "entered")) << job.text();

@@ -32,7 +32,7 @@ class ServerRestart : public ::testing::TestWithParam<Journal> {
   static void damage(const std::filesystem::path& journal) {
     if (GetParam() == Journal::kLost) std::filesystem::remove(journal);
     if (GetParam() != Journal::kTorn) return;
-    // As a crash leaves it: the last record is not all there.
+    // Cuts the last record, as a crash in the middle of an append does.
     std::filesystem::resize_file(journal, std::filesystem::file_size(journal) - 10);
   }
   /// Steps go on after the restart, joiners are admitted, and no generation is used twice.

@@ -45,7 +45,7 @@ TEST_F(SlowJoiner, IsKeptWaitingAndDoesNotStopTheMembers) {
   ASSERT_TRUE(await(kLong, [&] { return said("elastic warning: waits for a faster line"); }))
       << job.text();
   EXPECT_TRUE(said("the members wait 2.0 s at most (--max-join-stall-ms)")) << job.text();
-  // It measures again, and they go on after that.
+  // The joiner measures its line again, and the members go on after that.
   ASSERT_TRUE(await(kLong, [&] { return measurements() >= 2; })) << job.text();
   ASSERT_TRUE(FaultJob::await_steps(members, 20)) << job.text();
   for (const Step& step : members[0]->log().steps()) {

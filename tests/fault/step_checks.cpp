@@ -22,7 +22,7 @@ std::string describe(const Step& step) {
          std::to_string(step.generation) + ", state " + step.state;
 }
 
-/// By step: what the first worker that made it has.
+/// The outcome of each step on the first worker that made it, and this worker's process.
 using Agreed = std::map<std::uint64_t, std::pair<const Step*, pid_t>>;
 
 void expect_agreement(Agreed& agreed, const FaultWorker& worker, const std::vector<Step>& steps) {

@@ -20,7 +20,7 @@ void expect_same_steps_but_missed_ones(FaultWorker& away, const std::vector<Faul
 /// Generations only grow, and all steps of one generation have the same contributors.
 void expect_one_view_per_generation(const std::vector<FaultWorker*>& workers);
 
-/// All of them end by themselves, and well.
+/// Expects that all of these workers end by themselves, and well.
 void expect_end(const std::vector<FaultWorker*>& workers);
 
 /// Asks for the end, then both of the above; shows everything that was written if any of it fails.

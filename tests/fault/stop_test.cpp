@@ -40,7 +40,7 @@ class Stop : public ::testing::TestWithParam<Frozen> {
 TEST_P(Stop, For200MillisecondsEvictsNobody) {
   constexpr milliseconds kStop(200);
   constexpr milliseconds kTooLong(300);
-  // Where the machine is too slow to wake this test in time, the stop was another one than meant.
+  // If the machine is too slow to wake this test in time, the pause was longer than intended.
   milliseconds stopped = kTooLong;
   for (int attempt = 0; attempt < 10 && stopped >= kTooLong; ++attempt) {
     ASSERT_TRUE(FaultJob::await_steps(job_.others({}), 20)) << job_.text();

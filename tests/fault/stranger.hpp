@@ -37,7 +37,7 @@ class Stranger {
     boost::asio::write(socket_, boost::asio::buffer(bytes), error);
     return !error;
   }
-  /// So many bytes, or nothing when the other side closes before.
+  /// Receives kBytes bytes; nothing if the other side closes before.
   template <std::size_t kBytes>
   std::optional<std::array<std::byte, kBytes>> receive() {
     std::array<std::byte, kBytes> bytes{};

@@ -39,7 +39,7 @@ FrameHeader repaired(const FrameHeader& header, fuzz::Input input) {
   return encode_start(start);
 }
 
-/// As a connection reads.
+/// Reads frames as a connection does.
 void read_frames(fuzz::Input input, bool repair) {
   while (input.size() >= kFrameHeaderBytes) {
     FrameHeader header{};

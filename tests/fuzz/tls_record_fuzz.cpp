@@ -27,7 +27,7 @@ bool restore_in_pieces(Bytes& bytes, fuzz::Input& sizes) {
   return whole;
 }
 
-/// Whatever comes: how it is cut into pieces makes no difference.
+/// Checks that the size of the pieces makes no difference, for arbitrary bytes.
 void read_anything(const Bytes& bytes, fuzz::Input sizes) {
   Bytes in_pieces = bytes;
   Bytes at_once = bytes;

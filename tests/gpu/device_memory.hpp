@@ -42,7 +42,7 @@ class DeviceMemory {
   void write(const std::vector<std::byte>& content) const {
     check(cudaMemcpy(data_, content.data(), content.size(), cudaMemcpyHostToDevice), "cudaMemcpy");
   }
-  /// After all that the device has been given to do.
+  /// Reads the memory after all work that the device has been given.
   std::vector<std::byte> read() const { return read(0, bytes_); }
   std::vector<std::byte> read(std::size_t offset, std::size_t bytes) const {
     std::vector<std::byte> content(bytes);

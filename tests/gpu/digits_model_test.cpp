@@ -102,7 +102,7 @@ TEST_F(DigitsModelTest, PartsOfAStepAddUp) {
   EXPECT_EQ(is.used, should.used);
 }
 
-/// Without exp and log all is rounded alike.
+/// Without exp and log, host and device round alike.
 TEST_F(DigitsModelTest, UpdatesAreThoseOfTheHost) {
   const StepSums given = sums(*host_, 0, 64);
   for (const double momentum_scale : {1.0, 1.5, 0.0, 1.0}) {

@@ -20,7 +20,7 @@ std::string by_nccl_from_now_on(const std::string& calls) {
   return calls + " of tensors on devices go by NCCL from now on";
 }
 
-/// In front of each rank's command.
+/// A prefix for each rank's command, so that NCCL takes each rank for a host of its own.
 const std::vector<std::string> kOwnHost{"/bin/sh", "-c",
                                         "export NCCL_HOSTID=host-of-$$; exec \"$@\"", "sh"};
 

@@ -26,7 +26,7 @@ struct Types {
   DType bucket;
 };
 
-/// For the names of tests.
+/// The types' part of a test's name.
 std::string name_of(const Types& types);
 void PrintTo(const Types& types, std::ostream* out);  // NOLINT: GoogleTest's name
 

@@ -140,7 +140,7 @@ TEST(BadEnds, AJobWhoseWorkersAllExitInTheMiddleHasFailed) {
   EXPECT_THAT(last_line(ended.output), HasSubstr("the job failed: ")) << ended.output;
 }
 
-/// Its program takes the exception for no reason to fail, and ends with code 0.
+/// The program ignores the exception, and ends with code 0.
 TEST(BadEnds, AWorkerThatAnExceptionMakesLeaveIsToldAndMissedAtTheEnd) {
   const Ended ended = run_two("throws");
   EXPECT_EQ(ended.status, 0) << ended.output;
@@ -202,7 +202,7 @@ TEST(WorkerOutput, OfAKilledWorkerIsCompleteWithoutAFlush) {
   const Ended ended = run_two("print", {"--max-restarts", "0"});
   EXPECT_EQ(ended.status, 1);
   for (const std::string slot : {"[0] ", "[1] "}) {
-    // As it was written: no byte is translated.
+    // The bytes are passed on unchanged.
     EXPECT_EQ(count(ended.output, slot + "\x1b[1mtab\tand\rreturn\x01\xff\n"), 1U) << slot;
     for (const int line : {0, 1, 9999, 19998, 19999}) {
       const std::string whole = slot + "line " + std::to_string(line) + " of a worker\n";

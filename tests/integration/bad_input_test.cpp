@@ -53,7 +53,7 @@ INSTANTIATE_TEST_SUITE_P(
              param.param.ranks;
     });
 
-/// In one try of two or three a rank that ended took the error away from another.
+/// Several tries: a rank that ends too early takes the error from others only now and then.
 TEST(Mismatch, IsTheResultOnEveryRankThoughOthersHaveEnded) {
   constexpr int kTries = 3;
   for (const std::string mode : {"ended", "ended-named"}) {
@@ -71,7 +71,7 @@ TEST(Mismatch, IsTheResultOnEveryRankThoughOthersHaveEnded) {
   }
 }
 
-/// It has no way to tell what the others know of that call, and they must not wait for it.
+/// The worker cannot tell what the others know of that call, and they must not wait for it.
 TEST(Exceptions, MakeTheWorkerLeaveAndTheOthersGoOn) {
   const Ended ended = run({ELASTICRUN, "-np", "3", "--max-restarts", "0", BAD_CALLS, "thrown"});
   EXPECT_EQ(ended.status, 0) << ended.output;

@@ -16,7 +16,7 @@ using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-/// On a machine with a CUDA driver of this kind, whatever this one has.
+/// The environment of a machine with a CUDA driver of this kind, whatever this machine has.
 std::vector<std::string> with_driver(std::vector<std::string> more = {}) {
   more.push_back("LD_LIBRARY_PATH=" CUDA_STAND_IN);
   return more;

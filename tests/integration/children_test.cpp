@@ -44,7 +44,7 @@ INSTANTIATE_TEST_SUITE_P(Transports, ChildrenInTrainingTest,
                                                                     "ELASTIC_ENCRYPT=1"}),
                          [](const auto& tested) { return tested.index == 0 ? "shm" : "tls"; });
 
-/// Without the worker's sockets: with them its peers would wait until it is evicted.
+/// Children do not inherit the worker's sockets: with them its peers would wait until its eviction.
 class OrphansTest : public ChildrenTest {
  protected:
   ~OrphansTest() override {

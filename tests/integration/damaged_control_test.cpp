@@ -27,10 +27,10 @@ struct Plane {
   std::array<std::size_t, 3> bits;
   const char* damage;  ///< how it is named
 };
-/// In a frame's length, in the rest of its header, and in the message.
+/// Bits in a frame's length, in the rest of its header, and in the message.
 constexpr Plane kInTheClear{false, {7, 40, 8 * 14}, "damaged on the way (checksum"};
-/// In a record's length, which says 2048 bytes more then, in that length's checksum, and in what is
-/// encrypted.
+/// Bits in a record's length, which then says 2048 bytes more, in that length's checksum, and in
+/// the encrypted data.
 constexpr Plane kUnderTls{true, {8 * 3 + 3, 12, 8 * 14}, "damaged or forged on the way"};
 
 class DamagedControl : public RendezvousTest, public ::testing::WithParamInterface<Plane> {

@@ -12,7 +12,7 @@ namespace elastic::testing {
 
 namespace {
 
-/// In a command: the folder for what the ranks write.
+/// Stands in a command for the folder of the ranks' output.
 constexpr const char* kFolder = "FOLDER";
 
 std::string run_ranks(const std::vector<std::string>& program, int ranks,

@@ -22,7 +22,7 @@ class Eavesdropper {
   Eavesdropper(const Eavesdropper&) = delete;
   Eavesdropper& operator=(const Eavesdropper&) = delete;
 
-  /// Where to connect to instead.
+  /// The address to connect to, instead of that of the target.
   std::string address() const;
   /// Whether `what` was in what one end sent to the other, and went on to it.
   bool heard(const std::string& what) const;

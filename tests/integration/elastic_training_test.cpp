@@ -222,7 +222,7 @@ TEST(BelowMinimum, GoesOnWhenAWorkerIsAddedInTime) {
   EXPECT_EQ(count(job, "finished"), 3) << job.output();
 }
 
-/// With a server of its own, because there the waiting time can be set.
+/// The test has a server of its own, because it sets the waiting time.
 TEST(BelowMinimum, EndsInAClearErrorWhenNobodyComes) {
   const ScratchFolder folder;
   const std::string path = folder.path().string();
@@ -299,7 +299,7 @@ std::vector<std::string> incarnations(TrainerJob& job) {
   return found;
 }
 
-/// Their process, so that the trainer keeps the number that the launcher knows.
+/// Runs the trainer in its own process, so that the launcher knows the trainer's process id.
 constexpr const char* kEnv = "/usr/bin/env";
 
 class ControlConnections : public ::testing::TestWithParam<std::size_t> {};

@@ -44,8 +44,8 @@ class FlippingProxy {
 
   std::string address() const { return rendezvous::to_string(acceptor_.local_endpoint()); }
 
-  /// In the next bytes to come that way, or those that come after `pieces` more: bit `at`, or the
-  /// last one where fewer come.
+  /// Flips bit `at` of the next bytes in that direction, or of those that come after `pieces` more.
+  /// If fewer bits come, it flips the last one.
   void flip(Towards side, std::size_t at, int pieces = 0) {
     waiting_ = true;
     side_ = side;

@@ -1,4 +1,4 @@
-// Between operations nothing is done but the heartbeats.
+// A job that is idle between operations does nothing but send heartbeats.
 #include <string>
 
 #include <gtest/gtest.h>
@@ -18,7 +18,7 @@ TEST(IdleTest, OnlyTheControlThreadWakesUp) {
   const auto status = job.wait(std::chrono::milliseconds(100000));
   ASSERT_TRUE(status.has_value()) << "hangs\n" << job.output();
   EXPECT_EQ(*status, 0) << job.output();
-  // It counted what is meant.
+  // The output shows that the right threads were counted.
   EXPECT_NE(job.output().find("elastic-coord"), std::string::npos) << job.output();
   EXPECT_NE(job.output().find("elastic-control"), std::string::npos) << job.output();
 }

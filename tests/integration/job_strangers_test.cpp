@@ -149,7 +149,7 @@ std::vector<std::vector<std::string>> table_of(const std::string& name, std::siz
   return found;
 }
 
-/// Where a process accepts connections: TCP ports, and names of sockets that are on no disk.
+/// The addresses on which a process accepts connections: TCP ports, and abstract socket names.
 struct Doors {
   std::set<int> ports;
   std::set<std::string> names;

@@ -122,7 +122,7 @@ TEST_F(CutLinks, AThirdMemberRelaysWhatTheNetworkDoesNotCarry) {
   const auto links = expect_pair(std::move(at_a), std::move(at_b));
   ASSERT_EQ(links.first.size(), 2U);
   EXPECT_STREQ(links.first[0]->transport(), "tcp");
-  // As if c's process had ended.
+  // Ends c's links, as the end of its process would.
   workers_[2].reset();
   for (const LinkPtr& link : {links.first[0], links.second[0]}) {
     link->begin({1, 9, OpTag::kNormal}, kCall);

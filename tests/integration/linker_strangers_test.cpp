@@ -55,7 +55,7 @@ class LinkerStrangers : public LinkerTest {
     return total;
   }
 
-  /// For tests with many connections.
+  /// Raises the limit of descriptors, for tests with many connections.
   static void allow_descriptors(std::size_t count) {
     rlimit limit{};
     ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &limit), 0);
@@ -230,7 +230,7 @@ TEST_F(LinkerStrangers, OtherUsersOfTheMachineGetNoAnswer) {
   constexpr uid_t kNobody = 65534;
   const pid_t other = ::fork();
   if (other == 0) {
-    // Without the library, of which a child has nothing.
+    // The child uses system calls only, because the library's threads do not exist in it.
     sockaddr_un address{};
     address.sun_family = AF_UNIX;
     std::copy(name.begin(), name.end(), address.sun_path);

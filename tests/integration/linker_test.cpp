@@ -141,7 +141,7 @@ TEST_F(LinkerTest, OneFlowIsOpenedInsideAHost) {
   EXPECT_EQ(links.first[0]->flows(), 1U);
 }
 
-/// Without a link: the kernel closes the listeners with the process.
+/// There is no link yet: the kernel closes the listeners with the process.
 TEST_F(LinkerTest, TheEndOfAPeerIsFoundByItsListener) {
   LinkingWorker a(options("a"));
   auto b = std::make_unique<LinkingWorker>(options("b"));

@@ -105,7 +105,7 @@ TEST_F(RendezvousTest, ANewConnectionOfAWorkerReplacesTheOld) {
   dialed.value()->abort("done");
 }
 
-/// As tools show them.
+/// The names of this process's threads, as tools such as top show them.
 std::multiset<std::string> thread_names() {
   std::multiset<std::string> names;
   for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {
@@ -203,7 +203,7 @@ TEST_F(RendezvousTest, ManyIdleConnectionsKeepNobodyOut) {
 
 TEST_F(RendezvousTest, TwoHundredWorkers) {
   ServerOptions many = options(200);
-  // Both ends of all of them are in this process.
+  // Both ends of all connections are in this process, so it needs more time under sanitizers.
   many.membership.heartbeat *= kSlowness;
   serve(many);
   form(200);

@@ -72,7 +72,7 @@ TEST_F(FullDiskTest, NewcomersAreRefusedAndMembersGoOn) {
   expect_welcome("third");
 }
 
-/// Where not even deaths fit: a journal that was found on a full disk.
+/// A journal that was found on a full disk has no space reserved, not even for deaths.
 TEST_F(FullDiskTest, WithoutAnyRoomTheJobWaitsForIt) {
   const ServerOptions with = options_with_journal(12);
   std::ofstream(with.journal) << journal_text(kJob, {});

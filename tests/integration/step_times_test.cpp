@@ -1,4 +1,4 @@
-// Where the time of steps goes, in a real job.
+// The times of a step's phases, in a real job.
 #include <cstdint>
 #include <map>
 #include <sstream>

@@ -19,7 +19,7 @@ std::string size_option(std::size_t bytes) {
 }  // namespace
 
 TinyDisk::TinyDisk(std::size_t bytes) {
-  // In a namespace of our own it is gone with us, however we end.
+  // A mount in a namespace of this process ends with it, however it ends.
   mounted_ = ::unshare(CLONE_NEWNS) == 0 &&
              ::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0 &&
              ::mount("tmpfs", path().c_str(), "tmpfs", 0, size_option(bytes).c_str()) == 0;

@@ -25,7 +25,7 @@ CommunicatorFixture::CommunicatorFixture() : nccl_(stand_in()) {
   nccl_->reset();
 }
 
-/// Whatever a test has left hanging ends here: nothing may be under way when the next begins.
+/// Ends all that a test has left hanging: nothing may be under way when the next one begins.
 CommunicatorFixture::~CommunicatorFixture() {
   nccl_->release();
   for (auto& view : views_) {

@@ -38,7 +38,7 @@ class CommunicatorFixture : public ::testing::Test {
   void all_ready();
   void abort_all();
   void all_ended();
-  /// Those of the newest view.
+  /// The communicator of a rank in the newest view.
   Communicator& of(int rank) { return *views_.back()[static_cast<std::size_t>(rank)]; }
   std::vector<Communicator*> all();
   static void until(const std::function<bool()>& done);

@@ -74,7 +74,7 @@ TEST_F(CommunicatorTest, IsNoBodysWhereOneRankFails) {
     prepare(3, {.start = kPatience});
     for (Communicator* each : all()) {
       const Status ready = each->ready(some_day());
-      // Where it never comes, the others may say first that NCCL waits for it.
+      // If it never comes, the others may report first that NCCL waits for it.
       EXPECT_THAT(ready.message(), AllOf(HasSubstr("no communicator for generation 7: rank "),
                                          ::testing::AnyOf(HasSubstr("as it was told to"),
                                                           HasSubstr("a rank did not come"))));

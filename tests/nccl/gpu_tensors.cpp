@@ -13,7 +13,7 @@ namespace elastic::collectives::nccl {
 
 namespace {
 
-/// As the host divides.
+/// The expected result. It divides as the host does.
 std::vector<std::byte> result_of(DType dtype, std::size_t count, ReduceOp op, int size) {
   std::vector<std::byte> result =
       bytes_of(dtype, combined(size, count, dtype, op == ReduceOp::kAverage ? ReduceOp::kSum : op));

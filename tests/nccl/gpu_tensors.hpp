@@ -19,7 +19,7 @@ class GpuTensors final : private DeviceTensors {
     std::size_t count = 0;
     Wire wire{dtype};
   };
-  /// On odd ranks in place.
+  /// Tensors are in place on odd ranks.
   GpuTensors(const testing::Gpu& gpu, int rank, std::vector<Shape> shapes);
 
   Call call(ReduceOp op) const;

@@ -59,7 +59,7 @@ TEST_F(NcclAllreducesTest, NarrowsWhatTravelsAsHalves) {
     EXPECT_TRUE(allreduce(narrowed(), op));
     EXPECT_TRUE(allreduce({{DType::kF32, 1003, {DType::kBF16, 1}}}, op)) << "by itself";
   }
-  // And little more, for what lies between tensors.
+  // A little more is sent, because of the padding between tensors.
   EXPECT_THAT(nccl_->counts().bytes,
               ::testing::AllOf(::testing::Ge(2 * 3 * (kNarrowedBytes + 2006)),
                                ::testing::Le(2 * 3 * (kNarrowedBytes + 2006 + 4 * 64))));

@@ -24,10 +24,10 @@ class NcclFixture : public ::testing::Test {
   /// A view of so many ranks, with two lanes; on the same devices as that before.
   void make(int size, bool waits, std::uint64_t generation = 7,
             const std::function<void(NcclServices&)>& change = {});
-  /// Until nothing of it is under way any more.
+  /// Returns when no operation of the view is under way any more.
   void end_view();
   Backend& backend(int rank) { return *backends_[static_cast<std::size_t>(rank)]; }
-  /// That of its other lane.
+  /// The backend of the rank's other lane.
   Backend& other_backend(int rank) { return *other_backends_[static_cast<std::size_t>(rank)]; }
 
   template <typename Body>

@@ -5,7 +5,7 @@
 
 namespace elastic::collectives::nccl {
 
-/// That which the ranks of this process have.
+/// The stand-in for libnccl that the ranks of this process share.
 const NcclStandIn* stand_in();
 
 /// The services that a rank's backends share, on the stand-ins.

@@ -93,7 +93,7 @@ struct Task {
     } else if (self->works) {
       self->collective(*self->comm->fabric, read, written);
     }
-    // As a kernel that hangs does, it spins on the device until it is called off.
+    // It spins on the device until it is called off, as a kernel that hangs does.
     while (!self->ends && !self->comm->called_off) {
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }
@@ -121,12 +121,12 @@ struct Group {
   std::vector<std::unique_ptr<Task>> tasks;
   ncclResult_t failure = ncclSuccess;
 };
-/// By thread; with the library's lock.
+/// The open groups by thread; guarded by the library's lock.
 std::map<std::thread::id, Group>& groups() {
   static std::map<std::thread::id, Group> the;
   return the;
 }
-/// That of this thread; null: none.
+/// The open group of this thread; null if there is none.
 Group* open_group() {
   const auto found = groups().find(std::this_thread::get_id());
   return found == groups().end() ? nullptr : &found->second;

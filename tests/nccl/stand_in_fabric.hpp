@@ -31,7 +31,7 @@ class Fabric {
   /// The data of `root`. That of others is not looked at.
   bool broadcast(const std::byte* from, std::byte* to, std::size_t bytes, int root,
                  const std::atomic<bool>& called_off);
-  /// So many bytes of each rank.
+  /// Gathers `bytes` of each rank.
   bool allgather(const std::byte* from, std::byte* to, std::size_t bytes,
                  const std::atomic<bool>& called_off);
   /// Reduces `count` elements for each rank, in the ranks' order, and writes those for this rank to

@@ -48,8 +48,8 @@ struct Library {
   std::map<int, int> collectives;  // by rank
   std::vector<std::unique_ptr<ncclComm>> comms;
   int open_groups = 0;  // of all threads
-  /// By communicator and number of the allreduce: whether a rank's result came to registered
-  /// memory.
+  /// Whether a rank's result came to registered memory, by communicator and number of the
+  /// allreduce.
   std::map<std::pair<std::string, std::uint64_t>, bool> in_registered;
   collectives::nccl::NcclCounts counts;
   std::vector<std::string> violations;
@@ -73,7 +73,7 @@ class Entered {
 };
 
 bool in_progress(const ncclComm& comm);
-/// Nothing but polls and aborts while something is in progress.
+/// Notes a violation if the call is made while something is in progress: only polls and aborts may.
 void needs_quiet(const ncclComm& comm, const char* call);
 
 }  // namespace elastic::nccl_stand_in

@@ -54,7 +54,7 @@ class ViewCommunicatorTest : public NcclFixture {
     }
     return all;
   }
-  /// On all ranks; whether NCCL made it.
+  /// Runs an allreduce on all ranks. Returns whether NCCL made it.
   bool allreduce(const testing::Gpu& gpu, int device = 0) {
     Allreduces all = allreduces(gpu, device);
     on_all_ranks([&](int rank) {
@@ -113,7 +113,7 @@ TEST_F(ViewCommunicatorTest, IsOneForAllLanes) {
   EXPECT_EQ(nccl_->counts().inits, 2);
 }
 
-/// Both lanes carry its letters, and each rank has the device for one of them at a time.
+/// Both lanes carry the bootstrap exchange, and a rank uses its device for one lane at a time.
 TEST_F(ViewCommunicatorTest, IsBegunByLanesBesideEachOther) {
   constexpr std::uint64_t kTimes = 20;
   make(3, /*waits=*/true);

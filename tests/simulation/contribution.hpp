@@ -27,7 +27,7 @@ class Contribution {
  public:
   Contribution(Node self, std::int64_t salt, std::size_t elements);
 
-  /// Where the tensor lies, which becomes the sum.
+  /// The tensor, which becomes the sum.
   std::span<std::int64_t> data() { return data_; }
   TensorView view() { return {data_.data(), data_.size(), DType::kI64, {}}; }
   void set_generation(std::uint64_t generation);

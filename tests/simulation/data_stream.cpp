@@ -12,7 +12,7 @@ namespace elastic::simulation {
 
 namespace {
 
-/// On the way and not read yet.
+/// The most bytes in flight that are not read yet.
 constexpr std::size_t kRoom = 32 * 1024;
 
 /// One end, as the kernel of its host has it: it lives on while something is on the way.

@@ -55,7 +55,7 @@ class Descriptors {
   std::vector<std::shared_ptr<Descriptor>> open_;
 };
 
-/// As eventfd(2).
+/// Models eventfd(2).
 class EventDescriptor final : public Descriptor {
  public:
   short ready() const override {
@@ -68,7 +68,7 @@ class EventDescriptor final : public Descriptor {
   std::uint64_t count_ = 0;
 };
 
-/// As timerfd_create(2), for timers that fire once.
+/// Models timerfd_create(2), for timers that fire once.
 class TimerDescriptor final : public Descriptor,
                               public std::enable_shared_from_this<TimerDescriptor> {
  public:
@@ -82,7 +82,7 @@ class TimerDescriptor final : public Descriptor,
   std::uint64_t armed_ = 0;
 };
 
-/// As epoll_create1(2), to be polled.
+/// Models epoll_create1(2), for descriptors that are polled.
 class EpollDescriptor final : public Descriptor,
                               public std::enable_shared_from_this<EpollDescriptor> {
  public:

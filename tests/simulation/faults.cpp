@@ -146,7 +146,7 @@ void World::crash_server(Fault how) {
     default:
       break;
   }
-  // In the middle of a decision, or now.
+  // The crash is in the middle of a decision, or now.
   if (chance_.percent(60)) return server_.crash_after(static_cast<unsigned>(chance_.below(8)));
   tally_.count(Fault::kServerCrash);
   server_.crash();

@@ -23,7 +23,7 @@ class ModelClient {
   void dial();
   /// Dropped while it is not welcomed.
   void send(const rendezvous::Message& message);
-  /// From the server, on `connection`.
+  /// A message of the server arrives on `connection`.
   void receive(const Connection& connection, const rendezvous::Message& message);
   /// A message of the server arrives damaged: see rendezvous::Client.
   void mishear();

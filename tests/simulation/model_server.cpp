@@ -21,7 +21,7 @@ bool welcomes(const Decision& decision, const std::string& incarnation) {
   });
 }
 
-/// To one worker, for one event: docs/simulation.md says so.
+/// The most messages to one worker for one event, as documented in docs/simulation.md.
 constexpr unsigned kMostMessages = 4;
 constexpr Milliseconds kLeastAbsence{10};
 constexpr Milliseconds kMostAbsence{1500};
@@ -115,7 +115,7 @@ void ModelServer::reset(const std::string& worker) {
   found->second->reset();
 }
 
-/// As Job::enter.
+/// Models Job::enter.
 void ModelServer::enter(Connection& connection, const Register& registration) {
   const std::string& incarnation = registration.incarnation;
   if (Connection* earlier = std::exchange(workers_[incarnation], &connection)) {

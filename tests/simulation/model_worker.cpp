@@ -11,7 +11,7 @@ using runtime::Participation;
 
 namespace {
 
-// As of runtime::Control.
+// The deadlines of runtime::Control.
 constexpr Milliseconds kFarewellDeadline{30000};
 constexpr Milliseconds kServerAbsence{3000};
 
@@ -168,7 +168,7 @@ Status ModelWorker::wait_until_ended() {
   return ended_;
 }
 
-/// As runtime::Control::leave, but that an early leaver may not stay to hear that it may go.
+/// Models runtime::Control::leave, but an early leaver may not stay to hear that it may go.
 void ModelWorker::leave(bool done) {
   note(done ? "is at the job's end" : "leaves");
   program_.says_bye();
@@ -187,7 +187,7 @@ void ModelWorker::leave(bool done) {
   }
 }
 
-/// As runtime::Control::abandon.
+/// Models runtime::Control::abandon.
 void ModelWorker::abandon(const Status& why) {
   {
     const std::lock_guard<std::mutex> lock(mutex_);

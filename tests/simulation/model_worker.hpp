@@ -54,14 +54,14 @@ class ModelWorker : private runtime::Participation::Effects {
   runtime::CommitGate& gate() { return gate_; }
   const runtime::CommitGate& gate() const { return gate_; }
   Milliseconds view_timeout() const;
-  /// It is a member, and its program calls elastic::run again.
+  /// The worker is a member, and its program calls elastic::run again.
   void call_run() {
     process_.post([this] { participation_.ready({}); });
   }
   void set_synced() { synced_ = true; }
-  /// It has not left the job, and has not been told to.
+  /// Whether the worker has neither left the job nor been told to.
   bool is_in() const;
-  /// Says goodbye, and where it is `done` waits for the others.
+  /// Says goodbye. If it is `done`, it waits for the others.
   void leave(bool done);
   /// The program has ended, for that reason: so does the process.
   void finish(const Status& why);

@@ -17,7 +17,7 @@ using namespace rendezvous;
 
 namespace {
 
-// As of runtime::Control.
+// The deadline of runtime::Control.
 constexpr Milliseconds kLinkDeadline{5000};
 constexpr unsigned kMostLooks = 100;
 
@@ -53,7 +53,7 @@ void ModelWorker::accept(transport::LinkPool::Arrival arrival) {
   process_.post([this, shared] { pool_.add(std::move(*shared)); });
 }
 
-/// As transport::Linker::connect.
+/// Models transport::Linker::connect.
 void ModelWorker::connect(const View& view) {
   next_ = view;
   if (still_to_freeze_ > 0) {

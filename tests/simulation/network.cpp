@@ -7,7 +7,7 @@ namespace elastic::simulation {
 
 namespace {
 
-/// After how long a side takes a connection for dead on which nothing gets through.
+/// The time after which a side takes a connection for dead on which nothing gets through.
 constexpr Milliseconds kLeastPatience{300};
 constexpr Milliseconds kMostPatience{3000};
 

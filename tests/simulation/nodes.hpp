@@ -11,7 +11,7 @@ namespace elastic::simulation {
 /// A process: worker n of the run, or the server.
 using Node = unsigned;
 
-/// In the largest runs 64 begin, and others join.
+/// The largest runs begin with 64 workers, and others join.
 inline constexpr Node kMostWorkers = 95;
 inline constexpr Node kServer = kMostWorkers;
 
@@ -36,7 +36,7 @@ inline Node node_of(const std::string& incarnation) {
   }
   return node;
 }
-/// As it appears in Contributors.
+/// The id of a node's worker, as in Contributors.
 constexpr WorkerId id_of(Node worker) {
   return worker + 1;
 }

@@ -93,7 +93,7 @@ Status Program::step(std::uint64_t number) {
     compute(Milliseconds(2));
   }
   if (Status status = wait_for_named(number); !status.ok()) return status;
-  // With that mistake others may still need what lies there, after the program has gone on.
+  // With that mutation, other ranks may still read this memory after the program has gone on.
   if (process_.around().scenario.mutation != Mutation::kEarlyRelease) given_.clear();
   return {};
 }

@@ -21,7 +21,7 @@ class TransferOperation;
 /// calls with computing between them, a boundary after each, and the synchronisation with workers
 /// that join there. All workers of a run make the same calls in the same step.
 ///
-/// Its thread runs it; the rest is for any other.
+/// Its own thread calls run(); all other functions are for other threads.
 class Program {
  public:
   Program(ModelWorker& worker, Process& process);
@@ -32,7 +32,7 @@ class Program {
   void leave_early() { leave_early_ = true; }
   /// Waits for the program's background thread, which ends when the lanes are closed.
   void join_background();
-  /// It had an exception, and calls nothing any more.
+  /// Whether it had an exception, and calls nothing any more.
   bool idle() const { return idle_; }
 
   bool synced() const { return synced_; }

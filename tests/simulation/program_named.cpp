@@ -102,7 +102,7 @@ Status Program::end_named(const NamedCall& call, std::uint64_t step,
   return leaves_with_error_ ? result.status() : Status();
 }
 
-/// Whose contributions the result has.
+/// Checks the result, and returns the workers that it counts.
 Nodes Program::check_named(const NamedCall& call, const Contributors& contributors) const {
   std::string wrong;
   const Nodes counted = call.contribution().decode(0, wrong);

@@ -112,7 +112,7 @@ int unlock(pthread_mutex_t* mutex) {
   return result;
 }
 
-/// In steps of the clock that they are given by; the simulated one is monotonic.
+/// `until` is in time of the condition's clock; the simulated clock is monotonic.
 int wait(pthread_cond_t* condition, pthread_mutex_t* mutex, const timespec* until) {
   const TimePoint deadline = until == nullptr ? TimePoint::max()
                                               : TimePoint(std::chrono::seconds(until->tv_sec) +

@@ -16,7 +16,7 @@ thread_local Threads* active_threads = nullptr;
 
 using std::chrono::microseconds;
 
-/// With more threads than that, which have few cores to run on, one that yields waits for long.
+/// With more threads than this, which share few cores, a thread that yields waits for long.
 constexpr std::uint64_t kCrowd = 60;
 
 /// A thread that makes so many calls without waiting for anything is in a busy loop.

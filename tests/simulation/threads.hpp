@@ -63,7 +63,7 @@ class Threads {
 
   /// The scheduler of this real thread; null if no thread is simulated.
   static Threads* active();
-  /// While a run goes on.
+  /// The scheduler is active while a run goes on.
   void set_active(bool active);
   /// The simulated thread that runs now; null between them, where events happen.
   Thread* current() const { return current_; }

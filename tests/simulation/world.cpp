@@ -85,7 +85,7 @@ void World::add_worker() {
   workers_.back()->start();
 }
 
-/// As elastic::run does when its worker was evicted.
+/// Starts the worker again, as elastic::run does after an eviction.
 void World::rejoin(Node worker) {
   ++to_come_;
   time_.after(chance_.between(Milliseconds(1), Milliseconds(20)), [this, worker] {

@@ -33,7 +33,7 @@ TEST(BenchCollective, TensorsAreWholeMultiplesOfWhatItWorksOn) {
   EXPECT_EQ(counts("all_gather", 3), (Counts{3, 6, 9, 18}));  // 4 B and 8 B would be the same
 }
 
-// Without a job: the results are made by hand.
+// There is no job: the tests make the results.
 class CollectiveCheckTest : public ::testing::Test {
  protected:
   static constexpr int kRanks = 3;

@@ -15,7 +15,7 @@ struct Known {
   std::size_t parameters;
 };
 
-// As the networks' reference implementations count them.
+// The expected counts are those of the networks' reference implementations.
 TEST(BenchNetworkModel, HasTheTensorsOfTheArchitecture) {
   for (const Known& known : {Known{"resnet50", 161, 25'557'032}, Known{"vgg16", 32, 138'357'544},
                              Known{"bert-large", 391, 335'141'888}}) {

@@ -29,7 +29,7 @@ std::vector<std::byte> input_of(const Pattern& pattern, const Case& tried, int r
   return bytes;
 }
 
-// With the library's own loops, from rank 0 upwards.
+// The expected result: reduced by the library's own loops, from rank 0 upwards.
 std::vector<std::byte> reduced(const Pattern& pattern, const Case& tried) {
   auto total = input_of(pattern, tried, 0);
   for (int rank = 1; rank < tried.ranks; ++rank) {

@@ -182,7 +182,7 @@ TEST(TwoBitCodec, NotANumberIsSent) {
   EXPECT_EQ(parts.sent[4], -0.5F);
 }
 
-/// As one would write it down: sorted, of equal ones the first.
+/// The simple algorithm for reference: sorts; of equal values the first comes first.
 std::vector<std::uint32_t> greatest_by_sorting(const Floats& values, std::size_t count) {
   std::vector<std::uint32_t> order(values.size());
   std::iota(order.begin(), order.end(), 0U);

@@ -22,7 +22,7 @@ FrameHeader header_of(const std::string& frame) {
   return header;
 }
 
-/// As a connection reads.
+/// Reads a frame as a connection does.
 Status read(const std::string& frame) {
   const Result<FrameStart> start = decode_start(header_of(frame));
   if (!start.ok()) return start.status();

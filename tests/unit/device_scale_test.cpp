@@ -12,7 +12,7 @@ namespace {
 
 __extension__ using Product = unsigned __int128;
 
-/// As the device computes it.
+/// The quotient as the device computes it.
 std::uint64_t quotient(std::uint64_t magnitude, const DeviceScale& scale) {
   return static_cast<std::uint64_t>(Product{magnitude} * scale.reciprocal >> 64) >> scale.shift;
 }

@@ -250,7 +250,7 @@ TEST(OpensslCheck, PassesWhereOpensslHasWhatIsNeeded) {
   }
 }
 
-/// With OPENSSL_CONF naming a configuration that has no digests; see CMakeLists.txt.
+/// Runs with OPENSSL_CONF naming a configuration that has no digests; see CMakeLists.txt.
 class WithoutSha256 : public testing::Test {
  protected:
   void SetUp() override {

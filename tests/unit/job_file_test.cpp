@@ -40,7 +40,7 @@ std::size_t count_in(const std::uint8_t* first, const std::uint8_t* last, const 
   return found;
 }
 
-/// In the memory of this process that it can write to, but its stacks.
+/// Counts the text in this process's writable memory, without the stacks.
 std::size_t count_in_memory(const Masked& text) {
   std::size_t found = 0;
   std::ifstream maps("/proc/self/maps");

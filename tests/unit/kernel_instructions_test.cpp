@@ -129,7 +129,7 @@ class EveryInstructionSet : public testing::Test {
     for (auto& byte : bytes) byte = static_cast<std::byte>(random_());
     return bytes;
   }
-  /// Where elements may lie: at their own boundaries, or, half the time, anywhere.
+  /// An offset of elements: at their own boundaries, or, half the time, anywhere.
   std::size_t random_offset(std::size_t element) {
     const std::size_t offset = random_() % 64;
     return random_() % 2 == 0 ? offset : offset / element * element;

@@ -160,7 +160,7 @@ TEST_F(LeavingTest, AnExceptionInANamedOperationIsTheErrorOfTheWork) {
   }
 }
 
-/// While it lives, this process can have only so many descriptors more.
+/// While it lives, this process can open only so many more descriptors.
 class FewDescriptors {
  public:
   explicit FewDescriptors(rlim_t more) {

@@ -166,7 +166,7 @@ TEST_F(LaneResultTest, ACallThatHadNotBegunLeavesNothingBehind) {
   EXPECT_TRUE(left_.empty());
 }
 
-/// Whatever mistake of the library it takes to come to that.
+/// Only a mistake in the library can lead to this.
 TEST_F(LaneResultTest, AnotherCallIsNotGivenTheResult) {
   Floats first(4);
   Floats second(8, ReduceOp::kMax);
@@ -237,7 +237,7 @@ TEST_F(LaneResultTest, NamedTensorsThatFindNoViewFailAndTheNextOnesDoNot) {
 TEST_F(LaneResultTest, ANamedTensorThatHadBegunAndFindsNoViewLeavesTheJob) {
   Coordinator coordinator(lane_, named_options());
   auto view = interrupted(7);
-  // Alone, so that the order needs no other rank.
+  // One rank is alone, so that the order needs no other rank.
   auto members = *view->members;
   members.incarnations.resize(1);
   view->members = std::make_shared<Members>(std::move(members));
@@ -252,7 +252,7 @@ TEST_F(LaneResultTest, ANamedTensorThatHadBegunAndFindsNoViewLeavesTheJob) {
   EXPECT_EQ(submit().status().code(), Code::kTimeout);
 }
 
-/// As when an unnamed call has made this worker leave.
+/// An unnamed call can have made this worker leave.
 TEST_F(LaneResultTest, ANamedTensorFailsAtOnceWhenThisWorkerHasLeft) {
   Coordinator::Options patient = named_options();
   patient.view_timeout = kLong * 100;

@@ -129,7 +129,7 @@ TEST_F(LaneTest, ABroadcastWhoseRootIsGoneDoesNotBegin) {
   EXPECT_TRUE(calls_.empty());
   EXPECT_EQ(lane.position(), 0U);
 
-  // But where others were in it, it is over for all.
+  // If other members were in it, it ends in an error on all of them.
   lane.freeze();
   lane.install(losing(view(8)));
   EXPECT_EQ(lane.run(broadcast, Milliseconds(0)).status().code(), Code::kRootLost);

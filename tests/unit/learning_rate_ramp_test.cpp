@@ -43,7 +43,7 @@ TEST(LearningRateRamp, ReachesTheTargetExactly) {
 }
 
 TEST(LearningRateRamp, TakesEightStepsPerGrowthByDefault) {
-  // With no momentum, of which nothing has to be gone.
+  // Without momentum there is no decay to wait for.
   LearningRateRamp ramp({.batch_reference = kReference, .momentum = 0});
   for (int step = 0; step < 19; ++step) EXPECT_LT(ramp.step(2.5 * kReference), 2.5 - 0.01);
   EXPECT_EQ(ramp.get().length, 20U);  // ceil(8 * 2.5)
@@ -115,7 +115,7 @@ TEST(LearningRateRamp, StaysAtOneOnTheReferenceBatch) {
 TEST(LearningRateRamp, RampsOnWhenTheTargetShrinksButIsNotReached) {
   LearningRateRamp ramp = ramp_over(5);
   expect_gammas(ramp, 4, {1.6});
-  // At the slope of 0.6 that it has.
+  // The slope stays at 0.6.
   expect_gammas(ramp, 3.6, {2.2, 2.8, 3.4, 3.6, 3.6});
 }
 

@@ -175,7 +175,7 @@ TEST(LearningRate, JoinerContinuesWithTheSameBitsFromAnyPoint) {
                          .batch_reference = kReference,
                          .rule = any(kScalingRules),
                          .policy = any(kResizePolicies)});
-    // It has other ideas about everything.
+    // The joiner's options differ in everything.
     LearningRate joiner({.schedule = Schedule::constant(7),
                          .batch_reference = 999,
                          .rule = any(kScalingRules),

@@ -149,7 +149,7 @@ TEST_F(DecideViewTest, AdmitsJoinersUpToTheMaximum) {
   EXPECT_FALSE(next.members[2].synced);
 }
 
-/// It would start behind a result that it does not hold.
+/// A joiner would start after a result that it does not have.
 TEST_F(DecideViewTest, NobodyJoinsWhileAMemberLacksAResult) {
   report(0, 5);
   report(1, 4);

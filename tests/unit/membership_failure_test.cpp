@@ -148,7 +148,7 @@ TEST_F(FailureTest, AJoinerThatCannotBeLinkedWithIsTurnedAwayAtOnce) {
   }
 }
 
-/// It may be the other end that is about to be found dead.
+/// The other end of the link may be the dead one.
 TEST_F(FailureTest, AJoinerWhoseLinkBreaksStays) {
   start_with({"a", "b"});
   ready({"a", "b"});

@@ -25,7 +25,7 @@ class MembershipTest : public testing::Test {
   void start_with(const Names& names, MembershipOptions options = {});
 
   Decision join(const std::string& worker, std::int64_t order = -1);
-  /// On a new connection, with the latest view that it was announced.
+  /// Registers on a new connection, with the latest view that was announced to the worker.
   Decision come_back(const std::string& worker, bool stands_still = false);
   /// The server ends, and begins again with what its journal holds.
   void restart(Memory memory);
@@ -43,7 +43,7 @@ class MembershipTest : public testing::Test {
                   bool synced = false);
   /// All of them promise to stop where they were asked to, and do.
   void pause_at_boundary(const Names& workers);
-  /// And report when they are then asked to.
+  /// Pauses all of them at a boundary, and reports when they are then asked to.
   void stop_at_boundary(const Names& workers, std::uint64_t position = 0);
   void ready(const Names& workers);
 

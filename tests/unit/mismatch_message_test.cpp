@@ -51,7 +51,7 @@ TEST(MismatchMessage, SaysThatARankHasCalledRun) {
   EXPECT_EQ(describe(run), "elastic::run, which synchronises the state");
 }
 
-/// Each of a program's own calls of these kinds has another fingerprint.
+/// A program's own calls of these kinds have other fingerprints.
 TEST(MismatchMessage, TheLibrarysOwnCallsAreNoneOfTheProgram) {
   for (const auto call : {transport::OwnCall::kStateSize, transport::OwnCall::kStateHashes,
                           transport::OwnCall::kStepTimes}) {

@@ -30,7 +30,7 @@ class ModelWorker {
   const std::vector<float>& used() const { return used_in_epoch_; }
 
   void step(StepWorld& world);
-  /// As a joiner does.
+  /// Takes over the state of `from`, as a joiner does.
   void take_over(const ModelWorker& from);
 
  private:
@@ -58,7 +58,7 @@ class ModelJob {
     join(workers);
   }
 
-  /// Before a step.
+  /// Adds workers before a step.
   void join(std::size_t workers);
   void drop(std::size_t rank);
 

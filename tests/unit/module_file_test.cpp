@@ -62,7 +62,7 @@ TEST_F(ModuleFileTest, RefusesAModuleOfAnotherBuild) {
                                     HasSubstr("elastic 0.0.1 modules 1")));
 }
 
-/// Without a folder, where programs of the build tree find their libraries.
+/// Without a folder, modules are found as other libraries of the build tree are.
 TEST_F(ModuleFileTest, LoadsWhatWasBuilt) {
   for (const std::string& name : modules_built()) {
     const auto loaded = load_module(name, "");

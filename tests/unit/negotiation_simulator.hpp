@@ -35,7 +35,7 @@ class NegotiationSimulator {
   /// Parts of a step.
   void begin(const Program& program);
   void begin_with(std::vector<Program> programs);
-  /// At most `events` events. True when the step is complete.
+  /// Handles at most `events` events. Returns whether the step is complete.
   bool advance(std::size_t events);
   /// False, with an assertion, when nothing can happen and something is not complete.
   bool finish();

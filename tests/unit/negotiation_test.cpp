@@ -181,7 +181,7 @@ TEST(Negotiation, FailsATensorThatRanksSubmitDifferently) {
                               }),
                 1);
     }
-    // It may be submitted again, and rightly.
+    // The same name may be submitted again, without a mismatch.
     simulator.step(good);
     EXPECT_THAT(simulator.take_history(), ::testing::Not(::testing::Contains(HasSubstr("!"))));
   }

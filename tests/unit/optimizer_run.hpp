@@ -36,7 +36,7 @@ struct OptimizerRun {
     optimizer.add_to(state, "optimizer");
   }
 
-  /// With the global batch that the workers of the moment make.
+  /// Makes a step with the global batch of the present workers.
   void step(double batch) {
     for (std::size_t at = 0; at < kAll; ++at) {
       const double noise = std::sin(1.7 * steps + 0.9 * static_cast<double>(at));

@@ -43,7 +43,7 @@ class Simulator {
     std::size_t left = 0;
     std::deque<std::int32_t> local;
   };
-  /// From one rank to another: the steps on both sides in order, and how many halves went where.
+  /// Messages from one rank to another: the steps on both sides in order, and the halves so far.
   struct Channel {
     std::vector<std::int32_t> sends;
     std::vector<std::int32_t> receives;

@@ -310,7 +310,7 @@ TEST(Transfer, SharesTheWorkAmongDonors) {
   }
 }
 
-/// Where no two ranks share a host, their links have no bound on what they take.
+/// If no two ranks share a host, links have no bound on the messages that they take.
 TEST(Choose, ByWhoSharesAHost) {
   constexpr std::size_t kLarge = 1 << 20;
   const Thresholds shared{.capacity = kLarge};

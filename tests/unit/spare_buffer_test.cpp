@@ -10,7 +10,7 @@ namespace {
 
 using Loan = SpareBuffer::Loan;
 
-/// Where a loan of so many bytes lies.
+/// The address of a loan of so many bytes.
 std::byte* lent(SpareBuffer& spare, std::size_t bytes) {
   Loan loan(spare);
   loan.buffer().resize(bytes);

@@ -200,7 +200,7 @@ TEST(State, MovesEverythingToAnotherWorker) {
   EXPECT_EQ(training::hashes(joiner.state), training::hashes(member.state));
 }
 
-/// Their sizes are part of what they hold.
+/// The sizes of texts and vectors are part of their contents.
 TEST(State, MovesTextsAndVectorsInAVector) {
   struct Run {
     Run() {

@@ -8,7 +8,7 @@ namespace elastic::runtime {
 namespace {
 
 constexpr Milliseconds kWhile{3};
-/// As the clock tells it, which counts in ticks and finds out what they are worth.
+/// The least time that the clock may report: it counts ticks, and estimates their length.
 constexpr Duration kAbout = kWhile * 9 / 10;
 
 void pass_time() {

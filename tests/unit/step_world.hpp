@@ -34,7 +34,7 @@ class StepWorld {
 
   Contributors allreduce(WorkerId self, std::span<const TensorView> tensors, ReduceOp op);
 
-  /// After the step.
+  /// The workers that survived, after the step.
   const std::vector<WorkerId>& alive() const { return alive_; }
   std::size_t collectives() const { return number_; }
 

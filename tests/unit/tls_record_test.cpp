@@ -69,7 +69,7 @@ TEST(RecordLengths, OneThatIsDamagedIsNotWaitedFor) {
   }
 }
 
-/// Also where two bits cancel each other out in TCP's checksum, which adds up words of 16 bits.
+/// This includes pairs that cancel out in TCP's checksum, which adds up words of 16 bits.
 TEST(RecordLengths, NoTwoFlippedBitsGoUnnoticed) {
   for (unsigned length = 1; length <= kLongest; length += 61) {
     const std::uint32_t sent =

@@ -154,7 +154,7 @@ TEST_F(TlsSessionTest, BytesThatAreNoTlsAreNamed) {
   EXPECT_EQ(acceptor_->session.open(into).status().code(), Code::kProtocol);
 }
 
-/// It announces more than there is, or less: neither is waited for, nor read.
+/// The damaged header announces another length: the session neither waits for more nor reads it.
 TEST_F(TlsSessionTest, ARecordWhoseHeaderWasDamagedEndsTheSession) {
   for (unsigned bit = 0; bit < 40; ++bit) {
     connect();

@@ -94,7 +94,7 @@ CallStream::Outcome CallStream::allreduce() {
   return {std::to_string(sum), who};
 }
 
-/// In memory that others read in place, and that this worker changes as soon as the call has
+/// Reduces memory that others read in place, and that this worker changes as soon as the call has
 /// returned. Calls alternate between in place and out of place.
 CallStream::Outcome CallStream::allocated() {
   const auto input = input_.as<std::int64_t>();
@@ -129,7 +129,7 @@ CallStream::Outcome CallStream::named() {
   return outcome;
 }
 
-/// From rank 0, whichever worker that is in the present view.
+/// Broadcasts from rank 0, whichever worker that is in the present view.
 CallStream::Outcome CallStream::broadcast() {
   std::vector<std::int64_t> data(arguments_.elements, digit(slot_));
   const Contributors who = elastic::broadcast(std::span<std::int64_t>(data), 0);

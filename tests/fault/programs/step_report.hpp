@@ -21,7 +21,7 @@ struct StepReport {
 
 void tell(const StepReport& report);
 
-/// As the tests spell it: "root_lost".
+/// The code's name as the tests spell it, for example "root_lost".
 const char* name(ErrorCode code);
 
 /// Whether some worker has seen that the test asks for the end; the same on all of them.

@@ -145,7 +145,7 @@ void call_run_again() {
   if (step != 20) fail("run has not gone on");
 }
 
-/// Whatever the other ranks do with the error, the call has no other result here.
+/// This rank ends at once. On the others, too, the call has no other result than the error.
 [[noreturn]] void end_with_the_error(bool named) {
   std::vector<float> floats(elastic::rank() == 0 ? 1000 : 2000, 1.0F);
   must_fail("a mismatch", ErrorCode::kMismatch, {"1000", "2000"}, [&] {
@@ -185,7 +185,7 @@ void exception_on_one_rank() {
   if (contributors.size() != 2 || ones[99] != 2) fail("rank 1 has not left");
 }
 
-/// In a function that the library calls nothing can be called that waits for others.
+/// Calls that wait for other ranks are refused in functions that the library calls.
 void must_be_refused_in(const std::string& where, elastic::State* state) {
   const auto expect = [&](const std::string& what, const std::function<void()>& call) {
     must_fail(what + " in " + where, ErrorCode::kInvalidArgument, {"was called in " + where}, call);
@@ -297,7 +297,7 @@ void wrong_by_itself() {
          [&] { elastic::allreduce(std::span<float>(floats), no_op); });
   expect("reduction, named", {"allreduce_async: there is no reduction 99"},
          [&] { elastic::allreduce_async("op", std::span<float>(floats), no_op); });
-  // In bytes they are none.
+  // The number of bytes overflows to none.
   const TensorView huge{floats.data(), std::size_t{1} << 62, DType::kF32, {}};
   const std::string count = std::to_string(huge.count);
   expect("huge", {"allreduce, input", count}, [&] { elastic::allreduce(huge); });
@@ -369,7 +369,7 @@ void wrong_by_itself() {
 
   elastic::Work work;
   if (elastic::rank() == 0) work = elastic::allreduce_async("twice", std::span<float>(floats));
-  // Alone, it may be complete at once.
+  // With one rank the call may be complete at once.
   if (elastic::rank() == 0 && elastic::size() > 1) {
     expect("under way", {"'twice'", "under way"},
            [&] { elastic::allreduce_async("twice", std::span<float>(floats)); });
@@ -388,7 +388,7 @@ void wrong_by_itself() {
   must_go_on();
 }
 
-/// Before init and after shutdown.
+/// Checks the errors of calls before init and after shutdown.
 void not_initialized(const std::string& when) {
   std::vector<float> floats(10, 1.0F);
   const auto expect = [&](const std::string& what, const std::function<void()>& call) {

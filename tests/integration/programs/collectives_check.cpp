@@ -138,7 +138,7 @@ class Checks {
   void check(const std::vector<T>& result, ReduceOp op, const std::string& what) {
     const std::vector<T> right = expected<T>(size_, result.size(), op);
     for (std::size_t i = 0; i < right.size(); ++i) {
-      // By value: -0.0 is 0.0.
+      // Values are compared, not bits: -0.0 equals 0.0.
       if (static_cast<Wide<T>>(result[i]) == static_cast<Wide<T>>(right[i])) continue;
       fail(what + ": op " + std::to_string(static_cast<int>(op)) + ", type of " +
            std::to_string(sizeof(T)) + " bytes, element " + std::to_string(i) + " of " +

@@ -267,7 +267,7 @@ class Moves {
       stream_.hold(gate);
       stream_.write(in.address(), made);
       copy_on_stream(kept.address(), out.address(), out.bytes());
-      // By the time that others have come so far, this call has long been made.
+      // When all ranks have completed four operations, this rank has entered the call long before.
       std::thread opens([&] {
         std::int32_t one = 1;
         for (int i = 0; i < 4; ++i) elastic::allreduce_async("opens", std::span(&one, 1)).wait();

@@ -93,7 +93,7 @@ void in_child(const std::string& name, const std::function<void()>& work) {
   await(child, name);
 }
 
-/// As a data loader does: computes while its parent makes further steps, and ends as a program
+/// Acts as a data loader: computes while its parent makes further steps, and ends as a program
 /// does.
 void work_for_a_while() {
   std::array<int, 2> go{};

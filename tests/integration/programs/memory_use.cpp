@@ -24,7 +24,7 @@ std::size_t resident() {
   return 0;
 }
 
-/// As `parts` named tensors.
+/// Reduces the tensor as `parts` named tensors.
 void allreduce_named(std::span<float> tensor, std::size_t parts) {
   std::vector<elastic::Work> work;
   const std::size_t part = tensor.size() / parts;

@@ -32,8 +32,8 @@ void tell_of_call(const std::string& folder, int slot) {
   std::ofstream(call_file(folder, slot)) << ::getpid() << '\n';
 }
 
-/// Until the worker waits for this one: it has said that it is about to, and sleeps. That another
-/// process has gone to sleep is no event for this one, so it looks again and again.
+/// Returns when the worker waits for this one: it has said that it is about to, and sleeps. This
+/// polls, because no event tells that another process has gone to sleep.
 void await_call(const std::string& folder, int slot) {
   for (char state = 0; state != 'S'; std::this_thread::sleep_for(std::chrono::milliseconds(1))) {
     std::string process;
