@@ -13,6 +13,7 @@
 
 #include "base/log.hpp"
 #include "rendezvous/client/backoff.hpp"
+#include "rendezvous/launcher/worker_environment.hpp"
 
 namespace elastic::launcher {
 
@@ -54,9 +55,12 @@ class JobConnection::Impl : public std::enable_shared_from_this<Impl> {
     WorkerReport report{phase_, joinable_};
     if (reply == nullptr) return report;
     for (const auto& departed : reply->departed) {
+      const auto slot = slot_of(departed.label);
+      if (slot && departed.how == "early") report.ended_early[*slot] = departed.why;
       if (departed.label != label) continue;
       report.left = departed.how == "removed"    ? WorkerReport::Left::kRemoved
                     : departed.how == "finished" ? WorkerReport::Left::kFinished
+                    : departed.how == "early"    ? WorkerReport::Left::kEarly
                     : departed.how == "unable"   ? WorkerReport::Left::kUnable
                     : departed.how == "evicted"  ? WorkerReport::Left::kEvicted
                                                  : WorkerReport::Left::kLost;

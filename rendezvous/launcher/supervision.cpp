@@ -69,6 +69,7 @@ TimePoint Supervision::next_tick() const {
 void Supervision::on(const WorkerExited& event, TimePoint now, Actions& actions) {
   slots_[event.slot].running = false;
   const WorkerReport& report = event.report;
+  note_early_ends(report);
   if ((report.phase != phase_ || report.joinable != joinable_) && !ending()) {
     on(JobStateChanged{report.phase, "", report.joinable, false}, now, actions);
   }
@@ -93,6 +94,16 @@ void Supervision::start_failed(int slot, const std::string& how, TimePoint now, 
   if (running() > 0) terminate(now, actions);
 }
 
+/// The server knows of them once the others have trained on, which is later than their exit.
+void Supervision::note_early_ends(const WorkerReport& report) {
+  for (const auto& [number, why] : report.ended_early) {
+    const auto slot = slots_.find(number);
+    if (slot == slots_.end() || slot->second.running) continue;
+    slot->second.finished = false;
+    slot->second.fate = "ended early: " + why;
+  }
+}
+
 /// With code 0.
 void Supervision::worker_ended(int slot, const WorkerReport& report, Actions& actions) {
   Slot& ended = slots_[slot];
@@ -100,6 +111,8 @@ void Supervision::worker_ended(int slot, const WorkerReport& report, Actions& ac
     if (phase_ == JobPhase::kFailed) return;  // which says why
     ended.fate = "left before the job's end" + because(report.why);
     actions.emplace_back(Say{worker(slot) + " " + ended.fate});
+  } else if (report.left == WorkerReport::Left::kEarly) {
+    // Its fate is known.
   } else if (report.left == WorkerReport::Left::kFinished ||
              (phase_ == JobPhase::kDone && report.member)) {
     ended.finished = true;

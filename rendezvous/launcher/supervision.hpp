@@ -32,13 +32,15 @@ JobPhase parse_job_phase(std::string_view phase);
 /// after the job is done is not taken for one that must be replaced.
 struct WorkerReport {
   /// How the worker left the job while that went on. Not: it is still a member, or never was one.
-  enum class Left : std::uint8_t { kNot, kRemoved, kFinished, kUnable, kEvicted, kLost };
+  enum class Left : std::uint8_t { kNot, kRemoved, kFinished, kEarly, kUnable, kEvicted, kLost };
 
   JobPhase phase = JobPhase::kForming;
   bool joinable = false;  ///< a replacement could become a member now
   Left left = Left::kNot;
   bool member = false;   ///< of the latest view
-  std::string why = {};  ///< of one that was unable to go on, or was evicted
+  std::string why = {};  ///< of one that ended early, was unable to go on, or was evicted
+  /// Why, by slot: of all workers that said the job was at its end, and were wrong.
+  std::map<int, std::string> ended_early = {};
 };
 
 // ---- events -----------------------------------------------------------------------------------
@@ -136,6 +138,7 @@ class Supervision {
   void worker_failed(int slot, const std::string& how, Actions& actions, bool may_restart = true);
   void worker_missed(int slot, const std::string& how, const WorkerReport& report);
   std::string without_restarts() const;
+  void note_early_ends(const WorkerReport& report);
   void worker_overdue(int slot, const WorkerReport& report);
   void start_failed(int slot, const std::string& how, TimePoint now, Actions& actions);
   void worker_ended(int slot, const WorkerReport& report, Actions& actions);

@@ -1,5 +1,8 @@
 #include "rendezvous/launcher/worker_environment.hpp"
 
+#include <charconv>
+#include <system_error>
+
 namespace elastic::launcher {
 
 std::vector<std::string> worker_environment(std::map<std::string, std::string> inherited,
@@ -29,6 +32,16 @@ std::vector<std::string> worker_environment(std::map<std::string, std::string> i
   made.reserve(environment.size());
   for (const auto& [name, value] : environment) made.push_back(name + "=" + value);
   return made;
+}
+
+std::optional<int> slot_of(std::string_view label) {
+  constexpr std::string_view kPrefix = "slot-";
+  if (!label.starts_with(kPrefix)) return std::nullopt;
+  label.remove_prefix(kPrefix.size());
+  int slot = 0;
+  const auto [end, error] = std::from_chars(label.data(), label.data() + label.size(), slot);
+  if (error != std::errc() || end != label.data() + label.size()) return std::nullopt;
+  return slot;
 }
 
 }  // namespace elastic::launcher

@@ -1,7 +1,9 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "rendezvous/launcher/launch_options.hpp"
@@ -20,5 +22,7 @@ std::vector<std::string> worker_environment(std::map<std::string, std::string> i
 inline std::string slot_label(int slot) {
   return "slot-" + std::to_string(slot);
 }
+/// Reverse of it; none for a label that a program has chosen.
+std::optional<int> slot_of(std::string_view label);
 
 }  // namespace elastic::launcher

@@ -21,6 +21,7 @@ void Membership::State::depart(const std::string& incarnation, How how, const st
   if (is_member(incarnation)) {
     causes_.push_back(text);
     if (how == How::kLeft) gone_by_choice_.insert(incarnation);
+    if (how == How::kLeft) note_finished(incarnation);
     former_[incarnation] = how == How::kLeft ? Farewell{Farewell::Reason::kDone, "left"}
                                              : Farewell{Farewell::Reason::kEvicted, what};
   }
@@ -175,7 +176,7 @@ void Membership::State::fail(const std::string& text, bool misfit) {
 void Membership::State::fail_starved(std::size_t members) {
   fail("only " + std::to_string(members) + " workers are left, min_np is " +
        std::to_string(options_.min_np) +
-       ", and the program does not use run, without which nobody can join");
+       ", and the program does not use run, without which nobody can join" + left_early_);
 }
 
 bool Membership::State::end_if_over() {
@@ -199,7 +200,7 @@ bool Membership::State::end_if_over() {
              starved(members.size() + admissible().size())) {
     fail("only " + std::to_string(members.size()) + " workers are left, min_np is " +
          std::to_string(options_.min_np) + ", and no joiner came within " +
-         std::to_string(options_.below_minimum_timeout.count()) + " ms");
+         std::to_string(options_.below_minimum_timeout.count()) + " ms" + left_early_);
   }
   return over_;
 }

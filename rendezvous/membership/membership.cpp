@@ -185,6 +185,7 @@ void Membership::State::on_message(const std::string& from, const Heartbeat& mes
   workers_.at(from).heartbeat = message;
   look_for_stalls();
   if (over_) return;
+  look_for_early_leavers(message);
   if (message.generation == view_.generation) {
     commits_ = std::max(commits_, message.commits);
     step_rate_.told(commits_, now_);

@@ -74,7 +74,7 @@ bool Membership::State::cannot_go_on() const {
 
 bool Membership::State::wants_immediate() const {
   const std::vector<std::string> members = remaining_members();
-  if (relink_ || members.size() != view_.members.size()) return true;
+  if (relink_ || recount_ || members.size() != view_.members.size()) return true;
   // In an outage the members train on: those that are connected have nobody to agree with.
   if (!absences_.empty() && !outage_) return true;
   const bool boundaries = anybody_ready();
@@ -172,6 +172,7 @@ void Membership::State::conclude() {
 }
 
 void Membership::State::announce(View next) {
+  for (const std::string& left : next.left) note_finished(left);
   next.cause = cause_of(next);
   next.broken = std::exchange(broken_, {});
   out_.actions.push_back(Journal{next});
@@ -190,6 +191,7 @@ void Membership::State::announce(View next) {
   causes_.clear();
   gone_by_choice_.clear();
   relink_ = false;
+  recount_ = false;
   lead_ = 1;
   commits_ = std::max(commits_, view_.commits);
   for (const Member& member : view_.members) synced_before_ = synced_before_ || member.synced;

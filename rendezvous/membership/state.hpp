@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "rendezvous/membership/early_leavers.hpp"
 #include "rendezvous/membership/liveness.hpp"
 #include "rendezvous/membership/membership.hpp"
 #include "rendezvous/membership/progress.hpp"
@@ -187,6 +188,10 @@ class Membership::State {
   static std::string how_it_left(const Worker& worker);
   TimePoint report_due(const std::string& member) const;
 
+  // early_leavers.cpp
+  void note_finished(const std::string& incarnation);
+  void look_for_early_leavers(const Heartbeat& heartbeat);
+
   // status.cpp
   bool is_member(const std::string& incarnation) const;
   std::size_t rank_of(const std::string& incarnation) const;
@@ -238,8 +243,11 @@ class Membership::State {
   std::map<std::string, int> strikes_;  ///< broken links of each since an operation completed
   TimePoint struck_since_{};            ///< when the first of them was told
   std::vector<BrokenPair> broken_;      ///< for the next view
-  bool relink_ = false;                 ///< a link is broken though both ends may live
-  bool synced_before_ = false;          ///< some member had the job's state
+  EarlyLeavers early_leavers_;
+  std::string left_early_;      ///< who did, for messages about too few workers
+  bool recount_ = false;        ///< the members may be fewer than they must be
+  bool relink_ = false;         ///< a link is broken though both ends may live
+  bool synced_before_ = false;  ///< some member had the job's state
 
   bool stopping_ = false;
   bool launched_ = false;      ///< with `stopping_`: a launcher is there

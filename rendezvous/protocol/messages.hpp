@@ -284,9 +284,10 @@ struct StatusReply {
   bool joinable = false;           ///< as in JobState
   struct Departed {
     std::string label;
-    /// "removed" on request, "finished" before the others, "unable" to go on, "evicted", or "lost".
+    /// "removed" on request, "finished" before the others, "early" where these then trained on,
+    /// "unable" to go on, "evicted", or "lost".
     std::string how;
-    std::string why;  ///< of one that was unable or evicted, for people
+    std::string why;  ///< of one that was early, unable or evicted, for people
   };
   std::vector<Departed> departed;  ///< the latest of each label that no worker has had since
 };

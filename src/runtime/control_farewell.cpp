@@ -34,7 +34,11 @@ void Control::leave_at_once(const std::string& unable) {
 void Control::leave(const std::string& unable) {
   if (!is_in_job()) return;
   const bool done = unable.empty();
-  asio::post(io_, [this, done, unable] { participation_.bye({done, unable, !done}); });
+  asio::post(io_, [this, done, unable] {
+    // The server compares how far the members came that say that the job is at its end.
+    client_->send(heartbeat());
+    participation_.bye({done, unable, !done});
+  });
   const TimePoint last = Clock::now() + kFarewellDeadline;
   std::unique_lock<std::mutex> lock(mutex_);
   const auto free_to_go = [&] { return farewell_ || !ended_.ok(); };

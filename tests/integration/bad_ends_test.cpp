@@ -168,6 +168,29 @@ TEST(BadEnds, AJobThatExceptionsMakeEveryWorkerLeaveHasFailed) {
                     HasSubstr("an exception left elastic::run: no such")));
 }
 
+TEST(BadEnds, AWorkerThatReturnsFromRunWhileOthersTrainIsNamedAtTheEnd) {
+  const Ended ended = run_two("early");
+  EXPECT_EQ(ended.status, 0) << ended.output;
+  EXPECT_EQ(last_line(ended.output),
+            "elasticrun: the job began with 2 workers and ended with 1: worker 1 ended early: its "
+            "elastic::run ended after 5 steps, and the others trained on");
+}
+
+TEST(BadEnds, TheMinimumHoldsForWorkersThatAnotherLeftEarly) {
+  const Ended ended = run_two("early_without_run", {"--min-np", "2"});
+  EXPECT_EQ(ended.status, 1) << ended.output;
+  EXPECT_THAT(last_line(ended.output),
+              AllOf(HasSubstr("the job failed: only 1 workers are left, min_np is 2"),
+                    HasSubstr("(rank 1) ended early: it called elastic::shutdown, and the others "
+                              "went on with collectives")));
+}
+
+TEST(BadEnds, AJobThatEndsTogetherHasNoLastLine) {
+  const Ended ended = run_two("trains", {"--min-np", "2"});
+  EXPECT_EQ(ended.status, 0) << ended.output;
+  EXPECT_EQ(ended.output, "");
+}
+
 TEST(BadEnds, AProgramWithoutRunIsGivenNoReplacements) {
   const Ended ended = run_two("killed");
   EXPECT_EQ(ended.status, 0) << ended.output;

@@ -30,7 +30,7 @@ ModelWorker::ModelWorker(Node self, Around& around)
                            identity.incarnation = incarnation();
                            return participation_.registration(std::move(identity));
                          },
-                         [this] { return participation_.heartbeat(); },
+                         [this] { return heartbeat(); },
                          [this](const Message& message) { on_message(message); },
                          [this] {
                            {
@@ -48,6 +48,12 @@ ModelWorker::ModelWorker(Node self, Around& around)
 }
 
 ModelWorker::~ModelWorker() = default;
+
+rendezvous::Heartbeat ModelWorker::heartbeat() const {
+  rendezvous::Heartbeat heartbeat = participation_.heartbeat();
+  heartbeat.commits = gate_.commits();
+  return heartbeat;
+}
 
 std::unique_ptr<coordinator::Lane> ModelWorker::make_lane(std::size_t index) {
   coordinator::Lane::Callbacks callbacks;
@@ -172,7 +178,10 @@ Status ModelWorker::wait_until_ended() {
 void ModelWorker::leave(bool done) {
   note(done ? "is at the job's end" : "leaves");
   program_.says_bye();
-  process_.post([this, done] { participation_.bye({done, {}, false}); });
+  process_.post([this, done] {
+    if (done) send(heartbeat());
+    participation_.bye({done, {}, false});
+  });
   if (!done) return;
   const TimePoint last = Clock::now() + kFarewellDeadline;
   std::unique_lock<std::mutex> lock(mutex_);

@@ -112,6 +112,7 @@ class ModelWorker : private runtime::Participation::Effects {
   }
   bool paused_for(std::uint64_t round) const override { return gate_.paused_for(round); }
   std::uint64_t commits() const override { return gate_.commits(); }
+  rendezvous::Heartbeat heartbeat() const;
   std::vector<std::uint64_t> positions() const override;
   bool synced() const override { return synced_; }
   void end(const Status& reason) override;

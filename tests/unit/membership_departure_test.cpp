@@ -71,6 +71,111 @@ TEST_F(DepartureTest, DeathBetweenTheFirstByeAndTheLast) {
   EXPECT_EQ(phase(), Phase::kDone);
 }
 
+/// All are at the same step; how long the others take to leave, while one saves, says nothing.
+TEST_F(DepartureTest, MembersThatCommitNoFurtherStepHaveNotBeenLeftEarly) {
+  MembershipOptions options;
+  options.min_np = 2;
+  start_with({"a", "b"}, options);
+  ready({"a", "b"});
+  say("a", Heartbeat{1, {9, 0}, 5, true});
+  say("a", Bye{true});
+  pass(Milliseconds(510));
+  report_all({"a", "b"}, 9, 5, true);
+  ASSERT_THAT(members(), ElementsAre("b"));
+  say("b", Heartbeat{2, {12, 0}, 5, true});
+  pass(std::chrono::minutes(5));
+  EXPECT_EQ(phase(), Phase::kRunning);
+  EXPECT_EQ(membership_->status(now_).departed.front().how, "finished");
+  EXPECT_FALSE(membership_->joinable());
+  say("b", Bye{true});
+  EXPECT_EQ(phase(), Phase::kDone);
+}
+
+TEST_F(DepartureTest, AMemberThatOthersTrainOnWithoutEndedEarly) {
+  start_with({"a", "b", "c"});
+  ready({"a", "b", "c"});
+  say("b", Heartbeat{1, {9, 0}, 5, true});
+  say("b", Bye{true});
+  pass(Milliseconds(510));
+  report_all({"a", "b", "c"}, 9, 5, true);
+  ASSERT_THAT(members(), ElementsAre("a", "c"));
+  EXPECT_FALSE(membership_->joinable());
+  const Decision decision = say("c", Heartbeat{2, {10, 0}, 6, true});
+  const std::string how = "its elastic::run ended after 5 steps, and the others trained on";
+  EXPECT_THAT(decision.warnings, ElementsAre("worker b (rank 1) ended early: " + how));
+  const auto departed = membership_->status(now_).departed;
+  ASSERT_EQ(departed.size(), 1U);
+  EXPECT_EQ(departed[0].how, "early");
+  EXPECT_EQ(departed[0].why, how);
+  EXPECT_TRUE(membership_->joinable()) << "the job is in its middle";
+  EXPECT_TRUE(say("a", Heartbeat{2, {11, 0}, 7, true}).warnings.empty()) << "once";
+  say("a", Bye{true});
+  say("c", Bye{true});
+  EXPECT_EQ(phase(), Phase::kDone);
+}
+
+TEST_F(DepartureTest, TheMinimumHoldsForMembersThatTrainOn) {
+  MembershipOptions options;
+  options.min_np = 2;
+  start_with({"a", "b"}, options);
+  ready({"a", "b"});
+  say("b", Heartbeat{1, {9, 0}, 5, true});
+  say("b", Bye{true});
+  pass(Milliseconds(510));
+  report_all({"a", "b"}, 9, 5, true);
+  ASSERT_THAT(members(), ElementsAre("a"));
+  EXPECT_FALSE(view().below_minimum);
+  const Decision decision = say("a", Heartbeat{2, {10, 0}, 6, true});
+  EXPECT_THAT(decision.warnings,
+              ElementsAre(HasSubstr("1 of at least 2 workers (min_np) are left: from its next step "
+                                    "boundary the job waits 60000 ms for more, and then fails")));
+  report("a", 10, 6, true);
+  EXPECT_TRUE(view().below_minimum);
+  EXPECT_THAT(view().cause, HasSubstr("worker b (rank 1) ended early"));
+  pause_at_boundary({"a"});
+  EXPECT_EQ(phase(), Phase::kChanging) << "it waits";
+  pass(options.below_minimum_timeout);
+  EXPECT_EQ(phase(), Phase::kFailed);
+  EXPECT_THAT(last<Fail>("a")->reason,
+              testing::AllOf(HasSubstr("only 1 workers are left, min_np is 2"),
+                             HasSubstr("; worker b (rank 1) ended early: its elastic::run")));
+}
+
+TEST_F(DepartureTest, AReplacementOfAMemberThatEndedEarlyMayCome) {
+  MembershipOptions options;
+  options.min_np = 2;
+  start_with({"a", "b"}, options);
+  ready({"a", "b"});
+  say("b", Heartbeat{1, {9, 0}, 5, true});
+  say("b", Bye{true});
+  pass(Milliseconds(510));
+  report_all({"a", "b"}, 9, 5, true);
+  say("a", Heartbeat{2, {10, 0}, 6, true});
+  report("a", 10, 6, true);
+  join("c");
+  ready({"c"});
+  stop_at_boundary({"a"}, 10);
+  EXPECT_THAT(members(), ElementsAre("a", "c"));
+  EXPECT_FALSE(view().below_minimum);
+}
+
+TEST_F(DepartureTest, WithoutRunOperationsTellWhoEndedEarly) {
+  MembershipOptions options;
+  options.min_np = 2;
+  start_with({"a", "b"}, options);
+  say("b", Heartbeat{1, {9, 0}});
+  say("b", Bye{true});
+  pass(Milliseconds(510));
+  report_all({"a", "b"}, 9);
+  ASSERT_THAT(members(), ElementsAre("a"));
+  say("a", Heartbeat{2, {9, 0}});
+  EXPECT_EQ(phase(), Phase::kRunning);
+  say("a", Heartbeat{2, {10, 0}});
+  EXPECT_EQ(phase(), Phase::kFailed) << "nobody could join";
+  EXPECT_THAT(last<Fail>("a")->reason,
+              HasSubstr("; worker b (rank 1) ended early: it called elastic::shutdown"));
+}
+
 TEST_F(DepartureTest, OneMemberLeavesEarly) {
   start_with({"a", "b", "c"});
   say("b", Bye{false});

@@ -134,6 +134,22 @@ TEST(Supervision, AWorkerThatLeftInTheMiddleIsToldAlsoWhereTheJobHasEndedSince) 
       "of the job, without elastic::shutdown");
 }
 
+/// That it ended early is known only after it is gone.
+TEST(Supervision, NamesAWorkerThatTheOthersTrainedOnWithout) {
+  World world(two_workers());
+  world.happens(JobStateChanged{JobPhase::kRunning, "", true});
+  world.happens(
+      WorkerExited{1, kSuccess, {JobPhase::kRunning, false, WorkerReport::Left::kFinished, false}});
+  WorkerReport last = in(JobPhase::kDone);
+  last.ended_early[1] = "its elastic::run ended after 5 steps, and the others trained on";
+  world.happens(WorkerExited{0, kSuccess, last});
+  ASSERT_TRUE(world.finished);
+  EXPECT_EQ(world.finished->exit_code, 0);
+  EXPECT_EQ(world.finished->reason,
+            "the job began with 2 workers and ended with 1: worker 1 ended early: its elastic::run "
+            "ended after 5 steps, and the others trained on");
+}
+
 /// The report is about the worker before it: the replacement has never registered.
 TEST(Supervision, AReplacementThatComesWhenTheJobIsDoneIsNotBlamed) {
   World world(two_workers());

@@ -13,6 +13,8 @@
 //   differs  rank 1 calls another collective than rank 0, and gives up; rank 0 goes on
 //   killed   a collective without `run`; rank 1 is killed in its first life
 //   endless  collectives without `run`, for ever; the file DIR/step.RANK says that they go on
+//   early    rank 1 returns from the training after 5 steps, and calls shutdown
+//   early_without_run  the same, with collectives without `run`
 //   print    prints lines that it does not flush, and is killed
 #include <cstdio>
 #include <cstdlib>
@@ -75,6 +77,7 @@ void train(elastic::State& state, const std::string& mode) {
       if (early && (mode == "all" || (mode == "throws" && elastic::rank() == 1))) {
         throw std::runtime_error("no such\nsample");
       }
+      if (mode == "early" && state.commits() == 5 && elastic::rank() == 1) return;
       if (mode == "all_exit" && state.commits() == 5) std::exit(0);
       if (mode == "exit" && elastic::size() == 2 && elastic::rank() == 1) std::exit(0);
       state.commit();
@@ -118,6 +121,7 @@ void call_without_run(const std::string& mode, const std::string& folder) {
     if (mode == "killed" && step == 3 && elastic::rank() == 1 && life() == 0) {
       ::kill(::getpid(), SIGKILL);
     }
+    if (mode == "early_without_run" && step == 3 && elastic::rank() == 1) return;
     sum();
     if (step == 3 && !folder.empty())
       std::ofstream(folder + "/step." + std::to_string(elastic::rank())) << step;
@@ -140,7 +144,7 @@ int main(int argc, char** argv) {
   if (mode == "option") options.transport = "pigeon";
   elastic::init(options);
   if (mode == "print") print();
-  if (mode == "killed" || mode == "endless") {
+  if (mode == "killed" || mode == "endless" || mode == "early_without_run") {
     call_without_run(mode, folder);
   } else {
     train_with_state(mode);
