@@ -204,7 +204,7 @@ Decision CommunicatorState::stuck(const std::string& why) {
   phase_ = Phase::kStuck;
   due_ = TimePoint::max();
   verdict_ = Status(Code::kUnavailable,
-                    why + ". What it holds of the device (" + generation() +
+                    why + ". Its memory on the device (" + generation() +
                         ") stays taken: this worker has to exit, and can come back as a joiner",
                     -1, view_.generation);
   if (failure_.ok()) failure_ = verdict_;
