@@ -20,7 +20,7 @@ BackendContext open_context(const RankOptions& options, const LibrarySettings& s
   library.transport = settings.transport;
   library.encrypt = options.encrypt;
   const bool several = backends.size() > 1;
-  // Where servers are given, each has a job, and all the same name for it: that of ELASTIC_JOB.
+  // With one server for each backend, the jobs have the same name: that of ELASTIC_JOB.
   if (several && options.rendezvous.empty()) library.job = "backend-" + std::to_string(index);
   if (!options.rendezvous.empty()) library.rendezvous = options.rendezvous[index];
   return {label_of(backends, index), std::make_unique<Context>(library)};

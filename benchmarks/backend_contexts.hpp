@@ -18,19 +18,19 @@ struct BackendContext {
   std::unique_ptr<Context> context;
 };
 
-/// The name of `names[index]`; "native#2" where it comes for the second time.
+/// The label of `names[index]`: the name, or "native#2" for its second occurrence.
 std::string label_of(const std::vector<std::string>& names, std::size_t index);
 
-/// A context for each of `settings.jobs`, in order, each with a job of its own. All ranks call it
-/// alike. kInternal when this process is not the same rank in all of them. Throws elastic::Error,
-/// which names a backend that is not there, and those that are.
+/// Opens a context for each of `settings.jobs`, in order, each in a job of its own. All ranks call
+/// it with the same arguments. kInternal if this process has different ranks in the jobs.
+/// \throws elastic::Error, which for a missing backend names it and the present ones.
 Result<std::vector<BackendContext>> open_contexts(const RankOptions& options,
                                                   const LibrarySettings& settings);
 
-/// The device that this rank of `context` has its tensors on, where --device says "cuda"; null
-/// where it says "host". kUnavailable where there is none.
+/// Opens the device for this rank's tensors if `device` (of --device) is "cuda"; null if it is
+/// "host". kUnavailable if there is no device.
 Result<std::unique_ptr<RankDevice>> open_device(const std::string& device, const Context& context);
-/// A line about it, for people; empty where it is null.
+/// A line about the device for the output; empty if it is null.
 std::string device_text(const RankDevice* device);
 
 /// Leaves all jobs. The contexts can only be destroyed afterwards.

@@ -1,10 +1,10 @@
-// What a step costs under each batch policy, where a sample's gradient takes one pass over memory:
-// less than any layer needs, so what it says of reproducible is an upper bound.
+// Measures the cost of a step under each batch policy. A sample's gradient takes one pass over
+// memory, less than any layer needs, so the cost shown for `reproducible` is an upper bound.
 //
 //   elasticrun -np 2 batch_policy_bench [MIB=10] [SAMPLES=8] [TURNS=30]
 //
-// A step is of 8 virtual batches of SAMPLES, or of as many samples in two batches per_worker.
-// The policies take turns. Rank 0 prints medians, and their ratio to that of fixed_total.
+// A step has 8 virtual batches of SAMPLES; under per_worker, as many samples in two batches. The
+// policies take turns. Rank 0 prints the median of each and its ratio to that of fixed_total.
 #include <algorithm>
 #include <array>
 #include <chrono>
@@ -20,7 +20,7 @@
 
 namespace {
 
-constexpr std::size_t kSamples = std::size_t{1} << 40;  // the epoch does not end
+constexpr std::size_t kSamples = std::size_t{1} << 40;  // so many that the epoch does not end
 constexpr std::size_t kVirtualWorkers = 8;
 constexpr std::array<const char*, 3> kPolicies{"per_worker", "fixed_total", "reproducible"};
 

@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::size_t kMost = std::numeric_limits<std::size_t>::max();
 
-// How far K, M and G shift, or -1.
+// The binary logarithm of the unit K, M or G; -1 if it is unknown.
 int shift_of(std::string_view suffix) {
   if (suffix.empty()) return 0;
   if (suffix.size() > 1) return -1;
@@ -48,7 +48,7 @@ std::vector<std::size_t> sizes_of(const SizeRange& range) {
   std::vector<std::size_t> sizes;
   for (std::size_t size = range.min; size <= range.max;) {
     sizes.push_back(size);
-    // Not further than a size_t reaches.
+    // The next size would overflow.
     if (range.increment > 0 ? size > kMost - range.increment : size > kMost / range.factor) break;
     size = range.increment > 0 ? size + range.increment : size * range.factor;
   }

@@ -8,11 +8,11 @@
 
 namespace elastic::bench {
 
-/// "8", "64K", "1M", "2G" (powers of 1024, either case). At least 1.
+/// Parses "8", "64K", "1M" or "2G" (powers of 1024, either case). The least size is 1.
 Result<std::size_t> parse_byte_size(std::string_view text);
 
-/// The sizes of a table: from `min` on, each `factor` times the last, or `increment` more where
-/// that is not 0, up to `max`.
+/// The sizes of a table from `min` to `max`. Each is `factor` times the last, or if `increment` is
+/// not 0, larger by it.
 struct SizeRange {
   std::size_t min = 8;
   std::size_t max = std::size_t{64} << 20;

@@ -29,7 +29,7 @@ std::vector<char*> pointers(const std::vector<std::string>& texts) {
   return made;
 }
 
-// In the child, between fork and exec: async-signal-safe calls alone.
+// Runs in the child between fork and exec, where only async-signal-safe calls are allowed.
 [[noreturn]] void start(char** argv, int output) noexcept {
   ::setpgid(0, 0);
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -51,7 +51,7 @@ std::string last_lines(const std::filesystem::path& file) {
   return text;
 }
 
-// Until the process has ended or the deadline has passed.
+// Returns when the process has ended or the deadline has passed.
 void wait_for_end(pid_t pid, std::chrono::milliseconds deadline) {
   const UniqueFd process(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
   pollfd ended{process.get(), POLLIN, 0};

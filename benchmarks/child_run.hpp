@@ -10,12 +10,12 @@
 namespace elastic::bench {
 
 /// Runs a program in a process group of its own, with its output in a file, and waits for its end.
-/// kInternal with the last lines of the output when it does not exit with 0, kTimeout likewise when
-/// it has not ended at the deadline and is killed. It also dies with this process.
+/// If it does not exit with 0: kInternal; if the deadline passes and it is killed: kTimeout. Both
+/// errors have the last lines of the output. The program also dies with this process.
 Status run_child(const std::vector<std::string>& command, const std::filesystem::path& output,
                  std::chrono::milliseconds deadline);
 
-/// Becomes another program; returns only on failure.
+/// Replaces this process by another program (execv); returns only on failure.
 Status become(const std::vector<std::string>& command);
 
 }  // namespace elastic::bench

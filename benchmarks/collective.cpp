@@ -3,7 +3,7 @@ namespace elastic::bench {
 
 namespace {
 
-/// `count` elements of `tensor` from element `first` on.
+/// The part of `tensor` with `count` elements from element `first` on.
 TensorView part_of(const TensorView& tensor, std::size_t first, std::size_t count) {
   return {static_cast<std::byte*>(tensor.data) + first * size_of(tensor.dtype), count, tensor.dtype,
           tensor.device};
@@ -57,7 +57,7 @@ class AllGather : public Collective {
   }
 
  private:
-  /// What each rank contributes.
+  /// The block that each rank contributes.
   static TensorView block(const CallData& data) {
     return part_of(data.input, 0, data.input.count / static_cast<std::size_t>(data.ranks));
   }
@@ -80,7 +80,7 @@ class ReduceScatter : public Collective {
   }
 
  private:
-  /// This rank's, in its place in the output.
+  /// This rank's part, at its place in the output.
   static TensorView part(const CallData& data) {
     return part_of(data.output, first(data), count(data));
   }

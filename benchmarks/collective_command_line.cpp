@@ -26,7 +26,7 @@ void CollectiveCommandLine::add_operation(CLI::App& app, const std::string& name
   sub.add_option("-w,--warmup_iters", options_.warmup, "Calls before, not timed, in each turn [5]")
       ->check(CLI::Range(0, kMostCalls));
   sub.add_option("--turns", options_.turns,
-                 "Turns that each backend takes at a size [4, or 1 where it is the only one]")
+                 "Turns that each backend takes at a size [4, or 1 if it is the only one]")
       ->check(CLI::Range(1, kMostCalls));
   sub.add_option("-c,--check", options_.check, "Check the results, 0 or 1 [1]");
   add_named(sub, "-d,--datatype", options_.dtype, all_dtypes(), "Element type [float]");
@@ -34,7 +34,7 @@ void CollectiveCommandLine::add_operation(CLI::App& app, const std::string& name
     add_named(sub, "-o,--op", options_.op, all_ops(), "Reduction [sum]");
   }
   sub.add_option("--memory", options_.memory,
-                 "Where the tensors lie: malloc, or allocated (elastic::allocate) [malloc]")
+                 "Memory of the tensors: malloc, or allocated (elastic::allocate) [malloc]")
       ->check(CLI::IsMember({"malloc", "allocated"}));
   add_device(sub, options_.device);
   add_rank_options(sub, options_);
@@ -77,12 +77,12 @@ Result<CollectiveOptions> CollectiveCommandLine::read() {
   if (Status status = check_rank_options(options_); !status.ok()) return status;
   if (options_.turns == 0) options_.turns = options_.backends.size() > 1 ? 4 : 1;
   if (options_.encrypt && options_.np > 0) {
-    const std::string what = "what encryption costs, with --encrypt and --np,";
+    const std::string what = "the cost of encryption, with --encrypt and --np,";
     if (Status status = check_without_peers(options_, what); !status.ok()) return status;
     if (options_.transport.empty()) options_.transport = "tcp";
     if (options_.transport != "tcp") {
       return invalid("--encrypt with --transport " + options_.transport +
-                     ": only what goes over tcp is encrypted");
+                     ": only tcp is encrypted");
     }
   }
   return options_;

@@ -9,11 +9,11 @@
 
 namespace elastic::bench {
 
-/// The subcommands of the collectives, whose options are the same. Outlives the CLI::App.
+/// The subcommands of the collectives, which share their options. Must outlive the CLI::App.
 class CollectiveCommandLine {
  public:
   void add(CLI::App& app);
-  /// After parsing: whether it was one of these.
+  /// After parsing: whether the command line has one of these subcommands.
   bool parsed() const { return !options_.operation.empty(); }
   Result<CollectiveOptions> read();
 

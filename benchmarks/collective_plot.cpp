@@ -9,7 +9,7 @@ namespace elastic::bench {
 
 namespace {
 
-/// `column` over size, of the rows with results in the same place as the first.
+/// One series for each backend: `column` over size, of the rows with the first row's placement.
 std::vector<ChartSeries> series_of(const nlohmann::ordered_json& rows, const char* column) {
   std::vector<ChartSeries> all;
   for (const auto& row : rows) {

@@ -6,8 +6,8 @@
 
 namespace elastic::bench {
 
-/// An SVG document: latency and bus bandwidth over size, a line for each backend. `rows` are those
-/// of a collective's report.
+/// An SVG document of latency and bus bandwidth over size, with a line for each backend. `rows`:
+/// the rows of a collective's report.
 std::string collective_plot(const nlohmann::ordered_json& rows);
 
 }  // namespace elastic::bench

@@ -17,7 +17,7 @@ Memory memory_of(const CollectiveOptions& options, Context& context, const RankD
   return tensor_memory(device, bytes);
 }
 
-/// A call's tensors as the host sees them.
+/// Copies of a call's tensors in host memory.
 struct OnHost {
   OnHost(const CallData& on, const RankDevice* device)
       : input(on.input, device), output(on.output, device), data(on) {
@@ -73,7 +73,7 @@ void CollectiveProbe::fill(const CallData& data) const {
   const OnHost host(data, device_);
   collective_.fill(host.data);
   host.input.write();
-  // So that nothing is right that another backend has left there.
+  // Overwrites the correct result that another backend may have left there.
   std::memset(host.data.output.data, 0xff, host.data.output.bytes());
   host.output.write();
 }
@@ -89,7 +89,7 @@ Status CollectiveProbe::time(const CallData& data, Placement placement, int warm
   }
   std::vector<double> own_us;
   own_us.reserve(static_cast<std::size_t>(calls));
-  // Nobody's first call includes the time that another still took to get here.
+  // The barrier keeps the lateness of another rank out of the first call's time.
   if (Status status = check_complete(context_.barrier(), data.ranks); !status.ok()) return status;
   for (int i = 0; i < calls; ++i) {
     const std::int64_t start = now_ns();
@@ -102,7 +102,7 @@ Status CollectiveProbe::time(const CallData& data, Placement placement, int warm
 }
 
 Result<std::int64_t> CollectiveProbe::count_wrong(const CallData& data, Placement placement) {
-  // In place, the timed calls have reduced their own results again and again.
+  // In place, the timed calls have overwritten the input with results.
   fill(data);
   const auto call = prepare(data, placement);
   if (!call.ok()) return call.status();

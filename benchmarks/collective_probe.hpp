@@ -12,16 +12,16 @@
 
 namespace elastic::bench {
 
-/// Elements of each size of the table: whole multiples of what the operation works on, each once.
+/// The element counts of the table's sizes, rounded to the operation's granularity, each once.
 std::vector<std::size_t> counts_of(const CollectiveOptions& options, const Collective& collective,
                                    int ranks);
 
-/// The tensors that are measured with: the same memory for all backends and sizes. Belongs to the
-/// main thread.
+/// The tensors of the measurement, in the same memory for all backends and sizes. Owned by the main
+/// thread.
 class Workspace {
  public:
-  /// `context` is asked for the memory where the options say so; `device`, unless it is null, for
-  /// memory of its own.
+  /// Allocates from `device` if that is not null, from `context` if the options say "allocated",
+  /// otherwise by malloc.
   Workspace(const CollectiveOptions& options, const Collective& collective, Context& context,
             const RankDevice* device);
 
@@ -40,21 +40,21 @@ class Workspace {
   const Memory output_;
 };
 
-/// Measures one operation, on one context or of a peer whose ranks meet in it. Belongs to the main
-/// thread. All ranks call its functions alike; they return kPeerLost when a worker was lost, and
-/// throw elastic::Error and what a peer throws.
+/// Measures one operation, of elastic on one context or of a peer with a context for its barriers.
+/// Owned by the main thread. All ranks call its functions with the same arguments. They return
+/// kPeerLost if a worker was lost, and throw elastic::Error and the exceptions of the peer.
 class CollectiveProbe {
  public:
-  /// `peer` may be null, and so is `device` where tensors lie in host memory.
+  /// `peer` is null to measure elastic. `device` is null if the tensors are in host memory.
   CollectiveProbe(Context& context, Peer* peer, Collective& collective, const RankDevice* device)
       : context_(context), peer_(peer), collective_(collective), device_(device) {}
 
-  /// Adds the times of `calls` calls, in microseconds, each the mean over the ranks, after `warmup`
-  /// that do not count.
+  /// Makes `warmup` calls, then `calls` calls, and appends the time of each of the latter: the mean
+  /// over the ranks, in microseconds.
   Status time(const CallData& data, Placement placement, int warmup, int calls,
               std::vector<double>& times_us);
 
-  /// Wrong elements on all ranks, in a call of its own.
+  /// The number of wrong elements on all ranks, after a further call.
   Result<std::int64_t> count_wrong(const CallData& data, Placement placement);
 
  private:

@@ -13,18 +13,18 @@
 
 namespace elastic::bench {
 
-/// The table and the files of one measurement; only one rank shows and writes them. Belongs to the
-/// main thread.
+/// The table and the report files of one measurement. Only the rank with `shows` prints and writes.
+/// Owned by the main thread.
 class CollectiveReport {
  public:
   CollectiveReport(const CollectiveOptions& options, const LibrarySettings& settings, int ranks,
                    bool shows)
       : options_(options), settings_(settings), ranks_(ranks), shows_(shows) {}
 
-  /// `peers`: lines about those that are measured.
+  /// Prints the header. `peers`: lines about the measured peers.
   void begin(const std::string& peers) const;
   void add(const SizeResult& result);
-  /// Writes the files. kInternal when an element was wrong. `tuning`: of the job that was measured.
+  /// Writes the files. kInternal if an element was wrong. `tuning`: that of the measured job.
   Status end(const Tuning& tuning);
 
  private:

@@ -12,16 +12,16 @@
 
 namespace elastic::bench {
 
-/// What one placement of one backend came to, at one size.
+/// The result of one backend at one size in one placement.
 struct Cell {
   Summary time_us;
   double algbw = 0;                   ///< GB/s
   double busbw = 0;                   ///< GB/s
-  std::optional<std::int64_t> wrong;  ///< elements of all ranks; nothing where it was not checked
-  double ratio = 1;                   ///< median time by that of the backend compared with
+  std::optional<std::int64_t> wrong;  ///< elements of all ranks; empty if not checked
+  double ratio = 1;                   ///< median time divided by that of the reference backend
 };
 
-/// One backend at one size. What the operation does not offer is empty.
+/// The results of one backend at one size. Placements that the operation does not offer are empty.
 struct BackendResult {
   std::string backend;
   std::array<std::optional<Cell>, 2> cells;  ///< by Placement
@@ -31,13 +31,13 @@ struct BackendResult {
   }
 };
 
-/// All backends at one size.
+/// The results of all backends at one size.
 struct SizeResult {
   std::size_t count = 0;  ///< elements of the whole tensor
   std::vector<BackendResult> backends;
 };
 
-/// Index of the backend that the others are compared with: "native", or else the first.
+/// The index of the reference backend for ratios: "native" if measured, otherwise the first.
 std::size_t compared_with(const std::vector<std::string>& labels);
 
 }  // namespace elastic::bench

@@ -25,7 +25,7 @@ std::vector<std::string> labels_of(const std::vector<Contender>& contenders) {
   return labels;
 }
 
-/// Measures all backends at one size after another. Belongs to the main thread.
+/// Measures all backends, one size after another. Owned by the main thread.
 class CollectiveRun {
  public:
   CollectiveRun(const CollectiveOptions& options, const std::vector<Contender>& contenders,
@@ -55,7 +55,7 @@ class CollectiveRun {
   std::vector<CollectiveProbe> probes_;
 };
 
-// What disturbs the machine for a while disturbs all backends alike.
+// The backends take turns, so that a disturbance of the machine affects all of them.
 Status CollectiveRun::take_turns(const CallData& data, Placement placement, Times& times) {
   for (int turn = 0; turn < options_.turns; ++turn) {
     const int calls = calls_in_turn(options_.iterations, options_.turns, turn);

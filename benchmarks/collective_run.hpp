@@ -6,8 +6,8 @@
 
 namespace elastic::bench {
 
-/// This process as one rank. Rank 0 prints the table and writes the reports. Throws elastic::Error.
-/// kInternal, after the table, when an element was wrong.
+/// Measures a collective; this process is one rank. Rank 0 prints the table and writes the reports.
+/// kInternal, after the table, if an element was wrong. \throws elastic::Error
 Status run_collective(const CollectiveOptions& options, const LibrarySettings& settings);
 
 }  // namespace elastic::bench

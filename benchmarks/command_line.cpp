@@ -16,7 +16,7 @@ namespace elastic::bench {
 
 namespace {
 
-// Byte counts as typed; parsed after CLI11, which knows no such suffixes.
+// Byte counts as typed, parsed after CLI11, which does not know the suffixes K, M and G.
 struct Texts {
   std::string bytes = "4M";
   std::string state_bytes = "64M";
@@ -25,20 +25,20 @@ struct Texts {
 CLI::App* add_recovery(CLI::App& app, RecoveryOptions& options, Texts& texts) {
   CLI::App* sub = app.add_subcommand(
       "recovery", "Time from a fault to the survivors' next result, over many runs");
-  sub->add_option("--np", options.np, "Workers, of which one or two are struck [4]")
+  sub->add_option("--np", options.np, "Workers, including the one or two with the fault [4]")
       ->check(CLI::Range(2, kMostDigits));
   sub->add_option("--bytes", texts.bytes, "Size of the tensor; K, M, G [4M]");
   sub->add_option("--runs", options.runs, "Faults to measure [20]")
       ->check(CLI::Range(1, 1'000'000));
   sub->add_option("--fault", options.fault,
-                  "sigkill: a worker dies; two: two at once; sigstop: one stands still and is "
-                  "evicted; link: the network between two is cut, and nobody is lost (needs root, "
+                  "sigkill: a worker dies; two: two die at once; sigstop: a worker is stopped and "
+                  "evicted; link: the link between two is cut, and no worker is lost (needs root, "
                   "for network namespaces) [sigkill]")
       ->check(CLI::IsMember({"sigkill", "two", "sigstop", "link"}));
   sub->add_option("--evict-after-ms", options.evict_after_ms,
-                  "Silence after which the job gives a worker up [500]")
+                  "Silence after which the job evicts a worker [500]")
       ->check(CLI::Range(1, 60'000));
-  sub->add_option("--seed", options.seed, "Of the victims and moments [random]");
+  sub->add_option("--seed", options.seed, "Seed for the victims and moments [random]");
   add_device(*sub, options.device);
   add_transport(*sub, options.transport);
   add_json(*sub, options.json);
@@ -63,9 +63,9 @@ CLI::App* add_worker(CLI::App& app, RecoveryWorkerOptions& options, Texts& texts
 }
 
 CLI::App* add_join(CLI::App& app, JoinOptions& options, Texts& texts) {
-  CLI::App* sub = app.add_subcommand(
-      "join", "How long members stand still while a newcomer receives the state");
-  sub->add_option("--np", options.np, "Workers, the newcomer included [4]")
+  CLI::App* sub =
+      app.add_subcommand("join", "How long members are paused while a joiner receives the state");
+  sub->add_option("--np", options.np, "Workers, including the joiner [4]")
       ->check(CLI::Range(2, kMostRanks));
   sub->add_option("--state-bytes", texts.state_bytes, "Size of the state; K, M, G [64M]");
   sub->add_option("--runs", options.runs, "Joins to measure [5]")->check(CLI::Range(1, 1'000'000));
@@ -92,7 +92,7 @@ Status read_recovery(const Texts& texts, RecoveryOptions& options) {
     return invalid("--bytes " + texts.bytes + " is not a multiple of 8: the elements are int64");
   }
   if (options.fault == "two" && options.np < 3) {
-    return invalid("--fault two needs --np 3 or more: nobody would survive");
+    return invalid("--fault two needs --np 3 or more: no worker would survive");
   }
   if (options.fault != "link") return {};
   if (options.np < 3) {
@@ -116,7 +116,7 @@ Status read_join(const Texts& texts, std::size_t& state_bytes) {
   return {};
 }
 
-// `options` of a measurement whose ranks may be started here.
+// Adds the command to `options`, for a measurement that may start its ranks itself.
 template <typename MeasurementOptions>
 Result<Request> with_command(Result<MeasurementOptions> options,
                              const std::vector<std::string>& arguments) {
@@ -151,7 +151,7 @@ Result<Request> parse_command_line(const std::vector<std::string>& arguments) {
   const CLI::App* join_sub = add_join(app, join, texts);
   const CLI::App* join_worker_sub = add_join_worker(app, join_worker, texts);
 
-  // CLI11 has no long options with one dash, and mpirun's users type -np.
+  // Users of mpirun type -np, but CLI11 has no long options with one dash.
   std::vector<std::string> given(arguments.rbegin(), arguments.rend());
   for (auto& argument : given) {
     if (argument == "-np") argument = "--np";

@@ -33,7 +33,7 @@ void add_rank_options(CLI::App& app, RankOptions& options) {
       ->delimiter(',')
       ->take_all();
   app.add_option("--rendezvous", options.rendezvous,
-                 "A rendezvous server, host:port, for each of several backends, where ranks are on "
+                 "A rendezvous server, host:port, for each of several backends, if ranks are on "
                  "several machines [rank 0 starts them]")
       ->delimiter(',')
       ->take_all();
@@ -44,10 +44,9 @@ void add_rank_options(CLI::App& app, RankOptions& options) {
 }
 
 void add_device(CLI::App& app, std::string& device) {
-  app.add_option(
-         "--device", device,
-         "Whose memory the tensors lie in: host, or cuda, whose devices the ranks of a host "
-         "take in turn [host]")
+  app.add_option("--device", device,
+                 "Memory of the tensors: host, or cuda, whose devices the ranks of a host take in "
+                 "turn [host]")
       ->check(CLI::IsMember({"host", "cuda"}));
 }
 
@@ -59,7 +58,7 @@ void add_model(CLI::App& app, std::string& model) {
   const auto names = model_names();
   std::string list;
   for (const std::string& name : names) list += (list.empty() ? "" : ", ") + name;
-  app.add_option("--model", model, "Network whose gradients they are: " + list + " [resnet50]")
+  app.add_option("--model", model, "Network of the gradients: " + list + " [resnet50]")
       ->check(CLI::IsMember(names));
 }
 
@@ -72,7 +71,7 @@ Status read_bytes(const std::string& option, const std::string& text, std::size_
 
 namespace {
 
-/// Peers take tensors in one kind of memory only.
+/// Checks the device of the peers, each of which takes tensors in one kind of memory only.
 Status check_peer_devices(const RankOptions& options) {
   for (const std::string& name : options.backends) {
     if (!is_peer(name) || takes_devices(name) == (options.device == "cuda")) continue;

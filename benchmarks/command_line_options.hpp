@@ -10,7 +10,7 @@
 #include "benchmarks/element_names.hpp"
 #include "benchmarks/rank_options.hpp"
 
-// What the subcommands' options have in common.
+// Options that the subcommands share.
 namespace elastic::bench {
 
 inline constexpr int kMostRanks = 4096;
@@ -18,8 +18,8 @@ inline constexpr int kMostCalls = 100'000'000;
 
 Status invalid(const std::string& message);
 
-/// An option whose error names what there is, unlike CLI11's own, which lists the numbers of the
-/// enumerators. `value` outlives `app`.
+/// Adds an option whose error lists the valid names. CLI11's own error lists the numbers of the
+/// enumerators. `value` must outlive `app`.
 template <typename Value>
 CLI::Option* add_named(CLI::App& app, const std::string& option, Value& value,
                        const std::vector<Value>& values, const std::string& text) {
@@ -41,23 +41,23 @@ CLI::Option* add_named(CLI::App& app, const std::string& option, Value& value,
 
 void add_transport(CLI::App& app, std::string& transport);
 void add_json(CLI::App& app, std::string& json);
-/// --np, --backend and what else all ranks of a measurement are started with. Of options that are
-/// given again the last counts from here on: see rank_arguments.
+/// Adds --np, --backend and the other options of a measurement's ranks. If an option of `app` is
+/// repeated, the last one counts, which rank_arguments relies on.
 void add_rank_options(CLI::App& app, RankOptions& options);
 
-/// --device.
+/// Adds --device.
 void add_device(CLI::App& app, std::string& device);
 void add_plot(CLI::App& app, std::string& plot);
 void add_model(CLI::App& app, std::string& model);
 
-/// Byte counts are parsed after CLI11, which has no such suffixes.
+/// Parses a byte count with suffix, which CLI11 does not know. The error names `option`.
 Status read_bytes(const std::string& option, const std::string& text, std::size_t& bytes);
-/// What contradicts each other.
+/// kInvalidArgument if options contradict each other.
 Status check_rank_options(const RankOptions& options);
-/// Likewise, for a `measurement` that only elastic itself can take part in.
+/// The same for a `measurement` of elastic alone, which refuses peers.
 Status check_without_peers(const RankOptions& options, const std::string& measurement);
 
-/// As it can be typed again.
+/// The command as a line for a shell.
 std::string command_text(const std::vector<std::string>& arguments);
 
 }  // namespace elastic::bench

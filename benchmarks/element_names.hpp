@@ -7,7 +7,7 @@
 
 namespace elastic::bench {
 
-/// The names of nccl-tests, in option values, the table and the report.
+/// The names that nccl-tests uses, for option values, the table and the report.
 const char* name_of(DType dtype);
 const char* name_of(ReduceOp op);
 

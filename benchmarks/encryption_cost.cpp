@@ -13,11 +13,11 @@ namespace elastic::bench {
 
 namespace {
 
-/// The rows of one job's report.
+/// Measures one size in a job, and returns the rows of its report.
 Result<nlohmann::ordered_json> measure(const CollectiveOptions& options, std::size_t size,
                                        bool encrypt) {
   const std::string bytes = std::to_string(size);
-  // --encrypt is for the launcher to say.
+  // The ranks do not get --encrypt: MeasuredJob::encrypt passes it to the launcher.
   auto rows = run_measured_job(
       {.ranks = options.np,
        .encrypt = encrypt,
@@ -30,7 +30,7 @@ Result<nlohmann::ordered_json> measure(const CollectiveOptions& options, std::si
 }
 
 double number(const nlohmann::ordered_json& rows, const char* column) {
-  return rows.at(0).at(column).get<double>();  // out of place, where there is that
+  return rows.at(0).at(column).get<double>();  // out of place, if the operation offers that
 }
 
 void print_line(const nlohmann::ordered_json& plain, const nlohmann::ordered_json& encrypted) {
@@ -45,7 +45,7 @@ void print_line(const nlohmann::ordered_json& plain, const nlohmann::ordered_jso
 
 Status run_encryption_cost(const CollectiveOptions& options) {
   NetworkRecord network;
-  network.add({});  // the jobs are on this host
+  network.add({});  // no tuning, because the jobs are on this host
   std::printf("# elastic %s: %d ranks, transport tcp, in the clear and under TLS\n",
               options.operation.c_str(), options.np);
   std::printf("# %12s %12s %10s %12s %10s %7s\n", "size", "clear", "busbw", "TLS", "busbw",

@@ -6,7 +6,7 @@
 
 namespace elastic::bench {
 
-/// What printf would print.
+/// The text that printf would print.
 template <typename... Values>
 std::string formatted(const char* format, Values... values) {
   const int length = std::snprintf(nullptr, 0, format, values...);

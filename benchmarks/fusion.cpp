@@ -27,15 +27,15 @@ constexpr std::size_t kFusedIndex = 0;
 constexpr std::size_t kWholeIndex = 1;
 constexpr int kAgreementsOfTurn = 50;
 
-/// One kind of step on one backend.
+/// The results of one kind of step on one backend.
 struct KindResult {
   StepTimes times;
-  std::vector<double> agreement_us;  // of kFused
+  std::vector<double> agreement_us;  // kFused only
   std::optional<std::int64_t> wrong;
 };
 using BackendKinds = std::array<KindResult, kKinds.size()>;
 
-/// All kinds of steps on all backends, in turn. Belongs to the main thread.
+/// Measures all kinds of steps on all backends, in turn. Owned by the main thread.
 class FusionRun {
  public:
   FusionRun(const FusionOptions& options, const NetworkModel& model,
@@ -87,7 +87,7 @@ Status FusionRun::check() {
   return {};
 }
 
-/// What is told of one kind of step on one backend.
+/// The report's row for one kind of step on one backend.
 nlohmann::ordered_json row_of(const FusionOptions& options, const LibrarySettings& settings,
                               const NetworkModel& model, const BackendContext& backend,
                               std::size_t kind, const BackendKinds& own,

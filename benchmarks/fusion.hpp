@@ -6,9 +6,9 @@
 
 namespace elastic::bench {
 
-/// This process as one rank: times steps of all kinds on all backends in turn. Rank 0 prints the
-/// table and writes the reports. Throws elastic::Error. kInternal, after the table, when an element
-/// was wrong.
+/// Measures steps of all kinds on all backends in turn; this process is one rank. Rank 0 prints the
+/// table and writes the reports. kInternal, after the table, if an element was wrong.
+/// \throws elastic::Error
 Status run_fusion(const FusionOptions& options, const LibrarySettings& settings);
 
 }  // namespace elastic::bench

@@ -7,7 +7,7 @@
 
 namespace elastic::bench {
 
-/// The subcommand `fusion`. Outlives the CLI::App.
+/// The subcommand `fusion`. Must outlive the CLI::App.
 class FusionCommandLine {
  public:
   void add(CLI::App& app);

@@ -6,7 +6,7 @@
 
 namespace elastic::bench {
 
-/// `elastic-bench fusion`.
+/// Options of `elastic-bench fusion`.
 struct FusionOptions : RankOptions {
   std::string model = "resnet50";  ///< see model_names
   int iterations = 20;             ///< steps of each kind and backend

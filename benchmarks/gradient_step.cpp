@@ -85,7 +85,7 @@ void Gradients::compute_all(std::chrono::nanoseconds compute,
   const auto count = static_cast<std::int64_t>(gradients_.size());
   const TimePoint start = Clock::now();
   for (std::int64_t i = 0; i < count; ++i) {
-    // Asleep: what computes is another processor.
+    // The computation is simulated by sleep, as if another processor (a GPU) did it.
     if (compute.count() > 0) {
       std::this_thread::sleep_until(start + forward + (compute - forward) * (i + 1) / count);
     }
@@ -119,7 +119,7 @@ Result<StepTime> Gradients::fused(Context& context, std::chrono::nanoseconds com
   Status complete;
   const std::int64_t start = now_ns();
   go.count_down();
-  for (auto& work : works) {  // all of them: what is under way needs the memory
+  for (auto& work : works) {  // all, even after an error: pending operations use the memory
     Status status = check_complete(work.get_future().get().wait(), ranks_);
     if (!status.ok()) complete = status;
     time.last_us = us_since(start);

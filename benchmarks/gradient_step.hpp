@@ -15,35 +15,35 @@
 
 namespace elastic::bench {
 
-/// How the gradients of a step are allreduced.
+/// The way in which a step allreduces its gradients.
 enum class StepKind : std::uint8_t {
   kFused,     ///< named and asynchronous, submitted from another thread
-  kWhole,     ///< all as one tensor: what there is to reach
-  kBlocking,  ///< one call after another, each waited for
-  kAlone,     ///< not at all: what a lone worker's step takes
+  kWhole,     ///< all gradients as one tensor: the lower limit
+  kBlocking,  ///< one blocking call after another
+  kAlone,     ///< not at all: the step of a single worker
 };
 const char* name_of(StepKind kind);
 
-/// On one rank, from the start of the step, in microseconds.
+/// Times on one rank, from the start of the step, in microseconds.
 struct StepTime {
   double first_us = 0;  ///< until the first gradient was reduced
-  double last_us = 0;   ///< until all were
+  double last_us = 0;   ///< until all gradients were reduced
 };
 
-/// The gradients of a network, float32, side by side, in host memory or on a device. Belongs to the
-/// main thread.
+/// The float32 gradients of a network, next to each other in host memory or on a device. Owned by
+/// the main thread.
 class Gradients {
  public:
-  /// `device` is null where they lie in host memory.
+  /// `device` is null for host memory.
   Gradients(const NetworkModel& model, int rank, int ranks, const RankDevice* device = nullptr);
 
   void fill();
-  /// One step: the backward pass yields the gradients in the reverse order of the forward pass.
-  /// kFused and kAlone take `compute` for both passes: the first third is the forward pass, and the
-  /// gradients come in equal distances over the rest. Throws elastic::Error; kPeerLost when a
-  /// worker was lost.
+  /// Performs one step. The backward pass yields the gradients in the reverse order of the forward
+  /// pass. With kFused and kAlone, both passes together take `compute`: the first third is the
+  /// forward pass, and the gradients come at equal intervals during the rest. kPeerLost if a worker
+  /// was lost. \throws elastic::Error
   Result<StepTime> step(Context& context, StepKind kind, std::chrono::nanoseconds compute = {});
-  /// Elements of this rank that are wrong, after `fill` and one step.
+  /// The number of wrong elements on this rank, after `fill` and one step.
   std::int64_t count_wrong() const;
 
   std::size_t bytes() const { return memory_.bytes(); }
@@ -55,7 +55,7 @@ class Gradients {
     std::size_t count = 0;
   };
   TensorView tensor_of(const Gradient& gradient) const;
-  /// Calls `yield` with the index of each gradient when it is there.
+  /// Calls `yield` with the index of each gradient at the time when the gradient is computed.
   void compute_all(std::chrono::nanoseconds compute,
                    const std::function<void(std::size_t)>& yield) const;
   Result<StepTime> alone(std::chrono::nanoseconds compute) const;

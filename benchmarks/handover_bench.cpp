@@ -1,6 +1,7 @@
-// What it takes to hand data from one core to another: the limit of an allreduce between workers of
-// one host, whoever makes it. One thread copies a tensor to memory that both have, where the other
-// adds it to its own; or the other has the kernel copy it from where it lies, and adds that.
+// Measures the time to move data from one core to another, which is the lower limit of any
+// allreduce between workers of one host. One thread copies a tensor to shared memory, and the other
+// adds it to its own tensor. Or the kernel copies the tensor directly for the other thread, which
+// then adds it.
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -22,7 +23,7 @@ namespace elastic::bench {
 namespace {
 
 constexpr std::size_t kMostBytes = std::size_t{256} << 10;
-/// Copied by one system call: what is added next is in this core's cache.
+/// Bytes that one system call copies: few, so that they are in this core's cache when added.
 constexpr std::size_t kPieceBytes = std::size_t{64} << 10;
 using Clock = std::chrono::steady_clock;
 
@@ -53,20 +54,20 @@ void stay_on(std::size_t core) {
 
 enum class Way : std::uint8_t { kCached, kPastCaches, kByTheKernel };
 
-/// What the two threads have in common. They spin: each has a core.
+/// The state that the two threads share. They spin while they wait, since each has a core.
 struct alignas(64) Shared {
   Way way = Way::kCached;
   std::vector<std::byte> tensor = std::vector<std::byte>(kMostBytes);  // the writer's
-  std::vector<std::byte> memory = std::vector<std::byte>(kMostBytes);  // that both have
+  std::vector<std::byte> memory = std::vector<std::byte>(kMostBytes);  // shared
   std::size_t bytes = 0;
-  double reading_us = 0;                            // of the latest; the reader's until `taken`
-  alignas(64) std::atomic<std::uint64_t> given{0};  // handovers; the writer's
-  alignas(64) std::atomic<std::uint64_t> taken{0};  // the reader's
+  double reading_us = 0;                            // of the latest transfer; set before `taken`
+  alignas(64) std::atomic<std::uint64_t> given{0};  // transfers; the writer counts
+  alignas(64) std::atomic<std::uint64_t> taken{0};  // transfers; the reader counts
 };
 
 constexpr std::uint64_t kOver = ~std::uint64_t{0};
 
-/// As from another process; that it is this one makes no difference to the kernel.
+/// Copies as from another process: the kernel makes no difference if it is this one.
 void copy_by_the_kernel(std::byte* into, std::byte* from, std::size_t bytes) {
   const iovec here{into, bytes};
   const iovec there{from, bytes};
@@ -110,7 +111,7 @@ void give(Shared& shared) {
                 shared.way == Way::kCached ? kernels::Store::kCached : kernels::Store::kStreaming);
 }
 
-/// A repetition is short beside what a hypervisor lets a processor stay where it is.
+/// A repetition is short compared with the time after which a hypervisor moves virtual processors.
 void hand_over(benchmark::State& state, Way way, std::vector<std::size_t> cores) {
   Shared shared;
   shared.way = way;
@@ -121,7 +122,7 @@ void hand_over(benchmark::State& state, Way way, std::vector<std::size_t> cores)
   double reading_us = 0;
   std::uint64_t number = 0;
   for (auto _ : state) {
-    // As after a step of a trainer: new data, in this core's cache.
+    // New data in this core's cache, as after a trainer's step.
     std::fill(shared.tensor.begin(), shared.tensor.end(), static_cast<std::byte>(number));
     const Clock::time_point begin = Clock::now();
     give(shared);

@@ -9,23 +9,23 @@
 
 namespace elastic::bench {
 
-/// Memory of the device, or zeros of the host where that is null.
+/// Memory of the device; if that is null, zeros in host memory.
 Memory tensor_memory(const RankDevice* device, std::size_t bytes);
-/// All of it as a tensor.
+/// The whole memory as a tensor.
 TensorView tensor_in(const Memory& memory, DType dtype, const RankDevice* device);
 
-/// A tensor as the host sees it: itself, or, where it lies on a device, a copy. Refers to the
-/// tensor and the device.
+/// Access to a tensor from the host: the tensor itself in host memory, or a copy of one on a
+/// device. The tensor and the device must outlive it.
 class HostCopy {
  public:
-  /// `device` is null where the tensor lies in host memory.
+  /// `device` is null for a tensor in host memory.
   HostCopy(const TensorView& tensor, const RankDevice* device);
   HostCopy(const HostCopy&) = delete;
   HostCopy& operator=(const HostCopy&) = delete;
 
   const TensorView& view() const { return view_; }
-  void read() const;   ///< the tensor, to be looked at
-  void write() const;  ///< to the tensor
+  void read() const;   ///< copies the tensor to `view`
+  void write() const;  ///< copies `view` to the tensor
 
  private:
   const RankDevice* const device_;

@@ -10,7 +10,7 @@
 
 namespace elastic::bench {
 
-/// Writes one object: `host` (hostname, cores, cpu, kernel), `network` (of this host, see
+/// Writes a JSON object: `host` (hostname, cores, cpu, kernel), `network` (of this host, see
 /// NetworkRecord), `commit`, `command` and `results`.
 Status write_report(const std::filesystem::path& file, const std::string& command,
                     const nlohmann::ordered_json& results, const NetworkRecord& network);

@@ -48,7 +48,7 @@ Result<JoinTime> make_run(const ProgramFiles& files, const JoinOptions& options,
   return join_time(records.value(), options.np);
 }
 
-/// All runs so far. Belongs to the main thread.
+/// The results of all runs so far. Owned by the main thread.
 struct JoinTotals {
   std::vector<JoinTime> runs;
 
@@ -57,7 +57,7 @@ struct JoinTotals {
     for (const JoinTime& run : runs) values.push_back(run.*part);
     return summarize(std::move(values));
   }
-  /// Gap to broadcast, each the median of its kind.
+  /// The median gap divided by the median broadcast.
   double ratio() const { return of(&JoinTime::gap_ms).median / of(&JoinTime::broadcast_ms).median; }
 };
 
@@ -81,11 +81,11 @@ nlohmann::json row_of(const JoinOptions& options, const LibrarySettings& setting
 
 Status run_join(const JoinOptions& options, const LibrarySettings& settings) {
   NetworkRecord network;
-  network.add({});  // the jobs are on this host
+  network.add({});  // no tuning, because the jobs are on this host
   auto files = program_files();
   if (!files.ok()) return files.status();
   std::printf(
-      "# elastic join: a newcomer to %d workers, %zu bytes of state, backend %s, transport "
+      "# elastic join: a joiner to %d workers, %zu bytes of state, backend %s, transport "
       "%s%s\n#\n",
       options.np - 1, options.state_bytes, settings.backend.c_str(), settings.transport.c_str(),
       settings.encrypt.value_or(false) ? ", encrypted" : "");
@@ -102,7 +102,7 @@ Status run_join(const JoinOptions& options, const LibrarySettings& settings) {
   const Summary gap = totals.of(&JoinTime::gap_ms);
   std::printf("#\n# longest gap between two steps: p50 %.3f ms, max %.3f ms\n", gap.median,
               gap.max);
-  std::printf("# from the newcomer's start to its first step: p50 %.3f ms\n",
+  std::printf("# from the joiner's start to its first step: p50 %.3f ms\n",
               totals.of(&JoinTime::join_ms).median);
   std::printf("# broadcast of as many bytes: %.3f ms; the gap is %.2f times that\n",
               totals.of(&JoinTime::broadcast_ms).median, totals.ratio());

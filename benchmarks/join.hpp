@@ -6,8 +6,8 @@
 
 namespace elastic::bench {
 
-/// `elastic-bench join`: how long members stand still while a newcomer is admitted and receives the
-/// state, over many jobs, next to a broadcast of as many bytes on the same workers.
+/// `elastic-bench join`: measures in many jobs how long members are paused while a joiner is
+/// admitted and receives the state. For comparison the same workers broadcast as many bytes.
 Status run_join(const JoinOptions& options, const LibrarySettings& settings);
 
 }  // namespace elastic::bench

@@ -27,7 +27,7 @@ Result<JoinRecord> read_join(const std::filesystem::path& file) {
   return record;
 }
 
-/// From the first worker's call to the last one's return, of every broadcast.
+/// The time of each broadcast, from the first worker's call to the last worker's return.
 std::vector<double> broadcasts_ms(const std::vector<JoinRecord>& records) {
   std::vector<double> times;
   for (std::size_t i = 0; i < records.front().broadcasts.size(); ++i) {
@@ -75,7 +75,7 @@ Result<JoinTime> join_time(const std::vector<JoinRecord>& records, int workers) 
                                        [](const JoinRecord& record) { return record.newcomer; });
   if (records.size() != static_cast<std::size_t>(workers) || newcomers != 1) {
     return Status(Code::kInternal, std::to_string(records.size()) + " workers came to their end, " +
-                                       std::to_string(newcomers) + " of them newcomers; expected " +
+                                       std::to_string(newcomers) + " of them joiners; expected " +
                                        std::to_string(workers) + " and 1");
   }
   JoinTime time;

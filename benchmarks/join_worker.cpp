@@ -21,16 +21,16 @@ namespace elastic::bench {
 
 namespace {
 
-/// Steps before worker 0 asks for the newcomer, and those that all do together at least.
+/// Steps before worker 0 asks for the joiner, and the least steps that all workers do together.
 constexpr std::int64_t kStepsAlone = 30;
 constexpr int kStepsTogether = 30;
-/// Stands for the computing of a step.
+/// The duration of a step's simulated computation.
 constexpr std::chrono::milliseconds kComputing{2};
 constexpr std::size_t kGradients = 1024;
 constexpr int kBroadcasts = 4;  ///< the first warms up
 constexpr std::chrono::milliseconds kAskDeadline{30000};
 
-/// Belongs to the main thread.
+/// The loop of one worker. Owned by the main thread.
 class JoinWorker {
  public:
   JoinWorker(Context& context, const JoinWorkerOptions& options, std::int64_t start_ns)
@@ -67,7 +67,7 @@ class JoinWorker {
 Status JoinWorker::run() {
   context_.run(state_, [this] {
     for (int together = 0; together < kStepsTogether; step()) {
-      // The view changes within commit only, so this is the same on all.
+      // The view changes only within `commit`, so the size is the same on all workers.
       if (context_.size() == options_.np) ++together;
       if (asks_ && steps_ == kStepsAlone) ask_for_newcomer();
     }
@@ -93,7 +93,7 @@ void JoinWorker::step() {
   step_end_ns_ = now;
 }
 
-/// On a thread of its own: the steps go on.
+/// Asks in another thread, so that the steps go on.
 void JoinWorker::ask_for_newcomer() {
   asked_ = std::async(std::launch::async, [this]() -> Status {
     auto files = program_files();

@@ -5,9 +5,9 @@
 
 namespace elastic::bench {
 
-/// One worker of a join, under elasticrun: trains in short steps until a newcomer has been admitted
-/// and some steps beyond, then measures broadcasts. Worker 0 asks for the newcomer. Writes a
-/// JoinRecord into the folder. Throws elastic::Error.
+/// Runs one worker of a join, under elasticrun. It trains in short steps until some steps after a
+/// joiner was admitted, then measures broadcasts, and writes a JoinRecord into the folder. Worker 0
+/// has the joiner started. \throws elastic::Error
 Status run_join_worker(const JoinWorkerOptions& options);
 
 }  // namespace elastic::bench

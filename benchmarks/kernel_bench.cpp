@@ -1,4 +1,4 @@
-// The loops of collectives/kernels against memcpy: bytes of the result by second.
+// Compares the loops of collectives/kernels with memcpy, in bytes of the result per second.
 #include <cstdint>
 #include <cstring>
 #include <functional>
@@ -20,11 +20,11 @@ struct Size {
   const char* name;
   std::size_t bytes;
 };
-/// In the cache of one core, and in no cache.
+/// One size fits the cache of a core, the other fits no cache.
 constexpr Size kSizes[] = {{"256K", std::size_t{256} << 10}, {"64M", std::size_t{64} << 20}};
 
-/// Three ranges of the greatest size, filled with zeros: of the same value whatever is combined,
-/// and no loop is slower or faster for it.
+/// Three ranges of the greatest size, filled with zeros: they stay zeros under every reduction, and
+/// the value does not affect the speed of a loop.
 struct Ranges {
   std::vector<std::byte> into, left, right;
 };
@@ -37,7 +37,7 @@ Ranges& ranges() {
 
 void add(const std::string& name, std::size_t bytes, const std::function<void(Ranges&)>& run) {
   benchmark::RegisterBenchmark(name.c_str(), [bytes, run](benchmark::State& state) {
-    Ranges& all = ranges();  // Made by the first, before its time begins.
+    Ranges& all = ranges();  // the first benchmark allocates them, before its time begins
     for (auto iteration : state) {
       (void)iteration;
       run(all);

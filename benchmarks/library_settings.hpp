@@ -10,24 +10,24 @@
 
 namespace elastic::bench {
 
-/// What the library will be running with, for the report: the environment overrides a program's
-/// options, so the command line alone does not tell.
+/// The settings in force for the library, for the report. The command line alone does not determine
+/// them, because the environment overrides a program's options.
 struct LibrarySettings {
   std::string backend;                ///< of the environment, or the default
-  std::vector<std::string> backends;  ///< to measure: those of the command line, or that one
-  std::vector<std::string> jobs;      ///< backend of each job: those of them that are not peers, or
-                                      ///< that one, so that peers can meet
+  std::vector<std::string> backends;  ///< to measure: those of the command line, or `backend`
+  std::vector<std::string> jobs;  ///< the backend of each job: `backends` without peers; if there
+                                  ///< are only peers, `backend`, for their barriers
   std::string transport;
-  std::optional<bool> encrypt;  ///< where the environment says
+  std::optional<bool> encrypt;  ///< of the environment; empty if that leaves it open
 };
 
-/// `transport` is empty where the command line leaves it open. kInvalidArgument when it says
-/// another than the environment.
+/// `transport` is that of the command line, or empty. kInvalidArgument if the environment has
+/// another.
 Result<LibrarySettings> library_settings(const std::string& transport,
                                          const EnvironmentMap& environment);
 
-/// Likewise, with the backends. kInvalidArgument when the environment has a say in what several
-/// backends need each: it would make their jobs one.
+/// The same with the backends of `options`. kInvalidArgument if the environment sets, for several
+/// backends, a value that each needs for itself: their jobs would be one.
 Result<LibrarySettings> library_settings(const RankOptions& options,
                                          const EnvironmentMap& environment);
 

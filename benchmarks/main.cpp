@@ -35,7 +35,7 @@ int exit_code(const Status& status) {
   return status.code() == Code::kInvalidArgument ? kUsageError : kFailure;
 }
 
-// `options` is that of a measurement, which has a transport and a report.
+// Runs a measurement: checks its report file and reads the library's settings first.
 template <typename MeasurementOptions>
 Status measure(const MeasurementOptions& options,
                Status (*run)(const MeasurementOptions&, const LibrarySettings&)) {
@@ -47,7 +47,7 @@ Status measure(const MeasurementOptions& options,
   return run(options, settings.value());
 }
 
-/// Likewise, of one whose ranks are started here or by another launcher.
+/// Runs a measurement whose ranks this program starts (--np) or another launcher has started.
 template <typename MeasurementOptions>
 Status measure_as_rank(const MeasurementOptions& options,
                        Status (*run)(const MeasurementOptions&, const LibrarySettings&)) {
@@ -61,7 +61,7 @@ Status measure_as_rank(const MeasurementOptions& options,
   return run(options, settings.value());
 }
 
-/// Likewise, of one that starts job after job.
+/// Runs a measurement that starts one job after another.
 template <typename MeasurementOptions>
 Status measure_in_jobs(const MeasurementOptions& options,
                        Status (*run)(const MeasurementOptions&)) {

@@ -15,12 +15,12 @@ class Layers {
     tensor(name + ".weight", in * out);
     tensor(name + ".bias", out);
   }
-  /// Of batches or of layers: a scale and a shift for each channel.
+  /// A batch or layer normalization: a scale and a shift for each channel.
   void norm(const std::string& name, std::size_t channels) {
     tensor(name + ".weight", channels);
     tensor(name + ".bias", channels);
   }
-  /// A convolution without a bias, and the batch normalization that makes one unnecessary.
+  /// A convolution and its batch normalization, which makes a bias unnecessary.
   void convolution_with_norm(const std::string& name, std::size_t in, std::size_t out,
                              std::size_t side) {
     tensor(name + ".conv.weight", in * out * side * side);

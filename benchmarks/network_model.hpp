@@ -12,17 +12,17 @@ struct Parameter {
   std::size_t count = 0;  ///< elements
 };
 
-/// What the gradients of a network look like.
+/// The shapes of a network's gradients.
 struct NetworkModel {
   std::string name;
   std::vector<Parameter> parameters;  ///< in the order of the forward pass
 
-  std::size_t count() const;  ///< elements of all
+  std::size_t count() const;  ///< elements of all parameters
 };
 
-/// "resnet50", "vgg16", "bert-large".
+/// The known names: "resnet50", "vgg16", "bert-large".
 std::vector<std::string> model_names();
-/// One of these, built up from the definition of its architecture.
+/// Builds the model `name` of `model_names` from the definition of its architecture.
 NetworkModel make_model(const std::string& name);
 
 }  // namespace elastic::bench

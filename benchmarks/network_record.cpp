@@ -41,7 +41,7 @@ std::string address_of(const sockaddr* address) {
   return text;
 }
 
-// One of ethtool's requests. `request` starts with its number.
+// Makes one of ethtool's requests. `request` starts with its number.
 bool ask(const std::string& interface, void* request) {
   const UniqueFd socket(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
   ifreq query{};
@@ -119,7 +119,7 @@ NetworkRecord::NetworkRecord(const Options& options) {
 
 void NetworkRecord::add(const Tuning& tuning) {
   if (tuning.flows_used > 0) flows_per_link_ = tuning.flows_used;
-  // On one host, and no number was asked for.
+  // The job is on one host, and the options leave the number open.
   if (!flows_per_link_) flows_per_link_ = 1;
 }
 

@@ -12,33 +12,33 @@
 
 namespace elastic::bench {
 
-/// Of an interface: packets that the cloud's network shaping has delayed or dropped since the
-/// instance was started, by the driver's name for the reason.
+/// For one interface: the number of packets that the cloud's network shaping has delayed or dropped
+/// since the start of the instance, by the driver's name for the reason.
 using Allowances = std::map<std::string, std::uint64_t>;
 
-/// Those among the counters of `ethtool -S`; names and values go together. EC2's driver (ena) has
-/// them: bw_in_allowance_exceeded and others.
+/// Selects the allowances from the counters of `ethtool -S`; `names[i]` belongs to `values[i]`.
+/// EC2's driver (ena) has them: bw_in_allowance_exceeded and others.
 Allowances allowances_of(const std::vector<std::string>& names,
                          const std::vector<std::uint64_t>& values);
 
-/// Names of the interfaces that data connections may go over: the one with the address that they
-/// are accepted on, or all that are up, but for loopback, where that is a wildcard.
+/// The names of the interfaces for data connections: the interface with the address `bind_address`;
+/// for a wildcard address, all that are up except loopback.
 std::vector<std::string> interfaces_of(const std::string& bind_address);
 
-/// What this host's network is like, for reports: made before the measurement, written after it.
+/// A record of this host's network for reports: made before the measurement, written after it.
 class NetworkRecord {
  public:
-  /// `options`: as they are in force.
+  /// `options`: the options in force.
   explicit NetworkRecord(const Options& options);
-  /// With those of the environment.
+  /// With the options of the environment.
   NetworkRecord();
 
-  /// How the measured job's links were made. Before it, only what the options say is known.
+  /// Adds the number of flows that the measured job's links used; without it, the options' counts.
   void add(const Tuning& tuning);
 
-  /// `flows_per_link`, those that carry data (null where nobody has said), `congestion_control`,
-  /// and `interfaces` with `name`, `mtu` and, where there are any, `allowances`: how much each was
-  /// when this object was made, and is now.
+  /// \returns an object with `flows_per_link` (the flows that carry data; null if unknown),
+  /// `congestion_control` and `interfaces`. Each interface has `name`, `mtu` and, if there are any,
+  /// `allowances`: each counter at the construction of this object and now.
   nlohmann::ordered_json to_json() const;
 
  private:

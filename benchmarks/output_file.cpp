@@ -15,7 +15,7 @@ Status failure(const std::string& option, const std::filesystem::path& file) {
 }  // namespace
 
 Status check_writable(const std::string& option, const std::filesystem::path& file) {
-  // Appending leaves what is there as it is until there is something better.
+  // Opens to append, which leaves the content until a new report replaces it.
   if (!std::ofstream(file, std::ios::app)) return failure(option, file);
   return {};
 }

@@ -7,11 +7,11 @@
 
 namespace elastic::bench {
 
-/// Fails early, before anything is measured, when the file that `option` names could not be
-/// written; leaves what is in it.
+/// Fails if the file that `option` names cannot be written, so that a measurement fails before it
+/// begins. Leaves the content of the file.
 Status check_writable(const std::string& option, const std::filesystem::path& file);
 
-/// Replaces what is in the file. kUnavailable names the option.
+/// Replaces the content of the file. kUnavailable names the option.
 Status write_file(const std::string& option, const std::filesystem::path& file,
                   const std::string& text);
 

@@ -14,7 +14,7 @@ template <typename T>
 inline constexpr bool kIsFloat =
     std::is_floating_point_v<T> || std::is_same_v<T, float16> || std::is_same_v<T, bfloat16>;
 
-// What T is computed in; unsigned, so that integers wrap around as the library's do.
+// The type for computations with T. Unsigned, so that integers wrap around as in the library.
 template <typename T>
 using Wide = std::conditional_t<kIsFloat<T>, double, std::uint64_t>;
 
@@ -70,7 +70,7 @@ bool same(T left, T right) {
   }
 }
 
-// 1 to 4, and 1 or 2 for products, which grow faster.
+// A pseudorandom value from 1 to 4; 1 or 2 for products, which grow faster.
 unsigned value_at(ReduceOp op, int rank, std::size_t place) {
   std::uint64_t mixed =
       place * 0x9e3779b97f4a7c15U + static_cast<std::uint64_t>(rank + 1) * 0xbf58476d1ce4e5b9U;
@@ -79,7 +79,7 @@ unsigned value_at(ReduceOp op, int rank, std::size_t place) {
   return 1 + static_cast<unsigned>(mixed >> 40) % most;
 }
 
-/// Odd values are true.
+/// The input at `place`. For bools, odd values are true.
 template <typename T>
 Wide<T> input_at(ReduceOp op, int rank, std::size_t place) {
   const unsigned value = value_at(op, rank, place);
@@ -113,12 +113,12 @@ T reduced_at(ReduceOp op, int ranks, std::size_t place) {
   } else if constexpr (kIsFloat<T>) {
     return narrow<T>(static_cast<double>(static_cast<float>(total) / static_cast<float>(ranks)));
   } else {
-    // The sum is rounded to T, that is wraps around, before it is divided.
+    // As in the library, the sum wraps around in T before it is divided.
     return static_cast<T>(static_cast<std::int64_t>(narrow<T>(total)) / ranks);
   }
 }
 
-// `period` is what the elements have to be, again and again; the first is its element `place`.
+// The number of elements unlike the repeated `period`, from the period's element `place` on.
 std::int64_t count_unlike(const ConstTensorView& tensor, const std::vector<std::byte>& period,
                           std::size_t place) {
   return with_type(tensor.dtype, [&]<typename T>(T) {

@@ -8,24 +8,24 @@
 
 namespace elastic::bench {
 
-/// Inputs whose reductions are known without a collective: small whole numbers that differ between
+/// Inputs with reductions that are known without a collective: small integers that differ between
 /// ranks and places. Results are exact in every dtype for up to 64 ranks (15 for the product of
 /// float16), so they are compared for equality.
 ///
-/// They repeat after a prime number of elements, so that pieces of a tensor, whose sizes are round
-/// numbers, cannot be exchanged unnoticed.
+/// The inputs repeat after a prime number of elements, so that a swap of two blocks of a tensor,
+/// which have round sizes, does not go unnoticed.
 class Pattern {
  public:
   static constexpr std::size_t kPeriod = 4093;
 
   Pattern(DType dtype, ReduceOp op, int ranks);
 
-  /// Rank `rank`'s input.
+  /// Fills `tensor` with the input of rank `rank`.
   void fill(TensorView tensor, int rank) const;
-  /// Elements of `tensor` that differ from the reduction of all ranks' inputs; `tensor` is the part
-  /// of it that starts at element `first`.
+  /// The number of elements of `tensor` that differ from the reduction of all ranks' inputs, from
+  /// its element `first` on.
   std::int64_t count_wrong(ConstTensorView tensor, std::size_t first = 0) const;
-  /// Elements of `tensor` that differ from rank `rank`'s input.
+  /// The number of elements of `tensor` that differ from the input of rank `rank`.
   std::int64_t count_unlike_input(ConstTensorView tensor, int rank) const;
 
  private:

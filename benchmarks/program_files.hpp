@@ -6,19 +6,19 @@
 
 namespace elastic::bench {
 
-/// This program, and the launcher beside it.
+/// The paths of this program and of the launcher in the same folder.
 struct ProgramFiles {
   std::filesystem::path self;
   std::filesystem::path elasticrun;
 };
 
-/// kUnavailable when there is no elasticrun beside this program.
+/// kUnavailable if this program's folder has no elasticrun.
 Result<ProgramFiles> program_files();
 
-/// A folder for one run's files, removed at the end.
+/// A folder for the files of one run. The destructor removes it.
 class ScratchFolder {
  public:
-  /// kUnavailable when it cannot be made.
+  /// kUnavailable if the folder cannot be made.
   static Status make(ScratchFolder& folder);
 
   ScratchFolder() = default;

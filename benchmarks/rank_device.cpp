@@ -14,7 +14,7 @@ namespace elastic::bench {
 
 namespace {
 
-constexpr unsigned kNonBlocking = 1;  // of cuda.h: a stream that waits for no other
+constexpr unsigned kNonBlocking = 1;  // of cuda.h: the stream does not wait for the default stream
 
 std::uint64_t address(const void* pointer) {
   return reinterpret_cast<std::uintptr_t>(pointer);
@@ -33,10 +33,10 @@ Result<CudaDriver> find_driver() {
 
 }  // namespace
 
-/// The functions of the driver that are used here, as cuda.h declares them.
+/// The functions of CUDA's driver that RankDevice uses, with the types of cuda.h.
 struct RankDevice::Driver {
   int devices = 0;
-  const char* missing = nullptr;  // the first that was not there
+  const char* missing = nullptr;  // the first function that the driver lacks
 
   int (*get_error_string)(int, const char**) = nullptr;
   int (*device_get)(int*, int) = nullptr;

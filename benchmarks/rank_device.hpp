@@ -11,19 +11,19 @@
 
 namespace elastic::bench {
 
-/// The CUDA device that this rank of a benchmark has its tensors on, current for the thread that
-/// opened it, and a stream of it. By CUDA's driver, which is looked for at run time: no build needs
-/// CUDA for that. Belongs to the main thread, and outlives what it allocates. Its functions throw
-/// elastic::Error(kUnavailable) for what CUDA reports.
+/// The CUDA device of this rank's tensors, and a stream on it. The device is current for the thread
+/// that opened it. It uses CUDA's driver, loaded at run time, so that the build does not need CUDA.
+/// Owned by the main thread; must outlive its allocations. Its functions throw
+/// elastic::Error(kUnavailable) for CUDA's errors.
 class RankDevice {
  public:
-  /// kUnavailable says what is missing where no device can be used.
+  /// kUnavailable, with the reason, if this host has no usable device.
   static Status check();
-  /// Where `local_ranks` are more than this host has devices, they share them, and NCCL takes that
-  /// only from ranks that say they are on hosts of their own (NCCL_HOSTID). This one does so,
-  /// unless it says something already. Before there are other threads.
+  /// If `local_ranks` exceeds the number of devices, sets NCCL_HOSTID to an id of this rank, unless
+  /// it is set: NCCL lets ranks share a device only if they claim to be on different hosts. To be
+  /// called before there are other threads.
   static void be_own_host_to_nccl(int local_ranks);
-  /// Ranks on one host take its devices in turn. All of `local_ranks` share them.
+  /// Opens a device of this host. Its `local_ranks` ranks use its devices in turn.
   static Result<std::unique_ptr<RankDevice>> open(int local_rank, int local_ranks);
   ~RankDevice();
   RankDevice(const RankDevice&) = delete;
@@ -31,16 +31,16 @@ class RankDevice {
 
   Device device() const;
   CudaStream stream() const;
-  /// Which one it is among those of this host, whatever numbers processes give them.
+  /// Identifies the device among those of this host, in all processes.
   const std::string& identity() const;
-  /// "2 devices", or "4 ranks on 1 device", for people: on this host.
+  /// The use of this host's devices for the output: "2 devices", or "4 ranks on 1 device".
   std::string text() const;
 
-  /// Memory of the device, whose content is undefined. Given back when destroyed.
+  /// Allocates memory of the device with undefined content. Destroying the result frees it.
   Memory allocate(std::size_t bytes) const;
-  /// Copies between tensors here and on the host, of equal sizes. Returns when that is done.
+  /// Copies between tensors of equal size on this device and on the host. Waits for the end.
   void copy(ConstTensorView from, TensorView to) const;
-  /// Waits for what is queued on the stream.
+  /// Waits for the work that is queued on the stream.
   void wait() const;
 
  private:

@@ -1,5 +1,5 @@
-// What it costs that an allreduce can be recovered: the native backend with and without, in the
-// same two threads, which are ranks on shared memory.
+// Measures the cost of recoverability: compares allreduces of the native backend with and without
+// it, in the same two threads, which are ranks on shared memory.
 #include <chrono>
 #include <memory>
 #include <stdexcept>
@@ -23,16 +23,16 @@ using transport::LinkPtr;
 using transport::StreamPtr;
 
 constexpr int kRanks = 2;
-constexpr std::size_t kLeastBytes = std::size_t{128} << 10;  // less is packed, and so kept anyway
+constexpr std::size_t kLeastBytes = std::size_t{128} << 10;  // smaller tensors are packed: a copy
 constexpr std::size_t kMostBytes = std::size_t{64} << 20;
 
-/// What a rank reduces. Zeros, whose sums are as quick as any and remain zeros.
+/// A rank's tensors. They are zeros, which stay zeros and are reduced at the same speed as others.
 struct Tensors {
   std::vector<std::byte> input = std::vector<std::byte>(kMostBytes);
   std::vector<std::byte> output = std::vector<std::byte>(kMostBytes);
 };
 
-/// One rank's end of a lane. Belongs to the thread of this rank.
+/// One rank's side of a lane. Owned by the thread of this rank.
 class Rank {
  public:
   Rank(std::unique_ptr<collectives::Backend> backend, Tensors& tensors)

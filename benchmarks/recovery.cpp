@@ -27,14 +27,14 @@ using network::HostNetwork;
 
 namespace {
 
-// Long enough for a start of many workers on a busy machine; a run takes a second or two.
+// A run takes a second or two. The deadline allows for many workers on a busy machine.
 constexpr std::chrono::milliseconds kRunDeadline{120000};
 
 bool cuts(const RecoveryOptions& options) {
   return options.fault == "link";
 }
 
-/// Whom the others lose.
+/// Whether the other workers lose this rank. A link's fault has no victims of this kind.
 bool is_victim(const RecoveryWorkerOptions& worker, int rank) {
   return worker.hosts.empty() &&
          std::find(worker.victims.begin(), worker.victims.end(), rank) != worker.victims.end();
@@ -70,7 +70,7 @@ Result<RecoveryTime> make_run(const ProgramFiles& files, const RecoveryOptions& 
   ScratchFolder folder;
   if (Status status = ScratchFolder::make(folder); !status.ok()) return status;
   worker.folder = folder.path().string();
-  HostNetwork hosts;  // of this run alone, so that nothing of a cut is left for the next
+  HostNetwork hosts;  // a new network for each run, so that a cut does not affect the next run
   if (cuts(options)) {
     const Status made = HostNetwork::make(worker.np, hosts);
     if (!made.ok()) return made.within("--fault link");
@@ -91,13 +91,13 @@ Result<RecoveryTime> make_run(const ProgramFiles& files, const RecoveryOptions& 
   const auto start = [&] { return run_child(command, folder.path() / "output", kRunDeadline); };
   const Status ended = cuts(options) ? network::run_on_host(hosts.bridge_space(), start) : start();
   auto time = read_run(worker);
-  // A short job can be over before elasticrun hears of the death, and it then calls the job failed.
-  // What counts is that each survivor came to its end.
+  // A short job can be over before elasticrun learns of the death; it then reports a failed job.
+  // The run is valid if each survivor has reached its end.
   if (ended.ok() || (time.ok() && ended.code() != Code::kTimeout)) return time;
   return time.ok() ? ended : ended.within(time.status().message());
 }
 
-/// The victims and the moment of one run.
+/// Draws the victims and the moment of one run.
 RecoveryWorkerOptions draw(const RecoveryOptions& options, std::mt19937_64& random) {
   RecoveryWorkerOptions worker{.np = options.np,
                                .bytes = options.bytes,
@@ -108,7 +108,7 @@ RecoveryWorkerOptions draw(const RecoveryOptions& options, std::mt19937_64& rand
                                .transport = options.transport,
                                .folder = {}};
   if (cuts(options)) {
-    // Neighbours in the ring and in recursive doubling alike: they exchange something in each call.
+    // Neighbours both in the ring and in recursive doubling, so that each call uses their link.
     const int lower = 2 * std::uniform_int_distribution<int>(0, options.np / 2 - 1)(random);
     worker.victims = {lower, lower + 1};
   } else {
@@ -127,7 +127,7 @@ constexpr std::pair<const char*, double RecoveryPhases::*> kPhases[] = {
     {"replay", &RecoveryPhases::replay},
 };
 
-/// All runs so far. Belongs to the main thread.
+/// The results of all runs so far. Owned by the main thread.
 struct Totals {
   std::vector<RecoveryTime> runs;
 
@@ -212,7 +212,7 @@ void print_summary(const RecoveryOptions& options, const Totals& totals) {
   std::printf("# undisturbed call: median %.3f ms\n",
               totals.of(&RecoveryTime::undisturbed_ms).median);
   if (cuts(options)) {
-    std::printf("# nobody was lost\n");
+    std::printf("# no worker was lost\n");
   } else {
     std::printf("# in %td runs a victim's part of the call was still counted\n",
                 totals.committed());
@@ -224,7 +224,7 @@ void print_summary(const RecoveryOptions& options, const Totals& totals) {
 
 Status run_recovery(const RecoveryOptions& options, const LibrarySettings& settings) {
   NetworkRecord network;
-  if (!cuts(options)) network.add({});  // the jobs are on this host
+  if (!cuts(options)) network.add({});  // no tuning, because the jobs are on this host
   if (options.device == "cuda") {
     if (Status status = RankDevice::check(); !status.ok()) return status;
   }

@@ -6,7 +6,8 @@
 
 namespace elastic::bench {
 
-/// Starts a job for each run, one of whose workers dies, and tells how long the others needed.
+/// Measures recovery: starts a job for each run, injects a fault into one of its workers or links,
+/// and reports the time that the survivors needed.
 Status run_recovery(const RecoveryOptions& options, const LibrarySettings& settings);
 
 }  // namespace elastic::bench

@@ -8,17 +8,17 @@
 
 namespace elastic::bench {
 
-/// One call as a survivor saw it. Times are those of now_ns.
+/// One call on a survivor. Times are those of now_ns.
 struct CallRecord {
   int call = 0;
   std::int64_t start_ns = 0;
   std::int64_t end_ns = 0;
-  std::uint32_t counted = 0;  ///< see counted_in
+  std::uint32_t counted = 0;  ///< the contributors, see counted_in
 
   bool operator==(const CallRecord&) const = default;
 };
 
-/// The change of the view that a survivor went through: see elastic::ViewChange.
+/// The view change on a survivor: see elastic::ViewChange.
 struct ChangeRecord {
   std::uint64_t generation = 0;
   std::int64_t noticed_ns = 0;
@@ -29,11 +29,11 @@ struct ChangeRecord {
   bool operator==(const ChangeRecord&) const = default;
 };
 
-/// Where in the folder of a run the worker that started as `rank` writes its calls.
+/// The file in a run's folder for the calls of the worker that started as `rank`.
 std::filesystem::path calls_file(const std::filesystem::path& folder, int rank);
-/// Likewise its change of the view.
+/// The file for the view change of this worker.
 std::filesystem::path change_file(const std::filesystem::path& folder, int rank);
-/// Where a victim writes when the fault strikes: one number.
+/// The file for the time of the fault, which a victim writes: one number.
 std::filesystem::path fault_file(const std::filesystem::path& folder);
 
 Status write_calls(const std::filesystem::path& file, const std::vector<CallRecord>& calls);

@@ -15,14 +15,14 @@ Status wrong(const std::string& message) {
   return Status(Code::kInternal, message);
 }
 
-/// One bit for each, as in CallRecord::counted.
+/// A set of workers with one bit for each, as in CallRecord::counted.
 std::uint32_t bits_of(const std::vector<int>& workers) {
   std::uint32_t bits = 0;
   for (const int worker : workers) bits |= std::uint32_t{1} << worker;
   return bits;
 }
 
-// Who must be counted in a call: all survivors, and of the victims those that were before or fewer.
+// Each call must count all survivors, and no victim that the call before did not count.
 Status check_counted(const RecoveryRun& run) {
   const std::uint32_t all = (std::uint32_t{1} << run.workers) - 1;
   const std::uint32_t left = all & ~bits_of(run.victims);
@@ -45,11 +45,11 @@ Status check_counted(const RecoveryRun& run) {
   return {};
 }
 
-/// What the calls of one survivor tell.
+/// The evaluation of one survivor's calls; durations are in milliseconds.
 struct Findings {
   std::vector<double> undisturbed;
-  std::vector<double> later;     // of the survivors alone
-  std::int64_t returned_ns = 0;  // from the first call without victims; 0: there is none
+  std::vector<double> later;     // calls of the survivors alone
+  std::int64_t returned_ns = 0;  // end of the first call without victims; 0: there is none
   bool committed = false;
 };
 
@@ -67,7 +67,7 @@ Result<Findings> look_at(const RecoveryRun& run, const Survivor& survivor) {
     } else if ((call.counted & victims) != 0) {
       found.committed = true;
     } else if (victims == 0 && call.end_ns < survivor.change.installed_ns) {
-      continue;  // it was done without what was lost
+      continue;  // the call ended in the old view, without the cut link
     } else if (found.returned_ns == 0) {
       found.returned_ns = call.end_ns;
     } else {
@@ -88,7 +88,7 @@ RecoveryPhases phases(const ChangeRecord& change, std::int64_t fault_ns, std::in
 }  // namespace
 
 Result<RecoveryTime> recovery_time(const RecoveryRun& run) {
-  if (run.survivors.empty()) return wrong("nobody survived");
+  if (run.survivors.empty()) return wrong("no worker survived");
   if (Status status = check_counted(run); !status.ok()) return status;
   RecoveryTime time;
   std::vector<double> undisturbed;

@@ -48,10 +48,10 @@ std::span<std::int64_t> elements(const HostCopy& tensor) {
   return {static_cast<std::int64_t*>(tensor.view().data), tensor.view().count};
 }
 
-/// The loop of one worker. Belongs to the main thread.
+/// The loop of one worker. Owned by the main thread.
 class Worker {
  public:
-  /// `device` is null where tensors lie in host memory.
+  /// `device` is null for tensors in host memory.
   Worker(Context& context, const RecoveryWorkerOptions& options, const RankDevice* device)
       : context_(context),
         options_(options),
@@ -64,7 +64,7 @@ class Worker {
   Status run();
 
  private:
-  /// Whom the others lose.
+  /// Whether the other workers lose this rank: not if the fault cuts a link.
   bool is_victim(int rank) const {
     return options_.hosts.empty() && std::find(options_.victims.begin(), options_.victims.end(),
                                                rank) != options_.victims.end();
@@ -80,13 +80,13 @@ class Worker {
   Context& context_;
   const RecoveryWorkerOptions& options_;
   const int start_rank_;
-  std::vector<std::int64_t> pids_;  // by the rank that they started as
+  std::vector<std::int64_t> pids_;  // of all workers, by rank at the start
   const RankDevice* const device_;
   const std::array<Memory, 2> memory_;
   const HostCopy input_;
   const HostCopy output_;
   std::vector<CallRecord> calls_;
-  std::array<LinkCut, 2> cuts_;  // there and back
+  std::array<LinkCut, 2> cuts_;  // one for each direction
 };
 
 Status Worker::run() {
@@ -131,7 +131,7 @@ Status Worker::make_call(int call) {
   return {};
 }
 
-/// Strikes all victims, this one last.
+/// Prepares a fault that signals all victims, this process last.
 Status Worker::prepare(Strike& strike) {
   std::vector<pid_t> others;
   for (const int victim : options_.victims) {
@@ -146,7 +146,7 @@ Status Worker::prepare(Strike& strike) {
   return Strike::open(fault_file(options_.folder), blow, strike);
 }
 
-/// Strikes the link between the two, in both directions.
+/// Prepares a fault that cuts the link between the two victims, in both directions.
 Status Worker::prepare_cut(Strike& strike) {
   const std::array<int, 2> ends{options_.victims.front(), options_.victims.back()};
   for (std::size_t i = 0; i < ends.size(); ++i) {
@@ -160,7 +160,7 @@ Status Worker::prepare_cut(Strike& strike) {
   return Strike::open(fault_file(options_.folder), blow, strike);
 }
 
-/// Of the first victim.
+/// Makes the call with the fault; runs on the first victim alone.
 Status Worker::make_struck_call(int call) {
   Strike strike;
   Status ready = options_.hosts.empty() ? prepare(strike) : prepare_cut(strike);
@@ -177,7 +177,7 @@ Status Worker::make_struck_call(int call) {
   return {};
 }
 
-/// The first survivor also ends the victims that only stand still.
+/// Writes the records. The first survivor also kills victims that SIGSTOP has stopped.
 Status Worker::end_as_survivor() {
   int first = 0;
   while (is_victim(first)) ++first;
@@ -212,7 +212,7 @@ Status run_recovery_worker(const RecoveryWorkerOptions& options) {
   if (options.device == "cuda") RankDevice::be_own_host_to_nccl(launch.value().local_np);
   if (!options.hosts.empty()) {
     const int host = launch.value().rank;
-    // Before there are other threads.
+    // To be done before there are other threads, which would stay in the old namespace.
     Status entered = network::enter_host(options.hosts.at(static_cast<std::size_t>(host)));
     if (!entered.ok()) return entered;
     library.bind = HostNetwork::address(host);

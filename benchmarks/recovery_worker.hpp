@@ -5,15 +5,15 @@
 
 namespace elastic::bench {
 
-/// Calls that each worker makes: to warm up, to know the undisturbed time, the one in which the
-/// fault strikes, and some of the survivors alone.
+/// The calls of each worker: warm-up calls, undisturbed calls, the call with the fault, and then
+/// calls of the survivors alone.
 inline constexpr int kWarmupCalls = 5;
 inline constexpr int kUndisturbedCalls = 15;
 inline constexpr int kFaultCall = kWarmupCalls + kUndisturbedCalls;
 inline constexpr int kAllCalls = kFaultCall + 12;
 
-/// One worker of a run, under elasticrun. Writes its calls and its change of the view into the
-/// folder; a victim does not return. Throws elastic::Error.
+/// Runs one worker, under elasticrun. Writes its calls and its view change into the folder; a
+/// victim does not return. \throws elastic::Error
 Status run_recovery_worker(const RecoveryWorkerOptions& options);
 
 }  // namespace elastic::bench

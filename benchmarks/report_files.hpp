@@ -11,17 +11,17 @@
 
 namespace elastic::bench {
 
-/// Fails early, before anything is measured, when one of the files could not be written; the error
-/// names the option.
+/// Fails if one of the report files cannot be written, so that a measurement fails before it
+/// begins. The error names the option.
 Status check_writable(const RankOptions& options);
 
-/// Writes the files that were asked for. `rows` is an array of objects with the same keys; `draw`
-/// makes the SVG document of what can be plotted.
+/// Writes the requested report files. `rows` is an array of objects with the same keys. `draw`
+/// makes the SVG document; empty for a report without plot.
 Status write_reports(const RankOptions& options, const NetworkRecord& network,
                      const nlohmann::ordered_json& rows,
                      const std::function<std::string()>& draw = {});
 
-/// One line with the keys, then one for each row.
+/// CSV with one line of keys, then one line for each row.
 std::string csv_text(const nlohmann::ordered_json& rows);
 
 }  // namespace elastic::bench

@@ -109,7 +109,7 @@ Status run_scaling(const ScalingOptions& options, const LibrarySettings& setting
 
 Status run_scaling_jobs(const ScalingOptions& options) {
   NetworkRecord network;
-  network.add({});  // the jobs are on this host
+  network.add({});  // no tuning, because the jobs are on this host
   print_header(options);
   auto rows = nlohmann::ordered_json::array();
   for (int ranks = 1; ranks <= options.np; ++ranks) {

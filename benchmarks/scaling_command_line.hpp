@@ -7,7 +7,7 @@
 
 namespace elastic::bench {
 
-/// The subcommand `scaling`. Outlives the CLI::App.
+/// The subcommand `scaling`. Must outlive the CLI::App.
 class ScalingCommandLine {
  public:
   void add(CLI::App& app);

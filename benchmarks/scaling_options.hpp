@@ -6,10 +6,10 @@
 
 namespace elastic::bench {
 
-/// `elastic-bench scaling`.
+/// Options of `elastic-bench scaling`.
 struct ScalingOptions : RankOptions {
   std::string model = "resnet50";  ///< see model_names
-  double compute_ms = 170;         ///< of a step: forward and backward pass
+  double compute_ms = 170;         ///< of a step's forward and backward pass together
   int iterations = 12;             ///< steps of each kind
   int warmup = 1;                  ///< in each turn
   int turns = 4;                   ///< of each kind

@@ -7,7 +7,7 @@
 
 namespace elastic::bench {
 
-/// What others have reached.
+/// A published result for comparison.
 struct ScalingReference {
   int ranks;
   double efficiency;
@@ -16,8 +16,8 @@ struct ScalingReference {
 inline constexpr std::array<ScalingReference, 2> kScalingReferences{
     {{8, 0.96, "MXNet, fine-tuning study"}, {8, 0.94, "MXNet, fine-tuning study"}}};
 
-/// An SVG document: speed-up over ranks, beside the ideal and the references. `rows` are those of a
-/// scaling report.
+/// An SVG document of the speed-up over ranks, with the ideal line and the references. `rows`: the
+/// rows of a scaling report.
 std::string scaling_plot(const nlohmann::ordered_json& rows);
 
 }  // namespace elastic::bench

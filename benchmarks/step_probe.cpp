@@ -14,7 +14,7 @@ Status StepProbe::time(StepKind kind, int warmup, int steps, StepTimes& times) {
   }
   std::vector<double> own_us;  // first and last of each step
   for (int i = 0; i < steps; ++i) {
-    // Nobody's step includes the time that another still took to get here.
+    // The barrier keeps the lateness of another rank out of the step's time.
     Status status = check_complete(context_.barrier(), context_.size());
     if (!status.ok()) return status;
     auto time = gradients_.step(context_, kind, compute_);

@@ -42,7 +42,7 @@ void Strike::watch() {
   } while (moment == 0 || now < moment);
   char text[24];
   const auto written = std::to_chars(text, std::end(text), now);
-  // A lost time is found by who reads the file.
+  // A failed write shows when the file is read.
   [[maybe_unused]] const auto ignored =
       ::write(file_.get(), text, static_cast<std::size_t>(written.ptr - text));
   blow_();

@@ -11,13 +11,13 @@
 
 namespace elastic::bench {
 
-/// Strikes at a moment set shortly before, while another thread is in a call, and leaves the time
-/// of it in a file.
+/// Injects a fault at a moment that is set shortly before, while another thread is in a call, and
+/// writes the time of the fault to a file.
 ///
-/// Owned by the thread that calls `arm`; a thread of its own waits for the moment.
+/// Owned by the thread that calls `arm`. A thread of its own spins until the moment.
 class Strike {
  public:
-  /// `blow` is what happens then, on the thread that waits for it. kUnavailable when the file
+  /// `blow` injects the fault; the spinning thread calls it. kUnavailable if the file exists or
   /// cannot be made.
   static Status open(const std::filesystem::path& file, std::function<void()> blow, Strike& strike);
 
@@ -26,11 +26,11 @@ class Strike {
   Strike& operator=(const Strike&) = delete;
   ~Strike();
 
-  /// Starts the thread and returns once it spins: it is not to be woken up when the moment comes.
+  /// Starts the thread and returns once it spins, so that no wake-up delays the fault.
   void get_ready();
-  /// In nanoseconds of `now_ns`.
+  /// Sets the moment of the fault, in nanoseconds of `now_ns`.
   void arm(std::int64_t moment_ns) { moment_ns_.store(moment_ns, std::memory_order_release); }
-  /// Once armed, returns when it has struck, where this process lives on.
+  /// After `arm`: returns after the fault, if this process survives it.
   void wait_for_the_end() { thread_.join(); }
 
  private:

@@ -12,7 +12,7 @@ namespace elastic::bench {
 
 namespace {
 
-// Pixels.
+// Sizes in pixels.
 constexpr double kChartWidth = 560;
 constexpr double kChartHeight = 420;
 constexpr double kHeader = 70;  // heading and legend
@@ -23,7 +23,7 @@ struct Style {
   const char* colour;
   const char* dashes;
 };
-// Okabe and Ito's colours, which the colour-blind tell apart; in print the dashes do.
+// Okabe and Ito's colours, which colour-blind readers can distinguish; dashes for print.
 constexpr std::array<Style, 6> kStyles{{{"#0072b2", "none"},
                                         {"#d55e00", "7 3"},
                                         {"#009e73", "2 3"},
@@ -63,7 +63,7 @@ std::string line_between(double x1, double y1, double x2, double y2, const char*
                    y1, x2, y2, colour);
 }
 
-/// A logarithmic axis of whole powers of its base, from a value to a place in pixels.
+/// A logarithmic axis between whole powers of its base; maps a value to a place in pixels.
 class Axis {
  public:
   Axis(AxisScale scale, double least, double most, double begin, double end)
@@ -92,7 +92,7 @@ class Axis {
   }
 
  private:
-  static constexpr double kSlack = 0.02;  // of an exponent: what is as close is drawn at the edge
+  static constexpr double kSlack = 0.02;  // values this close, in exponents, are at the edge
   double base() const { return scale_ == AxisScale::kBinary ? 2 : 10; }
   double exponent(double value) const { return std::log(value) / std::log(base()); }
 

@@ -6,8 +6,8 @@
 
 namespace elastic::bench {
 
-/// One line of a chart. Only points with both coordinates above 0 are drawn: the axes are
-/// logarithmic.
+/// One line of a chart. The axes are logarithmic, so only points with both coordinates above 0 are
+/// drawn.
 struct ChartSeries {
   struct Point {
     double x = 0;
@@ -17,7 +17,7 @@ struct ChartSeries {
   std::vector<Point> points;
 };
 
-/// How the numbers along an axis are written, and which of them.
+/// The numbers along an axis and their notation.
 enum class AxisScale : std::uint8_t {
   kDecimal,  ///< powers of ten
   kBinary,   ///< powers of two, with K, M and G
@@ -32,8 +32,8 @@ struct Chart {
   std::vector<ChartSeries> series;
 };
 
-/// A document with the charts side by side, under a heading and one legend: series of one name look
-/// the same in all of them.
+/// An SVG document with the charts side by side, under a heading and a common legend. Series with
+/// the same name look the same in all charts.
 std::string svg_document(const std::string& heading, const std::vector<Chart>& charts);
 
 }  // namespace elastic::bench

@@ -9,7 +9,7 @@ namespace elastic::bench {
 
 namespace {
 
-// As many digits as fit the column.
+// The number of decimals that fit the column.
 int decimals(double value) {
   return value >= 100'000 ? 0 : value >= 1000 ? 1 : 2;
 }

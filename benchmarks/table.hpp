@@ -10,7 +10,7 @@
 
 namespace elastic::bench {
 
-/// The lines of nccl-tests' table, without line ends but within.
+/// The lines of a table in the format of nccl-tests, without a final line end.
 std::string table_header(const CollectiveOptions& options, const LibrarySettings& settings,
                          int ranks);
 std::string table_line(std::size_t count, const CollectiveOptions& options,

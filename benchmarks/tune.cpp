@@ -66,7 +66,7 @@ Status run_tune(const TuneOptions& options, const LibrarySettings& settings) {
   if (!contexts.ok()) return contexts.status();
   Context& context = *contexts.value().front().context;
   NetworkRecord network;
-  // Links are measured in front of the first operation.
+  // The library measures the links before the first operation, here a barrier.
   Status status = check_complete(context.barrier(), context.size());
   if (status.ok() && context.rank() == 0) {
     const Tuning tuning = context.tuning();

@@ -6,8 +6,8 @@
 
 namespace elastic::bench {
 
-/// Says what the library measured of the links between the ranks of this job, and how it makes
-/// allreduces because of it. Rank 0 prints.
+/// Prints on rank 0 the library's measurements of the links between the ranks of this job, and the
+/// allreduce algorithms that it has chosen by them.
 Status run_tune(const TuneOptions& options, const LibrarySettings& settings);
 
 }  // namespace elastic::bench

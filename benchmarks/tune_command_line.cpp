@@ -6,7 +6,8 @@ namespace elastic::bench {
 
 void TuneCommandLine::add(CLI::App& app) {
   sub_ = app.add_subcommand(
-      "tune", "What the links between the ranks were measured to do, and what is chosen for them");
+      "tune",
+      "Measured latency and bandwidth of the links between ranks, and the algorithms chosen");
   add_rank_options(*sub_, options_);
 }
 

@@ -7,7 +7,7 @@
 
 namespace elastic::bench {
 
-/// The subcommand `tune`. Outlives the CLI::App.
+/// The subcommand `tune`. Must outlive the CLI::App.
 class TuneCommandLine {
  public:
   void add(CLI::App& app);

@@ -4,7 +4,7 @@
 
 namespace elastic::bench {
 
-/// `elastic-bench tune`.
+/// Options of `elastic-bench tune`.
 struct TuneOptions : RankOptions {};
 
 }  // namespace elastic::bench

@@ -26,7 +26,7 @@ std::string file_of(const UniqueFd& space) {
   return "/proc/" + std::to_string(::getpid()) + "/fd/" + std::to_string(space.get());
 }
 
-/// `ip COMMAND` for each of the commands.
+/// Runs `ip COMMAND` for each of the commands.
 Status ip(const std::string& space, std::initializer_list<std::string> commands) {
   for (const std::string& command : commands) {
     if (Status status = command_on_host(space, "ip " + command); !status.ok()) return status;

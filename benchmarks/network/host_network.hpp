@@ -9,29 +9,29 @@
 
 namespace elastic::network {
 
-/// Hosts on a network of their own: a network namespace each, joined by a bridge in a further one,
-/// which has an address, too. The namespaces have no names: the kernel ends them, and all that is
-/// in them, with this object, however this process ends.
+/// A simulated network: each host is a network namespace, and a bridge in a further namespace, with
+/// an address of its own, joins them. The namespaces have no names, so the kernel removes them with
+/// this object, even if the process is killed.
 class HostNetwork {
  public:
-  /// Why there can be none here (it needs root and `ip`); empty where there can.
+  /// The reason why this machine cannot have one (it needs root and `ip`); empty if it can.
   static std::string missing();
-  /// kUnavailable says what is missing, or what failed.
+  /// Makes a network of `hosts` hosts. kUnavailable says what is missing, or what failed.
   static Status make(int hosts, HostNetwork& network);
 
-  /// The files of the hosts' namespaces, for this process and others of root's to enter.
+  /// The files of the hosts' namespaces, which this process and other processes of root can enter.
   std::vector<std::string> spaces() const;
   std::string space(int host) const;
-  /// The same of the namespace with the bridge.
+  /// The file of the bridge's namespace.
   std::string bridge_space() const;
 
   /// The address of a host's eth0.
   static std::string address(int host);
   static constexpr const char* kBridgeAddress = "10.98.0.254";
-  /// The end at the bridge of a host's cable.
+  /// The name of a host's port at the bridge.
   static std::string port(int host);
 
-  /// Brings up a host's eth0 and its port, with whatever these two are joined by.
+  /// Brings up a host's eth0 and its port at the bridge, which may be joined by any device.
   Status plug_in(int host) const;
 
  private:
@@ -39,15 +39,15 @@ class HostNetwork {
   std::vector<UniqueFd> hosts_;
 };
 
-/// The calling thread, and those that it starts from now on, are on that host: see
-/// HostNetwork::spaces.
+/// Moves the calling thread, and all threads that it starts afterwards, to the host with the
+/// namespace file `space` (HostNetwork::spaces).
 Status enter_host(const std::string& space);
 
-/// Runs `function` in a thread on that host; threads, sockets and processes that it makes belong
-/// there.
+/// Runs `function` in a thread on that host. Threads, sockets and processes that it makes belong to
+/// that host.
 Status run_on_host(const std::string& space, const std::function<Status()>& function);
 
-/// Runs a command on that host; what it says against it goes to stderr.
+/// Runs a command on that host. Its errors go to stderr.
 Status command_on_host(const std::string& space, const std::string& command);
 
 }  // namespace elastic::network

@@ -25,7 +25,7 @@ struct NeighbourRequest {
   ndmsg neighbour{};
 };
 
-/// Returns where the next attribute goes.
+/// Appends an attribute at `at`. \returns the offset of the next attribute.
 std::size_t put_attribute(std::span<std::byte> message, std::size_t at, unsigned short type,
                           const void* value, std::size_t bytes) {
   const rtattr attribute{static_cast<unsigned short>(RTA_LENGTH(bytes)), type};
@@ -72,7 +72,7 @@ Status LinkCut::confirm() {
   struct {
     nlmsghdr header{};
     nlmsgerr outcome{};
-    std::array<std::byte, sizeof message_> request{};  // comes back with an error
+    std::array<std::byte, sizeof message_> request{};  // the kernel returns it with an error
   } answer;
   // The kernel answers before `send` returns.
   const ssize_t got = error_ == 0 ? ::recv(socket_.get(), &answer, sizeof answer, MSG_DONTWAIT) : 0;

@@ -9,21 +9,22 @@
 
 namespace elastic::network {
 
-/// Loses all that one host of a HostNetwork sends to another, from a moment on, and tells neither:
-/// it is sent to a hardware address that does not exist. All is ready before that moment.
+/// Cuts the link from one host of a HostNetwork to another: from `strike` on, all packets go to a
+/// hardware address that does not exist, without an error on either host. `open` prepares
+/// everything, so that `strike` is a single system call.
 class LinkCut {
  public:
-  /// `space` is the sender's: see HostNetwork::spaces. kUnavailable says what failed.
+  /// `space`: the sender's namespace (HostNetwork::spaces). kUnavailable says what failed.
   static Status open(const std::string& space, const std::string& to_address, LinkCut& cut);
 
   void strike() noexcept;
-  /// Whether that worked, according to the kernel: for afterwards, because asking takes time.
+  /// Whether `strike` worked, according to the kernel. Apart from `strike`, because it takes time.
   Status confirm();
 
  private:
   std::array<std::byte, 128> message_{};
   std::size_t bytes_ = 0;
-  int error_ = 0;    ///< errno of the strike
+  int error_ = 0;    ///< errno of `strike`
   UniqueFd socket_;  ///< to the kernel, in the sender's namespace
 };
 

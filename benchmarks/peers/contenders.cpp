@@ -29,7 +29,7 @@ std::vector<std::string> exchange(Context& context, const std::string& mine) {
   return all;
 }
 
-/// Over which the job's own data connections go.
+/// The interface of the job's own data connections, which peers use, too.
 std::string interface_of(const Options& options) {
   const auto interfaces = interfaces_of(options.bind);
   return interfaces.empty() ? "lo" : interfaces.front();
@@ -67,7 +67,7 @@ Result<PeerStart> start_of(const std::string& name, const CollectiveOptions& opt
       .exchange = [&context](const std::string& mine) { return exchange(context, mine); }};
 }
 
-/// Which library a peer calls, with its version.
+/// The library that a peer calls, with its version.
 Result<std::string> library_of(const ModuleHead& module, const PeerStart& start) {
   if (module.find_library == nullptr) return module.describe();
   return module.find_library(start.nccl_library);

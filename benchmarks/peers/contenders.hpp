@@ -13,22 +13,22 @@
 
 namespace elastic::bench {
 
-/// One of those that are measured in turn.
+/// One of the backends and peers that are measured in turn.
 struct Contender {
   std::string label;
-  Context& context;  ///< where the ranks meet, and what is measured where there is no peer
-  std::unique_ptr<Peer> peer;  ///< what is measured instead
-  std::string library;         ///< the peer's, with its version
+  Context& context;            ///< measured if `peer` is null; otherwise for the ranks' barriers
+  std::unique_ptr<Peer> peer;  ///< the measured peer, or null
+  std::string library;         ///< the peer's library with its version
 };
 
-/// `names`, in order: the backends, each with its one of `contexts`, and the peers, whose ranks
-/// meet in the first. `device` is null where tensors lie in host memory. All ranks call it alike.
+/// Makes the contenders `names`, in order. Each backend has its own one of `contexts`; peers use
+/// the first. `device` is null for host memory. All ranks call it with the same arguments.
 Result<std::vector<Contender>> make_contenders(const std::vector<std::string>& names,
                                                const CollectiveOptions& options,
                                                const std::vector<BackendContext>& contexts,
                                                const RankDevice* device);
 
-/// A line about each peer, for people; empty where there is none.
+/// A line for the output about each peer; empty if there is none.
 std::string peers_text(const std::vector<Contender>& contenders);
 
 }  // namespace elastic::bench

@@ -18,7 +18,7 @@ GlooMesh::GlooMesh(const PeerStart& start) : gloo::Context(start.rank, start.ran
   transportContext_ = device_->createContext(rank, size);
   transportContext_->setTimeout(getTimeout());
 
-  // A pair listens for one other, at an address of its own; all are as long.
+  // Each pair listens for one other rank, at its own address. All addresses have the same length.
   std::string mine;
   for (int other = 0; other < size; ++other) {
     if (other == rank) continue;

@@ -6,10 +6,10 @@
 
 namespace elastic::bench {
 
-/// All ranks, each connected to each by Gloo's own TCP transport.
+/// A Gloo context of all ranks, fully connected by Gloo's own TCP transport.
 class GlooMesh : public gloo::Context {
  public:
-  /// Returns when this rank is connected with all others. Throws what Gloo throws.
+  /// Returns when this rank is connected to all others. Throws Gloo's exceptions.
   explicit GlooMesh(const PeerStart& start);
 };
 

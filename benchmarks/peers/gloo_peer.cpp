@@ -1,4 +1,4 @@
-// Gloo's allreduces, each over connections of its own.
+// Peers for Gloo's allreduces. Each has its own connections.
 #include <bit>
 #include <cstdint>
 #include <cstring>
@@ -27,7 +27,7 @@ namespace {
 using Mesh = std::shared_ptr<gloo::Context>;
 using NewAlgorithm = gloo::AllreduceOptions::Algorithm;
 
-/// gloo::allreduce, with a function that reduces.
+/// Calls the function gloo::allreduce.
 template <typename T>
 class NewPeer final : public Peer {
  public:
@@ -41,7 +41,7 @@ class NewPeer final : public Peer {
     options->setAlgorithm(algorithm_);
     options->setReduceFunction(function());
     options->setOutput(static_cast<T*>(output.data), output.count);
-    if (input.data != output.data) {  // only read
+    if (input.data != output.data) {  // Gloo only reads the input, in spite of the type
       options->setInput(static_cast<T*>(const_cast<void*>(input.data)), input.count);
     }
     return PreparedCall([options] {
@@ -70,8 +70,8 @@ class NewPeer final : public Peer {
   const ReduceOp op_;
 };
 
-/// The older classes, made once for each tensor. They work in place, so that whoever wants the
-/// result elsewhere has to copy.
+/// Runs Gloo's older classes, made once for each tensor. They work in place only, so that a call
+/// out of place includes a copy.
 template <typename T>
 class OldPeer final : public Peer {
  public:
@@ -119,7 +119,7 @@ class OldPeer final : public Peer {
   const std::string variant_;
   const ReduceOp op_;
   const Mesh mesh_;
-  // Kept until nobody sends any more: what arrives for one that is gone blocks its connection.
+  // Kept until no rank sends any more: a message for a destroyed algorithm blocks its connection.
   std::map<std::pair<void*, std::size_t>, std::unique_ptr<gloo::Algorithm>> made_;
 };
 

@@ -1,4 +1,4 @@
-// MPI's blocking collectives, with MPI's own types and operations.
+// The peer for MPI's blocking collectives, with MPI's own types and operations.
 #include <limits>
 #include <memory>
 #include <mpi.h>
@@ -43,7 +43,7 @@ MPI_Datatype type_of(DType dtype) {
   }
 }
 
-/// MPI has only logical operations on bools.
+/// The MPI operation. For bools MPI has logical operations only.
 MPI_Op op_of(DType dtype, ReduceOp op) {
   if (dtype == DType::kBool && op != ReduceOp::kAverage) {
     return op == ReduceOp::kProduct || op == ReduceOp::kMin ? MPI_LAND : MPI_LOR;
@@ -123,7 +123,7 @@ Result<std::unique_ptr<Peer>> open(const PeerStart& start) {
   }
   auto process = MpiProcess::get(start.under_mpirun);
   if (!process.ok()) return process.status();
-  // In the order of the job's ranks.
+  // A communicator in the order of the job's ranks.
   MPI_Comm communicator = MPI_COMM_NULL;
   const int error = MPI_Comm_split(MPI_COMM_WORLD, 0, start.rank, &communicator);
   if (Status status = mpi_status(error, "MPI_Comm_split"); !status.ok()) return status;

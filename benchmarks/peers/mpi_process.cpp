@@ -19,7 +19,7 @@ Result<std::shared_ptr<MpiProcess>> MpiProcess::get(bool under_mpirun) {
                     "MPI connects the processes that mpirun starts: mpirun -np 2 elastic-bench "
                     "..., without --np");
     }
-    // The process has other threads, but they leave MPI alone.
+    // FUNNELED: the process has other threads, but they do not call MPI.
     int provided = MPI_THREAD_SINGLE;
     const int error = MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided);
     if (Status status = mpi_status(error, "MPI_Init_thread"); !status.ok()) return status;

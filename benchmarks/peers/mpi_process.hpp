@@ -6,11 +6,11 @@
 
 namespace elastic::bench {
 
-/// MPI, for as long as this process measures with it. Where somebody else has initialised MPI, it
-/// is theirs to end.
+/// MPI in this process, while peers use it. If the program has initialised MPI before, this class
+/// does not finalize it.
 class MpiProcess {
  public:
-  /// One for all peers of the process. kUnavailable when MPI cannot be initialised here.
+  /// The instance for all peers of the process. kUnavailable if MPI cannot be initialised.
   static Result<std::shared_ptr<MpiProcess>> get(bool under_mpirun);
   ~MpiProcess();
 

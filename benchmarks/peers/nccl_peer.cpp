@@ -1,5 +1,5 @@
-// NCCL's collectives, called directly: each call is queued on the rank's stream, and waited for,
-// since one of elastic's returns when the result is there, too.
+// The peer for NCCL's collectives. Each call is queued on the rank's stream and waited for, because
+// a call of elastic also returns only when the result is there.
 #include <cstring>
 #include <map>
 #include <memory>
@@ -51,7 +51,7 @@ class NcclPeer final : public Peer {
   }
 
  private:
-  /// Blocks and parts of all ranks are equally large.
+  /// Queues one call. The blocks or parts of all ranks have the same size.
   ncclResult_t queue(const ConstTensorView& input, const TensorView& output) {
     const auto& api = library_->api();
     auto* const stream = static_cast<cudaStream_t>(device_.stream);
@@ -78,7 +78,7 @@ class NcclPeer final : public Peer {
   const ncclComm_t communicator_;
 };
 
-/// As NCCL tells devices apart.
+/// Identifies the device in the way in which NCCL distinguishes devices.
 std::string name_of_device(const PeerStart& start) {
   char host[256] = {};
   ::gethostname(host, sizeof(host) - 1);
@@ -108,7 +108,7 @@ Result<ncclComm_t> make_communicator(const PeerStart& start, const Library& libr
   if (start.rank == 0) {
     made = outcome(library, "ncclGetUniqueId", library->api().get_unique_id(&id));
   }
-  // Also where it failed: the others wait for what is said here.
+  // Also after a failure, because the other ranks wait in this exchange.
   const std::string said = start.exchange(
       start.rank == 0 && made.ok() ? std::string(id.internal, sizeof(id.internal)) : "")[0];
   if (!made.ok()) return made;
@@ -136,7 +136,7 @@ Result<std::unique_ptr<Peer>> open(const PeerStart& start) {
     return Status(Code::kInvalidArgument, "NCCL has no integers of 16 bits: choose another -d");
   }
   auto library = NcclLibrary::load(start.nccl_library);
-  // All ranks together, whichever of them lacks it.
+  // If one rank lacks the library, all ranks fail.
   const auto said = start.exchange(library.ok() ? "" : library.status().message());
   for (std::size_t rank = 0; rank < said.size(); ++rank) {
     if (said[rank].empty()) continue;

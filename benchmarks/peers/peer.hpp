@@ -13,19 +13,19 @@
 
 namespace elastic::bench {
 
-/// An operation on certain tensors, to be performed again and again.
+/// An operation on fixed tensors, which can be performed repeatedly.
 using PreparedCall = std::function<Status()>;
 
-/// The device that a rank has its tensors on.
+/// The device of a rank's tensors.
 struct PeerDevice {
-  std::string identity;        ///< among the devices of its host
-  void* stream = nullptr;      ///< CUDA's, of the device that is current for the main thread
-  std::function<void()> wait;  ///< for what is queued on the stream; throws elastic::Error
+  std::string identity;        ///< identifies the device on its host
+  void* stream = nullptr;      ///< CUDA stream of the main thread's current device
+  std::function<void()> wait;  ///< waits for the work on the stream; throws elastic::Error
 };
 
-/// What a peer is opened for.
+/// The arguments for opening a peer.
 struct PeerStart {
-  std::string variant;    ///< of the library: what follows the colon in the peer's name
+  std::string variant;    ///< of the library: the part of the peer's name after the colon
   std::string operation;  ///< see collective_names
   DType dtype = DType::kF32;
   ReduceOp op = ReduceOp::kSum;
@@ -33,31 +33,31 @@ struct PeerStart {
   int rank = 0;
   int ranks = 1;
   bool under_mpirun = false;
-  std::string interface;             ///< whose address this rank can be reached at
-  std::optional<PeerDevice> device;  ///< where tensors are not in host memory
+  std::string interface;             ///< network interface that this rank can be reached at
+  std::optional<PeerDevice> device;  ///< none: the tensors are in host memory
   std::string nccl_library;          ///< see Options
-  /// What NCCL takes for the name of this host. None: the host's own.
+  /// The name of this host in NCCL. None: the host's own name.
   std::optional<std::string> nccl_host;
-  /// What each rank has to say, by rank. All ranks call it alike.
+  /// An allgather of text: returns each rank's `mine`, by rank. All ranks call it equally often.
   std::function<std::vector<std::string>(const std::string& mine)> exchange;
 };
 
-/// A collective of another library, called as its users call it: on their own tensors, over its own
-/// connections, with nothing of elastic around. Belongs to the main thread. All ranks call it, and
-/// what it prepares, alike. Throws what the library throws.
+/// A collective of another library, for comparison. It is called as the library's users call it: on
+/// the same tensors, over the library's own connections, without elastic. Owned by the main thread.
+/// All ranks call it and its prepared calls in the same order. Throws the library's exceptions.
 class Peer {
  public:
   virtual ~Peer() = default;
 
-  /// `output` begins where `input` does when the result is to be in place. Both have to be there
-  /// for as long as the peer is.
+  /// Prepares a call. In place, `output` begins at the address of `input`. The memory of both must
+  /// outlive the peer.
   virtual Result<PreparedCall> prepare(ConstTensorView input, TensorView output) = 0;
 };
 
-/// What the shared object of a library's peers exports.
+/// The export of the shared object with a library's peers.
 struct PeerModule {
   ModuleHead head;
-  /// kInvalidArgument says what the library does not have; kUnavailable, what it lacks to begin.
+  /// kInvalidArgument: the library lacks this operation; kUnavailable: it cannot start here.
   Result<std::unique_ptr<Peer>> (*open)(const PeerStart& start);
 };
 static_assert(std::is_standard_layout_v<PeerModule>, "its head is found at its own address");

@@ -7,7 +7,8 @@
 
 namespace elastic::bench {
 
-/// The first failure among all ranks' `mine`. So whoever fails to begin is not waited for.
+/// \returns this rank's failure, or else the first failure of a rank, so that no rank waits for one
+/// that has failed to start.
 inline Status agree(const PeerStart& start, const Status& mine) {
   const auto failures = start.exchange(mine.ok() ? std::string() : mine.message());
   if (!mine.ok()) return mine;

@@ -14,7 +14,7 @@ Status check(const PeerStart& start) {
   }
   if (start.ranks < 2) {
     return Status(Code::kInvalidArgument,
-                  "a single rank has nobody to exchange anything with: "
+                  "a single rank has no other rank to exchange data with: "
                   "start at least 2");
   }
   return {};

@@ -4,11 +4,11 @@
 
 namespace elastic::bench {
 
-/// The peers "bare:cached", "bare:streaming" and "bare:tcp": the least that an allreduce can cost
-/// on a machine. They are made of the library's loops and a protocol that keeps no input to recover
-/// from, checks nothing and survives nothing. The former two go through memory of one host, which
-/// they fill by ordinary stores or past the caches; the latter is a ring of TCP connections.
-/// "bare:kept-cached" and "bare:kept-streaming" are the former two, and keep what they overwrite.
+/// The "bare" peers show the least cost of an allreduce on a machine. They use the library's loops,
+/// but keep no input for recovery, check nothing, and survive no fault. "bare:cached" and
+/// "bare:streaming" use shared memory, written by temporal or non-temporal stores. "bare:tcp" is a
+/// ring of TCP connections. "bare:kept-cached" and "bare:kept-streaming" are the former two with a
+/// copy of the input that they overwrite.
 const PeerModule& bare_peers();
 
 }  // namespace elastic::bench

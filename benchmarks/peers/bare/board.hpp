@@ -8,39 +8,39 @@
 
 namespace elastic::bench {
 
-/// A tensor in one piece. What is short lies on one cache line with its number.
+/// A slot for a whole small tensor. A short tensor shares one cache line with its number.
 struct alignas(64) BareLetter {
   static constexpr std::size_t kMostBytes = std::size_t{32} << 10;
 
-  std::atomic<std::uint64_t> number;  ///< of the exchange that it belongs to; written last
+  std::atomic<std::uint64_t> number;  ///< of its exchange; written after the payload
   std::byte payload[kMostBytes];
 };
 
-/// How many chunks a rank is done with, of all calls together.
+/// The number of chunks that a rank has completed, over all calls.
 struct alignas(64) ChunkCount {
   std::atomic<std::uint64_t> chunks;
 };
 
-/// What one rank writes and the others read.
+/// The shared memory that one rank writes and the others read.
 struct Outbox {
-  BareLetter letters[2];  ///< in turns: the one before may still be read
-  ChunkCount offered;     ///< its input is in the slots
-  ChunkCount reduced;     ///< it has read the others' slots
-  ChunkCount gathered;    ///< it has read the others' results
+  BareLetter letters[2];  ///< used in turns, because the previous one may still be read
+  ChunkCount offered;     ///< chunks of its input that are in its slots
+  ChunkCount reduced;     ///< chunks that it has read from the other ranks' slots
+  ChunkCount gathered;    ///< chunks for which it has read the other ranks' results
 };
 
-/// The outboxes of all ranks, each with slots. Tensors go through in chunks: a rank has a slot for
-/// the part of a chunk that each other needs, and one for the part that it has reduced itself.
+/// The outboxes of all ranks, each followed by slots. Tensors pass through the slots in chunks. For
+/// each chunk a rank has a slot for each other rank's part, and one for the part that it reduces.
 ///
-/// What slots hold and how many there are is what was fastest on two cores of an EPYC, whether they
-/// shared a cache or not: larger ones for two ranks, which have fewer of them.
+/// Size and number of the slots were the fastest on two cores of an EPYC, with and without a shared
+/// cache. Two ranks have fewer slots than more ranks, so theirs are larger.
 class Board {
  public:
   static std::size_t bytes(int ranks) {
     return Board(nullptr, 0, ranks).stride() * static_cast<std::size_t>(ranks);
   }
 
-  /// `memory` outlives it, and has that many bytes.
+  /// `memory` has `bytes(ranks)` bytes and must outlive the board.
   Board(std::byte* memory, int rank, int ranks)
       : slot_bytes_(std::size_t{ranks == 2 ? 128U : 64U} << 10),
         chunks_(8),
@@ -51,17 +51,17 @@ class Board {
   int rank() const { return rank_; }
   int ranks() const { return ranks_; }
   std::size_t slot_bytes() const { return slot_bytes_; }
-  std::uint64_t chunks() const { return chunks_; }  ///< whose slots a rank has at a time
+  std::uint64_t chunks() const { return chunks_; }  ///< chunks that a rank has slots for
   Outbox& of(int rank) const { return *reinterpret_cast<Outbox*>(begin_of(rank)); }
   Outbox& own() const { return of(rank_); }
 
-  /// Of `from`, for `to`; where both are the same, for what it has reduced.
+  /// The slot of rank `from` for rank `to`; if both are the same, the slot for the reduced part.
   std::byte* slot(int from, int to, std::uint64_t chunk) const {
     const std::uint64_t index = chunk % chunks_ * static_cast<std::uint64_t>(ranks_);
     return begin_of(from) + kHead + (index + static_cast<std::uint64_t>(to)) * slot_bytes_;
   }
 
-  /// The least that another rank says.
+  /// The least value of `count` among the other ranks.
   std::uint64_t least(ChunkCount Outbox::*count) const {
     std::uint64_t least = std::numeric_limits<std::uint64_t>::max();
     for (int rank = 0; rank < ranks_; ++rank) {

@@ -18,7 +18,8 @@ namespace elastic::bench {
 
 namespace {
 
-/// Behind what was asked for: tells the file from another one of the same name on another host.
+/// A random number behind the memory. It distinguishes the file from one with the same path on
+/// another host.
 using Token = std::uint64_t;
 
 Status memory_failure(const std::string& what) {
@@ -34,7 +35,7 @@ Result<UniqueFd> make_file(std::size_t bytes, Token token) {
   return file;
 }
 
-/// `name` is a path and a token.
+/// Opens rank 0's file and checks its token. `name` is a path and a token.
 Result<UniqueFd> open_file(const std::string& name, std::size_t bytes) {
   std::istringstream words(name);
   std::string path;
@@ -56,7 +57,7 @@ Result<UniqueFd> open_file(const std::string& name, std::size_t bytes) {
 }  // namespace
 
 Result<HostMemory> HostMemory::open(const PeerStart& start, std::size_t bytes) {
-  // Of rank 0, until all have opened it.
+  // Rank 0 keeps the file open until all ranks have opened it.
   Result<UniqueFd> made = UniqueFd();
   std::string name;
   if (start.rank == 0) {

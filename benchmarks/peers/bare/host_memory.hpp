@@ -8,10 +8,10 @@
 
 namespace elastic::bench {
 
-/// Memory that all ranks have, who have to be on one host: zeros to begin with.
+/// Shared memory of all ranks, which have to be on one host. It is filled with zeros.
 class HostMemory {
  public:
-  /// Rank 0 makes it. All ranks call it alike, and all get it or none. kUnavailable says why not.
+  /// Rank 0 makes the memory, and all ranks map it. All ranks call it; it fails on all or on none.
   static Result<HostMemory> open(const PeerStart& start, std::size_t bytes);
 
   HostMemory(HostMemory&& other) noexcept;

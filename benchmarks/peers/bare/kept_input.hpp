@@ -8,8 +8,8 @@
 
 namespace elastic::bench {
 
-/// What a tensor held that a call in place overwrites, kept as elastic keeps it: what recovering it
-/// takes at the least. Of no use here, but for the time.
+/// Copies the input that a call in place overwrites, as elastic does for recovery. The bare peers
+/// do not use the copy; it only adds the least time that recoverability takes.
 class KeptInput {
  public:
   explicit KeptInput(bool keeps) : keeps_(keeps) {}
@@ -20,7 +20,7 @@ class KeptInput {
     store_ =
         bytes >= kernels::kBeyondCacheBytes ? kernels::Store::kStreaming : kernels::Store::kCached;
   }
-  /// In front of writing there.
+  /// To be called before the output is written at [begin, begin + bytes).
   void about_to(std::size_t begin, std::size_t bytes) {
     if (tensor_ != nullptr) kernels::copy(kept_.data() + begin, tensor_ + begin, bytes, store_);
   }

@@ -6,7 +6,7 @@ namespace elastic::bench {
 
 namespace {
 
-/// Going past the caches is of no use to less.
+/// Size from which non-temporal stores are of use.
 constexpr std::size_t kStreamedBytes = std::size_t{4} << 10;
 
 }  // namespace
@@ -28,7 +28,8 @@ Status LetterExchange::run(const std::byte* input, std::byte* output, std::size_
     if (Status status = patience_.until(there); !status.ok()) return status;
   }
   const int last = board_.ranks() - 1;
-  // In place, the output is this rank's input until then.
+  // With two ranks the only reduction reads this rank's input directly. With more ranks the first
+  // reduction may overwrite the input in place, so they read the copy in the slot.
   const auto operand = [&](int rank) {
     return last == 1 && rank == board_.rank() ? input : payload_of(rank);
   };

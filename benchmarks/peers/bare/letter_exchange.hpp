@@ -10,16 +10,17 @@
 
 namespace elastic::bench {
 
-/// Every rank writes its tensor in one piece, and reads all others': one exchange of a cache line
-/// where that is enough. Two letters of a rank take turns: whoever writes one has read all those
-/// before, so that its own one before the last has been read as well.
+/// Eager allreduce: every rank writes its tensor to its slot (a BareLetter), then reduces the slots
+/// of all ranks. The shortest tensors take one cache line. Each rank has two slots, used in turn:
+/// when it writes one, it has read all slots of the call before, so all ranks have read its slot of
+/// the call before that.
 class LetterExchange {
  public:
   LetterExchange(const Board& board, Patience& patience, const Reduction& reduction,
                  kernels::Store store)
       : board_(board), patience_(patience), reduction_(reduction), store_(store) {}
 
-  /// What all ranks together read of a tensor of one letter's size bounds it for more of them.
+  /// Size limit: it shrinks with the number of ranks, because a rank reads the tensors of all.
   std::size_t most_bytes() const {
     return BareLetter::kMostBytes / static_cast<std::size_t>(board_.ranks() - 1);
   }

@@ -12,15 +12,15 @@
 
 namespace elastic::bench {
 
-/// Waits for the other ranks: spins, then gives way, as elastic's links have learnt to do it, for
-/// the system may put two ranks on one processor. Belongs to the main thread.
+/// Waits for the other ranks: spins, then yields, by the same rules as elastic's links, because two
+/// ranks may have to share a processor. Owned by the main thread.
 class Patience {
  public:
-  /// `looks` for the others take as long as one round over elastic's links.
+  /// `looks`: the number of polls that take as long as one poll of elastic's links.
   explicit Patience(int looks) : looks_(looks) {}
 
-  /// After the `idle`-th look in a row that found nothing. False: neither spinning nor giving way
-  /// is of use any more.
+  /// To be called after the `idle`-th poll in a row without success. False: neither spinning nor
+  /// yielding is of use any more.
   bool rest(int idle) {
     if (idle == 1) {
       apart_until_ =
@@ -37,12 +37,12 @@ class Patience {
     learnt_.yielded(Clock::now() - before);
     return true;
   }
-  /// Something came after so many looks that found nothing.
+  /// To be called after a successful poll; `idle` polls before it had no success.
   void came(int idle) {
     if (idle > 0) learnt_.waited();
   }
 
-  /// kUnavailable when `there()` is false for a minute: a rank has died.
+  /// Waits until `there()`. kUnavailable if it is false for a minute: a rank has died.
   template <typename Condition>
   Status until(const Condition& there) {
     int idle = 0;
@@ -63,9 +63,9 @@ class Patience {
   }
 
  private:
-  static constexpr int kTurns = 10000;  ///< before the clock is looked at
-  /// There is nobody to be woken by. Whoever sleeps takes the processor back from other programs
-  /// sooner than whoever gives way.
+  static constexpr int kTurns = 10000;  ///< polls between two looks at the clock
+  /// No rank wakes another. A short sleep gets the processor back from other programs sooner than a
+  /// yield does.
   static constexpr std::chrono::microseconds kNap{1};
   static constexpr std::chrono::minutes kLongest{1};
 

@@ -11,7 +11,7 @@
 
 namespace elastic::bench {
 
-/// How the elements of all ranks are combined: by the library's own loops.
+/// The reduction of all ranks' elements, by the library's own loops.
 class Reduction {
  public:
   Reduction(DType dtype, ReduceOp op, int ranks)
@@ -27,7 +27,7 @@ class Reduction {
                std::size_t bytes) const {
     cached_(into, left, right, bytes / element());
   }
-  /// Likewise, of the last operands: the result is that of all ranks.
+  /// The same for the last operand: divides an average, and stores the result as `store` says.
   void conclude(std::byte* into, const std::byte* left, const std::byte* right, std::size_t bytes,
                 kernels::Store store) const {
     const bool streams = store == kernels::Store::kStreaming && divisor_ == 1;
@@ -42,7 +42,7 @@ class Reduction {
   kernels::Function streaming_;
 };
 
-/// How a result of so many bytes is stored that is not what was just read.
+/// The kind of stores for a result: non-temporal if it is large and out of place.
 inline kernels::Store result_store(const std::byte* input, const std::byte* output,
                                    std::size_t bytes) {
   const bool streams = input != output && bytes >= kernels::kBeyondCacheBytes;

@@ -42,7 +42,7 @@ Result<sockaddr_in> address_of(const std::string& interface) {
   return Status(Code::kUnavailable, "the interface " + interface + " has no IPv4 address");
 }
 
-/// The listener, and its address as bytes.
+/// Opens a listener. \returns it and its address as bytes.
 Result<std::pair<UniqueFd, std::string>> listen(const PeerStart& start) {
   auto address = address_of(start.interface);
   if (!address.ok()) return address.status();
@@ -89,7 +89,8 @@ Status prepare(const UniqueFd& socket) {
   return socket_failure("cannot set a connection up");
 }
 
-/// Who blocks in `connect` needs nobody to accept: the system does.
+/// Connects to the next rank, then accepts the previous one. No deadlock: the kernel completes a
+/// connection before the peer accepts it.
 Status link(const PeerStart& start, const UniqueFd& listener, const std::string& next_address,
             UniqueFd& next, UniqueFd& previous) {
   if (start.ranks > 2 || start.rank == 0) {

@@ -9,18 +9,18 @@
 
 namespace elastic::bench {
 
-/// A rank's connections: it sends to the next rank and receives from the one before. Two ranks have
-/// one connection for both.
+/// A rank's connections in a ring: it sends to the next rank and receives from the previous one.
+/// Two ranks use one connection in both directions.
 class RingSockets {
  public:
-  /// All ranks call it alike, and all are connected or none. kUnavailable says why not.
+  /// Connects the ring. All ranks call it; it fails on all or on none. kUnavailable says why.
   static Result<RingSockets> connect(const PeerStart& start);
 
-  /// Bytes that went at once; 0 where the connection takes none now.
+  /// \returns the number of bytes sent without blocking; 0 if the connection takes none now.
   Result<std::size_t> send(std::span<const std::byte> bytes) const;
-  /// Likewise, bytes that were there. kPeerLost when the other rank has gone.
+  /// \returns the number of bytes received without blocking. kPeerLost if the peer has closed it.
   Result<std::size_t> receive(std::span<std::byte> bytes) const;
-  /// Until one of those that are asked for can go on. kUnavailable after a minute.
+  /// Waits until a requested direction is ready. kUnavailable after a minute.
   Status wait(bool to_send, bool to_receive) const;
 
  private:
@@ -31,7 +31,7 @@ class RingSockets {
   int receiving() const { return previous_ ? previous_.get() : next_.get(); }
 
   UniqueFd next_;
-  UniqueFd previous_;  ///< of two ranks only one of both is there
+  UniqueFd previous_;  ///< with two ranks, a rank has only one of the two
 };
 
 }  // namespace elastic::bench

@@ -15,7 +15,7 @@ namespace elastic::bench {
 
 namespace {
 
-/// Memory is looked at sooner than elastic's links.
+/// Polls of shared memory that take as long as one poll of elastic's links.
 constexpr int kLooks = 4;
 
 class ShmPeer final : public Peer {
@@ -46,8 +46,8 @@ class ShmPeer final : public Peer {
   const Reduction reduction_;
   KeptInput kept_;
   LetterExchange letters_;
-  SlotSwap swap_;        // of two ranks
-  SlotScatter scatter_;  // of more
+  SlotSwap swap_;        // for two ranks
+  SlotScatter scatter_;  // for more ranks
 };
 
 }  // namespace

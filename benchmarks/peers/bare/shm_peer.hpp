@@ -9,11 +9,11 @@
 namespace elastic::bench {
 
 struct ShmWay {
-  kernels::Store store;      ///< how the memory is filled that the ranks have in common
-  bool keeps_input = false;  ///< which a call in place overwrites; of large tensors
+  kernels::Store store;      ///< the kind of stores to shared memory
+  bool keeps_input = false;  ///< copies the input of large tensors that a call overwrites in place
 };
 
-/// An allreduce through memory of one host. kUnavailable where the ranks have none in common.
+/// An allreduce through shared memory. kUnavailable if the ranks are not on one host.
 Result<std::unique_ptr<Peer>> open_shm_peer(const PeerStart& start, const ShmWay& way);
 
 }  // namespace elastic::bench

@@ -10,7 +10,7 @@ std::size_t SlotScatter::chunk_bytes() const {
   return board_.slot_bytes() * static_cast<std::size_t>(board_.ranks());
 }
 
-/// Of cache lines, and so of whole elements; the last ones may be empty.
+/// The part of a chunk for `rank`: whole cache lines, so whole elements. Last parts may be empty.
 SlotScatter::Part SlotScatter::part(const Call& call, std::uint64_t chunk, int rank) const {
   const std::size_t begin = chunk * chunk_bytes();
   const std::size_t bytes = std::min(chunk_bytes(), call.bytes - begin);
@@ -42,7 +42,7 @@ Status SlotScatter::run(const std::byte* input, std::byte* output, std::size_t b
 }
 
 bool SlotScatter::may_offer(const Call& call) const {
-  // The slots have been read.
+  // All other ranks have read the slots.
   return call.offered < call.chunks &&
          before_ + call.offered < board_.least(&Outbox::reduced) + board_.chunks();
 }
@@ -58,7 +58,7 @@ bool SlotScatter::may_gather(const Call& call) const {
 }
 
 void SlotScatter::offer(Call& call) const {
-  // Not all in the same order.
+  // Each rank starts with another peer, so that not all serve the same one first.
   for (int step = 1; step < board_.ranks(); ++step) {
     const int to = (board_.rank() + step) % board_.ranks();
     const Part theirs = part(call, call.offered, to);
@@ -73,7 +73,7 @@ void SlotScatter::reduce(Call& call) const {
   const std::uint64_t chunk = before_ + call.reduced;
   std::byte* const into = call.output + own.begin;
   kept_.about_to(own.begin, own.bytes);
-  // This rank's own comes first: in place it is overwritten.
+  // This rank's own input is the first operand, because in place the result overwrites it.
   const std::byte* left = call.input + own.begin;
   for (int step = 1; step < board_.ranks(); ++step) {
     const int from = (board_.rank() + step) % board_.ranks();

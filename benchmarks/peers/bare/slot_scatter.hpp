@@ -11,9 +11,10 @@
 
 namespace elastic::bench {
 
-/// Of any number of ranks, chunk by chunk: each hands every other the part that this one reduces,
-/// reduces its own out of all ranks' slots, and copies the others' results. It does what can be
-/// done next, as far ahead as there are slots, and waits only where nothing can.
+/// Direct reduce-scatter and allgather for any number of ranks, chunk by chunk. A rank copies each
+/// other rank's part of a chunk to a slot for that rank, reduces its own part from all ranks'
+/// slots, and copies the results of the others. It works ahead as far as there are slots, and waits
+/// only if none of the three steps is possible.
 class SlotScatter {
  public:
   SlotScatter(const Board& board, Patience& patience, const Reduction& reduction,
@@ -23,7 +24,7 @@ class SlotScatter {
   Status run(const std::byte* input, std::byte* output, std::size_t bytes);
 
  private:
-  /// A call: what it works on, and how far it is.
+  /// The arguments and the progress of one call, in chunks.
   struct Call {
     const std::byte* input;
     std::byte* output;
@@ -53,7 +54,7 @@ class SlotScatter {
   const Reduction& reduction_;
   const kernels::Store store_;
   KeptInput& kept_;
-  std::uint64_t before_ = 0;  ///< chunks of the calls before
+  std::uint64_t before_ = 0;  ///< chunks of earlier calls
 };
 
 }  // namespace elastic::bench

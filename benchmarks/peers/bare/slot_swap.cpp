@@ -8,8 +8,8 @@ namespace elastic::bench {
 
 namespace {
 
-/// Chunks that are handed over before the first is read. Both ranks write at the same time, so that
-/// what they read then is there.
+/// Chunks that a rank writes before it reads the first. Both ranks write at the same time, so that
+/// the chunks are there when they read.
 constexpr std::uint64_t kAhead = 4;
 
 }  // namespace

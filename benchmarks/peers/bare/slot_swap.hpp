@@ -11,7 +11,7 @@
 
 namespace elastic::bench {
 
-/// Of two ranks: each hands the other all of its tensor, slot by slot, and adds what it gets.
+/// Two-rank exchange: each rank copies its whole tensor to slots, and reduces the peer's slots.
 class SlotSwap {
  public:
   SlotSwap(const Board& board, Patience& patience, const Reduction& reduction, kernels::Store store,
@@ -26,7 +26,7 @@ class SlotSwap {
   const Reduction& reduction_;
   const kernels::Store store_;
   KeptInput& kept_;
-  std::uint64_t before_ = 0;  ///< chunks of the calls before
+  std::uint64_t before_ = 0;  ///< chunks of earlier calls
 };
 
 }  // namespace elastic::bench

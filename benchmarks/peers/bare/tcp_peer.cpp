@@ -14,9 +14,9 @@ namespace elastic::bench {
 
 namespace {
 
-/// Sent or received by one system call at most: both ways take turns.
+/// The most bytes of one system call, so that sending and receiving take turns.
 constexpr std::size_t kSegmentBytes = std::size_t{256} << 10;
-/// Two ranks send each other all of what is not larger: one exchange instead of two.
+/// Size up to which two ranks exchange whole tensors: one exchange instead of two.
 constexpr std::size_t kSwappedBytes = kSegmentBytes;
 struct Tensors {
   const std::byte* input;
@@ -24,7 +24,7 @@ struct Tensors {
   std::size_t bytes;
 };
 
-/// One call: a stream of bytes to the next rank, and one from the rank before.
+/// A ring allreduce: a stream of bytes to the next rank, and one from the previous rank.
 class RingCall {
  public:
   RingCall(const PeerStart& start, const RingSockets& sockets, Patience& patience,
@@ -40,23 +40,23 @@ class RingCall {
   Status run();
 
  private:
-  /// A place in a stream. Step s of the stream from the rank before is step s + 1 of the one to the
-  /// next: what has been received is passed on.
+  /// A place in a stream. Step s of the stream from the previous rank is step s + 1 of the stream
+  /// to the next rank, which passes the received bytes on.
   struct Place {
     int step = 0;
     std::size_t done = 0;  ///< bytes of this step
   };
   int steps() const { return 2 * (ranks_ - 1); }
-  /// What goes through step `step` of the stream to the next rank.
+  /// The part that step `step` of the stream to the next rank carries.
   int part(int step) const { return plan::around(rank_, -step, ranks_); }
   std::size_t begin(int part) const;
   std::size_t bytes(int part) const { return begin(part + 1) - begin(part); }
-  /// Steps without bytes are over at once.
+  /// Skips steps without bytes.
   void settle(Place& place, int shift) const;
 
   bool sends() const { return out_.step < steps(); }
   bool receives() const { return in_.step < steps(); }
-  /// Bytes of the current step that are there to be sent.
+  /// Bytes of the current step that are ready to be sent.
   std::size_t sendable() const;
   Result<std::size_t> send();
   Result<std::size_t> receive();
@@ -72,7 +72,7 @@ class RingCall {
   const Tensors tensors_;
   Place out_;
   Place in_;
-  std::size_t carried_ = 0;  ///< bytes in the scratch that are not a whole element yet
+  std::size_t carried_ = 0;  ///< bytes of an incomplete element in the scratch
 };
 
 std::size_t RingCall::begin(int part) const {
@@ -128,7 +128,7 @@ Result<std::size_t> RingCall::receive_operand(std::size_t at, std::size_t most) 
   const std::size_t whole = there / reduction_.element() * reduction_.element();
   std::byte* const into = tensors_.output + at;
   if (in_.step == ranks_ - 2) {
-    // Sent next, that is read once more.
+    // Cached stores, because the result is read again to be sent.
     reduction_.conclude(into, tensors_.input + at, scratch_.data(), whole, kernels::Store::kCached);
   } else {
     reduction_.combine(into, tensors_.input + at, scratch_.data(), whole);
@@ -164,7 +164,7 @@ Status RingCall::run() {
   return {};
 }
 
-/// Of two ranks: both send all of their tensor, and add what they get.
+/// Two-rank exchange: both ranks send their whole tensor, and reduce the one that they receive.
 Status swap_all(const PeerStart& start, const RingSockets& sockets, Patience& patience,
                 const Reduction& reduction, std::vector<std::byte>& scratch,
                 const Tensors& tensors) {

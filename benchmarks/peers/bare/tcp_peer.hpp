@@ -7,8 +7,8 @@
 
 namespace elastic::bench {
 
-/// An allreduce over a TCP connection to each neighbour, by the calling thread alone. kUnavailable
-/// where the ranks cannot be connected.
+/// A ring allreduce over one TCP connection to each neighbour, by the calling thread alone.
+/// kUnavailable if the ranks cannot be connected.
 Result<std::unique_ptr<Peer>> open_tcp_peer(const PeerStart& start);
 
 }  // namespace elastic::bench
