@@ -40,7 +40,8 @@ std::string EarlyLeavers::describe(const Leaver& leaver, bool by_commits) {
          (steps == 1 ? " step" : " steps") + ", and the others trained on";
 }
 
-/// A member goes. If it said that the job is at its end, it is remembered with how far it came.
+/// A member leaves. If it said that the job is at its end, remembers its progress, from its report
+/// in this round or else from its last heartbeat.
 void Membership::State::note_finished(const std::string& incarnation) {
   const auto found = workers_.find(incarnation);
   if (found == workers_.end() || !found->second.done) return;
@@ -59,8 +60,8 @@ void Membership::State::note_finished(const std::string& incarnation) {
   early_leavers_.left({worker.registration.label, describe(incarnation), std::move(reached)});
 }
 
-/// What a member tells of itself may prove that the job was not at its end when others left. Then
-/// what holds for a job in its middle holds again: there is a minimum, and workers may join.
+/// A heartbeat may prove that the job was not at its end when others left. Then the rules of a
+/// running job apply again: there is a minimum, and workers may join.
 void Membership::State::look_for_early_leavers(const Heartbeat& heartbeat) {
   if (!early_leavers_.any() || heartbeat.generation != view_.generation) return;
   const bool by_commits = layout_.has_value();

@@ -6,14 +6,15 @@
 
 namespace elastic::rendezvous {
 
-/// Members that left because they took the job to be at its end, and whether it was. At a job's end
-/// all members have completed the same steps, however long some of them then take to leave. So a
-/// member that left was early where another completes a later step than it ever did.
+/// Detects members that left early: they said that the job was at its end, and it was not. At a
+/// job's end all members have completed the same steps, however long some of them take to leave. A
+/// member was early if another one completes a later step than it ever did. Cost: O(leavers) per
+/// heartbeat.
 ///
-/// Belongs to the thread of its Membership.
+/// Not thread-safe: belongs to the thread of its Membership.
 class EarlyLeavers {
  public:
-  /// How far a member has come.
+  /// The progress of a member.
   struct Reached {
     std::uint64_t commits = 0;
     std::vector<std::uint64_t> positions;  ///< per lane; empty: unknown
@@ -27,11 +28,13 @@ class EarlyLeavers {
   void left(Leaver leaver) { finished_.push_back(std::move(leaver)); }
   bool any() const { return !finished_.empty(); }
 
-  /// A remaining member has come so far. Returns those that were early, each once. `by_commits`:
-  /// the program commits steps. Otherwise operations count.
+  /// Compares the leavers with the progress of a remaining member: by committed steps, or without
+  /// `by_commits`, for a program that commits none, by operations.
+  /// \returns the leavers that were early, each once.
   std::vector<Leaver> passed_by(const Reached& member, bool by_commits);
 
-  /// Of an early leaver, for people: "after 5 steps, while the others trained on".
+  /// Describes an early leaver, for people: "its elastic::run ended after 5 steps, and the others
+  /// trained on".
   static std::string describe(const Leaver& leaver, bool by_commits);
 
  private:

@@ -1,3 +1,4 @@
+// Stalls of the job: when the server looks for them, and what follows.
 #include <algorithm>
 
 #include "rendezvous/membership/state.hpp"

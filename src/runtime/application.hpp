@@ -16,9 +16,9 @@ namespace elastic::runtime {
 
 /// A joiner's request to be admitted. The members wait while a joiner receives the state, so it
 /// first measures its line to a donor, and sends the estimated transfer time with its Ready. If the
-/// server tells it to wait, it measures and sends Ready again every few seconds. If the measurement
-/// fails, it sends Ready without an estimate: the limit protects the members' time, and does not
-/// decide which workers may join.
+/// server tells it to wait, it measures and sends Ready again every few seconds. A failed
+/// measurement leaves the previous estimate (at first: no time): the limit protects the members'
+/// time, and does not decide which workers may join.
 ///
 /// Not thread-safe: belongs to the control thread.
 class Application {

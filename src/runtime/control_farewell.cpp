@@ -12,11 +12,10 @@ namespace asio = boost::asio;
 
 namespace {
 
-/// How long `leave` waits for the others: a job's members end within moments of each other, or the
-/// server counts this one as a leaver.
+/// How long `leave` waits for the others. Members end within moments of each other; otherwise the
+/// server counts this worker as a leaver.
 constexpr Milliseconds kFarewellDeadline{30000};
-/// How long `leave` and `fail_job` wait for a server that is away: the job's end does not depend on
-/// it.
+/// How long `leave` and `fail_job` wait for an absent server: the job's end does not depend on it.
 constexpr Milliseconds kAbsenceAtTheEnd{3000};
 
 }  // namespace
@@ -35,7 +34,7 @@ void Control::leave(const std::string& unable) {
   if (!is_in_job()) return;
   const bool done = unable.empty();
   asio::post(io_, [this, done, unable] {
-    // The server compares how far the members came that say that the job is at its end.
+    // The server compares the progress of the members that say that the job is at its end.
     client_->send(heartbeat());
     participation_.bye({done, unable, !done});
   });
@@ -54,13 +53,13 @@ void Control::leave(const std::string& unable) {
 
 void Control::fail_job(const Status& reason) {
   asio::post(io_, [this, reason] { participation_.bye({false, reason.message(), false}); });
-  // So that this process does not end before the server has heard of it.
+  // Otherwise this process might end before the server has received it.
   std::unique_lock<std::mutex> lock(mutex_);
   changed_.wait_for(lock, kAbsenceAtTheEnd, [&] { return !ended_.ok() || !connected_; });
 }
 
-/// The connection to the server ends with the word that this worker leaves: nobody waits for a
-/// report, or for a result that only this worker has, which it may be unable to give.
+/// Says Bye with the reason, then closes the connection to the server. No member then waits for a
+/// report of this worker, or for a result that only this worker has and may be unable to give.
 void Control::abandon(const Status& reason) {
   {
     const std::lock_guard<std::mutex> lock(mutex_);
