@@ -21,6 +21,9 @@ namespace {
 
 using transport::OpTag;
 
+/// Collectives by Gloo on the links of the view. Each call begins an operation on the links, with
+/// its tag and fingerprint, and runs Gloo's algorithm; a failed link ends it by a LinksFailure.
+///
 /// Owned by the thread that runs the lane's operation. Any thread may call `abort`.
 class GlooBackend final : public Backend {
  public:

@@ -79,6 +79,9 @@ class MpiBackend final : public Backend {
   bool in_order_ = false;  // the ranks of the view are known to be MPI's
 };
 
+/// 1. The ranks compare their calls over the links; a mismatch ends here (`meet`).
+/// 2. MPI works on buffers of its own, which are swapped with the payload's.
+/// 3. After a failure these buffers are leaked, because MPI may still write to them.
 Status MpiBackend::run(std::uint64_t position, const Call& call, Payload& payload) {
   if (call.kind == Kind::kBarrier || call.kind == Kind::kTransfer || call.kind == Kind::kMismatch) {
     return view_.native->run(position, call, payload);

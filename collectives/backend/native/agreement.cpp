@@ -19,6 +19,9 @@ static_assert(std::is_trivially_copyable_v<Block> && sizeof(Fingerprint) == 16 &
 
 }  // namespace
 
+/// The ranks leave the operation, and begin another phase at the same position. Its frames end the
+/// wait of ranks that still are in the operation. In this phase an allgather exchanges all
+/// statements, about 1 KiB from each rank, and each rank derives the message from them.
 Result<std::string> agree_on_mismatch(transport::Mesh& mesh, Executor& executor, PlanCache& plans,
                                       transport::OpTag tag, const Statement& mine) {
   mesh.abandon();

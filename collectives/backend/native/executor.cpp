@@ -39,6 +39,9 @@ Status Executor::run_alone(const Schedule& schedule, const Memory& memory) try {
   throw;
 }
 
+/// Posts all steps that wait for nothing. From then on, each completed step decrements the wait
+/// counts of its dependents (`complete`). A dependent with count 0 is performed if it is local; if
+/// it is a message, it is posted behind the earlier messages of its link.
 void Executor::start() {
   scratch_.resize(schedule_->scratch_bytes());
   left_ = schedule_->steps();

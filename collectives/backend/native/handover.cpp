@@ -93,6 +93,9 @@ void give(Link& link, const Descriptor& descriptor, const Backend::Parcel& parce
 
 }  // namespace
 
+/// A holder sends four messages to each of its takers: the descriptor with all sizes, then error,
+/// counts and data. A taker receives the descriptor first, refuses impossible sizes before it
+/// allocates memory, and then receives the other three.
 Status hand_over_parcel(Mesh& mesh, const Backend::Handover& handover, Backend::Parcel& parcel) {
   // One message carries the data, so it has to be contiguous.
   parcel.payload.gather();

@@ -42,6 +42,13 @@ Status LetterAllreduce::await(const OpTag& tag, const Fingerprint& fingerprint) 
   return check(fingerprint);
 }
 
+/// Eager allreduce of n ranks. Steps on each rank:
+/// 1. Copy the tensor to a slot for each other rank, with tag and fingerprint.
+/// 2. Wait for the slots of all other ranks: first by a short spin, then on the mesh, which also
+///    finds frames of a rank with another call, and the end of the view.
+/// 3. Compare fingerprints and lengths.
+/// 4. Reduce all n tensors in rank order, so that all ranks have the same bits.
+/// Cost: one exchange; a rank writes n - 1 copies of the tensor, reads n - 1, and reduces n - 1.
 Status LetterAllreduce::run(const OpTag& tag, const Fingerprint& fingerprint,
                             std::span<const std::byte> input, std::byte* result,
                             const Reducer& reducer) {

@@ -85,6 +85,12 @@ void use_flows(transport::Mesh& mesh, const Hosts& hosts, std::uint64_t flows) {
       mesh, hosts, [&](transport::Link& link) { link.use_flows(static_cast<std::size_t>(flows)); });
 }
 
+/// 1. With one flow, estimate the bandwidth by a few trial messages. A line that is too slow keeps
+///    one flow, because longer messages would take too long.
+/// 2. Choose the size of a bulk message by this estimate, so that it takes some milliseconds.
+/// 3. Time the bulk message with each number of flows that plan::next_flows asks for.
+/// 4. Use the number that plan::choose_flows selects from the times.
+/// All ranks make the same choices, because `bulk_time` gives all of them the same times.
 Result<plan::LinkCosts> measure_flows(Executor& executor, PlanCache& plans, transport::Mesh& mesh,
                                       const Hosts& hosts, const plan::LinkCosts& one_flow,
                                       std::uint64_t opened) {

@@ -93,6 +93,13 @@ class NativeBackend final : public Backend {
   Buffer spare_;                     // takes an allgather's result, and is swapped with its input
 };
 
+/// 1. In the view's first operation, negotiate the capabilities (`prepare`).
+/// 2. A small allreduce on one host is eager.
+/// 3. Any other call posts its fingerprint to the ranks that may wait for an eager message, with
+/// the
+///    addresses of direct tensors that peers can read. Then it reads those tensors in place, or
+///    runs plans on the links.
+/// 4. After a failure, `finish` restores the inputs.
 Status NativeBackend::run(std::uint64_t position, const Call& call, Payload& payload) try {
   if (mesh_->aborted()) return Status(Code::kAborted, "the view is being changed");
   if (Status wrong = check(call, payload); !wrong.ok()) return wrong;

@@ -17,6 +17,8 @@ Schedule::Schedule(plan::Plan plan) : plan_(std::move(plan)) {
   fill_queues();
 }
 
+/// Inverts the plan's edges by a counting sort: counts the dependents of each step, turns the
+/// counts into the offsets `first_`, and fills `dependents_`. Linear in steps and edges.
 void Schedule::find_dependents() {
   const std::size_t count = plan_.steps.size();
   waits_.assign(count, 0);

@@ -72,6 +72,14 @@ Result<bool> SharedAllreduce::agreed() {
   return all;
 }
 
+/// Shared-memory allreduce of n ranks. Steps on each rank:
+/// 1. Find the tensors of all ranks in the mapped arenas.
+/// 2. Reduce this rank's part of each tensor from all inputs, in rank order, to its output.
+/// 3. Check that all tensors are still pinned: otherwise the sums may be of changed inputs.
+/// 4. Barrier: all parts are reduced.
+/// 5. Copy the other parts from the other ranks' outputs, and check the pins again.
+/// Cost for tensors of b bytes: a rank reads b bytes of inputs and (n - 1) / n b bytes of outputs,
+/// writes b bytes, and sends only small messages.
 Status SharedAllreduce::run(std::span<const DirectTensor> tensors, ReduceOp op,
                             transport::Overwriting& undo, const std::function<Status()>& meet) {
   auto found = find(tensors, undo);

@@ -120,6 +120,11 @@ Tuning::Link described(const plan::LinkCost& cost) {
 
 }  // namespace
 
+/// 1. Exchange the capabilities of all ranks by an allgather.
+/// 2. Check that ELASTIC_ALGORITHM is the same on all ranks.
+/// 3. Take the least capacity and segment, and the greatest number of flows.
+/// 4. With a record, take the known link costs or measure them, and tune thresholds and segment.
+/// Each step uses the same data on all ranks, so all ranks get the same result.
 Result<Ways> agree_on_ways(transport::Mesh& mesh, Executor& executor, PlanCache& plans,
                            const Hosts& hosts, const NativeOptions& options, bool has_mailboxes) {
   // One flow until all ranks use the same number: a link is slow to find data on a flow that it

@@ -40,6 +40,13 @@ struct Say {
 };
 static_assert(sizeof(Say) == 10);
 
+/// Collectives by NCCL for tensors on devices. Steps of an operation:
+/// 1. Take the turn on the tensors' device, if it is free.
+/// 2. Vote with all ranks whether NCCL performs the operation (`agree`). This also advances the
+///    making of the view's communicator, which may take many operations.
+/// 3. If so, perform it by NCCL, and exchange whether it succeeded on all ranks (`by_nccl`).
+/// 4. Otherwise, or if NCCL failed on a rank, perform it in host memory by the native backend.
+///
 /// Owned by the thread that runs the lane's operation. Any thread may call `abort`.
 class NcclBackend final : public Backend {
  public:
