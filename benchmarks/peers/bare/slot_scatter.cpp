@@ -20,6 +20,10 @@ SlotScatter::Part SlotScatter::part(const Call& call, std::uint64_t chunk, int r
   return {begin + first, std::min(most, bytes - first)};
 }
 
+/// Each chunk passes three steps on each rank: offer (copy the other ranks' parts to slots), reduce
+/// (this rank's part), and gather (copy the other ranks' results). Earlier steps have priority, so
+/// that a rank works ahead. Cost for n ranks and b bytes: (n - 1) / n b bytes copied to slots, b
+/// bytes read for the reduction, and (n - 1) / n b bytes copied to the output.
 Status SlotScatter::run(const std::byte* input, std::byte* output, std::size_t bytes) {
   Call call{input, output, bytes, result_store(input, output, bytes)};
   kept_.begin(input, output, bytes);

@@ -14,6 +14,9 @@ constexpr std::uint64_t kAhead = 4;
 
 }  // namespace
 
+/// Each chunk passes two steps on each rank: copy it to a slot for the peer, and reduce it with the
+/// peer's slot, rank 0's operand first, so that both ranks have the same bits. Cost: a copy and a
+/// reduction of the whole tensor on each rank.
 Status SlotSwap::run(const std::byte* input, std::byte* output, std::size_t bytes) {
   const std::size_t piece = board_.slot_bytes();
   const std::uint64_t chunks = (bytes + piece - 1) / piece;

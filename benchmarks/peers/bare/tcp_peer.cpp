@@ -24,7 +24,10 @@ struct Tensors {
   std::size_t bytes;
 };
 
-/// A ring allreduce: a stream of bytes to the next rank, and one from the previous rank.
+/// A ring allreduce of n ranks: a reduce-scatter in n - 1 steps, then an allgather in n - 1 steps.
+/// In each step a rank sends one part to the next rank, and receives another from the previous
+/// rank. All steps form one stream of bytes in each direction, so that a rank passes bytes on as
+/// they arrive. Cost for b bytes: a rank sends and receives 2 (n - 1) / n b bytes.
 class RingCall {
  public:
   RingCall(const PeerStart& start, const RingSockets& sockets, Patience& patience,
