@@ -19,11 +19,11 @@ struct DeviceTensor {
   std::size_t count = 0;    ///< elements of the input; the kind of call gives those of the result
   std::uint64_t input = 0;  ///< addresses
   std::uint64_t output = 0;
-  /// Bytes from the start of a gathered payload's data to this tensor's result. `divided`: whether
-  /// the result of an average is already divided there.
+  /// Bytes from the start of a gathered payload's data (Payload::gather) to this tensor's result.
+  /// `divided`: whether the result of an average is already divided there.
   std::size_t offset = 0;
   bool divided = false;
-  Wire wire{dtype};  ///< the elements' form in that data; not the tensor's only if not `divided`
+  Wire wire{dtype};  ///< type of the elements there; if `divided`, it is `dtype`
 
   std::size_t bytes() const { return count * size_of(dtype); }  ///< at the addresses
   std::size_t bytes_of_wire() const { return count * size_of(wire.dtype); }

@@ -68,8 +68,8 @@ struct Payload {
 
   /// Empties the payload, but keeps the memory of `data`.
   void clear();
-  /// Appends the results in `direct` and the memory in `elsewhere` to `data`, each aligned like a
-  /// section. Afterwards the payload is in `data` alone.
+  /// Makes the gathered layout: appends the results in `direct` and the memory in `elsewhere` to
+  /// `data`, each aligned like a section. Afterwards the payload is in `data` alone.
   void gather();
   /// Copies a result on a device to `data`, in gathered layout. kUnavailable: CUDA has failed.
   Status bring_to_host();

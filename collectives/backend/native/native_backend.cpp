@@ -95,10 +95,9 @@ class NativeBackend final : public Backend {
 
 /// 1. In the view's first operation, negotiate the capabilities (`prepare`).
 /// 2. A small allreduce on one host is eager.
-/// 3. Any other call posts its fingerprint to the ranks that may wait for an eager message, with
-/// the
-///    addresses of direct tensors that peers can read. Then it reads those tensors in place, or
-///    runs plans on the links.
+/// 3. Any other call posts its fingerprint to the ranks that may wait for an eager message, and
+///    offers its direct tensors. If all ranks offer theirs, they are reduced in shared memory;
+///    otherwise plans run on the links.
 /// 4. After a failure, `finish` restores the inputs.
 Status NativeBackend::run(std::uint64_t position, const Call& call, Payload& payload) try {
   if (mesh_->aborted()) return Status(Code::kAborted, "the view is being changed");
