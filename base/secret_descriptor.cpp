@@ -13,6 +13,8 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
+#include "base/forked_child.hpp"
+
 namespace elastic {
 
 namespace {
@@ -101,11 +103,12 @@ Result<Secret> read_secret_fd(int fd) {
   const std::lock_guard<std::mutex> lock(known.mutex);
   const bool is_ours = is_inherited_secret(fd);
   const auto before = known.secrets.find(fd);
+  const bool known_before = !is_ours && before != known.secrets.end();
   // A forked child has none: the kernel has wiped it.
-  if (!is_ours && before != known.secrets.end() && !before->second.bytes().empty()) {
-    return before->second;
-  }
+  const bool wiped = known_before && before->second.bytes().empty();
+  if (known_before && !wiped) return before->second;
   Result<Secret> read = is_ours ? read_secret(fd, name(fd)) : read_regular_file(fd);
+  if (!read.ok() && wiped) return Status(Code::kNotInitialized, kForkedChild);
   if (is_ours) close_secret(fd);
   if (read.ok()) known.secrets[fd] = read.value();
   return read;

@@ -2,6 +2,7 @@
 
 #include <new>
 
+#include "base/forked_child.hpp"
 #include "base/process_mark.hpp"
 #include "elastic/error.hpp"
 
@@ -13,9 +14,7 @@ std::uint64_t process_mark() noexcept {
 
 void require_process(std::uint64_t mark) {
   if (mark == elastic::process_mark()) return;
-  throw Error(ErrorCode::kNotInitialized,
-              "this process is a forked child of a worker, and not the worker itself: a child may "
-              "compute, exit or execute a program, but only the worker can call elastic");
+  throw Error(ErrorCode::kNotInitialized, kForkedChild);
 }
 
 void keep_for_ever(void* object) noexcept {

@@ -70,6 +70,7 @@ void call_everything(const elastic::Work& work, elastic::Memory& memory) {
   require_error("wait", [&] { work.wait(); });
   require_error("run", [&] { elastic::run(state, [] {}); });
   require_error("init", [] { elastic::init(); });
+  require_error("Context", [] { const elastic::Context another{elastic::Options{}}; });
   require_error("shutdown", [] { elastic::shutdown(); });
   require(!work.ready(), "an operation completes in a child");
   memory = elastic::Memory();
