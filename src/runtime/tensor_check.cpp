@@ -1,8 +1,11 @@
 #include "runtime/tensor_check.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "base/tensor_bytes.hpp"
 #include "elastic/error.hpp"
@@ -26,6 +29,28 @@ std::string text(const Device& device) {
   }
   return "there is no kind of device " + std::to_string(static_cast<int>(device.kind)) +
          "; there are kHost and kCuda";
+}
+
+/// Each tensor is input and output of its own: what one gets the other may not have been read for.
+/// Devices and the host share one space of addresses.
+void check_disjoint(std::span<const TensorView> tensors, const char* call) {
+  const auto begin = [&](std::size_t i) {
+    return reinterpret_cast<std::uintptr_t>(tensors[i].data);
+  };
+  const auto bytes = [&](std::size_t i) { return ConstTensorView(tensors[i]).bytes(); };
+  std::vector<std::size_t> order;
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    if (tensors[i].count > 0) order.push_back(i);
+  }
+  std::ranges::sort(order, {}, [&](std::size_t i) { return std::pair(begin(i), i); });
+  for (std::size_t i = 1; i < order.size(); ++i) {
+    const std::size_t one = order[i - 1];
+    const std::size_t other = order[i];
+    if (begin(other) - begin(one) >= bytes(one)) continue;
+    invalid(std::string(call) + ": tensors " + std::to_string(std::min(one, other)) + " and " +
+            std::to_string(std::max(one, other)) +
+            " overlap in memory: give each tensor of a group memory of its own");
+  }
 }
 
 }  // namespace
@@ -60,6 +85,7 @@ void check_group(std::span<const TensorView> tensors, const char* call) {
     invalid(std::string(call) + ": tensors 0 to " + std::to_string(i) +
             " have more bytes together than any memory has; the count of one of them is wrong");
   }
+  check_disjoint(tensors, call);
 }
 
 void check(ReduceOp op, DType dtype, const char* call) {

@@ -18,7 +18,7 @@ inline bool any_on_device(std::span<const TensorView> tensors) {
 /// Throws Error(kInvalidArgument) for a tensor without memory, or with more bytes than can exist.
 /// The message begins with `call` and with `which` of its tensors it is.
 void check(const ConstTensorView& tensor, const char* call, const char* which = "tensor");
-/// As `check`, for each tensor of a group and for their sum.
+/// As `check`, for each tensor of a group and for their sum; also throws where two of them overlap.
 void check_group(std::span<const TensorView> tensors, const char* call);
 
 /// Throws Error(kInvalidArgument) for an invalid reduction, and for the average of bools.

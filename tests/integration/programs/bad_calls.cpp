@@ -95,8 +95,11 @@ void different_calls() {
   expect("roots", {"broadcast", "from rank 0", "from rank 1"},
          [&] { elastic::broadcast(std::span<float>(floats), odd() ? 1 : 0); });
   expect("groups", {"2 tensors", "3 tensors"}, [&] {
-    const TensorView tensor = elastic::view(std::span<float>(floats));
-    elastic::grouped_allreduce(std::vector<TensorView>(odd() ? 3 : 2, tensor));
+    std::vector<TensorView> group;
+    for (std::size_t i = 0; i < (odd() ? 3U : 2U); ++i) {
+      group.push_back(elastic::view(std::span<float>(floats).subspan(i, 1)));
+    }
+    elastic::grouped_allreduce(group);
   });
   expect("scattered counts", {"reduce_scatter", "1000", "200000"},
          [&] { elastic::reduce_scatter(std::span<const float>(odd() ? more : floats)); });
@@ -301,6 +304,14 @@ void wrong_by_itself() {
   const TensorView huge{floats.data(), std::size_t{1} << 62, DType::kF32, {}};
   const std::string count = std::to_string(huge.count);
   expect("huge", {"allreduce, input", count}, [&] { elastic::allreduce(huge); });
+  const std::span<float> all(floats);
+  const std::vector<TensorView> overlapping{elastic::view(all.subspan(7, 3)),
+                                            elastic::view(all.subspan(0, 4)),
+                                            elastic::view(all.subspan(3, 3))};
+  expect("overlapping", {"grouped_allreduce: tensors 1 and 2 overlap in memory"},
+         [&] { elastic::grouped_allreduce(overlapping); });
+  expect("overlapping, named", {"allreduce_async: tensors 1 and 2 overlap in memory"},
+         [&] { elastic::grouped_allreduce_async("overlapping", overlapping); });
   expect("huge in a group", {"grouped_allreduce, tensor 1", count}, [&] {
     const TensorView small = elastic::view(std::span<float>(floats));
     elastic::grouped_allreduce(std::vector<TensorView>{small, huge});
