@@ -56,6 +56,7 @@ class Launcher::Impl {
                       .min_np = options_.min_np,
                       .max_np = options_.max_np,
                       .max_restarts = options_.max_restarts,
+                      .start = rendezvous::MembershipOptions{}.start_timeout,
                       .below_minimum = rendezvous::MembershipOptions{}.below_minimum_timeout,
                       .drain = options_.drain,
                       .exit = options_.exit}),

@@ -10,6 +10,7 @@ namespace elastic::launcher {
 namespace {
 
 constexpr std::size_t kMostOutputsShown = 4;
+constexpr int kMostNamed = 8;
 
 std::string worker(int slot) {
   return "worker " + std::to_string(slot);
@@ -78,10 +79,28 @@ void Supervision::on(const WorkerExited& event, TimePoint now, Actions& actions)
     return start_failed(event.slot, event.status.text(), now, actions);
   }
   if (overdue_) return worker_overdue(event.slot, report);
+  if (phase_ == JobPhase::kFailed && signals_ == 0 && report.left == WorkerReport::Left::kLost) {
+    // It died by itself, before the job failed for that.
+    slots_[event.slot].failure = event.status.text();
+    slots_[event.slot].failed_as = failures_++;
+    return;
+  }
   if (phase_ == JobPhase::kDone && signals_ == 0 && left_early(report)) {
     return worker_missed(event.slot, event.status.text(), report);
   }
+  if (report.left == WorkerReport::Left::kRemoved && !ending()) {
+    return removed_worker_failed(event.slot, event.status.text(), actions);
+  }
   worker_failed(event.slot, event.status.text(), actions);
+}
+
+/// It was to go, so nothing takes its place.
+void Supervision::removed_worker_failed(int slot, const std::string& how, Actions& actions) {
+  Slot& removed = slots_[slot];
+  removed.fate = "was removed on request, and " + how;
+  actions.emplace_back(Say{worker(slot) + " " + removed.fate +
+                           "; outside of elastic::run the next call of a removed worker throws "
+                           "Error(kRemoved): catch it, and end with code 0"});
 }
 
 /// It would fail again, as a worker with a wrong option does, and without it the job would begin
@@ -127,9 +146,25 @@ void Supervision::worker_ended(int slot, const WorkerReport& report, Actions& ac
                                (phase_ == JobPhase::kRunning && report.member))) {
     ended.fate = "exited with code 0 in the middle of the job, without elastic::shutdown";
     actions.emplace_back(Say{worker(slot) + " " + ended.fate});
-  } else if (ended.fate.empty()) {
-    ended.fate = "ended before it was a member";
+  } else {
+    worker_never_joined(slot, actions);
   }
+}
+
+/// With code 0: the program may have had nothing to do, or it does not call elastic::init. The
+/// others wait for it.
+void Supervision::worker_never_joined(int slot, Actions& actions) {
+  Slot& ended = slots_[slot];
+  const std::string how = "exited with code 0 before it had joined the job";
+  if (ended.fate.empty()) ended.fate = how;
+  if (ending()) return;
+  ended.unjoined = true;
+  std::string text = worker(slot) + " " + how + "; does its program call elastic::init?";
+  if (phase_ == JobPhase::kForming && running() > 0) {
+    text += " The others wait for it for " + seconds(options_.start) +
+            ", and then begin without it if --min-np allows that";
+  }
+  actions.emplace_back(Say{text});
 }
 
 void Supervision::on(const WorkerNotStarted& event, TimePoint now, Actions& actions) {
@@ -311,6 +346,7 @@ void Supervision::start(int slot, Actions& actions) {
   started.running = true;
   started.waits = false;
   started.finished = false;
+  started.unjoined = false;
   started.failure.clear();
   actions.emplace_back(StartWorker{slot, started.starts});
   ++started.starts;
@@ -351,7 +387,7 @@ std::vector<int> Supervision::failed_slots() const {
 std::string Supervision::failure_reason() const {
   if (signals_ > 0) return "stopped by " + signal_name(first_signal_);
   if (phase_ == JobPhase::kFailed) {
-    return phase_text_.empty() ? "the job failed" : "the job failed: " + phase_text_;
+    return "the job failed" + because(phase_text_) + unjoined_workers();
   }
   if (const auto failed = failed_slots(); !failed.empty()) {
     const std::string what = worker(failed.front()) + " " + slots_.at(failed.front()).failure;
@@ -372,8 +408,17 @@ bool Supervision::anybody_finished() const {
                      [](const auto& entry) { return entry.second.finished; });
 }
 
+std::string Supervision::unjoined_workers() const {
+  int count = 0;
+  std::string text;
+  for (const auto& [number, slot] : slots_) {
+    if (slot.unjoined && ++count <= kMostNamed) text += "; " + worker(number) + " " + slot.fate;
+  }
+  if (count > kMostNamed) text += "; and " + std::to_string(count - kMostNamed) + " more";
+  return text;
+}
+
 std::string Supervision::missing_workers() const {
-  constexpr int kMostNamed = 8;
   int finished = 0;
   int missing = 0;
   std::string fates;

@@ -17,6 +17,7 @@ struct SupervisionOptions {
   int min_np = 1;
   int max_np = 1;
   int max_restarts = 3;               ///< of all slots together
+  Milliseconds start{60000};          ///< for which the job waits for its first workers
   Milliseconds below_minimum{60000};  ///< for which the job waits with fewer than min_np
   Milliseconds drain{30000};          ///< from a stop request to SIGTERM
   Milliseconds exit{300000};          ///< from the job's end to SIGTERM
@@ -122,6 +123,7 @@ class Supervision {
     bool waits = false;     ///< to be started again once a replacement can join
     bool finished = false;  ///< was with the job to its end
     std::string fate;       ///< otherwise: what became of its worker
+    bool unjoined = false;  ///< its last worker ended well and was never a member
   };
   using Actions = std::vector<Action>;
 
@@ -138,6 +140,8 @@ class Supervision {
   void worker_failed(int slot, const std::string& how, Actions& actions, bool may_restart = true);
   void worker_missed(int slot, const std::string& how, const WorkerReport& report);
   std::string without_restarts() const;
+  void removed_worker_failed(int slot, const std::string& how, Actions& actions);
+  void worker_never_joined(int slot, Actions& actions);
   void note_early_ends(const WorkerReport& report);
   void worker_overdue(int slot, const WorkerReport& report);
   void start_failed(int slot, const std::string& how, TimePoint now, Actions& actions);
@@ -148,6 +152,8 @@ class Supervision {
   /// Slots whose last worker failed, in the order in which they did: the first is the likely cause.
   std::vector<int> failed_slots() const;
   std::string failure_reason() const;
+  /// The workers that ended well and were never members; empty where there are none.
+  std::string unjoined_workers() const;
   /// Empty where as many workers finished as began.
   std::string missing_workers() const;
   bool anybody_finished() const;

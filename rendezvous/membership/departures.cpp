@@ -141,10 +141,16 @@ void Membership::State::stop_without_boundary() {
 /// Of the members that cannot go on: each one's reason, in rank order.
 std::string Membership::State::whys() const {
   std::string text;
+  const auto add = [&text](const std::string& name, const std::string& why) {
+    text += (text.empty() ? ": " : "; ") + name + ": " + why;
+  };
+  for (const auto& [label, departed] : departed_) {
+    if (departed.how != "unable" || departed.why.empty()) continue;
+    add(label.empty() ? "a worker that had left" : label, departed.why);
+  }
   for (const std::string& member : remaining_members()) {
     const Worker& worker = workers_.at(member);
-    if (worker.why.empty()) continue;
-    text += (text.empty() ? ": " : "; ") + rank_name(member) + ": " + worker.why;
+    if (!worker.why.empty()) add(rank_name(member), worker.why);
   }
   return text;
 }

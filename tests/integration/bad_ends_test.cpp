@@ -1,5 +1,6 @@
 // A mistake is not to become a job that succeeds: how elasticrun ends where workers fail at the
 // start, are missing at the end, or do not use `run`. Real processes.
+#include <csignal>
 #include <string>
 #include <vector>
 
@@ -164,8 +165,31 @@ TEST(BadEnds, AJobThatExceptionsMakeEveryWorkerLeaveHasFailed) {
   const Ended ended = run_two("all");
   EXPECT_EQ(ended.status, 1) << ended.output;
   EXPECT_THAT(last_line(ended.output),
-              AllOf(HasSubstr("the job failed: "), HasSubstr("no member could go on: rank "),
-                    HasSubstr("an exception left elastic::run: no such")));
+              AllOf(HasSubstr("the job failed: "), HasSubstr("no member could go on: "),
+                    HasSubstr("an exception left elastic::run: no such\\x0asample of worker 0"),
+                    HasSubstr("an exception left elastic::run: no such\\x0asample of worker 1")));
+}
+
+TEST(BadEnds, AJobThatUncaughtExceptionsEndShowsThemAll) {
+  const Ended ended = run_two("uncaught", {"--max-restarts", "0"});
+  EXPECT_EQ(ended.status, 1) << ended.output;
+  for (const char* worker : {"0", "1"}) {
+    EXPECT_THAT(ended.output, ::testing::ContainsRegex("elasticrun: worker " + std::string(worker) +
+                                                       " died of signal 6 .*its last lines:"));
+    EXPECT_THAT(ended.output, HasSubstr("    | sample of worker " + std::string(worker)));
+  }
+}
+
+TEST(BadEnds, AWorkerThatExitsBeforeInitIsNamedWhileTheOthersWait) {
+  LaunchedJob job;
+  job.start({"-np", "2", BAD_WORKER, "stranger"});
+  EXPECT_TRUE(eventually(kPatience, [&] {
+    return job.output().find(
+               "worker 1 exited with code 0 before it had joined the job; does its "
+               "program call elastic::init? The others wait for it for 60 s") != std::string::npos;
+  })) << job.output();
+  ASSERT_EQ(::kill(job.launcher().pid(), SIGTERM), 0);
+  EXPECT_EQ(job.launcher().wait(kPatience), 1) << job.output();
 }
 
 TEST(BadEnds, AWorkerThatReturnsFromRunWhileOthersTrainIsNamedAtTheEnd) {
@@ -219,6 +243,22 @@ TEST(BadEnds, AProgramWithoutRunIsStoppedWithoutAnException) {
   EXPECT_EQ(job.launcher().wait(kPatience), 0) << job.output();
   EXPECT_THAT(job.output(), AllOf(HasSubstr("the job was stopped"), Not(HasSubstr("terminate")),
                                   Not(HasSubstr("died of signal"))));
+}
+
+TEST(BadEnds, AWorkerThatIsRemovedWithoutRunIsNotReplaced) {
+  LaunchedJob job;
+  job.start({"-np", "2", BAD_WORKER, "endless", job.folder().string()});
+  ASSERT_TRUE(eventually(kPatience, [&] {
+    return std::filesystem::exists(job.folder() / "step.1");
+  })) << job.output();
+  EXPECT_TRUE(job.control({"remove", "1"}));
+  EXPECT_TRUE(eventually(kPatience, [&] {
+    return job.output().find("worker 1 was removed on request, and died of signal 6") !=
+           std::string::npos;
+  })) << job.output();
+  EXPECT_TRUE(job.control({"stop"}));
+  EXPECT_EQ(job.launcher().wait(kPatience), 0) << job.output();
+  EXPECT_THAT(job.output(), Not(HasSubstr("starting it again")));
 }
 
 TEST(WorkerOutput, OfAKilledWorkerIsCompleteWithoutAFlush) {

@@ -225,6 +225,17 @@ TEST_F(DepartureTest, AJobThatNoMemberCouldGoOnWithSaysWhy) {
   EXPECT_EQ(last<Fail>("a")->reason, "no member could go on: rank 0: one; rank 1: two");
 }
 
+TEST_F(DepartureTest, AJobThatNoMemberCouldGoOnWithNamesThoseThatLeftBefore) {
+  start_with({"a", "b"});
+  say("a", Bye{false, "one", true});
+  report_all({"a", "b"}, 4);
+  ASSERT_THAT(members(), ElementsAre("b"));
+  say("b", Bye{false, "two", true});
+  EXPECT_EQ(phase(), Phase::kFailed);
+  EXPECT_THAT(last<Fail>("b")->reason, testing::AllOf(HasSubstr("no member could go on: "),
+                                                      HasSubstr(": one; rank 0: two")));
+}
+
 TEST_F(DepartureTest, LeaverStaysOnceMoreForAResultThatOnlyItHas) {
   start_with({"a", "b", "c"});
   say("b", Bye{false});

@@ -341,6 +341,71 @@ TEST(Supervision, NamesTheFirstFailureAndNotOneThatWasReplaced) {
   EXPECT_TRUE(world.shows_output_of(1));
 }
 
+TEST(Supervision, NamesAWorkerThatExitsBeforeItHasJoined) {
+  World world({.np = 2, .min_np = 2, .max_np = 2});
+  WorkerReport stranger = in(JobPhase::kForming);
+  stranger.member = false;
+  world.happens(WorkerExited{1, kSuccess, stranger});
+  ASSERT_EQ(world.last.size(), 1U);
+  EXPECT_EQ(std::get<Say>(world.last[0]).text,
+            "worker 1 exited with code 0 before it had joined the job; does its program call "
+            "elastic::init? The others wait for it for 60 s, and then begin without it if --min-np "
+            "allows that");
+  world.happens(JobStateChanged{JobPhase::kFailed, "only 1 of 2 workers came"});
+  world.happens(WorkerExited{0, kCode3, in(JobPhase::kFailed)});
+  ASSERT_TRUE(world.finished);
+  EXPECT_EQ(world.finished->exit_code, 1);
+  EXPECT_EQ(world.finished->reason,
+            "the job failed: only 1 of 2 workers came; worker 1 exited with code 0 before it had "
+            "joined the job");
+}
+
+TEST(Supervision, MissesAWorkerThatExitedBeforeItHadJoined) {
+  World world(two_workers());
+  WorkerReport stranger = in(JobPhase::kForming);
+  stranger.member = false;
+  world.happens(WorkerExited{1, kSuccess, stranger});
+  world.happens(JobStateChanged{JobPhase::kRunning, ""});
+  world.happens(WorkerExited{0, kSuccess, in(JobPhase::kDone)});
+  ASSERT_TRUE(world.finished);
+  EXPECT_EQ(world.finished->exit_code, 0);
+  EXPECT_EQ(world.finished->reason,
+            "the job began with 2 workers and ended with 1: worker 1 exited with code 0 before it "
+            "had joined the job");
+}
+
+TEST(Supervision, DoesNotReplaceARemovedWorkerHoweverItEnds) {
+  World world(two_workers());
+  world.happens(JobStateChanged{JobPhase::kRunning, "", true});
+  const ExitStatus aborted{.code = 0, .signal = SIGABRT};
+  world.happens(
+      WorkerExited{1, aborted, {JobPhase::kRunning, true, WorkerReport::Left::kRemoved, false}});
+  EXPECT_EQ(world.started.size(), 2U);
+  EXPECT_THAT(std::get<Say>(world.last.back()).text,
+              testing::AllOf(testing::HasSubstr("worker 1 was removed on request, and died of "
+                                                "signal 6"),
+                             testing::HasSubstr("throws Error(kRemoved)")));
+  world.happens(WorkerExited{0, kSuccess, in(JobPhase::kDone)});
+  ASSERT_TRUE(world.finished);
+  EXPECT_EQ(world.finished->exit_code, 0);
+  EXPECT_THAT(world.finished->reason, testing::HasSubstr("worker 1 was removed on request, and "));
+}
+
+/// The job fails for the death of all; the exception of each is in its last lines.
+TEST(Supervision, ShowsTheLastLinesOfAllWorkersWhoseDeathsFailedTheJob) {
+  World world(two_workers());
+  world.happens(JobStateChanged{JobPhase::kFailed, "all members are gone"});
+  for (const int slot : {0, 1}) {
+    WorkerReport lost = in(JobPhase::kFailed);
+    lost.left = WorkerReport::Left::kLost;
+    world.happens(WorkerExited{slot, {.code = 0, .signal = SIGABRT}, lost});
+  }
+  ASSERT_TRUE(world.finished);
+  EXPECT_TRUE(world.shows_output_of(0));
+  EXPECT_TRUE(world.shows_output_of(1));
+  EXPECT_EQ(world.finished->reason, "the job failed: all members are gone");
+}
+
 TEST(Supervision, NamesAProgramThatNeverJoins) {
   World world(two_workers());
   world.happens(WorkerExited{0, kSuccess, in(JobPhase::kForming)});

@@ -10,11 +10,13 @@
 //   all_exit so do all ranks
 //   throws   an exception leaves the training of rank 1, which catches it and calls shutdown
 //   all      the same on every rank
+//   uncaught the same, and none of them catches it
 //   differs  rank 1 calls another collective than rank 0, and gives up; rank 0 goes on
 //   killed   a collective without `run`; rank 1 is killed in its first life
 //   endless  collectives without `run`, for ever; the file DIR/step.RANK says that they go on
 //   early    rank 1 returns from the training after 5 steps, and calls shutdown
 //   early_without_run  the same, with collectives without `run`
+//   stranger rank 1 ends with code 0 before it calls init
 //   print    prints lines that it does not flush, and is killed
 #include <cstdio>
 #include <cstdlib>
@@ -68,14 +70,20 @@ void differ() {
   }
 }
 
+/// Tells the exceptions of the ranks apart where all throw.
+std::string own_part(const std::string& mode) {
+  return mode == "throws" ? "" : " of worker " + std::string(std::getenv("RANK"));
+}
+
 void train(elastic::State& state, const std::string& mode) {
   elastic::run(state, [&] {
     while (state.commits() < kSteps) {
       const bool early = state.commits() == 5 && elastic::size() == 2;
       if (early && mode == "differs") differ();
       sum();
-      if (early && (mode == "all" || (mode == "throws" && elastic::rank() == 1))) {
-        throw std::runtime_error("no such\nsample");
+      if (early &&
+          (mode == "all" || mode == "uncaught" || (mode == "throws" && elastic::rank() == 1))) {
+        throw std::runtime_error("no such\nsample" + own_part(mode));
       }
       if (mode == "early" && state.commits() == 5 && elastic::rank() == 1) return;
       if (mode == "all_exit" && state.commits() == 5) std::exit(0);
@@ -140,6 +148,7 @@ void print() {
 int main(int argc, char** argv) {
   const std::string mode = argc > 1 ? argv[1] : "";
   const std::string folder = argc > 2 ? argv[2] : "";
+  if (mode == "stranger" && std::string(std::getenv("RANK")) == "1") return 0;
   elastic::Options options;
   if (mode == "option") options.transport = "pigeon";
   elastic::init(options);
