@@ -72,14 +72,23 @@ std::string progress_line(const StatusReply& status) {
          (status.slowest < 0 ? "" : ", slowest rank: " + std::to_string(status.slowest)) + "\n";
 }
 
+/// The members of a view, or the workers that are there before the first one.
+std::string size_line(const StatusReply& status) {
+  const std::string limits = " (min " + std::to_string(status.min_np) + ", max " +
+                             (status.max_np == 0 ? "none" : std::to_string(status.max_np)) + ")";
+  if (status.view.generation == 0 && status.phase == "forming" && status.initial_np) {
+    return std::to_string(status.joiners.size()) + " of " + std::to_string(*status.initial_np) +
+           " workers" + limits + "\n";
+  }
+  return "generation " + std::to_string(status.view.generation) + ", world size " +
+         std::to_string(status.view.members.size()) + limits + ", " +
+         std::to_string(status.view_changes) + " view changes, " +
+         std::to_string(status.joiners.size()) + " joiners waiting\n";
+}
+
 std::string headline(const StatusReply& status) {
   const auto& view = status.view;
-  return "job " + status.job + ": " + status.phase + ", generation " +
-         std::to_string(view.generation) + ", world size " + std::to_string(view.members.size()) +
-         " (min " + std::to_string(status.min_np) + ", max " +
-         (status.max_np == 0 ? "none" : std::to_string(status.max_np)) + "), " +
-         std::to_string(status.view_changes) + " view changes, " +
-         std::to_string(status.joiners.size()) + " joiners waiting\n" +
+  return "job " + status.job + ": " + status.phase + ", " + size_line(status) +
          (view.cause.empty() ? "" : "last change: " + view.cause + "\n") + progress_line(status);
 }
 
@@ -130,6 +139,7 @@ std::string status_json(const StatusReply& status) {
                          {"world_size", status.view.members.size()},
                          {"min_np", status.min_np},
                          {"max_np", status.max_np},
+                         {"initial_np", nullptr},
                          {"view_changes", status.view_changes},
                          {"commits", status.commits},
                          {"steps_per_second", status.steps_per_second},
@@ -137,6 +147,7 @@ std::string status_json(const StatusReply& status) {
                          {"last_change", status.view.cause},
                          {"members", nlohmann::json::array()},
                          {"joiners", nlohmann::json::array()}};
+  if (status.initial_np) json["initial_np"] = *status.initial_np;
   if (status.slowest >= 0) json["slowest_rank"] = status.slowest;
   for (std::size_t rank = 0; rank < status.view.members.size(); ++rank) {
     const Member& member = status.view.members[rank];

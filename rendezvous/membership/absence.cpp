@@ -57,9 +57,9 @@ TimePoint Membership::State::awaited_until(const Absence& absence) const {
 }
 
 /// Gives up a disconnected member. The reports of the others stay valid: they are promises.
-void Membership::State::give_up_absent(const std::string& incarnation, const std::string& why) {
-  const Worker& worker = workers_.at(incarnation);
-  const std::string how = absences_.at(incarnation).why + ", " + why;
+void Membership::State::give_up_absent(const std::string& incarnation, How how,
+                                       const std::string& what) {
+  Worker& worker = workers_.at(incarnation);
   if (round_) {
     round_->expected.erase(incarnation);
     round_->paused.erase(incarnation);
@@ -68,8 +68,14 @@ void Membership::State::give_up_absent(const std::string& incarnation, const std
   if (worker.said_bye) {
     depart(incarnation, worker.unable ? How::kFailed : How::kLeft, how_it_left(worker));
   } else {
-    depart(incarnation, How::kFailed, "died: " + how);
+    worker.why = what;
+    depart(incarnation, how, (how == How::kEvicted ? "was given up: " : "died: ") + what);
   }
+}
+
+/// For a member whose process has ended.
+void Membership::State::give_up_ended(const std::string& incarnation, const std::string& proof) {
+  give_up_absent(incarnation, How::kFailed, absences_.at(incarnation).why + ", " + proof);
 }
 
 /// Gives up the members that have not come back in time.
@@ -80,8 +86,10 @@ void Membership::State::expire_absences() {
   }
   for (const std::string& member : late) {
     const auto waited = std::chrono::duration_cast<Milliseconds>(now_ - absences_.at(member).since);
-    give_up_absent(member,
-                   "and it did not come back within " + std::to_string(waited.count()) + " ms");
+    give_up_absent(member, How::kEvicted,
+                   "its connection was lost (" + absences_.at(member).why +
+                       "), and it did not come back within " + std::to_string(waited.count()) +
+                       " ms");
   }
 }
 

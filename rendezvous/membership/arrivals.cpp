@@ -5,13 +5,41 @@
 
 namespace elastic::rendezvous {
 
+/// Whoever took part is told how the job ended. A worker that did not would otherwise believe that
+/// it has trained, unless a launcher has started it for this job.
+bool Membership::State::tell_that_it_is_over(const Registered& event) {
+  const Register& its = event.registration;
+  if (earlier_end_ && its.view && its.view->generation <= earlier_generations_) {
+    std::visit([&](const auto& word) { send(its.incarnation, word); }, *earlier_end_);
+    return true;
+  }
+  if (!over_) return false;
+  const bool took_part = its.view || former_.contains(its.incarnation) ||
+                         given_up_.contains({its.endpoints.host, its.pid});
+  if (!failure_.empty()) {
+    send(its.incarnation, Fail{failure_, misfit_, timed_out_});
+  } else if (took_part || event.launched) {
+    send(its.incarnation, end_);
+  } else {
+    const bool stopped = end_.reason == Farewell::Reason::kStopped;
+    send(its.incarnation, Refuse{std::string("the job was ") + (stopped ? "stopped" : "done") +
+                                 " before this worker came, and its server serves no other: start "
+                                 "a new server for another training"});
+  }
+  return true;
+}
+
+int Membership::State::first_view_size() const {
+  const int wanted = std::max(options_.initial_np, options_.min_np);
+  return options_.max_np > 0 ? std::min(wanted, options_.max_np) : wanted;
+}
+
 bool Membership::State::try_form() {
   if (workers_.empty()) {
     first_registered_.reset();
     return false;
   }
-  int wanted = std::max(options_.initial_np, options_.min_np);
-  if (options_.max_np > 0) wanted = std::min(wanted, options_.max_np);
+  const int wanted = first_view_size();
   const int here = static_cast<int>(workers_.size());
   const bool late = now_ >= *first_registered_ + options_.start_timeout;
   if (here < wanted && !late) return false;

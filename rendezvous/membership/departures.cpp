@@ -24,6 +24,8 @@ void Membership::State::depart(const std::string& incarnation, How how, const st
     if (how == How::kLeft) note_finished(incarnation);
     former_[incarnation] = how == How::kLeft ? Farewell{Farewell::Reason::kDone, "left"}
                                              : Farewell{Farewell::Reason::kEvicted, what};
+    const Member& member = view_.members[rank_of(incarnation)];
+    if (how != How::kLeft) given_up_.emplace(member.endpoints.host, member.pid);
   }
   const auto leaver = workers_.find(incarnation);
   if (leaver != workers_.end() && is_member(incarnation)) {
@@ -118,7 +120,9 @@ void Membership::State::release(const std::string& incarnation) {
 }
 
 void Membership::State::finish(Farewell::Reason reason, const std::string& text) {
+  if (view_.generation != 0) out_.actions.push_back(JournalEnd{Farewell{reason, text}});
   for (const auto& entry : workers_) {
+    former_[entry.first] = Farewell{reason, text};
     send(entry.first, Farewell{reason, text});
     if (entry.second.said_bye && !entry.second.done) note_departed(entry.second, "lost");
   }
@@ -166,6 +170,9 @@ void Membership::State::end(const std::string& text) {
 }
 
 void Membership::State::fail(const std::string& text, bool misfit) {
+  if (view_.generation != 0) {
+    out_.actions.push_back(JournalEnd{Fail{text, misfit, timed_out_}});
+  }
   for (const auto& entry : workers_) {
     send(entry.first, Fail{text, misfit, timed_out_});
   }

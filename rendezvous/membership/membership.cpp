@@ -46,6 +46,11 @@ Membership::State::State(MembershipOptions options, Memory memory)
       liveness_(options.heartbeat, options.evict_after),
       stalls_(options.evict_after) {
   raise_floor(memory.floor);
+  if (memory.end) {
+    earlier_end_ = std::move(memory.end);
+    earlier_generations_ = floor_;
+    return;
+  }
   if (memory.view) recovery_.emplace(Recovery{std::move(memory.view), {}, {}});
 }
 
@@ -62,8 +67,7 @@ Decision Membership::State::decide(const Event& event, TimePoint now) {
 
 void Membership::State::on(const Registered& event) {
   const std::string& incarnation = event.registration.incarnation;
-  if (!failure_.empty()) return send(incarnation, Fail{failure_, misfit_, timed_out_});
-  if (over_) return send(incarnation, end_);
+  if (tell_that_it_is_over(event)) return;
   if (const auto former = former_.find(incarnation); former != former_.end()) {
     note(describe(incarnation) + " came back, but is no member any more");
     return send(incarnation, former->second);
@@ -117,7 +121,7 @@ void Membership::State::on(const ConnectionLost& event) {
 void Membership::State::on(const ProcessEnded& event) {
   const auto found = workers_.find(event.incarnation);
   if (found == workers_.end()) return;
-  if (is_absent(event.incarnation)) return give_up_absent(event.incarnation, event.reason);
+  if (is_absent(event.incarnation)) return give_up_ended(event.incarnation, event.reason);
   found->second.ended = event.reason;
 }
 
@@ -291,7 +295,7 @@ void Membership::State::on_message(const std::string& from, const Gone& message)
   if (!is_member(from) || !is_absent(message.incarnation)) {
     return note("ignored: word of the end of a worker that is not disconnected");
   }
-  give_up_absent(message.incarnation, describe(from) + " says: " + message.reason);
+  give_up_ended(message.incarnation, describe(from) + " says: " + message.reason);
 }
 
 template <typename Other>

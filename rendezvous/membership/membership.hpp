@@ -54,6 +54,8 @@ struct MembershipOptions {
 struct Memory {
   std::optional<View> view;  ///< the last that was made durable
   std::uint64_t floor = 0;   ///< no generation up to this one is given (again)
+  /// That job is over: its members are told so, and another one begins.
+  std::optional<LastWord> end = {};
 };
 
 // ---- events -----------------------------------------------------------------------------------
@@ -61,6 +63,9 @@ struct Memory {
 /// whose end has not been noticed yet.
 struct Registered {
   Register registration;
+  /// A launcher is there. A worker that comes after the job's end is one that it has started for
+  /// this job, and not of another training.
+  bool launched = false;
 };
 struct Received {
   std::string incarnation;
@@ -104,7 +109,11 @@ struct Journal {
 struct ReserveGenerations {
   std::uint64_t up_to = 0;
 };
-using Action = std::variant<SendTo, CloseConnection, Journal, ReserveGenerations>;
+/// The job is over: likewise, as far as the disk takes it. The end itself does not wait for it.
+struct JournalEnd {
+  LastWord word;
+};
+using Action = std::variant<SendTo, CloseConnection, Journal, ReserveGenerations, JournalEnd>;
 
 struct Decision {
   std::vector<Action> actions;

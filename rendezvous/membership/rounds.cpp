@@ -180,8 +180,8 @@ void Membership::State::announce(View next) {
   for (std::size_t lane = 0; lane < view_.lanes.size(); ++lane) {
     if (next.lanes[lane].position > view_.lanes[lane].position) strikes_.clear();
   }
+  if (view_.generation != 0) ++view_changes_;
   view_ = std::move(next);
-  ++views_;
   for (const std::string& left : view_.left) {
     if (workers_.contains(left)) release(left);
   }

@@ -111,8 +111,10 @@ class Membership::State {
   template <typename Other>
   void on_message(const std::string& from, const Other& message);
 
-  // arrivals.cpp: the first view, layouts, joiners
+  // arrivals.cpp: the first view, layouts, joiners, those that come too late
+  bool tell_that_it_is_over(const Registered& event);
   void welcome(const std::string& incarnation);
+  int first_view_size() const;
   bool try_form();
   void form();
   void compare_layouts();
@@ -149,12 +151,15 @@ class Membership::State {
   void announce(View next);
   std::string cause_of(const View& next) const;
 
+  enum class How { kFailed, kEvicted, kLeft };
+
   // absence.cpp: members that are disconnected
   void disconnect(const std::string& incarnation, const std::string& why);
   void reconnect(const std::string& incarnation);
   void note_company();
   TimePoint awaited_until(const Absence& absence) const;
-  void give_up_absent(const std::string& incarnation, const std::string& why);
+  void give_up_absent(const std::string& incarnation, How how, const std::string& what);
+  void give_up_ended(const std::string& incarnation, const std::string& proof);
   void expire_absences();
   void ask_about_absent();
   bool is_absent(const std::string& incarnation) const;
@@ -167,7 +172,6 @@ class Membership::State {
   void fail_stalled(const std::string& text);
 
   // departures.cpp: one goes, or all
-  enum class How { kFailed, kEvicted, kLeft };
   void depart(const std::string& incarnation, How how, const std::string& what);
   void evict(const std::string& incarnation, const std::string& why);
   void refuse(const std::string& incarnation, const std::string& why);
@@ -235,7 +239,7 @@ class Membership::State {
 
   std::optional<Round> round_;
   std::uint64_t rounds_ = 0;
-  std::uint64_t views_ = 0;
+  std::uint64_t view_changes_ = 0;
   std::uint64_t commits_ = 0;        ///< the greatest that anybody told
   std::uint64_t lead_ = 1;           ///< of the next proposed commit over `commits_`
   std::vector<std::string> causes_;  ///< of the view change that is going on
@@ -258,8 +262,13 @@ class Membership::State {
   std::optional<TimePoint> handover_until_;
   std::optional<TimePoint> below_since_;
   std::map<std::string, StatusReply::Departed> departed_;  ///< by label
-  bool misfit_ = false;                                    ///< see Fail
-  bool timed_out_ = false;                                 ///< likewise
+  /// Host and process of members that were given up: they may come back as new workers.
+  std::set<std::pair<std::string, std::int64_t>> given_up_;
+  /// Of an earlier job, which had the generations up to that one.
+  std::optional<LastWord> earlier_end_;
+  std::uint64_t earlier_generations_ = 0;
+  bool misfit_ = false;     ///< see Fail
+  bool timed_out_ = false;  ///< likewise
   bool over_ = false;
   Farewell end_{Farewell::Reason::kDone, "the job is done"};  ///< what latecomers are told
   std::string failure_;                                       ///< why the job cannot go on

@@ -37,6 +37,7 @@ StatusReply Membership::State::status(TimePoint now) const {
   reply.view = view_;
   reply.min_np = options_.min_np;
   reply.max_np = options_.max_np;
+  reply.initial_np = first_view_size();
   std::vector<const Worker*> waiting;
   for (const auto& [incarnation, worker] : workers_) {
     if (!is_member(incarnation)) waiting.push_back(&worker);
@@ -50,7 +51,7 @@ StatusReply Membership::State::status(TimePoint now) const {
   }
   reply.joinable = joinable();
   for (const auto& [label, departed] : departed_) reply.departed.push_back(departed);
-  reply.view_changes = views_ == 0 ? 0 : views_ - 1;
+  reply.view_changes = view_changes_;
   for (const Member& member : view_.members) {
     const Duration age = liveness_.age(member.incarnation, now);
     reply.heartbeat_age_ms.push_back(std::chrono::duration<double, std::milli>(age).count());

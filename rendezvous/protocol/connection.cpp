@@ -195,6 +195,8 @@ asio::awaitable<Result<Greeting>> Connection::welcome(const Secret& secret, bool
   if (!alive) co_return lost();
   if (Status status = acceptor.agree(); !status.ok()) co_return status;
   alive = co_await read_exactly(proof.data(), proof.size());
+  // The dialer checks the secret first.
+  if (!alive && why_.empty()) why_ = "it went at the sight of this side's proof: another secret?";
   if (!alive) co_return lost();
   Status checked = acceptor.check(proof);
   if (!checked.ok()) co_return checked;

@@ -227,6 +227,7 @@ void fields(A& archive, M& m) {
   archive("view", m.view);
   archive("min_np", m.min_np);
   archive("max_np", m.max_np);
+  archive("initial_np", m.initial_np);
   archive("joiners", m.joiners);
   archive("view_changes", m.view_changes);
   archive("heartbeat_age_ms", m.heartbeat_age_ms);

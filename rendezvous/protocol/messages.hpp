@@ -261,6 +261,7 @@ struct StatusReply {
   View view;
   int min_np = 1;
   int max_np = 0;
+  std::optional<int> initial_np;  ///< workers that the first view waits for; none: not told
   struct Waiting {
     std::string incarnation;
     std::string label;
@@ -269,7 +270,7 @@ struct StatusReply {
     std::string waits_for;  ///< why it is kept waiting, for people; mostly empty
   };
   std::vector<Waiting> joiners;
-  std::uint64_t view_changes = 0;
+  std::uint64_t view_changes = 0;        ///< since the server was started
   std::vector<double> heartbeat_age_ms;  ///< per member
   std::uint64_t commits = 0;             ///< steps that the job has committed
   double steps_per_second = 0;           ///< of the last seconds
@@ -287,7 +288,7 @@ struct StatusReply {
     /// "removed" on request, "finished" before the others, "early" where these then trained on,
     /// "unable" to go on, "evicted", or "lost".
     std::string how;
-    std::string why;  ///< of one that was early, unable or evicted, for people
+    std::string why;  ///< of one that was early, unable, evicted or lost, for people
   };
   std::vector<Departed> departed;  ///< the latest of each label that no worker has had since
 };
@@ -309,6 +310,9 @@ struct JobState {
   bool end_workers =
       false;  ///< with "done": workers do not hear of the end, the launcher ends them
 };
+
+/// The last message to the members of a job that is over.
+using LastWord = std::variant<Farewell, Fail>;
 
 using Message =
     std::variant<Register, Heartbeat, Suspect, Promise, Paused, Report, Ready, Bye, Welcome, Wait,

@@ -68,7 +68,7 @@ bool Job::enter(const Register& registration, const Peer& peer) {
     earlier->abort("the worker came back on another connection");
   }
   had_workers_ = true;
-  const Decision decision = decide(Registered{registration});
+  const Decision decision = decide(Registered{registration, !launchers_.empty()});
   const bool welcomed =
       std::any_of(decision.actions.begin(), decision.actions.end(), [&](const Action& action) {
         const auto* sent = std::get_if<SendTo>(&action);
@@ -178,6 +178,10 @@ void Job::resume() {
 bool Job::perform(const Action& action) {
   return std::visit(
       Overloaded{[this](const SendTo& send) {
+                   // A launcher shows this server's log, in which the same warning is.
+                   const bool shown =
+                       std::holds_alternative<Warning>(send.message) && !launchers_.empty();
+                   if (shown) return true;
                    const auto found = workers_.find(send.incarnation);
                    if (found != workers_.end()) found->second->send(send.message);
                    return true;
@@ -192,8 +196,19 @@ bool Job::perform(const Action& action) {
                  [this](const Journal& journal) { return keep(journal_->append(journal.view)); },
                  [this](const ReserveGenerations& reserve) {
                    return keep(journal_->append_floor(reserve.up_to));
+                 },
+                 [this](const JournalEnd& end) {
+                   keep_end(end.word);
+                   return true;
                  }},
       action);
+}
+
+/// Without it a server that is started again waits for the members in vain, and no more.
+void Job::keep_end(const LastWord& end) {
+  const Status written = journal_->append_end(end);
+  if (!written.ok())
+    log::warn("job {}: its end is not in the journal: {}", name_, written.message());
 }
 
 /// Whether it has been made durable; if not, the same action comes again.
@@ -290,11 +305,19 @@ Done Job::add(const AddRequest& request) {
             "no worker can join: no member is in elastic::run, so the program does not use it, or "
             "has not come to it yet"};
   }
+  const StatusReply now = status();
+  std::int64_t there = static_cast<std::int64_t>(workers_.size());
+  if (phase_ == Phase::kForming) there = std::max<std::int64_t>(there, now.initial_np.value_or(0));
+  if (now.max_np > 0 && there + request.count > now.max_np) {
+    return {false, "cannot add " + std::to_string(request.count) +
+                       " workers: " + std::to_string(there) +
+                       " are there or on their way, and the job takes at most " +
+                       std::to_string(now.max_np) + " (--max-np)"};
+  }
   wanted_ += request.count;
   // The latest: the others may be connections of its that it has given up.
   launchers_.back()->send(Spawn{wanted_});
-  return {true, "the launcher is to start " + std::to_string(request.count) +
-                    " more, as far as its --max-np allows"};
+  return {true, "the launcher is to start " + std::to_string(request.count) + " more"};
 }
 
 void Job::add_launcher(const Peer& peer) {

@@ -57,6 +57,7 @@ class Job : public std::enable_shared_from_this<Job> {
   void carry_out();
   bool perform(const Action& action);
   bool keep(const Status& written);
+  void keep_end(const LastWord& end);
   void resume();
   Status room_for(const std::string& incarnation);
   const Member* member(const std::string& incarnation) const;

@@ -127,6 +127,7 @@ class FileJournal final : public JournalSink {
   Status append(const View& view) override {
     JournalContents next = contents_;
     next.view = view;
+    next.end.reset();
     next.floor = std::max(next.floor, view.generation);
     return keep(std::move(next), journal_line(view));
   }
@@ -135,6 +136,12 @@ class FileJournal final : public JournalSink {
     JournalContents next = contents_;
     next.floor = std::max(next.floor, generation);
     return keep(std::move(next), journal_line(JournalFloor{generation}));
+  }
+
+  Status append_end(const LastWord& end) override {
+    JournalContents next = contents_;
+    next.end = end;
+    return keep(std::move(next), journal_line(end));
   }
 
   Status room() override {

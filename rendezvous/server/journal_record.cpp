@@ -50,6 +50,9 @@ std::string record_of(const JournalFloor& floor) {
 std::string record_of(const View& view) {
   return encode(Announce{view});
 }
+std::string record_of(const LastWord& end) {
+  return std::visit([](const auto& word) { return encode(word); }, end);
+}
 
 /// The record's bytes in a line without its end; nothing where the line is not whole.
 std::optional<std::string_view> take_record(std::string_view line) {
@@ -109,10 +112,7 @@ class Reader {
       // By far most records are views, which `decode` bounds and checks.
       const Result<Message> message = decode(record);
       if (message.ok()) {
-        const auto* announce = std::get_if<Announce>(&message.value());
-        if (announce == nullptr) return wrong(line_, "has a record that belongs in no journal");
-        parsed_.contents.view = announce->view;
-        return raise(announce->view.generation);
+        return take(message.value());
       }
     }
     const bool small = record.size() <= kMostSmallBytes;
@@ -128,6 +128,23 @@ class Reader {
       return wrong(line_, "has a record that this release does not know");
     }
     return raise(generation->get<std::uint64_t>());
+  }
+
+  Status take(const Message& message) {
+    JournalContents& contents = parsed_.contents;
+    if (const auto* announce = std::get_if<Announce>(&message)) {
+      contents.view = announce->view;
+      contents.end.reset();
+      return raise(announce->view.generation);
+    }
+    if (const auto* farewell = std::get_if<Farewell>(&message)) {
+      contents.end = *farewell;
+    } else if (const auto* fail = std::get_if<Fail>(&message)) {
+      contents.end = *fail;
+    } else {
+      return wrong(line_, "has a record that belongs in no journal");
+    }
+    return {};
   }
 
   Status raise(std::uint64_t generation) {
@@ -184,6 +201,7 @@ std::string journal_text(const std::string& job, const JournalContents& contents
   std::string text = journal_line(JournalStart{job});
   if (contents.floor > 0) text += journal_line(JournalFloor{contents.floor});
   if (contents.view) text += journal_line(*contents.view);
+  if (contents.end) text += journal_line(*contents.end);
   return text;
 }
 

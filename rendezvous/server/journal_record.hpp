@@ -16,7 +16,8 @@ namespace elastic::rendezvous {
 ///
 ///   {"xxh64":"<16 hex digits>","record":<record>}
 ///
-/// The first record names the job; views and floors follow. A record is begun only when the one
+/// The first record names the job; views, floors and the job's end follow. Behind an end, views are
+/// those of another training. A record is begun only when the one
 /// before it is durable, so a crash can damage none but the last. Zero bytes may follow the last
 /// line: space that was taken ahead. Everything here is text to text; `journal.hpp` has the file.
 
@@ -28,7 +29,7 @@ struct JournalStart {
 struct JournalFloor {
   std::uint64_t generation = 0;
 };
-using JournalRecord = std::variant<JournalStart, JournalFloor, View>;
+using JournalRecord = std::variant<JournalStart, JournalFloor, View, LastWord>;
 
 /// One record as a line, with its checksum and line end.
 std::string journal_line(const JournalRecord& record);
@@ -39,6 +40,7 @@ struct JournalContents {
   std::uint64_t floor = 0;   ///< the greatest generation named anywhere, by views and floors
   bool begun = false;        ///< a server has had this journal before
   bool torn = false;         ///< the last line was cut short or damaged, and does not count
+  std::optional<LastWord> end = {};  ///< the job that had this view is over
 
   bool empty() const { return !view && floor == 0; }
 };

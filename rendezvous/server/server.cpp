@@ -51,7 +51,7 @@ bool out_of_descriptors(const Error& error) {
 
 /// The generation after the last may have been decided and lost with the earlier server.
 Memory remembered(const JournalContents& contents) {
-  return {contents.view, contents.begun ? contents.floor + 1 : 0};
+  return {contents.view, contents.begun ? contents.floor + 1 : 0, contents.end};
 }
 
 /// Nothing where the dialer may come in.

@@ -50,7 +50,8 @@ void read_journal(const std::string& text) {
   const std::size_t whole = parsed.value().whole_bytes;
   fuzz::require(whole <= text.size(), "the end is inside of the file");
   const auto same = [&](const JournalContents& other) {
-    return other.view == contents.view && other.floor == contents.floor;
+    return other.view == contents.view && other.floor == contents.floor &&
+           other.end.has_value() == contents.end.has_value();
   };
   fuzz::require(same(must_parse(text.substr(0, whole)).contents),
                 "without its tail it says the same");

@@ -285,7 +285,9 @@ TEST_F(RendezvousTest, ControlRequests) {
 }
 
 TEST_F(RendezvousTest, LaunchersHearOfPhasesAndSpawns) {
-  serve(options(1));
+  ServerOptions with = options(1);
+  with.membership.max_np = 6;
+  serve(with);
   const auto dialed = enter({kProtocolVersion, kJob, "launcher"});
   ASSERT_TRUE(dialed.ok());
   std::vector<Message> heard;
@@ -314,6 +316,9 @@ TEST_F(RendezvousTest, LaunchersHearOfPhasesAndSpawns) {
     ASSERT_TRUE(eventually([&] { return heard.size() == 4U + static_cast<std::size_t>(asked); }));
     EXPECT_EQ(std::get<Spawn>(heard.back()).total, 2 * asked);
   }
+  const Done too_many = std::get<Done>(ask(AddRequest{6}).value());
+  EXPECT_FALSE(too_many.ok);
+  EXPECT_THAT(too_many.text, HasSubstr("at most 6 (--max-np)"));
   dialed.value()->abort("done");
   EXPECT_TRUE(eventually([&] { return ended; }));
 }

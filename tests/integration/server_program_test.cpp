@@ -12,7 +12,9 @@
 #include <nlohmann/json.hpp>
 #include <sys/socket.h>
 
+#include "base/handshake.hpp"
 #include "integration/job.hpp"
+#include "rendezvous/client/control_client.hpp"
 #include "tests/slowness.hpp"
 
 namespace elastic::testing {
@@ -91,6 +93,18 @@ TEST_F(ServerProgramTest, WritesFewLinesAboutManyStrangers) {
   const std::size_t lines = count_of("turned away", server_->output());
   EXPECT_GE(lines, 1U);
   EXPECT_LT(lines, kStrangers / 4U) << server_->output();
+}
+
+TEST_F(ServerProgramTest, SaysThatADialerHasAnotherSecret) {
+  start({"--log-level", "info", "--job", "mine"});
+  ASSERT_TRUE(serves()) << server_->output();
+  const auto answer =
+      rendezvous::request("127.0.0.1:" + std::to_string(port()), "mine", random_secret(),
+                          rendezvous::StatusRequest{}, Milliseconds(20000));
+  EXPECT_THAT(answer.status().message(), HasSubstr("wrong secret"));
+  EXPECT_TRUE(eventually(kSoon, [&] {
+    return count_of("another secret?", server_->output()) == 1;
+  })) << server_->output();
 }
 
 TEST_F(ServerProgramTest, WarnsOnceWhereItsConnectionsLeaveTheMachineInTheClear) {

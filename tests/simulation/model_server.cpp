@@ -34,7 +34,7 @@ void ModelServer::note(const std::string& what) const {
 
 void ModelServer::start() {
   const JournalContents contents = disk_.open();
-  Memory memory{contents.view, contents.begun ? contents.floor + 1 : 0};
+  Memory memory{contents.view, contents.begun ? contents.floor + 1 : 0, contents.end};
   if (around_.scenario.mutation == Mutation::kForgottenFloor && contents.view) {
     memory.floor = contents.view->generation;
   }
@@ -182,6 +182,8 @@ void ModelServer::perform(const Action& action) {
   } else if (const auto* journal = std::get_if<Journal>(&action)) {
     around_.oracle.decided(journal->view);
     write(journal->view);
+  } else if (const auto* end = std::get_if<JournalEnd>(&action)) {
+    write(end->word);
   } else {
     write(JournalFloor{std::get<ReserveGenerations>(action).up_to});
   }

@@ -42,6 +42,7 @@ struct Example {
   void add(const View& view) {
     JournalContents next = contents.back();
     next.view = view;
+    next.end.reset();
     next.floor = std::max(next.floor, view.generation);
     add(journal_line(view), next);
   }
@@ -49,6 +50,11 @@ struct Example {
     JournalContents next = contents.back();
     next.floor = std::max(next.floor, floor);
     add(journal_line(JournalFloor{floor}), next);
+  }
+  void add(const LastWord& end) {
+    JournalContents next = contents.back();
+    next.end = end;
+    add(journal_line(end), next);
   }
   void add(const std::string& line, const JournalContents& next) {
     lines.push_back(line);
@@ -66,8 +72,14 @@ Example example() {
   made.add(view_of(1));
   made.add(9);
   made.add(view_of(10, 3));
+  made.add(Farewell{Farewell::Reason::kDone, "the job is done"});
   made.add(view_of(11, 1));
+  made.add(Fail{"all members are gone", false});
   return made;
+}
+
+std::string end_of(const JournalContents& contents) {
+  return contents.end ? journal_line(*contents.end) : "";
 }
 
 ::testing::AssertionResult says(const std::string& text, const JournalContents& expected,
@@ -79,6 +91,9 @@ Example example() {
   if (contents.floor != expected.floor) {
     return ::testing::AssertionFailure()
            << "floor " << contents.floor << ", not " << expected.floor;
+  }
+  if (end_of(contents) != end_of(expected)) {
+    return ::testing::AssertionFailure() << "end: " << end_of(contents);
   }
   if (contents.torn != torn) return ::testing::AssertionFailure() << "torn: " << contents.torn;
   return ::testing::AssertionSuccess();

@@ -84,6 +84,12 @@ TEST_F(AbsenceTest, WithoutProofTheGraceEnds) {
   EXPECT_EQ(view().generation, 2U);
   EXPECT_THAT(view().lost, ElementsAre("b"));
   EXPECT_THAT(view().cause, HasSubstr("did not come back"));
+  const StatusReply status = membership_->status(now_);
+  ASSERT_EQ(status.departed.size(), 1U);
+  EXPECT_EQ(status.departed[0].how, "evicted") << "its process may live";
+  EXPECT_THAT(
+      status.departed[0].why,
+      HasSubstr("its connection was lost (reset by peer), and it did not come back within"));
 }
 
 TEST_F(AbsenceTest, ReportsOfThoseThatComeBackHaveTheirTime) {

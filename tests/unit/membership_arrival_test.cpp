@@ -322,6 +322,13 @@ TEST_F(ArrivalTest, JoinerThatGivesUpDoesNotDisturb) {
   EXPECT_EQ(last<Farewell>("c")->reason, Farewell::Reason::kDone);
 }
 
+TEST_F(ArrivalTest, StatusSaysHowManyTheFirstViewWaitsFor) {
+  start({.initial_np = 4, .min_np = 2});
+  join("a");
+  EXPECT_EQ(membership_->status(now_).initial_np, 4);
+  EXPECT_EQ(membership_->status(now_).joiners.size(), 1U);
+}
+
 TEST_F(ArrivalTest, StatusTellsEverything) {
   MembershipOptions options;
   options.min_np = 1;

@@ -21,8 +21,44 @@ TEST_F(DepartureTest, EverybodySaysByeAtTheEnd) {
     EXPECT_EQ(last<Farewell>(worker)->reason, Reason::kDone) << worker;
   }
   EXPECT_EQ(view().generation, 1U);
+}
+
+TEST_F(DepartureTest, AWorkerOfAnotherTrainingIsRefusedByAServerWhoseJobIsOver) {
+  start_with({"a", "b"});
+  join("c");
+  say("a", Bye{true});
+  say("b", Bye{true});
   join("d");
-  EXPECT_EQ(last<Farewell>("d")->reason, Reason::kDone);
+  EXPECT_FALSE(last<Farewell>("d"));
+  EXPECT_THAT(last<Refuse>("d")->reason, HasSubstr("the job was done before this worker came"));
+  EXPECT_THAT(last<Refuse>("d")->reason, HasSubstr("start a new server"));
+  join_launched("e");
+  EXPECT_EQ(last<Farewell>("e")->reason, Reason::kDone) << "it is a replacement";
+  come_back("a");
+  EXPECT_EQ(count<Farewell>("a"), 2U) << "it may have missed the first";
+  join("c");
+  EXPECT_EQ(count<Farewell>("c"), 2U) << "it waited to join when the job ended";
+}
+
+TEST_F(DepartureTest, AMemberThatWasGivenUpHearsOfTheEndAsANewWorker) {
+  start({.initial_np = 2});
+  const auto come = [this](const std::string& incarnation, std::int64_t process) {
+    connected_.insert(incarnation);
+    Register registration;
+    registration.incarnation = incarnation;
+    registration.pid = process;
+    decide(Registered{registration});
+  };
+  come("a", 1);
+  come("b", 2);
+  die("b");
+  report("a");
+  say("a", Bye{true});
+  EXPECT_EQ(phase(), Phase::kDone);
+  come("b again", 2);
+  EXPECT_EQ(last<Farewell>("b again")->reason, Reason::kDone);
+  come("c", 3);
+  EXPECT_TRUE(last<Refuse>("c"));
 }
 
 TEST_F(DepartureTest, WhoIsEarlyLeavesWhenTheGraceRunsOut) {

@@ -30,6 +30,14 @@ Decision MembershipTest::join(const std::string& worker, std::int64_t order) {
   return decide(Registered{registration});
 }
 
+Decision MembershipTest::join_launched(const std::string& worker) {
+  connected_.insert(worker);
+  Registered event;
+  event.registration.incarnation = worker;
+  event.launched = true;
+  return decide(event);
+}
+
 Decision MembershipTest::come_back(const std::string& worker, bool stands_still) {
   connected_.insert(worker);
   Register registration;
@@ -69,6 +77,9 @@ Decision MembershipTest::decide(const Event& event) {
       const std::uint64_t generation = std::get<Journal>(action).view.generation;
       EXPECT_TRUE(journal_.empty() || journal_.back() <= generation);
       journal_.push_back(generation);
+      journaled_end_.reset();
+    } else if (const auto* end = std::get_if<JournalEnd>(&action)) {
+      journaled_end_ = end->word;
     }
   }
   reasons_ += decision.reason + "\n";

@@ -25,6 +25,8 @@ class MembershipTest : public testing::Test {
   void start_with(const Names& names, MembershipOptions options = {});
 
   Decision join(const std::string& worker, std::int64_t order = -1);
+  /// Registers while a launcher is there.
+  Decision join_launched(const std::string& worker);
   /// Registers on a new connection, with the latest view that was announced to the worker.
   Decision come_back(const std::string& worker, bool stands_still = false);
   /// The server ends, and begins again with what its journal holds.
@@ -77,6 +79,7 @@ class MembershipTest : public testing::Test {
   std::set<std::string> connected_;
   std::set<std::string> silent_;  ///< no heartbeats from these
   std::vector<std::uint64_t> journal_;
+  std::optional<LastWord> journaled_end_;
   std::string reasons_;              ///< of all decisions, a line each
   std::uint64_t stopped_after_ = 0;  ///< commits, in `pause_at_boundary`
 };

@@ -11,7 +11,7 @@ constexpr Milliseconds kWindow{5000};
 /// A server that was started again, with and without what it had written down.
 class RecoveryTest : public MembershipTest {
  protected:
-  Memory journal() const { return {view(), view().generation + 1}; }
+  Memory journal() const { return {view(), view().generation + 1, journaled_end_}; }
 };
 
 TEST_F(RecoveryTest, MembersThatAllComeBackGoOnUndisturbed) {
@@ -193,6 +193,45 @@ TEST_F(RecoveryTest, WhoIsSuspectedIsNotWaitedForAsLong) {
   pass(Milliseconds(2));
   report_all({"a", "c"});
   EXPECT_THAT(members(), ElementsAre("a", "c"));
+}
+
+TEST_F(RecoveryTest, AfterTheEndOfAJobAnotherOneBeginsAtOnce) {
+  start_with({"a", "b"});
+  say("a", Bye{true});
+  say("b", Bye{true});
+  restart(journal());
+  EXPECT_EQ(phase(), Phase::kForming);
+  come_back("a");
+  EXPECT_EQ(count<Farewell>("a"), 2U) << "it may have missed the first";
+  join("c");
+  join("d");
+  EXPECT_THAT(members(), ElementsAre("c", "d"));
+  EXPECT_EQ(view().generation, 3U) << "none is given twice";
+  come_back("b");
+  EXPECT_EQ(last<Farewell>("b")->reason, Farewell::Reason::kDone);
+  EXPECT_THAT(members(), ElementsAre("c", "d"));
+  restart(journal());
+  EXPECT_EQ(phase(), Phase::kRecovering) << "this one is not over";
+}
+
+TEST_F(RecoveryTest, AFailedJobIsOverToo) {
+  start_with({"a"});
+  die("a");
+  EXPECT_EQ(phase(), Phase::kFailed);
+  restart(journal());
+  EXPECT_EQ(phase(), Phase::kForming);
+  come_back("a");
+  EXPECT_THAT(last<Fail>("a")->reason, HasSubstr("all members are gone"));
+}
+
+TEST_F(RecoveryTest, EachChangeOfTheViewCountsAfterwards) {
+  start_with({"a", "b", "c"});
+  restart(journal());
+  for (const char* member : {"a", "b", "c"}) come_back(member);
+  EXPECT_EQ(membership_->status(now_).view_changes, 0U);
+  die("c");
+  report_all({"a", "b"});
+  EXPECT_EQ(membership_->status(now_).view_changes, 1U);
 }
 
 TEST_F(RecoveryTest, AByeDuringItCounts) {

@@ -37,6 +37,16 @@ TEST(StatusTable, ShowsNamesWithoutWhatATerminalObeys) {
   EXPECT_THAT(status_table(status), HasSubstr("\\x1b]0;job\\x07"));
 }
 
+TEST(StatusTable, SaysHowManyWorkersOfAFirstViewAreThere) {
+  auto status = with_joiner("");
+  status.phase = "forming";
+  status.initial_np = 4;
+  EXPECT_THAT(status_table(status), HasSubstr(": forming, 1 of 4 workers (min 1, max none)\n"));
+  EXPECT_THAT(status_json(status), HasSubstr(R"("initial_np":4)"));
+  status.initial_np.reset();  // a server of an earlier release
+  EXPECT_THAT(status_table(status), HasSubstr("1 joiners waiting"));
+}
+
 rendezvous::StatusReply running() {
   rendezvous::StatusReply status;
   status.view.members.resize(2);
