@@ -34,7 +34,7 @@ std::string in_no_call(const Ranks& ranks) {
   return rank_list(ranks) + (ranks.size() == 1 ? " is in no call" : " are in no call");
 }
 
-/// "rank 1 has not entered allreduce #20 for 30 s; it has completed 20 calls"
+/// "rank 1 has not entered allreduce #21 for 30 s; it has completed 20 calls"
 std::string missing_text(const std::string& call, const Ranks& missing, bool named,
                          std::uint64_t completed, Duration lasted) {
   const bool one = missing.size() == 1;
@@ -45,7 +45,7 @@ std::string missing_text(const std::string& call, const Ranks& missing, bool nam
          (completed == 1 ? " call" : " calls");
 }
 
-/// "rank 0 waits in named allreduce 'grad', rank 1 in allreduce #20, for 30 s"
+/// "rank 0 waits in named allreduce 'grad', rank 1 in allreduce #21, for 30 s"
 std::string waiting_text(const std::vector<Group>& groups, Duration lasted) {
   std::string text;
   for (std::size_t i = 0; i < std::min(groups.size(), kMostGroups); ++i) {
@@ -63,7 +63,7 @@ std::string call_in(const Heartbeat& member, std::size_t lane) {
   const CallUnderWay& its = member.calls->at(lane);
   if (!its.tensor.empty()) return "named allreduce '" + its.tensor + "'";
   if (its.kind.empty()) return {};
-  return its.kind + " #" + std::to_string(member.positions.at(lane));
+  return its.kind + " #" + std::to_string(member.positions.at(lane) + 1);
 }
 
 std::string stall_text(const std::vector<const Heartbeat*>& members, std::size_t lane,

@@ -9,10 +9,12 @@
 
 namespace elastic::rendezvous {
 
-/// The call of a member in that lane: "allreduce #20", "named allreduce 'grad'", or "".
+/// The call of a member in that lane: "allreduce #21" for the 21st call, "named allreduce 'grad'",
+/// or
+/// "".
 std::string call_in(const Heartbeat& member, std::size_t lane);
 
-/// Describes a stall of `lane` by the calls of its members: "rank 1 has not entered allreduce #20
+/// Describes a stall of `lane` by the calls of its members: "rank 1 has not entered allreduce #21
 /// for 30 s; it has completed 20 calls". `members` in rank order.
 std::string stall_text(const std::vector<const Heartbeat*>& members, std::size_t lane,
                        Duration lasted);

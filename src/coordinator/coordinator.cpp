@@ -297,8 +297,9 @@ void Coordinator::complete(const std::string& name, Result<Contributors> outcome
 }
 
 /// Handles a lack of progress while requests are under way: closes open buckets after kForceFlush,
-/// and warns of the requests that some ranks have not submitted. The timer is armed only while
-/// requests are under way.
+/// and later names the requests that some ranks have not submitted in the debug log. The warning is
+/// the server's, which knows the calls of all ranks. The timer is armed only while requests are
+/// under way.
 void Coordinator::look_for_stalls() {
   wake_up_->arm(pending_.empty() ? Milliseconds(0) : kForceFlush);
   if (pending_.empty()) return;
@@ -309,7 +310,7 @@ void Coordinator::look_for_stalls() {
   if (waiting < warned_after_) warned_after_ = Duration(0);  // there was progress since
   if (waiting < std::max<Duration>(options_.stall_warning, 2 * warned_after_)) return;
   warned_after_ = waiting;
-  for (const Stall& stall : negotiator_.stalled()) log::warn("{}", describe(stall));
+  for (const Stall& stall : negotiator_.stalled()) log::debug("{}", describe(stall));
 }
 
 /// Handles the timeout of the wait for a view. Requests that the other ranks have been told of have

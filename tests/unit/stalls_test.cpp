@@ -46,14 +46,14 @@ TEST_F(StallsTest, TellsWhoHasNotEnteredAgainWhenItHasLastedTwiceAsLong) {
                                        member(20, "allreduce"), member(20, "")};
   EXPECT_THAT(look(members, 1000), IsEmpty());
   EXPECT_THAT(look(members, 4000),
-              ElementsAre("ranks 1 and 3 have not entered allreduce #20 for 1.0 s; they have "
+              ElementsAre("ranks 1 and 3 have not entered allreduce #21 for 1.0 s; they have "
                           "completed 20 calls",
-                          "ranks 1 and 3 have not entered allreduce #20 for 2.0 s; they have "
+                          "ranks 1 and 3 have not entered allreduce #21 for 2.0 s; they have "
                           "completed 20 calls",
-                          "ranks 1 and 3 have not entered allreduce #20 for 4.0 s; they have "
+                          "ranks 1 and 3 have not entered allreduce #21 for 4.0 s; they have "
                           "completed 20 calls"));
   EXPECT_THAT(look({member(21, ""), member(20, "allreduce"), member(21, ""), member(21, "")}, 100),
-              ElementsAre("the job goes on: allreduce #20 was waited for 4.9 s"));
+              ElementsAre("the job goes on: allreduce #21 was waited for 4.9 s"));
 }
 
 TEST_F(StallsTest, ACallThatAllHaveEnteredIsNone) {
@@ -66,7 +66,7 @@ TEST_F(StallsTest, ACallThatAllHaveEnteredIsNone) {
 
 TEST_F(StallsTest, SaysWhatEachIsIn) {
   EXPECT_THAT(look({member(20, "", "grad"), member(20, "allreduce"), member(20, "")}, 1100),
-              ElementsAre("rank 0 waits in named allreduce 'grad', rank 1 in allreduce #20, for "
+              ElementsAre("rank 0 waits in named allreduce 'grad', rank 1 in allreduce #21, for "
                           "1.0 s; rank 2 is in no call"));
 }
 
