@@ -7,6 +7,7 @@
 #include <limits>
 #include <numeric>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/backend_names.hpp"
@@ -174,10 +175,13 @@ std::size_t distance(std::string_view a, std::string_view b) {
 
 Status unknown(const std::string& name) {
   const auto& known = variables();
+  // A name that was cut short before the names that are spelled otherwise.
+  const auto unlikeness = [&](const Variable& one) {
+    return std::pair(!one.name.starts_with(name), distance(name, one.name));
+  };
   const auto nearest =
-      std::min_element(known.begin(), known.end(), [&](const auto& a, const auto& b) {
-        return distance(name, a.name) < distance(name, b.name);
-      });
+      std::min_element(known.begin(), known.end(),
+                       [&](const auto& a, const auto& b) { return unlikeness(a) < unlikeness(b); });
   return Status(Code::kInvalidArgument, "environment variable " + name +
                                             " is not known; did you mean " + nearest->name +
                                             "? (unset it, or see elastic/options.hpp)");

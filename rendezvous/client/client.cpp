@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <exception>
+#include <utility>
 
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
@@ -9,6 +10,7 @@
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
+#include "base/log.hpp"
 #include "rendezvous/client/backoff.hpp"
 #include "rendezvous/client/dial.hpp"
 
@@ -21,6 +23,8 @@ constexpr Milliseconds kAttempt{5000};
 /// The last one also gets time to find out why there is no answer.
 constexpr Milliseconds kLastAttempt{100};
 constexpr Milliseconds kWelcomeWithin{10000};
+/// Without a server: until the first warning, and the next ones after twice as long each.
+constexpr Milliseconds kFirstWarning{5000};
 
 }  // namespace
 
@@ -86,8 +90,19 @@ class Client::Impl : public std::enable_shared_from_this<Impl> {
             Status(Code::kUnavailable, "no rendezvous server answered within " +
                                            std::to_string(options_.connect_deadline.count()) +
                                            " ms at " + outcome.message()));
+      } else {
+        warn_of_absence(outcome, give_up);
       }
     }
+  }
+
+  /// Before the first connection: afterwards the loss has been told, and a worker trains on.
+  void warn_of_absence(const Status& outcome, TimePoint give_up) {
+    const TimePoint now = Clock::now();
+    if (give_up == TimePoint::max() || now < warn_at_) return;
+    log::warn("no rendezvous server answers yet at {}; tries for {} s more", outcome.message(),
+              std::chrono::round<std::chrono::seconds>(give_up - now).count());
+    warn_at_ = now + (pause_of_warnings_ *= 2);
   }
 
   /// One connection from dialing to its end. kUnavailable: it was never established.
@@ -200,6 +215,8 @@ class Client::Impl : public std::enable_shared_from_this<Impl> {
   std::shared_ptr<Connection> set_aside_;  ///< brought something damaged; often null
   bool established_ = false;               ///< was welcomed
   bool over_ = false;                      ///< closed, or dismissed by the server
+  Milliseconds pause_of_warnings_ = kFirstWarning;
+  TimePoint warn_at_ = Clock::now() + kFirstWarning;
 };
 
 Client::Client(asio::io_context& io, ClientOptions options, Handlers handlers)

@@ -81,6 +81,8 @@ rendezvous::ServerOptions server_options(const LaunchOptions& options, const Sec
   made.membership.max_join_stall = options.max_join_stall;
   made.membership.disconnect_grace = options.disconnect_grace;
   made.membership.outage_window = options.outage_window;
+  made.membership.start_timeout = options.start_timeout;
+  made.membership.below_minimum_timeout = options.below_minimum_timeout;
   return made;
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cmath>
 
 #include <CLI/CLI.hpp>
 
@@ -22,6 +23,7 @@ Milliseconds milliseconds(double seconds) {
 
 /// On one machine: far more than it has cores or descriptors for.
 constexpr int kMostWorkers = 4096;
+constexpr long kLongestMs = 86400000;  ///< a day
 
 Status check(const LaunchOptions& options) {
   if (options.np < 1) return invalid("-np must be at least 1, not " + std::to_string(options.np));
@@ -72,6 +74,8 @@ Result<LaunchRequest> parse_launch_options(const std::vector<std::string>& argum
   long max_join_stall_ms = 10000;
   long disconnect_grace_ms = 1500;
   long outage_window_ms = 8000;
+  long start_timeout_ms = options.start_timeout.count();
+  long below_minimum_timeout_ms = options.below_minimum_timeout.count();
   long stall_timeout_ms = 0;
   bool no_prefix = false;
   bool no_terminal = false;
@@ -108,11 +112,20 @@ Result<LaunchRequest> parse_launch_options(const std::vector<std::string>& argum
   app.add_option("--outage-window-ms", outage_window_ms,
                  "How long the first worker may take to come back where the connections of all are "
                  "lost [8000]");
+  app.add_option(
+         "--start-timeout-ms", start_timeout_ms,
+         "How long the first worker waits for the others of -np, before the job begins with "
+         "--min-np of them, or fails [60000]")
+      ->check(CLI::Range(1L, kLongestMs));
+  app.add_option(
+         "--below-minimum-timeout-ms", below_minimum_timeout_ms,
+         "How long fewer than --min-np workers wait for others before the job fails [60000]")
+      ->check(CLI::Range(1L, kLongestMs));
   auto* stall_timeout = app.add_option(
       "--stall-timeout-ms", stall_timeout_ms,
       "End the job when some ranks have waited for so long for others to enter a call; 0: never "
       "[as ELASTIC_STALL_TIMEOUT_MS says]");
-  stall_timeout->check(CLI::Range(0L, 86400000L));
+  stall_timeout->check(CLI::Range(0L, kLongestMs));
   app.add_option("--drain-seconds", drain_seconds,
                  "On SIGINT or SIGTERM: time for the step in flight before SIGTERM [30]")
       ->check(CLI::Range(0.0, 1e6));
@@ -161,12 +174,17 @@ Result<LaunchRequest> parse_launch_options(const std::vector<std::string>& argum
   if (options.job.empty()) options.job = random_id().substr(0, 8);
   options.prefix = !no_prefix;
   options.terminal = !no_terminal;
+  // No number is out of its range, either.
+  if (std::isnan(drain_seconds)) return invalid("--drain-seconds: nan is no number of seconds");
+  if (std::isnan(exit_seconds)) return invalid("--exit-seconds: nan is no number of seconds");
   options.drain = milliseconds(drain_seconds);
   options.exit = milliseconds(exit_seconds);
   options.evict_after = Milliseconds(evict_after_ms);
   options.max_join_stall = Milliseconds(max_join_stall_ms);
   options.disconnect_grace = Milliseconds(disconnect_grace_ms);
   options.outage_window = Milliseconds(outage_window_ms);
+  options.start_timeout = Milliseconds(start_timeout_ms);
+  options.below_minimum_timeout = Milliseconds(below_minimum_timeout_ms);
   if (stall_timeout->count() > 0) options.stall_timeout = Milliseconds(stall_timeout_ms);
   if (Status status = check(options); !status.ok()) return status;
   return LaunchRequest(std::move(options));

@@ -25,6 +25,8 @@ struct LaunchOptions {
   Milliseconds max_join_stall{10000};
   Milliseconds disconnect_grace{1500};
   Milliseconds outage_window{8000};
+  Milliseconds start_timeout{60000};
+  Milliseconds below_minimum_timeout{60000};
   std::optional<Milliseconds> stall_timeout;  ///< none: as the workers' own options say
   Milliseconds drain{30000};
   Milliseconds exit{300000};

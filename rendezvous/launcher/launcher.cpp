@@ -23,7 +23,6 @@
 #include "rendezvous/launcher/process_identity.hpp"
 #include "rendezvous/launcher/worker_environment.hpp"
 #include "rendezvous/launcher/worker_process.hpp"
-#include "rendezvous/membership/membership.hpp"
 
 namespace elastic::launcher {
 
@@ -56,8 +55,8 @@ class Launcher::Impl {
                       .min_np = options_.min_np,
                       .max_np = options_.max_np,
                       .max_restarts = options_.max_restarts,
-                      .start = rendezvous::MembershipOptions{}.start_timeout,
-                      .below_minimum = rendezvous::MembershipOptions{}.below_minimum_timeout,
+                      .start = options_.start_timeout,
+                      .below_minimum = options_.below_minimum_timeout,
                       .drain = options_.drain,
                       .exit = options_.exit}),
         secret_(random_secret()) {}

@@ -74,9 +74,10 @@ int run(const std::vector<std::string>& arguments) {
 }
 
 /// Otherwise a socket, or a file of a worker, could have the number of a stream that is closed.
+/// Nothing can be written to it either way, which is to be noticed.
 bool keep_standard_streams() {
   int opened = STDIN_FILENO;
-  while (opened >= 0 && opened <= STDERR_FILENO) opened = ::open("/dev/null", O_RDWR);
+  while (opened >= 0 && opened <= STDERR_FILENO) opened = ::open("/dev/null", O_RDONLY);
   if (opened >= 0) ::close(opened);
   return opened >= 0;
 }

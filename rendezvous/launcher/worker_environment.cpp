@@ -3,7 +3,15 @@
 #include <charconv>
 #include <system_error>
 
+#include "elastic/options.hpp"
+
 namespace elastic::launcher {
+
+namespace {
+
+constexpr Milliseconds kMorePatience{30000};
+
+}  // namespace
 
 std::vector<std::string> worker_environment(std::map<std::string, std::string> inherited,
                                             const LaunchOptions& options,
@@ -23,6 +31,12 @@ std::vector<std::string> worker_environment(std::map<std::string, std::string> i
 
   // Otherwise what the program itself asks for stands: one that encrypts must not go without.
   if (options.encrypt) environment["ELASTIC_ENCRYPT"] = "1";
+
+  // Workers wait longer for the job to form than the server does, which says what is missing.
+  if (const Milliseconds patience = options.start_timeout + kMorePatience;
+      patience > Options().init_timeout) {
+    environment.try_emplace("ELASTIC_INIT_TIMEOUT_MS", std::to_string(patience.count()));
+  }
 
   if (options.stall_timeout) {
     environment["ELASTIC_STALL_TIMEOUT_MS"] = std::to_string(options.stall_timeout->count());

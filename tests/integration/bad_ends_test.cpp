@@ -323,9 +323,11 @@ TEST(WorkerOutput, IntoAClosedPipeDoesNotEndTheJob) {
   EXPECT_THAT(piped.output, Not(HasSubstr("died of signal")));
 }
 
-TEST(WorkerOutput, IntoAClosedStreamDoesNotGoElsewhere) {
+TEST(WorkerOutput, IntoAClosedStreamIsToldAndDoesNotGoElsewhere) {
   const Ended closed = run_in_shell("", ">&-");
-  EXPECT_EQ(closed.status, 0) << closed.output;
+  EXPECT_EQ(closed.status, 1) << closed.output;
+  EXPECT_EQ(count(closed.output, "cannot write workers' output to stdout: Bad file descriptor"), 1U)
+      << closed.output;
 }
 
 TEST(Elasticrun, SaysThatItsOwnOutputCannotBeWritten) {

@@ -132,6 +132,16 @@ TEST(Init, SaysWhereNobodyAnswered) {
   EXPECT_LT(std::chrono::steady_clock::now() - before, milliseconds(30000));
 }
 
+TEST(Init, SaysAfterSomeSecondsThatNobodyAnswers) {
+  const ScratchFolder folder;
+  const auto secret = folder.path() / "secret";
+  write_secret(secret, 'a');
+  const Ended ended =
+      run({HELLO_ALLREDUCE}, {"ELASTIC_RENDEZVOUS=127.0.0.1:1", "ELASTIC_INIT_TIMEOUT_MS=6500",
+                              "ELASTIC_JOB=none", "ELASTIC_SECRET_FILE=" + secret.string()});
+  EXPECT_THAT(ended.output, HasSubstr("no rendezvous server answers yet at 127.0.0.1:1: "));
+}
+
 struct WrongVariable {
   std::string name;
   std::string value;
@@ -141,6 +151,7 @@ struct WrongVariable {
 TEST(Init, NamesTheVariableThatIsWrong) {
   const std::vector<WrongVariable> wrong = {
       {"ELASTIC_TRANSPROT", "shm", "ELASTIC_TRANSPORT"},
+      {"ELASTIC_BUCKET", "1M", "did you mean ELASTIC_BUCKET_BYTES?"},
       {"ELASTIC_TRANSPORT", "pigeon", "pigeon"},
       {"ELASTIC_TCP_STREAMS", "-1", "from 0 to 64"},
       {"ELASTIC_TCP_STREAMS", "65", "from 0 to 64"},

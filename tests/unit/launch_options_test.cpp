@@ -4,11 +4,13 @@
 #include <gtest/gtest.h>
 
 #include "elastic/options.hpp"
+#include "rendezvous/launcher/worker_environment.hpp"
 #include "rendezvous/membership/membership.hpp"
 
 namespace elastic::launcher {
 namespace {
 
+using testing::Contains;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
@@ -55,6 +57,22 @@ TEST(LaunchOptions, SaysHowLongLostConnectionsMayTakeToComeBack) {
   EXPECT_EQ(parsed({"-np", "1", "./trainer"}).disconnect_grace, Milliseconds(1500));
   EXPECT_THAT(refusal({"-np", "1", "--outage-window-ms", "0", "./trainer"}),
               HasSubstr("--outage-window-ms must be at least 1"));
+}
+
+TEST(LaunchOptions, SaysHowLongMissingWorkersAreWaitedFor) {
+  const auto options = parsed({"-np", "2", "--start-timeout-ms", "120000",
+                               "--below-minimum-timeout-ms", "5000", "./trainer"});
+  EXPECT_EQ(options.start_timeout, Milliseconds(120000));
+  EXPECT_EQ(options.below_minimum_timeout, Milliseconds(5000));
+  const auto environment = worker_environment({}, options, "h:1", 0, 0, 3);
+  EXPECT_THAT(environment, Contains("ELASTIC_INIT_TIMEOUT_MS=150000"))
+      << "workers wait longer than their server";
+  EXPECT_THAT(worker_environment({{"ELASTIC_INIT_TIMEOUT_MS", "7"}}, options, "h:1", 0, 0, 3),
+              Contains("ELASTIC_INIT_TIMEOUT_MS=7"));
+  const rendezvous::MembershipOptions server;
+  EXPECT_EQ(parsed({"-np", "2", "x"}).start_timeout, server.start_timeout);
+  EXPECT_EQ(parsed({"-np", "2", "x"}).below_minimum_timeout, server.below_minimum_timeout);
+  EXPECT_THAT(refusal({"-np", "2", "--start-timeout-ms", "0", "x"}), HasSubstr("start-timeout-ms"));
 }
 
 TEST(LaunchOptions, LeavesTheProgramsArgumentsAlone) {
@@ -118,6 +136,9 @@ TEST(LaunchOptions, RefusesWhatCannotBe) {
   EXPECT_THAT(refusal({"-np", "2", "--max-restarts", "-1", "x"}), HasSubstr("--max-restarts"));
   EXPECT_THAT(refusal({"-np", "2", "--port", "70000", "x"}), HasSubstr("70000"));
   EXPECT_THAT(refusal({"-np", "2", "--job", "../x", "x"}), HasSubstr("--job"));
+  EXPECT_THAT(refusal({"-np", "2", "--drain-seconds", "nan", "x"}), HasSubstr("--drain-seconds"));
+  EXPECT_THAT(refusal({"-np", "2", "--exit-seconds", "nan", "x"}), HasSubstr("--exit-seconds"));
+  EXPECT_THAT(refusal({"-np", "2", "--drain-seconds", "inf", "x"}), HasSubstr("--drain-seconds"));
   EXPECT_THAT(refusal({"-np", "2", "--bogus", "x"}), HasSubstr("unknown option --bogus"));
   EXPECT_THAT(refusal({"--bogus", "-np", "2", "x"}), HasSubstr("unknown option --bogus"));
 }
