@@ -73,7 +73,7 @@ void Membership::State::give_up_absent(const std::string& incarnation, How how,
   }
 }
 
-/// For a member whose process has ended.
+/// Gives up a disconnected member with proof that its process has ended.
 void Membership::State::give_up_ended(const std::string& incarnation, const std::string& proof) {
   give_up_absent(incarnation, How::kFailed, absences_.at(incarnation).why + ", " + proof);
 }

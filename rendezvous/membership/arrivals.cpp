@@ -1,3 +1,4 @@
+// Arrivals: the first view, the comparison of layouts, and the admission of joiners.
 #include <algorithm>
 #include <limits>
 
@@ -5,8 +6,9 @@
 
 namespace elastic::rendezvous {
 
-/// Whoever took part is told how the job ended. A worker that did not would otherwise believe that
-/// it has trained, unless a launcher has started it for this job.
+/// Answers a registration after the job's end; false if the job is not over. A worker that took
+/// part is told how the job ended, and so is a worker that a launcher has started for this job. Any
+/// other worker is refused: it would otherwise believe that it has trained.
 bool Membership::State::tell_that_it_is_over(const Registered& event) {
   const Register& its = event.registration;
   if (earlier_end_ && its.view && its.view->generation <= earlier_generations_) {
@@ -29,11 +31,14 @@ bool Membership::State::tell_that_it_is_over(const Registered& event) {
   return true;
 }
 
+/// The number of workers that the first view waits for.
 int Membership::State::first_view_size() const {
   const int wanted = std::max(options_.initial_np, options_.min_np);
   return options_.max_np > 0 ? std::min(wanted, options_.max_np) : wanted;
 }
 
+/// Decides the first view. It needs `initial_np` workers, or `min_np` once `start_timeout` has
+/// passed since the first registration; with fewer by then the job fails.
 bool Membership::State::try_form() {
   if (workers_.empty()) {
     first_registered_.reset();
@@ -53,6 +58,7 @@ bool Membership::State::try_form() {
   return true;
 }
 
+/// Announces the first view. Ranks follow the launcher's slots, then the order of arrival.
 void Membership::State::form() {
   std::vector<const Worker*> first;
   for (const auto& entry : workers_) first.push_back(&entry.second);
@@ -63,7 +69,7 @@ void Membership::State::form() {
   std::sort(first.begin(), first.end(), [&](const Worker* a, const Worker* b) {
     return std::pair(wish(a), a->arrival) < std::pair(wish(b), b->arrival);
   });
-  // More may have come while the members of a job before this one were waited for.
+  // There may be too many if the server has waited for the members of an earlier view.
   const auto most = static_cast<std::size_t>(std::max(options_.max_np, 0));
   if (most > 0 && first.size() > most) first.resize(most);
   View next;
@@ -79,16 +85,18 @@ void Membership::State::form() {
   compare_layouts();
 }
 
-/// Of all members that have told theirs.
+/// Compares the layouts of all members that have sent theirs.
 void Membership::State::compare_layouts() {
   for (const std::string& incarnation : remaining_members()) {
-    // None is there any more once the job has failed.
+    // A difference fails the job, which removes all workers.
     if (workers_.contains(incarnation) && workers_.at(incarnation).layout) {
       compare_layout(incarnation);
     }
   }
 }
 
+/// Compares a worker's layout with the job's, which is that of the first member to send one. A
+/// joiner that differs is refused. If members differ, the job fails on all of them.
 void Membership::State::compare_layout(const std::string& incarnation) {
   const Layout mine = *workers_.at(incarnation).layout;
   if (!layout_) {
@@ -107,20 +115,21 @@ void Membership::State::compare_layout(const std::string& incarnation) {
     if (!difference.empty()) refuse(incarnation, difference);
     return;
   }
-  // Joiners are compared before they are members. So the program is wrong, and a job without this
-  // worker would hide that.
+  // Joiners are compared before they become members, so this is a member of the first view. Its
+  // program is wrong, and a job without this worker would hide that.
   const bool of_another = layout_of_ != incarnation && is_member(layout_of_);
   const std::string difference = workers_difference(
       *layout_, of_another ? rank_name(layout_of_) : "the job", mine, rank_name(incarnation));
   if (!difference.empty()) fail(difference, true);
 }
 
-/// The members wait while a joiner receives the state. Too few of them wait in any case.
+/// Whether the members would wait too long while the joiner receives the state. Below min_np they
+/// wait anyway.
 bool Membership::State::too_slow(const Worker& worker) const {
   return worker.transfer > options_.max_join_stall && !view_.below_minimum;
 }
 
-/// For people; empty where nothing but the next step boundary is waited for.
+/// Why the joiner waits, for people; empty if it waits for the next step boundary only.
 std::string Membership::State::waits_for(const Worker& worker) const {
   if (!worker.layout || !too_slow(worker)) return {};
   const auto seconds = [](Milliseconds time) {
@@ -143,8 +152,8 @@ std::vector<const Membership::State::Worker*> Membership::State::admissible() co
   return result;
 }
 
-/// A member for `joiner` to measure its line from: in turn, so that no one's line has to serve all
-/// of them. None where all that are reachable are on its own host.
+/// A member for `joiner` to measure its line to: each in turn, so that the probes share the lines
+/// of all members. None if all reachable members are on the joiner's host.
 std::optional<Member> Membership::State::next_donor(const std::string& joiner) {
   const std::string& host = workers_.at(joiner).registration.endpoints.host;
   std::vector<const Member*> elsewhere;
@@ -170,7 +179,7 @@ void Membership::State::tell_who_waits() {
   }
 }
 
-/// Joiners that the world could take once the leavers are gone.
+/// The number of joiners that fit below max_np once the leavers are gone.
 std::size_t Membership::State::room() const {
   if (options_.max_np <= 0) return std::numeric_limits<std::size_t>::max();
   std::size_t staying = 0;

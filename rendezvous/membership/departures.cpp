@@ -1,3 +1,4 @@
+// Departures: the ways in which one worker, or the job as a whole, comes to its end.
 #include <algorithm>
 
 #include "rendezvous/membership/state.hpp"
@@ -5,16 +6,17 @@
 namespace elastic::rendezvous {
 namespace {
 
-/// View changes for broken links, without any operation completed in between, before somebody who
-/// cannot be linked with has to go. Two that never reach each other would go on for ever.
+/// Number of view changes for broken links, with no operation completed in between, after which one
+/// end of a link is given up. Otherwise two members that never reach each other would relink
+/// forever.
 constexpr int kRelinkAttempts = 4;
-/// And at least so long: after a machine stood still attempts may fail in quick succession, for
-/// whoever is the last to notice that there is a new view.
+/// Least time before that. After a machine was paused, attempts may fail in quick succession,
+/// because some members learn of the new view late.
 constexpr Milliseconds kRelinkPatience{5000};
 
 }  // namespace
 
-/// `incarnation` is gone. What that means for the view is drawn by `advance`.
+/// Records that `incarnation` is gone, and why. `advance` draws the conclusions for the view.
 void Membership::State::depart(const std::string& incarnation, How how, const std::string& what) {
   const std::string text = describe(incarnation) + " " + what;
   note(text);
@@ -34,13 +36,13 @@ void Membership::State::depart(const std::string& incarnation, How how, const st
   forget(incarnation);
 }
 
-/// `how`: unless the worker has said it.
+/// Records how a worker left, for the status. `how` applies unless the worker gave its own reason.
 void Membership::State::note_departed(const Worker& worker, const char* how) {
   const std::string& label = worker.registration.label;
   departed_[label] = {label, worker.unable ? "unable" : worker.done ? "finished" : how, worker.why};
 }
 
-/// Of a worker that has said goodbye.
+/// How a worker left that has said Bye.
 std::string Membership::State::how_it_left(const Worker& worker) {
   if (!worker.unable) return "left";
   return "could not go on, and left" + (worker.why.empty() ? "" : ": " + worker.why);
@@ -69,8 +71,9 @@ void Membership::State::refuse(const std::string& incarnation, const std::string
   depart(incarnation, How::kFailed, "was refused: " + why);
 }
 
-/// All members stand still while a joiner is linked with, so a joiner has one attempt. Where both
-/// ends have the state, or both lack it, there is no telling which of them is the cause.
+/// Refuses a joiner that could not be linked with. All members wait while a joiner is linked, so it
+/// has one attempt. Returns false if both ends have the state, or both lack it: then it is unknown
+/// which end is the cause.
 bool Membership::State::turn_away_unlinkable_joiner(const std::string& from,
                                                     const Suspect& suspicion) {
   const bool sender_joins = !view_.members[rank_of(from)].synced;
@@ -84,8 +87,8 @@ bool Membership::State::turn_away_unlinkable_joiner(const std::string& from,
   return true;
 }
 
-/// Of two whose link broke, the one with more broken links goes once it is hopeless; of equals, the
-/// younger one.
+/// Counts a broken link. After kRelinkAttempts view changes over at least kRelinkPatience, the end
+/// with more broken links is evicted; of equals, the younger member.
 void Membership::State::give_up_unlinkable(const std::string& one, const std::string& other,
                                            const std::string& reason) {
   if (strikes_.empty()) struck_since_ = now_;
@@ -99,7 +102,8 @@ void Membership::State::give_up_unlinkable(const std::string& one, const std::st
   const std::string& stays = one_goes ? other : one;
   const std::string tried = ", tried " + std::to_string(attempts) + " times";
   strikes_.clear();
-  // A job that has not begun is set up wrongly, and would begin without that worker unnoticed.
+  // In a job that has not begun, the fault is in the setup, and an eviction would hide it: the job
+  // fails.
   if (nothing_done()) {
     return fail(describe(goes) + " cannot be linked with " + describe(stays) + tried + ": " +
                 reason);
@@ -107,7 +111,7 @@ void Membership::State::give_up_unlinkable(const std::string& one, const std::st
   evict(goes, "cannot be linked with " + describe(stays) + tried);
 }
 
-/// Tells a leaver, which the view does not have any more, that it may go.
+/// Tells a leaver that is no longer in the view that it may go.
 void Membership::State::release(const std::string& incarnation) {
   const bool asked = workers_.at(incarnation).said_bye;
   const Farewell farewell = asked ? Farewell{Farewell::Reason::kDone, "left"}
@@ -119,6 +123,7 @@ void Membership::State::release(const std::string& incarnation) {
   forget(incarnation);
 }
 
+/// Ends the job: every worker receives a farewell with `reason`, and the journal records the end.
 void Membership::State::finish(Farewell::Reason reason, const std::string& text) {
   if (view_.generation != 0) out_.actions.push_back(JournalEnd{Farewell{reason, text}});
   for (const auto& entry : workers_) {
@@ -135,14 +140,16 @@ void Membership::State::finish(Farewell::Reason reason, const std::string& text)
   round_.reset();
 }
 
-/// No worker comes to a step boundary. What a farewell would be to them: see ends_workers().
+/// Stops a job in which no worker reaches a step boundary. With a launcher no farewell is sent, for
+/// the reason given at ends_workers().
 void Membership::State::stop_without_boundary() {
   ends_workers_ = launched_;
   if (ends_workers_) workers_.clear();
   finish(Farewell::Reason::kStopped, "the job was stopped on request");
 }
 
-/// Of the members that cannot go on: each one's reason, in rank order.
+/// The reasons of the workers that could not go on: first of those that have left, then of the
+/// members in rank order.
 std::string Membership::State::whys() const {
   std::string text;
   const auto add = [&text](const std::string& name, const std::string& why) {
@@ -159,7 +166,8 @@ std::string Membership::State::whys() const {
   return text;
 }
 
-/// Everybody goes. The job is done, unless they go because they cannot go on.
+/// Ends a job without remaining members. It is done, unless its members left because they could not
+/// go on.
 void Membership::State::end(const std::string& text) {
   const auto any = [this](bool Worker::*what) {
     return std::any_of(workers_.begin(), workers_.end(),
@@ -169,6 +177,8 @@ void Membership::State::end(const std::string& text) {
   finish(Farewell::Reason::kDone, text);
 }
 
+/// Ends the job in an error: every worker receives Fail with `text`, and the journal records the
+/// end.
 void Membership::State::fail(const std::string& text, bool misfit) {
   if (view_.generation != 0) {
     out_.actions.push_back(JournalEnd{Fail{text, misfit, timed_out_}});
@@ -189,9 +199,12 @@ void Membership::State::fail(const std::string& text, bool misfit) {
 void Membership::State::fail_starved(std::size_t members) {
   fail("only " + std::to_string(members) + " workers are left, min_np is " +
        std::to_string(options_.min_np) +
-       ", and the program does not use run, without which nobody can join" + left_early_);
+       ", and the program does not use run, without which no worker can join" + left_early_);
 }
 
+/// Ends the job if a condition for its end holds: all members are gone, all have said Bye, it was
+/// stopped and no member reaches a step boundary, or fewer than `min_np` workers are left and no
+/// joiner can come, or none has come in time.
 bool Membership::State::end_if_over() {
   const std::vector<std::string> members = remaining_members();
   bool all_said_bye = true;
@@ -206,8 +219,8 @@ bool Membership::State::end_if_over() {
   } else if (stopping_ && !anybody_ready()) {
     stop_without_boundary();
   } else if (!layout_ && !view_.below_minimum && starved(members.size())) {
-    // A view below the minimum is only ever made where the program uses run; after a restart the
-    // members are yet to say so again.
+    // A view below the minimum exists only if the program uses `run`. After a restart of the server
+    // its members have yet to send their layouts again.
     fail_starved(members.size());
   } else if (below_since_ && now_ >= *below_since_ + options_.below_minimum_timeout &&
              starved(members.size() + admissible().size())) {
@@ -228,7 +241,8 @@ TimePoint Membership::State::report_due(const std::string& member) const {
          liveness_.slack(now_);
 }
 
-/// Deadlines other than heartbeats'.
+/// Enforces the deadlines other than those of heartbeats: of absences, reports, the farewell and
+/// hand-overs.
 void Membership::State::expire() {
   expire_absences();
   if (round_ && !round_->deferred()) {
@@ -237,7 +251,7 @@ void Membership::State::expire() {
       if (!workers_.contains(member) || now_ < report_due(member)) continue;
       evict(member, "frozen, but did not report within " +
                         std::to_string(options_.report_window.count()) + " ms");
-      // The reports that are there stay valid: they are promises.
+      // The reports received so far stay valid: they are promises.
       round_->expected.erase(member);
     }
   }

@@ -1,3 +1,4 @@
+// The events of a Membership, and the facts that each of them changes.
 #include "rendezvous/membership/membership.hpp"
 
 #include <algorithm>
@@ -8,7 +9,7 @@ namespace elastic::rendezvous {
 
 namespace {
 
-/// A worker's word is no reason for an overflow.
+/// Bounds the time that a worker reports, so that sums of times do not overflow.
 constexpr std::uint64_t kLongestTransferMs = std::uint64_t{1} << 40U;
 
 }  // namespace
@@ -54,6 +55,10 @@ Membership::State::State(MembershipOptions options, Memory memory)
   if (memory.view) recovery_.emplace(Recovery{std::move(memory.view), {}, {}});
 }
 
+/// Handles one event. The overload of `on` for the event changes facts; `advance` then applies the
+/// rules of rounds.cpp until none changes anything. Last, waiting joiners are told why they wait,
+/// and connected members are asked about disconnected ones. Cost: about linear in the number of
+/// members; a new view is sent to each of them.
 Decision Membership::State::decide(const Event& event, TimePoint now) {
   now_ = now;
   out_ = {};
@@ -65,6 +70,10 @@ Decision Membership::State::decide(const Event& event, TimePoint now) {
   return std::move(out_);
 }
 
+/// A worker registers, for the first time or again. A former member receives the farewell that it
+/// missed, and any worker after the end of the job the answer of `tell_that_it_is_over`. Otherwise
+/// the server answers with Welcome, and `settle` brings a worker that comes back to the present
+/// view.
 void Membership::State::on(const Registered& event) {
   const std::string& incarnation = event.registration.incarnation;
   if (tell_that_it_is_over(event)) return;
@@ -107,7 +116,8 @@ void Membership::State::on(const ConnectionLost& event) {
   const auto found = workers_.find(event.incarnation);
   if (found == workers_.end()) return;
   const Worker& worker = found->second;
-  // Who waits to be let go may hold a result that others need, and comes back.
+  // A leaver departs with its connection. A member that waits at the job's end is awaited like any
+  // other, because it may hold a result that others need.
   const bool ended = !worker.ended.empty() || worker.leaving;
   if (is_member(event.incarnation) && !ended) return disconnect(event.incarnation, event.reason);
   if (worker.said_bye) {
@@ -195,12 +205,17 @@ void Membership::State::on_message(const std::string& from, const Heartbeat& mes
     step_rate_.told(commits_, now_);
   }
   const TimePoint active = progress_.told(view_, message, now_);
-  // All members speak, and what one proves counts for all: now and then is enough.
+  // Every member sends heartbeats, and one proves activity of all members: once per heartbeat
+  // period is enough.
   if (active == TimePoint::min() || active < active_ + options_.heartbeat) return;
   active_ = active;
   for (const Member& member : view_.members) liveness_.lived(member.incarnation, active);
 }
 
+/// A member reports a broken link. A broken link always leads to a view change, in which both ends
+/// make a new link. During an immediate round further reports are ignored: they are about the same
+/// attempt to link. If the link keeps failing, one of the two ends is removed: a joiner at once, a
+/// member after several attempts.
 void Membership::State::on_message(const std::string& from, const Suspect& message) {
   if (recovery_) {
     recovery_->suspicions.emplace_back(from, message);
@@ -212,7 +227,7 @@ void Membership::State::on_message(const std::string& from, const Suspect& messa
   }
   const BrokenPair pair{from, message.incarnation};
   if (std::find(broken_.begin(), broken_.end(), pair) == broken_.end()) broken_.push_back(pair);
-  // Also where several come at once: they are about one attempt to link.
+  // Further suspicions are about the same attempt to link.
   if (relink_ || (round_ && !round_->deferred())) {
     return note("ignored: a suspicion, a view change is running");
   }
@@ -223,6 +238,8 @@ void Membership::State::on_message(const std::string& from, const Suspect& messa
   give_up_unlinkable(from, message.incarnation, message.reason);
 }
 
+/// The answer to a deferred freeze: the member will stop at the proposed commit, or has passed it.
+/// After a refusal a new round proposes a later commit.
 void Membership::State::on_message(const std::string& from, const Promise& message) {
   commits_ = std::max(commits_, message.commits);
   if (!round_ || !round_->deferred() || message.round != round_->number ||
@@ -230,7 +247,7 @@ void Membership::State::on_message(const std::string& from, const Promise& messa
     return note("ignored: a promise for another round");
   }
   if (message.accepted) return;
-  // Doubling the lead, so that steps shorter than a round trip cannot run away from it for ever.
+  // The lead doubles, so that steps shorter than a round trip cannot pass every proposal.
   lead_ = std::min<std::uint64_t>(lead_ * 2, 1U << 20);
   start_round(commits_ + lead_, describe(from) + " had passed the commit proposed before");
 }
@@ -244,6 +261,8 @@ void Membership::State::on_message(const std::string& from, const Paused& messag
   round_->paused.insert(from);
 }
 
+/// A report: the member is frozen and completes nothing more in this generation. Reports for
+/// another round are ignored. The view is decided in `conclude` from the reports of all members.
 void Membership::State::on_message(const std::string& from, const Report& message) {
   if (!round_ || round_->deferred() || message.generation != view_.generation ||
       message.round != round_->number || !round_->expected.contains(from)) {
@@ -266,6 +285,9 @@ void Membership::State::on_message(const std::string& from, const Ready& message
   if (view_.generation != 0) compare_layout(from);
 }
 
+/// A worker wants to go: because the job is at its end (`done`), because it cannot continue
+/// (`unable`), or because it chose to. With `failure` and without `unable` the whole job fails. The
+/// members that say `done` first wait for the others for `farewell_grace`.
 void Membership::State::on_message(const std::string& from, const Bye& message) {
   Worker& worker = workers_.at(from);
   if (!is_member(from) && !(recovery_ && worker.registration.view)) {
@@ -290,7 +312,8 @@ void Membership::State::on_message(const std::string& from, const Bye& message) 
   }
 }
 
-/// Of one that has come back meanwhile it is untrue.
+/// A member found that the process of another has ended. Ignored if that worker has come back
+/// meanwhile, which proves the contrary.
 void Membership::State::on_message(const std::string& from, const Gone& message) {
   if (!is_member(from) || !is_absent(message.incarnation)) {
     return note("ignored: word of the end of a worker that is not disconnected");

@@ -1,3 +1,4 @@
+// Rounds: attempts at a view change, and the rules that start and conclude them.
 #include <algorithm>
 #include <utility>
 
@@ -6,13 +7,15 @@
 
 namespace elastic::rendezvous {
 
-/// Whether all that reported have stopped after the same step: then joiners can be admitted.
+/// Whether all reporting members have stopped after the same step, so that joiners can be admitted.
 bool Membership::State::Round::at_boundary() const {
   return !reports.empty() && std::all_of(reports.begin(), reports.end(), [this](const auto& one) {
     return one.second.at_boundary && one.second.commits == reports.begin()->second.commits;
   });
 }
 
+/// Applies the rules until none of them changes anything: recovery after a restart, the formation
+/// of the first view, or the view changes of `advance_once`.
 void Membership::State::advance() {
   while (!over_) {
     const bool changed = recovery_               ? try_recover()
@@ -22,7 +25,14 @@ void Membership::State::advance() {
   }
 }
 
-/// One conclusion from the facts; true if there may be another.
+/// The rules of view changes, in the order of their urgency. Applies the first that fits; true if
+/// it may make another apply.
+///
+/// - The job is over: end it.
+/// - An immediate round is running: see advance_immediate_round.
+/// - A member is gone, disconnected or leaving, or a link is broken: start an immediate round.
+/// - A deferred round is running: see advance_deferred_round.
+/// - The job is to stop, or joiners or removals wait for a step boundary: start a deferred round.
 bool Membership::State::advance_once() {
   if (end_if_over()) return false;
   if (round_ && !round_->deferred()) return advance_immediate_round();
@@ -38,6 +48,9 @@ bool Membership::State::advance_once() {
   return true;
 }
 
+/// Concludes an immediate round when all expected members have reported. The death of an expected
+/// member starts another round without it. At a step boundary with too few members the round stays
+/// open and waits for joiners.
 bool Membership::State::advance_immediate_round() {
   const bool another_lost =
       std::any_of(round_->expected.begin(), round_->expected.end(),
@@ -51,8 +64,8 @@ bool Membership::State::advance_immediate_round() {
   return true;
 }
 
-/// Every training thread has stopped, but other threads' operations go on: their positions count
-/// once the lanes are frozen.
+/// Concludes a deferred round when all training threads have paused. An immediate round follows,
+/// because operations of other threads go on: their positions count only once the lanes are frozen.
 bool Membership::State::advance_deferred_round() {
   if (!round_is_complete()) return false;
   if (stopping_) {
@@ -64,7 +77,8 @@ bool Membership::State::advance_deferred_round() {
   return true;
 }
 
-/// At a step boundary: too few members wait there for joiners, unless one of them wants to leave.
+/// Whether the members at this step boundary have to wait for joiners, because they are too few.
+/// They do not wait if one of them is leaving.
 bool Membership::State::cannot_go_on() const {
   const bool leaving =
       std::any_of(round_->expected.begin(), round_->expected.end(),
@@ -75,7 +89,7 @@ bool Membership::State::cannot_go_on() const {
 bool Membership::State::wants_immediate() const {
   const std::vector<std::string> members = remaining_members();
   if (relink_ || recount_ || members.size() != view_.members.size()) return true;
-  // In an outage the members train on: those that are connected have nobody to agree with.
+  // In an outage the members train on: a connected member could not agree with the others.
   if (!absences_.empty() && !outage_) return true;
   const bool boundaries = anybody_ready();
   return std::any_of(members.begin(), members.end(), [&](const std::string& member) {
@@ -85,7 +99,8 @@ bool Membership::State::wants_immediate() const {
 }
 
 bool Membership::State::wants_boundary() const {
-  // Who has said bye commits no more steps, so the others cannot reach a boundary with it.
+  // A member that has said Bye commits no more steps, so the others cannot reach a boundary with
+  // it.
   if (!anybody_ready() || anybody_said_bye()) return false;
   if (stopping_ || view_.below_minimum) return true;
   if (!admissible().empty() && room() > 0) return true;
@@ -94,6 +109,8 @@ bool Membership::State::wants_boundary() const {
                      [this](const std::string& member) { return workers_.at(member).removing; });
 }
 
+/// Starts a round, which replaces the one before: sends a freeze to every connected member. Cost:
+/// one message to each member, and one answer of each.
 void Membership::State::start_round(std::uint64_t at_commit, const std::string& reason) {
   const std::vector<std::string> members = remaining_members();
   round_ = Round{++rounds_, at_commit, now_, {members.begin(), members.end()}, {}, {}};
@@ -105,7 +122,8 @@ void Membership::State::start_round(std::uint64_t at_commit, const std::string& 
        ": " + reason);
 }
 
-/// Deaths since a removal was granted may have made it one too many.
+/// Withdraws removals that would leave fewer than `min_np` workers, because of deaths since they
+/// were granted.
 void Membership::State::withdraw_removals() {
   std::vector<Worker*> removing;
   int staying = 0;
@@ -124,6 +142,15 @@ void Membership::State::withdraw_removals() {
   }
 }
 
+/// Decides the next view from the reports of an immediate round.
+///
+/// - Leavers are left out. Members to be removed are too, at a step boundary or if no member
+///   reaches one.
+/// - At a step boundary joiners are admitted, as far as max_np allows.
+/// - decide_view chooses the members, and what becomes of the operations in flight.
+/// - The job ends if no member is left, or none that has the state.
+/// - If a leaver has to stay to hand a result over, it keeps its place for this view, and the next
+///   immediate round for leavers waits until the hand-over has had time.
 void Membership::State::conclude() {
   withdraw_removals();
   ViewQuestion question{view_, std::max(view_.generation, floor_) + 1,    {},
@@ -165,12 +192,15 @@ void Membership::State::conclude() {
   }
   handovers_ = answer.retained.empty() ? 0 : handovers_ + 1;
   handover_until_.reset();
-  // A freeze at once would interrupt the handing over for which they were kept.
+  // An immediate freeze would interrupt the hand-over for which they were kept.
   if (handovers_ > 0)
     handover_until_ = now_ + options_.farewell_grace * (1 << std::min(handovers_ - 1, 10));
   announce(std::move(next));
 }
 
+/// Makes `next` durable, then announces it: the order of the actions is the order of these steps.
+/// Members that left are released. Cost: one journal entry with fsync, and the view once to each
+/// member.
 void Membership::State::announce(View next) {
   for (const std::string& left : next.left) note_finished(left);
   next.cause = cause_of(next);

@@ -10,8 +10,7 @@
 namespace elastic::rendezvous {
 
 /// The call of a member in that lane: "allreduce #21" for the 21st call, "named allreduce 'grad'",
-/// or
-/// "".
+/// or "".
 std::string call_in(const Heartbeat& member, std::size_t lane);
 
 /// Describes a stall of `lane` by the calls of its members: "rank 1 has not entered allreduce #21

@@ -18,10 +18,10 @@
 
 namespace elastic::rendezvous {
 
-/// What the server knows, and what follows from it. An event changes facts; `advance` then draws
-/// the conclusions, so that each rule is written once, whatever event it is that makes it apply.
+/// The state of a Membership, and its rules. An event changes facts; `advance` then draws the
+/// conclusions. Each rule is thus written once, whichever event makes it apply.
 ///
-/// Belongs to the thread of its Membership.
+/// Not thread-safe: belongs to the thread of its Membership.
 class Membership::State {
  public:
   State(MembershipOptions options, Memory memory);
@@ -35,40 +35,40 @@ class Membership::State {
   bool ends_workers() const { return ends_workers_; }
 
  private:
-  /// Somebody with a connection: waiting for the first view, member, or joiner.
+  /// A worker that has registered: it waits for the first view, is a member, or is a joiner.
   struct Worker {
     Register registration;
     std::uint64_t arrival = 0;
     std::optional<Layout> layout;
-    Milliseconds transfer{0};   ///< what receiving the state would take
-    bool told_to_wait = false;  ///< since it was last ready
-    bool removing = false;      ///< to leave at the next step boundary
+    Milliseconds transfer{0};   ///< estimated time to receive the state
+    bool told_to_wait = false;  ///< since its last Ready
+    bool removing = false;      ///< leaves at the next step boundary
     bool said_bye = false;
-    bool done = false;     ///< and said that the job is at its end
-    bool leaving = false;  ///< to leave in the next immediate round
-    bool unable = false;   ///< because it cannot go on
-    std::string why;       ///< it cannot
-    std::string ended;     ///< what proves that its process has ended; mostly empty
-    TimePoint back_at{};   ///< when it last registered
-    Heartbeat heartbeat;   ///< the latest
+    bool done = false;     ///< its Bye said that the job is at its end
+    bool leaving = false;  ///< leaves in the next immediate round
+    bool unable = false;   ///< its Bye said that it cannot go on
+    std::string why;       ///< reason of `unable` or of its eviction
+    std::string ended;     ///< proof that its process has ended; mostly empty
+    TimePoint back_at{};   ///< time of its last registration
+    Heartbeat heartbeat;   ///< the latest one
   };
 
-  /// A member whose connection is lost, and which may come back.
+  /// A member that has lost its connection and may come back.
   struct Absence {
     TimePoint since{};
     std::string why;
     std::set<std::string> asked;  ///< members that were asked whether its process has ended
   };
-  /// Most members were disconnected at the same time: that is the network's doing, or the server's.
+  /// Most members were disconnected at the same time, so the network or the server has failed.
   /// Lasts until all are back or given up.
   struct Outage {
     TimePoint since{};
-    std::optional<TimePoint> first_connected;  ///< since when not all are away
+    std::optional<TimePoint> first_connected;  ///< since when at least one member is connected
   };
 
-  /// Between the freeze and the next view. Immediate where `at_commit` is 0: members report.
-  /// Otherwise deferred: their training threads pause at that commit, and then an immediate round
-  /// follows.
+  /// One attempt at a view change, from the freeze to the next view. With `at_commit` 0 it is
+  /// immediate: members freeze and report. Otherwise it is deferred: training threads pause at that
+  /// commit, and then an immediate round follows.
   struct Round {
     std::uint64_t number = 0;
     std::uint64_t at_commit = 0;
@@ -84,12 +84,12 @@ class Membership::State {
     bool at_boundary() const;
   };
 
-  /// From the server's start until it is decided which view the job is in, where there was one
-  /// before. `view_` is empty meanwhile.
+  /// The state of a server that was started again, until it has decided which view the job is in.
+  /// `view_` is empty meanwhile.
   struct Recovery {
     std::optional<View> journaled;
-    std::optional<TimePoint> since;                           ///< when the first one came back
-    std::vector<std::pair<std::string, Suspect>> suspicions;  ///< by whom
+    std::optional<TimePoint> since;                           ///< when the first worker came back
+    std::vector<std::pair<std::string, Suspect>> suspicions;  ///< with the reporting members
   };
 
   // membership.cpp: events to facts
@@ -111,7 +111,7 @@ class Membership::State {
   template <typename Other>
   void on_message(const std::string& from, const Other& message);
 
-  // arrivals.cpp: the first view, layouts, joiners, those that come too late
+  // arrivals.cpp: the first view, layouts, joiners, latecomers
   bool tell_that_it_is_over(const Registered& event);
   void welcome(const std::string& incarnation);
   int first_view_size() const;
@@ -171,7 +171,7 @@ class Membership::State {
   Stalls::Limits stall_limits() const;
   void fail_stalled(const std::string& text);
 
-  // departures.cpp: one goes, or all
+  // departures.cpp: the end of one worker, or of the job
   void depart(const std::string& incarnation, How how, const std::string& what);
   void evict(const std::string& incarnation, const std::string& why);
   void refuse(const std::string& incarnation, const std::string& why);
@@ -223,54 +223,54 @@ class Membership::State {
   std::map<std::string, Worker> workers_;
   std::map<std::string, Absence> absences_;  ///< of members in `workers_`
   std::optional<Outage> outage_;
-  std::map<std::string, Farewell> former_;  ///< members that are none any more: what they are told
+  std::map<std::string, Farewell> former_;  ///< former members, with the farewell of each
   Liveness liveness_;
   Progress progress_;  ///< of the members of `view_`
   StepRate step_rate_;
   Stalls stalls_;
-  TimePoint next_look_{};  ///< for stalls
-  TimePoint active_ =
-      TimePoint::min();  ///< since when all of them are known to have done something
+  TimePoint next_look_{};                ///< time of the next look for stalls
+  TimePoint active_ = TimePoint::min();  ///< every member has done something since then
   std::uint64_t arrivals_ = 0;
-  std::size_t donors_ = 0;  ///< named so far, to joiners that measure their line
+  std::size_t donors_ = 0;  ///< donors named so far to joiners, for their probes
   std::optional<TimePoint> first_registered_;
   std::optional<Layout> layout_;  ///< the job's; unknown until a member calls run
-  std::string layout_of_;         ///< the member that it is from
+  std::string layout_of_;         ///< the member that sent it
 
   std::optional<Round> round_;
   std::uint64_t rounds_ = 0;
   std::uint64_t view_changes_ = 0;
-  std::uint64_t commits_ = 0;        ///< the greatest that anybody told
-  std::uint64_t lead_ = 1;           ///< of the next proposed commit over `commits_`
-  std::vector<std::string> causes_;  ///< of the view change that is going on
+  std::uint64_t commits_ = 0;        ///< the greatest number that a member reported
+  std::uint64_t lead_ = 1;           ///< distance of the next proposed commit from `commits_`
+  std::vector<std::string> causes_;  ///< of the present view change
   std::set<std::string> gone_by_choice_;
-  std::map<std::string, int> strikes_;  ///< broken links of each since an operation completed
-  TimePoint struck_since_{};            ///< when the first of them was told
+  std::map<std::string, int> strikes_;  ///< broken links of each member since an operation
+                                        ///< completed
+  TimePoint struck_since_{};            ///< time of the first of these
   std::vector<BrokenPair> broken_;      ///< for the next view
   EarlyLeavers early_leavers_;
-  std::string left_early_;      ///< who did, for messages about too few workers
-  bool recount_ = false;        ///< the members may be fewer than they must be
+  std::string left_early_;      ///< members that left early, for messages about too few workers
+  bool recount_ = false;        ///< fewer than min_np members may be left
   bool relink_ = false;         ///< a link is broken though both ends may live
   bool synced_before_ = false;  ///< some member had the job's state
 
   bool stopping_ = false;
-  bool launched_ = false;      ///< with `stopping_`: a launcher is there
+  bool launched_ = false;      ///< with `stopping_`: a launcher is connected
   bool ends_workers_ = false;  ///< see Membership::ends_workers
-  bool ending_ = false;        ///< somebody said that the job is at its end: nobody joins any more
+  bool ending_ = false;        ///< a member said that the job is at its end: no joiner is admitted
   std::optional<TimePoint> grace_ends_;
-  int handovers_ = 0;  ///< views in a row that kept a leaver for its result
+  int handovers_ = 0;  ///< successive views that kept a leaver for its result
   std::optional<TimePoint> handover_until_;
   std::optional<TimePoint> below_since_;
   std::map<std::string, StatusReply::Departed> departed_;  ///< by label
   /// Host and process of members that were given up: they may come back as new workers.
   std::set<std::pair<std::string, std::int64_t>> given_up_;
-  /// Of an earlier job, which had the generations up to that one.
+  /// The end of an earlier job, and the last generation of that job.
   std::optional<LastWord> earlier_end_;
   std::uint64_t earlier_generations_ = 0;
   bool misfit_ = false;     ///< see Fail
-  bool timed_out_ = false;  ///< likewise
+  bool timed_out_ = false;  ///< see Fail
   bool over_ = false;
-  Farewell end_{Farewell::Reason::kDone, "the job is done"};  ///< what latecomers are told
+  Farewell end_{Farewell::Reason::kDone, "the job is done"};  ///< sent to latecomers
   std::string failure_;                                       ///< why the job cannot go on
 };
 

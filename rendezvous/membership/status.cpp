@@ -1,3 +1,4 @@
+// Questions about the state of a Membership, by its rules and by `elasticrun ctl status`.
 #include <algorithm>
 #include <numeric>
 
@@ -66,7 +67,8 @@ StatusReply Membership::State::status(TimePoint now) const {
   return reply;
 }
 
-/// What it has told. The view knows which members have the state as of when it was decided.
+/// The progress that the member last reported. The view says which members had the state when it
+/// was decided.
 StatusReply::Progress Membership::State::progress_of(const Member& member) const {
   const auto found = workers_.find(member.incarnation);
   if (found == workers_.end()) return {0, 0, member.synced, false};
@@ -76,7 +78,7 @@ StatusReply::Progress Membership::State::progress_of(const Member& member) const
           member.synced || its.synced, !is_absent(member.incarnation)};
 }
 
-/// The number of members for somebody who is none.
+/// The number of members if `incarnation` is not a member.
 std::size_t Membership::State::rank_of(const std::string& incarnation) const {
   const auto found =
       std::find_if(view_.members.begin(), view_.members.end(),
@@ -88,7 +90,7 @@ bool Membership::State::is_member(const std::string& incarnation) const {
   return rank_of(incarnation) < view_.members.size();
 }
 
-/// In rank order; also those that are disconnected.
+/// The members that are not gone, in rank order. Includes disconnected ones.
 std::vector<std::string> Membership::State::remaining_members() const {
   std::vector<std::string> result;
   for (const Member& member : view_.members) {
@@ -97,7 +99,7 @@ std::vector<std::string> Membership::State::remaining_members() const {
   return result;
 }
 
-/// Whether some member uses run, and so comes to step boundaries.
+/// Whether some member is in `run`, and thus reaches step boundaries.
 bool Membership::State::anybody_ready() const {
   return std::any_of(view_.members.begin(), view_.members.end(), [this](const Member& member) {
     const auto found = workers_.find(member.incarnation);
@@ -110,18 +112,18 @@ bool Membership::State::anybody_said_bye() const {
                      [](const auto& entry) { return entry.second.said_bye; });
 }
 
-/// Whether so many are too few to go on. At the job's end there is nothing to go on with.
+/// Whether `members` workers are too few to go on. At the job's end there is no need to go on.
 bool Membership::State::starved(std::size_t members) const {
   return !ending_ && members < static_cast<std::size_t>(std::max(options_.min_np, 0));
 }
 
-/// Of a view in which no operation has been completed, nor a step, as far as reports tell.
+/// Whether neither an operation nor a step has been completed, as far as reports say.
 bool Membership::State::nothing_done() const {
   return commits_ == 0 && std::all_of(view_.lanes.begin(), view_.lanes.end(),
                                       [](const LaneDecision& lane) { return lane.position == 0; });
 }
 
-/// For messages to users about members.
+/// Names a member in messages to users.
 std::string Membership::State::rank_name(const std::string& incarnation) const {
   return "rank " + std::to_string(rank_of(incarnation));
 }
@@ -138,7 +140,7 @@ TimePoint Membership::State::compute_due() const {
   if (over_) return TimePoint::max();
   TimePoint due = liveness_.deadline(now_);
   const auto consider = [&](TimePoint at) { due = std::min(due, at); };
-  // A recovery may outlast it, where members are given longer to come back.
+  // A recovery may last longer, if members have more time to come back.
   if (view_.generation == 0 && first_registered_ &&
       *first_registered_ + options_.start_timeout > now_) {
     consider(*first_registered_ + options_.start_timeout);
@@ -154,7 +156,7 @@ TimePoint Membership::State::compute_due() const {
   for (const auto& [member, absence] : absences_) consider(awaited_until(absence));
   if (grace_ends_) consider(*grace_ends_);
   if (handover_until_) consider(*handover_until_);
-  // Past it, enough joiners are there, and the members only have to reach the boundary.
+  // After that time, enough joiners are present, and the members only have to reach the boundary.
   if (below_since_ && *below_since_ + options_.below_minimum_timeout > now_) {
     consider(*below_since_ + options_.below_minimum_timeout);
   }

@@ -31,8 +31,8 @@ std::string text(const Device& device) {
          "; there are kHost and kCuda";
 }
 
-/// Each tensor is input and output of its own: what one gets the other may not have been read for.
-/// Devices and the host share one space of addresses.
+/// Throws if two tensors of a group overlap: each is input and output, so the result of one could
+/// overwrite the unread input of another. Devices and the host share one address space.
 void check_disjoint(std::span<const TensorView> tensors, const char* call) {
   const auto begin = [&](std::size_t i) {
     return reinterpret_cast<std::uintptr_t>(tensors[i].data);
