@@ -43,8 +43,8 @@ spdlog::logger& get() {
   return *logger;
 }
 
-void set_level(const std::string& level) {
-  get().set_level(spdlog::level::from_str(level));
+void set_level(LogLevel level) {
+  get().set_level(spdlog::level::from_str(std::string(name_in(kLogLevels, level))));
 }
 
 void set_name(const std::string& who) {

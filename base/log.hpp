@@ -5,6 +5,8 @@
 
 #include <fmt/core.h>
 
+#include "elastic/options.hpp"
+
 namespace spdlog {
 class logger;
 }  // namespace spdlog
@@ -17,8 +19,7 @@ enum class Level : std::uint8_t { kDebug, kInfo, kWarn, kError };
 /// Options::log_level; it is off until `set_level`, but for warnings and errors.
 spdlog::logger& get();
 
-/// `level` is one of trace debug info warn error off.
-void set_level(const std::string& level);
+void set_level(LogLevel level);
 
 /// Shown in front of every line from here on, such as "rank 2".
 void set_name(const std::string& who);

@@ -17,7 +17,7 @@ BackendContext open_context(const RankOptions& options, const LibrarySettings& s
   const std::vector<std::string>& backends = settings.jobs;
   Options library;
   library.backend = backends[index];
-  library.transport = settings.transport;
+  library.transport = *find_named(kTransports, settings.transport);
   library.encrypt = options.encrypt;
   const bool several = backends.size() > 1;
   // With one server for each backend, the jobs have the same name: that of ELASTIC_JOB.

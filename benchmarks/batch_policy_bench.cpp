@@ -15,6 +15,7 @@
 #include <vector>
 
 #include <elastic/elastic.hpp>
+#include <elastic/training.hpp>
 
 #include "benchmarks/statistics.hpp"
 

@@ -118,7 +118,9 @@ void JoinWorker::measure_broadcasts() {
 Status run_join_worker(const JoinWorkerOptions& options) {
   const std::int64_t start_ns = now_ns();
   Options library;
-  if (!options.transport.empty()) library.transport = options.transport;
+  if (const auto transport = find_named(kTransports, options.transport)) {
+    library.transport = *transport;
+  }
   Context context(library);
   JoinWorker worker(context, options, start_ns);
   Status status = worker.run();

@@ -22,7 +22,7 @@ Result<LibrarySettings> library_settings(const std::string& transport,
   LibrarySettings settings{.backend = Options{}.backend,
                            .backends = {},
                            .jobs = {},
-                           .transport = Options{}.transport,
+                           .transport = std::string(name_in(kTransports, Options{}.transport)),
                            .encrypt = {}};
   if (const auto set = environment.find("ELASTIC_BACKEND"); set != environment.end()) {
     settings.backend = set->second;

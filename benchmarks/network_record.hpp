@@ -7,8 +7,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "elastic/diagnostics.hpp"
 #include "elastic/options.hpp"
-#include "elastic/tuning.hpp"
 
 namespace elastic::bench {
 

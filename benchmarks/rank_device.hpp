@@ -5,7 +5,6 @@
 #include <string>
 
 #include "base/status.hpp"
-#include "elastic/cuda_stream.hpp"
 #include "elastic/memory.hpp"
 #include "elastic/types.hpp"
 

@@ -206,7 +206,9 @@ std::int64_t Worker::usual_duration_ns() const {
 
 Status run_recovery_worker(const RecoveryWorkerOptions& options) {
   Options library;
-  if (!options.transport.empty()) library.transport = options.transport;
+  if (const auto transport = find_named(kTransports, options.transport)) {
+    library.transport = *transport;
+  }
   const auto launch = read_launch_environment(read_environment());
   if (!launch.ok()) return launch.status();
   if (options.device == "cuda") RankDevice::be_own_host_to_nccl(launch.value().local_np);

@@ -8,7 +8,7 @@
 
 #include "benchmarks/backend_contexts.hpp"
 #include "benchmarks/report_files.hpp"
-#include "elastic/tuning.hpp"
+#include "elastic/diagnostics.hpp"
 
 namespace elastic::bench {
 

@@ -14,6 +14,7 @@
 
 #include <CLI/CLI.hpp>
 #include <elastic/elastic.hpp>
+#include <elastic/training.hpp>
 
 #include "examples/digits/cuda/cuda_model.hpp"
 #include "examples/digits/feed.hpp"

@@ -6,13 +6,13 @@
 #include <functional>
 #include <limits>
 #include <numeric>
+#include <optional>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "base/backend_names.hpp"
 #include "elastic/compression.hpp"
-#include "elastic/resize_policy.hpp"
 
 namespace elastic {
 
@@ -39,23 +39,39 @@ Setter text(std::string Options::*field) {
   };
 }
 
-Setter choice(std::string Options::*field, std::vector<std::string> allowed) {
-  return [field, allowed = std::move(allowed)](Options& options, const std::string& value) {
-    if (std::find(allowed.begin(), allowed.end(), value) == allowed.end()) {
-      std::string list = "one of";
-      for (const std::string& one : allowed) list += " " + one;
-      return list;
+/// A list for messages.
+template <typename Names, typename NameOf>
+std::string one_of(const Names& names, NameOf name_of) {
+  std::string list = "one of";
+  for (const auto& each : names) list += " " + std::string(name_of(each));
+  return list;
+}
+
+Setter backend() {
+  return [](Options& options, const std::string& value) {
+    if (std::find(kBackendNames.begin(), kBackendNames.end(), value) == kBackendNames.end()) {
+      return one_of(kBackendNames, [](const auto& name) { return name; });
     }
-    options.*field = value;
+    options.backend = value;
     return std::string();
   };
 }
 
 template <typename T, std::size_t kCount>
-std::vector<std::string> names(const std::array<Named<T>, kCount>& choices) {
-  std::vector<std::string> all;
-  for (const Named<T>& choice : choices) all.emplace_back(choice.name);
-  return all;
+Setter choice(T Options::*field, const std::array<Named<T>, kCount>& choices) {
+  return [=](Options& options, const std::string& value) {
+    const std::optional<T> chosen = find_named(choices, value);
+    if (!chosen) return one_of(choices, [](const Named<T>& each) { return each.name; });
+    options.*field = *chosen;
+    return std::string();
+  };
+}
+
+/// The name of `value`; its number where it has none.
+template <typename T, std::size_t kCount>
+std::string text_of(T value, const std::array<Named<T>, kCount>& choices) {
+  const std::string_view name = name_in(choices, value);
+  return name.empty() ? std::to_string(static_cast<int>(value)) : std::string(name);
 }
 
 Setter compression(std::string Options::*field) {
@@ -129,17 +145,16 @@ const std::vector<Variable>& variables() {
       {"ELASTIC_SLOT", number(&Options::slot, -1, 1 << 20)},
       {"ELASTIC_LABEL", text(&Options::label)},
       {"ELASTIC_RESTART", number(&Options::restart, 0, 1 << 30)},
-      {"ELASTIC_BACKEND", choice(&Options::backend, {kBackendNames.begin(), kBackendNames.end()})},
+      {"ELASTIC_BACKEND", backend()},
       {"ELASTIC_BACKEND_PATH", text(&Options::backend_path)},
       {"ELASTIC_NCCL_LIBRARY", text(&Options::nccl_library)},
-      {"ELASTIC_NCCL_MEANWHILE", choice(&Options::nccl_meanwhile, {"host", "wait"})},
-      {"ELASTIC_TRANSPORT", choice(&Options::transport, {"auto", "shm", "tcp"})},
+      {"ELASTIC_NCCL_MEANWHILE", choice(&Options::nccl_meanwhile, kNcclMeanwhiles)},
+      {"ELASTIC_TRANSPORT", choice(&Options::transport, kTransports)},
       {"ELASTIC_BIND", text(&Options::bind)},
       {"ELASTIC_TCP_STREAMS", number(&Options::tcp_streams, 0, 64)},
       {"ELASTIC_TCP_CONGESTION", text(&Options::tcp_congestion)},
       {"ELASTIC_SHM_RING_BYTES", bytes(&Options::shm_ring_bytes, 65536, kMost, 65536)},
-      {"ELASTIC_ALGORITHM", choice(&Options::algorithm, {"auto", "direct", "doubling", "swap",
-                                                         "pairwise", "hierarchical", "ring"})},
+      {"ELASTIC_ALGORITHM", choice(&Options::algorithm, kAlgorithms)},
       {"ELASTIC_SEGMENT_BYTES", bytes(&Options::segment_bytes, 4096, 1U << 26, 64)},
       {"ELASTIC_BUCKET_BYTES", bytes(&Options::bucket_bytes, 0, kMost, 1)},
       {"ELASTIC_INIT_TIMEOUT_MS", milliseconds(&Options::init_timeout)},
@@ -147,12 +162,11 @@ const std::vector<Variable>& variables() {
       {"ELASTIC_STALL_WARNING_MS", milliseconds(&Options::stall_warning)},
       {"ELASTIC_STALL_TIMEOUT_MS", milliseconds(&Options::stall_timeout, 0)},
       {"ELASTIC_COMPARE_STEPS", number(&Options::compare_steps, 0, 1 << 30)},
-      {"ELASTIC_NON_FINITE", choice(&Options::non_finite, {"pass", "skip", "error"})},
+      {"ELASTIC_NON_FINITE", choice(&Options::non_finite, kNonFinites)},
       {"ELASTIC_REJOIN", flag(&Options::rejoin)},
-      {"ELASTIC_RESIZE_POLICY", choice(&Options::resize_policy, names(kResizePolicies))},
+      {"ELASTIC_RESIZE_POLICY", choice(&Options::resize_policy, kResizePolicies)},
       {"ELASTIC_COMPRESSION", compression(&Options::compression)},
-      {"ELASTIC_LOG_LEVEL",
-       choice(&Options::log_level, {"trace", "debug", "info", "warn", "error", "off"})},
+      {"ELASTIC_LOG_LEVEL", choice(&Options::log_level, kLogLevels)},
   };
   return kVariables;
 }
@@ -203,11 +217,12 @@ Status check(const Options& given) {
   };
   for (const Status& status : {
            rule("ELASTIC_BACKEND", "backend", given.backend),
-           rule("ELASTIC_NCCL_MEANWHILE", "nccl_meanwhile", given.nccl_meanwhile),
-           rule("ELASTIC_TRANSPORT", "transport", given.transport),
+           rule("ELASTIC_NCCL_MEANWHILE", "nccl_meanwhile",
+                text_of(given.nccl_meanwhile, kNcclMeanwhiles)),
+           rule("ELASTIC_TRANSPORT", "transport", text_of(given.transport, kTransports)),
            rule("ELASTIC_TCP_STREAMS", "tcp_streams", std::to_string(given.tcp_streams)),
            rule("ELASTIC_SHM_RING_BYTES", "shm_ring_bytes", std::to_string(given.shm_ring_bytes)),
-           rule("ELASTIC_ALGORITHM", "algorithm", given.algorithm),
+           rule("ELASTIC_ALGORITHM", "algorithm", text_of(given.algorithm, kAlgorithms)),
            rule("ELASTIC_SEGMENT_BYTES", "segment_bytes", std::to_string(given.segment_bytes)),
            rule("ELASTIC_BUCKET_BYTES", "bucket_bytes", std::to_string(given.bucket_bytes)),
            rule("ELASTIC_INIT_TIMEOUT_MS", "init_timeout",
@@ -218,11 +233,12 @@ Status check(const Options& given) {
                 std::to_string(given.stall_warning.count())),
            rule("ELASTIC_STALL_TIMEOUT_MS", "stall_timeout",
                 std::to_string(given.stall_timeout.count())),
-           rule("ELASTIC_RESIZE_POLICY", "resize_policy", given.resize_policy),
+           rule("ELASTIC_RESIZE_POLICY", "resize_policy",
+                text_of(given.resize_policy, kResizePolicies)),
            rule("ELASTIC_COMPARE_STEPS", "compare_steps", std::to_string(given.compare_steps)),
-           rule("ELASTIC_NON_FINITE", "non_finite", given.non_finite),
+           rule("ELASTIC_NON_FINITE", "non_finite", text_of(given.non_finite, kNonFinites)),
            rule("ELASTIC_COMPRESSION", "compression", given.compression),
-           rule("ELASTIC_LOG_LEVEL", "log_level", given.log_level),
+           rule("ELASTIC_LOG_LEVEL", "log_level", text_of(given.log_level, kLogLevels)),
        }) {
     if (!status.ok()) return status;
   }

@@ -11,6 +11,7 @@
 #include "base/status.hpp"
 #include "collectives/backend/backend.hpp"
 #include "collectives/transport/mesh.hpp"
+#include "elastic/options.hpp"
 
 namespace elastic::collectives {
 
@@ -29,12 +30,12 @@ struct ModuleView {
 struct ModuleStart {
   std::size_t lanes = 0;
   bool under_mpirun = false;
-  std::string log_level = {};     ///< Options::log_level: each module has its own log
-  std::string nccl_library = {};  ///< Options::nccl_library
+  LogLevel log_level = LogLevel::kWarn;  ///< each module has its own log
+  std::string nccl_library = {};         ///< Options::nccl_library
   /// The host's name in NCCL (NCCL_HOSTID); empty: the default. None: NCCL is set to let ranks of
   /// one host share a device, so that the ranks do not check for it.
   std::optional<std::string> nccl_host = "";
-  bool nccl_waits = false;  ///< Options::nccl_meanwhile is "wait"
+  bool nccl_waits = false;  ///< Options::nccl_meanwhile is kWait
 };
 
 /// The entry points of a backend that is loaded when a job asks for it; its shared object's export.

@@ -7,7 +7,7 @@
 #include "collectives/device/cuda.hpp"
 #include "collectives/device/pinned_pool.hpp"
 #include "collectives/device/stall_watch.hpp"
-#include "elastic/cuda_stream.hpp"
+#include "elastic/types.hpp"
 
 namespace elastic::device {
 

@@ -14,7 +14,6 @@
 #include "collectives/device/staged_call.hpp"
 #include "collectives/device/staged_tensors.hpp"
 #include "collectives/device/stall_watch.hpp"
-#include "elastic/cuda_stream.hpp"
 #include "elastic/types.hpp"
 
 namespace elastic::device {

@@ -7,7 +7,6 @@
 #include "base/status.hpp"
 #include "collectives/device/cuda_device.hpp"
 #include "collectives/device/staged.hpp"
-#include "elastic/cuda_stream.hpp"
 #include "elastic/types.hpp"
 
 namespace elastic::device {

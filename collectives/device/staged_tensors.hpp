@@ -11,7 +11,6 @@
 
 #include "collectives/device/cuda_device.hpp"
 #include "collectives/device/staged.hpp"
-#include "elastic/cuda_stream.hpp"
 #include "elastic/types.hpp"
 
 namespace elastic::device {

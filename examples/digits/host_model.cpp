@@ -1,6 +1,6 @@
 #include "examples/digits/host_model.hpp"
 
-#include <elastic/step_times.hpp>
+#include <elastic/diagnostics.hpp>
 
 namespace digits {
 

@@ -3,7 +3,7 @@
 #include <span>
 #include <vector>
 
-#include <elastic/momentum_sgd.hpp>
+#include <elastic/optimizers.hpp>
 
 #include "examples/digits/dataset.hpp"
 #include "examples/digits/model.hpp"

@@ -6,8 +6,7 @@
 #include <span>
 #include <vector>
 
-#include <elastic/cuda_stream.hpp>
-#include <elastic/rate.hpp>
+#include <elastic/learning_rate.hpp>
 #include <elastic/state.hpp>
 #include <elastic/types.hpp>
 

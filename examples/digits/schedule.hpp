@@ -3,7 +3,7 @@
 #include <array>
 #include <cstdint>
 
-#include <elastic/named.hpp>
+#include <elastic/detail/named.hpp>
 #include <elastic/schedule.hpp>
 
 namespace digits {

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <utility>
 
@@ -39,14 +40,6 @@ const TrainerOptions& checked(const TrainerOptions& options) {
                        std::string("--compression (or ELASTIC_COMPRESSION) cannot be combined "
                                    "with ") +
                            other + "; leave out one of the two");
-}
-
-template <typename T, std::size_t kCount>
-std::string name_in(const std::array<elastic::Named<T>, kCount>& choices, T value) {
-  for (const auto& choice : choices) {
-    if (choice.value == value) return std::string(choice.name);
-  }
-  return {};
 }
 
 }  // namespace
@@ -95,23 +88,23 @@ std::optional<std::vector<std::string>> Trainer::load_from(const std::string& pa
 
 std::vector<std::string> Trainer::options_without_effect() const {
   std::vector<std::string> lines;
-  const auto compare = [&lines](const char* option, const std::string& given,
-                                const std::string& loaded) {
+  const auto compare = [&lines](const char* option, std::string_view given,
+                                std::string_view loaded) {
     if (given == loaded) return;
-    lines.push_back(std::string(option) + " " + given + " has no effect: the checkpoint's " +
-                    loaded + " stays");
+    lines.push_back(std::string(option) + " " + std::string(given) +
+                    " has no effect: the checkpoint's " + std::string(loaded) + " stays");
   };
   const elastic::GlobalBatch::Options& given = options_.batch;
   const elastic::GlobalBatch::Options& loaded = batches_.options();
   compare("--batch", std::to_string(given.batch), std::to_string(loaded.batch));
   compare("--virtual-workers", std::to_string(given.virtual_workers),
           std::to_string(loaded.virtual_workers));
-  compare("--batch-policy", name_in(elastic::kBatchPolicies, given.policy),
-          name_in(elastic::kBatchPolicies, loaded.policy));
-  compare("--rule", name_in(elastic::kScalingRules, options_.rule),
-          name_in(elastic::kScalingRules, learning_rate_.rule()));
-  compare("--policy", name_in(elastic::kResizePolicies, options_.policy),
-          name_in(elastic::kResizePolicies, learning_rate_.policy()));
+  compare("--batch-policy", elastic::name_in(elastic::kBatchPolicies, given.policy),
+          elastic::name_in(elastic::kBatchPolicies, loaded.policy));
+  compare("--rule", elastic::name_in(elastic::kScalingRules, options_.rule),
+          elastic::name_in(elastic::kScalingRules, learning_rate_.rule()));
+  compare("--policy", elastic::name_in(elastic::kResizePolicies, options_.policy),
+          elastic::name_in(elastic::kResizePolicies, learning_rate_.policy()));
   const std::uint64_t ramp_steps = learning_rate_.ramp().get().ramp_steps;
   if (options_.ramp_steps && learning_rate_.policy() == elastic::ResizePolicy::kRamp) {
     compare("--ramp-steps", std::to_string(*options_.ramp_steps),
@@ -172,7 +165,7 @@ std::optional<DeviceSums> Trainer::device_sums() const {
   const bool looks_at_own = !stays ||
                             batches_.options().policy == elastic::BatchPolicy::kReproducible ||
                             learning_rate_.rule() == elastic::ScalingRule::kAdaScale ||
-                            elastic::context().options().non_finite == "error";
+                            elastic::context().options().non_finite == elastic::NonFinite::kError;
   return looks_at_own ? std::nullopt : model_->device_sums();
 }
 

@@ -4,6 +4,7 @@
 #include <functional>
 
 #include <elastic/elastic.hpp>
+#include <elastic/training.hpp>
 
 #include "examples/dynamic_sgd/learner.hpp"
 #include "examples/dynamic_sgd/plan.hpp"

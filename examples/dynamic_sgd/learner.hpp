@@ -8,7 +8,7 @@
 #include <vector>
 
 #include <elastic/learning_rate.hpp>
-#include <elastic/momentum_sgd.hpp>
+#include <elastic/optimizers.hpp>
 #include <elastic/state.hpp>
 
 #include "examples/digits/dataset.hpp"

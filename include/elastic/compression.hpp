@@ -6,7 +6,8 @@
 #include <string>
 #include <string_view>
 
-#include "elastic/export.hpp"
+#include "elastic/detail/export.hpp"
+#include "elastic/types.hpp"
 
 namespace elastic {
 
@@ -54,5 +55,20 @@ ELASTIC_API std::optional<Compression> find_compression(std::string_view text);
 
 /// The error in a compression's parameters, with the valid range; empty if there is none.
 ELASTIC_API std::string invalid_parameter(const Compression& compression);
+
+/// A tensor of f32 or f64 that an allreduce carries as f16 or bf16, in half or a quarter of the
+/// bytes: elements are multiplied by `scale` and rounded, added up in the type that they travel in,
+/// and the sums widened and divided by `scale`; for an average then by the number of workers. f64
+/// is rounded by way of f32.
+///
+/// NaN and Inf arrive, NaN as the positive one without payload where something was computed. Values
+/// above the range of f16 become Inf.
+struct NarrowTensor {
+  TensorView data;
+  /// kF16 or kBF16; or the type of `data`, whichever that is: then it goes as it is.
+  DType wire = DType::kF16;
+  /// A power of two from 2^-24 to 2^24; 1 where it goes as it is. The same on all workers.
+  float scale = 1;
+};
 
 }  // namespace elastic

@@ -10,21 +10,16 @@
 #include <vector>
 
 #include "elastic/compression.hpp"
-#include "elastic/contributors.hpp"
-#include "elastic/cuda_stream.hpp"
+#include "elastic/detail/export.hpp"
+#include "elastic/detail/process_owned.hpp"
+#include "elastic/detail/ranges.hpp"
+#include "elastic/diagnostics.hpp"
 #include "elastic/error.hpp"
-#include "elastic/export.hpp"
+#include "elastic/learning_rate.hpp"
 #include "elastic/memory.hpp"
-#include "elastic/narrow_tensor.hpp"
 #include "elastic/options.hpp"
-#include "elastic/process_owned.hpp"
-#include "elastic/ranges.hpp"
-#include "elastic/resize_policy.hpp"
-#include "elastic/step_times.hpp"
-#include "elastic/tuning.hpp"
+#include "elastic/results.hpp"
 #include "elastic/types.hpp"
-#include "elastic/view_change.hpp"
-#include "elastic/work.hpp"
 
 namespace elastic {
 

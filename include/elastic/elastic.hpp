@@ -2,21 +2,12 @@
 
 #include <utility>
 
-#include "elastic/adam_w.hpp"
 #include "elastic/context.hpp"
-#include "elastic/finite_check.hpp"
-#include "elastic/global_batch.hpp"
-#include "elastic/gradient_compressor.hpp"
-#include "elastic/learning_rate.hpp"
-#include "elastic/learning_rate_ramp.hpp"
-#include "elastic/momentum_sgd.hpp"
-#include "elastic/random_stream.hpp"
-#include "elastic/sample_average.hpp"
-#include "elastic/sampler.hpp"
 #include "elastic/state.hpp"
 
 /// elastic: allreduce for trainers on hosts that come and go. The functions below act on a default
-/// context, made by `init`. See Context for what each means.
+/// context, made by `init`. See Context for what each means. <elastic/training.hpp> has what a
+/// training needs besides: data, learning rates, optimizers, compression.
 namespace elastic {
 
 /// Joins the job that the launcher (elasticrun, mpirun) started this process for. Once per process.

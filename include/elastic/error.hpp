@@ -4,7 +4,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "elastic/export.hpp"
+#include "elastic/detail/export.hpp"
 
 namespace elastic {
 

@@ -5,7 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "elastic/export.hpp"
+#include "elastic/detail/export.hpp"
+#include "elastic/options.hpp"
 #include "elastic/types.hpp"
 
 namespace elastic {
@@ -55,13 +56,12 @@ class ELASTIC_API FiniteCheck {
     std::size_t gradient = 0;
     std::size_t element = 0;
   };
-  enum class Policy { kPass, kSkip, kError };
 
   std::optional<Place> find() const;
   [[noreturn]] void fail(const Place& in_sum, const std::optional<Place>& own);
 
   Context& context_;
-  Policy policy_;
+  NonFinite policy_;
   std::vector<NamedGradient> gradients_;
   std::optional<Place> own_;  // in what this worker contributed
 };

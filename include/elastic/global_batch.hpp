@@ -4,19 +4,56 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <span>
 #include <vector>
 
-#include "elastic/contributors.hpp"
-#include "elastic/export.hpp"
-#include "elastic/grouped_allreduce.hpp"
-#include "elastic/named.hpp"
-#include "elastic/random_stream.hpp"
+#include "elastic/detail/export.hpp"
+#include "elastic/detail/grouped_allreduce.hpp"
+#include "elastic/detail/named.hpp"
+#include "elastic/results.hpp"
 #include "elastic/sampler.hpp"
 #include "elastic/types.hpp"
 
 namespace elastic {
+
+/// Random numbers (Philox4x32-10) that are a function of a key and of how many were taken before:
+/// for dropout and augmentation that come out the same on whichever worker computes a batch, as
+/// often as it is computed. Streams of different keys are independent.
+///
+/// A std::uniform_random_bit_generator. The standard library's distributions differ from one
+/// library to the next; `uniform` and `below` do not.
+class ELASTIC_API RandomStream {
+ public:
+  struct Key {
+    std::uint64_t seed = 0;
+    std::uint64_t epoch = 0;
+    std::uint64_t step = 0;            ///< anything that differs between the steps of an epoch
+    std::uint32_t virtual_worker = 0;  ///< in that step
+  };
+  using result_type = std::uint32_t;  // NOLINT(readability-identifier-naming): the standard's
+
+  explicit RandomStream(const Key& key);
+
+  static constexpr result_type min() { return 0; }
+  static constexpr result_type max() { return std::numeric_limits<result_type>::max(); }
+  /// 32 random bits. A stream repeats itself after 2^34 of them.
+  result_type operator()();
+
+  /// Uniform in [0, 1), in steps of 2^-53.
+  double uniform();
+  /// Uniform among the whole numbers below `bound`. Throws Error(kInvalidArgument) where it is 0.
+  std::uint64_t below(std::uint64_t bound);
+
+ private:
+  std::uint64_t word();
+
+  std::array<std::uint32_t, 2> key_;
+  std::array<std::uint32_t, 4> counter_;
+  std::array<std::uint32_t, 4> block_{};
+  std::size_t used_;  // words of the block
+};
 
 namespace training {
 class ExactSum;
@@ -100,9 +137,9 @@ class ELASTIC_API GlobalBatch {
   /// options are none, or the batch does not divide among the virtual workers: the message names
   /// what would do.
   GlobalBatch(Context& context, Sampler& sampler, const Options& options)
-      : GlobalBatch(grouped_allreduce_of(context), sampler, options) {}
+      : GlobalBatch(detail::grouped_allreduce_of(context), sampler, options) {}
   /// The same with another function in place of Context::grouped_allreduce.
-  GlobalBatch(GroupedAllreduce allreduce, Sampler& sampler, const Options& options);
+  GlobalBatch(detail::GroupedAllreduce allreduce, Sampler& sampler, const Options& options);
   ~GlobalBatch();
   GlobalBatch(const GlobalBatch&) = delete;
   GlobalBatch& operator=(const GlobalBatch&) = delete;
@@ -131,10 +168,35 @@ class ELASTIC_API GlobalBatch {
   Contributors sum_exactly(Tensors tensors, const AddGradients& add_gradients);
   void compute(std::size_t virtual_worker, Samples samples, const AddGradients& add_gradients);
 
-  GroupedAllreduce allreduce_;
+  detail::GroupedAllreduce allreduce_;
   Sampler& sampler_;
   Options options_;
   std::unique_ptr<training::ExactSum> exact_;  // its buffers are used again in the next step
 };
+
+/// The contributors and samples of an `average_by_samples`.
+struct SampleAverage {
+  Contributors contributors;
+  std::uint64_t samples = 0;  ///< of all contributors together
+};
+
+/// Averages gradients over samples, for workers with unequal batches: `sums` hold this
+/// worker's sums of gradients over `samples` samples, and afterwards, on all workers alike, the sum
+/// over all of them divided by the true number of samples, that of the contributors.
+/// (ReduceOp::kAverage divides by workers, and so gives a sample in a small batch more weight.)
+///
+/// A worker that has used up its data goes on calling with zeros and 0 samples, until
+/// SampleAverage::samples is 0: then no worker has any left, which all learn in the same call, and
+/// the tensors are zero. So workers with unequal amounts of data end an epoch together.
+///
+/// Sums and count are one unit, as in Context::grouped_allreduce. Throws what that throws, and
+/// Error(kInvalidArgument) where a tensor has whole numbers or is not in host memory.
+ELASTIC_API SampleAverage average_by_samples(const detail::GroupedAllreduce& allreduce,
+                                             std::span<const TensorView> sums,
+                                             std::uint64_t samples);
+inline SampleAverage average_by_samples(Context& context, std::span<const TensorView> sums,
+                                        std::uint64_t samples) {
+  return average_by_samples(detail::grouped_allreduce_of(context), sums, samples);
+}
 
 }  // namespace elastic

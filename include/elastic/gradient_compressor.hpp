@@ -9,11 +9,9 @@
 
 #include "elastic/compression.hpp"
 #include "elastic/context.hpp"
-#include "elastic/contributors.hpp"
-#include "elastic/cuda_stream.hpp"
-#include "elastic/export.hpp"
-#include "elastic/grouped_allreduce.hpp"
-#include "elastic/narrow_tensor.hpp"
+#include "elastic/detail/export.hpp"
+#include "elastic/detail/grouped_allreduce.hpp"
+#include "elastic/results.hpp"
 #include "elastic/types.hpp"
 
 namespace elastic {
@@ -90,7 +88,7 @@ class ELASTIC_API GradientCompressor {
 
   /// The collectives that it uses; each as in Context.
   struct Collectives {
-    GroupedAllreduce allreduce;
+    detail::GroupedAllreduce allreduce;
     std::function<Gathered<std::uint8_t>(std::span<const std::uint8_t>)> gather;
     /// For tensors on a device, which are refused without it.
     std::function<Contributors(std::span<const NarrowTensor>, ReduceOp, CudaStream)> narrow = {};
@@ -100,7 +98,7 @@ class ELASTIC_API GradientCompressor {
   /// of range.
   GradientCompressor(Context& context, const Compression& compression)
       : GradientCompressor(
-            {grouped_allreduce_of(context),
+            {detail::grouped_allreduce_of(context),
              [&context](std::span<const std::uint8_t> block) { return context.allgather(block); },
              [&context](std::span<const NarrowTensor> tensors, ReduceOp op, CudaStream stream) {
                return context.narrow_allreduce(tensors, op, stream);

@@ -6,10 +6,12 @@
 #include <span>
 #include <vector>
 
-#include "elastic/export.hpp"
-#include "elastic/gradient.hpp"
+#include "elastic/detail/export.hpp"
 
 namespace elastic {
+
+/// The tensors of a gradient, in the order of the parameters. A single tensor is `{{values}}`.
+using Gradient = std::span<const std::span<const float>>;
 
 /// How noisy the gradient is, after Johnson et al., "AdaScale SGD" (2020), estimated from how much
 /// the gradients of the workers of one step differ. LearningRate has one for

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -7,16 +8,40 @@
 #include <utility>
 #include <vector>
 
-#include "elastic/export.hpp"
-#include "elastic/gradient.hpp"
+#include "elastic/detail/export.hpp"
+#include "elastic/detail/named.hpp"
 #include "elastic/gradient_noise.hpp"
 #include "elastic/learning_rate_ramp.hpp"
-#include "elastic/rate.hpp"
-#include "elastic/resize_policy.hpp"
-#include "elastic/scaling_rule.hpp"
+#include "elastic/options.hpp"
 #include "elastic/schedule.hpp"
 
 namespace elastic {
+
+/// The rate of one step of an optimizer, from LearningRate.
+struct Rate {
+  double base = 0;            ///< eta, of the schedule: suits the reference batch
+  double gamma = 1;           ///< factor that suits the batch of this step
+  double momentum_scale = 1;  ///< what the momentum `u` is multiplied by before the step
+
+  /// The rate itself.
+  double value() const noexcept { return base * gamma; }
+
+  bool operator==(const Rate&) const = default;
+};
+
+/// How the rate follows the global batch: gamma for a batch of S times the reference.
+enum class ScalingRule : std::uint8_t {
+  kLinear,      ///< S (Goyal et al. 2017)
+  kSquareRoot,  ///< sqrt(S) (Krizhevsky 2014); for SGD: AdamW takes the root of gamma by itself
+  kAdaScale,    ///< from 1 to S, by how noisy the gradient is (Johnson et al. 2020; GradientNoise)
+};
+
+/// As command lines may call them.
+inline constexpr std::array<Named<ScalingRule>, 3> kScalingRules{{
+    {"linear", ScalingRule::kLinear},
+    {"sqrt", ScalingRule::kSquareRoot},
+    {"adascale", ScalingRule::kAdaScale},
+}};
 
 /// The learning rate of a training whose workers come and go: a schedule for the base rate, a rule
 /// for how the rate follows the batch, and a policy for when it does.

@@ -1,10 +1,94 @@
 #pragma once
 
+#include <array>
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <string>
 
+#include "elastic/detail/named.hpp"
+
 namespace elastic {
+
+/// Links between workers.
+enum class Transport : std::uint8_t {
+  kAuto,  ///< shared memory on one host, TCP between hosts
+  kShm,   ///< shared memory; the workers of a job are all on one host
+  kTcp,   ///< TCP, on one host too
+};
+/// As ELASTIC_TRANSPORT has them.
+inline constexpr std::array<Named<Transport>, 3> kTransports{
+    {{"auto", Transport::kAuto}, {"shm", Transport::kShm}, {"tcp", Transport::kTcp}}};
+
+/// Algorithms of an allreduce; docs/architecture.md describes them.
+enum class Algorithm : std::uint8_t {
+  kAuto,  ///< by size, and by what the links of a view were measured to do
+  kDirect,
+  kDoubling,
+  kSwap,
+  kPairwise,
+  kHierarchical,
+  kRing,
+};
+/// As ELASTIC_ALGORITHM has them.
+inline constexpr std::array<Named<Algorithm>, 7> kAlgorithms{
+    {{"auto", Algorithm::kAuto},
+     {"direct", Algorithm::kDirect},
+     {"doubling", Algorithm::kDoubling},
+     {"swap", Algorithm::kSwap},
+     {"pairwise", Algorithm::kPairwise},
+     {"hierarchical", Algorithm::kHierarchical},
+     {"ring", Algorithm::kRing}}};
+
+/// The path of tensors on devices while NCCL is not ready, as after each change of the workers.
+enum class NcclMeanwhile : std::uint8_t {
+  kHost,  ///< through host memory, as under the other backends
+  kWait,  ///< waits for NCCL; through host memory only where NCCL fails
+};
+/// As ELASTIC_NCCL_MEANWHILE has them.
+inline constexpr std::array<Named<NcclMeanwhile>, 2> kNcclMeanwhiles{
+    {{"host", NcclMeanwhile::kHost}, {"wait", NcclMeanwhile::kWait}}};
+
+/// The reaction of FiniteCheck to NaN and Inf in gradients.
+enum class NonFinite : std::uint8_t {
+  kPass,   ///< does not look for them
+  kSkip,   ///< leaves the step out on all ranks
+  kError,  ///< an error on all ranks, which names rank and gradient
+};
+/// As ELASTIC_NON_FINITE has them.
+inline constexpr std::array<Named<NonFinite>, 3> kNonFinites{
+    {{"pass", NonFinite::kPass}, {"skip", NonFinite::kSkip}, {"error", NonFinite::kError}}};
+
+/// The change of the learning rate, and of the momentum gathered so far, when workers join or leave
+/// and the global batch changes with them. Below, gamma is the factor on the base rate, and `u` the
+/// momentum without a rate in it: `u = mu*u + g; w = w - gamma*eta*u`.
+enum class ResizePolicy : std::uint8_t {
+  kRamp,       ///< growth is taken over several steps, shrinking at once (see LearningRateRamp)
+  kImmediate,  ///< gamma suits the new batch at once; u stays
+  kRescale,    ///< as kImmediate, and u is multiplied by gamma before / gamma now: while the base
+               ///< rate is constant the update goes on unbroken
+  kReset,      ///< as kImmediate, and u begins again at 0
+  kNone,       ///< gamma stays 1, whatever the batch
+};
+
+/// As ELASTIC_RESIZE_POLICY has them.
+inline constexpr std::array<Named<ResizePolicy>, 5> kResizePolicies{{
+    {"ramp", ResizePolicy::kRamp},
+    {"immediate", ResizePolicy::kImmediate},
+    {"rescale", ResizePolicy::kRescale},
+    {"reset", ResizePolicy::kReset},
+    {"none", ResizePolicy::kNone},
+}};
+
+/// Lines of the log from this level on are written.
+enum class LogLevel : std::uint8_t { kTrace, kDebug, kInfo, kWarn, kError, kOff };
+/// As ELASTIC_LOG_LEVEL has them.
+inline constexpr std::array<Named<LogLevel>, 6> kLogLevels{{{"trace", LogLevel::kTrace},
+                                                            {"debug", LogLevel::kDebug},
+                                                            {"info", LogLevel::kInfo},
+                                                            {"warn", LogLevel::kWarn},
+                                                            {"error", LogLevel::kError},
+                                                            {"off", LogLevel::kOff}}};
 
 /// Everything that can be set. Filled from code, then overridden by the environment: the variable
 /// named with each field. A variable that starts with ELASTIC_ and is not named here, or whose
@@ -58,14 +142,11 @@ struct Options {
   /// finds it. ELASTIC_NCCL_LIBRARY.
   std::string nccl_library;
 
-  /// The path of tensors on devices under the backend "nccl" while NCCL is not ready, as after each
-  /// change of the workers: "host" brings them to host memory, as other backends do, "wait" waits
-  /// for NCCL, and takes the host only where NCCL fails. ELASTIC_NCCL_MEANWHILE.
-  std::string nccl_meanwhile = "host";
+  /// Under the backend "nccl". ELASTIC_NCCL_MEANWHILE.
+  NcclMeanwhile nccl_meanwhile = NcclMeanwhile::kHost;
 
-  /// Links between workers: "auto" (shared memory on one host, TCP between hosts), "shm" or "tcp".
   /// ELASTIC_TRANSPORT.
-  std::string transport = "auto";
+  Transport transport = Transport::kAuto;
 
   /// Address that data connections are accepted on. Loopback unless set; "0.0.0.0" or "::" for all
   /// interfaces, which a job over several hosts needs. ELASTIC_BIND.
@@ -85,12 +166,10 @@ struct Options {
   /// Ring in shared memory per link and direction, a multiple of 64 KiB. ELASTIC_SHM_RING_BYTES.
   std::size_t shm_ring_bytes = std::size_t{1} << 20;
 
-  /// How allreduces are made: "auto" chooses by size and by what the links of a view were measured
-  /// to do. "direct", "doubling", "swap", "pairwise", "hierarchical" and "ring" are for comparing,
-  /// and turn the short cuts for small and for allocated tensors off; where the ranks of a view
-  /// cannot do one, they choose by size. On all ranks the same, or every operation fails with
-  /// kMismatch. ELASTIC_ALGORITHM.
-  std::string algorithm = "auto";
+  /// The algorithm of every allreduce. All but kAuto are for comparisons, and turn the short cuts
+  /// for small and for allocated tensors off; where the ranks of a view cannot do one, they choose
+  /// by size. On all ranks the same, or every operation fails with kMismatch. ELASTIC_ALGORITHM.
+  Algorithm algorithm = Algorithm::kAuto;
 
   /// Pieces in which a large tensor travels, each reduced or forwarded as soon as it has arrived.
   /// They are shorter where the links have little latency. ELASTIC_SEGMENT_BYTES.
@@ -127,10 +206,8 @@ struct Options {
   /// "info". 0: never. On all ranks the same. ELASTIC_COMPARE_STEPS.
   int compare_steps = 0;
 
-  /// The reaction of FiniteCheck to NaN and Inf in gradients: "pass" (it does not look), "skip"
-  /// (the step is left out on all ranks) or "error" (on all ranks, naming rank and gradient). On
-  /// all ranks the same. ELASTIC_NON_FINITE.
-  std::string non_finite = "pass";
+  /// For FiniteCheck. On all ranks the same. ELASTIC_NON_FINITE.
+  NonFinite non_finite = NonFinite::kPass;
 
   /// A worker that was evicted though it lives (it stalled for too long, or could not be reached),
   /// or that left because a call found no view in time, comes back as a new one: `run` receives the
@@ -138,18 +215,17 @@ struct Options {
   /// ELASTIC_REJOIN, 0 or 1.
   bool rejoin = true;
 
-  /// The change of the learning rate when workers join or leave: "ramp", "immediate", "rescale",
-  /// "reset" or "none"; see ResizePolicy. For trainers that take `elastic::resize_policy()`; the
-  /// same on all workers of a job. ELASTIC_RESIZE_POLICY.
-  std::string resize_policy = "ramp";
+  /// The change of the learning rate when workers join or leave, for trainers that take
+  /// `elastic::resize_policy()`. On all ranks the same. ELASTIC_RESIZE_POLICY.
+  ResizePolicy resize_policy = ResizePolicy::kRamp;
 
   /// How gradients travel, for trainers that give `elastic::compression()` to a GradientCompressor;
   /// the same on all workers of a job. "none", "f16", "bf16", "int8", "two_bit" or "top_k", with
   /// parameters such as "two_bit:0.5" or "top_k:0.01"; see kCompressionForms. ELASTIC_COMPRESSION.
   std::string compression = "none";
 
-  /// "trace", "debug", "info", "warn", "error" or "off". ELASTIC_LOG_LEVEL.
-  std::string log_level = "warn";
+  /// ELASTIC_LOG_LEVEL.
+  LogLevel log_level = LogLevel::kWarn;
 };
 
 }  // namespace elastic

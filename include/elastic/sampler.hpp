@@ -6,9 +6,8 @@
 #include <span>
 #include <vector>
 
-#include "elastic/contributors.hpp"
-#include "elastic/export.hpp"
-#include "elastic/worker_id.hpp"
+#include "elastic/detail/export.hpp"
+#include "elastic/results.hpp"
 
 namespace elastic {
 

@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "elastic/export.hpp"
+#include "elastic/detail/export.hpp"
 
 namespace elastic {
 

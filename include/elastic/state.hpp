@@ -13,9 +13,9 @@
 #include <utility>
 #include <vector>
 
-#include "elastic/export.hpp"
+#include "elastic/detail/export.hpp"
+#include "elastic/results.hpp"
 #include "elastic/types.hpp"
-#include "elastic/worker_id.hpp"
 
 namespace elastic {
 

@@ -110,7 +110,7 @@ int fail(const Status& status) {
 }
 
 int serve(ProgramOptions options) {
-  log::set_level(options.log_level);
+  log::set_level(*find_named(kLogLevels, options.log_level));
   log::set_name("rendezvous");
   ServerOptions& with = options.server;
   if (const Status checked = check_openssl(with.encrypt); !checked.ok()) return fail(checked);

@@ -17,7 +17,7 @@
 #include "coordinator/lane_view.hpp"
 #include "coordinator/ledger.hpp"
 #include "coordinator/operation.hpp"
-#include "elastic/contributors.hpp"
+#include "elastic/results.hpp"
 
 namespace elastic::coordinator {
 

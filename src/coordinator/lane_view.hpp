@@ -8,7 +8,7 @@
 #include "collectives/backend/backend.hpp"
 #include "collectives/transport/mesh.hpp"
 #include "coordinator/ledger.hpp"
-#include "elastic/contributors.hpp"
+#include "elastic/results.hpp"
 
 namespace elastic::coordinator {
 

@@ -9,7 +9,7 @@
 
 #include "base/process_mark.hpp"
 #include "base/status.hpp"
-#include "elastic/contributors.hpp"
+#include "elastic/results.hpp"
 
 namespace elastic::detail {
 

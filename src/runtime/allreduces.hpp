@@ -6,9 +6,8 @@
 
 #include "collectives/backend/wire.hpp"
 #include "collectives/device/devices.hpp"
-#include "elastic/contributors.hpp"
-#include "elastic/cuda_stream.hpp"
-#include "elastic/narrow_tensor.hpp"
+#include "elastic/compression.hpp"
+#include "elastic/results.hpp"
 #include "elastic/types.hpp"
 #include "runtime/worker.hpp"
 

@@ -28,13 +28,14 @@ Result<Backends> Backends::load(const Options& options, const EnvironmentMap& en
   Backends backends;
   backends.native_.arena = std::move(arena);
   backends.native_.segment_bytes = options.segment_bytes;
-  backends.native_.thresholds.algorithm = plan::algorithm_named(options.algorithm);
+  backends.native_.thresholds.algorithm =
+      plan::algorithm_named(name_in(kAlgorithms, options.algorithm));
   backends.native_.measures_flows = options.tcp_streams == 0;
   backends.native_.record = std::make_shared<collectives::TuningRecord>();
   backends.start_.log_level = options.log_level;
   backends.start_.nccl_library = options.nccl_library;
   backends.start_.nccl_host = nccl_host(environment);
-  backends.start_.nccl_waits = options.nccl_meanwhile == "wait";
+  backends.start_.nccl_waits = options.nccl_meanwhile == NcclMeanwhile::kWait;
   if (options.backend == "native") return backends;
   const Result<const ModuleHead*> head = load_module(options.backend, options.backend_path);
   if (!head.ok()) return head.status();

@@ -283,7 +283,7 @@ ViewChange Context::last_view_change() const {
   return impl_->control().view_changes().latest();
 }
 ResizePolicy Context::resize_policy() const {
-  return find_named(kResizePolicies, impl_->options().resize_policy).value();
+  return impl_->options().resize_policy;
 }
 Compression Context::compression() const {
   return find_compression(impl_->options().compression).value();

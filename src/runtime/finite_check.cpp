@@ -26,11 +26,7 @@ FiniteCheck::FiniteCheck(std::vector<NamedGradient> gradients)
     : FiniteCheck(context(), std::move(gradients)) {}
 
 FiniteCheck::FiniteCheck(Context& context, std::vector<NamedGradient> gradients)
-    : context_(context),
-      policy_(context.options().non_finite == "skip"    ? Policy::kSkip
-              : context.options().non_finite == "error" ? Policy::kError
-                                                        : Policy::kPass),
-      gradients_(std::move(gradients)) {
+    : context_(context), policy_(context.options().non_finite), gradients_(std::move(gradients)) {
   for (const NamedGradient& gradient : gradients_)
     runtime::check_host(gradient.values, "FiniteCheck");
 }
@@ -40,15 +36,15 @@ void FiniteCheck::begin_step() noexcept {
 }
 
 void FiniteCheck::before_sum() {
-  if (policy_ == Policy::kError && !own_) own_ = find();
+  if (policy_ == NonFinite::kError && !own_) own_ = find();
 }
 
 bool FiniteCheck::after_sum() {
-  if (policy_ == Policy::kPass) return true;
+  if (policy_ == NonFinite::kPass) return true;
   const std::optional<Place> own = std::exchange(own_, std::nullopt);
   const std::optional<Place> in_sum = find();
   if (!in_sum) return true;
-  if (policy_ == Policy::kError) fail(*in_sum, own);
+  if (policy_ == NonFinite::kError) fail(*in_sum, own);
   if (context_.rank() == 0) {
     log::warn("step skipped: NaN or Inf in the sum of gradient '{}', element {}",
               gradients_[in_sum->gradient].name, in_sum->element);

@@ -1,4 +1,4 @@
-#include "elastic/process_owned.hpp"
+#include "elastic/detail/process_owned.hpp"
 
 #include <new>
 

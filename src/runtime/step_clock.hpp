@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/clock.hpp"
-#include "elastic/step_times.hpp"
+#include "elastic/diagnostics.hpp"
 #include "runtime/view_change_clock.hpp"
 
 namespace elastic::runtime {

@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-#include "elastic/step_times.hpp"
+#include "elastic/diagnostics.hpp"
 #include "runtime/step_clock.hpp"
 
 namespace elastic::runtime {

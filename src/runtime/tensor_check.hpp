@@ -4,8 +4,7 @@
 #include <span>
 
 #include "collectives/device/placement.hpp"
-#include "elastic/cuda_stream.hpp"
-#include "elastic/narrow_tensor.hpp"
+#include "elastic/compression.hpp"
 #include "elastic/types.hpp"
 
 namespace elastic::runtime {

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "base/log.hpp"
-#include "elastic/process_owned.hpp"
+#include "elastic/detail/process_owned.hpp"
 #include "runtime/raise.hpp"
 #include "runtime/step_comparison.hpp"
 #include "runtime/step_log.hpp"
@@ -71,10 +71,11 @@ class StepBoundary : public training::Boundary {
 
 /// The layout of the state and the options that a worker must share with the job.
 Layout layout_with_options(const State& state, const Options& options) {
-  Layout result{option_entry("compare_steps", std::to_string(options.compare_steps)),
-                option_entry("non_finite", options.non_finite),
-                option_entry("compression", options.compression),
-                option_entry("resize_policy", options.resize_policy)};
+  Layout result{
+      option_entry("compare_steps", std::to_string(options.compare_steps)),
+      option_entry("non_finite", std::string(name_in(kNonFinites, options.non_finite))),
+      option_entry("compression", options.compression),
+      option_entry("resize_policy", std::string(name_in(kResizePolicies, options.resize_policy)))};
   const Layout entries = training::layout(state);
   result.insert(result.end(), entries.begin(), entries.end());
   return result;

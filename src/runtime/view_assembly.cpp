@@ -57,9 +57,9 @@ transport::LinkerOptions linker_options(const Identity& identity, const Options&
   linker.secret = identity.secret;
   linker.encrypt = options.encrypt;
   linker.incarnation = identity.incarnation;
-  linker.choice = options.transport == "shm"   ? transport::Choice::kShm
-                  : options.transport == "tcp" ? transport::Choice::kTcp
-                                               : transport::Choice::kAuto;
+  linker.choice = options.transport == Transport::kShm   ? transport::Choice::kShm
+                  : options.transport == Transport::kTcp ? transport::Choice::kTcp
+                                                         : transport::Choice::kAuto;
   linker.bind_address = options.bind;
   linker.streams = options.tcp_streams;
   linker.congestion = options.tcp_congestion;

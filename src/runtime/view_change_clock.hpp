@@ -6,7 +6,7 @@
 #include <optional>
 
 #include "base/clock.hpp"
-#include "elastic/view_change.hpp"
+#include "elastic/diagnostics.hpp"
 #include "rendezvous/protocol/messages.hpp"
 
 namespace elastic::runtime {

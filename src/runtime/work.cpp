@@ -1,8 +1,7 @@
-#include "elastic/work.hpp"
-
 #include "base/in_callback.hpp"
 #include "coordinator/work_state.hpp"
-#include "elastic/process_owned.hpp"
+#include "elastic/detail/process_owned.hpp"
+#include "elastic/results.hpp"
 #include "runtime/raise.hpp"
 #include "runtime/step_clock.hpp"
 

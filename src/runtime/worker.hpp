@@ -7,7 +7,7 @@
 #include "collectives/device/devices.hpp"
 #include "coordinator/lane_view.hpp"
 #include "coordinator/operation.hpp"
-#include "elastic/contributors.hpp"
+#include "elastic/results.hpp"
 
 namespace elastic::runtime {
 

@@ -1,10 +1,9 @@
-#include "elastic/adam_w.hpp"
-
 #include <algorithm>
 #include <cmath>
 #include <string>
 #include <utility>
 
+#include "elastic/optimizers.hpp"
 #include "elastic/state.hpp"
 #include "training/arguments.hpp"
 #include "training/optimizer_step.hpp"

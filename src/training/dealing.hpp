@@ -4,7 +4,7 @@
 #include <span>
 #include <vector>
 
-#include "elastic/worker_id.hpp"
+#include "elastic/results.hpp"
 
 namespace elastic::training {
 

@@ -48,7 +48,8 @@ void check(const GlobalBatch::Options& options) {
 
 }  // namespace
 
-GlobalBatch::GlobalBatch(GroupedAllreduce allreduce, Sampler& sampler, const Options& options)
+GlobalBatch::GlobalBatch(detail::GroupedAllreduce allreduce, Sampler& sampler,
+                         const Options& options)
     : allreduce_(std::move(allreduce)),
       sampler_(sampler),
       options_(options),

@@ -1,9 +1,8 @@
-#include "elastic/momentum_sgd.hpp"
-
 #include <algorithm>
 #include <string>
 #include <utility>
 
+#include "elastic/optimizers.hpp"
 #include "elastic/state.hpp"
 #include "training/arguments.hpp"
 #include "training/optimizer_step.hpp"

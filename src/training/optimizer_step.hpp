@@ -4,7 +4,7 @@
 #include <string_view>
 #include <vector>
 
-#include "elastic/gradient.hpp"
+#include "elastic/gradient_noise.hpp"
 
 namespace elastic::training {
 

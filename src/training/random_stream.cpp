@@ -1,6 +1,5 @@
-#include "elastic/random_stream.hpp"
-
 #include "elastic/error.hpp"
+#include "elastic/global_batch.hpp"
 #include "training/mix.hpp"
 #include "training/philox.hpp"
 

@@ -1,16 +1,15 @@
-#include "elastic/sample_average.hpp"
-
 #include <limits>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "elastic/error.hpp"
+#include "elastic/global_batch.hpp"
 #include "training/tensor_sums.hpp"
 
 namespace elastic {
 
-SampleAverage average_by_samples(const GroupedAllreduce& allreduce,
+SampleAverage average_by_samples(const detail::GroupedAllreduce& allreduce,
                                  std::span<const TensorView> sums, std::uint64_t samples) {
   training::check_tensors("average_by_samples", sums, true);
   // So many that no number of workers makes the total overflow.

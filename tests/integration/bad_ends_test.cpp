@@ -112,7 +112,7 @@ TEST(BadEnds, AJoinerWhoseObjectRefusesTheStateFailsAlone) {
 TEST(BadEnds, AnOptionThatIsWrongInCodeIsNotTriedAgain) {
   const Ended ended = run_two("option");
   EXPECT_EQ(ended.status, 1) << ended.output;
-  EXPECT_THAT(ended.output, HasSubstr("Options::transport is 'pigeon'"));
+  EXPECT_THAT(ended.output, HasSubstr("Options::transport is '77'"));
   EXPECT_THAT(ended.output, Not(HasSubstr("starting it again")));
   EXPECT_THAT(last_line(ended.output), HasSubstr("before the job had begun"));
 }

@@ -183,7 +183,7 @@ int main(int argc, char** argv) try {
   app.add_flag("--json", command.json, "for programs");
   CLI11_PARSE(app, argc, argv);
   campaign.mutation = mutations.at(mutation);
-  elastic::log::set_level(command.trace ? "warn" : "off");
+  elastic::log::set_level(command.trace ? elastic::LogLevel::kWarn : elastic::LogLevel::kOff);
   return simulate(command);
 } catch (const std::exception& error) {
   std::fprintf(stderr, "elastic-simulate: %s\n", error.what());

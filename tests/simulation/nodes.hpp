@@ -3,7 +3,7 @@
 #include <bitset>
 #include <string>
 
-#include "elastic/worker_id.hpp"
+#include "elastic/results.hpp"
 #include "rendezvous/protocol/messages.hpp"
 
 namespace elastic::simulation {

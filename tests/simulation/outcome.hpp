@@ -4,7 +4,7 @@
 #include <string>
 
 #include "base/status.hpp"
-#include "elastic/contributors.hpp"
+#include "elastic/results.hpp"
 #include "nodes.hpp"
 
 namespace elastic::simulation {

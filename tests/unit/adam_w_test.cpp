@@ -1,5 +1,3 @@
-#include "elastic/adam_w.hpp"
-
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -11,6 +9,7 @@
 
 #include "base/layout.hpp"
 #include "elastic/error.hpp"
+#include "elastic/optimizers.hpp"
 #include "elastic/state.hpp"
 #include "tests/unit/optimizer_run.hpp"
 #include "training/state_image.hpp"

@@ -10,7 +10,7 @@
 #include <gtest/gtest.h>
 
 #include "elastic/learning_rate.hpp"
-#include "elastic/momentum_sgd.hpp"
+#include "elastic/optimizers.hpp"
 #include "elastic/sampler.hpp"
 #include "examples/digits/dataset.hpp"
 #include "examples/digits/network.hpp"

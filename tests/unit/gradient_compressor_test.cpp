@@ -13,8 +13,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "elastic/global_batch.hpp"
 #include "elastic/learning_rate.hpp"
-#include "elastic/random_stream.hpp"
 #include "unit/compressing_world.hpp"
 #include "unit/random_gradient.hpp"
 

@@ -21,7 +21,7 @@ std::uint64_t seeds_per_shard() {
 
 class SimulationTest : public testing::Test {
  protected:
-  static void SetUpTestSuite() { log::set_level("off"); }
+  static void SetUpTestSuite() { log::set_level(LogLevel::kOff); }
 };
 
 /// Jobs under random faults. A run is a function of its seed: to look into one, replay it with its

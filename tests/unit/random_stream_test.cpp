@@ -1,5 +1,3 @@
-#include "elastic/random_stream.hpp"
-
 #include <array>
 #include <set>
 #include <vector>
@@ -7,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "elastic/error.hpp"
+#include "elastic/global_batch.hpp"
 #include "training/philox.hpp"
 
 namespace elastic {

@@ -1,5 +1,3 @@
-#include "elastic/sample_average.hpp"
-
 #include <algorithm>
 #include <array>
 #include <thread>
@@ -8,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "elastic/error.hpp"
+#include "elastic/global_batch.hpp"
 #include "tests/unit/step_world.hpp"
 
 namespace elastic::testing {
@@ -87,7 +86,7 @@ TEST(SampleAverage, TellsAllAlikeWhenTheLastHasUsedUpItsData) {
 }
 
 TEST(SampleAverage, RefusesWhatItCannotAverage) {
-  const GroupedAllreduce never = [](std::span<const TensorView>, ReduceOp) -> Contributors {
+  const detail::GroupedAllreduce never = [](std::span<const TensorView>, ReduceOp) -> Contributors {
     ADD_FAILURE() << "called";
     return {};
   };

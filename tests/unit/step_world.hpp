@@ -7,9 +7,8 @@
 #include <span>
 #include <vector>
 
-#include "elastic/contributors.hpp"
+#include "elastic/results.hpp"
 #include "elastic/types.hpp"
-#include "elastic/worker_id.hpp"
 
 namespace elastic::testing {
 

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "collectives/plan/tuning.hpp"
-#include "elastic/tuning.hpp"
+#include "elastic/diagnostics.hpp"
 
 namespace elastic::collectives {
 

@@ -10,7 +10,7 @@
 #include "collectives/plan/hosts.hpp"
 #include "collectives/plan/tuning.hpp"
 #include "collectives/transport/mesh.hpp"
-#include "elastic/tuning.hpp"
+#include "elastic/diagnostics.hpp"
 
 namespace elastic::collectives {
 

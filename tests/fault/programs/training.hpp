@@ -4,6 +4,7 @@
 #include <vector>
 
 #include <elastic/elastic.hpp>
+#include <elastic/training.hpp>
 
 #include "fault/programs/arguments.hpp"
 #include "fault/programs/death.hpp"

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include <elastic/elastic.hpp>
+#include <elastic/training.hpp>
 
 namespace {
 

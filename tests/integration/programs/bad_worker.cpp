@@ -150,7 +150,7 @@ int main(int argc, char** argv) {
   const std::string folder = argc > 2 ? argv[2] : "";
   if (mode == "stranger" && std::string(std::getenv("RANK")) == "1") return 0;
   elastic::Options options;
-  if (mode == "option") options.transport = "pigeon";
+  if (mode == "option") options.transport = static_cast<elastic::Transport>(77);
   elastic::init(options);
   if (mode == "print") print();
   if (mode == "killed" || mode == "endless" || mode == "early_without_run") {

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include <elastic/elastic.hpp>
+#include <elastic/training.hpp>
 
 namespace {
 

@@ -20,6 +20,7 @@
 #include <vector>
 
 #include <elastic/elastic.hpp>
+#include <elastic/training.hpp>
 
 #include "cuda/driver_calls.hpp"
 

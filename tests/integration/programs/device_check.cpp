@@ -16,6 +16,7 @@
 #include <vector>
 
 #include <elastic/elastic.hpp>
+#include <elastic/training.hpp>
 
 #include "cuda/driver_calls.hpp"
 #include "integration/programs/device_expectations.hpp"

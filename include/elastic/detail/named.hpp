@@ -24,4 +24,13 @@ constexpr std::optional<T> find_named(const std::array<Named<T>, kCount>& choice
   return std::nullopt;
 }
 
+/// The name of `value` among the choices; empty where it is none of them.
+template <typename T, std::size_t kCount>
+constexpr std::string_view name_in(const std::array<Named<T>, kCount>& choices, T value) {
+  for (const Named<T>& choice : choices) {
+    if (choice.value == value) return choice.name;
+  }
+  return {};
+}
+
 }  // namespace elastic

@@ -4,7 +4,7 @@
 #include <memory>
 #include <utility>
 
-#include "elastic/export.hpp"
+#include "elastic/detail/export.hpp"
 
 namespace elastic::detail {
 

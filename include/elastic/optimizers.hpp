@@ -7,12 +7,17 @@
 #include <string_view>
 #include <vector>
 
-#include "elastic/export.hpp"
-#include "elastic/gradient.hpp"
-#include "elastic/rate.hpp"
-#include "elastic/weight_decay.hpp"
+#include "elastic/detail/export.hpp"
+#include "elastic/gradient_noise.hpp"
+#include "elastic/learning_rate.hpp"
 
 namespace elastic {
+
+/// How weights are drawn towards 0.
+enum class WeightDecay : std::uint8_t {
+  kCoupled,    ///< `decay * w` is added to the gradient (L2 regularisation)
+  kDecoupled,  ///< w is multiplied by `1 - rate * decay` (Loshchilov and Hutter 2019)
+};
 
 class State;
 
@@ -87,6 +92,79 @@ class ELASTIC_API MomentumSgd {
   std::unique_ptr<training::SameOptions> same_options_;
   std::vector<float> momentum_;
   std::vector<float> velocity_;
+};
+
+class State;
+
+namespace training {
+class SameOptions;
+}
+
+/// Adam (Kingma and Ba 2015) with decoupled weight decay (Loshchilov and Hutter 2019).
+///
+/// With g = gradient_sum / batch, and t counted from 1, a step is
+///
+///     m = beta1 * sqrt(momentum_scale) * m + (1 - beta1) * g
+///     v = beta2 * v + (1 - beta2) * g^2
+///     w = (1 - rate * decay) * w - rate * (m / (1 - beta1^t)) / (sqrt(v / (1 - beta2^t)) +
+///     epsilon)
+///
+/// where rate = base * sqrt(gamma): the gradient is normalised by its noise, which falls with the
+/// root of the batch. So give LearningRate the linear rule. Where the policy resets the momentum, m
+/// and its correction (the power of beta1) begin again.
+///
+/// The square-root rule of Malladi et al. (2022) scales the betas and epsilon as well, so that m
+/// and v average over as many samples as before. By default this scales the rate alone. With
+/// Options::scale_betas each step uses
+///
+///     beta1 = max(0, 1 - gamma * (1 - beta1))    beta2 alike    epsilon = epsilon / sqrt(gamma)
+///
+/// and the corrections are by the products of the betas that were used.
+///
+/// Loops run in a fixed order: equal inputs give equal bits on every worker. Options are to be the
+/// same on all of them, and on a restart from a checkpoint; a State with others is refused.
+///
+/// Thread safety: none; belongs to the thread that trains.
+class ELASTIC_API AdamW {
+ public:
+  struct Options {
+    double beta1 = 0.9;          ///< 0 or more, below 1
+    double beta2 = 0.999;        ///< 0 or more, below 1
+    double epsilon = 1e-8;       ///< > 0
+    double weight_decay = 0.01;  ///< 0 or more
+    /// Whether the betas and epsilon, which suit the reference batch, follow gamma.
+    bool scale_betas = false;
+  };
+
+  /// Refers to the parameters, which must outlive it and stay where they are. Throws
+  /// Error(kInvalidArgument) for options out of range, also in single precision: an epsilon of
+  /// 1e-50 is none, because it would be 0.
+  AdamW(std::vector<std::span<float>> parameters, const Options& options);
+  ~AdamW();
+  AdamW(const AdamW&) = delete;
+  AdamW& operator=(const AdamW&) = delete;
+
+  /// One step; arguments and errors as in MomentumSgd::step.
+  void step(Gradient gradient_sum, double batch, const Rate& rate);
+
+  /// Adds all that it keeps, under names that begin with `name`; not the parameters. With it go the
+  /// options: a worker with others cannot take the state over. It must stay where it is as long as
+  /// `state` lives.
+  void add_to(State& state, std::string_view name);
+
+  /// m, the tensors one after another.
+  std::span<const float> momentum() const noexcept { return momentum_; }
+  /// v of the latest step.
+  std::span<const float> variance() const noexcept { return variance_; }
+
+ private:
+  std::vector<std::span<float>> parameters_;
+  Options options_;
+  std::unique_ptr<training::SameOptions> same_options_;
+  std::vector<float> momentum_;
+  std::vector<float> variance_;
+  double beta1_power_ = 1;  // of as many steps as m has gathered
+  double beta2_power_ = 1;
 };
 
 }  // namespace elastic

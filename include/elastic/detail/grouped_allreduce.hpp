@@ -4,10 +4,10 @@
 #include <span>
 
 #include "elastic/context.hpp"
-#include "elastic/contributors.hpp"
+#include "elastic/results.hpp"
 #include "elastic/types.hpp"
 
-namespace elastic {
+namespace elastic::detail {
 
 /// A function that combines tensors of all workers as one unit, as Context::grouped_allreduce does.
 using GroupedAllreduce = std::function<Contributors(std::span<const TensorView>, ReduceOp)>;
@@ -19,4 +19,4 @@ inline GroupedAllreduce grouped_allreduce_of(Context& context) {
   };
 }
 
-}  // namespace elastic
+}  // namespace elastic::detail

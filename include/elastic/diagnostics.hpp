@@ -1,0 +1,116 @@
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "elastic/detail/export.hpp"
+
+namespace elastic {
+
+/// The measured capabilities of a view's links, and the resulting choice of allreduces. The same on
+/// all ranks.
+struct Tuning {
+  /// While every rank sends a message and receives one. Zeros where there is no such link.
+  struct Link {
+    double latency_us = 0;
+    double gigabytes_per_second = 0;  ///< powers of ten, each way, of each rank
+  };
+  struct Choice {
+    std::size_t up_to_bytes = 0;  ///< of the tensor; the last: however large
+    /// "letters", "direct", "doubling", "swap", "pairwise", "hierarchical" or "ring".
+    std::string algorithm;
+  };
+
+  std::uint64_t generation = 0;  ///< of the view; 0: there was no operation yet
+  Link inside_hosts;
+  Link between_hosts;
+  /// TCP connections of a link between hosts: of the one that has most, and how many of them carry
+  /// data, in all links that have so many. 0 where there is one host.
+  int flows_opened = 0;
+  int flows_used = 0;
+  std::vector<Choice> allreduce;  ///< by ascending size
+  std::size_t segment_bytes = 0;  ///< pieces of large tensors, where not swapped
+};
+
+/// Where the time of a change of the view went, as one worker saw it. The moments are in the order
+/// in which they come; from one to the next a phase takes its time:
+///
+///   noticed .. reported   freeze: what this worker was doing is interrupted and stops
+///   reported .. decided   decide: the reports of the others, the server's decision, its journal
+///   decided .. linked     link: with members that this worker has no link to yet
+///   linked .. installed   install: the lanes are given the new view
+///   installed .. resumed  replay: the interrupted operation, or the next one, is completed
+///
+/// Where a member dies during the change, `noticed` stays and what comes after it happens again:
+/// the later moment counts.
+struct ViewChange {
+  /// A time of the monotonic clock, which all processes of a machine share.
+  using Moment = std::chrono::steady_clock::time_point;
+
+  std::uint64_t generation = 0;  ///< of the view that it led to; 0: there was no change yet
+  std::string cause;             ///< for people: the workers that came and left
+  /// An operation found a link broken, or the server asked to stop, whichever was first here. In a
+  /// change at a step boundary: this worker came to it.
+  Moment noticed;
+  Moment reported;   ///< the server was told that nothing of the old view happens here any more
+  Moment decided;    ///< the new view came, and was in the journal
+  Moment linked;     ///< with all other members of it
+  Moment installed;  ///< operations go on
+  Moment resumed;    ///< the first of them was complete here; Moment{} until then
+};
+
+/// Where the time of a step, from one `commit` to the next, went on the thread that trains.
+struct StepTime {
+  using Duration = std::chrono::nanoseconds;
+
+  Duration data{0};           ///< within `loading_data()`
+  Duration compute{0};        ///< all the rest
+  Duration communication{0};  ///< blocked in collectives and in Work::wait: for the others, too
+  /// Blocked while the view changed, or at a commit while others came and went: includes what an
+  /// interrupted collective took from there to its end, and the synchronisation of the state.
+  Duration view_change{0};
+
+  Duration total() const { return data + compute + communication + view_change; }
+  /// The time of this worker's own work, for which others may have waited.
+  Duration own() const { return data + compute; }
+};
+
+/// The steps that this worker has made in `run`.
+struct StepTimes {
+  std::uint64_t steps = 0;
+  StepTime latest;  ///< the last one that was committed
+  StepTime sum;     ///< of all of them
+
+  /// The latest step in which the ranks told each other their times (Options::compare_steps).
+  std::uint64_t compared_commit = 0;  ///< State::commits() of that step; 0: none yet
+  std::vector<StepTime> by_rank;      ///< up to the comparing: communication is not complete
+  int slowest = -1;                   ///< the rank with the longest `own` time
+};
+
+/// Marks the time of its life as `data`, where it lives on the thread that trains; elsewhere it
+/// does nothing. Blocking calls of the library within it count as usual.
+class ELASTIC_API LoadingData {
+ public:
+  LoadingData();
+  ~LoadingData();
+  LoadingData(const LoadingData&) = delete;
+  LoadingData& operator=(const LoadingData&) = delete;
+
+ private:
+  int outer_;  // what the time belonged to before
+};
+
+/// For reading samples, or waiting for their reader:
+///
+///     {
+///       const auto loading = elastic::loading_data();
+///       batch = reader.next();
+///     }
+[[nodiscard]] inline LoadingData loading_data() {
+  return {};
+}
+
+}  // namespace elastic
