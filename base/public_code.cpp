@@ -7,7 +7,7 @@ ErrorCode public_code(Code code) noexcept {
     case Code::kInvalidArgument:
       return ErrorCode::kInvalidArgument;
     case Code::kMismatch:
-    case Code::kPoisoned:
+    case Code::kOperationAborted:
       return ErrorCode::kMismatch;
     case Code::kTimeout:
       return ErrorCode::kTimeout;

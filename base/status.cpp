@@ -12,8 +12,8 @@ const char* name(Code code) noexcept {
       return "invalid argument";
     case Code::kMismatch:
       return "mismatch";
-    case Code::kPoisoned:
-      return "poisoned";
+    case Code::kOperationAborted:
+      return "operation aborted";
     case Code::kPeerLost:
       return "peer lost";
     case Code::kAborted:

@@ -14,9 +14,9 @@ enum class Code : std::uint8_t {
   kOk,
   kInvalidArgument,
   kMismatch,  ///< The peer called something else: the caller's mistake, never a view change.
-  kPoisoned,  ///< Another rank found a mismatch in this operation.
-  kPeerLost,  ///< A link broke. `peer` says which.
-  kAborted,   ///< The view is being changed.
+  kOperationAborted,  ///< Another rank found a mismatch in this operation.
+  kPeerLost,          ///< A link broke. `peer` says which.
+  kAborted,           ///< The view is being changed.
   kTimeout,
   kUnavailable,
   kRefused,

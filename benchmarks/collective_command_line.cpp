@@ -34,7 +34,7 @@ void CollectiveCommandLine::add_operation(CLI::App& app, const std::string& name
     add_named(sub, "-o,--op", options_.op, all_ops(), "Reduction [sum]");
   }
   sub.add_option("--memory", options_.memory,
-                 "Memory of the tensors: malloc, or allocated (elastic::allocate) [malloc]")
+                 "Allocation of the tensors: malloc, or allocated (elastic::allocate) [malloc]")
       ->check(CLI::IsMember({"malloc", "allocated"}));
   add_device(sub, options_.device);
   add_rank_options(sub, options_);

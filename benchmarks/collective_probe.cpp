@@ -11,8 +11,8 @@ namespace elastic::bench {
 
 namespace {
 
-Memory memory_of(const CollectiveOptions& options, Context& context, const RankDevice* device,
-                 std::size_t bytes) {
+Allocation memory_of(const CollectiveOptions& options, Context& context, const RankDevice* device,
+                     std::size_t bytes) {
   if (options.memory == "allocated") return context.allocate(bytes);
   return tensor_memory(device, bytes);
 }

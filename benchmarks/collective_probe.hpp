@@ -36,8 +36,8 @@ class Workspace {
   const int ranks_;
   const Pattern pattern_;
   std::vector<std::size_t> counts_;
-  const Memory input_;
-  const Memory output_;
+  const Allocation input_;
+  const Allocation output_;
 };
 
 /// Measures one operation, of elastic on one context or of a peer with a context for its barriers.

@@ -44,9 +44,10 @@ void add_rank_options(CLI::App& app, RankOptions& options) {
 }
 
 void add_device(CLI::App& app, std::string& device) {
-  app.add_option("--device", device,
-                 "Memory of the tensors: host, or cuda, whose devices the ranks of a host take in "
-                 "turn [host]")
+  app.add_option(
+         "--device", device,
+         "Allocation of the tensors: host, or cuda, whose devices the ranks of a host take in "
+         "turn [host]")
       ->check(CLI::IsMember({"host", "cuda"}));
 }
 

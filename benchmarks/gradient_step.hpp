@@ -68,7 +68,7 @@ class Gradients {
   std::vector<Gradient> gradients_;  // in the order of the backward pass
   const RankDevice* const device_;
   const CudaStream stream_;
-  const Memory memory_;
+  const Allocation memory_;
   const TensorView all_;
 };
 

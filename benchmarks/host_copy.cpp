@@ -4,13 +4,13 @@
 
 namespace elastic::bench {
 
-Memory tensor_memory(const RankDevice* device, std::size_t bytes) {
+Allocation tensor_memory(const RankDevice* device, std::size_t bytes) {
   if (device != nullptr) return device->allocate(bytes);
   return {std::shared_ptr<std::byte>(new std::byte[bytes](), std::default_delete<std::byte[]>()),
           bytes};
 }
 
-TensorView tensor_in(const Memory& memory, DType dtype, const RankDevice* device) {
+TensorView tensor_in(const Allocation& memory, DType dtype, const RankDevice* device) {
   return {memory.data(), memory.bytes() / size_of(dtype), dtype,
           device != nullptr ? device->device() : Device{}};
 }

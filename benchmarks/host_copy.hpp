@@ -4,15 +4,15 @@
 #include <vector>
 
 #include "benchmarks/rank_device.hpp"
-#include "elastic/memory.hpp"
+#include "elastic/allocation.hpp"
 #include "elastic/types.hpp"
 
 namespace elastic::bench {
 
 /// Memory of the device; if that is null, zeros in host memory.
-Memory tensor_memory(const RankDevice* device, std::size_t bytes);
+Allocation tensor_memory(const RankDevice* device, std::size_t bytes);
 /// The whole memory as a tensor.
-TensorView tensor_in(const Memory& memory, DType dtype, const RankDevice* device);
+TensorView tensor_in(const Allocation& memory, DType dtype, const RankDevice* device);
 
 /// Access to a tensor from the host: the tensor itself in host memory, or a copy of one on a
 /// device. The tensor and the device must outlive it.

@@ -139,7 +139,7 @@ std::string RankDevice::text() const {
                                           : counted(local_ranks_, "rank") + " on " + devices;
 }
 
-Memory RankDevice::allocate(std::size_t bytes) const {
+Allocation RankDevice::allocate(std::size_t bytes) const {
   std::uint64_t memory = 0;
   must("cuMemAlloc", driver_->allocate(&memory, bytes));
   return {std::shared_ptr<std::byte>(

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "base/status.hpp"
-#include "elastic/memory.hpp"
+#include "elastic/allocation.hpp"
 #include "elastic/types.hpp"
 
 namespace elastic::bench {
@@ -36,7 +36,7 @@ class RankDevice {
   std::string text() const;
 
   /// Allocates memory of the device with undefined content. Destroying the result frees it.
-  Memory allocate(std::size_t bytes) const;
+  Allocation allocate(std::size_t bytes) const;
   /// Copies between tensors of equal size on this device and on the host. Waits for the end.
   void copy(ConstTensorView from, TensorView to) const;
   /// Waits for the work that is queued on the stream.

@@ -82,7 +82,7 @@ class Worker {
   const int start_rank_;
   std::vector<std::int64_t> pids_;  // of all workers, by rank at the start
   const RankDevice* const device_;
-  const std::array<Memory, 2> memory_;
+  const std::array<Allocation, 2> memory_;
   const HostCopy input_;
   const HostCopy output_;
   std::vector<CallRecord> calls_;

@@ -126,10 +126,10 @@ class Backend {
     return {};
   }
 
-  /// The ranks in a `hand_over`: the holder `givers[i]` sends the result of a committed operation
+  /// The ranks in a `hand_over`: the holder `holders[i]` sends the result of a committed operation
   /// to the taker `takers[i]`. A holder may serve several takers.
   struct Handover {
-    std::vector<int> givers;
+    std::vector<int> holders;
     std::vector<int> takers;
   };
   struct Parcel {

@@ -28,7 +28,7 @@ struct DeviceTensor {
   std::size_t bytes() const { return count * size_of(dtype); }  ///< at the addresses
   std::size_t bytes_of_wire() const { return count * size_of(wire.dtype); }
   std::size_t end() const { return offset + bytes_of_wire(); }
-  bool is_narrowed() const { return wire.dtype != dtype; }
+  bool is_cast() const { return wire.dtype != dtype; }
 };
 
 /// The tensors of a collective, at least one of them on a CUDA device. An allreduce has any number

@@ -56,7 +56,7 @@ class StallWatch {
   void loop();
   std::list<std::string> overdue(TimePoint now);
 
-  const Milliseconds patience_;
+  const Milliseconds backoff_;
   const Warn warn_;
   std::mutex mutex_;
   std::condition_variable changed_;

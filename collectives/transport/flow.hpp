@@ -13,7 +13,7 @@ struct Link::Flow {
   static constexpr std::size_t kNoMessage = static_cast<std::size_t>(-1);
 
   /// The use of the payload that is being read.
-  enum class Fate { kNone, kApply, kNote, kDrop };
+  enum class PayloadAction { kNone, kApply, kNote, kDrop };
 
   Flow(StreamPtr carrier, std::size_t number) : stream(std::move(carrier)), index(number) {}
 
@@ -30,9 +30,9 @@ struct Link::Flow {
 
   // The frame being read.
   bool has_header = false;
-  bool parked = false;  // its time has not come: read no further
+  bool deferred = false;  // its time has not come: read no further
   FrameHeader header;
-  Fate fate = Fate::kNone;
+  PayloadAction payload_action = PayloadAction::kNone;
   std::size_t payload_read = 0;
   PayloadChecksum received;  // of what was read of the payload, where the frame has a checksum
   std::vector<std::byte> note;

@@ -98,9 +98,9 @@ std::string describe(const Fingerprint& fingerprint) {
   }
   if (kind == kBroadcast) text += " from rank " + std::to_string(fingerprint.detail);
   const bool reduces = kind == 1 || kind == 4;
-  constexpr unsigned kNarrowed = Fingerprint::kNarrowed;
-  if (reduces) text += ", " + named(kOps, fingerprint.redop & ~kNarrowed);
-  if (reduces && (fingerprint.redop & kNarrowed) != 0) text += ", narrowed";
+  constexpr unsigned kCast = Fingerprint::kCast;
+  if (reduces) text += ", " + named(kOps, fingerprint.redop & ~kCast);
+  if (reduces && (fingerprint.redop & kCast) != 0) text += ", cast";
   return text + by;
 }
 

@@ -15,13 +15,13 @@ namespace elastic::transport {
 struct Fingerprint {
   std::uint8_t kind = 0;     ///< collectives::Kind or OwnCall; above kKindBits the backend
   std::uint8_t dtype = 0;    ///< elastic::DType of the first tensor
-  std::uint8_t redop = 0;    ///< elastic::ReduceOp; with kNarrowed where tensors travel as halves
+  std::uint8_t redop = 0;    ///< elastic::ReduceOp; with kCast where tensors travel as halves
   std::uint8_t tensors = 1;  ///< number of tensors in the call, 255 for more
   std::uint32_t detail = 0;  ///< root of a broadcast; hash of all shapes of a group, and scales
   std::uint64_t count = 0;   ///< elements over all tensors; 0 where ranks may differ
 
   static constexpr unsigned kKindBits = 4;
-  static constexpr std::uint8_t kNarrowed = 0x80;
+  static constexpr std::uint8_t kCast = 0x80;
 
   bool operator==(const Fingerprint&) const = default;
 };
@@ -65,12 +65,12 @@ enum class FrameKind : std::uint8_t {
 struct OpTag {
   std::uint64_t generation = 0;  ///< of the view. Fences off whatever an older view still sends
   std::uint64_t position = 0;    ///< of the operation in its lane, counted over the whole job
-  std::uint8_t phase = 0;        ///< kNormal, kPoison once a mismatch has been found, or later
+  std::uint8_t phase = 0;  ///< kNormal, kAbortOperation once a mismatch has been found, or later
 
   /// Handing a committed result to those without it; what ranks tell each other in front.
   static constexpr std::uint8_t kRepair = 0;
   static constexpr std::uint8_t kNormal = 1;
-  static constexpr std::uint8_t kPoison = 2;
+  static constexpr std::uint8_t kAbortOperation = 2;
   /// From here on: what ranks have to do with each other in an operation besides, after they have
   /// met in kNormal with the same call. Nothing is compared any more.
   static constexpr std::uint8_t kLater = 3;

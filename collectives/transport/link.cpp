@@ -7,7 +7,7 @@
 #include <sys/socket.h>
 
 #include "collectives/transport/flow.hpp"
-#include "collectives/transport/ring/mailbox.hpp"
+#include "collectives/transport/ring/eager_channel.hpp"
 
 namespace elastic::transport {
 
@@ -40,7 +40,7 @@ void Link::begin(const OpTag& tag, const Fingerprint& fingerprint) {
   sent_ = 0;
   received_ = 0;
   looked_since_loss_ = false;
-  for (const auto& flow : flows_) flow->parked = false;
+  for (const auto& flow : flows_) flow->deferred = false;
 }
 
 void Link::send(std::span<const std::byte> payload) {
@@ -53,7 +53,7 @@ void Link::send(std::span<const std::byte> payload) {
 void Link::receive(const Sink& sink) {
   in_.push_back({sink});
   looked_since_loss_ = false;
-  for (const auto& flow : flows_) flow->parked = false;
+  for (const auto& flow : flows_) flow->deferred = false;
 }
 
 bool Link::quiet() const {
@@ -78,7 +78,7 @@ Status Link::progress(bool& moved) {
       flow->lost = true;
       lost = status;
     }
-    later = later || (flow->parked && of_this_operation(flow->header));
+    later = later || (flow->deferred && of_this_operation(flow->header));
   }
   moved = moved || moved_here;
   if (!lost.ok() && !looks_at_all && !looked_since_loss_) {
@@ -91,7 +91,7 @@ Status Link::progress(bool& moved) {
 }
 
 Status Link::fail(const Status& status) {
-  if (status.code() != Code::kMismatch && status.code() != Code::kPoisoned) {
+  if (status.code() != Code::kMismatch && status.code() != Code::kOperationAborted) {
     broken_ = true;
     // The peer has to learn of it even while the link is still held here: it would consider its end
     // good and never make a new one.
@@ -186,8 +186,8 @@ void Link::use_flows(std::size_t most) {
   turn_ = 0;
 }
 
-Mailbox* Link::mailbox() const {
-  return flows_.front()->stream->mailbox();
+EagerChannel* Link::eager_channel() const {
+  return flows_.front()->stream->eager_channel();
 }
 
 ArenaView* Link::arena() const {
@@ -200,14 +200,16 @@ std::size_t Link::capacity() const {
 
 void Link::abandon() {
   for (const auto& flow : flows_) {
-    if (Mailbox* mailbox = flow->stream->mailbox(); mailbox != nullptr) mailbox->forget();
+    if (EagerChannel* channel = flow->stream->eager_channel(); channel != nullptr)
+      channel->forget();
     if (flow->message_out != Flow::kNoMessage) {
       // The peer counts on the rest of this frame; the caller's memory is no longer ours to read.
       flow->own_payload.assign(flow->payload_left.begin(), flow->payload_left.end());
       flow->payload_left = flow->own_payload;
       flow->message_out = Flow::kNoMessage;
     }
-    if (flow->fate == Flow::Fate::kApply) flow->fate = Flow::Fate::kDrop;
+    if (flow->payload_action == Flow::PayloadAction::kApply)
+      flow->payload_action = Flow::PayloadAction::kDrop;
   }
   out_.clear();
   in_.clear();
@@ -235,7 +237,7 @@ bool Link::prepare_wait(std::vector<pollfd>& watched) {
   watched_at_ = watched.size();
   for (const auto& flow : flows_) {
     short events = 0;
-    idle = flow->stream->prepare_wait(!flow->parked, flow->writing(), events) && idle;
+    idle = flow->stream->prepare_wait(!flow->deferred, flow->writing(), events) && idle;
     // poll(2) would return at once for ever for what is at its end; a negative one it skips.
     watched.push_back({flow->lost || flow->idle() ? -1 : flow->stream->fd(), events, 0});
     if (pending(*flow)) idle = false;
@@ -244,11 +246,12 @@ bool Link::prepare_wait(std::vector<pollfd>& watched) {
 }
 
 /// Whether `progress` could move something without anything happening at the stream: a frame not
-/// begun, bytes left for the next round, or a parked header whose time has come since.
+/// begun, bytes left for the next round, or a deferred header whose time has come since.
 bool Link::pending(const Flow& flow) const {
   const bool to_begin = (pull_ < out_.size() && flow.in_use) ||
                         (&flow == flows_.front().get() && !notes_out_.empty());
-  const bool to_admit = flow.has_header && flow.fate == Flow::Fate::kNone && !flow.parked;
+  const bool to_admit =
+      flow.has_header && flow.payload_action == Flow::PayloadAction::kNone && !flow.deferred;
   return (to_begin && !flow.writing() && !flow.lost) || flow.unfinished || to_admit;
 }
 
@@ -265,8 +268,8 @@ void Link::finish_wait(std::span<const pollfd> watched) {
     // One of those that are hardly ever looked at may have ended the sleep.
     const bool quiet = watched_at_ + i < watched.size() && watched[watched_at_ + i].revents == 0;
     if (!quiet && flow->idle()) rounds_ = 0;
-    // No thread reads a parked stream to its end.
-    if (flow->parked && flow->stream->peer_gone()) flow->lost = true;
+    // No thread reads a deferred stream to its end.
+    if (flow->deferred && flow->stream->peer_gone()) flow->lost = true;
   }
 }
 

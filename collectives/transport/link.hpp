@@ -78,7 +78,7 @@ class Link {
 
   /// Moves whatever can be moved now. Sets `moved` to true if anything was.
   /// Fails with kPeerLost; kMismatch when the peer's fingerprint for this operation differs (the
-  /// message names both calls); kPoisoned when the peer has aborted this operation;
+  /// message names both calls); kOperationAborted when the peer has aborted this operation;
   /// kProtocol for bytes that are no frame; kInternal where they could not be encrypted. After
   /// kPeerLost, kProtocol or kInternal the link is `broken()`.
   Status progress(bool& moved);
@@ -89,8 +89,8 @@ class Link {
   std::size_t received() const { return received_; }
   bool quiet() const;  ///< nothing posted is outstanding
 
-  /// The mailbox to the peer; null if there is none.
-  Mailbox* mailbox() const;
+  /// The eager channel to the peer; null if there is none.
+  EagerChannel* eager_channel() const;
   /// How many streams it has.
   std::size_t flows() const { return flows_.size(); }
   /// Outgoing data uses the first `most` streams, or over the only one; frames under way

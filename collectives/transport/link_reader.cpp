@@ -19,12 +19,12 @@ constexpr std::size_t kMostPerRound = 2 * Link::kStripeBytes;
 }  // namespace
 
 Status Link::read_flow(Flow& flow, bool& moved) {
-  if (flow.lost && flow.parked && !of_this_operation(flow.header)) {
+  if (flow.lost && flow.deferred && !of_this_operation(flow.header)) {
     return Status(Code::kPeerLost, "the peer is gone");
   }
   flow.unfinished = false;
   std::size_t brought = 0;
-  while (!flow.parked) {
+  while (!flow.deferred) {
     if (brought >= kMostPerRound) {
       flow.unfinished = true;
       return {};
@@ -33,9 +33,9 @@ Status Link::read_flow(Flow& flow, bool& moved) {
       if (Status status = read_header(flow, moved); !status.ok()) return status;
       if (!flow.has_header) return {};
     }
-    if (flow.fate == Flow::Fate::kNone) {
+    if (flow.payload_action == Flow::PayloadAction::kNone) {
       if (Status status = admit(flow); !status.ok()) return status;
-      if (flow.parked) return {};
+      if (flow.deferred) return {};
     }
     const std::size_t before = flow.payload_read;
     if (Status status = read_payload(flow, moved); !status.ok()) return status;
@@ -60,7 +60,7 @@ Status Link::read_header(Flow& flow, bool& moved) {
   moved = true;
   flow.header = header.value();
   flow.has_header = true;
-  flow.fate = Flow::Fate::kNone;
+  flow.payload_action = Flow::PayloadAction::kNone;
   flow.payload_read = 0;
   if (flow.header.payload_checksum != 0) flow.received.reset();
   return {};
@@ -74,7 +74,7 @@ Status Link::admit(Flow& flow) {
       note_bytes_ + flow.header.length > kMaxUntakenBytes) {
     return Status(Code::kProtocol, "too large a note, or too many");
   }
-  flow.fate = Flow::Fate::kNote;
+  flow.payload_action = Flow::PayloadAction::kNote;
   flow.note.resize(flow.header.length);
   return {};
 }
@@ -86,22 +86,23 @@ bool Link::of_this_operation(const FrameHeader& header) const {
 Status Link::admit_data(Flow& flow) {
   const FrameHeader& header = flow.header;
   if (header.tag < tag_) {
-    flow.fate = Flow::Fate::kDrop;
+    flow.payload_action = Flow::PayloadAction::kDrop;
     return {};
   }
   if (header.tag > tag_) {
-    if (of_this_operation(header) && header.tag.phase == OpTag::kPoison &&
+    if (of_this_operation(header) && header.tag.phase == OpTag::kAbortOperation &&
         tag_.phase == OpTag::kNormal) {
-      return Status(Code::kPoisoned, "another rank found that the ranks call different things");
+      return Status(Code::kOperationAborted,
+                    "another rank found that the ranks call different things");
     }
-    flow.parked = true;
+    flow.deferred = true;
     return {};
   }
   if (tag_.phase == OpTag::kNormal && header.fingerprint != fingerprint_) {
     return mismatch(fingerprint_, peer_, header.fingerprint);
   }
   if (header.message >= in_.size()) {
-    flow.parked = true;
+    flow.deferred = true;
     return {};
   }
   Incoming& message = in_[header.message];
@@ -122,7 +123,7 @@ Status Link::admit_data(Flow& flow) {
     message.sink.overwriting->about_to(message.sink.into.subspan(
         static_cast<std::size_t>(header.offset), static_cast<std::size_t>(header.length)));
   }
-  flow.fate = Flow::Fate::kApply;
+  flow.payload_action = Flow::PayloadAction::kApply;
   return {};
 }
 
@@ -130,20 +131,20 @@ Status Link::read_payload(Flow& flow, bool& moved) {
   const std::size_t left = flow.header.length - flow.payload_read;
   std::size_t taken = 0;
   if (left > 0) {
-    switch (flow.fate) {
-      case Flow::Fate::kApply: {
+    switch (flow.payload_action) {
+      case Flow::PayloadAction::kApply: {
         if (Status status = apply(flow, taken); !status.ok()) return status;
         break;
       }
-      case Flow::Fate::kNote: {
+      case Flow::PayloadAction::kNote: {
         auto got = flow.stream->read(std::span(flow.note).subspan(flow.payload_read));
         if (!got.ok()) return got.status();
         taken = got.value();
         account(flow, std::span(flow.note).subspan(flow.payload_read, taken));
         break;
       }
-      case Flow::Fate::kDrop:
-      case Flow::Fate::kNone: {
+      case Flow::PayloadAction::kDrop:
+      case Flow::PayloadAction::kNone: {
         auto bytes = flow.stream->peek(1);
         if (!bytes.ok()) return bytes.status();
         taken = std::min(bytes.value().size(), left);
@@ -170,7 +171,7 @@ void Link::account(Flow& flow, std::span<const std::byte> bytes) {
 /// before all of it was verified, and an operation that fails is replayed from its inputs.
 Status Link::verify(const Flow& flow) const {
   const FrameHeader& header = flow.header;
-  if (header.payload_checksum == 0 || flow.fate == Flow::Fate::kDrop ||
+  if (header.payload_checksum == 0 || flow.payload_action == Flow::PayloadAction::kDrop ||
       flow.received.value() == header.payload_checksum) {
     return {};
   }
@@ -214,17 +215,17 @@ Status Link::apply(Flow& flow, std::size_t& taken) {
 
 void Link::finish_payload(Flow& flow) {
   flow.has_header = false;
-  if (flow.fate == Flow::Fate::kNote) {
+  if (flow.payload_action == Flow::PayloadAction::kNote) {
     note_bytes_ += flow.note.size();
     notes_in_.push_back({flow.header.tag.generation, std::move(flow.note)});
     flow.note.clear();
-  } else if (flow.fate == Flow::Fate::kApply) {
+  } else if (flow.payload_action == Flow::PayloadAction::kApply) {
     Incoming& message = in_[flow.header.message];
     message.arrived += flow.header.length;
     message.done = message.arrived == message.sink.into.size();
     while (received_ < in_.size() && in_[received_].done) ++received_;
   }
-  flow.fate = Flow::Fate::kNone;
+  flow.payload_action = Flow::PayloadAction::kNone;
 }
 
 }  // namespace elastic::transport

@@ -68,27 +68,27 @@ Status Mesh::run_until(const std::function<bool()>& done) {
       return status.code() == Code::kPeerLost && done() ? Status() : status;
     }
     if (moved) {
-      if (std::exchange(idle, 0) > 0) patience_.waited();
+      if (std::exchange(idle, 0) > 0) backoff_.waited();
       continue;
     }
-    if (++idle == 1) apart = apart_until();
-    if (idle <= patience_.spins() || Clock::now() < apart) continue;
-    if (idle <= patience_.spins() + patience_.yields()) {
+    if (++idle == 1) apart = migration_spin_end();
+    if (idle <= backoff_.spins() || Clock::now() < apart) continue;
+    if (idle <= backoff_.spins() + backoff_.yields()) {
       yield();
       continue;
     }
     if (Status status = wait(); !status.ok()) return status;
-    patience_.waited();
+    backoff_.waited();
     idle = 0;
   }
-  if (idle > 0) patience_.waited();
+  if (idle > 0) backoff_.waited();
   return {};
 }
 
 void Mesh::yield() {
   const TimePoint before = Clock::now();
   ::sched_yield();
-  patience_.yielded(Clock::now() - before);
+  backoff_.yielded(Clock::now() - before);
 }
 
 Status Mesh::wait(int also_fd) {

@@ -11,7 +11,7 @@
 #include "base/event_fd.hpp"
 #include "base/status.hpp"
 #include "collectives/transport/link.hpp"
-#include "collectives/transport/patience.hpp"
+#include "collectives/transport/spin_backoff.hpp"
 #include "collectives/transport/spin_pause.hpp"
 
 namespace elastic::transport {
@@ -55,7 +55,7 @@ class Mesh {
   bool wait_briefly(const Done& done) {
     if (done()) return true;
     const bool came = spin(done) || yield_briefly(done);
-    if (came) patience_.waited();
+    if (came) backoff_.waited();
     return came;
   }
 
@@ -74,11 +74,11 @@ class Mesh {
 
   template <typename Done>
   bool spin(const Done& done) const {
-    for (int i = patience_.spins() * kSpinsPerRound; i > 0; --i) {
+    for (int i = backoff_.spins() * kSpinsPerRound; i > 0; --i) {
       spin_pause();
       if (done()) return true;
     }
-    for (const TimePoint end = apart_until(); Clock::now() < end;) {
+    for (const TimePoint end = migration_spin_end(); Clock::now() < end;) {
       spin_pause();
       if (done()) return true;
     }
@@ -86,7 +86,7 @@ class Mesh {
   }
   template <typename Done>
   bool yield_briefly(const Done& done) {
-    for (int i = std::min(patience_.yields(), kBriefYields); i > 0 && !aborted(); --i) {
+    for (int i = std::min(backoff_.yields(), kBriefYields); i > 0 && !aborted(); --i) {
       yield();
       if (done()) return true;
     }
@@ -94,8 +94,9 @@ class Mesh {
   }
 
   /// Until when to spin in this wait, however short the budget is.
-  TimePoint apart_until() const {
-    return patience_.gets_apart() ? Clock::now() + Patience::kApart : TimePoint::min();
+  TimePoint migration_spin_end() const {
+    return backoff_.migration_spin() ? Clock::now() + SpinBackoff::kMigrationSpin
+                                     : TimePoint::min();
   }
   void yield();
   Status sleep();
@@ -105,7 +106,7 @@ class Mesh {
   std::vector<pollfd> watched_;
   std::atomic<bool> aborted_{false};
   const std::shared_ptr<EventFd> abort_event_;
-  Patience patience_;
+  SpinBackoff backoff_;
   unsigned looks_ = 0;
 };
 

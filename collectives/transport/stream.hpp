@@ -12,7 +12,7 @@
 namespace elastic::transport {
 
 class ArenaView;
-class Mailbox;
+class EagerChannel;
 
 /// One ordered, reliable, duplex byte stream to a peer: all that a transport has to provide.
 ///
@@ -64,8 +64,8 @@ class Stream {
   /// checksum of their own: TCP's has 16 bits, and is often left to the network card.
   virtual bool checked() const { return false; }
 
-  /// The mailbox beside the stream, null where the transport has none. Owned by the stream.
-  virtual Mailbox* mailbox() { return nullptr; }
+  /// The eager channel beside the stream, null where the transport has none. Owned by the stream.
+  virtual EagerChannel* eager_channel() { return nullptr; }
 
   /// The peer's arena, null where it has none or cannot be read. Owned by the stream.
   virtual ArenaView* arena() { return nullptr; }

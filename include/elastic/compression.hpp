@@ -63,7 +63,7 @@ ELASTIC_API std::string invalid_parameter(const Compression& compression);
 ///
 /// NaN and Inf arrive, NaN as the positive one without payload where something was computed. Values
 /// above the range of f16 become Inf.
-struct NarrowTensor {
+struct CastTensor {
   TensorView data;
   /// kF16 or kBF16; or the type of `data`, whichever that is: then it goes as it is.
   DType wire = DType::kF16;

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "elastic/allocation.hpp"
 #include "elastic/compression.hpp"
 #include "elastic/detail/export.hpp"
 #include "elastic/detail/process_owned.hpp"
@@ -16,7 +17,6 @@
 #include "elastic/diagnostics.hpp"
 #include "elastic/error.hpp"
 #include "elastic/learning_rate.hpp"
-#include "elastic/memory.hpp"
 #include "elastic/options.hpp"
 #include "elastic/results.hpp"
 #include "elastic/types.hpp"
@@ -153,7 +153,7 @@ class ELASTIC_API Context {
   /// kUnavailable where the machine has not so much; a container that may use less is ended by the
   /// kernel. Outlives the context if need be. A child made by fork(2) sees the parent's, and must
   /// not write to it. Any thread.
-  Memory allocate(std::size_t bytes);
+  Allocation allocate(std::size_t bytes);
 
   /// Combines `in` of all members element by element into `out` on all of them. `in` and `out` have
   /// the same count and dtype, and are the same memory or do not overlap: kInvalidArgument
@@ -196,11 +196,11 @@ class ELASTIC_API Context {
                                  CudaStream stream = {});
 
   /// `grouped_allreduce` for sums and averages of tensors that travel as halves; in host memory or
-  /// on a device as ever. All members narrow the same tensors in the same way: kMismatch otherwise.
+  /// on a device as ever. All members cast the same tensors in the same way: kMismatch otherwise.
   /// Under the backend nccl the device itself casts the tensors; where it cannot, since that
   /// library was built without CUDA's compiler, they go through host memory on all members.
-  Contributors narrow_allreduce(std::span<const NarrowTensor> tensors, ReduceOp op = ReduceOp::kSum,
-                                CudaStream stream = {});
+  Contributors cast_allreduce(std::span<const CastTensor> tensors, ReduceOp op = ReduceOp::kSum,
+                              CudaStream stream = {});
 
   /// Starts an allreduce in place under a name. Named operations may be submitted in any order and
   /// from any thread; tensors that are ready together are fused into buckets

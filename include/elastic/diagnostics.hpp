@@ -20,7 +20,7 @@ struct Tuning {
   };
   struct Choice {
     std::size_t up_to_bytes = 0;  ///< of the tensor; the last: however large
-    /// "letters", "direct", "doubling", "swap", "pairwise", "hierarchical" or "ring".
+    /// "eager", "direct", "doubling", "swap", "pairwise", "hierarchical" or "ring".
     std::string algorithm;
   };
 

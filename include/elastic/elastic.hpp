@@ -52,7 +52,7 @@ inline ResizePolicy resize_policy() {
   return context().resize_policy();
 }
 
-inline Memory allocate(std::size_t bytes) {
+inline Allocation allocate(std::size_t bytes) {
   return context().allocate(bytes);
 }
 
@@ -88,9 +88,9 @@ inline Contributors grouped_allreduce(std::span<const TensorView> tensors,
                                       ReduceOp op = ReduceOp::kSum, CudaStream stream = {}) {
   return context().grouped_allreduce(tensors, op, stream);
 }
-inline Contributors narrow_allreduce(std::span<const NarrowTensor> tensors,
-                                     ReduceOp op = ReduceOp::kSum, CudaStream stream = {}) {
-  return context().narrow_allreduce(tensors, op, stream);
+inline Contributors cast_allreduce(std::span<const CastTensor> tensors,
+                                   ReduceOp op = ReduceOp::kSum, CudaStream stream = {}) {
+  return context().cast_allreduce(tensors, op, stream);
 }
 template <Element T>
 Work allreduce_async(std::string_view name, std::span<T> data, ReduceOp op = ReduceOp::kSum) {

@@ -55,7 +55,7 @@ struct NamedTensor {
 ///
 /// Tensors on a CUDA device, f32 or f64, are taken with kNone, kF16 and kBF16: those of a call all
 /// lie on one device, on all members. A `whole` tensor is sent unchanged. The others are cast to
-/// the wire dtype and back (see NarrowTensor), under the backend nccl by the device itself, so that
+/// the wire dtype and back (see CastTensor), under the backend nccl by the device itself, so that
 /// NCCL has half the bytes. The differences from tensors in host memory:
 /// - There is no error feedback: no residuals are kept, as they would take as much of the device's
 ///   memory as the gradients; what rounding takes off is lost. `send_whole`, `rescale` and `reset`
@@ -91,7 +91,7 @@ class ELASTIC_API GradientCompressor {
     detail::GroupedAllreduce allreduce;
     std::function<Gathered<std::uint8_t>(std::span<const std::uint8_t>)> gather;
     /// For tensors on a device, which are refused without it.
-    std::function<Contributors(std::span<const NarrowTensor>, ReduceOp, CudaStream)> narrow = {};
+    std::function<Contributors(std::span<const CastTensor>, ReduceOp, CudaStream)> narrow = {};
   };
 
   /// Refers to `context`, which must outlive it. Throws Error(kInvalidArgument) for parameters out
@@ -100,8 +100,8 @@ class ELASTIC_API GradientCompressor {
       : GradientCompressor(
             {detail::grouped_allreduce_of(context),
              [&context](std::span<const std::uint8_t> block) { return context.allgather(block); },
-             [&context](std::span<const NarrowTensor> tensors, ReduceOp op, CudaStream stream) {
-               return context.narrow_allreduce(tensors, op, stream);
+             [&context](std::span<const CastTensor> tensors, ReduceOp op, CudaStream stream) {
+               return context.cast_allreduce(tensors, op, stream);
              }},
             compression) {}
   /// The same with other functions in place of Context's.

@@ -39,7 +39,7 @@ class JobConnection::Impl : public std::enable_shared_from_this<Impl> {
       : io_(io),
         server_(std::move(server)),
         handlers_(std::move(handlers)),
-        patience_(patience),
+        backoff_(patience),
         pause_(io) {}
 
   void start() {
@@ -103,7 +103,7 @@ class JobConnection::Impl : public std::enable_shared_from_this<Impl> {
         lost_at_ = Clock::now();
         continue;
       }
-      if (Clock::now() >= lost_at_ + patience_) do_without(ended);
+      if (Clock::now() >= lost_at_ + backoff_) do_without(ended);
       co_await wait(backoff.pause());
     }
   }
@@ -193,7 +193,7 @@ class JobConnection::Impl : public std::enable_shared_from_this<Impl> {
   asio::io_context& io_;
   const rendezvous::Destination server_;
   Handlers handlers_;
-  const Milliseconds patience_;
+  const Milliseconds backoff_;
   asio::steady_timer pause_;
   std::shared_ptr<rendezvous::Connection> connection_;
   std::deque<Request> unanswered_;  ///< sent where there is a connection, and again on the next

@@ -14,7 +14,7 @@ constexpr std::uint64_t kLongestTransferMs = std::uint64_t{1} << 40U;
 
 }  // namespace
 
-Membership::Membership(MembershipOptions options, Memory memory)
+Membership::Membership(MembershipOptions options, RecoveredState memory)
     : state_(std::make_unique<State>(options, std::move(memory))) {}
 Membership::~Membership() = default;
 Membership::Membership(Membership&&) noexcept = default;
@@ -42,7 +42,7 @@ bool Membership::ends_workers() const {
   return state_->ends_workers();
 }
 
-Membership::State::State(MembershipOptions options, Memory memory)
+Membership::State::State(MembershipOptions options, RecoveredState memory)
     : options_(options),
       liveness_(options.heartbeat, options.evict_after),
       stalls_(options.evict_after) {

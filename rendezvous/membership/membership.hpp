@@ -54,7 +54,7 @@ struct MembershipOptions {
 };
 
 /// The state that the journal gives to a server that is started again.
-struct Memory {
+struct RecoveredState {
   std::optional<View> view;  ///< the last durable one
   std::uint64_t floor = 0;   ///< generations up to this one are not used (again)
   /// How the job of `view` ended, if it did: its members are told so, and another job begins.
@@ -134,7 +134,7 @@ const char* name(Phase phase) noexcept;
 /// The state machine. Not thread-safe: one thread at a time, the server's, uses it.
 class Membership {
  public:
-  explicit Membership(MembershipOptions options, Memory memory = {});
+  explicit Membership(MembershipOptions options, RecoveredState memory = {});
   ~Membership();
   Membership(Membership&&) noexcept;
   Membership& operator=(Membership&&) noexcept;

@@ -24,7 +24,7 @@ namespace elastic::rendezvous {
 /// Not thread-safe: belongs to the thread of its Membership.
 class Membership::State {
  public:
-  State(MembershipOptions options, Memory memory);
+  State(MembershipOptions options, RecoveredState memory);
 
   Decision decide(const Event& event, TimePoint now);
   TimePoint next_tick() const { return due_; }

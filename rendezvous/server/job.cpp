@@ -37,7 +37,7 @@ Overloaded(Fs...) -> Overloaded<Fs...>;
 }  // namespace
 
 Job::Job(boost::asio::io_context& io, std::string name, MembershipOptions options,
-         std::unique_ptr<JournalSink> journal, Memory memory)
+         std::unique_ptr<JournalSink> journal, RecoveredState memory)
     : name_(std::move(name)),
       host_(host_identity()),
       membership_(options, std::move(memory)),

@@ -29,7 +29,7 @@ class Job : public std::enable_shared_from_this<Job> {
 
   /// `memory` is what the journal held when it was opened.
   Job(boost::asio::io_context& io, std::string name, MembershipOptions options,
-      std::unique_ptr<JournalSink> journal, Memory memory);
+      std::unique_ptr<JournalSink> journal, RecoveredState memory);
 
   /// A worker registers, on a connection that replaces an earlier one of its. False: it was
   /// refused, and the connection is being closed.

@@ -50,7 +50,7 @@ bool out_of_descriptors(const Error& error) {
 }
 
 /// The generation after the last may have been decided and lost with the earlier server.
-Memory remembered(const JournalContents& contents) {
+RecoveredState remembered(const JournalContents& contents) {
   return {contents.view, contents.begun ? contents.floor + 1 : 0, contents.end};
 }
 
@@ -80,7 +80,7 @@ class Server::Impl : public std::enable_shared_from_this<Impl> {
 
   Status listen() {
     std::unique_ptr<JournalSink> journal = std::make_unique<NoJournal>();
-    Memory memory;
+    RecoveredState memory;
     if (!options_.journal.empty()) {
       auto opened = open_journal(options_.journal, options_.job);
       if (!opened.ok()) return opened.status();

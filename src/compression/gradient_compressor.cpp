@@ -93,7 +93,7 @@ bool are_on_device(Tensors tensors, const Compression& compression) {
 }
 
 /// How `tensor` travels from a device.
-NarrowTensor narrowed(const NamedTensor& tensor, const Compression& compression) {
+CastTensor narrowed(const NamedTensor& tensor, const Compression& compression) {
   const bool whole = tensor.whole || compression.kind == CompressionKind::kNone;
   if (whole) return {tensor.data, tensor.data.dtype, 1};
   if (compression.kind == CompressionKind::kBF16) return {tensor.data, DType::kBF16, 1};
@@ -160,7 +160,7 @@ class GradientCompressor::Impl {
  private:
   Contributors allreduce_on_device(Tensors tensors, ReduceOp op, CudaStream stream) {
     if (!collectives.narrow) invalid("tensors on a device, and nothing that allreduces them");
-    std::vector<NarrowTensor> narrow;
+    std::vector<CastTensor> narrow;
     Traffic traffic;
     for (const NamedTensor& tensor : tensors) {
       narrow.push_back(narrowed(tensor, compression));

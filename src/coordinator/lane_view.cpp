@@ -21,7 +21,7 @@ bool contains(const std::vector<int>& ranks, int rank) {
 }  // namespace
 
 bool LaneView::gives() const {
-  return contains(handover.givers, members->rank);
+  return contains(handover.holders, members->rank);
 }
 
 bool LaneView::takes() const {
@@ -30,7 +30,7 @@ bool LaneView::takes() const {
 
 LaneOrders LaneView::orders() const {
   using Handover = LaneOrders::Handover;
-  const Handover mine = takes() ? Handover::kTake : gives() ? Handover::kGive : Handover::kNothing;
+  const Handover mine = takes() ? Handover::kTake : gives() ? Handover::kHold : Handover::kNothing;
   return {generation(), position, mine, lost, !handover.takers.empty()};
 }
 
@@ -38,7 +38,7 @@ std::vector<int> LaneView::ranks_in_call(std::uint64_t done) const {
   std::vector<int> ranks;
   const bool begun_here = done >= position;
   for (int rank = 0; rank < members->size(); ++rank) {
-    if (begun_here || contains(holders, rank) || contains(handover.givers, rank) ||
+    if (begun_here || contains(holders, rank) || contains(handover.holders, rank) ||
         contains(handover.takers, rank)) {
       ranks.push_back(rank);
     }

@@ -9,7 +9,7 @@ namespace elastic::coordinator {
 
 /// The decision of a view on one lane, for this worker; see rendezvous::LaneDecision.
 struct LaneOrders {
-  enum class Handover : std::uint8_t { kNothing, kGive, kTake };
+  enum class Handover : std::uint8_t { kNothing, kHold, kTake };
 
   std::uint64_t generation = 0;
   std::uint64_t position = 0;              ///< of the lane after the hand-over

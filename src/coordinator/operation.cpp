@@ -5,7 +5,7 @@
 #include <cstring>
 #include <numeric>
 
-#include "collectives/kernels/narrow.hpp"
+#include "collectives/kernels/cast.hpp"
 #include "collectives/kernels/reduce.hpp"
 
 namespace elastic::coordinator {
@@ -69,9 +69,9 @@ TensorList::TensorList(std::vector<TensorView> tensors, std::vector<Wire> wires)
   }
 }
 
-bool TensorList::has_narrowed() const {
+bool TensorList::has_cast() const {
   bool any = false;
-  for (std::size_t i = 0; i < tensors_.size(); ++i) any = any || is_narrowed(i);
+  for (std::size_t i = 0; i < tensors_.size(); ++i) any = any || is_cast(i);
   return any;
 }
 
@@ -85,7 +85,7 @@ std::uint32_t TensorList::shape_hash() const {
   for (std::size_t i = 0; i < tensors_.size(); ++i) {
     mix(static_cast<std::uint64_t>(wires_[i].dtype));
     mix(tensors_[i].count);
-    if (is_narrowed(i)) mix(std::bit_cast<std::uint32_t>(wires_[i].scale));
+    if (is_cast(i)) mix(std::bit_cast<std::uint32_t>(wires_[i].scale));
   }
   return hash;
 }
@@ -95,9 +95,9 @@ void TensorList::pack_from(std::span<const ConstTensorView> inputs,
   buffer.resize(bytes_);
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     std::byte* const to = buffer.data() + offsets_[i];
-    if (is_narrowed(i)) {
-      kernels::narrow(inputs[i].dtype, static_cast<const std::byte*>(inputs[i].data),
-                      inputs[i].count, double{wires_[i].scale}, wires_[i].dtype, to);
+    if (is_cast(i)) {
+      kernels::cast(inputs[i].dtype, static_cast<const std::byte*>(inputs[i].data), inputs[i].count,
+                    double{wires_[i].scale}, wires_[i].dtype, to);
     } else {
       copy(to, inputs[i].data, inputs[i].bytes());
     }
@@ -109,7 +109,7 @@ void TensorList::unpack(const collectives::Buffer& buffer, ReduceOp op,
   for (std::size_t i = 0; i < tensors_.size(); ++i) {
     auto* data = static_cast<std::byte*>(tensors_[i].data);
     const std::byte* const from = buffer.data() + offsets_[i];
-    if (is_narrowed(i)) {
+    if (is_cast(i)) {
       kernels::widen(wires_[i].dtype, from, tensors_[i].count, 1 / double{wires_[i].scale},
                      op == ReduceOp::kAverage ? contributors : 1, tensors_[i].dtype, data);
       continue;
@@ -136,10 +136,10 @@ AllreduceOperation::AllreduceOperation(std::vector<ConstTensorView> inputs,
       op_(op) {
   const std::size_t tensors = inputs_.size();
   const DType dtype = tensors > 0 ? wires_.front().dtype : DType::kU8;
-  const bool narrowed = outputs_.has_narrowed();
+  const bool narrowed = outputs_.has_cast();
   fingerprint_ = fingerprint(Kind::kAllreduce, dtype, op_, outputs_.elements(),
                              tensors > 1 || narrowed ? outputs_.shape_hash() : 0, tensors);
-  if (narrowed) fingerprint_.redop |= transport::Fingerprint::kNarrowed;
+  if (narrowed) fingerprint_.redop |= transport::Fingerprint::kCast;
 }
 
 void AllreduceOperation::make_direct(std::size_t least_bytes) {

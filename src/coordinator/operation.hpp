@@ -60,10 +60,8 @@ class TensorList {
   const std::vector<TensorView>& tensors() const { return tensors_; }
   const std::vector<std::size_t>& offsets() const { return offsets_; }
   /// Whether the tensor travels in a wire dtype, with fewer bits than its own type.
-  bool is_narrowed(std::size_t tensor) const {
-    return wires_[tensor].dtype != tensors_[tensor].dtype;
-  }
-  bool has_narrowed() const;
+  bool is_cast(std::size_t tensor) const { return wires_[tensor].dtype != tensors_[tensor].dtype; }
+  bool has_cast() const;
 
   void pack_from(std::span<const ConstTensorView> inputs, collectives::Buffer& buffer) const;
   /// Copies the payload to the tensors, for an average divided by `contributors`.

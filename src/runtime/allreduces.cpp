@@ -39,17 +39,16 @@ Contributors Allreduces::grouped(std::span<const TensorView> tensors, ReduceOp o
   return take(worker_.run(operation));
 }
 
-Contributors Allreduces::narrow(std::span<const NarrowTensor> tensors, ReduceOp op,
-                                CudaStream stream) {
+Contributors Allreduces::cast(std::span<const CastTensor> tensors, ReduceOp op, CudaStream stream) {
   std::vector<TensorView> views;
   std::vector<collectives::Wire> wires;
-  for (const NarrowTensor& tensor : tensors) {
+  for (const CastTensor& tensor : tensors) {
     check(tensor, op);
     views.push_back(tensor.data);
     wires.push_back({tensor.wire, tensor.scale});
   }
-  check_group(views, "narrow_allreduce");
-  check(op, views, "narrow_allreduce");
+  check_group(views, "cast_allreduce");
+  check(op, views, "cast_allreduce");
   return grouped(views, op, stream, wires);
 }
 

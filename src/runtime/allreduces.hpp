@@ -31,7 +31,7 @@ class Allreduces {
   /// `wires` has one entry for each tensor; empty: all travel in their own types.
   Contributors grouped(std::span<const TensorView> tensors, ReduceOp op, CudaStream stream,
                        const std::vector<collectives::Wire>& wires = {});
-  Contributors narrow(std::span<const NarrowTensor> tensors, ReduceOp op, CudaStream stream);
+  Contributors cast(std::span<const CastTensor> tensors, ReduceOp op, CudaStream stream);
 
  private:
   device::Devices& devices_;

@@ -26,7 +26,6 @@
 #include "runtime/backends.hpp"
 #include "runtime/collectives.hpp"
 #include "runtime/control.hpp"
-#include "runtime/incarnation.hpp"
 #include "runtime/join_job.hpp"
 #include "runtime/raise.hpp"
 #include "runtime/step_clock.hpp"
@@ -34,6 +33,7 @@
 #include "runtime/tensor_check.hpp"
 #include "runtime/training_run.hpp"
 #include "runtime/worker.hpp"
+#include "runtime/worker_session.hpp"
 
 namespace elastic {
 
@@ -148,7 +148,7 @@ class Context::Impl {
     return runtime::take(lane.run(turn, operation, options_.view_timeout));
   }
 
-  Memory allocate(std::size_t bytes) {
+  Allocation allocate(std::size_t bytes) {
     if (bytes == 0) return {};
     runtime::raise_if(no_arena_);
     std::byte* const memory = runtime::take(arena_->allocate(bytes));
@@ -217,7 +217,7 @@ class Context::Impl {
 
   void become(runtime::Identity identity) {
     incarnations_.push_back(
-        std::make_unique<runtime::Incarnation>(std::move(identity), options_, backends_, arena_));
+        std::make_unique<runtime::WorkerSession>(std::move(identity), options_, backends_, arena_));
     present_.store(incarnations_.back().get());
   }
 
@@ -232,8 +232,8 @@ class Context::Impl {
   runtime::Allreduces allreduces_{devices_, worker()};
   runtime::Collectives collectives_{devices_, worker()};
   /// The last is the present one. The others are closed, and stay for threads that still use them.
-  std::vector<std::unique_ptr<runtime::Incarnation>> incarnations_;
-  std::atomic<runtime::Incarnation*> present_{nullptr};
+  std::vector<std::unique_ptr<runtime::WorkerSession>> incarnations_;
+  std::atomic<runtime::WorkerSession*> present_{nullptr};
   runtime::StateLayout state_layout_;  // of the thread that calls `run`
   std::atomic<bool> running_{false};
   mutable std::mutex mutex_;
@@ -289,7 +289,7 @@ Compression Context::compression() const {
   return find_compression(impl_->options().compression).value();
 }
 
-Memory Context::allocate(std::size_t bytes) {
+Allocation Context::allocate(std::size_t bytes) {
   return impl_->allocate(bytes);
 }
 
@@ -317,9 +317,9 @@ Contributors Context::grouped_allreduce(std::span<const TensorView> tensors, Red
   return impl_->allreduces().grouped(tensors, op, stream);
 }
 
-Contributors Context::narrow_allreduce(std::span<const NarrowTensor> tensors, ReduceOp op,
-                                       CudaStream stream) {
-  return impl_->allreduces().narrow(tensors, op, stream);
+Contributors Context::cast_allreduce(std::span<const CastTensor> tensors, ReduceOp op,
+                                     CudaStream stream) {
+  return impl_->allreduces().cast(tensors, op, stream);
 }
 
 Work Context::allreduce_async(std::string_view name, TensorView data, ReduceOp op,

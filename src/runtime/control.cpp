@@ -49,7 +49,7 @@ Control::Control(Identity identity, Options options, const Backends& backends,
       application_(
           io_,
           [this](const rendezvous::Member& donor, Milliseconds deadline,
-                 const Application::Measured& measured) {
+                 const JoinRequest::Measured& measured) {
             linker_->probe(peer_of(donor), deadline, measured);
           },
           [this](const rendezvous::Ready& ready) { participation_.ready(ready); }) {

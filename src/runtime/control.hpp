@@ -23,10 +23,10 @@
 #include "coordinator/lane.hpp"
 #include "elastic/options.hpp"
 #include "rendezvous/client/client.hpp"
-#include "runtime/application.hpp"
 #include "runtime/backends.hpp"
 #include "runtime/calls_under_way.hpp"
 #include "runtime/commit_gate.hpp"
+#include "runtime/join_request.hpp"
 #include "runtime/participation.hpp"
 #include "runtime/view_change_clock.hpp"
 
@@ -166,7 +166,7 @@ class Control : private Participation::Effects {
   std::unique_ptr<rendezvous::Client> client_;
   std::unique_ptr<transport::Linker> linker_;
   Participation participation_;
-  Application application_;
+  JoinRequest application_;
   std::vector<transport::Linker::LinksOfPeer> links_;  // for the view to be installed next
 
   // Shared with the caller's threads; mutex_ protects it.

@@ -123,8 +123,8 @@ void check_host(const ConstTensorView& tensor, const char* what) {
                   std::to_string(tensor.device.index) + ": copy it to the host before the call");
 }
 
-void check(const NarrowTensor& tensor, ReduceOp op) {
-  check(tensor.data, "narrow_allreduce");
+void check(const CastTensor& tensor, ReduceOp op) {
+  check(tensor.data, "cast_allreduce");
   const DType dtype = tensor.data.dtype;
   const std::string who = "a tensor of " + std::to_string(tensor.data.count) + " elements ";
   int exponent = 0;
@@ -135,13 +135,13 @@ void check(const NarrowTensor& tensor, ReduceOp op) {
   }
   if ((dtype != DType::kF32 && dtype != DType::kF64) ||
       (tensor.wire != DType::kF16 && tensor.wire != DType::kBF16)) {
-    invalid(who + "cannot be narrowed so: f32 and f64 are, to f16 or bf16");
+    invalid(who + "cannot be cast so: f32 and f64 are, to f16 or bf16");
   }
   if (!is_power || tensor.scale < 0x1p-24F || tensor.scale > 0x1p24F) {
-    invalid(who + "is to be narrowed with a scale that is no power of two from 2^-24 to 2^24");
+    invalid(who + "is to be cast with a scale that is no power of two from 2^-24 to 2^24");
   }
   if (op != ReduceOp::kSum && op != ReduceOp::kAverage) {
-    invalid("tensors are narrowed for kSum and kAverage only");
+    invalid("tensors are cast for kSum and kAverage only");
   }
 }
 

@@ -32,7 +32,7 @@ void check_apart(const ConstTensorView& input, const ConstTensorView& output, co
 void check_host(const ConstTensorView& tensor, const char* what);
 
 /// As `check`, and throws for a tensor that cannot be cast to its wire dtype.
-void check(const NarrowTensor& tensor, ReduceOp op);
+void check(const CastTensor& tensor, ReduceOp op);
 
 /// Throws Error(kInvalidArgument) for a stream without a tensor on a device.
 void check_no_stream(const CudaStream& stream);

@@ -24,7 +24,7 @@ collectives::Backend::Handover handover(const rendezvous::LaneDecision& decision
   collectives::Backend::Handover result;
   for (std::size_t i = 0; i < decision.takers.size(); ++i) {
     result.takers.push_back(members.rank_of(decision.takers[i]));
-    result.givers.push_back(members.rank_of(decision.holders[i % decision.holders.size()]));
+    result.holders.push_back(members.rank_of(decision.holders[i % decision.holders.size()]));
   }
   return result;
 }

@@ -7,9 +7,9 @@
 #include "base/in_callback.hpp"
 #include "elastic/error.hpp"
 #include "training/bytes.hpp"
-#include "training/dealing.hpp"
 #include "training/exact_sum.hpp"
 #include "training/tensor_sums.hpp"
+#include "training/work_assignment.hpp"
 
 namespace elastic {
 namespace {
@@ -103,7 +103,7 @@ Contributors GlobalBatch::sum_own(Tensors tensors, Samples own, const AddGradien
 
 /// In rounds: what lost workers were dealt is another round for those that are left.
 Contributors GlobalBatch::sum_virtual(Tensors tensors, const AddGradients& add_gradients) {
-  training::Dealing dealing(options_.virtual_workers, sampler_.members());
+  training::WorkAssignment dealing(options_.virtual_workers, sampler_.members());
   std::vector<std::byte> rounds_before;
   for (;;) {
     training::set_to_zero(tensors);
@@ -121,7 +121,7 @@ Contributors GlobalBatch::sum_virtual(Tensors tensors, const AddGradients& add_g
 /// is lost in between are computed again, and is within the magnitudes, because it is the same
 /// again.
 Contributors GlobalBatch::sum_exactly(Tensors tensors, const AddGradients& add_gradients) {
-  training::Dealing dealing(options_.virtual_workers, sampler_.members());
+  training::WorkAssignment dealing(options_.virtual_workers, sampler_.members());
   exact_->begin(tensors, options_.virtual_workers);
   const auto compute_what_was_dealt = [&] {
     for (const std::size_t one : dealing.of(sampler_.self())) {

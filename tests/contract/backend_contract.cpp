@@ -316,7 +316,7 @@ TEST_P(BackendContract, HandsOverResults) {
   // Even ranks have the result; each gives it to the next, and rank 0 to the last as well.
   Backend::Handover handover;
   for (int rank = 1; rank < size(); rank += 2) {
-    handover.givers.push_back(rank == size() - 1 ? 0 : rank - 1);
+    handover.holders.push_back(rank == size() - 1 ? 0 : rank - 1);
     handover.takers.push_back(rank);
   }
   on_all_ranks([&](int rank) {

@@ -23,7 +23,7 @@ std::vector<Mistake> mistakes() {
       {"count", allreduce_call(DType::kF32, 10), allreduce_call(DType::kF32, 11)},
       {"large count", allreduce_call(DType::kF32, 300'000), allreduce_call(DType::kF32, 299'000)},
       {"algorithm", allreduce_call(DType::kF32, 10), allreduce_call(DType::kF32, 300'000)},
-      {"letters and doubling", allreduce_call(DType::kF32, 10), allreduce_call(DType::kF32, 9'000)},
+      {"slots and doubling", allreduce_call(DType::kF32, 10), allreduce_call(DType::kF32, 9'000)},
       {"doubling and ring", allreduce_call(DType::kF32, 9'000),
        allreduce_call(DType::kF32, 90'000)},
       {"nothing", allreduce_call(DType::kF32, 0), allreduce_call(DType::kF32, 1)},

@@ -11,7 +11,7 @@
 #include "backend_contract.hpp"
 #include "calls.hpp"
 #include "collectives/backend/native/executor.hpp"
-#include "collectives/backend/native/ways.hpp"
+#include "collectives/backend/native/view_capabilities.hpp"
 #include "collectives/kernels/reduce.hpp"
 #include "collectives/plan/ring.hpp"
 #include "native_world.hpp"
@@ -226,7 +226,7 @@ TEST(NativeReduceScatter, KeepsThePartWhenTheConfirmationFails) {
     mesh->begin({kGeneration, 0, transport::OpTag::kRepair}, {});
     const plan::Hosts host = plan::Hosts::one(2);
     PlanCache plans(1, host, NativeOptions().segment_bytes, {});
-    EXPECT_TRUE(agree_on_ways(*mesh, executor, plans, host, {}, false).ok());
+    EXPECT_TRUE(negotiate_capabilities(*mesh, executor, plans, host, {}, false).ok());
     mesh->begin({kGeneration, 0, transport::OpTag::kNormal}, call.fingerprint);
     const Schedule schedule(plan::ring_reduce_scatter(1, 2, {kCount, 4}, 256 * 1024));
     const Status status =

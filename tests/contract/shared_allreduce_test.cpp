@@ -12,9 +12,9 @@
 #include "calls.hpp"
 #include "collectives/backend/native/executor.hpp"
 #include "collectives/backend/native/native_backend.hpp"
-#include "collectives/backend/native/ways.hpp"
+#include "collectives/backend/native/view_capabilities.hpp"
+#include "collectives/transport/ring/eager_channel.hpp"
 #include "collectives/transport/ring/full_fence.hpp"
-#include "collectives/transport/ring/mailbox.hpp"
 #include "native_world.hpp"
 #include "tests/slowness.hpp"
 
@@ -118,7 +118,7 @@ TEST_P(SharedAllreduceTest, GoesTheUsualWayOnceOneRankCannotReadOthers) {
   EXPECT_GT(world_.messages(0), 4U);
 }
 
-/// More tensors than a letter has room for.
+/// More tensors than an eager message has room for.
 TEST_P(SharedAllreduceTest, GroupsOfAnySizeAreRight) {
   constexpr std::size_t kElements = 16;
   for (const std::size_t tensors : {2UL, 7UL, 2048UL, 2049UL}) {
@@ -160,7 +160,7 @@ class GivesUp : public testing::Test {
     const plan::Hosts host = plan::Hosts::one(2);
     Executor executor(*mesh_);
     PlanCache plans(1, host, NativeOptions().segment_bytes, {});
-    EXPECT_TRUE(agree_on_ways(*mesh_, executor, plans, host, {}, true).ok());
+    EXPECT_TRUE(negotiate_capabilities(*mesh_, executor, plans, host, {}, true).ok());
     mesh_->begin(kTag, call_.fingerprint);
   }
   void TearDown() override {
@@ -171,15 +171,15 @@ class GivesUp : public testing::Test {
     EXPECT_EQ(left_behind_, contribution(0, kCount, kDType));
   }
 
-  transport::Mailbox& mailbox() { return *mesh_->link(0).mailbox(); }
+  transport::EagerChannel& eager_channel() { return *mesh_->link(0).eager_channel(); }
   void say_where() {
     const std::uint64_t at = *arenas_[1]->offset_of(memory_.get(), kBytes);
     const std::array<std::uint64_t, 2> place{at, at};
-    mailbox().post(kTag, call_.fingerprint, std::as_bytes(std::span(place)));
+    eager_channel().post(kTag, call_.fingerprint, std::as_bytes(std::span(place)));
   }
   /// Acts as a rank with a failed attempt, and then as its caller, which overwrites the tensor.
   void give_up() {
-    mailbox().let_go();
+    eager_channel().unpin();
     transport::full_fence();
     std::fill_n(memory_.get(), kBytes, std::byte{0x55});
   }
@@ -221,7 +221,7 @@ class GivesUp : public testing::Test {
 
 /// Rank 0 does not take the overwritten memory for the input of rank 1.
 TEST_F(GivesUp, BeforeItsInputIsRead) {
-  mailbox().hold_still(kTag);
+  eager_channel().hold_still(kTag);
   give_up();
   say_where();
   say();
@@ -229,7 +229,7 @@ TEST_F(GivesUp, BeforeItsInputIsRead) {
 
 /// Rank 0 does not take it for the result of rank 1 either.
 TEST_F(GivesUp, AfterAllHaveReduced) {
-  mailbox().hold_still(kTag);
+  eager_channel().hold_still(kTag);
   say_where();
   hear();
   give_up();

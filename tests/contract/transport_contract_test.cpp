@@ -153,15 +153,15 @@ TEST_P(TransportContract, AnotherCallIsAMismatchThatNamesBoth) {
   EXPECT_FALSE(near_->broken());
 }
 
-TEST_P(TransportContract, AMismatchFoundElsewherePoisonsTheOperation) {
+TEST_P(TransportContract, AMismatchFoundElsewhereAbortsTheOperation) {
   begin_both(tag_at(0));
-  far_->begin({1, 0, OpTag::kPoison}, {});
+  far_->begin({1, 0, OpTag::kAbortOperation}, {});
   far_->send(as_payload("say"));
   const Status status = failure_of_near();
-  EXPECT_EQ(status.code(), Code::kPoisoned);
+  EXPECT_EQ(status.code(), Code::kOperationAborted);
   EXPECT_FALSE(near_->broken());
   near_->abandon();
-  near_->begin({1, 0, OpTag::kPoison}, {});
+  near_->begin({1, 0, OpTag::kAbortOperation}, {});
   ByteVector got(3);
   near_->receive({got});
   ASSERT_TRUE(pump([&] { return near_->quiet(); }).ok());
@@ -173,14 +173,14 @@ TEST_P(TransportContract, AMismatchFoundElsewherePoisonsTheOperation) {
   EXPECT_TRUE(pump([&] { return far_->quiet(); }).ok());
 }
 
-TEST_P(TransportContract, FramesOfAPoisonedOperationAreDropped) {
+TEST_P(TransportContract, FramesOfAnAbortedOperationAreDropped) {
   near_->begin(tag_at(0), kCall);
   near_->send(as_payload("stale"));
-  far_->begin({1, 0, OpTag::kPoison}, {});
+  far_->begin({1, 0, OpTag::kAbortOperation}, {});
   ByteVector got(2);
   far_->receive({got});
   settle();
-  near_->begin({1, 0, OpTag::kPoison}, {});
+  near_->begin({1, 0, OpTag::kAbortOperation}, {});
   near_->send(as_payload("ok"));
   ASSERT_TRUE(pump([&] { return far_->quiet(); }).ok());
   EXPECT_TRUE(std::ranges::equal(got, as_payload("ok")));

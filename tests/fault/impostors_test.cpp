@@ -9,8 +9,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "fault/doors_fixture.hpp"
 #include "fault/effort.hpp"
+#include "fault/unauthenticated_fixture.hpp"
 
 namespace elastic::testing {
 namespace {
@@ -31,7 +31,7 @@ Proof proof_in(const Challenge& challenge) {
   return proof;
 }
 
-class WithoutTheSecret : public DoorsTest {
+class WithoutTheSecret : public UnauthenticatedFixture {
  protected:
   Secret secret() const { return read_secret_file(job_.secret_file().string()).value(); }
   static std::string context() { return R"({"protocol":2,"job":"fault","role":"control"})"; }

@@ -9,8 +9,8 @@
 
 #include <gtest/gtest.h>
 
-#include "fault/doors_fixture.hpp"
 #include "fault/effort.hpp"
+#include "fault/unauthenticated_fixture.hpp"
 
 namespace elastic::testing {
 namespace {
@@ -18,7 +18,7 @@ namespace {
 /// Memory that may come and go for other reasons, in KiB.
 constexpr std::size_t kSomeKib = 8U * 1024U * kSlowness;
 
-class Strangers : public DoorsTest {};
+class Strangers : public UnauthenticatedFixture {};
 
 TEST_F(Strangers, AreDroppedWhateverTheySay) {
   const std::uint64_t seed = first_seed();

@@ -6,7 +6,7 @@
 
 #include <gtest/gtest.h>
 
-#include "collectives/kernels/narrow.hpp"
+#include "collectives/kernels/cast.hpp"
 #include "collectives/kernels/reduce.hpp"
 #include "tests/gpu/pack_fixture.hpp"
 
@@ -116,7 +116,7 @@ TEST_F(PackKernels, ScaledHalvesAreThoseOfTheHostsKernels) {
         const std::vector<TensorRange> ranges = {{tensor.data(), kCount}};
         launch(packer, {Direction::kPack, wide, half, ranges, bucket.data(), {scale, 1}});
         std::vector<std::byte> halves(kCount * size_of(half));
-        kernels::narrow(wide, values.data(), kCount, scale, half, halves.data());
+        kernels::cast(wide, values.data(), kCount, scale, half, halves.data());
         EXPECT_EQ(bucket.read(), halves);
         launch(packer, {Direction::kUnpack, wide, half, ranges, bucket.data(), {1 / scale, 3}});
         std::vector<std::byte> widened(values.size());

@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-#include "collectives/kernels/narrow.hpp"
+#include "collectives/kernels/cast.hpp"
 #include "collectives/kernels/reduce.hpp"
 #include "nccl/contents.hpp"
 
@@ -66,9 +66,9 @@ Status GpuTensors::to_host(Payload& payload) {
   payload.data.resize(extent(sections_));
   for (const DeviceTensor& tensor : tensors_) {
     std::byte* const to = payload.data.data() + tensor.offset;
-    if (tensor.is_narrowed()) {
-      kernels::narrow(tensor.dtype, read(tensor.input, tensor.bytes()).data(), tensor.count,
-                      double{tensor.wire.scale}, tensor.wire.dtype, to);
+    if (tensor.is_cast()) {
+      kernels::cast(tensor.dtype, read(tensor.input, tensor.bytes()).data(), tensor.count,
+                    double{tensor.wire.scale}, tensor.wire.dtype, to);
     } else {
       gpu_.copy(address(to), tensor.input, tensor.bytes());
     }
@@ -80,7 +80,7 @@ Status GpuTensors::take(Payload& payload, ReduceOp op, int size) {
   if (payload.device_result) return payload.device_result->unpack();
   for (const DeviceTensor& tensor : tensors_) {
     std::byte* const data = payload.data.data() + tensor.offset;
-    if (tensor.is_narrowed()) {
+    if (tensor.is_cast()) {
       std::vector<std::byte> wide(tensor.bytes());
       kernels::widen(tensor.wire.dtype, data, tensor.count, 1 / double{tensor.wire.scale},
                      op == ReduceOp::kAverage ? static_cast<std::uint32_t>(size) : 1, tensor.dtype,

@@ -1,13 +1,13 @@
 #include "nccl/host_mover.hpp"
 
-#include "collectives/kernels/narrow.hpp"
+#include "collectives/kernels/cast.hpp"
 
 namespace elastic::collectives::nccl {
 
 Status HostMover::pack(std::span<const DeviceTensor> tensors, std::uint64_t bucket, void* stream) {
   for (const DeviceTensor& tensor : tensors) {
-    Status status = tensor.is_narrowed() ? narrow(tensor, bucket, stream)
-                                         : copies_.pack({&tensor, 1}, bucket, stream);
+    Status status = tensor.is_cast() ? narrow(tensor, bucket, stream)
+                                     : copies_.pack({&tensor, 1}, bucket, stream);
     if (!status.ok()) return status;
   }
   return {};
@@ -16,8 +16,8 @@ Status HostMover::pack(std::span<const DeviceTensor> tensors, std::uint64_t buck
 Status HostMover::unpack(std::span<const DeviceTensor> tensors, std::uint64_t bucket,
                          std::uint32_t divisor, void* stream) {
   for (const DeviceTensor& tensor : tensors) {
-    Status status = tensor.is_narrowed() ? widen(tensor, bucket, divisor, stream)
-                                         : copies_.unpack({&tensor, 1}, bucket, divisor, stream);
+    Status status = tensor.is_cast() ? widen(tensor, bucket, divisor, stream)
+                                     : copies_.unpack({&tensor, 1}, bucket, divisor, stream);
     if (!status.ok()) return status;
   }
   return {};
@@ -27,8 +27,8 @@ Status HostMover::narrow(const DeviceTensor& tensor, std::uint64_t bucket, void*
   std::vector<std::byte> wide(tensor.bytes());
   if (Status status = read(wide, tensor.input, stream); !status.ok()) return status;
   std::vector<std::byte> halves(tensor.bytes_of_wire());
-  kernels::narrow(tensor.dtype, wide.data(), tensor.count, double{tensor.wire.scale},
-                  tensor.wire.dtype, halves.data());
+  kernels::cast(tensor.dtype, wide.data(), tensor.count, double{tensor.wire.scale},
+                tensor.wire.dtype, halves.data());
   return write(bucket + tensor.offset, halves, stream);
 }
 

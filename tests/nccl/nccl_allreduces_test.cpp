@@ -95,7 +95,7 @@ TEST_F(NcclAllreducesTest, HandsOverAResultThatLiesOnTheDevice) {
     const std::uint64_t done = position_ - 1;
     make(3, true, 8);  // the view changes before rank 1 has heard of the end
     Backend::Handover handover;
-    handover.givers = {0};
+    handover.holders = {0};
     handover.takers = {1};
     Backend::Parcel taken;
     on_all_ranks([&](int rank) {

@@ -3,7 +3,7 @@
 #include <chrono>
 #include <utility>
 
-#include "collectives/backend/nccl/burials.hpp"
+#include "collectives/backend/nccl/communicator_reaper.hpp"
 #include "collectives/backend/nccl/shared_device.hpp"
 #include "contract/native_world.hpp"
 
@@ -25,7 +25,7 @@ void NcclFixture::end_view() {
   other_backends_.clear();
   // Detached threads that end communicators share the library, so wait until it is released.
   for (const NcclServices& each : services_) {
-    (void)each.burials->wait();
+    (void)each.reaper->wait();
     until([&] { return each.library.use_count() == 1; });
   }
 }

@@ -223,7 +223,7 @@ TEST_P(NcclMoveTest, HandsOverAResultThatLiesOnTheDevice) {
   const std::uint64_t done = position_ - 1;
   make(3, true, 8);  // the view changes before rank 2 has heard of the end
   Backend::Handover handover;
-  handover.givers = {1};
+  handover.holders = {1};
   handover.takers = {2};
   Backend::Parcel taken;
   on_all_ranks([&](int rank) {

@@ -6,7 +6,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "collectives/backend/nccl/burials.hpp"
+#include "collectives/backend/nccl/communicator_reaper.hpp"
 #include "collectives/backend/nccl/nccl_library.hpp"
 #include "collectives/backend/nccl/shared_device.hpp"
 #include "collectives/backend/nccl/view_communicator.hpp"
@@ -30,7 +30,7 @@ NcclServices services_for_a_rank() {
   // The ranks are threads, which share a device.
   static std::atomic<int> ranks{0};
   services.host = std::to_string(ranks++);
-  services.burials = std::make_shared<Burials>();
+  services.reaper = std::make_shared<CommunicatorReaper>();
   services.devices = std::make_shared<SharedDevices>(
       CUDA_STAND_IN, [](device::CudaDevice& device) { return std::make_unique<HostMover>(device); },
       memory_of(*services.library));

@@ -23,7 +23,7 @@ ModelClient::ModelClient(Process& process, Callbacks callbacks)
 
 void ModelClient::dial() {
   if (ended_) return;
-  Around& around = process_.around();
+  SimContext& around = process_.around();
   if (!around.network.meet(process_.self(), kServer)) {
     // Something may get through before the patience ends; when is the network's to say.
     return process_.later(kFirstPause, kDialPatience, [this] { dial_later(); });

@@ -34,7 +34,7 @@ void ModelServer::note(const std::string& what) const {
 
 void ModelServer::start() {
   const JournalContents contents = disk_.open();
-  Memory memory{contents.view, contents.begun ? contents.floor + 1 : 0, contents.end};
+  RecoveredState memory{contents.view, contents.begun ? contents.floor + 1 : 0, contents.end};
   if (around_.scenario.mutation == Mutation::kForgottenFloor && contents.view) {
     memory.floor = contents.view->generation;
   }

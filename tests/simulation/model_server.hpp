@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "around.hpp"
 #include "disk.hpp"
 #include "rendezvous/membership/membership.hpp"
+#include "sim_context.hpp"
 
 namespace elastic::simulation {
 
@@ -16,7 +16,7 @@ namespace elastic::simulation {
 /// die anywhere, also between two actions of one decision.
 class ModelServer {
  public:
-  explicit ModelServer(Around& around) : around_(around) {}
+  explicit ModelServer(SimContext& around) : around_(around) {}
 
   /// Begins anew from what the disk has.
   void start();
@@ -55,7 +55,7 @@ class ModelServer {
   void watch(const rendezvous::Message& sent, const std::string& to);
   void forge_last_report();
 
-  Around& around_;
+  SimContext& around_;
   Disk disk_;
   std::optional<rendezvous::Membership> membership_;
   std::vector<Connection*> accepted_;           // since it came up, closed ones too

@@ -17,7 +17,7 @@ constexpr Milliseconds kServerAbsence{3000};
 
 }  // namespace
 
-ModelWorker::ModelWorker(Node self, Around& around)
+ModelWorker::ModelWorker(Node self, SimContext& around)
     : around_(around),
       process_(self, around),
       gate_([this](std::uint64_t round) {

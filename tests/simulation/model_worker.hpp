@@ -26,7 +26,7 @@ namespace elastic::simulation {
 /// model as well, over a real LinkPool.
 class ModelWorker : private runtime::Participation::Effects {
  public:
-  ModelWorker(Node self, Around& around);
+  ModelWorker(Node self, SimContext& around);
   ~ModelWorker() override;
 
   void start();
@@ -117,7 +117,7 @@ class ModelWorker : private runtime::Participation::Effects {
   bool synced() const override { return synced_; }
   void end(const Status& reason) override;
 
-  Around& around_;
+  SimContext& around_;
   Process process_;
   runtime::CommitGate gate_;
   std::shared_ptr<collectives::SpareBuffer> spare_ = std::make_shared<collectives::SpareBuffer>();

@@ -5,8 +5,8 @@
 #include <string>
 #include <utility>
 
-#include "around.hpp"
 #include "nodes.hpp"
+#include "sim_context.hpp"
 #include "threads.hpp"
 
 namespace elastic::simulation {
@@ -18,12 +18,12 @@ namespace elastic::simulation {
 /// it.
 class Process {
  public:
-  Process(Node self, Around& around)
+  Process(Node self, SimContext& around)
       : self_(self), incarnation_(incarnation_of(self)), around_(around) {}
 
   Node self() const { return self_; }
   const std::string& incarnation() const { return incarnation_; }
-  Around& around() const { return around_; }
+  SimContext& around() const { return around_; }
   bool over() const { return over_; }
   bool asleep() const { return asleep_; }
   /// Whether its threads may run.
@@ -80,7 +80,7 @@ class Process {
 
   const Node self_;
   const std::string incarnation_;
-  Around& around_;
+  SimContext& around_;
   Thread* control_ = nullptr;
   bool over_ = false;
   bool asleep_ = false;

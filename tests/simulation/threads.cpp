@@ -4,7 +4,7 @@
 #include <exception>
 #include <utility>
 
-#include "collectives/transport/patience.hpp"
+#include "collectives/transport/spin_backoff.hpp"
 #include "oracle.hpp"
 #include "process.hpp"
 
@@ -26,8 +26,8 @@ constexpr std::chrono::seconds kRestOfBusyThread{10};
 
 /// A thread that spins learns nothing here: nothing moves before it yields.
 void spin_little() {
-  using transport::Patience;
-  [[maybe_unused]] static const int spins = Patience::most_spins = Patience::kLeastSpins;
+  using transport::SpinBackoff;
+  [[maybe_unused]] static const int spins = SpinBackoff::most_spins = SpinBackoff::kLeastSpins;
 }
 
 }  // namespace
@@ -168,7 +168,7 @@ void Threads::interrupt() {
 }
 
 /// Now and then another program has the core for long. The thread that waits then does not yield
-/// again for a while (Patience), which saves most of the cost of a simulated wait.
+/// again for a while (SpinBackoff), which saves most of the cost of a simulated wait.
 void Threads::yield() {
   const bool crowded = live_ > kCrowd;
   sleep(crowded || draw(3) == 0 ? microseconds(1000 + draw(500)) : microseconds(1 + draw(30)));

@@ -5,10 +5,10 @@
 #include <string>
 #include <vector>
 
-#include "around.hpp"
 #include "model_server.hpp"
 #include "model_worker.hpp"
 #include "oracle.hpp"
+#include "sim_context.hpp"
 #include "threads.hpp"
 
 namespace elastic::simulation {
@@ -62,7 +62,7 @@ class World {
   Threads threads_;
   std::vector<std::unique_ptr<ModelWorker>> workers_;
   Oracle oracle_;
-  Around around_;
+  SimContext around_;
   ModelServer server_;
   unsigned to_come_ = 0;  // faults, and workers that join again
 };

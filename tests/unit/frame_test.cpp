@@ -18,7 +18,7 @@ using Bytes = std::array<std::byte, FrameHeader::kBytes>;
 FrameHeader sample() {
   FrameHeader header;
   header.kind = FrameKind::kData;
-  header.tag = {0x1122334455667788, 0x99aabbccddeeff00, OpTag::kPoison};
+  header.tag = {0x1122334455667788, 0x99aabbccddeeff00, OpTag::kAbortOperation};
   header.message = 0x01020304;
   header.length = 4096;
   header.offset = 0x123456789a;
@@ -102,7 +102,7 @@ TEST(OpTag, OrdersByGenerationThenPositionThenPhase) {
   EXPECT_LT((OpTag{1, 9, 2}), (OpTag{2, 0, 0}));
   EXPECT_LT((OpTag{1, 1, 2}), (OpTag{1, 2, 0}));
   EXPECT_LT((OpTag{1, 1, OpTag::kRepair}), (OpTag{1, 1, OpTag::kNormal}));
-  EXPECT_LT((OpTag{1, 1, OpTag::kNormal}), (OpTag{1, 1, OpTag::kPoison}));
+  EXPECT_LT((OpTag{1, 1, OpTag::kNormal}), (OpTag{1, 1, OpTag::kAbortOperation}));
 }
 
 TEST(Fingerprint, SaysWhatWasCalled) {

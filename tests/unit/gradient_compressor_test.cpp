@@ -389,7 +389,7 @@ class OnADevice : public ::testing::Test {
         GradientCompressor::Collectives{
             {},
             {},
-            [this](std::span<const NarrowTensor> tensors, ReduceOp op, CudaStream stream) {
+            [this](std::span<const CastTensor> tensors, ReduceOp op, CudaStream stream) {
               given_.assign(tensors.begin(), tensors.end());
               op_ = op;
               stream_ = stream.handle;
@@ -410,7 +410,7 @@ class OnADevice : public ::testing::Test {
   int place_ = 0;  // stands for memory of a device
   const TensorView floats_{&place_, 100, DType::kF32, {Device::Kind::kCuda, 1}};
   const TensorView doubles_{&place_, 10, DType::kF64, {Device::Kind::kCuda, 1}};
-  std::vector<NarrowTensor> given_;
+  std::vector<CastTensor> given_;
   ReduceOp op_ = ReduceOp::kSum;
   const void* stream_ = nullptr;
 };

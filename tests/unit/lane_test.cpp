@@ -316,7 +316,7 @@ class ErringBackend final : public Backend {
     return settles_;
   }
   Status hand_over(std::uint64_t /*position*/, const Handover& handover, Parcel& parcel) override {
-    if (handover.givers.front() == 0) {
+    if (handover.holders.front() == 0) {
       log_.given.push_back(parcel.error);
     } else {
       parcel.error = static_cast<char>(Code::kMismatch) + std::string("the ranks differ");

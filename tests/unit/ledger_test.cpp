@@ -45,12 +45,12 @@ TEST(Ledger, BeginsWhereItWasFirstAnnouncedThoughThatViewWasReplaced) {
 
 TEST(Ledger, AGiverGivesBeforeAnythingElseOncePerView) {
   Ledger ledger;
-  enter(ledger, orders(1, 10, Handover::kGive));
+  enter(ledger, orders(1, 10, Handover::kHold));
   EXPECT_EQ(ledger.next(), Step::kHandOver);
   ledger.handed_over();
   EXPECT_EQ(ledger.position(), 10U);
   EXPECT_EQ(ledger.next(), Step::kAttempt);
-  enter(ledger, orders(2, 10, Handover::kGive));
+  enter(ledger, orders(2, 10, Handover::kHold));
   EXPECT_EQ(ledger.next(), Step::kHandOver);
 }
 
@@ -84,7 +84,7 @@ TEST(Ledger, AViewInWhichALinkFailedIsOverForTheLane) {
 /// entered another view, the taker would be two operations behind, and only one result is kept.
 TEST(Ledger, ALostOperationIsOverOnlyWhenAllMembersHaveMet) {
   Ledger ledger;
-  enter(ledger, orders(4, 10, Handover::kGive, true));
+  enter(ledger, orders(4, 10, Handover::kHold, true));
   ledger.handed_over();
   EXPECT_EQ(ledger.next(), Step::kEndAsLost);
   ledger.begun("the dead root");
@@ -119,7 +119,7 @@ TEST(Ledger, AnErrorIsDeliveredOnlyWhenNobodyCanReplayTheOperation) {
   ledger.completed_in_error();
   EXPECT_EQ(ledger.position(), 11U);
   EXPECT_EQ(ledger.next(), Step::kSettle);
-  LaneOrders giving = orders(2, 11, Handover::kGive);
+  LaneOrders giving = orders(2, 11, Handover::kHold);
   giving.somebody_takes = true;
   enter(ledger, giving);
   EXPECT_EQ(ledger.next(), Step::kHandOver);
@@ -170,7 +170,7 @@ TEST(Ledger, AnErrorThatWasTakenIsSettledAResultIsNot) {
 TEST(Ledger, RefusesAViewThatDoesNotFitWhatIsCompleteHere) {
   for (const auto& [position, handover] :
        {std::pair{11U, Handover::kNothing}, std::pair{9U, Handover::kNothing},
-        std::pair{11U, Handover::kGive}, std::pair{10U, Handover::kTake},
+        std::pair{11U, Handover::kHold}, std::pair{10U, Handover::kTake},
         std::pair{12U, Handover::kTake}}) {
     Ledger ledger;
     enter(ledger, orders(3, 10, Handover::kNothing));

@@ -9,7 +9,7 @@ void MembershipTest::start(MembershipOptions options) {
   membership_.emplace(options);
 }
 
-void MembershipTest::restart(Memory memory) {
+void MembershipTest::restart(RecoveredState memory) {
   if (!memory.view) journal_.clear();
   connected_.clear();
   membership_.emplace(options_, std::move(memory));

@@ -30,7 +30,7 @@ class MembershipTest : public testing::Test {
   /// Registers on a new connection, with the latest view that was announced to the worker.
   Decision come_back(const std::string& worker, bool stands_still = false);
   /// The server ends, and begins again with what its journal holds.
-  void restart(Memory memory);
+  void restart(RecoveredState memory);
   Decision say(const std::string& worker, Message message);
   Decision lose_connection(const std::string& worker, const std::string& why = "reset by peer");
   Decision die(const std::string& worker, const std::string& why = "connection closed");

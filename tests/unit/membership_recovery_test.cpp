@@ -11,7 +11,7 @@ constexpr Milliseconds kWindow{5000};
 /// A server that was started again, with and without what it had written down.
 class RecoveryTest : public MembershipTest {
  protected:
-  Memory journal() const { return {view(), view().generation + 1, journaled_end_}; }
+  RecoveredState journal() const { return {view(), view().generation + 1, journaled_end_}; }
 };
 
 TEST_F(RecoveryTest, MembersThatAllComeBackGoOnUndisturbed) {
@@ -120,7 +120,7 @@ TEST_F(RecoveryTest, AMinorityIsBelievedWhereThatWasAskedFor) {
 
 TEST_F(RecoveryTest, AnOldJournalIsNotBelievedAgainstTheMembers) {
   start_with({"a", "b", "c"});
-  const Memory old = journal();
+  const RecoveredState old = journal();
   die("c");
   report_all({"a", "b"});
   restart(old);

@@ -44,7 +44,7 @@ transport::Fingerprint print(ReduceOp op, std::vector<Wire> wires) {
   return Tensors().operation(op, std::move(wires))->call(two_members()).fingerprint;
 }
 
-TEST(NarrowedAllreduce, TravelsAsHalves) {
+TEST(CastAllreduce, TravelsAsHalves) {
   const Members members = two_members();
   Tensors tensors;
   const auto operation = tensors.operation(ReduceOp::kAverage, kWires);
@@ -69,7 +69,7 @@ TEST(NarrowedAllreduce, TravelsAsHalves) {
   EXPECT_EQ(tensors.doubles, std::vector<double>(2, 1.5));
 }
 
-TEST(NarrowedAllreduce, IsNoOtherCall) {
+TEST(CastAllreduce, IsNoOtherCall) {
   const auto narrowed = print(ReduceOp::kSum, kWires);
   EXPECT_NE(narrowed, print(ReduceOp::kSum, {}));
   EXPECT_NE(narrowed, print(ReduceOp::kAverage, kWires));
@@ -82,7 +82,7 @@ TEST(NarrowedAllreduce, IsNoOtherCall) {
 }
 
 /// A backend that works on the caller's tensor cannot cast it to a wire dtype on the way.
-TEST(NarrowedAllreduce, IsNotDirect) {
+TEST(CastAllreduce, IsNotDirect) {
   Tensors tensors;
   const auto operation = tensors.operation(ReduceOp::kSum, kWires);
   operation->make_direct(1);

@@ -31,7 +31,8 @@ const std::vector<Types> kTypes = {
     {DType::kF64, DType::kBF16}};
 
 constexpr std::uint64_t kBucket = std::uint64_t{1} << 40;
-constexpr std::uint64_t kApart = std::uint64_t{1} << 32;  // tensors, without those in their places
+constexpr std::uint64_t kMigrationSpin = std::uint64_t{1}
+                                         << 32;  // tensors, without those in their places
 
 /// A request whose memory is nowhere: plans look at addresses alone.
 struct Drawn {
@@ -68,7 +69,7 @@ Drawn draw() {
   for (std::size_t i = 0; i < tensors; ++i) {
     const std::size_t count = draw_count();
     const bool in_place = types.tensor == types.bucket && *rc::gen::inRange(0, 10) == 0;
-    const std::uint64_t apart = kBucket + (i + 1) * kApart + draw_misalignment(tensor_size);
+    const std::uint64_t apart = kBucket + (i + 1) * kMigrationSpin + draw_misalignment(tensor_size);
     drawn.tensors.push_back({pointer(in_place ? in_bucket : apart), count});
     in_bucket += count * bucket_size;
   }
@@ -162,7 +163,7 @@ RC_GTEST_PROP(PackPlanProperty, AccessesAreAsWideAsAlignmentAllows, ()) {
   const auto from_size = static_cast<std::uint32_t>(size_of(types.tensor));
   const auto to_size = static_cast<std::uint32_t>(size_of(types.bucket));
   const std::uint64_t from = kBucket + *rc::gen::inRange(0U, 64U);
-  const std::uint64_t to = kApart + *rc::gen::inRange(0U, 64U);
+  const std::uint64_t to = kMigrationSpin + *rc::gen::inRange(0U, 64U);
   const Access access = access_between(from, from_size, to, to_size);
   RC_ASSERT(access.head < std::max(access.lanes, 1U));
   std::uint32_t widest = 0;
@@ -186,7 +187,7 @@ PackRequest request_of(const std::vector<TensorRange>& tensors, DType dtype) {
 }
 
 TEST(PackPlan, LargeTensorsAreManyChunksAndSmallOnesAreOneEach) {
-  std::vector<TensorRange> tensors = {{pointer(kApart), std::size_t{100} << 20}};
+  std::vector<TensorRange> tensors = {{pointer(kMigrationSpin), std::size_t{100} << 20}};
   for (std::uint64_t i = 2; i < 302; ++i) tensors.push_back({pointer(i * kBucket), 64});
   const PackPlan plan = pack_plan(request_of(tensors, DType::kF32));
   EXPECT_EQ(plan.chunks(), (400U << 20) / (32U << 10) + 300);
@@ -194,7 +195,7 @@ TEST(PackPlan, LargeTensorsAreManyChunksAndSmallOnesAreOneEach) {
 }
 
 TEST(PackPlan, SmallBucketsKeepAllMultiprocessorsBusy) {
-  const std::vector<TensorRange> tensors = {{pointer(kApart), std::size_t{1} << 18}};
+  const std::vector<TensorRange> tensors = {{pointer(kMigrationSpin), std::size_t{1} << 18}};
   EXPECT_EQ(pack_plan(request_of(tensors, DType::kF32)).chunks(), 256U);
 }
 
@@ -213,7 +214,7 @@ TEST(PackPlan, TensorsInTheirPlacesAreScaledAllTheSame) {
 }
 
 TEST(PackPlan, MoreThanOneLaunchCanTakeIsRefused) {
-  const std::vector<TensorRange> tensors = {{pointer(kApart), std::size_t{1} << 46}};
+  const std::vector<TensorRange> tensors = {{pointer(kMigrationSpin), std::size_t{1} << 46}};
   PackRequest request = request_of(tensors, DType::kU8);
   request.bucket = pointer(std::uint64_t{1} << 62);
   EXPECT_EQ(invalid_request(request), "");
@@ -221,7 +222,8 @@ TEST(PackPlan, MoreThanOneLaunchCanTakeIsRefused) {
 }
 
 TEST(InvalidRequest, OverlapsAreNamed) {
-  std::vector<TensorRange> tensors = {{pointer(kApart), 100}, {pointer(kBucket + 404), 100}};
+  std::vector<TensorRange> tensors = {{pointer(kMigrationSpin), 100},
+                                      {pointer(kBucket + 404), 100}};
   PackRequest request = request_of(tensors, DType::kF32);
   EXPECT_EQ(invalid_request(request), "tensor 1 and the bucket overlap in memory");
   tensors[1].data = pointer(kBucket + 400);  // its place
@@ -233,7 +235,8 @@ TEST(InvalidRequest, OverlapsAreNamed) {
 }
 
 TEST(InvalidRequest, TensorsMayOverlapWhereTheyAreOnlyRead) {
-  const std::vector<TensorRange> tensors = {{pointer(kApart), 100}, {pointer(kApart), 50}};
+  const std::vector<TensorRange> tensors = {{pointer(kMigrationSpin), 100},
+                                            {pointer(kMigrationSpin), 50}};
   PackRequest request = request_of(tensors, DType::kF32);
   EXPECT_EQ(invalid_request(request), "");
   request.direction = Direction::kUnpack;
@@ -252,10 +255,10 @@ TEST(InvalidRequest, TypesAndScales) {
 }
 
 TEST(InvalidRequest, MemoryThatCannotBe) {
-  const std::vector<TensorRange> nowhere = {{pointer(kApart), 1}, {nullptr, 1}};
+  const std::vector<TensorRange> nowhere = {{pointer(kMigrationSpin), 1}, {nullptr, 1}};
   EXPECT_EQ(invalid_request(request_of(nowhere, DType::kF32)),
             "tensor 1 has elements, and no address");
-  const std::vector<TensorRange> endless = {{pointer(kApart), ~std::size_t{0} / 4}};
+  const std::vector<TensorRange> endless = {{pointer(kMigrationSpin), ~std::size_t{0} / 4}};
   EXPECT_EQ(invalid_request(request_of(endless, DType::kF32)),
             "tensor 0 has more elements than there is memory");
 }

@@ -34,7 +34,7 @@ class Handover:
     root = False
 
     def measure(self, commands, quick):
-        words = ["build/bin/handover_bench", f"--benchmark_repetitions={20 if quick else 200}",
+        words = ["build/bin/core_to_core_bench", f"--benchmark_repetitions={20 if quick else 200}",
                  "--benchmark_min_time=0.01", "--benchmark_enable_random_interleaving=true"]
         report = commands.report(words, "--benchmark_out=")[1]
         return rows_of([one for one in report["benchmarks"] if one["run_type"] == "iteration"])

@@ -9,7 +9,7 @@
 namespace elastic::bench {
 
 /// A slot for a whole small tensor. A short tensor shares one cache line with its number.
-struct alignas(64) BareLetter {
+struct alignas(64) BareSlot {
   static constexpr std::size_t kMostBytes = std::size_t{32} << 10;
 
   std::atomic<std::uint64_t> number;  ///< of its exchange; written after the payload
@@ -23,10 +23,10 @@ struct alignas(64) ChunkCount {
 
 /// The shared memory that one rank writes and the others read.
 struct Outbox {
-  BareLetter letters[2];  ///< used in turns, because the previous one may still be read
-  ChunkCount offered;     ///< chunks of its input that are in its slots
-  ChunkCount reduced;     ///< chunks that it has read from the other ranks' slots
-  ChunkCount gathered;    ///< chunks for which it has read the other ranks' results
+  BareSlot slots[2];    ///< used in turns, because the previous one may still be read
+  ChunkCount offered;   ///< chunks of its input that are in its slots
+  ChunkCount reduced;   ///< chunks that it has read from the other ranks' slots
+  ChunkCount gathered;  ///< chunks for which it has read the other ranks' results
 };
 
 /// The outboxes of all ranks, each followed by slots. Tensors pass through the slots in chunks. For

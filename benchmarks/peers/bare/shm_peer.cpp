@@ -3,13 +3,13 @@
 #include <utility>
 
 #include "benchmarks/peers/bare/board.hpp"
+#include "benchmarks/peers/bare/eager_exchange.hpp"
 #include "benchmarks/peers/bare/host_memory.hpp"
 #include "benchmarks/peers/bare/kept_input.hpp"
-#include "benchmarks/peers/bare/letter_exchange.hpp"
-#include "benchmarks/peers/bare/patience.hpp"
 #include "benchmarks/peers/bare/reduction.hpp"
 #include "benchmarks/peers/bare/slot_scatter.hpp"
 #include "benchmarks/peers/bare/slot_swap.hpp"
+#include "benchmarks/peers/bare/spin_backoff.hpp"
 
 namespace elastic::bench {
 
@@ -23,17 +23,17 @@ class ShmPeer final : public Peer {
   ShmPeer(const PeerStart& start, const ShmWay& way, HostMemory memory)
       : memory_(std::move(memory)),
         board_(memory_.data(), start.rank, start.ranks),
-        patience_(kLooks),
+        backoff_(kLooks),
         reduction_(start.dtype, start.op, start.ranks),
         kept_(way.keeps_input),
-        letters_(board_, patience_, reduction_, way.store),
-        swap_(board_, patience_, reduction_, way.store, kept_),
-        scatter_(board_, patience_, reduction_, way.store, kept_) {}
+        slots_(board_, backoff_, reduction_, way.store),
+        swap_(board_, backoff_, reduction_, way.store, kept_),
+        scatter_(board_, backoff_, reduction_, way.store, kept_) {}
 
   Result<PreparedCall> prepare(ConstTensorView input, TensorView output) override {
     return PreparedCall([this, from = static_cast<const std::byte*>(input.data),
                          to = static_cast<std::byte*>(output.data), bytes = output.bytes()] {
-      if (bytes <= letters_.most_bytes()) return letters_.run(from, to, bytes);
+      if (bytes <= slots_.most_bytes()) return slots_.run(from, to, bytes);
       if (board_.ranks() == 2) return swap_.run(from, to, bytes);
       return scatter_.run(from, to, bytes);
     });
@@ -42,10 +42,10 @@ class ShmPeer final : public Peer {
  private:
   const HostMemory memory_;
   const Board board_;
-  Patience patience_;
+  SpinBackoff backoff_;
   const Reduction reduction_;
   KeptInput kept_;
-  LetterExchange letters_;
+  EagerExchange slots_;
   SlotSwap swap_;        // for two ranks
   SlotScatter scatter_;  // for more ranks
 };

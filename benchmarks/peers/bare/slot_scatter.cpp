@@ -37,7 +37,7 @@ Status SlotScatter::run(const std::byte* input, std::byte* output, std::size_t b
       gather(call);
     } else {
       Status status =
-          patience_.until([&] { return may_offer(call) || may_reduce(call) || may_gather(call); });
+          backoff_.until([&] { return may_offer(call) || may_reduce(call) || may_gather(call); });
       if (!status.ok()) return status;
     }
   }

@@ -6,8 +6,8 @@
 #include "base/status.hpp"
 #include "benchmarks/peers/bare/board.hpp"
 #include "benchmarks/peers/bare/kept_input.hpp"
-#include "benchmarks/peers/bare/patience.hpp"
 #include "benchmarks/peers/bare/reduction.hpp"
+#include "benchmarks/peers/bare/spin_backoff.hpp"
 
 namespace elastic::bench {
 
@@ -17,9 +17,9 @@ namespace elastic::bench {
 /// only if none of the three steps is possible.
 class SlotScatter {
  public:
-  SlotScatter(const Board& board, Patience& patience, const Reduction& reduction,
+  SlotScatter(const Board& board, SpinBackoff& patience, const Reduction& reduction,
               kernels::Store store, KeptInput& kept)
-      : board_(board), patience_(patience), reduction_(reduction), store_(store), kept_(kept) {}
+      : board_(board), backoff_(patience), reduction_(reduction), store_(store), kept_(kept) {}
 
   Status run(const std::byte* input, std::byte* output, std::size_t bytes);
 
@@ -50,7 +50,7 @@ class SlotScatter {
   void gather(Call& call) const;
 
   const Board& board_;
-  Patience& patience_;
+  SpinBackoff& backoff_;
   const Reduction& reduction_;
   const kernels::Store store_;
   KeptInput& kept_;

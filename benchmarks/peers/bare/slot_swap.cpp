@@ -51,7 +51,7 @@ Status SlotSwap::run(const std::byte* input, std::byte* output, std::size_t byte
       reduction_.conclude(into, first ? mine : theirs, first ? theirs : mine, size(added), result);
       own.reduced.chunks.store(before_ + ++added, std::memory_order_release);
     } else {
-      Status status = patience_.until([&] { return may_offer() || may_add(); });
+      Status status = backoff_.until([&] { return may_offer() || may_add(); });
       if (!status.ok()) return status;
     }
   }

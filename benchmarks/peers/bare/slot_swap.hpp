@@ -6,23 +6,23 @@
 #include "base/status.hpp"
 #include "benchmarks/peers/bare/board.hpp"
 #include "benchmarks/peers/bare/kept_input.hpp"
-#include "benchmarks/peers/bare/patience.hpp"
 #include "benchmarks/peers/bare/reduction.hpp"
+#include "benchmarks/peers/bare/spin_backoff.hpp"
 
 namespace elastic::bench {
 
 /// Two-rank exchange: each rank copies its whole tensor to slots, and reduces the peer's slots.
 class SlotSwap {
  public:
-  SlotSwap(const Board& board, Patience& patience, const Reduction& reduction, kernels::Store store,
-           KeptInput& kept)
-      : board_(board), patience_(patience), reduction_(reduction), store_(store), kept_(kept) {}
+  SlotSwap(const Board& board, SpinBackoff& patience, const Reduction& reduction,
+           kernels::Store store, KeptInput& kept)
+      : board_(board), backoff_(patience), reduction_(reduction), store_(store), kept_(kept) {}
 
   Status run(const std::byte* input, std::byte* output, std::size_t bytes);
 
  private:
   const Board& board_;
-  Patience& patience_;
+  SpinBackoff& backoff_;
   const Reduction& reduction_;
   const kernels::Store store_;
   KeptInput& kept_;

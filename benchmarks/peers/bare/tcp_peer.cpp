@@ -5,9 +5,9 @@
 #include <utility>
 #include <vector>
 
-#include "benchmarks/peers/bare/patience.hpp"
 #include "benchmarks/peers/bare/reduction.hpp"
 #include "benchmarks/peers/bare/ring_sockets.hpp"
+#include "benchmarks/peers/bare/spin_backoff.hpp"
 #include "collectives/plan/parts.hpp"
 
 namespace elastic::bench {
@@ -30,12 +30,12 @@ struct Tensors {
 /// they arrive. Cost for b bytes: a rank sends and receives 2 (n - 1) / n b bytes.
 class RingCall {
  public:
-  RingCall(const PeerStart& start, const RingSockets& sockets, Patience& patience,
+  RingCall(const PeerStart& start, const RingSockets& sockets, SpinBackoff& patience,
            const Reduction& reduction, std::vector<std::byte>& scratch, const Tensors& tensors)
       : rank_(start.rank),
         ranks_(start.ranks),
         sockets_(sockets),
-        patience_(patience),
+        backoff_(patience),
         reduction_(reduction),
         scratch_(scratch),
         tensors_(tensors) {}
@@ -69,7 +69,7 @@ class RingCall {
   const int rank_;
   const int ranks_;
   const RingSockets& sockets_;
-  Patience& patience_;
+  SpinBackoff& backoff_;
   const Reduction& reduction_;
   std::vector<std::byte>& scratch_;
   const Tensors tensors_;
@@ -159,8 +159,8 @@ Status RingCall::run() {
       moved += got.value();
     }
     if (moved > 0) {
-      patience_.came(std::exchange(idle, 0));
-    } else if (!patience_.rest(++idle)) {
+      backoff_.came(std::exchange(idle, 0));
+    } else if (!backoff_.rest(++idle)) {
       if (Status status = sockets_.wait(sendable() > 0, receives()); !status.ok()) return status;
     }
   }
@@ -168,7 +168,7 @@ Status RingCall::run() {
 }
 
 /// Two-rank exchange: both ranks send their whole tensor, and reduce the one that they receive.
-Status swap_all(const PeerStart& start, const RingSockets& sockets, Patience& patience,
+Status swap_all(const PeerStart& start, const RingSockets& sockets, SpinBackoff& patience,
                 const Reduction& reduction, std::vector<std::byte>& scratch,
                 const Tensors& tensors) {
   std::size_t sent = 0;
@@ -215,16 +215,16 @@ class TcpPeer final : public Peer {
                           static_cast<std::byte*>(output.data), output.bytes()};
     return PreparedCall([this, tensors] {
       if (start_.ranks == 2 && tensors.bytes <= kSwappedBytes) {
-        return swap_all(start_, sockets_, patience_, reduction_, scratch_, tensors);
+        return swap_all(start_, sockets_, backoff_, reduction_, scratch_, tensors);
       }
-      return RingCall(start_, sockets_, patience_, reduction_, scratch_, tensors).run();
+      return RingCall(start_, sockets_, backoff_, reduction_, scratch_, tensors).run();
     });
   }
 
  private:
   const PeerStart start_;
   const RingSockets sockets_;
-  Patience patience_{1};
+  SpinBackoff backoff_{1};
   const Reduction reduction_;
   std::vector<std::byte> scratch_;
 };

@@ -79,7 +79,8 @@ Status GlooBackend::run(std::uint64_t position, const Call& call, Payload& paylo
 /// Ends a failed operation. After a mismatch all ranks agree on the error.
 Status GlooBackend::finish(std::uint64_t position, const Call& call, const Status& failure) {
   view_.mesh->abandon();
-  if (failure.code() != Code::kMismatch && failure.code() != Code::kPoisoned) return failure;
+  if (failure.code() != Code::kMismatch && failure.code() != Code::kOperationAborted)
+    return failure;
   Call mismatch;
   mismatch.kind = Kind::kMismatch;
   mismatch.fingerprint = call.fingerprint;

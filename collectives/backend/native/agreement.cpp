@@ -25,7 +25,7 @@ static_assert(std::is_trivially_copyable_v<Block> && sizeof(Fingerprint) == 16 &
 Result<std::string> agree_on_mismatch(transport::Mesh& mesh, Executor& executor, PlanCache& plans,
                                       transport::OpTag tag, const Statement& mine) {
   mesh.abandon();
-  tag.phase = transport::OpTag::kPoison;
+  tag.phase = transport::OpTag::kAbortOperation;
   // An empty fingerprint on all ranks, because those of the calls differ.
   mesh.begin(tag, Fingerprint{});
   std::vector<Block> blocks(static_cast<std::size_t>(mesh.size()));

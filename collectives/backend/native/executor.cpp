@@ -21,7 +21,7 @@ void stream(std::byte* into, const std::byte* /*left*/, const std::byte* receive
 
 Executor::Executor(transport::Mesh& mesh) : mesh_(mesh), advance_([this] { return advance(); }) {}
 
-Status Executor::run(const Schedule& schedule, const Memory& memory, const Reducer& reducer) {
+Status Executor::run(const Schedule& schedule, const PlanBuffers& memory, const Reducer& reducer) {
   if (schedule.steps() == 0) return {};
   schedule_ = &schedule;
   memory_ = memory;
@@ -30,7 +30,7 @@ Status Executor::run(const Schedule& schedule, const Memory& memory, const Reduc
   return mesh_.run_until(advance_);
 }
 
-Status Executor::run_alone(const Schedule& schedule, const Memory& memory) try {
+Status Executor::run_alone(const Schedule& schedule, const PlanBuffers& memory) try {
   const Status status = run(schedule, memory);
   if (!status.ok()) mesh_.abandon();
   return status;

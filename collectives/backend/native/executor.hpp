@@ -23,7 +23,7 @@ struct Reducer {
 };
 
 /// The memory of a plan's areas in one run. The caller owns it.
-struct Memory {
+struct PlanBuffers {
   std::byte* data = nullptr;         ///< plan::Area::kData
   const std::byte* input = nullptr;  ///< plan::Area::kInput; may be `data`
   /// Called before the plan overwrites a part of `data` that may still be input; may be null.
@@ -31,7 +31,7 @@ struct Memory {
   /// The data is larger than the cache: blocks that the plan does not use again bypass it.
   bool streams = false;
 
-  static Memory in_place(std::byte* data) { return {data, data}; }
+  static PlanBuffers in_place(std::byte* data) { return {data, data}; }
 };
 
 /// Runs schedules on a mesh: posts each step when the steps before it are complete, and performs
@@ -44,12 +44,12 @@ class Executor {
 
   /// Runs `schedule` to its end. Its messages follow those of earlier schedules of the operation.
   /// After a failure the caller must abandon the mesh before it touches `memory`.
-  Status run(const Schedule& schedule, const Memory& memory, const Reducer& reducer = {});
+  Status run(const Schedule& schedule, const PlanBuffers& memory, const Reducer& reducer = {});
   Status run(const Schedule& schedule, std::byte* data, const Reducer& reducer = {}) {
-    return run(schedule, Memory::in_place(data), reducer);
+    return run(schedule, PlanBuffers::in_place(data), reducer);
   }
   /// The same, for memory that the caller releases afterwards: abandons the mesh after a failure.
-  Status run_alone(const Schedule& schedule, const Memory& memory);
+  Status run_alone(const Schedule& schedule, const PlanBuffers& memory);
 
  private:
   /// Progress of one Schedule::Queue. Messages complete in order, hence counts are enough.
@@ -81,7 +81,7 @@ class Executor {
 
   // State of the running schedule.
   const Schedule* schedule_ = nullptr;
-  Memory memory_;
+  PlanBuffers memory_;
   Reducer reducer_;
   std::size_t left_ = 0;
   std::vector<std::uint8_t> waits_;

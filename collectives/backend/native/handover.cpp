@@ -46,13 +46,13 @@ class Taker {
     }
     return refused_ || link_.received() == kMessages;
   }
-  Status status(int giver) const {
+  Status status(int holder) const {
     if (!refused_) return {};
     return Status(Code::kProtocol,
-                  "rank " + std::to_string(giver) + " hands over a result of impossible size (" +
+                  "rank " + std::to_string(holder) + " hands over a result of impossible size (" +
                       std::to_string(descriptor_.data_bytes) + " bytes, " +
                       std::to_string(descriptor_.counts) + " counts)",
-                  giver);
+                  holder);
   }
 
  private:
@@ -101,13 +101,13 @@ Status hand_over_parcel(Mesh& mesh, const Backend::Handover& handover, Backend::
   parcel.payload.gather();
   const Descriptor descriptor = describe(parcel);
   std::vector<Link*> given;
-  int giver = -1;
-  for (std::size_t i = 0; i < handover.givers.size(); ++i) {
-    if (handover.givers[i] == mesh.rank()) {
+  int holder = -1;
+  for (std::size_t i = 0; i < handover.holders.size(); ++i) {
+    if (handover.holders[i] == mesh.rank()) {
       given.push_back(&mesh.link(handover.takers[i]));
       give(*given.back(), descriptor, parcel);
     } else if (handover.takers[i] == mesh.rank()) {
-      giver = handover.givers[i];
+      holder = handover.holders[i];
     }
   }
   const auto all_given = [&given] {
@@ -116,10 +116,10 @@ Status hand_over_parcel(Mesh& mesh, const Backend::Handover& handover, Backend::
     }
     return true;
   };
-  if (giver < 0) return mesh.run_until(all_given);
-  Taker taker(mesh.link(giver), parcel);
+  if (holder < 0) return mesh.run_until(all_given);
+  Taker taker(mesh.link(holder), parcel);
   const Status status = mesh.run_until([&] { return taker.advance() && all_given(); });
-  return status.ok() ? taker.status(giver) : status;
+  return status.ok() ? taker.status(holder) : status;
 }
 
 }  // namespace elastic::collectives

@@ -69,8 +69,9 @@ Result<plan::LinkCosts> measure_link_costs(Executor& executor, PlanCache& plans,
   using Both = std::array<Times, 2>;
   std::vector<Both> of_rank(static_cast<std::size_t>(hosts.size()));
   of_rank[static_cast<std::size_t>(rank)] = {inside.value(), between.value()};
-  const Status told = executor.run_alone(
-      plans.exchange(sizeof(Both)), Memory::in_place(reinterpret_cast<std::byte*>(of_rank.data())));
+  const Status told =
+      executor.run_alone(plans.exchange(sizeof(Both)),
+                         PlanBuffers::in_place(reinterpret_cast<std::byte*>(of_rank.data())));
   if (!told.ok()) return told;
   Both greatest;
   for (const Both& one : of_rank) {

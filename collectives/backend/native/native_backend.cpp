@@ -6,14 +6,14 @@
 #include <utility>
 
 #include "collectives/backend/native/agreement.hpp"
+#include "collectives/backend/native/eager_allreduce.hpp"
 #include "collectives/backend/native/executor.hpp"
 #include "collectives/backend/native/handover.hpp"
-#include "collectives/backend/native/letter_allreduce.hpp"
 #include "collectives/backend/native/meeting.hpp"
 #include "collectives/backend/native/plan_cache.hpp"
 #include "collectives/backend/native/shared_allreduce.hpp"
 #include "collectives/backend/native/undo_log.hpp"
-#include "collectives/backend/native/ways.hpp"
+#include "collectives/backend/native/view_capabilities.hpp"
 #include "collectives/kernels/reduce.hpp"
 #include "collectives/plan/exchange.hpp"
 
@@ -40,15 +40,15 @@ class NativeBackend final : public Backend {
         hosts_(options.hosts.empty() ? plan::Hosts::one(mesh_->size())
                                      : plan::Hosts(options.hosts)),
         plans_(mesh_->rank(), hosts_, options.segment_bytes, options.thresholds),
-        letters_(*mesh_),
-        shared_(*mesh_, letters_, options.arena) {}
+        slots_(*mesh_),
+        shared_(*mesh_, slots_, options.arena) {}
 
   Status prepare(std::uint64_t position) override;
   Status run(std::uint64_t position, const Call& call, Payload& payload) override;
   Status hand_over(std::uint64_t position, const Handover& handover, Parcel& parcel) override;
   void abort() noexcept override { mesh_->abort(); }
   bool takes_small(std::size_t bytes) const override {
-    return letters_everywhere_ && bytes <= letters_.most_bytes();
+    return eager_everywhere_ && bytes <= slots_.most_bytes();
   }
   Status run_small(std::uint64_t position, const SmallCall& call, std::byte* result) override;
   std::size_t direct_bytes() const override;
@@ -75,8 +75,8 @@ class NativeBackend final : public Backend {
   }
   Status refuse(std::uint64_t position);
   Status finish(std::uint64_t position, const Statement& mine, const Status& failure);
-  void take_back();
-  bool by_letters(const Call& call, const Payload& payload) const;
+  void rollback();
+  bool is_eager(const Call& call, const Payload& payload) const;
 
   std::uint64_t generation_;
   std::shared_ptr<Mesh> mesh_;
@@ -84,13 +84,13 @@ class NativeBackend final : public Backend {
   Executor executor_;
   plan::Hosts hosts_;
   PlanCache plans_;
-  LetterAllreduce letters_;
+  EagerAllreduce slots_;
   SharedAllreduce shared_;
   UndoLog undo_;
   bool prepared_ = false;
-  Status refused_;                   // the error of every operation if the ranks' options differ
-  bool letters_everywhere_ = false;  // small allreduces are eager, as `prepare` agreed
-  Buffer spare_;                     // takes an allgather's result, and is swapped with its input
+  Status refused_;                 // the error of every operation if the ranks' options differ
+  bool eager_everywhere_ = false;  // small allreduces are eager, as `prepare` agreed
+  Buffer spare_;                   // takes an allgather's result, and is swapped with its input
 };
 
 /// 1. In the view's first operation, negotiate the capabilities (`prepare`).
@@ -105,17 +105,17 @@ Status NativeBackend::run(std::uint64_t position, const Call& call, Payload& pay
   if (Status status = prepare(position); !status.ok()) return status;
   const OpTag tag{generation_, position, call.phase};
   Status status;
-  if (by_letters(call, payload)) {
+  if (is_eager(call, payload)) {
     const Section& section = call.sections.front();
     const std::span<std::byte> data = payload.data.bytes().first(bytes_of(section));
-    status = letters_.run(tag, call.fingerprint, data, data.data(),
-                          reducer_of(section.dtype, call.redop));
+    status =
+        slots_.run(tag, call.fingerprint, data, data.data(), reducer_of(section.dtype, call.redop));
   } else {
-    if (letters_everywhere_ && call.phase == OpTag::kNormal) {
+    if (eager_everywhere_ && call.phase == OpTag::kNormal) {
       const bool shares = options_.recoverable && !payload.direct.empty();
-      letters_.tell(tag, call.fingerprint,
-                    shares ? shared_.offer(tag, call.fingerprint, payload.direct)
-                           : std::span<const std::byte>());
+      slots_.tell(tag, call.fingerprint,
+                  shares ? shared_.offer(tag, call.fingerprint, payload.direct)
+                         : std::span<const std::byte>());
     }
     mesh_->begin(tag, call.fingerprint);
     status = perform(call, payload);
@@ -124,14 +124,14 @@ Status NativeBackend::run(std::uint64_t position, const Call& call, Payload& pay
 } catch (...) {
   // Out of memory. No link may refer to the caller's memory any more, and its content is restored.
   mesh_->abandon();
-  take_back();
+  rollback();
   throw;
 }
 
 Status NativeBackend::run_small(std::uint64_t position, const SmallCall& call, std::byte* result) {
   if (mesh_->aborted()) return Status(Code::kAborted, "the view is being changed");
-  const Status status = letters_.run(OpTag{generation_, position, OpTag::kNormal}, call.fingerprint,
-                                     call.input, result, reducer_of(call.dtype, call.redop));
+  const Status status = slots_.run(OpTag{generation_, position, OpTag::kNormal}, call.fingerprint,
+                                   call.input, result, reducer_of(call.dtype, call.redop));
   return status.ok() ? status : finish(position, {call.fingerprint, {}}, status);
 }
 
@@ -139,19 +139,19 @@ Status NativeBackend::run_small(std::uint64_t position, const SmallCall& call, s
 Status NativeBackend::prepare(std::uint64_t position) {
   if (std::exchange(prepared_, true)) return refused_.ok() ? Status() : refuse(position);
   mesh_->begin(OpTag{generation_, position, OpTag::kRepair}, {});
-  const Result<Ways> agreed = agree_on_ways(*mesh_, executor_, plans_, hosts_, options_,
-                                            hosts_.count() == 1 && letters_.find_mailboxes());
+  const Result<ViewCapabilities> agreed = negotiate_capabilities(
+      *mesh_, executor_, plans_, hosts_, options_, hosts_.count() == 1 && slots_.find_channels());
   if (!agreed.ok()) {
     if (agreed.status().code() == Code::kMismatch) {
       refused_ = Status(Code::kMismatch, agreed.status().message(), -1, generation_);
     }
     return agreed.status();
   }
-  const Ways& ways = agreed.value();
-  letters_everywhere_ = ways.letters;
+  const ViewCapabilities& ways = agreed.value();
+  eager_everywhere_ = ways.eager;
   plans_.use(ways.thresholds, ways.segment_bytes);
   if (options_.record && size() > 1) {
-    options_.record->set(describe(ways, hosts_, generation_, letters_.most_bytes()), ways.costs);
+    options_.record->set(describe(ways, hosts_, generation_, slots_.most_bytes()), ways.costs);
   }
   return {};
 }
@@ -171,10 +171,10 @@ std::size_t NativeBackend::direct_bytes() const {
   if (algorithm && !plan::is_large(*algorithm)) return kNeverDirect;
   constexpr std::size_t kTwoOnAHost = std::size_t{64} << 10;
   constexpr std::size_t kOthers = std::size_t{128} << 10;
-  return letters_everywhere_ && size() == 2 ? kTwoOnAHost : kOthers;
+  return eager_everywhere_ && size() == 2 ? kTwoOnAHost : kOthers;
 }
 
-bool NativeBackend::by_letters(const Call& call, const Payload& payload) const {
+bool NativeBackend::is_eager(const Call& call, const Payload& payload) const {
   return call.kind == Kind::kAllreduce && call.phase == OpTag::kNormal &&
          call.sections.size() == 1 && payload.direct.empty() &&
          takes_small(bytes_of(call.sections.front()));
@@ -204,13 +204,13 @@ Status NativeBackend::check(const Call& call, const Payload& payload) const {
 /// Ends a failed operation. After a mismatch all ranks agree on the error, and the backend goes on;
 /// any other failure ends the backend. Tensors are restored in either case.
 Status NativeBackend::finish(std::uint64_t position, const Statement& mine, const Status& failure) {
-  if (failure.code() != Code::kMismatch && failure.code() != Code::kPoisoned) {
+  if (failure.code() != Code::kMismatch && failure.code() != Code::kOperationAborted) {
     mesh_->abandon();
-    take_back();
+    rollback();
     return failure;
   }
   auto agreed = agree_on_mismatch(*mesh_, executor_, plans_, OpTag{generation_, position, 0}, mine);
-  take_back();
+  rollback();
   if (!agreed.ok()) return agreed.status();
   return Status(Code::kMismatch, std::move(agreed).value(), -1, generation_);
 }
@@ -236,8 +236,8 @@ Status NativeBackend::perform(const Call& call, Payload& payload) {
 }
 
 /// Unpins direct tensors and restores the inputs that were overwritten.
-void NativeBackend::take_back() {
-  shared_.let_go();
+void NativeBackend::rollback() {
+  shared_.unpin();
   undo_.restore();
 }
 
@@ -276,7 +276,7 @@ Status NativeBackend::planned_allreduce(const Call& call, const Payload& payload
     if (size() == 1 && !in_place) std::memcpy(tensor.output, tensor.input, tensor.bytes());
     Reducer reducer = reducer_of(tensor.dtype, call.redop);
     if (call.redop == ReduceOp::kAverage) reducer.divisor = static_cast<std::uint32_t>(size());
-    Memory memory{tensor.output, tensor.input, keeps(tensor) ? &undo_ : nullptr};
+    PlanBuffers memory{tensor.output, tensor.input, keeps(tensor) ? &undo_ : nullptr};
     memory.streams =
         !in_place && reducer.divisor == 1 && tensor.bytes() >= kernels::kBeyondCacheBytes;
     const Schedule& schedule = plans_.large_allreduce({tensor.count, size_of(tensor.dtype)});
@@ -289,7 +289,7 @@ Status NativeBackend::settle() {
   if (!options_.recoverable) return {};
   Status met = barrier();
   // The caller may change the tensors from here on, even if another rank still reads them.
-  shared_.let_go();
+  shared_.unpin();
   if (!met.ok()) mesh_->abandon();
   return met;
 }
@@ -378,7 +378,7 @@ Status NativeBackend::hand_over(std::uint64_t position, const Handover& handover
   const auto concerned = [this](const std::vector<int>& ranks) {
     return std::find(ranks.begin(), ranks.end(), mesh_->rank()) != ranks.end();
   };
-  if (!concerned(handover.givers) && !concerned(handover.takers)) return {};
+  if (!concerned(handover.holders) && !concerned(handover.takers)) return {};
   mesh_->begin(OpTag{generation_, position, OpTag::kRepair}, transport::Fingerprint{});
   Status status = hand_over_parcel(*mesh_, handover, parcel);
   if (!status.ok()) mesh_->abandon();

@@ -12,8 +12,8 @@
 namespace elastic::collectives {
 
 using transport::ArenaView;
+using transport::EagerSlot;
 using transport::Fingerprint;
-using transport::Letter;
 using transport::OpTag;
 
 namespace {
@@ -32,7 +32,7 @@ std::span<const std::byte> SharedAllreduce::offer(const OpTag& tag, const Finger
                                                   std::span<const DirectTensor> tensors) {
   offered_.clear();
   if (!readable_everywhere() || tensors.empty()) return {};
-  if (tensors.size() * sizeof(Place) > Letter::kMostBytes) return {};
+  if (tensors.size() * sizeof(Place) > EagerSlot::kMostBytes) return {};
   std::vector<Place> places;
   for (const DirectTensor& tensor : tensors) {
     const auto input = arena_->offset_of(tensor.input, tensor.bytes());
@@ -44,7 +44,7 @@ std::span<const std::byte> SharedAllreduce::offer(const OpTag& tag, const Finger
   tag_ = tag;
   fingerprint_ = fingerprint;
   for (int rank = 0; rank < mesh_.size(); ++rank) {
-    if (rank != mesh_.rank()) mesh_.link(rank).mailbox()->hold_still(tag);
+    if (rank != mesh_.rank()) mesh_.link(rank).eager_channel()->hold_still(tag);
   }
   return std::as_bytes(std::span(offered_));
 }
@@ -59,11 +59,11 @@ bool SharedAllreduce::readable_everywhere() const {
 
 Result<bool> SharedAllreduce::agreed() {
   if (offered_.empty()) return false;
-  if (Status status = letters_.await(tag_, fingerprint_); !status.ok()) return status;
+  if (Status status = slots_.await(tag_, fingerprint_); !status.ok()) return status;
   bool all = true;
   for (int rank = 0; rank < mesh_.size(); ++rank) {
     if (rank == mesh_.rank()) continue;
-    const std::uint64_t bytes = letters_.from(rank).bytes;
+    const std::uint64_t bytes = slots_.from(rank).bytes;
     if (bytes != 0 && bytes != offered_.size() * sizeof(Place)) {
       return Status(Code::kProtocol, "an eager message with another number of tensors", rank);
     }
@@ -115,7 +115,7 @@ Result<std::vector<SharedAllreduce::Shared>> SharedAllreduce::find(
   for (int rank = 0; rank < mesh_.size(); ++rank) {
     std::vector<Place>& all = places.emplace_back(offered_);
     if (rank == mesh_.rank()) continue;
-    std::memcpy(all.data(), letters_.from(rank).payload, all.size() * sizeof(Place));
+    std::memcpy(all.data(), slots_.from(rank).payload, all.size() * sizeof(Place));
     for (std::size_t i = 0; i < all.size(); ++i) {
       Status status = reach(rank, all[i], tensors[i].bytes());
       if (!status.ok()) return status;
@@ -194,18 +194,18 @@ void SharedAllreduce::reduce(const Shared& tensor, ReduceOp op, std::size_t begi
 Status SharedAllreduce::check_held() const {
   transport::full_fence();
   for (int rank = 0; rank < mesh_.size(); ++rank) {
-    if (rank == mesh_.rank() || mesh_.link(rank).mailbox()->held_still(tag_)) continue;
+    if (rank == mesh_.rank() || mesh_.link(rank).eager_channel()->held_still(tag_)) continue;
     return Status(Code::kAborted,
                   "rank " + std::to_string(rank) + " gave the operation up while it was read from");
   }
   return {};
 }
 
-void SharedAllreduce::let_go() {
+void SharedAllreduce::unpin() {
   if (offered_.empty()) return;
   offered_.clear();
   for (int rank = 0; rank < mesh_.size(); ++rank) {
-    if (rank != mesh_.rank()) mesh_.link(rank).mailbox()->let_go();
+    if (rank != mesh_.rank()) mesh_.link(rank).eager_channel()->unpin();
   }
   transport::full_fence();
 }

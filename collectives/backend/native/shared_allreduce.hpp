@@ -10,7 +10,7 @@
 
 #include "base/status.hpp"
 #include "collectives/backend/buffer.hpp"
-#include "collectives/backend/native/letter_allreduce.hpp"
+#include "collectives/backend/native/eager_allreduce.hpp"
 #include "collectives/backend/payload.hpp"
 #include "collectives/transport/mesh.hpp"
 #include "collectives/transport/shm/arena.hpp"
@@ -30,9 +30,9 @@ namespace elastic::collectives {
 class SharedAllreduce {
  public:
   /// `arena`: the arena of this rank; may be null.
-  SharedAllreduce(transport::Mesh& mesh, LetterAllreduce& letters,
+  SharedAllreduce(transport::Mesh& mesh, EagerAllreduce& eager,
                   std::shared_ptr<transport::Arena> arena)
-      : mesh_(mesh), letters_(letters), arena_(std::move(arena)) {}
+      : mesh_(mesh), slots_(eager), arena_(std::move(arena)) {}
 
   /// Pins this rank's tensors for operation `tag`. \returns the content of its eager message: the
   /// addresses of the tensors. Empty, and nothing is pinned, if not all tensors are in the arena,
@@ -51,7 +51,7 @@ class SharedAllreduce {
              const std::function<Status()>& meet);
 
   /// Unpins the tensors. To be called before they change, even if nothing was offered.
-  void let_go();
+  void unpin();
 
  private:
   /// The addresses of a tensor, in bytes from the start of its rank's arena.
@@ -77,7 +77,7 @@ class SharedAllreduce {
   Status check_held() const;
 
   transport::Mesh& mesh_;
-  LetterAllreduce& letters_;
+  EagerAllreduce& slots_;
   const std::shared_ptr<transport::Arena> arena_;
 
   // State of the operation in flight.

@@ -8,7 +8,7 @@
 
 #include "base/log.hpp"
 #include "base/thread_name.hpp"
-#include "collectives/backend/nccl/letters.hpp"
+#include "collectives/backend/nccl/bootstrap_message.hpp"
 
 namespace elastic::collectives::nccl {
 
@@ -121,7 +121,7 @@ Decision Communicator::Body::meet() {
   }
   const std::string id(id_.internal, sizeof id_.internal);
   const auto letters =
-      plan_.exchange.gather(letter(own, (plan_.view.rank == 0 ? id : "") + plan_.place));
+      plan_.exchange.gather(bootstrap_message(own, (plan_.view.rank == 0 ? id : "") + plan_.place));
   Status met = letters.ok() ? verdict_of(letters.value(), plan_.view) : letters.status();
   if (met.ok()) met = read(letters.value());
   return decide([&](auto& state, TimePoint now) { return state.met(met, now); });
@@ -136,7 +136,7 @@ Status Communicator::Body::read(std::vector<std::string> letters) {
   }
   std::memcpy(id_.internal, first.data(), sizeof id_.internal);
   first.erase(0, sizeof id_.internal);
-  return apart(letters, plan_.view);
+  return require_distinct_devices(letters, plan_.view);
 }
 
 Decision Communicator::Body::init() {
@@ -153,7 +153,7 @@ Decision Communicator::Body::agree() {
     const std::lock_guard lock(mutex_);
     own = state_.own_failure();
   }
-  const auto letters = plan_.exchange.gather(letter(own, ""));
+  const auto letters = plan_.exchange.gather(bootstrap_message(own, ""));
   const Status agreed = letters.ok() ? verdict_of(letters.value(), plan_.view) : letters.status();
   return decide([&](auto& state, TimePoint now) { return state.agreed(agreed, now); });
 }

@@ -6,7 +6,7 @@
 namespace elastic::collectives::nccl {
 
 bool CopyMover::takes(std::span<const DeviceTensor> tensors) const {
-  return std::ranges::none_of(tensors, &DeviceTensor::is_narrowed);
+  return std::ranges::none_of(tensors, &DeviceTensor::is_cast);
 }
 
 Status CopyMover::pack(std::span<const DeviceTensor> tensors, std::uint64_t bucket, void* stream) {

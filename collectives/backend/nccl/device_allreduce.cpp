@@ -46,7 +46,7 @@ ncclResult_t in_group(const Api& api, const Queue& queue) {
 Status DeviceAllreduce::launch(TimePoint until, const Meanwhile& meanwhile) {
   const auto& tensors = result().tensors();
   const std::uint64_t bucket = result().address();
-  const bool alone = tensors.size() == 1 && !tensors.front().is_narrowed();
+  const bool alone = tensors.size() == 1 && !tensors.front().is_cast();
   if (!alone) {
     if (Status packed = device()->mover().pack(tensors, bucket, stream()); !packed.ok()) {
       return packed;

@@ -62,7 +62,7 @@ class KernelMover final : public BucketMover {
   }
 
   Status move_row(Tensors row, const Way& way) {
-    const bool narrowed = row.front().is_narrowed();
+    const bool narrowed = row.front().is_cast();
     if (row.size() == 1 && way.divisor == 1 && !narrowed) return copy(row, way);
     const auto moved = move(row, way);
     if (moved) return *moved;
@@ -99,7 +99,7 @@ class KernelMover final : public BucketMover {
     request.tensors = ranges;
     request.bucket = pointer_to(way.bucket + row.front().offset);
     request.scale.divisor = way.divisor;
-    if (row.front().is_narrowed()) {
+    if (row.front().is_cast()) {
       request.scale.factor = packs ? double{wire.scale} : 1 / double{wire.scale};
     }
     if (!kernels::device::invalid_request(request).empty()) return std::nullopt;

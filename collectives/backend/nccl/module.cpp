@@ -6,7 +6,7 @@
 
 #include "base/cuda_driver.hpp"
 #include "base/log.hpp"
-#include "collectives/backend/nccl/burials.hpp"
+#include "collectives/backend/nccl/communicator_reaper.hpp"
 #include "collectives/backend/nccl/nccl_api.hpp"
 #include "collectives/backend/nccl/nccl_backend.hpp"
 #include "collectives/backend/nccl/nccl_library.hpp"
@@ -60,7 +60,7 @@ Status start(const ModuleStart& how) {
     services.devices = std::make_shared<nccl::SharedDevices>("", &nccl::make_mover,
                                                              nccl::memory_of(*services.library));
   }
-  if (!services.burials) services.burials = std::make_shared<nccl::Burials>();
+  if (!services.reaper) services.reaper = std::make_shared<nccl::CommunicatorReaper>();
   if (!services.communicators) {
     services.communicators = std::make_shared<nccl::ViewCommunicators>();
   }
@@ -78,10 +78,10 @@ Result<std::unique_ptr<Backend>> make(ModuleView view) {
 /// and no thread may be in them then.
 void end() {
   std::unique_lock<std::mutex> lock(started().mutex);
-  const std::shared_ptr<nccl::Burials> burials = started().services.burials;
+  const std::shared_ptr<nccl::CommunicatorReaper> reaper = started().services.reaper;
   lock.unlock();
-  if (!burials) return;
-  if (const Status stuck = burials->wait(); !stuck.ok()) log::warn("{}", stuck.message());
+  if (!reaper) return;
+  if (const Status stuck = reaper->wait(); !stuck.ok()) log::warn("{}", stuck.message());
 }
 
 }  // namespace

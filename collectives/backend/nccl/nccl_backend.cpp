@@ -12,11 +12,11 @@
 #include <vector>
 
 #include "base/log.hpp"
-#include "collectives/backend/nccl/burials.hpp"
-#include "collectives/backend/nccl/letter_box.hpp"
+#include "collectives/backend/nccl/bootstrap_exchange.hpp"
+#include "collectives/backend/nccl/communicator_reaper.hpp"
 #include "collectives/backend/nccl/registrations.hpp"
-#include "collectives/backend/nccl/round.hpp"
 #include "collectives/backend/nccl/shared_device.hpp"
+#include "collectives/backend/nccl/small_allgather.hpp"
 #include "collectives/backend/nccl/view_communicator.hpp"
 #include "collectives/backend/nccl/work_for.hpp"
 
@@ -26,7 +26,7 @@ namespace {
 using transport::OpTag;
 
 /// A rank's vote on the use of NCCL. Each field is 1 or 0; the minimum over the ranks counts.
-struct Say {
+struct ReadinessVote {
   std::uint8_t wants = 0;       ///< its tensors are on one device, on which this lane has the turn
   std::uint8_t expects = 0;     ///< it wants NCCL now or later: it has a communicator or a device
   std::uint8_t fits = 0;        ///< its communicator is for this device, or there is none
@@ -38,7 +38,7 @@ struct Say {
   std::uint8_t holds_up = 0;    ///< a state transfer may be delayed further (head_start)
   std::uint8_t registered = 0;  ///< its memory for the result is registered with the communicator
 };
-static_assert(sizeof(Say) == 10);
+static_assert(sizeof(ReadinessVote) == 10);
 
 /// Collectives by NCCL for tensors on devices. Steps of an operation:
 /// 1. Take the turn on the tensors' device, if it is free.
@@ -75,15 +75,15 @@ class NcclBackend final : public Backend {
   Status begin_early(std::uint64_t position, const Call& call);
   Status take_turn(const Call& call, const Payload& payload);
   Result<bool> agree(std::uint64_t position, const Call& call);
-  Result<Say> meet(std::uint64_t position, const Call& call);
-  Say own_say();
+  Result<ReadinessVote> meet(std::uint64_t position, const Call& call);
+  ReadinessVote own_say();
   void register_memory();
-  Status advance(std::uint64_t position, const Say& all);
+  Status advance(std::uint64_t position, const ReadinessVote& all);
   Status wait_for_news();
   Status carry_letters(std::uint64_t position);
   Status share_counts(std::uint64_t position, const Call& call, Payload& payload);
   Result<bool> by_nccl(std::uint64_t position, const Call& call, Payload& payload);
-  Result<bool> conclude(Round& verdict, bool succeeded, const Call& call, DeviceWork& work,
+  Result<bool> conclude(SmallAllgather& verdict, bool succeeded, const Call& call, DeviceWork& work,
                         Payload& payload);
   Status by_host(std::uint64_t position, const Call& call, Payload& payload);
   Status stop(const DeviceWork& work, const Status& why);
@@ -101,7 +101,7 @@ class NcclBackend final : public Backend {
   std::shared_ptr<SharedDevice> device_;
   std::unique_lock<std::mutex> turn_;           // on device_
   std::shared_ptr<Communicator> communicator_;  // of the latest vote
-  std::optional<Letter> letter_;                // of the latest vote
+  std::optional<BootstrapMessage> letter_;      // of the latest vote
   TimePoint held_up_until_;                     // end of a state transfer's delay
   std::size_t bytes_ = 0;                       // of the result, if it may be in registered memory
   device::PinnedPool::Block registered_;        // memory for the result
@@ -149,7 +149,7 @@ Status NcclBackend::begin_early(std::uint64_t position, const Call& call) {
 /// Tries to take the turn on the tensors' device. Does not wait: the lane that has the turn may
 /// itself wait for a rank that waits here.
 Status NcclBackend::take_turn(const Call& call, const Payload& payload) {
-  if (const auto over = services_.burials->over(); !over.ok()) return over.status();
+  if (const auto over = services_.reaper->over(); !over.ok()) return over.status();
   const int index = payload.on_device->device();
   if (index < 0 || !is_for_nccl(call.kind, payload.on_device->tensors())) return {};
   auto device = services_.devices->open(index);
@@ -163,26 +163,26 @@ Status NcclBackend::take_turn(const Call& call, const Payload& payload) {
   return {};
 }
 
-Say NcclBackend::own_say() {
+ReadinessVote NcclBackend::own_say() {
   ViewCommunicator::Standing standing = shared_->standing();
   using Fit = ViewCommunicator::Fit;
   const Fit fit = device_ ? shared_->fit(*device_) : Fit::kFits;
   const bool wants = device_ && !is_early() && fit != Fit::kOther;
-  Say say;
-  say.wants = wants ? 1 : 0;
-  say.expects = standing.communicator || device_ ? 1 : 0;
-  say.fits = fit == Fit::kFits ? 1 : 0;
-  say.apart = standing.apart ? 1 : 0;
-  say.alive = standing.alive ? 1 : 0;
-  say.ready = standing.ready ? 1 : 0;
-  say.letter = standing.letter ? 1 : 0;
-  say.waits = wants && services_.waits ? 1 : 0;
-  say.holds_up = standing.rounds == 0 && Clock::now() < held_up_until_ ? 1 : 0;
+  ReadinessVote vote;
+  vote.wants = wants ? 1 : 0;
+  vote.expects = standing.communicator || device_ ? 1 : 0;
+  vote.fits = fit == Fit::kFits ? 1 : 0;
+  vote.apart = standing.apart ? 1 : 0;
+  vote.alive = standing.alive ? 1 : 0;
+  vote.ready = standing.ready ? 1 : 0;
+  vote.letter = standing.letter ? 1 : 0;
+  vote.waits = wants && services_.waits ? 1 : 0;
+  vote.holds_up = standing.rounds == 0 && Clock::now() < held_up_until_ ? 1 : 0;
   communicator_ = std::move(standing.communicator);
   letter_ = std::move(standing.letter);
   if (wants && standing.ready) register_memory();
-  say.registered = registered_.data() != nullptr ? 1 : 0;
-  return say;
+  vote.registered = registered_.data() != nullptr ? 1 : 0;
+  return vote;
 }
 
 /// Called before the ranks vote, because registered memory is used only if all ranks have it.
@@ -193,31 +193,31 @@ void NcclBackend::register_memory() {
 }
 
 /// One vote: a minimum over all ranks' votes. The first of an operation also compares the calls.
-Result<Say> NcclBackend::meet(std::uint64_t position, const Call& call) {
+Result<ReadinessVote> NcclBackend::meet(std::uint64_t position, const Call& call) {
   Call gate;
   gate.kind = Kind::kAllreduce;
   gate.redop = ReduceOp::kMin;
-  gate.sections = {{DType::kU8, sizeof(Say), 0}};
+  gate.sections = {{DType::kU8, sizeof(ReadinessVote), 0}};
   gate.fingerprint = call.fingerprint;
   gate.error = call.error;
   gate.phase = phase_;
   phase_ = std::max<std::uint8_t>(static_cast<std::uint8_t>(phase_ + 1), OpTag::kLater);
-  Say say = own_say();
+  ReadinessVote vote = own_say();
   Payload said;
-  said.data.resize(sizeof say);
-  std::memcpy(said.data.data(), &say, sizeof say);
+  said.data.resize(sizeof vote);
+  std::memcpy(said.data.data(), &vote, sizeof vote);
   if (Status met = view_.native->run(position, gate, said); !met.ok()) return met;
-  std::memcpy(&say, said.data.data(), sizeof say);
-  return say;
+  std::memcpy(&vote, said.data.data(), sizeof vote);
+  return vote;
 }
 
 /// Decides, the same on all ranks, whether NCCL performs this operation. The ranks vote until the
 /// votes decide it; between votes they carry messages of the communicators in the making.
 Result<bool> NcclBackend::agree(std::uint64_t position, const Call& call) {
   for (;;) {
-    const Result<Say> met = meet(position, call);
+    const Result<ReadinessVote> met = meet(position, call);
     if (!met.ok()) return met.status();
-    const Say& all = met.value();
+    const ReadinessVote& all = met.value();
     if (all.wants == 1 && all.fits == 0) {
       shared_->begin_anew();  // the tensors are not on the expected device
       continue;
@@ -241,7 +241,7 @@ Result<bool> NcclBackend::agree(std::uint64_t position, const Call& call) {
 }
 
 /// Takes the next step towards a communicator, if one is possible now.
-Status NcclBackend::advance(std::uint64_t position, const Say& all) {
+Status NcclBackend::advance(std::uint64_t position, const ReadinessVote& all) {
   using Device = ViewCommunicator::Device;
   if (all.letter == 1) return carry_letters(position);
   if (!device_) return {};
@@ -264,13 +264,13 @@ Status NcclBackend::wait_for_news() {
 /// Exchanges one round of the communicators' messages between the ranks.
 Status NcclBackend::carry_letters(std::uint64_t position) {
   constexpr std::size_t kHead = 3;  // round and size of the text
-  std::array<std::byte, kHead + LetterBox::kMostBytes> frame{};
+  std::array<std::byte, kHead + BootstrapExchange::kMostBytes> frame{};
   const std::string& mine = letter_->text;
   frame[0] = static_cast<std::byte>(letter_->round);
   frame[1] = static_cast<std::byte>(mine.size() & 0xffU);
   frame[2] = static_cast<std::byte>(mine.size() >> 8U);
   std::memcpy(frame.data() + kHead, mine.data(), mine.size());
-  Round round(*view_.mesh, {view_.generation, position, next_phase()}, frame.size());
+  SmallAllgather round(*view_.mesh, {view_.generation, position, next_phase()}, frame.size());
   round.send(frame);
   if (Status status = round.finish(); !status.ok()) return status;
   std::vector<std::string> letters;
@@ -279,8 +279,8 @@ Status NcclBackend::carry_letters(std::uint64_t position) {
     // Another lane has already delivered this round on some ranks.
     if (theirs[0] != frame[0]) return {};
     const std::size_t bytes =
-        std::min(LetterBox::kMostBytes, std::to_integer<std::size_t>(theirs[1]) |
-                                            std::to_integer<std::size_t>(theirs[2]) << 8U);
+        std::min(BootstrapExchange::kMostBytes, std::to_integer<std::size_t>(theirs[1]) |
+                                                    std::to_integer<std::size_t>(theirs[2]) << 8U);
     letters.emplace_back(reinterpret_cast<const char*>(theirs.data() + kHead), bytes);
   }
   shared_->deliver(letter_->round, std::move(letters));
@@ -291,7 +291,7 @@ Status NcclBackend::carry_letters(std::uint64_t position) {
 Status NcclBackend::share_counts(std::uint64_t position, const Call& call, Payload& payload) {
   const Section& block = call.sections.front();
   const std::uint64_t mine = block.count;
-  Round round(*view_.mesh, {view_.generation, position, next_phase()}, sizeof mine);
+  SmallAllgather round(*view_.mesh, {view_.generation, position, next_phase()}, sizeof mine);
   round.send(std::as_bytes(std::span(&mine, 1)));
   if (Status status = round.finish(); !status.ok()) return status;
   payload.counts.resize(static_cast<std::size_t>(size()));
@@ -309,7 +309,7 @@ Result<bool> NcclBackend::by_nccl(std::uint64_t position, const Call& call, Payl
   if (call.kind == Kind::kAllgather) {
     if (Status shared = share_counts(position, call, payload); !shared.ok()) return shared;
   }
-  Round verdict(*view_.mesh, {view_.generation, position, next_phase()}, 1);
+  SmallAllgather verdict(*view_.mesh, {view_.generation, position, next_phase()}, 1);
   const std::unique_ptr<DeviceWork> work =
       work_for({*communicator_, device_, view_.lane, std::exchange(registered_, {})}, call, payload,
                rank(), size());
@@ -335,7 +335,7 @@ Result<bool> NcclBackend::by_nccl(std::uint64_t position, const Call& call, Payl
 }
 
 /// Exchanges whether the ranks have succeeded. The result is that of `by_nccl`.
-Result<bool> NcclBackend::conclude(Round& verdict, bool succeeded, const Call& call,
+Result<bool> NcclBackend::conclude(SmallAllgather& verdict, bool succeeded, const Call& call,
                                    DeviceWork& work, Payload& payload) {
   const std::byte word{succeeded ? std::uint8_t{1} : std::uint8_t{0}};
   verdict.send({&word, 1});

@@ -16,7 +16,7 @@ std::string version_text(int code);
 inline constexpr int kOldestVersion = 21800;
 
 /// A libnccl. It stays loaded until the process ends, because threads may hang in it. If the
-/// program has loaded a library of this name before (that of a framework, say), that one is used.
+/// program has loaded a library of this name before (that of a framework, vote), that one is used.
 class NcclLibrary {
  public:
   /// Loads `file`, or if that is empty, libnccl.so.2 from the dynamic linker's path. kUnavailable

@@ -10,7 +10,7 @@
 
 namespace elastic::collectives::nccl {
 
-class Burials;
+class CommunicatorReaper;
 class NcclLibrary;
 class SharedDevices;
 class ViewCommunicators;
@@ -20,7 +20,7 @@ struct NcclServices {
   std::shared_ptr<const NcclLibrary> library;
   std::shared_ptr<SharedDevices> devices;
   std::shared_ptr<ViewCommunicators> communicators;
-  std::shared_ptr<Burials> burials;
+  std::shared_ptr<CommunicatorReaper> reaper;
   bool waits = false;  ///< wait for NCCL, instead of using host memory until it is ready
   /// ModuleStart::nccl_host.
   std::optional<std::string> host = "";

@@ -4,7 +4,7 @@
 #include <thread>
 
 #include "base/log.hpp"
-#include "collectives/backend/nccl/burials.hpp"
+#include "collectives/backend/nccl/communicator_reaper.hpp"
 
 namespace elastic::collectives::nccl {
 
@@ -30,11 +30,11 @@ ViewCommunicator::ViewCommunicator(DecidedView view, NcclServices services)
     : view_(view), services_(std::move(services)) {}
 
 ViewCommunicator::~ViewCommunicator() {
-  if (communicator_) services_.burials->add(std::move(communicator_));
+  if (communicator_) services_.reaper->add(std::move(communicator_));
 }
 
-std::pair<std::shared_ptr<Communicator>, std::shared_ptr<LetterBox>> ViewCommunicator::both()
-    const {
+std::pair<std::shared_ptr<Communicator>, std::shared_ptr<BootstrapExchange>>
+ViewCommunicator::both() const {
   const std::lock_guard<std::mutex> lock(mutex_);
   return {communicator_, letters_};
 }
@@ -68,11 +68,11 @@ void ViewCommunicator::use() {
 }
 
 Status ViewCommunicator::begin(std::shared_ptr<SharedDevice> device, Device how) {
-  const Result<bool> over = services_.burials->over();
+  const Result<bool> over = services_.reaper->over();
   if (!over.ok() || !over.value()) return over.status();
   const std::lock_guard<std::mutex> lock(mutex_);
   if (communicator_ || off_) return {};
-  auto letters = std::make_shared<LetterBox>();
+  auto letters = std::make_shared<BootstrapExchange>();
   CommunicatorPlan plan;
   plan.view = view_;
   plan.exchange = exchange_by(letters);
@@ -98,7 +98,7 @@ void ViewCommunicator::begin_anew() {
     device_.reset();
     off_ = false;  // the failure was due to the wrong device
   }
-  if (dropped) services_.burials->add(std::move(dropped));
+  if (dropped) services_.reaper->add(std::move(dropped));
 }
 
 void ViewCommunicator::deliver(std::uint8_t round, std::vector<std::string> letters) {
@@ -108,7 +108,7 @@ void ViewCommunicator::deliver(std::uint8_t round, std::vector<std::string> lett
 Result<bool> ViewCommunicator::wait_for_news() {
   const auto [communicator, letters] = both();
   if (!communicator) {
-    if (Result<bool> over = services_.burials->over(); !over.ok() || over.value()) return over;
+    if (Result<bool> over = services_.reaper->over(); !over.ok() || over.value()) return over;
     std::this_thread::sleep_for(kMoment);
     return false;
   }

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "base/status.hpp"
+#include "collectives/backend/nccl/bootstrap_exchange.hpp"
 #include "collectives/backend/nccl/communicator.hpp"
-#include "collectives/backend/nccl/letter_box.hpp"
 #include "collectives/backend/nccl/nccl_services.hpp"
 #include "collectives/backend/nccl/shared_device.hpp"
 
@@ -24,7 +24,7 @@ namespace elastic::collectives::nccl {
 class ViewCommunicator {
  public:
   ViewCommunicator(DecidedView view, NcclServices services);
-  /// Passes the communicator on to NcclServices::burials.
+  /// Passes the communicator on to NcclServices::reaper.
   ~ViewCommunicator();
   ViewCommunicator(const ViewCommunicator&) = delete;
   ViewCommunicator& operator=(const ViewCommunicator&) = delete;
@@ -33,10 +33,11 @@ class ViewCommunicator {
   struct Standing {
     std::shared_ptr<Communicator> communicator;  ///< null: none has been begun
     bool ready = false;
-    bool alive = true;             ///< NCCL has not failed in this view
-    bool apart = true;             ///< no two ranks were found to use one device
-    std::optional<Letter> letter;  ///< the message that waits to be sent to the other ranks
-    std::uint8_t rounds = 0;       ///< the number of delivered rounds of messages
+    bool alive = true;  ///< NCCL has not failed in this view
+    bool apart = true;  ///< no two ranks were found to use one device
+    std::optional<BootstrapMessage>
+        letter;               ///< the message that waits to be sent to the other ranks
+    std::uint8_t rounds = 0;  ///< the number of delivered rounds of messages
   };
   Standing standing() const;
 
@@ -70,13 +71,13 @@ class ViewCommunicator {
   void abort() noexcept;
 
  private:
-  std::pair<std::shared_ptr<Communicator>, std::shared_ptr<LetterBox>> both() const;
+  std::pair<std::shared_ptr<Communicator>, std::shared_ptr<BootstrapExchange>> both() const;
 
   const DecidedView view_;
   const NcclServices services_;
   mutable std::mutex mutex_;
   std::shared_ptr<Communicator> communicator_;
-  std::shared_ptr<LetterBox> letters_;
+  std::shared_ptr<BootstrapExchange> letters_;
   std::shared_ptr<SharedDevice> device_;
   bool guessed_ = false;
   bool off_ = false;

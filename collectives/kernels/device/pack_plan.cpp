@@ -24,7 +24,7 @@ bool is_float(DType dtype) {
          dtype == DType::kF64;
 }
 
-bool is_narrowed(DType tensor, DType bucket) {
+bool is_cast(DType tensor, DType bucket) {
   return (tensor == DType::kF32 || tensor == DType::kF64) &&
          (bucket == DType::kF16 || bucket == DType::kBF16);
 }
@@ -162,7 +162,7 @@ void add_chunks(PackPlan& plan) {
 
 std::string invalid_request(const PackRequest& request) {
   const auto& [direction, tensor, bucket, tensors, data, scale] = request;
-  if (tensor != bucket && !is_narrowed(tensor, bucket)) {
+  if (tensor != bucket && !is_cast(tensor, bucket)) {
     return "the bucket has the tensors' type, or f16 or bf16 where theirs is f32 or f64";
   }
   if (scale.divisor == 0) return "the divisor is 0";

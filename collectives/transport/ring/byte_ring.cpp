@@ -16,9 +16,9 @@ namespace elastic::transport {
 
 namespace {
 
-// The file, for each direction: a page for the control, letters, the ring's bytes.
+// The file, for each direction: a page for the control, eager messages, the ring's bytes.
 static_assert(sizeof(RingControl) <= kPage);
-constexpr std::size_t kHeadBytes = kPage + (sizeof(Letterbox) + kPage - 1) / kPage * kPage;
+constexpr std::size_t kHeadBytes = kPage + (sizeof(EagerSlots) + kPage - 1) / kPage * kPage;
 
 std::size_t side_bytes(std::size_t ring_bytes) {
   return kHeadBytes + ring_bytes;
@@ -55,8 +55,8 @@ Result<std::shared_ptr<RingMemory>> RingMemory::create(std::size_t ring_bytes) {
   if (Status status = memory->map(); !status.ok()) return status;
   for (const Side& side : memory->sides_) {
     new (side.control) RingControl();
-    for (Letter& letter : side.letters->letters) new (&letter.tag) std::atomic<std::uint64_t>(0);
-    new (&side.letters->still) std::atomic<std::uint64_t>(0);
+    for (EagerSlot& slot : side.slots->slots) new (&slot.tag) std::atomic<std::uint64_t>(0);
+    new (&side.slots->pinned_epoch) std::atomic<std::uint64_t>(0);
   }
   return memory;
 }
@@ -86,8 +86,8 @@ Status RingMemory::map() {
     if (control == MAP_FAILED) return memory_error("cannot map shared memory");
     (void)populate(control, kHeadBytes);
     sides_[direction].control = static_cast<RingControl*>(control);
-    sides_[direction].letters =
-        reinterpret_cast<Letterbox*>(static_cast<std::byte*>(control) + kPage);
+    sides_[direction].slots =
+        reinterpret_cast<EagerSlots*>(static_cast<std::byte*>(control) + kPage);
 
     void* reserved =
         ::mmap(nullptr, 2 * ring_bytes_, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

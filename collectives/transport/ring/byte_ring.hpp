@@ -8,7 +8,7 @@
 
 #include "base/status.hpp"
 #include "base/unique_fd.hpp"
-#include "collectives/transport/ring/mailbox.hpp"
+#include "collectives/transport/ring/eager_channel.hpp"
 
 namespace elastic::transport {
 
@@ -21,9 +21,9 @@ struct RingControl {
   alignas(64) std::atomic<std::uint32_t> writer_sleeps{0};
 };
 
-/// Memory for two rings and the letters beside them, one of each per direction, in an anonymous
-/// file that can be passed to another process. Nothing of it has a name: it is gone with the last
-/// process that maps it.
+/// Memory for two rings and the eager messages beside them, one of each per direction, in an
+/// anonymous file that can be passed to another process. Nothing of it has a name: it is gone with
+/// the last process that maps it.
 class RingMemory {
  public:
   static constexpr std::size_t kLeastRingBytes = 16 * 1024;
@@ -43,7 +43,7 @@ class RingMemory {
   void close_file() { file_.reset(); }
   std::size_t ring_bytes() const { return ring_bytes_; }
   RingControl& control(int direction) { return *sides_[direction].control; }
-  Letterbox& letters(int direction) { return *sides_[direction].letters; }
+  EagerSlots& slots(int direction) { return *sides_[direction].slots; }
   /// The ring's bytes, mapped twice one behind the other: whatever starts in the first half is
   /// contiguous.
   std::byte* data(int direction) { return sides_[direction].data; }
@@ -51,7 +51,7 @@ class RingMemory {
  private:
   struct Side {
     RingControl* control = nullptr;
-    Letterbox* letters = nullptr;
+    EagerSlots* slots = nullptr;
     std::byte* data = nullptr;
   };
   RingMemory(UniqueFd file, std::size_t ring_bytes);

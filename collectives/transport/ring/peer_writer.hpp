@@ -6,7 +6,7 @@
 
 #include "base/ticks.hpp"
 #include "collectives/kernels/copy.hpp"
-#include "collectives/transport/ring/store_choice.hpp"
+#include "collectives/transport/ring/store_policy.hpp"
 
 namespace elastic::transport {
 
@@ -18,7 +18,7 @@ class PeerWriter {
   /// many bytes as it has.
   void copy(std::span<std::byte> memory, std::size_t at, const std::byte* from, std::size_t bytes) {
     while (bytes > 0) {
-      const StoreChoice::Piece piece = choice_.next(at, std::min(bytes, memory.size() - at));
+      const StorePolicy::Piece piece = choice_.next(at, std::min(bytes, memory.size() - at));
       if (piece.timed) {
         const std::int64_t begin = ticks();
         kernels::copy(memory.data() + at, from, piece.bytes, piece.store);
@@ -34,7 +34,7 @@ class PeerWriter {
   }
 
  private:
-  StoreChoice choice_;
+  StorePolicy choice_;
 };
 
 }  // namespace elastic::transport

@@ -28,8 +28,8 @@ RingStream::RingStream(std::shared_ptr<RingMemory> memory, bool first, UniqueFd 
       out_data_(memory_->data(first ? 0 : 1)),
       in_data_(memory_->data(first ? 1 : 0)),
       size_(memory_->ring_bytes()),
-      mailbox_(memory_->letters(first ? 0 : 1), memory_->letters(first ? 1 : 0), out_.reader_sleeps,
-               doorbell_),
+      eager_channel_(memory_->slots(first ? 0 : 1), memory_->slots(first ? 1 : 0),
+                     out_.reader_sleeps, doorbell_),
       arena_(std::move(arena)) {}
 
 Status RingStream::gone() const {
@@ -115,7 +115,7 @@ bool RingStream::prepare_wait(bool want_read, bool want_write, short& events) {
   if (want_write) out_.writer_sleeps.store(1, std::memory_order_seq_cst);
   // Data that came before the flags were up rang no bell.
   if (want_read && in_.written.load(std::memory_order_seq_cst) != in_written_) return false;
-  if (want_read && mailbox_.arrived()) return false;
+  if (want_read && eager_channel_.arrived()) return false;
   return !want_write || out_.taken.load(std::memory_order_seq_cst) == out_taken_;
 }
 

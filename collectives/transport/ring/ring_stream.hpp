@@ -6,14 +6,14 @@
 #include "base/unique_fd.hpp"
 #include "collectives/transport/ring/byte_ring.hpp"
 #include "collectives/transport/ring/doorbell.hpp"
-#include "collectives/transport/ring/mailbox.hpp"
+#include "collectives/transport/ring/eager_channel.hpp"
 #include "collectives/transport/ring/peer_writer.hpp"
 #include "collectives/transport/shm/arena.hpp"
 #include "collectives/transport/stream.hpp"
 
 namespace elastic::transport {
 
-/// A stream over two rings in memory that both ends map, with a mailbox beside it.
+/// A stream over two rings in memory that both ends map, with an eager channel beside it.
 ///
 /// Believes nothing of what the peer writes to the control pages: cursors out of range are
 /// kProtocol.
@@ -33,7 +33,7 @@ class RingStream : public Stream {
   void finish_wait() override;
   bool peer_gone() const override { return peer_gone_; }
   const char* transport() const override { return transport_; }
-  Mailbox* mailbox() override { return &mailbox_; }
+  EagerChannel* eager_channel() override { return &eager_channel_; }
   ArenaView* arena() override { return arena_.get(); }
   std::size_t capacity() const override { return size_; }
 
@@ -57,7 +57,7 @@ class RingStream : public Stream {
   std::uint64_t in_taken_ = 0;
   bool peer_gone_ = false;
   PeerWriter writer_;
-  Mailbox mailbox_;
+  EagerChannel eager_channel_;
   const std::unique_ptr<ArenaView> arena_;
 };
 

@@ -37,8 +37,8 @@ class CallStream {
   const int slot_;
   Death death_;
   std::mt19937_64 own_;  ///< differs between workers
-  const Memory input_;   ///< of what is allocated
-  const Memory output_;
+  const Allocation input_;   ///< of what is allocated
+  const Allocation output_;
   bool in_place_ = false;  ///< in the last of these calls
 };
 

@@ -216,7 +216,7 @@ class Checks {
         check(elastic::allreduce(std::span<const T>(mine), std::span<T>(out), op));
         require(same(out, data), "allreduce out of place differs from in place");
         require(same(mine, contribution<T>(rank_, count)), "allreduce changed its input");
-        const elastic::Memory memory = elastic::allocate(count * sizeof(T));
+        const elastic::Allocation memory = elastic::allocate(count * sizeof(T));
         std::copy(mine.begin(), mine.end(), memory.as<T>().begin());
         check(elastic::allreduce(memory.as<T>(), op));
         require(same(std::vector<T>(memory.as<T>().begin(), memory.as<T>().end()), data),

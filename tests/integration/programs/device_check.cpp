@@ -269,10 +269,10 @@ class Checks {
     });
     if (elastic::size() > 1) {
       const auto here = compressor(rank_ == 0 ? "f16" : "bf16");
-      must_fail(ErrorCode::kMismatch, {"30 f16, sum, narrowed", "30 bf16, sum, narrowed"},
+      must_fail(ErrorCode::kMismatch, {"30 f16, sum, cast", "30 bf16, sum, cast"},
                 [&] { here->allreduce("a", view_of(array)); });
       const auto scaled = compressor(rank_ == 0 ? "f16" : "f16:2");
-      must_fail(ErrorCode::kMismatch, {"30 f16, sum, narrowed", "scales"},
+      must_fail(ErrorCode::kMismatch, {"30 f16, sum, cast", "scales"},
                 [&] { scaled->allreduce("a", view_of(array)); });
     }
     require(array.read() == values, "a failed call changed its tensor");

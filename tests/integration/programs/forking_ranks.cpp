@@ -58,7 +58,7 @@ void require_no_sockets() {
   }
 }
 
-void call_everything(const elastic::Work& work, elastic::Memory& memory) {
+void call_everything(const elastic::Work& work, elastic::Allocation& memory) {
   std::vector<float> tensor(10);
   elastic::State state;
   require_error("rank", [] { (void)elastic::rank(); });
@@ -73,7 +73,7 @@ void call_everything(const elastic::Work& work, elastic::Memory& memory) {
   require_error("Context", [] { const elastic::Context another{elastic::Options{}}; });
   require_error("shutdown", [] { elastic::shutdown(); });
   require(!work.ready(), "an operation completes in a child");
-  memory = elastic::Memory();
+  memory = elastic::Allocation();
   require_no_sockets();
 }
 
@@ -137,7 +137,7 @@ void make_children() {
   static std::vector<float> tensor(10, 1);
   // Rank 1 submits it last: it is under way as long as there are children.
   const elastic::Work work = elastic::allreduce_async("late", std::span(tensor));
-  elastic::Memory memory = elastic::allocate(std::size_t{1} << 16);
+  elastic::Allocation memory = elastic::allocate(std::size_t{1} << 16);
   for (std::uint8_t& byte : memory.as<std::uint8_t>()) byte = 7;
   for (int round = 0; round < 3; ++round) {
     in_child("exit", [] { std::exit(0); });

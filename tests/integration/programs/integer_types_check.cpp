@@ -157,7 +157,7 @@ class Checks {
     const Values<T> out(count);
     elastic::allreduce(std::span<const T>(mine.span()), out.span(), op);
     check<T>(out.span(), right.span(), op, "allreduce out of place");
-    const elastic::Memory memory = elastic::allocate((count + 1) * sizeof(T));
+    const elastic::Allocation memory = elastic::allocate((count + 1) * sizeof(T));
     auto* const off = static_cast<std::byte*>(memory.data()) + 1;  // at no boundary of elements
     if (count > 0) std::memcpy(off, mine.span().data(), count * sizeof(T));
     elastic::allreduce(TensorView{off, count, elastic::dtype_of<T>, {}}, op);
@@ -242,8 +242,8 @@ class Checks {
     must_refuse("named",
                 [&] { elastic::allreduce_async("bools", bools.span(), ReduceOp::kAverage); });
     must_refuse("narrow", [&] {
-      const std::vector<elastic::NarrowTensor> narrow{{bools.view(), DType::kBool, 1}};
-      elastic::narrow_allreduce(narrow, ReduceOp::kAverage);
+      const std::vector<elastic::CastTensor> narrow{{bools.view(), DType::kBool, 1}};
+      elastic::cast_allreduce(narrow, ReduceOp::kAverage);
     });
     must_refuse("reduce_scatter", [&] {
       elastic::reduce_scatter(std::span<const bool>(bools.span()), ReduceOp::kAverage);

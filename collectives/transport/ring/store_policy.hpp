@@ -1,0 +1,125 @@
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+
+#include "collectives/kernels/store.hpp"
+
+namespace elastic::transport {
+
+/// How to write what another core is about to read: through the caches, or past them. Where the two
+/// cores share a cache, it is written and read there several times as fast as through memory; where
+/// they share none, each line has to be fetched from the other core first, which takes several
+/// times as long. The system does not say which, and with virtual cores it changes from one second
+/// to the next. So it is learnt from the duration of writes.
+///
+/// Non-temporal stores take about as long everywhere, and are the reference for temporal ones. They
+/// are used until a try of temporal stores was quick; then these are, until they are slow several
+/// times in a row. The memory is written again and again, lap by lap, and only its first bytes are
+/// looked at: lines that were written by non-temporal stores have left the caches, and say nothing
+/// before they have been through them for some laps. Tries come the less often the more of them
+/// were slow.
+class StorePolicy {
+ public:
+  /// Shorter writes use temporal stores, and tell nothing.
+  static constexpr std::size_t kLeastBytes = std::size_t{16} << 10;
+  /// The first bytes: few, so that a try costs little beside the rest of its lap.
+  static constexpr std::size_t kFirstBytes = std::size_t{16} << 10;
+  static constexpr std::size_t kLeastTimed = kFirstBytes / 2;
+  /// Bytes between two tries of the caches, and of stores past them.
+  static constexpr std::size_t kLeastApart = std::size_t{4} << 20;
+  static constexpr std::size_t kMostApart = std::size_t{64} << 20;
+  static constexpr std::size_t kPastApart = std::size_t{16} << 20;
+  /// Laps through the caches before the first that counts.
+  static constexpr int kWarmings = 2;
+  /// Reading takes so much longer after non-temporal stores that temporal ones may take this many
+  /// times as long.
+  static constexpr double kSlow = 1.75;
+  /// Laps that decide. A thread that lost its core in the middle of one says nothing about caches.
+  static constexpr int kQuickLaps = 3;
+  static constexpr int kSlowLaps = 2;
+
+  struct Piece {
+    kernels::Store store = kernels::Store::kCached;
+    std::size_t bytes = 0;
+    bool timed = false;  ///< `took` is to be told how long it took
+  };
+
+  /// How to write the first of these bytes, of which there is at least one, to memory of which they
+  /// come to lie `at` bytes from the start; and how many of them.
+  Piece next(std::size_t at, std::size_t bytes) {
+    if (bytes < kLeastBytes) return {kernels::Store::kCached, bytes, false};
+    if (at >= kFirstBytes) {
+      since_try_ += bytes;
+      return {used(), bytes, false};
+    }
+    const std::size_t now = std::min(bytes, kFirstBytes - at);
+    since_try_ += now;
+    return {trying() ? other() : used(), now, now >= kLeastTimed};
+  }
+
+  /// Writing it took so long, in ticks of whatever unit.
+  void took(const Piece& piece, std::int64_t ticks) {
+    const double cost =
+        static_cast<double>(std::max<std::int64_t>(ticks, 1)) / static_cast<double>(piece.bytes);
+    if (piece.store == kernels::Store::kStreaming) {
+      streamed(cost);
+      warm_ = 0;
+      if (through_) since_try_ = 0;
+    } else if (warm_ < kWarmings) {
+      ++warm_;
+    } else if (cost > kSlow * streaming_cost_) {
+      slow();
+    } else {
+      quick();
+    }
+  }
+
+ private:
+  kernels::Store used() const {
+    return through_ ? kernels::Store::kCached : kernels::Store::kStreaming;
+  }
+  kernels::Store other() const {
+    return through_ ? kernels::Store::kStreaming : kernels::Store::kCached;
+  }
+  /// A try is one lap of non-temporal stores, or as many laps of temporal ones as it takes to see.
+  bool trying() const { return since_try_ >= apart_; }
+
+  /// Much can make a piece slow, such as memory that is touched for the first time; nothing quick.
+  void streamed(double cost) {
+    if (streaming_cost_ == 0) streaming_cost_ = cost;
+    const double least = std::min(cost, 2 * streaming_cost_);
+    streaming_cost_ += (least - streaming_cost_) / (least < streaming_cost_ ? 2 : 8);
+  }
+
+  void quick() {
+    ++quick_;
+    if (through_) slow_ = 0;
+    if (!through_ && quick_ == kQuickLaps) turn(true, kPastApart);
+  }
+
+  void slow() {
+    ++slow_;
+    if (through_ && slow_ == kSlowLaps) turn(false, kLeastApart);
+    if (!through_ && slow_ == kSlowLaps) turn(false, std::min(2 * apart_, kMostApart));
+  }
+
+  void turn(bool through, std::size_t apart) {
+    through_ = through;
+    apart_ = apart;
+    since_try_ = 0;
+    quick_ = 0;
+    slow_ = 0;
+  }
+
+  bool through_ = false;       // the caches is what is in use
+  double streaming_cost_ = 0;  // ticks per byte, smoothed
+  std::size_t apart_ = kLeastApart;
+  std::size_t since_try_ = 0;  // bytes
+  int warm_ = 0;               // laps through the caches in a row, up to kWarmings
+  int quick_ = 0;              // of the laps that count, in this try
+  int slow_ = 0;               // of the laps that count; or in a row, of the stores in use
+};
+
+}  // namespace elastic::transport

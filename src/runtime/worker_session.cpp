@@ -1,0 +1,35 @@
+#include "runtime/worker_session.hpp"
+
+#include <utility>
+
+#include "runtime/raise.hpp"
+
+namespace elastic::runtime {
+
+WorkerSession::WorkerSession(Identity identity, const Options& options, const Backends& backends,
+                             std::shared_ptr<const transport::Arena> arena)
+    : control_(std::move(identity), options, backends, std::move(arena)) {
+  raise_if(control_.start());
+  coordinator::Coordinator::Options named;
+  named.bucket_bytes = options.bucket_bytes;
+  named.stall_warning = options.stall_warning;
+  named.view_timeout = options.view_timeout;
+  named.give_up = [this](const Status& why) { return leave_without_result(why); };
+  coordinator_.emplace(control_.lane(kNamedLane), std::move(named));
+  raise_if(coordinator_->status());
+  control_.calls_under_way().ask_for_names([this] { return coordinator_->first_name(); });
+}
+
+WorkerSession::~WorkerSession() {
+  control_.calls_under_way().ask_for_names({});
+}
+
+Status WorkerSession::leave_without_result(const Status& why) {
+  const Status reason = why.within(
+      "this worker has left the job, as it cannot bring the result of a collective to its tensors; "
+      "end it, and it can join again");
+  control_.abandon(reason);
+  return reason;
+}
+
+}  // namespace elastic::runtime
