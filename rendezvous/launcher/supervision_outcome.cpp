@@ -1,0 +1,93 @@
+// The end of a job as the user sees it: the exit code, and the last line with its reason.
+#include <algorithm>
+
+#include "rendezvous/launcher/supervision.hpp"
+#include "rendezvous/launcher/supervision_text.hpp"
+
+namespace elastic::launcher {
+
+namespace {
+
+constexpr std::size_t kMostOutputsShown = 4;
+constexpr int kMostNamed = 8;
+
+}  // namespace
+
+void Supervision::finish(Actions& actions) {
+  finished_ = true;
+  notice_at_ = terminate_at_ = kill_at_ = TimePoint::max();
+  if (phase_ == JobPhase::kDone && signals_ == 0 && !failed_after_done_ &&
+      (stopped_ || failures_ == 0 || anybody_finished())) {
+    actions.emplace_back(Finish{0, stopped_ ? "" : missing_workers()});
+    return;
+  }
+  if (signals_ == 0) {
+    auto failed = failed_slots();
+    if (failed.size() > kMostOutputsShown) failed.resize(kMostOutputsShown);
+    for (const int slot : failed) actions.emplace_back(ShowOutput{slot, slots_[slot].failure});
+  }
+  actions.emplace_back(Finish{1, failure_reason()});
+}
+
+std::vector<int> Supervision::failed_slots() const {
+  std::vector<int> failed;
+  for (const auto& [number, slot] : slots_) {
+    if (!slot.failure.empty()) failed.push_back(number);
+  }
+  std::sort(failed.begin(), failed.end(),
+            [this](int a, int b) { return slots_.at(a).failed_as < slots_.at(b).failed_as; });
+  return failed;
+}
+
+std::string Supervision::failure_reason() const {
+  if (signals_ > 0) return "stopped by " + signal_name(first_signal_);
+  if (phase_ == JobPhase::kFailed) {
+    return "the job failed" + because(phase_text_) + unjoined_workers();
+  }
+  if (const auto failed = failed_slots(); !failed.empty()) {
+    const std::string what = worker(failed.front()) + " " + slots_.at(failed.front()).failure;
+    if (phase_ == JobPhase::kDone && failed_after_done_) return what + " after the job was done";
+    if (phase_ == JobPhase::kDone) return "no worker came to the job's end: " + what;
+    if (failed_to_start_) return what + " before the job had begun";
+    return what + ", no worker is left and " + std::to_string(restarts_) + " of " +
+           std::to_string(options_.max_restarts) + " restarts are used";
+  }
+  if (phase_ == JobPhase::kForming) {
+    return "every worker ended before the job had begun: the program never called elastic::init";
+  }
+  return "every worker left before the job was done: call elastic::shutdown at the end";
+}
+
+bool Supervision::anybody_finished() const {
+  return std::any_of(slots_.begin(), slots_.end(),
+                     [](const auto& entry) { return entry.second.finished; });
+}
+
+std::string Supervision::unjoined_workers() const {
+  int count = 0;
+  std::string text;
+  for (const auto& [number, slot] : slots_) {
+    if (slot.unjoined && ++count <= kMostNamed) text += "; " + worker(number) + " " + slot.fate;
+  }
+  if (count > kMostNamed) text += "; and " + std::to_string(count - kMostNamed) + " more";
+  return text;
+}
+
+std::string Supervision::missing_workers() const {
+  int finished = 0;
+  int missing = 0;
+  std::string fates;
+  for (const auto& [number, slot] : slots_) {
+    if (slot.finished) {
+      ++finished;
+    } else if (++missing <= kMostNamed) {
+      fates += (missing == 1 ? "" : "; ") + worker(number) + " " + slot.fate;
+    }
+  }
+  if (finished >= options_.np) return "";
+  if (missing > kMostNamed) fates += "; and " + std::to_string(missing - kMostNamed) + " more";
+  return "the job began with " + std::to_string(options_.np) + " workers and ended with " +
+         std::to_string(finished) + ": " + fates;
+}
+
+}  // namespace elastic::launcher

@@ -1,0 +1,35 @@
+#include "rendezvous/launcher/supervision_text.hpp"
+
+#include <charconv>
+#include <string.h>
+
+namespace elastic::launcher {
+
+std::string worker(int slot) {
+  return "worker " + std::to_string(slot);
+}
+
+std::string signal_name(int number) {
+  const char* abbreviated = ::sigabbrev_np(number);
+  return abbreviated != nullptr ? std::string("SIG") + abbreviated
+                                : "signal " + std::to_string(number);
+}
+
+std::string seconds(Milliseconds time) {
+  char text[32];
+  const auto end =
+      std::to_chars(text, text + sizeof text, static_cast<double>(time.count()) / 1000).ptr;
+  return std::string(text, end) + " s";
+}
+
+std::string because(const std::string& why) {
+  return why.empty() ? "" : ": " + why;
+}
+
+bool left_early(const WorkerReport& report) {
+  using Left = WorkerReport::Left;
+  return report.left == Left::kUnable || report.left == Left::kEvicted ||
+         report.left == Left::kLost;
+}
+
+}  // namespace elastic::launcher

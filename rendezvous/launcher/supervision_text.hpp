@@ -1,0 +1,22 @@
+#pragma once
+
+#include <string>
+
+#include "base/clock.hpp"
+#include "rendezvous/launcher/supervision.hpp"
+
+namespace elastic::launcher {
+
+/// "worker 3"
+std::string worker(int slot);
+/// "SIGTERM"
+std::string signal_name(int number);
+/// "1.5 s"
+std::string seconds(Milliseconds time);
+/// ": why", or nothing where no reason is known.
+std::string because(const std::string& why);
+
+/// Whether the worker left before the job was done, and not on request.
+bool left_early(const WorkerReport& report);
+
+}  // namespace elastic::launcher

@@ -1,0 +1,154 @@
+// The decisions when a worker ends: whether another one takes its place, and what the user is told.
+#include <algorithm>
+#include <signal.h>
+
+#include "rendezvous/launcher/supervision.hpp"
+#include "rendezvous/launcher/supervision_text.hpp"
+
+namespace elastic::launcher {
+
+/// It was to go, so nothing takes its place.
+void Supervision::removed_worker_failed(int slot, const std::string& how, Actions& actions) {
+  Slot& removed = slots_[slot];
+  removed.fate = "was removed on request, and " + how;
+  actions.emplace_back(Say{worker(slot) + " " + removed.fate +
+                           "; outside of elastic::run the next call of a removed worker throws "
+                           "Error(kRemoved): catch it, and end with code 0"});
+}
+
+/// It would fail again, as a worker with a wrong option does, and without it the job would begin
+/// too small.
+void Supervision::start_failed(int slot, const std::string& how, TimePoint now, Actions& actions) {
+  if (signals_ > 0 || failed_to_start_) return;
+  failed_to_start_ = true;
+  slots_[slot].failure = how;
+  actions.emplace_back(Say{worker(slot) + " " + how + " before the job had begun: the job fails"});
+  if (running() > 0) terminate(now, actions);
+}
+
+/// The server knows of them once the others have trained on, which is later than their exit.
+void Supervision::note_early_ends(const WorkerReport& report) {
+  for (const auto& [number, why] : report.ended_early) {
+    const auto slot = slots_.find(number);
+    if (slot == slots_.end() || slot->second.running) continue;
+    slot->second.finished = false;
+    slot->second.fate = "ended early: " + why;
+  }
+}
+
+/// With code 0.
+void Supervision::worker_ended(int slot, const WorkerReport& report, Actions& actions) {
+  Slot& ended = slots_[slot];
+  if (report.left == WorkerReport::Left::kUnable) {
+    if (phase_ == JobPhase::kFailed) return;  // which says why
+    ended.fate = "left before the job's end" + because(report.why);
+    actions.emplace_back(Say{worker(slot) + " " + ended.fate});
+  } else if (report.left == WorkerReport::Left::kEarly) {
+    // Its fate is known.
+  } else if (report.left == WorkerReport::Left::kFinished ||
+             (phase_ == JobPhase::kDone && report.member)) {
+    ended.finished = true;
+  } else if (report.left == WorkerReport::Left::kRemoved) {
+    ended.fate = "was removed on request";
+  } else if (phase_ == JobPhase::kDone && !ended.fate.empty()) {
+    // A replacement that came too late: what became of the worker before it is what is missing.
+  } else if (signals_ == 0 && report.left == WorkerReport::Left::kEvicted) {
+    ended.fate = "was given up by the job" + because(report.why);
+    actions.emplace_back(Say{worker(slot) + " " + ended.fate + "; it exited with code 0"});
+  } else if (signals_ == 0 && (report.left == WorkerReport::Left::kLost ||
+                               (phase_ == JobPhase::kRunning && report.member))) {
+    ended.fate = "exited with code 0 in the middle of the job, without elastic::shutdown";
+    actions.emplace_back(Say{worker(slot) + " " + ended.fate});
+  } else {
+    worker_never_joined(slot, actions);
+  }
+}
+
+/// With code 0: the program may have had nothing to do, or it does not call elastic::init. The
+/// others wait for it.
+void Supervision::worker_never_joined(int slot, Actions& actions) {
+  Slot& ended = slots_[slot];
+  const std::string how = "exited with code 0 before it had joined the job";
+  if (ended.fate.empty()) ended.fate = how;
+  if (ending()) return;
+  ended.unjoined = true;
+  std::string text = worker(slot) + " " + how + "; does its program call elastic::init?";
+  if (phase_ == JobPhase::kForming && running() > 0) {
+    text += " The others wait for it for " + seconds(options_.start) +
+            ", and then begin without it if --min-np allows that";
+  }
+  actions.emplace_back(Say{text});
+}
+
+void Supervision::worker_failed(int slot, const std::string& how, Actions& actions,
+                                bool may_restart) {
+  // Workers that we ended, or that the job's failure ended, did not fail by themselves.
+  if (signals_ > 0 || stopped_ || failed_to_start_ || phase_ == JobPhase::kFailed) return;
+  Slot& failed = slots_[slot];
+  failed.failure = failed.fate = how;
+  failed.failed_as = failures_++;
+  if (phase_ == JobPhase::kDone) {
+    failed_after_done_ = true;
+    actions.emplace_back(Say{worker(slot) + " " + how + " after the job was done"});
+  } else if (may_restart && restarts_left() && phase_ == JobPhase::kRunning && !joinable_) {
+    failed.waits = true;
+    failed.fate += ", and nobody could join the job in its place";
+    actions.emplace_back(Say{worker(slot) + " " + how +
+                             "; not starting it again while nobody can join: the job is at its "
+                             "end, or no worker is in elastic::run"});
+  } else if (may_restart && restarts_left()) {
+    restart(slot, how + "; ", actions);
+  } else {
+    if (may_restart) failed.fate += ", and no restarts were left";
+    const bool limited = may_restart && running() > 0;
+    actions.emplace_back(Say{worker(slot) + " " + how + (limited ? without_restarts() : "")});
+  }
+}
+
+std::string Supervision::without_restarts() const {
+  if (running() >= options_.min_np) return "; no restarts left, going on without it";
+  return "; no restarts left, and only " + std::to_string(running()) + " of at least " +
+         std::to_string(options_.min_np) +
+         " workers (--min-np) run: from its next step boundary the job waits " +
+         seconds(options_.below_minimum) + " for more (elasticrun ctl add), and then fails";
+}
+
+/// It was none of the job's members any more when that was done: it is missing, and the job is not
+/// worse for how its process ended since.
+void Supervision::worker_missed(int slot, const std::string& how, const WorkerReport& report) {
+  Slot& missed = slots_[slot];
+  missed.failure = how;
+  missed.failed_as = failures_++;
+  missed.fate = report.left == WorkerReport::Left::kEvicted
+                    ? "was given up by the job" + because(report.why) + "; it " + how
+                    : how + ", and the job was done before it could be replaced";
+}
+
+/// Ended by us, because the job had ended before. A worker that the job had given up is a missing
+/// one; a member may have left its work undone.
+void Supervision::worker_overdue(int slot, const WorkerReport& report) {
+  Slot& late = slots_[slot];
+  const std::string how = "did not exit within " + seconds(options_.exit);
+  late.fate = how + " after the job was done";
+  if (!report.member) return;
+  late.failure = how;
+  late.failed_as = failures_++;
+  failed_after_done_ = true;
+}
+
+void Supervision::restart(int slot, const std::string& why, Actions& actions) {
+  ++restarts_;
+  actions.emplace_back(Say{worker(slot) + " " + why + "starting it again (restart " +
+                           std::to_string(restarts_) + " of " +
+                           std::to_string(options_.max_restarts) + ")"});
+  start(slot, actions);
+}
+
+void Supervision::start_waiting(Actions& actions) {
+  for (auto& [number, slot] : slots_) {
+    if (!slot.waits || !restarts_left() || running() >= options_.max_np) continue;
+    restart(number, "can join now: ", actions);
+  }
+}
+
+}  // namespace elastic::launcher
