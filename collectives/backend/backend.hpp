@@ -23,6 +23,9 @@ enum class Kind : std::uint8_t {
   kTransfer,  ///< state from the workers that have it to those that do not
   kMismatch,  ///< ranks submitted one name with different shapes: ends in an error on all of them
 };
+static_assert(static_cast<unsigned>(Kind::kMismatch) <
+                  static_cast<unsigned>(transport::OwnCall::kStateSize),
+              "numbers of calls travel, and belong to one kind each");
 
 /// One collective as a backend sees it.
 struct Call {
@@ -116,7 +119,8 @@ class Backend {
   static constexpr std::size_t kNeverDirect = std::numeric_limits<std::size_t>::max();
   /// After a successful `run` with direct tensors: waits until `run` has succeeded on every rank,
   /// so that no rank can need this rank's result any more. Fails like `run`, but the result stays.
-  /// In either case readers that are still active ignore the contents of the tensors from here on.
+  /// Afterwards the caller may change its tensors: a rank that still reads them discards what it
+  /// read.
   virtual Status settle() { return {}; }
 
   /// After a `run` or `run_small` that ended in a shared error, or after such an error was handed

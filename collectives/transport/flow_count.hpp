@@ -4,7 +4,7 @@
 
 namespace elastic::transport {
 
-/// As many as a cloud that caps a single flow at a tenth of its line lets use most of it.
+/// Enough to fill most of a line whose provider caps a single flow at a tenth of it.
 inline constexpr std::size_t kFlowsBetweenHosts = 8;
 
 /// Which links a worker has to hosts other than its own.

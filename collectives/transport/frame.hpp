@@ -67,12 +67,12 @@ struct OpTag {
   std::uint64_t position = 0;    ///< of the operation in its lane, counted over the whole job
   std::uint8_t phase = 0;  ///< kNormal, kAbortOperation once a mismatch has been found, or later
 
-  /// Handing a committed result to those without it; what ranks tell each other in front.
+  /// Handing a committed result to those without it; the exchange before a view's first operation.
   static constexpr std::uint8_t kRepair = 0;
   static constexpr std::uint8_t kNormal = 1;
   static constexpr std::uint8_t kAbortOperation = 2;
-  /// From here on: what ranks have to do with each other in an operation besides, after they have
-  /// met in kNormal with the same call. Nothing is compared any more.
+  /// From here on: further exchanges of the same operation, after the ranks have met in kNormal
+  /// with the same call. Nothing is compared any more.
   static constexpr std::uint8_t kLater = 3;
   /// After everything else of an operation that ended in an error: see Backend::settle_error.
   static constexpr std::uint8_t kSettled = 255;

@@ -140,7 +140,7 @@ bool Link::load_next_frame(Flow& flow) {
     header.kind = FrameKind::kNote;
     header.tag.generation = note.generation;
     header.length = static_cast<std::uint32_t>(flow.own_payload.size());
-    if (flow.stream->checked()) header.payload_checksum = checksum(flow.own_payload);
+    if (flow.stream->needs_checksum()) header.payload_checksum = checksum(flow.own_payload);
     encode(header, flow.header_out);
     flow.header_left = flow.header_out;
     flow.payload_left = flow.own_payload;
@@ -170,7 +170,7 @@ void Link::load_stripe(Flow& flow, Outgoing& message) {
   header.offset = message.pulled;
   header.fingerprint = fingerprint_;
   const auto stripe = message.payload.subspan(message.pulled, bytes);
-  if (flow.stream->checked()) header.payload_checksum = checksum(stripe);
+  if (flow.stream->needs_checksum()) header.payload_checksum = checksum(stripe);
   encode(header, flow.header_out);
   flow.header_left = flow.header_out;
   flow.payload_left = stripe;

@@ -93,9 +93,9 @@ class Link {
   EagerChannel* eager_channel() const;
   /// How many streams it has.
   std::size_t flows() const { return flows_.size(); }
-  /// Outgoing data uses the first `most` streams, or over the only one; frames under way
-  /// are completed. All are read, though the others less often: the peer chooses for itself, and
-  /// is expected to choose the same. At first all are used.
+  /// Outgoing data uses the first `most` streams from now on; frames under way are completed. All
+  /// are read, though the others less often: the peer chooses for itself, and is expected to choose
+  /// the same. At first all are used.
   void use_flows(std::size_t most);
   std::size_t flows_in_use() const { return in_use_; }
   /// `Stream::arena` of the first stream.

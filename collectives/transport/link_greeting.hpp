@@ -38,7 +38,7 @@ enum class Verdict : std::uint8_t {
   kWelcome = 1,
   kOldGeneration = 2,  ///< the acceptor is in a later view already
   kNoRelay = 3,        ///< the acceptor does not relay between these two, or not now
-  kUnreachable = 4,    ///< nor does the acceptor reach the target
+  kUnreachable = 4,    ///< the acceptor cannot reach the target either
 };
 
 /// The dialer's status for it: kRefused with the reason unless welcome.

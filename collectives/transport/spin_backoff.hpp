@@ -30,7 +30,7 @@ class SpinBackoff {
   static constexpr Duration kQuick = std::chrono::microseconds(2);
   /// Longer than a peer takes for what it does between two looks at its links.
   static constexpr Duration kLong = std::chrono::milliseconds(1);
-  /// After a long yield so many waits go without any, until another is tried.
+  /// Waits without yields after a long one, until another is tried.
   static constexpr int kWithout = 64;
 
   /// How often that is tried, in waits with yields to a peer.

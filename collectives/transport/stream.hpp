@@ -62,7 +62,7 @@ class Stream {
 
   /// Whether bytes can be damaged unnoticed on the way, so that payloads need a
   /// checksum of their own: TCP's has 16 bits, and is often left to the network card.
-  virtual bool checked() const { return false; }
+  virtual bool needs_checksum() const { return false; }
 
   /// The eager channel beside the stream, null where the transport has none. Owned by the stream.
   virtual EagerChannel* eager_channel() { return nullptr; }

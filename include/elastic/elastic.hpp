@@ -15,8 +15,9 @@ namespace elastic {
 /// comes too late, there is nothing left to do: init says so on stderr and ends the process with
 /// exit(0).
 ELASTIC_API void init(const Options& options = {});
-/// Says that the job is done and waits for the others to say so, for half a second; after an
-/// exception that left `run` says that this worker cannot go on. See Context::shutdown.
+/// Says that the job is done and waits for the others to say so, for half a second as a rule and 30
+/// s at the longest; after an exception that left `run` says that this worker cannot go on. See
+/// Context::shutdown.
 ELASTIC_API void shutdown();
 /// The default context. Throws kNotInitialized before `init` and after `shutdown`.
 ELASTIC_API Context& context();

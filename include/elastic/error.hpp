@@ -25,7 +25,8 @@ enum class ErrorCode : std::uint8_t {
   kEvicted,       ///< The job went on without this worker.
   kRemoved,    ///< This worker was asked to leave. `run` catches it and returns; outside of `run`
                ///< collectives throw it.
-  kStopped,    ///< The job was asked to stop. Caught and thrown as kRemoved.
+  kStopped,    ///< The job was asked to stop. `run` catches it and returns RunOutcome::kStopped;
+               ///< outside of `run` collectives throw it.
   kNotFinite,  ///< A gradient had NaN or Inf, and Options::non_finite says "error".
   kInternal,   ///< A defect of the library.
 };

@@ -20,15 +20,15 @@ enum class Transport : std::uint8_t {
 inline constexpr std::array<Named<Transport>, 3> kTransports{
     {{"auto", Transport::kAuto}, {"shm", Transport::kShm}, {"tcp", Transport::kTcp}}};
 
-/// Algorithms of an allreduce; docs/architecture.md describes them.
+/// Algorithms of an allreduce; docs/architecture.md describes those for large tensors.
 enum class Algorithm : std::uint8_t {
-  kAuto,  ///< by size, and by what the links of a view were measured to do
-  kDirect,
-  kDoubling,
-  kSwap,
-  kPairwise,
-  kHierarchical,
-  kRing,
+  kAuto,          ///< by size, and by what the links of a view were measured to do
+  kDirect,        ///< every rank sends its tensor to all others: one exchange
+  kDoubling,      ///< recursive doubling: log2(ranks) exchanges of the whole tensor
+  kSwap,          ///< two ranks exchange their tensors through shared memory, and both reduce
+  kPairwise,      ///< reduce-scatter and allgather, each rank directly with each other one
+  kHierarchical,  ///< within hosts, between hosts, within hosts
+  kRing,          ///< reduce-scatter and allgather around a ring, segment by segment
 };
 /// As ELASTIC_ALGORITHM has them.
 inline constexpr std::array<Named<Algorithm>, 7> kAlgorithms{
@@ -190,9 +190,10 @@ struct Options {
   std::chrono::milliseconds view_timeout{120000};
 
   /// Warn about a stall that has lasted for this long: some ranks are in a call, or have submitted
-  /// a named tensor, and others have not come. The log of every rank, and the server's, then says
-  /// which ranks wait in what and which are missing. Also about calls that have waited for a CUDA
-  /// device for so long. The least among the ranks counts. ELASTIC_STALL_WARNING_MS.
+  /// a named tensor, and others have not come. The launcher's log, or without a launcher that of
+  /// every rank and of the server, then says which ranks wait in what and which are missing. Also
+  /// about calls that have waited for a CUDA device for so long. The least among the ranks counts.
+  /// ELASTIC_STALL_WARNING_MS.
   std::chrono::milliseconds stall_warning{30000};
 
   /// A stall that has lasted for this long ends the job, with kTimeout and the text of the warning

@@ -136,7 +136,8 @@ class ELASTIC_API State {
 
   /// The step boundary: this worker has finished an optimizer step. Here members wait for each
   /// other when a worker joins or leaves, and only here, so everything in the state must be that of
-  /// the finished step. Otherwise it costs no communication. Waits for the named operations that
+  /// the finished step. Otherwise it costs no
+  /// communication, unless Options::compare_steps is set. Waits for the named operations that
   /// this thread has submitted; those of other threads go on. Throws Error(kNotInitialized) outside
   /// of `run`'s body, kInvalidArgument where a vector in the state has changed its size (the step
   /// is not committed then), and what ends the training: kRemoved, kStopped, kBelowMinimum,
@@ -148,17 +149,16 @@ class ELASTIC_API State {
   std::uint64_t commits() const noexcept;
 
   /// Writes a checkpoint: all entries, the number of commits and the view's generation, with a
-  /// checksum. Call it after
-  /// `commit` (or before `run`), on one worker. The file at `path`, or what it leads to as a
-  /// symbolic link, is replaced at once and only by a whole and durable one, whatever happens
-  /// meanwhile; the new one has the old one's permissions. Throws Error: kInvalidArgument where
-  /// `path` names a folder or another thing that is no file, kUnavailable where it cannot be
-  /// written (disk full, no such folder, ...), holds a newer state of the same training (a later
-  /// generation, or more commits in the same; after `load_from` of an older checkpoint also a state
-  /// that this job did not go on from), or another worker has replaced it meanwhile; inside
-  /// `run` also kEvicted where this worker has been given up, as `commit` does. Then the
-  /// file is as it was, but where the message says that it was replaced and only its folder could
-  /// not be synced: after a power cut either may be there.
+  /// checksum. Call it after `commit` (or before `run`), on one worker. The file at `path`, or what
+  /// it leads to as a symbolic link, is replaced at once and only by a whole and durable one,
+  /// whatever happens meanwhile; the new one has the old one's permissions. Throws Error:
+  /// kInvalidArgument where `path` names a folder or another thing that is no file, kUnavailable
+  /// where it cannot be written (disk full, no such folder, ...), holds a newer state of the same
+  /// training (a later generation, or more commits in the same; after `load_from` of an older
+  /// checkpoint also a state that this job did not go on from), or another worker has replaced it
+  /// meanwhile; inside `run` also kEvicted where this worker has been given up, as `commit` does.
+  /// Then the file is as it was, but where the message says that it was replaced and only its
+  /// folder could not be synced: after a power cut either may be there.
   void save_to(const std::string& path) const;
 
   /// Before `run`: takes the values and the number of commits from a checkpoint of the same

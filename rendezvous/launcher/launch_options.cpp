@@ -24,6 +24,8 @@ Milliseconds milliseconds(double seconds) {
 /// On one machine: far more than it has cores or descriptors for.
 constexpr int kMostWorkers = 4096;
 constexpr long kLongestMs = 86400000;  ///< a day
+/// Workers wait for 30 s more (worker_environment.cpp), and for a day at the longest.
+constexpr long kLongestStartMs = kLongestMs - 30000;
 
 Status check(const LaunchOptions& options) {
   if (options.np < 1) return invalid("-np must be at least 1, not " + std::to_string(options.np));
@@ -116,7 +118,7 @@ Result<LaunchRequest> parse_launch_options(const std::vector<std::string>& argum
          "--start-timeout-ms", start_timeout_ms,
          "How long the first worker waits for the others of -np, before the job begins with "
          "--min-np of them, or fails [60000]")
-      ->check(CLI::Range(1L, kLongestMs));
+      ->check(CLI::Range(1L, kLongestStartMs));
   app.add_option(
          "--below-minimum-timeout-ms", below_minimum_timeout_ms,
          "How long fewer than --min-np workers wait for others before the job fails [60000]")

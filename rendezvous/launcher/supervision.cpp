@@ -44,13 +44,14 @@ void Supervision::on(const WorkerExited& event, TimePoint now, Actions& actions)
     return start_failed(event.slot, event.status.text(), now, actions);
   }
   if (overdue_) return worker_overdue(event.slot, report);
-  if (phase_ == JobPhase::kFailed && signals_ == 0 && report.left == WorkerReport::Left::kLost) {
-    // It died by itself, before the job failed for that.
+  if (phase_ == JobPhase::kFailed && signals_ == 0 && report.left == WorkerReport::Left::kLost &&
+      slots_[event.slot].fate.empty()) {
+    // It died by itself, before the job failed for that. A replacement is told of the failure.
     slots_[event.slot].failure = event.status.text();
     slots_[event.slot].failed_as = failures_++;
     return;
   }
-  if (phase_ == JobPhase::kDone && signals_ == 0 && left_early(report)) {
+  if (phase_ == JobPhase::kDone && signals_ == 0 && left_before_end(report)) {
     return worker_missed(event.slot, event.status.text(), report);
   }
   if (report.left == WorkerReport::Left::kRemoved && !ending()) {

@@ -26,7 +26,7 @@ std::string because(const std::string& why) {
   return why.empty() ? "" : ": " + why;
 }
 
-bool left_early(const WorkerReport& report) {
+bool left_before_end(const WorkerReport& report) {
   using Left = WorkerReport::Left;
   return report.left == Left::kUnable || report.left == Left::kEvicted ||
          report.left == Left::kLost;

@@ -17,6 +17,6 @@ std::string seconds(Milliseconds time);
 std::string because(const std::string& why);
 
 /// Whether the worker left before the job was done, and not on request.
-bool left_early(const WorkerReport& report);
+bool left_before_end(const WorkerReport& report);
 
 }  // namespace elastic::launcher

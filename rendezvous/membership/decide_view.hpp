@@ -32,7 +32,7 @@ struct ViewAnswer {
     std::string incarnation;
     std::string reason;
   };
-  std::vector<Evicted> evicted;       ///< too far behind to be repaired
+  std::vector<Evicted> evicted;       ///< too far behind; a defect, by rule R1 none is
   std::vector<std::string> retained;  ///< leavers that stay for one more view, to hand over a
                                       ///< result
 };

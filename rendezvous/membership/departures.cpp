@@ -14,6 +14,10 @@ constexpr int kRelinkAttempts = 4;
 /// because some members learn of the new view late.
 constexpr Milliseconds kRelinkPatience{5000};
 
+/// Reasons that the message of a job's failure has, and bytes of each.
+constexpr int kMostWhys = 8;
+constexpr std::size_t kMostOfWhy = 1000;
+
 }  // namespace
 
 /// Records that `incarnation` is gone, and why. `advance` draws the conclusions for the view.
@@ -28,6 +32,7 @@ void Membership::State::depart(const std::string& incarnation, How how, const st
                                              : Farewell{Farewell::Reason::kEvicted, what};
     const Member& member = view_.members[rank_of(incarnation)];
     if (how != How::kLeft) given_up_.emplace(member.endpoints.host, member.pid);
+    if (how == How::kEvicted) may_live_.insert(incarnation);
   }
   const auto leaver = workers_.find(incarnation);
   if (leaver != workers_.end() && is_member(incarnation)) {
@@ -149,11 +154,14 @@ void Membership::State::stop_without_boundary() {
 }
 
 /// The reasons of the workers that could not go on: first of those that have left, then of the
-/// members in rank order.
+/// members in rank order. Not of all: the text has to fit into a message.
 std::string Membership::State::whys() const {
   std::string text;
-  const auto add = [&text](const std::string& name, const std::string& why) {
-    text += (text.empty() ? ": " : "; ") + name + ": " + why;
+  int count = 0;
+  const auto add = [&](const std::string& name, const std::string& why) {
+    if (++count > kMostWhys) return;
+    text += (text.empty() ? ": " : "; ") + name + ": " + why.substr(0, kMostOfWhy);
+    if (why.size() > kMostOfWhy) text += " ...";
   };
   for (const auto& [label, departed] : departed_) {
     if (departed.how != "unable" || departed.why.empty()) continue;
@@ -163,6 +171,7 @@ std::string Membership::State::whys() const {
     const Worker& worker = workers_.at(member);
     if (!worker.why.empty()) add(rank_name(member), worker.why);
   }
+  if (count > kMostWhys) text += "; and " + std::to_string(count - kMostWhys) + " more";
   return text;
 }
 
@@ -178,9 +187,11 @@ void Membership::State::end(const std::string& text) {
 }
 
 /// Ends the job in an error: every worker receives Fail with `text`, and the journal records the
-/// end.
+/// end. An end that no worker hears of is not recorded while members may live: they train on, and a
+/// restarted server has to continue their job.
 void Membership::State::fail(const std::string& text, bool misfit) {
-  if (view_.generation != 0) {
+  const bool is_final = !workers_.empty() || may_live_.empty();
+  if (view_.generation != 0 && is_final) {
     out_.actions.push_back(JournalEnd{Fail{text, misfit, timed_out_}});
   }
   for (const auto& entry : workers_) {

@@ -72,7 +72,7 @@ struct Registered {
 };
 struct Received {
   std::string incarnation;
-  Message message;  ///< Heartbeat, Suspect, Promise, Report, Ready, Bye or Gone
+  Message message;  ///< Heartbeat, Suspect, Promise, Paused, Report, Ready, Bye, Gone
 };
 /// The connection to a worker has ended. This proves no death: a member may come back.
 struct ConnectionLost {
@@ -114,7 +114,7 @@ struct Journal {
 struct ReserveGenerations {
   std::uint64_t up_to = 0;
 };
-/// Records in the journal how the job ended. The end itself does not wait for the disk.
+/// Records in the journal how the job ended. If that fails, the job ends all the same.
 struct JournalEnd {
   LastWord word;
 };

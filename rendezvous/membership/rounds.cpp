@@ -220,6 +220,7 @@ void Membership::State::announce(View next) {
   round_.reset();
   causes_.clear();
   gone_by_choice_.clear();
+  may_live_.clear();
   relink_ = false;
   recount_ = false;
   lead_ = 1;

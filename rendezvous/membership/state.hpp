@@ -243,6 +243,8 @@ class Membership::State {
   std::uint64_t lead_ = 1;           ///< distance of the next proposed commit from `commits_`
   std::vector<std::string> causes_;  ///< of the present view change
   std::set<std::string> gone_by_choice_;
+  /// Members of the present view that were given up without proof of their death.
+  std::set<std::string> may_live_;
   std::map<std::string, int> strikes_;  ///< broken links of each member since an operation
                                         ///< completed
   TimePoint struck_since_{};            ///< time of the first of these

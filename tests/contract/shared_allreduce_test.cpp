@@ -221,7 +221,7 @@ class GivesUp : public testing::Test {
 
 /// Rank 0 does not take the overwritten memory for the input of rank 1.
 TEST_F(GivesUp, BeforeItsInputIsRead) {
-  eager_channel().hold_still(kTag);
+  eager_channel().pin(kTag);
   give_up();
   say_where();
   say();
@@ -229,7 +229,7 @@ TEST_F(GivesUp, BeforeItsInputIsRead) {
 
 /// Rank 0 does not take it for the result of rank 1 either.
 TEST_F(GivesUp, AfterAllHaveReduced) {
-  eager_channel().hold_still(kTag);
+  eager_channel().pin(kTag);
   say_where();
   hear();
   give_up();

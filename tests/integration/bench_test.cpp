@@ -341,7 +341,8 @@ TEST(Bench, RecoveryFromACutLink) {
   ScratchFolder folder;
   const std::string output = run_bench(
       folder, {"recovery", "--np", "3", "--bytes", "4096", "--runs", "1", "--fault", "link"}, 0);
-  EXPECT_THAT(output, AllOf(HasSubstr("transport tcp, fault link"), HasSubstr("nobody was lost")));
+  EXPECT_THAT(output,
+              AllOf(HasSubstr("transport tcp, fault link"), HasSubstr("no worker was lost")));
 }
 
 TEST(Bench, JoinIsReported) {

@@ -203,7 +203,7 @@ TEST_F(LauncherTest, ControlFindsTheOneRunningJob) {
                               "echo $$ >> " + file("pids") + "; exec sleep 1000"});
   const auto first = pids_in("pids", 1);
   EXPECT_EQ(run({"ctl", "status"}), 0) << output_;
-  EXPECT_THAT(output_, HasSubstr("job seen: forming, generation 0, world size 0 (min 1, max 2)"));
+  EXPECT_THAT(output_, HasSubstr("job seen: forming, 0 of 1 workers (min 1, max 2)"));
   EXPECT_EQ(run({"ctl", "--job", "seen", "status", "--json"}), 0);
   const auto json = nlohmann::json::parse(output_, nullptr, false);
   ASSERT_TRUE(json.is_object()) << output_;

@@ -39,7 +39,7 @@ TEST(JoinTime, RefusesARunWithoutItsNewcomer) {
   auto records = three_workers();
   EXPECT_THAT(join_time(records, 4).status().message(), HasSubstr("expected 4"));
   records[2].newcomer = false;
-  EXPECT_THAT(join_time(records, 3).status().message(), HasSubstr("0 of them newcomers"));
+  EXPECT_THAT(join_time(records, 3).status().message(), HasSubstr("0 of them joiners"));
   records = three_workers();
   records[1].broadcasts.pop_back();
   EXPECT_THAT(join_time(records, 3).status().message(), HasSubstr("different numbers"));

@@ -116,7 +116,7 @@ TEST(Fingerprint, SaysWhatWasCalled) {
             "allreduce of 255 or more tensors, 4810 elements, average");
   EXPECT_EQ(describe({3, 1, 0, 1, 0, 0}), "allgather of bf16");
   EXPECT_EQ(describe({4, 3, 2, 1, 0, 8}), "reduce_scatter of 8 f64, min");
-  EXPECT_EQ(describe({1, 0, 0x81, 1, 77, 8}), "allreduce of 8 f16, average, narrowed");
+  EXPECT_EQ(describe({1, 0, 0x81, 1, 77, 8}), "allreduce of 8 f16, average, cast");
   EXPECT_EQ(describe({5, 0, 0, 1, 0, 0}), "barrier");
 }
 

@@ -224,6 +224,21 @@ TEST_F(RecoveryTest, AFailedJobIsOverToo) {
   EXPECT_THAT(last<Fail>("a")->reason, HasSubstr("all members are gone"));
 }
 
+/// Behind a network that failed they train on, and come back.
+TEST_F(RecoveryTest, AJobWhoseMembersFellSilentIsNotOver) {
+  start_with({"a", "b"});
+  silent_ = {"a", "b"};
+  pass(Milliseconds(120000));
+  EXPECT_EQ(phase(), Phase::kFailed);
+  silent_.clear();
+  restart(journal());
+  EXPECT_EQ(phase(), Phase::kRecovering);
+  come_back("a");
+  come_back("b");
+  EXPECT_EQ(phase(), Phase::kRunning);
+  EXPECT_EQ(count<Fail>("a"), 0U);
+}
+
 TEST_F(RecoveryTest, EachChangeOfTheViewCountsAfterwards) {
   start_with({"a", "b", "c"});
   restart(journal());

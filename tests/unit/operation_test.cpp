@@ -78,7 +78,7 @@ TEST(CastAllreduce, IsNoOtherCall) {
   EXPECT_EQ(narrowed, print(ReduceOp::kSum, kWires));
   EXPECT_EQ(print(ReduceOp::kSum, {}),
             print(ReduceOp::kSum, {{DType::kF32}, {DType::kF32}, {DType::kF64}}));
-  EXPECT_NE(describe(narrowed).find("sum, narrowed"), std::string::npos);
+  EXPECT_NE(describe(narrowed).find("sum, cast"), std::string::npos);
 }
 
 /// A backend that works on the caller's tensor cannot cast it to a wire dtype on the way.

@@ -106,9 +106,14 @@ void GlooBackend::perform(const Call& call, Payload& payload) {
       return broadcast(call, payload);
     case Kind::kAllgather:
       return allgather(call.sections.front(), payload);
-    default:
+    case Kind::kBarrier:
       return barrier();
+    case Kind::kReduceScatter:
+    case Kind::kTransfer:
+    case Kind::kMismatch:
+      break;  // left to native
   }
+  throw std::logic_error("there is no such collective here");
 }
 
 void GlooBackend::allreduce(const Section& section, ReduceOp op, std::byte* data) {

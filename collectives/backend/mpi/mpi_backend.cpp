@@ -150,9 +150,14 @@ Status MpiBackend::perform(const Call& call, Payload& payload) {
       return broadcast(call.root, buffers_->data.data(), extent(call.sections));
     case Kind::kAllgather:
       return allgather(call.sections.front(), payload);
-    default:
+    case Kind::kReduceScatter:
       return reduce_scatter(call.sections.front(), call.redop, payload);
+    case Kind::kBarrier:
+    case Kind::kTransfer:
+    case Kind::kMismatch:
+      break;  // left to native
   }
+  return Status(Code::kInternal, "MPI: there is no such collective here");
 }
 
 /// Calls `start(first, count, request)` for every piece of `count` elements of `element` bytes, in

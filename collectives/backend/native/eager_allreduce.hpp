@@ -13,7 +13,7 @@
 namespace elastic::collectives {
 
 /// Eager allreduce of small data on one host: every rank copies its tensor to a slot for every
-/// other rank (a EagerSlot), then reduces all tensors in rank order. One exchange, without frames.
+/// other rank (an EagerSlot), then reduces all tensors in rank order. One exchange, without frames.
 ///
 /// Owned by the thread that runs the lane's operation.
 class EagerAllreduce {

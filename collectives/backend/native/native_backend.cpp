@@ -147,11 +147,12 @@ Status NativeBackend::prepare(std::uint64_t position) {
     }
     return agreed.status();
   }
-  const ViewCapabilities& ways = agreed.value();
-  eager_everywhere_ = ways.eager;
-  plans_.use(ways.thresholds, ways.segment_bytes);
+  const ViewCapabilities& capabilities = agreed.value();
+  eager_everywhere_ = capabilities.eager;
+  plans_.use(capabilities.thresholds, capabilities.segment_bytes);
   if (options_.record && size() > 1) {
-    options_.record->set(describe(ways, hosts_, generation_, slots_.most_bytes()), ways.costs);
+    options_.record->set(describe(capabilities, hosts_, generation_, slots_.most_bytes()),
+                         capabilities.costs);
   }
   return {};
 }

@@ -44,7 +44,7 @@ std::span<const std::byte> SharedAllreduce::offer(const OpTag& tag, const Finger
   tag_ = tag;
   fingerprint_ = fingerprint;
   for (int rank = 0; rank < mesh_.size(); ++rank) {
-    if (rank != mesh_.rank()) mesh_.link(rank).eager_channel()->hold_still(tag);
+    if (rank != mesh_.rank()) mesh_.link(rank).eager_channel()->pin(tag);
   }
   return std::as_bytes(std::span(offered_));
 }
@@ -194,7 +194,7 @@ void SharedAllreduce::reduce(const Shared& tensor, ReduceOp op, std::size_t begi
 Status SharedAllreduce::check_held() const {
   transport::full_fence();
   for (int rank = 0; rank < mesh_.size(); ++rank) {
-    if (rank == mesh_.rank() || mesh_.link(rank).eager_channel()->held_still(tag_)) continue;
+    if (rank == mesh_.rank() || mesh_.link(rank).eager_channel()->pinned(tag_)) continue;
     return Status(Code::kAborted,
                   "rank " + std::to_string(rank) + " gave the operation up while it was read from");
   }

@@ -103,9 +103,9 @@ Result<plan::LinkCosts> agree_on_costs(transport::Mesh& mesh, Executor& executor
   return *costs;
 }
 
-void warn_of_the_impossible(const ViewCapabilities& ways, const Hosts& hosts) {
-  const auto& algorithm = ways.thresholds.algorithm;
-  if (!algorithm || plan::can_do(*algorithm, hosts, ways.thresholds)) return;
+void warn_of_the_impossible(const ViewCapabilities& capabilities, const Hosts& hosts) {
+  const auto& algorithm = capabilities.thresholds.algorithm;
+  if (!algorithm || plan::can_do(*algorithm, hosts, capabilities.thresholds)) return;
   log::warn(
       "ELASTIC_ALGORITHM is '{}', which {} ranks on {} hosts cannot do with the links that they "
       "have: it is chosen by size",
@@ -148,46 +148,49 @@ Result<ViewCapabilities> negotiate_capabilities(transport::Mesh& mesh, Executor&
     segment = std::min(segment, word.segment_bytes);
     opened = std::max(opened, word.flows_opened);
   }
-  ViewCapabilities ways;
-  ways.flows_opened = std::min(opened, plan::kMostFlows);
-  ways.thresholds = options.thresholds;
-  ways.thresholds.capacity = static_cast<std::size_t>(capacity);
-  ways.segment_bytes = static_cast<std::size_t>(segment);
-  ways.eager = hosts.count() == 1 && capacity > 0 && !ways.thresholds.algorithm;
-  if (mesh.rank() == 0) warn_of_the_impossible(ways, hosts);
-  if (!options.record || mesh.size() == 1) return ways;
+  ViewCapabilities capabilities;
+  capabilities.flows_opened = std::min(opened, plan::kMostFlows);
+  capabilities.thresholds = options.thresholds;
+  capabilities.thresholds.capacity = static_cast<std::size_t>(capacity);
+  capabilities.segment_bytes = static_cast<std::size_t>(segment);
+  capabilities.eager = hosts.count() == 1 && capacity > 0 && !capabilities.thresholds.algorithm;
+  if (mesh.rank() == 0) warn_of_the_impossible(capabilities, hosts);
+  if (!options.record || mesh.size() == 1) return capabilities;
 
-  const auto costs = agree_on_costs(mesh, executor, plans, hosts, words, ways.flows_opened);
+  const auto costs = agree_on_costs(mesh, executor, plans, hosts, words, capabilities.flows_opened);
   if (!costs.ok()) return costs.status();
-  ways.costs = costs.value();
-  ways.segment_bytes = plan::tuned_segment(hosts, ways.costs, ways.segment_bytes);
-  ways.thresholds = plan::tuned(hosts, ways.costs, ways.thresholds);
-  return ways;
+  capabilities.costs = costs.value();
+  capabilities.segment_bytes =
+      plan::tuned_segment(hosts, capabilities.costs, capabilities.segment_bytes);
+  capabilities.thresholds = plan::tuned(hosts, capabilities.costs, capabilities.thresholds);
+  return capabilities;
 }
 
-Tuning describe(const ViewCapabilities& ways, const Hosts& hosts, std::uint64_t generation,
+Tuning describe(const ViewCapabilities& capabilities, const Hosts& hosts, std::uint64_t generation,
                 std::size_t most_eager_bytes) {
   Tuning tuning;
   tuning.generation = generation;
-  tuning.inside_hosts = described(ways.costs.inside);
-  tuning.between_hosts = described(ways.costs.between);
-  tuning.segment_bytes = ways.segment_bytes;
-  tuning.flows_opened = static_cast<int>(ways.flows_opened);
-  tuning.flows_used = static_cast<int>(std::min(ways.costs.flows, ways.flows_opened));
+  tuning.inside_hosts = described(capabilities.costs.inside);
+  tuning.between_hosts = described(capabilities.costs.between);
+  tuning.segment_bytes = capabilities.segment_bytes;
+  tuning.flows_opened = static_cast<int>(capabilities.flows_opened);
+  tuning.flows_used =
+      static_cast<int>(std::min(capabilities.costs.flows, capabilities.flows_opened));
   const auto add = [&](std::size_t up_to, const char* algorithm) {
     if (tuning.allreduce.empty() || tuning.allreduce.back().algorithm != algorithm) {
       tuning.allreduce.push_back({up_to, algorithm});
     }
     tuning.allreduce.back().up_to_bytes = up_to;
   };
-  if (ways.eager) add(most_eager_bytes, "eager");
-  const std::size_t small = std::max(ways.thresholds.doubling_bytes, ways.thresholds.direct_bytes);
+  if (capabilities.eager) add(most_eager_bytes, "eager");
+  const std::size_t small =
+      std::max(capabilities.thresholds.doubling_bytes, capabilities.thresholds.direct_bytes);
   for (std::size_t bytes = 1024; bytes <= small; bytes *= 2) {
-    if (ways.eager && bytes <= most_eager_bytes) continue;
-    add(bytes, plan::name(plan::choose_allreduce(hosts, bytes, ways.thresholds)));
+    if (capabilities.eager && bytes <= most_eager_bytes) continue;
+    add(bytes, plan::name(plan::choose_allreduce(hosts, bytes, capabilities.thresholds)));
   }
   constexpr std::size_t kAny = std::numeric_limits<std::size_t>::max();
-  add(kAny, plan::name(plan::choose_allreduce(hosts, kAny, ways.thresholds)));
+  add(kAny, plan::name(plan::choose_allreduce(hosts, kAny, capabilities.thresholds)));
   return tuning;
 }
 

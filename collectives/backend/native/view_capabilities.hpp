@@ -34,7 +34,7 @@ Result<ViewCapabilities> negotiate_capabilities(transport::Mesh& mesh, Executor&
                                                 bool has_eager_channels);
 
 /// The tuning that users see. `most_eager_bytes`: size limit of eager allreduces.
-Tuning describe(const ViewCapabilities& ways, const plan::Hosts& hosts, std::uint64_t generation,
-                std::size_t most_eager_bytes);
+Tuning describe(const ViewCapabilities& capabilities, const plan::Hosts& hosts,
+                std::uint64_t generation, std::size_t most_eager_bytes);
 
 }  // namespace elastic::collectives

@@ -67,14 +67,12 @@ class EagerChannel {
   }
   /// Says that in the operation `tag` the peer may read this worker's tensors in place.
   /// Before the eager message that tells it where.
-  void hold_still(const OpTag& tag) {
-    out_.pinned_epoch.store(number_of(tag), std::memory_order_relaxed);
-  }
+  void pin(const OpTag& tag) { out_.pinned_epoch.store(number_of(tag), std::memory_order_relaxed); }
   /// Takes it back. A `full_fence` must follow before the tensors change.
   void unpin() { out_.pinned_epoch.store(0, std::memory_order_relaxed); }
   /// Whether the peer's tensors have been as they were up to now, since its eager message for `tag`
   /// came. A `full_fence` must lie between the reading of them and this.
-  bool held_still(const OpTag& tag) const {
+  bool pinned(const OpTag& tag) const {
     return in_.pinned_epoch.load(std::memory_order_relaxed) == number_of(tag);
   }
 

@@ -18,11 +18,11 @@ class PeerWriter {
   /// many bytes as it has.
   void copy(std::span<std::byte> memory, std::size_t at, const std::byte* from, std::size_t bytes) {
     while (bytes > 0) {
-      const StorePolicy::Piece piece = choice_.next(at, std::min(bytes, memory.size() - at));
+      const StorePolicy::Piece piece = policy_.next(at, std::min(bytes, memory.size() - at));
       if (piece.timed) {
         const std::int64_t begin = ticks();
         kernels::copy(memory.data() + at, from, piece.bytes, piece.store);
-        choice_.took(piece, ticks() - begin);
+        policy_.took(piece, ticks() - begin);
       } else {
         kernels::copy(memory.data() + at, from, piece.bytes, piece.store);
       }
@@ -34,7 +34,7 @@ class PeerWriter {
   }
 
  private:
-  StorePolicy choice_;
+  StorePolicy policy_;
 };
 
 }  // namespace elastic::transport

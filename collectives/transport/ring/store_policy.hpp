@@ -46,8 +46,8 @@ class StorePolicy {
     bool timed = false;  ///< `took` is to be told how long it took
   };
 
-  /// How to write the first of these bytes, of which there is at least one, to memory of which they
-  /// come to lie `at` bytes from the start; and how many of them.
+  /// How to write the next bytes, at least one, at offset `at`, and for how many of them this
+  /// holds.
   Piece next(std::size_t at, std::size_t bytes) {
     if (bytes < kLeastBytes) return {kernels::Store::kCached, bytes, false};
     if (at >= kFirstBytes) {
@@ -113,7 +113,7 @@ class StorePolicy {
     slow_ = 0;
   }
 
-  bool through_ = false;       // the caches is what is in use
+  bool through_ = false;       // temporal stores are in use
   double streaming_cost_ = 0;  // ticks per byte, smoothed
   std::size_t apart_ = kLeastApart;
   std::size_t since_try_ = 0;  // bytes

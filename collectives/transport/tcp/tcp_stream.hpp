@@ -25,7 +25,7 @@ class TcpStream : public Stream {
   void finish_wait() override;
   bool peer_gone() const override { return peer_gone_; }
   Result<bool> look(TimePoint now) override { return silence_.look(socket_.get(), now); }
-  bool checked() const override { return true; }
+  bool needs_checksum() const override { return true; }
   const char* transport() const override { return "tcp"; }
 
  private:

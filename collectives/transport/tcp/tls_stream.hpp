@@ -21,7 +21,7 @@ class TlsStream : public TcpStream {
   Result<std::size_t> write(std::span<const std::span<const std::byte>> parts) override;
   bool prepare_wait(bool want_read, bool want_write, short& events) override;
   /// Nothing that was damaged gets through TLS.
-  bool checked() const override { return false; }
+  bool needs_checksum() const override { return false; }
 
  private:
   Result<std::size_t> receive(std::span<std::byte> into) override;
