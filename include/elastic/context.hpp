@@ -105,8 +105,8 @@ class ELASTIC_API Context {
   /// Connects to the job and waits until it has formed. A worker that joins a running job returns
   /// without being a member yet: `rank()` is -1 until `run` has it admitted.
   /// Throws kInvalidArgument (an option or variable is wrong, by name), kUnavailable (no server at
-  /// the address within Options::init_timeout), kRefused (secret, version), kTimeout (too few
-  /// workers came).
+  /// the address within Options::init_timeout), kRefused (secret, version, a job that
+  /// is over), kTimeout (too few workers came).
   explicit Context(Options options = {});
   /// Leaves the job without waiting for other workers, if `shutdown` was not called.
   ~Context();
@@ -191,7 +191,8 @@ class ELASTIC_API Context {
   }
 
   /// Allreduces several tensors, of any dtypes, in place, as one unit: after a failure either all
-  /// of them hold the sums over the same contributors or none was changed. They do not overlap.
+  /// of them hold the sums over the same contributors or none was changed. Throws
+  /// kInvalidArgument for tensors that overlap, naming both.
   Contributors grouped_allreduce(std::span<const TensorView> tensors, ReduceOp op = ReduceOp::kSum,
                                  CudaStream stream = {});
 

@@ -11,9 +11,9 @@
 namespace elastic {
 
 /// Joins the job that the launcher (elasticrun, mpirun) started this process for. Once per process.
-/// Where the job is done or stopped before this worker has joined it, as with a replacement that
-/// comes too late, there is nothing left to do: init says so on stderr and ends the process with
-/// exit(0).
+/// A replacement that comes when the job is done or stopped has nothing left to do: init says so on
+/// stderr and ends the process with exit(0). A worker of no launcher, which may have been meant for
+/// another training, gets kRefused.
 ELASTIC_API void init(const Options& options = {});
 /// Says that the job is done and waits for the others to say so, for half a second as a rule and 30
 /// s at the longest; after an exception that left `run` says that this worker cannot go on. See

@@ -38,13 +38,12 @@ void Supervision::note_early_ends(const WorkerReport& report) {
 
 /// With code 0.
 void Supervision::worker_ended(int slot, const WorkerReport& report, Actions& actions) {
+  if (report.left == WorkerReport::Left::kEarly) return;  // its fate is known
   Slot& ended = slots_[slot];
   if (report.left == WorkerReport::Left::kUnable) {
     if (phase_ == JobPhase::kFailed) return;  // which says why
     ended.fate = "left before the job's end" + because(report.why);
     actions.emplace_back(Say{worker(slot) + " " + ended.fate});
-  } else if (report.left == WorkerReport::Left::kEarly) {
-    // Its fate is known.
   } else if (report.left == WorkerReport::Left::kFinished ||
              (phase_ == JobPhase::kDone && report.member)) {
     ended.finished = true;

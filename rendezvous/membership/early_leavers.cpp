@@ -91,7 +91,9 @@ void Membership::State::look_for_early_leavers(const Heartbeat& heartbeat) {
       }
     }
     out_.warnings.push_back(text);
-    for (const std::string& member : remaining_members()) send(member, Warning{text});
+    for (const std::string& member : remaining_members()) {
+      if (workers_.at(member).registration.stall) send(member, Warning{text});
+    }
   }
 }
 

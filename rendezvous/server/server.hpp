@@ -47,8 +47,8 @@ class Server {
   Status listen();
   /// The address for workers, "127.0.0.1:4711"; after `listen`.
   const std::string& address() const;
-  /// Called once: some seconds after the job is done or has failed, when all worker connections have
-  /// been gone for 10 s, or when none has come in 60 s.
+  /// Called once: some seconds after the job is done or has failed, when all worker connections
+  /// have been gone for 10 s, or when none has come in 60 s.
   void when_over(std::function<void()> over);
   /// The process that started this server has ended or given up. Before the first view, the server
   /// is over soon after, unless workers are there. After `listen`.

@@ -36,8 +36,8 @@ class CallStream {
   const Arguments arguments_;
   const int slot_;
   Death death_;
-  std::mt19937_64 own_;  ///< differs between workers
-  const Allocation input_;   ///< of what is allocated
+  std::mt19937_64 own_;     ///< differs between workers
+  const Allocation input_;  ///< of what is allocated
   const Allocation output_;
   bool in_place_ = false;  ///< in the last of these calls
 };
