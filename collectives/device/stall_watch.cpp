@@ -26,8 +26,8 @@ std::string warning(const std::string& what, Duration lasted) {
 
 }  // namespace
 
-StallWatch::StallWatch(Milliseconds patience, Warn warn)
-    : backoff_(std::clamp<Milliseconds>(patience, Milliseconds(1), kLongest)),
+StallWatch::StallWatch(Milliseconds warn_after, Warn warn)
+    : warn_after_(std::clamp<Milliseconds>(warn_after, Milliseconds(1), kLongest)),
       warn_(warn ? std::move(warn) : write_to_log) {}
 
 StallWatch::~StallWatch() {
@@ -66,7 +66,7 @@ void StallWatch::loop() {
     const auto next = std::min_element(
         waits_.begin(), waits_.end(),
         [](const Entry& left, const Entry& right) { return left.warned < right.warned; });
-    changed_.wait_until(lock, next->warned + backoff_, [&] { return ending_; });
+    changed_.wait_until(lock, next->warned + warn_after_, [&] { return ending_; });
     if (ending_) return;
     const std::list<std::string> messages = overdue(Clock::now());
     lock.unlock();
@@ -78,7 +78,7 @@ void StallWatch::loop() {
 std::list<std::string> StallWatch::overdue(TimePoint now) {
   std::list<std::string> messages;
   for (Entry& entry : waits_) {
-    if (now - entry.warned < backoff_) continue;
+    if (now - entry.warned < warn_after_) continue;
     entry.warned = now;
     messages.push_back(warning(entry.what, now - entry.began));
   }

@@ -21,8 +21,8 @@ class StallWatch {
  public:
   using Warn = std::function<void(const std::string& message)>;
 
-  /// Warns after each `patience` that a wait lasts: by the log, unless `warn` is given.
-  explicit StallWatch(Milliseconds patience = Milliseconds(30000), Warn warn = nullptr);
+  /// Warns after each `warn_after` that a wait lasts: by the log, unless `warn` is given.
+  explicit StallWatch(Milliseconds warn_after = Milliseconds(30000), Warn warn = nullptr);
   ~StallWatch();
   StallWatch(const StallWatch&) = delete;
   StallWatch& operator=(const StallWatch&) = delete;
@@ -56,7 +56,7 @@ class StallWatch {
   void loop();
   std::list<std::string> overdue(TimePoint now);
 
-  const Milliseconds backoff_;
+  const Milliseconds warn_after_;
   const Warn warn_;
   std::mutex mutex_;
   std::condition_variable changed_;

@@ -35,11 +35,11 @@ class JobConnection::Impl : public std::enable_shared_from_this<Impl> {
   using Answer = std::function<void(const rendezvous::StatusReply*)>;
 
   Impl(asio::io_context& io, rendezvous::Destination server, Handlers handlers,
-       Milliseconds patience)
+       Milliseconds longest_outage)
       : io_(io),
         server_(std::move(server)),
         handlers_(std::move(handlers)),
-        backoff_(patience),
+        longest_outage_(longest_outage),
         pause_(io) {}
 
   void start() {
@@ -103,7 +103,7 @@ class JobConnection::Impl : public std::enable_shared_from_this<Impl> {
         lost_at_ = Clock::now();
         continue;
       }
-      if (Clock::now() >= lost_at_ + backoff_) do_without(ended);
+      if (Clock::now() >= lost_at_ + longest_outage_) do_without(ended);
       co_await wait(backoff.pause());
     }
   }
@@ -193,7 +193,7 @@ class JobConnection::Impl : public std::enable_shared_from_this<Impl> {
   asio::io_context& io_;
   const rendezvous::Destination server_;
   Handlers handlers_;
-  const Milliseconds backoff_;
+  const Milliseconds longest_outage_;
   asio::steady_timer pause_;
   std::shared_ptr<rendezvous::Connection> connection_;
   std::deque<Request> unanswered_;  ///< sent where there is a connection, and again on the next
@@ -207,8 +207,8 @@ class JobConnection::Impl : public std::enable_shared_from_this<Impl> {
 };
 
 JobConnection::JobConnection(asio::io_context& io, rendezvous::Destination server,
-                             Handlers handlers, Milliseconds patience)
-    : impl_(std::make_shared<Impl>(io, std::move(server), std::move(handlers), patience)) {
+                             Handlers handlers, Milliseconds longest_outage)
+    : impl_(std::make_shared<Impl>(io, std::move(server), std::move(handlers), longest_outage)) {
   impl_->start();
 }
 JobConnection::~JobConnection() {

@@ -21,10 +21,10 @@ class JobConnection {
     std::function<void(SpawnWanted)> on_spawn;
   };
 
-  /// `patience`: a question about a worker is answered with the last known state if there has been
-  /// no connection for so long.
+  /// `longest_outage`: a question about a worker is answered with the last known state if there has
+  /// been no connection for so long.
   JobConnection(boost::asio::io_context& io, rendezvous::Destination server, Handlers handlers,
-                Milliseconds patience = Milliseconds(10000));
+                Milliseconds longest_outage = Milliseconds(10000));
   ~JobConnection();
   JobConnection(const JobConnection&) = delete;
   JobConnection& operator=(const JobConnection&) = delete;

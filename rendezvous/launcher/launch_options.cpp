@@ -24,8 +24,8 @@ Milliseconds milliseconds(double seconds) {
 /// On one machine: far more than it has cores or descriptors for.
 constexpr int kMostWorkers = 4096;
 constexpr long kLongestMs = 86400000;  ///< a day
-/// Workers wait for 30 s more (worker_environment.cpp), and for a day at the longest.
-constexpr long kLongestStartMs = kLongestMs - 30000;
+/// Workers wait for a day at the longest.
+constexpr long kLongestStartMs = kLongestMs - LaunchOptions::kStartMargin.count();
 
 Status check(const LaunchOptions& options) {
   if (options.np < 1) return invalid("-np must be at least 1, not " + std::to_string(options.np));

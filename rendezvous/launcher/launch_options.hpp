@@ -26,6 +26,8 @@ struct LaunchOptions {
   Milliseconds disconnect_grace{1500};
   Milliseconds outage_window{8000};
   Milliseconds start_timeout{60000};
+  /// Workers wait for so much longer than `start_timeout`, since their server says what is missing.
+  static constexpr Milliseconds kStartMargin{30000};
   Milliseconds below_minimum_timeout{60000};
   std::optional<Milliseconds> stall_timeout;  ///< none: as the workers' own options say
   Milliseconds drain{30000};

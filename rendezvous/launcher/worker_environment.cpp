@@ -7,12 +7,6 @@
 
 namespace elastic::launcher {
 
-namespace {
-
-constexpr Milliseconds kMorePatience{30000};
-
-}  // namespace
-
 std::vector<std::string> worker_environment(std::map<std::string, std::string> inherited,
                                             const LaunchOptions& options,
                                             const std::string& address, int slot, int attempt,
@@ -32,10 +26,9 @@ std::vector<std::string> worker_environment(std::map<std::string, std::string> i
   // Otherwise what the program itself asks for stands: one that encrypts must not go without.
   if (options.encrypt) environment["ELASTIC_ENCRYPT"] = "1";
 
-  // Workers wait longer for the job to form than the server does, which says what is missing.
-  if (const Milliseconds patience = options.start_timeout + kMorePatience;
-      patience > Options().init_timeout) {
-    environment.try_emplace("ELASTIC_INIT_TIMEOUT_MS", std::to_string(patience.count()));
+  if (const Milliseconds longest = options.start_timeout + LaunchOptions::kStartMargin;
+      longest > Options().init_timeout) {
+    environment.try_emplace("ELASTIC_INIT_TIMEOUT_MS", std::to_string(longest.count()));
   }
 
   if (options.stall_timeout) {

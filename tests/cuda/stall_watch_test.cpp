@@ -72,7 +72,7 @@ TEST(StallWatch, SaysNothingOfWhatEndsInTime) {
   EXPECT_TRUE(messages.empty());
 }
 
-TEST(StallWatch, TakesAnyPatience) {
+TEST(StallWatch, TakesAnyDuration) {
   StallWatch watch(Milliseconds::max(), [](const std::string& message) { FAIL() << message; });
   const StallWatch::Wait wait(watch, "a call");
 }

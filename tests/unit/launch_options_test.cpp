@@ -73,6 +73,12 @@ TEST(LaunchOptions, SaysHowLongMissingWorkersAreWaitedFor) {
   EXPECT_EQ(parsed({"-np", "2", "x"}).start_timeout, server.start_timeout);
   EXPECT_EQ(parsed({"-np", "2", "x"}).below_minimum_timeout, server.below_minimum_timeout);
   EXPECT_THAT(refusal({"-np", "2", "--start-timeout-ms", "0", "x"}), HasSubstr("start-timeout-ms"));
+  // The workers' own wait, which is longer, has to be one that they accept.
+  const auto longest = parsed({"-np", "2", "--start-timeout-ms", "86370000", "x"});
+  EXPECT_THAT(worker_environment({}, longest, "h:1", 0, 0, 3),
+              Contains("ELASTIC_INIT_TIMEOUT_MS=86400000"));
+  EXPECT_THAT(refusal({"-np", "2", "--start-timeout-ms", "86370001", "x"}),
+              HasSubstr("start-timeout-ms"));
 }
 
 TEST(LaunchOptions, LeavesTheProgramsArgumentsAlone) {

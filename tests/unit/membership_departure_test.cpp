@@ -272,6 +272,18 @@ TEST_F(DepartureTest, AJobThatNoMemberCouldGoOnWithNamesThoseThatLeftBefore) {
                                                       HasSubstr(": one; rank 0: two")));
 }
 
+/// The text has to fit into a message, however many workers there are and whatever they say.
+TEST_F(DepartureTest, NamesSomeOfManyReasonsOnly) {
+  Names names;
+  for (char name = 'a'; name < 'a' + 12; ++name) names.emplace_back(1, name);
+  start_with(names);
+  for (const std::string& each : names) say(each, Bye{false, std::string(100000, 'x'), true});
+  EXPECT_EQ(phase(), Phase::kFailed);
+  const std::string reason = last<Fail>("a")->reason;
+  EXPECT_LT(reason.size(), 20000U);
+  EXPECT_THAT(reason, HasSubstr("; and 4 more"));
+}
+
 TEST_F(DepartureTest, LeaverStaysOnceMoreForAResultThatOnlyItHas) {
   start_with({"a", "b", "c"});
   say("b", Bye{false});

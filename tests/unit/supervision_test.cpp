@@ -406,6 +406,24 @@ TEST(Supervision, ShowsTheLastLinesOfAllWorkersWhoseDeathsFailedTheJob) {
   EXPECT_EQ(world.finished->reason, "the job failed: all members are gone");
 }
 
+/// Its code says only that it was told.
+TEST(Supervision, AReplacementThatIsToldOfTheFailureIsNotItsCause) {
+  World world(two_workers());
+  WorkerReport lost = in(JobPhase::kRunning);
+  lost.left = WorkerReport::Left::kLost;
+  lost.joinable = true;
+  world.happens(JobStateChanged{JobPhase::kRunning, "", true});
+  world.happens(WorkerExited{0, kKilled, lost});
+  ASSERT_EQ(world.started.size(), 3U);
+  world.happens(JobStateChanged{JobPhase::kFailed, "all members are gone"});
+  lost.phase = JobPhase::kFailed;
+  world.happens(WorkerExited{1, kKilled, lost});
+  world.happens(WorkerExited{0, kCode3, lost});
+  ASSERT_TRUE(world.finished);
+  EXPECT_TRUE(world.shows_output_of(1));
+  EXPECT_FALSE(world.shows_output_of(0));
+}
+
 TEST(Supervision, NamesAProgramThatNeverJoins) {
   World world(two_workers());
   world.happens(WorkerExited{0, kSuccess, in(JobPhase::kForming)});

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "elastic/options.hpp"
+
 namespace elastic::plan {
 namespace {
 
@@ -93,6 +95,13 @@ TEST(Choose, NamesAreReadAsTheyAreWritten) {
     EXPECT_EQ(algorithm_named(name(algorithm)), algorithm);
   }
   EXPECT_EQ(algorithm_named("auto"), std::nullopt);
+}
+
+TEST(Choose, EachAlgorithmThatUsersCanAskForExists) {
+  for (const auto& choice : kAlgorithms) {
+    EXPECT_EQ(algorithm_named(choice.name).has_value(), choice.value != Algorithm::kAuto)
+        << choice.name;
+  }
 }
 
 }  // namespace

@@ -16,9 +16,9 @@ namespace elastic::bench {
 /// the call before that.
 class EagerExchange {
  public:
-  EagerExchange(const Board& board, SpinBackoff& patience, const Reduction& reduction,
+  EagerExchange(const Board& board, SpinBackoff& backoff, const Reduction& reduction,
                 kernels::Store store)
-      : board_(board), backoff_(patience), reduction_(reduction), store_(store) {}
+      : board_(board), backoff_(backoff), reduction_(reduction), store_(store) {}
 
   /// Size limit: it shrinks with the number of ranks, because a rank reads the tensors of all.
   std::size_t most_bytes() const {

@@ -17,9 +17,9 @@ namespace elastic::bench {
 /// only if none of the three steps is possible.
 class SlotScatter {
  public:
-  SlotScatter(const Board& board, SpinBackoff& patience, const Reduction& reduction,
+  SlotScatter(const Board& board, SpinBackoff& backoff, const Reduction& reduction,
               kernels::Store store, KeptInput& kept)
-      : board_(board), backoff_(patience), reduction_(reduction), store_(store), kept_(kept) {}
+      : board_(board), backoff_(backoff), reduction_(reduction), store_(store), kept_(kept) {}
 
   Status run(const std::byte* input, std::byte* output, std::size_t bytes);
 

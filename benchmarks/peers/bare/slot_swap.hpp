@@ -14,9 +14,9 @@ namespace elastic::bench {
 /// Two-rank exchange: each rank copies its whole tensor to slots, and reduces the peer's slots.
 class SlotSwap {
  public:
-  SlotSwap(const Board& board, SpinBackoff& patience, const Reduction& reduction,
+  SlotSwap(const Board& board, SpinBackoff& backoff, const Reduction& reduction,
            kernels::Store store, KeptInput& kept)
-      : board_(board), backoff_(patience), reduction_(reduction), store_(store), kept_(kept) {}
+      : board_(board), backoff_(backoff), reduction_(reduction), store_(store), kept_(kept) {}
 
   Status run(const std::byte* input, std::byte* output, std::size_t bytes);
 

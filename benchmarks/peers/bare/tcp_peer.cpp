@@ -30,12 +30,12 @@ struct Tensors {
 /// they arrive. Cost for b bytes: a rank sends and receives 2 (n - 1) / n b bytes.
 class RingCall {
  public:
-  RingCall(const PeerStart& start, const RingSockets& sockets, SpinBackoff& patience,
+  RingCall(const PeerStart& start, const RingSockets& sockets, SpinBackoff& backoff,
            const Reduction& reduction, std::vector<std::byte>& scratch, const Tensors& tensors)
       : rank_(start.rank),
         ranks_(start.ranks),
         sockets_(sockets),
-        backoff_(patience),
+        backoff_(backoff),
         reduction_(reduction),
         scratch_(scratch),
         tensors_(tensors) {}
@@ -168,7 +168,7 @@ Status RingCall::run() {
 }
 
 /// Two-rank exchange: both ranks send their whole tensor, and reduce the one that they receive.
-Status swap_all(const PeerStart& start, const RingSockets& sockets, SpinBackoff& patience,
+Status swap_all(const PeerStart& start, const RingSockets& sockets, SpinBackoff& backoff,
                 const Reduction& reduction, std::vector<std::byte>& scratch,
                 const Tensors& tensors) {
   std::size_t sent = 0;
@@ -189,8 +189,8 @@ Status swap_all(const PeerStart& start, const RingSockets& sockets, SpinBackoff&
       moved += now.value();
     }
     if (moved > 0) {
-      patience.came(std::exchange(idle, 0));
-    } else if (!patience.rest(++idle)) {
+      backoff.came(std::exchange(idle, 0));
+    } else if (!backoff.rest(++idle)) {
       Status status = sockets.wait(sent < tensors.bytes, received < tensors.bytes);
       if (!status.ok()) return status;
     }
