@@ -7,23 +7,26 @@
 namespace elastic::rendezvous {
 
 /// Answers a registration after the job's end; false if the job is not over. A worker that took
-/// part is told how the job ended, and so is a worker that a launcher has started for this job. Any
-/// other worker is refused: it would otherwise believe that it has trained.
+/// part, or had come to take part, is told how the job ended, and so is a worker that a launcher
+/// has started for this job. Any other worker is refused: it would otherwise believe that it has
+/// trained.
 bool Membership::State::tell_that_it_is_over(const Registered& event) {
   const Register& its = event.registration;
-  if (earlier_end_ && its.view && its.view->generation <= earlier_generations_) {
+  const std::uint64_t member_until =
+      its.view ? its.view->generation : its.last_generation.value_or(0);
+  if (earlier_end_ && member_until != 0 && member_until <= earlier_generations_) {
     std::visit([&](const auto& word) { send(its.incarnation, word); }, *earlier_end_);
     return true;
   }
   if (!over_) return false;
-  const bool took_part = its.view || former_.contains(its.incarnation) ||
-                         given_up_.contains({its.endpoints.host, its.pid});
+  const bool took_part = member_until != 0 || came_.contains(its.incarnation);
   if (!failure_.empty()) {
     send(its.incarnation, Fail{failure_, misfit_, timed_out_});
   } else if (took_part || event.launched) {
     send(its.incarnation, end_);
   } else {
     const bool stopped = end_.reason == Farewell::Reason::kStopped;
+    note(describe(its.incarnation) + " came after the job's end, and was refused");
     send(its.incarnation, Refuse{std::string("the job was ") + (stopped ? "stopped" : "done") +
                                  " before this worker came, and its server serves no other: start "
                                  "a new server for another training"});

@@ -30,8 +30,6 @@ void Membership::State::depart(const std::string& incarnation, How how, const st
     if (how == How::kLeft) note_finished(incarnation);
     former_[incarnation] = how == How::kLeft ? Farewell{Farewell::Reason::kDone, "left"}
                                              : Farewell{Farewell::Reason::kEvicted, what};
-    const Member& member = view_.members[rank_of(incarnation)];
-    if (how != How::kLeft) given_up_.emplace(member.endpoints.host, member.pid);
     if (how == How::kEvicted) may_live_.insert(incarnation);
   }
   const auto leaver = workers_.find(incarnation);

@@ -82,6 +82,7 @@ void Membership::State::on(const Registered& event) {
     return send(incarnation, former->second);
   }
   if (event.registration.view && view_.generation == 0 && !recovery_) start_recovery();
+  came_.insert(incarnation);
   Worker& worker = workers_[incarnation];
   worker.registration = event.registration;
   departed_.erase(event.registration.label);

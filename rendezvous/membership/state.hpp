@@ -264,8 +264,7 @@ class Membership::State {
   std::optional<TimePoint> handover_until_;
   std::optional<TimePoint> below_since_;
   std::map<std::string, StatusReply::Departed> departed_;  ///< by label
-  /// Host and process of members that were given up: they may come back as new workers.
-  std::set<std::pair<std::string, std::int64_t>> given_up_;
+  std::set<std::string> came_;  ///< all incarnations that registered before the job's end
   /// The end of an earlier job, and the last generation of that job.
   std::optional<LastWord> earlier_end_;
   std::uint64_t earlier_generations_ = 0;

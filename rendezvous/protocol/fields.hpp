@@ -114,6 +114,7 @@ void fields(A& archive, M& m) {
   archive("view", m.view);
   archive("stands_still", m.stands_still);
   archive("stall", m.stall);
+  archive("last_generation", m.last_generation);
 }
 template <typename A, Is<Heartbeat> M>
 void fields(A& archive, M& m) {

@@ -106,6 +106,9 @@ struct Register {
   std::optional<View> view;   ///< the latest that was announced to it; none: was never a member
   bool stands_still = false;  ///< has reported in that view, and waits for the next
   std::optional<StallLimits> stall = {};  ///< none: of a release that does not know Warning
+  /// Generation of the last view of which the same process was a member as an earlier incarnation;
+  /// none: it never was.
+  std::optional<std::uint64_t> last_generation = {};
 };
 
 /// Still alive. Where it stands tells something of the others as well: see membership/progress.hpp.

@@ -27,6 +27,7 @@
 #include "runtime/collectives.hpp"
 #include "runtime/control.hpp"
 #include "runtime/join_job.hpp"
+#include "runtime/live_context.hpp"
 #include "runtime/raise.hpp"
 #include "runtime/step_clock.hpp"
 #include "runtime/step_log.hpp"
@@ -101,6 +102,7 @@ class Context::Impl {
   /// Joins again as a new worker, after an eviction.
   void rejoin() {
     runtime::Identity identity = control().identity();
+    if (const auto last = view()) identity.last_generation = last->members->generation;
     runtime::draw_incarnation(identity);
     control().stop();
     become(std::move(identity));
@@ -157,12 +159,13 @@ class Context::Impl {
             bytes};
   }
 
-  Work submit(std::string_view name, std::span<const TensorView> tensors, ReduceOp op,
-              CudaStream stream) {
-    refuse_in_callback("allreduce_async");
+  /// `call`: what the caller has called, for messages.
+  Work submit(const char* call, std::string_view name, std::span<const TensorView> tensors,
+              ReduceOp op, CudaStream stream) {
+    refuse_in_callback(call);
     (void)members();
-    runtime::check_group(tensors, "allreduce_async");
-    runtime::check(op, tensors, "allreduce_async");
+    runtime::check_group(tensors, call);
+    runtime::check(op, tensors, call);
     if (runtime::any_on_device(tensors)) {
       const std::vector<ConstTensorView> inputs(tensors.begin(), tensors.end());
       const auto staged =
@@ -221,6 +224,7 @@ class Context::Impl {
     present_.store(incarnations_.back().get());
   }
 
+  runtime::LiveContext live_;  // first: a forked child reads no secret and starts no server
   Options options_;
   runtime::StepClock step_clock_;
   /// Shared by all incarnations: memory that the program has allocated outlives them.
@@ -324,12 +328,12 @@ Contributors Context::cast_allreduce(std::span<const CastTensor> tensors, Reduce
 
 Work Context::allreduce_async(std::string_view name, TensorView data, ReduceOp op,
                               CudaStream stream) {
-  return impl_->submit(name, {&data, 1}, op, stream);
+  return impl_->submit("allreduce_async", name, {&data, 1}, op, stream);
 }
 
 Work Context::grouped_allreduce_async(std::string_view name, std::span<const TensorView> tensors,
                                       ReduceOp op, CudaStream stream) {
-  return impl_->submit(name, tensors, op, stream);
+  return impl_->submit("grouped_allreduce_async", name, tensors, op, stream);
 }
 
 Contributors Context::broadcast(TensorView data, int root, CudaStream stream) {

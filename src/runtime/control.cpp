@@ -119,6 +119,7 @@ Status Control::start() {
     self.label = options_.label;
     self.order = options_.slot;
     self.stall = stall_limits(options_);
+    self.last_generation = identity_.last_generation;
     return participation_.registration(std::move(self));
   };
   client.heartbeat = [this] {

@@ -41,24 +41,25 @@ TEST_F(DepartureTest, AWorkerOfAnotherTrainingIsRefusedByAServerWhoseJobIsOver) 
 }
 
 TEST_F(DepartureTest, AMemberThatWasGivenUpHearsOfTheEndAsANewWorker) {
-  start({.initial_np = 2});
-  const auto come = [this](const std::string& incarnation, std::int64_t process) {
-    connected_.insert(incarnation);
-    Register registration;
-    registration.incarnation = incarnation;
-    registration.pid = process;
-    decide(Registered{registration});
-  };
-  come("a", 1);
-  come("b", 2);
+  start_with({"a", "b"});
   die("b");
   report("a");
   say("a", Bye{true});
   EXPECT_EQ(phase(), Phase::kDone);
-  come("b again", 2);
+  join_again("b again", 1);
   EXPECT_EQ(last<Farewell>("b again")->reason, Reason::kDone);
-  come("c", 3);
+  join("c");
   EXPECT_TRUE(last<Refuse>("c"));
+}
+
+TEST_F(DepartureTest, AJoinerThatTheEndFoundDisconnectedHearsOfIt) {
+  start_with({"a"});
+  join("b");
+  lose_connection("b");
+  say("a", Bye{true});
+  EXPECT_EQ(phase(), Phase::kDone);
+  join("b");
+  EXPECT_EQ(last<Farewell>("b")->reason, Reason::kDone);
 }
 
 TEST_F(DepartureTest, WhoIsEarlyLeavesWhenTheGraceRunsOut) {

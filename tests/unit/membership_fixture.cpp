@@ -38,6 +38,14 @@ Decision MembershipTest::join_launched(const std::string& worker) {
   return decide(event);
 }
 
+Decision MembershipTest::join_again(const std::string& worker, std::uint64_t last_generation) {
+  connected_.insert(worker);
+  Register registration;
+  registration.incarnation = worker;
+  registration.last_generation = last_generation;
+  return decide(Registered{registration});
+}
+
 Decision MembershipTest::come_back(const std::string& worker, bool stands_still) {
   connected_.insert(worker);
   Register registration;

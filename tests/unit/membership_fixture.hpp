@@ -27,6 +27,8 @@ class MembershipTest : public testing::Test {
   Decision join(const std::string& worker, std::int64_t order = -1);
   /// Registers while a launcher is there.
   Decision join_launched(const std::string& worker);
+  /// Registers as a new incarnation of a process that was a member until `last_generation`.
+  Decision join_again(const std::string& worker, std::uint64_t last_generation);
   /// Registers on a new connection, with the latest view that was announced to the worker.
   Decision come_back(const std::string& worker, bool stands_still = false);
   /// The server ends, and begins again with what its journal holds.

@@ -214,6 +214,25 @@ TEST_F(RecoveryTest, AfterTheEndOfAJobAnotherOneBeginsAtOnce) {
   EXPECT_EQ(phase(), Phase::kRecovering) << "this one is not over";
 }
 
+/// The server that evicted it has been restarted since, and knows nothing of it.
+TEST_F(RecoveryTest, AWorkerThatWasEvictedBeforeHearsOfTheEnd) {
+  start_with({"a", "b"});
+  die("b");
+  report("a");
+  restart(journal());
+  come_back("a");
+  say("a", Bye{true});
+  EXPECT_EQ(phase(), Phase::kDone);
+  join_again("b again", 1);
+  EXPECT_EQ(last<Farewell>("b again")->reason, Farewell::Reason::kDone);
+  restart(journal());
+  join_again("b once more", 1);
+  EXPECT_EQ(last<Farewell>("b once more")->reason, Farewell::Reason::kDone);
+  join("c");
+  join("d");
+  EXPECT_THAT(members(), ElementsAre("c", "d")) << "another job";
+}
+
 TEST_F(RecoveryTest, AFailedJobIsOverToo) {
   start_with({"a"});
   die("a");

@@ -71,6 +71,11 @@ void call_everything(const elastic::Work& work, elastic::Allocation& memory) {
   require_error("run", [&] { elastic::run(state, [] {}); });
   require_error("init", [] { elastic::init(); });
   require_error("Context", [] { const elastic::Context another{elastic::Options{}}; });
+  require_error("Context with a secret's file", [] {
+    elastic::Options options;
+    options.secret_file = "/dev/null";
+    const elastic::Context another{options};
+  });
   require_error("shutdown", [] { elastic::shutdown(); });
   require(!work.ready(), "an operation completes in a child");
   memory = elastic::Allocation();
