@@ -14,9 +14,13 @@ namespace {
 /// The limit of Membership: view changes for broken links before a worker is given up.
 constexpr unsigned kStrikes = 4;
 
-bool knows(const std::multimap<std::uint64_t, View>& views, const View& view) {
+/// Null if `view` is none of `views`.
+template <typename Views>
+auto find(const Views& views, const View& view) -> const typename Views::mapped_type* {
   const auto [begin, end] = views.equal_range(view.generation);
-  return std::any_of(begin, end, [&](const auto& known) { return known.second == view; });
+  const auto known =
+      std::find_if(begin, end, [&](const auto& each) { return each.second.view == view; });
+  return known == end ? nullptr : &known->second;
 }
 
 bool is_shared_error(const Outcome& outcome) {
@@ -35,7 +39,7 @@ std::string view_name(const View& view) {
 void Oracle::decided(const View& next) {
   const bool first = next.joined.size() == next.members.size();
   // A server that asked its members writes their view down again.
-  if (knows(decided_, next) || knows(forgotten_, next)) {
+  if (find(decided_, next) != nullptr || find(forgotten_, next) != nullptr) {
     current_ = next;
     if (first && journals_lost_ > 0) forget_results();  // the same workers, and they begin anew
     return;
@@ -44,6 +48,7 @@ void Oracle::decided(const View& next) {
     // No worker that knew a job has come back, so the server begins a new one.
     forgotten_.merge(decided_);
     current_ = {};
+    ++jobs_;
     forget_results();
   }
   // Generations that were skipped for a lost journal are forgotten when it is lost a second time.
@@ -63,7 +68,7 @@ void Oracle::decided(const View& next) {
     check_departures(next);
     for (std::size_t lane = 0; lane < kLanes; ++lane) check_lane(next, lane);
   }
-  decided_.emplace(next.generation, next);
+  decided_.emplace(next.generation, Decided{next, jobs_});
   current_ = next;
 }
 
@@ -176,13 +181,17 @@ void Oracle::installed(Node worker, std::uint64_t before, const View& view) {
           std::to_string(view.generation));
   }
   if (!contains(members_of(view), worker)) wrong(name + " is in a view without itself");
+  const Decided* known = find(decided_, view);
+  if (known == nullptr) known = find(forgotten_, view);
+  if (known == nullptr) return wrong(name + " is in a view that was never decided");
+  job_of_[worker] = known->job;
 }
 
 void Oracle::check_outcome(const std::string& which, const Outcome& outcome) {
   ++tally_.operations;
   if (outcome.error != Code::kOk) return;
   const auto is_its = [&](const auto& view) {
-    return members_of(view.second) == outcome.contributors;
+    return members_of(view.second.view) == outcome.contributors;
   };
   const auto [begin, end] = decided_.equal_range(outcome.generation);
   const auto [old_begin, old_end] = forgotten_.equal_range(outcome.generation);
@@ -200,9 +209,11 @@ void Oracle::check_agreement(std::map<Key, std::map<Node, Value>>& all, Node wor
     wrong(workers_[worker]->incarnation() + " returns twice from " + what);
   }
   // A worker that is no member any more may have a result that no member has: it is fenced. This
-  // does not hold for a shared error: no worker returns it before all have it.
+  // does not hold for a shared error: no worker returns it before all have it. Workers of a job
+  // that the server has forgotten go on beside the new job.
   const Nodes members = members_of(current_);
   for (const auto& [other, others] : its) {
+    if (job_of_[worker] != job_of_[other]) continue;
     const bool are_members = contains(members, worker) && contains(members, other);
     if (others == value || !(are_members || is_shared_error(value) || is_shared_error(others)))
       continue;

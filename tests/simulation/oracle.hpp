@@ -62,6 +62,11 @@ class Oracle {
   void check_end();
 
  private:
+  struct Decided {
+    rendezvous::View view;
+    unsigned job = 0;
+  };
+
   void forget_results();
   void check_departures(const rendezvous::View& next);
   void check_lane(const rendezvous::View& next, std::size_t lane);
@@ -77,8 +82,10 @@ class Oracle {
   const Scenario& scenario_;
   const Workers& workers_;
   Tally& tally_;
-  std::multimap<std::uint64_t, rendezvous::View> decided_;    // by generation
-  std::multimap<std::uint64_t, rendezvous::View> forgotten_;  // of jobs that no worker knew
+  std::multimap<std::uint64_t, Decided> decided_;    // by generation
+  std::multimap<std::uint64_t, Decided> forgotten_;  // of jobs that no worker knew
+  unsigned jobs_ = 0;                                // that began for want of a journal
+  std::array<unsigned, kMostWorkers> job_of_{};      // of the workers
   rendezvous::View current_;  // the one that counts: decided last, or taken up again
   std::map<std::uint64_t, std::map<Node, Outcome>> unnamed_;  // by position
   std::map<std::string, std::map<Node, Outcome>> named_;
