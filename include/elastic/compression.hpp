@@ -13,7 +13,7 @@ namespace elastic {
 
 /// How gradients travel. docs/compression.md has formulas, sources, and when each one pays.
 enum class CompressionKind : std::uint8_t {
-  kNone,
+  kNone,    ///< as they are
   kF16,     ///< allreduced as f16
   kBF16,    ///< allreduced as bf16
   kInt8,    ///< whole multiples of a scale for each block of elements
@@ -23,7 +23,7 @@ enum class CompressionKind : std::uint8_t {
 
 /// A kind and its parameters; those of other kinds are ignored.
 struct Compression {
-  CompressionKind kind = CompressionKind::kNone;
+  CompressionKind kind = CompressionKind::kNone;  ///< how gradients travel
 
   /// kF16: elements are multiplied by it before they are rounded, and sums divided by it, so that
   /// both are within 6e-8 to 65504. A power of two from 2^-24 to 2^24, the same on all workers.
@@ -40,6 +40,7 @@ struct Compression {
   /// kTopK: calls in which the ratio shrinks geometrically from 1/4 to `ratio`.
   std::uint64_t warm_up_steps = 0;
 
+  /// \returns whether kind and parameters are equal.
   bool operator==(const Compression&) const = default;
 };
 
@@ -49,11 +50,12 @@ inline constexpr std::string_view kCompressionForms =
     "65536), two_bit, two_bit:THRESHOLD (above 0), top_k, top_k:RATIO (above 0, at most 1), "
     "top_k:RATIO:MOMENTUM (0 or more, below 1) or top_k:RATIO:MOMENTUM:WARM_UP_STEPS";
 
-/// The compression that `text` names, such as "int8", "two_bit:0.5" or "top_k:0.01"; nothing where
-/// it has none of kCompressionForms.
+/// Reads a compression from text, such as "int8", "two_bit:0.5" or "top_k:0.01".
+/// \returns the compression; nothing if `text` has none of kCompressionForms.
 ELASTIC_API std::optional<Compression> find_compression(std::string_view text);
 
-/// The error in a compression's parameters, with the valid range; empty if there is none.
+/// Checks the parameters of a compression.
+/// \returns the error, with the valid range; empty if there is none.
 ELASTIC_API std::string invalid_parameter(const Compression& compression);
 
 /// A tensor of f32 or f64 that an allreduce carries as f16 or bf16, in half or a quarter of the
@@ -64,7 +66,7 @@ ELASTIC_API std::string invalid_parameter(const Compression& compression);
 /// NaN and Inf arrive, NaN as the positive one without payload where something was computed. Values
 /// above the range of f16 become Inf.
 struct CastTensor {
-  TensorView data;
+  TensorView data;  ///< of f32 or f64; summed in place
   /// kF16 or kBF16; or the type of `data`, whichever that is: then it goes as it is.
   DType wire = DType::kF16;
   /// A power of two from 2^-24 to 2^24; 1 where it goes as it is. The same on all workers.

@@ -29,17 +29,17 @@ class State;
 /// bools `values` is a std::vector<bool>, here and below.
 template <Element T>
 struct Gathered {
-  std::vector<T> values;
+  std::vector<T> values;            ///< the elements of all blocks
   std::vector<std::size_t> counts;  ///< elements of each contributor
-  Contributors contributors;
+  Contributors contributors;        ///< the workers with a block in it
 };
 
 /// Result of a reduce_scatter: this worker's part of the reduced tensor.
 template <Element T>
 struct Scattered {
-  std::vector<T> values;
-  std::size_t offset = 0;  ///< of the first value in the whole tensor, in elements
-  Contributors contributors;
+  std::vector<T> values;      ///< the elements of the part
+  std::size_t offset = 0;     ///< of the first value in the whole tensor, in elements
+  Contributors contributors;  ///< the workers with a contribution to it
 };
 
 /// The result of an allgather in a tensor of the caller: the blocks of all contributors, one after
@@ -47,15 +47,15 @@ struct Scattered {
 struct GatheredBlocks {
   std::size_t count = 0;            ///< elements of all blocks together
   std::vector<std::size_t> counts;  ///< elements of each contributor
-  Contributors contributors;
+  Contributors contributors;        ///< the workers with a block in it
 };
 
 /// The result of a reduce_scatter in a tensor of the caller: this worker's part of the reduced
 /// tensor, at its beginning.
 struct ScatteredPart {
-  std::size_t count = 0;   ///< elements of the part
-  std::size_t offset = 0;  ///< of the first of them in the whole tensor, in elements
-  Contributors contributors;
+  std::size_t count = 0;      ///< elements of the part
+  std::size_t offset = 0;     ///< of the first of them in the whole tensor, in elements
+  Contributors contributors;  ///< the workers with a contribution to it
 };
 
 /// How `run` came to its end.
@@ -70,43 +70,57 @@ enum class RunOutcome : std::uint8_t {
 /// One worker's membership in a job. Programs with one job use the free functions of
 /// <elastic/elastic.hpp> on a default context instead.
 ///
-/// Collectives. Every member must make the same calls in the same order ("program order"); named
-/// asynchronous calls are exempt and may come in any order. Ranks that make different calls all get
-/// an Error of kind kMismatch from that call, and the job goes on. When a member dies, the same
+/// **Collectives.** Every member must make the same calls in the same order ("program order");
+/// named asynchronous calls are exempt and may come in any order. When a member dies, the same
 /// call returns the right result on all survivors: it was computed from exactly the contributions
 /// of the members before the death or exactly those of the survivors, and `Contributors` tells
-/// which. While a call in place runs its tensor is undefined; when it fails the tensor is as it
-/// was, and an output apart from it is undefined. Besides kMismatch, every collective
-/// throws kInvalidArgument (unsupported device, bad size), kEvicted, kRemoved, kStopped,
-/// kBelowMinimum, kTimeout (no new view in time; see Options::view_timeout), kNotInitialized
-/// (joining: collectives are for members; see `run`). Where a call ends in any other exception (no
-/// memory, or what a function threw that the caller gave), this worker leaves the job, because the
-/// others may have the result; every further call throws kInternal. They go on without it.
+/// which. Results are bit-identical on all ranks. While a call in place runs its tensor is
+/// undefined; when it fails the tensor is as it was, and a separate output is undefined.
 ///
-/// Results are bit-identical on all ranks.
+/// **Errors of every collective:**
+/// - kMismatch: ranks made different calls. All of them get it from that call, and the job goes on.
+/// - kInvalidArgument: an unsupported device or a bad size, or a call from a function that the
+///   library itself has called (State's `save` and `load`, GlobalBatch::AddGradients,
+///   TakeGathered).
+/// - kNotInitialized: this worker is joining, and collectives are for members (see `run`); or the
+///   process is a forked child of the worker.
+/// - kTimeout: no new view in time (Options::view_timeout), or a stall (Options::stall_timeout).
+/// - kEvicted, kRemoved, kStopped, kBelowMinimum: see ErrorCode. They end the training.
+/// - kInternal: a defect of the library, or an earlier call ended as the next paragraph says.
 ///
-/// Tensors on CUDA devices. Collectives take them, whatever the backend, with the stream that makes
-/// them: see CudaStream for what is waited for. They go through pinned memory of the host, with all
-/// that is said above; some ranks may have theirs on a device and others in host memory. Those of
-/// one call that lie on a device lie on the same; others of a group may be in host memory, and so
-/// may the input or the output of an allgather and a reduce_scatter. Besides the errors above:
-/// kInvalidArgument for a tensor that is not where it is said to be, and for a stream that cannot
-/// be waited for, or is given without a tensor on a device; kUnavailable where CUDA is missing or
-/// fails. Where it fails when the others have the result already, this worker leaves the job, the
-/// tensor is undefined, and every further call throws the same. A wait for a device has no end of
-/// its own: one that lasts longer than Options::stall_warning is told of in the log.
-/// A device's memory that is called host memory is noticed if the program used CUDA before it made
-/// the context, or has given a tensor on a device since; otherwise it ends like any bad pointer.
+/// If a call ends in any other exception (no memory, or what a function threw that the caller
+/// gave), this worker leaves the job, because the others may have the result; they go on without
+/// it. Every further call throws kInternal.
 ///
-/// Thread-safety: everything may be called from any thread. Unnamed collectives of one worker are
-/// done one at a time; which order they have between threads is the program's business.
+/// **Tensors on CUDA devices.** Collectives take them, whatever the backend, with the stream that
+/// makes them: see CudaStream for what is waited for. They go through pinned memory of the host,
+/// and everything above holds for them; some ranks may have theirs on a device and others in host
+/// memory. All tensors of one call that lie on a device lie on the same device; others of a group
+/// may be in host memory, and so may the input or the output of an allgather and a reduce_scatter.
+/// Besides the errors above:
+/// - kInvalidArgument: a tensor does not lie where the call says, or the stream cannot be waited
+///   for or comes without a tensor on a device.
+/// - kUnavailable: CUDA is missing or fails. If it fails when the others have the result already,
+///   this worker leaves the job, the tensor is undefined, and every further call throws the same.
+///
+/// A wait for a device has no end of its own: one that lasts longer than Options::stall_warning is
+/// reported in the log. If a call names a device's memory as host memory, this is noticed if the
+/// program used CUDA before it made the context, or has given a tensor on a device since; otherwise
+/// it ends like any bad pointer.
+///
+/// **Threads.** Everything may be called from any thread. Unnamed collectives of one worker are
+/// done one at a time; the program decides which order they have between threads.
 class ELASTIC_API Context {
  public:
   /// Connects to the job and waits until it has formed. A worker that joins a running job returns
   /// without being a member yet: `rank()` is -1 until `run` has it admitted.
-  /// Throws kInvalidArgument (an option or variable is wrong, by name), kUnavailable (no server at
-  /// the address within Options::init_timeout), kRefused (secret, version, a job that
-  /// is over), kTimeout (too few workers came).
+  /// \throws Error kInvalidArgument: an option or environment variable is wrong; the message names
+  ///   it.
+  /// \throws Error kUnavailable: no server at the address within Options::init_timeout, or a
+  ///   library, device or descriptor is missing.
+  /// \throws Error kRefused: another secret, version or set of options than the job's, or the job
+  ///   is over.
+  /// \throws Error kTimeout: too few workers came.
   explicit Context(Options options = {});
   /// Leaves the job without waiting for other workers, if `shutdown` was not called.
   ~Context();
@@ -116,49 +130,61 @@ class ELASTIC_API Context {
   /// Says that the job is done, and waits for the other members to say so too, so that none of them
   /// lacks a last result. Members that do not say so within half a second go on without this one,
   /// which waits only until they have been given the results that it alone has. The whole wait ends
-  /// after 30 s at the latest, and after 3 s where the rendezvous server is away.
+  /// after 30 s at the latest, and after 3 s if the rendezvous server is away.
   ///
   /// After an exception that left `run` the job is not done. This worker then says that it cannot
   /// go on, and why, and does not wait; the others go on without it. The launcher's last line
-  /// names it and the exception. Where every member leaves in this way the job has failed.
+  /// names it and the exception. If every member leaves in this way the job has failed.
   ///
   /// Waits for the named operations that this thread has submitted; those of other threads end with
   /// an error. The context can only be destroyed afterwards.
+  /// \throws Error kInvalidArgument inside `run` and inside functions that the library calls.
   void shutdown();
 
-  int rank() const;        ///< in the present view; changes with it. -1 while joining
-  int size() const;        ///< members of the present view; 0 while joining
-  int local_rank() const;  ///< among the members on this host. -1 while joining
+  /// \returns the rank in the present view, with which it changes; -1 while joining.
+  int rank() const;
+  /// \returns the number of members of the present view; 0 while joining.
+  int size() const;
+  /// \returns the rank among the members on this host; -1 while joining.
+  int local_rank() const;
+  /// \returns the number of members on this host; 0 while joining.
   int local_size() const;
-  std::uint64_t generation() const;  ///< number of the present view; 0 while joining
-  WorkerId id() const;               ///< this worker, as it appears in Contributors
-  /// As they are in force, the environment's included.
+  /// \returns the number of the present view; 0 while joining.
+  std::uint64_t generation() const;
+  /// \returns this worker, as it appears in Contributors.
+  WorkerId id() const;
+  /// \returns the options in force: those of the constructor, overridden by the environment.
   const Options& options() const;
-  /// The latest change of the view that this worker went through as a member.
+  /// \returns the latest change of the view that this worker went through as a member.
   ViewChange last_view_change() const;
-  /// Where the time of the steps went that this worker has made in `run`. Any thread.
+  /// \returns where the time of the steps went that this worker has made in `run`.
   StepTimes step_times() const;
-  /// How operations are done in the present view, since its first one. Any thread.
+  /// \returns how operations are done in the present view, since its first one.
   Tuning tuning() const;
-  /// Options::resize_policy as the environment left it, for LearningRate::Options::policy. Any
-  /// thread.
+  /// \returns Options::resize_policy in force, for LearningRate::Options::policy.
   ResizePolicy resize_policy() const;
-  /// Options::compression as the environment left it, for a GradientCompressor. Any thread.
+  /// \returns Options::compression in force, for a GradientCompressor.
   Compression compression() const;
 
-  /// Memory for tensors, which the other members on this host can read in place: an allreduce
-  /// of large tensors (128 KiB and more) whose inputs and outputs are all in such memory, on all
-  /// members, and all members on one host, saves the copies through shared memory. Otherwise it is
-  /// memory like any other, and faster or slower nowhere. Zeros; of 0 bytes it is empty. Throws
-  /// kUnavailable where the machine has not so much; a container that may use less is ended by the
-  /// kernel. Outlives the context if need be. A child made by fork(2) sees the parent's, and must
-  /// not write to it. Any thread.
+  /// Allocates memory for tensors that the other members on this host can read in place. An
+  /// allreduce of large tensors (128 KiB and more) saves the copies through shared memory if all
+  /// members are on one host and have all inputs and outputs in such memory. For everything else it
+  /// is memory like any other. It may outlive the context. A child made by fork(2) sees the
+  /// parent's, and must not write to it.
+  /// \returns zeros; empty for 0 bytes.
+  /// \throws Error kUnavailable: the machine has not so much memory. If only the container has
+  ///   less, the kernel ends the process on use.
   Allocation allocate(std::size_t bytes);
 
-  /// Combines `in` of all members element by element into `out` on all of them. `in` and `out` have
-  /// the same count and dtype, and are the same memory or do not overlap: kInvalidArgument
-  /// otherwise, which takes two comparisons of addresses. There is no kAverage of bools.
-  /// `stream` is for tensors on a CUDA device, here and below.
+  /// Combines the tensors of all members element by element, and gives the result to all of them:
+  /// from `in` to `out`, or in place in `data`. Ranges are vectors, arrays and spans.
+  ///
+  /// `in` and `out` have the same count and dtype, and are the same memory or do not overlap.
+  /// `stream` is for tensors on a CUDA device.
+  /// \returns the workers that contributed to the result.
+  /// \throws Error as every collective; also kInvalidArgument for `in` and `out` that do not fit
+  ///   each other, and for kAverage of bools.
+  /// \{
   Contributors allreduce(ConstTensorView in, TensorView out, ReduceOp op = ReduceOp::kSum,
                          CudaStream stream = {});
   Contributors allreduce(TensorView data, ReduceOp op = ReduceOp::kSum, CudaStream stream = {}) {
@@ -172,7 +198,6 @@ class ELASTIC_API Context {
   Contributors allreduce(std::span<const T> in, std::span<T> out, ReduceOp op = ReduceOp::kSum) {
     return allreduce(view(in), view(out), op);
   }
-  /// The same for a vector, an array, or a span of fixed extent.
   template <detail::ContiguousRange R>
   Contributors allreduce(R&& data, ReduceOp op = ReduceOp::kSum) {
     return allreduce(view(detail::output_of(std::forward<R>(data))), op);
@@ -182,7 +207,11 @@ class ELASTIC_API Context {
     return allreduce(view(detail::input_of(in)), view(detail::output_of(std::forward<Out>(out))),
                      op);
   }
-  /// The same for one number: returns the result.
+  /// \}
+
+  /// Combines one number of each member.
+  /// \returns the result.
+  /// \throws Error as every collective.
   template <detail::Number T>
   T allreduce(T value, ReduceOp op = ReduceOp::kSum) {
     detail::require_element<T>();
@@ -191,22 +220,27 @@ class ELASTIC_API Context {
   }
 
   /// Allreduces several tensors, of any dtypes, in place, as one unit: after a failure either all
-  /// of them hold the sums over the same contributors or none was changed. Throws
-  /// kInvalidArgument for tensors that overlap, naming both.
+  /// of them hold the sums over the same contributors or none was changed.
+  /// \returns the workers that contributed to the results.
+  /// \throws Error as every collective; also kInvalidArgument for tensors that overlap, naming
+  ///   both.
   Contributors grouped_allreduce(std::span<const TensorView> tensors, ReduceOp op = ReduceOp::kSum,
                                  CudaStream stream = {});
 
-  /// `grouped_allreduce` for sums and averages of tensors that travel as halves; in host memory or
-  /// on a device as ever. All members cast the same tensors in the same way: kMismatch otherwise.
-  /// Under the backend nccl the device itself casts the tensors; where it cannot, since that
-  /// library was built without CUDA's compiler, they go through host memory on all members.
+  /// `grouped_allreduce` for sums and averages of tensors that travel as f16 or bf16, in host
+  /// memory or on a device. Under the backend nccl the device itself casts the tensors. If it
+  /// cannot, because that library was built without CUDA's compiler, they go through host memory on
+  /// all members.
+  /// \returns the workers that contributed to the results.
+  /// \throws Error as `grouped_allreduce`; also kMismatch if members cast different tensors or cast
+  ///   them differently, and kInvalidArgument for other dtypes, scales and ops.
   Contributors cast_allreduce(std::span<const CastTensor> tensors, ReduceOp op = ReduceOp::kSum,
                               CudaStream stream = {});
 
   /// Starts an allreduce in place under a name. Named operations may be submitted in any order and
   /// from any thread; tensors that are ready together are fused into buckets
   /// (Options::bucket_bytes). Every member must submit the name once before it is submitted again
-  /// anywhere; kInvalidArgument while the same name is still under way here, or for an empty one.
+  /// anywhere. The tensor must live until the operation is complete.
   ///
   /// Each bucket has contributors of its own. When a worker dies within a step, the buckets that
   /// are complete have its part, and the others have not. So divide each sum by its own number of
@@ -214,6 +248,10 @@ class ELASTIC_API Context {
   ///
   /// A tensor on a CUDA device is copied to the host when its stream has come to it, and only then
   /// does it count as submitted; named tensors that this worker submits after it wait for it.
+  /// \returns the operation under way, whose errors Work::wait throws.
+  /// \throws Error kInvalidArgument: a name that is empty or still under way here, or a tensor that
+  ///   a collective refuses. kNotInitialized: this worker is joining. Codes that end the training.
+  /// \{
   Work allreduce_async(std::string_view name, TensorView data, ReduceOp op = ReduceOp::kSum,
                        CudaStream stream = {});
   template <Element T>
@@ -224,14 +262,22 @@ class ELASTIC_API Context {
   Work allreduce_async(std::string_view name, R&& data, ReduceOp op = ReduceOp::kSum) {
     return allreduce_async(name, view(detail::output_of(std::forward<R>(data))), op);
   }
-  /// The same for a group, which stays one unit.
+  /// \}
+
+  /// Starts a `grouped_allreduce` under a name, with the duties of an `allreduce_async`. The group
+  /// stays one unit.
+  /// \returns the operation under way, whose errors Work::wait throws.
+  /// \throws Error as `allreduce_async`; also kInvalidArgument for tensors that overlap.
   Work grouped_allreduce_async(std::string_view name, std::span<const TensorView> tensors,
                                ReduceOp op = ReduceOp::kSum, CudaStream stream = {});
 
-  /// Copies `data` of rank `root` of the present view to all; if that worker is gone before the
-  /// call begins, of the worker that has the rank then. If the root dies before any survivor has
-  /// all of it, every member gets the same retryable Error (kRootLost). `data` may lie on a CUDA
-  /// device, which `stream` is for.
+  /// Copies `data` of rank `root` of the present view to all members. If that worker is gone before
+  /// the call begins, the root is the worker that has the rank then. `stream` is for tensors on a
+  /// CUDA device.
+  /// \returns the members that have the data.
+  /// \throws Error as every collective; also kRootLost, on every member, if the root dies before
+  ///   any survivor has all of its data: the call may be repeated.
+  /// \{
   Contributors broadcast(TensorView data, int root, CudaStream stream = {});
   template <Element T>
   Contributors broadcast(std::span<T> data, int root) {
@@ -241,8 +287,12 @@ class ELASTIC_API Context {
   Contributors broadcast(R&& data, int root) {
     return broadcast(view(detail::output_of(std::forward<R>(data))), root);
   }
+  /// \}
 
   /// Gathers the blocks of all members, which may differ in count, on all of them.
+  /// \returns the blocks in rank order.
+  /// \throws Error as every collective.
+  /// \{
   template <Element T>
   Gathered<T> allgather(std::span<const T> block) {
     Gathered<T> result;
@@ -258,20 +308,26 @@ class ELASTIC_API Context {
   Gathered<detail::ElementOf<R>> allgather(const R& block) {
     return allgather(detail::input_of(block));
   }
+  /// \}
 
-  /// The same into `out`, of the same dtype, at whose beginning the blocks are when the call
-  /// returns; what lies behind them stays as it is. `block` and `out` may lie on one CUDA device,
-  /// either or both, which `stream` is for, and `block` may be a part of `out`. For an `out` on a
-  /// device the call takes pinned memory for as many elements as it has room for, where it goes
-  /// through host memory. How many there
-  /// are depends on the members of the view that completes the call. Where they have no room, this
-  /// member gets kInvalidArgument, which says how many they are: the call is done, on the other
-  /// members too, an `out` on a device is as it was, and the job goes on. Members with the same
-  /// room in `out` all get it, and can call again with more.
+  /// Gathers the blocks of all members into `out`, of the same dtype. The blocks are at its
+  /// beginning; the rest stays as it is. `block` and `out` may lie on one CUDA device, either or
+  /// both, which `stream` is for, and `block` may be a part of `out`. For an `out` on a device the
+  /// call takes as much pinned memory as `out` is large, if it goes through host memory.
+  /// \returns how many elements each contributor gave, and the contributors.
+  /// \throws Error as every collective; also kInvalidArgument if the blocks have no room in `out`.
+  ///   The message says how many elements there are, which depends on the members of the view that
+  ///   completes the call. The call is done then, on the other members too, an `out` on a device is
+  ///   as it was, and the job goes on. Members with the same room in `out` all get this error, and
+  ///   can call again with more.
   GatheredBlocks allgather(ConstTensorView block, TensorView out, CudaStream stream = {});
 
-  /// Combines `data` of all members; each gets one part of the result, of nearly equal sizes. Which
-  /// part depends on rank and size in the view that completed the call.
+  /// Combines `data` of all members as an allreduce does; each member gets one part of the result.
+  /// The parts are of nearly equal sizes. Which part it is depends on rank and size in the view
+  /// that completed the call.
+  /// \returns this member's part.
+  /// \throws Error as every collective.
+  /// \{
   template <Element T>
   Scattered<T> reduce_scatter(std::span<const T> data, ReduceOp op = ReduceOp::kSum) {
     Scattered<T> result;
@@ -287,44 +343,64 @@ class ELASTIC_API Context {
   Scattered<detail::ElementOf<R>> reduce_scatter(const R& data, ReduceOp op = ReduceOp::kSum) {
     return reduce_scatter(detail::input_of(data), op);
   }
+  /// \}
 
-  /// The same into `out`, of the same dtype, at whose beginning the part is when the call returns;
-  /// what lies behind it stays as it is. `data` and `out` may lie on one CUDA device, either or
-  /// both, which `stream` is for, and they may overlap. `out` needs room for the largest part,
-  /// which is data.count divided by the size of the view that completes the call, rounded up: with
-  /// room for data.count divided by the fewest members that the job may have, no call fails. Where
-  /// it has less, kInvalidArgument as from an allgather.
+  /// The same into `out`, of the same dtype. The part is at its beginning; the rest stays as it is.
+  /// `data` and `out` may lie on one CUDA device, either or both, which `stream` is for, and they
+  /// may overlap. `out` needs room for the largest part, which is data.count divided by the size of
+  /// the view that completes the call, rounded up: with room for data.count divided by the fewest
+  /// members that the job may have, no call fails.
+  /// \returns count and offset of this member's part, and the contributors.
+  /// \throws Error as every collective; also kInvalidArgument, as from an allgather, if the part
+  ///   has no room in `out`.
   ScatteredPart reduce_scatter(ConstTensorView data, TensorView out, ReduceOp op = ReduceOp::kSum,
                                CudaStream stream = {});
 
-  /// Returns when every member has called it.
+  /// Waits until every member has called it.
+  /// \returns the members that have called it.
+  /// \throws Error as every collective.
   Contributors barrier();
 
-  /// The same for tensors whose element type is known only at run time, or whose result there may
-  /// be no room for yet. The callback is called once, before the function returns; the bytes are
-  /// valid only in it. It may ask for rank, size and the like; collectives, Work::wait, `run` and
-  /// `shutdown` throw Error(kInvalidArgument) in it, because they would wait for the call that it
-  /// is a part of. Counts and offset in elements. With a tensor on a CUDA device, too, which
-  /// `stream` is for, the bytes are in host memory.
+  /// Receives the result of an allgather: all blocks, and the elements of each contributor. The
+  /// bytes are in host memory and valid only in this function. It may ask for rank, size and the
+  /// like; collectives, Work::wait, `run` and `shutdown` throw Error(kInvalidArgument) in it,
+  /// because they would wait for the call that it is a part of.
   using TakeGathered =
       std::function<void(std::span<const std::byte> values, std::vector<std::size_t> counts)>;
-  Contributors allgather(ConstTensorView block, const TakeGathered& take, CudaStream stream = {});
+  /// Receives the result of a reduce_scatter: this member's part, and its offset in the whole
+  /// tensor in elements. Otherwise as TakeGathered.
   using TakeScattered = std::function<void(std::span<const std::byte> values, std::size_t offset)>;
+
+  /// For tensors whose element type is known only at run time, or whose result there may be no room
+  /// for yet: gives the result to `take`, which is called once, before the function returns.
+  /// `stream` is for tensors on a CUDA device.
+  /// \returns the workers with a contribution to the result.
+  /// \throws Error as every collective. Exceptions of `take` pass through, and this worker leaves
+  ///   the job.
+  /// \{
+  Contributors allgather(ConstTensorView block, const TakeGathered& take, CudaStream stream = {});
   Contributors reduce_scatter(ConstTensorView data, ReduceOp op, const TakeScattered& take,
                               CudaStream stream = {});
+  /// \}
 
   /// Trains: makes `state` the same on all members, then calls `body`, which calls `state.commit()`
   /// after each step. Workers that join call `run` too: they are admitted at a commit of the
   /// others, receive the state, and enter the body in the middle of the training; so the body's
-  /// loop goes by counters that are part of the state. Exceptions of `body` come out of `run`,
-  /// except Error(kEvicted): this worker joins again, and calls the body again (Options::rejoin).
-  /// The body may call everything but `shutdown` and `run`, which throw kInvalidArgument there.
-  /// All members enter `run` together. Where one of them calls it again after an exception while
-  /// the others are inside, all get kMismatch, which says so.
-  /// Throws kInvalidArgument when this worker has called `run` before with a State of other
-  /// entries, kRefused when its state has other names or sizes than the job's, and kMismatch when
-  /// an object stays different from the others' whatever it loads. Where members of the first view
-  /// differ, or an object does, the job fails: every worker gets the error.
+  /// loop goes by counters that are part of the state. All members enter `run` together. The body
+  /// may call everything but `shutdown` and `run`, which throw kInvalidArgument there.
+  ///
+  /// Exceptions of `body` come out of `run`, except kRemoved and kStopped, which end it, and, with
+  /// Options::rejoin, kEvicted and a kTimeout with which this worker left the job: then it joins
+  /// again and calls the body again.
+  /// \returns how the training ended.
+  /// \throws Error kInvalidArgument: this worker has called `run` before with a State of other
+  ///   entries, or calls it inside of a function that the library calls.
+  /// \throws Error kRefused: the state has other names or sizes than the job's. If members of the
+  ///   first view differ, every worker gets it and the job fails.
+  /// \throws Error kMismatch: an object stays different from the others' whatever it loads, and the
+  ///   job fails; or a member called `run` again after an exception while the others were inside.
+  /// \throws Error kEvicted: also if this worker was evicted five times in a row without a finished
+  ///   step. Other codes of collectives end the training, too.
   RunOutcome run(State& state, const std::function<void()>& body);
 
  private:

@@ -13,11 +13,13 @@ namespace elastic {
 /// The measured capabilities of a view's links, and the resulting choice of allreduces. The same on
 /// all ranks.
 struct Tuning {
-  /// While every rank sends a message and receives one. Zeros where there is no such link.
+  /// The performance of links while every rank sends a message and receives one. Zeros if there is
+  /// none.
   struct Link {
-    double latency_us = 0;
+    double latency_us = 0;            ///< of a message of a few bytes, in microseconds
     double gigabytes_per_second = 0;  ///< powers of ten, each way, of each rank
   };
+  /// The algorithm for tensors of up to a size.
   struct Choice {
     std::size_t up_to_bytes = 0;  ///< of the tensor; the last: however large
     /// "eager", "direct", "doubling", "swap", "pairwise", "hierarchical" or "ring".
@@ -25,12 +27,10 @@ struct Tuning {
   };
 
   std::uint64_t generation = 0;  ///< of the view; 0: there was no operation yet
-  Link inside_hosts;
-  Link between_hosts;
-  /// TCP connections of a link between hosts: of the one that has most, and how many of them carry
-  /// data, in all links that have so many. 0 where there is one host.
-  int flows_opened = 0;
-  int flows_used = 0;
+  Link inside_hosts;             ///< the slowest link of two ranks on one host
+  Link between_hosts;            ///< the slowest link of two ranks on different hosts
+  int flows_opened = 0;  ///< TCP connections of the link between hosts that has most; 0 on one host
+  int flows_used = 0;    ///< how many of them carry data, in all links that have so many
   std::vector<Choice> allreduce;  ///< by ascending size
   std::size_t segment_bytes = 0;  ///< pieces of large tensors, where not swapped
 };
@@ -53,17 +53,18 @@ struct ViewChange {
   std::uint64_t generation = 0;  ///< of the view that it led to; 0: there was no change yet
   std::string cause;             ///< for people: the workers that came and left
   /// An operation found a link broken, or the server asked to stop, whichever was first here. In a
-  /// change at a step boundary: this worker came to it.
+  /// change at a step boundary: this worker reached it.
   Moment noticed;
   Moment reported;   ///< the server was told that nothing of the old view happens here any more
   Moment decided;    ///< the new view came, and was in the journal
-  Moment linked;     ///< with all other members of it
+  Moment linked;     ///< there was a link to every other member of it
   Moment installed;  ///< operations go on
   Moment resumed;    ///< the first of them was complete here; Moment{} until then
 };
 
 /// Where the time of a step, from one `commit` to the next, went on the thread that trains.
 struct StepTime {
+  /// The unit of all times here.
   using Duration = std::chrono::nanoseconds;
 
   Duration data{0};           ///< within `loading_data()`
@@ -73,16 +74,17 @@ struct StepTime {
   /// interrupted collective took from there to its end, and the synchronisation of the state.
   Duration view_change{0};
 
+  /// \returns the time of the whole step.
   Duration total() const { return data + compute + communication + view_change; }
-  /// The time of this worker's own work, for which others may have waited.
+  /// \returns the time of this worker's own work, for which others may have waited.
   Duration own() const { return data + compute; }
 };
 
 /// The steps that this worker has made in `run`.
 struct StepTimes {
-  std::uint64_t steps = 0;
-  StepTime latest;  ///< the last one that was committed
-  StepTime sum;     ///< of all of them
+  std::uint64_t steps = 0;  ///< their number
+  StepTime latest;          ///< the last one that was committed
+  StepTime sum;             ///< of all of them
 
   /// The latest step in which the ranks told each other their times (Options::compare_steps).
   std::uint64_t compared_commit = 0;  ///< State::commits() of that step; 0: none yet
@@ -90,11 +92,13 @@ struct StepTimes {
   int slowest = -1;                   ///< the rank with the longest `own` time
 };
 
-/// Marks the time of its life as `data`, where it lives on the thread that trains; elsewhere it
-/// does nothing. Blocking calls of the library within it count as usual.
+/// Marks its lifetime as `data`, if it lives on the thread that trains; otherwise it does nothing.
+/// Blocking calls of the library within it count as usual. See `loading_data`.
 class ELASTIC_API LoadingData {
  public:
+  /// Begins the time.
   LoadingData();
+  /// Ends it.
   ~LoadingData();
   LoadingData(const LoadingData&) = delete;
   LoadingData& operator=(const LoadingData&) = delete;
@@ -103,12 +107,14 @@ class ELASTIC_API LoadingData {
   int outer_;  // what the time belonged to before
 };
 
-/// For reading samples, or waiting for their reader:
+/// Counts the time of a block as StepTime::data: for reading samples, or waiting for their reader.
 ///
 ///     {
 ///       const auto loading = elastic::loading_data();
 ///       batch = reader.next();
 ///     }
+///
+/// \returns the object whose lifetime counts.
 [[nodiscard]] inline LoadingData loading_data() {
   return {};
 }

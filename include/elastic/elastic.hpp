@@ -14,49 +14,74 @@ namespace elastic {
 /// A replacement that comes when the job is done or stopped has nothing left to do: init says so on
 /// stderr and ends the process with exit(0). A worker of no launcher, which may have been meant for
 /// another training, gets kRefused.
+/// \throws Error as the constructor of Context; also kInvalidArgument on a second call.
 ELASTIC_API void init(const Options& options = {});
 /// Says that the job is done and waits for the others to say so, for half a second as a rule and 30
 /// s at the longest; after an exception that left `run` says that this worker cannot go on. See
 /// Context::shutdown.
+/// \throws Error as Context::shutdown; also kNotInitialized before `init` and on a second call.
 ELASTIC_API void shutdown();
-/// The default context. Throws kNotInitialized before `init` and after `shutdown`.
+/// \returns the default context.
+/// \throws Error kNotInitialized before `init` and after `shutdown`. So does every function below.
 ELASTIC_API Context& context();
 
+/// Context::rank of the default context.
 inline int rank() {
   return context().rank();
 }
+
+/// Context::size of the default context.
 inline int size() {
   return context().size();
 }
+
+/// Context::local_rank of the default context.
 inline int local_rank() {
   return context().local_rank();
 }
+
+/// Context::local_size of the default context.
 inline int local_size() {
   return context().local_size();
 }
+
+/// Context::generation of the default context.
 inline std::uint64_t generation() {
   return context().generation();
 }
+
+/// Context::tuning of the default context.
 inline Tuning tuning() {
   return context().tuning();
 }
+
+/// Context::step_times of the default context.
 inline StepTimes step_times() {
   return context().step_times();
 }
+
+/// Context::compression of the default context.
 inline Compression compression() {
   return context().compression();
 }
+
+/// Context::last_view_change of the default context.
 inline ViewChange last_view_change() {
   return context().last_view_change();
 }
+
+/// Context::resize_policy of the default context.
 inline ResizePolicy resize_policy() {
   return context().resize_policy();
 }
 
+/// Context::allocate of the default context.
 inline Allocation allocate(std::size_t bytes) {
   return context().allocate(bytes);
 }
 
+/// Context::allreduce of the default context.
+/// \{
 template <Element T>
 Contributors allreduce(std::span<T> data, ReduceOp op = ReduceOp::kSum) {
   return context().allreduce(data, op);
@@ -73,10 +98,6 @@ template <detail::ContiguousRange In, detail::ContiguousRange Out>
 Contributors allreduce(const In& in, Out&& out, ReduceOp op = ReduceOp::kSum) {
   return context().allreduce(in, std::forward<Out>(out), op);
 }
-template <detail::Number T>
-T allreduce(T value, ReduceOp op = ReduceOp::kSum) {
-  return context().allreduce(value, op);
-}
 inline Contributors allreduce(TensorView data, ReduceOp op = ReduceOp::kSum,
                               CudaStream stream = {}) {
   return context().allreduce(data, op, stream);
@@ -85,14 +106,29 @@ inline Contributors allreduce(ConstTensorView in, TensorView out, ReduceOp op = 
                               CudaStream stream = {}) {
   return context().allreduce(in, out, op, stream);
 }
+/// \}
+
+/// Context::allreduce of one number, on the default context.
+/// \returns the result.
+template <detail::Number T>
+T allreduce(T value, ReduceOp op = ReduceOp::kSum) {
+  return context().allreduce(value, op);
+}
+
+/// Context::grouped_allreduce of the default context.
 inline Contributors grouped_allreduce(std::span<const TensorView> tensors,
                                       ReduceOp op = ReduceOp::kSum, CudaStream stream = {}) {
   return context().grouped_allreduce(tensors, op, stream);
 }
+
+/// Context::cast_allreduce of the default context.
 inline Contributors cast_allreduce(std::span<const CastTensor> tensors,
                                    ReduceOp op = ReduceOp::kSum, CudaStream stream = {}) {
   return context().cast_allreduce(tensors, op, stream);
 }
+
+/// Context::allreduce_async of the default context.
+/// \{
 template <Element T>
 Work allreduce_async(std::string_view name, std::span<T> data, ReduceOp op = ReduceOp::kSum) {
   return context().allreduce_async(name, data, op);
@@ -105,10 +141,16 @@ inline Work allreduce_async(std::string_view name, TensorView data, ReduceOp op 
                             CudaStream stream = {}) {
   return context().allreduce_async(name, data, op, stream);
 }
+/// \}
+
+/// Context::grouped_allreduce_async of the default context.
 inline Work grouped_allreduce_async(std::string_view name, std::span<const TensorView> tensors,
                                     ReduceOp op = ReduceOp::kSum, CudaStream stream = {}) {
   return context().grouped_allreduce_async(name, tensors, op, stream);
 }
+
+/// Context::broadcast of the default context.
+/// \{
 template <Element T>
 Contributors broadcast(std::span<T> data, int root) {
   return context().broadcast(data, root);
@@ -120,6 +162,10 @@ Contributors broadcast(R&& data, int root) {
 inline Contributors broadcast(TensorView data, int root, CudaStream stream = {}) {
   return context().broadcast(data, root, stream);
 }
+/// \}
+
+/// Context::allgather of the default context.
+/// \{
 template <Element T>
 Gathered<T> allgather(std::span<const T> block) {
   return context().allgather(block);
@@ -131,6 +177,10 @@ Gathered<detail::ElementOf<R>> allgather(const R& block) {
 inline GatheredBlocks allgather(ConstTensorView block, TensorView out, CudaStream stream = {}) {
   return context().allgather(block, out, stream);
 }
+/// \}
+
+/// Context::reduce_scatter of the default context.
+/// \{
 template <Element T>
 Scattered<T> reduce_scatter(std::span<const T> data, ReduceOp op = ReduceOp::kSum) {
   return context().reduce_scatter(data, op);
@@ -143,9 +193,14 @@ inline ScatteredPart reduce_scatter(ConstTensorView data, TensorView out,
                                     ReduceOp op = ReduceOp::kSum, CudaStream stream = {}) {
   return context().reduce_scatter(data, out, op, stream);
 }
+/// \}
+
+/// Context::barrier of the default context.
 inline Contributors barrier() {
   return context().barrier();
 }
+
+/// Context::run of the default context.
 inline RunOutcome run(State& state, const std::function<void()>& body) {
   return context().run(state, body);
 }

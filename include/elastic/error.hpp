@@ -34,15 +34,17 @@ enum class ErrorCode : std::uint8_t {
 /// The library's exception.
 class ELASTIC_API Error : public std::runtime_error {
  public:
+  /// For the library. The functions of the same names below explain `peer` and `generation`.
   Error(ErrorCode code, const std::string& message, int peer = -1, std::uint64_t generation = 0);
   ~Error() override;
 
+  /// \returns the kind of the error.
   ErrorCode code() const noexcept { return code_; }
-  /// Rank of the worker that it concerns, or -1.
+  /// \returns the rank of the worker that it concerns, or -1.
   int peer() const noexcept { return peer_; }
-  /// Generation of the view that is in force after the error, or 0 where none applies.
+  /// \returns the generation of the view that is in force after the error, or 0 if none applies.
   std::uint64_t generation() const noexcept { return generation_; }
-  /// True when calling again in the present view can succeed.
+  /// \returns whether calling again in the present view can succeed.
   bool retryable() const noexcept { return code_ == ErrorCode::kRootLost; }
 
  private:

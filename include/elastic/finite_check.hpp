@@ -15,8 +15,8 @@ class Context;
 
 /// A gradient, and what messages call it. Does not own it.
 struct NamedGradient {
-  std::string name;
-  ConstTensorView values;
+  std::string name;        ///< for messages
+  ConstTensorView values;  ///< the gradient, in host memory
 };
 
 /// Keeps NaN and Inf in gradients from the weights, on all ranks alike, as Options::non_finite
@@ -36,19 +36,27 @@ struct NamedGradient {
 /// For sums and averages. Thread safety: none.
 class ELASTIC_API FiniteCheck {
  public:
-  /// On the default context. The gradients are summed in place, and must outlive this.
+  /// Uses `context`, or the default context. The gradients are summed in place. Context and
+  /// gradients must outlive the check.
+  /// \throws Error kInvalidArgument: a gradient is not in host memory. kNotInitialized: there is no
+  ///   default context.
+  /// \{
   explicit FiniteCheck(std::vector<NamedGradient> gradients);
   FiniteCheck(Context& context, std::vector<NamedGradient> gradients);
+  /// \}
 
-  /// Forgets what `before_sum` saw: of a step whose sum threw, so that the next one's error does
+  /// Forgets what `before_sum` saw in a step whose sum threw, so that the next step's error does
   /// not name its rank. May be left out if no step is repeated after an Error.
   void begin_step() noexcept;
-  /// Looks at what this worker contributes, where it may have to be named. Where that is made of
-  /// several parts (VirtualBatch), after each of them: the first that is not finite counts.
+  /// Looks at what this worker contributes, if the policy needs to name the rank. If the
+  /// contribution is made of several parts (VirtualBatch), call it after each part: the first value
+  /// that is not finite counts.
   void before_sum();
-  /// Looks at the sum. True: use it. False: skip the step. Throws Error(kNotFinite) on all ranks
-  /// alike, which names rank and gradient; its peer() is that rank, or -1 where the numbers were
-  /// finite and their sum was not, or if the rank that brought them is gone.
+  /// Looks at the sum.
+  /// \returns true if the sum may be used, false if the step is to be skipped.
+  /// \throws Error kNotFinite, on all ranks alike, under the policy "error". The message names rank
+  ///   and gradient. peer() is that rank, or -1 if the contributions were finite and their sum is
+  ///   not, or if the rank that contributed the value is gone.
   [[nodiscard]] bool after_sum();
 
  private:

@@ -26,24 +26,31 @@ namespace elastic {
 /// library to the next; `uniform` and `below` do not.
 class ELASTIC_API RandomStream {
  public:
+  /// A stream is a function of its key.
   struct Key {
-    std::uint64_t seed = 0;
-    std::uint64_t epoch = 0;
+    std::uint64_t seed = 0;            ///< of the training
+    std::uint64_t epoch = 0;           ///< of the training
     std::uint64_t step = 0;            ///< anything that differs between the steps of an epoch
     std::uint32_t virtual_worker = 0;  ///< in that step
   };
+  /// As the standard's generators call the type of their numbers.
   using result_type = std::uint32_t;  // NOLINT(readability-identifier-naming): the standard's
 
+  /// Begins the stream of `key`.
   explicit RandomStream(const Key& key);
 
+  /// \returns the least number that comes.
   static constexpr result_type min() { return 0; }
+  /// \returns the greatest number that comes.
   static constexpr result_type max() { return std::numeric_limits<result_type>::max(); }
-  /// 32 random bits. A stream repeats itself after 2^34 of them.
+  /// Draws 32 random bits. A stream repeats itself after 2^34 draws.
+  /// \returns the bits.
   result_type operator()();
 
-  /// Uniform in [0, 1), in steps of 2^-53.
+  /// \returns a number uniform in [0, 1), in steps of 2^-53.
   double uniform();
-  /// Uniform among the whole numbers below `bound`. Throws Error(kInvalidArgument) where it is 0.
+  /// \returns a number uniform among the whole numbers below `bound`.
+  /// \throws Error kInvalidArgument if `bound` is 0.
   std::uint64_t below(std::uint64_t bound);
 
  private:
@@ -117,13 +124,15 @@ struct BatchSum {
 /// Thread safety: none; belongs to the thread that trains.
 class ELASTIC_API GlobalBatch {
  public:
+  /// How a step's batch is made.
   struct Options {
-    BatchPolicy policy = BatchPolicy::kPerWorker;
+    BatchPolicy policy = BatchPolicy::kPerWorker;  ///< what happens as workers join and leave
     /// Samples in a step, of each worker under kPerWorker, in all otherwise; at least 1.
     std::size_t batch = 0;
     /// Parts of a step, 1 to 2^20, into which `batch` divides; kPerWorker has none, and ignores it.
     std::size_t virtual_workers = 1;
 
+    /// \returns whether all fields are equal.
     bool operator==(const Options&) const = default;
   };
   /// Adds to the tensors, which are zero before the first call, the sums over the part's samples;
@@ -133,29 +142,34 @@ class ELASTIC_API GlobalBatch {
   /// different numbers of times. Its exceptions come out of `sum`.
   using AddGradients = std::function<void(VirtualBatch&)>;
 
-  /// Refers to context and sampler, which must outlive it. Throws Error(kInvalidArgument) where the
-  /// options are none, or the batch does not divide among the virtual workers: the message names
-  /// what would do.
+  /// Refers to sampler and context, which must outlive it. `allreduce` takes the place of
+  /// Context::grouped_allreduce.
+  /// \throws Error kInvalidArgument: an option is out of range, or the batch does not divide among
+  ///   the virtual workers; the message names what would do.
+  /// \{
   GlobalBatch(Context& context, Sampler& sampler, const Options& options)
       : GlobalBatch(detail::grouped_allreduce_of(context), sampler, options) {}
-  /// The same with another function in place of Context::grouped_allreduce.
   GlobalBatch(detail::GroupedAllreduce allreduce, Sampler& sampler, const Options& options);
+  /// \}
   ~GlobalBatch();
   GlobalBatch(const GlobalBatch&) = delete;
   GlobalBatch& operator=(const GlobalBatch&) = delete;
 
   /// Makes a step's sums in `tensors`, which are in host memory; under kReproducible of real
-  /// numbers. They do not overlap. All workers call it alike. Throws what
-  /// Context::grouped_allreduce throws, and Error(kInvalidArgument) for tensors that it cannot
-  /// take; the tensors are undefined then, and the step is not taken.
+  /// numbers. They do not overlap. All workers call it alike. After an error the tensors are
+  /// undefined, and the step is not taken.
+  /// \returns what is in the sum.
+  /// \throws Error as Context::grouped_allreduce; also kInvalidArgument for tensors that it cannot
+  ///   take. Exceptions of `add_gradients` pass through.
   BatchSum sum(std::span<const TensorView> tensors, const AddGradients& add_gradients);
 
+  /// \returns the options; after a join those of the job.
   const Options& options() const noexcept { return options_; }
 
-  /// The options as bytes, for State.
+  /// \returns the options as bytes, for State.
   std::vector<std::byte> save() const;
-  /// Reverse of `save`. Throws Error(kInvalidArgument), changing nothing, on bytes that are no
-  /// options.
+  /// Reverse of `save`.
+  /// \throws Error kInvalidArgument, changing nothing, on bytes that are no options.
   void load(std::span<const std::byte> bytes);
 
  private:
@@ -176,7 +190,7 @@ class ELASTIC_API GlobalBatch {
 
 /// The contributors and samples of an `average_by_samples`.
 struct SampleAverage {
-  Contributors contributors;
+  Contributors contributors;  ///< the workers that contributed to it
   std::uint64_t samples = 0;  ///< of all contributors together
 };
 
@@ -189,8 +203,12 @@ struct SampleAverage {
 /// SampleAverage::samples is 0: then no worker has any left, which all learn in the same call, and
 /// the tensors are zero. So workers with unequal amounts of data end an epoch together.
 ///
-/// Sums and count are one unit, as in Context::grouped_allreduce. Throws what that throws, and
-/// Error(kInvalidArgument) where a tensor has whole numbers or is not in host memory.
+/// Sums and count are one unit, as in Context::grouped_allreduce, which `allreduce` takes the place
+/// of.
+/// \returns the contributors and the number of samples.
+/// \throws Error as Context::grouped_allreduce; also kInvalidArgument if a tensor has whole numbers
+///   or is not in host memory.
+/// \{
 ELASTIC_API SampleAverage average_by_samples(const detail::GroupedAllreduce& allreduce,
                                              std::span<const TensorView> sums,
                                              std::uint64_t samples);
@@ -198,5 +216,6 @@ inline SampleAverage average_by_samples(Context& context, std::span<const Tensor
                                         std::uint64_t samples) {
   return average_by_samples(detail::grouped_allreduce_of(context), sums, samples);
 }
+/// \}
 
 }  // namespace elastic

@@ -18,8 +18,8 @@ namespace elastic {
 
 /// A tensor of floats, by the name that its residual is kept under.
 struct NamedTensor {
-  std::string_view name;
-  TensorView data;
+  std::string_view name;  ///< of the residual
+  TensorView data;        ///< summed in place
   bool whole = false;  ///< goes uncompressed in the same unit, without a residual: counts, losses
 };
 
@@ -83,19 +83,22 @@ class ELASTIC_API GradientCompressor {
     /// host memory. In `total()` that of the latest call.
     double residual_norm = 0;
 
+    /// \returns whether all fields are equal.
     bool operator==(const Traffic&) const = default;
   };
 
   /// The collectives that it uses; each as in Context.
   struct Collectives {
-    detail::GroupedAllreduce allreduce;
+    detail::GroupedAllreduce allreduce;  ///< Context::grouped_allreduce
+    /// Context::allgather.
     std::function<Gathered<std::uint8_t>(std::span<const std::uint8_t>)> gather;
-    /// For tensors on a device, which are refused without it.
+    /// Context::cast_allreduce, for tensors on a device, which are refused without it.
     std::function<Contributors(std::span<const CastTensor>, ReduceOp, CudaStream)> narrow = {};
   };
 
-  /// Refers to `context`, which must outlive it. Throws Error(kInvalidArgument) for parameters out
-  /// of range.
+  /// Refers to `context`, which must outlive it. `collectives` take the place of Context's.
+  /// \throws Error kInvalidArgument for parameters out of range.
+  /// \{
   GradientCompressor(Context& context, const Compression& compression)
       : GradientCompressor(
             {detail::grouped_allreduce_of(context),
@@ -104,26 +107,33 @@ class ELASTIC_API GradientCompressor {
                return context.cast_allreduce(tensors, op, stream);
              }},
             compression) {}
-  /// The same with other functions in place of Context's.
   GradientCompressor(Collectives collectives, const Compression& compression);
+  /// \}
   ~GradientCompressor();
   GradientCompressor(const GradientCompressor&) = delete;
   GradientCompressor& operator=(const GradientCompressor&) = delete;
 
   /// Sums `data` over all members, in place; kAverage divides by the number of contributors.
-  /// Throws what Context's collectives throw; kInvalidArgument for another op or dtype, an empty
-  /// name, or a tensor whose size is not what it was under this name; kMismatch, on all members,
-  /// where they give other names, sizes or ops; of tensors on devices names are not compared.
-  /// `stream` is for those, as in Context.
+  /// `stream` is for tensors on a CUDA device, as in Context.
+  /// \returns the workers that contributed to the sum.
+  /// \throws Error as every collective of Context.
+  /// \throws Error kInvalidArgument: another op or dtype, an empty name, or a tensor whose size is
+  ///   not what it was under this name.
+  /// \throws Error kMismatch, on all members: they give different names, sizes or ops. Names of
+  ///   tensors on devices are not compared.
+  /// \{
   Contributors allreduce(std::string_view name, TensorView data, ReduceOp op = ReduceOp::kSum,
                          CudaStream stream = {});
   Contributors allreduce(std::string_view name, std::span<float> data,
                          ReduceOp op = ReduceOp::kSum) {
     return allreduce(name, view(data), op);
   }
-  /// The same for several tensors, which do not overlap, as one unit: after a failure either all
-  /// hold the sums over the same contributors, or none was changed. This includes the residuals.
-  /// One exchange.
+  /// \}
+  /// The same for several tensors, which do not overlap, in one exchange and as one unit: after a
+  /// failure either all hold the sums over the same contributors, or none was changed. This
+  /// includes the residuals.
+  /// \returns the workers that contributed to the sums.
+  /// \throws Error as `allreduce`.
   Contributors grouped_allreduce(std::span<const NamedTensor> tensors, ReduceOp op = ReduceOp::kSum,
                                  CudaStream stream = {});
 
@@ -135,16 +145,16 @@ class ELASTIC_API GradientCompressor {
   /// The factor of an update on a sum of gradients: rate / batch. `batch` is what the sum is
   /// divided by: samples, or for kAverage of means the number of contributors.
   struct StepSize {
-    double rate = 0;
-    double batch = 0;
+    double rate = 0;   ///< the learning rate
+    double batch = 0;  ///< what the sum is divided by
   };
 
   /// Call when the rate or the batch has changed: residuals are sums, so those of steps of size
   /// `before` are multiplied by (before.rate / before.batch) / (now.rate / now.batch). Late
   /// gradients then change the weights as much as they would have in their own step. Where rate and
-  /// batch grow alike the factor is 1. kTopK's momentum stays. Throws Error(kInvalidArgument),
-  /// changing nothing, unless all four are positive and the factor is positive and finite as a
-  /// float.
+  /// batch grow alike the factor is 1. kTopK's momentum stays.
+  /// \throws Error kInvalidArgument, changing nothing, unless all four are positive and the factor
+  ///   is positive and finite as a float.
   void rescale(const StepSize& before, const StepSize& now);
 
   /// Forgets all residuals and momentum; for a worker that comes back after an eviction, before
@@ -155,12 +165,15 @@ class ELASTIC_API GradientCompressor {
   /// need no warm-up in the middle of a training.
   void begin_at(std::uint64_t step);
 
-  /// The unsent part of the tensor of this name; empty before its first call.
+  /// \returns the unsent part of the tensor of this name; empty before its first call.
   std::span<const float> residual(std::string_view name) const;
 
+  /// \returns kind and parameters.
   const Compression& compression() const noexcept;
-  const Traffic& latest() const noexcept;  ///< of the latest call that returned
-  const Traffic& total() const noexcept;   ///< of all calls that returned
+  /// \returns the traffic of the latest call that returned.
+  const Traffic& latest() const noexcept;
+  /// \returns the traffic of all calls that returned.
+  const Traffic& total() const noexcept;
 
  private:
   class Impl;

@@ -27,32 +27,44 @@ class ELASTIC_API GradientNoise {
   /// The values that a worker adds to the group that it sums: samples, 1 if there are any, and the
   /// squared norm of its gradient's sum divided by samples. In the order of the enumerators.
   using Moments = std::array<double, 3>;
-  enum MomentIndex : std::size_t { kSamples, kWorkers, kSquares };
+  /// The places of the values in Moments.
+  enum MomentIndex : std::size_t {
+    kSamples,  ///< samples of the worker
+    kWorkers,  ///< 1 if it has any, otherwise 0
+    kSquares,  ///< squared norm of its gradient's sum, divided by its samples
+  };
 
-  /// The moments of one worker: `gradient_sum` over its `samples` samples, which may be 0 at an
-  /// epoch's tail. Throws Error(kInvalidArgument) unless `samples` is finite and at least 0.
+  /// Computes the moments of one worker: `gradient_sum` over its `samples` samples, which may be 0
+  /// at an epoch's tail.
+  /// \returns the moments.
+  /// \throws Error kInvalidArgument unless `samples` is finite and at least 0.
   static Moments moments(Gradient gradient_sum, double samples);
 
   /// Takes in one step: the sums over all workers of their moments and of their gradients. A step
   /// in which fewer than two workers had samples says nothing about noise, and changes nothing;
   /// nor does one with an infinity or NaN in its gradient.
   /// Averages go over 1000 steps of `batch_reference` samples; the first of them are plain means.
-  /// Throws Error(kInvalidArgument), changing nothing, where a sum is negative or `batch_reference`
-  /// is not positive.
+  /// \throws Error kInvalidArgument, changing nothing, if a sum is negative or `batch_reference` is
+  ///   not positive.
   void observe(const Moments& total, Gradient gradient_sum, double batch_reference);
 
-  /// AdaScale's gain of a batch of `scale` times `batch_reference` samples: of how many steps of
-  /// the reference batch it does the work. Between 1 (no noise) and `scale` (nothing else). Before
-  /// the first estimate it is the lesser of the two.
+  /// AdaScale's gain of a batch of `scale` times `batch_reference` samples: how many steps of the
+  /// reference batch it replaces.
+  /// \returns the gain, between 1 (no noise) and `scale` (only noise); before the first estimate
+  ///   the lesser of the two.
   double gain(double scale, double batch_reference) const;
 
-  double variance() const noexcept { return variance_; }  ///< of the gradient of one sample
-  double square() const noexcept { return square_; }      ///< of the true gradient's norm
-  std::uint64_t estimates() const noexcept { return estimates_; }  ///< steps that are in them
+  /// \returns the variance of the gradient of one sample.
+  double variance() const noexcept { return variance_; }
+  /// \returns the squared norm of the true gradient.
+  double square() const noexcept { return square_; }
+  /// \returns the number of steps that are in both averages.
+  std::uint64_t estimates() const noexcept { return estimates_; }
 
-  /// The averages as bytes, for State.
+  /// \returns the averages as bytes, for State.
   std::vector<std::byte> save() const;
-  /// Reverse of `save`. Throws Error(kInvalidArgument), changing nothing, on other bytes.
+  /// Reverse of `save`.
+  /// \throws Error kInvalidArgument, changing nothing, on other bytes.
   void load(std::span<const std::byte> bytes);
 
  private:

@@ -8,11 +8,13 @@ namespace elastic {
 /// IEEE 754 binary16 as stored: 1 sign, 5 exponent, 10 fraction bits. Storage only; convert to
 /// float to compute.
 struct float16 {
-  std::uint16_t bits = 0;
+  std::uint16_t bits = 0;  ///< as stored
 
+  /// Zero.
   constexpr float16() = default;
   /// Rounds to nearest, ties to even; overflow becomes infinity, NaN stays NaN.
   constexpr explicit float16(float value) : bits(round(value)) {}
+  /// \returns the same value; every binary16 is a float.
   constexpr explicit operator float() const { return widen(bits); }
 
  private:
@@ -47,11 +49,13 @@ struct float16 {
 
 /// bfloat16 as stored: the upper half of a binary32. Storage only; convert to float to compute.
 struct bfloat16 {
-  std::uint16_t bits = 0;
+  std::uint16_t bits = 0;  ///< as stored
 
+  /// Zero.
   constexpr bfloat16() = default;
   /// Rounds to nearest, ties to even; NaN stays NaN.
   constexpr explicit bfloat16(float value) : bits(round(value)) {}
+  /// \returns the same value; every bfloat16 is a float.
   constexpr explicit operator float() const {
     return std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16);
   }

@@ -23,9 +23,10 @@ struct Rate {
   double gamma = 1;           ///< factor that suits the batch of this step
   double momentum_scale = 1;  ///< what the momentum `u` is multiplied by before the step
 
-  /// The rate itself.
+  /// \returns the rate itself.
   double value() const noexcept { return base * gamma; }
 
+  /// \returns whether all fields are equal.
   bool operator==(const Rate&) const = default;
 };
 
@@ -60,10 +61,11 @@ inline constexpr std::array<Named<ScalingRule>, 3> kScalingRules{{
 /// Thread safety: none; belongs to the thread that trains.
 class ELASTIC_API LearningRate {
  public:
+  /// The parameters of a learning rate.
   struct Options {
     Schedule schedule;           ///< of the base rate
     double batch_reference = 0;  ///< samples per step for which the base rate was chosen; > 0
-    ScalingRule rule = ScalingRule::kLinear;
+    ScalingRule rule = ScalingRule::kLinear;    ///< how the rate follows the batch
     ResizePolicy policy = ResizePolicy::kRamp;  ///< elastic::resize_policy() follows the options
     /// Of kRamp alone, as in LearningRateRamp: steps of a ramp, >= 1. Default: the greater of
     /// 8 * growth and 3 / (1 - momentum).
@@ -71,44 +73,55 @@ class ELASTIC_API LearningRate {
     double momentum = 0.9;  ///< the optimizer's mu, or AdamW's beta1
   };
 
-  /// Throws Error(kInvalidArgument) for a batch_reference, ramp_steps or momentum out of range.
+  /// Begins at the schedule's start.
+  /// \throws Error kInvalidArgument: batch_reference, ramp_steps or momentum is out of range.
   explicit LearningRate(const Options& options);
 
   /// ScalingRule::kAdaScale asks for this in front of each `step`; otherwise it does nothing. The
   /// sums over all workers of GradientNoise::moments and of the gradients, made by one grouped
-  /// allreduce. Throws as GradientNoise::observe does.
+  /// allreduce.
+  /// \throws Error as GradientNoise::observe.
   void observe(const GradientNoise::Moments& total, Gradient gradient_sum);
 
   /// Call once per optimizer step, before the update. `batch` is the global batch in samples that
   /// the rate should suit: give the full one also in the short step at an epoch's end, and divide
   /// the summed gradient by it (see LearningRateRamp::step). `samples` are those that were really
   /// used; there may be none, where a death took the only ones of a tail. All workers give the same
-  /// numbers. Throws Error(kInvalidArgument), changing nothing, unless `batch` is finite and
-  /// positive and `samples` finite and at least 0, and where `observe` is missing.
+  /// numbers.
+  /// \returns the rate of this step.
+  /// \throws Error kInvalidArgument, changing nothing, unless `batch` is finite and positive and
+  ///   `samples` finite and at least 0, and if `observe` is missing.
   Rate step(double batch, double samples);
 
   /// Goes on by another schedule, from where `progress()` is: after a checkpoint was loaded, whose
   /// schedule came with it, or to change course. The rates so far do not change. All workers
   /// give the same, at the same step boundary; before `run` the first member's holds.
   void set_schedule(Schedule schedule) { schedule_ = std::move(schedule); }
+  /// \returns the schedule of the base rate.
   const Schedule& schedule() const noexcept { return schedule_; }
 
-  /// The rate of the latest step; before the first: base 0, gamma 1.
+  /// \returns the rate of the latest step; before the first: base 0, gamma 1.
   const Rate& latest() const noexcept { return latest_; }
 
-  /// Where the schedule is, in samples. Those used so far; with kAdaScale those of the reference
-  /// batch that the steps were worth by their gain (scale-invariant steps, times the reference
-  /// batch), so that training ends when this has come to its end.
+  /// Where the schedule is. With kAdaScale the steps count by their gain (scale-invariant steps,
+  /// times the reference batch), so that training ends when this has reached the schedule's end.
+  /// \returns the samples used so far; with kAdaScale the samples of the reference batch that the
+  ///   steps were worth.
   double progress() const noexcept { return progress_; }
 
+  /// \returns how the rate follows the batch.
   ScalingRule rule() const noexcept { return rule_; }
+  /// \returns when the rate follows the batch.
   ResizePolicy policy() const noexcept { return policy_; }
+  /// \returns the ramp of the scale.
   const LearningRateRamp& ramp() const noexcept { return ramp_; }
+  /// \returns the estimate of the gradient's noise, for kAdaScale.
   const GradientNoise& noise() const noexcept { return noise_; }
 
-  /// All of it as bytes, for State.
+  /// \returns all of it as bytes, for State.
   std::vector<std::byte> save() const;
-  /// Reverse of `save`. Throws Error(kInvalidArgument), changing nothing, on other bytes.
+  /// Reverse of `save`.
+  /// \throws Error kInvalidArgument, changing nothing, on other bytes.
   void load(std::span<const std::byte> bytes);
 
  private:

@@ -37,6 +37,7 @@ namespace elastic {
 /// Thread safety: none; belongs to the thread that trains.
 class ELASTIC_API LearningRateRamp {
  public:
+  /// The parameters of a ramp.
   struct Options {
     double batch_reference = 0;  ///< samples per step for which the base rate was chosen; > 0
     /// Optimizer steps of a ramp that does not go on from another, >= 1. Default: the greater of
@@ -49,7 +50,7 @@ class ELASTIC_API LearningRateRamp {
 
   /// Everything that decides what `step` returns from here on.
   struct Record {
-    double batch_reference = 0;
+    double batch_reference = 0;      ///< Options::batch_reference
     double gamma = 1;                ///< of the latest step
     double gamma_before = 1;         ///< of the step before it
     double gamma_start = 1;          ///< where the present ramp began
@@ -60,39 +61,46 @@ class ELASTIC_API LearningRateRamp {
     double slope = 0;                ///< of the present ramp, per step
     std::uint64_t least_steps = 30;  ///< of a ramp whose length was left to the default
 
+    /// \returns whether all fields are equal.
     bool operator==(const Record&) const = default;
   };
 
-  /// Throws Error(kInvalidArgument) unless batch_reference is finite and positive, ramp_steps,
-  /// where given, is at least 1, and momentum is in its range.
+  /// Begins at gamma 1.
+  /// \throws Error kInvalidArgument unless batch_reference is finite and positive, ramp_steps, if
+  ///   given, is at least 1, and momentum is in its range.
   explicit LearningRateRamp(const Options& options);
 
   /// Call once per optimizer step, before the update, with the global batch in samples that the
   /// rate should suit: contributing workers times the samples of each. Give the full batch also in
   /// the short step at an epoch's end (dividing the summed gradient by it, so that each sample
-  /// keeps its weight); otherwise every epoch would begin with a ramp. Returns gamma for this step.
-  /// Throws Error(kInvalidArgument) unless `batch_now` is finite and positive; nothing changes
-  /// then.
+  /// keeps its weight); otherwise every epoch would begin with a ramp.
+  /// \returns gamma for this step.
+  /// \throws Error kInvalidArgument, changing nothing, unless `batch_now` is finite and positive.
   double step(double batch_now);
 
-  /// The factor of the latest step; 1 before the first.
+  /// \returns the factor of the latest step; 1 before the first.
   double gamma() const noexcept { return record_.gamma; }
 
-  /// gamma of the latest step over gamma of the one before. In the velocity form (MXNet, Keras),
-  /// where the rate is inside: `v = mu * momentum_scale() * v + gamma*eta*g; w = w - v` takes the
-  /// same steps as the form above while eta is constant. Under a schedule the factor is the
-  /// quotient of the whole rates: momentum_scale() * eta now / eta before.
+  /// For the velocity form (MXNet, Keras), where the rate is inside:
+  ///
+  ///     v = mu * momentum_scale() * v + gamma*eta*g; w = w - v
+  ///
+  /// It takes the same steps as the form above while eta is constant. Under a schedule the factor
+  /// is the quotient of the whole rates: momentum_scale() * eta now / eta before.
+  /// \returns gamma of the latest step over gamma of the step before.
   double momentum_scale() const noexcept { return record_.gamma / record_.gamma_before; }
 
+  /// \returns the record, for `restore`.
   const Record& get() const noexcept { return record_; }
 
-  /// Continues from `record` with the same bits as the ramp it came from. Throws
-  /// Error(kInvalidArgument) where it is none that a ramp can have; nothing changes then.
+  /// Continues from `record` with the same bits as the ramp it came from.
+  /// \throws Error kInvalidArgument, changing nothing, if no ramp can have such a record.
   void restore(const Record& record);
 
-  /// The record as bytes, for State.
+  /// \returns the record as bytes, for State.
   std::vector<std::byte> save() const;
-  /// Reverse of `save`. Throws Error(kInvalidArgument) on bytes that are no record.
+  /// Reverse of `save`.
+  /// \throws Error kInvalidArgument, changing nothing, on bytes that are no record.
   void load(std::span<const std::byte> bytes);
 
  private:

@@ -44,42 +44,45 @@ class SameOptions;
 /// Thread safety: none; belongs to the thread that trains.
 class ELASTIC_API MomentumSgd {
  public:
+  /// The values that are kept between steps.
   enum class Form : std::uint8_t {
     kAccumulator,  ///< keeps u
     kVelocity,     ///< keeps v as well, for readers (MXNet's and Keras' momentum)
   };
 
+  /// The parameters of the method.
   struct Options {
-    double momentum = 0.9;  ///< mu: 0 or more, below 1
-    bool nesterov = false;
-    double weight_decay = 0;  ///< 0 or more
-    WeightDecay decay = WeightDecay::kCoupled;
-    Form form = Form::kAccumulator;
+    double momentum = 0.9;                      ///< mu: 0 or more, below 1
+    bool nesterov = false;                      ///< Nesterov's momentum instead of Polyak's
+    double weight_decay = 0;                    ///< 0 or more
+    WeightDecay decay = WeightDecay::kCoupled;  ///< how it is applied
+    Form form = Form::kAccumulator;             ///< what is kept
   };
 
-  /// Refers to the parameters, which must outlive it and stay where they are. Throws
-  /// Error(kInvalidArgument) for options out of range, which they also have to be in single
-  /// precision: a momentum of 0.99999999 is none, because it would be 1.
+  /// Refers to the parameters, which must outlive it and stay where they are.
+  /// \throws Error kInvalidArgument for options out of range. They must be in range in single
+  ///   precision, too: a momentum of 0.99999999 is not, because it would be 1.
   MomentumSgd(std::vector<std::span<float>> parameters, const Options& options);
   ~MomentumSgd();
   MomentumSgd(const MomentumSgd&) = delete;
   MomentumSgd& operator=(const MomentumSgd&) = delete;
 
   /// One step. `gradient_sum` has the tensors of the parameters, in their order and sizes, summed
-  /// over samples; `batch` is what it is divided by. Allocates nothing. Throws
-  /// Error(kInvalidArgument), changing nothing, on tensors of other sizes, a batch that is not
-  /// positive, a rate that is negative or not finite in single precision, or a rate at which
-  /// decoupled decay would take more than all of the weights: rate * decay > 1.
+  /// over samples; `batch` is what it is divided by. Allocates nothing.
+  /// \throws Error kInvalidArgument, changing nothing: tensors of other sizes, a batch that is not
+  ///   positive, a rate that is negative or not finite in single precision, or a rate at which
+  ///   decoupled decay would take more than all of the weights (rate * decay > 1).
   void step(Gradient gradient_sum, double batch, const Rate& rate);
 
-  /// Adds all that it keeps, under names that begin with `name`; not the parameters. With it go the
-  /// options: a worker with others cannot take the state over. It must stay where it is as long as
+  /// Adds all that it keeps, under names that begin with `name`; not the parameters. The options go
+  /// with it: a worker with others cannot take the state over. It must stay where it is as long as
   /// `state` lives.
+  /// \throws Error as State::add.
   void add_to(State& state, std::string_view name);
 
-  /// u, the tensors one after another.
+  /// \returns u, the tensors one after another.
   std::span<const float> momentum() const noexcept { return momentum_; }
-  /// v of the latest step; empty unless the form is kVelocity.
+  /// \returns v of the latest step; empty unless the form is kVelocity.
   std::span<const float> velocity() const noexcept { return velocity_; }
 
  private:
@@ -127,6 +130,7 @@ class SameOptions;
 /// Thread safety: none; belongs to the thread that trains.
 class ELASTIC_API AdamW {
  public:
+  /// The parameters of the method.
   struct Options {
     double beta1 = 0.9;          ///< 0 or more, below 1
     double beta2 = 0.999;        ///< 0 or more, below 1
@@ -136,25 +140,27 @@ class ELASTIC_API AdamW {
     bool scale_betas = false;
   };
 
-  /// Refers to the parameters, which must outlive it and stay where they are. Throws
-  /// Error(kInvalidArgument) for options out of range, also in single precision: an epsilon of
-  /// 1e-50 is none, because it would be 0.
+  /// Refers to the parameters, which must outlive it and stay where they are.
+  /// \throws Error kInvalidArgument for options out of range. They must be in range in single
+  ///   precision, too: an epsilon of 1e-50 is not, because it would be 0.
   AdamW(std::vector<std::span<float>> parameters, const Options& options);
   ~AdamW();
   AdamW(const AdamW&) = delete;
   AdamW& operator=(const AdamW&) = delete;
 
-  /// One step; arguments and errors as in MomentumSgd::step.
+  /// One step, with the arguments of MomentumSgd::step.
+  /// \throws Error as MomentumSgd::step.
   void step(Gradient gradient_sum, double batch, const Rate& rate);
 
-  /// Adds all that it keeps, under names that begin with `name`; not the parameters. With it go the
-  /// options: a worker with others cannot take the state over. It must stay where it is as long as
+  /// Adds all that it keeps, under names that begin with `name`; not the parameters. The options go
+  /// with it: a worker with others cannot take the state over. It must stay where it is as long as
   /// `state` lives.
+  /// \throws Error as State::add.
   void add_to(State& state, std::string_view name);
 
-  /// m, the tensors one after another.
+  /// \returns m, the tensors one after another.
   std::span<const float> momentum() const noexcept { return momentum_; }
-  /// v of the latest step.
+  /// \returns v of the latest step.
   std::span<const float> variance() const noexcept { return variance_; }
 
  private:

@@ -81,7 +81,14 @@ inline constexpr std::array<Named<ResizePolicy>, 5> kResizePolicies{{
 }};
 
 /// Lines of the log from this level on are written.
-enum class LogLevel : std::uint8_t { kTrace, kDebug, kInfo, kWarn, kError, kOff };
+enum class LogLevel : std::uint8_t {
+  kTrace,  ///< everything
+  kDebug,  ///< interrupted operations, single steps, attempts to connect
+  kInfo,   ///< changes of the view, refused connections, sums of times
+  kWarn,   ///< what may need a remedy
+  kError,  ///< what ends a connection, a worker or a job
+  kOff,    ///< nothing
+};
 /// As ELASTIC_LOG_LEVEL has them.
 inline constexpr std::array<Named<LogLevel>, 6> kLogLevels{{{"trace", LogLevel::kTrace},
                                                             {"debug", LogLevel::kDebug},

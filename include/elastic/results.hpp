@@ -19,17 +19,19 @@ using WorkerId = std::uint64_t;
 /// same on every rank that returned from the call. A cheap value; immutable.
 class Contributors {
  public:
+  /// No workers.
   Contributors() = default;
+  /// `workers` in the order of their ranks in the view of `generation`.
   Contributors(std::shared_ptr<const std::vector<WorkerId>> workers, std::uint64_t generation)
       : workers_(std::move(workers)), generation_(generation) {}
 
-  /// Number of workers.
+  /// \returns the number of workers.
   std::size_t size() const noexcept { return workers_ ? workers_->size() : 0; }
-  /// In the order of their ranks in the view of `generation()`.
+  /// \returns the workers, in the order of their ranks in the view of `generation()`.
   std::span<const WorkerId> workers() const noexcept {
     return workers_ ? std::span<const WorkerId>(*workers_) : std::span<const WorkerId>();
   }
-  /// The generation of the view in which the call was completed.
+  /// \returns the generation of the view in which the call was completed.
   std::uint64_t generation() const noexcept { return generation_; }
 
  private:
@@ -49,24 +51,34 @@ class WorkState;
 /// there afterwards, on any stream, sees them.
 class ELASTIC_API Work {
  public:
+  /// No operation: every function but `ready` throws kInvalidArgument.
   Work() = default;
+  /// For the library.
   explicit Work(std::shared_ptr<detail::WorkState> state);
 
-  /// Blocks until the operation is complete; returns its contributors. Throws elastic::Error if it
-  /// failed, the same on every call.
+  /// Blocks until the operation is complete.
+  /// \returns the operation's contributors.
+  /// \throws Error of the operation if it failed, the same on every call. A collective's codes are
+  ///   in Context's description.
   Contributors wait() const;
 
-  /// Like `wait`, for at most `timeout`; returns whether the operation is complete. Throws like
-  /// `wait`. Giving up does not cancel it.
+  /// Like `wait`, but gives up after `timeout` or at `deadline`, which does not cancel the
+  /// operation.
+  /// \returns whether the operation is complete.
+  /// \throws Error as `wait`.
+  /// \{
   bool wait_for(std::chrono::nanoseconds timeout) const;
   bool wait_until(std::chrono::steady_clock::time_point deadline) const;
+  /// \}
 
-  /// Whether it is complete, successfully or not. Never blocks, never throws. Where it is not, what
-  /// has been submitted so far is sent, as by `wait`, though a bucket is not full: a loop that
-  /// polls comes to an end.
+  /// Looks whether the operation is complete, without blocking. If it is not, everything that was
+  /// submitted so far is sent, as by `wait`, even if a bucket is not full; so a loop that polls
+  /// comes to an end.
+  /// \returns whether it is complete, successfully or not.
   bool ready() const noexcept;
 
-  /// The contributors. Only after completion; throws kInvalidArgument before.
+  /// \returns the contributors of the completed operation.
+  /// \throws Error kInvalidArgument if the operation is not complete; as `wait` if it failed.
   Contributors contributors() const;
 
  private:

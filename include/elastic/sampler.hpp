@@ -47,82 +47,96 @@ class ELASTIC_API Sampler {
  public:
   /// Positions [begin, end) of the epoch's permutation.
   struct Range {
-    std::uint64_t begin = 0;
-    std::uint64_t end = 0;
+    std::uint64_t begin = 0;  ///< the first position
+    std::uint64_t end = 0;    ///< the position after the last
 
+    /// \returns whether both ends are equal.
     bool operator==(const Range&) const = default;
   };
 
-  /// Distributes samples 0 to size-1. Throws Error(kInvalidArgument) when `size` is 0.
+  /// Distributes samples 0 to size-1, of data that has `data_size` samples if that is given.
+  /// \throws Error kInvalidArgument if `size` is 0 or greater than `data_size`.
+  /// \{
   Sampler(std::size_t size, std::uint64_t seed);
-  /// The same for data that has `data_size` samples. Throws Error(kInvalidArgument) when they are
-  /// fewer than `size`, too.
   Sampler(std::size_t size, std::uint64_t seed, std::size_t data_size);
+  /// \}
 
-  /// The workers that share the next draws, in rank order, and which of them this one is. Abandons
-  /// a draw that was not committed. Throws Error(kInvalidArgument), changing nothing, when
-  /// `members` lacks `self` or has a worker twice.
+  /// Says which workers share the next draws, in rank order, and which of them this one is.
+  /// Abandons a draw that was not committed.
+  /// \throws Error kInvalidArgument, changing nothing, if `members` lacks `self` or has a worker
+  ///   twice.
   void set_members(std::span<const WorkerId> members, WorkerId self);
 
-  /// Draws the next global batch, `batch_per_worker` samples for each member, and returns this
-  /// worker's share of it: indices of samples, valid until the next call that changes the sampler.
-  /// A global batch never spans two epochs: at an epoch's tail what is left is split as evenly as
-  /// possible, and a share may be empty (the worker still takes part in the step). When an epoch is
-  /// used up, the draw begins the next. Calling again without `commit` draws the same again.
-  ///
-  /// `batch_per_worker` must be the same on all members. Throws Error(kInvalidArgument) when it is
-  /// 0, and Error(kNotInitialized) before `set_members`.
+  /// Draws the next global batch, `batch_per_worker` samples for each member; the same number on
+  /// all members. Calling again without `commit` draws the same again. A global batch never spans
+  /// two epochs: at an epoch's tail what is left is split as evenly as possible, and a share may be
+  /// empty (the worker still takes part in the step). When an epoch is used up, the draw begins the
+  /// next.
+  /// \returns this worker's share: indices of samples, valid until the next call that changes the
+  ///   sampler.
+  /// \throws Error kInvalidArgument if `batch_per_worker` is 0; kNotInitialized before
+  ///   `set_members`.
   std::span<const std::size_t> next(std::size_t batch_per_worker);
 
   /// Draws the next global batch in `shares` shares of `batch_per_share` samples, which depend on
   /// what is used of the epoch and on nothing else. At an epoch's tail, and when it is used up, as
-  /// `next`. Throws Error(kInvalidArgument) when either number is 0.
+  /// `next`.
+  /// \throws Error kInvalidArgument if either number is 0.
   void draw(std::size_t shares, std::size_t batch_per_share);
 
-  /// Share `index` of the open draw: indices of samples, valid until the next call that changes the
-  /// sampler or looks at a share. After `next`, it is the share of the member with that rank.
-  /// Throws Error(kInvalidArgument) when there is none.
+  /// Looks at one share of the open draw. After `next`, it is the share of the member with rank
+  /// `index`.
+  /// \returns indices of samples, valid until the next call that changes the sampler or looks at a
+  ///   share.
+  /// \throws Error kInvalidArgument if there is no such share.
   std::span<const std::size_t> share(std::size_t index);
 
   /// Ends the draw: `contributors`, in rank order, are the workers that were in the sum. They
   /// become the members, as far as they were members. After `next` the shares of the other members
   /// are returned; a draw by `draw` is used whole, because a step over virtual workers is not over
-  /// before each is in the sum. Does nothing where no draw is open. Throws Error(kInvalidArgument),
-  /// changing nothing, when none of them was a member.
+  /// before each is in the sum. Does nothing if no draw is open.
+  /// \throws Error kInvalidArgument, changing nothing, if none of them was a member.
+  /// \{
   void commit(std::span<const WorkerId> contributors);
   void commit(const Contributors& contributors) { commit(contributors.workers()); }
-  /// The same after several operations: one list of contributors for each, in any order. A worker
-  /// counts if it is in all of them. All members give the lists of the same operations. Throws
-  /// Error(kInvalidArgument), changing nothing, also where there is no list, and where no worker is
-  /// in all of them.
+  /// \}
+  /// Ends the draw after several operations: one list of contributors for each, in any order. A
+  /// worker counts if it is in all of them. All members give the lists of the same operations.
+  /// \throws Error kInvalidArgument, changing nothing, if there is no list, or if no member is in
+  ///   all of them.
+  /// \{
   void commit(std::span<const Contributors> operations);
   void commit(std::initializer_list<Contributors> operations) {
     commit(std::span<const Contributors>(operations.begin(), operations.size()));
   }
+  /// \}
 
-  /// The workers that share the next draws, in rank order; empty before `set_members`.
+  /// \returns the workers that share the next draws, in rank order; empty before `set_members`.
   std::span<const WorkerId> members() const noexcept { return members_; }
-  /// Which of them this worker is.
+  /// \returns which of them this worker is.
   WorkerId self() const noexcept { return self_; }
+  /// \returns the seed of the permutations.
   std::uint64_t seed() const noexcept { return seed_; }
-  /// The epoch of the latest draw, from 0.
+  /// \returns the epoch of the latest draw, from 0.
   std::uint64_t epoch() const noexcept { return epoch_; }
-  /// Samples of this epoch used so far; `size()` when it is used up.
+  /// \returns the samples of this epoch used so far; `size()` when it is used up.
   std::size_t done_in_epoch() const noexcept;
-  /// Whether so many epochs are used up: the condition of a training loop.
+  /// The condition of a training loop.
+  /// \returns whether so many epochs are used up.
   bool finished(std::uint64_t epochs) const noexcept {
     return epoch_ >= epochs || (epoch_ + 1 == epochs && done_in_epoch() >= size_);
   }
-  /// Samples in an epoch.
+  /// \returns the samples in an epoch.
   std::size_t size() const noexcept { return size_; }
-  /// Samples in the open draw over all members; 0 where none is open.
+  /// \returns the samples in the open draw over all members; 0 if none is open.
   std::size_t global_batch() const noexcept { return global_batch_; }
 
-  /// The used and unused samples, as bytes, for State. An open draw counts as not used.
+  /// For State. An open draw counts as not used.
+  /// \returns the used and unused samples as bytes.
   std::vector<std::byte> save() const;
-  /// Reverse of `save`; abandons an open draw and keeps the members. Throws
-  /// Error(kInvalidArgument), changing nothing, on bytes that are no sampler's or that are of
-  /// another number of samples.
+  /// Reverse of `save`; abandons an open draw and keeps the members.
+  /// \throws Error kInvalidArgument, changing nothing, on bytes that are no sampler's or that are
+  ///   of another number of samples.
   void load(std::span<const std::byte> bytes);
 
  private:

@@ -9,38 +9,44 @@
 
 namespace elastic {
 
-/// Base rate as a function of the samples seen in the whole training. Not of steps: with the number
-/// of workers changes how much training a step is.
+/// Base rate as a function of the samples seen in the whole training. It is no function of steps,
+/// because the amount of training in a step changes with the number of workers.
 ///
-/// A value, computed with operations that give the same bits on all processors. The functions that
-/// make one throw Error(kInvalidArgument) for arguments out of the given range.
+/// A value, computed with operations that give the same bits on all processors.
 class ELASTIC_API Schedule {
  public:
   /// Always `base`, > 0.
+  /// \returns the schedule.
+  /// \throws Error kInvalidArgument, here and below, for arguments out of the given range.
   static Schedule constant(double base);
 
   /// `base`, times `factor` (> 0, at most 1) from each of the `milestones` on: samples, > 0,
   /// ascending.
+  /// \returns the schedule.
   static Schedule step(double base, std::vector<double> milestones, double factor = 0.1);
 
   /// From `base` along half a cosine to `last` (0 to `base`) at `samples` (> 0), and there it stays
   /// (Loshchilov and Hutter 2017, without restarts).
+  /// \returns the schedule.
   static Schedule cosine(double base, double samples, double last = 0);
 
   /// The same by the `power` (> 0) of the rest of `samples`; 1 is a straight line.
+  /// \returns the schedule.
   static Schedule polynomial(double base, double samples, double power = 1, double last = 0);
 
   /// The same, but rising linearly from `first` over the first `samples` (> 0) to what the schedule
   /// has there (gradual warm-up, Goyal et al. 2017). `first` is 0 or more and not above that. The
   /// rest of the schedule stays where it is.
+  /// \returns the new schedule.
   Schedule with_warm_up(double samples, double first) const;
 
-  /// After `samples` samples (>= 0).
+  /// \returns the base rate after `samples` samples (>= 0).
   double rate(double samples) const;
 
-  /// All of it as bytes, for State.
+  /// \returns all of it as bytes, for State.
   std::vector<std::byte> save() const;
-  /// Reverse of `save`. Throws Error(kInvalidArgument), changing nothing, on other bytes.
+  /// Reverse of `save`.
+  /// \throws Error kInvalidArgument, changing nothing, on other bytes.
   void load(std::span<const std::byte> bytes);
 
  private:

@@ -59,14 +59,16 @@ class StateAccess;
 /// the library reads and writes the variables, and no other thread may touch them.
 class ELASTIC_API State {
  public:
+  /// Has no entries.
   State();
   ~State();
   State(const State&) = delete;
   State& operator=(const State&) = delete;
 
-  /// Adds host memory; what lies on a CUDA device goes into the state as an object (below), which
-  /// docs/gpu.md shows. Here and below: throws Error(kInvalidArgument) when `name` is empty or was
-  /// added before, or when the state is already in use by `run`.
+  /// Adds host memory. Memory of a CUDA device goes into the state as an object (below), as
+  /// docs/gpu.md shows.
+  /// \throws Error kInvalidArgument, here and below, if `name` is empty or was added before, or if
+  ///   the state is already in use by `run`.
   template <StateElement T, std::size_t kExtent>
   void add(std::string_view name, std::span<T, kExtent> data) {
     add_memory(name, type_name<T>(), data.data(), data.size(), sizeof(T));
@@ -75,14 +77,15 @@ class ELASTIC_API State {
   /// Adds the elements of a vector, wherever they lie when the state is used: after a swap or a
   /// move with the same size they are the vector's new elements. The size must not change any
   /// more; `run`, `commit`, `save_to` and `load_from` throw Error(kInvalidArgument) with the
-  /// entry's name and both sizes if it has. A span has no such check. (A vector<bool> has no
-  /// elements.)
+  /// entry's name and both sizes if it has. A span has no such check.
+  /// \throws Error kInvalidArgument as above.
   template <StateElement T>
   requires(!std::same_as<T, bool>) void add(std::string_view name, std::vector<T>& data) {
     add_vector(name, type_name<T>(), sizeof(T),
                [&data] { return std::as_writable_bytes(std::span<T>(data)); });
   }
 
+  /// A vector<bool> has no elements in memory: this does not compile, and says so.
   template <std::same_as<bool> T>
   void add(std::string_view /*name*/, std::vector<T>& /*data*/) {
     static_assert(!std::same_as<T, bool>,
@@ -91,12 +94,15 @@ class ELASTIC_API State {
   }
 
   /// Adds a counter, flag or other number.
+  /// \throws Error kInvalidArgument as above.
   template <Scalar T>
   void add(std::string_view name, T& scalar) {
     add_memory(name, "scalar " + type_name<T>(), &scalar, 1, sizeof(T));
   }
 
   /// Adds a text, or vectors in a vector. Their sizes may change: they go with the content.
+  /// \throws Error kInvalidArgument as above.
+  /// \{
   void add(std::string_view name, std::string& text);
   template <StateElement T>
   requires(!std::same_as<T, bool>) void add(std::string_view name,
@@ -118,9 +124,11 @@ class ELASTIC_API State {
                  {}};
     add_object(name, std::move(entry));
   }
+  /// \}
 
-  /// Adds an object that knows how to save and load itself. Where it has
+  /// Adds an object that knows how to save and load itself. If it has
   /// `set_members(std::span<const WorkerId>, WorkerId)`, as Sampler does, `run` calls that.
+  /// \throws Error kInvalidArgument as above.
   template <Saveable T>
   void add(std::string_view name, T& object) {
     Object entry{[&object] { return object.save(); },
@@ -136,40 +144,45 @@ class ELASTIC_API State {
 
   /// The step boundary: this worker has finished an optimizer step. Here members wait for each
   /// other when a worker joins or leaves, and only here, so everything in the state must be that of
-  /// the finished step. Otherwise it costs no
-  /// communication, unless Options::compare_steps is set. Waits for the named operations that
-  /// this thread has submitted; those of other threads go on. Throws Error(kNotInitialized) outside
-  /// of `run`'s body, kInvalidArgument where a vector in the state has changed its size (the step
-  /// is not committed then), and what ends the training: kRemoved, kStopped, kBelowMinimum,
-  /// kEvicted.
+  /// the finished step. Otherwise it costs no communication, unless Options::compare_steps is set.
+  /// Waits for the named operations that this thread has submitted; those of other threads go on.
+  /// \throws Error kNotInitialized outside of `run`'s body.
+  /// \throws Error kInvalidArgument: a vector in the state has changed its size. The step is not
+  ///   committed then.
+  /// \throws Error kRemoved, kStopped, kBelowMinimum or kEvicted: the training ends.
   void commit();
 
-  /// Steps committed by the job so far; the same on all members, joiners included. A checkpoint
-  /// that was loaded counts with its steps.
+  /// \returns the steps committed by the job so far; the same on all members, joiners included. A
+  ///   checkpoint that was loaded counts with its steps.
   std::uint64_t commits() const noexcept;
 
   /// Writes a checkpoint: all entries, the number of commits and the view's generation, with a
   /// checksum. Call it after `commit` (or before `run`), on one worker. The file at `path`, or what
   /// it leads to as a symbolic link, is replaced at once and only by a whole and durable one,
-  /// whatever happens meanwhile; the new one has the old one's permissions. Throws Error:
-  /// kInvalidArgument where `path` names a folder or another thing that is no file, kUnavailable
-  /// where it cannot be written (disk full, no such folder, ...), holds a newer state of the same
-  /// training (a later generation, or more commits in the same; after `load_from` of an older
-  /// checkpoint also a state that this job did not go on from), or another worker has replaced it
-  /// meanwhile; inside `run` also kEvicted where this worker has been given up, as `commit` does.
-  /// Then the file is as it was, but where the message says that it was replaced and only its
-  /// folder could not be synced: after a power cut either may be there.
+  /// whatever happens meanwhile; the new one has the old one's permissions.
+  ///
+  /// After an error the file is as it was. There is one exception, which the message names: the
+  /// file was replaced and only its folder could not be synced; after a power cut either may be
+  /// there.
+  /// \throws Error kInvalidArgument: `path` names a folder or another thing that is no file.
+  /// \throws Error kUnavailable: the file cannot be written (disk full, no such folder, ...);
+  ///   another worker has replaced it meanwhile; or it holds a newer state of the same training (a
+  ///   later generation, or more commits in the same; after `load_from` of an older checkpoint also
+  ///   a state that this job did not go on from).
+  /// \throws Error kEvicted, inside `run`: the job went on without this worker.
   void save_to(const std::string& path) const;
 
-  /// Before `run`: takes the values and the number of commits from a checkpoint of the same
-  /// entries; returns false where there is no file, but a folder for it. The job's state is that of
-  /// rank 0 of its first view, so it is there that the file is needed; the others receive it,
-  /// however many they are.
-  /// Throws Error and leaves everything as it was: kInvalidArgument for what is no checkpoint, is
-  /// damaged, of another format or of another state (with the difference), kUnavailable where it
-  /// cannot be read, its folder does not exist, or it is a symbolic link to nothing. (kInternal:
-  /// the file changed while it was read, or an object did not take back what it had saved. Do not
-  /// use the state then.) What an object's `save` throws passes through.
+  /// Takes the values and the number of commits from a checkpoint of the same entries. Call it
+  /// before `run`. The job's state is that of rank 0 of its first view, so the file is needed
+  /// there; the others receive the state, however many they are. After an error other than
+  /// kInternal everything is as it was. Exceptions of an object's `save` pass through.
+  /// \returns false if there is no such file in an existing folder.
+  /// \throws Error kInvalidArgument: the file is no checkpoint, is damaged, or is of another format
+  ///   or another state; the message names the difference.
+  /// \throws Error kUnavailable: it cannot be read, its folder does not exist, or it is a symbolic
+  ///   link to nothing.
+  /// \throws Error kInternal: the file changed while it was read, or an object did not take back
+  ///   what it had saved. Do not use the state then.
   bool load_from(const std::string& path);
 
  private:

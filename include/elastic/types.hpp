@@ -11,22 +11,21 @@
 
 namespace elastic {
 
-/// Element types that collectives understand. The numbers are on the wire and never change. A bool
-/// is one byte, 0 or 1.
+/// Element types that collectives understand. The numbers are on the wire and never change.
 enum class DType : std::uint8_t {
-  kF16,
-  kBF16,
-  kF32,
-  kF64,
-  kI8,
-  kU8,
-  kI32,
-  kI64,
-  kU32,
-  kU64,
-  kI16,
-  kU16,
-  kBool
+  kF16,   ///< float16: IEEE 754 binary16
+  kBF16,  ///< bfloat16: the upper half of a float
+  kF32,   ///< float
+  kF64,   ///< double
+  kI8,    ///< std::int8_t
+  kU8,    ///< std::uint8_t
+  kI32,   ///< std::int32_t
+  kI64,   ///< std::int64_t
+  kU32,   ///< std::uint32_t
+  kU64,   ///< std::uint64_t
+  kI16,   ///< std::int16_t
+  kU16,   ///< std::uint16_t
+  kBool   ///< bool: one byte, 0 or 1
 };
 
 /// All of them, in the order of their numbers.
@@ -35,23 +34,32 @@ inline constexpr std::array kDTypes = {
     DType::kI64, DType::kU32,  DType::kU64, DType::kI16, DType::kU16, DType::kBool};
 
 /// How contributions are combined, element by element. Sums and products of integers wrap around.
-/// kAverage divides the sum by the number of workers that contributed (integers truncate towards
-/// zero). For bools kSum and kMax are "or", kProduct and kMin are "and", as in NumPy and PyTorch;
-/// they have no kAverage.
-enum class ReduceOp : std::uint8_t { kSum, kAverage, kMin, kMax, kProduct };
+/// For bools kSum and kMax are "or", kProduct and kMin are "and", as in NumPy and PyTorch.
+enum class ReduceOp : std::uint8_t {
+  kSum,      ///< the sum
+  kAverage,  ///< the sum divided by the number of workers that contributed; integers truncate
+             ///< towards zero, bools have no average
+  kMin,      ///< the least
+  kMax,      ///< the greatest
+  kProduct   ///< the product
+};
 
 /// Where a tensor lies. Collectives take tensors in host memory and on CUDA devices; everything
 /// else takes those in host memory only, which includes memory from cudaMallocHost. Memory from
 /// cudaMallocManaged may be called either.
 struct Device {
-  enum class Kind : std::uint8_t { kHost, kCuda };
-  Kind kind = Kind::kHost;
+  /// Kinds of memory.
+  enum class Kind : std::uint8_t {
+    kHost,  ///< memory of the host
+    kCuda   ///< memory of a CUDA device
+  };
+  Kind kind = Kind::kHost;  ///< whose memory it is
   /// CUDA's number of the device in this process. 0 for the host: with another, as with a kind that
   /// does not exist, every call that takes tensors throws kInvalidArgument.
   int index = 0;
 };
 
-/// Bytes of one element.
+/// \returns the bytes of one element.
 constexpr std::size_t size_of(DType dtype) {
   switch (dtype) {
     case DType::kI8:
@@ -126,31 +134,37 @@ concept Element = requires {
   detail::DTypeOf<std::remove_cv_t<T>>::value;
 };
 
+/// The DType of a C++ type.
 template <Element T>
 inline constexpr DType dtype_of = detail::DTypeOf<std::remove_cv_t<T>>::value;
 
 /// Read-only tensor: `count` elements of `dtype` at `data`. Does not own them.
 struct ConstTensorView {
-  const void* data = nullptr;
-  std::size_t count = 0;
-  DType dtype = DType::kF32;
-  Device device{};
+  const void* data = nullptr;  ///< the first element
+  std::size_t count = 0;       ///< number of elements
+  DType dtype = DType::kF32;   ///< their type
+  Device device{};             ///< the memory that they are in
 
+  /// \returns the size in bytes.
   constexpr std::size_t bytes() const { return count * size_of(dtype); }
 };
 
 /// Writable tensor: `count` elements of `dtype` at `data`. Does not own them.
 struct TensorView {
-  void* data = nullptr;
-  std::size_t count = 0;
-  DType dtype = DType::kF32;
-  Device device{};
+  void* data = nullptr;       ///< the first element
+  std::size_t count = 0;      ///< number of elements
+  DType dtype = DType::kF32;  ///< their type
+  Device device{};            ///< the memory that they are in
 
+  /// \returns the size in bytes.
   constexpr std::size_t bytes() const { return count * size_of(dtype); }
+  /// \returns the same tensor, read-only.
   constexpr operator ConstTensorView() const { return {data, count, dtype, device}; }
 };
 
 /// Views host memory as a tensor.
+/// \returns the tensor, which refers to `data`.
+/// \{
 template <Element T>
 requires(!std::is_const_v<T>) constexpr TensorView view(std::span<T> data) {
   return {data.data(), data.size(), dtype_of<T>, {}};
@@ -159,8 +173,11 @@ template <Element T>
 constexpr ConstTensorView view(std::span<const T> data) {
   return {data.data(), data.size(), dtype_of<T>, {}};
 }
+/// \}
 
 /// Views memory of a CUDA device as a tensor: `count` elements at `data`, on device `index`.
+/// \returns the tensor, which refers to `data`.
+/// \{
 template <Element T>
 requires(!std::is_const_v<T>) constexpr TensorView
     cuda_view(T* data, std::size_t count, int index = 0) {
@@ -170,6 +187,7 @@ template <Element T>
 constexpr ConstTensorView cuda_view(const T* data, std::size_t count, int index = 0) {
   return {data, count, dtype_of<T>, {Device::Kind::kCuda, index}};
 }
+/// \}
 
 /// A stream of CUDA: a cudaStream_t or CUstream as it is, so that no header of CUDA is needed here.
 ///
