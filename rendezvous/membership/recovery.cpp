@@ -128,7 +128,7 @@ void Membership::State::adopt(View view) {
   const auto& journaled = recovery_->journaled;
   const bool from_journal = journaled && highest <= journaled->generation;
   if (!from_journal) raise_floor(highest + kForgottenGenerations);
-  const auto suspicions = std::move(recovery_->suspicions);
+  auto suspicions = std::move(recovery_->suspicions);
   recovery_.reset();
   view_ = std::move(view);
   commits_ = std::max(commits_, view_.commits);
@@ -148,9 +148,20 @@ void Membership::State::adopt(View view) {
   for (const auto& entry : workers_) present.push_back(entry.first);
   for (const std::string& worker : present) settle(worker);
   compare_layouts();
-  for (const auto& [from, suspicion] : suspicions) {
-    if (workers_.contains(from)) on_message(from, suspicion);
+  for (auto& [from, suspicion] : suspicions) {
+    if (!workers_.contains(from)) continue;
+    // A joiner that this view had not reached when the server went could not answer.
+    suspicion.never_linked = suspicion.never_linked && had_heard(suspicion.incarnation);
+    on_message(from, suspicion);
   }
+}
+
+/// Whether the present view had been announced to the worker before it registered here.
+bool Membership::State::had_heard(const std::string& incarnation) const {
+  const auto found = workers_.find(incarnation);
+  if (found == workers_.end()) return false;
+  const auto& its = found->second.registration.view;
+  return its && its->generation == view_.generation;
 }
 
 /// Brings a worker that has registered to the present view.

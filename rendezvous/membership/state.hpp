@@ -134,6 +134,7 @@ class Membership::State {
   bool missing_are_suspected(const View& view) const;
   bool anybody_has_a_view() const;
   void adopt(View view);
+  bool had_heard(const std::string& incarnation) const;
   void settle(const std::string& incarnation);
   void raise_floor(std::uint64_t floor);
 

@@ -195,6 +195,27 @@ TEST_F(RecoveryTest, WhoIsSuspectedIsNotWaitedForAsLong) {
   EXPECT_THAT(members(), ElementsAre("a", "c"));
 }
 
+/// The server died before it could announce the view to the joiner, which therefore dialed nobody.
+TEST_F(RecoveryTest, AJoinerThatNeverHeardOfItsViewIsNotTurnedAway) {
+  start_with({"a", "b"});
+  ready({"a", "b"});
+  join("c");
+  ready({"c"});
+  stop_at_boundary({"a", "b"});
+  ASSERT_THAT(members(), ElementsAre("a", "b", "c"));
+  const std::uint64_t generation = view().generation;
+  restart(journal());
+  join("c");
+  come_back("a");
+  say("a", Suspect{generation, "c", "no answer", true});
+  come_back("b");
+  EXPECT_EQ(last<Announce>("c")->view.generation, generation);
+  report_all({"a", "b", "c"}, 7, 1, true);
+  EXPECT_FALSE(last<Refuse>("c"));
+  EXPECT_THAT(members(), ElementsAre("a", "b", "c"));
+  EXPECT_GT(view().generation, generation) << "the link is made again";
+}
+
 TEST_F(RecoveryTest, AfterTheEndOfAJobAnotherOneBeginsAtOnce) {
   start_with({"a", "b"});
   say("a", Bye{true});
