@@ -74,7 +74,7 @@ Result<Secret> read_regular_file(int fd) {
     return Status(Code::kInvalidArgument,
                   name(fd) +
                       " is not a file with the job's secret: the number may have been "
-                      "given anew since the secret's descriptor was closed. To read the "
+                      "reused since the secret's descriptor was closed. To read the "
                       "secret from a pipe, set ELASTIC_SECRET_FILE=/dev/fd/" +
                       std::to_string(fd));
   }

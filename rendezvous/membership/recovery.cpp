@@ -36,7 +36,7 @@ void Membership::State::start_recovery() {
 /// - A view is adoptable and all its members are back, or `return_window` has passed since the
 ///   first worker came back: adopt it. (`suspect_return_window` applies if the members that are
 ///   back report broken links to all missing ones.)
-/// - No worker has a view when the time is up: no member is left, and the job forms anew.
+/// - No worker has a view when the time is up: no member is left, and the job forms again.
 /// - No view is adoptable within `start_timeout`: the job fails.
 bool Membership::State::try_recover() {
   if (workers_.empty()) {
@@ -54,7 +54,7 @@ bool Membership::State::try_recover() {
   }
   if (!late) return false;
   if (!anybody_has_a_view()) {
-    note("none of the members is left: the job begins anew");
+    note("none of the members is left: the job begins again");
     recovery_.reset();
     return true;
   }

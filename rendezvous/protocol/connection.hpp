@@ -67,7 +67,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   /// Closes now.
   void abort(const std::string& why);
 
-  /// Aborts when the time has passed, unless it is set anew or `no_deadline`.
+  /// Aborts when the time has passed, unless it is set again or `no_deadline`.
   void set_deadline(Duration timeout, std::string why);
   void no_deadline();
 

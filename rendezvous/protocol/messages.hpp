@@ -72,7 +72,7 @@ struct View {
   std::vector<std::string> joined;  ///< incarnations, against the view before
   std::vector<std::string> lost;
   std::vector<std::string> left;
-  std::vector<BrokenPair> broken;  ///< both make all links between them anew
+  std::vector<BrokenPair> broken;  ///< both make new links between them
   bool below_minimum = false;      ///< go on to the next step boundary, then wait there
 
   bool operator==(const View&) const = default;

@@ -28,7 +28,7 @@ constexpr std::size_t kReserve = 256 * 1024;
 constexpr std::size_t kReservedViews = 4;
 /// A spare with less would not be worth it.
 constexpr std::size_t kLeastReserve = 16 * 1024;
-/// A journal that has grown beyond is written anew with what it says in the end.
+/// A journal that has grown beyond is rewritten with what it says in the end.
 constexpr std::size_t kMostBytes = 1 << 20;
 /// More was not written by us: nothing in a journal is longer than a line over kMostBytes.
 constexpr std::size_t kMostReadBytes = 64 << 20;
@@ -113,7 +113,7 @@ class FileJournal final : public JournalSink {
   FileJournal(const FileJournal&) = delete;
   FileJournal& operator=(const FileJournal&) = delete;
 
-  /// Writes the journal anew; where the disk is full, at least cuts off a torn tail.
+  /// Rewrites the journal; where the disk is full, at least cuts off a torn tail.
   Status start() {
     Status fresh = replace(contents_);
     if (fresh.code() == Code::kUnavailable && file_.end() > 0) {

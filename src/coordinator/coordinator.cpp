@@ -134,7 +134,7 @@ Status Coordinator::serve(Lane::Ownership& ownership) {
 }
 
 /// Enters the view. The hand-over comes first, because it may bring the result of the interrupted
-/// operation. All requests that are not complete after it are negotiated anew.
+/// operation. All requests that are not complete after it are negotiated again.
 Status Coordinator::enter_view(Lane::Ownership& ownership) {
   transport::Mesh& mesh = *ownership.view().mesh;
   const Members& members = *ownership.view().members;

@@ -75,7 +75,7 @@ class Negotiator {
   Status completed(const OrderItem& order);
 
   /// Enters a new view. Orders that are not complete by now are void, taken or not, and their
-  /// requests are negotiated anew. The plan stays.
+  /// requests are negotiated again. The plan stays.
   void restart(int rank, int size);
 
   /// The notes to send, in order.

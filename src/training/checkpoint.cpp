@@ -124,7 +124,7 @@ class Reader {
   void check_preamble(std::uint64_t size);
   Status read(std::uint64_t at, std::span<std::byte> bytes) const;
   [[noreturn]] void refuse_as_damaged(const std::string& what) const {
-    refuse(what + "; use another checkpoint, or remove this one to begin anew");
+    refuse(what + "; use another checkpoint, or remove this one to start a new training");
   }
 
   UniqueFd file_;
@@ -247,7 +247,8 @@ void check_name(const std::string& path) {
               "a checkpoint's name has a zero byte in it: '" + std::string(path.c_str()) + "...'");
 }
 
-/// A job that finds no checkpoint begins anew, which is not meant where the path is wrong.
+/// A job that finds no checkpoint starts a new training, which is not meant where the path is
+/// wrong.
 void check_that_it_may_be_missing(const std::filesystem::path& path) {
   std::error_code none;
   const std::string file = "the checkpoint " + path.string();
@@ -258,9 +259,10 @@ void check_that_it_may_be_missing(const std::filesystem::path& path) {
   }
   const std::filesystem::path folder = path.has_parent_path() ? path.parent_path() : ".";
   if (std::filesystem::is_directory(folder, none)) return;
-  throw Error(ErrorCode::kUnavailable, "the folder of " + file +
-                                           " does not exist; check the path and whether its disk "
-                                           "is mounted, or make the folder to begin anew");
+  throw Error(ErrorCode::kUnavailable,
+              "the folder of " + file +
+                  " does not exist; check the path and whether its disk "
+                  "is mounted, or make the folder to start a new training");
 }
 
 /// The preamble of a file; all zeros where it has none, or is not there or no checkpoint:

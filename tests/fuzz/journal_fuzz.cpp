@@ -55,7 +55,8 @@ void read_journal(const std::string& text) {
   };
   fuzz::require(same(must_parse(text.substr(0, whole)).contents),
                 "without its tail it says the same");
-  fuzz::require(same(must_parse(journal_text(kJob, contents)).contents), "anew it says the same");
+  fuzz::require(same(must_parse(journal_text(kJob, contents)).contents),
+                "rewritten, it says the same");
   if (whole == 0) return;
   View next;
   next.generation = 7;

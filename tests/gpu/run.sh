@@ -244,7 +244,7 @@ bench() {
   measured "elastic-bench ${*:2}" "$1" "$build/bin/elastic-bench" "${@:2}" --device cuda
 }
 # Of ranks that share the device, after a death: with the call that it interrupts going through the
-# host while NCCL is made anew, and waiting for NCCL.
+# host while NCCL is made again, and waiting for NCCL.
 bench_recovery() {
   bench 60 recovery --np 3 --runs "$1"
   [[ $2 == *nccl* ]] || return 0

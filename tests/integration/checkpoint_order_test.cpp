@@ -109,9 +109,9 @@ TEST_F(Checkpoint, OfAnotherTrainingIsReplaced) {
   before.train(1, 9);
   before.train(2, 9);
   before.state.save_to(path());
-  Worker anew;
-  anew.train(1, 1);
-  anew.state.save_to(path());
+  Worker other;
+  other.train(1, 1);
+  other.state.save_to(path());
   Worker loaded;
   ASSERT_TRUE(loaded.state.load_from(path()));
   EXPECT_EQ(loaded.state.commits(), 1U);

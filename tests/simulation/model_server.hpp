@@ -18,7 +18,7 @@ class ModelServer {
  public:
   explicit ModelServer(SimContext& around) : around_(around) {}
 
-  /// Begins anew from what the disk has.
+  /// Begins again with what the disk has.
   void start();
   bool is_up() const { return membership_.has_value(); }
 

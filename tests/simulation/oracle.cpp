@@ -41,7 +41,7 @@ void Oracle::decided(const View& next) {
   // A server that asked its members writes their view down again.
   if (find(decided_, next) != nullptr || find(forgotten_, next) != nullptr) {
     current_ = next;
-    if (first && journals_lost_ > 0) forget_results();  // the same workers, and they begin anew
+    if (first && journals_lost_ > 0) forget_results();  // the same workers, and they begin again
     return;
   }
   if (first && journals_lost_ > 0) {

@@ -239,7 +239,7 @@ TEST(JournalRecord, RandomJournalsComeBack) {
       journal.add(view);
     }
     RC_ASSERT(says(journal.text(), journal.contents.back(), false));
-    // Written anew it says the same.
+    // Rewritten, it says the same.
     RC_ASSERT(says(journal_text(kJob, journal.contents.back()), journal.contents.back(), false));
     const std::size_t whole = *rc::gen::inRange<std::size_t>(0, journal.lines.size());
     std::string cut;

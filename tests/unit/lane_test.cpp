@@ -442,7 +442,7 @@ TEST_F(SharedErrorTest, OfASmallCallIsSettledByRun) {
   EXPECT_EQ(value, 1);
 }
 
-/// The choice of direct tensors depends on the view: each attempt makes it anew from all tensors.
+/// The choice of direct tensors depends on the view: each attempt makes it again from all tensors.
 TEST(AllreduceOperationTest, IsSplitAnewForEachView) {
   std::vector<std::int32_t> small(10);
   std::vector<std::int32_t> middle(100);

@@ -53,7 +53,7 @@ def arguments():
     parser.add_argument("--quick", action="store_true",
                         help="one seed, one policy, two workers, few epochs: whether it works")
     parser.add_argument("--render", action="store_true",
-                        help="train nothing, write the page anew from the rows")
+                        help="train nothing, rewrite the page from the rows")
     options = parser.parse_args()
     if options.render and (options.quick or options.data):
         parser.error("--render trains nothing: leave --quick and --data out")

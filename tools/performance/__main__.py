@@ -41,7 +41,7 @@ def arguments():
                         help=f"measure these again, keep what is known of the others: {names}")
     parser.add_argument("--quick", action="store_true", help="fewer sizes, fewer calls")
     parser.add_argument("--render", action="store_true",
-                        help="measure nothing, write the document anew")
+                        help="measure nothing, rewrite the document")
     options = parser.parse_args()
     if options.render and (options.only or options.quick):
         parser.error("--render measures nothing: leave --only and --quick out")

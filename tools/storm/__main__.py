@@ -150,7 +150,7 @@ class Storm:
         for pid in victims:
             self.record.struck.add(pid)
             self.signal(pid, signal.SIGKILL)
-        self.leaving = 0  # the next view has them; what is still to come is counted anew
+        self.leaving = 0  # the next view has them; what is still to come is counted again
         return f"killed {victims}"
 
     def stop(self, holders):

@@ -47,7 +47,7 @@ class Record:
         if words[0] == "step":
             self.add_step(pid, int(words[1]), int(words[2]), *words[3:])
         elif words[0] == "enters":
-            # After an eviction it receives the state anew.
+            # After an eviction it receives the state again.
             self.latest[pid] = None
             self.entered[pid] = int(words[-1])
         elif words[0] == "finished":

@@ -44,7 +44,7 @@ class ViewCommunicator {
   enum class Device : std::uint8_t { kKnown, kGuessed };
   enum class Fit : std::uint8_t {
     kFits,          ///< it is for this device, or not begun yet
-    kGuessedWrong,  ///< it was begun for another device, but not used: it can be begun anew
+    kGuessedWrong,  ///< it was begun for another device, but not used: it can be begun again
     kOther,         ///< it is in use for another device
   };
   Fit fit(const SharedDevice& device) const;
