@@ -7,10 +7,14 @@
 #include <openssl/crypto.h>
 
 #include "base/hmac.hpp"
+#include "base/little_endian.hpp"
 
 namespace elastic::handshake {
 
 namespace {
+
+using little_endian::get;
+using little_endian::put;
 
 constexpr std::uint32_t kMagic = 0x31484c45;  // "ELH1"
 /// Also raised where an older peer could not read what follows the handshake, a refusal for its
@@ -26,22 +30,6 @@ using Nonce = std::array<std::byte, kNonceBytes>;
 
 // hello:     magic 4, version 2, purpose 1, mode 1, nonce 32, context length 4
 // challenge: magic 4, version 2, mode 1, zero 1, nonce 32, proof 32
-
-template <typename T>
-void put(std::span<std::byte> into, std::size_t at, T value) {
-  for (std::size_t i = 0; i < sizeof(T); ++i) {
-    into[at + i] = static_cast<std::byte>((std::uint64_t{value} >> (8 * i)) & 0xffU);
-  }
-}
-
-template <typename T>
-T get(std::span<const std::byte> from, std::size_t at) {
-  std::uint64_t value = 0;
-  for (std::size_t i = 0; i < sizeof(T); ++i) {
-    value |= std::to_integer<std::uint64_t>(from[at + i]) << (8 * i);
-  }
-  return static_cast<T>(value);
-}
 
 Nonce fresh_nonce() {
   Nonce nonce{};

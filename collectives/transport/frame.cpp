@@ -6,10 +6,14 @@
 
 #include "base/backend_names.hpp"
 #include "base/dtype_names.hpp"
+#include "base/little_endian.hpp"
 
 namespace elastic::transport {
 
 namespace {
+
+using little_endian::get;
+using little_endian::put;
 
 // magic 4, kind 1, phase 1, zero 2, generation 8, position 8, message 4, length 4, offset 8,
 // fingerprint 16, checksum of the payload 4, checksum of all before 4
@@ -21,22 +25,6 @@ std::uint32_t low_half(std::uint64_t hash) {
 
 std::uint32_t not_none(std::uint32_t checksum) {
   return checksum == 0 ? 1 : checksum;
-}
-
-template <typename T>
-void put(std::span<std::byte> into, std::size_t at, T value) {
-  for (std::size_t i = 0; i < sizeof(T); ++i) {
-    into[at + i] = static_cast<std::byte>((std::uint64_t{value} >> (8 * i)) & 0xffU);
-  }
-}
-
-template <typename T>
-T get(std::span<const std::byte> from, std::size_t at) {
-  std::uint64_t value = 0;
-  for (std::size_t i = 0; i < sizeof(T); ++i) {
-    value |= std::to_integer<std::uint64_t>(from[at + i]) << (8 * i);
-  }
-  return static_cast<T>(value);
 }
 
 std::string named(std::span<const char* const> names, std::size_t index) {
