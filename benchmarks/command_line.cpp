@@ -5,6 +5,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "base/cli11_arguments.hpp"
 #include "benchmarks/collective_command_line.hpp"
 #include "benchmarks/command_line_options.hpp"
 #include "benchmarks/fusion_command_line.hpp"
@@ -151,13 +152,8 @@ Result<Request> parse_command_line(const std::vector<std::string>& arguments) {
   const CLI::App* join_sub = add_join(app, join, texts);
   const CLI::App* join_worker_sub = add_join_worker(app, join_worker, texts);
 
-  // Users of mpirun type -np, but CLI11 has no long options with one dash.
-  std::vector<std::string> given(arguments.rbegin(), arguments.rend());
-  for (auto& argument : given) {
-    if (argument == "-np") argument = "--np";
-  }
   try {
-    app.parse(given);
+    app.parse(cli11_arguments(arguments));
   } catch (const CLI::CallForHelp&) {
     const auto chosen = app.get_subcommands();
     return Request(PrintAndExit{chosen.empty() ? app.help() : chosen.front()->help()});

@@ -6,6 +6,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "base/cli11_arguments.hpp"
 #include "base/handshake.hpp"
 #include "rendezvous/launcher/build_report.hpp"
 
@@ -145,13 +146,8 @@ Result<LaunchRequest> parse_launch_options(const std::vector<std::string>& argum
   app.add_flag("--check-build", check_build, "Say what this build contains, and end");
   app.add_flag("--version", show_version, "Say the version, and end");
 
-  // CLI11 has no long options with one dash, and mpirun's users type -np.
-  std::vector<std::string> given(arguments.rbegin(), arguments.rend());
-  for (auto& argument : given) {
-    if (argument == "-np") argument = "--np";
-  }
   try {
-    app.parse(given);
+    app.parse(cli11_arguments(arguments));
   } catch (const CLI::CallForHelp&) {
     return LaunchRequest(PrintAndExit{app.help()});
   } catch (const CLI::ParseError& error) {
