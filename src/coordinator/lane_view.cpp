@@ -9,6 +9,22 @@ int Members::rank_of(const std::string& incarnation) const {
   return found == incarnations.end() ? -1 : static_cast<int>(found - incarnations.begin());
 }
 
+std::vector<int> Members::ranks_of(const std::vector<std::string>& of) const {
+  std::vector<int> ranks;
+  for (const std::string& incarnation : of) ranks.push_back(rank_of(incarnation));
+  return ranks;
+}
+
+collectives::Backend::Handover Members::handover(const std::vector<std::string>& holders,
+                                                 const std::vector<std::string>& takers) const {
+  collectives::Backend::Handover result;
+  for (std::size_t i = 0; i < takers.size(); ++i) {
+    result.takers.push_back(rank_of(takers[i]));
+    result.holders.push_back(rank_of(holders[i % holders.size()]));
+  }
+  return result;
+}
+
 int Members::first_synced() const {
   const auto found = std::find(synced.begin(), synced.end(), true);
   return found == synced.end() ? 0 : static_cast<int>(found - synced.begin());

@@ -23,6 +23,10 @@ struct Members {
   int size() const { return static_cast<int>(incarnations.size()); }
   /// The rank of an incarnation; -1 if it is not a member.
   int rank_of(const std::string& incarnation) const;
+  std::vector<int> ranks_of(const std::vector<std::string>& of) const;
+  /// Assigns the takers to the holders in turn, so that no holder serves all of them.
+  collectives::Backend::Handover handover(const std::vector<std::string>& holders,
+                                          const std::vector<std::string>& takers) const;
   /// The rank of the first donor of state: the oldest member that has it. Before the first
   /// synchronisation no member has the state, and rank 0 gives it.
   int first_synced() const;

@@ -18,24 +18,6 @@ std::vector<const rendezvous::Member*> others(const rendezvous::View& view,
   return found;
 }
 
-/// Assigns the takers to the holders in turn, so that no holder serves all of them.
-collectives::Backend::Handover handover(const rendezvous::LaneDecision& decision,
-                                        const coordinator::Members& members) {
-  collectives::Backend::Handover result;
-  for (std::size_t i = 0; i < decision.takers.size(); ++i) {
-    result.takers.push_back(members.rank_of(decision.takers[i]));
-    result.holders.push_back(members.rank_of(decision.holders[i % decision.holders.size()]));
-  }
-  return result;
-}
-
-std::vector<int> ranks_of(const std::vector<std::string>& incarnations,
-                          const coordinator::Members& members) {
-  std::vector<int> ranks;
-  for (const std::string& incarnation : incarnations) ranks.push_back(members.rank_of(incarnation));
-  return ranks;
-}
-
 /// For each rank, the first rank on its host.
 std::vector<int> hosts_of(const rendezvous::View& view) {
   std::vector<int> hosts;
@@ -157,10 +139,11 @@ Result<std::vector<std::shared_ptr<coordinator::LaneView>>> assemble(
                                  view.generation, lane, lane_view->mesh, hosts);
     if (!backend.ok()) return backend.status();
     lane_view->backend = std::move(backend).value();
-    lane_view->position = view.lanes[lane].position;
-    lane_view->handover = handover(view.lanes[lane], *members);
-    lane_view->holders = ranks_of(view.lanes[lane].holders, *members);
-    lane_view->lost = view.lanes[lane].lost;
+    const rendezvous::LaneDecision& decision = view.lanes[lane];
+    lane_view->position = decision.position;
+    lane_view->handover = members->handover(decision.holders, decision.takers);
+    lane_view->holders = members->ranks_of(decision.holders);
+    lane_view->lost = decision.lost;
     lane_views.push_back(std::move(lane_view));
   }
   return lane_views;

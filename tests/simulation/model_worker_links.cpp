@@ -21,16 +21,6 @@ namespace {
 constexpr Milliseconds kLinkDeadline{5000};
 constexpr unsigned kMostLooks = 100;
 
-collectives::Backend::Handover handover_of(const LaneDecision& decision,
-                                           const coordinator::Members& members) {
-  collectives::Backend::Handover result;
-  for (std::size_t i = 0; i < decision.takers.size(); ++i) {
-    result.takers.push_back(members.rank_of(decision.takers[i]));
-    result.holders.push_back(members.rank_of(decision.holders[i % decision.holders.size()]));
-  }
-  return result;
-}
-
 }  // namespace
 
 void ModelWorker::make_members(const View& view) {
@@ -148,12 +138,11 @@ std::shared_ptr<coordinator::LaneView> ModelWorker::lane_view(const View& view, 
   if (early_release || early_error) {
     made->backend = settling_early(std::move(made->backend), early_release, early_error);
   }
-  made->position = view.lanes[lane].position;
-  made->handover = handover_of(view.lanes[lane], *members_);
-  for (const std::string& holder : view.lanes[lane].holders) {
-    made->holders.push_back(members_->rank_of(holder));
-  }
-  made->lost = view.lanes[lane].lost;
+  const LaneDecision& decision = view.lanes[lane];
+  made->position = decision.position;
+  made->handover = members_->handover(decision.holders, decision.takers);
+  made->holders = members_->ranks_of(decision.holders);
+  made->lost = decision.lost;
   return made;
 }
 
