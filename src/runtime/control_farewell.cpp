@@ -5,20 +5,11 @@
 
 #include "base/log.hpp"
 #include "runtime/control.hpp"
+#include "runtime/farewell_wait.hpp"
 
 namespace elastic::runtime {
 
 namespace asio = boost::asio;
-
-namespace {
-
-/// How long `leave` waits for the others. Members end within moments of each other; otherwise the
-/// server counts this worker as a leaver.
-constexpr Milliseconds kFarewellDeadline{30000};
-/// How long `leave` and `fail_job` wait for an absent server: the job's end does not depend on it.
-constexpr Milliseconds kAbsenceAtTheEnd{3000};
-
-}  // namespace
 
 bool Control::is_in_job() const {
   const std::lock_guard<std::mutex> lock(mutex_);
@@ -38,17 +29,7 @@ void Control::leave(const std::string& unable) {
     client_->send(heartbeat());
     participation_.bye({done, unable, !done});
   });
-  const TimePoint last = Clock::now() + kFarewellDeadline;
-  std::unique_lock<std::mutex> lock(mutex_);
-  const auto free_to_go = [&] { return farewell_ || !ended_.ok(); };
-  while (!free_to_go() && Clock::now() < last) {
-    if (connected_) {
-      changed_.wait_until(lock, last, [&] { return free_to_go() || !connected_; });
-    } else if (!changed_.wait_for(lock, kAbsenceAtTheEnd,
-                                  [&] { return free_to_go() || connected_; })) {
-      return;
-    }
-  }
+  wait_for_farewell(mutex_, changed_, connected_, [this] { return farewell_ || !ended_.ok(); });
 }
 
 void Control::fail_job(const Status& reason) {

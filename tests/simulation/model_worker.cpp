@@ -3,19 +3,12 @@
 #include <utility>
 
 #include "oracle.hpp"
+#include "runtime/farewell_wait.hpp"
 
 namespace elastic::simulation {
 
 using namespace rendezvous;
 using runtime::Participation;
-
-namespace {
-
-// The deadlines of runtime::Control.
-constexpr Milliseconds kFarewellDeadline{30000};
-constexpr Milliseconds kServerAbsence{3000};
-
-}  // namespace
 
 ModelWorker::ModelWorker(Node self, SimContext& around)
     : around_(around),
@@ -183,17 +176,8 @@ void ModelWorker::leave(bool done) {
     participation_.bye({done, {}, false});
   });
   if (!done) return;
-  const TimePoint last = Clock::now() + kFarewellDeadline;
-  std::unique_lock<std::mutex> lock(mutex_);
-  const auto free_to_go = [&] { return farewell_ || !ended_.ok(); };
-  while (!free_to_go() && Clock::now() < last) {
-    if (connected_) {
-      changed_.wait_until(lock, last, [&] { return free_to_go() || !connected_; });
-    } else if (!changed_.wait_for(lock, kServerAbsence,
-                                  [&] { return free_to_go() || connected_; })) {
-      return;
-    }
-  }
+  runtime::wait_for_farewell(mutex_, changed_, connected_,
+                             [this] { return farewell_ || !ended_.ok(); });
 }
 
 /// Models runtime::Control::abandon.

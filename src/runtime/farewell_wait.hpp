@@ -1,0 +1,34 @@
+#pragma once
+
+#include <condition_variable>
+#include <functional>
+#include <mutex>
+
+#include "base/clock.hpp"
+
+namespace elastic::runtime {
+
+/// How long a worker that leaves waits for the others. Members end within moments of each other;
+/// otherwise the server counts this worker as a leaver.
+inline constexpr Milliseconds kFarewellDeadline{30000};
+/// How long a worker that ends waits for an absent server: the job's end does not depend on it.
+inline constexpr Milliseconds kAbsenceAtTheEnd{3000};
+
+/// Waits at the job's end until the worker is `free_to_go`, for kFarewellDeadline at the longest,
+/// and for kAbsenceAtTheEnd while it is not `connected` to the server. `mutex` protects both;
+/// `changed` tells when one has changed.
+inline void wait_for_farewell(std::mutex& mutex, std::condition_variable& changed,
+                              const bool& connected, const std::function<bool()>& free_to_go) {
+  const TimePoint last = Clock::now() + kFarewellDeadline;
+  std::unique_lock<std::mutex> lock(mutex);
+  while (!free_to_go() && Clock::now() < last) {
+    if (connected) {
+      changed.wait_until(lock, last, [&] { return free_to_go() || !connected; });
+    } else if (!changed.wait_for(lock, kAbsenceAtTheEnd,
+                                 [&] { return free_to_go() || connected; })) {
+      return;
+    }
+  }
+}
+
+}  // namespace elastic::runtime
