@@ -65,13 +65,7 @@ void ModelServer::crash() {
   around_.time.after(around_.chance.between(kLeastAbsence, kMostAbsence), [this] { come_back(); });
 }
 
-void ModelServer::dismantle() {
-  membership_.reset();
-  dismantled_ = true;
-}
-
 void ModelServer::come_back() {
-  if (dismantled_) return;
   if (std::exchange(journal_is_lost_, false)) {
     note("its journal is gone");
     around_.tally.count(Fault::kLostJournal);

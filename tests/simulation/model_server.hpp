@@ -29,8 +29,6 @@ class ModelServer {
   /// It will come back without its journal.
   void lose_journal() { journal_is_lost_ = true; }
   void crash();
-  /// The run is over: it decides nothing more.
-  void dismantle();
 
   Connection& accept(Node worker, std::function<void(Connection&)> on_lost_by_worker);
   void receive(Connection& connection, const rendezvous::Message& message);
@@ -67,7 +65,6 @@ class ModelServer {
   std::optional<unsigned> actions_to_crash_;
   std::optional<Disk::Remains> remains_;
   bool journal_is_lost_ = false;
-  bool dismantled_ = false;
 
   // For Mutation::kEarlyConclusion: the present immediate round, and which workers have reported.
   std::uint64_t round_ = 0;

@@ -37,6 +37,7 @@ std::string view_name(const View& view) {
 }  // namespace
 
 void Oracle::decided(const View& next) {
+  if (closed_) return;
   const bool first = next.joined.size() == next.members.size();
   // A server that asked its members writes their view down again.
   if (find(decided_, next) != nullptr || find(forgotten_, next) != nullptr) {
@@ -175,6 +176,7 @@ void Oracle::check_lane(const View& next, std::size_t lane) {
 }
 
 void Oracle::installed(Node worker, std::uint64_t before, const View& view) {
+  if (closed_) return;
   const std::string& name = workers_[worker]->incarnation();
   if (view.generation <= before) {
     wrong(name + " goes from generation " + std::to_string(before) + " to " +
@@ -224,6 +226,7 @@ void Oracle::check_agreement(std::map<Key, std::map<Node, Value>>& all, Node wor
 
 void Oracle::returned(Node worker, std::uint64_t position, const std::string& what,
                       const Outcome& outcome) {
+  if (closed_) return;
   const Threads::Undisturbed undisturbed;
   const std::string which = what + ", operation " + std::to_string(position) + " of lane 0";
   check_outcome(workers_[worker]->incarnation() + ", " + which, outcome);
@@ -233,13 +236,14 @@ void Oracle::returned(Node worker, std::uint64_t position, const std::string& wh
 }
 
 void Oracle::returned_named(Node worker, const std::string& name, const Outcome& outcome) {
+  if (closed_) return;
   check_outcome(workers_[worker]->incarnation() + ", " + name, outcome);
   check_agreement(named_, worker, name, outcome, name);
 }
 
 void Oracle::check_data(Node worker, const std::string& what, Nodes counted, Nodes contributors,
                         const std::string& wrong_data) {
-  if (counted == contributors && wrong_data.empty()) return;
+  if (closed_ || (counted == contributors && wrong_data.empty())) return;
   std::string text = workers_[worker]->incarnation() + ", " + what + ":" + wrong_data;
   for (Node node = 0; node < kMostWorkers; ++node) {
     if (contains(counted, node) == contains(contributors, node)) continue;
@@ -250,6 +254,7 @@ void Oracle::check_data(Node worker, const std::string& what, Nodes counted, Nod
 }
 
 void Oracle::committed(Node worker, std::uint64_t commits, std::uint64_t hash) {
+  if (closed_) return;
   check_agreement(committed_, worker, commits, hash,
                   "the results of the first " + std::to_string(commits) + " steps");
 }

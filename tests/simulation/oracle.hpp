@@ -60,6 +60,9 @@ class Oracle {
 
   /// The run is over.
   void check_end();
+  /// It is taken to pieces: what comes to an end from now on is not looked at, since the workers
+  /// that it would be compared with may have ended.
+  void close() { closed_ = true; }
 
  private:
   struct Decided {
@@ -96,6 +99,7 @@ class Oracle {
   bool stopped_ = false;
   unsigned journals_lost_ = 0;
   Nodes newest_;  // alone in a view when its journal was lost
+  bool closed_ = false;
   std::string failure_;
   std::string wrong_;
 };

@@ -62,7 +62,7 @@ std::uint64_t World::most_events() const {
 
 /// Workers end as in a shutdown, from wherever they are: all their threads must.
 void World::dismantle() {
-  server_.dismantle();
+  oracle_.close();
   for (const auto& worker : workers_) worker->dismantle();
   if (time_.run(time_.now() + kLimit, most_events(), [this] { return threads_.all_ended(); }))
     return;
