@@ -1,7 +1,8 @@
 #include "base/config/launch_environment.hpp"
 
 #include <charconv>
-#include <initializer_list>
+
+#include "base/config/rank_variables.hpp"
 
 namespace elastic {
 
@@ -20,8 +21,9 @@ class Numbers {
   explicit Numbers(const EnvironmentMap& environment) : environment_(environment) {}
 
   /// The first of `names` that is set; `otherwise` if none is.
-  int get(std::initializer_list<const char*> names, int least, int otherwise) {
+  int get(const RankVariables::Names& names, int least, int otherwise) {
     for (const char* name : names) {
+      if (name == nullptr) continue;
       const auto found = environment_.find(name);
       if (found == environment_.end()) continue;
       const std::string& text = found->second;
@@ -44,12 +46,16 @@ class Numbers {
   Status status_;
 };
 
+void read_ranks(Numbers& numbers, const RankVariables& names, LaunchEnvironment& launch) {
+  launch.rank = numbers.get(names.rank, 0, 0);
+  launch.np = numbers.get(names.np, 1, 1);
+  launch.local_rank = numbers.get(names.local_rank, 0, launch.rank);
+  launch.local_np = numbers.get(names.local_np, 1, launch.np);
+}
+
 void read_open_mpi(Numbers& numbers, const EnvironmentMap& environment, LaunchEnvironment& launch) {
   launch.launcher = Launcher::kOpenMpi;
-  launch.rank = numbers.get({"OMPI_COMM_WORLD_RANK"}, 0, 0);
-  launch.np = numbers.get({"OMPI_COMM_WORLD_SIZE"}, 1, 1);
-  launch.local_rank = numbers.get({"OMPI_COMM_WORLD_LOCAL_RANK"}, 0, launch.rank);
-  launch.local_np = numbers.get({"OMPI_COMM_WORLD_LOCAL_SIZE"}, 1, launch.np);
+  read_ranks(numbers, kOpenMpiVariables, launch);
   // The name space alone may come again with mpirun's process id; its server's port will not soon.
   const std::string name_space = text_of(environment, "PMIX_NAMESPACE");
   if (!name_space.empty()) {
@@ -59,10 +65,7 @@ void read_open_mpi(Numbers& numbers, const EnvironmentMap& environment, LaunchEn
 
 void read_mpich(Numbers& numbers, LaunchEnvironment& launch) {
   launch.launcher = Launcher::kMpich;
-  launch.rank = numbers.get({"PMI_RANK"}, 0, 0);
-  launch.np = numbers.get({"PMI_SIZE"}, 1, 1);
-  launch.local_rank = numbers.get({"MPI_LOCALRANKID"}, 0, launch.rank);
-  launch.local_np = numbers.get({"MPI_LOCALNRANKS"}, 1, launch.np);
+  read_ranks(numbers, kMpichVariables, launch);
 }
 
 /// The tasks of this process's node, from what Slurm says of all nodes, such as "2(x3),1".
@@ -90,14 +93,12 @@ int slurm_local_tasks(const std::string& tasks_per_node, int node, int otherwise
 
 void read_slurm(Numbers& numbers, const EnvironmentMap& environment, LaunchEnvironment& launch) {
   launch.launcher = Launcher::kSlurm;
-  launch.rank = numbers.get({"SLURM_PROCID"}, 0, 0);
-  launch.np = numbers.get({"SLURM_STEP_NUM_TASKS", "SLURM_NTASKS"}, 1, 1);
-  launch.local_rank = numbers.get({"SLURM_LOCALID"}, 0, launch.rank);
+  read_ranks(numbers, kSlurmVariables, launch);
   const int nodes = numbers.get({"SLURM_STEP_NUM_NODES", "SLURM_NNODES"}, 1, 1);
-  launch.local_np = nodes == 1
-                        ? launch.np
-                        : slurm_local_tasks(text_of(environment, "SLURM_STEP_TASKS_PER_NODE"),
-                                            numbers.get({"SLURM_NODEID"}, 0, 0), 1);
+  if (nodes > 1) {
+    launch.local_np = slurm_local_tasks(text_of(environment, "SLURM_STEP_TASKS_PER_NODE"),
+                                        numbers.get({"SLURM_NODEID"}, 0, 0), 1);
+  }
   launch.slurm_serves_mpi = environment.contains("PMIX_RANK") || environment.contains("PMI_RANK");
   launch.launch_key = "slurm " + text_of(environment, "SLURM_CLUSTER_NAME") + " " +
                       text_of(environment, "SLURM_JOB_ID") + "." +
@@ -109,11 +110,9 @@ void read_rank_variables(Numbers& numbers, const EnvironmentMap& environment,
                          LaunchEnvironment& launch) {
   const bool given = !launch.rendezvous.empty();
   launch.launcher = given ? Launcher::kElasticrun : Launcher::kNone;
+  read_ranks(numbers, kElasticrunVariables, launch);
   const bool ranked = environment.contains("ELASTIC_SLOT") || environment.contains("RANK");
-  launch.rank = numbers.get({"ELASTIC_SLOT", "RANK"}, 0, given && !ranked ? -1 : 0);
-  launch.np = numbers.get({"WORLD_SIZE"}, 1, 1);
-  launch.local_rank = numbers.get({"LOCAL_RANK"}, 0, launch.rank < 0 ? 0 : launch.rank);
-  launch.local_np = numbers.get({"LOCAL_WORLD_SIZE"}, 1, launch.np);
+  if (given && !ranked) launch.rank = -1;
 }
 
 constexpr const char* kStartRight =

@@ -7,6 +7,7 @@
 #include <CLI/CLI.hpp>
 
 #include "base/cli11_arguments.hpp"
+#include "base/config/environment_table.hpp"
 #include "base/handshake.hpp"
 #include "rendezvous/launcher/build_report.hpp"
 
@@ -83,6 +84,7 @@ Result<LaunchRequest> parse_launch_options(const std::vector<std::string>& argum
   bool no_prefix = false;
   bool no_terminal = false;
   bool show_version = false;
+  bool show_environment = false;
   bool check_build = false;
 
   CLI::App app(
@@ -144,6 +146,8 @@ Result<LaunchRequest> parse_launch_options(const std::vector<std::string>& argum
                "The workers' stdout is a pipe and not a pseudo-terminal: programs write to it in "
                "blocks, and isatty(3) says no");
   app.add_flag("--check-build", check_build, "Say what this build contains, and end");
+  app.add_flag("--environment", show_environment,
+               "Print the environment variables of workers as tables in Markdown, and end");
   app.add_flag("--version", show_version, "Say the version, and end");
 
   try {
@@ -154,6 +158,7 @@ Result<LaunchRequest> parse_launch_options(const std::vector<std::string>& argum
     return invalid(error.what());
   }
   if (show_version) return LaunchRequest(PrintAndExit{version_line()});
+  if (show_environment) return LaunchRequest(PrintAndExit{environment_table()});
   if (check_build) return LaunchRequest(CheckBuild{});
 
   const std::vector<std::string> rest = app.remaining();

@@ -38,7 +38,7 @@ struct LaunchOptions {
   std::vector<std::string> command;  ///< the program and its arguments
 };
 
-/// A text to print instead of doing anything: help, version.
+/// A text to print instead of doing anything: help, version, environment variables.
 struct PrintAndExit {
   std::string text;
 };

@@ -156,6 +156,9 @@ TEST(LaunchOptions, PrintsInsteadOfLaunching) {
   const auto version = parse_launch_options({"--version"});
   ASSERT_TRUE(version.ok());
   EXPECT_THAT(std::get<PrintAndExit>(version.value()).text, HasSubstr("elasticrun "));
+  const auto environment = parse_launch_options({"--environment"});
+  ASSERT_TRUE(environment.ok());
+  EXPECT_THAT(std::get<PrintAndExit>(environment.value()).text, HasSubstr("| `ELASTIC_BACKEND` |"));
   const auto check = parse_launch_options({"--check-build"});
   ASSERT_TRUE(check.ok());
   EXPECT_TRUE(std::holds_alternative<CheckBuild>(check.value()));

@@ -1,0 +1,118 @@
+#include "base/config/variables.hpp"
+
+namespace elastic {
+
+namespace {
+
+constexpr auto kUser = Variable::SetBy::kUser;
+constexpr auto kLauncher = Variable::SetBy::kLauncher;
+constexpr std::size_t kMostBytes = std::size_t{1} << 40;
+
+std::vector<Variable> all() {
+  return {
+      {"ELASTIC_RENDEZVOUS", "rendezvous", kUser,
+       "Address of the rendezvous server. If it is empty under mpirun or srun on one machine, rank "
+       "0 "
+       "starts a server. elasticrun sets it for its workers.",
+       any_text(&Options::rendezvous, "host:port or [v6]:port")},
+      {"ELASTIC_JOB", "job", kUser,
+       "Id of the job, the same for all its workers. elasticrun sets it for its workers.",
+       any_text(&Options::job, "a name")},
+      {"ELASTIC_SECRET_FILE", "secret_file", kUser,
+       "File with the job's secret, 64 hex digits, readable by its owner alone.",
+       any_text(&Options::secret_file, "a path")},
+      {"ELASTIC_SECRET_FD", "secret_fd", kLauncher,
+       "Inherited descriptor of a file with the job's secret; -1 for none.",
+       whole_number(&Options::secret_fd, -1, 1 << 20)},
+      {"ELASTIC_ENCRYPT", "encrypt", kUser,
+       "1 encrypts all TCP connections with TLS 1.3. The same for all workers and the server.",
+       flag(&Options::encrypt)},
+      {"ELASTIC_SLOT", "slot", kLauncher, "Rank wished for in the first view; -1 for none.",
+       whole_number(&Options::slot, -1, 1 << 20)},
+      {"ELASTIC_LABEL", "label", kLauncher, "Name of the worker in the job's status.",
+       any_text(&Options::label, "a name")},
+      {"ELASTIC_RESTART", "restart", kLauncher,
+       "Number of times that the launcher has started this slot before.",
+       whole_number(&Options::restart, 0, 1 << 30)},
+      {"ELASTIC_BACKEND", "backend", kUser,
+       "Library that performs the collectives. The same for all workers.",
+       backend_name(&Options::backend)},
+      {"ELASTIC_BACKEND_PATH", "backend_path", kUser,
+       "Folder with the backends that are loaded. Empty: the folder of libelastic.",
+       any_text(&Options::backend_path, "a path")},
+      {"ELASTIC_NCCL_LIBRARY", "nccl_library", kUser,
+       "File of NCCL that the backend nccl loads. Empty: libnccl.so.2, as the dynamic linker finds "
+       "it.",
+       any_text(&Options::nccl_library, "a path")},
+      {"ELASTIC_NCCL_MEANWHILE", "nccl_meanwhile", kUser,
+       "Path of tensors on devices while NCCL is not ready: through host memory, or wait for NCCL.",
+       choice(&Options::nccl_meanwhile, kNcclMeanwhiles)},
+      {"ELASTIC_TRANSPORT", "transport", kUser,
+       "Links between workers. auto: shared memory on one host, TCP between hosts.",
+       choice(&Options::transport, kTransports)},
+      {"ELASTIC_BIND", "bind", kUser,
+       "Address on which a worker accepts data connections; 0.0.0.0 or :: for all interfaces.",
+       any_text(&Options::bind, "an address")},
+      {"ELASTIC_TCP_STREAMS", "tcp_streams", kUser,
+       "TCP connections of a link. 0: one on a host, and a measured number between hosts. The same "
+       "for all workers.",
+       whole_number(&Options::tcp_streams, 0, 64, "connections")},
+      {"ELASTIC_TCP_CONGESTION", "tcp_congestion", kUser,
+       "Congestion control of TCP between workers, such as cubic or bbr. Empty: reno on one host, "
+       "otherwise the system's.",
+       any_text(&Options::tcp_congestion, "a name")},
+      {"ELASTIC_SHM_RING_BYTES", "shm_ring_bytes", kUser,
+       "Ring in shared memory, for each link and direction.",
+       byte_count(&Options::shm_ring_bytes, 65536, kMostBytes, 65536)},
+      {"ELASTIC_ALGORITHM", "algorithm", kUser,
+       "Algorithm of every allreduce, for comparisons. auto: by size and by measured links. The "
+       "same for all workers.",
+       choice(&Options::algorithm, kAlgorithms)},
+      {"ELASTIC_SEGMENT_BYTES", "segment_bytes", kUser,
+       "Largest pieces in which a large tensor travels.",
+       byte_count(&Options::segment_bytes, 4096, 1U << 26, 64)},
+      {"ELASTIC_BUCKET_BYTES", "bucket_bytes", kUser,
+       "Largest bucket into which named tensors are fused. 0: each tensor alone.",
+       byte_count(&Options::bucket_bytes, 0, kMostBytes, 1)},
+      {"ELASTIC_INIT_TIMEOUT_MS", "init_timeout", kUser,
+       "Longest wait of init for the server and the first view.",
+       milliseconds(&Options::init_timeout, 1)},
+      {"ELASTIC_VIEW_TIMEOUT_MS", "view_timeout", kUser,
+       "Longest wait of a call for a new view after a member was lost.",
+       milliseconds(&Options::view_timeout, 1)},
+      {"ELASTIC_STALL_WARNING_MS", "stall_warning", kUser,
+       "A stall of this length is reported in the log. The least among the ranks counts.",
+       milliseconds(&Options::stall_warning, 1)},
+      {"ELASTIC_STALL_TIMEOUT_MS", "stall_timeout", kUser,
+       "A stall of this length ends the job. 0: none does. The least among the ranks counts.",
+       milliseconds(&Options::stall_timeout, 0)},
+      {"ELASTIC_COMPARE_STEPS", "compare_steps", kUser,
+       "Commits between two comparisons of the workers' step times. 0: no comparison. The same for "
+       "all workers.",
+       whole_number(&Options::compare_steps, 0, 1 << 30, "commits")},
+      {"ELASTIC_NON_FINITE", "non_finite", kUser,
+       "Reaction of FiniteCheck to NaN and Inf. The same for all workers.",
+       choice(&Options::non_finite, kNonFinites)},
+      {"ELASTIC_REJOIN", "rejoin", kUser,
+       "1: run lets an evicted worker join again as a new one. 0: the eviction is an error.",
+       flag(&Options::rejoin)},
+      {"ELASTIC_RESIZE_POLICY", "resize_policy", kUser,
+       "Change of the learning rate as workers join or leave, for trainers that take it from here. "
+       "The same for all workers.",
+       choice(&Options::resize_policy, kResizePolicies)},
+      {"ELASTIC_COMPRESSION", "compression", kUser,
+       "Compression of gradients, for trainers that take it from here. The same for all workers.",
+       compression_form(&Options::compression)},
+      {"ELASTIC_LOG_LEVEL", "log_level", kUser, "Lines of the log from this level on are written.",
+       choice(&Options::log_level, kLogLevels)},
+  };
+}
+
+}  // namespace
+
+const std::vector<Variable>& variables() {
+  static const std::vector<Variable> kVariables = all();
+  return kVariables;
+}
+
+}  // namespace elastic
