@@ -35,7 +35,7 @@ if(NOT ELASTIC_INSTALL)
   return()
 endif()
 
-install(TARGETS elastic EXPORT elasticTargets
+install(TARGETS elastic elastic_c EXPORT elasticTargets
         LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT library NAMELINK_COMPONENT development)
 foreach(name ${ELASTIC_MODULES})
   install(TARGETS elastic_${name} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT ${name})
@@ -44,6 +44,9 @@ install(TARGETS ${elastic_programs} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} 
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/elastic
         DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT development
         FILES_MATCHING PATTERN "*.hpp")
+
+install(FILES ${PROJECT_SOURCE_DIR}/bindings/c/elastic.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
+        COMPONENT development)
 
 install(EXPORT elasticTargets NAMESPACE elastic:: DESTINATION ${ELASTIC_CMAKE_DIR}
         COMPONENT development)
@@ -61,5 +64,6 @@ file(RELATIVE_PATH elastic_pc_to_prefix ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig
      ${CMAKE_INSTALL_PREFIX})
 string(REGEX REPLACE "/$" "" elastic_pc_to_prefix ${elastic_pc_to_prefix})
 configure_file(${PROJECT_SOURCE_DIR}/cmake/elastic.pc.in ${PROJECT_BINARY_DIR}/elastic.pc @ONLY)
-install(FILES ${PROJECT_BINARY_DIR}/elastic.pc DESTINATION ${ELASTIC_PKGCONFIG_DIR}
-        COMPONENT development)
+configure_file(${PROJECT_SOURCE_DIR}/cmake/elastic-c.pc.in ${PROJECT_BINARY_DIR}/elastic-c.pc @ONLY)
+install(FILES ${PROJECT_BINARY_DIR}/elastic.pc ${PROJECT_BINARY_DIR}/elastic-c.pc
+        DESTINATION ${ELASTIC_PKGCONFIG_DIR} COMPONENT development)

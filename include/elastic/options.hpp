@@ -5,7 +5,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <string_view>
 
+#include "elastic/detail/export.hpp"
 #include "elastic/detail/named.hpp"
 
 namespace elastic {
@@ -235,5 +237,12 @@ struct Options {
   /// ELASTIC_LOG_LEVEL.
   LogLevel log_level = LogLevel::kWarn;
 };
+
+/// Sets one option from text, for programs that have its name only at run time. The names and
+/// values are those of the environment variables, without ELASTIC_ and in small letters:
+/// "bucket_bytes" to "16M", "view_timeout_ms" to "5000".
+/// \throws Error kInvalidArgument, changing nothing: there is no such option (the message has the
+///   nearest name), or the value is not allowed (it says what is).
+ELASTIC_API void set_option(Options& options, std::string_view name, std::string_view value);
 
 }  // namespace elastic

@@ -74,6 +74,10 @@ class ELASTIC_API State {
     add_memory(name, type_name<T>(), data.data(), data.size(), sizeof(T));
   }
 
+  /// Adds a tensor in host memory whose element type is known only at run time.
+  /// \throws Error kInvalidArgument also for one on a device, and for a dtype that does not exist.
+  void add(std::string_view name, TensorView tensor);
+
   /// Adds the elements of a vector, wherever they lie when the state is used: after a swap or a
   /// move with the same size they are the vector's new elements. The size must not change any
   /// more; `run`, `commit`, `save_to` and `load_from` throw Error(kInvalidArgument) with the

@@ -53,7 +53,7 @@ struct Identity {
   Secret secret{};
   std::string incarnation;
   WorkerId id = 0;
-  /// Of the last view of an earlier incarnation; none: this process was never a member.
+  /// Generation of the last view of an earlier incarnation; none: this process was never a member.
   std::optional<std::uint64_t> last_generation = {};
   bool under_mpirun = false;
   /// See ServerLocation; kept while this worker may take part.

@@ -38,6 +38,13 @@ void require_same_process(const DefaultContext& the) {
   if (process != 0) detail::require_process(process);
 }
 
+void require_context(const DefaultContext& the) {
+  if (the.context) return;
+  throw Error(ErrorCode::kNotInitialized,
+              the.ended ? "this worker has left the job by elastic::shutdown; make all calls before"
+                        : "call elastic::init first");
+}
+
 /// Destroys the context of a program that ends without `shutdown`. At exit libraries are torn down
 /// in the reverse order of their loading, so the context has to end before those that it has
 /// loaded, such as NCCL.
@@ -83,8 +90,7 @@ void shutdown() {
   DefaultContext& the = instance();
   require_same_process(the);
   const std::lock_guard<std::mutex> lock(the.mutex);
-  if (!the.context)
-    throw Error(ErrorCode::kNotInitialized, "elastic::shutdown without elastic::init");
+  require_context(the);
   the.context->shutdown();
   the.context.reset();
   the.ended = true;
@@ -94,7 +100,7 @@ Context& context() {
   DefaultContext& the = instance();
   require_same_process(the);
   const std::lock_guard<std::mutex> lock(the.mutex);
-  if (!the.context) throw Error(ErrorCode::kNotInitialized, "call elastic::init first");
+  require_context(the);
   return *the.context;
 }
 

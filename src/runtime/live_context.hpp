@@ -3,8 +3,8 @@
 namespace elastic::runtime {
 
 /// Held by each Context. A child of fork(2) whose parent has a Context at that moment may not make
-/// one of its own: it would be told apart from its parent by nothing that the environment says, and
-/// would claim the parent's rank.
+/// one of its own: its environment is that of the parent, and it would claim the parent's
+/// rank.
 ///
 /// Any thread.
 class LiveContext {

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <utility>
 
+#include "base/dtype_names.hpp"
 #include "base/in_callback.hpp"
 #include "base/tensor_bytes.hpp"
 #include "elastic/error.hpp"
@@ -72,6 +73,25 @@ void State::add_memory(std::string_view name, std::string type, void* data, std:
   entry.elements = [memory = std::span(static_cast<std::byte*>(data), entry.bytes())] {
     return memory;
   };
+}
+
+void State::add(std::string_view name, TensorView tensor) {
+  const std::string which = "State: entry '" + std::string(name) + "' ";
+  if (tensor.device.kind != Device::Kind::kHost) {
+    throw Error(ErrorCode::kInvalidArgument,
+                which + "is not in host memory: add an object that copies it from the device");
+  }
+  const std::size_t element_bytes = size_of(tensor.dtype);
+  if (element_bytes == 0) {
+    throw Error(ErrorCode::kInvalidArgument, which + "has element type " +
+                                                 std::to_string(static_cast<int>(tensor.dtype)) +
+                                                 ", which does not exist");
+  }
+  if (tensor.data == nullptr && tensor.count > 0) {
+    throw Error(ErrorCode::kInvalidArgument,
+                which + "has " + std::to_string(tensor.count) + " elements and no memory");
+  }
+  add_memory(name, dtype_name(tensor.dtype), tensor.data, tensor.count, element_bytes);
 }
 
 void State::add_vector(std::string_view name, std::string type, std::size_t element_bytes,

@@ -357,5 +357,23 @@ TEST(StateImage, OfASizeThatDoesNotFitTheEntriesIsRefused) {
   }
 }
 
+TEST(State, TakesTensorsWhoseTypeIsKnownAtRunTimeOnly) {
+  std::vector<float> floats(3);
+  std::array<bool, 2> flags{};
+  std::vector<std::uint16_t> shorts(4);
+  State spans;
+  spans.add("floats", std::span(floats));
+  spans.add("flags", std::span(flags));
+  spans.add("shorts", std::span(shorts));
+  State tensors;
+  tensors.add("floats", view(std::span(floats)));
+  tensors.add("flags", view(std::span<bool>(flags)));
+  tensors.add("shorts", view(std::span(shorts)));
+  EXPECT_EQ(training::layout(tensors), training::layout(spans));
+  EXPECT_THROW(tensors.add("device", cuda_view(floats.data(), 3)), Error);
+  EXPECT_THROW(tensors.add("none", {nullptr, 3, DType::kF32, {}}), Error);
+  EXPECT_THROW(tensors.add("type", {floats.data(), 3, static_cast<DType>(99), {}}), Error);
+}
+
 }  // namespace
 }  // namespace elastic

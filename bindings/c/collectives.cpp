@@ -1,0 +1,201 @@
+// Collectives, their results, and asynchronous allreduces.
+#include <chrono>
+#include <cstdint>
+#include <limits>
+#include <utility>
+#include <vector>
+
+#include "guard.hpp"
+#include "handles.hpp"
+
+using namespace elastic::c;
+
+namespace {
+
+static_assert(static_cast<int>(elastic::DType::kBool) == ELASTIC_BOOL);
+static_assert(elastic::kDTypes.size() == ELASTIC_BOOL + 1);
+static_assert(static_cast<int>(elastic::ReduceOp::kProduct) == ELASTIC_PRODUCT);
+static_assert(static_cast<int>(elastic::Device::Kind::kCuda) == ELASTIC_CUDA);
+
+/// A number that is no element, operation or device is refused by the collective.
+template <typename Enum, typename Number>
+Enum checked(Number number, int most, const char* call, const char* what) {
+  if (number >= 0 && static_cast<int>(number) <= most) return static_cast<Enum>(number);
+  throw elastic::Error(elastic::ErrorCode::kInvalidArgument,
+                       std::string(call) + ": " + what + " " +
+                           std::to_string(static_cast<int>(number)) + " does not exist");
+}
+
+elastic::TensorView tensor_of(const elastic_tensor* tensor, const char* call, const char* what) {
+  require(tensor, call, what);
+  return {tensor->data,
+          tensor->count,
+          checked<elastic::DType>(tensor->dtype, ELASTIC_BOOL, call, "element type"),
+          {checked<elastic::Device::Kind>(tensor->device, ELASTIC_CUDA, call, "device"),
+           tensor->device_index}};
+}
+
+std::vector<elastic::TensorView> tensors_of(const elastic_tensor* tensors, size_t count,
+                                            const char* call) {
+  if (count > 0) require(tensors, call, "tensors");
+  std::vector<elastic::TensorView> views;
+  views.reserve(count);
+  for (size_t i = 0; i < count; ++i) views.push_back(tensor_of(tensors + i, call, "tensor"));
+  return views;
+}
+
+elastic::ReduceOp op_of(elastic_op op, const char* call) {
+  return checked<elastic::ReduceOp>(op, ELASTIC_PRODUCT, call, "operation");
+}
+
+void fill(elastic_contributors* out, elastic::Contributors value) {
+  if (out != nullptr) out->value = std::move(value);
+}
+
+template <typename T>
+void fill(T* out, T value) {
+  if (out != nullptr) *out = value;
+}
+
+}  // namespace
+
+size_t elastic_dtype_size(elastic_dtype dtype) {
+  return static_cast<int>(dtype) < 0 || static_cast<int>(dtype) > ELASTIC_BOOL
+             ? 0
+             : elastic::size_of(static_cast<elastic::DType>(dtype));
+}
+
+elastic_code elastic_contributors_create(elastic_contributors** contributors) {
+  return guarded([&] {
+    require(contributors, "elastic_contributors_create", "contributors");
+    *contributors = new elastic_contributors;
+  });
+}
+void elastic_contributors_destroy(elastic_contributors* contributors) {
+  delete contributors;
+}
+size_t elastic_contributors_count(const elastic_contributors* contributors) {
+  return contributors != nullptr ? contributors->value.size() : 0;
+}
+const uint64_t* elastic_contributors_workers(const elastic_contributors* contributors) {
+  return contributors != nullptr ? contributors->value.workers().data() : nullptr;
+}
+uint64_t elastic_contributors_generation(const elastic_contributors* contributors) {
+  return contributors != nullptr ? contributors->value.generation() : 0;
+}
+
+elastic_code elastic_allreduce(elastic_context* context, const elastic_tensor* in,
+                               const elastic_tensor* out, elastic_op op, void* stream,
+                               elastic_contributors* contributors) {
+  constexpr const char* kCall = "elastic_allreduce";
+  return guarded([&] {
+    fill(contributors,
+         context_of(context).allreduce(tensor_of(in, kCall, "in"), tensor_of(out, kCall, "out"),
+                                       op_of(op, kCall), {stream}));
+  });
+}
+
+elastic_code elastic_grouped_allreduce(elastic_context* context, const elastic_tensor* tensors,
+                                       size_t count, elastic_op op, void* stream,
+                                       elastic_contributors* contributors) {
+  constexpr const char* kCall = "elastic_grouped_allreduce";
+  return guarded([&] {
+    fill(contributors, context_of(context).grouped_allreduce(tensors_of(tensors, count, kCall),
+                                                             op_of(op, kCall), {stream}));
+  });
+}
+
+elastic_code elastic_broadcast(elastic_context* context, const elastic_tensor* tensor, int root,
+                               void* stream, elastic_contributors* contributors) {
+  return guarded([&] {
+    fill(contributors, context_of(context).broadcast(
+                           tensor_of(tensor, "elastic_broadcast", "tensor"), root, {stream}));
+  });
+}
+
+elastic_code elastic_barrier(elastic_context* context, elastic_contributors* contributors) {
+  return guarded([&] { fill(contributors, context_of(context).barrier()); });
+}
+
+elastic_code elastic_allgather(elastic_context* context, const elastic_tensor* block,
+                               const elastic_tensor* out, void* stream, size_t* gathered,
+                               elastic_contributors* contributors) {
+  constexpr const char* kCall = "elastic_allgather";
+  return guarded([&] {
+    elastic::GatheredBlocks result = context_of(context).allgather(
+        tensor_of(block, kCall, "block"), tensor_of(out, kCall, "out"), {stream});
+    fill(gathered, result.count);
+    fill(contributors, std::move(result.contributors));
+  });
+}
+
+elastic_code elastic_allgather_take(elastic_context* context, const elastic_tensor* block,
+                                    void* stream, elastic_take_gathered take, void* user,
+                                    elastic_contributors* contributors) {
+  constexpr const char* kCall = "elastic_allgather_take";
+  return guarded([&] {
+    require(reinterpret_cast<const void*>(take), kCall, "take");
+    // The call is complete on all members by then, so that what `take` returns, which is raised
+    // after it, is between this program and its caller.
+    elastic_code code = ELASTIC_OK;
+    forget_exception();
+    elastic::Contributors its = context_of(context).allgather(
+        tensor_of(block, kCall, "block"),
+        [&](std::span<const std::byte> values, std::vector<std::size_t> counts) {
+          code = take(user, values.data(), values.size(), counts.data(), counts.size());
+        },
+        {stream});
+    raise_code(code, "elastic_allgather_take's function");
+    fill(contributors, std::move(its));
+  });
+}
+
+elastic_code elastic_reduce_scatter(elastic_context* context, const elastic_tensor* data,
+                                    const elastic_tensor* out, elastic_op op, void* stream,
+                                    size_t* count, size_t* offset,
+                                    elastic_contributors* contributors) {
+  constexpr const char* kCall = "elastic_reduce_scatter";
+  return guarded([&] {
+    elastic::ScatteredPart part = context_of(context).reduce_scatter(
+        tensor_of(data, kCall, "data"), tensor_of(out, kCall, "out"), op_of(op, kCall), {stream});
+    fill(count, part.count);
+    fill(offset, part.offset);
+    fill(contributors, std::move(part.contributors));
+  });
+}
+
+elastic_code elastic_allreduce_async(elastic_context* context, const char* name,
+                                     const elastic_tensor* tensors, size_t count, elastic_op op,
+                                     void* stream, elastic_work** work) {
+  constexpr const char* kCall = "elastic_allreduce_async";
+  return guarded([&] {
+    require(name, kCall, "name");
+    require(work, kCall, "work");
+    *work = new elastic_work{context_of(context).grouped_allreduce_async(
+        name, tensors_of(tensors, count, kCall), op_of(op, kCall), {stream})};
+  });
+}
+
+elastic_code elastic_work_wait(const elastic_work* work, elastic_contributors* contributors) {
+  return guarded([&] {
+    require(work, "elastic_work_wait", "work");
+    fill(contributors, work->value.wait());
+  });
+}
+
+elastic_code elastic_work_wait_for(const elastic_work* work, uint64_t nanoseconds, int* complete) {
+  return guarded([&] {
+    require(work, "elastic_work_wait_for", "work");
+    require(complete, "elastic_work_wait_for", "complete");
+    constexpr std::uint64_t kMost = std::numeric_limits<std::int64_t>::max();
+    const auto most = static_cast<std::int64_t>(std::min<std::uint64_t>(nanoseconds, kMost));
+    *complete = work->value.wait_for(std::chrono::nanoseconds(most)) ? 1 : 0;
+  });
+}
+
+int elastic_work_is_complete(const elastic_work* work) {
+  return work != nullptr && work->value.ready() ? 1 : 0;
+}
+void elastic_work_destroy(elastic_work* work) {
+  delete work;
+}

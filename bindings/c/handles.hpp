@@ -1,0 +1,73 @@
+#pragma once
+
+#include <cstddef>
+#include <deque>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include <elastic/elastic.hpp>
+#include <elastic/training.hpp>
+
+#include "elastic.h"
+
+// What is behind the handles of elastic.h.
+
+struct elastic_options {
+  elastic::Options values;
+};
+
+struct elastic_context {
+  elastic::Context context;
+};
+
+struct elastic_allocation {
+  elastic::Allocation memory;
+};
+
+struct elastic_contributors {
+  elastic::Contributors value;
+};
+
+struct elastic_work {
+  elastic::Work value;
+};
+
+struct elastic_sampler {
+  elastic::Sampler value;
+};
+
+struct elastic_bytes {
+  std::vector<std::byte> value;
+};
+
+namespace elastic::c {
+
+/// An object of the State by the functions of an elastic_object.
+class CallbackObject {
+ public:
+  explicit CallbackObject(const elastic_object& functions) : functions_(functions) {}
+
+  std::vector<std::byte> save() const;
+  void load(std::span<const std::byte> bytes);
+  void set_members(std::span<const WorkerId> members, WorkerId self);
+
+ private:
+  elastic_object functions_;
+};
+
+}  // namespace elastic::c
+
+struct elastic_state {
+  std::deque<elastic::c::CallbackObject> objects;  // before `value`, which refers to them
+  elastic::State value;
+};
+
+namespace elastic::c {
+
+/// The context that `handle` stands for: NULL for the default one.
+inline Context& context_of(elastic_context* handle) {
+  return handle != nullptr ? handle->context : context();
+}
+
+}  // namespace elastic::c
