@@ -2,13 +2,13 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "base/status.hpp"
 #include "collectives/backend/payload.hpp"
+#include "collectives/plan/allreduce_way.hpp"
 #include "collectives/transport/frame.hpp"
 #include "elastic/types.hpp"
 
@@ -104,19 +104,16 @@ class Backend {
   /// Performs `call` as operation `position` of the lane. `payload` has the input, then the result.
   virtual Status run(std::uint64_t position, const Call& call, Payload& payload) = 0;
 
-  /// Whether `run_small` takes an allreduce of `bytes` bytes. If it does, it is faster than `run`.
-  /// The same on all ranks.
-  virtual bool takes_small(std::size_t /*bytes*/) const { return false; }
-  /// Performs the same collective as `run` of the same allreduce, under the same contract; other
+  /// The sizes for which `run_small` takes an allreduce, and for which `run` takes a tensor in
+  /// Payload::direct (plan::choose_way). The same on all ranks.
+  virtual plan::AllreduceLimits allreduce_limits() const { return {}; }
+  /// For an allreduce that is eager by these limits: faster than `run`. Performs the same collective as `run` of the same allreduce, under the same contract; other
   /// ranks may call either. `result` is as long as the input and does not overlap it.
   virtual Status run_small(std::uint64_t /*position*/, const SmallCall& /*call*/,
                            std::byte* /*result*/) {
     return Status(Code::kInternal, "this backend knows no small calls");
   }
 
-  /// Size in bytes from which `run` takes a tensor in Payload::direct. The same on all ranks.
-  virtual std::size_t direct_bytes() const { return kNeverDirect; }
-  static constexpr std::size_t kNeverDirect = std::numeric_limits<std::size_t>::max();
   /// After a successful `run` with direct tensors: waits until `run` has succeeded on every rank,
   /// so that no rank can need this rank's result any more. Fails like `run`, but the result stays.
   /// Afterwards the caller may change its tensors: a rank that still reads them discards what it

@@ -73,9 +73,9 @@ void DeviceAllreduceOperation::find_device() {
   }
 }
 
-void DeviceAllreduceOperation::make_direct(std::size_t least_bytes) {
-  direct_from_ = least_bytes;
-  host_.make_direct(least_bytes);
+void DeviceAllreduceOperation::choose_ways(const plan::AllreduceLimits& limits) {
+  limits_ = limits;
+  host_.choose_ways(limits);
   list_tensors();
 }
 
@@ -112,7 +112,7 @@ void DeviceAllreduceOperation::pack(const Members& members, collectives::Payload
 AllreduceOperation DeviceAllreduceOperation::in_host_memory() const {
   AllreduceOperation operation(inputs_of(parts_, &device::Staged::inputs),
                                outputs_of(parts_, &device::Staged::outputs), op_, wires_);
-  operation.make_direct(direct_from_);
+  operation.choose_ways(limits_);
   return operation;
 }
 

@@ -25,7 +25,7 @@ class DeviceAllreduceOperation : public Operation, private collectives::DeviceTe
   DeviceAllreduceOperation(std::vector<Part> parts, ReduceOp op,
                            std::vector<collectives::Wire> wires = {});
 
-  void make_direct(std::size_t least_bytes) override;
+  void choose_ways(const plan::AllreduceLimits& limits) override;
   collectives::Call call(const Members& members) override;
   void pack(const Members& members, collectives::Payload& payload) override;
   void unpack(const Members& members, const collectives::Payload& payload) override;
@@ -45,7 +45,7 @@ class DeviceAllreduceOperation : public Operation, private collectives::DeviceTe
   const ReduceOp op_;
   const std::vector<collectives::Wire> wires_;
   bool on_demand_ = false;
-  std::size_t direct_from_ = collectives::Backend::kNeverDirect;
+  plan::AllreduceLimits limits_;
   int device_ = -1;
   std::vector<collectives::DeviceTensor> on_device_;
   AllreduceOperation host_;           // without addresses until the tensors are fetched

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/log.hpp"
+#include "collectives/plan/allreduce_way.hpp"
 #include "coordinator/lane.hpp"
 
 namespace elastic::coordinator {
@@ -31,6 +32,11 @@ transport::Fingerprint fingerprint_of(const collectives::Backend& backend, Opera
 collectives::Call performed_by(const collectives::Backend& backend, collectives::Call call) {
   call.fingerprint = transport::performed_by(backend.name(), call.fingerprint);
   return call;
+}
+
+bool is_eager(const collectives::Backend& backend, const collectives::SmallCall& call) {
+  return plan::choose_way({.bytes = call.input.size()}, backend.allreduce_limits()) ==
+         plan::AllreduceWay::kEager;
 }
 
 /// An operation's error, encoded for a parcel: the code, then the text.
@@ -81,7 +87,7 @@ std::optional<Result<Contributors>> Lane::run_small(const Turn& /*turn*/,
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     if (!closed_.ok() || !available() || ledger_.next() != Ledger::Step::kAttempt ||
-        !view_->backend->takes_small(call.input.size())) {
+        !is_eager(*view_->backend, call)) {
       return std::nullopt;
     }
     owned_ = true;
@@ -152,7 +158,7 @@ Lane::Attempt Lane::try_resume(LaneView& view, Operation* operation) {
 }
 
 Lane::Attempt Lane::try_attempt(LaneView& view, Operation& operation) {
-  operation.make_direct(view.backend->direct_bytes());
+  operation.choose_ways(view.backend->allreduce_limits());
   const collectives::Call call = performed_by(*view.backend, operation.call(*view.members));
   {
     const std::lock_guard<std::mutex> lock(mutex_);

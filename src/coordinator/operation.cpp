@@ -142,9 +142,9 @@ AllreduceOperation::AllreduceOperation(std::vector<ConstTensorView> inputs,
   if (narrowed) fingerprint_.redop |= transport::Fingerprint::kCast;
 }
 
-void AllreduceOperation::make_direct(std::size_t least_bytes) {
-  if (least_bytes == direct_from_) return;
-  direct_from_ = least_bytes;
+void AllreduceOperation::choose_ways(const plan::AllreduceLimits& limits) {
+  if (limits == limits_) return;
+  limits_ = limits;
   inputs_.clear();
   direct_inputs_.clear();
   direct_outputs_.clear();
@@ -153,8 +153,10 @@ void AllreduceOperation::make_direct(std::size_t least_bytes) {
   std::vector<TensorView> packed;
   std::vector<Wire> wires;
   for (std::size_t i = 0; i < given_inputs_.size(); ++i) {
-    const bool as_it_is = wires_[i].dtype == given_inputs_[i].dtype;
-    const bool direct = as_it_is && given_inputs_[i].bytes() >= least_bytes;
+    const plan::AllreduceTensor tensor{.bytes = given_inputs_[i].count * size_of(wires_[i].dtype),
+                                       .is_whole_call = given_inputs_.size() == 1,
+                                       .fits_in_place = wires_[i].dtype == given_inputs_[i].dtype};
+    const bool direct = plan::is_in_place(plan::choose_way(tensor, limits));
     (direct ? direct_inputs_ : inputs_).push_back(given_inputs_[i]);
     (direct ? direct_outputs_ : packed).push_back(given_outputs_[i]);
     (direct ? direct_ : packed_).push_back(i);

@@ -11,6 +11,7 @@
 #include "base/status.hpp"
 #include "collectives/backend/backend.hpp"
 #include "collectives/backend/wire.hpp"
+#include "collectives/plan/allreduce_way.hpp"
 #include "coordinator/lane_view.hpp"
 #include "elastic/types.hpp"
 
@@ -31,9 +32,9 @@ class Operation {
 
   /// Whether the operation can start in a view with these members. Asked before the first attempt.
   virtual bool can_begin(const Members& /*members*/) const { return true; }
-  /// From now on tensors of at least `least_bytes` bytes are direct: the backend works on them in
-  /// place. Called before each attempt, with the limit that suits its view.
-  virtual void make_direct(std::size_t /*least_bytes*/) {}
+  /// From now on each tensor of an allreduce takes the way that `limits` give it: the backend works
+  /// on some in place. Called before each attempt, with the limits of its view.
+  virtual void choose_ways(const plan::AllreduceLimits& /*limits*/) {}
   /// The call that the backend runs in a view with these members.
   virtual collectives::Call call(const Members& members) = 0;
   /// Copies the input into `payload.data`; lists direct tensors in `payload.direct` instead.
@@ -83,7 +84,7 @@ class AllreduceOperation : public Operation {
   /// in their own types. Only sums and averages may be cast to a wire dtype.
   AllreduceOperation(std::vector<ConstTensorView> inputs, std::vector<TensorView> outputs,
                      ReduceOp op, std::vector<collectives::Wire> wires = {});
-  void make_direct(std::size_t least_bytes) override;
+  void choose_ways(const plan::AllreduceLimits& limits) override;
   collectives::Call call(const Members& members) override;
   void pack(const Members& members, collectives::Payload& payload) override;
   void unpack(const Members& members, const collectives::Payload& payload) override;
@@ -101,7 +102,7 @@ class AllreduceOperation : public Operation {
   std::vector<TensorView> given_outputs_;
   std::vector<collectives::Wire> wires_;
   transport::Fingerprint fingerprint_;
-  std::size_t direct_from_ = collectives::Backend::kNeverDirect;
+  plan::AllreduceLimits limits_;         ///< by which the tensors are packed or direct now
   std::vector<ConstTensorView> inputs_;  ///< those that are packed
   TensorList outputs_;
   std::vector<ConstTensorView> direct_inputs_;

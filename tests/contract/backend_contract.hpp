@@ -57,7 +57,7 @@ class BackendContract : public ::testing::TestWithParam<std::tuple<Subject, int>
   World world_;
 };
 
-/// The contract of backends that work directly (Backend::direct_bytes).
+/// The contract of backends that work directly (Backend::allreduce_limits).
 class BackendDirectContract : public BackendContract {};
 
 std::string name_of(const ::testing::TestParamInfo<std::tuple<Subject, int>>& info);

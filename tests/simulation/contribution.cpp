@@ -69,8 +69,8 @@ CountedAllreduce::CountedAllreduce(Contribution& contribution, bool direct, bool
       direct_(direct),
       throws_(throws) {}
 
-void CountedAllreduce::make_direct(std::size_t least_bytes) {
-  AllreduceOperation::make_direct(direct_ ? 0 : least_bytes);
+void CountedAllreduce::choose_ways(const plan::AllreduceLimits& limits) {
+  AllreduceOperation::choose_ways(direct_ ? plan::AllreduceLimits{.direct_from = 0} : limits);
 }
 
 void CountedAllreduce::pack(const coordinator::Members& members, collectives::Payload& payload) {

@@ -51,7 +51,7 @@ class CountedAllreduce final : public coordinator::AllreduceOperation {
   /// `direct`: as large tensors are done, however small this one is.
   /// `throws`: there is no memory for it.
   CountedAllreduce(Contribution& contribution, bool direct, bool throws);
-  void make_direct(std::size_t least_bytes) override;
+  void choose_ways(const plan::AllreduceLimits& limits) override;
   void pack(const coordinator::Members& members, collectives::Payload& payload) override;
   /// Leaves the tensor as it is where the result has come without its data.
   void unpack(const coordinator::Members& members, const collectives::Payload& payload) override;

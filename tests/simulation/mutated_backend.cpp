@@ -18,7 +18,9 @@ class SettlingEarly final : public Backend {
   Status run(std::uint64_t position, const Call& call, Payload& payload) override {
     return real_->run(position, call, payload);
   }
-  std::size_t direct_bytes() const override { return real_->direct_bytes(); }
+  plan::AllreduceLimits allreduce_limits() const override {
+    return {.direct_from = real_->allreduce_limits().direct_from};
+  }
   Status settle() override { return results_ ? Status() : real_->settle(); }
   Status settle_error(std::uint64_t position, const std::vector<int>& ranks) override {
     return errors_ ? Status() : real_->settle_error(position, ranks);

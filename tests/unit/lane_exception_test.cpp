@@ -36,7 +36,10 @@ class ThrowingBackend final : public Backend {
     if (place_ == Place::kRun) throw std::bad_alloc();
     return {};
   }
-  bool takes_small(std::size_t /*bytes*/) const override { return place_ == Place::kSettleError; }
+  plan::AllreduceLimits allreduce_limits() const override {
+    if (place_ != Place::kSettleError) return {};
+    return {.eager_below = plan::AllreduceLimits::kNever};
+  }
   Status run_small(std::uint64_t /*position*/, const collectives::SmallCall& /*call*/,
                    std::byte* /*result*/) override {
     return Status(Code::kMismatch, "the calls differ");

@@ -34,7 +34,9 @@ class InterruptedBackend final : public Backend {
     ++runs_;
     return Status(Code::kAborted, "the view changes");
   }
-  bool takes_small(std::size_t /*bytes*/) const override { return true; }
+  plan::AllreduceLimits allreduce_limits() const override {
+    return {.eager_below = plan::AllreduceLimits::kNever};
+  }
   Status run_small(std::uint64_t /*position*/, const collectives::SmallCall& /*call*/,
                    std::byte* /*result*/) override {
     return Status(Code::kAborted, "the view changes");

@@ -240,7 +240,7 @@ class DirectBackend final : public Backend {
     }
     return {};
   }
-  std::size_t direct_bytes() const override { return 1; }
+  plan::AllreduceLimits allreduce_limits() const override { return {.direct_from = 1}; }
   Status settle() override { return settles_; }
   Status hand_over(std::uint64_t /*position*/, const Handover& /*handover*/,
                    Parcel& parcel) override {
@@ -304,7 +304,9 @@ class ErringBackend final : public Backend {
     ++log_.runs;
     return runs_;
   }
-  bool takes_small(std::size_t /*bytes*/) const override { return true; }
+  plan::AllreduceLimits allreduce_limits() const override {
+    return {.eager_below = plan::AllreduceLimits::kNever};
+  }
   Status run_small(std::uint64_t /*position*/, const collectives::SmallCall& /*call*/,
                    std::byte* /*result*/) override {
     ++log_.runs;
@@ -452,8 +454,8 @@ TEST(AllreduceOperationTest, IsSplitAnewForEachView) {
                                         elastic::view(std::span(large))};
   AllreduceOperation operation({tensors.begin(), tensors.end()}, tensors, ReduceOp::kSum);
   const Members members;
-  const auto split = [&](std::size_t least_bytes) {
-    operation.make_direct(least_bytes);
+  const auto split = [&](std::size_t direct_from) {
+    operation.choose_ways({.direct_from = direct_from});
     Payload payload;
     operation.pack(members, payload);
     std::vector<const void*> direct;
@@ -463,7 +465,7 @@ TEST(AllreduceOperationTest, IsSplitAnewForEachView) {
   using Direct = std::vector<const void*>;
   EXPECT_EQ(split(400), std::pair(std::size_t{40}, Direct{middle.data(), large.data()}));
   EXPECT_EQ(split(4000), std::pair(std::size_t{440}, Direct{large.data()}));
-  EXPECT_EQ(split(Backend::kNeverDirect), std::pair(std::size_t{4440}, Direct{}));
+  EXPECT_EQ(split(plan::AllreduceLimits::kNever), std::pair(std::size_t{4440}, Direct{}));
   EXPECT_EQ(split(400), std::pair(std::size_t{40}, Direct{middle.data(), large.data()}));
 }
 

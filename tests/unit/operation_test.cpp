@@ -85,7 +85,7 @@ TEST(CastAllreduce, IsNoOtherCall) {
 TEST(CastAllreduce, IsNotDirect) {
   Tensors tensors;
   const auto operation = tensors.operation(ReduceOp::kSum, kWires);
-  operation->make_direct(1);
+  operation->choose_ways({.direct_from = 1});
   Payload payload;
   operation->pack(two_members(), payload);
   ASSERT_EQ(payload.direct.size(), 1U);

@@ -15,6 +15,7 @@
 #include "collectives/backend/native/undo_log.hpp"
 #include "collectives/backend/native/view_capabilities.hpp"
 #include "collectives/kernels/reduce.hpp"
+#include "collectives/plan/allreduce_way.hpp"
 #include "collectives/plan/exchange.hpp"
 
 namespace elastic::collectives {
@@ -41,17 +42,15 @@ class NativeBackend final : public Backend {
                                      : plan::Hosts(options.hosts)),
         plans_(mesh_->rank(), hosts_, options.segment_bytes, options.thresholds),
         slots_(*mesh_),
-        shared_(*mesh_, slots_, options.arena) {}
+        shared_(*mesh_, slots_, options.arena),
+        limits_(plan::limits_for(mesh_->size(), {}, options.thresholds.algorithm)) {}
 
   Status prepare(std::uint64_t position) override;
   Status run(std::uint64_t position, const Call& call, Payload& payload) override;
   Status hand_over(std::uint64_t position, const Handover& handover, Parcel& parcel) override;
   void abort() noexcept override { mesh_->abort(); }
-  bool takes_small(std::size_t bytes) const override {
-    return eager_everywhere_ && bytes <= slots_.most_bytes();
-  }
+  plan::AllreduceLimits allreduce_limits() const override { return limits_; }
   Status run_small(std::uint64_t position, const SmallCall& call, std::byte* result) override;
-  std::size_t direct_bytes() const override;
   Status settle() override;
   Status settle_error(std::uint64_t position, const std::vector<int>& ranks) override;
   int rank() const override { return mesh_->rank(); }
@@ -90,7 +89,8 @@ class NativeBackend final : public Backend {
   bool prepared_ = false;
   Status refused_;                 // the error of every operation if the ranks' options differ
   bool eager_everywhere_ = false;  // small allreduces are eager, as `prepare` agreed
-  Buffer spare_;                   // takes an allgather's result, and is swapped with its input
+  plan::AllreduceLimits limits_;
+  Buffer spare_;  // takes an allgather's result, and is swapped with its input
 };
 
 /// 1. In the view's first operation, negotiate the capabilities (`prepare`).
@@ -149,6 +149,9 @@ Status NativeBackend::prepare(std::uint64_t position) {
   }
   const ViewCapabilities& capabilities = agreed.value();
   eager_everywhere_ = capabilities.eager;
+  if (eager_everywhere_) {
+    limits_ = plan::limits_for(size(), slots_.most_bytes(), options_.thresholds.algorithm);
+  }
   plans_.use(capabilities.thresholds, capabilities.segment_bytes);
   if (options_.record && size() > 1) {
     options_.record->set(describe(capabilities, hosts_, generation_, slots_.most_bytes()),
@@ -166,19 +169,13 @@ Status NativeBackend::refuse(std::uint64_t position) {
   return met;
 }
 
-/// Size above which an extra barrier is cheaper than two copies.
-std::size_t NativeBackend::direct_bytes() const {
-  const auto& algorithm = options_.thresholds.algorithm;
-  if (algorithm && !plan::is_large(*algorithm)) return kNeverDirect;
-  constexpr std::size_t kTwoOnAHost = std::size_t{64} << 10;
-  constexpr std::size_t kOthers = std::size_t{128} << 10;
-  return eager_everywhere_ && size() == 2 ? kTwoOnAHost : kOthers;
-}
-
+/// Ranks that have met in this call already have used its eager message.
 bool NativeBackend::is_eager(const Call& call, const Payload& payload) const {
-  return call.kind == Kind::kAllreduce && call.phase == OpTag::kNormal &&
-         call.sections.size() == 1 && payload.direct.empty() &&
-         takes_small(bytes_of(call.sections.front()));
+  if (call.kind != Kind::kAllreduce || call.phase != OpTag::kNormal) return false;
+  if (call.sections.size() != 1 || !payload.direct.empty()) return false;
+  const plan::AllreduceTensor packed{.bytes = bytes_of(call.sections.front()),
+                                     .fits_in_place = false};
+  return plan::choose_way(packed, limits_) == plan::AllreduceWay::kEager;
 }
 
 /// Checks for mistakes of the calling layer, which all ranks make alike or none makes.
@@ -262,11 +259,14 @@ Status NativeBackend::direct_allreduce(const Call& call, Payload& payload) {
     if (keeps(tensor)) overwritten += tensor.bytes();
   }
   undo_.begin(*payload.undo, overwritten);
-  const Result<bool> shared = shared_.agreed();
-  if (!shared.ok()) return shared.status();
+  const Result<bool> agreed = shared_.agreed();
+  if (!agreed.ok()) return agreed.status();
+  // The lane has left these tensors in place, whatever their sizes are.
+  const auto way = plan::choose_way({.is_offered_by_all = agreed.value()}, {.direct_from = 0});
   const Status status =
-      shared.value() ? shared_.run(payload.direct, call.redop, undo_, [this] { return barrier(); })
-                     : planned_allreduce(call, payload);
+      way == plan::AllreduceWay::kShared
+          ? shared_.run(payload.direct, call.redop, undo_, [this] { return barrier(); })
+          : planned_allreduce(call, payload);
   if (status.ok()) undo_.clear();
   return status;
 }

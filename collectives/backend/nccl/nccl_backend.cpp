@@ -58,7 +58,9 @@ class NcclBackend final : public Backend {
 
   Status prepare(std::uint64_t position) override { return view_.native->prepare(position); }
   Status run(std::uint64_t position, const Call& call, Payload& payload) override;
-  std::size_t direct_bytes() const override { return view_.native->direct_bytes(); }
+  plan::AllreduceLimits allreduce_limits() const override {
+    return {.direct_from = view_.native->allreduce_limits().direct_from};
+  }
   Status settle() override { return view_.native->settle(); }
   Status settle_error(std::uint64_t position, const std::vector<int>& ranks) override {
     return view_.native->settle_error(position, ranks);
