@@ -9,6 +9,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "examples/digits/outcome_name.hpp"
+
 namespace digits {
 namespace {
 
@@ -29,20 +31,6 @@ std::string hash_of(const Parameters& weights) {
   std::snprintf(text, sizeof(text), "%016llx",
                 static_cast<unsigned long long>(XXH3_64bits(values.data(), values.size_bytes())));
   return text;
-}
-
-const char* name_of(elastic::RunOutcome outcome) {
-  switch (outcome) {
-    case elastic::RunOutcome::kFinished:
-      return "finished";
-    case elastic::RunOutcome::kRemoved:
-      return "removed";
-    case elastic::RunOutcome::kStopped:
-      return "stopped";
-    case elastic::RunOutcome::kLeftOut:
-      return "left out";
-  }
-  return "unknown";
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include <thread>
 #include <unistd.h>
 
+#include "examples/digits/outcome_name.hpp"
 #include "fault/programs/digits.hpp"
 #include "fault/programs/learning_rate_options.hpp"
 #include "fault/programs/step_report.hpp"
@@ -31,20 +32,6 @@ std::string hex(std::uint64_t bits) {
 /// The constant value of a weight that is not trained.
 double pattern(std::size_t index) {
   return static_cast<double>(index) * 0.5;
-}
-
-const char* name(RunOutcome outcome) {
-  switch (outcome) {
-    case RunOutcome::kFinished:
-      return "finished";
-    case RunOutcome::kRemoved:
-      return "removed";
-    case RunOutcome::kStopped:
-      return "stopped";
-    case RunOutcome::kLeftOut:
-      return "left out";
-  }
-  return "unknown";
 }
 
 }  // namespace
@@ -78,7 +65,7 @@ Training::Training(const Arguments& arguments, int slot)
 void Training::run() {
   const RunOutcome outcome = elastic::run(state_, [this] { body(); });
   check_untrained();
-  tell(std::string("outcome ") + name(outcome));
+  tell(std::string("outcome ") + digits::name_of(outcome));
 }
 
 void Training::body() {

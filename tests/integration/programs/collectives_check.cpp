@@ -3,20 +3,20 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
-#include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <initializer_list>
 #include <random>
 #include <string>
 #include <thread>
-#include <type_traits>
 #include <vector>
 
 #include <elastic/elastic.hpp>
 #include <elastic/training.hpp>
+
+#include "integration/programs/check_program.hpp"
+#include "integration/programs/small_numbers.hpp"
 
 namespace {
 
@@ -26,19 +26,17 @@ using elastic::Element;
 using elastic::float16;
 using elastic::ReduceOp;
 using elastic::TensorView;
+using elastic::testing::fail;
+using elastic::testing::kOps;
+using elastic::testing::require;
+using elastic::testing::ResultHash;
+using elastic::testing::same_bits;
+using elastic::testing::write_result;
+using elastic::testing::small_numbers::contribution;
+using elastic::testing::small_numbers::expected;
+using elastic::testing::small_numbers::Wide;
 
-constexpr ReduceOp kOps[] = {ReduceOp::kSum, ReduceOp::kAverage, ReduceOp::kMin, ReduceOp::kMax,
-                             ReduceOp::kProduct};
 constexpr std::size_t kCounts[] = {0, 1, 2, 5, 1003, 70001};
-
-[[noreturn]] void fail(const std::string& what) {
-  std::fprintf(stderr, "collectives_check: %s\n", what.c_str());
-  std::_Exit(3);
-}
-
-void require(bool condition, const std::string& what) {
-  if (!condition) fail(what);
-}
 
 /// Under elasticrun, or under mpirun.
 int from_launcher(std::initializer_list<const char*> variables) {
@@ -46,57 +44,6 @@ int from_launcher(std::initializer_list<const char*> variables) {
     if (const char* value = std::getenv(variable)) return std::atoi(value);
   }
   fail("start me with elasticrun or mpirun");
-}
-
-template <typename T>
-constexpr bool kIsHalf = std::is_same_v<T, float16> || std::is_same_v<T, bfloat16>;
-template <typename T>
-using Wide = std::conditional_t<kIsHalf<T>, float, T>;
-
-template <typename T>
-bool same(const std::vector<T>& a, const std::vector<T>& b) {
-  return a.size() == b.size() &&
-         (a.empty() || std::memcmp(a.data(), b.data(), a.size() * sizeof(T)) == 0);
-}
-
-/// Contributions are small whole numbers, so that a result is exact in every type and order.
-std::int64_t whole_number(int rank, std::size_t i, bool is_signed) {
-  const auto value = static_cast<std::int64_t>((static_cast<std::size_t>(rank) * 5 + i) % 7);
-  return is_signed ? value - 3 : value % 4;
-}
-
-template <typename T>
-std::vector<T> contribution(int rank, std::size_t count) {
-  std::vector<T> values(count);
-  for (std::size_t i = 0; i < count; ++i) {
-    values[i] = T(static_cast<Wide<T>>(whole_number(rank, i, !std::is_same_v<T, std::uint8_t>)));
-  }
-  return values;
-}
-
-template <typename T>
-T combined(int ranks, std::size_t i, ReduceOp op) {
-  std::int64_t result = whole_number(0, i, !std::is_same_v<T, std::uint8_t>);
-  for (int rank = 1; rank < ranks; ++rank) {
-    const std::int64_t next = whole_number(rank, i, !std::is_same_v<T, std::uint8_t>);
-    if (op == ReduceOp::kSum || op == ReduceOp::kAverage) result += next;
-    if (op == ReduceOp::kProduct) result *= next;
-    if (op == ReduceOp::kMin) result = std::min(result, next);
-    if (op == ReduceOp::kMax) result = std::max(result, next);
-  }
-  if constexpr (std::is_integral_v<T>) {
-    return static_cast<T>(op == ReduceOp::kAverage ? result / ranks : result);
-  } else {
-    const auto wide = static_cast<Wide<T>>(result);
-    return T(op == ReduceOp::kAverage ? wide / static_cast<Wide<T>>(ranks) : wide);
-  }
-}
-
-template <typename T>
-std::vector<T> expected(int ranks, std::size_t count, ReduceOp op) {
-  std::vector<T> values(count);
-  for (std::size_t i = 0; i < count; ++i) values[i] = combined<T>(ranks, i, op);
-  return values;
 }
 
 class Checks {
@@ -124,17 +71,10 @@ class Checks {
     allgather();
     reduce_scatter();
     ranges();
-    std::ofstream(folder_ + "/" + std::to_string(rank_)) << hash_ << " end" << std::endl;
+    write_result(folder_, hash_);
   }
 
  private:
-  template <typename T>
-  void note(const std::vector<T>& result) {
-    const auto* bytes = reinterpret_cast<const unsigned char*>(result.data());
-    for (std::size_t i = 0; i < result.size() * sizeof(T); ++i)
-      hash_ = (hash_ ^ bytes[i]) * 1099511628211U;
-  }
-
   template <typename T>
   void check(const std::vector<T>& result, ReduceOp op, const std::string& what) {
     const std::vector<T> right = expected<T>(size_, result.size(), op);
@@ -147,7 +87,7 @@ class Checks {
            std::to_string(static_cast<double>(static_cast<Wide<T>>(result[i]))) + ", not " +
            std::to_string(static_cast<double>(static_cast<Wide<T>>(right[i]))));
     }
-    note(result);
+    hash_.add(result);
   }
 
   void check(const Contributors& contributors) {
@@ -214,12 +154,12 @@ class Checks {
         check(data, op, "allreduce in place");
         std::vector<T> out(count);
         check(elastic::allreduce(std::span<const T>(mine), std::span<T>(out), op));
-        require(same(out, data), "allreduce out of place differs from in place");
-        require(same(mine, contribution<T>(rank_, count)), "allreduce changed its input");
+        require(same_bits(out, data), "allreduce out of place differs from in place");
+        require(same_bits(mine, contribution<T>(rank_, count)), "allreduce changed its input");
         const elastic::Allocation memory = elastic::allocate(count * sizeof(T));
         std::copy(mine.begin(), mine.end(), memory.as<T>().begin());
         check(elastic::allreduce(memory.as<T>(), op));
-        require(same(std::vector<T>(memory.as<T>().begin(), memory.as<T>().end()), data),
+        require(same_bits(std::vector<T>(memory.as<T>().begin(), memory.as<T>().end()), data),
                 "allreduce in allocated memory differs from others");
       }
     }
@@ -235,8 +175,8 @@ class Checks {
     for (bfloat16& value : halves) value = bfloat16(number(random));
     check(elastic::allreduce(std::span<float>(floats)));
     check(elastic::allreduce(std::span<bfloat16>(halves), ReduceOp::kAverage));
-    note(floats);
-    note(halves);
+    hash_.add(floats);
+    hash_.add(halves);
   }
 
   struct Group {
@@ -296,7 +236,7 @@ class Checks {
     check(average.contributors);
     require(average.samples == samples, "samples miscounted");
     const double right = samples > 0 ? static_cast<double>(sum) / static_cast<double>(samples) : 0;
-    require(same(mean, std::vector<double>(3, right)), "not the mean over samples");
+    require(same_bits(mean, std::vector<double>(3, right)), "not the mean over samples");
   }
 
   /// Several threads submit, in an order of their own on each rank; twice, as steps do.
@@ -357,7 +297,7 @@ class Checks {
       for (const std::size_t count : kCounts) {
         std::vector<bfloat16> data = contribution<bfloat16>(rank_, count);
         check(elastic::broadcast(std::span<bfloat16>(data), root));
-        require(same(data, contribution<bfloat16>(root, count)),
+        require(same_bits(data, contribution<bfloat16>(root, count)),
                 "broadcast from rank " + std::to_string(root));
       }
     }
@@ -382,7 +322,7 @@ class Checks {
       }
       require(gathered.values == right && gathered.counts == counts, "allgather");
       check(gathered.contributors);
-      note(gathered.values);
+      hash_.add(gathered.values);
     }
   }
 
@@ -414,19 +354,12 @@ class Checks {
   std::string folder_;
   int rank_;
   int size_;
-  std::uint64_t hash_ = 14695981039346656037U;
+  ResultHash hash_;
 };
 
 }  // namespace
 
 int main(int argc, char** argv) {
   if (argc != 2) fail("usage: collectives_check LOG_FOLDER");
-  try {
-    elastic::init();
-    Checks(argv[1]).run();
-    elastic::shutdown();
-    return 0;
-  } catch (const std::exception& error) {
-    fail(std::string("error at the caller: ") + error.what());
-  }
+  return elastic::testing::as_a_worker([&] { Checks(argv[1]).run(); });
 }

@@ -4,10 +4,8 @@
 // the compression, the tensors lie on a CUDA device.
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <cmath>
 #include <cstdint>
-#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
@@ -23,6 +21,7 @@
 #include <elastic/training.hpp>
 
 #include "cuda/driver_calls.hpp"
+#include "integration/programs/check_program.hpp"
 
 namespace {
 
@@ -31,6 +30,7 @@ using elastic::CompressionKind;
 using elastic::Contributors;
 using elastic::GradientCompressor;
 using elastic::NamedTensor;
+using elastic::testing::fail;
 using elastic::testing::Gpu;
 using elastic::testing::GpuArray;
 
@@ -45,11 +45,6 @@ struct Arguments {
   std::uint64_t seed = 0;
   std::string log;
 };
-
-[[noreturn]] void fail(const std::string& what) {
-  std::fprintf(stderr, "compressed_stream: %s\n", what.c_str());
-  std::_Exit(3);
-}
 
 /// The collectives of a worker without peers.
 GradientCompressor::Collectives alone() {
@@ -169,13 +164,9 @@ class Stream {
   }
 
   static std::uint64_t hash(const Tensors& tensors) {
-    std::uint64_t hash = 14695981039346656037U;
-    for (const auto& tensor : tensors) {
-      for (const float value : tensor) {
-        hash = (hash ^ std::bit_cast<std::uint32_t>(value)) * 1099511628211U;
-      }
-    }
-    return hash;
+    elastic::testing::ResultHash hash;
+    for (const auto& tensor : tensors) hash.add(tensor);
+    return hash.value();
   }
 
   Arguments arguments_;
@@ -207,16 +198,11 @@ Arguments parse(char** argv) {
 
 int main(int argc, char** argv) {
   if (argc != 6) fail("usage: compressed_stream COMPRESSION CALLS MOST_ELEMENTS SEED LOG_FOLDER");
-  try {
-    elastic::init();
+  return elastic::testing::as_a_worker([&] {
     const int slot = elastic::rank();  // in the first view they are the same
     std::ofstream(std::string(argv[5]) + "/pid." + std::to_string(slot)) << ::getpid() << std::endl;
     const Contributors everybody = elastic::barrier();
     Stream stream(parse(argv), slot, everybody);
     stream.run();
-    elastic::shutdown();
-    return 0;
-  } catch (const std::exception& error) {
-    fail(std::string("error at the caller: ") + error.what());
-  }
+  });
 }

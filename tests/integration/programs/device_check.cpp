@@ -5,9 +5,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
-#include <cstdio>
 #include <cstdlib>
-#include <fstream>
 #include <functional>
 #include <memory>
 #include <random>
@@ -19,11 +17,12 @@
 #include <elastic/training.hpp>
 
 #include "cuda/driver_calls.hpp"
-#include "integration/programs/device_expectations.hpp"
+#include "integration/programs/check_program.hpp"
+#include "integration/programs/device_contribution.hpp"
+#include "integration/programs/device_rank.hpp"
 
 namespace {
 
-using elastic::Contributors;
 using elastic::CudaStream;
 using elastic::DType;
 using elastic::Element;
@@ -31,23 +30,22 @@ using elastic::ErrorCode;
 using elastic::ReduceOp;
 using elastic::TensorView;
 using elastic::testing::contribution;
+using elastic::testing::DeviceRank;
 using elastic::testing::fail;
-using elastic::testing::Gpu;
 using elastic::testing::GpuArray;
-using elastic::testing::GpuStream;
+using elastic::testing::kOps;
 using elastic::testing::must_fail;
 using elastic::testing::PinnedArray;
 using elastic::testing::require;
+using elastic::testing::ResultHash;
 using elastic::testing::same_bits;
+using elastic::testing::write_result;
 
-constexpr ReduceOp kOps[] = {ReduceOp::kSum, ReduceOp::kAverage, ReduceOp::kMin, ReduceOp::kMax,
-                             ReduceOp::kProduct};
 constexpr std::size_t kCounts[] = {0, 1, 3, 1003, 70001};
 
-class Checks {
+class Checks : DeviceRank {
  public:
-  Checks(std::string folder, int device)
-      : folder_(std::move(folder)), rank_(elastic::rank()), index_(device), gpu_(device) {}
+  Checks(std::string folder, int device) : DeviceRank(std::move(folder), device) {}
 
   void run() {
     allreduce<elastic::float16>();
@@ -66,27 +64,14 @@ class Checks {
     compressed_otherwise();
     mismatch();
     wrong_by_itself();
-    std::ofstream(folder_ + "/" + std::to_string(rank_)) << hash_ << " end" << std::endl;
+    write_result(folder_, hash_);
   }
 
  private:
   template <typename T>
-  TensorView view_of(const GpuArray<T>& array) const {
-    return elastic::cuda_view(array.data(), array.count(), index_);
-  }
-  CudaStream stream() const { return {stream_.handle()}; }
-
-  template <typename T>
   void same(const std::vector<T>& result, const std::vector<T>& right, const std::string& what) {
-    const std::size_t bytes = right.size() * sizeof(T);
-    require(same_bits(result, right), what + ": not as on the host, " +
-                                          std::to_string(right.size()) + " elements of " +
-                                          std::to_string(sizeof(T)) + " bytes");
-    const auto* data = reinterpret_cast<const unsigned char*>(result.data());
-    for (std::size_t i = 0; i < bytes; ++i) hash_ = (hash_ ^ data[i]) * 1099511628211U;
-  }
-  void check(const Contributors& who) const {
-    require(static_cast<int>(who.size()) == elastic::size(), "not all contributed");
+    DeviceRank::same(result, right, what);
+    hash_.add(result);
   }
 
   template <Element T>
@@ -355,12 +340,7 @@ class Checks {
             "a right call after wrong ones has a wrong result");
   }
 
-  const std::string folder_;
-  const int rank_;
-  const int index_;
-  const Gpu gpu_;
-  const GpuStream stream_{gpu_};
-  std::uint64_t hash_ = 14695981039346656037U;
+  ResultHash hash_;
 };
 
 }  // namespace
@@ -368,6 +348,5 @@ class Checks {
 int main(int argc, char** argv) {
   if (argc != 2 && argc != 3) fail("usage: device_check LOG_FOLDER [exact]");
   elastic::testing::exact = argc == 3;
-  return elastic::testing::on_a_device("device_check",
-                                       [&](int device) { Checks(argv[1], device).run(); });
+  return elastic::testing::on_a_device([&](int device) { Checks(argv[1], device).run(); });
 }

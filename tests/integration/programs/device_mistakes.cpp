@@ -2,7 +2,6 @@
 // alone or together with others. Each has to end in the right error, change nothing, and let the
 // job go on. Writes "end" to <log>/<rank>. Ends with 77 if there is no device.
 #include <cstdint>
-#include <cstdio>
 #include <fstream>
 #include <functional>
 #include <string>
@@ -11,32 +10,27 @@
 #include <elastic/elastic.hpp>
 
 #include "cuda/driver_calls.hpp"
-#include "integration/programs/device_expectations.hpp"
+#include "integration/programs/check_program.hpp"
+#include "integration/programs/device_contribution.hpp"
+#include "integration/programs/device_rank.hpp"
 
 namespace {
 
-using elastic::Contributors;
 using elastic::CudaStream;
 using elastic::DType;
 using elastic::ErrorCode;
 using elastic::ReduceOp;
 using elastic::TensorView;
 using elastic::testing::contribution;
+using elastic::testing::DeviceRank;
 using elastic::testing::fail;
-using elastic::testing::Gpu;
 using elastic::testing::GpuArray;
-using elastic::testing::GpuStream;
 using elastic::testing::must_fail;
 using elastic::testing::require;
 
-class Mistakes {
+class Mistakes : DeviceRank {
  public:
-  Mistakes(std::string folder, int device)
-      : folder_(std::move(folder)),
-        rank_(elastic::rank()),
-        size_(elastic::size()),
-        index_(device),
-        gpu_(device) {}
+  Mistakes(std::string folder, int device) : DeviceRank(std::move(folder), device) {}
 
   void run() {
     too_little_room(/*on_host_too=*/true);
@@ -47,14 +41,6 @@ class Mistakes {
   }
 
  private:
-  TensorView view_of(const GpuArray<float>& array) const {
-    return elastic::cuda_view(array.data(), array.count(), index_);
-  }
-  CudaStream stream() const { return {stream_.handle()}; }
-  void check(const Contributors& who) const {
-    require(static_cast<int>(who.size()) == size_, "not all contributed");
-  }
-
   /// An error where there is too little, and only there; the outputs stay as they were, and all go
   /// on. Rank 0 has too little in device memory, rank 1 in host memory or in a device's.
   void too_little_room(bool on_host_too) {
@@ -169,19 +155,11 @@ class Mistakes {
     check(elastic::broadcast(right, 0, stream()));
     require(array.read() == host, "a right call after wrong ones has a wrong result");
   }
-
-  const std::string folder_;
-  const int rank_;
-  const int size_;
-  const int index_;
-  const Gpu gpu_;
-  const GpuStream stream_{gpu_};
 };
 
 }  // namespace
 
 int main(int argc, char** argv) {
   if (argc != 2) fail("usage: device_mistakes LOG_FOLDER");
-  return elastic::testing::on_a_device("device_mistakes",
-                                       [&](int device) { Mistakes(argv[1], device).run(); });
+  return elastic::testing::on_a_device([&](int device) { Mistakes(argv[1], device).run(); });
 }

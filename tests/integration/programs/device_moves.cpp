@@ -5,8 +5,6 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
-#include <cstdio>
-#include <fstream>
 #include <functional>
 #include <stdexcept>
 #include <string>
@@ -17,26 +15,28 @@
 #include <elastic/elastic.hpp>
 
 #include "cuda/driver_calls.hpp"
-#include "integration/programs/device_expectations.hpp"
+#include "integration/programs/check_program.hpp"
+#include "integration/programs/device_contribution.hpp"
+#include "integration/programs/device_rank.hpp"
 
 namespace {
 
-using elastic::Contributors;
 using elastic::CudaStream;
 using elastic::Element;
 using elastic::ReduceOp;
 using elastic::TensorView;
 using elastic::testing::contribution;
+using elastic::testing::DeviceRank;
 using elastic::testing::fail;
 using elastic::testing::Gpu;
 using elastic::testing::GpuArray;
-using elastic::testing::GpuStream;
+using elastic::testing::kOps;
 using elastic::testing::PinnedArray;
 using elastic::testing::require;
+using elastic::testing::ResultHash;
 using elastic::testing::same_bits;
+using elastic::testing::write_result;
 
-constexpr ReduceOp kOps[] = {ReduceOp::kSum, ReduceOp::kAverage, ReduceOp::kMin, ReduceOp::kMax,
-                             ReduceOp::kProduct};
 constexpr std::size_t kCounts[] = {0, 1, 3, 1003, 70001};
 /// Room behind a result, which no call may touch.
 constexpr std::size_t kBehind = 5;
@@ -67,14 +67,9 @@ class OnDevice {
   const GpuArray<float>& array_;
 };
 
-class Moves {
+class Moves : DeviceRank {
  public:
-  Moves(std::string folder, int device)
-      : folder_(std::move(folder)),
-        rank_(elastic::rank()),
-        size_(elastic::size()),
-        index_(device),
-        gpu_(device) {}
+  Moves(std::string folder, int device) : DeviceRank(std::move(folder), device) {}
 
   void run() {
     of_type<elastic::float16>();
@@ -90,32 +85,10 @@ class Moves {
     order();
     stall();
     state();
-    std::ofstream(folder_ + "/" + std::to_string(rank_)) << hash_ << " end" << std::endl;
+    write_result(folder_, hash_);
   }
 
  private:
-  template <typename T>
-  TensorView view_of(const GpuArray<T>& array) const {
-    return elastic::cuda_view(array.data(), array.count(), index_);
-  }
-  CudaStream stream() const { return {stream_.handle()}; }
-  void check(const Contributors& who) const {
-    require(static_cast<int>(who.size()) == size_, "not all contributed");
-  }
-  template <typename T>
-  void same(const std::vector<T>& result, const std::vector<T>& right, const std::string& what) {
-    require(same_bits(result, right), what + ": not as on the host, " +
-                                          std::to_string(right.size()) + " elements of " +
-                                          std::to_string(sizeof(T)) + " bytes");
-  }
-  template <typename T>
-  void note(const std::vector<T>& result) {
-    const auto* data = reinterpret_cast<const unsigned char*>(result.data());
-    for (std::size_t i = 0; i < result.size() * sizeof(T); ++i) {
-      hash_ = (hash_ ^ data[i]) * 1099511628211U;
-    }
-  }
-
   template <Element T>
   void of_type() {
     for (const std::size_t count : kCounts) {
@@ -132,7 +105,7 @@ class Moves {
     const GpuArray<T> data(gpu_, contribution<T>(rank_, count), count % 4);
     check(elastic::broadcast(view_of(data), root, root % 2 == 0 ? stream() : CudaStream{}));
     same(data.read(), contribution<T>(root, count), "broadcast");
-    note(data.read());
+    hash_.add(data.read());
   }
 
   template <Element T>
@@ -175,7 +148,7 @@ class Moves {
         stream()));
     same(taken, right.values, "allgather to a callback");
     require(same_bits(in.read(), block), "an allgather changed its input");
-    note(taken);
+    hash_.add(taken);
   }
 
   template <Element T>
@@ -346,13 +319,7 @@ class Moves {
     });
   }
 
-  const std::string folder_;
-  const int rank_;
-  const int size_;
-  const int index_;
-  const Gpu gpu_;
-  const GpuStream stream_{gpu_};
-  std::uint64_t hash_ = 14695981039346656037U;
+  ResultHash hash_;
 };
 
 }  // namespace
@@ -360,6 +327,5 @@ class Moves {
 int main(int argc, char** argv) {
   if (argc != 2 && argc != 3) fail("usage: device_moves LOG_FOLDER [exact]");
   elastic::testing::exact = argc == 3;
-  return elastic::testing::on_a_device("device_moves",
-                                       [&](int device) { Moves(argv[1], device).run(); });
+  return elastic::testing::on_a_device([&](int device) { Moves(argv[1], device).run(); });
 }

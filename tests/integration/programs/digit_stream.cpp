@@ -6,7 +6,6 @@
 #include <atomic>
 #include <csignal>
 #include <cstdint>
-#include <cstdio>
 #include <cstdlib>
 #include <fstream>
 #include <optional>
@@ -19,9 +18,11 @@
 #include <elastic/elastic.hpp>
 
 #include "cuda/driver_calls.hpp"
+#include "integration/programs/check_program.hpp"
 
 namespace {
 
+using elastic::testing::fail;
 using elastic::testing::Gpu;
 using elastic::testing::GpuArray;
 using elastic::testing::GpuStream;
@@ -38,11 +39,6 @@ struct Arguments {
 constexpr std::string_view kOnDevice = "device_";
 /// No test has more workers.
 constexpr std::size_t kMostWorkers = 8;
-
-[[noreturn]] void fail(const std::string& what) {
-  std::fprintf(stderr, "digit_stream: %s\n", what.c_str());
-  std::_Exit(3);
-}
 
 std::int64_t digit(int slot) {
   std::int64_t value = 1;
@@ -229,8 +225,7 @@ int main(int argc, char** argv) {
   if (slot_text == nullptr) slot_text = std::getenv("OMPI_COMM_WORLD_RANK");
   if (slot_text == nullptr) fail("RANK is not set: start me with elasticrun or mpirun");
   const int slot = std::atoi(slot_text);
-  try {
-    elastic::init();
+  return elastic::testing::as_a_worker([&] {
     std::ofstream(std::string(argv[5]) + "/pid." + slot_text) << ::getpid() << std::endl;
     const bool on_device = std::string(argv[1]).starts_with(kOnDevice);
     Stream stream({std::string(argv[1]).substr(on_device ? kOnDevice.size() : 0), on_device,
@@ -239,9 +234,5 @@ int main(int argc, char** argv) {
                   slot);
     elastic::barrier();
     stream.run();
-    elastic::shutdown();
-    return 0;
-  } catch (const std::exception& error) {
-    fail(std::string("error at the caller: ") + error.what());
-  }
+  });
 }

@@ -36,6 +36,8 @@
 #include <elastic/training.hpp>
 
 #include "cuda/driver_calls.hpp"
+#include "examples/digits/outcome_name.hpp"
+#include "integration/programs/result_hash.hpp"
 
 namespace {
 
@@ -50,20 +52,6 @@ void tell(const std::string& path, const std::string& content) {
   const std::string fresh = path + ".new" + std::to_string(::getpid());
   std::ofstream(fresh) << content << std::endl;
   std::filesystem::rename(fresh, path);
-}
-
-const char* name(elastic::RunOutcome outcome) {
-  switch (outcome) {
-    case elastic::RunOutcome::kFinished:
-      return "finished";
-    case elastic::RunOutcome::kRemoved:
-      return "removed";
-    case elastic::RunOutcome::kStopped:
-      return "stopped";
-    case elastic::RunOutcome::kLeftOut:
-      return "left out";
-  }
-  return "unknown";
 }
 
 /// Part of the state; dies at the chosen moment of a synchronisation, once in the whole job.
@@ -168,7 +156,8 @@ class Trainer {
       check_samples();
       if (beside) beside->finish();
     }
-    tell(folder_ + "/result." + pid_, name(outcome) + std::string(" ") + std::to_string(hash()));
+    tell(folder_ + "/result." + pid_,
+         digits::name_of(outcome) + std::string(" ") + std::to_string(hash()));
   }
 
  private:
@@ -243,17 +232,12 @@ class Trainer {
   }
 
   std::uint64_t hash() const {
-    std::uint64_t result = 14695981039346656037U;
-    const auto mix = [&result](const void* data, std::size_t bytes) {
-      const auto* at = static_cast<const unsigned char*>(data);
-      for (std::size_t i = 0; i < bytes; ++i) result = (result ^ at[i]) * 1099511628211U;
-    };
-    mix(weights_.data(), weights_.size() * sizeof(double));
-    mix(used_.data(), used_.size() * sizeof(std::int64_t));
-    mix(&steps_, sizeof(steps_));
-    const std::vector<std::byte> sampler = sampler_.save();
-    mix(sampler.data(), sampler.size());
-    return result;
+    elastic::testing::ResultHash result;
+    result.add(weights_);
+    result.add(used_);
+    result.add(&steps_, sizeof(steps_));
+    result.add(sampler_.save());
+    return result.value();
   }
 
   std::string folder_;

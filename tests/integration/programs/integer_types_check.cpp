@@ -3,10 +3,8 @@
 // Writes a hash over all results to <log>/<rank>, for the test to compare.
 #include <algorithm>
 #include <cstdint>
-#include <cstdio>
-#include <cstdlib>
 #include <cstring>
-#include <fstream>
+#include <functional>
 #include <memory>
 #include <random>
 #include <span>
@@ -17,25 +15,22 @@
 
 #include <elastic/elastic.hpp>
 
+#include "integration/programs/check_program.hpp"
+
 namespace {
 
 using elastic::DType;
 using elastic::ReduceOp;
 using elastic::TensorView;
+using elastic::testing::fail;
+using elastic::testing::kOps;
 
 static_assert(elastic::dtype_of<long long> == DType::kI64);
 static_assert(elastic::dtype_of<unsigned long long> == DType::kU64);
 static_assert(elastic::dtype_of<unsigned long> == elastic::dtype_of<std::uintptr_t>);
 static_assert(!elastic::Element<char> && !elastic::Element<wchar_t>);
 
-constexpr ReduceOp kOps[] = {ReduceOp::kSum, ReduceOp::kAverage, ReduceOp::kMin, ReduceOp::kMax,
-                             ReduceOp::kProduct};
 constexpr std::size_t kCounts[] = {0, 1, 7, 1003, 70001};
-
-[[noreturn]] void fail(const std::string& what) {
-  std::fprintf(stderr, "integer_types_check: %s\n", what.c_str());
-  std::_Exit(3);
-}
 
 /// Elements of any type, bool included, which a vector does not hold as such.
 template <typename T>
@@ -115,7 +110,7 @@ class Checks {
     each(AllTypes());
     together(AllTypes());
     refusals();
-    std::ofstream(folder_ + "/" + std::to_string(rank_)) << hash_ << " end" << std::endl;
+    elastic::testing::write_result(folder_, hash_);
   }
 
  private:
@@ -132,7 +127,7 @@ class Checks {
            std::to_string(static_cast<int>(elastic::dtype_of<T>)) + ", " +
            std::to_string(should.size()) + " elements");
     }
-    for (const T value : is) hash_ = (hash_ ^ static_cast<std::uint64_t>(value)) * 1099511628211U;
+    for (const T value : is) hash_.add(&value, sizeof(value));
   }
 
   template <typename T>
@@ -218,19 +213,9 @@ class Checks {
     }
   }
 
-  template <typename Call>
-  static void must_refuse(const char* what, const Call& call) {
-    try {
-      call();
-    } catch (const elastic::Error& error) {
-      const std::string text = error.what();
-      if (error.code() == elastic::ErrorCode::kInvalidArgument &&
-          text.find("bools have no average") != std::string::npos) {
-        return;
-      }
-      fail(std::string(what) + ": " + text);
-    }
-    fail(std::string(what) + ": an average of bools");
+  static void must_refuse(const char* what, const std::function<void()>& call) {
+    elastic::testing::must_fail(what, elastic::ErrorCode::kInvalidArgument,
+                                {"bools have no average"}, call);
   }
 
   static void refusals() {
@@ -253,19 +238,12 @@ class Checks {
   std::string folder_;
   int rank_;
   int size_;
-  std::uint64_t hash_ = 14695981039346656037U;
+  elastic::testing::ResultHash hash_;
 };
 
 }  // namespace
 
 int main(int argc, char** argv) {
   if (argc != 2) fail("usage: integer_types_check LOG_FOLDER");
-  try {
-    elastic::init();
-    Checks(argv[1]).run();
-    elastic::shutdown();
-    return 0;
-  } catch (const std::exception& error) {
-    fail(std::string("error at the caller: ") + error.what());
-  }
+  return elastic::testing::as_a_worker([&] { Checks(argv[1]).run(); });
 }
