@@ -93,9 +93,7 @@ TEST_F(AbsenceTest, WithoutProofTheGraceEnds) {
 }
 
 TEST_F(AbsenceTest, ReportsOfThoseThatComeBackHaveTheirTime) {
-  MembershipOptions options;
-  options.report_window = Milliseconds(1000);
-  start_with({"a", "b", "c"}, options);
+  start_with({"a", "b", "c"}, {.report_window = Milliseconds(1000)});
   lose_connection("b");
   report_all({"a", "c"}, 7);
   pass(Milliseconds(1200));

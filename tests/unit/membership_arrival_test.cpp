@@ -9,9 +9,7 @@ using testing::HasSubstr;
 using ArrivalTest = MembershipTest;
 
 TEST_F(ArrivalTest, FirstViewInOrderOfSlotsThenOfArrival) {
-  MembershipOptions options;
-  options.initial_np = 4;
-  start(options);
+  start({.initial_np = 4});
   join("late");
   join("slot1", 1);
   join("later");
@@ -28,10 +26,7 @@ TEST_F(ArrivalTest, FirstViewInOrderOfSlotsThenOfArrival) {
 }
 
 TEST_F(ArrivalTest, StartsWithFewerAfterTheTimeout) {
-  MembershipOptions options;
-  options.initial_np = 4;
-  options.min_np = 2;
-  start(options);
+  start({.initial_np = 4, .min_np = 2});
   join("a");
   join("b");
   pass(Milliseconds(59900));
@@ -41,10 +36,7 @@ TEST_F(ArrivalTest, StartsWithFewerAfterTheTimeout) {
 }
 
 TEST_F(ArrivalTest, FailsWithTooFewAndSaysHowManyCame) {
-  MembershipOptions options;
-  options.initial_np = 4;
-  options.min_np = 3;
-  start(options);
+  start({.initial_np = 4, .min_np = 3});
   join("a");
   join("b");
   pass(Milliseconds(60000));
@@ -57,9 +49,7 @@ TEST_F(ArrivalTest, FailsWithTooFewAndSaysHowManyCame) {
 }
 
 TEST_F(ArrivalTest, WorkerLostWhileFormingIsJustGone) {
-  MembershipOptions options;
-  options.initial_np = 2;
-  start(options);
+  start({.initial_np = 2});
   join("a");
   die("a");
   join("b");
@@ -199,9 +189,7 @@ TEST_F(ArrivalTest, NobodyIsAdmittedWhereNotAllHaveStoppedAfterTheSameStep) {
 
 /// Between the pause and the reports the last joiner is gone: the members stay where they are.
 TEST_F(ArrivalTest, MembersThatAreTooFewWaitForAnotherJoinerWhereTheyStand) {
-  MembershipOptions options;
-  options.min_np = 2;
-  start_with({"a", "b"}, options);
+  start_with({"a", "b"}, {.min_np = 2});
   ready({"a", "b"});
   die("b");
   report("a", 5, 0, true);
@@ -224,9 +212,7 @@ TEST_F(ArrivalTest, MembersThatAreTooFewWaitForAnotherJoinerWhereTheyStand) {
 }
 
 TEST_F(ArrivalTest, JoinersWaitWhileTheWorldIsFull) {
-  MembershipOptions options;
-  options.max_np = 3;
-  start_with({"a", "b"}, options);
+  start_with({"a", "b"}, {.max_np = 3});
   ready({"a", "b"});
   for (const char* joiner : {"c", "d"}) join(joiner);
   ready({"d", "c"});
@@ -330,10 +316,7 @@ TEST_F(ArrivalTest, StatusSaysHowManyTheFirstViewWaitsFor) {
 }
 
 TEST_F(ArrivalTest, StatusTellsEverything) {
-  MembershipOptions options;
-  options.min_np = 1;
-  options.max_np = 5;
-  start_with({"a", "b"}, options);
+  start_with({"a", "b"}, {.min_np = 1, .max_np = 5});
   join("c");
   say("a", Heartbeat{});
   now_ += Milliseconds(30);

@@ -62,28 +62,6 @@ TEST_F(DepartureTest, AJoinerThatTheEndFoundDisconnectedHearsOfIt) {
   EXPECT_EQ(last<Farewell>("b")->reason, Reason::kDone);
 }
 
-TEST_F(DepartureTest, WhoIsEarlyLeavesWhenTheGraceRunsOut) {
-  MembershipOptions options;
-  options.min_np = 3;
-  start_with({"a", "b", "c"}, options);
-  say("a", Bye{true});
-  pass(Milliseconds(490));
-  EXPECT_EQ(phase(), Phase::kRunning);
-  pass(Milliseconds(20));
-  EXPECT_EQ(phase(), Phase::kChanging);
-  report_all({"a", "b", "c"}, 9);
-  EXPECT_THAT(members(), ElementsAre("b", "c"));
-  EXPECT_THAT(view().left, ElementsAre("a"));
-  EXPECT_TRUE(view().lost.empty());
-  EXPECT_FALSE(view().below_minimum) << "the job is at its end, nothing is to be waited for";
-  EXPECT_EQ(last<Farewell>("a")->reason, Reason::kDone);
-  EXPECT_EQ(view().cause, "worker a (rank 0) left");
-
-  say("b", Bye{true});
-  say("c", Bye{true});
-  EXPECT_EQ(phase(), Phase::kDone);
-}
-
 TEST_F(DepartureTest, MemberThatGoesAfterItsByeHasLeft) {
   start_with({"a", "b"});
   say("a", Bye{true});
@@ -106,111 +84,6 @@ TEST_F(DepartureTest, DeathBetweenTheFirstByeAndTheLast) {
   EXPECT_THAT(view().lanes[0].holders, ElementsAre("a"));
   say("c", Bye{true});
   EXPECT_EQ(phase(), Phase::kDone);
-}
-
-/// All are at the same step; how long the others take to leave, while one saves, says nothing.
-TEST_F(DepartureTest, MembersThatCommitNoFurtherStepHaveNotBeenLeftEarly) {
-  MembershipOptions options;
-  options.min_np = 2;
-  start_with({"a", "b"}, options);
-  ready({"a", "b"});
-  say("a", Heartbeat{1, {9, 0}, 5, true});
-  say("a", Bye{true});
-  pass(Milliseconds(510));
-  report_all({"a", "b"}, 9, 5, true);
-  ASSERT_THAT(members(), ElementsAre("b"));
-  say("b", Heartbeat{2, {12, 0}, 5, true});
-  pass(std::chrono::minutes(5));
-  EXPECT_EQ(phase(), Phase::kRunning);
-  EXPECT_EQ(membership_->status(now_).departed.front().how, "finished");
-  EXPECT_FALSE(membership_->joinable());
-  say("b", Bye{true});
-  EXPECT_EQ(phase(), Phase::kDone);
-}
-
-TEST_F(DepartureTest, AMemberThatOthersTrainOnWithoutEndedEarly) {
-  start_with({"a", "b", "c"});
-  ready({"a", "b", "c"});
-  say("b", Heartbeat{1, {9, 0}, 5, true});
-  say("b", Bye{true});
-  pass(Milliseconds(510));
-  report_all({"a", "b", "c"}, 9, 5, true);
-  ASSERT_THAT(members(), ElementsAre("a", "c"));
-  EXPECT_FALSE(membership_->joinable());
-  const Decision decision = say("c", Heartbeat{2, {10, 0}, 6, true});
-  const std::string how = "its elastic::run ended after 5 steps, and the others trained on";
-  EXPECT_THAT(decision.warnings, ElementsAre("worker b (rank 1) ended early: " + how));
-  const auto departed = membership_->status(now_).departed;
-  ASSERT_EQ(departed.size(), 1U);
-  EXPECT_EQ(departed[0].how, "early");
-  EXPECT_EQ(departed[0].why, how);
-  EXPECT_TRUE(membership_->joinable()) << "the job is in its middle";
-  EXPECT_TRUE(say("a", Heartbeat{2, {11, 0}, 7, true}).warnings.empty()) << "once";
-  say("a", Bye{true});
-  say("c", Bye{true});
-  EXPECT_EQ(phase(), Phase::kDone);
-}
-
-TEST_F(DepartureTest, TheMinimumHoldsForMembersThatTrainOn) {
-  MembershipOptions options;
-  options.min_np = 2;
-  start_with({"a", "b"}, options);
-  ready({"a", "b"});
-  say("b", Heartbeat{1, {9, 0}, 5, true});
-  say("b", Bye{true});
-  pass(Milliseconds(510));
-  report_all({"a", "b"}, 9, 5, true);
-  ASSERT_THAT(members(), ElementsAre("a"));
-  EXPECT_FALSE(view().below_minimum);
-  const Decision decision = say("a", Heartbeat{2, {10, 0}, 6, true});
-  EXPECT_THAT(decision.warnings,
-              ElementsAre(HasSubstr("1 of at least 2 workers (min_np) are left: from its next step "
-                                    "boundary the job waits 60000 ms for more, and then fails")));
-  report("a", 10, 6, true);
-  EXPECT_TRUE(view().below_minimum);
-  EXPECT_THAT(view().cause, HasSubstr("worker b (rank 1) ended early"));
-  pause_at_boundary({"a"});
-  EXPECT_EQ(phase(), Phase::kChanging) << "it waits";
-  pass(options.below_minimum_timeout);
-  EXPECT_EQ(phase(), Phase::kFailed);
-  EXPECT_THAT(last<Fail>("a")->reason,
-              testing::AllOf(HasSubstr("only 1 workers are left, min_np is 2"),
-                             HasSubstr("; worker b (rank 1) ended early: its elastic::run")));
-}
-
-TEST_F(DepartureTest, AReplacementOfAMemberThatEndedEarlyMayCome) {
-  MembershipOptions options;
-  options.min_np = 2;
-  start_with({"a", "b"}, options);
-  ready({"a", "b"});
-  say("b", Heartbeat{1, {9, 0}, 5, true});
-  say("b", Bye{true});
-  pass(Milliseconds(510));
-  report_all({"a", "b"}, 9, 5, true);
-  say("a", Heartbeat{2, {10, 0}, 6, true});
-  report("a", 10, 6, true);
-  join("c");
-  ready({"c"});
-  stop_at_boundary({"a"}, 10);
-  EXPECT_THAT(members(), ElementsAre("a", "c"));
-  EXPECT_FALSE(view().below_minimum);
-}
-
-TEST_F(DepartureTest, WithoutRunOperationsTellWhoEndedEarly) {
-  MembershipOptions options;
-  options.min_np = 2;
-  start_with({"a", "b"}, options);
-  say("b", Heartbeat{1, {9, 0}});
-  say("b", Bye{true});
-  pass(Milliseconds(510));
-  report_all({"a", "b"}, 9);
-  ASSERT_THAT(members(), ElementsAre("a"));
-  say("a", Heartbeat{2, {9, 0}});
-  EXPECT_EQ(phase(), Phase::kRunning);
-  say("a", Heartbeat{2, {10, 0}});
-  EXPECT_EQ(phase(), Phase::kFailed) << "nobody could join";
-  EXPECT_THAT(last<Fail>("a")->reason,
-              HasSubstr("; worker b (rank 1) ended early: it called elastic::shutdown"));
 }
 
 TEST_F(DepartureTest, OneMemberLeavesEarly) {
@@ -302,117 +175,6 @@ TEST_F(DepartureTest, LeaverStaysOnceMoreForAResultThatOnlyItHas) {
   EXPECT_EQ(last<Farewell>("b")->reason, Reason::kDone);
 }
 
-TEST_F(DepartureTest, RemovalAtAStepBoundary) {
-  start_with({"a", "b", "c"});
-  ready({"a", "b", "c"});
-  EXPECT_TRUE(decide(RemoveWorker{1}).ok);
-  stop_at_boundary({"a", "b", "c"}, 4);
-  EXPECT_THAT(members(), ElementsAre("a", "c"));
-  EXPECT_THAT(view().left, ElementsAre("b"));
-  EXPECT_EQ(view().cause, "worker b (rank 1) was removed on request");
-  EXPECT_EQ(last<Farewell>("b")->reason, Reason::kRemoved);
-  EXPECT_FALSE(last<Announce>("b")->view.generation == 2);
-}
-
-TEST_F(DepartureTest, RemovalWithoutRunIsImmediate) {
-  start_with({"a", "b"});
-  EXPECT_TRUE(decide(RemoveWorker{0}).ok);
-  EXPECT_EQ(last<Freeze>("b")->at_commit, 0U);
-  report_all({"a", "b"}, 4);
-  EXPECT_THAT(members(), ElementsAre("b"));
-  EXPECT_EQ(last<Farewell>("a")->reason, Reason::kRemoved);
-}
-
-TEST_F(DepartureTest, RemovalIsRefusedWithAReason) {
-  MembershipOptions options;
-  options.min_np = 2;
-  options.initial_np = 3;
-  start(options);
-  EXPECT_FALSE(decide(RemoveWorker{0}).ok);
-  for (const char* worker : {"a", "b", "c"}) join(worker);
-  EXPECT_THAT(decide(RemoveWorker{3}).reason, HasSubstr("there is no rank 3"));
-  EXPECT_FALSE(decide(RemoveWorker{-1}).ok);
-  ready({"a"});
-  EXPECT_TRUE(decide(RemoveWorker{0}).ok);
-  const Decision second = decide(RemoveWorker{1});
-  EXPECT_FALSE(second.ok);
-  EXPECT_THAT(second.reason, HasSubstr("1 workers would be left, min_np is 2"));
-}
-
-TEST_F(DepartureTest, RemovalSurvivesADeathInBetween) {
-  start_with({"a", "b", "c"});
-  ready({"a", "b", "c"});
-  decide(RemoveWorker{0});
-  die("c");
-  report_all({"a", "b"}, 4, 1, true);
-  EXPECT_THAT(members(), ElementsAre("a", "b"));
-  EXPECT_EQ(view().cause, "worker c (rank 2) died: connection closed, its process has ended");
-  stop_at_boundary({"a", "b"});
-  EXPECT_THAT(members(), ElementsAre("b"));
-}
-
-TEST_F(DepartureTest, RemovalIsWithdrawnWhenDeathsLeaveTooFew) {
-  start_with({"a", "b"});
-  ready({"a", "b"});
-  decide(RemoveWorker{0});
-  die("b");
-  report("a", 4, 1, true);
-  EXPECT_THAT(members(), ElementsAre("a"));
-  EXPECT_EQ(phase(), Phase::kRunning);
-  EXPECT_THAT(reasons_, HasSubstr("worker a (rank 0) is not removed"));
-}
-
-TEST_F(DepartureTest, RemovalMakesRoomForAJoiner) {
-  MembershipOptions options;
-  options.max_np = 2;
-  start_with({"a", "b"}, options);
-  ready({"a", "b"});
-  join("c");
-  ready({"c"});
-  EXPECT_EQ(phase(), Phase::kRunning);
-  decide(RemoveWorker{0});
-  stop_at_boundary({"a", "b"});
-  EXPECT_THAT(members(), ElementsAre("b", "c"));
-}
-
-TEST_F(DepartureTest, StopAtAStepBoundary) {
-  start_with({"a", "b"});
-  ready({"a", "b"});
-  join("c");
-  EXPECT_TRUE(decide(StopJob{}).ok);
-  EXPECT_FALSE(last<Farewell>("a"));
-  pause_at_boundary({"a", "b"});
-  EXPECT_EQ(phase(), Phase::kDone);
-  for (const char* worker : {"a", "b", "c"}) {
-    EXPECT_EQ(last<Farewell>(worker)->reason, Reason::kStopped) << worker;
-  }
-  EXPECT_FALSE(decide(StopJob{}).ok);
-}
-
-TEST_F(DepartureTest, StopWithoutRunIsImmediate) {
-  start_with({"a", "b"});
-  decide(StopJob{});
-  EXPECT_EQ(phase(), Phase::kDone);
-  EXPECT_EQ(last<Farewell>("b")->reason, Reason::kStopped);
-}
-
-TEST_F(DepartureTest, ALauncherEndsWorkersWithoutRun) {
-  start_with({"a", "b"});
-  decide(StopJob{true});
-  EXPECT_EQ(phase(), Phase::kDone);
-  EXPECT_TRUE(membership_->ends_workers());
-  EXPECT_FALSE(last<Farewell>("a")) << "it would be an exception in a program that expects none";
-}
-
-TEST_F(DepartureTest, WithRunWorkersStopByThemselvesUnderALauncherToo) {
-  start_with({"a", "b"});
-  ready({"a", "b"});
-  decide(StopJob{true});
-  pause_at_boundary({"a", "b"});
-  EXPECT_EQ(last<Farewell>("a")->reason, Reason::kStopped);
-  EXPECT_FALSE(membership_->ends_workers());
-}
-
 TEST_F(DepartureTest, StatusSaysHowMembersLeft) {
   start_with({"a", "b", "c"});
   decide(RemoveWorker{1});
@@ -425,16 +187,6 @@ TEST_F(DepartureTest, StatusSaysHowMembersLeft) {
   EXPECT_EQ(membership_->status(now_).departed[0].how, "lost");
   join("d");
   EXPECT_TRUE(membership_->status(now_).departed.empty());
-}
-
-TEST_F(DepartureTest, StopWhileForming) {
-  MembershipOptions options;
-  options.initial_np = 2;
-  start(options);
-  join("a");
-  decide(StopJob{});
-  EXPECT_EQ(phase(), Phase::kDone);
-  EXPECT_EQ(last<Farewell>("a")->reason, Reason::kStopped);
 }
 
 TEST_F(DepartureTest, NobodyJoinsAJobAtItsEnd) {

@@ -211,18 +211,14 @@ TEST_F(FailureTest, FailsWhenAllMembersAreGone) {
 }
 
 TEST_F(FailureTest, BelowTheMinimumFailsAtOnceWithoutRun) {
-  MembershipOptions options;
-  options.min_np = 2;
-  start_with({"a", "b"}, options);
+  start_with({"a", "b"}, {.min_np = 2});
   die("b");
   EXPECT_EQ(phase(), Phase::kFailed);
   EXPECT_THAT(last<Fail>("a")->reason, HasSubstr("only 1 workers are left, min_np is 2"));
 }
 
 TEST_F(FailureTest, BelowTheMinimumSurvivorsWaitForJoiners) {
-  MembershipOptions options;
-  options.min_np = 2;
-  start_with({"a", "b"}, options);
+  start_with({"a", "b"}, {.min_np = 2});
   ready({"a", "b"});
   die("b");
   report("a", 3, 1, true);
@@ -242,9 +238,7 @@ TEST_F(FailureTest, BelowTheMinimumSurvivorsWaitForJoiners) {
 }
 
 TEST_F(FailureTest, BelowTheMinimumEndsInAnErrorWhenNobodyComes) {
-  MembershipOptions options;
-  options.min_np = 2;
-  start_with({"a", "b"}, options);
+  start_with({"a", "b"}, {.min_np = 2});
   ready({"a", "b"});
   die("b");
   report("a", 3, 1, true);

@@ -143,6 +143,13 @@ void MembershipTest::ready(const Names& workers) {
   for (const std::string& worker : workers) say(worker, Ready{kLayout});
 }
 
+void MembershipTest::finish_alone(const std::string& worker, const Names& members) {
+  say(worker, Heartbeat{1, {9, 0}, 5, true});
+  say(worker, Bye{true});
+  pass(Milliseconds(510));
+  report_all(members, 9, 5, true);
+}
+
 void MembershipTest::pass(Milliseconds time) {
   const TimePoint until = now_ + time;
   TimePoint beat = now_ + Milliseconds(50);

@@ -50,6 +50,9 @@ class MembershipTest : public testing::Test {
   /// Pauses all of them at a boundary, and reports when they are then asked to.
   void stop_at_boundary(const Names& workers, std::uint64_t position = 0);
   void ready(const Names& workers);
+  /// `worker` says that the job is at its end after five steps. The other `members` do not, so the
+  /// view changes when the grace has run out, and `worker` leaves.
+  void finish_alone(const std::string& worker, const Names& members);
 
   void pass(Milliseconds time);
 

@@ -98,5 +98,30 @@ TEST(CastAllreduce, IsNotDirect) {
   EXPECT_EQ(places[2].offset, 2 * collectives::kSectionAlignment);
 }
 
+/// The choice of direct tensors depends on the view: each attempt makes it again from all tensors.
+TEST(AllreduceOperationTest, IsSplitAgainForEachView) {
+  std::vector<std::int32_t> small(10);
+  std::vector<std::int32_t> middle(100);
+  std::vector<std::int32_t> large(1000);
+  const std::vector<TensorView> tensors{elastic::view(std::span(middle)),
+                                        elastic::view(std::span(small)),
+                                        elastic::view(std::span(large))};
+  AllreduceOperation operation({tensors.begin(), tensors.end()}, tensors, ReduceOp::kSum);
+  const Members members;
+  const auto split = [&](std::size_t direct_from) {
+    operation.choose_ways({.direct_from = direct_from});
+    Payload payload;
+    operation.pack(members, payload);
+    std::vector<const void*> direct;
+    for (const auto& tensor : payload.direct) direct.push_back(tensor.input);
+    return std::pair(collectives::extent(operation.call(members).sections), direct);
+  };
+  using Direct = std::vector<const void*>;
+  EXPECT_EQ(split(400), std::pair(std::size_t{40}, Direct{middle.data(), large.data()}));
+  EXPECT_EQ(split(4000), std::pair(std::size_t{440}, Direct{large.data()}));
+  EXPECT_EQ(split(plan::AllreduceLimits::kNever), std::pair(std::size_t{4440}, Direct{}));
+  EXPECT_EQ(split(400), std::pair(std::size_t{40}, Direct{middle.data(), large.data()}));
+}
+
 }  // namespace
 }  // namespace elastic::coordinator
