@@ -1,4 +1,4 @@
-// The server has no descriptors left: it refuses joiners, and the job goes on.
+// The server or a member has no descriptors left: a joiner is refused, and the job goes on.
 #include <string>
 #include <vector>
 
@@ -15,9 +15,11 @@ namespace {
 
 using ::testing::HasSubstr;
 
-class OutOfDescriptors : public ::testing::Test {
+/// A job of three, of which the server or a member runs out of descriptors.
+class DescriptorsTest : public ::testing::Test {
  protected:
-  OutOfDescriptors() : job_({.np = 3}) {
+  explicit DescriptorsTest(const std::string& transport = "auto")
+      : job_({.np = 3, .transport = transport}) {
     job_.start_all(arguments());
     EXPECT_TRUE(FaultJob::await_steps(job_.others({}), 10)) << job_.text();
   }
@@ -34,6 +36,8 @@ class OutOfDescriptors : public ::testing::Test {
   FaultJob job_;
 };
 
+using OutOfDescriptors = DescriptorsTest;
+
 TEST_F(OutOfDescriptors, TheServerTurnsNewcomersAway) {
   const auto members = job_.others({});
   {
@@ -47,6 +51,40 @@ TEST_F(OutOfDescriptors, TheServerTurnsNewcomersAway) {
   }
   expect_recovery({3});
 }
+
+class MemberOutOfDescriptors : public DescriptorsTest,
+                               public ::testing::WithParamInterface<std::string> {
+ protected:
+  MemberOutOfDescriptors() : DescriptorsTest(GetParam()) {}
+};
+
+TEST_P(MemberOutOfDescriptors, CostsTheNewcomerItsPlaceAndNobodyElse) {
+  const auto members = job_.others({});
+  {
+    const NoMoreDescriptors none(job_.worker(1).pid());
+    FaultWorker& newcomer = job_.start(arguments());
+    EXPECT_EQ(newcomer.wait(kLong), 3) << job_.text();
+    EXPECT_TRUE(FaultJob::await_steps(members, 20)) << job_.text();
+    EXPECT_EQ(members.front()->log().steps().back().contributors, 3U);
+  }
+  expect_recovery({3});
+}
+
+/// A change of the view in which no links are made takes no descriptor.
+TEST_P(MemberOutOfDescriptors, CostsNobodyAnythingWhenAnotherDies) {
+  const auto left = job_.others({2});
+  {
+    const NoMoreDescriptors none(job_.worker(1).pid());
+    job_.worker(2).kill();
+    EXPECT_TRUE(FaultJob::await_steps(left, 20)) << job_.text();
+    EXPECT_EQ(left.front()->log().steps().back().contributors, 2U);
+    EXPECT_EQ(generation(*left.front()), 2U) << job_.text();
+  }
+  expect_recovery({2});
+}
+
+INSTANTIATE_TEST_SUITE_P(Over, MemberOutOfDescriptors, ::testing::Values("shm", "tcp"),
+                         [](const auto& tested) { return tested.param; });
 
 }  // namespace
 }  // namespace elastic::testing

@@ -4,8 +4,8 @@
 #include <chrono>
 #include <cstdint>
 #include <cstdlib>
-#include <thread>
 
+#include "tests/eventually.hpp"
 #include "tests/slowness.hpp"
 
 namespace elastic::testing {
@@ -34,16 +34,5 @@ inline bool encrypted() {
 
 /// Far longer than anything takes that does not hang.
 inline constexpr std::chrono::seconds kLong{30 * (kSlowness > 1 ? 2 : 1)};
-
-/// Waits for what another process does, where there is no event to wait for.
-template <typename Condition>
-bool await(std::chrono::milliseconds deadline, Condition condition) {
-  const auto end = std::chrono::steady_clock::now() + deadline;
-  while (!condition()) {
-    if (std::chrono::steady_clock::now() > end) return false;
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  }
-  return true;
-}
 
 }  // namespace elastic::testing

@@ -63,7 +63,7 @@ void FaultJob::start_server(const std::vector<std::string>& with) {
   server_ = std::make_unique<Job>(on_host(0, command),
                                   folder() / ("server." + std::to_string(servers_++)));
   const bool listens =
-      await(kLong, [&] { return std::filesystem::exists(port_file) || !server_runs(); });
+      eventually(kLong, [&] { return std::filesystem::exists(port_file) || !server_runs(); });
   if (!listens || !std::filesystem::exists(port_file)) {
     ADD_FAILURE() << "the server does not start\n" << text();
     return;
@@ -122,7 +122,7 @@ void FaultJob::ask_for_the_end() const {
 }
 
 bool FaultJob::await_line(FaultWorker& worker, const std::string& start, std::size_t count) {
-  await(kLong, [&] { return worker.log().count(start) >= count || !worker.running(); });
+  eventually(kLong, [&] { return worker.log().count(start) >= count || !worker.running(); });
   return worker.log().count(start) >= count;
 }
 
@@ -136,7 +136,7 @@ bool FaultJob::await_steps(const std::vector<FaultWorker*>& workers, std::size_t
     return true;
   };
   const auto ended = [](FaultWorker* worker) { return !worker->running(); };
-  await(kLong, [&] { return there() || std::any_of(workers.begin(), workers.end(), ended); });
+  eventually(kLong, [&] { return there() || std::any_of(workers.begin(), workers.end(), ended); });
   return there();
 }
 

@@ -21,7 +21,7 @@ TEST_F(FlippedBit, InAFrameIsDetectedAndTheCallIsTriedAgain) {
   EXPECT_FALSE(damage_is_named());
   for (int i = 0; i < runs(5); ++i) {
     wire_->flip_in_data();
-    ASSERT_TRUE(await(kLong, [&] { return wire_->flipped(); })) << job.text();
+    ASSERT_TRUE(eventually(kLong, [&] { return wire_->flipped(); })) << job.text();
     ASSERT_TRUE(FaultJob::await_steps(all, 20)) << job.text();
   }
   EXPECT_TRUE(damage_is_named()) << job.text();

@@ -45,7 +45,7 @@ TEST_P(Flood, HoldsUpNeitherStepsNorJoinsNorRecovery) {
   const std::vector<std::string> doors = command();
   ASSERT_EQ(doors.size(), 2U + 1U + 3U * 2U) << "each member listens on TCP and locally";
   const Job flood(doors, job_.folder() / "flood");
-  ASSERT_TRUE(await(kLong, [&] { return flood.output().starts_with("floods"); }));
+  ASSERT_TRUE(eventually(kLong, [&] { return flood.output().starts_with("floods"); }));
 
   std::vector<std::size_t> gone;
   for (std::size_t round = 0; round < 2; ++round) {

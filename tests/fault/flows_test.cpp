@@ -38,9 +38,9 @@ TEST_F(Flows, AreEightBetweenTwoWorkersAndADeathDoesNotMatter) {
   EXPECT_EQ(to_the_other_host(), 8 * kLanes);
   job.worker(1).kill();
   const auto survivors = job.others({1});
-  ASSERT_TRUE(await(kLong, [&] { return generation(*survivors.front()) == 2; })) << job.text();
+  ASSERT_TRUE(eventually(kLong, [&] { return generation(*survivors.front()) == 2; })) << job.text();
   EXPECT_EQ(survivors.front()->log().steps().back().contributors, 1U);
-  EXPECT_TRUE(await(kLong, [&] { return to_the_other_host() == 0; })) << to_the_other_host();
+  EXPECT_TRUE(eventually(kLong, [&] { return to_the_other_host() == 0; })) << to_the_other_host();
   finish(job, survivors);
 }
 
@@ -52,10 +52,10 @@ TEST_F(Flows, AreEightForAllWorkersOfAHostTogether) {
   job.worker(3).kill();
   const auto survivors = job.others({3});
   for (FaultWorker* survivor : survivors) {
-    ASSERT_TRUE(await(kLong, [&] { return generation(*survivor) == 2; })) << job.text();
+    ASSERT_TRUE(eventually(kLong, [&] { return generation(*survivor) == 2; })) << job.text();
   }
   EXPECT_EQ(survivors.front()->log().steps().back().contributors, 3U);
-  EXPECT_TRUE(await(kLong, [&] { return to_the_other_host() == 4 * kLanes; }))
+  EXPECT_TRUE(eventually(kLong, [&] { return to_the_other_host() == 4 * kLanes; }))
       << to_the_other_host();
   finish(job, survivors);
 }

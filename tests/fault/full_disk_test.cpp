@@ -34,7 +34,7 @@ TEST(FullDisk, OfTheJournalTurnsNewcomersAwayAndNobodyElse) {
   // The journal has reserved the space that records of deaths need.
   job.worker(1).kill();
   const auto survivors = job.others({1, 4});
-  ASSERT_TRUE(await(kLong, [&] { return generation(*survivors.front()) == 2; })) << job.text();
+  ASSERT_TRUE(eventually(kLong, [&] { return generation(*survivors.front()) == 2; })) << job.text();
   ASSERT_TRUE(FaultJob::await_steps(survivors, 20)) << job.text();
 
   disk.make_room();

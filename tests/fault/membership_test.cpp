@@ -51,7 +51,7 @@ class SeveralDie : public ::testing::TestWithParam<Victims> {
     std::this_thread::sleep_for(meanwhile);
     for (const std::size_t victim : victims.meanwhile) job.worker(victim).kill();
     const auto survivors = job.others(victims.all());
-    ASSERT_TRUE(await(kLong, [&] {
+    ASSERT_TRUE(eventually(kLong, [&] {
       const auto& steps = survivors.front()->log().steps();
       return steps.back().contributors == survivors.size();
     })) << job.text();
@@ -130,7 +130,8 @@ TEST(ComingAndGoing, LeavesNoDescriptorAndNoThreadBehind) {
   for (int i = 0; i < runs(4, kMostJoiners) && !HasFatalFailure(); ++i) replace_the_last();
   for (std::size_t i = 0; i < watched.size(); ++i) {
     Footprint now;
-    EXPECT_TRUE(await(kLong, [&] { return (now = footprint(watched[i])).is_within(before[i]); }))
+    EXPECT_TRUE(
+        eventually(kLong, [&] { return (now = footprint(watched[i])).is_within(before[i]); }))
         << "process " << watched[i] << " had " << before[i].descriptors << " descriptors and "
         << before[i].threads << " threads, and has " << now.descriptors << " and " << now.threads;
   }

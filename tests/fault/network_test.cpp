@@ -40,7 +40,7 @@ TEST_P(SilentHost, IsGivenUpWithinTwoSeconds) {
   hosts_->silence(host_of(GetParam().silent));
   const auto begin = steady_clock::now();
   for (FaultWorker* survivor : survivors) {
-    ASSERT_TRUE(await(kLong, [&] { return generation(*survivor) == 2; })) << job.text();
+    ASSERT_TRUE(eventually(kLong, [&] { return generation(*survivor) == 2; })) << job.text();
   }
   const auto took = std::chrono::duration_cast<milliseconds>(steady_clock::now() - begin);
   std::printf("resolved after %lld ms\n", static_cast<long long>(took.count()));

@@ -21,13 +21,13 @@ TEST_P(Rejoin, AZombieReceivesTheStateAndTakesPartAgain) {
   const auto survivors = job.others({GetParam()});
   for (int i = 0; i < runs(2) && !HasFailure(); ++i) {
     zombie.signal(SIGSTOP);
-    ASSERT_TRUE(await(kLong, [&] {
+    ASSERT_TRUE(eventually(kLong, [&] {
       return survivors.front()->log().steps().back().contributors == 2;
     })) << job.text();
     const std::uint64_t without = generation(*survivors.front());
     ASSERT_TRUE(FaultJob::await_steps(survivors, 20)) << job.text();
     zombie.signal(SIGCONT);
-    ASSERT_TRUE(await(kLong, [&] { return generation(zombie) > without; })) << job.text();
+    ASSERT_TRUE(eventually(kLong, [&] { return generation(zombie) > without; })) << job.text();
     ASSERT_TRUE(FaultJob::await_steps(job.others({}), 20)) << job.text();
     EXPECT_EQ(survivors.front()->log().steps().back().contributors, 3U);
   }
@@ -48,11 +48,11 @@ TEST_F(RejoinOfASilentHost, WhenItsLinkIsBack) {
   ASSERT_TRUE(FaultJob::await_steps(job.others({}), 20)) << job.text();
   const auto survivors = job.others({1});
   hosts_->silence(host_of(1));
-  ASSERT_TRUE(await(kLong, [&] {
+  ASSERT_TRUE(eventually(kLong, [&] {
     return survivors.front()->log().steps().back().contributors == 2;
   })) << job.text();
   hosts_->restore(host_of(1));
-  ASSERT_TRUE(await(kLong, [&] {
+  ASSERT_TRUE(eventually(kLong, [&] {
     return survivors.front()->log().steps().back().contributors == 3;
   })) << job.text();
   ASSERT_TRUE(FaultJob::await_steps(job.others({}), 20)) << job.text();

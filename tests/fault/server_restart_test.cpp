@@ -38,7 +38,7 @@ class ServerRestart : public ::testing::TestWithParam<Journal> {
   /// Steps go on after the restart, joiners are admitted, and no generation is used twice.
   static void expect_recovery(FaultJob& job, const std::vector<std::size_t>& dead) {
     const auto survivors = job.others(dead);
-    ASSERT_TRUE(await(kLong, [&] {
+    ASSERT_TRUE(eventually(kLong, [&] {
       return survivors.front()->log().steps().back().contributors == survivors.size();
     })) << job.text();
     ASSERT_TRUE(FaultJob::await_steps(survivors, 20)) << job.text();

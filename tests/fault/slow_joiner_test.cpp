@@ -42,11 +42,11 @@ TEST_F(SlowJoiner, IsKeptWaitingAndDoesNotStopTheMembers) {
   ASSERT_TRUE(FaultJob::await_steps(members, 20)) << job.text();
 
   FaultWorker& joiner = job.start(arguments(20U << 20));
-  ASSERT_TRUE(await(kLong, [&] { return said("elastic warning: waits for a faster line"); }))
+  ASSERT_TRUE(eventually(kLong, [&] { return said("elastic warning: waits for a faster line"); }))
       << job.text();
   EXPECT_TRUE(said("the members wait 2.0 s at most (--max-join-stall-ms)")) << job.text();
   // The joiner measures its line again, and the members go on after that.
-  ASSERT_TRUE(await(kLong, [&] { return measurements() >= 2; })) << job.text();
+  ASSERT_TRUE(eventually(kLong, [&] { return measurements() >= 2; })) << job.text();
   ASSERT_TRUE(FaultJob::await_steps(members, 20)) << job.text();
   for (const Step& step : members[0]->log().steps()) {
     // Had they waited for the state, it had been for 20 s.
@@ -80,7 +80,7 @@ TEST_F(SlowJoiner, IsTakenByMembersThatAreTooFew) {
   job.start_all(arguments(4U << 20));
   ASSERT_TRUE(FaultJob::await_steps(job.others({}), 20)) << job.text();
   FaultWorker& joiner = job.start(arguments(4U << 20));
-  ASSERT_TRUE(await(kLong, [&] { return said("waits for a faster line"); })) << job.text();
+  ASSERT_TRUE(eventually(kLong, [&] { return said("waits for a faster line"); })) << job.text();
   job.worker(1).kill();
   ASSERT_TRUE(FaultJob::await_line(joiner, "entered")) << job.text();
   ASSERT_TRUE(FaultJob::await_steps(job.others({1}), 10)) << job.text();

@@ -64,7 +64,7 @@ TEST_P(Stop, ForGoodIsNoticedAndTheZombieIsFenced) {
   const auto begin = steady_clock::now();
   frozen().signal(SIGSTOP);
   for (FaultWorker* survivor : survivors) {
-    ASSERT_TRUE(await(kLong, [&] { return generation(*survivor) == 2; })) << job_.text();
+    ASSERT_TRUE(eventually(kLong, [&] { return generation(*survivor) == 2; })) << job_.text();
   }
   const auto took = steady_clock::now() - begin;
   // The server bears as much more silence as heartbeats have been late: several times that.

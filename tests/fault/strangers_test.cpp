@@ -88,7 +88,7 @@ TEST_F(Strangers, WhoConnectTenThousandTimesLeaveNothingBehind) {
       for (const auto& stranger : many) stranger->reset();
     }
     Footprint now;
-    EXPECT_TRUE(await(kLong, [&] { return (now = footprint(door.owner)).is_within(before); }))
+    EXPECT_TRUE(eventually(kLong, [&] { return (now = footprint(door.owner)).is_within(before); }))
         << door.name << ": " << before.descriptors << " descriptors before, " << now.descriptors
         << " after";
     EXPECT_LT(resident_kib(door.owner), memory + kSomeKib) << door.name;

@@ -4,10 +4,11 @@
 #include <filesystem>
 #include <optional>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include <sys/types.h>
+
+#include "tests/eventually.hpp"
 
 namespace elastic::testing {
 
@@ -51,17 +52,5 @@ std::string read_file(const std::filesystem::path& path);
 
 /// Makes a file with a job's secret, as ELASTIC_SECRET_FILE wants it: all digits are `digit`.
 void write_secret(const std::filesystem::path& path, char digit);
-
-/// Polls for `condition`: for what other processes do, where there is no event to wait for. Sleeps
-/// in between, so that they have the processors.
-template <typename Condition>
-bool eventually(std::chrono::milliseconds deadline, Condition condition) {
-  const auto end = std::chrono::steady_clock::now() + deadline;
-  while (!condition()) {
-    if (std::chrono::steady_clock::now() > end) return false;
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  }
-  return true;
-}
 
 }  // namespace elastic::testing
