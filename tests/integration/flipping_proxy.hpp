@@ -1,22 +1,22 @@
 #pragma once
 
 #include <algorithm>
-#include <array>
 #include <cstddef>
 #include <memory>
+#include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <boost/asio/awaitable.hpp>
-#include <boost/asio/buffer.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/use_awaitable.hpp>
-#include <boost/asio/write.hpp>
 
+#include "carry_bytes.hpp"
 #include "rendezvous/protocol/connection.hpp"
 
 namespace elastic::testing {
@@ -55,8 +55,6 @@ class FlippingProxy {
   bool flipped() const { return !waiting_; }
 
  private:
-  using Socket = std::shared_ptr<tcp::socket>;
-
   boost::asio::awaitable<void> accept() {
     boost::system::error_code error;
     while (true) {
@@ -67,37 +65,28 @@ class FlippingProxy {
       if (error) co_return;
       sockets_.insert(sockets_.end(), {client, server});
       server->connect(server_, error);
-      boost::asio::co_spawn(io_, carry(client, server, Towards::kServer), boost::asio::detached);
-      boost::asio::co_spawn(io_, carry(server, client, Towards::kClient), boost::asio::detached);
+      carry(client, server, Towards::kServer);
+      carry(server, client, Towards::kClient);
     }
   }
 
-  boost::asio::awaitable<void> carry(Socket from, Socket to, Towards side) {
-    std::array<unsigned char, 65536> buffer{};
-    boost::system::error_code error;
-    while (!error) {
-      const std::size_t bytes = co_await from->async_read_some(
-          boost::asio::buffer(buffer),
-          boost::asio::redirect_error(boost::asio::use_awaitable, error));
-      if (error) break;
-      if (waiting_ && side == side_ && pieces_-- == 0) {
-        const std::size_t bit = std::min(at_, 8 * bytes - 1);
-        buffer.at(bit / 8) ^= static_cast<unsigned char>(1U << (bit % 8));
-        waiting_ = false;
-      }
-      co_await boost::asio::async_write(
-          *to, boost::asio::buffer(buffer.data(), bytes),
-          boost::asio::redirect_error(boost::asio::use_awaitable, error));
-    }
-    boost::system::error_code ignored;
-    from->close(ignored);
-    to->close(ignored);
+  void carry(SharedSocket from, SharedSocket to, Towards side) {
+    const auto alter = [this, side](std::span<std::byte> bytes) { flip_if_due(side, bytes); };
+    boost::asio::co_spawn(io_, carry_bytes(std::move(from), std::move(to), alter),
+                          boost::asio::detached);
+  }
+
+  void flip_if_due(Towards side, std::span<std::byte> bytes) {
+    if (!waiting_ || side != side_ || pieces_-- != 0) return;
+    const std::size_t bit = std::min(at_, 8 * bytes.size() - 1);
+    bytes[bit / 8] ^= static_cast<std::byte>(1U << (bit % 8));
+    waiting_ = false;
   }
 
   boost::asio::io_context& io_;
   tcp::acceptor acceptor_;
   tcp::endpoint server_;
-  std::vector<Socket> sockets_;
+  std::vector<SharedSocket> sockets_;
   bool waiting_ = false;
   Towards side_ = Towards::kClient;
   std::size_t at_ = 0;

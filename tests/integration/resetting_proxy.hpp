@@ -1,16 +1,15 @@
 #pragma once
 
-#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <list>
 #include <memory>
+#include <span>
 #include <string>
 #include <thread>
 
 #include <boost/asio/awaitable.hpp>
-#include <boost/asio/buffer.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
 #include <boost/asio/io_context.hpp>
@@ -18,7 +17,8 @@
 #include <boost/asio/post.hpp>
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/use_awaitable.hpp>
-#include <boost/asio/write.hpp>
+
+#include "integration/carry_bytes.hpp"
 
 namespace elastic::testing {
 
@@ -51,7 +51,7 @@ class ResettingProxy {
   void reset(std::size_t most) {
     boost::asio::post(io_, [this, most] {
       for (std::size_t left = most; left > 0 && !pairs_.empty(); --left) {
-        for (const Socket& socket : {pairs_.front().client, pairs_.front().server}) {
+        for (const SharedSocket& socket : {pairs_.front().client, pairs_.front().server}) {
           boost::system::error_code ignored;
           socket->set_option(tcp::socket::linger(true, 0), ignored);
           socket->close(ignored);
@@ -62,10 +62,9 @@ class ResettingProxy {
   }
 
  private:
-  using Socket = std::shared_ptr<tcp::socket>;
   struct Pair {
-    Socket client;
-    Socket server;
+    SharedSocket client;
+    SharedSocket server;
   };
 
   boost::asio::awaitable<void> accept() {
@@ -84,21 +83,8 @@ class ResettingProxy {
     }
   }
 
-  boost::asio::awaitable<void> carry(Socket from, Socket to) {
-    std::array<std::byte, 65536> buffer{};
-    boost::system::error_code error;
-    while (!error) {
-      const std::size_t bytes = co_await from->async_read_some(
-          boost::asio::buffer(buffer),
-          boost::asio::redirect_error(boost::asio::use_awaitable, error));
-      if (error) break;
-      co_await boost::asio::async_write(
-          *to, boost::asio::buffer(buffer.data(), bytes),
-          boost::asio::redirect_error(boost::asio::use_awaitable, error));
-    }
-    boost::system::error_code ignored;
-    from->close(ignored);
-    to->close(ignored);
+  boost::asio::awaitable<void> carry(SharedSocket from, SharedSocket to) {
+    co_await carry_bytes(from, to, [](std::span<std::byte> /*bytes*/) {});
     std::erase_if(pairs_,
                   [&](const Pair& pair) { return pair.client == from || pair.server == from; });
   }
