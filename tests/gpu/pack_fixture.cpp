@@ -50,14 +50,6 @@ void expect_same(const std::vector<std::byte>& is, const std::vector<std::byte>&
 
 }  // namespace
 
-std::string name_of(const Types& types) {
-  return std::string(dtype_name(types.tensor)) + "_as_" + dtype_name(types.bucket);
-}
-
-void PrintTo(const Types& types, std::ostream* out) {  // NOLINT: GoogleTest's name
-  *out << name_of(types);
-}
-
 std::vector<std::byte> Draw::bytes_of(DType dtype, std::size_t bytes) {
   std::vector<std::byte> content(bytes);
   for (std::size_t at = 0; at < bytes; at += sizeof(std::uint64_t)) {
@@ -74,7 +66,7 @@ std::vector<std::byte> Draw::bytes_of(DType dtype, std::size_t bytes) {
   return content;
 }
 
-PackCase Draw::place(Types types, Direction direction, const std::vector<std::size_t>& counts,
+PackCase Draw::place(PackTypes types, Direction direction, const std::vector<std::size_t>& counts,
                      bool aligned) {
   PackCase one;
   one.direction = direction;

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <ostream>
 #include <random>
 #include <string>
 #include <vector>
@@ -11,6 +10,7 @@
 #include "collectives/kernels/device/packer.hpp"
 #include "tests/gpu/device_memory.hpp"
 #include "tests/gpu/pack_reference.hpp"
+#include "tests/pack_types.hpp"
 
 namespace elastic::gpu {
 
@@ -20,15 +20,6 @@ using kernels::device::PackPlan;
 using kernels::device::PackRequest;
 using kernels::device::Scale;
 using kernels::device::TensorRange;
-
-struct Types {
-  DType tensor;
-  DType bucket;
-};
-
-/// The types' part of a test's name.
-std::string name_of(const Types& types);
-void PrintTo(const Types& types, std::ostream* out);  // NOLINT: GoogleTest's name
 
 /// Draws cases and what is in memory; the same for the same seed.
 class Draw {
@@ -43,7 +34,7 @@ class Draw {
   /// Any bits, and for floats many of the values at which they change their ways.
   std::vector<std::byte> bytes_of(DType dtype, std::size_t bytes);
   /// Tensors of the counts, with gaps between them.
-  PackCase place(Types types, Direction direction, const std::vector<std::size_t>& counts,
+  PackCase place(PackTypes types, Direction direction, const std::vector<std::size_t>& counts,
                  bool aligned);
   Scale scale(DType dtype);
 

@@ -22,7 +22,7 @@ std::vector<std::size_t> drawn_counts(Draw& draw) {
   return counts;
 }
 
-class PackOfTypes : public PackKernels, public testing::WithParamInterface<Types> {};
+class PackOfTypes : public PackKernels, public testing::WithParamInterface<PackTypes> {};
 
 TEST_P(PackOfTypes, DrawnCasesAreAsOnTheHost) {
   Packer packer;
@@ -60,15 +60,7 @@ TEST_P(PackOfTypes, EveryAlignmentAndAFewElements) {
   }
 }
 
-const Types kTypes[] = {
-    {DType::kF16, DType::kF16}, {DType::kBF16, DType::kBF16}, {DType::kF32, DType::kF32},
-    {DType::kF64, DType::kF64}, {DType::kI8, DType::kI8},     {DType::kU8, DType::kU8},
-    {DType::kI32, DType::kI32}, {DType::kI64, DType::kI64},   {DType::kU32, DType::kU32},
-    {DType::kU64, DType::kU64}, {DType::kI16, DType::kI16},   {DType::kU16, DType::kU16},
-    {DType::kF32, DType::kF16}, {DType::kF32, DType::kBF16},  {DType::kF64, DType::kF16},
-    {DType::kF64, DType::kBF16}};
-
-INSTANTIATE_TEST_SUITE_P(All, PackOfTypes, testing::ValuesIn(kTypes),
+INSTANTIATE_TEST_SUITE_P(All, PackOfTypes, testing::ValuesIn(kPackTypes),
                          [](const auto& of) { return name_of(of.param); });
 
 TEST_F(PackKernels, EveryHalfIsWidenedAndNarrowedAsOnTheHost) {

@@ -10,6 +10,7 @@
 #include <rapidcheck/gtest.h>
 
 #include "collectives/kernels/device/pack_chunk.hpp"
+#include "tests/pack_types.hpp"
 
 namespace elastic::kernels::device {
 namespace {
@@ -18,21 +19,9 @@ void* pointer(std::uint64_t address) {
   return reinterpret_cast<void*>(static_cast<std::uintptr_t>(address));
 }
 
-struct Types {
-  DType tensor;
-  DType bucket;
-};
-const std::vector<Types> kTypes = {
-    {DType::kF16, DType::kF16}, {DType::kBF16, DType::kBF16}, {DType::kF32, DType::kF32},
-    {DType::kF64, DType::kF64}, {DType::kI8, DType::kI8},     {DType::kU8, DType::kU8},
-    {DType::kI32, DType::kI32}, {DType::kI64, DType::kI64},   {DType::kU32, DType::kU32},
-    {DType::kU64, DType::kU64}, {DType::kI16, DType::kI16},   {DType::kU16, DType::kU16},
-    {DType::kF32, DType::kF16}, {DType::kF32, DType::kBF16},  {DType::kF64, DType::kF16},
-    {DType::kF64, DType::kBF16}};
-
 constexpr std::uint64_t kBucket = std::uint64_t{1} << 40;
-constexpr std::uint64_t kMigrationSpin = std::uint64_t{1}
-                                         << 32;  // tensors, without those in their places
+constexpr std::uint64_t kOutOfPlace = std::uint64_t{1}
+                                      << 32;  // tensors, without those in their places
 
 /// A request whose memory is nowhere: plans look at addresses alone.
 struct Drawn {
@@ -55,7 +44,7 @@ std::uint64_t draw_misalignment(std::size_t size) {
 
 Drawn draw() {
   Drawn drawn;
-  const Types types = *rc::gen::elementOf(kTypes);
+  const auto types = *rc::gen::elementOf(gpu::kPackTypes);
   PackRequest& request = drawn.request;
   request.direction = *rc::gen::element(Direction::kPack, Direction::kUnpack);
   request.tensor_dtype = types.tensor;
@@ -69,7 +58,7 @@ Drawn draw() {
   for (std::size_t i = 0; i < tensors; ++i) {
     const std::size_t count = draw_count();
     const bool in_place = types.tensor == types.bucket && *rc::gen::inRange(0, 10) == 0;
-    const std::uint64_t apart = kBucket + (i + 1) * kMigrationSpin + draw_misalignment(tensor_size);
+    const std::uint64_t apart = kBucket + (i + 1) * kOutOfPlace + draw_misalignment(tensor_size);
     drawn.tensors.push_back({pointer(in_place ? in_bucket : apart), count});
     in_bucket += count * bucket_size;
   }
@@ -159,11 +148,11 @@ RC_GTEST_PROP(PackPlanProperty, MovesEveryElementOnceInAlignedAccesses, ()) {
 }
 
 RC_GTEST_PROP(PackPlanProperty, AccessesAreAsWideAsAlignmentAllows, ()) {
-  const Types types = *rc::gen::elementOf(kTypes);
+  const auto types = *rc::gen::elementOf(gpu::kPackTypes);
   const auto from_size = static_cast<std::uint32_t>(size_of(types.tensor));
   const auto to_size = static_cast<std::uint32_t>(size_of(types.bucket));
   const std::uint64_t from = kBucket + *rc::gen::inRange(0U, 64U);
-  const std::uint64_t to = kMigrationSpin + *rc::gen::inRange(0U, 64U);
+  const std::uint64_t to = kOutOfPlace + *rc::gen::inRange(0U, 64U);
   const Access access = access_between(from, from_size, to, to_size);
   RC_ASSERT(access.head < std::max(access.lanes, 1U));
   std::uint32_t widest = 0;
@@ -187,7 +176,7 @@ PackRequest request_of(const std::vector<TensorRange>& tensors, DType dtype) {
 }
 
 TEST(PackPlan, LargeTensorsAreManyChunksAndSmallOnesAreOneEach) {
-  std::vector<TensorRange> tensors = {{pointer(kMigrationSpin), std::size_t{100} << 20}};
+  std::vector<TensorRange> tensors = {{pointer(kOutOfPlace), std::size_t{100} << 20}};
   for (std::uint64_t i = 2; i < 302; ++i) tensors.push_back({pointer(i * kBucket), 64});
   const PackPlan plan = pack_plan(request_of(tensors, DType::kF32));
   EXPECT_EQ(plan.chunks(), (400U << 20) / (32U << 10) + 300);
@@ -195,7 +184,7 @@ TEST(PackPlan, LargeTensorsAreManyChunksAndSmallOnesAreOneEach) {
 }
 
 TEST(PackPlan, SmallBucketsKeepAllMultiprocessorsBusy) {
-  const std::vector<TensorRange> tensors = {{pointer(kMigrationSpin), std::size_t{1} << 18}};
+  const std::vector<TensorRange> tensors = {{pointer(kOutOfPlace), std::size_t{1} << 18}};
   EXPECT_EQ(pack_plan(request_of(tensors, DType::kF32)).chunks(), 256U);
 }
 
@@ -214,7 +203,7 @@ TEST(PackPlan, TensorsInTheirPlacesAreScaledAllTheSame) {
 }
 
 TEST(PackPlan, MoreThanOneLaunchCanTakeIsRefused) {
-  const std::vector<TensorRange> tensors = {{pointer(kMigrationSpin), std::size_t{1} << 46}};
+  const std::vector<TensorRange> tensors = {{pointer(kOutOfPlace), std::size_t{1} << 46}};
   PackRequest request = request_of(tensors, DType::kU8);
   request.bucket = pointer(std::uint64_t{1} << 62);
   EXPECT_EQ(invalid_request(request), "");
@@ -222,8 +211,7 @@ TEST(PackPlan, MoreThanOneLaunchCanTakeIsRefused) {
 }
 
 TEST(InvalidRequest, OverlapsAreNamed) {
-  std::vector<TensorRange> tensors = {{pointer(kMigrationSpin), 100},
-                                      {pointer(kBucket + 404), 100}};
+  std::vector<TensorRange> tensors = {{pointer(kOutOfPlace), 100}, {pointer(kBucket + 404), 100}};
   PackRequest request = request_of(tensors, DType::kF32);
   EXPECT_EQ(invalid_request(request), "tensor 1 and the bucket overlap in memory");
   tensors[1].data = pointer(kBucket + 400);  // its place
@@ -235,8 +223,8 @@ TEST(InvalidRequest, OverlapsAreNamed) {
 }
 
 TEST(InvalidRequest, TensorsMayOverlapWhereTheyAreOnlyRead) {
-  const std::vector<TensorRange> tensors = {{pointer(kMigrationSpin), 100},
-                                            {pointer(kMigrationSpin), 50}};
+  const std::vector<TensorRange> tensors = {{pointer(kOutOfPlace), 100},
+                                            {pointer(kOutOfPlace), 50}};
   PackRequest request = request_of(tensors, DType::kF32);
   EXPECT_EQ(invalid_request(request), "");
   request.direction = Direction::kUnpack;
@@ -255,10 +243,10 @@ TEST(InvalidRequest, TypesAndScales) {
 }
 
 TEST(InvalidRequest, MemoryThatCannotBe) {
-  const std::vector<TensorRange> nowhere = {{pointer(kMigrationSpin), 1}, {nullptr, 1}};
+  const std::vector<TensorRange> nowhere = {{pointer(kOutOfPlace), 1}, {nullptr, 1}};
   EXPECT_EQ(invalid_request(request_of(nowhere, DType::kF32)),
             "tensor 1 has elements, and no address");
-  const std::vector<TensorRange> endless = {{pointer(kMigrationSpin), ~std::size_t{0} / 4}};
+  const std::vector<TensorRange> endless = {{pointer(kOutOfPlace), ~std::size_t{0} / 4}};
   EXPECT_EQ(invalid_request(request_of(endless, DType::kF32)),
             "tensor 0 has more elements than there is memory");
 }
