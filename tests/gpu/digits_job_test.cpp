@@ -4,13 +4,13 @@
 
 #include <cmath>
 #include <cstring>
-#include <set>
 #include <string>
 #include <vector>
 
 #include <gtest/gtest.h>
 
 #include "cuda/driver_calls.hpp"
+#include "integration/digits_checks.hpp"
 
 namespace elastic::testing {
 namespace {
@@ -44,19 +44,7 @@ class DigitsOfOneBatch : public DigitsOnDevices, public ::testing::WithParamInte
 void train_disturbed(std::vector<std::string> arguments) {
   arguments.insert(arguments.end(), {"--step-ms", "20", "--die-rank", "1", "--die-at-step", "5"});
   DigitsJob job({"-np", "3", "--min-np", "2", "--max-np", "4", "--max-restarts", "0"}, arguments);
-  ASSERT_TRUE(job.wait_until_self_destructed()) << job.output();
-  ASSERT_TRUE(job.control({"add", "1"})) << job.output();
-  ASSERT_TRUE(job.wait_until_stepped(3, 3)) << job.output();
-  ASSERT_EQ(job.finish(), 0) << job.output();
-  std::set<std::string> hashes;
-  for (const auto& report : job.reports()) {
-    EXPECT_EQ(report["samples_missed"], 0) << report;
-    EXPECT_EQ(report["samples_used_twice"], 0) << report;
-    EXPECT_GT(report["test_accuracy"], 0.8) << report;
-    hashes.insert(report["parameter_hash"].get<std::string>());
-  }
-  EXPECT_EQ(job.reports().size(), 3U) << job.output();
-  EXPECT_EQ(hashes.size(), 1U) << job.output();
+  expect_equal_weights_through_a_death_and_a_join(job);
 }
 
 TEST_P(DigitsOfOneBatch, TrainThroughADeathAndAJoinAsOnTheHost) {
