@@ -9,15 +9,13 @@
 //   steps.jsonl elasticrun ctl add 7     # when it says that it waits for them
 //
 // `./run bench dynamic-sgd` does it for many and compares them.
-#include <array>
-#include <cstdio>
-#include <exception>
 #include <string>
-#include <vector>
+#include <utility>
 
 #include <CLI/CLI.hpp>
 #include <elastic/elastic.hpp>
 
+#include "examples/command_line.hpp"
 #include "examples/dynamic_sgd/elastic_job.hpp"
 #include "examples/dynamic_sgd/held_out.hpp"
 #include "examples/dynamic_sgd/record.hpp"
@@ -47,8 +45,6 @@ void describe_plan(CLI::App& app, dynamic_sgd::Plan& plan) {
 }
 
 void describe(CLI::App& app, CommandLine& line) {
-  std::vector<std::string> policies;
-  for (const auto& policy : elastic::kResizePolicies) policies.emplace_back(policy.name);
   describe_plan(app, line.plan);
   app.add_option("--batch", line.learner.batch, "samples per worker and step")
       ->check(CLI::Range(1, 1000000))
@@ -59,7 +55,7 @@ void describe(CLI::App& app, CommandLine& line) {
   app.add_option("--momentum", line.learner.momentum, "share of the last update that is kept")
       ->capture_default_str();
   app.add_option("--policy", line.policy, "what becomes of the rate when the workers change")
-      ->check(CLI::IsMember(policies))
+      ->check(examples::one_of(elastic::kResizePolicies))
       ->capture_default_str();
   app.add_option("--seed", line.learner.seed, "of the first weights and of the order of samples")
       ->capture_default_str();
@@ -96,12 +92,5 @@ int main(int argc, char** argv) {
   CommandLine line;
   CLI::App app("Trains a small network while the number of workers changes.");
   describe(app, line);
-  CLI11_PARSE(app, argc, argv);
-  try {
-    train(line);
-    return 0;
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "dynamic_sgd: %s\n", error.what());
-    return 1;
-  }
+  return examples::run_program(app, argc, argv, [&] { train(std::move(line)); });
 }

@@ -4,7 +4,6 @@
 //
 // Each worker ends with one line of JSON.
 #include <algorithm>
-#include <array>
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
@@ -16,6 +15,7 @@
 #include <elastic/elastic.hpp>
 #include <elastic/training.hpp>
 
+#include "examples/command_line.hpp"
 #include "examples/digits/cuda/cuda_model.hpp"
 #include "examples/digits/feed.hpp"
 #include "examples/digits/host_model.hpp"
@@ -46,29 +46,22 @@ struct CommandLine {
   std::int64_t die_at_step = 0;
 };
 
-template <typename T, std::size_t kCount>
-CLI::IsMember one_of(const std::array<elastic::Named<T>, kCount>& choices) {
-  std::vector<std::string> names;
-  for (const auto& choice : choices) names.emplace_back(choice.name);
-  return CLI::IsMember(names);
-}
-
 void describe_rate(CLI::App& app, CommandLine& line) {
   app.add_option("--lr", line.trainer.rate, "learning rate for a batch of --batch samples")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
   app.add_option("--schedule", line.schedule, "how it goes over the training")
-      ->check(one_of(digits::kSchedules))
+      ->check(examples::one_of(digits::kSchedules))
       ->capture_default_str();
   app.add_option("--warmup", line.trainer.warm_up, "epochs of gradual warm-up at the start")
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
   app.add_option("--rule", line.rule, "how it follows the number of workers")
-      ->check(one_of(elastic::kScalingRules))
+      ->check(examples::one_of(elastic::kScalingRules))
       ->capture_default_str();
   app.add_option("--policy", line.policy,
                  "what becomes of it when workers come or go; default: ELASTIC_RESIZE_POLICY")
-      ->check(one_of(elastic::kResizePolicies));
+      ->check(examples::one_of(elastic::kResizePolicies));
   app.add_option("--ramp-steps", line.trainer.ramp_steps,
                  "steps of a ramp; default: 8 times the growth, and at least 3 / (1 - momentum)")
       ->check(CLI::Range(1, 1000000000));
@@ -83,7 +76,7 @@ void describe_batch(CLI::App& app, CommandLine& line) {
          "--batch-policy", line.batch_policy,
          "per_worker: a batch for each; fixed_total: one batch, dealt out to virtual workers; "
          "reproducible: likewise, with the same bits whoever the workers are")
-      ->check(one_of(elastic::kBatchPolicies))
+      ->check(examples::one_of(elastic::kBatchPolicies))
       ->capture_default_str();
   app.add_option("--virtual-workers", line.trainer.batch.virtual_workers,
                  "parts of a batch that is fixed_total or reproducible")
@@ -236,12 +229,5 @@ int main(int argc, char** argv) {
   CommandLine line;
   CLI::App app("Trains a small network on handwritten digits, elastically.");
   describe(app, line);
-  CLI11_PARSE(app, argc, argv);
-  try {
-    train(line);
-    return 0;
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "train_digits: %s\n", error.what());
-    return 1;
-  }
+  return examples::run_program(app, argc, argv, [&] { train(line); });
 }
