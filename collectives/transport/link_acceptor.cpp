@@ -1,4 +1,5 @@
-// The half of the Linker that listens: a peer that connects must prove the job's secret first.
+#include "collectives/transport/link_acceptor.hpp"
+
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -19,10 +20,7 @@
 
 #include "base/asio_sockets.hpp"
 #include "base/handshake.hpp"
-#include "base/host_identity.hpp"
 #include "base/log.hpp"
-#include "collectives/transport/linker_impl.hpp"
-#include "collectives/transport/shm/shm.hpp"
 #include "collectives/transport/tcp/congestion.hpp"
 
 namespace elastic::transport {
@@ -34,8 +32,6 @@ namespace {
 
 /// Until a connection's first bytes: a peer says them as soon as it is connected.
 constexpr Milliseconds kFirstBytes{1000};
-/// Peers that may be linked with us without our having asked for them.
-constexpr std::size_t kMostPeers = 4096;
 
 std::string with_port(const asio::ip::address& address, unsigned short port) {
   const std::string text = address.to_string();
@@ -78,7 +74,7 @@ bool is_of_this_user(int local_socket) {
 }
 
 /// Where a connection comes from, or nothing where it cannot be a peer's.
-std::optional<std::string> origin(Linker::Impl::Socket& socket) {
+std::optional<std::string> origin(DataSocket& socket) {
   boost::system::error_code error;
   const auto peer = socket.remote_endpoint(error);
   if (error) return std::nullopt;
@@ -92,7 +88,11 @@ std::optional<std::string> origin(Linker::Impl::Socket& socket) {
 
 }  // namespace
 
-Linker::Impl::Newcomer::Newcomer(Newcomers& among, std::string origin, Socket& socket)
+LinkAcceptor::LinkAcceptor(std::shared_ptr<LinkerContext> context, Sink& sink)
+    : context_(std::move(context)), sink_(sink), tcp_(context_->io), local_(context_->io) {}
+
+LinkAcceptor::Unauthenticated::Unauthenticated(UnauthenticatedSockets& among, std::string origin,
+                                               DataSocket& socket)
     : among_(among) {
   const auto admission = among_.admitted.admit(std::move(origin));
   id_ = admission.admitted;
@@ -104,26 +104,38 @@ Linker::Impl::Newcomer::Newcomer(Newcomers& among, std::string origin, Socket& s
   among_.sockets.erase(displaced);
 }
 
-void Linker::Impl::Newcomer::leave() {
+void LinkAcceptor::Unauthenticated::end() {
   among_.admitted.remove(id_);
   among_.sockets.erase(id_);
 }
 
-Status Linker::Impl::listen() {
-  endpoints_.host = host_identity();
+void LinkAcceptor::close() {
+  boost::system::error_code ignored;
+  tcp_.close(ignored);
+  local_.close(ignored);
+}
+
+Status LinkAcceptor::listen() {
+  endpoints_.host = context_->host;
   if (Status status = listen_tcp(); !status.ok()) return status;
   if (Status status = listen_local(); !status.ok()) return status;
-  asio::co_spawn(io_, accept_loop(tcp_, newcomers_by_tcp_), asio::detached);
-  asio::co_spawn(io_, accept_loop(local_, newcomers_of_host_), asio::detached);
+  asio::co_spawn(
+      context_->io,
+      [self = shared_from_this()] { return self->accept_loop(self->tcp_, self->by_tcp_); },
+      asio::detached);
+  asio::co_spawn(
+      context_->io,
+      [self = shared_from_this()] { return self->accept_loop(self->local_, self->of_host_); },
+      asio::detached);
   return {};
 }
 
-Status Linker::Impl::listen_tcp() {
+Status LinkAcceptor::listen_tcp() {
   boost::system::error_code error;
-  const auto address = asio::ip::make_address(options_.bind_address, error);
+  const auto address = asio::ip::make_address(context_->options.bind_address, error);
   if (error) {
     return Status(Code::kInvalidArgument, "cannot accept data connections on '" +
-                                              options_.bind_address +
+                                              context_->options.bind_address +
                                               "': not an IP address (ELASTIC_BIND)");
   }
   const tcp::endpoint endpoint(address, 0);
@@ -133,12 +145,13 @@ Status Linker::Impl::listen_tcp() {
   if (!error) tcp_.listen(asio::socket_base::max_listen_connections, error);
   if (!error) tcp_.native_non_blocking(true, error);
   if (error) {
-    return Status(Code::kUnavailable, "cannot accept data connections on " + options_.bind_address +
-                                          ": " + error.message() + " (ELASTIC_BIND)");
+    return Status(Code::kUnavailable, "cannot accept data connections on " +
+                                          context_->options.bind_address + ": " + error.message() +
+                                          " (ELASTIC_BIND)");
   }
   defer_accept(tcp_.native_handle());
-  if (!options_.congestion.empty()) {
-    const Status set = set_congestion_control(tcp_.native_handle(), options_.congestion);
+  if (!context_->options.congestion.empty()) {
+    const Status set = set_congestion_control(tcp_.native_handle(), context_->options.congestion);
     if (!set.ok()) return set.within("ELASTIC_TCP_CONGESTION");
   }
   const unsigned short port = tcp_.local_endpoint().port();
@@ -152,8 +165,8 @@ Status Linker::Impl::listen_tcp() {
   return {};
 }
 
-Status Linker::Impl::listen_local() {
-  endpoints_.local = "elastic-" + options_.incarnation;
+Status LinkAcceptor::listen_local() {
+  endpoints_.local = "elastic-" + context_->options.incarnation;
   boost::system::error_code error;
   const asio::local::stream_protocol::endpoint endpoint(std::string(1, '\0') + endpoints_.local);
   open_socket(local_, endpoint.protocol(), error);
@@ -166,79 +179,62 @@ Status Linker::Impl::listen_local() {
 }
 
 template <typename Acceptor>
-Linker::Impl::Task<void> Linker::Impl::accept_loop(Acceptor& acceptor, Newcomers& newcomers) {
-  const auto self = shared_from_this();
-  asio::steady_timer pause(io_);
-  while (!closed_) {
+Task<void> LinkAcceptor::accept_loop(Acceptor& acceptor, UnauthenticatedSockets& among) {
+  asio::steady_timer pause(context_->io);
+  while (!context_->closed()) {
     boost::system::error_code error;
-    Socket socket(io_);
+    DataSocket socket(context_->io);
     co_await accept_socket(acceptor, socket, error);
     if (!error) {
       if (std::optional<std::string> from = origin(socket)) {
-        asio::co_spawn(io_, greet(std::move(socket), *std::move(from), newcomers), asio::detached);
+        asio::co_spawn(
+            context_->io,
+            [self = shared_from_this(), socket = std::move(socket), from = *std::move(from),
+             &among]() mutable { return self->greet(std::move(socket), std::move(from), among); },
+            asio::detached);
       }
       continue;
     }
-    if (closed_ || error == asio::error::operation_aborted) co_return;
+    if (context_->closed() || error == asio::error::operation_aborted) co_return;
     // Out of descriptors, which passes.
-    hurry_without_descriptors();
+    sink_.on_accept_failure();
     pause.expires_after(Milliseconds(20));
     co_await pause.async_wait(asio::redirect_error(asio::use_awaitable, error));
   }
 }
 
-Linker::Impl::Task<void> Linker::Impl::greet(Socket socket, std::string origin,
-                                             Newcomers& newcomers) {
-  const auto self = shared_from_this();
-  if (closed_) co_return;
-  Conversation with{std::move(socket), nullptr};
-  Newcomer newcomer(newcomers, std::move(origin), with.socket);
-  Result<LinkGreeting> greeting = co_await greeted(with, newcomer);
-  newcomer.leave();
-  if (closed_) co_return;
-  if (!greeting.ok()) {
-    if (const auto note = stranger_lines_.admit(Clock::now())) {
-      log::info("dropped a data connection: {}{}", greeting.status().message(), *note);
-    }
-    co_return;
+Task<void> LinkAcceptor::greet(DataSocket socket, std::string origin,
+                               UnauthenticatedSockets& among) {
+  if (context_->closed()) co_return;
+  DataConnection with{std::move(socket), nullptr};
+  Unauthenticated state(among, std::move(origin), with.socket);
+  Result<LinkGreeting> greeting = co_await authenticate(with, state);
+  state.end();
+  if (context_->closed()) co_return;
+  if (greeting.ok()) co_return sink_.on_connection(std::move(with), greeting.value());
+  if (const auto note = stranger_lines_.admit(Clock::now())) {
+    log::info("dropped a data connection: {}{}", greeting.status().message(), *note);
   }
-  const LinkGreeting& from = greeting.value();
-  if (!from.target.empty()) co_return co_await relay(std::move(with.socket), from);
-  if (from.transport == kProbe) co_return co_await serve_probe(with);
-  StreamPtr stream;
-  if (from.transport != "shm") {
-    stream = tcp_stream(std::move(with));
-  } else if (UniqueFd fd = take_descriptor(with.socket)) {
-    Result<StreamPtr> accepted = accept_shm(std::move(fd), options_.arena.get());
-    if (!accepted.ok()) {
-      log::info("dropped a data connection: {}", accepted.status().message());
-      hurry_without_descriptors();
-      co_return;
-    }
-    stream = std::move(accepted).value();
-  }
-  if (!stream) co_return;
-  pool_.add({from.dialer, from.lane, from.link_id, from.stream, from.streams, from.via,
-             std::move(stream)});
-  finish_if_complete();
 }
 
-Linker::Impl::Task<Result<LinkGreeting>> Linker::Impl::greeted(Conversation& with,
-                                                               Newcomer& newcomer) {
-  Socket& socket = with.socket;
-  SocketDeadline deadline(socket, std::min(kFirstBytes, options_.handshake_deadline), open_);
+Task<Result<LinkGreeting>> LinkAcceptor::authenticate(DataConnection& with,
+                                                      Unauthenticated& state) {
+  DataSocket& socket = with.socket;
+  SocketDeadline deadline(socket, std::min(kFirstBytes, context_->options.handshake_deadline),
+                          context_->sockets);
   const auto awaited = [](boost::system::error_code& error) {
     return asio::redirect_error(asio::use_awaitable, error);
   };
   const Status gone(Code::kPeerLost, "closed or too slow before it showed the secret");
   boost::system::error_code error;
-  handshake::Acceptor acceptor(options_.secret, handshake::Purpose::kData, options_.encrypt);
+  handshake::Acceptor acceptor(context_->options.secret, handshake::Purpose::kData,
+                               context_->options.encrypt);
 
   std::array<std::byte, handshake::kHelloBytes> hello;
   co_await asio::async_read(socket, asio::buffer(hello), awaited(error));
   if (error) co_return gone;
-  deadline.restart(options_.handshake_deadline);
-  newcomer.heard();
+  deadline.restart(context_->options.handshake_deadline);
+  state.heard();
   Result<std::size_t> length = acceptor.hello(hello);
   if (!length.ok()) co_return length.status();
   std::vector<std::byte> context(length.value());
@@ -253,7 +249,7 @@ Linker::Impl::Task<Result<LinkGreeting>> Linker::Impl::greeted(Conversation& wit
   co_await asio::async_read(socket, asio::buffer(proof), awaited(error));
   if (error) co_return gone;
   if (Status status = acceptor.check(proof); !status.ok()) co_return status;
-  newcomer.leave();
+  state.end();
 
   Result<LinkGreeting> greeting = decode_greeting(acceptor.context());
   if (!greeting.ok()) co_return greeting;
@@ -264,19 +260,19 @@ Linker::Impl::Task<Result<LinkGreeting>> Linker::Impl::greeted(Conversation& wit
 }
 
 /// `from` has shown the secret. Admits it, unless it is for another object to admit.
-Linker::Impl::Task<Status> Linker::Impl::admit(Conversation& with,
-                                               const handshake::Acceptor& acceptor,
-                                               const LinkGreeting& from) {
-  Socket& socket = with.socket;
+Task<Status> LinkAcceptor::admit(DataConnection& with, const handshake::Acceptor& acceptor,
+                                 const LinkGreeting& from) {
+  DataSocket& socket = with.socket;
   const auto awaited = [](boost::system::error_code& error) {
     return asio::redirect_error(asio::use_awaitable, error);
   };
   const Status gone(Code::kPeerLost, "closed or too slow while it was let in");
   boost::system::error_code error;
-  if (from.job != options_.job || from.acceptor != options_.incarnation) {
+  if (from.job != context_->options.job || from.acceptor != context_->options.incarnation) {
     co_return Status(Code::kRefused, "a worker that looks for somebody else");
   }
-  if (pool_.peers() >= kMostPeers) co_return Status(Code::kUnavailable, "too many peers");
+  if (context_->closed()) co_return gone;
+  if (!sink_.has_room()) co_return Status(Code::kUnavailable, "too many peers");
   const bool too_old = from.transport != kProbe && from.generation < generation_;
   if (!too_old && !from.target.empty()) co_return Status();  // the verdict is the target's, too
   const Verdict verdict = too_old ? Verdict::kOldGeneration : Verdict::kWelcome;
@@ -284,11 +280,11 @@ Linker::Impl::Task<Status> Linker::Impl::admit(Conversation& with,
   if (error) co_return gone;
   if (too_old) co_return Status(Code::kRefused, "a worker that is still in an earlier view");
   if (from.transport == "shm") {
-    co_await socket.async_wait(Socket::wait_read, awaited(error));
+    co_await socket.async_wait(DataSocket::wait_read, awaited(error));
     if (error) co_return gone;
   }
-  Result<TlsSessionPtr> secured =
-      co_await secure(socket, from, TlsSession::Role::kAcceptor, acceptor.session_key());
+  Result<TlsSessionPtr> secured = co_await secure(
+      socket, from, TlsSession::Role::kAcceptor, acceptor.session_key(), context_->options.encrypt);
   if (!secured.ok()) co_return secured.status();
   with.tls = std::move(secured).value();
   co_return Status();

@@ -1,4 +1,5 @@
-// Measuring a line: one worker sends another a fixed number of bytes, which times them.
+#include "collectives/transport/link_probe.hpp"
+
 #include <algorithm>
 #include <array>
 #include <optional>
@@ -12,7 +13,7 @@
 #include <boost/asio/write.hpp>
 
 #include "base/log.hpp"
-#include "collectives/transport/linker_impl.hpp"
+#include "collectives/transport/reach_peer.hpp"
 
 namespace elastic::transport {
 
@@ -65,32 +66,53 @@ class Turn {
 
 }  // namespace
 
-void Linker::Impl::probe(Peer peer, Milliseconds deadline, Measured callback) {
-  control_thread_.check();
+LinkProbe::LinkProbe(std::shared_ptr<LinkerContext> context)
+    : context_(std::move(context)), deadline_(context_->io) {}
+
+void LinkProbe::measure(Peer peer, Milliseconds deadline, Measured callback) {
+  context_->control_thread.check();
   measured_ = std::move(callback);
   const std::uint64_t probe = ++probe_;
-  probe_deadline_.expires_after(deadline);
-  probe_deadline_.async_wait([self = shared_from_this(), probe](boost::system::error_code error) {
+  deadline_.expires_after(deadline);
+  deadline_.async_wait([self = shared_from_this(), probe](boost::system::error_code error) {
     if (error) return;
-    self->finish_probe(probe, Status(Code::kTimeout, "the line could not be measured in time"));
+    self->finish(probe, Status(Code::kTimeout, "the line could not be measured in time"));
   });
-  asio::co_spawn(io_, measure(std::move(peer), probe), asio::detached);
+  asio::co_spawn(
+      context_->io,
+      [self = shared_from_this(), peer = std::move(peer), probe] {
+        return self->keep_measuring(peer, probe);
+      },
+      asio::detached);
 }
 
-void Linker::Impl::finish_probe(std::uint64_t probe, Result<double> outcome) {
+void LinkProbe::close() {
+  measured_ = nullptr;
+  deadline_.cancel();
+}
+
+void LinkProbe::serve(DataConnection with) {
+  asio::co_spawn(
+      context_->io,
+      [self = shared_from_this(), with = std::move(with)]() mutable {
+        return self->send_bytes(std::move(with));
+      },
+      asio::detached);
+}
+
+void LinkProbe::finish(std::uint64_t probe, Result<double> outcome) {
   if (probe != probe_ || !measured_) return;
   const Measured callback = std::exchange(measured_, nullptr);
-  probe_deadline_.cancel();
+  deadline_.cancel();
   callback(std::move(outcome));
 }
 
 /// Tries until it is measured, or no longer wanted.
-Linker::Impl::Task<void> Linker::Impl::measure(Peer peer, std::uint64_t probe) {
-  const auto self = shared_from_this();
-  asio::steady_timer timer(io_);
-  while (!closed_ && probe == probe_ && measured_) {
+Task<void> LinkProbe::keep_measuring(Peer peer, std::uint64_t probe) {
+  asio::steady_timer timer(context_->io);
+  while (!context_->closed() && probe == probe_ && measured_) {
     Result<double> outcome = co_await measure_once(peer);
-    if (outcome.ok()) co_return finish_probe(probe, std::move(outcome));
+    if (outcome.ok()) co_return finish(probe, std::move(outcome));
     log::debug("measuring the line from worker {}: {}", peer.incarnation,
                outcome.status().message());
     timer.expires_after(kPause);
@@ -99,19 +121,19 @@ Linker::Impl::Task<void> Linker::Impl::measure(Peer peer, std::uint64_t probe) {
   }
 }
 
-Linker::Impl::Task<Result<double>> Linker::Impl::measure_once(const Peer& peer) {
-  Result<Socket> reached = co_await reach(peer, "tcp", kProbeTime);
+Task<Result<double>> LinkProbe::measure_once(const Peer& peer) {
+  Result<DataSocket> reached = co_await reach(*context_, peer, "tcp", kProbeTime);
   if (!reached.ok()) co_return reached.status();
-  Conversation with{std::move(reached).value(), nullptr};
+  DataConnection with{std::move(reached).value(), nullptr};
   LinkGreeting greeting;
-  greeting.job = options_.job;
-  greeting.dialer = options_.incarnation;
+  greeting.job = context_->options.job;
+  greeting.dialer = context_->options.incarnation;
   greeting.acceptor = peer.incarnation;
   greeting.transport = kProbe;
-  if (Status status = co_await introduce(with, greeting, kProbeTime); !status.ok())
+  if (Status status = co_await introduce(*context_, with, greeting, kProbeTime); !status.ok())
     co_return status;
 
-  const SocketDeadline deadline(with.socket, kProbeTime, open_);
+  const SocketDeadline deadline(with.socket, kProbeTime, context_->sockets);
   std::array<std::byte, 1U << 14> buffer;
   Stopwatch stopwatch;
   bool broken = false;
@@ -126,11 +148,10 @@ Linker::Impl::Task<Result<double>> Linker::Impl::measure_once(const Peer& peer) 
   co_return stopwatch.bytes_per_second();
 }
 
-/// The dialer has proved the secret. Where too many ask, the connection is just closed.
-Linker::Impl::Task<void> Linker::Impl::serve_probe(Conversation& with) {
-  if (probes_served_ >= kMostProbes) co_return;
-  const Turn turn(probes_served_);
-  const SocketDeadline deadline(with.socket, 2 * kProbeTime, open_);
+Task<void> LinkProbe::send_bytes(DataConnection with) {
+  if (context_->closed() || served_ >= kMostProbes) co_return;
+  const Turn turn(served_);
+  const SocketDeadline deadline(with.socket, 2 * kProbeTime, context_->sockets);
   const std::vector<std::byte> plain(kProbeBytes);
   std::span<const std::byte> bytes = plain;
   if (with.tls) {

@@ -2,15 +2,23 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <set>
 #include <utility>
 
-#include <boost/asio/co_spawn.hpp>
-#include <boost/asio/detached.hpp>
+#include <boost/asio/steady_timer.hpp>
 #include <sys/eventfd.h>
-#include <sys/stat.h>
 
 #include "base/log.hpp"
-#include "collectives/transport/linker_impl.hpp"
+#include "base/unique_fd.hpp"
+#include "collectives/transport/link_acceptor.hpp"
+#include "collectives/transport/link_dialer.hpp"
+#include "collectives/transport/link_failure.hpp"
+#include "collectives/transport/link_pool.hpp"
+#include "collectives/transport/link_probe.hpp"
+#include "collectives/transport/link_relay.hpp"
+#include "collectives/transport/linker_context.hpp"
+#include "collectives/transport/peer_end_watch.hpp"
+#include "collectives/transport/shm/shm.hpp"
 
 namespace elastic::transport {
 
@@ -20,27 +28,59 @@ namespace {
 
 /// Some may be about to be closed.
 constexpr Milliseconds kWithoutDescriptors{200};
-
-bool on_loopback_only(const Endpoints& endpoints) {
-  return !endpoints.tcp.empty() &&
-         std::ranges::all_of(endpoints.tcp, [](const std::string& address) {
-           return address.starts_with("127.") || address.starts_with("[::1]");
-         });
-}
-
-/// Where two hosts have no link because one of them cannot be reached by any: what to do about it.
-std::string bind_advice(const Endpoints& peer, const Endpoints& own) {
-  if (peer.host == own.host) return {};
-  const bool of_peer = on_loopback_only(peer);
-  if (!of_peer && !on_loopback_only(own)) return {};
-  const Endpoints& hidden = of_peer ? peer : own;
-  return std::string("; ") + (of_peer ? "it" : "this worker") + " listens on " +
-         hidden.tcp.front() +
-         " only, which other hosts do not reach: set ELASTIC_BIND (Options::bind) for all workers "
-         "to an address that they do reach, such as 0.0.0.0";
-}
+/// Peers that may be linked with us without our having asked for them.
+constexpr std::size_t kMostPeers = 4096;
 
 }  // namespace
+
+/// The present call of `connect`, and the parts that it needs. Lives on the control thread. A timer
+/// that has expired keeps it alive.
+class Linker::Impl : public std::enable_shared_from_this<Linker::Impl>,
+                     public LinkAcceptor::Sink,
+                     public LinkDialer::Observer {
+ public:
+  Impl(asio::io_context& io, LinkerOptions options);
+
+  void connect(std::vector<Peer> peers, std::uint64_t generation, Milliseconds deadline,
+               Connected callback);
+  void cancel();
+  void close();
+
+  LinkAcceptor& acceptor() { return *acceptor_; }
+  LinkProbe& probe() { return *probe_; }
+  PeerEndWatch& end_watch() { return *end_watch_; }
+
+ private:
+  bool has_room() const override { return pool_->peers() < kMostPeers; }
+  void on_connection(DataConnection connection, const LinkGreeting& from) override;
+  void on_accept_failure() override { hurry_without_descriptors(); }
+  void on_dial_end() override { finish_if_complete(); }
+  void on_dial_failure() override { hurry_without_descriptors(); }
+
+  StreamPtr accept_stream(DataConnection connection, const LinkGreeting& from);
+  void finish_if_complete();
+  void finish(Result<std::vector<LinksOfPeer>> outcome);
+  void set_deadline(Milliseconds deadline);
+  void on_deadline(std::uint64_t call);
+  void hurry_without_descriptors();
+
+  const std::shared_ptr<LinkerContext> context_;
+  const std::shared_ptr<LinkPool> pool_;
+  const std::shared_ptr<LinkAcceptor> acceptor_;
+  const std::shared_ptr<LinkDialer> dialer_;
+  const std::shared_ptr<LinkRelay> relay_;
+  const std::shared_ptr<LinkProbe> probe_;
+  const std::shared_ptr<PeerEndWatch> end_watch_;
+
+  std::uint64_t generation_ = 0;  // of the last call of `connect`
+
+  // The present call of `connect`.
+  std::vector<Peer> peers_;
+  Connected callback_;
+  std::uint64_t call_ = 0;  // an expiry that was already queued may belong to an earlier call
+  bool hurries_ = false;    // for lack of descriptors
+  asio::steady_timer deadline_;
+};
 
 Linker::Linker(asio::io_context& io, LinkerOptions options)
     : impl_(std::make_shared<Impl>(io, std::move(options))) {}
@@ -48,10 +88,10 @@ Linker::~Linker() {
   close();
 }
 Status Linker::listen() {
-  return impl_->listen();
+  return impl_->acceptor().listen();
 }
 const Endpoints& Linker::endpoints() const {
-  return impl_->endpoints();
+  return impl_->acceptor().endpoints();
 }
 void Linker::connect(std::vector<Peer> peers, std::uint64_t generation, Milliseconds deadline,
                      Connected callback) {
@@ -61,107 +101,104 @@ void Linker::cancel() {
   impl_->cancel();
 }
 void Linker::probe(Peer peer, Milliseconds deadline, Measured callback) {
-  impl_->probe(std::move(peer), deadline, std::move(callback));
+  impl_->probe().measure(std::move(peer), deadline, std::move(callback));
 }
 void Linker::watch_for_end(Peer peer, Ended ended) {
-  impl_->watch_for_end(std::move(peer), std::move(ended));
+  impl_->end_watch().watch(std::move(peer), std::move(ended));
 }
 void Linker::forget_ends() {
-  impl_->forget_ends();
+  impl_->end_watch().forget();
 }
 void Linker::close() {
   impl_->close();
 }
 
 Linker::Impl::Impl(asio::io_context& io, LinkerOptions options)
-    : io_(io),
-      options_(std::move(options)),
-      tcp_(io),
-      local_(io),
-      pool_(options_.lanes),
-      deadline_(io),
-      probe_deadline_(io) {}
+    : context_(std::make_shared<LinkerContext>(io, std::move(options))),
+      pool_(std::make_shared<LinkPool>(context_->options.lanes)),
+      acceptor_(std::make_shared<LinkAcceptor>(context_, *this)),
+      dialer_(std::make_shared<LinkDialer>(context_, pool_, *this)),
+      relay_(std::make_shared<LinkRelay>(context_)),
+      probe_(std::make_shared<LinkProbe>(context_)),
+      end_watch_(std::make_shared<PeerEndWatch>(context_)),
+      deadline_(io) {}
 
 void Linker::Impl::connect(std::vector<Peer> peers, std::uint64_t generation, Milliseconds deadline,
                            Connected callback) {
-  control_thread_.check();
+  context_->control_thread.check();
   cancel();
   peers_ = std::move(peers);
   callback_ = std::move(callback);
-  failures_.clear();
   generation_ = std::max(generation_, generation);
-  members_.clear();
+  acceptor_->set_generation(generation_);
+  relay_->set_members(peers_);
   std::set<std::string> names;
+  for (const Peer& peer : peers_) names.insert(peer.incarnation);
+  pool_->keep_only(names);
+  pool_->drop_dead();
   for (const Peer& peer : peers_) {
-    names.insert(peer.incarnation);
-    members_.emplace(peer.incarnation, peer);
-  }
-  pool_.keep_only(names);
-  pool_.drop_dead();
-  for (const Peer& peer : peers_) {
-    if (peer.renew) pool_.drop_used(peer.incarnation);
+    if (peer.renew) pool_->drop_used(peer.incarnation);
   }
 
   hurries_ = false;
   set_deadline(deadline);
-  for (const Peer& peer : peers_) {
-    if (options_.choice == Choice::kShm && peer.endpoints.host != endpoints_.host) {
-      return finish(Status(Code::kInvalidArgument,
-                           "worker " + peer.incarnation.substr(0, 8) +
-                               " is on another host, where shared memory does not reach: set "
-                               "ELASTIC_TRANSPORT to auto or tcp",
-                           index_of(peer.incarnation)));
-    }
-    if (options_.incarnation < peer.incarnation) continue;  // the other side dials
-    for (std::size_t lane = 0; lane < static_cast<std::size_t>(options_.lanes); ++lane) {
-      if (pool_.find(peer.incarnation, lane)) continue;
-      if (!dialing_.insert(peer.incarnation + "/" + std::to_string(lane)).second) continue;
-      asio::co_spawn(io_, dial(peer, lane), asio::detached);
-    }
+  const auto far = std::ranges::find_if(
+      peers_, [&](const Peer& peer) { return peer.endpoints.host != context_->host; });
+  if (context_->options.choice == Choice::kShm && far != peers_.end()) {
+    return finish(Status(Code::kInvalidArgument,
+                         "worker " + far->incarnation.substr(0, 8) +
+                             " is on another host, where shared memory does not reach: set "
+                             "ELASTIC_TRANSPORT to auto or tcp",
+                         static_cast<int>(far - peers_.begin())));
   }
+  dialer_->dial(peers_, generation_);
   finish_if_complete();
 }
 
 void Linker::Impl::cancel() {
   callback_ = nullptr;
   peers_.clear();
+  dialer_->cancel();
   deadline_.cancel();
 }
 
 void Linker::Impl::close() {
-  closed_ = true;
   cancel();
-  measured_ = nullptr;
-  probe_deadline_.cancel();
-  boost::system::error_code ignored;
-  tcp_.close(ignored);
-  local_.close(ignored);
-  for (Socket* socket : open_) socket->close(ignored);
-  pool_.clear();
+  probe_->close();
+  acceptor_->close();
+  context_->sockets.close();
+  pool_->clear();
 }
 
-bool Linker::Impl::wanted(const std::string& peer) const {
-  return index_of(peer) >= 0;
+void Linker::Impl::on_connection(DataConnection connection, const LinkGreeting& from) {
+  if (!from.target.empty()) return relay_->serve(std::move(connection.socket), from);
+  if (from.transport == kProbe) return probe_->serve(std::move(connection));
+  StreamPtr stream = accept_stream(std::move(connection), from);
+  if (!stream) return;
+  pool_->add({from.dialer, from.lane, from.link_id, from.stream, from.streams, from.via,
+              std::move(stream)});
+  finish_if_complete();
 }
 
-int Linker::Impl::index_of(const std::string& peer) const {
-  const auto found = std::find_if(peers_.begin(), peers_.end(),
-                                  [&](const Peer& one) { return one.incarnation == peer; });
-  return found == peers_.end() ? -1 : static_cast<int>(found - peers_.begin());
-}
-
-std::string Linker::Impl::transport_to(const Peer& peer) const {
-  const bool same_host = peer.endpoints.host == endpoints_.host;
-  return same_host && options_.choice != Choice::kTcp ? "shm" : "tcp";
+/// Null if that fails.
+StreamPtr Linker::Impl::accept_stream(DataConnection connection, const LinkGreeting& from) {
+  if (from.transport != "shm") return tcp_stream(std::move(connection), context_->options);
+  UniqueFd fd = take_descriptor(connection.socket);
+  if (!fd) return nullptr;
+  Result<StreamPtr> accepted = accept_shm(std::move(fd), context_->options.arena.get());
+  if (accepted.ok()) return std::move(accepted).value();
+  log::info("dropped a data connection: {}", accepted.status().message());
+  hurry_without_descriptors();
+  return nullptr;
 }
 
 void Linker::Impl::finish_if_complete() {
   if (!callback_) return;
   for (const Peer& peer : peers_) {
-    if (!pool_.complete(peer.incarnation)) return;
+    if (!pool_->complete(peer.incarnation)) return;
   }
   std::vector<LinksOfPeer> links;
-  for (const Peer& peer : peers_) links.push_back(pool_.hand_out(peer.incarnation));
+  for (const Peer& peer : peers_) links.push_back(pool_->hand_out(peer.incarnation));
   finish(std::move(links));
 }
 
@@ -191,43 +228,13 @@ void Linker::Impl::hurry_without_descriptors() {
 void Linker::Impl::on_deadline(std::uint64_t call) {
   if (call != call_ || !callback_) return;
   const auto missing = std::find_if(peers_.begin(), peers_.end(), [&](const Peer& peer) {
-    return !pool_.complete(peer.incarnation);
+    return !pool_->complete(peer.incarnation);
   });
   if (missing == peers_.end()) return finish_if_complete();
-  std::string why = "no link with worker " + missing->incarnation.substr(0, 8) + " in time";
-  const auto failure = failures_.find(missing->incarnation);
-  if (failure != failures_.end()) why += ": " + failure->second.message();
-  if (hurries_) why += "; this process has no descriptors left: raise the limit (ulimit -n)";
-  why += bind_advice(missing->endpoints, endpoints_);
-  finish(Status(Code::kTimeout, why, static_cast<int>(missing - peers_.begin())));
-}
-
-SocketDeadline::SocketDeadline(Socket& socket, Milliseconds deadline, std::set<Socket*>& open)
-    : socket_(socket),
-      open_(open),
-      timer_(socket.get_executor()),
-      alive_(std::make_shared<char>()) {
-  open_.insert(&socket_);
-  restart(deadline);
-}
-
-void SocketDeadline::restart(Milliseconds deadline) {
-  timer_.expires_after(deadline);
-  timer_.async_wait(
-      [&socket = socket_, alive = std::weak_ptr(alive_)](boost::system::error_code error) {
-        boost::system::error_code ignored;
-        if (!error && !alive.expired()) socket.close(ignored);
-      });
-}
-
-SocketDeadline::~SocketDeadline() {
-  open_.erase(&socket_);
-}
-
-UniqueFd take_descriptor(Linker::Impl::Socket& socket) {
-  boost::system::error_code error;
-  const int descriptor = socket.release(error);
-  return UniqueFd(error ? -1 : descriptor);
+  finish(Status(Code::kTimeout,
+                describe_missing_link(*missing, acceptor_->endpoints(),
+                                      dialer_->failure(missing->incarnation), hurries_),
+                static_cast<int>(missing - peers_.begin())));
 }
 
 }  // namespace elastic::transport

@@ -9,50 +9,12 @@
 #include <boost/asio/io_context.hpp>
 
 #include "base/clock.hpp"
-#include "base/handshake.hpp"
 #include "base/status.hpp"
 #include "collectives/transport/link.hpp"
-#include "collectives/transport/tcp/silence_watch.hpp"
+#include "collectives/transport/linker_options.hpp"
+#include "collectives/transport/peer.hpp"
 
 namespace elastic::transport {
-
-class Arena;
-
-/// Which transports may be used between two workers.
-enum class Choice : std::uint8_t { kAuto, kShm, kTcp };
-
-/// How others reach a worker. Published through the rendezvous.
-struct Endpoints {
-  std::string host;              ///< same string: same machine and network namespace (shm works)
-  std::vector<std::string> tcp;  ///< "address:port", "[v6]:port", the most likely first
-  std::string local;             ///< name of the abstract AF_UNIX socket for shared memory
-};
-
-/// A worker to be linked with.
-struct Peer {
-  std::string incarnation;
-  Endpoints endpoints;
-  /// The links used so far are given up, here as there: one end may consider a link good that the
-  /// other has seen break.
-  bool renew = false;
-};
-
-struct LinkerOptions {
-  std::string job;
-  Secret secret{};
-  bool encrypt = false;                    ///< TLS on TCP; the same in all workers of the job
-  std::string incarnation;                 ///< this worker's
-  Choice choice = Choice::kAuto;           ///< kAuto: shm on the same host, tcp elsewhere
-  std::string bind_address = "127.0.0.1";  ///< where the TCP listener binds; "::1", "0.0.0.0", "::"
-  int streams = 1;                         ///< TCP streams per link; 0: see flows_per_link
-  std::string congestion;                  ///< of TCP; empty: see Options::tcp_congestion
-  int lanes = 2;                           ///< links per peer
-  std::size_t shm_ring_bytes = 1 << 20;    ///< per direction and link
-  std::shared_ptr<const Arena> arena;      ///< peers of this host may read it; may be null
-  Milliseconds handshake_deadline{5000};
-  Milliseconds link_timeout =
-      kDefaultLinkTimeout;  ///< of silence, then a TCP link is broken; >= 1200
-};
 
 /// Makes and keeps the links of a worker. Listens for peers, dials them, authenticates both ways
 /// (HMAC-SHA256 challenge over the job's secret, with both incarnations, lane and stream bound in)
@@ -64,6 +26,7 @@ struct LinkerOptions {
 /// handshake and what is encrypted is between the two ends all the same. Links outlive a view:
 /// `connect` hands out those that are still good and makes only the missing ones.
 ///
+/// Composed of a LinkAcceptor, a LinkDialer, a LinkRelay, a LinkProbe and a PeerEndWatch.
 /// Everything runs on the given io_context (the control thread); callbacks come on it too.
 class Linker {
  public:
@@ -104,9 +67,8 @@ class Linker {
   /// Stops listening and forgets all links.
   void close();
 
-  class Impl;
-
  private:
+  class Impl;
   std::shared_ptr<Impl> impl_;
 };
 

@@ -1,7 +1,5 @@
-// Finding out that a peer's process has ended, without a link to it.
-//
-// The kernel closes a process's listeners with it, and a machine refuses connections to a port
-// without a listener. Links tell less: a network that resets connections resets them, too.
+#include "collectives/transport/peer_end_watch.hpp"
+
 #include <algorithm>
 #include <utility>
 
@@ -11,7 +9,7 @@
 #include <boost/asio/use_awaitable.hpp>
 
 #include "base/host_identity.hpp"
-#include "collectives/transport/linker_impl.hpp"
+#include "collectives/transport/reach_peer.hpp"
 
 namespace elastic::transport {
 
@@ -28,20 +26,24 @@ constexpr Milliseconds kAnswerWithin{1000};
 
 }  // namespace
 
-void Linker::Impl::watch_for_end(Peer peer, Ended ended) {
-  control_thread_.check();
-  asio::co_spawn(io_, look_for_end(std::move(peer), end_watches_, std::move(ended)),
-                 asio::detached);
+PeerEndWatch::PeerEndWatch(std::shared_ptr<LinkerContext> context) : context_(std::move(context)) {}
+
+void PeerEndWatch::watch(Peer peer, Ended ended) {
+  context_->control_thread.check();
+  asio::co_spawn(
+      context_->io,
+      [self = shared_from_this(), peer = std::move(peer), watch = watch_,
+       ended = std::move(ended)] { return self->look_for_end(peer, watch, ended); },
+      asio::detached);
 }
 
-Linker::Impl::Task<void> Linker::Impl::look_for_end(Peer peer, std::uint64_t watch, Ended ended) {
-  const auto self = shared_from_this();
-  asio::steady_timer timer(io_);
+Task<void> PeerEndWatch::look_for_end(Peer peer, std::uint64_t watch, Ended ended) {
+  asio::steady_timer timer(context_->io);
   auto pause = kFirstBetweenLooks;
   const TimePoint until = Clock::now() + kLookFor;
-  while (!closed_ && watch == end_watches_ && Clock::now() < until) {
+  while (!context_->closed() && watch == watch_ && Clock::now() < until) {
     const bool gone = co_await has_ended(peer);
-    if (closed_ || watch != end_watches_) co_return;
+    if (context_->closed() || watch != watch_) co_return;
     if (gone) co_return ended();
     timer.expires_after(pause);
     pause = std::min(pause * 2, kLongestBetweenLooks);
@@ -52,14 +54,14 @@ Linker::Impl::Task<void> Linker::Impl::look_for_end(Peer peer, std::uint64_t wat
 
 /// Each of its addresses has to refuse: an address such as a bridge's for containers may exist on
 /// many machines, and the connection ends at another one.
-Linker::Impl::Task<bool> Linker::Impl::has_ended(const Peer& peer) {
-  if (peer.endpoints.host == endpoints_.host) co_return nobody_listens(peer.endpoints.local);
+Task<bool> PeerEndWatch::has_ended(const Peer& peer) {
+  if (peer.endpoints.host == context_->host) co_return nobody_listens(peer.endpoints.local);
   bool refused = false;
   for (const std::string& address : peer.endpoints.tcp) {
     asio::ip::tcp::endpoint at;
     if (!parse_address(address, at) || at.address().is_loopback()) continue;
-    Socket socket(io_);
-    const SocketDeadline deadline(socket, kAnswerWithin, open_);
+    DataSocket socket(context_->io);
+    const SocketDeadline deadline(socket, kAnswerWithin, context_->sockets);
     boost::system::error_code error;
     socket.open(at.protocol(), error);
     if (error) co_return false;

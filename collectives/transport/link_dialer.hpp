@@ -1,0 +1,74 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/clock.hpp"
+#include "base/status.hpp"
+#include "collectives/transport/data_connection.hpp"
+#include "collectives/transport/link_greeting.hpp"
+#include "collectives/transport/link_pool.hpp"
+#include "collectives/transport/linker_context.hpp"
+#include "collectives/transport/peer.hpp"
+
+namespace elastic::transport {
+
+/// The half of a Linker that dials: makes the links to the peers with smaller incarnations, and
+/// puts their streams into the pool. Dials a peer directly at first, then also through relays.
+///
+/// Belongs to the control thread. A coroutine that it spawns keeps it alive, also before the
+/// coroutine begins.
+class LinkDialer : public std::enable_shared_from_this<LinkDialer> {
+ public:
+  /// Hears how the dials go. Called on the control thread, and not after the context is closed.
+  class Observer {
+   public:
+    virtual ~Observer() = default;
+    /// A link is complete, or no longer wanted.
+    virtual void on_dial_end() = 0;
+    /// A try has failed, perhaps for lack of descriptors; another follows.
+    virtual void on_dial_failure() = 0;
+  };
+
+  /// `observer` must outlive the time until the context is closed.
+  LinkDialer(std::shared_ptr<LinkerContext> context, std::shared_ptr<LinkPool> pool,
+             Observer& observer);
+
+  /// Dials those of `peers`, the other members of the view `generation`, to which links are missing
+  /// that this worker has to make. Goes on until they are there, or until `cancel`.
+  void dial(const std::vector<Peer>& peers, std::uint64_t generation);
+  /// Dials under way end before their next try.
+  void cancel() { wanted_ = false; }
+  /// Why the last try to reach `incarnation` since the last `dial` failed; null if none did.
+  const Status* failure(const std::string& incarnation) const;
+
+ private:
+  Task<void> keep_dialing(Peer peer, std::size_t lane);
+  Task<Status> dial_once(const Peer& peer, std::size_t lane, const Peer* relay, Milliseconds limit);
+  Task<Result<DataConnection>> get_through(const Peer& peer, LinkGreeting greeting,
+                                           const Peer* relay, Milliseconds limit);
+  Task<Result<StreamPtr>> share_memory(DataSocket& socket, Milliseconds limit);
+  bool wanted(const std::string& incarnation) const;
+  std::string transport_to(const Peer& peer) const;
+  std::vector<Peer> relays_to(const Peer& peer) const;
+  std::size_t streams_to(const Peer& peer, bool relayed) const;
+
+  const std::shared_ptr<LinkerContext> context_;
+  const std::shared_ptr<LinkPool> pool_;
+  Observer& observer_;
+
+  // The last call of `dial`.
+  std::map<std::string, Peer> members_;
+  std::uint64_t generation_ = 0;
+  bool wanted_ = false;
+  std::map<std::string, Status> failures_;  // the last one of each peer
+
+  std::set<std::string> dialing_;  // peer and lane
+};
+
+}  // namespace elastic::transport

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "base/clock.hpp"
+#include "base/handshake.hpp"
+#include "collectives/transport/tcp/silence_watch.hpp"
+
+namespace elastic::transport {
+
+class Arena;
+
+/// Which transports may be used between two workers.
+enum class Choice : std::uint8_t { kAuto, kShm, kTcp };
+
+struct LinkerOptions {
+  std::string job;
+  Secret secret{};
+  bool encrypt = false;                    ///< TLS on TCP; the same in all workers of the job
+  std::string incarnation;                 ///< this worker's
+  Choice choice = Choice::kAuto;           ///< kAuto: shm on the same host, tcp elsewhere
+  std::string bind_address = "127.0.0.1";  ///< where the TCP listener binds; "::1", "0.0.0.0", "::"
+  int streams = 1;                         ///< TCP streams per link; 0: see flows_per_link
+  std::string congestion;                  ///< of TCP; empty: see Options::tcp_congestion
+  int lanes = 2;                           ///< links per peer
+  std::size_t shm_ring_bytes = 1 << 20;    ///< per direction and link
+  std::shared_ptr<const Arena> arena;      ///< peers of this host may read it; may be null
+  Milliseconds handshake_deadline{5000};
+  Milliseconds link_timeout =
+      kDefaultLinkTimeout;  ///< of silence, then a TCP link is broken; >= 1200
+};
+
+}  // namespace elastic::transport
