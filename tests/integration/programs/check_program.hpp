@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -19,6 +20,14 @@ namespace elastic::testing {
 
 inline constexpr ReduceOp kOps[] = {ReduceOp::kSum, ReduceOp::kAverage, ReduceOp::kMin,
                                     ReduceOp::kMax, ReduceOp::kProduct};
+
+/// Calls `check` for elements of each of these types, as `check.template operator()<T>()`.
+template <typename Check>
+void for_each_dtype(const Check& check) {
+  const auto of = [&]<typename... Types>() { (check.template operator()<Types>(), ...); };
+  of.template operator()<float16, bfloat16, float, double, std::int8_t, std::uint8_t, std::int32_t,
+                         std::int64_t>();
+}
 
 [[noreturn]] inline void fail(const std::string& what) {
   std::fprintf(stderr, "%s: %s\n", program_invocation_short_name, what.c_str());

@@ -27,6 +27,7 @@ using elastic::float16;
 using elastic::ReduceOp;
 using elastic::TensorView;
 using elastic::testing::fail;
+using elastic::testing::for_each_dtype;
 using elastic::testing::kOps;
 using elastic::testing::require;
 using elastic::testing::ResultHash;
@@ -54,14 +55,7 @@ class Checks {
   void run() {
     membership();
     barrier();
-    allreduce<float16>();
-    allreduce<bfloat16>();
-    allreduce<float>();
-    allreduce<double>();
-    allreduce<std::int8_t>();
-    allreduce<std::uint8_t>();
-    allreduce<std::int32_t>();
-    allreduce<std::int64_t>();
+    for_each_dtype([this]<typename T>() { allreduce<T>(); });
     rounding();
     grouped();
     sample_average();

@@ -32,6 +32,7 @@ using elastic::TensorView;
 using elastic::testing::contribution;
 using elastic::testing::DeviceRank;
 using elastic::testing::fail;
+using elastic::testing::for_each_dtype;
 using elastic::testing::GpuArray;
 using elastic::testing::kOps;
 using elastic::testing::must_fail;
@@ -48,14 +49,7 @@ class Checks : DeviceRank {
   Checks(std::string folder, int device) : DeviceRank(std::move(folder), device) {}
 
   void run() {
-    allreduce<elastic::float16>();
-    allreduce<elastic::bfloat16>();
-    allreduce<float>();
-    allreduce<double>();
-    allreduce<std::int8_t>();
-    allreduce<std::uint8_t>();
-    allreduce<std::int32_t>();
-    allreduce<std::int64_t>();
+    for_each_dtype([this]<typename T>() { allreduce<T>(); });
     group();
     named();
     on_some_ranks_only();

@@ -28,6 +28,7 @@ using elastic::TensorView;
 using elastic::testing::contribution;
 using elastic::testing::DeviceRank;
 using elastic::testing::fail;
+using elastic::testing::for_each_dtype;
 using elastic::testing::Gpu;
 using elastic::testing::GpuArray;
 using elastic::testing::kOps;
@@ -72,14 +73,7 @@ class Moves : DeviceRank {
   Moves(std::string folder, int device) : DeviceRank(std::move(folder), device) {}
 
   void run() {
-    of_type<elastic::float16>();
-    of_type<elastic::bfloat16>();
-    of_type<float>();
-    of_type<double>();
-    of_type<std::int8_t>();
-    of_type<std::uint8_t>();
-    of_type<std::int32_t>();
-    of_type<std::int64_t>();
+    for_each_dtype([this]<typename T>() { of_type<T>(); });
     on_some_ranks_only();
     in_one_place();
     order();
