@@ -1,7 +1,6 @@
 #pragma once
 
 #include <span>
-#include <utility>
 #include <vector>
 
 #include "collectives/backend/wire.hpp"
@@ -20,9 +19,8 @@ namespace elastic::runtime {
 /// Thread-safe.
 class Allreduces {
  public:
-  /// `devices` must outlive this.
-  Allreduces(device::Devices& devices, Worker worker)
-      : devices_(devices), worker_(std::move(worker)) {}
+  /// `devices` and `worker` must outlive this.
+  Allreduces(device::Devices& devices, Worker& worker) : devices_(devices), worker_(worker) {}
 
   /// Allreduce of tensors of which some are on a device. They have been checked, as for `grouped`.
   Contributors staged(std::span<const ConstTensorView> in, std::span<const TensorView> out,
@@ -35,7 +33,7 @@ class Allreduces {
 
  private:
   device::Devices& devices_;
-  const Worker worker_;
+  Worker& worker_;
 };
 
 }  // namespace elastic::runtime

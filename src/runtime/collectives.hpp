@@ -3,7 +3,6 @@
 #include <functional>
 #include <memory>
 #include <optional>
-#include <utility>
 
 #include "base/status.hpp"
 #include "collectives/backend/payload.hpp"
@@ -24,9 +23,8 @@ class Collectives {
   using TakeGathered = Context::TakeGathered;
   using TakeScattered = Context::TakeScattered;
 
-  /// `devices` must outlive this.
-  Collectives(device::Devices& devices, Worker worker)
-      : devices_(devices), worker_(std::move(worker)) {}
+  /// `devices` and `worker` must outlive this.
+  Collectives(device::Devices& devices, Worker& worker) : devices_(devices), worker_(worker) {}
 
   Contributors broadcast(const TensorView& data, int root, CudaStream stream);
   Contributors allgather(const ConstTensorView& block, const TakeGathered& take, CudaStream stream);
@@ -64,7 +62,7 @@ class Collectives {
   void bring_back(const Places& places, std::size_t bytes);
 
   device::Devices& devices_;
-  const Worker worker_;
+  Worker& worker_;
 };
 
 }  // namespace elastic::runtime

@@ -48,7 +48,7 @@ constexpr int kRejoinsInVain = 5;
 }  // namespace
 
 /// The parts of one worker.
-class Context::Impl {
+class Context::Impl final : public runtime::Worker {
  public:
   explicit Impl(Options options)
       : options_(runtime::take(resolve(std::move(options), read_environment()))) {
@@ -65,7 +65,7 @@ class Context::Impl {
     become(std::move(identity));
   }
 
-  ~Impl() {
+  ~Impl() override {
     control().leave_at_once(
         running_ ? "its process exited inside elastic::run, without elastic::shutdown"
                  : unfinished());
@@ -118,7 +118,7 @@ class Context::Impl {
 
   std::shared_ptr<const runtime::ViewSummary> view() const { return control().view(); }
 
-  std::shared_ptr<const coordinator::Members> members() const {
+  std::shared_ptr<const coordinator::Members> members() const override {
     const auto present = view();
     if (!present) {
       throw Error(ErrorCode::kNotInitialized,
@@ -128,12 +128,20 @@ class Context::Impl {
     return present->members;
   }
 
-  Result<Contributors> run(Operation& operation) {
+  void flush() override { coordinator().flush(); }
+
+  Result<Contributors> run(Operation& operation) override {
     refuse_in_callback("a collective");
     const runtime::Blocked blocked;
     (void)members();
-    coordinator().flush();
+    flush();
     return control().lane(runtime::kUnnamedLane).run(operation, options_.view_timeout);
+  }
+
+  Status give_up(const Status& why) override { return present_.load()->leave_without_result(why); }
+
+  device::Fetch fetch() const override {
+    return backends_.work_on_devices() ? device::Fetch::kOnDemand : device::Fetch::kAtOnce;
   }
 
   Contributors allreduce(ConstTensorView in, TensorView out, ReduceOp op) {
@@ -141,7 +149,7 @@ class Context::Impl {
     check_lies_on_host(in);
     check_lies_on_host(out);
     const runtime::Blocked blocked;
-    coordinator().flush();
+    flush();
     coordinator::Lane& lane = control().lane(runtime::kUnnamedLane);
     const coordinator::Lane::Turn turn = lane.take_turn();
     if (auto small = allreduce_small(lane, turn, in, out, op)) return *std::move(small);
@@ -185,10 +193,6 @@ class Context::Impl {
   }
 
  private:
-  device::Fetch fetch() const {
-    return backends_.work_on_devices() ? device::Fetch::kOnDemand : device::Fetch::kAtOnce;
-  }
-
   /// Nothing if the caller has to use `run`.
   static std::optional<Contributors> allreduce_small(coordinator::Lane& lane,
                                                      const coordinator::Lane::Turn& turn,
@@ -209,15 +213,6 @@ class Context::Impl {
     return contributors;
   }
 
-  runtime::Worker worker() {
-    return {
-        .members = [this] { return members(); },
-        .flush = [this] { coordinator().flush(); },
-        .run = [this](Operation& operation) { return run(operation); },
-        .give_up = [this](const Status& why) { return present_.load()->leave_without_result(why); },
-        .fetch = [this] { return fetch(); }};
-  }
-
   void become(runtime::Identity identity) {
     incarnations_.push_back(
         std::make_unique<runtime::WorkerSession>(std::move(identity), options_, backends_, arena_));
@@ -233,8 +228,8 @@ class Context::Impl {
   runtime::Backends backends_;
   /// Shared by all incarnations: their coordinators wait for tensors of devices.
   device::Devices devices_{"", std::make_shared<device::StallWatch>(options_.stall_warning)};
-  runtime::Allreduces allreduces_{devices_, worker()};
-  runtime::Collectives collectives_{devices_, worker()};
+  runtime::Allreduces allreduces_{devices_, *this};
+  runtime::Collectives collectives_{devices_, *this};
   /// The last is the present one. The others are closed, and stay for threads that still use them.
   std::vector<std::unique_ptr<runtime::WorkerSession>> incarnations_;
   std::atomic<runtime::WorkerSession*> present_{nullptr};

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <functional>
 #include <memory>
 
 #include "base/status.hpp"
@@ -11,20 +10,22 @@
 
 namespace elastic::runtime {
 
-/// The functions of this worker that blocking collectives use, under its present incarnation.
+/// The interface through which blocking collectives use this worker, under its present incarnation.
 /// Thread-safe.
-struct Worker {
+class Worker {
+ public:
+  virtual ~Worker() = default;
   /// The members of the present view; throws if there is none.
-  std::function<std::shared_ptr<const coordinator::Members>()> members;
+  virtual std::shared_ptr<const coordinator::Members> members() const = 0;
   /// Flushes the named tensors: other ranks may be waiting for them.
-  std::function<void()> flush;
+  virtual void flush() = 0;
   /// Runs an operation in lane 0. For kAborted see Lane::run.
-  std::function<Result<Contributors>(coordinator::Operation&)> run;
+  virtual Result<Contributors> run(coordinator::Operation& operation) = 0;
   /// Leaves the job, because this worker lacks a result that others have. Returns the caller's
   /// error.
-  std::function<Status(const Status&)> give_up;
+  virtual Status give_up(const Status& why) = 0;
   /// When to fetch tensors from devices, for the present backend.
-  std::function<device::Fetch()> fetch;
+  virtual device::Fetch fetch() const = 0;
 };
 
 }  // namespace elastic::runtime
