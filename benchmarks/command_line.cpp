@@ -6,12 +6,12 @@
 #include <CLI/CLI.hpp>
 
 #include "base/cli11_arguments.hpp"
-#include "benchmarks/collective_command_line.hpp"
+#include "benchmarks/collective/collective_command_line.hpp"
 #include "benchmarks/command_line_options.hpp"
-#include "benchmarks/fusion_command_line.hpp"
-#include "benchmarks/scaling_command_line.hpp"
-#include "benchmarks/tune_command_line.hpp"
-#include "benchmarks/worker_digits.hpp"
+#include "benchmarks/recovery/worker_digits.hpp"
+#include "benchmarks/steps/fusion_command_line.hpp"
+#include "benchmarks/steps/scaling_command_line.hpp"
+#include "benchmarks/tune/tune_command_line.hpp"
 
 namespace elastic::bench {
 

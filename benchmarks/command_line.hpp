@@ -7,10 +7,10 @@
 #include <vector>
 
 #include "base/status.hpp"
-#include "benchmarks/collective_options.hpp"
-#include "benchmarks/fusion_options.hpp"
-#include "benchmarks/scaling_options.hpp"
-#include "benchmarks/tune_options.hpp"
+#include "benchmarks/collective/collective_options.hpp"
+#include "benchmarks/steps/fusion_options.hpp"
+#include "benchmarks/steps/scaling_options.hpp"
+#include "benchmarks/tune/tune_options.hpp"
 
 namespace elastic::bench {
 

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
-#include "benchmarks/byte_size.hpp"
-#include "benchmarks/network_model.hpp"
 #include "benchmarks/peers/peer_names.hpp"
+#include "benchmarks/report/byte_size.hpp"
+#include "benchmarks/steps/network_model.hpp"
 
 namespace elastic::bench {
 

@@ -7,8 +7,8 @@
 #include <CLI/CLI.hpp>
 
 #include "base/status.hpp"
-#include "benchmarks/element_names.hpp"
-#include "benchmarks/rank_options.hpp"
+#include "benchmarks/job/rank_options.hpp"
+#include "benchmarks/report/element_names.hpp"
 
 // Options that the subcommands share.
 namespace elastic::bench {

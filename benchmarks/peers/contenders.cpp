@@ -7,10 +7,10 @@
 #include "base/config/environment.hpp"
 #include "base/config/launch_environment.hpp"
 #include "base/config/options.hpp"
-#include "benchmarks/collective.hpp"
-#include "benchmarks/network_record.hpp"
+#include "benchmarks/collective/collective.hpp"
 #include "benchmarks/peers/bare/bare.hpp"
 #include "benchmarks/peers/peer_names.hpp"
+#include "benchmarks/report/network_record.hpp"
 
 namespace elastic::bench {
 

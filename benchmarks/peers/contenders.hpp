@@ -5,10 +5,10 @@
 #include <vector>
 
 #include "base/status.hpp"
-#include "benchmarks/backend_contexts.hpp"
-#include "benchmarks/collective_options.hpp"
+#include "benchmarks/collective/collective_options.hpp"
+#include "benchmarks/job/backend_contexts.hpp"
+#include "benchmarks/job/rank_device.hpp"
 #include "benchmarks/peers/peer.hpp"
-#include "benchmarks/rank_device.hpp"
 #include "elastic/context.hpp"
 
 namespace elastic::bench {

@@ -13,7 +13,7 @@
 #include <string_view>
 #include <vector>
 
-#include "benchmarks/network_model.hpp"
+#include "benchmarks/steps/network_model.hpp"
 #include "collectives/kernels/device/packer.hpp"
 #include "tests/gpu/device_memory.hpp"
 

@@ -4,9 +4,9 @@
 
 #include <gtest/gtest.h>
 
-#include "benchmarks/collective.hpp"
-#include "benchmarks/collective_probe.hpp"
-#include "benchmarks/collective_result.hpp"
+#include "benchmarks/collective/collective.hpp"
+#include "benchmarks/collective/collective_probe.hpp"
+#include "benchmarks/collective/collective_result.hpp"
 
 namespace elastic::bench {
 namespace {

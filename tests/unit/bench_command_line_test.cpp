@@ -1,7 +1,7 @@
 #include <gmock/gmock.h>
 
 #include "benchmarks/command_line.hpp"
-#include "benchmarks/library_settings.hpp"
+#include "benchmarks/job/library_settings.hpp"
 
 namespace elastic::bench {
 namespace {

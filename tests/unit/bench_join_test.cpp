@@ -1,8 +1,8 @@
 #include <gmock/gmock.h>
 
 #include "benchmarks/command_line.hpp"
-#include "benchmarks/join_log.hpp"
-#include "benchmarks/program_files.hpp"
+#include "benchmarks/job/program_files.hpp"
+#include "benchmarks/join/join_log.hpp"
 
 namespace elastic::bench {
 namespace {

@@ -3,8 +3,8 @@
 
 #include <gtest/gtest.h>
 
-#include "benchmarks/network_model.hpp"
-#include "benchmarks/turns.hpp"
+#include "benchmarks/job/turns.hpp"
+#include "benchmarks/steps/network_model.hpp"
 
 namespace elastic::bench {
 namespace {

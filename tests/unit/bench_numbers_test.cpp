@@ -1,8 +1,8 @@
 #include <gmock/gmock.h>
 
-#include "benchmarks/bandwidth.hpp"
-#include "benchmarks/byte_size.hpp"
-#include "benchmarks/statistics.hpp"
+#include "benchmarks/collective/bandwidth.hpp"
+#include "benchmarks/report/byte_size.hpp"
+#include "benchmarks/report/statistics.hpp"
 
 namespace elastic::bench {
 namespace {

@@ -3,8 +3,8 @@
 
 #include <gtest/gtest.h>
 
-#include "benchmarks/element_names.hpp"
-#include "benchmarks/pattern.hpp"
+#include "benchmarks/collective/pattern.hpp"
+#include "benchmarks/report/element_names.hpp"
 #include "collectives/kernels/reduce.hpp"
 
 namespace elastic::bench {

@@ -2,10 +2,10 @@
 
 #include <gmock/gmock.h>
 
-#include "benchmarks/program_files.hpp"
-#include "benchmarks/recovery_log.hpp"
-#include "benchmarks/recovery_time.hpp"
-#include "benchmarks/worker_digits.hpp"
+#include "benchmarks/job/program_files.hpp"
+#include "benchmarks/recovery/recovery_log.hpp"
+#include "benchmarks/recovery/recovery_time.hpp"
+#include "benchmarks/recovery/worker_digits.hpp"
 
 namespace elastic::bench {
 namespace {

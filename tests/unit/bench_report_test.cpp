@@ -2,12 +2,12 @@
 
 #include <gmock/gmock.h>
 
-#include "benchmarks/collective_plot.hpp"
-#include "benchmarks/network_record.hpp"
-#include "benchmarks/report_files.hpp"
-#include "benchmarks/scaling_plot.hpp"
-#include "benchmarks/svg_chart.hpp"
-#include "benchmarks/table.hpp"
+#include "benchmarks/collective/collective_plot.hpp"
+#include "benchmarks/collective/table.hpp"
+#include "benchmarks/report/network_record.hpp"
+#include "benchmarks/report/report_files.hpp"
+#include "benchmarks/report/svg_chart.hpp"
+#include "benchmarks/steps/scaling_plot.hpp"
 
 namespace elastic::bench {
 namespace {
