@@ -44,8 +44,9 @@ class Rank {
     call.fingerprint.count = bytes;
     payload_.clear();
     payload_.undo = &undo_;
-    payload_.direct = {{DType::kF32, bytes / sizeof(float), tensors_.input.data(),
-                        in_place ? tensors_.input.data() : tensors_.output.data()}};
+    payload_.form =
+        collectives::DirectTensors{{{DType::kF32, bytes / sizeof(float), tensors_.input.data(),
+                                     in_place ? tensors_.input.data() : tensors_.output.data()}}};
     Status status = backend_->run(position_++, call, payload_);
     return status.ok() ? backend_->settle() : status;
   }

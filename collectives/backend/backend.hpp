@@ -88,7 +88,7 @@ inline bool is_shared_error(const Status& status) {
 /// - kMismatch and kInvalidArgument are shared errors: every rank returns the same error, and this
 ///   error is the operation's result;
 /// - after kPeerLost or kAborted the backend can only be destroyed, and `payload` is garbage unless
-///   Payload::in_hand is set;
+///   Payload::in_hand;
 /// - after kUnavailable this worker cannot continue in any view: it has to leave the job;
 /// - whenever `run` fails, the inputs of direct tensors and of device tensors are unchanged;
 /// - after success this rank has nothing left to do for the other ranks to finish, but it must not
@@ -104,11 +104,12 @@ class Backend {
   /// Performs `call` as operation `position` of the lane. `payload` has the input, then the result.
   virtual Status run(std::uint64_t position, const Call& call, Payload& payload) = 0;
 
-  /// The sizes for which `run_small` takes an allreduce, and for which `run` takes a tensor in
-  /// Payload::direct (plan::choose_way). The same on all ranks.
+  /// The sizes for which `run_small` takes an allreduce, and for which `run` takes DirectTensors
+  /// (plan::choose_way). The same on all ranks.
   virtual plan::AllreduceLimits allreduce_limits() const { return {}; }
-  /// For an allreduce that is eager by these limits: faster than `run`. Performs the same collective as `run` of the same allreduce, under the same contract; other
-  /// ranks may call either. `result` is as long as the input and does not overlap it.
+  /// For an allreduce that is eager by these limits: faster than `run`. Performs the same
+  /// collective as `run` of the same allreduce, under the same contract; other ranks may call
+  /// either. `result` is as long as the input and does not overlap it.
   virtual Status run_small(std::uint64_t /*position*/, const SmallCall& /*call*/,
                            std::byte* /*result*/) {
     return Status(Code::kInternal, "this backend knows no small calls");

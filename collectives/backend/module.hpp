@@ -42,7 +42,7 @@ struct ModuleStart {
 struct BackendModule {
   ModuleHead head;
   bool fixed_membership;  ///< no worker can join
-  bool works_on_devices;  ///< takes Payload::on_device
+  bool works_on_devices;  ///< takes payloads OnDevice
   /// Called by the thread that calls `init`, before this worker is a member, and again for each
   /// further context of the process. May block.
   Status (*start)(const ModuleStart& how);

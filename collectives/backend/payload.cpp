@@ -4,41 +4,102 @@
 #include <utility>
 
 namespace elastic::collectives {
+namespace {
+
+using Pieces = std::vector<std::span<const std::byte>>;
+
+/// The memory outside of Payload::data, in the order of the gathered layout.
+struct PiecesOf {
+  Pieces operator()(const Packed& /*form*/) const { return {}; }
+  Pieces operator()(const Blocks& /*form*/) const { return {}; }
+  Pieces operator()(const OnDevice& /*form*/) const { return {}; }
+  Pieces operator()(const ResultOnDevice& /*form*/) const { return {}; }
+  Pieces operator()(const StateSections& form) const {
+    return {form.sections.begin(), form.sections.end()};
+  }
+  Pieces operator()(const DirectTensors& form) const {
+    Pieces pieces;
+    for (const DirectTensor& tensor : form.tensors) {
+      pieces.emplace_back(tensor.output, tensor.bytes());
+    }
+    return pieces;
+  }
+};
+
+const Blocks* blocks_of(const Payload& payload) {
+  if (const auto* on_device = std::get_if<ResultOnDevice>(&payload.form)) {
+    return std::get_if<Blocks>(&on_device->host_form);
+  }
+  return std::get_if<Blocks>(&payload.form);
+}
+
+}  // namespace
+
+std::span<const DirectTensor> Payload::direct() const {
+  const auto* has = std::get_if<DirectTensors>(&form);
+  return has == nullptr ? std::span<const DirectTensor>() : has->tensors;
+}
+
+std::span<const std::uint64_t> Payload::counts() const {
+  const Blocks* const blocks = blocks_of(*this);
+  return blocks == nullptr ? std::span<const std::uint64_t>() : blocks->counts;
+}
+
+bool Payload::in_hand() const {
+  const Blocks* const blocks = blocks_of(*this);
+  return blocks != nullptr && blocks->in_hand;
+}
+
+DeviceTensors* Payload::on_device() const {
+  const auto* has = std::get_if<OnDevice>(&form);
+  return has == nullptr ? nullptr : has->tensors;
+}
+
+DeviceResult* Payload::device_result() const {
+  const auto* has = std::get_if<ResultOnDevice>(&form);
+  return has == nullptr ? nullptr : has->result.get();
+}
+
+void Payload::swap(Payload& other) noexcept {
+  std::swap(data, other.data);
+  std::swap(undo, other.undo);
+  form.swap(other.form);
+}
 
 void Payload::clear() {
   data.resize(0);
-  direct.clear();
   undo = nullptr;
-  on_device = nullptr;
-  device_result.reset();
-  elsewhere.clear();
-  counts.clear();
-  in_hand = false;
+  form = Packed{};
 }
 
 void Payload::gather() {
-  for (const DirectTensor& tensor : direct) elsewhere.emplace_back(tensor.output, tensor.bytes());
-  direct.clear();
+  const Pieces pieces = std::visit(PiecesOf{}, form);
+  if (pieces.empty()) return;
   std::size_t bytes = data.size();
-  for (const auto& piece : elsewhere) bytes = aligned(bytes) + piece.size();
-  if (bytes == data.size()) return elsewhere.clear();
+  for (const auto& piece : pieces) bytes = aligned(bytes) + piece.size();
   Buffer whole;
   whole.resize(bytes);
   std::size_t at = data.size();
   if (at > 0) std::memcpy(whole.data(), data.data(), at);
-  for (const auto& piece : elsewhere) {
+  for (const auto& piece : pieces) {
     at = aligned(at);
     if (!piece.empty()) std::memcpy(whole.data() + at, piece.data(), piece.size());
     at += piece.size();
   }
-  elsewhere.clear();
   data = std::move(whole);
+  form = Packed{};
+}
+
+void Payload::release_tensors() {
+  if (!direct().empty() || on_device() != nullptr) form = Packed{};
 }
 
 Status Payload::bring_to_host() {
-  if (!device_result) return {};
-  Status status = device_result->gather(data);
-  device_result.reset();
+  auto* const has = std::get_if<ResultOnDevice>(&form);
+  if (has == nullptr) return {};
+  Status status = has->result->gather(data);
+  ResultOnDevice::HostForm host_form = std::move(has->host_form);
+  std::visit([this](auto& alone) { form = std::move(alone); }, host_form);
   return status;
 }
 

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <variant>
 #include <vector>
 
 #include "base/status.hpp"
@@ -44,33 +45,71 @@ struct DirectTensor {
   std::size_t bytes() const { return count * size_of(dtype); }
 };
 
+/// Forms of a payload. Each says what Payload::data has, and has the rest itself.
+
+/// Payload::data has everything: the input, or the result.
+struct Packed {};
+
+/// An allreduce of tensors of which some stay in the caller's memory. Payload::data has the others.
+struct DirectTensors {
+  std::vector<DirectTensor> tensors;
+};
+
+/// The result of an allgather or a reduce_scatter. Payload::data has all blocks in rank order, or
+/// only this rank's.
+struct Blocks {
+  std::vector<std::uint64_t> counts;  ///< elements of each rank
+  bool in_hand = false;  ///< a failed reduce_scatter has completed this rank's part nevertheless
+};
+
+/// A state on its way from a donor (Kind::kTransfer): the memory of each section. Payload::data is
+/// empty. The caller owns the memory and must not change it until the next operation of the lane is
+/// complete.
+struct StateSections {
+  std::vector<std::span<std::byte>> sections;
+};
+
+/// The input, if some tensor is on a device: all tensors of the call. Payload::data is unspecified.
+/// Only for backends of modules that work on devices (BackendModule::works_on_devices). Lent for
+/// one attempt.
+struct OnDevice {
+  DeviceTensors* tensors = nullptr;
+};
+
+/// A result that the backend has left on the device. Payload::data is unspecified.
+struct ResultOnDevice {
+  using HostForm = std::variant<Packed, Blocks>;
+  std::shared_ptr<DeviceResult> result;
+  HostForm host_form;  ///< of the payload, if the result is copied to the host
+};
+
 /// The data of one collective: first its input, then its result. The lane keeps it until its next
 /// operation is complete, because it may have to hand the result over to a worker that lacks it.
+///
+/// A collective whose data has another form adds an alternative here; the compiler then asks for
+/// its part in `gather`.
 struct Payload {
-  Buffer data;  ///< input and result; the result of an allgather is all blocks in rank order,
-                ///< that of a reduce_scatter this rank's part only
-  /// Allreduce: tensors besides those in `data`.
-  std::vector<DirectTensor> direct;
-  /// Takes a copy of each input of `direct` that is overwritten before the result is whole. Lent
-  /// for one attempt; not null if `direct` has any tensor.
+  Buffer data;  ///< its memory is kept from one operation to the next
+  /// Takes a copy of each input of DirectTensors that is overwritten before the result is whole.
+  /// Lent for one attempt; not null if the operation has such tensors.
   Buffer* undo = nullptr;
-  /// Allreduce, broadcast, allgather, reduce_scatter: all tensors of the call, if some are on a
-  /// device; `data` and `direct` then have none. Only for backends of modules that work on devices
-  /// (BackendModule::works_on_devices). Lent for one attempt.
-  DeviceTensors* on_device = nullptr;
-  /// Their result, if the backend has left it on the device. Null: it is in `data` and `direct`.
-  std::shared_ptr<DeviceResult> device_result;
-  /// kTransfer, on a donor: the memory of the sections, in place of `data`, which is then empty.
-  /// The caller owns it and must not change it until the next operation of the lane is complete.
-  std::vector<std::span<std::byte>> elsewhere;
-  std::vector<std::uint64_t> counts;  ///< allgather and reduce_scatter: elements of each rank
-  bool in_hand = false;  ///< a failed reduce_scatter has completed this rank's part nevertheless
+  std::variant<Packed, DirectTensors, Blocks, StateSections, OnDevice, ResultOnDevice> form;
 
+  // The content of `form`; empty, null or false if it has another.
+  std::span<const DirectTensor> direct() const;
+  std::span<const std::uint64_t> counts() const;  ///< also of a result on a device
+  bool in_hand() const;                           ///< also of a result on a device
+  DeviceTensors* on_device() const;
+  DeviceResult* device_result() const;
+
+  void swap(Payload& other) noexcept;
   /// Empties the payload, but keeps the memory of `data`.
   void clear();
-  /// Makes the gathered layout: appends the results in `direct` and the memory in `elsewhere` to
-  /// `data`, each aligned like a section. Afterwards the payload is in `data` alone.
+  /// Makes the gathered layout: appends the results of direct tensors, or the sections of a state,
+  /// to `data`, each aligned like a section. Afterwards the payload is packed.
   void gather();
+  /// Forgets the caller's tensors, which may change from now on.
+  void release_tensors();
   /// Copies a result on a device to `data`, in gathered layout. kUnavailable: CUDA has failed.
   Status bring_to_host();
 };

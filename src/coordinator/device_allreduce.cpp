@@ -102,7 +102,7 @@ collectives::Call DeviceAllreduceOperation::call(const Members& members) {
 void DeviceAllreduceOperation::pack(const Members& members, collectives::Payload& payload) {
   members_ = &members;
   if (on_demand_) {
-    payload.on_device = this;
+    payload.form = collectives::OnDevice{this};
   } else {
     host_.pack(members, payload);
   }
@@ -127,8 +127,8 @@ Status DeviceAllreduceOperation::to_host(collectives::Payload& payload) {
 }
 
 void DeviceAllreduceOperation::unpack(const Members& members, const collectives::Payload& payload) {
-  if (payload.device_result) {
-    are_back(payload.device_result->unpack());
+  if (collectives::DeviceResult* const result = payload.device_result()) {
+    are_back(result->unpack());
   } else {
     unpack_in_host_memory(members, payload);
   }

@@ -34,7 +34,7 @@ DeviceMoveOperation::DeviceMoveOperation(Parts parts)
 
 void DeviceMoveOperation::pack(const Members& members, collectives::Payload& payload) {
   members_ = &members;
-  payload.on_device = this;
+  payload.form = collectives::OnDevice{this};
 }
 
 Status DeviceMoveOperation::to_host(collectives::Payload& payload) {
@@ -47,8 +47,8 @@ Status DeviceMoveOperation::to_host(collectives::Payload& payload) {
 }
 
 void DeviceMoveOperation::unpack(const Members& members, const collectives::Payload& payload) {
-  if (payload.device_result) {
-    back_ = parts_.accepts(members, payload) ? payload.device_result->unpack() : Status();
+  if (collectives::DeviceResult* const result = payload.device_result()) {
+    back_ = parts_.accepts(members, payload) ? result->unpack() : Status();
     return;
   }
   if (Status room = parts_.staged.make_room(); !room.ok()) {

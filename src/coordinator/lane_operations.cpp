@@ -175,7 +175,7 @@ Lane::Attempt Lane::try_attempt(LaneView& view, Operation& operation) {
     keep_work();
     kept_.fingerprint = call.fingerprint;
     complete();
-    if (!kept_.payload.direct.empty()) settle(view);
+    if (!kept_.payload.direct().empty()) settle(view);
     return deliver(operation, view.members);
   }
   if (collectives::is_shared_error(status)) return end_in_error(view, status);
@@ -256,7 +256,7 @@ Status Lane::check_result(LaneView& view, Operation& operation) {
 
 /// The work buffer becomes the kept result of the operation that is now complete.
 void Lane::keep_work() {
-  std::swap(work_, kept_.payload);
+  work_.swap(kept_.payload);
   kept_.error.clear();
 }
 
@@ -289,7 +289,7 @@ Status Lane::hand_over(LaneView& view) {
   if (takes) {
     // The part of a reduce_scatter is in this rank's work buffer, where it was complete before the
     // operation was.
-    if (work_.in_hand) std::swap(taken.payload, work_);
+    if (work_.in_hand()) taken.payload.swap(work_);
     kept_ = std::move(taken);
   }
   {
@@ -315,8 +315,7 @@ void Lane::note_resumed() {
 
 Lane::Attempt Lane::deliver(Operation& operation, const std::shared_ptr<const Members>& members) {
   operation.unpack(*members, kept_.payload);
-  kept_.payload.direct.clear();
-  kept_.payload.on_device = nullptr;
+  kept_.payload.release_tensors();
   Attempt result;
   result.final = true;
   result.contributors = members->contributors();

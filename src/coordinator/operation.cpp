@@ -175,16 +175,18 @@ Call AllreduceOperation::call(const Members& /*members*/) {
 }
 void AllreduceOperation::pack(const Members& /*members*/, Payload& payload) {
   outputs_.pack_from(inputs_, payload.data);
+  if (direct_inputs_.empty()) return;
+  auto& direct = payload.form.emplace<collectives::DirectTensors>().tensors;
   for (std::size_t i = 0; i < direct_inputs_.size(); ++i) {
     const TensorView& output = direct_outputs_[i];
-    payload.direct.push_back({output.dtype, output.count,
-                              static_cast<const std::byte*>(direct_inputs_[i].data),
-                              static_cast<std::byte*>(output.data)});
+    direct.push_back({output.dtype, output.count,
+                      static_cast<const std::byte*>(direct_inputs_[i].data),
+                      static_cast<std::byte*>(output.data)});
   }
 }
 void AllreduceOperation::unpack(const Members& members, const Payload& payload) {
   outputs_.unpack(payload.data, op_, static_cast<std::uint32_t>(members.size()));
-  if (!payload.direct.empty()) return;
+  if (!payload.direct().empty()) return;
   std::size_t at = outputs_.bytes();
   for (const TensorView& output : direct_outputs_) {
     at = collectives::aligned(at);
@@ -253,7 +255,8 @@ void AllgatherOperation::pack(const Members& /*members*/, Payload& payload) {
   copy(payload.data.data(), block_.data, block_.bytes());
 }
 void AllgatherOperation::unpack(const Members& /*members*/, const Payload& payload) {
-  take_(payload.data.bytes(), {payload.counts.begin(), payload.counts.end()});
+  const auto counts = payload.counts();
+  take_(payload.data.bytes(), {counts.begin(), counts.end()});
 }
 
 ReduceScatterOperation::ReduceScatterOperation(ConstTensorView data, ReduceOp op, Take take)
@@ -267,8 +270,9 @@ void ReduceScatterOperation::pack(const Members& /*members*/, Payload& payload) 
   copy(payload.data.data(), data_.data, data_.bytes());
 }
 void ReduceScatterOperation::unpack(const Members& members, const Payload& payload) {
-  const auto mine = payload.counts.begin() + members.rank;
-  const std::size_t offset = std::accumulate(payload.counts.begin(), mine, std::size_t{0});
+  const auto counts = payload.counts();
+  const auto mine = counts.begin() + members.rank;
+  const std::size_t offset = std::accumulate(counts.begin(), mine, std::size_t{0});
   const std::size_t bytes = static_cast<std::size_t>(*mine) * size_of(data_.dtype);
   std::vector<std::byte> part(payload.data.data(), payload.data.data() + bytes);
   if (op_ == ReduceOp::kAverage) {

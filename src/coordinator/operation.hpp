@@ -37,10 +37,12 @@ class Operation {
   virtual void choose_ways(const plan::AllreduceLimits& /*limits*/) {}
   /// The call that the backend runs in a view with these members.
   virtual collectives::Call call(const Members& members) = 0;
-  /// Copies the input into `payload.data`; lists direct tensors in `payload.direct` instead.
+  /// Copies the input into `payload`, which is empty and packed, or gives it the form that lists
+  /// the tensors instead.
   virtual void pack(const Members& members, collectives::Payload& payload) = 0;
-  /// Copies the result, computed by `members`, to the caller. Tensors in `payload.direct` have it
-  /// already. A payload from another member has the direct tensors too in `data`, after the others.
+  /// Copies the result, computed by `members`, to the caller. DirectTensors have it already. A
+  /// payload from another member is gathered: it has the direct tensors in `data`, after the
+  /// others.
   virtual void unpack(const Members& members, const collectives::Payload& payload) = 0;
   /// The incarnation without which the operation cannot be replayed; empty if there is none.
   virtual std::string needs() const { return {}; }

@@ -168,7 +168,8 @@ GatheredBlocks Collectives::allgather(const ConstTensorView& block, const Tensor
             });
       },
       [&](const auto&, const collectives::Payload& payload) {
-        note({payload.counts.begin(), payload.counts.end()});
+        const auto counts = payload.counts();
+        note({counts.begin(), counts.end()});
         return blocks.count <= out.count;
       }));
   if (blocks.count > out.count) {
@@ -219,10 +220,11 @@ ScatteredPart Collectives::reduce_scatter(const ConstTensorView& data, const Ten
             });
       },
       [&](const coordinator::Members& members, const collectives::Payload& payload) {
-        const auto mine = payload.counts.begin() + members.rank;
+        const auto counts = payload.counts();
+        const auto mine = counts.begin() + members.rank;
         note(static_cast<std::size_t>(*mine),
-             std::accumulate(payload.counts.begin(), mine, std::size_t{0}));
-        return largest(payload.counts.size()) <= out.count;
+             std::accumulate(counts.begin(), mine, std::size_t{0}));
+        return largest(counts.size()) <= out.count;
       }));
   const std::size_t members = part.contributors.size();
   if (largest(members) > out.count) {

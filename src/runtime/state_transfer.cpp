@@ -49,8 +49,9 @@ void StateTransfer::pack(const Members& members, collectives::Payload& payload) 
   payload.data.resize(0);
   // If the image has another size, the receivers find that out.
   mine_.resize(sections_.front().count);
-  payload.elsewhere.emplace_back(mine_);
-  payload.elsewhere.insert(payload.elsewhere.end(), large_.begin(), large_.end());
+  auto& sections = payload.form.emplace<collectives::StateSections>().sections;
+  sections.emplace_back(mine_);
+  sections.insert(sections.end(), large_.begin(), large_.end());
 }
 
 void StateTransfer::unpack(const Members& members, const collectives::Payload& payload) {

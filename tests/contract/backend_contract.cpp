@@ -1,5 +1,6 @@
 #include "backend_contract.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <cstring>
 #include <random>
@@ -152,7 +153,7 @@ TEST_P(BackendContract, AllgathersBlocksOfDifferentSize) {
         const auto block = contribution(each, count_of(each), DType::kF64);
         expected.insert(expected.end(), block.begin(), block.end());
       }
-      EXPECT_EQ(mine.counts, counts);
+      EXPECT_TRUE(std::ranges::equal(mine.counts(), counts));
       ASSERT_EQ(mine.data.size(), expected.size() * 8);
       EXPECT_EQ(values_of(mine.data.data(), DType::kF64, expected.size()), expected);
     }
@@ -172,8 +173,8 @@ TEST_P(BackendContract, ReduceScattersParts) {
       const auto whole = combined(size(), count, DType::kI32, ReduceOp::kSum);
       const std::size_t begin = plan::part_begin(count, parts, me);
       const std::size_t end = plan::part_begin(count, parts, me + 1);
-      ASSERT_EQ(mine.counts.size(), parts);
-      EXPECT_EQ(mine.counts[me], end - begin);
+      ASSERT_EQ(mine.counts().size(), parts);
+      EXPECT_EQ(mine.counts()[me], end - begin);
       ASSERT_EQ(mine.data.size(), (end - begin) * 4);
       EXPECT_EQ(values_of(mine.data.data(), DType::kI32, end - begin),
                 std::vector<double>(whole.begin() + static_cast<std::ptrdiff_t>(begin),
@@ -227,7 +228,7 @@ TEST_P(BackendContract, TransfersFromWhereItLies) {
     if (rank == 1) {
       mine.data.resize(aligned(kFirst) + kSecond);
     } else {
-      mine.elsewhere = {one.data.bytes(), other.data.bytes()};
+      mine.form = StateSections{{one.data.bytes(), other.data.bytes()}};
     }
     expect_ok(backend(rank).run(0, call, mine));
     if (rank == 1) arrived(mine);
@@ -327,14 +328,13 @@ TEST_P(BackendContract, HandsOverResults) {
       parcel.error = "an error";
       parcel.payload =
           payload(section(DType::kF32, 300'000), contribution(0, 300'000, DType::kF32));
-      parcel.payload.counts = {1, 2, 3};
-      parcel.payload.in_hand = true;
+      parcel.payload.form = Blocks{{1, 2, 3}, true};
     }
     expect_ok(backend(rank).hand_over(41, handover, parcel));
     EXPECT_EQ(parcel.fingerprint, called);
     EXPECT_EQ(parcel.error, "an error");
-    EXPECT_EQ(parcel.payload.counts, (std::vector<std::uint64_t>{1, 2, 3}));
-    EXPECT_TRUE(parcel.payload.in_hand);
+    EXPECT_TRUE(std::ranges::equal(parcel.payload.counts(), std::vector<std::uint64_t>{1, 2, 3}));
+    EXPECT_TRUE(parcel.payload.in_hand());
     ASSERT_EQ(parcel.payload.data.size(), 1'200'000U);
     EXPECT_TRUE(values_of(parcel.payload.data.data(), DType::kF32, 300'000) ==
                 contribution(0, 300'000, DType::kF32));

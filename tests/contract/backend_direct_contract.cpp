@@ -58,7 +58,7 @@ Call direct_call(DType dtype, std::size_t count, ReduceOp op = ReduceOp::kSum) {
 /// `tensor`, with room to undo what is done to it.
 Payload direct_payload(Tensor& tensor, Buffer& undo) {
   Payload mine;
-  mine.direct.push_back(tensor.direct());
+  mine.form = DirectTensors{{tensor.direct()}};
   mine.undo = &undo;
   return mine;
 }
@@ -103,7 +103,7 @@ TEST_P(BackendDirectContract, TakesTheMeanAndMixesWithPackedData) {
     Tensor tensor(world_, rank, DType::kF64, kLarge);
     Buffer undo;
     Payload mine = payload(call.sections[0], contribution(rank, kSmall, DType::kF64));
-    mine.direct.push_back(tensor.direct());
+    mine.form = DirectTensors{{tensor.direct()}};
     mine.undo = &undo;
     expect_ok(backend(rank).run(0, call, mine));
     EXPECT_EQ(tensor.result(), mean);

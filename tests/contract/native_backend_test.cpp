@@ -245,7 +245,7 @@ TEST(NativeReduceScatter, KeepsThePartWhenTheConfirmationFails) {
   fill(mine.data, call.sections[0], contribution(0, kCount, DType::kI32));
   EXPECT_EQ(backend->run(0, call, mine).code(), Code::kPeerLost);
   dying.join();
-  EXPECT_TRUE(mine.in_hand);
+  EXPECT_TRUE(mine.in_hand());
   std::vector<double> expected = combined(2, kCount, DType::kI32, ReduceOp::kSum);
   expected.resize(kCount / 2);
   EXPECT_EQ(values_of(mine.data.data(), DType::kI32, kCount / 2), expected);

@@ -1,5 +1,6 @@
 #include "nccl/gpu_move.hpp"
 
+#include <algorithm>
 #include <numeric>
 #include <utility>
 
@@ -44,7 +45,7 @@ Call GpuMove::call() const {
 void GpuMove::give(Payload& payload, int device) {
   device_ = device;
   payload.clear();
-  payload.on_device = this;
+  payload.form = OnDevice{this};
 }
 
 std::vector<std::byte> GpuMove::read(std::uint64_t from, std::size_t bytes) const {
@@ -63,7 +64,7 @@ Status GpuMove::to_host(Payload& payload) {
 
 Status GpuMove::take(Payload& payload) {
   if (is_root()) return {};
-  if (payload.device_result) return payload.device_result->unpack();
+  if (payload.device_result() != nullptr) return payload.device_result()->unpack();
   const std::size_t bytes = result().size();
   if (move_.op == ReduceOp::kAverage) {
     kernels::divide(move_.dtype, payload.data.data(), bytes / size_of(move_.dtype),
@@ -117,7 +118,7 @@ std::vector<std::byte> GpuMove::result() const {
 void GpuMove::expect_right(const Payload& payload) const {
   SCOPED_TRACE("rank " + std::to_string(rank_) + ", type " +
                std::to_string(static_cast<int>(move_.dtype)));
-  EXPECT_EQ(payload.counts, result_counts());
+  EXPECT_TRUE(std::ranges::equal(payload.counts(), result_counts()));
   const std::vector<std::byte> right = result();
   EXPECT_TRUE(read(tensor_.output, right.size()) == right) << "a wrong result";
   if (tensor_.input != tensor_.output) {

@@ -52,7 +52,7 @@ Call GpuTensors::call(ReduceOp op) const {
 void GpuTensors::give(Payload& payload, int device) {
   device_ = device;
   payload.clear();
-  payload.on_device = this;
+  payload.form = OnDevice{this};
 }
 
 std::vector<std::byte> GpuTensors::read(std::uint64_t from, std::size_t bytes) const {
@@ -77,7 +77,7 @@ Status GpuTensors::to_host(Payload& payload) {
 }
 
 Status GpuTensors::take(Payload& payload, ReduceOp op, int size) {
-  if (payload.device_result) return payload.device_result->unpack();
+  if (payload.device_result() != nullptr) return payload.device_result()->unpack();
   for (const DeviceTensor& tensor : tensors_) {
     std::byte* const data = payload.data.data() + tensor.offset;
     if (tensor.is_cast()) {

@@ -24,7 +24,7 @@ Result<std::vector<std::string>> gather(Backend& backend, std::uint64_t position
 
   std::vector<std::string> letters;
   std::size_t offset = 0;
-  for (const std::uint64_t count : payload.counts) {
+  for (const std::uint64_t count : payload.counts()) {
     letters.emplace_back(reinterpret_cast<const char*>(payload.data.data() + offset), count);
     offset += count;
   }

@@ -41,7 +41,7 @@ bool NcclAllreduceFixture::expect_right(Outcome& outcome, ReduceOp op) {
   for (std::size_t rank = 0; rank < outcome.payloads.size(); ++rank) {
     expect_ok(outcome.statuses[rank]);
     if (!outcome.statuses[rank].ok()) return false;
-    EXPECT_EQ(outcome.payloads[rank].device_result != nullptr, outcome.by_nccl());
+    EXPECT_EQ(outcome.payloads[rank].device_result() != nullptr, outcome.by_nccl());
     expect_ok(outcome.tensors[rank]->take(outcome.payloads[rank], op, size_));
     outcome.tensors[rank]->expect(op, size_);
   }

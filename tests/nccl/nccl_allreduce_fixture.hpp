@@ -19,7 +19,7 @@ class NcclAllreduceFixture : public NcclFixture {
     std::vector<Payload> payloads;
     std::vector<Status> statuses;
 
-    bool by_nccl() const { return payloads.front().device_result != nullptr; }
+    bool by_nccl() const { return payloads.front().device_result() != nullptr; }
   };
 
   /// Tensors of which some travel as halves.

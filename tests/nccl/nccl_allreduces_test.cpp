@@ -107,7 +107,7 @@ TEST_F(NcclAllreducesTest, HandsOverAResultThatLiesOnTheDevice) {
       }
       expect_ok(backend(rank).hand_over(done, handover, parcel));
     });
-    EXPECT_EQ(taken.payload.device_result, nullptr);
+    EXPECT_EQ(taken.payload.device_result(), nullptr);
     expect_ok(outcome->tensors[1]->take(taken.payload, op, 3));
     outcome->tensors[1]->expect(op, 3);
     expect_ok(outcome->tensors[2]->take(outcome->payloads[2], op, 3));  // after its view's end

@@ -21,7 +21,7 @@ class NcclMovesTest : public NcclFixture {
     std::vector<Payload> payloads;
     std::vector<Status> statuses;
 
-    bool by_nccl() const { return payloads.front().device_result != nullptr; }
+    bool by_nccl() const { return payloads.front().device_result() != nullptr; }
   };
 
   std::vector<std::size_t> alike(std::size_t count) const {
@@ -68,8 +68,8 @@ class NcclMovesTest : public NcclFixture {
       expect_ok(outcome.statuses[rank]);
       if (!outcome.statuses[rank].ok()) return false;
       Payload& payload = outcome.payloads[rank];
-      EXPECT_EQ(payload.device_result != nullptr, outcome.by_nccl());
-      EXPECT_FALSE(payload.in_hand);
+      EXPECT_EQ(payload.device_result() != nullptr, outcome.by_nccl());
+      EXPECT_FALSE(payload.in_hand());
       expect_ok(outcome.tensors[rank]->take(payload));
       outcome.tensors[rank]->expect_right(payload);
     }
@@ -207,7 +207,7 @@ TEST_P(NcclMoveTest, SeesAPeerDieInTheMiddle) {
   while_one_ends(2, all_have_begun, [&](int rank) { run_on(rank, *outcome); });
   for (std::size_t rank = 0; rank < 2; ++rank) {
     EXPECT_EQ(outcome->statuses[rank].code(), Code::kPeerLost);
-    EXPECT_FALSE(outcome->payloads[rank].in_hand);
+    EXPECT_FALSE(outcome->payloads[rank].in_hand());
     outcome->tensors[rank]->expect_untouched();
   }
   EXPECT_EQ(nccl_->counts().aborts, 3);
@@ -234,7 +234,7 @@ TEST_P(NcclMoveTest, HandsOverAResultThatLiesOnTheDevice) {
     }
     expect_ok(backend(rank).hand_over(done, handover, rank == 2 ? taken : given));
   });
-  EXPECT_EQ(taken.payload.device_result, nullptr);
+  EXPECT_EQ(taken.payload.device_result(), nullptr);
   expect_ok(outcome->tensors[2]->take(taken.payload));
   outcome->tensors[2]->expect_right(taken.payload);
 }
@@ -264,10 +264,10 @@ TEST_F(NcclMovesTest, KeepsAPartThatOthersMayCountOn) {
   while_one_ends(
       2, [&] { return others_are_done.load(); }, [&](int rank) { run_on(rank, *outcome); });
   EXPECT_EQ(outcome->statuses[2].code(), Code::kAborted);
-  EXPECT_FALSE(outcome->payloads[2].in_hand);
+  EXPECT_FALSE(outcome->payloads[2].in_hand());
   for (std::size_t rank = 0; rank < 2; ++rank) {
     EXPECT_EQ(outcome->statuses[rank].code(), Code::kPeerLost);
-    EXPECT_TRUE(outcome->payloads[rank].in_hand);
+    EXPECT_TRUE(outcome->payloads[rank].in_hand());
     outcome->tensors[rank]->expect_untouched();
     expect_ok(outcome->tensors[rank]->take(outcome->payloads[rank]));
     outcome->tensors[rank]->expect_right(outcome->payloads[rank]);

@@ -35,7 +35,7 @@ class ViewCommunicatorTest : public NcclFixture {
     bool expect_right(int size) {
       expect_ok(status);
       if (!status.ok()) return false;
-      const bool by_nccl = payload.device_result != nullptr;
+      const bool by_nccl = payload.device_result() != nullptr;
       expect_ok(tensors.take(payload, ReduceOp::kSum, size));
       tensors.expect(ReduceOp::kSum, size);
       return by_nccl;

@@ -82,7 +82,7 @@ void CountedAllreduce::pack(const coordinator::Members& members, collectives::Pa
 void CountedAllreduce::unpack(const coordinator::Members& members,
                               const collectives::Payload& payload) {
   came_without_data_ =
-      payload.direct.empty() && payload.data.size() < contribution_.data().size_bytes();
+      payload.direct().empty() && payload.data.size() < contribution_.data().size_bytes();
   if (!came_without_data_) AllreduceOperation::unpack(members, payload);
 }
 

@@ -56,7 +56,7 @@ Call TransferOperation::call(const Members& members) {
 void TransferOperation::pack(const Members& members, Payload& payload) {
   if (!has_state(members, members.rank)) return payload.data.resize(image_.size());
   payload.data.resize(0);
-  payload.elsewhere.emplace_back(image_);
+  payload.form = collectives::StateSections{{image_}};
 }
 void TransferOperation::unpack(const Members& members, const Payload& payload) {
   if (has_state(members, members.rank)) return;

@@ -106,8 +106,7 @@ class PartBackend final : public Backend {
  public:
   explicit PartBackend(std::shared_ptr<PartOnDevice> part) : part_(std::move(part)) {}
   Status run(std::uint64_t /*position*/, const Call& /*call*/, Payload& payload) override {
-    payload.device_result = part_;
-    payload.in_hand = true;
+    payload.form = collectives::ResultOnDevice{part_, collectives::Blocks{{}, true}};
     return Status(Code::kPeerLost, "before all have said that they have theirs", 1);
   }
   Status hand_over(std::uint64_t /*position*/, const Handover& /*handover*/,
@@ -130,11 +129,11 @@ class PartBackend final : public Backend {
 class NotingOperation final : public BarrierOperation {
  public:
   void unpack(const Members& /*members*/, const Payload& payload) override {
-    result = payload.device_result;
+    result = payload.device_result();
     bytes = payload.data.size();
   }
 
-  std::shared_ptr<collectives::DeviceResult> result;
+  const collectives::DeviceResult* result = nullptr;
   std::size_t bytes = 0;
 };
 
@@ -159,7 +158,7 @@ TEST_F(LaneTest, APartInHandIsDeliveredFromTheDevice) {
   taking->handover = {{1}, {0}};
   lane.install(taking);  // which starts the repair thread: it may have the lane for a moment
   EXPECT_TRUE(lane.run(operation, Milliseconds(10'000)).ok());
-  EXPECT_EQ(operation.result, part);
+  EXPECT_EQ(operation.result, part.get());
   EXPECT_EQ(operation.bytes, 0U) << "it is another's part";
   EXPECT_EQ(lane.position(), 1U);
 }
@@ -172,7 +171,7 @@ class DirectBackend final : public Backend {
 
   Status run(std::uint64_t /*position*/, const Call& /*call*/, Payload& payload) override {
     std::int32_t next = 1;
-    for (const collectives::DirectTensor& tensor : payload.direct) {
+    for (const collectives::DirectTensor& tensor : payload.direct()) {
       auto* const values = reinterpret_cast<std::int32_t*>(tensor.output);
       for (std::size_t i = 0; i < tensor.count; ++i) values[i] = next++;
     }

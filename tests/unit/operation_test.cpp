@@ -88,8 +88,8 @@ TEST(CastAllreduce, IsNotDirect) {
   operation->choose_ways({.direct_from = 1});
   Payload payload;
   operation->pack(two_members(), payload);
-  ASSERT_EQ(payload.direct.size(), 1U);
-  EXPECT_EQ(payload.direct[0].count, 3U);
+  ASSERT_EQ(payload.direct().size(), 1U);
+  EXPECT_EQ(payload.direct()[0].count, 3U);
   const auto places = operation->places();
   ASSERT_EQ(places.size(), 3U);
   EXPECT_EQ(places[1].tensor, 2U);
@@ -113,7 +113,7 @@ TEST(AllreduceOperationTest, IsSplitAgainForEachView) {
     Payload payload;
     operation.pack(members, payload);
     std::vector<const void*> direct;
-    for (const auto& tensor : payload.direct) direct.push_back(tensor.input);
+    for (const auto& tensor : payload.direct()) direct.push_back(tensor.input);
     return std::pair(collectives::extent(operation.call(members).sections), direct);
   };
   using Direct = std::vector<const void*>;

@@ -153,7 +153,7 @@ void GlooBackend::broadcast(const Call& call, Payload& payload) {
 
 void GlooBackend::allgather(const Section& block, Payload& payload) {
   const auto ranks = static_cast<std::size_t>(size());
-  std::vector<std::uint64_t>& counts = payload.counts;
+  std::vector<std::uint64_t>& counts = payload.form.emplace<Blocks>().counts;
   counts.assign(ranks, 0);
   std::uint64_t mine = block.count;
   gloo::AllgatherOptions exchange(context_);

@@ -212,7 +212,7 @@ Status MpiBackend::allgather(const Section& block, Payload& payload) {
                           mpi_type(block.dtype), with.result.data(), with.counts.data(),
                           with.offsets.data(), mpi_type(block.dtype), communicator_, &request);
   if (Status status = wait(error, request); !status.ok()) return status;
-  payload.counts = with.blocks;
+  payload.form = Blocks{with.blocks};
   std::swap(with.data, with.result);
   return {};
 }
@@ -230,7 +230,7 @@ Status MpiBackend::reduce_scatter(const Section& section, ReduceOp op, Payload& 
                                         with.counts.data(), mpi_type(section.dtype),
                                         mpi_op(section.dtype, op), communicator_, &request);
   if (Status status = wait(error, request); !status.ok()) return status;
-  payload.counts = with.blocks;
+  payload.form = Blocks{with.blocks};
   std::swap(with.data, with.result);
   return {};
 }

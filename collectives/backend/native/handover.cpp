@@ -64,11 +64,16 @@ class Taker {
   void expect_content() {
     parcel_.fingerprint = descriptor_.fingerprint;
     parcel_.error.resize(descriptor_.error_bytes);
-    parcel_.payload.counts.resize(descriptor_.counts);
     parcel_.payload.data.resize(descriptor_.data_bytes);
-    parcel_.payload.in_hand = descriptor_.in_hand != 0;
+    std::span<std::uint64_t> counts;
+    if (descriptor_.counts > 0 || descriptor_.in_hand != 0) {
+      Blocks& blocks = parcel_.payload.form.emplace<Blocks>();
+      blocks.counts.resize(descriptor_.counts);
+      blocks.in_hand = descriptor_.in_hand != 0;
+      counts = blocks.counts;
+    }
     link_.receive({bytes_of(std::span(parcel_.error)), {}});
-    link_.receive({bytes_of(std::span(parcel_.payload.counts)), {}});
+    link_.receive({bytes_of(counts), {}});
     link_.receive({parcel_.payload.data.bytes(), {}});
   }
 
@@ -80,14 +85,14 @@ class Taker {
 };
 
 Descriptor describe(const Backend::Parcel& parcel) {
-  return {parcel.fingerprint, parcel.error.size(), parcel.payload.counts.size(),
-          parcel.payload.data.size(), parcel.payload.in_hand ? 1U : 0U};
+  return {parcel.fingerprint, parcel.error.size(), parcel.payload.counts().size(),
+          parcel.payload.data.size(), parcel.payload.in_hand() ? 1U : 0U};
 }
 
 void give(Link& link, const Descriptor& descriptor, const Backend::Parcel& parcel) {
   link.send(std::as_bytes(std::span(&descriptor, 1)));
   link.send(std::as_bytes(std::span(parcel.error)));
-  link.send(std::as_bytes(std::span(parcel.payload.counts)));
+  link.send(std::as_bytes(parcel.payload.counts()));
   link.send(parcel.payload.data.bytes());
 }
 

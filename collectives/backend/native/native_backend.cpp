@@ -112,9 +112,9 @@ Status NativeBackend::run(std::uint64_t position, const Call& call, Payload& pay
         slots_.run(tag, call.fingerprint, data, data.data(), reducer_of(section.dtype, call.redop));
   } else {
     if (eager_everywhere_ && call.phase == OpTag::kNormal) {
-      const bool shares = options_.recoverable && !payload.direct.empty();
+      const bool shares = options_.recoverable && !payload.direct().empty();
       slots_.tell(tag, call.fingerprint,
-                  shares ? shared_.offer(tag, call.fingerprint, payload.direct)
+                  shares ? shared_.offer(tag, call.fingerprint, payload.direct())
                          : std::span<const std::byte>());
     }
     mesh_->begin(tag, call.fingerprint);
@@ -172,7 +172,7 @@ Status NativeBackend::refuse(std::uint64_t position) {
 /// Ranks that have met in this call already have used its eager message.
 bool NativeBackend::is_eager(const Call& call, const Payload& payload) const {
   if (call.kind != Kind::kAllreduce || call.phase != OpTag::kNormal) return false;
-  if (call.sections.size() != 1 || !payload.direct.empty()) return false;
+  if (call.sections.size() != 1 || !payload.direct().empty()) return false;
   const plan::AllreduceTensor packed{.bytes = bytes_of(call.sections.front()),
                                      .fits_in_place = false};
   return plan::choose_way(packed, limits_) == plan::AllreduceWay::kEager;
@@ -181,12 +181,11 @@ bool NativeBackend::is_eager(const Call& call, const Payload& payload) const {
 /// Checks for mistakes of the calling layer, which all ranks make alike or none makes.
 Status NativeBackend::check(const Call& call, const Payload& payload) const {
   const auto wrong = [](const std::string& what) { return Status(Code::kInternal, what); };
-  if (payload.elsewhere.empty()
+  const auto* const state = std::get_if<StateSections>(&payload.form);
+  if (state == nullptr
           ? payload.data.size() < extent(call.sections)
-          : !std::equal(payload.elsewhere.begin(), payload.elsewhere.end(), call.sections.begin(),
-                        call.sections.end(), [](const auto& bytes, const Section& section) {
-                          return bytes.size() == bytes_of(section);
-                        })) {
+          : !std::ranges::equal(state->sections, call.sections, {}, &std::span<std::byte>::size,
+                                [](const Section& section) { return bytes_of(section); })) {
     return wrong("the data of a collective is not as long as its sections");
   }
   const bool one_section = call.kind == Kind::kAllgather || call.kind == Kind::kReduceScatter;
@@ -241,21 +240,21 @@ void NativeBackend::rollback() {
 
 Status NativeBackend::allreduce(const Call& call, Payload& payload) {
   // Without elements there is nothing to reduce, but still no rank may be ahead of the others.
-  if (call.sections.empty() && payload.direct.empty()) return barrier();
+  if (call.sections.empty() && payload.direct().empty()) return barrier();
   for (const Section& section : call.sections) {
     const Schedule& schedule = plans_.allreduce({section.count, size_of(section.dtype)});
     const Status status = executor_.run(schedule, payload.data.data() + section.offset,
                                         reducer_of(section.dtype, call.redop));
     if (!status.ok()) return status;
   }
-  return payload.direct.empty() ? Status() : direct_allreduce(call, payload);
+  return payload.direct().empty() ? Status() : direct_allreduce(call, payload);
 }
 
 /// Reduces tensors in the caller's memory: through shared memory if all ranks have offered theirs,
 /// otherwise by plans. The undo log saves inputs before they are overwritten in place.
 Status NativeBackend::direct_allreduce(const Call& call, Payload& payload) {
   std::size_t overwritten = 0;
-  for (const DirectTensor& tensor : payload.direct) {
+  for (const DirectTensor& tensor : payload.direct()) {
     if (keeps(tensor)) overwritten += tensor.bytes();
   }
   undo_.begin(*payload.undo, overwritten);
@@ -265,14 +264,14 @@ Status NativeBackend::direct_allreduce(const Call& call, Payload& payload) {
   const auto way = plan::choose_way({.is_offered_by_all = agreed.value()}, {.direct_from = 0});
   const Status status =
       way == plan::AllreduceWay::kShared
-          ? shared_.run(payload.direct, call.redop, undo_, [this] { return barrier(); })
+          ? shared_.run(payload.direct(), call.redop, undo_, [this] { return barrier(); })
           : planned_allreduce(call, payload);
   if (status.ok()) undo_.clear();
   return status;
 }
 
 Status NativeBackend::planned_allreduce(const Call& call, const Payload& payload) {
-  for (const DirectTensor& tensor : payload.direct) {
+  for (const DirectTensor& tensor : payload.direct()) {
     const bool in_place = tensor.input == tensor.output;
     if (size() == 1 && !in_place) std::memcpy(tensor.output, tensor.input, tensor.bytes());
     Reducer reducer = reducer_of(tensor.dtype, call.redop);
@@ -316,7 +315,7 @@ Status NativeBackend::allgather(const Section& block, Payload& payload) {
   const auto size = static_cast<std::size_t>(mesh_->size());
   const auto rank = static_cast<std::size_t>(mesh_->rank());
   const std::size_t element = size_of(block.dtype);
-  auto& counts = payload.counts;
+  auto& counts = payload.form.emplace<Blocks>().counts;
   counts.assign(size, 0);
   counts[rank] = block.count;
   Status status = executor_.run(plans_.exchange(sizeof(counts[0])),
@@ -341,31 +340,32 @@ Status NativeBackend::reduce_scatter(const Call& call, Payload& payload) {
   const auto size = static_cast<std::size_t>(mesh_->size());
   const auto rank = static_cast<std::size_t>(mesh_->rank());
   const std::size_t element = size_of(section.dtype);
-  payload.in_hand = false;
-  payload.counts = plan::parts_of(section.count, size);
+  Blocks& parts = payload.form.emplace<Blocks>();
+  parts.counts = plan::parts_of(section.count, size);
   std::byte* const data = payload.data.data() + section.offset;
   Status status = executor_.run(plans_.reduce_scatter({section.count, element}), data,
                                 reducer_of(section.dtype, call.redop));
   if (!status.ok()) return status;
-  const std::size_t mine = payload.counts[rank] * element;
+  const std::size_t mine = parts.counts[rank] * element;
   const std::size_t begin = plan::part_begin(section.count, size, rank);
   if (mine > 0) std::memmove(payload.data.data(), data + begin * element, mine);
   payload.data.resize(mine);
   // No other rank has this rank's part. So no rank may return before every rank has its own part.
-  payload.in_hand = true;
+  parts.in_hand = true;
   status = barrier();
-  if (status.ok()) payload.in_hand = false;
+  if (status.ok()) parts.in_hand = false;
   return status;
 }
 
 /// Sends each section of a state to the receivers, in segments that the donors share.
 Status NativeBackend::transfer(const Call& call, Payload& payload) {
   if (Status status = barrier(); !status.ok()) return status;
+  const auto* const state = std::get_if<StateSections>(&payload.form);
   std::vector<int> donors = call.donors;
   for (std::size_t i = 0; i < call.sections.size(); ++i) {
     const Section& section = call.sections[i];
-    std::byte* const at = payload.elsewhere.empty() ? payload.data.data() + section.offset
-                                                    : payload.elsewhere[i].data();
+    std::byte* const at =
+        state == nullptr ? payload.data.data() + section.offset : state->sections[i].data();
     const Schedule schedule(plan::transfer(mesh_->rank(), donors, call.receivers, bytes_of(section),
                                            options_.transfer_segment_bytes));
     if (Status status = executor_.run(schedule, at); !status.ok()) return status;

@@ -9,6 +9,7 @@
 #include <span>
 #include <string>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "base/log.hpp"
@@ -19,6 +20,7 @@
 #include "collectives/backend/nccl/small_allgather.hpp"
 #include "collectives/backend/nccl/view_communicator.hpp"
 #include "collectives/backend/nccl/work_for.hpp"
+#include "collectives/plan/parts.hpp"
 
 namespace elastic::collectives::nccl {
 namespace {
@@ -83,10 +85,11 @@ class NcclBackend final : public Backend {
   Status advance(std::uint64_t position, const ReadinessVote& all);
   Status wait_for_news();
   Status carry_letters(std::uint64_t position);
-  Status share_counts(std::uint64_t position, const Call& call, Payload& payload);
+  Result<std::vector<std::uint64_t>> share_counts(std::uint64_t position, const Call& call);
+  Result<ResultOnDevice::HostForm> form_of_result(std::uint64_t position, const Call& call);
   Result<bool> by_nccl(std::uint64_t position, const Call& call, Payload& payload);
   Result<bool> conclude(SmallAllgather& verdict, bool succeeded, const Call& call, DeviceWork& work,
-                        Payload& payload);
+                        ResultOnDevice::HostForm form, Payload& payload);
   Status by_host(std::uint64_t position, const Call& call, Payload& payload);
   Status stop(const DeviceWork& work, const Status& why);
   std::uint8_t next_phase() { return phase_++; }
@@ -120,12 +123,12 @@ Status NcclBackend::run(std::uint64_t position, const Call& call, Payload& paylo
     return by_host(position, call, payload);
   }
   if (!is_for_nccl(call.kind)) return view_.native->run(position, call, payload);
-  if (payload.on_device != nullptr) {
+  if (payload.on_device() != nullptr) {
     if (Status turn = take_turn(call, payload); !turn.ok()) return turn;
   }
   std::unique_lock<std::mutex> turn = std::exchange(turn_, {});
   if (!turn.owns_lock()) device_.reset();
-  if (device_ && call.kind == Kind::kAllreduce) bytes_ = extent(payload.on_device->tensors());
+  if (device_ && call.kind == Kind::kAllreduce) bytes_ = extent(payload.on_device()->tensors());
   const Result<bool> agreed = agree(position, call);
   if (!agreed.ok()) return agreed.status();
   if (agreed.value()) {
@@ -152,14 +155,15 @@ Status NcclBackend::begin_early(std::uint64_t position, const Call& call) {
 /// itself wait for a rank that waits here.
 Status NcclBackend::take_turn(const Call& call, const Payload& payload) {
   if (const auto over = services_.reaper->over(); !over.ok()) return over.status();
-  const int index = payload.on_device->device();
-  if (index < 0 || !is_for_nccl(call.kind, payload.on_device->tensors())) return {};
+  const DeviceTensors& given = *payload.on_device();
+  const int index = given.device();
+  if (index < 0 || !is_for_nccl(call.kind, given.tensors())) return {};
   auto device = services_.devices->open(index);
   if (!device.ok()) {
     log::warn("nccl: {}", device.status().message());
     return {};
   }
-  if (!device.value()->mover().takes(payload.on_device->tensors())) return {};
+  if (!device.value()->mover().takes(given.tensors())) return {};
   device_ = std::move(device).value();
   turn_ = device_->try_turn();
   return {};
@@ -290,31 +294,49 @@ Status NcclBackend::carry_letters(std::uint64_t position) {
 }
 
 /// For an allgather: exchanges the number of elements of each rank.
-Status NcclBackend::share_counts(std::uint64_t position, const Call& call, Payload& payload) {
+Result<std::vector<std::uint64_t>> NcclBackend::share_counts(std::uint64_t position,
+                                                             const Call& call) {
   const Section& block = call.sections.front();
   const std::uint64_t mine = block.count;
   SmallAllgather round(*view_.mesh, {view_.generation, position, next_phase()}, sizeof mine);
   round.send(std::as_bytes(std::span(&mine, 1)));
   if (Status status = round.finish(); !status.ok()) return status;
-  payload.counts.resize(static_cast<std::size_t>(size()));
+  std::vector<std::uint64_t> counts(static_cast<std::size_t>(size()));
   for (int each = 0; each < size(); ++each) {
-    std::memcpy(&payload.counts[static_cast<std::size_t>(each)], round.of(each).data(),
-                sizeof mine);
+    std::memcpy(&counts[static_cast<std::size_t>(each)], round.of(each).data(), sizeof mine);
   }
-  const auto total = gathered_bytes(payload.counts, size_of(block.dtype));
-  return total.ok() ? Status() : total.status();
+  if (const auto total = gathered_bytes(counts, size_of(block.dtype)); !total.ok()) {
+    return total.status();
+  }
+  return counts;
+}
+
+/// The form that the result would have in host memory, with the number of elements of each rank.
+Result<ResultOnDevice::HostForm> NcclBackend::form_of_result(std::uint64_t position,
+                                                             const Call& call) {
+  if (call.kind == Kind::kAllgather) {
+    auto shared = share_counts(position, call);
+    if (!shared.ok()) return shared.status();
+    return ResultOnDevice::HostForm(Blocks{std::move(shared).value()});
+  }
+  if (call.kind == Kind::kReduceScatter) {
+    return ResultOnDevice::HostForm(
+        Blocks{plan::parts_of(call.sections.front().count, static_cast<std::size_t>(size()))});
+  }
+  return ResultOnDevice::HostForm();
 }
 
 /// Performs the call by NCCL, then the ranks tell each other whether they succeeded. False: NCCL
 /// has failed on some rank, and nothing of the operation is left on this rank's device.
 Result<bool> NcclBackend::by_nccl(std::uint64_t position, const Call& call, Payload& payload) {
-  if (call.kind == Kind::kAllgather) {
-    if (Status shared = share_counts(position, call, payload); !shared.ok()) return shared;
-  }
+  auto form = form_of_result(position, call);
+  if (!form.ok()) return form.status();
+  const auto* const blocks = std::get_if<Blocks>(&form.value());
   SmallAllgather verdict(*view_.mesh, {view_.generation, position, next_phase()}, 1);
-  const std::unique_ptr<DeviceWork> work =
-      work_for({*communicator_, device_, view_.lane, std::exchange(registered_, {})}, call, payload,
-               rank(), size());
+  const std::unique_ptr<DeviceWork> work = work_for(
+      {*communicator_, device_, view_.lane, std::exchange(registered_, {})}, call,
+      payload.on_device()->tensors(),
+      blocks == nullptr ? std::span<const std::uint64_t>() : blocks->counts, rank(), size());
   Status links;
   const auto meanwhile = [&]() -> Status {
     links = view_.mesh->progress_and_look();
@@ -333,12 +355,13 @@ Result<bool> NcclBackend::by_nccl(std::uint64_t position, const Call& call, Payl
     if (links.ok()) links = view_.mesh->progress_and_look();
   }
   if (!links.ok()) return links;
-  return conclude(verdict, own.ok(), call, *work, payload);
+  return conclude(verdict, own.ok(), call, *work, std::move(form).value(), payload);
 }
 
 /// Exchanges whether the ranks have succeeded. The result is that of `by_nccl`.
 Result<bool> NcclBackend::conclude(SmallAllgather& verdict, bool succeeded, const Call& call,
-                                   DeviceWork& work, Payload& payload) {
+                                   DeviceWork& work, ResultOnDevice::HostForm form,
+                                   Payload& payload) {
   const std::byte word{succeeded ? std::uint8_t{1} : std::uint8_t{0}};
   verdict.send({&word, 1});
   if (Status heard = verdict.finish(); !heard.ok()) {
@@ -346,8 +369,8 @@ Result<bool> NcclBackend::conclude(SmallAllgather& verdict, bool succeeded, cons
     const Status stopped = stop(work, heard);
     if (succeeded && call.kind == Kind::kReduceScatter) {
       // Other ranks may know that all have succeeded, and no other rank has this rank's part.
-      payload.device_result = work.take_result();
-      payload.in_hand = true;
+      std::get<Blocks>(form).in_hand = true;
+      payload.form = ResultOnDevice{work.take_result(), std::move(form)};
     }
     return stopped.ok() ? heard : stopped;
   }
@@ -362,7 +385,7 @@ Result<bool> NcclBackend::conclude(SmallAllgather& verdict, bool succeeded, cons
     log::info("nccl, generation {}: {} of tensors on devices go by NCCL from now on",
               view_.generation, plural(call.kind));
   }
-  payload.device_result = work.take_result();
+  payload.form = ResultOnDevice{work.take_result(), std::move(form)};
   return true;
 }
 
@@ -374,8 +397,9 @@ Status NcclBackend::stop(const DeviceWork& work, const Status& why) {
 }
 
 Status NcclBackend::by_host(std::uint64_t position, const Call& call, Payload& payload) {
-  if (payload.on_device != nullptr) {
-    if (Status status = payload.on_device->to_host(payload); !status.ok()) return status;
+  if (DeviceTensors* const tensors = payload.on_device()) {
+    payload.form = Packed{};
+    if (Status status = tensors->to_host(payload); !status.ok()) return status;
   }
   Call here = call;
   here.phase = next_phase();

@@ -8,7 +8,6 @@
 #include "collectives/backend/nccl/device_broadcast.hpp"
 #include "collectives/backend/nccl/device_reduce_scatter.hpp"
 #include "collectives/backend/nccl/nccl_types.hpp"
-#include "collectives/plan/parts.hpp"
 
 namespace elastic::collectives::nccl {
 
@@ -38,20 +37,19 @@ const char* plural(Kind kind) {
   }
 }
 
-std::unique_ptr<DeviceWork> work_for(DeviceWork::Where where, const Call& call, Payload& payload,
-                                     int rank, int size) {
-  const std::span<const DeviceTensor> tensors = payload.on_device->tensors();
+std::unique_ptr<DeviceWork> work_for(DeviceWork::Where where, const Call& call,
+                                     std::span<const DeviceTensor> tensors,
+                                     std::span<const std::uint64_t> counts, int rank, int size) {
   const std::uint32_t divisor =
       call.redop == ReduceOp::kAverage ? static_cast<std::uint32_t>(size) : 1;
   switch (call.kind) {
     case Kind::kBroadcast:
       return std::make_unique<DeviceBroadcast>(std::move(where), tensors.front(), call.root);
     case Kind::kAllgather:
-      return std::make_unique<DeviceAllgather>(std::move(where), tensors.front(), payload.counts);
+      return std::make_unique<DeviceAllgather>(std::move(where), tensors.front(), counts);
     case Kind::kReduceScatter:
-      payload.counts = plan::parts_of(tensors.front().count, static_cast<std::size_t>(size));
       return std::make_unique<DeviceReduceScatter>(std::move(where), tensors.front(), call.redop,
-                                                   divisor, payload.counts, rank);
+                                                   divisor, counts, rank);
     default:
       return std::make_unique<DeviceAllreduce>(std::move(where), tensors, call.redop, divisor);
   }

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <cstdint>
 #include <memory>
+#include <span>
 
 #include "collectives/backend/backend.hpp"
 #include "collectives/backend/nccl/device_work.hpp"
@@ -14,10 +16,10 @@ bool is_for_nccl(Kind kind, std::span<const DeviceTensor> tensors);
 /// The plural for messages, such as "allreduces".
 const char* plural(Kind kind);
 
-/// Makes this rank's part in a call for NCCL, on the tensors of Payload::on_device. Payload::counts
-/// has the number of elements of each rank: the caller sets it for an allgather, this function for
-/// a reduce_scatter.
-std::unique_ptr<DeviceWork> work_for(DeviceWork::Where where, const Call& call, Payload& payload,
-                                     int rank, int size);
+/// Makes this rank's part in a call for NCCL, on tensors on the device. `counts` has the number of
+/// elements of each rank, for an allgather and a reduce_scatter.
+std::unique_ptr<DeviceWork> work_for(DeviceWork::Where where, const Call& call,
+                                     std::span<const DeviceTensor> tensors,
+                                     std::span<const std::uint64_t> counts, int rank, int size);
 
 }  // namespace elastic::collectives::nccl
