@@ -53,6 +53,22 @@ TEST(BadGradients, AreAnErrorThatNamesRankAndGradient) {
       << "rank 1's of step 7, whose sum failed, is not named";
 }
 
+TEST(BadGradients, AreTheSameErrorOnRanksThatEndWithIt) {
+  for (int run = 0; run < 20; ++run) {
+    const ScratchFolder folder;
+    const std::string path = folder.path().string();
+    Job job({ELASTICRUN, "-np", std::to_string(kWorkers), "--max-restarts", "0", BAD_GRADIENTS,
+             path, "exit"},
+            path + "/output", {"XDG_RUNTIME_DIR=" + path, "ELASTIC_NON_FINITE=error"});
+    EXPECT_NE(job.wait(milliseconds(60000)).value_or(0), 0) << job.output();
+    for (int slot = 0; slot < kWorkers; ++slot) {
+      ASSERT_THAT(read_file(path + "/gradients." + std::to_string(slot)),
+                  HasSubstr("3 not finite 1 elastic: NaN or Inf in gradient 'second' of rank 1, "))
+          << "run " << run;
+    }
+  }
+}
+
 TEST(BadGradients, AnotherPolicyIsRefused) {
   const ScratchFolder folder;
   const std::string path = folder.path().string();

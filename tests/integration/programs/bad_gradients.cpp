@@ -1,6 +1,7 @@
 // A worker of which, in step 3, rank 1 has a NaN in the second of two gradients, and in step 5 all
 // have numbers whose sum overflows. In step 7 rank 1 has a NaN again, and the sum fails; in step 8
-// rank 2 has one. Tells what came of each step in a file <FOLDER>/gradients.<slot>.
+// rank 2 has one. Tells what came of each step in a file <FOLDER>/gradients.<slot>. With `exit`
+// each worker ends with the first error, as programs do.
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
@@ -33,8 +34,8 @@ bool step(int number, std::vector<float>& first, std::vector<float>& second,
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc != 2) {
-    std::fprintf(stderr, "usage: bad_gradients FOLDER\n");
+  if (argc != 2 && argc != 3) {
+    std::fprintf(stderr, "usage: bad_gradients FOLDER [exit]\n");
     return 2;
   }
   elastic::init();
@@ -54,6 +55,10 @@ int main(int argc, char** argv) {
         file << " not finite " << error.peer() << ' ' << error.what() << '\n';
       } else {
         file << (error.code() == elastic::ErrorCode::kMismatch ? " failed\n" : " other\n");
+      }
+      if (argc == 3) {
+        file.close();
+        std::_Exit(1);
       }
     }
   }
