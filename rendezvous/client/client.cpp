@@ -105,6 +105,19 @@ class Client::Impl : public std::enable_shared_from_this<Impl> {
     warn_at_ = now + (pause_of_warnings_ *= 2);
   }
 
+  /// Before the first welcome, what answers without the job's secret, or for another job, is a
+  /// mistake in the setup. Afterwards it is no server of this job: perhaps a stranger that took the
+  /// port of one that died, or one that was started wrongly. The worker trains on, and tries again.
+  Status after_no_handshake(const Status& answer) {
+    if (!was_welcomed_ || answer.code() == Code::kUnavailable) return answer;
+    if (const TimePoint now = Clock::now(); now >= warn_at_) {
+      log::warn("what answers at {} is not the server of this job ({}); training goes on",
+                options_.address, answer.message());
+      warn_at_ = now + (pause_of_warnings_ *= 2);
+    }
+    return Status(Code::kUnavailable, answer.message());
+  }
+
   /// One connection from dialing to its end. kUnavailable: it was never established.
   asio::awaitable<Status> attempt(Duration timeout) {
     Destination destination{options_.address,
@@ -112,7 +125,7 @@ class Client::Impl : public std::enable_shared_from_this<Impl> {
                             {kProtocolVersion, options_.job, "worker"},
                             options_.encrypt};
     const auto dialed = co_await dial(std::move(destination), timeout);
-    if (!dialed.ok()) co_return dialed.status();
+    if (!dialed.ok()) co_return after_no_handshake(dialed.status());
     connection_ = dialed.value();
     if (over_) connection_->abort("closed");
     connection_->set_deadline(kWelcomeWithin, "does not answer");
@@ -170,6 +183,7 @@ class Client::Impl : public std::enable_shared_from_this<Impl> {
   void establish(Connection& connection, const Welcome& welcome) {
     connection.no_deadline();
     abort_set_aside();
+    was_welcomed_ = true;
     if (std::exchange(established_, true)) return;
     const Milliseconds period{std::clamp<std::int64_t>(welcome.heartbeat_ms, 1, 60000)};
     asio::co_spawn(
@@ -213,7 +227,8 @@ class Client::Impl : public std::enable_shared_from_this<Impl> {
   asio::steady_timer heartbeat_;
   std::shared_ptr<Connection> connection_;
   std::shared_ptr<Connection> set_aside_;  ///< brought something damaged; often null
-  bool established_ = false;               ///< was welcomed
+  bool established_ = false;               ///< was welcomed on `connection_`
+  bool was_welcomed_ = false;              ///< on this connection or an earlier one
   bool over_ = false;                      ///< closed, or dismissed by the server
   Milliseconds pause_of_warnings_ = kFirstWarning;
   TimePoint warn_at_ = Clock::now() + kFirstWarning;

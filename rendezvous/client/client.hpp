@@ -32,9 +32,10 @@ class Client {
  public:
   struct Handlers {
     std::function<void(Message)> on_message;  ///< Welcome, Freeze, Announce, Farewell, Fail
-    /// kUnavailable: never reached, with the address. kRefused: with the server's reason.
-    /// kPeerLost: an established connection broke; the client tries to come back by itself with
-    /// growing pauses and jitter, and `on_message(Welcome)` tells when it has.
+    /// kUnavailable: never reached, with the address. kRefused: with the server's reason, or,
+    /// before the first welcome, because what answered does not have the job's secret. kPeerLost:
+    /// an established connection broke; the client tries to come back by itself with growing pauses
+    /// and jitter, and `on_message(Welcome)` tells when it has.
     std::function<void(Status)> on_failure;
   };
 

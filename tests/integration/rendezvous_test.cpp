@@ -250,6 +250,45 @@ TEST_F(RendezvousTest, AClientComesBackAfterALoss) {
   EXPECT_EQ(workers_[0]->failures.size(), 1U);
 }
 
+/// A stranger may take the port of a server that died, and a server may be started wrongly.
+TEST_F(RendezvousTest, AClientThatWasWelcomedIsEndedByNoStranger) {
+  const testing::ReservedPort port;
+  ServerOptions mine = options(1);
+  mine.port = port.number();
+  serve(mine);
+  workers_.push_back(worker("w"));
+  ASSERT_TRUE(eventually([&] { return all_see(1, 1); }));
+  server_.reset();
+  const std::vector<std::string> answers{std::string(72, 'x'),
+                                         std::string("\x01", 1) + std::string(71, '\0'),
+                                         "HTTP/1.1 400 Bad Request\r\nContent-Length: "
+                                         "200\r\nConnection: close\r\n\r\nno elastic here"};
+  for (const std::string& answer : answers) {
+    tcp::acceptor stranger(io_, tcp::endpoint(asio::ip::address_v4::loopback(), port.number()));
+    std::optional<tcp::socket> caller;
+    stranger.async_accept([&](Error error, tcp::socket socket) {
+      if (!error) caller.emplace(std::move(socket));
+    });
+    ASSERT_TRUE(eventually([&] { return caller.has_value(); }));
+    Error ignored;
+    asio::write(*caller, asio::buffer(answer), ignored);
+    // It turns away from the stranger, and nothing else.
+    std::array<char, 1000> sent{};
+    bool ended = false;
+    std::function<void()> read = [&] {
+      caller->async_read_some(asio::buffer(sent), [&](Error error, std::size_t) {
+        error ? void(ended = true) : read();
+      });
+    };
+    read();
+    ASSERT_TRUE(eventually([&] { return ended; }));
+  }
+  EXPECT_EQ(workers_[0]->failures.size(), 1U) << "the loss of the first server";
+  serve(mine);
+  ASSERT_TRUE(eventually([&] { return workers_[0]->all<Welcome>().size() == 2; }));
+  EXPECT_EQ(workers_[0]->failures.size(), 1U);
+}
+
 TEST_F(RendezvousTest, ControlRequests) {
   serve(options(2));
   form(2);
