@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <cctype>
+#include <span>
 #include <string_view>
+
+#include "base/hash.hpp"
 
 namespace elastic {
 namespace {
@@ -39,6 +42,16 @@ std::string quoted(const LayoutEntry& entry) {
 
 LayoutEntry option_entry(const std::string& name, const std::string& value) {
   return {name, std::string(kOption) + value, 0};
+}
+
+std::uint64_t hash_of(const Layout& layout) {
+  std::string text;
+  for (const LayoutEntry& entry : layout) {
+    for (const std::string& part : {entry.name, entry.type, std::to_string(entry.count)}) {
+      text += std::to_string(part.size()) + ":" + part;
+    }
+  }
+  return hash_of(std::as_bytes(std::span(text)));
 }
 
 std::string layout_difference(const Layout& layout, const std::string& owner, const Layout& other,

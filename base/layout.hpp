@@ -22,6 +22,9 @@ using Layout = std::vector<LayoutEntry>;
 /// be compared with it. `name` is the field's in Options.
 LayoutEntry option_entry(const std::string& name, const std::string& value);
 
+/// The same number for equal layouts, and hardly ever for others.
+std::uint64_t hash_of(const Layout& layout);
+
 /// The first difference between two layouts, for people; "" for none. `owner` and
 /// `others_owner` are what they are the layouts of: "the job", "this worker".
 std::string layout_difference(const Layout& layout, const std::string& owner, const Layout& other,

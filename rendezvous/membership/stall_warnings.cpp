@@ -1,6 +1,7 @@
 // Stalls of the job: when the server looks for them, and what follows.
 #include <algorithm>
 
+#include "rendezvous/membership/stall_text.hpp"
 #include "rendezvous/membership/state.hpp"
 
 namespace elastic::rendezvous {
@@ -29,15 +30,37 @@ void Membership::State::look_for_stalls() {
   for (const Member& member : view_.members) {
     heartbeats.push_back(&workers_.at(member.incarnation).heartbeat);
   }
-  const Stalls::Verdict verdict = stalls_.look(heartbeats, stall_limits(), now_);
-  for (const std::string& text : verdict.warnings) {
-    out_.warnings.push_back(text);
-    for (const Member& member : view_.members) {
-      const auto& stall = workers_.at(member.incarnation).registration.stall;
-      if (stall && stall->warning_ms > 0) send(member.incarnation, Warning{text});
-    }
+  const Stalls::Limits limits = stall_limits();
+  const Stalls::Verdict verdict = stalls_.look(heartbeats, limits, now_);
+  for (const std::string& text : verdict.warnings) warn(text);
+  if (!verdict.warnings.empty()) awaited_commit_.reset();  // the stall explains it
+  if (!verdict.failure.empty()) return fail_stalled(verdict.failure);
+  look_for_missing_commits(limits.warning);
+}
+
+/// Warns if workers wait for a step boundary to which the members do not come: their program may
+/// not call State::commit.
+void Membership::State::look_for_missing_commits(Milliseconds limit) {
+  if (!round_ || !round_->deferred() || limit.count() == 0) return awaited_commit_.reset();
+  if (!awaited_commit_ || awaited_commit_->commits != commits_) {
+    awaited_commit_ = AwaitedCommit{now_, commits_, limit};
   }
-  if (!verdict.failure.empty()) fail_stalled(verdict.failure);
+  const Duration lasted = now_ - awaited_commit_->since;
+  if (lasted < awaited_commit_->next_warning) return;
+  awaited_commit_->next_warning = 2 * lasted;
+  warn("no step has been committed for " + seconds_text(lasted) + ", and " +
+       (stopping_               ? "the job is to stop"
+        : !admissible().empty() ? "a worker waits to join"
+                                : "a worker is to leave") +
+       " at the next step boundary; does the program call State::commit after each step?");
+}
+
+void Membership::State::warn(const std::string& text) {
+  out_.warnings.push_back(text);
+  for (const Member& member : view_.members) {
+    const auto& stall = workers_.at(member.incarnation).registration.stall;
+    if (stall && stall->warning_ms > 0) send(member.incarnation, Warning{text});
+  }
 }
 
 /// Whether heartbeats can show a stall: all members are connected, in the present view, and none is

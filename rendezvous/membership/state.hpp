@@ -168,6 +168,8 @@ class Membership::State {
 
   // stall_warnings.cpp: calls that some members have entered and others have not
   void look_for_stalls();
+  void look_for_missing_commits(Milliseconds limit);
+  void warn(const std::string& text);
   bool positions_tell() const;
   Stalls::Limits stall_limits() const;
   void fail_stalled(const std::string& text);
@@ -230,6 +232,13 @@ class Membership::State {
   StepRate step_rate_;
   Stalls stalls_;
   TimePoint next_look_{};                ///< time of the next look for stalls
+  /// A round waits for the step boundary after that many commits.
+  struct AwaitedCommit {
+    TimePoint since{};
+    std::uint64_t commits = 0;
+    Duration next_warning{0};
+  };
+  std::optional<AwaitedCommit> awaited_commit_;
   TimePoint active_ = TimePoint::min();  ///< every member has done something since then
   std::uint64_t arrivals_ = 0;
   std::size_t donors_ = 0;  ///< donors named so far to joiners, for their probes

@@ -201,6 +201,12 @@ Status Control::wait_until_member() {
   return ended_;
 }
 
+Status Control::wait_until_ended(Milliseconds most) {
+  std::unique_lock<std::mutex> lock(mutex_);
+  changed_.wait_for(lock, most, [&] { return !ended_.ok(); });
+  return ended_;
+}
+
 void Control::set_synced() {
   const std::lock_guard<std::mutex> lock(mutex_);
   synced_ = true;

@@ -96,6 +96,8 @@ class Control : private Participation::Effects {
   Status check_membership();
   /// Waits until this worker is a member, or returns the reason why it cannot be.
   Status wait_until_member();
+  /// Waits until this worker is no member any more, at most for `most`; returns the reason, or ok.
+  Status wait_until_ended(Milliseconds most);
   /// This worker has the job's state from now on.
   void set_synced();
   /// Sets the slowest rank of the present view, as the ranks have found it

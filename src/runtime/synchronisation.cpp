@@ -23,39 +23,54 @@ using coordinator::Members;
 /// Number of attempts. While no member has the job's state, each death can change which member
 /// gives it.
 constexpr int kAttempts = 3;
+/// Far longer than a server takes that is there.
+constexpr Milliseconds kVerdict{10000};
 
+/// What a member brings to the synchronisation.
 struct Header {
-  std::uint64_t bytes = 0;
+  std::uint64_t bytes = 0;   ///< of the image of its state
+  std::uint64_t layout = 0;  ///< hash of its layout
 };
 
-/// Broadcasts the size of the image of the job's state.
-class HeaderOperation : public coordinator::Operation {
+/// The headers of all members of a view.
+struct Headers {
+  std::vector<Header> by_rank;
+  std::size_t donor = 0;  ///< rank that gives the state
+
+  /// The first rank with another layout than rank 0; 0 if all are equal.
+  std::size_t different_rank() const {
+    const auto other = std::find_if(by_rank.begin(), by_rank.end(), [this](const Header& header) {
+      return header.layout != by_rank.front().layout;
+    });
+    return other == by_rank.end() ? 0 : static_cast<std::size_t>(other - by_rank.begin());
+  }
+};
+
+/// Gathers them.
+class HeaderOperation : public coordinator::AllgatherOperation {
  public:
-  HeaderOperation(const Header& mine, Header& jobs, const char* doing)
-      : mine_(mine), jobs_(jobs), doing_(doing) {}
+  HeaderOperation(const Header& mine, Headers& all, const char* doing)
+      : AllgatherOperation(
+            ConstTensorView{&mine, sizeof(Header) / sizeof(std::uint64_t), DType::kU64, {}},
+            [&all](std::span<const std::byte> bytes, const std::vector<std::size_t>& /*counts*/) {
+              all.by_rank.resize(bytes.size() / sizeof(Header));
+              if (!bytes.empty()) std::memcpy(all.by_rank.data(), bytes.data(), bytes.size());
+            },
+            transport::OwnCall::kStateSize),
+        all_(all),
+        doing_(doing) {}
   collectives::Call call(const Members& members) override {
-    collectives::Call call;
-    call.kind = collectives::Kind::kBroadcast;
-    call.root = members.first_synced();
-    call.sections = {{DType::kU8, sizeof(Header), 0}};
+    collectives::Call call = AllgatherOperation::call(members);
     call.error = "rank " + std::to_string(members.rank) + " " + doing_;
-    call.fingerprint.kind = static_cast<std::uint8_t>(transport::OwnCall::kStateSize);
-    call.fingerprint.dtype = static_cast<std::uint8_t>(DType::kU8);
-    call.fingerprint.detail = static_cast<std::uint32_t>(call.root);
-    call.fingerprint.count = sizeof(Header);
     return call;
   }
-  void pack(const Members& /*members*/, collectives::Payload& payload) override {
-    payload.data.resize(sizeof(Header));
-    std::memcpy(payload.data.data(), &mine_, sizeof(Header));
-  }
-  void unpack(const Members& /*members*/, const collectives::Payload& payload) override {
-    std::memcpy(&jobs_, payload.data.data(), sizeof(Header));
+  void unpack(const Members& members, const collectives::Payload& payload) override {
+    AllgatherOperation::unpack(members, payload);
+    all_.donor = static_cast<std::size_t>(members.first_synced());
   }
 
  private:
-  const Header& mine_;
-  Header& jobs_;
+  Headers& all_;
   const char* const doing_;
 };
 
@@ -119,17 +134,32 @@ Status judge(const StateRefusals& refusals, const StateTransfer& transfer, Contr
   return left;
 }
 
-Status attempt(State& state, Control& control, const char* doing, collectives::Buffer& room,
-               Attempt& made) {
+/// The reason why members with different layouts cannot train together. The server compares the
+/// layouts, too, and fails the job with the difference in words, which this waits for; if it is
+/// away, the numbers of the ranks have to do.
+Status different_layouts(std::size_t rank, Control& control, Attempt& made) {
+  if (Status verdict = control.wait_until_ended(kVerdict); !verdict.ok()) return verdict;
+  made.concerns = Attempt::Concerns::kJob;
+  return Status(Code::kRefused,
+                "the states or the options of ranks 0 and " + std::to_string(rank) +
+                    " differ; add the same entries, in the same order, on all workers");
+}
+
+Status attempt(State& state, const Synchronisation& how, Control& control,
+               collectives::Buffer& room, Attempt& made) {
   coordinator::Lane& lane = control.lane(kUnnamedLane);
   const Milliseconds timeout = control.options().view_timeout;
 
   const std::uint64_t brought = state.commits();
   training::Image image = training::serialize(state);
-  const Header mine{image.size()};
-  Header jobs;
-  HeaderOperation header(mine, jobs, doing);
+  const Header mine{image.size(), how.layout};
+  Headers all;
+  HeaderOperation header(mine, all, how.doing);
   if (auto done = lane.run(header, timeout); !done.ok()) return done.status();
+  if (const std::size_t rank = all.different_rank(); rank != 0) {
+    return different_layouts(rank, control, made);
+  }
+  const Header& jobs = all.by_rank[all.donor];
   if (!can_exist(jobs.bytes, 1)) {
     return Status(Code::kProtocol, "the member that gives the state says that its image has " +
                                        std::to_string(jobs.bytes) +
@@ -200,12 +230,13 @@ collectives::Buffer make_room(std::size_t bytes) {
   return room;
 }
 
-Status synchronise(State& state, Control& control, const char* doing, collectives::Buffer room) {
+Status synchronise(State& state, const Synchronisation& how, Control& control,
+                   collectives::Buffer room) {
   std::string why;
   for (int i = 1; i <= kAttempts; ++i) {
     Attempt made;
     made.last = i == kAttempts;
-    if (Status status = attempt(state, control, doing, room, made); !status.ok()) {
+    if (Status status = attempt(state, how, control, room, made); !status.ok()) {
       using Concerns = Attempt::Concerns;
       // The workers are set up differently: those that fail first would leave the last one alone.
       const bool set_up = made.concerns == Concerns::kUnknown && !control.synced() &&

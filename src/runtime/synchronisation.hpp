@@ -12,18 +12,28 @@ namespace elastic::runtime {
 /// takes to fill it.
 collectives::Buffer make_room(std::size_t bytes);
 
+struct Synchronisation {
+  std::uint64_t layout = 0;  ///< hash of this worker's layout, the options included
+  /// What this worker does, such as "has called elastic::run": for the error of all ranks if some
+  /// of them call something else.
+  const char* doing = "";
+};
+
 /// Makes `state` the same on all members. All members call it between the same two operations of
 /// the unnamed lane. Members that have the job's state keep it and give it; the others take it. If
 /// no member has it yet, the state of rank 0 becomes the job's.
 ///
 /// Three operations in the unnamed lane:
 ///
-/// - a broadcast of the image's size;
+/// - an allgather of the image's size and of a hash of the layout, options included, which must be
+///   equal: nothing is taken from a worker with other entries;
 /// - the transfer, in which each donor sends a share of the bytes;
 /// - an allgather of the hashes of all entries, which must be equal.
 ///
 /// Errors, and their effect:
 ///
+/// - kRefused, if the layouts differ: the job fails on every worker. The server compares them, too,
+///   and knows the difference in words, but does not hold up a training that has begun meanwhile.
 /// - kMismatch, if the hashes differ (it names the ranks and the entry), or if workers cannot do
 ///   these operations together at the start: the job fails with it.
 /// - kMismatch, if an object refuses the state (it names rank, entry and exception): all members
@@ -33,9 +43,7 @@ collectives::Buffer make_room(std::size_t bytes);
 ///
 /// A receiver collects the state in `room` if that is large enough, otherwise in new memory.
 ///
-/// `doing` says what this worker does, such as "has called elastic::run", for the error of all
-/// ranks if some of them call something else.
-Status synchronise(State& state, Control& control, const char* doing,
+Status synchronise(State& state, const Synchronisation& how, Control& control,
                    collectives::Buffer room = {});
 
 }  // namespace elastic::runtime

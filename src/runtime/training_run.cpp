@@ -19,8 +19,10 @@ namespace {
 /// The step boundary of a member.
 class StepBoundary : public training::Boundary {
  public:
-  StepBoundary(Control& control, StepClock& clock, const std::function<void()>& before_commit)
-      : control_(control), clock_(clock), before_commit_(before_commit) {}
+  /// `layout`: hash of the layout that this worker has sent.
+  StepBoundary(Control& control, StepClock& clock, const std::function<void()>& before_commit,
+               std::uint64_t layout)
+      : control_(control), clock_(clock), before_commit_(before_commit), layout_(layout) {}
 
   void commit(State& state) override {
     detail::require_process(process_);
@@ -59,13 +61,15 @@ class StepBoundary : public training::Boundary {
     // every member that saw it synchronises.
     if (paused && control_.view()->admitted_at == state.commits()) {
       const Blocked synchronising(Phase::kViewChange);
-      raise_if(synchronise(state, control_, "is in State::commit, where a worker joins"));
+      raise_if(
+          synchronise(state, {layout_, "is in State::commit, where a worker joins"}, control_));
     }
   }
 
   Control& control_;
   StepClock& clock_;
   const std::function<void()>& before_commit_;
+  const std::uint64_t layout_;
   const std::uint64_t process_ = detail::process_mark();
 };
 
@@ -95,18 +99,19 @@ void StateLayout::compare(const Layout& state) {
 RunOutcome run_training(State& state, const std::function<void()>& body, Control& control,
                         StepClock& clock, const std::function<void()>& before_commit,
                         StateLayout& job) {
-  StepBoundary boundary(control, clock, before_commit);
+  const Layout layout = layout_with_options(state, control.options());
+  StepBoundary boundary(control, clock, before_commit, hash_of(layout));
   const training::Attachment attachment(state, boundary);
   try {
     const std::uint64_t to_receive = control.joining() ? training::image_bytes(state) : 0;
     collectives::Buffer room;
     if (to_receive > 0) room = make_room(to_receive);
     job.compare(training::layout(state));
-    control.send_ready(layout_with_options(state, control.options()), to_receive);
+    control.send_ready(layout, to_receive);
     raise_if(control.wait_until_member());
     const char* const doing =
         control.synced() ? "has called elastic::run again" : "has called elastic::run";
-    raise_if(synchronise(state, control, doing, std::move(room)));
+    raise_if(synchronise(state, {hash_of(layout), doing}, control, std::move(room)));
     const StepClock::Running running(clock, control.view_changes());
     body();
     return RunOutcome::kFinished;

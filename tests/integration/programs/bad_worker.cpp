@@ -1,5 +1,6 @@
 // A worker that ends as workers should not. The mode says how:
 //   layout   the ranks' states have different sizes
+//   order    the ranks' states have the same entries in another order; tells where it trains
 //   escape   like layout, with a terminal's control characters in the name of the state's entry
 //   object   a part of the state is another on every rank, whatever it loads
 //   load     another part of the state refuses what it is given, on rank 1
@@ -77,6 +78,7 @@ std::string own_part(const std::string& mode) {
 
 void train(elastic::State& state, const std::string& mode) {
   elastic::run(state, [&] {
+    if (mode == "order") std::puts("trains");
     while (state.commits() < kSteps) {
       const bool early = state.commits() == 5 && elastic::size() == 2;
       if (early && mode == "differs") differ();
@@ -111,7 +113,10 @@ void train_with_state(const std::string& mode) {
   RankObject object;
   elastic::State state;
   if (mode == "load" || mode == "joiner") weights[0] = static_cast<float>(elastic::rank());
+  std::vector<float> biases(10);
+  if (mode == "order" && elastic::rank() == 1) state.add("biases", biases);
   state.add(mode == "escape" ? "we\x1b[31m\nights" : "weights", weights);
+  if (mode == "order" && elastic::rank() == 0) state.add("biases", biases);
   if (mode == "object") state.add("object", object);
   Refusing refusing(mode);
   if (mode == "load" || mode == "joiner") state.add("tokenizer", refusing);
