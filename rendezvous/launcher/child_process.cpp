@@ -67,6 +67,7 @@ struct ChildSide {
     }
     if (!close_the_rest_on_exec(command.inherited_fd)) return;
     ::signal(SIGPIPE, SIG_DFL);
+    ::signal(SIGXFSZ, SIG_DFL);
     sigset_t none;
     ::sigemptyset(&none);
     ::sigprocmask(SIG_SETMASK, &none, nullptr);

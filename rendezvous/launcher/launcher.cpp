@@ -12,6 +12,7 @@
 #include <boost/asio/post.hpp>
 #include <boost/asio/signal_set.hpp>
 #include <boost/asio/steady_timer.hpp>
+#include <sys/stat.h>
 
 #include "base/openssl_check.hpp"
 #include "base/printable.hpp"
@@ -19,6 +20,7 @@
 #include "rendezvous/launcher/guardian.hpp"
 #include "rendezvous/launcher/job_file.hpp"
 #include "rendezvous/launcher/job_server.hpp"
+#include "rendezvous/launcher/output_writer.hpp"
 #include "rendezvous/launcher/private_folder.hpp"
 #include "rendezvous/launcher/process_identity.hpp"
 #include "rendezvous/launcher/worker_environment.hpp"
@@ -31,9 +33,23 @@ namespace {
 /// The job is done, but workers' output could not be written.
 constexpr int kOutputLost = 1;
 
-void say(const std::string& text) {
-  // Names in it, such as those of state entries, come from other processes.
-  write_whole(STDERR_FILENO, "elasticrun: " + printable_name(text) + "\n");
+/// Destination of the launcher's own lines: it goes unnoticed where they are lost.
+constexpr const char* kOwnLines = "";
+
+/// After so many signals the rest of the output is given up.
+constexpr int kSignalsWithoutReader = 2;
+
+/// One writer keeps the order of lines that go to the same file.
+bool same_file(int one, int other) {
+  struct stat first {};
+  struct stat second {};
+  return ::fstat(one, &first) == 0 && ::fstat(other, &second) == 0 &&
+         first.st_dev == second.st_dev && first.st_ino == second.st_ino;
+}
+
+/// Names in `text`, such as those of state entries, come from other processes.
+std::string line_of(const std::string& text) {
+  return "elasticrun: " + printable_name(text) + "\n";
 }
 
 template <typename... Handlers>
@@ -77,6 +93,10 @@ class Launcher::Impl {
   void show_output(const ShowOutput& show);
   std::string running_workers() const;
   void arm_timer();
+  OutputWriter& errors() { return errors_writer_ ? *errors_writer_ : *output_writer_; }
+  void say(const std::string& text) { errors().write(STDERR_FILENO, kOwnLines, line_of(text)); }
+  void start_writers();
+  void stop_when_all_is_written();
 
   const LaunchOptions options_;
   const std::string program_;
@@ -91,28 +111,34 @@ class Launcher::Impl {
   boost::asio::steady_timer timer_{io_};
   std::optional<JobFile> job_file_;
   std::optional<JobServer> server_;
-  std::map<int, std::unique_ptr<WorkerOutput>> outputs_;   // by slot, kept over restarts
+  std::map<int, std::unique_ptr<WorkerOutput>> outputs_;  // by slot, kept over restarts
+  std::optional<OutputWriter> output_writer_;
+  std::optional<OutputWriter> errors_writer_;              // none where both go to the same file
   std::map<int, std::shared_ptr<WorkerProcess>> workers_;  // by slot, running
   std::set<std::string> lost_outputs_;                     // destinations that did not take a line
   bool told_of_pipes_ = false;
+  int signals_heard_ = 0;
+  bool finished_ = false;  // but for output that is still to be written
   int exit_code_ = 1;
 };
 
 int Launcher::Impl::run() {
   if (Status status = prepare(); !status.ok()) {
-    say(status.message());
+    write_whole(STDERR_FILENO, line_of(status.message()));
     return 1;
   }
   perform(supervision_.begin());
   io_.run();
-  return exit_code_;
+  return exit_code_ == 0 && !lost_outputs_.empty() ? kOutputLost : exit_code_;
 }
 
 Status Launcher::Impl::prepare() {
   ::signal(SIGPIPE, SIG_IGN);
+  ::signal(SIGXFSZ, SIG_IGN);  // a file at its limit (ulimit -f) is as a full disk: write(2) fails
   if (Status status = check_openssl(options_.encrypt); !status.ok()) return status;
   // Before the server's thread: a fork copies only the thread that calls it.
   if (Status status = guardian_.start(); !status.ok()) return status;
+  start_writers();
   for (const int number : {SIGINT, SIGTERM, SIGHUP}) signals_.add(number);
   children_.add(SIGCHLD);
   wait_for_signal();
@@ -140,10 +166,25 @@ Status Launcher::Impl::prepare() {
   return {};
 }
 
+void Launcher::Impl::start_writers() {
+  const auto lost = [this](const std::string& destination, int error) {
+    lose_output(destination, error);
+  };
+  output_writer_.emplace(io_, lost);
+  if (!same_file(STDOUT_FILENO, STDERR_FILENO)) errors_writer_.emplace(io_, lost);
+}
+
+/// The reader of what is still to be written is waited for, but not against the user's will.
+void Launcher::Impl::stop_when_all_is_written() {
+  if (signals_heard_ >= kSignalsWithoutReader) return io_.stop();
+  errors().when_empty([this] { output_writer_->when_empty([this] { io_.stop(); }); });
+}
+
 void Launcher::Impl::wait_for_signal() {
   signals_.async_wait([this](boost::system::error_code error, int number) {
     if (error) return;
     wait_for_signal();
+    if (++signals_heard_ >= kSignalsWithoutReader && finished_) return io_.stop();
     decide(SignalReceived{number});
   });
 }
@@ -172,6 +213,7 @@ void Launcher::Impl::collect_children() {
 }
 
 void Launcher::Impl::perform(const std::vector<Action>& actions) {
+  if (finished_) return;
   for (const auto& action : actions) {
     std::visit(Overloaded{
                    [this](const StartWorker& start) { start_worker(start); },
@@ -179,17 +221,16 @@ void Launcher::Impl::perform(const std::vector<Action>& actions) {
                      for (const auto& [slot, worker] : workers_) worker->signal(signal.number);
                    },
                    [this](const RequestStop&) { server_->request_stop(); },
-                   [](const Say& text) { say(text.text); },
+                   [this](const Say& text) { say(text.text); },
                    [this](const NameRunning& names) {
                      if (!workers_.empty()) say(names.before + running_workers() + names.after);
                    },
                    [this](const ShowOutput& show) { show_output(show); },
                    [this](const Finish& finish) {
                      if (!finish.reason.empty()) say(finish.reason);
-                     exit_code_ = finish.exit_code == 0 && !lost_outputs_.empty()
-                                      ? kOutputLost
-                                      : finish.exit_code;
-                     io_.stop();
+                     exit_code_ = finish.exit_code;
+                     finished_ = true;
+                     stop_when_all_is_written();
                    },
                },
                action);
@@ -236,9 +277,7 @@ Status Launcher::Impl::try_start(const StartWorker& start) {
 Result<WorkerOutput*> Launcher::Impl::output_of(int slot) {
   auto& output = outputs_[slot];
   if (!output) {
-    auto made = std::make_unique<WorkerOutput>(
-        slot, options_.prefix,
-        [this](const std::string& destination, int error) { lose_output(destination, error); });
+    auto made = std::make_unique<WorkerOutput>(slot, options_.prefix, *output_writer_, errors());
     if (!options_.output_dir.empty()) {
       const Status status = WorkerOutput::open_files(slot, options_.output_dir, *made);
       if (!status.ok()) return status;
@@ -251,7 +290,7 @@ Result<WorkerOutput*> Launcher::Impl::output_of(int slot) {
 
 /// The job goes on: it is worth more than what its workers print.
 void Launcher::Impl::lose_output(const std::string& destination, int error) {
-  if (!lost_outputs_.insert(destination).second) return;
+  if (destination == kOwnLines || !lost_outputs_.insert(destination).second) return;
   say("cannot write workers' output to " + destination + ": " + std::strerror(error) +
       "; the job goes on, and elasticrun ends with an exit code other than 0");
 }
@@ -266,7 +305,7 @@ void Launcher::Impl::show_output(const ShowOutput& show) {
   say(who + "; its last lines:");
   std::string lines;
   for (const auto& line : output->second->last_lines()) lines += "    | " + line + "\n";
-  write_whole(STDERR_FILENO, lines);
+  errors().write(STDERR_FILENO, kOwnLines, lines);
 }
 
 std::string Launcher::Impl::running_workers() const {

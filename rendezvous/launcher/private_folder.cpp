@@ -65,7 +65,10 @@ Result<std::string> private_folder(const std::map<std::string, std::string>& env
   for (int name = 0; name < kNames; ++name) {
     const std::string folder = numbered(usual, name);
     const bool made = ::mkdir(folder.c_str(), 0700) == 0;
-    if (!made && errno != EEXIST) return unavailable(folder, errno);
+    if (!made && errno != EEXIST) {
+      Status status = unavailable(folder, errno);
+      return Status(status.code(), status.message() + "; set XDG_RUNTIME_DIR to a folder of yours");
+    }
     if (!made && owner_of(folder) != ::getuid()) continue;
     if (Status status = check_folder(folder); !status.ok()) return status;
     return folder;

@@ -3,33 +3,15 @@
 #include <cerrno>
 #include <cstring>
 #include <fcntl.h>
-#include <poll.h>
 #include <unistd.h>
 #include <utility>
 
 namespace elastic::launcher {
 
-int write_whole(int fd, std::string_view text) noexcept {
-  while (!text.empty()) {
-    const ssize_t written = ::write(fd, text.data(), text.size());
-    if (written > 0) {
-      text.remove_prefix(static_cast<std::size_t>(written));
-    } else if (errno == EAGAIN) {
-      // Another process made our stdout non-blocking.
-      pollfd writable{fd, POLLOUT, 0};
-      ::poll(&writable, 1, -1);
-    } else if (errno != EINTR) {
-      return errno;
-    }
-  }
-  return 0;
-}
-
-WorkerOutput::WorkerOutput(int slot, bool prefix, Lost lost)
+WorkerOutput::WorkerOutput(int slot, bool prefix, OutputWriter& output, OutputWriter& errors)
     : prefix_(prefix ? "[" + std::to_string(slot) + "] " : ""),
-      lost_(std::move(lost)),
-      output_sink_{"stdout", STDOUT_FILENO},
-      errors_sink_{"stderr", STDERR_FILENO},
+      output_sink_{output, "stdout", STDOUT_FILENO},
+      errors_sink_{errors, "stderr", STDERR_FILENO},
       output_([this](std::string_view text) { line(output_sink_, text); }),
       errors_([this](std::string_view text) { line(errors_sink_, text); }) {}
 
@@ -59,7 +41,7 @@ void WorkerOutput::line(const Sink& sink, std::string_view text) {
   std::string whole;
   whole.reserve(prefix_.size() + text.size() + 1);
   whole.append(prefix_).append(text).append("\n");
-  if (const int error = write_whole(sink.fd, whole); error != 0) lost_(sink.name, error);
+  sink.writer.write(sink.fd, sink.name, std::move(whole));
   last_lines_.emplace_back(text);
   if (last_lines_.size() > kLinesKept) last_lines_.pop_front();
 }

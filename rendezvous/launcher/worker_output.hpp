@@ -1,13 +1,13 @@
 #pragma once
 
 #include <deque>
-#include <functional>
 #include <string>
 #include <string_view>
 
 #include "base/status.hpp"
 #include "base/unique_fd.hpp"
 #include "rendezvous/launcher/line_splitter.hpp"
+#include "rendezvous/launcher/output_writer.hpp"
 
 namespace elastic::launcher {
 
@@ -21,11 +21,8 @@ class WorkerOutput {
  public:
   static constexpr std::size_t kLinesKept = 20;
 
-  /// Told of each line that could not be written: where to, and the error number. The line is lost.
-  using Lost = std::function<void(const std::string& destination, int error)>;
-
-  /// To the launcher's own stdout and stderr.
-  WorkerOutput(int slot, bool prefix, Lost lost);
+  /// To the launcher's own stdout and stderr, by these writers, which outlive this.
+  WorkerOutput(int slot, bool prefix, OutputWriter& output, OutputWriter& errors);
   /// To worker-SLOT.out and .err in `folder`, at their ends: a restarted worker's output follows.
   static Status open_files(int slot, const std::string& folder, WorkerOutput& output);
 
@@ -33,6 +30,10 @@ class WorkerOutput {
   WorkerOutput& operator=(const WorkerOutput&) = delete;
 
   void feed(Channel channel, std::string_view bytes);
+  /// The writer of a channel's lines.
+  OutputWriter& writer(Channel channel) {
+    return (channel == Channel::kOutput ? output_sink_ : errors_sink_).writer;
+  }
   void finish();
   /// Before the worker is started again: the report is about its last process.
   void forget_lines() { last_lines_.clear(); }
@@ -40,6 +41,7 @@ class WorkerOutput {
 
  private:
   struct Sink {
+    OutputWriter& writer;
     std::string name;
     int fd;
     UniqueFd file{};  ///< owns `fd`, unless that is the launcher's
@@ -47,16 +49,11 @@ class WorkerOutput {
   void line(const Sink& sink, std::string_view text);
 
   std::string prefix_;
-  Lost lost_;
   Sink output_sink_;
   Sink errors_sink_;
   std::deque<std::string> last_lines_;
   LineSplitter output_;
   LineSplitter errors_;
 };
-
-/// Writes all of `text` with one write(2) where the kernel takes it at once, so that lines of
-/// several writers do not mix. Returns 0, or the error number that ended the writing.
-int write_whole(int fd, std::string_view text) noexcept;
 
 }  // namespace elastic::launcher

@@ -34,6 +34,12 @@ void WorkerProcess::pump() {
 }
 
 void WorkerProcess::pump(Source& source) {
+  if (OutputWriter& writer = output_.writer(source.channel); writer.is_full()) {
+    writer.when_there_is_room([self = shared_from_this(), &source] {
+      if (source.pipe.is_open()) self->pump(source);
+    });
+    return;
+  }
   // Waits, and reads by itself: a read that Asio has done but not yet told of would be behind
   // what `collect` reads.
   source.pipe.async_wait(boost::asio::posix::stream_descriptor::wait_read,

@@ -166,6 +166,8 @@ int main(int argc, char** argv) try {
     std::fputs(parsed.text.c_str(), *parsed.exit_code == 0 ? stdout : stderr);
     return *parsed.exit_code;
   }
+  std::signal(SIGXFSZ,
+              SIG_IGN);  // a file at its limit (ulimit -f) is as a full disk: write(2) fails
   return serve(std::move(parsed.options));
 } catch (const std::exception& error) {
   std::fprintf(stderr, "elastic-rendezvous: %s\n", error.what());

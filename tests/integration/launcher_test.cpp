@@ -1,3 +1,5 @@
+#include <climits>
+#include <fcntl.h>
 #include <fstream>
 #include <memory>
 #include <signal.h>
@@ -7,8 +9,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 
+#include "base/unique_fd.hpp"
 #include "integration/job.hpp"
 #include "rendezvous/launcher/process_identity.hpp"
 #include "tests/slowness.hpp"
@@ -181,6 +185,39 @@ TEST_F(LauncherTest, KillsWorkersThatDoNotEndOnFurtherSignals) {
   EXPECT_TRUE(says(*program, "killing the workers"));
   EXPECT_EQ(program->wait(kPatience), 1);
   expect_gone(pids);
+}
+
+/// As under a pager, or a terminal that was halted.
+TEST_F(LauncherTest, HearsSignalsWhileItsOutputIsNotRead) {
+  const std::string fifo = file("fifo");
+  ASSERT_EQ(::mkfifo(fifo.c_str(), 0600), 0);
+  const UniqueFd unread(::open(fifo.c_str(), O_RDWR | O_CLOEXEC));
+  const int room = ::fcntl(unread.get(), F_GETPIPE_SZ);
+  Job job({"/bin/sh", "-c",
+           "exec " + std::string(ELASTICRUN) + " -np 1 sh -c 'echo $$ >" + file("pids") +
+               "; exec yes' >" + fifo},
+          file("errors"), {"XDG_RUNTIME_DIR=" + scratch_.path().string()});
+  const std::vector<pid_t> pids = pids_in("pids", 1);
+  ASSERT_TRUE(eventually(kPatience, [&] {
+    int waiting = 0;
+    return ::ioctl(unread.get(), FIONREAD, &waiting) == 0 && waiting >= room - PIPE_BUF;
+  }));
+  ::kill(job.pid(), SIGTERM);
+  EXPECT_TRUE(says(job, "SIGTERM: stopping the workers")) << job.output();
+  expect_gone(pids);
+  EXPECT_FALSE(job.wait(std::chrono::milliseconds(0))) << "the rest of the output is to be read";
+  ::kill(job.pid(), SIGTERM);
+  EXPECT_NE(job.wait(kPatience).value_or(0), 0);
+}
+
+TEST_F(LauncherTest, AFileAtItsLimitIsAsAFullDisk) {
+  Job job({"/bin/sh", "-c",
+           "ulimit -f 8; exec " + std::string(ELASTICRUN) + " -np 1 --output-dir " + file("out") +
+               " sh -c 'yes | head -n 10000; exit 7'"},
+          file("errors"), {"XDG_RUNTIME_DIR=" + scratch_.path().string()});
+  EXPECT_EQ(job.wait(kPatience), 1) << job.output();
+  EXPECT_THAT(job.output(), HasSubstr("worker-0.out: File too large"));
+  EXPECT_THAT(job.output(), HasSubstr("worker 0 exited with code 7"));
 }
 
 TEST_F(LauncherTest, LeavesNoProcessBehindWhenItIsKilled) {
