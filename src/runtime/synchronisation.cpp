@@ -26,7 +26,7 @@ constexpr int kAttempts = 3;
 /// Far longer than a server takes that is there.
 constexpr Milliseconds kVerdict{10000};
 
-/// What a member brings to the synchronisation.
+/// Data that a member brings to the synchronisation.
 struct Header {
   std::uint64_t bytes = 0;   ///< of the image of its state
   std::uint64_t layout = 0;  ///< hash of its layout
