@@ -1,0 +1,73 @@
+// Programs that make collectives and no step boundary, for which others wait.
+#include "membership_fixture.hpp"
+
+namespace elastic::rendezvous {
+namespace {
+
+using testing::HasSubstr;
+
+class MissingCommitsTest : public MembershipTest {
+ protected:
+  /// Two members that want warnings after a second, in `run`.
+  void start_two() {
+    start({.initial_np = 2});
+    for (const char* worker : {"a", "b"}) {
+      connected_.insert(worker);
+      Register registration;
+      registration.incarnation = worker;
+      registration.stall = StallLimits{1000, 0};
+      decide(Registered{registration});
+    }
+    ready({"a", "b"});
+  }
+  /// Heartbeats of the present view for so long.
+  void train_for(Milliseconds time, std::uint64_t commits = 0) {
+    for (const TimePoint until = now_ + time; now_ < until; now_ += Milliseconds(50)) {
+      for (const char* worker : {"a", "b"}) {
+        say(worker, Heartbeat{view().generation, {0, 0}, commits, true});
+      }
+    }
+  }
+};
+
+TEST_F(MissingCommitsTest, AreToldWhereAWorkerWaitsToJoin) {
+  start_two();
+  train_for(Milliseconds(3000));
+  EXPECT_EQ(count<Warning>("a"), 0U) << "no worker waits for a step boundary";
+  join("c");
+  ready({"c"});
+  train_for(Milliseconds(900));
+  EXPECT_EQ(count<Warning>("a"), 0U);
+  train_for(Milliseconds(400));
+  ASSERT_EQ(count<Warning>("a"), 1U);
+  EXPECT_EQ(count<Warning>("b"), 1U);
+  EXPECT_THAT(last<Warning>("a")->text, HasSubstr("no step has been committed for 1"));
+  EXPECT_THAT(last<Warning>("a")->text, HasSubstr("a worker waits to join at the next step"));
+  EXPECT_THAT(last<Warning>("a")->text, HasSubstr("does the program call State::commit"));
+  train_for(Milliseconds(600));
+  EXPECT_EQ(count<Warning>("a"), 1U) << "the next after twice as long";
+  train_for(Milliseconds(800));
+  EXPECT_EQ(count<Warning>("a"), 2U);
+}
+
+TEST_F(MissingCommitsTest, AreToldWhereTheJobIsToStop) {
+  start_two();
+  train_for(Milliseconds(100));
+  decide(StopJob{});
+  train_for(Milliseconds(1200));
+  ASSERT_TRUE(last<Warning>("a"));
+  EXPECT_THAT(last<Warning>("a")->text, HasSubstr("the job is to stop at the next step boundary"));
+}
+
+TEST_F(MissingCommitsTest, StepsThatAreCommittedMeanwhileAreNone) {
+  start_two();
+  join("c");
+  ready({"c"});
+  for (std::uint64_t commits = 1; commits < 10; ++commits) {
+    train_for(Milliseconds(500), commits);
+  }
+  EXPECT_EQ(count<Warning>("a"), 0U);
+}
+
+}  // namespace
+}  // namespace elastic::rendezvous
