@@ -49,9 +49,9 @@ void Oracle::decided(const View& next) {
     // No worker that knew a job has come back, so the server begins a new one.
     forgotten_.merge(decided_);
     current_ = {};
-    ++jobs_;
     forget_results();
   }
+  if (first) ++jobs_;
   // Generations that were skipped for a lost journal are forgotten when it is lost a second time.
   if (decided_.contains(next.generation) && journals_lost_ > 1) {
     forgotten_.merge(decided_);

@@ -87,7 +87,7 @@ class Oracle {
   Tally& tally_;
   std::multimap<std::uint64_t, Decided> decided_;    // by generation
   std::multimap<std::uint64_t, Decided> forgotten_;  // of jobs that no worker knew
-  unsigned jobs_ = 0;                                // that began for want of a journal
+  unsigned jobs_ = 0;                                // that began, one after another
   std::array<unsigned, kMostWorkers> job_of_{};      // of the workers
   rendezvous::View current_;  // the one that counts: decided last, or taken up again
   std::map<std::uint64_t, std::map<Node, Outcome>> unnamed_;  // by position
