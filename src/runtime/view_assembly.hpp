@@ -1,17 +1,23 @@
 #pragma once
 
+#include <array>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "base/event_fd.hpp"
 #include "base/status.hpp"
 #include "collectives/transport/linker.hpp"
 #include "coordinator/lane_view.hpp"
 #include "rendezvous/protocol/messages.hpp"
 #include "runtime/backends.hpp"
-#include "runtime/control.hpp"
+#include "runtime/identity.hpp"
+#include "runtime/membership_status.hpp"
 
 namespace elastic::runtime {
+
+/// The events that interrupt a lane's wait for its links, in all views; see transport::Mesh.
+using AbortEvents = std::array<std::shared_ptr<EventFd>, kLanes>;
 
 /// Converts the types of the rendezvous to those of the data plane. Pure, except for the backends
 /// made.

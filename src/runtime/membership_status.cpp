@@ -1,0 +1,172 @@
+#include "runtime/membership_status.hpp"
+
+#include <utility>
+
+#include "runtime/farewell_wait.hpp"
+
+namespace elastic::runtime {
+
+namespace {
+
+/// The client gives up at the same time as the wait for it. This further wait lets it give its
+/// reason.
+constexpr Milliseconds kLastWord{500};
+/// How long `check` waits for an absent server: a checkpoint does not depend on it.
+constexpr Milliseconds kServerAbsence{3000};
+/// Number of heartbeat periods. A process that has sent a heartbeat within them was not paused for
+/// long.
+constexpr int kFreshHeartbeats = 3;
+
+}  // namespace
+
+void MembershipStatus::on_welcome(const rendezvous::Welcome& welcome) {
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    welcomed_ = true;
+    connected_ = true;
+    joining_ = welcome.joining;
+    heartbeat_period_ = Milliseconds(welcome.heartbeat_ms);
+    last_heartbeat_ = Clock::now();
+  }
+  changed_.notify_all();
+}
+
+void MembershipStatus::on_heartbeat() {
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    const TimePoint now = Clock::now();
+    ++heartbeats_;
+    if (now - last_heartbeat_ > kFreshHeartbeats * heartbeat_period_)
+      all_read_from_ = heartbeats_ + 1;
+    last_heartbeat_ = now;
+  }
+  changed_.notify_all();
+}
+
+void MembershipStatus::on_disconnected() {
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    connected_ = false;
+  }
+  changed_.notify_all();
+}
+
+void MembershipStatus::on_farewell() {
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    farewell_ = true;
+  }
+  changed_.notify_all();
+}
+
+void MembershipStatus::set_view(std::shared_ptr<const ViewSummary> view) {
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    view_ = std::move(view);
+    slowest_ = -1;  // ranks name other workers now
+  }
+  changed_.notify_all();
+}
+
+void MembershipStatus::end(const Status& reason) {
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (ended_.ok()) ended_ = reason;
+  }
+  changed_.notify_all();
+}
+
+bool MembershipStatus::abandon(const Status& reason) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (!ended_.ok()) return false;
+  ended_ = reason;
+  abandoned_ = true;
+  return true;
+}
+
+Result<bool> MembershipStatus::wait_until_welcome(Milliseconds limit, const std::string& server) {
+  std::unique_lock<std::mutex> lock(mutex_);
+  const bool in_time = changed_.wait_for(
+      lock, limit, [&] { return !ended_.ok() || view_ || (welcomed_ && joining_); });
+  if (!in_time && !welcomed_) changed_.wait_for(lock, kLastWord, [&] { return !ended_.ok(); });
+  if (!ended_.ok()) return ended_;
+  if (in_time) return view_ != nullptr;
+  const std::string period = std::to_string(limit.count()) + " ms";
+  if (welcomed_) {
+    return Status(Code::kTimeout, "the job did not form within " + period +
+                                      ": too few workers came (ELASTIC_INIT_TIMEOUT_MS)");
+  }
+  return Status(Code::kUnavailable,
+                "the rendezvous server at " + server + " did not answer within " + period);
+}
+
+Status MembershipStatus::check() {
+  std::unique_lock<std::mutex> lock(mutex_);
+  const bool fresh = Clock::now() - last_heartbeat_ <= kFreshHeartbeats * heartbeat_period_ &&
+                     heartbeats_ >= all_read_from_;
+  if (!ended_.ok() || !connected_ || fresh) return ended_;
+  // After a pause of the process, its first heartbeat may come before the control thread has read
+  // the pending messages. The second one comes after.
+  const std::uint64_t enough = heartbeats_ + 2;
+  changed_.wait_for(lock, kServerAbsence, [&] { return !ended_.ok() || heartbeats_ >= enough; });
+  return ended_;
+}
+
+Status MembershipStatus::wait_until_member() {
+  std::unique_lock<std::mutex> lock(mutex_);
+  changed_.wait(lock, [&] { return !ended_.ok() || view_; });
+  return ended_;
+}
+
+Status MembershipStatus::wait_until_ended(Milliseconds most) {
+  std::unique_lock<std::mutex> lock(mutex_);
+  changed_.wait_for(lock, most, [&] { return !ended_.ok(); });
+  return ended_;
+}
+
+void MembershipStatus::wait_for_farewell() {
+  runtime::wait_for_farewell(mutex_, changed_, connected_,
+                             [this] { return farewell_ || !ended_.ok(); });
+}
+
+void MembershipStatus::wait_for_end() {
+  std::unique_lock<std::mutex> lock(mutex_);
+  changed_.wait_for(lock, kAbsenceAtTheEnd, [&] { return !ended_.ok() || !connected_; });
+}
+
+bool MembershipStatus::is_in_job() const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return ended_.ok() && welcomed_;
+}
+
+bool MembershipStatus::left_after_timeout() const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return abandoned_ && ended_.code() == Code::kTimeout;
+}
+
+std::shared_ptr<const ViewSummary> MembershipStatus::view() const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return view_;
+}
+
+void MembershipStatus::set_synced() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  synced_ = true;
+}
+
+bool MembershipStatus::synced() const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return synced_;
+}
+
+void MembershipStatus::set_slowest(int rank) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  slowest_ = rank;
+}
+
+int MembershipStatus::slowest() const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return slowest_;
+}
+
+}  // namespace elastic::runtime
