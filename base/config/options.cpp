@@ -2,12 +2,12 @@
 
 #include <algorithm>
 #include <iterator>
-#include <numeric>
+#include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "base/config/variables.hpp"
+#include "base/nearest_name.hpp"
 
 namespace elastic {
 
@@ -23,32 +23,11 @@ char upper(char letter) {
   return letter >= 'a' && letter <= 'z' ? static_cast<char>(letter - 'a' + 'A') : letter;
 }
 
-/// Levenshtein distance: how many letters two names differ in.
-std::size_t distance(std::string_view a, std::string_view b) {
-  std::vector<std::size_t> row(b.size() + 1);
-  std::iota(row.begin(), row.end(), std::size_t{0});
-  for (std::size_t i = 1; i <= a.size(); ++i) {
-    std::size_t diagonal = row[0];
-    row[0] = i;
-    for (std::size_t j = 1; j <= b.size(); ++j) {
-      const std::size_t above = row[j];
-      row[j] = std::min({row[j] + 1, row[j - 1] + 1, diagonal + (a[i - 1] == b[j - 1] ? 0U : 1U)});
-      diagonal = above;
-    }
-  }
-  return row[b.size()];
-}
-
 /// The variable with the name that is most like `name`.
-const Variable& nearest_to(const std::string& name) {
-  const auto& known = variables();
-  // A name that was cut short before the names that are spelled otherwise.
-  const auto unlikeness = [&](const Variable& one) {
-    return std::pair(!one.name.starts_with(name), distance(name, one.name));
-  };
-  return *std::min_element(known.begin(), known.end(), [&](const auto& a, const auto& b) {
-    return unlikeness(a) < unlikeness(b);
-  });
+std::string nearest_to(const std::string& name) {
+  std::vector<std::string> names;
+  for (const Variable& variable : variables()) names.push_back(variable.name);
+  return nearest_name(name, names);
 }
 
 /// Null if there is none.
@@ -87,9 +66,9 @@ Result<Options> resolve(Options options, const EnvironmentMap& environment) {
     if (!name.starts_with(kPrefix)) continue;
     const Variable* const variable = find_variable(name);
     if (variable == nullptr) {
-      return Status(Code::kInvalidArgument,
-                    "environment variable " + name + " is not known; did you mean " +
-                        nearest_to(name).name + "? (unset it, or see elastic/options.hpp)");
+      return Status(Code::kInvalidArgument, "environment variable " + name +
+                                                " is not known; did you mean " + nearest_to(name) +
+                                                "? (unset it, or see elastic/options.hpp)");
     }
     if (!variable->values.set(options, value)) {
       return Status(Code::kInvalidArgument, "environment variable " + name + " is '" + value +
@@ -108,7 +87,7 @@ Status set_by_name(Options& options, std::string_view name, std::string_view val
   if (variable == nullptr || option_name(its) != name) {
     return Status(Code::kInvalidArgument, "option '" + std::string(name) +
                                               "' is not known; did you mean '" +
-                                              option_name(nearest_to(its).name) + "'?");
+                                              option_name(nearest_to(its)) + "'?");
   }
   if (!variable->values.set(options, std::string(value))) {
     return Status(Code::kInvalidArgument, "option " + std::string(name) + " is '" +

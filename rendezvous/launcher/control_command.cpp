@@ -1,5 +1,6 @@
 #include "rendezvous/launcher/control_command.hpp"
 
+#include <algorithm>
 #include <cstdio>
 #include <fstream>
 #include <optional>
@@ -7,6 +8,7 @@
 #include <CLI/CLI.hpp>
 
 #include "base/config/environment.hpp"
+#include "base/nearest_name.hpp"
 #include "base/openssl_check.hpp"
 #include "base/printable.hpp"
 #include "rendezvous/client/control_client.hpp"
@@ -14,6 +16,7 @@
 #include "rendezvous/launcher/launch_options.hpp"
 #include "rendezvous/launcher/private_folder.hpp"
 #include "rendezvous/launcher/status_table.hpp"
+#include "rendezvous/launcher/wrong_argument.hpp"
 
 namespace elastic::launcher {
 
@@ -106,6 +109,28 @@ Result<Job> find_job(const ControlOptions& options,
              options.encrypt || wants_encryption(environment)};
 }
 
+/// Adds to the error about a server that was started by hand how it comes back. One of elasticrun
+/// ends only with its job.
+Status with_way_back(const Status& status, const ControlOptions& options) {
+  if (status.code() != Code::kUnavailable || options.rendezvous.empty()) return status;
+  return Status(status.code(), status.message() +
+                                   "; a server that has ended can be started again with the same "
+                                   "command, and the training goes on meanwhile");
+}
+
+/// Says why `error` refused the arguments.
+std::string explain(const CLI::App& app, const CLI::ParseError& error) {
+  const std::vector<std::string> rest = app.remaining(true);
+  const auto option = std::find_if(rest.begin(), rest.end(),
+                                   [](const std::string& each) { return each.starts_with("-"); });
+  if (option != rest.end()) return unknown_option(app, *option, "elasticrun ctl --help");
+  if (!app.get_subcommands().empty()) return error.what();
+  const std::string commands = "the commands are status, add, remove and stop";
+  if (rest.empty()) return "the command is missing; " + commands;
+  return "unknown command '" + rest.front() + "'; did you mean " +
+         nearest_name(rest.front(), kControlCommands) + "? (" + commands + ")";
+}
+
 int show(const rendezvous::Message& answer, bool json) {
   if (const auto* status = std::get_if<rendezvous::StatusReply>(&answer)) {
     std::fputs((json ? status_json(*status) : status_table(*status)).c_str(), stdout);
@@ -149,7 +174,7 @@ int run_control_command(const std::vector<std::string>& arguments,
       std::fputs(app.help("", CLI::AppFormatMode::All).c_str(), stdout);
       return 0;
     }
-    return fail(Status(Code::kInvalidArgument, error.what()));
+    return fail(Status(Code::kInvalidArgument, explain(app, error)));
   }
   options.request = rendezvous::StopRequest{};
   if (status->parsed()) options.request = rendezvous::StatusRequest{};
@@ -164,7 +189,8 @@ int run_control_command(const std::vector<std::string>& arguments,
   }
   const auto answer = rendezvous::request(job.value().address, job.value().name, job.value().secret,
                                           options.request, kTimeout, job.value().encrypt);
-  return answer.ok() ? show(answer.value(), options.json) : fail(answer.status());
+  return answer.ok() ? show(answer.value(), options.json)
+                     : fail(with_way_back(answer.status(), options));
 }
 
 }  // namespace elastic::launcher

@@ -1,10 +1,13 @@
 #pragma once
 
+#include <array>
 #include <map>
 #include <string>
 #include <vector>
 
 namespace elastic::launcher {
+
+inline const std::array<std::string, 4> kControlCommands = {"status", "add", "remove", "stop"};
 
 /// `elasticrun ctl …`: asks a running job's server something and prints the answer. Returns the
 /// exit code: 0, 1 where the job refused or cannot be reached, 2 for wrong usage.

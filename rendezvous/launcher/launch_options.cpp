@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cctype>
 #include <cmath>
+#include <filesystem>
 
 #include <CLI/CLI.hpp>
 
@@ -10,6 +11,8 @@
 #include "base/config/environment_table.hpp"
 #include "base/handshake.hpp"
 #include "rendezvous/launcher/build_report.hpp"
+#include "rendezvous/launcher/control_command.hpp"
+#include "rendezvous/launcher/wrong_argument.hpp"
 
 namespace elastic::launcher {
 
@@ -28,6 +31,18 @@ constexpr int kMostWorkers = 4096;
 constexpr long kLongestMs = 86400000;  ///< a day
 /// Workers wait for a day at the longest.
 constexpr long kLongestStartMs = kLongestMs - LaunchOptions::kStartMargin.count();
+
+/// Users of a running job may have left out ctl, unless it is the name of a program here.
+std::string missing_np(const std::string& program) {
+  const std::string missing = "-np is missing: how many workers to start";
+  std::error_code unreadable;
+  if (std::find(kControlCommands.begin(), kControlCommands.end(), program) ==
+          kControlCommands.end() ||
+      std::filesystem::exists(program, unreadable)) {
+    return missing;
+  }
+  return missing + "; or did you mean elasticrun ctl " + program + "?";
+}
 
 Status check(const LaunchOptions& options) {
   if (options.np < 1) return invalid("-np must be at least 1, not " + std::to_string(options.np));
@@ -95,13 +110,17 @@ Result<LaunchRequest> parse_launch_options(const std::vector<std::string>& argum
       "elasticrun");
   app.prefix_command();
   auto* np = app.add_option("-n,--np", options.np, "Workers to start (also -np)");
+  np->check(whole_number("-np", 1));
   app.add_option("--min-np", options.min_np,
                  "With fewer than this the job waits for replacements at its next step, and fails "
-                 "where none can come [1: it goes on as long as one worker is left]");
+                 "where none can come [1: it goes on as long as one worker is left]")
+      ->check(whole_number("--min-np", 1));
   auto* max_np = app.add_option("--max-np", options.max_np, "No more workers than this [-np]");
+  max_np->check(whole_number("--max-np", 1));
   app.add_option("--max-restarts", options.max_restarts,
                  "How many dead workers are replaced in the whole job [3]; before the job has "
-                 "begun only those that were killed");
+                 "begun only those that were killed")
+      ->check(whole_number("--max-restarts", 0));
   app.add_option("--bind", options.bind, "Address of the rendezvous server [127.0.0.1]");
   app.add_option("--port", options.port, "Port of the rendezvous server [any]");
   app.add_option("--job", options.job, "Name of the job [random]");
@@ -163,7 +182,7 @@ Result<LaunchRequest> parse_launch_options(const std::vector<std::string>& argum
 
   const std::vector<std::string> rest = app.remaining();
   if (!rest.empty() && rest.front() != "--" && rest.front().starts_with("-")) {
-    return invalid("unknown option " + rest.front() + " (elasticrun --help lists them)");
+    return invalid(unknown_option(app, rest.front(), "elasticrun --help"));
   }
   // The program's own arguments as they were typed, an -np among them untouched.
   options.command.assign(arguments.end() - static_cast<std::ptrdiff_t>(rest.size()),
@@ -172,7 +191,7 @@ Result<LaunchRequest> parse_launch_options(const std::vector<std::string>& argum
     options.command.erase(options.command.begin());
   }
   if (options.command.empty()) return invalid("the program to run is missing");
-  if (np->count() == 0) return invalid("-np is missing: how many workers to start");
+  if (np->count() == 0) return invalid(missing_np(options.command.front()));
   if (max_np->count() == 0) options.max_np = options.np;
   if (options.job.empty()) options.job = random_id().substr(0, 8);
   options.prefix = !no_prefix;

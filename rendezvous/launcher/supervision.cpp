@@ -44,6 +44,9 @@ void Supervision::on(const WorkerExited& event, TimePoint now, Actions& actions)
     return start_failed(event.slot, event.status.text(), now, actions);
   }
   if (overdue_) return worker_overdue(event.slot, report);
+  // A program that catches the exception says nothing about it in its exit code.
+  const std::string how =
+      event.status.text() + (report.left == WorkerReport::Left::kUnable ? because(report.why) : "");
   if (phase_ == JobPhase::kFailed && signals_ == 0 && report.left == WorkerReport::Left::kLost &&
       slots_[event.slot].fate.empty()) {
     // It died by itself, before the job failed for that. A replacement is told of the failure.
@@ -52,12 +55,12 @@ void Supervision::on(const WorkerExited& event, TimePoint now, Actions& actions)
     return;
   }
   if (phase_ == JobPhase::kDone && signals_ == 0 && left_before_end(report)) {
-    return worker_missed(event.slot, event.status.text(), report);
+    return worker_missed(event.slot, how, report);
   }
   if (report.left == WorkerReport::Left::kRemoved && !ending()) {
     return removed_worker_failed(event.slot, event.status.text(), actions);
   }
-  worker_failed(event.slot, event.status.text(), actions);
+  worker_failed(event.slot, how, actions);
 }
 
 void Supervision::on(const WorkerNotStarted& event, TimePoint now, Actions& actions) {

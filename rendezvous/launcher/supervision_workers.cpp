@@ -120,7 +120,8 @@ void Supervision::worker_missed(int slot, const std::string& how, const WorkerRe
   missed.failed_as = failures_++;
   missed.fate = report.left == WorkerReport::Left::kEvicted
                     ? "was given up by the job" + because(report.why) + "; it " + how
-                    : how + ", and the job was done before it could be replaced";
+                    : how + (restarts_left() ? ", and the job was done before it could be replaced"
+                                             : ", and no restarts were left");
 }
 
 /// Ended by us, because the job had ended before. A worker that the job had given up is a missing

@@ -1,5 +1,8 @@
 // Departures: the ways in which one worker, or the job as a whole, comes to its end.
 #include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "rendezvous/membership/state.hpp"
 
@@ -14,9 +17,21 @@ constexpr int kRelinkAttempts = 4;
 /// because some members learn of the new view late.
 constexpr Milliseconds kRelinkPatience{5000};
 
-/// Reasons that the message of a job's failure has, and bytes of each.
-constexpr int kMostWhys = 8;
+/// Reasons that the message of a job's failure has, bytes of each, and names of those that gave it.
+constexpr std::size_t kMostWhys = 8;
 constexpr std::size_t kMostOfWhy = 1000;
+constexpr std::size_t kMostNames = 8;
+
+std::string list(const std::vector<std::string>& names) {
+  std::string text;
+  for (std::size_t i = 0; i < std::min(names.size(), kMostNames); ++i) {
+    text += (i == 0 ? "" : ", ") + names[i];
+  }
+  if (names.size() > kMostNames) {
+    text += " and " + std::to_string(names.size() - kMostNames) + " more";
+  }
+  return text;
+}
 
 }  // namespace
 
@@ -151,15 +166,16 @@ void Membership::State::stop_without_boundary() {
   finish(Farewell::Reason::kStopped, "the job was stopped on request");
 }
 
-/// The reasons of the workers that could not go on: first of those that have left, then of the
-/// members in rank order. Not of all: the text has to fit into a message.
+/// The reasons of the workers that could not go on, each once, after the names of those that gave
+/// it: first of those that have left, then of the members in rank order. Not of all: the text has
+/// to fit into a message.
 std::string Membership::State::whys() const {
-  std::string text;
-  int count = 0;
+  std::vector<std::pair<std::string, std::vector<std::string>>> reasons;
   const auto add = [&](const std::string& name, const std::string& why) {
-    if (++count > kMostWhys) return;
-    text += (text.empty() ? ": " : "; ") + name + ": " + why.substr(0, kMostOfWhy);
-    if (why.size() > kMostOfWhy) text += " ...";
+    const auto known = std::find_if(reasons.begin(), reasons.end(),
+                                    [&](const auto& reason) { return reason.first == why; });
+    (known == reasons.end() ? reasons.emplace_back(why, std::vector<std::string>()) : *known)
+        .second.push_back(name);
   };
   for (const auto& [label, departed] : departed_) {
     if (departed.how != "unable" || departed.why.empty()) continue;
@@ -167,9 +183,18 @@ std::string Membership::State::whys() const {
   }
   for (const std::string& member : remaining_members()) {
     const Worker& worker = workers_.at(member);
-    if (!worker.why.empty()) add(rank_name(member), worker.why);
+    const std::string& label = worker.registration.label;
+    if (!worker.why.empty()) add(label.empty() ? rank_name(member) : label, worker.why);
   }
-  if (count > kMostWhys) text += "; and " + std::to_string(count - kMostWhys) + " more";
+  std::string text;
+  for (std::size_t i = 0; i < std::min(reasons.size(), kMostWhys); ++i) {
+    const auto& [why, names] = reasons[i];
+    text += (i == 0 ? ": " : "; ") + list(names) + ": " + why.substr(0, kMostOfWhy);
+    if (why.size() > kMostOfWhy) text += " ...";
+  }
+  if (reasons.size() > kMostWhys) {
+    text += "; and " + std::to_string(reasons.size() - kMostWhys) + " more";
+  }
   return text;
 }
 

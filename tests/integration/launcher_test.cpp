@@ -304,8 +304,25 @@ TEST_F(LauncherTest, ControlTakesTheVariablesOfWorkersThatAreStartedByHand) {
   EXPECT_TRUE(says(other, "job other is not running on this machine; for one whose server"));
 }
 
+TEST_F(LauncherTest, ControlSaysHowAServerThatIsAwayComesBack) {
+  const std::string secret = file("secret");
+  std::ofstream(secret) << std::string(64, 'a');
+  std::filesystem::permissions(secret, std::filesystem::perms::owner_read);
+  EXPECT_EQ(run({"ctl", "--rendezvous", "127.0.0.1:1", "--job", "mine", "--secret-file", secret,
+                 "status"}),
+            1);
+  EXPECT_THAT(output_, HasSubstr("Connection refused; a server that has ended can be started again "
+                                 "with the same command"));
+}
+
 TEST_F(LauncherTest, ControlRefusesWrongUsage) {
   EXPECT_EQ(run({"ctl"}), 2);
+  EXPECT_THAT(output_, HasSubstr("the command is missing; the commands are status, add, remove"));
+  EXPECT_EQ(run({"ctl", "stauts"}), 2);
+  EXPECT_THAT(output_, HasSubstr("unknown command 'stauts'; did you mean status? (the commands are "
+                                 "status, add, remove and stop)"));
+  EXPECT_EQ(run({"ctl", "status", "--jsn"}), 2);
+  EXPECT_THAT(output_, HasSubstr("unknown option --jsn; did you mean --json?"));
   EXPECT_EQ(run({"ctl", "add"}), 2);
   EXPECT_EQ(run({"ctl", "remove", "x"}), 2);
   EXPECT_EQ(run({"ctl", "--rendezvous", "127.0.0.1:1", "status"}), 2);

@@ -134,7 +134,9 @@ TEST(LaunchOptions, RefusesWhatCannotBe) {
   EXPECT_THAT(refusal({"-np", "2"}), HasSubstr("program to run is missing"));
   EXPECT_THAT(refusal({"-np", "0", "x"}), HasSubstr("-np must be at least 1, not 0"));
   EXPECT_THAT(refusal({"-np", "70000", "x"}), HasSubstr("-np must be at most 4096, not 70000"));
-  EXPECT_THAT(refusal({"-np", "two", "x"}), HasSubstr("two"));
+  EXPECT_EQ(refusal({"-np", "two", "x"}), "-np is 'two': must be a whole number of at least 1");
+  EXPECT_EQ(refusal({"-np", "2", "--max-restarts", "1.5", "x"}),
+            "--max-restarts is '1.5': must be a whole number of at least 0");
   EXPECT_THAT(refusal({"-np", "2", "--min-np", "3", "x"}), HasSubstr("greater than --max-np"));
   EXPECT_THAT(refusal({"-np", "2", "--min-np", "3", "--max-np", "4", "x"}),
               HasSubstr("-np 2 is not between --min-np 3 and --max-np 4"));
@@ -147,6 +149,20 @@ TEST(LaunchOptions, RefusesWhatCannotBe) {
   EXPECT_THAT(refusal({"-np", "2", "--drain-seconds", "inf", "x"}), HasSubstr("--drain-seconds"));
   EXPECT_THAT(refusal({"-np", "2", "--bogus", "x"}), HasSubstr("unknown option --bogus"));
   EXPECT_THAT(refusal({"--bogus", "-np", "2", "x"}), HasSubstr("unknown option --bogus"));
+}
+
+TEST(LaunchOptions, SuggestsTheNearestOption) {
+  EXPECT_EQ(refusal({"-np", "2", "--max-restart", "3", "x"}),
+            "unknown option --max-restart; did you mean --max-restarts? (elasticrun --help lists "
+            "them)");
+  EXPECT_THAT(refusal({"--minnp=1", "-np", "2", "x"}),
+              HasSubstr("unknown option --minnp; did you mean --min-np?"));
+}
+
+TEST(LaunchOptions, KnowsTheCommandsOfARunningJob) {
+  EXPECT_EQ(refusal({"status"}),
+            "-np is missing: how many workers to start; or did you mean elasticrun ctl status?");
+  EXPECT_EQ(refusal({"./trainer"}), "-np is missing: how many workers to start");
 }
 
 TEST(LaunchOptions, PrintsInsteadOfLaunching) {

@@ -151,11 +151,29 @@ TEST_F(DepartureTest, NamesSomeOfManyReasonsOnly) {
   Names names;
   for (char name = 'a'; name < 'a' + 12; ++name) names.emplace_back(1, name);
   start_with(names);
-  for (const std::string& each : names) say(each, Bye{false, std::string(100000, 'x'), true});
+  for (const std::string& each : names) {
+    say(each, Bye{false, each + std::string(100000, 'x'), true});
+  }
   EXPECT_EQ(phase(), Phase::kFailed);
   const std::string reason = last<Fail>("a")->reason;
   EXPECT_LT(reason.size(), 20000U);
   EXPECT_THAT(reason, HasSubstr("; and 4 more"));
+}
+
+TEST_F(DepartureTest, SaysAReasonThatSeveralGiveOnce) {
+  start_with({"a", "b", "c"});
+  say("a", Bye{false, "one", true});
+  say("b", Bye{false, "two", true});
+  say("c", Bye{false, "one", true});
+  EXPECT_EQ(last<Fail>("a")->reason, "no member could go on: rank 0, rank 2: one; rank 1: two");
+}
+
+TEST_F(DepartureTest, NamesSomeOfManyWithOneReasonOnly) {
+  Names names;
+  for (char name = 'a'; name < 'a' + 10; ++name) names.emplace_back(1, name);
+  start_with(names);
+  for (const std::string& each : names) say(each, Bye{false, "one", true});
+  EXPECT_THAT(last<Fail>("a")->reason, testing::EndsWith("rank 6, rank 7 and 2 more: one"));
 }
 
 TEST_F(DepartureTest, LeaverStaysOnceMoreForAResultThatOnlyItHas) {

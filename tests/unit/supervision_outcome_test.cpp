@@ -11,6 +11,23 @@
 namespace elastic::launcher {
 namespace {
 
+TEST(Supervision, SaysWhyAWorkerThatCouldNotGoOnFailed) {
+  for (const int restarts : {0, 1}) {
+    World world({.np = 2, .max_np = 2, .max_restarts = restarts});
+    world.happens(WorkerExited{0, kSuccess, in(JobPhase::kDone)});
+    world.happens(WorkerExited{
+        1,
+        kCode3,
+        {JobPhase::kDone, false, WorkerReport::Left::kUnable, false, "an exception: no sample"}});
+    ASSERT_TRUE(world.finished);
+    EXPECT_THAT(world.finished->reason,
+                testing::EndsWith(
+                    std::string("worker 1 exited with code 3: an exception: no sample, and ") +
+                    (restarts == 0 ? "no restarts were left"
+                                   : "the job was done before it could be replaced")));
+  }
+}
+
 TEST(Supervision, SaysWhatBecameOfEveryWorkerThatIsMissing) {
   World world({.np = 4, .max_np = 4, .max_restarts = 1});
   world.happens(JobStateChanged{JobPhase::kRunning, "", true});

@@ -1,0 +1,13 @@
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace elastic {
+
+/// The name of `known`, which is not empty, that is most like `name`: for "did you mean". A longer
+/// one that begins with `name` is nearer than all that are spelled otherwise.
+const std::string& nearest_name(std::string_view name, std::span<const std::string> known);
+
+}  // namespace elastic

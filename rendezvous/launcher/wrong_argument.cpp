@@ -1,0 +1,43 @@
+#include "rendezvous/launcher/wrong_argument.hpp"
+
+#include <vector>
+
+#include <CLI/CLI.hpp>
+
+#include "base/nearest_name.hpp"
+
+namespace elastic::launcher {
+
+namespace {
+
+void add_names(const CLI::App& app, std::vector<std::string>& names) {
+  for (const CLI::Option* option : app.get_options()) {
+    for (const std::string& name : option->get_lnames()) {
+      names.push_back((name == "np" ? "-" : "--") + name);
+    }
+  }
+}
+
+}  // namespace
+
+std::string unknown_option(const CLI::App& app, const std::string& given, const std::string& help) {
+  const std::string name = given.substr(0, given.find('='));
+  std::vector<std::string> names;
+  add_names(app, names);
+  for (const CLI::App* command : app.get_subcommands({})) add_names(*command, names);
+  return "unknown option " + name + "; did you mean " + nearest_name(name, names) + "? (" + help +
+         " lists them)";
+}
+
+std::function<std::string(const std::string&)> whole_number(const std::string& option, int least) {
+  return [option, least](const std::string& text) {
+    int value = 0;
+    if (!CLI::detail::lexical_cast(text, value)) {
+      throw CLI::ConversionError(option + " is '" + text +
+                                 "': must be a whole number of at least " + std::to_string(least));
+    }
+    return std::string();
+  };
+}
+
+}  // namespace elastic::launcher
