@@ -68,8 +68,13 @@ ReplacementFile::ReplacementFile(std::string path, UniqueFd folder, std::string 
 Result<ReplacementFile> ReplacementFile::create(const std::string& path) {
   const std::filesystem::path place = target_of(path);
   std::error_code unreadable;
-  if (place.filename().empty() || std::filesystem::is_directory(place, unreadable)) {
-    return Status(Code::kInvalidArgument, "'" + path + "' names no file, but a folder or nothing");
+  if (std::filesystem::is_directory(place, unreadable)) {
+    return Status(Code::kInvalidArgument, "'" + path + "' is a folder; give a file's name");
+  }
+  if (place.filename().empty()) {
+    return Status(Code::kInvalidArgument, path.empty()
+                                              ? "the file's name is empty"
+                                              : "'" + path + "' ends in '/'; give a file's name");
   }
   const std::string parent = place.has_parent_path() ? place.parent_path().string() : ".";
   UniqueFd folder(::open(parent.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));

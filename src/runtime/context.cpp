@@ -13,6 +13,7 @@
 
 #include "base/config/environment.hpp"
 #include "base/config/options.hpp"
+#include "base/dtype_names.hpp"
 #include "base/exception_text.hpp"
 #include "base/in_callback.hpp"
 #include "base/log.hpp"
@@ -298,8 +299,10 @@ Contributors Context::allreduce(ConstTensorView in, TensorView out, ReduceOp op,
   runtime::check(out, "allreduce", "output");
   runtime::check(op, in.dtype, "allreduce");
   if (in.count != out.count || in.dtype != out.dtype) {
-    throw Error(ErrorCode::kInvalidArgument,
-                "allreduce: input and output differ in count or dtype; they must be alike");
+    throw Error(ErrorCode::kInvalidArgument, "allreduce: the input is " + std::to_string(in.count) +
+                                                 " " + dtype_name(in.dtype) + " and the output " +
+                                                 std::to_string(out.count) + " " +
+                                                 dtype_name(out.dtype) + "; they must be alike");
   }
   runtime::check_apart(in, out, "allreduce");
   if (device::on_device(in) || device::on_device(out)) {

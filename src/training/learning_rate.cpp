@@ -8,6 +8,7 @@
 #include "elastic/error.hpp"
 #include "training/arguments.hpp"
 #include "training/bytes.hpp"
+#include "training/ramp_options.hpp"
 
 namespace elastic {
 namespace {
@@ -17,10 +18,10 @@ namespace {
 }
 
 LearningRateRamp::Options ramp_options(const LearningRate::Options& options) {
-  if (options.policy == ResizePolicy::kRamp) {
-    return {options.batch_reference, options.ramp_steps, options.momentum};
-  }
-  return {options.batch_reference, 1, options.momentum};
+  LearningRateRamp::Options its{options.batch_reference, 1, options.momentum};
+  if (options.policy == ResizePolicy::kRamp) its.ramp_steps = options.ramp_steps;
+  training::require_valid(its, "LearningRate");
+  return its;
 }
 
 template <typename T, std::size_t kCount>

@@ -7,6 +7,7 @@
 #include "elastic/error.hpp"
 #include "training/arguments.hpp"
 #include "training/bytes.hpp"
+#include "training/ramp_options.hpp"
 
 namespace elastic {
 namespace {
@@ -39,14 +40,16 @@ bool plausible(const LearningRateRamp::Record& record) {
 
 }  // namespace
 
-LearningRateRamp::LearningRateRamp(const Options& options) {
-  require(positive(options.batch_reference), "LearningRateRamp", "batch_reference",
-          options.batch_reference,
+void training::require_valid(const LearningRateRamp::Options& options, std::string_view where) {
+  require(positive(options.batch_reference), where, "batch_reference", options.batch_reference,
           "the positive number of samples per step that the base rate was chosen for");
-  require(options.ramp_steps != 0U, "LearningRateRamp", "ramp_steps", 0,
-          "at least 1, or leave it out");
-  require(training::not_negative(options.momentum) && options.momentum < 1, "LearningRateRamp",
-          "momentum", options.momentum, "the optimizer's, from 0 to below 1");
+  require(options.ramp_steps != 0U, where, "ramp_steps", 0, "at least 1, or leave it out");
+  require(training::not_negative(options.momentum) && options.momentum < 1, where, "momentum",
+          options.momentum, "the optimizer's, from 0 to below 1");
+}
+
+LearningRateRamp::LearningRateRamp(const Options& options) {
+  training::require_valid(options, "LearningRateRamp");
   record_.least_steps = whole_steps(kMomentumLifetimes / (1 - options.momentum));
   record_.batch_reference = options.batch_reference;
   record_.ramp_steps = options.ramp_steps.value_or(0);

@@ -250,8 +250,11 @@ TEST_F(Checkpoint, WhereNothingCanBeWrittenIsAnError) {
   };
   EXPECT_THAT(refused(path("none/checkpoint")).what(), HasSubstr("No such file"));
   EXPECT_EQ(refused(path("none/checkpoint")).code(), ErrorCode::kUnavailable);
-  EXPECT_THAT(refused(scratch_.path().string()).what(), HasSubstr("names no file"));
+  EXPECT_THAT(refused(scratch_.path().string()).what(),
+              HasSubstr("is a folder; give a file's name"));
   EXPECT_EQ(refused("").code(), ErrorCode::kInvalidArgument);
+  EXPECT_THAT(refused("").what(), HasSubstr("the file's name is empty"));
+  EXPECT_THAT(refused(path("none/")).what(), HasSubstr("ends in '/'; give a file's name"));
   // Not even root may write there.
   EXPECT_THAT(refused("/proc/elastic-checkpoint").what(),
               HasSubstr("/proc/elastic-checkpoint: No such file"));

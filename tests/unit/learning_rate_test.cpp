@@ -222,6 +222,18 @@ TEST(LearningRate, RefusesWhatMakesNoSense) {
   EXPECT_EQ(learning_rate.save(), before);
 }
 
+TEST(LearningRate, NamesItselfInWhatIsWrongWithItsOptions) {
+  for (const ResizePolicy policy : {ResizePolicy::kImmediate, ResizePolicy::kRamp}) {
+    try {
+      LearningRate({.schedule = Schedule::constant(0.5), .policy = policy});
+      FAIL() << "a learning rate without batch_reference";
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ErrorCode::kInvalidArgument);
+      EXPECT_THAT(error.what(), HasSubstr("elastic: LearningRate: batch_reference is 0; give"));
+    }
+  }
+}
+
 TEST(LearningRate, AdaScaleMissesItsObservation) {
   LearningRate learning_rate = made(ResizePolicy::kRamp, ScalingRule::kAdaScale);
   observe(learning_rate, true);

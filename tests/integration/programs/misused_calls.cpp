@@ -19,14 +19,14 @@ void wrong_by_itself() {
   };
   expect("root", {"root 99"}, [&] { elastic::broadcast(std::span<float>(floats), 99); });
   expect("negative root", {"root -1"}, [&] { elastic::broadcast(std::span<float>(floats), -1); });
-  expect("sizes", {"input and output"},
+  expect("sizes", {"the input is 9 f32 and the output 10 f32"},
          [&] { elastic::allreduce(std::span<const float>(fewer), std::span<float>(floats)); });
   expect("null", {"null"}, [] { elastic::allreduce(TensorView{nullptr, 5, DType::kF32, {}}); });
   const auto no_op = static_cast<elastic::ReduceOp>(99);
   expect("reduction", {"allreduce: there is no reduction 99"},
          [&] { elastic::allreduce(std::span<float>(floats), no_op); });
   expect("reduction, named", {"allreduce_async: there is no reduction 99"},
-         [&] { elastic::allreduce_async("op", std::span<float>(floats), no_op); });
+         [&] { (void)elastic::allreduce_async("op", std::span<float>(floats), no_op); });
   // The number of bytes overflows to none.
   const TensorView huge{floats.data(), std::size_t{1} << 62, DType::kF32, {}};
   const std::string count = std::to_string(huge.count);
@@ -38,7 +38,7 @@ void wrong_by_itself() {
   expect("overlapping", {"grouped_allreduce: tensors 1 and 2 overlap in memory"},
          [&] { elastic::grouped_allreduce(overlapping); });
   expect("overlapping, named", {"allreduce_async: tensors 1 and 2 overlap in memory"},
-         [&] { elastic::grouped_allreduce_async("overlapping", overlapping); });
+         [&] { (void)elastic::grouped_allreduce_async("overlapping", overlapping); });
   expect("huge in a group", {"grouped_allreduce, tensor 1", count}, [&] {
     const TensorView small = elastic::view(std::span<float>(floats));
     elastic::grouped_allreduce(std::vector<TensorView>{small, huge});
@@ -48,7 +48,7 @@ void wrong_by_itself() {
     elastic::grouped_allreduce(std::vector<TensorView>{half, half});
   });
   expect("huge, named", {"allreduce_async, tensor 0", count},
-         [&] { elastic::allreduce_async("huge", huge); });
+         [&] { (void)elastic::allreduce_async("huge", huge); });
   expect("huge, broadcast", {"broadcast, input", count}, [&] { elastic::broadcast(huge, 0); });
   expect("huge, gathered", {"allgather, input", count},
          [&] { elastic::allgather(huge, elastic::view(std::span<float>(floats))); });
@@ -71,7 +71,7 @@ void wrong_by_itself() {
     elastic::grouped_allreduce(std::vector<TensorView>{fifth, nowhere});
   });
   expect("kind of device, named", {"allreduce_async, tensor 0", "kind of device 9"},
-         [&] { elastic::allreduce_async("device", nowhere); });
+         [&] { (void)elastic::allreduce_async("device", nowhere); });
   expect("index of the host", {"broadcast, input", "this has 3"},
          [&] { elastic::broadcast(third, 0); });
   expect("index of the output", {"allgather, output", "this has 3"},
@@ -99,7 +99,8 @@ void wrong_by_itself() {
   expect("stream", {"CUDA stream"}, [&] {
     elastic::allreduce(elastic::view(std::span<float>(floats)), ReduceOp::kSum, {floats.data()});
   });
-  expect("empty name", {"name"}, [&] { elastic::allreduce_async("", std::span<float>(floats)); });
+  expect("empty name", {"name"},
+         [&] { (void)elastic::allreduce_async("", std::span<float>(floats)); });
   expect("empty work", {}, [] { elastic::Work().wait(); });
   must_fail("too much memory", ErrorCode::kUnavailable,
             {"1152921504606846976 bytes", "this machine"},
@@ -110,7 +111,7 @@ void wrong_by_itself() {
   // With one rank the call may be complete at once.
   if (elastic::rank() == 0 && elastic::size() > 1) {
     expect("under way", {"'twice'", "under way"},
-           [&] { elastic::allreduce_async("twice", std::span<float>(floats)); });
+           [&] { (void)elastic::allreduce_async("twice", std::span<float>(floats)); });
     expect("contributors too early", {}, [&] { work.contributors(); });
   }
   elastic::barrier();
@@ -132,7 +133,7 @@ void not_initialized(const std::string& when) {
     must_fail(what + " " + when, ErrorCode::kNotInitialized, {"elastic::"}, call);
   };
   expect("allreduce", [&] { elastic::allreduce(std::span<float>(floats)); });
-  expect("named", [&] { elastic::allreduce_async("name", std::span<float>(floats)); });
+  expect("named", [&] { (void)elastic::allreduce_async("name", std::span<float>(floats)); });
   expect("barrier", [] { elastic::barrier(); });
   expect("rank", [] { elastic::rank(); });
   expect("run", [] {
