@@ -118,7 +118,7 @@ class ELASTIC_API GradientCompressor {
   /// \returns the workers that contributed to the sum.
   /// \throws Error as every collective of Context.
   /// \throws Error kInvalidArgument: another op or dtype, an empty name, or a tensor whose size is
-  ///   not what it was under this name.
+  ///   not what it was under this name, unless it goes `whole`.
   /// \throws Error kMismatch, on all members: they give different names, sizes or ops. Names of
   ///   tensors on devices are not compared.
   /// \{

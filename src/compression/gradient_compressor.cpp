@@ -130,7 +130,11 @@ class GradientCompressor::Impl {
 
   Contributors allreduce(Tensors tensors, ReduceOp op, CudaStream stream) {
     check(tensors, op);
-    if (are_on_device(tensors, compression)) return allreduce_on_device(tensors, op, stream);
+    const bool on_device = are_on_device(tensors, compression);
+    for (const NamedTensor& tensor : tensors) {
+      if (!tensor.whole) residuals.require_size(tensor.name, tensor.data.count);
+    }
+    if (on_device) return allreduce_on_device(tensors, op, stream);
     if (stream.handle != nullptr) {
       invalid("a CUDA stream was given, and no tensor on a CUDA device: leave the stream out");
     }

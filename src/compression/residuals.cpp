@@ -1,5 +1,7 @@
 #include "compression/residuals.hpp"
 
+#include <utility>
+
 #include "elastic/error.hpp"
 
 namespace elastic::codecs {
@@ -10,24 +12,27 @@ void TensorMemory::commit() {
   ++calls;
 }
 
-TensorMemory& Residuals::of(std::string_view name, std::size_t count, bool with_momentum) {
-  const auto found = memories_.find(name);
-  if (found == memories_.end()) {
-    TensorMemory memory;
-    const std::size_t momenta = with_momentum ? count : 0;
-    memory.kept = {std::vector<float>(count), std::vector<float>(momenta)};
-    memory.staged = memory.kept;
-    memory.calls = first_;
-    return memories_.emplace(name, std::move(memory)).first->second;
-  }
-  const std::size_t before = found->second.kept.residual.size();
-  if (before != count) {
+void Residuals::require_size(std::string_view name, std::size_t count) {
+  const auto known = sizes_.find(name);
+  if (known == sizes_.end()) {
+    sizes_.emplace(name, count);
+  } else if (known->second != count) {
     throw Error(ErrorCode::kInvalidArgument,
                 "GradientCompressor: tensor '" + std::string(name) + "' has " +
-                    std::to_string(count) + " elements, and had " + std::to_string(before) +
+                    std::to_string(count) + " elements, and had " + std::to_string(known->second) +
                     " before; give it a name of its own, or call reset()");
   }
-  return found->second;
+}
+
+TensorMemory& Residuals::of(std::string_view name, std::size_t count, bool with_momentum) {
+  const auto found = memories_.find(name);
+  if (found != memories_.end()) return found->second;
+  TensorMemory memory;
+  const std::size_t momenta = with_momentum ? count : 0;
+  memory.kept = {std::vector<float>(count), std::vector<float>(momenta)};
+  memory.staged = memory.kept;
+  memory.calls = first_;
+  return memories_.emplace(name, std::move(memory)).first->second;
 }
 
 const TensorMemory* Residuals::find(std::string_view name) const {
@@ -42,6 +47,7 @@ void Residuals::rescale(float factor) {
 }
 
 void Residuals::clear() {
+  sizes_.clear();
   memories_.clear();
 }
 

@@ -30,8 +30,11 @@ struct TensorMemory {
 /// The memories of all tensors, by name.
 class Residuals {
  public:
-  /// That of `name`, made of zeros in its first call. References stay valid. Throws
-  /// Error(kInvalidArgument) where it is of another size than `count`.
+  /// Throws Error(kInvalidArgument) where the tensor `name` had another size than `count`.
+  void require_size(std::string_view name, std::size_t count);
+
+  /// That of `name`, made of zeros in its first call. References stay valid. `count` is the size
+  /// that `require_size` has accepted.
   TensorMemory& of(std::string_view name, std::size_t count, bool with_momentum);
 
   /// Null: none yet.
@@ -43,6 +46,7 @@ class Residuals {
   void begin_at(std::uint64_t calls) { first_ = calls; }
 
  private:
+  std::map<std::string, std::size_t, std::less<>> sizes_;  // also of tensors without a memory
   std::map<std::string, TensorMemory, std::less<>> memories_;
   std::uint64_t first_ = 0;
 };

@@ -59,10 +59,17 @@ TEST_F(WrongCompressorCalls, AreRefusedWithTheReason) {
 }
 
 TEST_F(WrongCompressorCalls, ATensorKeepsItsSize) {
-  world_.allreduce({values_});
-  Tensor longer(4);
-  expect("tensor 'tensor 0' has 4 elements, and had 3 before",
-         [&] { compressor_.allreduce("tensor 0", std::span(longer)); });
+  for (const CompressionKind kind :
+       {CompressionKind::kInt8, CompressionKind::kNone, CompressionKind::kF16}) {
+    CompressingWorld world(1, {.kind = kind});
+    GradientCompressor& compressor = world.rank(0);
+    world.allreduce({values_});
+    Tensor longer(4);
+    expect("tensor 'tensor 0' has 4 elements, and had 3 before",
+           [&] { compressor.allreduce("tensor 0", std::span(longer)); });
+    compressor.reset();
+    world.allreduce({longer});
+  }
 }
 
 TEST_F(WrongCompressorCalls, ParametersOutOfRangeAreRefused) {
