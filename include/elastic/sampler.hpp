@@ -68,7 +68,8 @@ class ELASTIC_API Sampler {
   void set_members(std::span<const WorkerId> members, WorkerId self);
 
   /// Draws the next global batch, `batch_per_worker` samples for each member; the same number on
-  /// all members. Calling again without `commit` draws the same again. A global batch never spans
+  /// all members. Calling again without `commit` draws the same again; if that goes on, a line in
+  /// the log warns of a forgotten `commit`, once. A global batch never spans
   /// two epochs: at an epoch's tail what is left is split as evenly as possible, and a share may be
   /// empty (the worker still takes part in the step). When an epoch is used up, the draw begins the
   /// next.
@@ -141,6 +142,7 @@ class ELASTIC_API Sampler {
 
  private:
   void abandon() noexcept;
+  void note_repetition();
   void begin_next_epoch_if_used_up();
 
   std::size_t size_;
@@ -155,6 +157,7 @@ class ELASTIC_API Sampler {
   std::vector<std::vector<Range>> open_;  // the open draw: positions per share
   bool members_draw_ = false;             // its shares are the members', in members_' order
   std::size_t global_batch_ = 0;
+  std::size_t repetitions_ = 0;     // draws in a row that took the place of an open one
   std::vector<std::size_t> share_;  // the one that was looked at last
 };
 

@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#include "base/log.hpp"
 #include "elastic/error.hpp"
 #include "training/bytes.hpp"
 #include "training/permutation.hpp"
@@ -80,6 +81,7 @@ void Sampler::draw(std::size_t shares, std::size_t batch_per_share) {
     invalid_sampler("draw() was asked for " + std::to_string(shares) + " shares of " +
                     std::to_string(batch_per_share) + " samples; give at least 1 of 1");
   }
+  note_repetition();
   abandon();
   begin_next_epoch_if_used_up();
 
@@ -121,6 +123,7 @@ void Sampler::commit(std::span<const WorkerId> contributors) {
   }
   training::normalise(unused_);
   members_ = std::move(members);
+  repetitions_ = 0;
   abandon();
 }
 
@@ -143,6 +146,16 @@ void Sampler::commit(std::span<const Contributors> operations) {
 
 std::size_t Sampler::done_in_epoch() const noexcept {
   return size_ - training::count(unused_);
+}
+
+/// A step that fails is tried again, but not as often as this.
+void Sampler::note_repetition() {
+  constexpr std::size_t kSuspicious = 10;
+  if (open_.empty() || ++repetitions_ != kSuspicious) return;
+  log::warn(
+      "Sampler: {} draws in a row gave the same samples, because none was committed; call "
+      "Sampler::commit with the contributors of each step's sum",
+      kSuspicious + 1);
 }
 
 void Sampler::abandon() noexcept {

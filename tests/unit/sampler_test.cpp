@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -24,6 +25,25 @@ Sampler sampler_of(std::size_t size, const Workers& members, WorkerId self) {
   Sampler sampler(size, 42);
   sampler.set_members(members, self);
   return sampler;
+}
+
+/// The log of `steps` steps that draw, and each `commits` or not.
+std::string log_of(int steps, bool commits) {
+  Sampler sampler = sampler_of(1000, {7, 8}, 8);
+  testing::internal::CaptureStderr();
+  for (int step = 0; step < steps; ++step) {
+    sampler.next(2);
+    if (commits) sampler.commit(Workers{7, 8});
+  }
+  return testing::internal::GetCapturedStderr();
+}
+
+TEST(Sampler, WarnsOnceOfAForgottenCommit) {
+  EXPECT_EQ(log_of(10, false), "") << "a step may be tried again";
+  const std::string told = log_of(100, false);
+  EXPECT_THAT(told, testing::HasSubstr("Sampler: 11 draws in a row gave the same samples"));
+  EXPECT_EQ(std::count(told.begin(), told.end(), '\n'), 1) << told;
+  EXPECT_EQ(log_of(100, true), "");
 }
 
 TEST(Sampler, SplitsTheTailEvenlyAndThenBeginsTheNextEpoch) {
