@@ -218,7 +218,10 @@ void train(const CommandLine& line) {
   resume(trainer, line.checkpoint);
   const elastic::RunOutcome outcome = trainer.train();
   if (outcome == elastic::RunOutcome::kStopped) save(trainer, line);
-  if (elastic::rank() == 0) digits::write_weights(line.weights, trainer.weights());
+  // A worker that was removed while it was rank 0 still has that rank.
+  if (outcome == elastic::RunOutcome::kFinished && elastic::rank() == 0) {
+    digits::write_weights(line.weights, trainer.weights());
+  }
   digits::write_report(line.report, digits::report_line(trainer, outcome, elastic::rank()));
   elastic::shutdown();
 }
