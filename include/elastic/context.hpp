@@ -209,11 +209,11 @@ class ELASTIC_API Context {
   }
   /// \}
 
-  /// Combines one number of each member.
+  /// Combines one number of each member, and leaves `value` as it is.
   /// \returns the result.
   /// \throws Error as every collective.
   template <detail::Number T>
-  T allreduce(T value, ReduceOp op = ReduceOp::kSum) {
+  [[nodiscard]] T allreduce(T value, ReduceOp op = ReduceOp::kSum) {
     detail::require_element<T>();
     allreduce(view(std::span<T>(&value, 1)), op);
     return value;
@@ -252,14 +252,16 @@ class ELASTIC_API Context {
   /// \throws Error kInvalidArgument: a name that is empty or still under way here, or a tensor that
   ///   a collective refuses. kNotInitialized: this worker is joining. Codes that end the training.
   /// \{
-  Work allreduce_async(std::string_view name, TensorView data, ReduceOp op = ReduceOp::kSum,
-                       CudaStream stream = {});
+  [[nodiscard]] Work allreduce_async(std::string_view name, TensorView data,
+                                     ReduceOp op = ReduceOp::kSum, CudaStream stream = {});
   template <Element T>
-  Work allreduce_async(std::string_view name, std::span<T> data, ReduceOp op = ReduceOp::kSum) {
+  [[nodiscard]] Work allreduce_async(std::string_view name, std::span<T> data,
+                                     ReduceOp op = ReduceOp::kSum) {
     return allreduce_async(name, view(data), op);
   }
   template <detail::ContiguousRange R>
-  Work allreduce_async(std::string_view name, R&& data, ReduceOp op = ReduceOp::kSum) {
+  [[nodiscard]] Work allreduce_async(std::string_view name, R&& data,
+                                     ReduceOp op = ReduceOp::kSum) {
     return allreduce_async(name, view(detail::output_of(std::forward<R>(data))), op);
   }
   /// \}
@@ -268,8 +270,9 @@ class ELASTIC_API Context {
   /// stays one unit.
   /// \returns the operation under way, whose errors Work::wait throws.
   /// \throws Error as `allreduce_async`; also kInvalidArgument for tensors that overlap.
-  Work grouped_allreduce_async(std::string_view name, std::span<const TensorView> tensors,
-                               ReduceOp op = ReduceOp::kSum, CudaStream stream = {});
+  [[nodiscard]] Work grouped_allreduce_async(std::string_view name,
+                                             std::span<const TensorView> tensors,
+                                             ReduceOp op = ReduceOp::kSum, CudaStream stream = {});
 
   /// Copies `data` of rank `root` of the present view to all members. If that worker is gone before
   /// the call begins, the root is the worker that has the rank then. `stream` is for tensors on a

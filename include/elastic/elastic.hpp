@@ -111,7 +111,7 @@ inline Contributors allreduce(ConstTensorView in, TensorView out, ReduceOp op = 
 /// Context::allreduce of one number, on the default context.
 /// \returns the result.
 template <detail::Number T>
-T allreduce(T value, ReduceOp op = ReduceOp::kSum) {
+[[nodiscard]] T allreduce(T value, ReduceOp op = ReduceOp::kSum) {
   return context().allreduce(value, op);
 }
 
@@ -130,22 +130,25 @@ inline Contributors cast_allreduce(std::span<const CastTensor> tensors,
 /// Context::allreduce_async of the default context.
 /// \{
 template <Element T>
-Work allreduce_async(std::string_view name, std::span<T> data, ReduceOp op = ReduceOp::kSum) {
+[[nodiscard]] Work allreduce_async(std::string_view name, std::span<T> data,
+                                   ReduceOp op = ReduceOp::kSum) {
   return context().allreduce_async(name, data, op);
 }
 template <detail::ContiguousRange R>
-Work allreduce_async(std::string_view name, R&& data, ReduceOp op = ReduceOp::kSum) {
+[[nodiscard]] Work allreduce_async(std::string_view name, R&& data, ReduceOp op = ReduceOp::kSum) {
   return context().allreduce_async(name, std::forward<R>(data), op);
 }
-inline Work allreduce_async(std::string_view name, TensorView data, ReduceOp op = ReduceOp::kSum,
-                            CudaStream stream = {}) {
+[[nodiscard]] inline Work allreduce_async(std::string_view name, TensorView data,
+                                          ReduceOp op = ReduceOp::kSum, CudaStream stream = {}) {
   return context().allreduce_async(name, data, op, stream);
 }
 /// \}
 
 /// Context::grouped_allreduce_async of the default context.
-inline Work grouped_allreduce_async(std::string_view name, std::span<const TensorView> tensors,
-                                    ReduceOp op = ReduceOp::kSum, CudaStream stream = {}) {
+[[nodiscard]] inline Work grouped_allreduce_async(std::string_view name,
+                                                  std::span<const TensorView> tensors,
+                                                  ReduceOp op = ReduceOp::kSum,
+                                                  CudaStream stream = {}) {
   return context().grouped_allreduce_async(name, tensors, op, stream);
 }
 

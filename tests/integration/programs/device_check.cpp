@@ -314,13 +314,14 @@ class Checks : DeviceRank {
            [&] { elastic::allreduce(elastic::cuda_view(host.data(), 10, index_)); });
     expect({"lies on CUDA device", "cuda_view"}, [&] { elastic::allreduce(called_host); });
     expect({"lies on CUDA device", "cuda_view"},
-           [&] { elastic::allreduce_async("name", called_host); });
+           [&] { (void)elastic::allreduce_async("name", called_host); });
     expect({"CUDA device 1000", "this process has"},
            [&] { elastic::allreduce(elastic::cuda_view(host.data(), 10, 1000)); });
     expect({"CUDA stream", "no tensor on a CUDA device"},
            [&] { elastic::allreduce(elastic::view(std::span(host)), ReduceOp::kSum, stream()); });
     expect({"CUDA stream"}, [&] {
-      elastic::allreduce_async("name", elastic::view(std::span(host)), ReduceOp::kSum, stream());
+      (void)elastic::allreduce_async("name", elastic::view(std::span(host)), ReduceOp::kSum,
+                                     stream());
     });
     expect({"must lie alike"},
            [&] { elastic::allreduce(view_of(array), elastic::view(std::span(host))); });
