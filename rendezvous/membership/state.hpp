@@ -231,7 +231,7 @@ class Membership::State {
   Progress progress_;  ///< of the members of `view_`
   StepRate step_rate_;
   Stalls stalls_;
-  TimePoint next_look_{};                ///< time of the next look for stalls
+  TimePoint next_look_{};  ///< time of the next look for stalls
   /// A round waits for the step boundary after that many commits.
   struct AwaitedCommit {
     TimePoint since{};

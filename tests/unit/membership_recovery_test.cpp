@@ -195,7 +195,8 @@ TEST_F(RecoveryTest, WhoIsSuspectedIsNotWaitedForAsLong) {
   EXPECT_THAT(members(), ElementsAre("a", "c"));
 }
 
-/// The server died before it could announce the view to the joiner, which therefore dialed no member.
+/// The server died before it could announce the view to the joiner, which therefore dialed no
+/// member.
 TEST_F(RecoveryTest, AJoinerThatNeverHeardOfItsViewIsNotTurnedAway) {
   start_with({"a", "b"});
   ready({"a", "b"});
