@@ -11,7 +11,7 @@ namespace elastic {
 
 /// An environment variable that sets a field of Options. Its default is that of the field.
 struct Variable {
-  /// The user, or a job script; or elasticrun for the workers that it starts.
+  /// kUser: the user or a job script. kLauncher: elasticrun, for the workers that it starts.
   enum class SetBy : std::uint8_t { kUser, kLauncher };
 
   std::string name;
@@ -21,7 +21,7 @@ struct Variable {
   Values values;
 };
 
-/// All that there are: any other name that begins with ELASTIC_ is an error.
+/// All variables. Any other name that begins with ELASTIC_ is an error.
 const std::vector<Variable>& variables();
 
 }  // namespace elastic

@@ -201,14 +201,15 @@ struct Options {
   /// Warn about a stall that has lasted for this long: some ranks are in a call, or have submitted
   /// a named tensor, and others have not come. The launcher's log, or without a launcher that of
   /// every rank and of the server, then says which ranks wait in what and which are missing. Also
-  /// about calls that have waited for a CUDA device for so long. The least among the ranks counts.
+  /// about calls that have waited for a CUDA device for so long. The smallest value of all ranks
+  /// applies.
   /// ELASTIC_STALL_WARNING_MS.
   std::chrono::milliseconds stall_warning{30000};
 
   /// A stall that has lasted for this long ends the job, with kTimeout and the text of the warning
   /// on every rank. Longer than whatever a rank may rightly do on its own, such as evaluation or
-  /// writing a checkpoint. 0: never. The least among the ranks counts. ELASTIC_STALL_TIMEOUT_MS,
-  /// which `elasticrun --stall-timeout-ms` sets.
+  /// writing a checkpoint. 0: never. The smallest limit of all ranks applies.
+  /// ELASTIC_STALL_TIMEOUT_MS, which `elasticrun --stall-timeout-ms` sets.
   std::chrono::milliseconds stall_timeout{0};
 
   /// Every so many commits the workers tell each other where the time of their step went, which
