@@ -4,11 +4,13 @@
  * what happens when a worker dies is documented there (class Context, State and so on), and is not
  * repeated here.
  *
- * Results. Functions return an elastic_code: ELASTIC_OK, or why the call failed. Then
- * elastic_last_error() has the text, for the calling thread. No C++ exception leaves a function.
+ * Results. A function that can fail returns an elastic_code: ELASTIC_OK, or why the call failed.
+ * After a failure elastic_last_error() has the text, for the calling thread. No C++ exception
+ * leaves a function.
  *
- * Handles. What a function creates is destroyed with the function of that name; destroying NULL
- * does nothing. A handle must not be used after that, nor be destroyed while another call uses it.
+ * Handles. Each handle type T has a function T_destroy, except elastic_bytes, which a program only
+ * borrows. Destroying NULL does nothing. A handle must not be used after it was destroyed, nor be
+ * destroyed while another call uses it.
  *
  * Contexts. Functions take a context; NULL is the default one, made by elastic_init.
  *
@@ -45,11 +47,11 @@ typedef enum elastic_code {
   ELASTIC_INVALID_ARGUMENT = 1, /* a call, option or variable is wrong; nothing was done */
   ELASTIC_MISMATCH = 2,         /* ranks called different things: the same on every rank */
   ELASTIC_NOT_INITIALIZED =
-      3,                     /* before elastic_init, after elastic_shutdown, or in a forked child */
-  ELASTIC_UNAVAILABLE = 4,   /* the server cannot be reached, or a resource is missing */
-  ELASTIC_REFUSED = 5,       /* the job refused this worker */
-  ELASTIC_TIMEOUT = 6,       /* a bounded wait ended */
-  ELASTIC_ROOT_LOST = 7,     /* a broadcast's root died before a survivor had its data: retry */
+      3,                   /* before elastic_init, after elastic_shutdown, or in a forked child */
+  ELASTIC_UNAVAILABLE = 4, /* the server cannot be reached, or a resource is missing */
+  ELASTIC_REFUSED = 5,     /* the job refused this worker */
+  ELASTIC_TIMEOUT = 6,     /* a bounded wait ended */
+  ELASTIC_ROOT_LOST = 7,   /* a broadcast's root died before any survivor had all its data: retry */
   ELASTIC_BELOW_MINIMUM = 8, /* fewer workers than min_np are left, and none came in time */
   ELASTIC_EVICTED = 9,       /* the job went on without this worker */
   ELASTIC_REMOVED = 10,      /* this worker was asked to leave */
@@ -57,8 +59,8 @@ typedef enum elastic_code {
   ELASTIC_NOT_FINITE = 12,   /* a gradient had NaN or Inf */
   ELASTIC_INTERNAL = 13,     /* a defect of the library */
   ELASTIC_OUT_OF_MEMORY = 14,
-  /* For the functions that a program gives: anything of its own failed. A body or an object that
-   * returns it makes the call that it is a part of return it, too. */
+  /* For your callbacks: your own code failed. The elastic call that ran the callback returns this
+   * code as well. */
   ELASTIC_CALLBACK_FAILED = 15
 } elastic_code;
 
@@ -101,7 +103,8 @@ ELASTIC_C_API elastic_code elastic_shutdown(void);
 /* A context of its own, for programs with several jobs. `options` may be NULL. */
 ELASTIC_C_API elastic_code elastic_context_create(const elastic_options* options,
                                                   elastic_context** context);
-/* Context::shutdown; the context can only be destroyed afterwards. Also takes NULL. */
+/* Context::shutdown; the context can only be destroyed afterwards. With NULL it shuts down the
+ * default context, as elastic_shutdown does. */
 ELASTIC_C_API elastic_code elastic_context_shutdown(elastic_context* context);
 /* Leaves the job at once, if elastic_context_shutdown was not called. */
 ELASTIC_C_API void elastic_context_destroy(elastic_context* context);
@@ -174,8 +177,9 @@ ELASTIC_C_API void elastic_allocation_destroy(elastic_allocation* allocation);
 /* ---- contributors ------------------------------------------------------------------------------
  */
 
-/* The workers with a contribution to a result: the same on every rank. Calls fill one that the
- * caller has made, or take NULL where nobody asks; when they fail, it stays as it was. */
+/* The workers with a contribution to a result: the same on every rank. A call fills the list
+ * that the caller has created; give NULL if you do not need it. If the call fails, the list stays
+ * as it was. */
 typedef struct elastic_contributors elastic_contributors;
 ELASTIC_C_API elastic_code elastic_contributors_create(elastic_contributors** contributors);
 ELASTIC_C_API void elastic_contributors_destroy(elastic_contributors* contributors);
@@ -211,10 +215,11 @@ ELASTIC_C_API elastic_code elastic_barrier(elastic_context* context,
 ELASTIC_C_API elastic_code elastic_allgather(elastic_context* context, const elastic_tensor* block,
                                              const elastic_tensor* out, void* stream,
                                              size_t* gathered, elastic_contributors* contributors);
-/* The same for blocks whose sizes differ, or for which there is no room yet: `take` is called once,
- * before the function returns, with the elements of all members and with the count of each of the
- * `members`. They are valid only in it, and it must not call collectives. What it returns, if not
- * ELASTIC_OK, the function returns. */
+/* The same for blocks of different sizes, or without a tensor for the result. Calls `take` once,
+ * before the function returns: with the elements of all members, `bytes` bytes at `values`, and
+ * with the number of elements of each of the `members` members in `counts`. Both are valid only
+ * during `take`, which must not call collectives. If `take` returns another code than ELASTIC_OK,
+ * this function returns that code. */
 typedef elastic_code (*elastic_take_gathered)(void* user, const void* values, size_t bytes,
                                               const size_t* counts, size_t members);
 ELASTIC_C_API elastic_code elastic_allgather_take(elastic_context* context,
@@ -242,10 +247,11 @@ ELASTIC_C_API elastic_code elastic_allreduce_async(elastic_context* context, con
                                                    const elastic_tensor* tensors, size_t count,
                                                    elastic_op op, void* stream,
                                                    elastic_work** work);
-/* Waits until it is complete, and returns what became of it, the same every time. */
+/* Waits until the operation is complete, and returns its result: the same code at every call. */
 ELASTIC_C_API elastic_code elastic_work_wait(const elastic_work* work,
                                              elastic_contributors* contributors);
-/* The same for so long at the most; ELASTIC_OK with *complete 0 where it takes longer. */
+/* Waits for `nanoseconds` at most. If the operation is not complete then, returns ELASTIC_OK and
+ * sets *complete to 0. */
 ELASTIC_C_API elastic_code elastic_work_wait_for(const elastic_work* work, uint64_t nanoseconds,
                                                  int* complete);
 /* 1 if it is complete, successfully or not. Never waits. */
@@ -261,9 +267,10 @@ typedef struct elastic_sampler elastic_sampler;
 typedef struct elastic_bytes elastic_bytes;
 
 ELASTIC_C_API elastic_code elastic_state_create(elastic_state** state);
-/* Not while elastic_run uses it. What was added must live as long as it. */
+/* Not while elastic_run uses the state. Whatever was added to a state must live as long as the
+ * state. */
 ELASTIC_C_API void elastic_state_destroy(elastic_state* state);
-/* Host memory, whose place and size stay as they are: parameters, counters, flags. */
+/* Adds host memory, such as parameters, counters or flags. Its address and size must not change. */
 ELASTIC_C_API elastic_code elastic_state_add_tensor(elastic_state* state, const char* name,
                                                     const elastic_tensor* tensor);
 ELASTIC_C_API elastic_code elastic_state_add_sampler(elastic_state* state, const char* name,
@@ -277,8 +284,8 @@ typedef struct elastic_object {
   void* user;  /* given to the functions */
   /* Appends the object's bytes to `bytes` by elastic_bytes_append. */
   elastic_code (*save)(void* user, elastic_bytes* bytes);
-  /* Takes what a `save` gave; where it cannot, it leaves the object as it was and returns an error.
-   */
+  /* Takes the bytes that a `save` gave. If it cannot, it leaves the object as it was and returns an
+   * error. */
   elastic_code (*load)(void* user, const void* data, size_t size);
   /* Told of the members, in rank order, and which of them this worker is; may be NULL. */
   elastic_code (*set_members)(void* user, const uint64_t* members, size_t count, uint64_t self);
@@ -301,14 +308,17 @@ typedef enum elastic_run_outcome {
   ELASTIC_FINISHED = 0,    /* the body returned ELASTIC_OK: the training is done */
   ELASTIC_WAS_REMOVED = 1, /* this worker was asked to leave; the others go on */
   ELASTIC_WAS_STOPPED = 2, /* the job was asked to stop */
-  ELASTIC_LEFT_OUT = 3     /* the job was done without this worker */
+  ELASTIC_LEFT_OUT = 3     /* the job finished; this worker came too late or had been given
+                              up, so its state is not final */
 } elastic_run_outcome;
 
-/* Trains: see Context::run. `body` returns ELASTIC_OK when the training is done. Where a call of
- * elastic's fails in it, it returns the code of that call, at once: this is how a worker that was
- * evicted joins again (the body is then called again), and how one that was removed or stopped ends
- * with ELASTIC_OK and the outcome. With any other code the worker leaves the job, and elastic_run
- * returns that code. *outcome may be NULL. */
+/* Trains: see Context::run. `body` returns ELASTIC_OK when the training is done. If an elastic call
+ * fails inside `body`, return its code at once. Then:
+ * - ELASTIC_EVICTED: this worker joins the job again, unless the option "rejoin" is 0, and the body
+ *   is called again;
+ * - ELASTIC_REMOVED or ELASTIC_STOPPED: elastic_run returns ELASTIC_OK, see *outcome;
+ * - any other code: this worker leaves the job, and elastic_run returns the code.
+ * `outcome` may be NULL. */
 ELASTIC_C_API elastic_code elastic_run(elastic_context* context, elastic_state* state,
                                        elastic_code (*body)(void* user), void* user,
                                        elastic_run_outcome* outcome);
@@ -325,14 +335,15 @@ ELASTIC_C_API void elastic_sampler_destroy(elastic_sampler* sampler);
  * until the next call that changes the sampler. */
 ELASTIC_C_API elastic_code elastic_sampler_next(elastic_sampler* sampler, size_t batch_per_worker,
                                                 const size_t** indices, size_t* count);
-/* Ends the draw. `operations`: the contributors of each of the step's `count` operations. */
+/* Ends the step whose samples were drawn and not yet committed. `operations`: the contributors of
+ * each of the step's `count` operations. */
 ELASTIC_C_API elastic_code elastic_sampler_commit(elastic_sampler* sampler,
                                                   const elastic_contributors* const* operations,
                                                   size_t count);
 ELASTIC_C_API uint64_t elastic_sampler_epoch(const elastic_sampler* sampler);
-/* 1 when so many epochs are used up: the condition of a training loop. */
+/* 1 once `epochs` epochs are used up: the training loop ends. Otherwise 0. */
 ELASTIC_C_API int elastic_sampler_is_finished(const elastic_sampler* sampler, uint64_t epochs);
-/* Samples of the open draw over all members; 0 where none is open. */
+/* The number of samples, over all members, that were drawn and not yet committed. */
 ELASTIC_C_API size_t elastic_sampler_global_batch(const elastic_sampler* sampler);
 
 #ifdef __cplusplus
