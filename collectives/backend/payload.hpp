@@ -45,7 +45,8 @@ struct DirectTensor {
   std::size_t bytes() const { return count * size_of(dtype); }
 };
 
-/// Forms of a payload. Each says what Payload::data has, and has the rest itself.
+/// The forms of a payload. The comment of each says what Payload::data holds; the form holds
+/// everything else.
 
 /// Payload::data has everything: the input, or the result.
 struct Packed {};
@@ -59,7 +60,8 @@ struct DirectTensors {
 /// only this rank's.
 struct Blocks {
   std::vector<std::uint64_t> counts;  ///< elements of each rank
-  bool in_hand = false;  ///< a failed reduce_scatter has completed this rank's part nevertheless
+  bool in_hand = false;  ///< of a reduce_scatter that failed: Payload::data has this rank's part
+                         ///< all the same
 };
 
 /// A state on its way from a donor (Kind::kTransfer): the memory of each section. Payload::data is
@@ -105,8 +107,9 @@ struct Payload {
   void swap(Payload& other) noexcept;
   /// Empties the payload, but keeps the memory of `data`.
   void clear();
-  /// Makes the gathered layout: appends the results of direct tensors, or the sections of a state,
-  /// to `data`, each aligned like a section. Afterwards the payload is packed.
+  /// Makes the gathered layout: appends the results of DirectTensors, or the memory of
+  /// StateSections, to `data`, each aligned like a section. Such a payload is Packed afterwards;
+  /// other forms stay as they are.
   void gather();
   /// Forgets the caller's tensors, which may change from now on.
   void release_tensors();

@@ -30,31 +30,33 @@ struct AllreduceLimits {
   bool operator==(const AllreduceLimits&) const = default;
 };
 
-/// The limits of a view with so many ranks. `most_eager_bytes`: what eager messages take, if every
-/// rank can send them to every other. `algorithm`: the one that the program demands, if any.
+/// The limits of a view with `ranks` ranks. `most_eager_bytes`: the capacity of an eager message;
+/// nothing if some rank cannot send one to every other rank. `algorithm`: the one that the options
+/// demand, if any.
 AllreduceLimits limits_for(int ranks, std::optional<std::size_t> most_eager_bytes,
                            std::optional<Allreduce> algorithm);
 
 /// One tensor of an allreduce, or several that are packed as one.
 struct AllreduceTensor {
   std::size_t bytes = 0;           ///< on the wire
-  bool is_whole_call = true;       ///< the call moves nothing else
-  bool fits_in_place = true;       ///< the caller's memory has the elements as they travel
-  bool is_offered_by_all = false;  ///< each rank lets the other ranks read its memory
+  bool is_whole_call = true;       ///< the call has no other tensor
+  bool fits_in_place = true;       ///< not packed, and travels in the type that it has in memory
+  bool is_offered_by_all = false;  ///< every rank lets all others, on its host, read the memory
 };
 
-/// Decides which way a tensor takes. A function of its arguments alone: every rank of a view has to
-/// choose the same, and does, because its arguments are the same on all ranks. In this order:
+/// Chooses the way of a tensor. All ranks of a view have to choose the same way, so the choice
+/// depends only on arguments that are equal on all ranks. The first rule that applies:
 ///
-/// 1. Large tensors stay in the caller's memory. Packing copies a tensor twice; in place, all ranks
-///    have to meet once more at the end (Backend::settle). From `direct_from` on that is cheaper.
-///    A tensor that is cast, or has been packed, is no longer in the caller's memory as it travels.
-///    - Shared, if all ranks have offered their tensors: then no message carries data.
-///    - Otherwise direct. A rank with ordinary memory offers nothing, so ranks have to ask first.
-/// 2. Eager, if the tensor is small: one exchange, without frames, queues and system calls. Each
-///    rank reads the tensors of all ranks, so from some size on a plan moves less. A rank has one
-///    message for each operation, so the call must have nothing else.
-/// 3. Packed: everything else. Tensors of one type share a section, and so the latency of a plan.
+/// 1. A large tensor stays in the caller's memory. Packing copies it twice; working in place needs
+///    one more barrier at the end (Backend::settle). From `direct_from` bytes on the barrier is
+///    cheaper. A tensor that is cast or has been packed cannot be worked on in place.
+///    - Shared, if every rank has offered its tensor: then no message carries data.
+///    - Direct otherwise. Only memory of `elastic::allocate` can be offered. Ranks may differ in
+///      that, so they agree first.
+/// 2. A small tensor that is the whole call is eager: one exchange without frames, queues and
+///    system calls. Each rank reads the tensors of all ranks, so from some size on a plan moves
+///    less data. Each rank has a single message for an operation, which takes no second tensor.
+/// 3. Every other tensor is packed. Tensors of one type share a section, and the latency of a plan.
 constexpr AllreduceWay choose_way(const AllreduceTensor& tensor, const AllreduceLimits& limits) {
   if (tensor.fits_in_place && tensor.bytes >= limits.direct_from) {
     return tensor.is_offered_by_all ? AllreduceWay::kShared : AllreduceWay::kDirect;

@@ -23,8 +23,8 @@ namespace elastic::transport {
 /// TCP and AF_UNIX alike.
 using DataSocket = boost::asio::generic::stream_protocol::socket;
 
-/// A connection on which both ends have shown the secret. Belongs to the control thread, until a
-/// stream is made of it.
+/// A connection on which both ends have proved that they know the secret. Belongs to the control
+/// thread until it becomes a stream.
 struct DataConnection {
   DataSocket socket;
   TlsSessionPtr tls;  ///< null if it is not encrypted

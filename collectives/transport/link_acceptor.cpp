@@ -259,7 +259,8 @@ Task<Result<LinkGreeting>> LinkAcceptor::authenticate(DataConnection& with,
   co_return greeting;
 }
 
-/// `from` has shown the secret. Admits it, unless it is for another object to admit.
+/// `from` has proved that it knows the secret. Sends it the verdict, except for a request to relay,
+/// which the relay answers.
 Task<Status> LinkAcceptor::admit(DataConnection& with, const handshake::Acceptor& acceptor,
                                  const LinkGreeting& from) {
   DataSocket& socket = with.socket;

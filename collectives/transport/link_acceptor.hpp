@@ -33,13 +33,14 @@ class LinkAcceptor : public std::enable_shared_from_this<LinkAcceptor> {
     virtual ~Sink() = default;
     /// Whether a further peer may be linked with.
     virtual bool has_room() const = 0;
-    /// `from` has shown the secret. Any verdict has been sent, except to a request to relay.
+    /// `from` has proved that it knows the secret. The verdict has been sent, unless `from` asks
+    /// for a relay: then the relay sends it.
     virtual void on_connection(DataConnection connection, const LinkGreeting& from) = 0;
     /// A connection could not be accepted, perhaps for lack of descriptors.
     virtual void on_accept_failure() = 0;
   };
 
-  /// `sink` must outlive the time until the context is closed.
+  /// `sink` must live until the context is closed.
   LinkAcceptor(std::shared_ptr<LinkerContext> context, Sink& sink);
 
   /// Opens the listeners. kUnavailable with the address and the reason if that fails.
@@ -52,13 +53,13 @@ class LinkAcceptor : public std::enable_shared_from_this<LinkAcceptor> {
   void close();
 
  private:
-  /// The connections of one listener that have not shown the secret yet.
+  /// The connections of one listener that have not proved yet that they know the secret.
   struct UnauthenticatedSockets {
     static constexpr std::size_t kMost = 256;
     UnauthenticatedConnections admitted{kMost};
     std::map<UnauthenticatedConnections::Id, DataSocket*> sockets = {};
   };
-  /// One of them, for as long as it is one.
+  /// Lists one connection among them until it has proved that it knows the secret, or is closed.
   class Unauthenticated {
    public:
     /// Closes another connection if there are too many.
@@ -67,7 +68,7 @@ class LinkAcceptor : public std::enable_shared_from_this<LinkAcceptor> {
     Unauthenticated(const Unauthenticated&) = delete;
     Unauthenticated& operator=(const Unauthenticated&) = delete;
     void heard() { among_.admitted.heard(id_); }
-    /// It has shown the secret, or is closed.
+    /// It has proved that it knows the secret, or is closed.
     void end();
 
    private:

@@ -35,12 +35,13 @@ class LinkDialer : public std::enable_shared_from_this<LinkDialer> {
     virtual void on_dial_failure() = 0;
   };
 
-  /// `observer` must outlive the time until the context is closed.
+  /// `observer` must live until the context is closed.
   LinkDialer(std::shared_ptr<LinkerContext> context, std::shared_ptr<LinkPool> pool,
              Observer& observer);
 
-  /// Dials those of `peers`, the other members of the view `generation`, to which links are missing
-  /// that this worker has to make. Goes on until they are there, or until `cancel`.
+  /// Makes the missing links to `peers`, the other members of the view `generation`. Skips peers
+  /// with greater incarnations, which dial this worker. Tries until all links are made, or until
+  /// `cancel`.
   void dial(const std::vector<Peer>& peers, std::uint64_t generation);
   /// Dials under way end before their next try.
   void cancel() { wanted_ = false; }

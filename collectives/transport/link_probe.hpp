@@ -28,8 +28,8 @@ class LinkProbe : public std::enable_shared_from_this<LinkProbe> {
 
   /// See Linker::probe.
   void measure(Peer peer, Milliseconds deadline, Measured callback);
-  /// The dialer of `with` has proved the secret and measures. If too many do, closes the
-  /// connection.
+  /// Sends the bytes that the dialer of `with` times. The dialer has proved that it knows the
+  /// secret. Closes the connection if too many measurements are being served.
   void serve(DataConnection with);
   /// Drops the callback.
   void close();
@@ -44,7 +44,7 @@ class LinkProbe : public std::enable_shared_from_this<LinkProbe> {
   Measured measured_;        // of the present call of `measure`
   std::uint64_t probe_ = 0;  // its number
   boost::asio::steady_timer deadline_;
-  int served_ = 0;  // measurements of others
+  int served_ = 0;  // measurements of other workers that are served at present
 };
 
 }  // namespace elastic::transport

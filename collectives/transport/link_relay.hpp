@@ -25,8 +25,8 @@ class LinkRelay : public std::enable_shared_from_this<LinkRelay> {
   /// The other members of the present view. Connects only them: a relay must not be a way into
   /// other networks.
   void set_members(const std::vector<Peer>& members);
-  /// `from` has shown the secret and asks to be connected with its target. Sends it the verdict,
-  /// and relays until one end closes, or falls silent.
+  /// `from` has proved that it knows the secret, and asks to be connected with its target. Sends it
+  /// the verdict, and relays until one end closes or falls silent.
   void serve(DataSocket dialer, const LinkGreeting& from);
 
  private:

@@ -18,21 +18,23 @@ namespace elastic::transport {
 
 /// Makes and keeps the links of a worker. Listens for peers, dials them, authenticates both ways
 /// (HMAC-SHA256 challenge over the job's secret, with both incarnations, lane and stream bound in)
-/// before anything else is read, and drops strangers without harm. Where the job encrypts, TCP
-/// connections go on under TLS then.
+/// before anything else is read, and drops strangers without harm. If the job encrypts, TLS follows
+/// on TCP connections.
 ///
-/// Between two workers the one with the greater incarnation string dials. Where it does not get
-/// through, it asks the other members in turn to relay (TCP only): they pass the bytes on, and the
-/// handshake and what is encrypted is between the two ends all the same. Links outlive a view:
-/// `connect` hands out those that are still good and makes only the missing ones.
+/// Between two workers, the one with the greater incarnation string dials. If it cannot reach the
+/// other, it asks the other members in turn to relay (TCP only). A relay passes the bytes on;
+/// handshake and encryption remain between the two ends. Links outlive a view: `connect` hands out
+/// those that still work, and makes only the missing ones.
 ///
-/// Composed of a LinkAcceptor, a LinkDialer, a LinkRelay, a LinkProbe and a PeerEndWatch.
-/// Everything runs on the given io_context (the control thread); callbacks come on it too.
+/// Composed of a LinkAcceptor, a LinkDialer, a LinkPool, a LinkRelay, a LinkProbe and a
+/// PeerEndWatch. Everything runs on the given io_context (the control thread); callbacks come on it
+/// too.
 class Linker {
  public:
   /// Links to one peer, one per lane.
   using LinksOfPeer = std::vector<LinkPtr>;
-  /// In the order of the peers asked for; or the first failure, with `peer()` its index.
+  /// The links in the order of `peers`, or the first failure: its `peer()` is an index into
+  /// `peers`.
   using Connected = std::function<void(Result<std::vector<LinksOfPeer>>)>;
   using Ended = std::function<void()>;
   /// Bytes per second.
@@ -45,17 +47,17 @@ class Linker {
   Status listen();
   const Endpoints& endpoints() const;
 
-  /// Links with all of `peers`, the other members of the view `generation`; unused links to other
-  /// workers are closed. One call at a time; a new call or `cancel` drops the earlier one's
-  /// callback. Fails after `deadline`, and soon where links are missing for which this process has
-  /// no descriptors. Handshakes of earlier generations are refused from now on.
+  /// Links with all of `peers`, the other members of the view `generation`, and closes unused links
+  /// to other workers. One call at a time: a new call or `cancel` drops the callback of the earlier
+  /// one. Fails after `deadline`, or sooner if this process lacks descriptors for the missing
+  /// links. From now on refuses handshakes of earlier generations.
   void connect(std::vector<Peer> peers, std::uint64_t generation, Milliseconds deadline,
                Connected callback);
   void cancel();
 
-  /// Measures how fast bytes come over TCP from `peer`, which has a Linker of this job but need not
-  /// be linked with: a second and a megabyte at most. One call at a time; a new one drops the
-  /// earlier one's callback. Tries again while the peer is busy with others' measurements; fails
+  /// Measures how fast bytes come over TCP from `peer`, a worker of this job; it needs no link to
+  /// this worker. Takes at most a megabyte and a second. One call at a time: a new call drops the
+  /// callback of the earlier one. Tries again while the peer serves other measurements, and fails
   /// after `deadline`.
   void probe(Peer peer, Milliseconds deadline, Measured callback);
 

@@ -10,29 +10,31 @@
 
 namespace elastic::launcher {
 
-/// Writes the launcher's output on a thread of its own, in the order of the calls: a reader that
-/// stops reading, such as a pager or a terminal that was halted, must not keep the launcher from
-/// signals, from workers that end, and from the server.
+/// Writes the launcher's output on a thread of its own, in the order of the calls. The reader of
+/// the output may stop reading: it may be a pager, or a terminal that was halted. The launcher must
+/// still handle signals, workers that end, and the server.
 ///
 /// Functions are called on the launcher's thread, and so are the callbacks, by `io`.
 class OutputWriter {
  public:
-  /// Told of what could not be written: where to, and the error number. The text is lost.
+  /// Called when a text could not be written, with its destination and the error number. The text
+  /// is lost.
   using Lost = std::function<void(const std::string& destination, int error)>;
 
   /// Starts the thread.
   OutputWriter(boost::asio::io_context& io, Lost lost);
-  /// Does not wait for what is not written yet: see `when_empty`.
+  /// Discards the texts that are not written yet; wait for `when_empty` to keep them.
   ~OutputWriter();
   OutputWriter(const OutputWriter&) = delete;
   OutputWriter& operator=(const OutputWriter&) = delete;
 
-  /// Queues `text`, which goes out with one write(2) where the kernel takes it at once, so that
-  /// lines of several writers do not mix. `fd` must stay open; `destination` is its name. Never
-  /// waits.
+  /// Queues `text`, and never waits. The text is written with a single write(2) if the kernel takes
+  /// it whole, so that lines of several writers do not mix. `fd` must stay open; `destination` is
+  /// its name in messages.
   void write(int fd, const std::string& destination, std::string text);
 
-  /// So much waits that no more should be added until `when_there_is_room` has called back.
+  /// Whether the queue is so long that the caller should not write before `when_there_is_room` has
+  /// called back.
   bool is_full() const;
   void when_there_is_room(std::function<void()> callback);
   /// Calls back when everything is written.

@@ -6,10 +6,14 @@
 
 namespace elastic::rendezvous {
 
-/// Answers a registration after the job's end; false if the job is not over. A worker that took
-/// part, or had come to take part, is told how the job ended, and so is a worker that a launcher
-/// has started for this job. Any other worker is refused: it would otherwise believe that it has
-/// trained.
+/// Answers the registration of a worker for which the job is over, and returns true; otherwise
+/// returns false.
+///
+/// - A member of an earlier job of this server is told how that job ended, also while the present
+///   job runs.
+/// - After the end of the present job, a worker is told how it ended if it took part, had come to
+///   take part, or was started by a launcher for this job. Any other worker is refused: it would
+///   otherwise believe that it has trained.
 bool Membership::State::tell_that_it_is_over(const Registered& event) {
   const Register& its = event.registration;
   const std::uint64_t member_until =
@@ -182,7 +186,8 @@ void Membership::State::tell_who_waits() {
   }
 }
 
-/// The number of joiners that fit below max_np once the leavers are gone.
+/// The number of joiners that the next view can admit: up to max_np, without the members that
+/// leave.
 std::size_t Membership::State::room() const {
   if (options_.max_np <= 0) return std::numeric_limits<std::size_t>::max();
   std::size_t staying = 0;

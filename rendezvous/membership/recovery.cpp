@@ -33,10 +33,10 @@ void Membership::State::start_recovery() {
 
 /// Resumes the job once it is known in which view.
 ///
-/// - A view is adoptable and all its members are back, or `return_window` has passed since the
-///   first worker came back: adopt it. (`suspect_return_window` applies if the members that are
-///   back report broken links to all missing ones.)
-/// - No worker has a view when the time is up: no member is left, and the job forms again.
+/// - A view is adoptable, and either all its members are back or `return_window` has passed since
+///   the first worker came back: adopt it. If the members that are back report broken links to all
+///   missing members, `suspect_return_window` applies instead.
+/// - That window has passed, and no worker has a view: no member is left, and the job forms again.
 /// - No view is adoptable within `start_timeout`: the job fails.
 bool Membership::State::try_recover() {
   if (workers_.empty()) {
@@ -87,8 +87,8 @@ const View* Membership::State::adoptable() const {
   return nullptr;
 }
 
-/// The number of members of `view` that are back: in this view with `all_in_it`, otherwise in any
-/// view.
+/// The number of members of `view` that have registered again. With `all_in_it` only those count
+/// whose latest view is `view`.
 std::size_t Membership::State::back(const View& view, bool all_in_it) const {
   const auto is_back = [&](const Member& member) {
     const auto found = workers_.find(member.incarnation);
@@ -150,7 +150,8 @@ void Membership::State::adopt(View view) {
   compare_layouts();
   for (auto& [from, suspicion] : suspicions) {
     if (!workers_.contains(from)) continue;
-    // A joiner that this view had not reached when the server went could not answer.
+    // If the earlier server ended before it announced this view to the suspected member, that
+    // member could not make the link, and is not to blame.
     suspicion.never_linked = suspicion.never_linked && had_heard(suspicion.incarnation);
     on_message(from, suspicion);
   }
@@ -184,8 +185,8 @@ void Membership::State::settle(const std::string& incarnation) {
   if (generation < view_.generation) send(incarnation, Announce{view_});
   const bool stands_still = generation == view_.generation && its.stands_still;
   const bool expected = round_ && round_->expected.contains(incarnation);
-  // A member that comes back after the round began is included by a new round. Otherwise it would
-  // be connected without being a member, like a joiner, but with a state of its own.
+  // If the present round does not expect the member, a new round includes it. Otherwise the next
+  // view would lack it: it would be connected like a joiner, but with a state of its own.
   const bool immediate = round_ && !round_->deferred();
   if (!stands_still && !expected && !immediate) return;
   causes_.push_back(describe(incarnation) + " came back in the middle of a view change");

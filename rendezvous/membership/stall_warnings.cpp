@@ -33,13 +33,13 @@ void Membership::State::look_for_stalls() {
   const Stalls::Limits limits = stall_limits();
   const Stalls::Verdict verdict = stalls_.look(heartbeats, limits, now_);
   for (const std::string& text : verdict.warnings) warn(text);
-  if (!verdict.warnings.empty()) awaited_commit_.reset();  // the stall explains it
+  if (!verdict.warnings.empty()) awaited_commit_.reset();  // the stall explains the delay
   if (!verdict.failure.empty()) return fail_stalled(verdict.failure);
   look_for_missing_commits(limits.warning);
 }
 
-/// Warns if workers wait for a step boundary to which the members do not come: their program may
-/// not call State::commit.
+/// Warns if a deferred round has waited for longer than `limit` without a committed step: the
+/// program may not call State::commit. Each further warning comes after twice the time.
 void Membership::State::look_for_missing_commits(Milliseconds limit) {
   if (!round_ || !round_->deferred() || limit.count() == 0) return awaited_commit_.reset();
   if (!awaited_commit_ || awaited_commit_->commits != commits_) {

@@ -34,8 +34,8 @@ inline constexpr std::size_t kNamedLane = 1;
 
 /// The control thread: keeps the connection to the rendezvous server, makes the links, and takes
 /// the lanes from one view to the next. This class passes the events of the server, the lanes and
-/// the training thread on to Participation, which decides, and ParticipationEffects acts. The
-/// thread never blocks and never runs a collective.
+/// the training thread on to Participation, which decides. ParticipationEffects carries the
+/// decisions out. The thread never blocks and never runs a collective.
 ///
 /// Functions marked "control" run on that thread. Any thread may call the others.
 class Control {
@@ -63,13 +63,14 @@ class Control {
   /// Sends the state's layout to the server. A joiner is admitted after that, unless its line is
   /// too slow for `state_bytes` bytes.
   void send_ready(Layout layout, std::uint64_t state_bytes);
-  /// The reason why this worker is no member any more, as far as it can know; otherwise ok. If this
-  /// process may have been paused, waits until it has read what the server sent meanwhile: for two
-  /// heartbeats or a new connection, and a few seconds at most. Ok while the server is away.
+  /// \returns the reason why this worker is no longer a member, as far as this process knows;
+  /// otherwise ok. If the process may have been paused, first waits for two heartbeats, by which it
+  /// has read the server's messages of that time: a few seconds at most, and not at all without a
+  /// connection to the server.
   Status check_membership() { return status_.check(); }
   /// Waits until this worker is a member, or returns the reason why it cannot be.
   Status wait_until_member() { return status_.wait_until_member(); }
-  /// Waits until this worker is no member any more, at most for `most`; returns the reason, or ok.
+  /// Waits until this worker is no longer a member, at most for `most`; returns the reason, or ok.
   Status wait_until_ended(Milliseconds most) { return status_.wait_until_ended(most); }
   /// This worker has the job's state from now on.
   void set_synced() { status_.set_synced(); }

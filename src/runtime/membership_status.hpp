@@ -35,24 +35,29 @@ class MembershipStatus {
   void on_farewell();
   void set_view(std::shared_ptr<const ViewSummary> view);
 
-  /// All calls fail with `reason` from now on. The first reason stays; any thread may give one.
+  /// Ends this worker's membership: from now on all calls fail with `reason`. If it has ended
+  /// already, the earlier reason stays. Any thread may call this.
   void end(const Status& reason);
-  /// As `end`, because this worker leaves by itself. False if it was out before.
+  /// As `end`, by this worker's own decision to leave. \returns false if the membership had ended
+  /// before.
   bool abandon(const Status& reason);
 
-  /// Waits for the first view, or for the news that the job is already running: for `limit`, or a
-  /// little longer for the reason of a failure. \returns whether this worker is a member. `server`
-  /// is the server's address, for messages.
+  /// Waits at most for `limit` until the first view is there, or the server says that the job is
+  /// already running. If the server has not answered by then, waits a little longer for the reason
+  /// that the client gives. \returns whether this worker is a member. `server` is the server's
+  /// address, for messages.
   Result<bool> wait_until_welcome(Milliseconds limit, const std::string& server);
   /// See Control::check_membership.
   Status check();
   /// Waits until this worker is a member, or returns the reason why it cannot be.
   Status wait_until_member();
-  /// Waits until this worker is no member any more, at most for `most`; returns the reason, or ok.
+  /// Waits until this worker's membership has ended, at most for `most`; returns the reason, or ok.
+  /// Waits on while the server is away.
   Status wait_until_ended(Milliseconds most);
   /// Waits until this worker may go, after it said Bye; see wait_for_farewell.
   void wait_for_farewell();
-  /// Waits until the server has ended this worker's part, or is away.
+  /// Waits until this worker's membership has ended, but a few seconds at most, and only while
+  /// there is a connection to the server.
   void wait_for_end();
 
   bool is_in_job() const;
@@ -78,8 +83,9 @@ class MembershipStatus {
   Milliseconds heartbeat_period_{0};
   std::uint64_t heartbeats_ = 0;
   TimePoint last_heartbeat_;
-  std::uint64_t all_read_from_ = 0;  // number of the heartbeat by which all messages of the server
-                                     // were read
+  // Once `heartbeats_` has reached it, the messages that the server sent in the process's latest
+  // pause have been read.
+  std::uint64_t all_read_from_ = 0;
   Status ended_;
   bool abandoned_ = false;  // this worker left by itself, for the reason `ended_`
 };

@@ -43,7 +43,8 @@ class ParticipationEffects final : public Participation::Effects {
 
   explicit ParticipationEffects(const Parts& parts) : parts_(parts) {}
 
-  /// The ways out, and the receiver of the answers; before the first event reaches Participation.
+  /// Sets the connections that it acts on, and `receiver`, which gets the answers as events. Call
+  /// it before the first event reaches `receiver`.
   void connect_to(rendezvous::Client& client, transport::Linker& linker, Participation& receiver);
 
   void send(const rendezvous::Message& message) override;

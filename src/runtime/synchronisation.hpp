@@ -19,11 +19,11 @@ struct Synchronisation {
   const char* doing = "";
 };
 
-/// Makes `state` the same on all members. All members call it between the same two operations of
-/// the unnamed lane. Members that have the job's state keep it and give it; the others take it. If
-/// no member has it yet, the state of rank 0 becomes the job's.
+/// Makes `state` the same on all members. All members call it at the same place in the sequence
+/// of lane 0's operations. Members that have the job's state keep it and send it; the others
+/// receive it. If no member has it yet, the state of rank 0 becomes the job's.
 ///
-/// Three operations in the unnamed lane:
+/// It consists of three operations in lane 0, the unnamed lane:
 ///
 /// - an allgather of the image's size and of a hash of the layout, options included, which must be
 ///   equal: nothing is taken from a worker with other entries;
@@ -32,17 +32,17 @@ struct Synchronisation {
 ///
 /// Errors, and their effect:
 ///
-/// - kRefused, if the layouts differ: the job fails on every worker. The server compares them, too,
-///   and knows the difference in words, but does not hold up a training that has begun meanwhile.
-/// - kMismatch, if the hashes differ (it names the ranks and the entry), or if workers cannot do
-///   these operations together at the start: the job fails with it.
+/// - kRefused, if the layouts differ: the job fails on every worker. The server compares the
+///   layouts, too, and its error names the difference. But training may begin before it has
+///   compared them, so the members compare their hashes first.
+/// - kMismatch, if the hashes of entries differ (the error names the ranks and the entry), or if
+///   the workers' calls do not match when the job starts: the job fails with this error.
 /// - kMismatch, if an object refuses the state (it names rank, entry and exception): all members
 ///   learn of it by the allgather. If no member had the state before, the job fails. Otherwise the
 ///   worker that refused leaves the job, and the others go on.
 /// - The death of a member changes nothing for the others; if donors die, others give.
 ///
 /// A receiver collects the state in `room` if that is large enough, otherwise in new memory.
-///
 Status synchronise(State& state, const Synchronisation& how, Control& control,
                    collectives::Buffer room = {});
 

@@ -21,8 +21,8 @@ class Worker {
   virtual void flush() = 0;
   /// Runs an operation in lane 0. For kAborted see Lane::run.
   virtual Result<Contributors> run(coordinator::Operation& operation) = 0;
-  /// Leaves the job, because this worker lacks a result that others have. Returns the caller's
-  /// error.
+  /// Leaves the job because of `why`: this worker lacks a result that others have. \returns the
+  /// error in which the call is to end.
   virtual Status give_up(const Status& why) = 0;
   /// When to fetch tensors from devices, for the present backend.
   virtual device::Fetch fetch() const = 0;

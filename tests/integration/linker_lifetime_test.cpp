@@ -36,7 +36,7 @@ class LinkerLifetime : public LinkerTest {
     ASSERT_TRUE(linker_->listen().ok());
   }
 
-  /// A peer that is dialled and does not answer.
+  /// A peer that is dialed and does not answer.
   Peer mute_peer() const {
     Peer peer;
     peer.incarnation = "a" + suffix_;
