@@ -17,6 +17,9 @@
  * Threads. As in C++: a context and its collectives may be used from any thread, an elastic_work
  * too. Options, contributors, states and samplers belong to one thread at a time.
  *
+ * Codes, types and operations are ints, so that any number can be given, and is refused if it is
+ * none.
+ *
  * Structures that a function fills begin with their own size: the caller sets `size` to sizeof of
  * it. A program that was compiled against an older header keeps working with a newer library. */
 #ifndef ELASTIC_H
@@ -42,7 +45,8 @@ ELASTIC_C_API int elastic_abi_version(void);
  */
 
 /* See elastic::ErrorCode. The numbers never change. */
-typedef enum elastic_code {
+typedef int elastic_code;
+enum {
   ELASTIC_OK = 0,
   ELASTIC_INVALID_ARGUMENT = 1, /* a call, option or variable is wrong; nothing was done */
   ELASTIC_MISMATCH = 2,         /* ranks called different things: the same on every rank */
@@ -62,7 +66,7 @@ typedef enum elastic_code {
   /* For your callbacks: your own code failed. The elastic call that ran the callback returns this
    * code as well. */
   ELASTIC_CALLBACK_FAILED = 15
-} elastic_code;
+};
 
 /* The text of this thread's latest error, with what to do; "" before the first. Valid until the
  * next call of this thread that fails. */
@@ -129,7 +133,8 @@ ELASTIC_C_API int elastic_size(elastic_context* context);
  */
 
 /* The numbers are those of elastic::DType, and never change. */
-typedef enum elastic_dtype {
+typedef int elastic_dtype;
+enum {
   ELASTIC_F16 = 0,
   ELASTIC_BF16 = 1,
   ELASTIC_F32 = 2,
@@ -143,20 +148,22 @@ typedef enum elastic_dtype {
   ELASTIC_I16 = 10,
   ELASTIC_U16 = 11,
   ELASTIC_BOOL = 12 /* one byte, 0 or 1 */
-} elastic_dtype;
+};
 
 /* Bytes of one element; 0 for a number that is no dtype. */
 ELASTIC_C_API size_t elastic_dtype_size(elastic_dtype dtype);
 
-typedef enum elastic_op {
+typedef int elastic_op;
+enum {
   ELASTIC_SUM = 0,
   ELASTIC_AVERAGE = 1, /* the sum over the number of contributors */
   ELASTIC_MIN = 2,
   ELASTIC_MAX = 3,
   ELASTIC_PRODUCT = 4
-} elastic_op;
+};
 
-typedef enum elastic_device { ELASTIC_HOST = 0, ELASTIC_CUDA = 1 } elastic_device;
+typedef int elastic_device;
+enum { ELASTIC_HOST = 0, ELASTIC_CUDA = 1 };
 
 /* `count` elements at `data`, which belong to the caller. Inputs are only read. */
 typedef struct elastic_tensor {
@@ -304,13 +311,14 @@ ELASTIC_C_API elastic_code elastic_state_save_to(const elastic_state* state, con
 ELASTIC_C_API elastic_code elastic_state_load_from(elastic_state* state, const char* path,
                                                    int* found);
 
-typedef enum elastic_run_outcome {
+typedef int elastic_run_outcome;
+enum {
   ELASTIC_FINISHED = 0,    /* the body returned ELASTIC_OK: the training is done */
   ELASTIC_WAS_REMOVED = 1, /* this worker was asked to leave; the others go on */
   ELASTIC_WAS_STOPPED = 2, /* the job was asked to stop */
   ELASTIC_LEFT_OUT = 3     /* the job finished; this worker came too late or had been given
                               up, so its state is not final */
-} elastic_run_outcome;
+};
 
 /* Trains: see Context::run. `body` returns ELASTIC_OK when the training is done. If an elastic call
  * fails inside `body`, return its code at once. Then:

@@ -1,3 +1,6 @@
+#include <algorithm>
+#include <chrono>
+
 #include "base/in_callback.hpp"
 #include "coordinator/work_state.hpp"
 #include "elastic/detail/process_owned.hpp"
@@ -28,7 +31,9 @@ Contributors Work::wait() const {
 }
 
 bool Work::wait_for(std::chrono::nanoseconds timeout) const {
-  return wait_until(std::chrono::steady_clock::now() + timeout);
+  constexpr std::chrono::hours kLongest(24 * 365);  // the sum has to stay a time
+  return wait_until(std::chrono::steady_clock::now() +
+                    std::min<std::chrono::nanoseconds>(timeout, kLongest));
 }
 
 bool Work::wait_until(std::chrono::steady_clock::time_point deadline) const {

@@ -205,10 +205,10 @@ class Checks : DeviceRank {
           const GpuArray<float> floats(gpu_, quarters<float>(rank_, count, true), count % 4);
           const GpuArray<double> doubles(gpu_, quarters<double>(rank_, 1003, true));
           const GpuArray<float> whole(gpu_, quarters<float>(rank_, 50, true));
-          const std::vector<elastic::NamedTensor> named{
-              {"floats " + std::to_string(count), view_of(floats)},
-              {"doubles", view_of(doubles)},
-              {"whole", view_of(whole), true}};
+          const std::string floats_name = "floats " + std::to_string(count);
+          const std::vector<elastic::NamedTensor> named{{floats_name, view_of(floats)},
+                                                        {"doubles", view_of(doubles)},
+                                                        {"whole", view_of(whole), true}};
           check(compressor.grouped_allreduce(named, op, stream()));
           same(floats.read(), sum_of_quarters<float>(count, rounded, op), name + ", floats");
           same(doubles.read(), sum_of_quarters<double>(1003, rounded, op), name + ", doubles");
