@@ -68,7 +68,7 @@ class Record:
         self.latest[pid] = line
         self.generation = max(self.generation, line["generation"])
         if last and step != last["step"] + 1:
-            # Who was evicted receives the state again, from where the others are.
+            # A worker that was evicted receives the state again, from the step of the others.
             rejoined = worker.struck and step > last["step"]
             if not rejoined:
                 self.violations.append(f"{worker.name}: step {step} after step {last['step']}")
