@@ -41,7 +41,10 @@ void Membership::State::look_for_stalls() {
 /// Warns if a deferred round has waited for longer than `limit` without a committed step: the
 /// program may not call State::commit. Each further warning comes after twice the time.
 void Membership::State::look_for_missing_commits(Milliseconds limit) {
-  if (!round_ || !round_->deferred() || limit.count() == 0) return awaited_commit_.reset();
+  // A complete round is at its boundary, and waits there for more workers.
+  if (!round_ || !round_->deferred() || round_->complete() || limit.count() == 0) {
+    return awaited_commit_.reset();
+  }
   if (!awaited_commit_ || awaited_commit_->commits != commits_) {
     awaited_commit_ = AwaitedCommit{now_, commits_, limit};
   }
@@ -51,6 +54,7 @@ void Membership::State::look_for_missing_commits(Milliseconds limit) {
   warn("no step has been committed for " + seconds_text(lasted) + ", and " +
        (stopping_               ? "the job is to stop"
         : !admissible().empty() ? "a worker waits to join"
+        : view_.below_minimum   ? "the job is to wait for more workers"
                                 : "a worker is to leave") +
        " at the next step boundary; does the program call State::commit after each step?");
 }

@@ -8,17 +8,18 @@ using testing::HasSubstr;
 
 class MissingCommitsTest : public MembershipTest {
  protected:
-  /// Two members that want warnings after a second, in `run`.
-  void start_two() {
-    start({.initial_np = 2});
-    for (const char* worker : {"a", "b"}) {
+  /// Members that want warnings after a second, in `run`.
+  void start_in_run(const Names& workers, MembershipOptions options = {}) {
+    options.initial_np = static_cast<int>(workers.size());
+    start(options);
+    for (const std::string& worker : workers) {
       connected_.insert(worker);
       Register registration;
       registration.incarnation = worker;
       registration.stall = StallLimits{1000, 0};
       decide(Registered{registration});
     }
-    ready({"a", "b"});
+    ready(workers);
   }
   /// Heartbeats of the present view for so long.
   void train_for(Milliseconds time, std::uint64_t commits = 0) {
@@ -31,7 +32,7 @@ class MissingCommitsTest : public MembershipTest {
 };
 
 TEST_F(MissingCommitsTest, AreToldWhereAWorkerWaitsToJoin) {
-  start_two();
+  start_in_run({"a", "b"});
   train_for(Milliseconds(3000));
   EXPECT_EQ(count<Warning>("a"), 0U) << "no worker waits for a step boundary";
   join("c");
@@ -51,7 +52,7 @@ TEST_F(MissingCommitsTest, AreToldWhereAWorkerWaitsToJoin) {
 }
 
 TEST_F(MissingCommitsTest, AreToldWhereTheJobIsToStop) {
-  start_two();
+  start_in_run({"a", "b"});
   train_for(Milliseconds(100));
   decide(StopJob{});
   train_for(Milliseconds(1200));
@@ -59,8 +60,21 @@ TEST_F(MissingCommitsTest, AreToldWhereTheJobIsToStop) {
   EXPECT_THAT(last<Warning>("a")->text, HasSubstr("the job is to stop at the next step boundary"));
 }
 
+TEST_F(MissingCommitsTest, MembersThatWaitAtTheBoundaryForMoreWorkersLackNone) {
+  start_in_run({"a", "b", "c"}, {.min_np = 3});
+  die("c");
+  report_all({"a", "b"}, 0, 0, true);
+  ASSERT_TRUE(view().below_minimum);
+  train_for(Milliseconds(1300));
+  ASSERT_EQ(count<Warning>("a"), 1U);
+  EXPECT_THAT(last<Warning>("a")->text, HasSubstr("the job is to wait for more workers at the"));
+  pause_at_boundary({"a", "b"});
+  train_for(Milliseconds(5000), stopped_after_);
+  EXPECT_EQ(count<Warning>("a"), 1U) << "they are there";
+}
+
 TEST_F(MissingCommitsTest, StepsThatAreCommittedMeanwhileAreNone) {
-  start_two();
+  start_in_run({"a", "b"});
   join("c");
   ready({"c"});
   for (std::uint64_t commits = 1; commits < 10; ++commits) {
