@@ -1,6 +1,6 @@
 #include "collectives/device/devices.hpp"
 
-#include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "base/cuda_driver.hpp"
@@ -9,27 +9,27 @@ namespace elastic::device {
 
 namespace {
 
-Status invalid(const std::string& what) {
-  return Status(Code::kInvalidArgument, what);
-}
-
-/// That all can go over one stream, and none has to change its place.
-Status check_devices(std::span<const ConstTensorView> inputs, std::span<const TensorView> outputs,
-                     int index) {
+/// The device of all tensors that lie on one: they go over its stream. At least one does.
+Result<int> common_device(std::span<const ConstTensorView> inputs,
+                          std::span<const TensorView> outputs) {
+  std::optional<int> common;
   for (std::size_t i = 0; i < inputs.size(); ++i) {
-    if (on_device(inputs[i]) != on_device(outputs[i]) ||
-        inputs[i].device.index != outputs[i].device.index) {
-      return invalid(
-          "allreduce: input and output lie on different devices, or one of them in host memory; "
-          "they must lie alike");
-    }
-    if (on_device(inputs[i]) && inputs[i].device.index != index) {
-      return invalid("one call has tensors on CUDA device " + std::to_string(index) +
-                     " and on CUDA device " + std::to_string(inputs[i].device.index) +
-                     ": make a call for each device");
+    for (const ConstTensorView& tensor : {inputs[i], ConstTensorView(outputs[i])}) {
+      if (!on_device(tensor)) continue;
+      if (!common) common = tensor.device.index;
+      if (*common == tensor.device.index) continue;
+      return Status(Code::kInvalidArgument,
+                    "one call has tensors on CUDA device " + std::to_string(*common) +
+                        " and on CUDA device " + std::to_string(tensor.device.index) +
+                        ": give all on the same, or make a call for each device");
     }
   }
-  return {};
+  return common.value_or(0);
+}
+
+bool are_the_same(const ConstTensorView& one, const ConstTensorView& other) {
+  return one.data == other.data && one.bytes() == other.bytes() &&
+         on_device(one) == on_device(other);
 }
 
 const void* last_byte(const ConstTensorView& tensor) {
@@ -79,51 +79,34 @@ Status Devices::check(const CudaDevice& device, const ConstTensorView& tensor) c
   return check_device_tensor(tensor, place_of(ask, tensor.data), place_of(ask, last_byte(tensor)));
 }
 
-Result<std::shared_ptr<StagedTensors>> Devices::stage(std::span<const ConstTensorView> inputs,
-                                                      std::span<const TensorView> outputs,
-                                                      CudaStream stream, Caller caller,
-                                                      Fetch when) {
-  const auto first = std::find_if(inputs.begin(), inputs.end(), on_device);
-  const int index = first == inputs.end() ? 0 : first->device.index;
-  if (Status status = check_devices(inputs, outputs, index); !status.ok()) return status;
-  Result<std::shared_ptr<CudaDevice>> device = open(index);
-  if (!device.ok()) return device.status();
-  {
-    const CurrentContext here = device.value()->enter();
-    for (std::size_t i = 0; i < inputs.size(); ++i) {
-      Status status = check(*device.value(), inputs[i]);
-      if (status.ok() && outputs[i].data != inputs[i].data) {
-        status = check(*device.value(), outputs[i]);
-      }
-      if (!status.ok()) return status;
-    }
-  }
-  return StagedTensors::begin(std::move(device).value(), arrivals_, inputs, outputs, stream, caller,
-                              when);
-}
-
-Result<std::unique_ptr<StagedCall>> Devices::stage_call(const std::string& call,
-                                                        const ConstTensorView& input,
-                                                        const TensorView& output, CudaStream stream,
-                                                        Fetch when) {
-  if (on_device(input) && on_device(output) && input.device.index != output.device.index) {
-    return invalid(call + ": the input lies on CUDA device " + std::to_string(input.device.index) +
-                   " and the output on CUDA device " + std::to_string(output.device.index) +
-                   "; give them on the same, or one of them in host memory");
-  }
-  Result<std::shared_ptr<CudaDevice>> device =
-      open(on_device(input) ? input.device.index : output.device.index);
-  if (!device.ok()) return device.status().within(call);
-  {
-    const CurrentContext here = device.value()->enter();
-    if (Status status = check(*device.value(), input); !status.ok()) {
+Status Devices::check(const CudaDevice& device, const std::string& call,
+                      std::span<const ConstTensorView> inputs,
+                      std::span<const TensorView> outputs) const {
+  const CurrentContext here = device.enter();
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    if (Status status = check(device, inputs[i]); !status.ok()) {
       return status.within(call + ", input");
     }
-    if (Status status = check(*device.value(), output); !status.ok()) {
+    if (are_the_same(inputs[i], outputs[i])) continue;
+    if (Status status = check(device, outputs[i]); !status.ok()) {
       return status.within(call + ", output");
     }
   }
-  return StagedCall::begin(std::move(device).value(), call, input, output, stream, when);
+  return {};
+}
+
+Result<std::shared_ptr<StagedTensors>> Devices::stage(const std::string& call,
+                                                      std::span<const ConstTensorView> inputs,
+                                                      std::span<const TensorView> outputs,
+                                                      CudaStream stream, Fetch when) {
+  const Result<int> index = common_device(inputs, outputs);
+  if (!index.ok()) return index.status().within(call);
+  Result<std::shared_ptr<CudaDevice>> device = open(index.value());
+  if (!device.ok()) return device.status().within(call);
+  Status status = check(*device.value(), call, inputs, outputs);
+  if (!status.ok()) return status;
+  return StagedTensors::begin(std::move(device).value(), arrivals_, call, inputs, outputs, stream,
+                              when);
 }
 
 }  // namespace elastic::device

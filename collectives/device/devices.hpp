@@ -11,7 +11,6 @@
 #include "collectives/device/arrivals.hpp"
 #include "collectives/device/cuda_device.hpp"
 #include "collectives/device/placement.hpp"
-#include "collectives/device/staged_call.hpp"
 #include "collectives/device/staged_tensors.hpp"
 #include "collectives/device/stall_watch.hpp"
 #include "elastic/types.hpp"
@@ -35,27 +34,22 @@ class Devices {
     return ask_.load(std::memory_order_acquire) == nullptr ? Status() : look_up(tensor);
   }
 
-  /// Begins to bring the inputs of an allreduce to host memory: see StagedTensors::begin. At least
-  /// one of them lies on a device. kInvalidArgument, with what to do, where a tensor is not where
-  /// it was said to be, where not all that lie on a device lie on the same, where an input and its
-  /// output do not lie alike, or where the stream cannot be waited for; kUnavailable where CUDA is
+  /// Makes the way through host memory for the tensors of a call, which is named `call` in
+  /// messages: see StagedTensors::begin. At least one of them lies on a device. kInvalidArgument,
+  /// with what to do, where a tensor is not where it was said to be, where not all that lie on a
+  /// device lie on the same, or where the stream cannot be waited for; kUnavailable where CUDA is
   /// missing or fails.
-  Result<std::shared_ptr<StagedTensors>> stage(std::span<const ConstTensorView> inputs,
+  Result<std::shared_ptr<StagedTensors>> stage(const std::string& call,
+                                               std::span<const ConstTensorView> inputs,
                                                std::span<const TensorView> outputs,
-                                               CudaStream stream, Caller caller,
-                                               Fetch when = Fetch::kAtOnce);
-
-  /// Makes the way for another call, `call`, with a tensor that it reads and one that it writes, of
-  /// which at least one lies on a device; they may be the same. Fails as `stage` does.
-  Result<std::unique_ptr<StagedCall>> stage_call(const std::string& call,
-                                                 const ConstTensorView& input,
-                                                 const TensorView& output, CudaStream stream,
-                                                 Fetch when = Fetch::kAtOnce);
+                                               CudaStream stream, Fetch when = Fetch::kAtOnce);
 
  private:
   Result<std::shared_ptr<CudaDevice>> open(int index);
   Status look_up(const ConstTensorView& tensor) const;
   Status check(const CudaDevice& device, const ConstTensorView& tensor) const;
+  Status check(const CudaDevice& device, const std::string& call,
+               std::span<const ConstTensorView> inputs, std::span<const TensorView> outputs) const;
 
   const std::string driver_;
   const std::shared_ptr<StallWatch> watch_;

@@ -1,102 +1,125 @@
 #pragma once
 
+#include <cstddef>
+#include <functional>
+#include <limits>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <span>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
+#include "base/status.hpp"
 #include "collectives/device/cuda_device.hpp"
-#include "collectives/device/staged.hpp"
 #include "elastic/types.hpp"
 
 namespace elastic::device {
 
 class Arrivals;
 
-/// The caller's behaviour until its tensors are in host memory. Where it waits, they are copied on
-/// its own stream: on ours the copies would come after those of others whose streams are not there
-/// yet.
-enum class Caller { kWaits, kGoesOn };
+/// When the inputs of tensors on devices are copied to host memory.
+enum class Fetch {
+  kAtOnce,    ///< as soon as the device has made them
+  kOnDemand,  ///< by `fetch`: the backend of the operation may take them in place
+};
 
-/// The tensors of one allreduce, some or all of them on a CUDA device: those go through pinned
-/// memory. For the engine the call is one in place, on host memory: the device's tensors stay as
-/// they are until the results are sent back. With Fetch::kOnDemand they go that way only if the
-/// engine asks for it.
+/// What an operation reads, and what it writes. One or both may lie on a device, and they need not
+/// be equally large.
+struct StagedTensor {
+  ConstTensorView given_input;  ///< as the program gave them
+  TensorView given_output;
+  /// Where an operation in host memory finds its input and leaves its result. If both lie on the
+  /// device, that is the same memory: a rank that has the result does not need the input any more.
+  /// With kOnDemand it has no address before `make_room`.
+  ConstTensorView input;
+  TensorView output;
+  std::size_t offset = 0;  ///< in the pinned memory
+};
+
+/// The tensors of one call, at least one of them on a CUDA device: those go through pinned memory.
+/// The device's tensors stay as they are until the results are sent back. With Fetch::kOnDemand
+/// they go through pinned memory only if the engine asks for it.
 ///
-/// Any thread, one at a time but for `arrival`.
-class StagedTensors : public Staged, public std::enable_shared_from_this<StagedTensors> {
+/// A blocking call waits for its inputs with `read` or `wait_for_stream`. An asynchronous call has
+/// `start`, and `arrival` says later that they are there.
+///
+/// Any thread, one at a time but for `arrival`. The errors begin with the name of the call.
+class StagedTensors : public std::enable_shared_from_this<StagedTensors> {
  public:
-  /// Has the device copy the inputs, after what is queued on `stream`, and does not wait for it.
-  /// `inputs` and `outputs` correspond one to one, and lie on `device` or in host memory.
+  /// Nothing is copied yet. `inputs` and `outputs` correspond one to one, and lie on `device` or in
+  /// host memory. `call` is the name of the call in messages.
   static Result<std::shared_ptr<StagedTensors>> begin(std::shared_ptr<CudaDevice> device,
-                                                      Arrivals& arrivals,
+                                                      Arrivals& arrivals, std::string call,
                                                       std::span<const ConstTensorView> inputs,
                                                       std::span<const TensorView> outputs,
-                                                      CudaStream stream, Caller caller,
-                                                      Fetch when = Fetch::kAtOnce);
+                                                      CudaStream stream, Fetch when);
   /// Waits for copies that are under way: they read and write memory that is lent again.
-  ~StagedTensors() override;
+  ~StagedTensors();
   StagedTensors(const StagedTensors&) = delete;
   StagedTensors& operator=(const StagedTensors&) = delete;
 
-  /// As the program calls them, for warnings. Before any thread waits.
-  void set_name(std::string_view name) { call_ = "allreduce '" + std::string(name) + "'"; }
+  Fetch when() const { return when_; }
+  std::span<const StagedTensor> tensors() const { return tensors_; }
+  /// The addresses in host memory of all tensors.
+  std::vector<ConstTensorView> inputs() const;
+  std::vector<TensorView> outputs() const;
 
-  /// Until the inputs are where `arrival` says.
+  /// Waits until what was queued on the stream is done: the device's tensors are the call's then.
+  Status wait_for_stream();
+  /// The same, and with kAtOnce the inputs are in host memory.
+  Status read();
+
+  /// Has the device do what `read` does, and does not wait for it. Once.
+  Status start();
+  /// Whether what was started is done, or why it will not be; nothing while it is under way. Any
+  /// thread.
+  std::optional<Status> arrival() const;
+  /// Calls `then` once `arrival` has something to say, from some thread. Once.
+  void when_arrived(std::function<void()> then);
+  /// Waits for what was started.
   Status wait_for_arrival();
 
-  std::optional<Status> arrival() const override;
-  void when_arrived(std::function<void()> then) override;
-  Fetch when() const override { return when_; }
-  const std::vector<ConstTensorView>& given_inputs() const override { return given_inputs_; }
-  const std::vector<TensorView>& given_outputs() const override { return given_outputs_; }
-  const std::vector<ConstTensorView>& inputs() const override { return host_inputs_; }
-  const std::vector<TensorView>& outputs() const override { return host_outputs_; }
-  Status make_room() override;
-  Status fetch() override;
-  void are_back(Status outcome) override { back_ = std::move(outcome); }
-  Status send_back() override;
-  Status wait_until_back() override;
+  /// With kOnDemand: takes the host memory that the tensors go through.
+  Status make_room();
+  /// With kOnDemand: `make_room`, and waits until the inputs are there. Nothing, where they have
+  /// been brought.
+  Status fetch();
+
+  /// The results lie in the tensors already, or cannot be brought there: what `send_back` says.
+  void are_back(Status outcome) { back_ = std::move(outcome); }
+  const std::optional<Status>& back() const { return back_; }
+  /// Begins to copy the results, of each at most the first `bytes`, to the tensors; the next waits
+  /// until they are there. A failure leaves the tensors undefined.
+  Status send_back(std::size_t bytes = std::numeric_limits<std::size_t>::max());
+  Status wait_until_back();
 
  private:
-  struct Copy {
-    CudaApi::DevicePointer input = 0;
-    CudaApi::DevicePointer output = 0;
-    std::byte* host = nullptr;
-    std::size_t bytes = 0;
-    std::size_t tensor = 0;  ///< which it is
-    std::size_t offset = 0;  ///< in the block
-  };
-
-  StagedTensors(std::shared_ptr<CudaDevice> device, Arrivals& arrivals, Fetch when)
-      : device_(std::move(device)), arrivals_(arrivals), when_(when) {}
+  StagedTensors(std::shared_ptr<CudaDevice> device, Arrivals& arrivals, std::string call,
+                CudaStream stream, Fetch when);
   void lay_out(std::span<const ConstTensorView> inputs, std::span<const TensorView> outputs);
-  Status follow(CudaStream stream);
-  Status fetch(CudaStream stream, Caller caller);
-  Status queue_copies(void* via);
+  Status make_event();
+  Status take_block();
+  Status queue_inputs(void* via);
+  Status queue_results(void* via, std::size_t bytes);
   Status record(void* stream);
   Status wait_for_event();
+  Status wait_behind(void* stream);
 
   const std::shared_ptr<CudaDevice> device_;
   Arrivals& arrivals_;
+  const std::string call_;
+  const CudaStream stream_;
   const Fetch when_;
+  std::vector<StagedTensor> tensors_;
   PinnedPool::Block block_;
   std::size_t block_bytes_ = 0;
   bool has_room_ = false;
   bool fetched_ = false;
-  std::optional<Status> back_;  // of results that others have brought, or could not
-  std::vector<Copy> copies_;    // what is not empty
-  std::vector<ConstTensorView> given_inputs_;
-  std::vector<TensorView> given_outputs_;
-  std::vector<ConstTensorView> host_inputs_;
-  std::vector<TensorView> host_outputs_;
-  void* event_ = nullptr;            // behind the copies that were queued last
+  std::optional<Status> back_;       // of results that others have brought, or could not
+  void* event_ = nullptr;            // behind what was queued last
   std::optional<void*> unfinished_;  // the stream that may have copies of ours
-  std::string call_;                 // what waits
 
   mutable std::mutex mutex_;
   std::optional<Status> arrival_;

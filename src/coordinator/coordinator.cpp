@@ -43,7 +43,7 @@ Coordinator::~Coordinator() {
 
 Result<std::shared_ptr<detail::WorkState>> Coordinator::submit(
     std::string name, std::vector<TensorView> tensors, ReduceOp op,
-    const std::shared_ptr<device::Staged>& staged) {
+    const std::shared_ptr<device::StagedTensors>& staged) {
   if (Status status = validate(request_for(name, tensors, op)); !status.ok()) return status;
   auto work = std::make_shared<detail::WorkState>([this] { flush(); });
   {
@@ -265,16 +265,16 @@ void Coordinator::finish(const Lane::Attempt& attempt) {
 
 /// Copies results back to the program's tensors if they were staged, and waits for all copies.
 Status Coordinator::bring_back(const OrderItem& order) {
-  std::vector<device::Staged*> all;
+  std::vector<device::StagedTensors*> all;
   for (const auto& request : *order.requests) {
     const auto found = pending_.find(request->name);
     if (found != pending_.end() && found->second.staged) all.push_back(found->second.staged.get());
   }
   Status status;
-  for (device::Staged* const staged : all) {
+  for (device::StagedTensors* const staged : all) {
     if (status.ok()) status = staged->send_back();
   }
-  for (device::Staged* const staged : all) {
+  for (device::StagedTensors* const staged : all) {
     if (status.ok()) status = staged->wait_until_back();
   }
   return status.ok() ? status : options_.give_up(status);

@@ -14,7 +14,7 @@
 
 #include "base/clock.hpp"
 #include "base/status.hpp"
-#include "collectives/device/staged.hpp"
+#include "collectives/device/staged_tensors.hpp"
 #include "coordinator/lane.hpp"
 #include "coordinator/negotiation.hpp"
 #include "coordinator/wake_up.hpp"
@@ -55,7 +55,7 @@ class Coordinator {
   /// finished.
   Result<std::shared_ptr<detail::WorkState>> submit(
       std::string name, std::vector<TensorView> tensors, ReduceOp op,
-      const std::shared_ptr<device::Staged>& staged = nullptr);
+      const std::shared_ptr<device::StagedTensors>& staged = nullptr);
   /// The program is about to block: it submits nothing more until an open tensor is complete.
   void flush();
   /// Waits until all tensors that the calling thread has submitted are complete; each Work has its
@@ -71,7 +71,7 @@ class Coordinator {
     std::vector<TensorView> tensors;
     ReduceOp op = ReduceOp::kSum;
     std::shared_ptr<detail::WorkState> work;
-    std::shared_ptr<device::Staged> staged;  ///< null: the tensors are used in place
+    std::shared_ptr<device::StagedTensors> staged;  ///< null: the tensors are used in place
     bool flush_after = false;  ///< the program blocked before it submitted the next one
     TimePoint since = Clock::now();
   };

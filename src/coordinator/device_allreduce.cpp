@@ -11,35 +11,21 @@ std::uint64_t address(const void* pointer) {
   return reinterpret_cast<std::uintptr_t>(pointer);
 }
 
-/// The tensors of all parts: of staged parts by `of_staged`, of others as they were given in host
-/// memory.
-template <typename View, typename OfStaged>
+/// The tensors of all parts: `which` of staged tensors, others as they were given in host memory.
+template <typename View>
 std::vector<View> collect(const std::vector<DeviceAllreduceOperation::Part>& parts,
-                          const OfStaged& of_staged) {
+                          View device::StagedTensor::*which) {
   std::vector<View> all;
   for (const auto& part : parts) {
     if (part.staged) {
-      const std::vector<View>& views = of_staged(*part.staged);
-      all.insert(all.end(), views.begin(), views.end());
+      for (const device::StagedTensor& tensor : part.staged->tensors()) {
+        all.push_back(tensor.*which);
+      }
     } else {
       all.insert(all.end(), part.tensors.begin(), part.tensors.end());
     }
   }
   return all;
-}
-
-using InputsOf = const std::vector<ConstTensorView>& (device::Staged::*)() const;
-using OutputsOf = const std::vector<TensorView>& (device::Staged::*)() const;
-
-std::vector<ConstTensorView> inputs_of(const std::vector<DeviceAllreduceOperation::Part>& parts,
-                                       InputsOf which) {
-  return collect<ConstTensorView>(
-      parts, [&](const device::Staged& its) -> const auto& { return (its.*which)(); });
-}
-std::vector<TensorView> outputs_of(const std::vector<DeviceAllreduceOperation::Part>& parts,
-                                   OutputsOf which) {
-  return collect<TensorView>(
-      parts, [&](const device::Staged& its) -> const auto& { return (its.*which)(); });
 }
 
 }  // namespace
@@ -54,15 +40,15 @@ DeviceAllreduceOperation::DeviceAllreduceOperation(std::vector<Part> parts, Redu
                                return part.staged &&
                                       part.staged->when() == device::Fetch::kOnDemand;
                              })),
-      host_(inputs_of(parts_, &device::Staged::inputs),
-            outputs_of(parts_, &device::Staged::outputs), op_, wires_) {
+      host_(collect(parts_, &device::StagedTensor::input),
+            collect(parts_, &device::StagedTensor::output), op_, wires_) {
   if (on_demand_) find_device();
 }
 
 /// Sets `device_` to the device of all tensors that are not empty; to -1 if they have none in
 /// common.
 void DeviceAllreduceOperation::find_device() {
-  for (const TensorView& tensor : outputs_of(parts_, &device::Staged::given_outputs)) {
+  for (const TensorView& tensor : collect(parts_, &device::StagedTensor::given_output)) {
     if (tensor.bytes() == 0) continue;
     const int its = tensor.device.kind == Device::Kind::kCuda ? tensor.device.index : -1;
     if (its < 0 || (device_ >= 0 && its != device_)) {
@@ -81,8 +67,8 @@ void DeviceAllreduceOperation::choose_ways(const plan::AllreduceLimits& limits) 
 
 void DeviceAllreduceOperation::list_tensors() {
   if (device_ < 0) return;
-  const auto inputs = inputs_of(parts_, &device::Staged::given_inputs);
-  const auto outputs = outputs_of(parts_, &device::Staged::given_outputs);
+  const auto inputs = collect(parts_, &device::StagedTensor::given_input);
+  const auto outputs = collect(parts_, &device::StagedTensor::given_output);
   on_device_.clear();
   for (const AllreduceOperation::Place& place : host_.places()) {
     const TensorView& output = outputs[place.tensor];
@@ -110,8 +96,8 @@ void DeviceAllreduceOperation::pack(const Members& members, collectives::Payload
 
 /// The operation on host memory, with the present addresses of the tensors.
 AllreduceOperation DeviceAllreduceOperation::in_host_memory() const {
-  AllreduceOperation operation(inputs_of(parts_, &device::Staged::inputs),
-                               outputs_of(parts_, &device::Staged::outputs), op_, wires_);
+  AllreduceOperation operation(collect(parts_, &device::StagedTensor::input),
+                               collect(parts_, &device::StagedTensor::output), op_, wires_);
   operation.choose_ways(limits_);
   return operation;
 }

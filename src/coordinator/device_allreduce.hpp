@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "collectives/backend/device_tensors.hpp"
-#include "collectives/device/staged.hpp"
+#include "collectives/device/staged_tensors.hpp"
 #include "coordinator/operation.hpp"
 
 namespace elastic::coordinator {
@@ -17,8 +17,8 @@ namespace elastic::coordinator {
 class DeviceAllreduceOperation : public Operation, private collectives::DeviceTensors {
  public:
   struct Part {
-    std::shared_ptr<device::Staged> staged;  ///< null: `tensors` are in host memory, and used in
-                                             ///< place
+    std::shared_ptr<device::StagedTensors> staged;  ///< null: `tensors` are in host memory, and
+                                                    ///< used in place
     std::vector<TensorView> tensors;
   };
   /// `wires` is as for AllreduceOperation, for the tensors of all parts in order.

@@ -2,13 +2,12 @@
 
 #include <functional>
 #include <memory>
-#include <optional>
 #include <span>
 #include <string>
 
 #include "base/status.hpp"
 #include "collectives/backend/device_tensors.hpp"
-#include "collectives/device/staged_call.hpp"
+#include "collectives/device/staged_tensors.hpp"
 #include "coordinator/operation.hpp"
 
 namespace elastic::coordinator {
@@ -19,8 +18,8 @@ namespace elastic::coordinator {
 class DeviceMoveOperation : public Operation, private collectives::DeviceTensors {
  public:
   struct Parts {
-    /// The staged tensors, after StagedCall::wait_for_stream. Must outlive the operation.
-    device::StagedCall& staged;
+    /// One tensor, after StagedTensors::wait_for_stream.
+    std::shared_ptr<device::StagedTensors> staged;
     bool reads = true;  ///< the operation has an input to fetch
     /// Makes the operation on the host memory of `staged`. Each call makes the same operation.
     std::function<std::unique_ptr<Operation>()> in_host_memory;
@@ -36,11 +35,6 @@ class DeviceMoveOperation : public Operation, private collectives::DeviceTensors
   void unpack(const Members& members, const collectives::Payload& payload) override;
   std::string needs() const override { return host_->needs(); }
 
-  /// After `unpack`, for a result on the device: ok if the output has it, otherwise the reason why
-  /// it could not be copied there or to host memory. Nothing if the result is in the host memory of
-  /// `staged`.
-  const std::optional<Status>& back() const { return back_; }
-
  private:
   int device() const override { return device_; }
   std::span<const collectives::DeviceTensor> tensors() const override { return {&tensor_, 1}; }
@@ -51,7 +45,6 @@ class DeviceMoveOperation : public Operation, private collectives::DeviceTensors
   const int device_;
   std::unique_ptr<Operation> host_;   // without addresses until the tensors are fetched
   const Members* members_ = nullptr;  // of the present attempt
-  std::optional<Status> back_;
 };
 
 }  // namespace elastic::coordinator

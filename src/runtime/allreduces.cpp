@@ -1,6 +1,7 @@
 #include "runtime/allreduces.hpp"
 
 #include <memory>
+#include <string>
 
 #include "coordinator/device_allreduce.hpp"
 #include "coordinator/operation.hpp"
@@ -10,6 +11,18 @@
 
 namespace elastic::runtime {
 
+namespace {
+
+/// For messages.
+std::string name_of_call(std::span<const TensorView> tensors) {
+  std::size_t bytes = 0;
+  for (const TensorView& tensor : tensors) bytes += device::on_device(tensor) ? tensor.bytes() : 0;
+  return "an allreduce of " + std::to_string(tensors.size()) + " tensors (" +
+         std::to_string(bytes) + " bytes on a device)";
+}
+
+}  // namespace
+
 /// Goes through host memory, unless the backend takes the tensors in place.
 Contributors Allreduces::staged(std::span<const ConstTensorView> in,
                                 std::span<const TensorView> out, ReduceOp op, CudaStream stream,
@@ -17,9 +30,9 @@ Contributors Allreduces::staged(std::span<const ConstTensorView> in,
   (void)worker_.members();
   worker_.flush();
   const std::shared_ptr<device::StagedTensors> staged =
-      take(devices_.stage(in, out, stream, device::Caller::kWaits, worker_.fetch()));
+      take(devices_.stage(name_of_call(out), in, out, stream, worker_.fetch()));
   // This wait does not count as communication: it is mostly for the device's computation.
-  raise_if(staged->wait_for_arrival());
+  raise_if(staged->read());
   const Blocked blocked;
   coordinator::DeviceAllreduceOperation operation({{staged, {}}}, op, wires);
   Contributors contributors = take(worker_.run(operation));

@@ -66,7 +66,8 @@ Collectives::Places Collectives::place(const char* call, const ConstTensorView& 
   }
   (void)worker_.members();
   worker_.flush();
-  return {input, output, take(devices_.stage_call(call, input, output, stream, worker_.fetch()))};
+  return {input, output,
+          take(devices_.stage(call, {&input, 1}, {&output, 1}, stream, worker_.fetch()))};
 }
 
 Collectives::Places Collectives::fetch(const char* call, const ConstTensorView& input,
@@ -80,32 +81,32 @@ Collectives::Places Collectives::fetch(const char* call, const ConstTensorView& 
 /// computation.
 void Collectives::wait_for(const Places& places, bool reads) {
   if (!places.staged) return;
-  const bool at_once = places.staged->when() == device::Fetch::kAtOnce;
-  raise_if(reads && at_once ? places.staged->read() : places.staged->wait_for_stream());
+  raise_if(reads ? places.staged->read() : places.staged->wait_for_stream());
 }
 
 /// Runs the operation, on tensors in place if the backend takes them there.
-Result<Contributors> Collectives::run(Places& places, bool reads, const MakeOperation& make,
+Result<Contributors> Collectives::run(const Places& places, bool reads, const MakeOperation& make,
                                       const Accepts& accepts) {
   if (!places.staged || places.staged->when() == device::Fetch::kAtOnce) {
     return worker_.run(*make());
   }
-  coordinator::DeviceMoveOperation operation({*places.staged, reads, make, accepts});
+  coordinator::DeviceMoveOperation operation({places.staged, reads, make, accepts});
   Result<Contributors> contributors = worker_.run(operation);
-  places.is_back = operation.back().has_value();
-  if (places.is_back && !operation.back()->ok()) return worker_.give_up(*operation.back());
+  const std::optional<Status>& back = places.staged->back();
+  if (back && !back->ok()) return worker_.give_up(*back);
   return contributors;
 }
 
 void Collectives::bring_back(const Places& places, std::size_t bytes) {
-  if (!places.staged || places.is_back) return;
+  if (!places.staged) return;
   const Blocked blocked;
-  const Status back = places.staged->write(bytes);
+  Status back = places.staged->send_back(bytes);
+  if (back.ok()) back = places.staged->wait_until_back();
   if (!back.ok()) raise_if(worker_.give_up(back));
 }
 
 Contributors Collectives::broadcast(const TensorView& data, int root, CudaStream stream) {
-  Places places = place("broadcast", data, data, stream);
+  const Places places = place("broadcast", data, data, stream);
   for (;;) {
     if (auto done = try_broadcast(places, root, data.bytes())) return *std::move(done);
   }
@@ -113,7 +114,7 @@ Contributors Collectives::broadcast(const TensorView& data, int root, CudaStream
 
 /// Tries the broadcast once. Nothing if the root left before the operation began: its rank means
 /// another worker now.
-std::optional<Contributors> Collectives::try_broadcast(Places& places, int root,
+std::optional<Contributors> Collectives::try_broadcast(const Places& places, int root,
                                                        std::size_t bytes) {
   const auto members = worker_.members();
   if (root < 0 || root >= members->size()) {
@@ -136,7 +137,7 @@ std::optional<Contributors> Collectives::try_broadcast(Places& places, int root,
 
 Contributors Collectives::allgather(const ConstTensorView& block, const TakeGathered& take,
                                     CudaStream stream) {
-  Places places = fetch("allgather", block, {}, stream);
+  const Places places = fetch("allgather", block, {}, stream);
   const TakeGathered guarded = [&take](std::span<const std::byte> values,
                                        std::vector<std::size_t> counts) {
     const InCallback callback("the function given to allgather");
@@ -151,7 +152,7 @@ Contributors Collectives::allgather(const ConstTensorView& block, const TakeGath
 GatheredBlocks Collectives::allgather(const ConstTensorView& block, const TensorView& out,
                                       CudaStream stream) {
   check_same_type("allgather", block, out);
-  Places places = fetch("allgather", block, out, stream);
+  const Places places = fetch("allgather", block, out, stream);
   GatheredBlocks blocks;
   const auto note = [&](std::vector<std::size_t> counts) {
     blocks.counts = std::move(counts);
@@ -184,7 +185,7 @@ GatheredBlocks Collectives::allgather(const ConstTensorView& block, const Tensor
 
 Contributors Collectives::reduce_scatter(const ConstTensorView& data, ReduceOp op,
                                          const TakeScattered& take, CudaStream stream) {
-  Places places = fetch("reduce_scatter", data, {}, stream);
+  const Places places = fetch("reduce_scatter", data, {}, stream);
   const TakeScattered guarded = [&take](std::span<const std::byte> values, std::size_t offset) {
     const InCallback callback("the function given to reduce_scatter");
     take(values, offset);
@@ -202,7 +203,7 @@ ScatteredPart Collectives::reduce_scatter(const ConstTensorView& data, const Ten
   check_same_type("reduce_scatter", data, out);
   TensorView room = out;  // more is never needed
   room.count = std::min(out.count, data.count);
-  Places places = fetch("reduce_scatter", data, room, stream);
+  const Places places = fetch("reduce_scatter", data, room, stream);
   ScatteredPart part;
   const auto note = [&](std::size_t count, std::size_t offset) {
     part.count = count;

@@ -39,11 +39,15 @@ class Collectives {
   struct Places {
     ConstTensorView given_input;
     TensorView given_output;
-    std::unique_ptr<device::StagedCall> staged = nullptr;  ///< null: all tensors are in host memory
-    bool is_back = false;  ///< the tensor has the result, or was not to receive it
+    /// Null: all tensors are in host memory.
+    std::shared_ptr<device::StagedTensors> staged = nullptr;
 
-    const ConstTensorView& input() const { return staged ? staged->input() : given_input; }
-    const TensorView& output() const { return staged ? staged->output() : given_output; }
+    const ConstTensorView& input() const {
+      return staged ? staged->tensors().front().input : given_input;
+    }
+    const TensorView& output() const {
+      return staged ? staged->tensors().front().output : given_output;
+    }
   };
   /// Arguments of DeviceMoveOperation, for a backend that takes tensors in place.
   using MakeOperation = std::function<std::unique_ptr<coordinator::Operation>()>;
@@ -55,9 +59,9 @@ class Collectives {
   Places fetch(const char* call, const ConstTensorView& input, const TensorView& output,
                CudaStream stream);
   void wait_for(const Places& places, bool reads);
-  Result<Contributors> run(Places& places, bool reads, const MakeOperation& make,
+  Result<Contributors> run(const Places& places, bool reads, const MakeOperation& make,
                            const Accepts& accepts);
-  std::optional<Contributors> try_broadcast(Places& places, int root, std::size_t bytes);
+  std::optional<Contributors> try_broadcast(const Places& places, int root, std::size_t bytes);
   void check_on_host(const char* call, const char* which, const ConstTensorView& tensor) const;
   void bring_back(const Places& places, std::size_t bytes);
 

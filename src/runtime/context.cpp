@@ -177,9 +177,9 @@ class Context::Impl final : public runtime::Worker {
     runtime::check(op, tensors, call);
     if (runtime::any_on_device(tensors)) {
       const std::vector<ConstTensorView> inputs(tensors.begin(), tensors.end());
-      const auto staged =
-          runtime::take(devices_.stage(inputs, tensors, stream, device::Caller::kGoesOn, fetch()));
-      staged->set_name(name);
+      const auto staged = runtime::take(devices_.stage("allreduce '" + std::string(name) + "'",
+                                                       inputs, tensors, stream, fetch()));
+      runtime::raise_if(staged->start());
       return Work(
           runtime::take(coordinator().submit(std::string(name), staged->outputs(), op, staged)));
     }
@@ -306,6 +306,7 @@ Contributors Context::allreduce(ConstTensorView in, TensorView out, ReduceOp op,
   }
   runtime::check_apart(in, out, "allreduce");
   if (device::on_device(in) || device::on_device(out)) {
+    runtime::check_same_device(in, out, "allreduce");
     return impl_->allreduces().staged({&in, 1}, {&out, 1}, op, stream);
   }
   runtime::check_no_stream(stream);

@@ -113,6 +113,14 @@ void check_apart(const ConstTensorView& input, const ConstTensorView& output, co
           " bytes apart: give the same memory for both, or memory of its own for each");
 }
 
+void check_same_device(const ConstTensorView& input, const ConstTensorView& output,
+                       const char* call) {
+  if (input.device.kind == output.device.kind && input.device.index == output.device.index) return;
+  invalid(std::string(call) +
+          ": input and output lie on different devices, or one of them in host memory; they must "
+          "lie alike");
+}
+
 void check_host(const ConstTensorView& tensor, const char* what) {
   check(tensor, what);
   if (!device::on_device(tensor)) return;

@@ -28,6 +28,11 @@ void check(ReduceOp op, std::span<const TensorView> tensors, const char* call);
 /// without being the same memory.
 void check_apart(const ConstTensorView& input, const ConstTensorView& output, const char* call);
 
+/// Throws Error(kInvalidArgument) if `input` and `output` lie on different devices, or only one of
+/// them in host memory.
+void check_same_device(const ConstTensorView& input, const ConstTensorView& output,
+                       const char* call);
+
 /// As `check`, and throws for a tensor outside of host memory, on behalf of `what`.
 void check_host(const ConstTensorView& tensor, const char* what);
 

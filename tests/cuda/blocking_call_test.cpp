@@ -1,7 +1,6 @@
-// The tensors of calls other than allreduce, on their way between the memory of a stand-in for
-// devices and the host. A program that accesses that memory without the driver's copies crashes.
-#include "collectives/device/staged_call.hpp"
-
+// The tensors of a blocking call, one that it reads and one that it writes, on their way between
+// the memory of a stand-in for devices and the host. A program that accesses that memory without
+// the driver's copies crashes.
 #include <atomic>
 #include <cstdlib>
 #include <future>
@@ -11,6 +10,7 @@
 #include <gtest/gtest.h>
 
 #include "collectives/device/devices.hpp"
+#include "collectives/device/staged_tensors.hpp"
 #include "cuda/driver_calls.hpp"
 
 namespace elastic::device {
@@ -24,13 +24,18 @@ using testing::GpuStream;
 using ::testing::HasSubstr;
 using testing::PinnedArray;
 
-class StagedCallTest : public ::testing::Test {
+class BlockingCallTest : public ::testing::Test {
  protected:
-  StagedCallTest() : gpu_(0, CUDA_STAND_IN), stream_(gpu_), devices_(CUDA_STAND_IN) {}
-  ~StagedCallTest() override { ::unsetenv("CUDA_STAND_IN_FAIL"); }
+  BlockingCallTest() : gpu_(0, CUDA_STAND_IN), stream_(gpu_), devices_(CUDA_STAND_IN) {}
+  ~BlockingCallTest() override { ::unsetenv("CUDA_STAND_IN_FAIL"); }
 
-  auto stage(const ConstTensorView& in, const TensorView& out, void* stream = nullptr) {
-    return devices_.stage_call("call", in, out, {stream});
+  auto stage(const ConstTensorView& in, const TensorView& out, void* stream = nullptr,
+             Fetch when = Fetch::kAtOnce) {
+    return devices_.stage("call", {&in, 1}, {&out, 1}, {stream}, when);
+  }
+  static Status write(StagedTensors& staged, std::size_t bytes) {
+    Status status = staged.send_back(bytes);
+    return status.ok() ? staged.wait_until_back() : status;
   }
   std::string refusal(const ConstTensorView& in, const TensorView& out, void* stream = nullptr,
                       Code code = Code::kInvalidArgument) {
@@ -41,11 +46,16 @@ class StagedCallTest : public ::testing::Test {
   static TensorView view_of(const GpuArray<int>& array) {
     return cuda_view(array.data(), array.count());
   }
-  static std::span<const int> input_of(const StagedCall& staged) {
-    return {static_cast<const int*>(staged.input().data), staged.input().count};
+  static const StagedTensor& tensor_of(const StagedTensors& staged) {
+    return staged.tensors().front();
   }
-  static std::span<int> output_of(const StagedCall& staged) {
-    return {static_cast<int*>(staged.output().data), staged.output().count};
+  static std::span<const int> input_of(const StagedTensors& staged) {
+    const ConstTensorView& input = tensor_of(staged).input;
+    return {static_cast<const int*>(input.data), input.count};
+  }
+  static std::span<int> output_of(const StagedTensors& staged) {
+    const TensorView& output = tensor_of(staged).output;
+    return {static_cast<int*>(output.data), output.count};
   }
 
   Gpu gpu_;
@@ -53,59 +63,58 @@ class StagedCallTest : public ::testing::Test {
   Devices devices_;
 };
 
-TEST_F(StagedCallTest, ReadsAndWritesTensorsOfDifferentSizes) {
+TEST_F(BlockingCallTest, ReadsAndWritesTensorsOfDifferentSizes) {
   const std::vector<int> values{1, 2, 3};
   const GpuArray<int> in(gpu_, values, 1);
   const GpuArray<int> out(gpu_, std::vector<int>(6, -1), 2);
   const auto made = stage(view_of(in), view_of(out), stream_.handle());
   ASSERT_TRUE(made.ok()) << made.status().message();
-  StagedCall& staged = *made.value();
+  StagedTensors& staged = *made.value();
   ASSERT_TRUE(staged.read().ok());
-  EXPECT_EQ(staged.input().device.kind, Device::Kind::kHost);
+  EXPECT_EQ(tensor_of(staged).input.device.kind, Device::Kind::kHost);
   EXPECT_THAT(input_of(staged), ElementsAreArray(values));
   ASSERT_EQ(output_of(staged).size(), 6U);
   for (int i = 0; i < 6; ++i) output_of(staged)[static_cast<std::size_t>(i)] = 10 * i;
   EXPECT_EQ(out.read(), std::vector<int>(6, -1)) << "nothing was written yet";
-  ASSERT_TRUE(staged.write(4 * sizeof(int)).ok());
+  ASSERT_TRUE(write(staged, 4 * sizeof(int)).ok());
   EXPECT_EQ(out.read(), (std::vector<int>{0, 10, 20, 30, -1, -1}));
   EXPECT_EQ(in.read(), values);
 }
 
-TEST_F(StagedCallTest, LeavesWhatIsInHostMemoryThere) {
+TEST_F(BlockingCallTest, LeavesWhatIsInHostMemoryThere) {
   std::vector<int> own{1, 2, 3};
   const GpuArray<int> array(gpu_, std::vector<int>{7, 8});
   {
     const auto staged = stage(view_of(array), view(std::span(own)));
     ASSERT_TRUE(staged.value()->read().ok());
     EXPECT_THAT(input_of(*staged.value()), ElementsAreArray({7, 8}));
-    EXPECT_EQ(staged.value()->output().data, own.data());
-    ASSERT_TRUE(staged.value()->write(3 * sizeof(int)).ok());
+    EXPECT_EQ(tensor_of(*staged.value()).output.data, own.data());
+    ASSERT_TRUE(write(*staged.value(), 3 * sizeof(int)).ok());
     EXPECT_EQ(own, (std::vector<int>{1, 2, 3}));
   }
   const auto staged = stage(view(std::span(own)), view_of(array));
   ASSERT_TRUE(staged.value()->read().ok());
-  EXPECT_EQ(staged.value()->input().data, own.data());
+  EXPECT_EQ(tensor_of(*staged.value()).input.data, own.data());
   output_of(*staged.value())[0] = 70;
-  ASSERT_TRUE(staged.value()->write(sizeof(int)).ok());
+  ASSERT_TRUE(write(*staged.value(), sizeof(int)).ok());
   EXPECT_EQ(array.read(), (std::vector<int>{70, 8}));
 }
 
-TEST_F(StagedCallTest, GoesToTheHostOnDemandOnly) {
+TEST_F(BlockingCallTest, GoesToTheHostOnDemandOnly) {
   const std::vector<int> values{1, 2, 3};
   const GpuArray<int> in(gpu_, values);
   const GpuArray<int> out(gpu_, std::vector<int>(2, -1));
   // Nothing of the host's is needed, and nothing is copied to it.
   ::setenv("CUDA_STAND_IN_FAIL", "cuMemHostAlloc:1", 1);
-  const auto made =
-      devices_.stage_call("call", view_of(in), view_of(out), {stream_.handle()}, Fetch::kOnDemand);
+  const auto made = stage(view_of(in), view_of(out), stream_.handle(), Fetch::kOnDemand);
   ASSERT_TRUE(made.ok()) << made.status().message();
-  StagedCall& staged = *made.value();
-  EXPECT_EQ(staged.given_input().data, in.data());
-  EXPECT_EQ(staged.given_output().data, out.data());
-  EXPECT_EQ(staged.input().data, nullptr);
-  EXPECT_EQ(staged.input().count, 3U);
-  EXPECT_EQ(staged.output().count, 2U);
-  EXPECT_EQ(staged.output().device.kind, Device::Kind::kHost);
+  StagedTensors& staged = *made.value();
+  EXPECT_EQ(tensor_of(staged).given_input.data, in.data());
+  EXPECT_EQ(tensor_of(staged).given_output.data, out.data());
+  EXPECT_EQ(tensor_of(staged).input.data, nullptr);
+  EXPECT_EQ(tensor_of(staged).input.count, 3U);
+  EXPECT_EQ(tensor_of(staged).output.count, 2U);
+  EXPECT_EQ(tensor_of(staged).output.device.kind, Device::Kind::kHost);
   ASSERT_TRUE(staged.wait_for_stream().ok());
   EXPECT_THAT(staged.fetch().message(),
               AllOf(HasSubstr("call: "), HasSubstr("pinned host memory")));
@@ -115,33 +124,33 @@ TEST_F(StagedCallTest, GoesToTheHostOnDemandOnly) {
   output_of(staged)[0] = 70;
   ASSERT_TRUE(staged.fetch().ok());
   EXPECT_EQ(output_of(staged)[0], 70) << "it was brought again";
-  ASSERT_TRUE(staged.write(sizeof(int)).ok());
+  ASSERT_TRUE(write(staged, sizeof(int)).ok());
   EXPECT_EQ(out.read(), (std::vector<int>{70, -1}));
 }
 
 /// A taker, which gets the result from a holder, needs no input.
-TEST_F(StagedCallTest, HasRoomForAResultAlone) {
+TEST_F(BlockingCallTest, HasRoomForAResultAlone) {
   const GpuArray<int> in(gpu_, std::vector<int>{1, 2, 3});
   const GpuArray<int> out(gpu_, std::vector<int>(2, -1));
-  const auto staged = devices_.stage_call("call", view_of(in), view_of(out), {}, Fetch::kOnDemand);
+  const auto staged = stage(view_of(in), view_of(out), nullptr, Fetch::kOnDemand);
   ASSERT_TRUE(staged.value()->wait_for_stream().ok());
   ::setenv("CUDA_STAND_IN_FAIL", "cuMemcpyDtoHAsync_v2:1", 1);
   ASSERT_TRUE(staged.value()->make_room().ok());
   output_of(*staged.value())[1] = 5;
-  ASSERT_TRUE(staged.value()->write(2 * sizeof(int)).ok());
+  ASSERT_TRUE(write(*staged.value(), 2 * sizeof(int)).ok());
   EXPECT_EQ(out.read()[1], 5);
 }
 
-TEST_F(StagedCallTest, TakesTensorsWithoutElements) {
+TEST_F(BlockingCallTest, TakesTensorsWithoutElements) {
   const GpuArray<int> nothing(gpu_, std::vector<int>{});
   const auto staged = stage(view_of(nothing), view_of(nothing), stream_.handle());
   ASSERT_TRUE(staged.ok()) << staged.status().message();
   EXPECT_TRUE(staged.value()->read().ok());
-  EXPECT_TRUE(staged.value()->write(0).ok());
+  EXPECT_TRUE(write(*staged.value(), 0).ok());
 }
 
 /// Earlier work on the call's stream may still write its input, and read the old output.
-TEST_F(StagedCallTest, WaitsForWhatItsStreamHasToDo) {
+TEST_F(BlockingCallTest, WaitsForWhatItsStreamHasToDo) {
   std::atomic<bool> gate{false};
   const GpuArray<int> array(gpu_, std::vector<int>{1, 2});
   const PinnedArray<int> pinned(gpu_, std::vector<int>{3, 4});
@@ -159,7 +168,7 @@ TEST_F(StagedCallTest, WaitsForWhatItsStreamHasToDo) {
   EXPECT_THAT(input_of(*staged.value()), ElementsAreArray({3, 4}));
 }
 
-TEST_F(StagedCallTest, IsNamedWhereItWaitsForLong) {
+TEST_F(BlockingCallTest, IsNamedWhereItWaitsForLong) {
   std::promise<std::string> warned;
   std::atomic<bool> gate{false};
   Devices devices(CUDA_STAND_IN,
@@ -170,14 +179,15 @@ TEST_F(StagedCallTest, IsNamedWhereItWaitsForLong) {
                     gate.notify_all();
                   }));
   const GpuArray<int> array(gpu_, std::vector<int>{1, 2});
-  const auto staged =
-      devices.stage_call("broadcast", view_of(array), view_of(array), {stream_.handle()});
+  const ConstTensorView input = view_of(array);
+  const TensorView output = view_of(array);
+  const auto staged = devices.stage("broadcast", {&input, 1}, {&output, 1}, {stream_.handle()});
   stream_.hold(gate);  // until there was a warning
   ASSERT_TRUE(staged.value()->read().ok());
   EXPECT_THAT(warned.get_future().get(), HasSubstr("broadcast waits for CUDA device 0, for "));
 }
 
-TEST_F(StagedCallTest, SaysWhichTensorIsWrong) {
+TEST_F(BlockingCallTest, SaysWhichTensorIsWrong) {
   std::vector<int> host(4);
   const GpuArray<int> array(gpu_, std::vector<int>{1, 2});
   const TensorView on_device = view_of(array);
@@ -199,7 +209,7 @@ TEST_F(StagedCallTest, SaysWhichTensorIsWrong) {
   EXPECT_THAT(refusal(cuda_view(array.data(), 2, 2), {}), HasSubstr("this process has 2"));
 }
 
-TEST_F(StagedCallTest, SaysWhichStreamCannotBeUsed) {
+TEST_F(BlockingCallTest, SaysWhichStreamCannotBeUsed) {
   const GpuArray<int> array(gpu_, std::vector<int>{1, 2});
   const TensorView tensor = view_of(array);
   EXPECT_THAT(refusal(tensor, tensor, reinterpret_cast<void*>(2)),
@@ -217,11 +227,12 @@ TEST_F(StagedCallTest, SaysWhichStreamCannotBeUsed) {
   EXPECT_TRUE(stage(tensor, tensor, stream_.handle()).ok());
 }
 
-TEST_F(StagedCallTest, SaysWhatIsMissingOrFails) {
+TEST_F(BlockingCallTest, SaysWhatIsMissingOrFails) {
   const GpuArray<int> array(gpu_, std::vector<int>{1, 2});
   const TensorView tensor = view_of(array);
+  const ConstTensorView input = tensor;
   Devices without_driver("/nowhere/libcuda.so.1");
-  EXPECT_THAT(without_driver.stage_call("call", tensor, tensor, {}).status().message(),
+  EXPECT_THAT(without_driver.stage("call", {&input, 1}, {&tensor, 1}, {}).status().message(),
               AllOf(HasSubstr("call: a tensor on CUDA device 0 was given"),
                     HasSubstr("there is no CUDA driver here")));
   ::setenv("CUDA_STAND_IN_FAIL", "cuMemHostAlloc:1", 1);
@@ -233,7 +244,7 @@ TEST_F(StagedCallTest, SaysWhatIsMissingOrFails) {
   EXPECT_THAT(staged.value()->read().message(),
               AllOf(HasSubstr("call: CUDA device 0: cuMemcpyDtoHAsync"), HasSubstr("illegal")));
   ::setenv("CUDA_STAND_IN_FAIL", "cuMemcpyHtoDAsync_v2:1", 1);
-  EXPECT_THAT(staged.value()->write(4).message(), HasSubstr("cuMemcpyHtoDAsync"));
+  EXPECT_THAT(write(*staged.value(), 4).message(), HasSubstr("cuMemcpyHtoDAsync"));
 }
 
 }  // namespace

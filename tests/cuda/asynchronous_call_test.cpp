@@ -1,7 +1,6 @@
-// Tensors in the memory of a stand-in for devices, on their way to the host and back. A program
+// The tensors of an asynchronous allreduce in the memory of a stand-in for devices, on their way to
+// the host and back. A program
 // that accesses that memory without the driver's copies crashes.
-#include "collectives/device/staged_tensors.hpp"
-
 #include <cstdlib>
 #include <future>
 
@@ -9,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "collectives/device/devices.hpp"
+#include "collectives/device/staged_tensors.hpp"
 #include "cuda/driver_calls.hpp"
 
 namespace elastic::device {
@@ -21,14 +21,23 @@ using testing::GpuStream;
 using ::testing::HasSubstr;
 using testing::PinnedArray;
 
-class StagedTensorsTest : public ::testing::Test {
+class AsynchronousCallTest : public ::testing::Test {
  protected:
-  StagedTensorsTest() : gpu_(0, CUDA_STAND_IN), stream_(gpu_), devices_(CUDA_STAND_IN) {}
-  ~StagedTensorsTest() override { ::unsetenv("CUDA_STAND_IN_FAIL"); }
+  AsynchronousCallTest() : gpu_(0, CUDA_STAND_IN), stream_(gpu_), devices_(CUDA_STAND_IN) {}
+  ~AsynchronousCallTest() override { ::unsetenv("CUDA_STAND_IN_FAIL"); }
 
-  auto stage(std::vector<TensorView> tensors, void* stream = nullptr) {
-    const std::vector<ConstTensorView> inputs(tensors.begin(), tensors.end());
-    return devices_.stage(inputs, tensors, {stream}, Caller::kGoesOn);
+  Result<std::shared_ptr<StagedTensors>> stage(std::span<const ConstTensorView> inputs,
+                                               std::span<const TensorView> outputs,
+                                               void* stream = nullptr,
+                                               Fetch when = Fetch::kAtOnce) {
+    auto staged = devices_.stage("call", inputs, outputs, {stream}, when);
+    if (!staged.ok()) return staged;
+    Status started = staged.value()->start();
+    if (!started.ok()) return started;
+    return staged;
+  }
+  auto stage(const std::vector<TensorView>& tensors, void* stream = nullptr) {
+    return stage(std::vector<ConstTensorView>(tensors.begin(), tensors.end()), tensors, stream);
   }
   std::string refusal(const std::vector<TensorView>& tensors, void* stream = nullptr,
                       Code code = Code::kInvalidArgument) {
@@ -48,13 +57,13 @@ class StagedTensorsTest : public ::testing::Test {
   Devices devices_;
 };
 
-TEST_F(StagedTensorsTest, GoToTheHostAndBack) {
+TEST_F(AsynchronousCallTest, GoToTheHostAndBack) {
   const std::vector<int> values{1, 2, 3, 4, 5};
   const GpuArray<int> in(gpu_, values, 3);
   const GpuArray<int> out(gpu_, std::vector<int>(5, -1));
   const ConstTensorView input = cuda_view(in.data(), 5);
   const TensorView output = view_of(out);
-  const auto staged = devices_.stage({&input, 1}, {&output, 1}, {stream_.handle()}, Caller::kWaits);
+  const auto staged = stage({&input, 1}, {&output, 1}, stream_.handle());
   ASSERT_TRUE(staged.ok()) << staged.status().message();
   StagedTensors& tensors = *staged.value();
   ASSERT_TRUE(tensors.wait_for_arrival().ok());
@@ -69,19 +78,18 @@ TEST_F(StagedTensorsTest, GoToTheHostAndBack) {
   EXPECT_EQ(in.read(), values);
 }
 
-TEST_F(StagedTensorsTest, GoToTheHostOnDemandOnly) {
+TEST_F(AsynchronousCallTest, GoToTheHostOnDemandOnly) {
   const std::vector<int> values{1, 2, 3};
   const GpuArray<int> array(gpu_, values);
   std::vector<int> own{4};
   const std::vector<TensorView> tensors{view_of(array), view(std::span(own))};
   const std::vector<ConstTensorView> inputs(tensors.begin(), tensors.end());
   ::setenv("CUDA_STAND_IN_FAIL", "cuMemHostAlloc:1", 1);
-  const auto staged =
-      devices_.stage(inputs, tensors, {stream_.handle()}, Caller::kGoesOn, Fetch::kOnDemand);
+  const auto staged = stage(inputs, tensors, stream_.handle(), Fetch::kOnDemand);
   ASSERT_TRUE(staged.ok()) << "host memory was allocated before it was needed";
   StagedTensors& its = *staged.value();
   ASSERT_TRUE(its.wait_for_arrival().ok());
-  EXPECT_EQ(its.given_inputs()[0].data, array.data());
+  EXPECT_EQ(its.tensors()[0].given_input.data, array.data());
   EXPECT_EQ(its.inputs()[0].data, nullptr);
   EXPECT_EQ(its.outputs()[0].count, 3U);
   EXPECT_EQ(its.outputs()[1].data, own.data());
@@ -98,12 +106,11 @@ TEST_F(StagedTensorsTest, GoToTheHostOnDemandOnly) {
 }
 
 /// The results are on the device already, so the host copies nothing.
-TEST_F(StagedTensorsTest, MayHaveBeenBroughtBackByOthers) {
+TEST_F(AsynchronousCallTest, MayHaveBeenBroughtBackByOthers) {
   const GpuArray<int> array(gpu_, std::vector<int>{1, 2});
   const ConstTensorView input = view_of(array);
   const TensorView output = view_of(array);
-  const auto staged =
-      devices_.stage({&input, 1}, {&output, 1}, {}, Caller::kWaits, Fetch::kOnDemand);
+  const auto staged = stage({&input, 1}, {&output, 1}, nullptr, Fetch::kOnDemand);
   ASSERT_TRUE(staged.value()->wait_for_arrival().ok());
   staged.value()->are_back({});
   EXPECT_TRUE(staged.value()->send_back().ok());
@@ -112,7 +119,7 @@ TEST_F(StagedTensorsTest, MayHaveBeenBroughtBackByOthers) {
   EXPECT_EQ(staged.value()->send_back().message(), "a device that is broken");
 }
 
-TEST_F(StagedTensorsTest, WaitForWhatTheirStreamHasToDo) {
+TEST_F(AsynchronousCallTest, WaitForWhatTheirStreamHasToDo) {
   std::atomic<bool> gate{false};
   const std::vector<int> values{7, 8, 9};
   const GpuArray<int> array(gpu_, std::vector<int>{0, 0, 0});
@@ -132,7 +139,7 @@ TEST_F(StagedTensorsTest, WaitForWhatTheirStreamHasToDo) {
   EXPECT_THAT(host_side(*staged.value()), ::testing::ElementsAreArray(values));
 }
 
-TEST_F(StagedTensorsTest, ResultsDoNotWaitForInputsThatComeLater) {
+TEST_F(AsynchronousCallTest, ResultsDoNotWaitForInputsThatComeLater) {
   std::atomic<bool> gate{false};
   const GpuArray<int> first(gpu_, std::vector<int>{1});
   const GpuArray<int> second(gpu_, std::vector<int>{2});
@@ -149,7 +156,7 @@ TEST_F(StagedTensorsTest, ResultsDoNotWaitForInputsThatComeLater) {
   EXPECT_TRUE(late.value()->wait_for_arrival().ok());
 }
 
-TEST_F(StagedTensorsTest, LeaveThoseOfTheHostWhereTheyAre) {
+TEST_F(AsynchronousCallTest, LeaveThoseOfTheHostWhereTheyAre) {
   const GpuArray<int> array(gpu_, std::vector<int>{1, 2});
   const GpuArray<int> nothing(gpu_, std::vector<int>{});
   std::vector<int> own{3, 4};
@@ -163,7 +170,7 @@ TEST_F(StagedTensorsTest, LeaveThoseOfTheHostWhereTheyAre) {
   EXPECT_EQ(host_side(*staged.value(), 3)[0], 1);
 }
 
-TEST_F(StagedTensorsTest, AreWhereTheyAreSaidToBe) {
+TEST_F(AsynchronousCallTest, AreWhereTheyAreSaidToBe) {
   std::vector<int> host(4);
   const GpuArray<int> array(gpu_, std::vector<int>{1, 2});
   EXPECT_TRUE(devices_.check_host(cuda_view(array.data(), 2)).ok()) << "no device is open yet";
@@ -188,7 +195,7 @@ TEST_F(StagedTensorsTest, AreWhereTheyAreSaidToBe) {
   gpu_.call<int(std::uint64_t)>("cuMemFree_v2")(managed);
 }
 
-TEST_F(StagedTensorsTest, AreOnTheDeviceOfTheirStream) {
+TEST_F(AsynchronousCallTest, AreOnTheDeviceOfTheirStream) {
   const GpuArray<int> array(gpu_, std::vector<int>{1, 2});
   const std::vector<TensorView> tensors{view_of(array)};
   EXPECT_TRUE(stage(tensors).ok()) << "the default stream";
@@ -214,15 +221,14 @@ TEST_F(StagedTensorsTest, AreOnTheDeviceOfTheirStream) {
   EXPECT_TRUE(stage(tensors, stream_.handle()).ok());
 }
 
-TEST_F(StagedTensorsTest, SayWhatIsMissingOrFails) {
+TEST_F(AsynchronousCallTest, SayWhatIsMissingOrFails) {
   const GpuArray<int> array(gpu_, std::vector<int>{1, 2});
   const ConstTensorView input = view_of(array);
   const TensorView output = view_of(array);
   Devices without_driver("/nowhere/libcuda.so.1");
-  EXPECT_THAT(
-      without_driver.stage({&input, 1}, {&output, 1}, {}, Caller::kWaits).status().message(),
-      AllOf(HasSubstr("a tensor on CUDA device 0 was given"),
-            HasSubstr("there is no CUDA driver here")));
+  EXPECT_THAT(without_driver.stage("call", {&input, 1}, {&output, 1}, {}).status().message(),
+              AllOf(HasSubstr("a tensor on CUDA device 0 was given"),
+                    HasSubstr("there is no CUDA driver here")));
   ::setenv("CUDA_STAND_IN_FAIL", "cuMemHostAlloc:1", 1);
   EXPECT_THAT(refusal({view_of(array)}, nullptr, Code::kUnavailable),
               AllOf(HasSubstr("65536 bytes of pinned host memory"), HasSubstr("out of memory")));
