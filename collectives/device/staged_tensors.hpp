@@ -25,8 +25,8 @@ enum class Fetch {
   kOnDemand,  ///< by `fetch`: the backend of the operation may take them in place
 };
 
-/// What an operation reads, and what it writes. One or both may lie on a device, and they need not
-/// be equally large.
+/// The tensor that an operation reads, and the one that it writes. One or both may lie on a device,
+/// and they need not be equally large.
 struct StagedTensor {
   ConstTensorView given_input;  ///< as the program gave them
   TensorView given_output;

@@ -8,7 +8,7 @@
 #include "base/log.hpp"
 #include "base/thread_name.hpp"
 #include "collectives/transport/mesh.hpp"
-#include "coordinator/device_allreduce.hpp"
+#include "coordinator/device_operation.hpp"
 #include "coordinator/operation.hpp"
 
 namespace elastic::coordinator {
@@ -231,21 +231,25 @@ Status Coordinator::run_orders(Lane::Ownership& ownership, bool& busy) {
 std::unique_ptr<Operation> Coordinator::operation_for(const OrderItem& order) const {
   if (order.is_mismatch()) return std::make_unique<MismatchOperation>(order.mismatch);
   std::vector<TensorView> tensors;
-  std::vector<DeviceAllreduceOperation::Part> parts;
-  bool on_device = false;
   for (const auto& request : *order.requests) {
     const Submission& its = pending_.at(request->name);
+    if (its.staged && its.staged->when() == device::Fetch::kOnDemand) {
+      return device_operation_for(order);
+    }
     tensors.insert(tensors.end(), its.tensors.begin(), its.tensors.end());
+  }
+  std::vector<ConstTensorView> inputs(tensors.begin(), tensors.end());
+  return std::make_unique<AllreduceOperation>(std::move(inputs), std::move(tensors),
+                                              order.requests->front()->op);
+}
+
+std::unique_ptr<Operation> Coordinator::device_operation_for(const OrderItem& order) const {
+  std::vector<DeviceOperation::Part> parts;
+  for (const auto& request : *order.requests) {
+    const Submission& its = pending_.at(request->name);
     parts.push_back({its.staged, its.tensors});
-    on_device = on_device || (its.staged && its.staged->when() == device::Fetch::kOnDemand);
   }
-  if (on_device) {
-    return std::make_unique<DeviceAllreduceOperation>(std::move(parts),
-                                                      order.requests->front()->op);
-  }
-  return std::make_unique<AllreduceOperation>(
-      std::vector<ConstTensorView>(tensors.begin(), tensors.end()), tensors,
-      order.requests->front()->op);
+  return device_allreduce(std::move(parts), order.requests->front()->op);
 }
 
 /// Completes the first order with its result.

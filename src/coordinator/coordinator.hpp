@@ -85,6 +85,7 @@ class Coordinator {
   Status exchange_notes(Lane::Ownership& ownership, bool& busy);
   Status run_orders(Lane::Ownership& ownership, bool& busy);
   std::unique_ptr<Operation> operation_for(const OrderItem& order) const;
+  std::unique_ptr<Operation> device_operation_for(const OrderItem& order) const;
   void finish(const Lane::Attempt& attempt);
   Status bring_back(const OrderItem& order);
   void complete(const std::string& name, Result<Contributors> outcome);

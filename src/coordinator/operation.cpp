@@ -195,15 +195,17 @@ void AllreduceOperation::unpack(const Members& members, const Payload& payload) 
   }
 }
 
-std::vector<AllreduceOperation::Place> AllreduceOperation::places() const {
-  std::vector<Place> places;
+std::vector<Operation::ResultPlace> AllreduceOperation::places() const {
+  std::vector<ResultPlace> places;
+  places.reserve(given_inputs_.size());
   for (std::size_t i = 0; i < outputs_.tensors().size(); ++i) {
-    places.push_back({direct_.empty() ? i : packed_[i], outputs_.offsets()[i], false});
+    const std::size_t tensor = direct_.empty() ? i : packed_[i];
+    places.push_back({tensor, outputs_.offsets()[i], false, wires_[tensor]});
   }
   std::size_t at = outputs_.bytes();
   for (std::size_t i = 0; i < direct_.size(); ++i) {
     at = collectives::aligned(at);
-    places.push_back({direct_[i], at, true});
+    places.push_back({direct_[i], at, true, wires_[direct_[i]]});
     at += direct_outputs_[i].bytes();
   }
   return places;

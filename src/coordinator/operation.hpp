@@ -44,6 +44,15 @@ class Operation {
   /// payload from another member is gathered: it has the direct tensors in `data`, after the
   /// others.
   virtual void unpack(const Members& members, const collectives::Payload& payload) = 0;
+  /// The place of one tensor's result in a payload from another member (Payload::gather).
+  struct ResultPlace {
+    std::size_t tensor = 0;  ///< index among the operation's tensors
+    std::size_t offset = 0;
+    bool divided = false;  ///< an average is already divided by the number of contributors
+    std::optional<collectives::Wire> wire = {};  ///< of the elements there; none: their own type
+  };
+  /// The places of all tensors' results, by offset: by default of one tensor, which is the payload.
+  virtual std::vector<ResultPlace> places() const { return {ResultPlace{}}; }
   /// The incarnation without which the operation cannot be replayed; empty if there is none.
   virtual std::string needs() const { return {}; }
 };
@@ -90,14 +99,7 @@ class AllreduceOperation : public Operation {
   collectives::Call call(const Members& members) override;
   void pack(const Members& members, collectives::Payload& payload) override;
   void unpack(const Members& members, const collectives::Payload& payload) override;
-
-  /// The place of one result in a payload from another member. `places` has them by offset.
-  struct Place {
-    std::size_t tensor = 0;  ///< index among the tensors that were given
-    std::size_t offset = 0;
-    bool divided = false;  ///< an average is already divided by the number of contributors
-  };
-  std::vector<Place> places() const;
+  std::vector<ResultPlace> places() const override;
 
  private:
   std::vector<ConstTensorView> given_inputs_;

@@ -3,7 +3,7 @@
 #include <memory>
 #include <string>
 
-#include "coordinator/device_allreduce.hpp"
+#include "coordinator/device_operation.hpp"
 #include "coordinator/operation.hpp"
 #include "runtime/raise.hpp"
 #include "runtime/step_clock.hpp"
@@ -21,6 +21,16 @@ std::string name_of_call(std::span<const TensorView> tensors) {
          std::to_string(bytes) + " bytes on a device)";
 }
 
+std::unique_ptr<coordinator::Operation> operation_on(
+    const std::shared_ptr<device::StagedTensors>& staged, ReduceOp op,
+    const std::vector<collectives::Wire>& wires) {
+  if (staged->when() == device::Fetch::kOnDemand) {
+    return coordinator::device_allreduce({{staged}}, op, wires);
+  }
+  return std::make_unique<coordinator::AllreduceOperation>(staged->inputs(), staged->outputs(), op,
+                                                           wires);
+}
+
 }  // namespace
 
 /// Goes through host memory, unless the backend takes the tensors in place.
@@ -34,8 +44,8 @@ Contributors Allreduces::staged(std::span<const ConstTensorView> in,
   // This wait does not count as communication: it is mostly for the device's computation.
   raise_if(staged->read());
   const Blocked blocked;
-  coordinator::DeviceAllreduceOperation operation({{staged, {}}}, op, wires);
-  Contributors contributors = take(worker_.run(operation));
+  const std::unique_ptr<coordinator::Operation> operation = operation_on(staged, op, wires);
+  Contributors contributors = take(worker_.run(*operation));
   Status back = staged->send_back();
   if (back.ok()) back = staged->wait_until_back();
   if (!back.ok()) raise_if(worker_.give_up(back));

@@ -11,7 +11,6 @@
 
 #include "base/in_callback.hpp"
 #include "collectives/device/placement.hpp"
-#include "coordinator/device_move.hpp"
 #include "runtime/raise.hpp"
 #include "runtime/step_clock.hpp"
 #include "runtime/tensor_check.hpp"
@@ -90,7 +89,8 @@ Result<Contributors> Collectives::run(const Places& places, bool reads, const Ma
   if (!places.staged || places.staged->when() == device::Fetch::kAtOnce) {
     return worker_.run(*make());
   }
-  coordinator::DeviceMoveOperation operation({places.staged, reads, make, accepts});
+  coordinator::DeviceOperation operation(
+      {{places.staged}}, [&make](const auto& /*parts*/) { return make(); }, reads, accepts);
   Result<Contributors> contributors = worker_.run(operation);
   const std::optional<Status>& back = places.staged->back();
   if (back && !back->ok()) return worker_.give_up(*back);

@@ -7,7 +7,7 @@
 #include "base/status.hpp"
 #include "collectives/backend/payload.hpp"
 #include "collectives/device/devices.hpp"
-#include "coordinator/lane_view.hpp"
+#include "coordinator/device_operation.hpp"
 #include "coordinator/operation.hpp"
 #include "elastic/context.hpp"
 #include "runtime/worker.hpp"
@@ -49,9 +49,9 @@ class Collectives {
       return staged ? staged->tensors().front().output : given_output;
     }
   };
-  /// Arguments of DeviceMoveOperation, for a backend that takes tensors in place.
+  /// Makes the operation on the input and the output of the Places.
   using MakeOperation = std::function<std::unique_ptr<coordinator::Operation>()>;
-  using Accepts = std::function<bool(const coordinator::Members&, const collectives::Payload&)>;
+  using Accepts = coordinator::DeviceOperation::Accepts;
 
   Places place(const char* call, const ConstTensorView& input, const TensorView& output,
                CudaStream stream);
