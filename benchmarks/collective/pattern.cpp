@@ -53,7 +53,7 @@ auto with_type(DType dtype, Function function) {
 }
 
 template <typename T>
-T narrow(Wide<T> wide) {
+T rounded_to(Wide<T> wide) {
   if constexpr (std::is_same_v<T, float16> || std::is_same_v<T, bfloat16>) {
     return T(static_cast<float>(wide));
   } else {
@@ -107,14 +107,15 @@ T reduced_at(ReduceOp op, int ranks, std::size_t place) {
         break;
     }
   }
-  if (op != ReduceOp::kAverage) return narrow<T>(total);
+  if (op != ReduceOp::kAverage) return rounded_to<T>(total);
   if constexpr (std::is_same_v<T, double>) {
     return total / ranks;
   } else if constexpr (kIsFloat<T>) {
-    return narrow<T>(static_cast<double>(static_cast<float>(total) / static_cast<float>(ranks)));
+    return rounded_to<T>(
+        static_cast<double>(static_cast<float>(total) / static_cast<float>(ranks)));
   } else {
     // As in the library, the sum wraps around in T before it is divided.
-    return static_cast<T>(static_cast<std::int64_t>(narrow<T>(total)) / ranks);
+    return static_cast<T>(static_cast<std::int64_t>(rounded_to<T>(total)) / ranks);
   }
 }
 
@@ -148,7 +149,7 @@ void Pattern::fill(TensorView tensor, int rank) const {
     T* values = static_cast<T*>(tensor.data);
     const std::size_t first = std::min(tensor.count, kPeriod);
     for (std::size_t i = 0; i < first; ++i) {
-      values[i] = narrow<T>(input_at<T>(op_, rank, i));
+      values[i] = rounded_to<T>(input_at<T>(op_, rank, i));
     }
     for (std::size_t i = kPeriod; i < tensor.count; ++i) values[i] = values[i - kPeriod];
   });

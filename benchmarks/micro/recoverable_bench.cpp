@@ -45,8 +45,8 @@ class Rank {
     payload_.clear();
     payload_.undo = &undo_;
     payload_.form =
-        collectives::DirectTensors{{{DType::kF32, bytes / sizeof(float), tensors_.input.data(),
-                                     in_place ? tensors_.input.data() : tensors_.output.data()}}};
+        collectives::ZeroCopyTensors{{{DType::kF32, bytes / sizeof(float), tensors_.input.data(),
+                                       in_place ? tensors_.input.data() : tensors_.output.data()}}};
     Status status = backend_->run(position_++, call, payload_);
     return status.ok() ? backend_->settle() : status;
   }

@@ -88,11 +88,11 @@ inline bool is_shared_error(const Status& status) {
 /// - kMismatch and kInvalidArgument are shared errors: every rank returns the same error, and this
 ///   error is the operation's result;
 /// - after kPeerLost or kAborted the backend can only be destroyed, and `payload` is garbage unless
-///   Payload::in_hand;
+///   Payload::own_block_complete;
 /// - after kUnavailable this worker cannot continue in any view: it has to leave the job;
-/// - whenever `run` fails, the inputs of direct tensors and of device tensors are unchanged;
+/// - whenever `run` fails, the inputs of zero-copy tensors and of device tensors are unchanged;
 /// - after success this rank has nothing left to do for the other ranks to finish, but it must not
-///   change its direct tensors until `settle` has returned.
+///   change its zero-copy tensors until `settle` has returned.
 class Backend {
  public:
   virtual ~Backend() = default;
@@ -104,7 +104,7 @@ class Backend {
   /// Performs `call` as operation `position` of the lane. `payload` has the input, then the result.
   virtual Status run(std::uint64_t position, const Call& call, Payload& payload) = 0;
 
-  /// The sizes for which `run_small` takes an allreduce, and for which `run` takes DirectTensors
+  /// The sizes for which `run_small` takes an allreduce, and for which `run` takes ZeroCopyTensors
   /// (plan::choose_way). The same on all ranks.
   virtual plan::AllreduceLimits allreduce_limits() const { return {}; }
   /// For an allreduce that is eager by these limits: faster than `run`. Performs the same
@@ -115,10 +115,10 @@ class Backend {
     return Status(Code::kInternal, "this backend knows no small calls");
   }
 
-  /// After a successful `run` with direct tensors: waits until `run` has succeeded on every rank,
-  /// so that no rank can need this rank's result any more. Fails like `run`, but the result stays.
-  /// Afterwards the caller may change its tensors: a rank that still reads them discards what it
-  /// read.
+  /// After a successful `run` with zero-copy tensors: waits until `run` has succeeded on every
+  /// rank, so that no rank can need this rank's result any more. Fails like `run`, but the result
+  /// stays. Afterwards the caller may change its tensors: a rank that still reads them discards
+  /// what it read.
   virtual Status settle() { return {}; }
 
   /// After a `run` or `run_small` that ended in a shared error, or after such an error was handed

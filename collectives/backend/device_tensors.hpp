@@ -19,8 +19,8 @@ struct DeviceTensor {
   std::size_t count = 0;    ///< elements of the input; the kind of call gives those of the result
   std::uint64_t input = 0;  ///< addresses
   std::uint64_t output = 0;
-  /// Bytes from the start of a gathered payload's data (Payload::gather) to this tensor's result.
-  /// `divided`: whether the result of an average is already divided there.
+  /// Bytes from the start of a contiguous payload's data (Payload::make_contiguous) to this
+  /// tensor's result. `divided`: whether the result of an average is already divided there.
   std::size_t offset = 0;
   bool divided = false;
   Wire wire{dtype};  ///< type of the elements there; if `divided`, it is `dtype`
@@ -55,8 +55,9 @@ class DeviceResult {
   /// Copies the result to the outputs, which have room for it, and waits until it is there. Divides
   /// if the call is an average.
   virtual Status unpack() = 0;
-  /// Copies the result to host memory, in the layout of a gathered payload's data.
-  virtual Status gather(Buffer& data) = 0;
+  /// Copies the result to host memory, in the layout of a contiguous payload
+  /// (Payload::make_contiguous).
+  virtual Status copy_to_host(Buffer& data) = 0;
 };
 
 }  // namespace elastic::collectives

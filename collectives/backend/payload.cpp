@@ -8,7 +8,7 @@ namespace {
 
 using Pieces = std::vector<std::span<const std::byte>>;
 
-/// The memory outside of Payload::data, in the order of the gathered layout.
+/// The memory outside of Payload::data, in the order of the contiguous layout.
 struct PiecesOf {
   Pieces operator()(const Packed& /*form*/) const { return {}; }
   Pieces operator()(const Blocks& /*form*/) const { return {}; }
@@ -17,9 +17,9 @@ struct PiecesOf {
   Pieces operator()(const StateSections& form) const {
     return {form.sections.begin(), form.sections.end()};
   }
-  Pieces operator()(const DirectTensors& form) const {
+  Pieces operator()(const ZeroCopyTensors& form) const {
     Pieces pieces;
-    for (const DirectTensor& tensor : form.tensors) {
+    for (const ZeroCopyTensor& tensor : form.tensors) {
       pieces.emplace_back(tensor.output, tensor.bytes());
     }
     return pieces;
@@ -35,9 +35,9 @@ const Blocks* blocks_of(const Payload& payload) {
 
 }  // namespace
 
-std::span<const DirectTensor> Payload::direct() const {
-  const auto* has = std::get_if<DirectTensors>(&form);
-  return has == nullptr ? std::span<const DirectTensor>() : has->tensors;
+std::span<const ZeroCopyTensor> Payload::zero_copy() const {
+  const auto* has = std::get_if<ZeroCopyTensors>(&form);
+  return has == nullptr ? std::span<const ZeroCopyTensor>() : has->tensors;
 }
 
 std::span<const std::uint64_t> Payload::counts() const {
@@ -45,9 +45,9 @@ std::span<const std::uint64_t> Payload::counts() const {
   return blocks == nullptr ? std::span<const std::uint64_t>() : blocks->counts;
 }
 
-bool Payload::in_hand() const {
+bool Payload::own_block_complete() const {
   const Blocks* const blocks = blocks_of(*this);
-  return blocks != nullptr && blocks->in_hand;
+  return blocks != nullptr && blocks->own_block_complete;
 }
 
 DeviceTensors* Payload::on_device() const {
@@ -72,7 +72,7 @@ void Payload::clear() {
   form = Packed{};
 }
 
-void Payload::gather() {
+void Payload::make_contiguous() {
   const Pieces pieces = std::visit(PiecesOf{}, form);
   if (pieces.empty()) return;
   std::size_t bytes = data.size();
@@ -91,13 +91,13 @@ void Payload::gather() {
 }
 
 void Payload::release_tensors() {
-  if (!direct().empty() || on_device() != nullptr) form = Packed{};
+  if (!zero_copy().empty() || on_device() != nullptr) form = Packed{};
 }
 
 Status Payload::bring_to_host() {
   auto* const has = std::get_if<ResultOnDevice>(&form);
   if (has == nullptr) return {};
-  Status status = has->result->gather(data);
+  Status status = has->result->copy_to_host(data);
   ResultOnDevice::HostForm host_form = std::move(has->host_form);
   std::visit([this](auto& alone) { form = std::move(alone); }, host_form);
   return status;

@@ -36,7 +36,7 @@ constexpr std::size_t aligned(std::size_t offset) {
 
 /// A tensor that is too large to be copied into the data of a call. The backend writes the result
 /// to `output`, for an average already divided; `input` may be the same memory. The caller owns it.
-struct DirectTensor {
+struct ZeroCopyTensor {
   DType dtype = DType::kU8;
   std::size_t count = 0;
   const std::byte* input = nullptr;
@@ -52,16 +52,16 @@ struct DirectTensor {
 struct Packed {};
 
 /// An allreduce of tensors of which some stay in the caller's memory. Payload::data has the others.
-struct DirectTensors {
-  std::vector<DirectTensor> tensors;
+struct ZeroCopyTensors {
+  std::vector<ZeroCopyTensor> tensors;
 };
 
 /// The result of an allgather or a reduce_scatter. Payload::data has all blocks in rank order, or
 /// only this rank's.
 struct Blocks {
   std::vector<std::uint64_t> counts;  ///< elements of each rank
-  bool in_hand = false;  ///< of a reduce_scatter that failed: Payload::data has this rank's part
-                         ///< all the same
+  bool own_block_complete = false;    ///< of a reduce_scatter that failed: Payload::data has this
+                                    ///< rank's part all the same
 };
 
 /// A state on its way from a donor (Kind::kTransfer): the memory of each section. Payload::data is
@@ -89,31 +89,32 @@ struct ResultOnDevice {
 /// operation is complete, because it may have to hand the result over to a worker that lacks it.
 ///
 /// A collective whose data has another form adds an alternative here; the compiler then asks for
-/// its part in `gather`.
+/// its part in `make_contiguous`.
 struct Payload {
   Buffer data;  ///< its memory is kept from one operation to the next
-  /// Takes a copy of each input of DirectTensors that is overwritten before the result is whole.
+  /// Takes a copy of each input of ZeroCopyTensors that is overwritten before the result is whole.
   /// Lent for one attempt; not null if the operation has such tensors.
   Buffer* undo = nullptr;
-  std::variant<Packed, DirectTensors, Blocks, StateSections, OnDevice, ResultOnDevice> form;
+  std::variant<Packed, ZeroCopyTensors, Blocks, StateSections, OnDevice, ResultOnDevice> form;
 
   // The content of `form`; empty, null or false if it has another.
-  std::span<const DirectTensor> direct() const;
+  std::span<const ZeroCopyTensor> zero_copy() const;
   std::span<const std::uint64_t> counts() const;  ///< also of a result on a device
-  bool in_hand() const;                           ///< also of a result on a device
+  bool own_block_complete() const;                ///< also of a result on a device
   DeviceTensors* on_device() const;
   DeviceResult* device_result() const;
 
   void swap(Payload& other) noexcept;
   /// Empties the payload, but keeps the memory of `data`.
   void clear();
-  /// Makes the gathered layout: appends the results of DirectTensors, or the memory of
+  /// Makes the contiguous layout: appends the results of ZeroCopyTensors, or the memory of
   /// StateSections, to `data`, each aligned like a section. Such a payload is Packed afterwards;
   /// other forms stay as they are.
-  void gather();
+  void make_contiguous();
   /// Forgets the caller's tensors, which may change from now on.
   void release_tensors();
-  /// Copies a result on a device to `data`, in gathered layout. kUnavailable: CUDA has failed.
+  /// Copies a result on a device to `data`, in the contiguous layout. kUnavailable: CUDA has
+  /// failed.
   Status bring_to_host();
 };
 

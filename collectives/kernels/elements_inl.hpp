@@ -49,11 +49,11 @@ HWY_INLINE hn::Vec<StoredTag<float16, D>> narrow_float16(D /*d*/, hn::Vec<D> wid
 // Without instructions for it Highway takes subnormal values for 0.
 template <class D, class V>
 HWY_INLINE hn::Vec<D> widen_float16(D d, V bits) {
-  std::array<std::uint16_t, hn::MaxLanes(d)> narrow;
-  std::array<float, narrow.size()> wide;
-  hn::StoreU(bits, StoredTag<float16, D>(), narrow.data());
+  std::array<std::uint16_t, hn::MaxLanes(d)> halves;
+  std::array<float, halves.size()> wide;
+  hn::StoreU(bits, StoredTag<float16, D>(), halves.data());
   for (std::size_t i = 0; i < wide.size(); ++i) {
-    wide[i] = static_cast<float>(std::bit_cast<float16>(narrow[i]));
+    wide[i] = static_cast<float>(std::bit_cast<float16>(halves[i]));
   }
   return hn::LoadU(d, wide.data());
 }
@@ -61,10 +61,10 @@ HWY_INLINE hn::Vec<D> widen_float16(D d, V bits) {
 template <class D>
 HWY_INLINE hn::Vec<StoredTag<float16, D>> narrow_float16(D d, hn::Vec<D> values) {
   std::array<float, hn::MaxLanes(d)> wide;
-  std::array<std::uint16_t, wide.size()> narrow;
+  std::array<std::uint16_t, wide.size()> halves;
   hn::StoreU(values, d, wide.data());
-  for (std::size_t i = 0; i < wide.size(); ++i) narrow[i] = float16(wide[i]).bits;
-  return hn::LoadU(StoredTag<float16, D>(), narrow.data());
+  for (std::size_t i = 0; i < wide.size(); ++i) halves[i] = float16(wide[i]).bits;
+  return hn::LoadU(StoredTag<float16, D>(), halves.data());
 }
 #endif
 

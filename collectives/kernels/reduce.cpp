@@ -62,8 +62,8 @@ struct ProductOfBytes {
   }
 };
 
-/// Sum or product of bfloat16, by their bits: two lie in a word, and to widen and narrow them there
-/// takes half of what it takes one by one.
+/// Sum or product of bfloat16, by their bits: two lie in a word, and to widen and to round them
+/// there takes half of what it takes one by one.
 template <class Op>
 struct InPairs {
   template <class D>

@@ -11,7 +11,7 @@ AllreduceLimits limits_for(int ranks, std::optional<std::size_t> most_eager_byte
   AllreduceLimits limits;
   if (most_eager_bytes) limits.eager_below = *most_eager_bytes + 1;
   if (!algorithm || is_large(*algorithm)) {
-    limits.direct_from = ranks == 2 && most_eager_bytes ? kTwoOnAHost : kOthers;
+    limits.zero_copy_from = ranks == 2 && most_eager_bytes ? kTwoOnAHost : kOthers;
   }
   return limits;
 }

@@ -11,21 +11,21 @@ namespace elastic::plan {
 
 /// The way of a tensor through an allreduce: where it is reduced, and what carries it there.
 enum class AllreduceWay : std::uint8_t {
-  kPacked,  ///< in a copy in the lane's work buffer, by a plan on the links
-  kDirect,  ///< in the caller's memory, by a plan on the links
-  kShared,  ///< in the caller's memory, which the other ranks of the host read in place
-  kEager,   ///< in one message from each rank to each other rank
+  kPacked,          ///< in a copy in the lane's work buffer, by a plan on the links
+  kZeroCopyLinks,   ///< in the caller's memory, by a plan on the links
+  kZeroCopyShared,  ///< in the caller's memory, which the other ranks of the host read in place
+  kEager,           ///< in one message from each rank to each other rank
 };
-constexpr bool is_in_place(AllreduceWay way) {
-  return way == AllreduceWay::kDirect || way == AllreduceWay::kShared;
+constexpr bool is_zero_copy(AllreduceWay way) {
+  return way == AllreduceWay::kZeroCopyLinks || way == AllreduceWay::kZeroCopyShared;
 }
 
 /// The sizes for which a view allows a way; the same on all its ranks.
 struct AllreduceLimits {
   static constexpr std::size_t kNever = std::numeric_limits<std::size_t>::max();
 
-  std::size_t eager_below = 0;       ///< fewer bytes than these may be eager
-  std::size_t direct_from = kNever;  ///< these and more may be direct
+  std::size_t eager_below = 0;          ///< fewer bytes than these may be eager
+  std::size_t zero_copy_from = kNever;  ///< these and more may be direct
 
   bool operator==(const AllreduceLimits&) const = default;
 };
@@ -40,7 +40,7 @@ AllreduceLimits limits_for(int ranks, std::optional<std::size_t> most_eager_byte
 struct AllreduceTensor {
   std::size_t bytes = 0;           ///< on the wire
   bool is_whole_call = true;       ///< the call has no other tensor
-  bool fits_in_place = true;       ///< not packed, and travels in the type that it has in memory
+  bool can_be_zero_copy = true;    ///< not packed, and travels in the type that it has in memory
   bool is_offered_by_all = false;  ///< every rank lets all others, on its host, read the memory
 };
 
@@ -48,7 +48,7 @@ struct AllreduceTensor {
 /// depends only on arguments that are equal on all ranks. The first rule that applies:
 ///
 /// 1. A large tensor stays in the caller's memory. Packing copies it twice; working in place needs
-///    one more barrier at the end (Backend::settle). From `direct_from` bytes on the barrier is
+///    one more barrier at the end (Backend::settle). From `zero_copy_from` bytes on the barrier is
 ///    cheaper. A tensor that is cast or has been packed cannot be worked on in place.
 ///    - Shared, if every rank has offered its tensor: then no message carries data.
 ///    - Direct otherwise. Only memory of `elastic::allocate` can be offered. Ranks may differ in
@@ -58,8 +58,8 @@ struct AllreduceTensor {
 ///    less data. Each rank has a single message for an operation, which takes no second tensor.
 /// 3. Every other tensor is packed. Tensors of one type share a section, and the latency of a plan.
 constexpr AllreduceWay choose_way(const AllreduceTensor& tensor, const AllreduceLimits& limits) {
-  if (tensor.fits_in_place && tensor.bytes >= limits.direct_from) {
-    return tensor.is_offered_by_all ? AllreduceWay::kShared : AllreduceWay::kDirect;
+  if (tensor.can_be_zero_copy && tensor.bytes >= limits.zero_copy_from) {
+    return tensor.is_offered_by_all ? AllreduceWay::kZeroCopyShared : AllreduceWay::kZeroCopyLinks;
   }
   if (tensor.is_whole_call && tensor.bytes < limits.eager_below) return AllreduceWay::kEager;
   return AllreduceWay::kPacked;

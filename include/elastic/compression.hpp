@@ -68,7 +68,7 @@ ELASTIC_API std::string invalid_parameter(const Compression& compression);
 struct CastTensor {
   TensorView data;  ///< of f32 or f64; summed in place
   /// kF16 or kBF16; or the type of `data`, whichever that is: then it goes as it is.
-  DType wire = DType::kF16;
+  DType wire_dtype = DType::kF16;
   /// A power of two from 2^-24 to 2^24; 1 where it goes as it is. The same on all workers.
   float scale = 1;
 };

@@ -91,9 +91,10 @@ class ELASTIC_API GradientCompressor {
   struct Collectives {
     detail::GroupedAllreduce allreduce;  ///< Context::grouped_allreduce
     /// Context::allgather.
-    std::function<Gathered<std::uint8_t>(std::span<const std::uint8_t>)> gather;
+    std::function<Gathered<std::uint8_t>(std::span<const std::uint8_t>)> allgather;
     /// Context::cast_allreduce, for tensors on a device, which are refused without it.
-    std::function<Contributors(std::span<const CastTensor>, ReduceOp, CudaStream)> narrow = {};
+    std::function<Contributors(std::span<const CastTensor>, ReduceOp, CudaStream)> cast_allreduce =
+        {};
   };
 
   /// Refers to `context`, which must outlive it. `collectives` take the place of Context's.

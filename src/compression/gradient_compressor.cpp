@@ -93,7 +93,7 @@ bool are_on_device(Tensors tensors, const Compression& compression) {
 }
 
 /// How `tensor` travels from a device.
-CastTensor narrowed(const NamedTensor& tensor, const Compression& compression) {
+CastTensor cast_tensor(const NamedTensor& tensor, const Compression& compression) {
   const bool whole = tensor.whole || compression.kind == CompressionKind::kNone;
   if (whole) return {tensor.data, tensor.data.dtype, 1};
   if (compression.kind == CompressionKind::kBF16) return {tensor.data, DType::kBF16, 1};
@@ -163,15 +163,16 @@ class GradientCompressor::Impl {
 
  private:
   Contributors allreduce_on_device(Tensors tensors, ReduceOp op, CudaStream stream) {
-    if (!collectives.narrow) invalid("tensors on a device, and nothing that allreduces them");
-    std::vector<CastTensor> narrow;
+    if (!collectives.cast_allreduce)
+      invalid("tensors on a device, and nothing that allreduces them");
+    std::vector<CastTensor> cast_tensors;
     Traffic traffic;
     for (const NamedTensor& tensor : tensors) {
-      narrow.push_back(narrowed(tensor, compression));
+      cast_tensors.push_back(cast_tensor(tensor, compression));
       traffic.tensors += tensor.data.bytes();
-      traffic.encoded += tensor.data.count * size_of(narrow.back().wire);
+      traffic.encoded += tensor.data.count * size_of(cast_tensors.back().wire_dtype);
     }
-    Contributors contributors = collectives.narrow(narrow, op, stream);
+    Contributors contributors = collectives.cast_allreduce(cast_tensors, op, stream);
     traffic.sent = ring_bytes(traffic.encoded, contributors.size());
     traffic.sent_uncompressed = ring_bytes(traffic.tensors, contributors.size());
     latest = traffic;
@@ -272,7 +273,7 @@ class GradientCompressor::Impl {
         codecs::append_block(compression, kind, *memories_[at], message);
       }
     }
-    const Gathered<std::uint8_t> gathered = collectives.gather(message);
+    const Gathered<std::uint8_t> gathered = collectives.allgather(message);
     decode(tensors, gathered);
     traffic.encoded = message.size();
     traffic.sent = message.size() * (gathered.contributors.size() - 1);

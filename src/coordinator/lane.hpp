@@ -73,7 +73,7 @@ class Lane {
     Contributors contributors;
   };
 
-  /// `spare` saves what direct operations overwrite. A worker's lanes share it, so that together
+  /// `spare` saves what zero-copy operations overwrite. A worker's lanes share it, so that together
   /// they need no more than the largest operation, unless two are in flight.
   Lane(std::string name, Callbacks callbacks,
        std::shared_ptr<collectives::SpareBuffer> spare =

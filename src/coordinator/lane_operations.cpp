@@ -175,7 +175,7 @@ Lane::Attempt Lane::try_attempt(LaneView& view, Operation& operation) {
     keep_work();
     kept_.fingerprint = call.fingerprint;
     complete();
-    if (!kept_.payload.direct().empty()) settle(view);
+    if (!kept_.payload.zero_copy().empty()) settle(view);
     return deliver(operation, view.members);
   }
   if (collectives::is_shared_error(status)) return end_in_error(view, status);
@@ -260,15 +260,15 @@ void Lane::keep_work() {
   kept_.error.clear();
 }
 
-/// Makes sure that no rank needs this rank's copy of a direct result. The result is in the caller's
-/// memory, which belongs to the caller again when the call returns. By then either all ranks have
-/// the result, or it has been copied.
+/// Makes sure that no rank needs this rank's copy of a zero-copy result. The result is in the
+/// caller's memory, which belongs to the caller again when the call returns. By then either all
+/// ranks have the result, or it has been copied.
 void Lane::settle(LaneView& view) {
   const Status settled = view.backend->settle();
   if (settled.ok()) return;
   (void)interrupted(view, settled);
   try {
-    kept_.payload.gather();
+    kept_.payload.make_contiguous();
   } catch (const std::bad_alloc&) {
     // A later view may name this worker as a holder, and it has no copy to give: it leaves.
     kept_.payload.clear();
@@ -289,7 +289,7 @@ Status Lane::hand_over(LaneView& view) {
   if (takes) {
     // The part of a reduce_scatter is in this rank's work buffer, where it was complete before the
     // operation was.
-    if (work_.in_hand()) taken.payload.swap(work_);
+    if (work_.own_block_complete()) taken.payload.swap(work_);
     kept_ = std::move(taken);
   }
   {

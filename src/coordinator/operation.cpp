@@ -136,31 +136,32 @@ AllreduceOperation::AllreduceOperation(std::vector<ConstTensorView> inputs,
       op_(op) {
   const std::size_t tensors = inputs_.size();
   const DType dtype = tensors > 0 ? wires_.front().dtype : DType::kU8;
-  const bool narrowed = outputs_.has_cast();
+  const bool has_cast = outputs_.has_cast();
   fingerprint_ = fingerprint(Kind::kAllreduce, dtype, op_, outputs_.elements(),
-                             tensors > 1 || narrowed ? outputs_.shape_hash() : 0, tensors);
-  if (narrowed) fingerprint_.redop |= transport::Fingerprint::kCast;
+                             tensors > 1 || has_cast ? outputs_.shape_hash() : 0, tensors);
+  if (has_cast) fingerprint_.redop |= transport::Fingerprint::kCast;
 }
 
 void AllreduceOperation::choose_ways(const plan::AllreduceLimits& limits) {
   if (limits == limits_) return;
   limits_ = limits;
   inputs_.clear();
-  direct_inputs_.clear();
-  direct_outputs_.clear();
+  zero_copy_inputs_.clear();
+  zero_copy_outputs_.clear();
   packed_.clear();
-  direct_.clear();
+  zero_copy_.clear();
   std::vector<TensorView> packed;
   std::vector<Wire> wires;
   for (std::size_t i = 0; i < given_inputs_.size(); ++i) {
-    const plan::AllreduceTensor tensor{.bytes = given_inputs_[i].count * size_of(wires_[i].dtype),
-                                       .is_whole_call = given_inputs_.size() == 1,
-                                       .fits_in_place = wires_[i].dtype == given_inputs_[i].dtype};
-    const bool direct = plan::is_in_place(plan::choose_way(tensor, limits));
-    (direct ? direct_inputs_ : inputs_).push_back(given_inputs_[i]);
-    (direct ? direct_outputs_ : packed).push_back(given_outputs_[i]);
-    (direct ? direct_ : packed_).push_back(i);
-    if (!direct) wires.push_back(wires_[i]);
+    const plan::AllreduceTensor tensor{
+        .bytes = given_inputs_[i].count * size_of(wires_[i].dtype),
+        .is_whole_call = given_inputs_.size() == 1,
+        .can_be_zero_copy = wires_[i].dtype == given_inputs_[i].dtype};
+    const bool zero_copy = plan::is_zero_copy(plan::choose_way(tensor, limits));
+    (zero_copy ? zero_copy_inputs_ : inputs_).push_back(given_inputs_[i]);
+    (zero_copy ? zero_copy_outputs_ : packed).push_back(given_outputs_[i]);
+    (zero_copy ? zero_copy_ : packed_).push_back(i);
+    if (!zero_copy) wires.push_back(wires_[i]);
   }
   outputs_ = TensorList(std::move(packed), std::move(wires));
 }
@@ -175,20 +176,20 @@ Call AllreduceOperation::call(const Members& /*members*/) {
 }
 void AllreduceOperation::pack(const Members& /*members*/, Payload& payload) {
   outputs_.pack_from(inputs_, payload.data);
-  if (direct_inputs_.empty()) return;
-  auto& direct = payload.form.emplace<collectives::DirectTensors>().tensors;
-  for (std::size_t i = 0; i < direct_inputs_.size(); ++i) {
-    const TensorView& output = direct_outputs_[i];
-    direct.push_back({output.dtype, output.count,
-                      static_cast<const std::byte*>(direct_inputs_[i].data),
-                      static_cast<std::byte*>(output.data)});
+  if (zero_copy_inputs_.empty()) return;
+  auto& zero_copy = payload.form.emplace<collectives::ZeroCopyTensors>().tensors;
+  for (std::size_t i = 0; i < zero_copy_inputs_.size(); ++i) {
+    const TensorView& output = zero_copy_outputs_[i];
+    zero_copy.push_back({output.dtype, output.count,
+                         static_cast<const std::byte*>(zero_copy_inputs_[i].data),
+                         static_cast<std::byte*>(output.data)});
   }
 }
 void AllreduceOperation::unpack(const Members& members, const Payload& payload) {
   outputs_.unpack(payload.data, op_, static_cast<std::uint32_t>(members.size()));
-  if (!payload.direct().empty()) return;
+  if (!payload.zero_copy().empty()) return;
   std::size_t at = outputs_.bytes();
-  for (const TensorView& output : direct_outputs_) {
+  for (const TensorView& output : zero_copy_outputs_) {
     at = collectives::aligned(at);
     copy(static_cast<std::byte*>(output.data), payload.data.data() + at, output.bytes());
     at += output.bytes();
@@ -199,14 +200,14 @@ std::vector<Operation::ResultPlace> AllreduceOperation::places() const {
   std::vector<ResultPlace> places;
   places.reserve(given_inputs_.size());
   for (std::size_t i = 0; i < outputs_.tensors().size(); ++i) {
-    const std::size_t tensor = direct_.empty() ? i : packed_[i];
+    const std::size_t tensor = zero_copy_.empty() ? i : packed_[i];
     places.push_back({tensor, outputs_.offsets()[i], false, wires_[tensor]});
   }
   std::size_t at = outputs_.bytes();
-  for (std::size_t i = 0; i < direct_.size(); ++i) {
+  for (std::size_t i = 0; i < zero_copy_.size(); ++i) {
     at = collectives::aligned(at);
-    places.push_back({direct_[i], at, true, wires_[direct_[i]]});
-    at += direct_outputs_[i].bytes();
+    places.push_back({zero_copy_[i], at, true, wires_[zero_copy_[i]]});
+    at += zero_copy_outputs_[i].bytes();
   }
   return places;
 }

@@ -24,8 +24,8 @@ transport::Fingerprint allreduce_fingerprint(DType dtype, ReduceOp op, std::size
 /// and `pack` once per attempt (one attempt per view), `unpack` once, with the result.
 ///
 /// Every attempt starts from the intact input. The caller's tensors are written in `unpack` only.
-/// Direct tensors are the exception: the backend works on them in place, and restores what it has
-/// overwritten if the attempt fails.
+/// Zero-copy tensors are the exception: the backend works on them in place, and restores what it
+/// has overwritten if the attempt fails.
 class Operation {
  public:
   virtual ~Operation() = default;
@@ -40,8 +40,8 @@ class Operation {
   /// Copies the input into `payload`, which is empty and packed, or gives it the form that lists
   /// the tensors instead.
   virtual void pack(const Members& members, collectives::Payload& payload) = 0;
-  /// Copies the result, computed by `members`, to the caller. DirectTensors have it already. A
-  /// payload from another member is gathered: it has the direct tensors in `data`, after the
+  /// Copies the result, computed by `members`, to the caller. ZeroCopyTensors have it already. A
+  /// payload from another member is contiguous: it has the zero-copy tensors in `data`, after the
   /// others.
   virtual void unpack(const Members& members, const collectives::Payload& payload) = 0;
   /// The place of one tensor's result in a payload from another member (Payload::gather).
@@ -106,13 +106,13 @@ class AllreduceOperation : public Operation {
   std::vector<TensorView> given_outputs_;
   std::vector<collectives::Wire> wires_;
   transport::Fingerprint fingerprint_;
-  plan::AllreduceLimits limits_;         ///< by which the tensors are packed or direct now
+  plan::AllreduceLimits limits_;         ///< by which the tensors are packed or zero-copy now
   std::vector<ConstTensorView> inputs_;  ///< those that are packed
   TensorList outputs_;
-  std::vector<ConstTensorView> direct_inputs_;
-  std::vector<TensorView> direct_outputs_;
+  std::vector<ConstTensorView> zero_copy_inputs_;
+  std::vector<TensorView> zero_copy_outputs_;
   std::vector<std::size_t> packed_;  ///< indices of the given tensors that are packed; empty: all
-  std::vector<std::size_t> direct_;
+  std::vector<std::size_t> zero_copy_;
   ReduceOp op_;
 };
 

@@ -68,7 +68,7 @@ Contributors Allreduces::cast(std::span<const CastTensor> tensors, ReduceOp op, 
   for (const CastTensor& tensor : tensors) {
     check(tensor, op);
     views.push_back(tensor.data);
-    wires.push_back({tensor.wire, tensor.scale});
+    wires.push_back({tensor.wire_dtype, tensor.scale});
   }
   check_group(views, "cast_allreduce");
   check(op, views, "cast_allreduce");

@@ -137,12 +137,12 @@ void check(const CastTensor& tensor, ReduceOp op) {
   const std::string who = "a tensor of " + std::to_string(tensor.data.count) + " elements ";
   int exponent = 0;
   const bool is_power = std::frexp(tensor.scale, &exponent) == 0.5F;
-  if (tensor.wire == dtype) {
+  if (tensor.wire_dtype == dtype) {
     if (tensor.scale == 1) return;
     invalid(who + "has a scale, and travels as it is: leave the scale out");
   }
   if ((dtype != DType::kF32 && dtype != DType::kF64) ||
-      (tensor.wire != DType::kF16 && tensor.wire != DType::kBF16)) {
+      (tensor.wire_dtype != DType::kF16 && tensor.wire_dtype != DType::kBF16)) {
     invalid(who + "cannot be cast so: f32 and f64 are, to f16 or bf16");
   }
   if (!is_power || tensor.scale < 0x1p-24F || tensor.scale > 0x1p24F) {

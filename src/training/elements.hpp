@@ -70,7 +70,7 @@ double widened(T value) {
 
 /// The nearest element; beyond its range, infinity.
 template <typename T>
-requires kIsReal<T> T narrowed(double value) {
+requires kIsReal<T> T rounded_to(double value) {
   if constexpr (kIsHalf<T>)
     return T(static_cast<float>(value));
   else

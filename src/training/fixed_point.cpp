@@ -79,7 +79,7 @@ void from_fixed(std::span<const std::int64_t> sums, int exponent, const TensorVi
   const Scale scale(-exponent);
   with_reals(tensor, [&]<typename T>(std::span<T> elements) {
     for (std::size_t at = 0; at < elements.size(); ++at) {
-      elements[at] = narrowed<T>(scale.apply(static_cast<double>(sums[at])));
+      elements[at] = rounded_to<T>(scale.apply(static_cast<double>(sums[at])));
     }
   });
 }
@@ -87,7 +87,7 @@ void from_fixed(std::span<const std::int64_t> sums, int exponent, const TensorVi
 void set_to_nan(const TensorView& tensor) {
   with_reals(tensor, [&]<typename T>(std::span<T> elements) {
     std::fill(elements.begin(), elements.end(),
-              narrowed<T>(std::numeric_limits<double>::quiet_NaN()));
+              rounded_to<T>(std::numeric_limits<double>::quiet_NaN()));
   });
 }
 

@@ -76,7 +76,7 @@ void divide(Tensors tensors, double divisor) {
   for (const TensorView& tensor : tensors) {
     with_elements(tensor, [&]<typename T>(std::span<T> elements) {
       if constexpr (kIsReal<T>) {
-        for (T& element : elements) element = narrowed<T>(widened(element) / divisor);
+        for (T& element : elements) element = rounded_to<T>(widened(element) / divisor);
       }
     });
   }

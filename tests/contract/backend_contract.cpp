@@ -334,7 +334,7 @@ TEST_P(BackendContract, HandsOverResults) {
     EXPECT_EQ(parcel.fingerprint, called);
     EXPECT_EQ(parcel.error, "an error");
     EXPECT_TRUE(std::ranges::equal(parcel.payload.counts(), std::vector<std::uint64_t>{1, 2, 3}));
-    EXPECT_TRUE(parcel.payload.in_hand());
+    EXPECT_TRUE(parcel.payload.own_block_complete());
     ASSERT_EQ(parcel.payload.data.size(), 1'200'000U);
     EXPECT_TRUE(values_of(parcel.payload.data.data(), DType::kF32, 300'000) ==
                 contribution(0, 300'000, DType::kF32));

@@ -58,7 +58,7 @@ class BackendContract : public ::testing::TestWithParam<std::tuple<Subject, int>
 };
 
 /// The contract of backends that work directly (Backend::allreduce_limits).
-class BackendDirectContract : public BackendContract {};
+class BackendZeroCopyContract : public BackendContract {};
 
 std::string name_of(const ::testing::TestParamInfo<std::tuple<Subject, int>>& info);
 

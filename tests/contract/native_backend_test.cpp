@@ -93,7 +93,7 @@ INSTANTIATE_TEST_SUITE_P(Native, BackendContract,
                          testing::Combine(testing::ValuesIn(subjects()),
                                           testing::ValuesIn(sizes())),
                          name_of);
-INSTANTIATE_TEST_SUITE_P(Native, BackendDirectContract,
+INSTANTIATE_TEST_SUITE_P(Native, BackendZeroCopyContract,
                          testing::Combine(testing::ValuesIn(subjects()),
                                           testing::ValuesIn(sizes())),
                          name_of);
@@ -107,7 +107,7 @@ std::vector<std::tuple<Subject, int>> worlds_of_hosts() {
 }
 
 INSTANTIATE_TEST_SUITE_P(OnHosts, BackendContract, testing::ValuesIn(worlds_of_hosts()), name_of);
-INSTANTIATE_TEST_SUITE_P(OnHosts, BackendDirectContract, testing::ValuesIn(worlds_of_hosts()),
+INSTANTIATE_TEST_SUITE_P(OnHosts, BackendZeroCopyContract, testing::ValuesIn(worlds_of_hosts()),
                          name_of);
 
 INSTANTIATE_TEST_SUITE_P(Measured, BackendContract,
@@ -115,7 +115,7 @@ INSTANTIATE_TEST_SUITE_P(Measured, BackendContract,
                                           testing::Values(1, 3)),
                          name_of);
 
-INSTANTIATE_TEST_SUITE_P(Shared, BackendDirectContract,
+INSTANTIATE_TEST_SUITE_P(Shared, BackendZeroCopyContract,
                          testing::Combine(testing::Values(subject(arena_wiring())),
                                           testing::Values(1, 2, 3)),
                          name_of);
@@ -245,7 +245,7 @@ TEST(NativeReduceScatter, KeepsThePartWhenTheConfirmationFails) {
   fill(mine.data, call.sections[0], contribution(0, kCount, DType::kI32));
   EXPECT_EQ(backend->run(0, call, mine).code(), Code::kPeerLost);
   dying.join();
-  EXPECT_TRUE(mine.in_hand());
+  EXPECT_TRUE(mine.own_block_complete());
   std::vector<double> expected = combined(2, kCount, DType::kI32, ReduceOp::kSum);
   expected.resize(kCount / 2);
   EXPECT_EQ(values_of(mine.data.data(), DType::kI32, kCount / 2), expected);

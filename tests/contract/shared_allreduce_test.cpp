@@ -80,7 +80,7 @@ void allreduce(SharedWorld& world, std::uint64_t position, const InArena& in_are
     const auto memory = tensor_of(rank, in_arena(rank) ? world.arena(rank) : nullptr);
     Buffer undo;
     Payload mine;
-    mine.form = DirectTensors{{{kDType, kCount, memory.get(), memory.get()}}};
+    mine.form = ZeroCopyTensors{{{kDType, kCount, memory.get(), memory.get()}}};
     mine.undo = &undo;
     const Status status = world.backend(rank).run(position, call, mine);
     ASSERT_TRUE(status.ok()) << status.message();
@@ -131,15 +131,15 @@ TEST_P(SharedAllreduceTest, GroupsOfAnySizeAreRight) {
       Buffer undo;
       Payload mine;
       mine.undo = &undo;
-      auto& direct = mine.form.emplace<DirectTensors>().tensors;
+      auto& zero_copy = mine.form.emplace<ZeroCopyTensors>().tensors;
       for (std::size_t i = 0; i < tensors; ++i) {
         std::byte* const at = memory.get() + i * kElements * size_of(kDType);
         if (i > 0) std::copy_n(memory.get(), kElements * size_of(kDType), at);
-        direct.push_back({kDType, kElements, at, at});
+        zero_copy.push_back({kDType, kElements, at, at});
       }
       const Status status = world.backend(rank).run(0, call, mine);
       ASSERT_TRUE(status.ok()) << status.message();
-      for (const DirectTensor& tensor : direct) {
+      for (const ZeroCopyTensor& tensor : zero_copy) {
         ASSERT_EQ(values_of(tensor.output, kDType, kElements), expected);
       }
       EXPECT_TRUE(world.backend(rank).settle().ok());
@@ -204,7 +204,7 @@ class GivesUp : public testing::Test {
     const auto memory = tensor_of(0, arenas_[0]);
     Buffer undo;
     Payload mine;
-    mine.form = DirectTensors{{{kDType, kCount, memory.get(), memory.get()}}};
+    mine.form = ZeroCopyTensors{{{kDType, kCount, memory.get(), memory.get()}}};
     mine.undo = &undo;
     outcome_ = backend->run(kTag.position, call_, mine);
     left_behind_ = values_of(memory.get(), kDType, kCount);

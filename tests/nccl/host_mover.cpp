@@ -6,7 +6,7 @@ namespace elastic::collectives::nccl {
 
 Status HostMover::pack(std::span<const DeviceTensor> tensors, std::uint64_t bucket, void* stream) {
   for (const DeviceTensor& tensor : tensors) {
-    Status status = tensor.is_cast() ? narrow(tensor, bucket, stream)
+    Status status = tensor.is_cast() ? cast(tensor, bucket, stream)
                                      : copies_.pack({&tensor, 1}, bucket, stream);
     if (!status.ok()) return status;
   }
@@ -23,7 +23,7 @@ Status HostMover::unpack(std::span<const DeviceTensor> tensors, std::uint64_t bu
   return {};
 }
 
-Status HostMover::narrow(const DeviceTensor& tensor, std::uint64_t bucket, void* stream) const {
+Status HostMover::cast(const DeviceTensor& tensor, std::uint64_t bucket, void* stream) const {
   std::vector<std::byte> wide(tensor.bytes());
   if (Status status = read(wide, tensor.input, stream); !status.ok()) return status;
   std::vector<std::byte> halves(tensor.bytes_of_wire());

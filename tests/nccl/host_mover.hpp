@@ -20,7 +20,7 @@ class HostMover final : public BucketMover {
                 void* stream) override;
 
  private:
-  Status narrow(const DeviceTensor& tensor, std::uint64_t bucket, void* stream) const;
+  Status cast(const DeviceTensor& tensor, std::uint64_t bucket, void* stream) const;
   Status widen(const DeviceTensor& tensor, std::uint64_t bucket, std::uint32_t divisor,
                void* stream) const;
   Status read(std::vector<std::byte>& to, std::uint64_t from, void* stream) const;

@@ -10,8 +10,8 @@ namespace elastic::collectives::nccl {
 
 namespace {
 
-Result<std::vector<std::string>> gather(Backend& backend, std::uint64_t position,
-                                        const std::string& mine) {
+Result<std::vector<std::string>> allgather(Backend& backend, std::uint64_t position,
+                                           const std::string& mine) {
   Call call;
   call.kind = Kind::kAllgather;
   call.sections = {{DType::kU8, mine.size(), 0}};
@@ -22,21 +22,21 @@ Result<std::vector<std::string>> gather(Backend& backend, std::uint64_t position
   if (!mine.empty()) std::memcpy(payload.data.data(), mine.data(), mine.size());
   if (Status status = backend.run(position, call, payload); !status.ok()) return status;
 
-  std::vector<std::string> letters;
+  std::vector<std::string> messages;
   std::size_t offset = 0;
   for (const std::uint64_t count : payload.counts()) {
-    letters.emplace_back(reinterpret_cast<const char*>(payload.data.data() + offset), count);
+    messages.emplace_back(reinterpret_cast<const char*>(payload.data.data() + offset), count);
     offset += count;
   }
-  return letters;
+  return messages;
 }
 
 }  // namespace
 
 Exchange exchange_over(std::shared_ptr<Backend> backend, std::uint64_t position) {
   Exchange exchange;
-  exchange.gather = [backend, next = position](const std::string& mine) mutable {
-    return gather(*backend, next++, mine);
+  exchange.allgather = [backend, next = position](const std::string& mine) mutable {
+    return allgather(*backend, next++, mine);
   };
   exchange.call_off = [backend] { backend->abort(); };
   return exchange;

@@ -4,7 +4,7 @@
 
 namespace elastic::collectives::nccl {
 
-NcclAllreduceFixture::Shapes NcclAllreduceFixture::narrowed() {
+NcclAllreduceFixture::Shapes NcclAllreduceFixture::with_casts() {
   return {{DType::kF32, 100003, {DType::kF16, 1024}},
           {DType::kF64, 33, {DType::kF16, 1024}},
           {DType::kF32, 70000, {DType::kBF16}},

@@ -23,7 +23,7 @@ class NcclAllreduceFixture : public NcclFixture {
   };
 
   /// Tensors of which some travel as halves.
-  static Shapes narrowed();
+  static Shapes with_casts();
 
   std::unique_ptr<Outcome> begin(const Shapes& shapes);
   void run_on(int rank, Outcome& outcome, ReduceOp op);

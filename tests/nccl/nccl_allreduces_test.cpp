@@ -50,13 +50,13 @@ TEST_F(NcclAllreducesTest, ReducesManyTensorsAtOnce) {
   EXPECT_EQ(nccl_->counts().groups, 2 * 3);
 }
 
-/// The bytes of `narrowed()` in its wire dtypes.
+/// The bytes of `with_casts()` in its wire dtypes.
 constexpr std::size_t kNarrowedBytes = (100003 + 33 + 70000 + 3) * 2 + 5 * 4;
 
 TEST_F(NcclAllreducesTest, NarrowsWhatTravelsAsHalves) {
   make(3, true);
   for (const ReduceOp op : {ReduceOp::kSum, ReduceOp::kAverage}) {
-    EXPECT_TRUE(allreduce(narrowed(), op));
+    EXPECT_TRUE(allreduce(with_casts(), op));
     EXPECT_TRUE(allreduce({{DType::kF32, 1003, {DType::kBF16, 1}}}, op)) << "by itself";
   }
   // A little more is sent, because of the padding between tensors.
@@ -115,7 +115,7 @@ TEST_F(NcclAllreducesTest, HandsOverAResultThatLiesOnTheDevice) {
   }
 }
 
-/// A holder divides the average of a tensor that the other ranks have directly.
+/// A holder divides the average of a tensor that the other ranks have in their own memory.
 TEST_F(NcclAllreducesTest, DividesWhatOthersWouldHaveDivided) {
   auto devices = std::make_shared<SharedDevices>(CUDA_STAND_IN);
   const auto device = devices->open(0).value();
@@ -130,7 +130,7 @@ TEST_F(NcclAllreducesTest, DividesWhatOthersWouldHaveDivided) {
     expect_ok(device->mover().pack(tensors, result->address(), stream));
   }
   Buffer data;
-  expect_ok(result->gather(data));
+  expect_ok(result->copy_to_host(data));
   ASSERT_EQ(data.size(), 64 + 12U);
   const auto* const values = reinterpret_cast<const std::int32_t*>(data.data());
   EXPECT_THAT(std::vector(values, values + 3), ::testing::ElementsAre(7, -7, 100));

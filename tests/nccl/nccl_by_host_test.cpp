@@ -75,9 +75,9 @@ TEST_F(NcclByHostTest, GoesThroughTheHostWhereOneRankCannotNarrow) {
   services_[1].devices = std::make_shared<SharedDevices>(
       CUDA_STAND_IN, [](auto& device) { return std::make_unique<CopyMover>(device); });
   make(3, true, 8);
-  EXPECT_FALSE(allreduce(narrowed(), ReduceOp::kAverage));
-  EXPECT_TRUE(allreduce()) << "what is not narrowed it can";
-  EXPECT_FALSE(allreduce(narrowed()));
+  EXPECT_FALSE(allreduce(with_casts(), ReduceOp::kAverage));
+  EXPECT_TRUE(allreduce()) << "without casts it can";
+  EXPECT_FALSE(allreduce(with_casts()));
   EXPECT_TRUE(allreduce());
 }
 

@@ -33,7 +33,7 @@ INSTANTIATE_TEST_SUITE_P(Nccl, BackendContract,
                          ::testing::Combine(::testing::ValuesIn(subjects()),
                                             ::testing::Range(1, 5)),
                          name_of);
-INSTANTIATE_TEST_SUITE_P(Nccl, BackendDirectContract,
+INSTANTIATE_TEST_SUITE_P(Nccl, BackendZeroCopyContract,
                          ::testing::Combine(::testing::ValuesIn(subjects()),
                                             ::testing::Range(1, 5)),
                          name_of);

@@ -31,7 +31,7 @@ TEST_F(NcclMemoryTest, ReducesInMemoryThatIsRegistered) {
 TEST_F(NcclMemoryTest, RegistersNothingWhereARankCannot) {
   nccl_->script(1, {.refuses_memory = true});
   make(3, true);
-  for (int i = 0; i < 4; ++i) EXPECT_TRUE(allreduce(narrowed(), ReduceOp::kAverage));
+  for (int i = 0; i < 4; ++i) EXPECT_TRUE(allreduce(with_casts(), ReduceOp::kAverage));
   EXPECT_EQ(nccl_->counts().in_registered, 0);
   EXPECT_EQ(nccl_->counts().registrations, 3) << "it was tried again";
   EXPECT_EQ(nccl_->counts().aborts, 0);

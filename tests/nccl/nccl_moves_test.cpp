@@ -69,7 +69,7 @@ class NcclMovesTest : public NcclFixture {
       if (!outcome.statuses[rank].ok()) return false;
       Payload& payload = outcome.payloads[rank];
       EXPECT_EQ(payload.device_result() != nullptr, outcome.by_nccl());
-      EXPECT_FALSE(payload.in_hand());
+      EXPECT_FALSE(payload.own_block_complete());
       expect_ok(outcome.tensors[rank]->take(payload));
       outcome.tensors[rank]->expect_right(payload);
     }
@@ -207,7 +207,7 @@ TEST_P(NcclMoveTest, SeesAPeerDieInTheMiddle) {
   while_one_ends(2, all_have_begun, [&](int rank) { run_on(rank, *outcome); });
   for (std::size_t rank = 0; rank < 2; ++rank) {
     EXPECT_EQ(outcome->statuses[rank].code(), Code::kPeerLost);
-    EXPECT_FALSE(outcome->payloads[rank].in_hand());
+    EXPECT_FALSE(outcome->payloads[rank].own_block_complete());
     outcome->tensors[rank]->expect_untouched();
   }
   EXPECT_EQ(nccl_->counts().aborts, 3);
@@ -264,10 +264,10 @@ TEST_F(NcclMovesTest, KeepsAPartThatOthersMayCountOn) {
   while_one_ends(
       2, [&] { return others_are_done.load(); }, [&](int rank) { run_on(rank, *outcome); });
   EXPECT_EQ(outcome->statuses[2].code(), Code::kAborted);
-  EXPECT_FALSE(outcome->payloads[2].in_hand());
+  EXPECT_FALSE(outcome->payloads[2].own_block_complete());
   for (std::size_t rank = 0; rank < 2; ++rank) {
     EXPECT_EQ(outcome->statuses[rank].code(), Code::kPeerLost);
-    EXPECT_TRUE(outcome->payloads[rank].in_hand());
+    EXPECT_TRUE(outcome->payloads[rank].own_block_complete());
     outcome->tensors[rank]->expect_untouched();
     expect_ok(outcome->tensors[rank]->take(outcome->payloads[rank]));
     outcome->tensors[rank]->expect_right(outcome->payloads[rank]);

@@ -62,15 +62,15 @@ Nodes Contribution::decode(std::uint64_t generation, std::string& wrong) const {
   return counted;
 }
 
-CountedAllreduce::CountedAllreduce(Contribution& contribution, bool direct, bool throws)
+CountedAllreduce::CountedAllreduce(Contribution& contribution, bool zero_copy, bool throws)
     : AllreduceOperation({ConstTensorView(contribution.view())}, {contribution.view()},
                          ReduceOp::kSum),
       contribution_(contribution),
-      direct_(direct),
+      zero_copy_(zero_copy),
       throws_(throws) {}
 
 void CountedAllreduce::choose_ways(const plan::AllreduceLimits& limits) {
-  AllreduceOperation::choose_ways(direct_ ? plan::AllreduceLimits{.direct_from = 0} : limits);
+  AllreduceOperation::choose_ways(zero_copy_ ? plan::AllreduceLimits{.zero_copy_from = 0} : limits);
 }
 
 void CountedAllreduce::pack(const coordinator::Members& members, collectives::Payload& payload) {
@@ -82,7 +82,7 @@ void CountedAllreduce::pack(const coordinator::Members& members, collectives::Pa
 void CountedAllreduce::unpack(const coordinator::Members& members,
                               const collectives::Payload& payload) {
   came_without_data_ =
-      payload.direct().empty() && payload.data.size() < contribution_.data().size_bytes();
+      payload.zero_copy().empty() && payload.data.size() < contribution_.data().size_bytes();
   if (!came_without_data_) AllreduceOperation::unpack(members, payload);
 }
 

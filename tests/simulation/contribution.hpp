@@ -48,9 +48,9 @@ class Contribution {
 /// An allreduce of a contribution. It writes down in which view each attempt is made.
 class CountedAllreduce final : public coordinator::AllreduceOperation {
  public:
-  /// `direct`: as large tensors are done, however small this one is.
+  /// `zero_copy`: as large tensors are done, however small this one is.
   /// `throws`: there is no memory for it.
-  CountedAllreduce(Contribution& contribution, bool direct, bool throws);
+  CountedAllreduce(Contribution& contribution, bool zero_copy, bool throws);
   void choose_ways(const plan::AllreduceLimits& limits) override;
   void pack(const coordinator::Members& members, collectives::Payload& payload) override;
   /// Leaves the tensor as it is where the result has come without its data.
@@ -59,7 +59,7 @@ class CountedAllreduce final : public coordinator::AllreduceOperation {
 
  private:
   Contribution& contribution_;
-  const bool direct_;
+  const bool zero_copy_;
   const bool throws_;
   bool came_without_data_ = false;
 };

@@ -19,7 +19,7 @@ class SettlingEarly final : public Backend {
     return real_->run(position, call, payload);
   }
   plan::AllreduceLimits allreduce_limits() const override {
-    return {.direct_from = real_->allreduce_limits().direct_from};
+    return {.zero_copy_from = real_->allreduce_limits().zero_copy_from};
   }
   Status settle() override { return results_ ? Status() : real_->settle(); }
   Status settle_error(std::uint64_t position, const std::vector<int>& ranks) override {

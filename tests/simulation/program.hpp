@@ -50,7 +50,7 @@ class Program {
   Nodes check_named(const NamedCall& call, const Contributors& contributors) const;
   Status end_dropped();
   Status unnamed_call(std::uint64_t step, std::uint64_t call);
-  Status allreduce(std::uint64_t step, std::uint64_t call, std::size_t elements, bool direct);
+  Status allreduce(std::uint64_t step, std::uint64_t call, std::size_t elements, bool zero_copy);
   Status broadcast(std::uint64_t step, std::uint64_t call);
   Status barrier();
   Status allgather(std::uint64_t step, std::uint64_t call);

@@ -84,7 +84,7 @@ Status Program::run_operation(Operation& operation, const std::string& what,
 }
 
 Status Program::allreduce(std::uint64_t step, std::uint64_t call, std::size_t elements,
-                          bool direct) {
+                          bool zero_copy) {
   const Scenario& scenario = process_.around().scenario;
   const bool is_culprit = process_.self() == scenario.culprit && call == 0;
   const bool mismatches = is_culprit && scenario.mismatch_in == step;
@@ -92,7 +92,7 @@ Status Program::allreduce(std::uint64_t step, std::uint64_t call, std::size_t el
       std::max(elements, Contribution::kLeastElements) + (mismatches ? 1 : 0);
   Contribution& contribution = *given_.emplace_back(
       std::make_unique<Contribution>(process_.self(), salt_of(scenario.seed, step, call), length));
-  CountedAllreduce operation(contribution, direct, is_culprit && scenario.exception_in == step);
+  CountedAllreduce operation(contribution, zero_copy, is_culprit && scenario.exception_in == step);
   Result<Contributors> outcome = Status();
   const Status status = run_operation(operation, "an allreduce", outcome);
   if (status.code() == Code::kMismatch && scenario.mismatch_in == step && call == 0) {

@@ -6,33 +6,33 @@ namespace elastic::plan {
 namespace {
 
 constexpr std::size_t kKiB = 1024;
-constexpr AllreduceLimits kLimits{.eager_below = 16 * kKiB + 1, .direct_from = 128 * kKiB};
+constexpr AllreduceLimits kLimits{.eager_below = 16 * kKiB + 1, .zero_copy_from = 128 * kKiB};
 
 TEST(AllreduceWay, GoesBySize) {
   EXPECT_EQ(choose_way({.bytes = 0}, kLimits), AllreduceWay::kEager);
   EXPECT_EQ(choose_way({.bytes = 16 * kKiB}, kLimits), AllreduceWay::kEager);
   EXPECT_EQ(choose_way({.bytes = 16 * kKiB + 1}, kLimits), AllreduceWay::kPacked);
   EXPECT_EQ(choose_way({.bytes = 128 * kKiB - 1}, kLimits), AllreduceWay::kPacked);
-  EXPECT_EQ(choose_way({.bytes = 128 * kKiB}, kLimits), AllreduceWay::kDirect);
+  EXPECT_EQ(choose_way({.bytes = 128 * kKiB}, kLimits), AllreduceWay::kZeroCopyLinks);
 }
 
 TEST(AllreduceWay, IsSharedOnlyIfAllRanksOfferALargeTensor) {
   EXPECT_EQ(choose_way({.bytes = kKiB << 10, .is_offered_by_all = true}, kLimits),
-            AllreduceWay::kShared);
+            AllreduceWay::kZeroCopyShared);
   EXPECT_EQ(choose_way({.bytes = 64 * kKiB, .is_offered_by_all = true}, kLimits),
             AllreduceWay::kPacked);
 }
 
 TEST(AllreduceWay, PacksWhatIsNotInTheCallersMemoryAsItTravels) {
-  EXPECT_EQ(choose_way({.bytes = kKiB << 10, .fits_in_place = false}, kLimits),
+  EXPECT_EQ(choose_way({.bytes = kKiB << 10, .can_be_zero_copy = false}, kLimits),
             AllreduceWay::kPacked);
-  EXPECT_EQ(choose_way({.bytes = kKiB, .fits_in_place = false}, kLimits), AllreduceWay::kEager);
+  EXPECT_EQ(choose_way({.bytes = kKiB, .can_be_zero_copy = false}, kLimits), AllreduceWay::kEager);
 }
 
 TEST(AllreduceWay, IsNotEagerForAPartOfACall) {
   EXPECT_EQ(choose_way({.bytes = kKiB, .is_whole_call = false}, kLimits), AllreduceWay::kPacked);
   EXPECT_EQ(choose_way({.bytes = kKiB << 10, .is_whole_call = false}, kLimits),
-            AllreduceWay::kDirect);
+            AllreduceWay::kZeroCopyLinks);
 }
 
 TEST(AllreduceWay, IsPackedWithoutLimits) {
@@ -42,10 +42,10 @@ TEST(AllreduceWay, IsPackedWithoutLimits) {
 }
 
 TEST(AllreduceWay, SaysWhatStaysInTheCallersMemory) {
-  EXPECT_TRUE(is_in_place(AllreduceWay::kDirect));
-  EXPECT_TRUE(is_in_place(AllreduceWay::kShared));
-  EXPECT_FALSE(is_in_place(AllreduceWay::kPacked));
-  EXPECT_FALSE(is_in_place(AllreduceWay::kEager));
+  EXPECT_TRUE(is_zero_copy(AllreduceWay::kZeroCopyLinks));
+  EXPECT_TRUE(is_zero_copy(AllreduceWay::kZeroCopyShared));
+  EXPECT_FALSE(is_zero_copy(AllreduceWay::kPacked));
+  EXPECT_FALSE(is_zero_copy(AllreduceWay::kEager));
 }
 
 TEST(AllreduceLimits, AllowEagerUpToWhatMessagesTake) {
@@ -55,24 +55,24 @@ TEST(AllreduceLimits, AllowEagerUpToWhatMessagesTake) {
 }
 
 TEST(AllreduceLimits, AreLowerForTwoRanksOfOneHost) {
-  EXPECT_EQ(limits_for(2, 48 * kKiB, {}).direct_from, 64 * kKiB);
-  EXPECT_EQ(limits_for(2, {}, {}).direct_from, 128 * kKiB);
-  EXPECT_EQ(limits_for(3, 32 * kKiB, {}).direct_from, 128 * kKiB);
+  EXPECT_EQ(limits_for(2, 48 * kKiB, {}).zero_copy_from, 64 * kKiB);
+  EXPECT_EQ(limits_for(2, {}, {}).zero_copy_from, 128 * kKiB);
+  EXPECT_EQ(limits_for(3, 32 * kKiB, {}).zero_copy_from, 128 * kKiB);
 }
 
 TEST(AllreduceLimits, FollowADemandedAlgorithm) {
   for (const Allreduce small : {Allreduce::kDirect, Allreduce::kRecursiveDoubling}) {
-    EXPECT_EQ(limits_for(2, 48 * kKiB, small).direct_from, AllreduceLimits::kNever);
+    EXPECT_EQ(limits_for(2, 48 * kKiB, small).zero_copy_from, AllreduceLimits::kNever);
     EXPECT_EQ(limits_for(2, 48 * kKiB, small).eager_below, 48 * kKiB + 1);
   }
-  EXPECT_EQ(limits_for(4, {}, Allreduce::kRing).direct_from, 128 * kKiB);
+  EXPECT_EQ(limits_for(4, {}, Allreduce::kRing).zero_copy_from, 128 * kKiB);
 }
 
 /// Every size has one way that needs no agreement: the limits leave no overlap.
-TEST(AllreduceLimits, OfEagerTensorsAreBelowThoseOfDirectOnes) {
+TEST(AllreduceLimits, OfEagerTensorsAreBelowThoseOfZeroCopyOnes) {
   for (const int ranks : {1, 2, 3, 8}) {
     const AllreduceLimits limits = limits_for(ranks, 48 * kKiB, {});
-    EXPECT_LT(limits.eager_below, limits.direct_from);
+    EXPECT_LT(limits.eager_below, limits.zero_copy_from);
   }
 }
 

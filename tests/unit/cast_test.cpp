@@ -11,7 +11,7 @@ namespace elastic::kernels {
 namespace {
 
 template <typename Half, typename Wide>
-std::vector<Half> narrowed(const std::vector<Wide>& values, double factor = 1) {
+std::vector<Half> halves_of(const std::vector<Wide>& values, double factor = 1) {
   std::vector<Half> halves(values.size());
   cast(dtype_of<Wide>, reinterpret_cast<const std::byte*>(values.data()), values.size(), factor,
        dtype_of<Half>, reinterpret_cast<std::byte*>(halves.data()));
@@ -29,17 +29,17 @@ std::vector<Wide> widened(const std::vector<Half>& halves, double factor = 1,
 
 TEST(Narrow, ScalesAndRoundsOnce) {
   const std::vector<float> values{0x1p-26F, 3, -0.1F, 70000};
-  const auto halves = narrowed<float16>(values, 1024);
+  const auto halves = halves_of<float16>(values, 1024);
   EXPECT_EQ(halves[0].bits, float16(0x1p-16F).bits) << "it would be 0 without the scale";
   EXPECT_EQ(halves[1].bits, float16(3072).bits);
   EXPECT_EQ(halves[2].bits, float16(-0.1F * 1024).bits);
   EXPECT_EQ(halves[3].bits, 0x7c00) << "overflow is infinite";
-  EXPECT_EQ(narrowed<bfloat16>(values, 1)[2].bits, bfloat16(-0.1F).bits);
+  EXPECT_EQ(halves_of<bfloat16>(values, 1)[2].bits, bfloat16(-0.1F).bits);
 }
 
 /// 1 + 2^-11 + 2^-40 is above the middle between two halves, and exactly there as an f32.
 TEST(Narrow, DoublesGoByWayOfFloats) {
-  EXPECT_EQ(narrowed<float16>(std::vector<double>{1 + 0x1p-11 + 0x1p-40})[0].bits,
+  EXPECT_EQ(halves_of<float16>(std::vector<double>{1 + 0x1p-11 + 0x1p-40})[0].bits,
             float16(1.0F).bits);
 }
 
@@ -58,7 +58,7 @@ TEST(Narrow, WidensDividesAndLeavesOneNan) {
 TEST(Narrow, EveryHalfComesBack) {
   std::vector<bfloat16> halves(0x7f80);
   for (std::size_t i = 0; i < halves.size(); ++i) halves[i].bits = static_cast<std::uint16_t>(i);
-  const auto back = narrowed<bfloat16>(widened<float>(halves));
+  const auto back = halves_of<bfloat16>(widened<float>(halves));
   for (std::size_t i = 0; i < halves.size(); ++i) ASSERT_EQ(back[i].bits, halves[i].bits);
 }
 

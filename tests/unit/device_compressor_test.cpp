@@ -54,10 +54,10 @@ TEST_F(OnADevice, TensorsAreNarrowedUnlessWhole) {
       std::vector<NamedTensor>{{"a", floats_}, {"b", doubles_}, {"c", doubles_, true}},
       ReduceOp::kAverage, {&place_});
   ASSERT_EQ(given_.size(), 3U);
-  EXPECT_EQ(given_[0].wire, DType::kF16);
+  EXPECT_EQ(given_[0].wire_dtype, DType::kF16);
   EXPECT_EQ(given_[0].scale, 8);
-  EXPECT_EQ(given_[1].wire, DType::kF16);
-  EXPECT_EQ(given_[2].wire, DType::kF64);
+  EXPECT_EQ(given_[1].wire_dtype, DType::kF16);
+  EXPECT_EQ(given_[2].wire_dtype, DType::kF64);
   EXPECT_EQ(given_[2].scale, 1);
   EXPECT_EQ(op_, ReduceOp::kAverage);
   EXPECT_EQ(stream_, &place_);
@@ -67,9 +67,9 @@ TEST_F(OnADevice, TensorsAreNarrowedUnlessWhole) {
           .tensors = 560, .encoded = 300, .sent = 450, .sent_uncompressed = 840, .non_finite = 0}));
   EXPECT_TRUE(halves->residual("a").empty());
   compressor("bf16")->allreduce("a", floats_);
-  EXPECT_EQ(given_[0].wire, DType::kBF16);
+  EXPECT_EQ(given_[0].wire_dtype, DType::kBF16);
   compressor("none")->allreduce("a", floats_);
-  EXPECT_EQ(given_[0].wire, DType::kF32);
+  EXPECT_EQ(given_[0].wire_dtype, DType::kF32);
 }
 
 TEST_F(OnADevice, WhatTakesHostMemoryIsRefused) {

@@ -98,7 +98,7 @@ TEST_F(LaneTest, InstallDoesNotWaitForAnEarlierRepair) {
 class PartOnDevice final : public collectives::DeviceResult {
  public:
   Status unpack() override { return {}; }
-  Status gather(collectives::Buffer& /*data*/) override { return {}; }
+  Status copy_to_host(collectives::Buffer& /*data*/) override { return {}; }
 };
 
 /// Fails when this rank has its part, and hands over another's.
@@ -163,25 +163,26 @@ TEST_F(LaneTest, APartInHandIsDeliveredFromTheDevice) {
   EXPECT_EQ(lane.position(), 1U);
 }
 
-/// Writes 1, 2, 3, ... to direct tensors. Settles as told, and hands over the result that it has.
-class DirectBackend final : public Backend {
+/// Writes 1, 2, 3, ... to zero-copy tensors. Settles as told, and hands over the result that it
+/// has.
+class ZeroCopyBackend final : public Backend {
  public:
-  DirectBackend(Status settles, std::vector<std::int32_t>& given)
+  ZeroCopyBackend(Status settles, std::vector<std::int32_t>& given)
       : settles_(std::move(settles)), given_(given) {}
 
   Status run(std::uint64_t /*position*/, const Call& /*call*/, Payload& payload) override {
     std::int32_t next = 1;
-    for (const collectives::DirectTensor& tensor : payload.direct()) {
+    for (const collectives::ZeroCopyTensor& tensor : payload.zero_copy()) {
       auto* const values = reinterpret_cast<std::int32_t*>(tensor.output);
       for (std::size_t i = 0; i < tensor.count; ++i) values[i] = next++;
     }
     return {};
   }
-  plan::AllreduceLimits allreduce_limits() const override { return {.direct_from = 1}; }
+  plan::AllreduceLimits allreduce_limits() const override { return {.zero_copy_from = 1}; }
   Status settle() override { return settles_; }
   Status hand_over(std::uint64_t /*position*/, const Handover& /*handover*/,
                    Parcel& parcel) override {
-    parcel.payload.gather();
+    parcel.payload.make_contiguous();
     given_.resize(parcel.payload.data.size() / sizeof(std::int32_t));
     std::memcpy(given_.data(), parcel.payload.data.data(), parcel.payload.data.size());
     return {};
@@ -189,7 +190,7 @@ class DirectBackend final : public Backend {
   void abort() noexcept override {}
   int rank() const override { return 0; }
   int size() const override { return 2; }
-  const char* name() const override { return "direct"; }
+  const char* name() const override { return "zero_copy"; }
 
  private:
   const Status settles_;
@@ -203,11 +204,11 @@ TEST_F(LaneTest, AResultThatIsNotSettledIsCopied) {
   Lane lane("lane", {[](auto, const auto&) {},
                      [&](auto, const auto&, const auto&) { ++suspicions; }, [] {}});
   std::vector<std::int32_t> given;
-  const auto direct = [&](std::shared_ptr<LaneView> view, Status settles) {
-    view->backend = std::make_unique<DirectBackend>(std::move(settles), given);
+  const auto zero_copy = [&](std::shared_ptr<LaneView> view, Status settles) {
+    view->backend = std::make_unique<ZeroCopyBackend>(std::move(settles), given);
     return view;
   };
-  lane.install(direct(view(7), Status(Code::kPeerLost, "the peer is gone", 1)));
+  lane.install(zero_copy(view(7), Status(Code::kPeerLost, "the peer is gone", 1)));
   std::vector<std::int32_t> data(kCount);
   AllreduceOperation operation({elastic::view(std::span<const std::int32_t>(data))},
                                {elastic::view(std::span(data))}, ReduceOp::kSum);
@@ -219,7 +220,7 @@ TEST_F(LaneTest, AResultThatIsNotSettledIsCopied) {
   std::fill(data.begin(), data.end(), -1);
 
   lane.freeze();
-  lane.install(giving(direct(view(8), {})));
+  lane.install(giving(zero_copy(view(8), {})));
   Lane::Ownership ownership = lane.acquire(Milliseconds(10'000)).value();
   EXPECT_TRUE(lane.resume(ownership, nullptr).status.ok());
   EXPECT_EQ(given, result);

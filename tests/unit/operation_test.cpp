@@ -70,26 +70,26 @@ TEST(CastAllreduce, TravelsAsHalves) {
 }
 
 TEST(CastAllreduce, IsNoOtherCall) {
-  const auto narrowed = print(ReduceOp::kSum, kWires);
-  EXPECT_NE(narrowed, print(ReduceOp::kSum, {}));
-  EXPECT_NE(narrowed, print(ReduceOp::kAverage, kWires));
-  EXPECT_NE(narrowed, print(ReduceOp::kSum, {{DType::kF16, 2}, {DType::kF32}, {DType::kBF16}}));
-  EXPECT_NE(narrowed, print(ReduceOp::kSum, {{DType::kBF16}, {DType::kF32}, {DType::kBF16}}));
-  EXPECT_EQ(narrowed, print(ReduceOp::kSum, kWires));
+  const auto with_casts = print(ReduceOp::kSum, kWires);
+  EXPECT_NE(with_casts, print(ReduceOp::kSum, {}));
+  EXPECT_NE(with_casts, print(ReduceOp::kAverage, kWires));
+  EXPECT_NE(with_casts, print(ReduceOp::kSum, {{DType::kF16, 2}, {DType::kF32}, {DType::kBF16}}));
+  EXPECT_NE(with_casts, print(ReduceOp::kSum, {{DType::kBF16}, {DType::kF32}, {DType::kBF16}}));
+  EXPECT_EQ(with_casts, print(ReduceOp::kSum, kWires));
   EXPECT_EQ(print(ReduceOp::kSum, {}),
             print(ReduceOp::kSum, {{DType::kF32}, {DType::kF32}, {DType::kF64}}));
-  EXPECT_NE(describe(narrowed).find("sum, cast"), std::string::npos);
+  EXPECT_NE(describe(with_casts).find("sum, cast"), std::string::npos);
 }
 
 /// A backend that works on the caller's tensor cannot cast it to a wire dtype on the way.
-TEST(CastAllreduce, IsNotDirect) {
+TEST(CastAllreduce, IsNotZeroCopy) {
   Tensors tensors;
   const auto operation = tensors.operation(ReduceOp::kSum, kWires);
-  operation->choose_ways({.direct_from = 1});
+  operation->choose_ways({.zero_copy_from = 1});
   Payload payload;
   operation->pack(two_members(), payload);
-  ASSERT_EQ(payload.direct().size(), 1U);
-  EXPECT_EQ(payload.direct()[0].count, 3U);
+  ASSERT_EQ(payload.zero_copy().size(), 1U);
+  EXPECT_EQ(payload.zero_copy()[0].count, 3U);
   const auto places = operation->places();
   ASSERT_EQ(places.size(), 3U);
   EXPECT_EQ(places[1].tensor, 2U);
@@ -98,7 +98,8 @@ TEST(CastAllreduce, IsNotDirect) {
   EXPECT_EQ(places[2].offset, 2 * collectives::kSectionAlignment);
 }
 
-/// The choice of direct tensors depends on the view: each attempt makes it again from all tensors.
+/// The choice of zero-copy tensors depends on the view: each attempt makes it again from all
+/// tensors.
 TEST(AllreduceOperationTest, IsSplitAgainForEachView) {
   std::vector<std::int32_t> small(10);
   std::vector<std::int32_t> middle(100);
@@ -108,19 +109,19 @@ TEST(AllreduceOperationTest, IsSplitAgainForEachView) {
                                         elastic::view(std::span(large))};
   AllreduceOperation operation({tensors.begin(), tensors.end()}, tensors, ReduceOp::kSum);
   const Members members;
-  const auto split = [&](std::size_t direct_from) {
-    operation.choose_ways({.direct_from = direct_from});
+  const auto split = [&](std::size_t zero_copy_from) {
+    operation.choose_ways({.zero_copy_from = zero_copy_from});
     Payload payload;
     operation.pack(members, payload);
-    std::vector<const void*> direct;
-    for (const auto& tensor : payload.direct()) direct.push_back(tensor.input);
-    return std::pair(collectives::extent(operation.call(members).sections), direct);
+    std::vector<const void*> zero_copy;
+    for (const auto& tensor : payload.zero_copy()) zero_copy.push_back(tensor.input);
+    return std::pair(collectives::extent(operation.call(members).sections), zero_copy);
   };
-  using Direct = std::vector<const void*>;
-  EXPECT_EQ(split(400), std::pair(std::size_t{40}, Direct{middle.data(), large.data()}));
-  EXPECT_EQ(split(4000), std::pair(std::size_t{440}, Direct{large.data()}));
-  EXPECT_EQ(split(plan::AllreduceLimits::kNever), std::pair(std::size_t{4440}, Direct{}));
-  EXPECT_EQ(split(400), std::pair(std::size_t{40}, Direct{middle.data(), large.data()}));
+  using Addresses = std::vector<const void*>;
+  EXPECT_EQ(split(400), std::pair(std::size_t{40}, Addresses{middle.data(), large.data()}));
+  EXPECT_EQ(split(4000), std::pair(std::size_t{440}, Addresses{large.data()}));
+  EXPECT_EQ(split(plan::AllreduceLimits::kNever), std::pair(std::size_t{4440}, Addresses{}));
+  EXPECT_EQ(split(400), std::pair(std::size_t{40}, Addresses{middle.data(), large.data()}));
 }
 
 }  // namespace

@@ -14,7 +14,7 @@ namespace {
 class TwoBytes final : public DeviceResult {
  public:
   Status unpack() override { return {}; }
-  Status gather(Buffer& data) override {
+  Status copy_to_host(Buffer& data) override {
     data.resize(2);
     std::memcpy(data.data(), "ab", 2);
     return {};
@@ -32,12 +32,12 @@ Payload packed(const std::string& text) {
   return made;
 }
 
-TEST(Payload, GathersDirectTensorsBehindThePackedOnes) {
+TEST(Payload, AppendsZeroCopyTensorsToThePackedOnes) {
   std::array<std::byte, 3> result{std::byte{'x'}, std::byte{'y'}, std::byte{'z'}};
   Payload payload = packed("12");
-  payload.form = DirectTensors{{{DType::kU8, 3, nullptr, result.data()}}};
-  payload.gather();
-  EXPECT_TRUE(payload.direct().empty());
+  payload.form = ZeroCopyTensors{{{DType::kU8, 3, nullptr, result.data()}}};
+  payload.make_contiguous();
+  EXPECT_TRUE(payload.zero_copy().empty());
   ASSERT_EQ(payload.data.size(), kSectionAlignment + 3);
   EXPECT_EQ(text_of(payload, 0, 2), "12");
   EXPECT_EQ(text_of(payload, kSectionAlignment, 3), "xyz");
@@ -48,7 +48,7 @@ TEST(Payload, GathersTheSectionsOfAState) {
   std::array<std::byte, 1> second{std::byte{'y'}};
   Payload payload;
   payload.form = StateSections{{first, second}};
-  payload.gather();
+  payload.make_contiguous();
   ASSERT_EQ(payload.data.size(), kSectionAlignment + 1);
   EXPECT_EQ(text_of(payload, 0, 1), "x");
   EXPECT_EQ(text_of(payload, kSectionAlignment, 1), "y");
@@ -58,11 +58,11 @@ TEST(Payload, GathersTheSectionsOfAState) {
 TEST(Payload, LeavesBlocksAsTheyAre) {
   Payload payload = packed("12");
   payload.form = Blocks{{1, 1}, true};
-  payload.gather();
+  payload.make_contiguous();
   payload.release_tensors();
   EXPECT_EQ(text_of(payload, 0, 2), "12");
   EXPECT_EQ(payload.counts().size(), 2U);
-  EXPECT_TRUE(payload.in_hand());
+  EXPECT_TRUE(payload.own_block_complete());
 }
 
 TEST(Payload, KeepsTheCountsOfAResultThatComesFromADevice) {

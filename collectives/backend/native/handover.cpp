@@ -19,7 +19,7 @@ struct Descriptor {
   std::uint64_t error_bytes = 0;
   std::uint64_t counts = 0;
   std::uint64_t data_bytes = 0;
-  std::uint64_t in_hand = 0;
+  std::uint64_t own_block_complete = 0;
 };
 constexpr std::size_t kMessages = 4;
 constexpr std::uint64_t kMaxError = 1U << 20;
@@ -66,10 +66,10 @@ class Taker {
     parcel_.error.resize(descriptor_.error_bytes);
     parcel_.payload.data.resize(descriptor_.data_bytes);
     std::span<std::uint64_t> counts;
-    if (descriptor_.counts > 0 || descriptor_.in_hand != 0) {
+    if (descriptor_.counts > 0 || descriptor_.own_block_complete != 0) {
       Blocks& blocks = parcel_.payload.form.emplace<Blocks>();
       blocks.counts.resize(descriptor_.counts);
-      blocks.in_hand = descriptor_.in_hand != 0;
+      blocks.own_block_complete = descriptor_.own_block_complete != 0;
       counts = blocks.counts;
     }
     link_.receive({bytes_of(std::span(parcel_.error)), {}});
@@ -86,7 +86,7 @@ class Taker {
 
 Descriptor describe(const Backend::Parcel& parcel) {
   return {parcel.fingerprint, parcel.error.size(), parcel.payload.counts().size(),
-          parcel.payload.data.size(), parcel.payload.in_hand() ? 1U : 0U};
+          parcel.payload.data.size(), parcel.payload.own_block_complete() ? 1U : 0U};
 }
 
 void give(Link& link, const Descriptor& descriptor, const Backend::Parcel& parcel) {
@@ -103,7 +103,7 @@ void give(Link& link, const Descriptor& descriptor, const Backend::Parcel& parce
 /// allocates memory, and then receives the other three.
 Status hand_over_parcel(Mesh& mesh, const Backend::Handover& handover, Backend::Parcel& parcel) {
   // One message carries the data, so it has to be contiguous.
-  parcel.payload.gather();
+  parcel.payload.make_contiguous();
   const Descriptor descriptor = describe(parcel);
   std::vector<Link*> given;
   int holder = -1;

@@ -61,7 +61,7 @@ class NativeBackend final : public Backend {
   Status check(const Call& call, const Payload& payload) const;
   Status perform(const Call& call, Payload& payload);
   Status allreduce(const Call& call, Payload& payload);
-  Status direct_allreduce(const Call& call, Payload& payload);
+  Status zero_copy_allreduce(const Call& call, Payload& payload);
   Status planned_allreduce(const Call& call, const Payload& payload);
   Status broadcast(const Call& call, Payload& payload);
   Status allgather(const Section& block, Payload& payload);
@@ -69,7 +69,7 @@ class NativeBackend final : public Backend {
   Status transfer(const Call& call, Payload& payload);
   Status barrier() { return executor_.run(plans_.barrier(), nullptr); }
   /// Whether the input has to be saved before the result overwrites it.
-  bool keeps(const DirectTensor& tensor) const {
+  bool keeps(const ZeroCopyTensor& tensor) const {
     return options_.recoverable && tensor.input == tensor.output;
   }
   Status refuse(std::uint64_t position);
@@ -96,7 +96,7 @@ class NativeBackend final : public Backend {
 /// 1. In the view's first operation, negotiate the capabilities (`prepare`).
 /// 2. A small allreduce on one host is eager.
 /// 3. Any other call posts its fingerprint to the ranks that may wait for an eager message, and
-///    offers its direct tensors. If all ranks offer theirs, they are reduced in shared memory;
+///    offers its zero-copy tensors. If all ranks offer theirs, they are reduced in shared memory;
 ///    otherwise plans run on the links.
 /// 4. After a failure, `finish` restores the inputs.
 Status NativeBackend::run(std::uint64_t position, const Call& call, Payload& payload) try {
@@ -112,9 +112,9 @@ Status NativeBackend::run(std::uint64_t position, const Call& call, Payload& pay
         slots_.run(tag, call.fingerprint, data, data.data(), reducer_of(section.dtype, call.redop));
   } else {
     if (eager_everywhere_ && call.phase == OpTag::kNormal) {
-      const bool shares = options_.recoverable && !payload.direct().empty();
+      const bool shares = options_.recoverable && !payload.zero_copy().empty();
       slots_.tell(tag, call.fingerprint,
-                  shares ? shared_.offer(tag, call.fingerprint, payload.direct())
+                  shares ? shared_.offer(tag, call.fingerprint, payload.zero_copy())
                          : std::span<const std::byte>());
     }
     mesh_->begin(tag, call.fingerprint);
@@ -172,9 +172,9 @@ Status NativeBackend::refuse(std::uint64_t position) {
 /// Ranks that have met in this call already have used its eager message.
 bool NativeBackend::is_eager(const Call& call, const Payload& payload) const {
   if (call.kind != Kind::kAllreduce || call.phase != OpTag::kNormal) return false;
-  if (call.sections.size() != 1 || !payload.direct().empty()) return false;
+  if (call.sections.size() != 1 || !payload.zero_copy().empty()) return false;
   const plan::AllreduceTensor packed{.bytes = bytes_of(call.sections.front()),
-                                     .fits_in_place = false};
+                                     .can_be_zero_copy = false};
   return plan::choose_way(packed, limits_) == plan::AllreduceWay::kEager;
 }
 
@@ -232,7 +232,7 @@ Status NativeBackend::perform(const Call& call, Payload& payload) {
   return Status(Code::kInternal, "no collective has this number");
 }
 
-/// Unpins direct tensors and restores the inputs that were overwritten.
+/// Unpins zero-copy tensors and restores the inputs that were overwritten.
 void NativeBackend::rollback() {
   shared_.unpin();
   undo_.restore();
@@ -240,38 +240,38 @@ void NativeBackend::rollback() {
 
 Status NativeBackend::allreduce(const Call& call, Payload& payload) {
   // Without elements there is nothing to reduce, but still no rank may be ahead of the others.
-  if (call.sections.empty() && payload.direct().empty()) return barrier();
+  if (call.sections.empty() && payload.zero_copy().empty()) return barrier();
   for (const Section& section : call.sections) {
     const Schedule& schedule = plans_.allreduce({section.count, size_of(section.dtype)});
     const Status status = executor_.run(schedule, payload.data.data() + section.offset,
                                         reducer_of(section.dtype, call.redop));
     if (!status.ok()) return status;
   }
-  return payload.direct().empty() ? Status() : direct_allreduce(call, payload);
+  return payload.zero_copy().empty() ? Status() : zero_copy_allreduce(call, payload);
 }
 
 /// Reduces tensors in the caller's memory: through shared memory if all ranks have offered theirs,
 /// otherwise by plans. The undo log saves inputs before they are overwritten in place.
-Status NativeBackend::direct_allreduce(const Call& call, Payload& payload) {
+Status NativeBackend::zero_copy_allreduce(const Call& call, Payload& payload) {
   std::size_t overwritten = 0;
-  for (const DirectTensor& tensor : payload.direct()) {
+  for (const ZeroCopyTensor& tensor : payload.zero_copy()) {
     if (keeps(tensor)) overwritten += tensor.bytes();
   }
   undo_.begin(*payload.undo, overwritten);
   const Result<bool> agreed = shared_.agreed();
   if (!agreed.ok()) return agreed.status();
   // The lane has left these tensors in place, whatever their sizes are.
-  const auto way = plan::choose_way({.is_offered_by_all = agreed.value()}, {.direct_from = 0});
+  const auto way = plan::choose_way({.is_offered_by_all = agreed.value()}, {.zero_copy_from = 0});
   const Status status =
-      way == plan::AllreduceWay::kShared
-          ? shared_.run(payload.direct(), call.redop, undo_, [this] { return barrier(); })
+      way == plan::AllreduceWay::kZeroCopyShared
+          ? shared_.run(payload.zero_copy(), call.redop, undo_, [this] { return barrier(); })
           : planned_allreduce(call, payload);
   if (status.ok()) undo_.clear();
   return status;
 }
 
 Status NativeBackend::planned_allreduce(const Call& call, const Payload& payload) {
-  for (const DirectTensor& tensor : payload.direct()) {
+  for (const ZeroCopyTensor& tensor : payload.zero_copy()) {
     const bool in_place = tensor.input == tensor.output;
     if (size() == 1 && !in_place) std::memcpy(tensor.output, tensor.input, tensor.bytes());
     Reducer reducer = reducer_of(tensor.dtype, call.redop);
@@ -351,9 +351,9 @@ Status NativeBackend::reduce_scatter(const Call& call, Payload& payload) {
   if (mine > 0) std::memmove(payload.data.data(), data + begin * element, mine);
   payload.data.resize(mine);
   // No other rank has this rank's part. So no rank may return before every rank has its own part.
-  parts.in_hand = true;
+  parts.own_block_complete = true;
   status = barrier();
-  if (status.ok()) parts.in_hand = false;
+  if (status.ok()) parts.own_block_complete = false;
   return status;
 }
 

@@ -30,7 +30,7 @@ class PlanCache {
 
   /// In place, of any size.
   const Schedule& allreduce(plan::Elements elements);
-  /// For a direct tensor: in place or out of place, and divided by Reducer::divisor.
+  /// For a zero-copy tensor: in place or out of place, and divided by Reducer::divisor.
   const Schedule& large_allreduce(plan::Elements elements);
   const Schedule& reduce_scatter(plan::Elements elements);
   const Schedule& broadcast(int root, std::size_t bytes);

@@ -29,12 +29,12 @@ constexpr kernels::Store kStore = kernels::Store::kStreaming;
 }  // namespace
 
 std::span<const std::byte> SharedAllreduce::offer(const OpTag& tag, const Fingerprint& fingerprint,
-                                                  std::span<const DirectTensor> tensors) {
+                                                  std::span<const ZeroCopyTensor> tensors) {
   offered_.clear();
   if (!readable_everywhere() || tensors.empty()) return {};
   if (tensors.size() * sizeof(Place) > EagerSlot::kMostBytes) return {};
   std::vector<Place> places;
-  for (const DirectTensor& tensor : tensors) {
+  for (const ZeroCopyTensor& tensor : tensors) {
     const auto input = arena_->offset_of(tensor.input, tensor.bytes());
     const auto output = arena_->offset_of(tensor.output, tensor.bytes());
     if (!input || !output) return {};
@@ -80,7 +80,7 @@ Result<bool> SharedAllreduce::agreed() {
 /// 5. Copy the other parts from the other ranks' outputs, and check the pins again.
 /// Cost for tensors of b bytes: a rank reads b bytes of inputs and (n - 1) / n b bytes of outputs,
 /// writes b bytes, and sends only small messages.
-Status SharedAllreduce::run(std::span<const DirectTensor> tensors, ReduceOp op,
+Status SharedAllreduce::run(std::span<const ZeroCopyTensor> tensors, ReduceOp op,
                             transport::Overwriting& undo, const std::function<Status()>& meet) {
   auto found = find(tensors, undo);
   if (!found.ok()) return found.status();
@@ -110,7 +110,7 @@ Status SharedAllreduce::run(std::span<const DirectTensor> tensors, ReduceOp op,
 
 /// The addresses of every rank's tensors, from the eager messages.
 Result<std::vector<SharedAllreduce::Shared>> SharedAllreduce::find(
-    std::span<const DirectTensor> tensors, transport::Overwriting& undo) {
+    std::span<const ZeroCopyTensor> tensors, transport::Overwriting& undo) {
   std::vector<std::vector<Place>> places;  // per rank
   for (int rank = 0; rank < mesh_.size(); ++rank) {
     std::vector<Place>& all = places.emplace_back(offered_);
@@ -123,7 +123,7 @@ Result<std::vector<SharedAllreduce::Shared>> SharedAllreduce::find(
   }
   std::vector<Shared> found;
   for (std::size_t i = 0; i < tensors.size(); ++i) {
-    const DirectTensor& mine = tensors[i];
+    const ZeroCopyTensor& mine = tensors[i];
     Shared& tensor =
         found.emplace_back(Shared{mine, {}, {}, mine.input == mine.output ? &undo : nullptr});
     for (int rank = 0; rank < mesh_.size(); ++rank) {

@@ -39,7 +39,7 @@ class SharedAllreduce {
   /// or if this rank cannot read another rank's arena.
   std::span<const std::byte> offer(const transport::OpTag& tag,
                                    const transport::Fingerprint& fingerprint,
-                                   std::span<const DirectTensor> tensors);
+                                   std::span<const ZeroCopyTensor> tensors);
 
   /// Whether all ranks have offered their tensors; the same on all ranks. Waits for the other
   /// ranks' messages if this rank made an offer. The operation has begun. Fails like a link.
@@ -47,7 +47,7 @@ class SharedAllreduce {
 
   /// Performs the allreduce, if `agreed`. Reports to `undo` what it overwrites in place. `meet` is
   /// a barrier of all ranks.
-  Status run(std::span<const DirectTensor> tensors, ReduceOp op, transport::Overwriting& undo,
+  Status run(std::span<const ZeroCopyTensor> tensors, ReduceOp op, transport::Overwriting& undo,
              const std::function<Status()>& meet);
 
   /// Unpins the tensors. To be called before they change, even if nothing was offered.
@@ -61,7 +61,7 @@ class SharedAllreduce {
   };
   /// One tensor of all ranks, with addresses in this process.
   struct Shared {
-    const DirectTensor& mine;
+    const ZeroCopyTensor& mine;
     std::vector<const std::byte*> inputs;   // per rank
     std::vector<const std::byte*> outputs;  // per rank
     transport::Overwriting* undo;           // null if it is out of place
@@ -69,7 +69,7 @@ class SharedAllreduce {
   using OnPiece = std::function<void(std::size_t begin, std::size_t bytes)>;
 
   bool readable_everywhere() const;
-  Result<std::vector<Shared>> find(std::span<const DirectTensor> tensors,
+  Result<std::vector<Shared>> find(std::span<const ZeroCopyTensor> tensors,
                                    transport::Overwriting& undo);
   Status reach(int rank, const Place& place, std::size_t bytes);
   Status each_piece(const Shared& tensor, int part, const OnPiece& on_piece) const;

@@ -4,7 +4,7 @@
 
 namespace elastic::collectives::nccl {
 
-Result<std::vector<std::string>> BootstrapExchange::gather(const std::string& mine) {
+Result<std::vector<std::string>> BootstrapExchange::allgather(const std::string& mine) {
   std::unique_lock<std::mutex> lock(mutex_);
   mine_ = mine.substr(0, kMostBytes);
   changed_.wait(lock, [&] { return called_off_ || delivered_; });
@@ -26,11 +26,11 @@ std::optional<BootstrapMessage> BootstrapExchange::waiting() const {
   return BootstrapMessage{round_, *mine_};
 }
 
-void BootstrapExchange::deliver(std::uint8_t round, std::vector<std::string> letters) {
+void BootstrapExchange::deliver(std::uint8_t round, std::vector<std::string> messages) {
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     if (round != round_ || !mine_) return;
-    delivered_ = std::move(letters);
+    delivered_ = std::move(messages);
     mine_.reset();
     ++round_;
   }
@@ -42,10 +42,10 @@ std::uint8_t BootstrapExchange::rounds() const {
   return round_;
 }
 
-Exchange exchange_by(std::shared_ptr<BootstrapExchange> box) {
+Exchange exchange_by(std::shared_ptr<BootstrapExchange> bootstrap) {
   Exchange exchange;
-  exchange.gather = [box](const std::string& mine) { return box->gather(mine); };
-  exchange.call_off = [box] { box->call_off(); };
+  exchange.allgather = [bootstrap](const std::string& mine) { return bootstrap->allgather(mine); };
+  exchange.call_off = [bootstrap] { bootstrap->call_off(); };
   return exchange;
 }
 

@@ -31,14 +31,14 @@ class BootstrapExchange {
 
   /// For the communicator: posts `mine`, and waits until a lane has delivered the messages of all
   /// ranks. kAborted after `call_off`.
-  Result<std::vector<std::string>> gather(const std::string& mine);
+  Result<std::vector<std::string>> allgather(const std::string& mine);
   void call_off();
 
   /// For a lane: the message that waits to be carried.
   std::optional<BootstrapMessage> waiting() const;
   /// For a lane: delivers the messages of all ranks in `round`, this rank's included, in rank
   /// order. Does nothing if another lane has delivered this round.
-  void deliver(std::uint8_t round, std::vector<std::string> letters);
+  void deliver(std::uint8_t round, std::vector<std::string> messages);
 
   /// The number of delivered rounds.
   std::uint8_t rounds() const;
@@ -52,7 +52,7 @@ class BootstrapExchange {
   bool called_off_ = false;
 };
 
-/// An Exchange through `box`, for a communicator.
-Exchange exchange_by(std::shared_ptr<BootstrapExchange> box);
+/// An Exchange through `bootstrap`, for a communicator.
+Exchange exchange_by(std::shared_ptr<BootstrapExchange> bootstrap);
 
 }  // namespace elastic::collectives::nccl

@@ -18,9 +18,9 @@ std::string bootstrap_message(const Status& status, const std::string& content) 
   return std::string{kBad, static_cast<char>(status.code())} + status.message();
 }
 
-Status verdict_of(const std::vector<std::string>& letters, const DecidedView& view) {
-  for (std::size_t rank = 0; rank < letters.size(); ++rank) {
-    const std::string& each = letters[rank];
+Status verdict_of(const std::vector<std::string>& messages, const DecidedView& view) {
+  for (std::size_t rank = 0; rank < messages.size(); ++rank) {
+    const std::string& each = messages[rank];
     if (!each.empty() && each.front() == kGood) continue;
     const bool whole = each.size() > 2 && static_cast<Code>(each[1]) <= Code::kInternal;
     return Status(whole ? static_cast<Code>(each[1]) : Code::kProtocol,

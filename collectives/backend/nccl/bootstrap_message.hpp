@@ -11,8 +11,8 @@ namespace elastic::collectives::nccl {
 /// The text of a rank's message: one byte that says which, then `content`, or the failure `status`.
 std::string bootstrap_message(const Status& status, const std::string& content);
 
-/// The first failure in `letters`, as the error of all ranks. `letters` are in rank order.
-Status verdict_of(const std::vector<std::string>& letters, const DecidedView& view);
+/// The first failure in `messages`, as the error of all ranks. `messages` are in rank order.
+Status verdict_of(const std::vector<std::string>& messages, const DecidedView& view);
 
 /// kMismatch if two of `places` (CommunicatorPlan::place) are the same, that is, two ranks use one
 /// device: a mistake of the program, which all ranks find.

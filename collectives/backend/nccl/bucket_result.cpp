@@ -44,7 +44,7 @@ Status BucketResult::unpack() {
   return status.ok() ? done : status;
 }
 
-Status BucketResult::gather(Buffer& data) {
+Status BucketResult::copy_to_host(Buffer& data) {
   data.resize(bytes_);
   if (bytes_ == 0) return {};
   device::CudaDevice& cuda = *device_->cuda();

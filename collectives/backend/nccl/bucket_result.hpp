@@ -28,7 +28,7 @@ class BucketResult : public DeviceResult {
                                                     device::PinnedPool::Block memory = {});
 
   Status unpack() override;
-  Status gather(Buffer& data) override;
+  Status copy_to_host(Buffer& data) override;
 
   std::uint64_t address() const { return reinterpret_cast<std::uintptr_t>(memory_.data()); }
   std::size_t bytes() const { return bytes_; }

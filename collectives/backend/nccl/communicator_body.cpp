@@ -120,23 +120,23 @@ Decision Communicator::Body::meet() {
     own = state_.own_failure();
   }
   const std::string id(id_.internal, sizeof id_.internal);
-  const auto letters =
-      plan_.exchange.gather(bootstrap_message(own, (plan_.view.rank == 0 ? id : "") + plan_.place));
-  Status met = letters.ok() ? verdict_of(letters.value(), plan_.view) : letters.status();
-  if (met.ok()) met = read(letters.value());
+  const auto messages = plan_.exchange.allgather(
+      bootstrap_message(own, (plan_.view.rank == 0 ? id : "") + plan_.place));
+  Status met = messages.ok() ? verdict_of(messages.value(), plan_.view) : messages.status();
+  if (met.ok()) met = read(messages.value());
   return decide([&](auto& state, TimePoint now) { return state.met(met, now); });
 }
 
 /// Takes NCCL's id from rank 0's message, before its place, and compares the places of all ranks.
-Status Communicator::Body::read(std::vector<std::string> letters) {
-  for (std::string& each : letters) each.erase(0, 1);
-  std::string& first = letters.front();
+Status Communicator::Body::read(std::vector<std::string> messages) {
+  for (std::string& each : messages) each.erase(0, 1);
+  std::string& first = messages.front();
   if (first.size() < sizeof id_.internal) {
     return Status(Code::kProtocol, "rank 0 handed out what is no id of NCCL", 0);
   }
   std::memcpy(id_.internal, first.data(), sizeof id_.internal);
   first.erase(0, sizeof id_.internal);
-  return require_distinct_devices(letters, plan_.view);
+  return require_distinct_devices(messages, plan_.view);
 }
 
 Decision Communicator::Body::init() {
@@ -153,8 +153,9 @@ Decision Communicator::Body::agree() {
     const std::lock_guard lock(mutex_);
     own = state_.own_failure();
   }
-  const auto letters = plan_.exchange.gather(bootstrap_message(own, ""));
-  const Status agreed = letters.ok() ? verdict_of(letters.value(), plan_.view) : letters.status();
+  const auto messages = plan_.exchange.allgather(bootstrap_message(own, ""));
+  const Status agreed =
+      messages.ok() ? verdict_of(messages.value(), plan_.view) : messages.status();
   return decide([&](auto& state, TimePoint now) { return state.agreed(agreed, now); });
 }
 

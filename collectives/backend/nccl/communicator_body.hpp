@@ -53,7 +53,7 @@ class Communicator::Body : public std::enable_shared_from_this<Body> {
 
   Decision make_id();
   Decision meet();
-  Status read(std::vector<std::string> letters);
+  Status read(std::vector<std::string> messages);
   Decision init();
   Decision agree();
 

@@ -15,14 +15,14 @@ Status DeviceReduceScatter::prepare() {
   if (equal()) return {};
   auto lent = device()->lend(offset(counts_.size()));
   if (!lent.ok()) return lent.status();
-  apart_ = std::move(lent).value();
+  slots_ = std::move(lent).value();
   return {};
 }
 
 Status DeviceReduceScatter::launch(TimePoint until, const Meanwhile& meanwhile) {
   if (equal()) return perform(data_.input, result().address(), until, meanwhile);
-  if (Status set = set_apart(); !set.ok()) return set;
-  const std::uint64_t from = reinterpret_cast<std::uintptr_t>(apart_.data());
+  if (Status set = fill_slots(); !set.ok()) return set;
+  const std::uint64_t from = reinterpret_cast<std::uintptr_t>(slots_.data());
   const std::uint64_t part = from + offset(rank_);
   if (Status begun = perform(from, part, until, meanwhile); !begun.ok()) return begun;
   if (result().bytes() == 0) return {};
@@ -33,7 +33,7 @@ Status DeviceReduceScatter::launch(TimePoint until, const Meanwhile& meanwhile) 
 }
 
 /// Copies each part to its slot. NCCL also reduces the rest of a slot, which is garbage.
-Status DeviceReduceScatter::set_apart() {
+Status DeviceReduceScatter::fill_slots() {
   std::vector<DeviceTensor> parts;
   std::uint64_t at = data_.input;
   for (std::size_t rank = 0; rank < counts_.size(); ++rank) {
@@ -41,7 +41,7 @@ Status DeviceReduceScatter::set_apart() {
     if (part.count > 0) parts.push_back(part);
     at += part.bytes();
   }
-  return device()->mover().pack(parts, reinterpret_cast<std::uintptr_t>(apart_.data()), stream());
+  return device()->mover().pack(parts, reinterpret_cast<std::uintptr_t>(slots_.data()), stream());
 }
 
 Status DeviceReduceScatter::perform(std::uint64_t from, std::uint64_t to, TimePoint until,

@@ -32,7 +32,7 @@ class DeviceReduceScatter final : public DeviceWork {
   std::size_t bytes() const override { return data_.bytes(); }
   Status launch(TimePoint until, const Meanwhile& meanwhile) override;
   Status perform(std::uint64_t from, std::uint64_t to, TimePoint until, const Meanwhile& meanwhile);
-  Status set_apart();
+  Status fill_slots();
 
   bool equal() const { return counts_.size() * largest_ == data_.count; }
   /// Bytes from the start of the slots to the slot of `rank`.
@@ -44,7 +44,7 @@ class DeviceReduceScatter final : public DeviceWork {
   const std::vector<std::uint64_t> counts_;
   const std::size_t rank_;
   std::size_t largest_ = 0;          // elements of the largest part
-  device::PinnedPool::Block apart_;  // the slots, on the device; empty if the parts are equal
+  device::PinnedPool::Block slots_;  // the slots, on the device; empty if the parts are equal
 };
 
 }  // namespace elastic::collectives::nccl

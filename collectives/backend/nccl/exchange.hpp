@@ -13,8 +13,8 @@ namespace elastic::collectives::nccl {
 struct Exchange {
   /// Sends `mine` to all ranks, and returns the bytes of each rank in rank order. All ranks call it
   /// equally often. Fails when a rank is lost, and after `call_off`.
-  std::function<Result<std::vector<std::string>>(const std::string& mine)> gather;
-  /// Makes `gather` return. Any thread; must not throw.
+  std::function<Result<std::vector<std::string>>(const std::string& mine)> allgather;
+  /// Makes `allgather` return. Any thread; must not throw.
   std::function<void()> call_off;
 };
 

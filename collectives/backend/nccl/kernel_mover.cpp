@@ -62,11 +62,11 @@ class KernelMover final : public BucketMover {
   }
 
   Status move_row(Tensors row, const Way& way) {
-    const bool narrowed = row.front().is_cast();
-    if (row.size() == 1 && way.divisor == 1 && !narrowed) return copy(row, way);
+    const bool is_cast = row.front().is_cast();
+    if (row.size() == 1 && way.divisor == 1 && !is_cast) return copy(row, way);
     const auto moved = move(row, way);
     if (moved) return *moved;
-    return narrowed ? one_by_one(row, way) : copy(row, way);
+    return is_cast ? one_by_one(row, way) : copy(row, way);
   }
 
   Status copy(Tensors row, const Way& way) {

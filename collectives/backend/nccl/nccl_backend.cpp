@@ -29,15 +29,15 @@ using transport::OpTag;
 
 /// A rank's vote on the use of NCCL. Each field is 1 or 0; the minimum over the ranks counts.
 struct ReadinessVote {
-  std::uint8_t wants = 0;       ///< its tensors are on one device, on which this lane has the turn
-  std::uint8_t expects = 0;     ///< it wants NCCL now or later: it has a communicator or a device
-  std::uint8_t fits = 0;        ///< its communicator is for this device, or there is none
-  std::uint8_t apart = 0;       ///< see ViewCommunicator::Standing
-  std::uint8_t alive = 0;       ///< see ViewCommunicator::Standing
-  std::uint8_t ready = 0;       ///< see ViewCommunicator::Standing
-  std::uint8_t letter = 0;      ///< its communicator has a message for the other ranks
-  std::uint8_t waits = 0;       ///< it wants NCCL, and NcclServices::waits is set
-  std::uint8_t holds_up = 0;    ///< a state transfer may be delayed further (head_start)
+  std::uint8_t wants = 0;    ///< its tensors are on one device, on which this lane has the turn
+  std::uint8_t expects = 0;  ///< it wants NCCL now or later: it has a communicator or a device
+  std::uint8_t fits = 0;     ///< its communicator is for this device, or there is none
+  std::uint8_t distinct_devices = 0;  ///< see ViewCommunicator::Standing
+  std::uint8_t alive = 0;             ///< see ViewCommunicator::Standing
+  std::uint8_t ready = 0;             ///< see ViewCommunicator::Standing
+  std::uint8_t message = 0;           ///< its communicator has a message for the other ranks
+  std::uint8_t waits = 0;             ///< it wants NCCL, and NcclServices::waits is set
+  std::uint8_t holds_up = 0;          ///< a state transfer may be delayed further (head_start)
   std::uint8_t registered = 0;  ///< its memory for the result is registered with the communicator
 };
 static_assert(sizeof(ReadinessVote) == 10);
@@ -61,7 +61,7 @@ class NcclBackend final : public Backend {
   Status prepare(std::uint64_t position) override { return view_.native->prepare(position); }
   Status run(std::uint64_t position, const Call& call, Payload& payload) override;
   plan::AllreduceLimits allreduce_limits() const override {
-    return {.direct_from = view_.native->allreduce_limits().direct_from};
+    return {.zero_copy_from = view_.native->allreduce_limits().zero_copy_from};
   }
   Status settle() override { return view_.native->settle(); }
   Status settle_error(std::uint64_t position, const std::vector<int>& ranks) override {
@@ -80,11 +80,11 @@ class NcclBackend final : public Backend {
   Status take_turn(const Call& call, const Payload& payload);
   Result<bool> agree(std::uint64_t position, const Call& call);
   Result<ReadinessVote> meet(std::uint64_t position, const Call& call);
-  ReadinessVote own_say();
+  ReadinessVote own_vote();
   void register_memory();
   Status advance(std::uint64_t position, const ReadinessVote& all);
   Status wait_for_news();
-  Status carry_letters(std::uint64_t position);
+  Status carry_messages(std::uint64_t position);
   Result<std::vector<std::uint64_t>> share_counts(std::uint64_t position, const Call& call);
   Result<ResultOnDevice::HostForm> form_of_result(std::uint64_t position, const Call& call);
   Result<bool> by_nccl(std::uint64_t position, const Call& call, Payload& payload);
@@ -106,7 +106,7 @@ class NcclBackend final : public Backend {
   std::shared_ptr<SharedDevice> device_;
   std::unique_lock<std::mutex> turn_;           // on device_
   std::shared_ptr<Communicator> communicator_;  // of the latest vote
-  std::optional<BootstrapMessage> letter_;      // of the latest vote
+  std::optional<BootstrapMessage> message_;     // of the latest vote
   TimePoint held_up_until_;                     // end of a state transfer's delay
   std::size_t bytes_ = 0;                       // of the result, if it may be in registered memory
   device::PinnedPool::Block registered_;        // memory for the result
@@ -169,7 +169,7 @@ Status NcclBackend::take_turn(const Call& call, const Payload& payload) {
   return {};
 }
 
-ReadinessVote NcclBackend::own_say() {
+ReadinessVote NcclBackend::own_vote() {
   ViewCommunicator::Standing standing = shared_->standing();
   using Fit = ViewCommunicator::Fit;
   const Fit fit = device_ ? shared_->fit(*device_) : Fit::kFits;
@@ -178,14 +178,14 @@ ReadinessVote NcclBackend::own_say() {
   vote.wants = wants ? 1 : 0;
   vote.expects = standing.communicator || device_ ? 1 : 0;
   vote.fits = fit == Fit::kFits ? 1 : 0;
-  vote.apart = standing.apart ? 1 : 0;
+  vote.distinct_devices = standing.distinct_devices ? 1 : 0;
   vote.alive = standing.alive ? 1 : 0;
   vote.ready = standing.ready ? 1 : 0;
-  vote.letter = standing.letter ? 1 : 0;
+  vote.message = standing.message ? 1 : 0;
   vote.waits = wants && services_.waits ? 1 : 0;
   vote.holds_up = standing.rounds == 0 && Clock::now() < held_up_until_ ? 1 : 0;
   communicator_ = std::move(standing.communicator);
-  letter_ = std::move(standing.letter);
+  message_ = std::move(standing.message);
   if (wants && standing.ready) register_memory();
   vote.registered = registered_.data() != nullptr ? 1 : 0;
   return vote;
@@ -208,7 +208,7 @@ Result<ReadinessVote> NcclBackend::meet(std::uint64_t position, const Call& call
   gate.error = call.error;
   gate.phase = phase_;
   phase_ = std::max<std::uint8_t>(static_cast<std::uint8_t>(phase_ + 1), OpTag::kLater);
-  ReadinessVote vote = own_say();
+  ReadinessVote vote = own_vote();
   Payload said;
   said.data.resize(sizeof vote);
   std::memcpy(said.data.data(), &vote, sizeof vote);
@@ -228,7 +228,7 @@ Result<bool> NcclBackend::agree(std::uint64_t position, const Call& call) {
       shared_->begin_anew();  // the tensors are not on the expected device
       continue;
     }
-    if (all.wants == 1 && all.apart == 0) return shared_->why_not_apart();
+    if (all.wants == 1 && all.distinct_devices == 0) return shared_->shared_device_error();
     if (all.alive == 0) {
       if (Status gone = shared_->give_up({}); !gone.ok()) return gone;
       return false;
@@ -241,7 +241,7 @@ Result<bool> NcclBackend::agree(std::uint64_t position, const Call& call) {
     if (all.expects == 0) return false;
     if (Status status = advance(position, all); !status.ok()) return status;
     if (all.waits == 0 && all.holds_up == 0) return false;
-    if (all.letter == 1) continue;
+    if (all.message == 1) continue;
     if (Status news = wait_for_news(); !news.ok()) return news;
   }
 }
@@ -249,7 +249,7 @@ Result<bool> NcclBackend::agree(std::uint64_t position, const Call& call) {
 /// Takes the next step towards a communicator, if one is possible now.
 Status NcclBackend::advance(std::uint64_t position, const ReadinessVote& all) {
   using Device = ViewCommunicator::Device;
-  if (all.letter == 1) return carry_letters(position);
+  if (all.message == 1) return carry_messages(position);
   if (!device_) return {};
   return shared_->begin(device_, is_early() ? Device::kGuessed : Device::kKnown);
 }
@@ -268,18 +268,18 @@ Status NcclBackend::wait_for_news() {
 }
 
 /// Exchanges one round of the communicators' messages between the ranks.
-Status NcclBackend::carry_letters(std::uint64_t position) {
+Status NcclBackend::carry_messages(std::uint64_t position) {
   constexpr std::size_t kHead = 3;  // round and size of the text
   std::array<std::byte, kHead + BootstrapExchange::kMostBytes> frame{};
-  const std::string& mine = letter_->text;
-  frame[0] = static_cast<std::byte>(letter_->round);
+  const std::string& mine = message_->text;
+  frame[0] = static_cast<std::byte>(message_->round);
   frame[1] = static_cast<std::byte>(mine.size() & 0xffU);
   frame[2] = static_cast<std::byte>(mine.size() >> 8U);
   std::memcpy(frame.data() + kHead, mine.data(), mine.size());
   SmallAllgather round(*view_.mesh, {view_.generation, position, next_phase()}, frame.size());
   round.send(frame);
   if (Status status = round.finish(); !status.ok()) return status;
-  std::vector<std::string> letters;
+  std::vector<std::string> messages;
   for (int each = 0; each < size(); ++each) {
     const auto theirs = round.of(each);
     // Another lane has already delivered this round on some ranks.
@@ -287,9 +287,9 @@ Status NcclBackend::carry_letters(std::uint64_t position) {
     const std::size_t bytes =
         std::min(BootstrapExchange::kMostBytes, std::to_integer<std::size_t>(theirs[1]) |
                                                     std::to_integer<std::size_t>(theirs[2]) << 8U);
-    letters.emplace_back(reinterpret_cast<const char*>(theirs.data() + kHead), bytes);
+    messages.emplace_back(reinterpret_cast<const char*>(theirs.data() + kHead), bytes);
   }
-  shared_->deliver(letter_->round, std::move(letters));
+  shared_->deliver(message_->round, std::move(messages));
   return {};
 }
 
@@ -369,7 +369,7 @@ Result<bool> NcclBackend::conclude(SmallAllgather& verdict, bool succeeded, cons
     const Status stopped = stop(work, heard);
     if (succeeded && call.kind == Kind::kReduceScatter) {
       // Other ranks may know that all have succeeded, and no other rank has this rank's part.
-      std::get<Blocks>(form).in_hand = true;
+      std::get<Blocks>(form).own_block_complete = true;
       payload.form = ResultOnDevice{work.take_result(), std::move(form)};
     }
     return stopped.ok() ? heard : stopped;

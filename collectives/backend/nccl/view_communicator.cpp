@@ -34,22 +34,23 @@ ViewCommunicator::~ViewCommunicator() {
 }
 
 std::pair<std::shared_ptr<Communicator>, std::shared_ptr<BootstrapExchange>>
-ViewCommunicator::both() const {
+ViewCommunicator::communicator_and_exchange() const {
   const std::lock_guard<std::mutex> lock(mutex_);
-  return {communicator_, letters_};
+  return {communicator_, exchange_};
 }
 
 ViewCommunicator::Standing ViewCommunicator::standing() const {
-  const auto [communicator, letters] = both();
+  const auto [communicator, exchange] = communicator_and_exchange();
   Standing standing;
   if (communicator) {
     const Phase phase = communicator->phase();
     standing.communicator = communicator;
     standing.ready = phase == Phase::kReady;
     standing.alive = !is_dead(phase);
-    standing.apart = standing.alive || failure_of(*communicator).code() != Code::kMismatch;
-    standing.letter = letters->waiting();
-    standing.rounds = letters->rounds();
+    standing.distinct_devices =
+        standing.alive || failure_of(*communicator).code() != Code::kMismatch;
+    standing.message = exchange->waiting();
+    standing.rounds = exchange->rounds();
   }
   const std::lock_guard<std::mutex> lock(mutex_);
   if (off_) standing.alive = standing.ready = false;
@@ -72,10 +73,10 @@ Status ViewCommunicator::begin(std::shared_ptr<SharedDevice> device, Device how)
   if (!over.ok() || !over.value()) return over.status();
   const std::lock_guard<std::mutex> lock(mutex_);
   if (communicator_ || off_) return {};
-  auto letters = std::make_shared<BootstrapExchange>();
+  auto exchange = std::make_shared<BootstrapExchange>();
   CommunicatorPlan plan;
   plan.view = view_;
-  plan.exchange = exchange_by(letters);
+  plan.exchange = exchange_by(exchange);
   plan.deadlines = services_.deadlines;
   // The function keeps the device, and so the memory registered with the communicator, alive.
   plan.choose_device = [device] { return device->cuda()->select(); };
@@ -83,7 +84,7 @@ Status ViewCommunicator::begin(std::shared_ptr<SharedDevice> device, Device how)
     plan.place = *services_.host + "/" + id;
   }
   communicator_ = Communicator::prepare(services_.library, std::move(plan));
-  letters_ = std::move(letters);
+  exchange_ = std::move(exchange);
   device_ = std::move(device);
   guessed_ = how == Device::kGuessed;
   if (aborted_) communicator_->abort();
@@ -101,19 +102,21 @@ void ViewCommunicator::begin_anew() {
   if (dropped) services_.reaper->add(std::move(dropped));
 }
 
-void ViewCommunicator::deliver(std::uint8_t round, std::vector<std::string> letters) {
-  if (const auto box = both().second) box->deliver(round, std::move(letters));
+void ViewCommunicator::deliver(std::uint8_t round, std::vector<std::string> messages) {
+  if (const auto exchange = communicator_and_exchange().second)
+    exchange->deliver(round, std::move(messages));
 }
 
 Result<bool> ViewCommunicator::wait_for_news() {
-  const auto [communicator, letters] = both();
+  const auto [communicator, exchange] = communicator_and_exchange();
   if (!communicator) {
     if (Result<bool> over = services_.reaper->over(); !over.ok() || over.value()) return over;
     std::this_thread::sleep_for(kMoment);
     return false;
   }
-  const auto has_news = [&, &its = *communicator, &box = *letters] {
-    return its.phase() == Phase::kReady || is_dead(its.phase()) || box.waiting().has_value();
+  const auto has_news = [&, &its = *communicator, &its_exchange = *exchange] {
+    return its.phase() == Phase::kReady || is_dead(its.phase()) ||
+           its_exchange.waiting().has_value();
   };
   if (has_news()) return true;
   // `ready` returns early if it can, and carries out deadlines that pass meanwhile.
@@ -140,8 +143,8 @@ Status ViewCommunicator::give_up(const Status& why) {
   return ended.ok() ? ended : ended.within("NCCL");
 }
 
-Status ViewCommunicator::why_not_apart() const {
-  const auto communicator = both().first;
+Status ViewCommunicator::shared_device_error() const {
+  const auto communicator = communicator_and_exchange().first;
   if (communicator) {
     Status why = communicator->ready(Clock::now() + kVerdict);
     if (why.code() == Code::kMismatch) return why;

@@ -33,10 +33,10 @@ class ViewCommunicator {
   struct Standing {
     std::shared_ptr<Communicator> communicator;  ///< null: none has been begun
     bool ready = false;
-    bool alive = true;  ///< NCCL has not failed in this view
-    bool apart = true;  ///< no two ranks were found to use one device
+    bool alive = true;             ///< NCCL has not failed in this view
+    bool distinct_devices = true;  ///< no two ranks were found to use one device
     std::optional<BootstrapMessage>
-        letter;               ///< the message that waits to be sent to the other ranks
+        message;              ///< the message that waits to be sent to the other ranks
     std::uint8_t rounds = 0;  ///< the number of delivered rounds of messages
   };
   Standing standing() const;
@@ -55,7 +55,7 @@ class ViewCommunicator {
   void begin_anew();
   /// Marks the device as known (Device::kKnown).
   void use();
-  void deliver(std::uint8_t round, std::vector<std::string> letters);
+  void deliver(std::uint8_t round, std::vector<std::string> messages);
 
   /// Waits about a millisecond, or less if there is news: a message to send, a communicator that
   /// became ready or dead, or one that can be begun. True if there is. kUnavailable as for `begin`.
@@ -67,17 +67,18 @@ class ViewCommunicator {
   Status give_up(const Status& why);
   /// The error that two ranks use one device, after some rank has found it. Waits a little for the
   /// communicator of this rank to find it, too, for the full message.
-  Status why_not_apart() const;
+  Status shared_device_error() const;
   void abort() noexcept;
 
  private:
-  std::pair<std::shared_ptr<Communicator>, std::shared_ptr<BootstrapExchange>> both() const;
+  std::pair<std::shared_ptr<Communicator>, std::shared_ptr<BootstrapExchange>>
+  communicator_and_exchange() const;
 
   const DecidedView view_;
   const NcclServices services_;
   mutable std::mutex mutex_;
   std::shared_ptr<Communicator> communicator_;
-  std::shared_ptr<BootstrapExchange> letters_;
+  std::shared_ptr<BootstrapExchange> exchange_;
   std::shared_ptr<SharedDevice> device_;
   bool guessed_ = false;
   bool off_ = false;

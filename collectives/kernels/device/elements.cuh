@@ -63,7 +63,7 @@ __device__ inline float as_float(double value) {
 }
 
 template <typename Half>
-__device__ Half narrowed_to(float value) {
+__device__ Half half_of(float value) {
   const std::uint32_t word = __float_as_uint(value);
   std::uint32_t bits;
   if constexpr (std::is_same_v<Half, float16>) {
@@ -80,9 +80,9 @@ __device__ Half narrowed_to(float value) {
 
 /// By way of binary32 for halves, whatever they come from: as the host converts.
 template <typename To, typename Wide>
-__device__ To narrowed(Wide value) {
+__device__ To rounded_to(Wide value) {
   if constexpr (kIsHalf<To>) {
-    return narrowed_to<To>(as_float(value));
+    return half_of<To>(as_float(value));
   } else {
     return value;
   }
@@ -126,7 +126,7 @@ class Conversion {
     if (multiplies_) value = product(value, factor_);
     if (divides_) value = quotient(value, divisor_);
     if (multiplies_ || divides_) value = one_nan(value);
-    return narrowed<To>(value);
+    return rounded_to<To>(value);
   }
 
  private:

@@ -82,7 +82,7 @@ Kernel kernel_between(bool unpacks) {
 }
 
 template <typename Tensor>
-Kernel kernel_of_narrowed(DType bucket, bool unpacks) {
+Kernel cast_kernel_of(DType bucket, bool unpacks) {
   if (bucket == DType::kF16) return kernel_between<Tensor, float16>(unpacks);
   if (bucket == DType::kBF16) return kernel_between<Tensor, bfloat16>(unpacks);
   return convert_rows<Tensor, Tensor>;
@@ -96,9 +96,9 @@ Kernel kernel_for(DType tensor, DType bucket, bool is_copy, bool unpacks) {
     case DType::kBF16:
       return convert_rows<bfloat16, bfloat16>;
     case DType::kF32:
-      return kernel_of_narrowed<float>(bucket, unpacks);
+      return cast_kernel_of<float>(bucket, unpacks);
     case DType::kF64:
-      return kernel_of_narrowed<double>(bucket, unpacks);
+      return cast_kernel_of<double>(bucket, unpacks);
     case DType::kI8:
       return convert_rows<std::int8_t, std::int8_t>;
     case DType::kU8:

@@ -226,9 +226,9 @@ class Checks {
     must_refuse("group", [&] { elastic::grouped_allreduce(group, ReduceOp::kAverage); });
     must_refuse("named",
                 [&] { (void)elastic::allreduce_async("bools", bools.span(), ReduceOp::kAverage); });
-    must_refuse("narrow", [&] {
-      const std::vector<elastic::CastTensor> narrow{{bools.view(), DType::kBool, 1}};
-      elastic::cast_allreduce(narrow, ReduceOp::kAverage);
+    must_refuse("cast", [&] {
+      const std::vector<elastic::CastTensor> cast{{bools.view(), DType::kBool, 1}};
+      elastic::cast_allreduce(cast, ReduceOp::kAverage);
     });
     must_refuse("reduce_scatter", [&] {
       elastic::reduce_scatter(std::span<const bool>(bools.span()), ReduceOp::kAverage);

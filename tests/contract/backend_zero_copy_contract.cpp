@@ -27,7 +27,7 @@ class Tensor {
     fill(values, section(dtype, count), contribution(rank, count, dtype));
     std::copy_n(values.data(), values.size(), input_.get());
   }
-  DirectTensor direct() {
+  ZeroCopyTensor zero_copy() {
     return {dtype_, count_, input_.get(), in_place_ ? input_.get() : output_.get()};
   }
   std::vector<double> input() const { return values_of(input_.get(), dtype_, count_); }
@@ -49,16 +49,16 @@ class Tensor {
   std::shared_ptr<std::byte> output_;
 };
 
-Call direct_call(DType dtype, std::size_t count, ReduceOp op = ReduceOp::kSum) {
+Call zero_copy_call(DType dtype, std::size_t count, ReduceOp op = ReduceOp::kSum) {
   Call call = allreduce_call(dtype, count, op);
   call.sections.clear();
   return call;
 }
 
 /// `tensor`, with room to undo what is done to it.
-Payload direct_payload(Tensor& tensor, Buffer& undo) {
+Payload zero_copy_payload(Tensor& tensor, Buffer& undo) {
   Payload mine;
-  mine.form = DirectTensors{{tensor.direct()}};
+  mine.form = ZeroCopyTensors{{tensor.zero_copy()}};
   mine.undo = &undo;
   return mine;
 }
@@ -70,9 +70,9 @@ bool takes_small(const Backend& backend, std::size_t bytes) {
 
 }  // namespace
 
-GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(BackendDirectContract);
+GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(BackendZeroCopyContract);
 
-TEST_P(BackendDirectContract, AllreducesTensorsWhereTheyLie) {
+TEST_P(BackendZeroCopyContract, AllreducesTensorsWhereTheyLie) {
   on_all_ranks([this](int rank) {
     std::uint64_t position = 0;
     Buffer undo;
@@ -81,8 +81,8 @@ TEST_P(BackendDirectContract, AllreducesTensorsWhereTheyLie) {
         for (const std::size_t count : {1UL, 1001UL, 30'011UL / kSlowness}) {
           if (op == ReduceOp::kAverage) continue;  // below
           Tensor tensor(world_, rank, dtype, count);
-          Payload mine = direct_payload(tensor, undo);
-          expect_ok(backend(rank).run(position++, direct_call(dtype, count, op), mine));
+          Payload mine = zero_copy_payload(tensor, undo);
+          expect_ok(backend(rank).run(position++, zero_copy_call(dtype, count, op), mine));
           expect_ok(backend(rank).settle());
           ASSERT_EQ(tensor.result(), combined(size(), count, dtype, op))
               << "dtype " << int(dtype) << " op " << int(op) << " count " << count;
@@ -92,7 +92,7 @@ TEST_P(BackendDirectContract, AllreducesTensorsWhereTheyLie) {
   });
 }
 
-TEST_P(BackendDirectContract, TakesTheMeanAndMixesWithPackedData) {
+TEST_P(BackendZeroCopyContract, TakesTheMeanAndMixesWithPackedData) {
   constexpr std::size_t kLarge = 20'001;
   constexpr std::size_t kSmall = 77;
   Call call = allreduce_call(DType::kF64, kSmall, ReduceOp::kAverage);
@@ -103,7 +103,7 @@ TEST_P(BackendDirectContract, TakesTheMeanAndMixesWithPackedData) {
     Tensor tensor(world_, rank, DType::kF64, kLarge);
     Buffer undo;
     Payload mine = payload(call.sections[0], contribution(rank, kSmall, DType::kF64));
-    mine.form = DirectTensors{{tensor.direct()}};
+    mine.form = ZeroCopyTensors{{tensor.zero_copy()}};
     mine.undo = &undo;
     expect_ok(backend(rank).run(0, call, mine));
     EXPECT_EQ(tensor.result(), mean);
@@ -115,15 +115,15 @@ TEST_P(BackendDirectContract, TakesTheMeanAndMixesWithPackedData) {
 }
 
 /// No rank may release its tensor before all ranks have the result, whatever happens.
-TEST_P(BackendDirectContract, SettlesNowhereBeforeAllHaveTheResult) {
+TEST_P(BackendZeroCopyContract, SettlesNowhereBeforeAllHaveTheResult) {
   constexpr std::size_t kCount = 10'000;
   if (size() < 2) return;
   std::atomic<int> have_run{0};
   on_all_ranks([&](int rank) {
     Tensor tensor(world_, rank, DType::kI32, kCount);
     Buffer undo;
-    Payload mine = direct_payload(tensor, undo);
-    expect_ok(backend(rank).run(0, direct_call(DType::kI32, kCount), mine));
+    Payload mine = zero_copy_payload(tensor, undo);
+    expect_ok(backend(rank).run(0, zero_copy_call(DType::kI32, kCount), mine));
     ++have_run;
     if (rank == 0) {
       // Does not settle.
@@ -143,7 +143,7 @@ void wait_until_amidst(const std::atomic<int>& entered, int ranks, int delay_us)
   std::this_thread::sleep_for(std::chrono::microseconds(delay_us));
 }
 
-TEST_P(BackendDirectContract, LeavesTheInputBehindWhenItFails) {
+TEST_P(BackendZeroCopyContract, LeavesTheInputBehindWhenItFails) {
   constexpr std::size_t kCount = 200'000 / kSlowness;
   if (size() < 2) return;
   for (int delay_us = 0; delay_us<1000; delay_us += kSlowness> 1 ? 250 : 100) {
@@ -156,9 +156,9 @@ TEST_P(BackendDirectContract, LeavesTheInputBehindWhenItFails) {
     on_all_ranks([&](int rank) {
       Tensor tensor(world_, rank, DType::kI32, kCount);
       Buffer undo;
-      Payload mine = direct_payload(tensor, undo);
+      Payload mine = zero_copy_payload(tensor, undo);
       ++entered;
-      const Status status = backend(rank).run(0, direct_call(DType::kI32, kCount), mine);
+      const Status status = backend(rank).run(0, zero_copy_call(DType::kI32, kCount), mine);
       if (status.ok()) {
         EXPECT_EQ(tensor.result(), combined(size(), kCount, DType::kI32, ReduceOp::kSum));
         (void)backend(rank).settle();  // others may still read the tensor
@@ -172,7 +172,7 @@ TEST_P(BackendDirectContract, LeavesTheInputBehindWhenItFails) {
 }
 
 /// Rank 0 gives up before the others, and its caller then overwrites its tensor.
-TEST_P(BackendDirectContract, WhatOneCallerDoesAfterAFailureHurtsNoOther) {
+TEST_P(BackendZeroCopyContract, WhatOneCallerDoesAfterAFailureHurtsNoOther) {
   constexpr std::size_t kCount = 200'000 / kSlowness;
   if (size() < 2) return;
   for (int delay_us = 0; delay_us<1000; delay_us += kSlowness> 1 ? 250 : 50) {
@@ -188,9 +188,9 @@ TEST_P(BackendDirectContract, WhatOneCallerDoesAfterAFailureHurtsNoOther) {
     on_all_ranks([&](int rank) {
       Tensor tensor(world_, rank, DType::kI32, kCount);
       Buffer undo;
-      Payload mine = direct_payload(tensor, undo);
+      Payload mine = zero_copy_payload(tensor, undo);
       ++entered;
-      Status status = backend(rank).run(0, direct_call(DType::kI32, kCount), mine);
+      Status status = backend(rank).run(0, zero_copy_call(DType::kI32, kCount), mine);
       const auto expected = combined(size(), kCount, DType::kI32, ReduceOp::kSum);
       if (status.ok()) {
         EXPECT_EQ(tensor.result(), expected);
@@ -208,26 +208,26 @@ TEST_P(BackendDirectContract, WhatOneCallerDoesAfterAFailureHurtsNoOther) {
   }
 }
 
-TEST_P(BackendDirectContract, LeavesTheInputBehindAfterAMismatch) {
+TEST_P(BackendZeroCopyContract, LeavesTheInputBehindAfterAMismatch) {
   constexpr std::size_t kCount = 30'000;
   if (size() < 2) return;
   on_all_ranks([&](int rank) {
     Tensor tensor(world_, rank, DType::kI32, kCount);
     Buffer undo;
-    Payload mine = direct_payload(tensor, undo);
+    Payload mine = zero_copy_payload(tensor, undo);
     const ReduceOp op = rank == size() - 1 ? ReduceOp::kMax : ReduceOp::kSum;
-    EXPECT_EQ(backend(rank).run(0, direct_call(DType::kI32, kCount, op), mine).code(),
+    EXPECT_EQ(backend(rank).run(0, zero_copy_call(DType::kI32, kCount, op), mine).code(),
               Code::kMismatch);
     EXPECT_EQ(tensor.input(), contribution(rank, kCount, DType::kI32));
-    Payload again = direct_payload(tensor, undo);
-    expect_ok(backend(rank).run(1, direct_call(DType::kI32, kCount), again));
+    Payload again = zero_copy_payload(tensor, undo);
+    expect_ok(backend(rank).run(1, zero_copy_call(DType::kI32, kCount), again));
     expect_ok(backend(rank).settle());
     EXPECT_EQ(tensor.result(), combined(size(), kCount, DType::kI32, ReduceOp::kSum));
   });
 }
 
 /// Some ranks make the small call, others the same one by `run`.
-TEST_P(BackendDirectContract, SmallCallsAreTheSameAsOthers) {
+TEST_P(BackendZeroCopyContract, SmallCallsAreTheSameAsOthers) {
   on_all_ranks([this](int rank) {
     Payload none;
     expect_ok(backend(rank).run(0, barrier_call(), none));
@@ -256,7 +256,7 @@ TEST_P(BackendDirectContract, SmallCallsAreTheSameAsOthers) {
   });
 }
 
-TEST_P(BackendDirectContract, SmallCallsThatDoNotMatchAreNamed) {
+TEST_P(BackendZeroCopyContract, SmallCallsThatDoNotMatchAreNamed) {
   if (size() < 2) return;
   on_all_ranks([this](int rank) {
     Payload none;
@@ -290,7 +290,7 @@ TEST_P(BackendDirectContract, SmallCallsThatDoNotMatchAreNamed) {
   });
 }
 
-TEST_P(BackendDirectContract, AbortEndsAWaitForLetters) {
+TEST_P(BackendZeroCopyContract, AbortEndsAWaitForLetters) {
   if (size() < 2) return;
   std::atomic<int> waiting{0};
   on_all_ranks([&](int rank) {
