@@ -6,7 +6,7 @@
 
 namespace elastic::plan {
 
-Plan direct_allreduce(int rank, int size, std::size_t bytes) {
+Plan one_shot_allreduce(int rank, int size, std::size_t bytes) {
   using enum Step::Kind;
   Builder build;
   if (size == 1) return build.take();

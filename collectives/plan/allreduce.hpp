@@ -11,8 +11,9 @@
 /// in place in kData.
 namespace elastic::plan {
 
-/// Every rank sends everything to every other rank and reduces all of it in rank order: one hop.
-Plan direct_allreduce(int rank, int size, std::size_t bytes);
+/// One-shot: every rank sends its whole tensor to every other rank, and reduces all tensors in rank
+/// order: one hop.
+Plan one_shot_allreduce(int rank, int size, std::size_t bytes);
 
 /// Ranks exchange all data with ever farther ranks: log2(size) hops. Where size is no power of two,
 /// some ranks first give their data to a neighbour and later get the result from it.
@@ -23,15 +24,17 @@ Plan recursive_doubling_allreduce(int rank, int size, std::size_t bytes);
 /// as soon as it has arrived.
 Plan ring_allreduce(int rank, int size, Elements elements, std::size_t segment_bytes);
 
-/// Sends as much as the ring, in two hops instead of 2 (size - 1): segment by segment, every rank
-/// is sent its part of the segment by all, reduces it, and sends the result to all. For ranks of
-/// one host, where all pairs are equally near and what is sent is in the cache when it is read.
-Plan pairwise_allreduce(int rank, int size, Elements elements, std::size_t segment_bytes);
+/// Two-shot: a direct reduce-scatter and a direct allgather, segment by segment. Sends as much as
+/// the ring, in two hops instead of 2 (size - 1): every rank receives its part of the segment from
+/// all, reduces it, and sends the result to all. For ranks of one host, where all pairs are equally
+/// near and what is sent is in the cache when it is read.
+Plan two_shot_allreduce(int rank, int size, Elements elements, std::size_t segment_bytes);
 
-/// Two ranks send each other the whole and both reduce it: one hop, and the result of a segment is
-/// not touched again. A segment is received after it was sent, so that it may be overwritten: the
-/// link has to take a whole one, with its header, while its peer does the same.
-Plan swap_allreduce(int rank, Elements elements, std::size_t segment_bytes);
+/// Two ranks send each other their whole tensors, segment by segment, and both reduce them: one
+/// hop, and the result of a segment is not touched again. A rank sends a segment before it receives
+/// the peer's, so that it may overwrite the segment: the link has to take a whole segment, with its
+/// header, while the peer sends too.
+Plan two_rank_exchange(int rank, Elements elements, std::size_t segment_bytes);
 
 /// Reduces inside each host, then in rings among the hosts, one for each rank of the largest host,
 /// and gives the results to all inside each host: between hosts there is as little as in a ring of

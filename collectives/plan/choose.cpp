@@ -8,10 +8,10 @@ namespace elastic::plan {
 namespace {
 
 constexpr std::array<std::pair<Allreduce, const char*>, 6> kNames = {{
-    {Allreduce::kDirect, "direct"},
+    {Allreduce::kOneShot, "one_shot"},
     {Allreduce::kRecursiveDoubling, "doubling"},
-    {Allreduce::kSwap, "swap"},
-    {Allreduce::kPairwise, "pairwise"},
+    {Allreduce::kTwoRankExchange, "two_rank_exchange"},
+    {Allreduce::kTwoShot, "two_shot"},
     {Allreduce::kHierarchical, "hierarchical"},
     {Allreduce::kRing, "ring"},
 }};
@@ -21,9 +21,9 @@ bool has_hierarchy(const Hosts& hosts, const Thresholds& thresholds) {
   return hosts.count() > 1 && hosts.most_ranks() > 1 && thresholds.capacity > 0;
 }
 
-bool can_swap(const Hosts& hosts, const Thresholds& thresholds) {
+bool can_exchange(const Hosts& hosts, const Thresholds& thresholds) {
   return hosts.count() == 1 && hosts.size() == 2 &&
-         thresholds.capacity >= 2 * thresholds.swap_segment_bytes;
+         thresholds.capacity >= 2 * thresholds.exchange_segment_bytes;
 }
 
 /// The algorithm that is asked for, if it can be used.
@@ -47,19 +47,19 @@ std::optional<Allreduce> algorithm_named(std::string_view name) {
 }
 
 bool is_large(Allreduce algorithm) {
-  return algorithm != Allreduce::kDirect && algorithm != Allreduce::kRecursiveDoubling;
+  return algorithm != Allreduce::kOneShot && algorithm != Allreduce::kRecursiveDoubling;
 }
 
 bool can_do(Allreduce algorithm, const Hosts& hosts, const Thresholds& thresholds) {
-  if (algorithm == Allreduce::kSwap) return can_swap(hosts, thresholds);
+  if (algorithm == Allreduce::kTwoRankExchange) return can_exchange(hosts, thresholds);
   if (algorithm == Allreduce::kHierarchical) return has_hierarchy(hosts, thresholds);
   return true;
 }
 
 Allreduce choose_allreduce(const Hosts& hosts, std::size_t bytes, const Thresholds& thresholds) {
   if (const auto asked = wanted(hosts, thresholds)) return *asked;
-  if (hosts.size() <= thresholds.direct_ranks && bytes <= thresholds.direct_bytes) {
-    return Allreduce::kDirect;
+  if (hosts.size() <= thresholds.one_shot_ranks && bytes <= thresholds.one_shot_bytes) {
+    return Allreduce::kOneShot;
   }
   const bool hierarchy =
       has_hierarchy(hosts, thresholds) &&
@@ -71,9 +71,9 @@ Allreduce choose_allreduce(const Hosts& hosts, std::size_t bytes, const Threshol
 Allreduce choose_large_allreduce(const Hosts& hosts, const Thresholds& thresholds) {
   const auto asked = wanted(hosts, thresholds);
   if (asked && is_large(*asked)) return *asked;
-  if (can_swap(hosts, thresholds)) return Allreduce::kSwap;
+  if (can_exchange(hosts, thresholds)) return Allreduce::kTwoRankExchange;
   const bool one_host = hosts.count() == 1;
-  if (hosts.size() <= (one_host ? thresholds.pairwise_ranks : 2)) return Allreduce::kPairwise;
+  if (hosts.size() <= (one_host ? thresholds.two_shot_ranks : 2)) return Allreduce::kTwoShot;
   return has_hierarchy(hosts, thresholds) ? Allreduce::kHierarchical : Allreduce::kRing;
 }
 

@@ -5,7 +5,7 @@
 
 namespace elastic::plan {
 
-Plan direct_allgather(int rank, int size, std::size_t bytes) {
+Plan one_shot_allgather(int rank, int size, std::size_t bytes) {
   Builder build;
   const auto block = [bytes](int of) {
     return Range{Area::kData, static_cast<std::size_t>(of) * bytes, bytes};

@@ -8,8 +8,8 @@
 namespace elastic::plan {
 
 /// Blocks of `bytes` lie one after another in kData, one per rank; every rank sends its own to
-/// every other rank. One hop, for small blocks. No rank completes before every rank has started.
-Plan direct_allgather(int rank, int size, std::size_t bytes);
+/// every other rank: one hop, for small blocks. No rank completes before every rank has started.
+Plan one_shot_allgather(int rank, int size, std::size_t bytes);
 
 /// kData goes from those that have it to those that do not, in segments: of the donors d_0 .. d_n
 /// each sends every n-th. A rank that is in neither list does nothing. May complete on some ranks

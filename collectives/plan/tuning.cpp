@@ -12,7 +12,7 @@ constexpr std::uint64_t kNextMessage = 4;
 constexpr std::size_t kLeastBytes = 1024;
 /// Whatever was measured, plans for small data are for small data: they send all of it to every
 /// rank, or several times.
-constexpr std::size_t kMostDirectBytes = 32 * 1024;
+constexpr std::size_t kMostOneShotBytes = 32 * 1024;
 constexpr std::size_t kMostDoublingBytes = 128 * 1024;
 
 /// The latency of a segment is at most this part of its time.
@@ -66,7 +66,7 @@ std::uint64_t estimate(Allreduce algorithm, const Hosts& hosts, const LinkCosts&
   const auto ranks = static_cast<std::uint64_t>(hosts.size());
   const auto places = static_cast<std::uint64_t>(hosts.count());
   switch (algorithm) {
-    case Allreduce::kDirect:
+    case Allreduce::kOneShot:
       return slowest.of(bytes * (ranks - 1)) + (ranks - 2) * slowest.latency_ns / kNextMessage;
     case Allreduce::kRecursiveDoubling: {
       // Ranks of a host are next to each other more often than not.
@@ -74,9 +74,9 @@ std::uint64_t estimate(Allreduce algorithm, const Hosts& hosts, const LinkCosts&
       const std::uint64_t far = places > 1 ? std::min(hops_of_doubling(hosts.count()), hops) : 0;
       return far * between.of(bytes) + (hops - far) * inside.of(bytes);
     }
-    case Allreduce::kSwap:
+    case Allreduce::kTwoRankExchange:
       return slowest.of(bytes);
-    case Allreduce::kPairwise:
+    case Allreduce::kTwoShot:
       return two_hops(slowest, ranks, bytes);
     case Allreduce::kHierarchical: {
       const auto local = static_cast<std::uint64_t>(hosts.most_ranks());
@@ -98,9 +98,9 @@ Thresholds tuned(const Hosts& hosts, const LinkCosts& costs, Thresholds given) {
   const auto doubling = time(Allreduce::kRecursiveDoubling);
   // Between two ranks there is no difference: one hop.
   if (hosts.size() > 2) {
-    given.direct_bytes =
-        crossing(time(Allreduce::kDirect), doubling, kLeastBytes, kMostDirectBytes);
-    given.doubling_bytes = crossing(doubling, large, given.direct_bytes, kMostDoublingBytes);
+    given.one_shot_bytes =
+        crossing(time(Allreduce::kOneShot), doubling, kLeastBytes, kMostOneShotBytes);
+    given.doubling_bytes = crossing(doubling, large, given.one_shot_bytes, kMostDoublingBytes);
     given.hierarchical_bytes =
         given.doubling_bytes / static_cast<std::size_t>(std::max(hosts.count(), 1));
   }

@@ -22,7 +22,7 @@ namespace {
 
 constexpr Milliseconds kFirstPause{2};
 constexpr Milliseconds kLongestPause{100};
-/// How long only the direct way is tried: a peer that is there answers sooner. Also the limit for
+/// How long only the direct path is tried: a peer that is there answers sooner. Also the limit for
 /// every step on any way, where there are others.
 constexpr Milliseconds kDirectOnly{700};
 
@@ -71,17 +71,17 @@ Task<void> LinkDialer::keep_dialing(Peer peer, std::size_t lane) {
   const TimePoint start = Clock::now();
   Milliseconds pause = kFirstPause;
   asio::steady_timer timer(context_->io);
-  std::size_t detours = 0;
+  std::size_t relayed_attempts = 0;
   while (!context_->closed() && wanted(peer.incarnation) && !pool_->find(peer.incarnation, lane)) {
     const std::vector<Peer> relays = relays_to(peer);
-    // The ways are 0, the direct one, and one through each relay.
-    const std::size_t way =
-        Clock::now() - start < kDirectOnly ? 0 : ++detours % (relays.size() + 1);
-    const Peer* const relay = way == 0 ? nullptr : &relays[way - 1];
+    // Path 0 is direct, and each other path goes through one relay.
+    const std::size_t path =
+        Clock::now() - start < kDirectOnly ? 0 : ++relayed_attempts % (relays.size() + 1);
+    const Peer* const relay = path == 0 ? nullptr : &relays[path - 1];
     const Milliseconds limit = relays.empty() ? context_->options.handshake_deadline : kDirectOnly;
     const Status dialled = co_await dial_once(peer, lane, relay, limit);
     if (dialled.ok()) break;
-    // Why the direct way fails says more than why a detour does.
+    // The reason why the direct path fails says more than that of a relayed one.
     if (relay == nullptr || !failures_.contains(peer.incarnation)) {
       failures_[peer.incarnation] = dialled;
     }
@@ -124,7 +124,7 @@ std::size_t LinkDialer::streams_to(const Peer& peer, bool relayed) const {
                         descriptor_limit());
 }
 
-/// `relay` is null for the direct way. `limit` is for each connection and each handshake.
+/// `relay` is null for the direct path. `limit` is for each connection and each handshake.
 Task<Status> LinkDialer::dial_once(const Peer& peer, std::size_t lane, const Peer* relay,
                                    Milliseconds limit) {
   LinkGreeting greeting;

@@ -22,7 +22,7 @@ struct Tuning {
   /// The algorithm for tensors of up to a size.
   struct Choice {
     std::size_t up_to_bytes = 0;  ///< of the tensor; the last: however large
-    /// "eager", "direct", "doubling", "swap", "pairwise", "hierarchical" or "ring".
+    /// "eager", "one_shot", "doubling", "two_rank_exchange", "two_shot", "hierarchical" or "ring".
     std::string algorithm;
   };
 
@@ -32,7 +32,7 @@ struct Tuning {
   int flows_opened = 0;  ///< TCP connections of the link between hosts that has most; 0 on one host
   int flows_used = 0;    ///< how many of them carry data, in all links that have so many
   std::vector<Choice> allreduce;  ///< by ascending size
-  std::size_t segment_bytes = 0;  ///< pieces of large tensors, where not swapped
+  std::size_t segment_bytes = 0;  ///< pieces of large tensors, except in a two-rank exchange
 };
 
 /// Where the time of a change of the view went, as one worker saw it. The moments are in the order

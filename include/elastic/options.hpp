@@ -24,21 +24,21 @@ inline constexpr std::array<Named<Transport>, 3> kTransports{
 
 /// Algorithms of an allreduce; docs/architecture.md describes those for large tensors.
 enum class Algorithm : std::uint8_t {
-  kAuto,          ///< by size, and by what the links of a view were measured to do
-  kDirect,        ///< every rank sends its tensor to all others: one exchange
-  kDoubling,      ///< recursive doubling: log2(ranks) exchanges of the whole tensor
-  kSwap,          ///< two ranks exchange their tensors through shared memory, and both reduce
-  kPairwise,      ///< reduce-scatter and allgather, each rank directly with each other one
-  kHierarchical,  ///< within hosts, between hosts, within hosts
-  kRing,          ///< reduce-scatter and allgather around a ring, segment by segment
+  kAuto,             ///< by size, and by what the links of a view were measured to do
+  kOneShot,          ///< every rank sends its whole tensor to all others, and reduces all
+  kDoubling,         ///< recursive doubling: log2(ranks) exchanges of the whole tensor
+  kTwoRankExchange,  ///< two ranks of a host send each other their tensors, and both reduce
+  kTwoShot,          ///< reduce-scatter and allgather, each directly between all ranks
+  kHierarchical,     ///< within hosts, between hosts, within hosts
+  kRing,             ///< reduce-scatter and allgather around a ring, segment by segment
 };
 /// As ELASTIC_ALGORITHM has them.
 inline constexpr std::array<Named<Algorithm>, 7> kAlgorithms{
     {{"auto", Algorithm::kAuto},
-     {"direct", Algorithm::kDirect},
+     {"one_shot", Algorithm::kOneShot},
      {"doubling", Algorithm::kDoubling},
-     {"swap", Algorithm::kSwap},
-     {"pairwise", Algorithm::kPairwise},
+     {"two_rank_exchange", Algorithm::kTwoRankExchange},
+     {"two_shot", Algorithm::kTwoShot},
      {"hierarchical", Algorithm::kHierarchical},
      {"ring", Algorithm::kRing}}};
 

@@ -26,7 +26,7 @@ constexpr std::uint64_t kGeneration = 7;
 NativeOptions short_segments() {
   NativeOptions options;
   options.segment_bytes = 4096;
-  options.thresholds.swap_segment_bytes = 16 * 1024;
+  options.thresholds.exchange_segment_bytes = 16 * 1024;
   options.transfer_segment_bytes = 100'000;
   return options;
 }
@@ -34,7 +34,7 @@ NativeOptions short_segments() {
 Subject subject(const Wiring& wiring) {
   return {wiring.name, [wiring](int size) {
             NativeOptions options = short_segments();
-            if (size % 2 == 1) options.thresholds.pairwise_ranks = 0;
+            if (size % 2 == 1) options.thresholds.two_shot_ranks = 0;
             return native_world(size, wiring, options);
           }};
 }
@@ -43,7 +43,7 @@ Subject subject(const Wiring& wiring) {
 Subject on_hosts(const char* name, int (*host_of)(int rank)) {
   return {name, [host_of](int size) {
             NativeOptions options = short_segments();
-            options.thresholds.direct_ranks = 0;
+            options.thresholds.one_shot_ranks = 0;
             options.thresholds.hierarchical_bytes = 0;
             for (int rank = 0; rank < size; ++rank) options.hosts.push_back(host_of(rank));
             return native_world_of_hosts(options);

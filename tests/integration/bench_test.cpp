@@ -135,11 +135,11 @@ TEST(Bench, TuneSaysWhatWasMeasuredAndChosen) {
   const std::string file = (folder.path() / "report.json").string();
   const std::string output =
       run_bench(folder, {"tune", "--np", "3", "--transport", "tcp", "--json", file}, 0);
-  EXPECT_THAT(output, AllOf(HasSubstr("inside a host: latency"), HasSubstr("pairwise")));
+  EXPECT_THAT(output, AllOf(HasSubstr("inside a host: latency"), HasSubstr("two_shot")));
   const json report = report_of(file);
   ASSERT_GE(report["results"].size(), 2U);
   const json& last = report["results"].back();
-  EXPECT_EQ(last["algorithm"], "pairwise");
+  EXPECT_EQ(last["algorithm"], "two_shot");
   EXPECT_TRUE(last["up_to_bytes"].is_null());
   EXPECT_GT(last["inside_latency_us"], 0);
   EXPECT_GT(last["inside_gbs"], 0);
@@ -168,7 +168,8 @@ TEST(Bench, BackendsOfOneProcessAreComparedUnderMpirun) {
 }
 
 TEST(Bench, TheLeastThatItTakesIsComparedInTheSameProcesses) {
-  // Two ranks swap, more of them scatter and gather; the larger size goes round all slots.
+  // Two ranks exchange, more of them reduce-scatter and allgather; the larger size goes round all
+  // slots.
   const std::vector<std::vector<std::string>> jobs{{"--np", "2", "-d", "float"},
                                                    {"--np", "3", "-d", "bfloat16", "-o", "avg"}};
   const std::vector<std::string> names{"native", "bare:cached", "bare:streaming", "bare:tcp"};

@@ -32,7 +32,7 @@ class DynamicSgd : public ::testing::Test {
   /// Its output as a job that grows from one worker to `workers` when it asks for them.
   std::string real(int workers, std::vector<std::string> options) {
     const std::vector<std::string> environment{"XDG_RUNTIME_DIR=" + folder_.path().string(),
-                                               "ELASTIC_ALGORITHM=direct"};
+                                               "ELASTIC_ALGORITHM=one_shot"};
     std::vector<std::string> command{ELASTICRUN,
                                      "-np",
                                      "1",

@@ -37,7 +37,7 @@ class Restart : public ::testing::Test {
   }
   /// Sums are made in one way, so that the same workers give the same bits in every run.
   std::vector<std::string> environment() const {
-    return {"XDG_RUNTIME_DIR=" + scratch_.path().string(), "ELASTIC_ALGORITHM=direct"};
+    return {"XDG_RUNTIME_DIR=" + scratch_.path().string(), "ELASTIC_ALGORITHM=one_shot"};
   }
 
   /// Trains until the checkpoint has been written several times, and kills everything.

@@ -61,7 +61,7 @@ TEST(AllreduceLimits, AreLowerForTwoRanksOfOneHost) {
 }
 
 TEST(AllreduceLimits, FollowADemandedAlgorithm) {
-  for (const Allreduce small : {Allreduce::kDirect, Allreduce::kRecursiveDoubling}) {
+  for (const Allreduce small : {Allreduce::kOneShot, Allreduce::kRecursiveDoubling}) {
     EXPECT_EQ(limits_for(2, 48 * kKiB, small).zero_copy_from, AllreduceLimits::kNever);
     EXPECT_EQ(limits_for(2, 48 * kKiB, small).eager_below, 48 * kKiB + 1);
   }

@@ -31,14 +31,15 @@ struct Algorithm {
   bool buffered = false;  ///< needs channels that take a message unread
 };
 const Algorithm kAllreduces[] = {
-    {"direct", [](int r, int n, Elements e) { return direct_allreduce(r, n, e.count * e.bytes); }},
+    {"one_shot",
+     [](int r, int n, Elements e) { return one_shot_allreduce(r, n, e.count * e.bytes); }},
     {"doubling", [](int r, int n,
                     Elements e) { return recursive_doubling_allreduce(r, n, e.count * e.bytes); }},
     {"ring", [](int r, int n, Elements e) { return ring_allreduce(r, n, e, kSegment); }},
-    {"pairwise", [](int r, int n, Elements e) { return pairwise_allreduce(r, n, e, kSegment); }},
-    {"swap",
+    {"two_shot", [](int r, int n, Elements e) { return two_shot_allreduce(r, n, e, kSegment); }},
+    {"two_rank_exchange",
      [](int r, int n, Elements e) {
-       return n == 2 ? swap_allreduce(r, e, kSegment) : pairwise_allreduce(r, n, e, kSegment);
+       return n == 2 ? two_rank_exchange(r, e, kSegment) : two_shot_allreduce(r, n, e, kSegment);
      },
      true},
     // Blocks of two ranks, and hosts that were dealt their ranks one by one.
@@ -155,10 +156,10 @@ TEST_P(LargeAllreducePlan, CanBeUndoneAtAnyMoment) {
   }
 }
 
-TEST(DirectAllreduce, ReducesInRankOrder) {
+TEST(OneShotAllreduce, ReducesInRankOrder) {
   const int size = 5;
-  Simulator simulator(plans(size, [&](int r) { return direct_allreduce(r, size, 4); }), DType::kF32,
-                      ReduceOp::kSum, 3);
+  Simulator simulator(plans(size, [&](int r) { return one_shot_allreduce(r, size, 4); }),
+                      DType::kF32, ReduceOp::kSum, 3);
   const std::vector<float> values{1e8F, 3.0F, -1e8F, 5.0F, 0.1F};
   float expected = values[0];
   for (std::size_t i = 1; i < 5; ++i) expected += values[i];
@@ -234,9 +235,9 @@ TEST(RingAllgather, CollectsRaggedBlocks) {
   }
 }
 
-TEST(DirectAllgather, CollectsBlocks) {
+TEST(OneShotAllgather, CollectsBlocks) {
   for (int size = 1; size <= kMaxSize; ++size) {
-    Simulator simulator(plans(size, [&](int r) { return direct_allgather(r, size, 8); }),
+    Simulator simulator(plans(size, [&](int r) { return one_shot_allgather(r, size, 8); }),
                         DType::kI64, ReduceOp::kSum, 9);
     std::vector<std::int64_t> expected;
     for (int r = 0; r < size; ++r) expected.push_back(r + 1000);
@@ -314,11 +315,11 @@ TEST(Transfer, SharesTheWorkAmongDonors) {
 TEST(Choose, ByWhoSharesAHost) {
   constexpr std::size_t kLarge = 1 << 20;
   const Thresholds shared{.capacity = kLarge};
-  EXPECT_EQ(choose_allreduce(Hosts({0, 1}), kLarge, {.capacity = ~0UL}), Allreduce::kPairwise);
+  EXPECT_EQ(choose_allreduce(Hosts({0, 1}), kLarge, {.capacity = ~0UL}), Allreduce::kTwoShot);
   EXPECT_EQ(choose_allreduce(Hosts({0, 1, 2}), kLarge, {.capacity = ~0UL}), Allreduce::kRing);
   EXPECT_EQ(choose_allreduce(Hosts({0, 0, 1}), kLarge, shared), Allreduce::kHierarchical);
   EXPECT_EQ(choose_allreduce(Hosts({0, 1, 0, 1}), kLarge, shared), Allreduce::kHierarchical);
-  EXPECT_EQ(choose_allreduce(Hosts({0, 1, 0, 1}), 8, shared), Allreduce::kDirect);
+  EXPECT_EQ(choose_allreduce(Hosts({0, 1, 0, 1}), 8, shared), Allreduce::kOneShot);
   // A ring of more hosts takes longer to get round, whatever is sent.
   constexpr std::size_t kSmall = 40 * 1024;
   EXPECT_EQ(choose_allreduce(Hosts({0, 0, 1}), kSmall, shared), Allreduce::kHierarchical);
@@ -329,13 +330,13 @@ TEST(Choose, ByWhoSharesAHost) {
 
 TEST(Choose, BySizeAndBytes) {
   const Hosts two = Hosts::one(2);
-  EXPECT_EQ(choose_allreduce(two, 8), Allreduce::kDirect);
+  EXPECT_EQ(choose_allreduce(two, 8), Allreduce::kOneShot);
   EXPECT_EQ(choose_allreduce(Hosts::one(9), 8), Allreduce::kRecursiveDoubling);
   EXPECT_EQ(choose_allreduce(two, 64 * 1024), Allreduce::kRecursiveDoubling);
-  EXPECT_EQ(choose_allreduce(two, 1 << 20), Allreduce::kPairwise);
-  EXPECT_EQ(choose_allreduce(two, 1 << 20, {.capacity = 1 << 20}), Allreduce::kSwap);
-  EXPECT_EQ(choose_allreduce(Hosts::one(3), 1 << 20), Allreduce::kPairwise);
-  EXPECT_EQ(choose_allreduce(Hosts::one(3), 1 << 20, {.pairwise_ranks = 2}), Allreduce::kRing);
+  EXPECT_EQ(choose_allreduce(two, 1 << 20), Allreduce::kTwoShot);
+  EXPECT_EQ(choose_allreduce(two, 1 << 20, {.capacity = 1 << 20}), Allreduce::kTwoRankExchange);
+  EXPECT_EQ(choose_allreduce(Hosts::one(3), 1 << 20), Allreduce::kTwoShot);
+  EXPECT_EQ(choose_allreduce(Hosts::one(3), 1 << 20, {.two_shot_ranks = 2}), Allreduce::kRing);
   EXPECT_FALSE(choose_tree_broadcast(2, 8));
   EXPECT_TRUE(choose_tree_broadcast(4, 8));
   EXPECT_FALSE(choose_tree_broadcast(4, 1 << 20));

@@ -43,12 +43,12 @@ TEST(Tuning, SlowLinksWithLatencyUseDoublingLonger) {
   const Thresholds fast = tuned(hosts, {{}, kSharedMemory}, kGiven);
   const Thresholds far = tuned(hosts, {{}, {500'000, 200'000}}, kGiven);
   EXPECT_GT(far.doubling_bytes, fast.doubling_bytes);
-  EXPECT_GE(far.doubling_bytes, far.direct_bytes);
+  EXPECT_GE(far.doubling_bytes, far.one_shot_bytes);
 }
 
 TEST(Tuning, LeavesTwoRanksAlone) {
   const Thresholds two = tuned(Hosts::one(2), {kSharedMemory, {}}, kGiven);
-  EXPECT_EQ(two.direct_bytes, kGiven.direct_bytes);
+  EXPECT_EQ(two.one_shot_bytes, kGiven.one_shot_bytes);
   EXPECT_EQ(two.doubling_bytes, kGiven.doubling_bytes);
 }
 
@@ -59,8 +59,8 @@ TEST(Tuning, StaysWithinBoundsWhateverWasMeasured) {
        {LinkCost{0, 0}, {kHuge, 0}, {0, kHuge}, {kHuge, kHuge}, {1, 1}, {1000, 1}}) {
     for (const Hosts& hosts : {Hosts::one(2), Hosts::one(7), blocks(3, 2), blocks(5, 1)}) {
       const Thresholds chosen = tuned(hosts, {cost, cost}, kGiven);
-      EXPECT_GE(chosen.direct_bytes, 1024U);
-      EXPECT_LE(chosen.direct_bytes, chosen.doubling_bytes);
+      EXPECT_GE(chosen.one_shot_bytes, 1024U);
+      EXPECT_LE(chosen.one_shot_bytes, chosen.doubling_bytes);
       EXPECT_LE(chosen.doubling_bytes, 128U * 1024);
       const std::size_t segment = tuned_segment(hosts, {cost, cost}, kMost);
       EXPECT_GE(segment, 128U * 1024);
@@ -78,20 +78,20 @@ TEST(Choose, WhatIsAskedForWhereItCanBeDone) {
   asked.algorithm = Allreduce::kRing;
   EXPECT_EQ(choose_allreduce(Hosts::one(2), 8, asked), Allreduce::kRing);
   EXPECT_EQ(choose_large_allreduce(Hosts::one(2), asked), Allreduce::kRing);
-  asked.algorithm = Allreduce::kSwap;
-  EXPECT_EQ(choose_large_allreduce(Hosts::one(3), asked), Allreduce::kPairwise);
+  asked.algorithm = Allreduce::kTwoRankExchange;
+  EXPECT_EQ(choose_large_allreduce(Hosts::one(3), asked), Allreduce::kTwoShot);
   asked.algorithm = Allreduce::kHierarchical;
   EXPECT_EQ(choose_large_allreduce(blocks(3, 1), asked), Allreduce::kRing);
   EXPECT_EQ(choose_allreduce(blocks(2, 2), 8, asked), Allreduce::kHierarchical);
-  asked.algorithm = Allreduce::kDirect;  // does not read kInput
-  EXPECT_EQ(choose_large_allreduce(Hosts::one(2), asked), Allreduce::kSwap);
-  EXPECT_EQ(choose_allreduce(Hosts::one(2), 1 << 20, asked), Allreduce::kDirect);
+  asked.algorithm = Allreduce::kOneShot;  // does not read kInput
+  EXPECT_EQ(choose_large_allreduce(Hosts::one(2), asked), Allreduce::kTwoRankExchange);
+  EXPECT_EQ(choose_allreduce(Hosts::one(2), 1 << 20, asked), Allreduce::kOneShot);
 }
 
 TEST(Choose, NamesAreReadAsTheyAreWritten) {
   for (const Allreduce algorithm :
-       {Allreduce::kDirect, Allreduce::kRecursiveDoubling, Allreduce::kSwap, Allreduce::kPairwise,
-        Allreduce::kHierarchical, Allreduce::kRing}) {
+       {Allreduce::kOneShot, Allreduce::kRecursiveDoubling, Allreduce::kTwoRankExchange,
+        Allreduce::kTwoShot, Allreduce::kHierarchical, Allreduce::kRing}) {
     EXPECT_EQ(algorithm_named(name(algorithm)), algorithm);
   }
   EXPECT_EQ(algorithm_named("auto"), std::nullopt);

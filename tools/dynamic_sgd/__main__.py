@@ -26,7 +26,7 @@ from page import page, picture, picture_name, settings  # noqa: E402
 
 ROWS, CURVES = types.SimpleNamespace(name="rows"), types.SimpleNamespace(name="curves")
 # Ranks are added up in their order, as in one process, and as the library chooses.
-ALGORITHMS = ("direct", "auto")
+ALGORITHMS = ("one_shot", "auto")
 
 
 def cells_of(quick):

@@ -7,8 +7,8 @@
 #include "benchmarks/peers/bare/host_memory.hpp"
 #include "benchmarks/peers/bare/kept_input.hpp"
 #include "benchmarks/peers/bare/reduction.hpp"
-#include "benchmarks/peers/bare/slot_scatter.hpp"
-#include "benchmarks/peers/bare/slot_swap.hpp"
+#include "benchmarks/peers/bare/slot_exchange.hpp"
+#include "benchmarks/peers/bare/slot_two_shot.hpp"
 #include "benchmarks/peers/bare/spin_backoff.hpp"
 
 namespace elastic::bench {
@@ -27,15 +27,15 @@ class ShmPeer final : public Peer {
         reduction_(start.dtype, start.op, start.ranks),
         kept_(way.keeps_input),
         slots_(board_, backoff_, reduction_, way.store),
-        swap_(board_, backoff_, reduction_, way.store, kept_),
-        scatter_(board_, backoff_, reduction_, way.store, kept_) {}
+        exchange_(board_, backoff_, reduction_, way.store, kept_),
+        two_shot_(board_, backoff_, reduction_, way.store, kept_) {}
 
   Result<PreparedCall> prepare(ConstTensorView input, TensorView output) override {
     return PreparedCall([this, from = static_cast<const std::byte*>(input.data),
                          to = static_cast<std::byte*>(output.data), bytes = output.bytes()] {
       if (bytes <= slots_.most_bytes()) return slots_.run(from, to, bytes);
-      if (board_.ranks() == 2) return swap_.run(from, to, bytes);
-      return scatter_.run(from, to, bytes);
+      if (board_.ranks() == 2) return exchange_.run(from, to, bytes);
+      return two_shot_.run(from, to, bytes);
     });
   }
 
@@ -46,8 +46,8 @@ class ShmPeer final : public Peer {
   const Reduction reduction_;
   KeptInput kept_;
   EagerExchange slots_;
-  SlotSwap swap_;        // for two ranks
-  SlotScatter scatter_;  // for more ranks
+  SlotExchange exchange_;  // for two ranks
+  SlotTwoShot two_shot_;   // for more ranks
 };
 
 }  // namespace

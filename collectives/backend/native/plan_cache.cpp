@@ -53,14 +53,14 @@ const Schedule& PlanCache::large_allreduce(Elements elements) {
 plan::Plan PlanCache::make_allreduce(plan::Allreduce algorithm, Elements elements) const {
   const std::size_t bytes = elements.count * elements.bytes;
   switch (algorithm) {
-    case plan::Allreduce::kDirect:
-      return plan::direct_allreduce(rank_, size_, bytes);
+    case plan::Allreduce::kOneShot:
+      return plan::one_shot_allreduce(rank_, size_, bytes);
     case plan::Allreduce::kRecursiveDoubling:
       return plan::recursive_doubling_allreduce(rank_, size_, bytes);
-    case plan::Allreduce::kSwap:
-      return plan::swap_allreduce(rank_, elements, thresholds_.swap_segment_bytes);
-    case plan::Allreduce::kPairwise:
-      return plan::pairwise_allreduce(rank_, size_, elements, segment_);
+    case plan::Allreduce::kTwoRankExchange:
+      return plan::two_rank_exchange(rank_, elements, thresholds_.exchange_segment_bytes);
+    case plan::Allreduce::kTwoShot:
+      return plan::two_shot_allreduce(rank_, size_, elements, segment_);
     case plan::Allreduce::kHierarchical:
       return plan::hierarchical_allreduce(rank_, hosts_, elements, segment_);
     case plan::Allreduce::kRing:
@@ -91,7 +91,7 @@ const Schedule& PlanCache::barrier() {
 
 const Schedule& PlanCache::exchange(std::size_t bytes) {
   return find({Shape::kExchange, 0, {bytes, 1}},
-              [&] { return plan::direct_allgather(rank_, size_, bytes); });
+              [&] { return plan::one_shot_allgather(rank_, size_, bytes); });
 }
 
 const Schedule& PlanCache::allgather(const std::vector<std::uint64_t>& counts,

@@ -184,7 +184,7 @@ Tuning describe(const ViewCapabilities& capabilities, const Hosts& hosts, std::u
   };
   if (capabilities.eager) add(most_eager_bytes, "eager");
   const std::size_t small =
-      std::max(capabilities.thresholds.doubling_bytes, capabilities.thresholds.direct_bytes);
+      std::max(capabilities.thresholds.doubling_bytes, capabilities.thresholds.one_shot_bytes);
   for (std::size_t bytes = 1024; bytes <= small; bytes *= 2) {
     if (capabilities.eager && bytes <= most_eager_bytes) continue;
     add(bytes, plan::name(plan::choose_allreduce(hosts, bytes, capabilities.thresholds)));

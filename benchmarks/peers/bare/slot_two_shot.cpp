@@ -1,4 +1,4 @@
-#include "benchmarks/peers/bare/slot_scatter.hpp"
+#include "benchmarks/peers/bare/slot_two_shot.hpp"
 
 #include <algorithm>
 
@@ -6,12 +6,12 @@
 
 namespace elastic::bench {
 
-std::size_t SlotScatter::chunk_bytes() const {
+std::size_t SlotTwoShot::chunk_bytes() const {
   return board_.slot_bytes() * static_cast<std::size_t>(board_.ranks());
 }
 
 /// The part of a chunk for `rank`: whole cache lines, so whole elements. Last parts may be empty.
-SlotScatter::Part SlotScatter::part(const Call& call, std::uint64_t chunk, int rank) const {
+SlotTwoShot::Part SlotTwoShot::part(const Call& call, std::uint64_t chunk, int rank) const {
   const std::size_t begin = chunk * chunk_bytes();
   const std::size_t bytes = std::min(chunk_bytes(), call.bytes - begin);
   const auto ranks = static_cast<std::size_t>(board_.ranks());
@@ -21,10 +21,10 @@ SlotScatter::Part SlotScatter::part(const Call& call, std::uint64_t chunk, int r
 }
 
 /// Each chunk passes three steps on each rank: offer (copy the other ranks' parts to slots), reduce
-/// (this rank's part), and gather (copy the other ranks' results). Earlier steps have priority, so
-/// that a rank works ahead. Cost for n ranks and b bytes: (n - 1) / n b bytes copied to slots, b
+/// (this rank's part), and allgather (copy the other ranks' results). Earlier steps have priority,
+/// so that a rank works ahead. Cost for n ranks and b bytes: (n - 1) / n b bytes copied to slots, b
 /// bytes read for the reduction, and (n - 1) / n b bytes copied to the output.
-Status SlotScatter::run(const std::byte* input, std::byte* output, std::size_t bytes) {
+Status SlotTwoShot::run(const std::byte* input, std::byte* output, std::size_t bytes) {
   Call call{input, output, bytes, result_store(input, output, bytes)};
   kept_.begin(input, output, bytes);
   call.chunks = (bytes + chunk_bytes() - 1) / chunk_bytes();
@@ -33,11 +33,11 @@ Status SlotScatter::run(const std::byte* input, std::byte* output, std::size_t b
       offer(call);
     } else if (may_reduce(call)) {
       reduce(call);
-    } else if (may_gather(call)) {
-      gather(call);
+    } else if (may_allgather(call)) {
+      allgather(call);
     } else {
-      Status status =
-          backoff_.until([&] { return may_offer(call) || may_reduce(call) || may_gather(call); });
+      Status status = backoff_.until(
+          [&] { return may_offer(call) || may_reduce(call) || may_allgather(call); });
       if (!status.ok()) return status;
     }
   }
@@ -45,23 +45,23 @@ Status SlotScatter::run(const std::byte* input, std::byte* output, std::size_t b
   return {};
 }
 
-bool SlotScatter::may_offer(const Call& call) const {
+bool SlotTwoShot::may_offer(const Call& call) const {
   // All other ranks have read the slots.
   return call.offered < call.chunks &&
          before_ + call.offered < board_.least(&Outbox::reduced) + board_.chunks();
 }
 
-bool SlotScatter::may_reduce(const Call& call) const {
+bool SlotTwoShot::may_reduce(const Call& call) const {
   const std::uint64_t chunk = before_ + call.reduced;
   return call.reduced < call.offered && board_.least(&Outbox::offered) > chunk &&
          chunk < board_.least(&Outbox::gathered) + board_.chunks();
 }
 
-bool SlotScatter::may_gather(const Call& call) const {
+bool SlotTwoShot::may_allgather(const Call& call) const {
   return call.gathered < call.reduced && board_.least(&Outbox::reduced) > before_ + call.gathered;
 }
 
-void SlotScatter::offer(Call& call) const {
+void SlotTwoShot::offer(Call& call) const {
   // Each rank starts with another peer, so that not all serve the same one first.
   for (int step = 1; step < board_.ranks(); ++step) {
     const int to = (board_.rank() + step) % board_.ranks();
@@ -72,7 +72,7 @@ void SlotScatter::offer(Call& call) const {
   board_.own().offered.chunks.store(before_ + ++call.offered, std::memory_order_release);
 }
 
-void SlotScatter::reduce(Call& call) const {
+void SlotTwoShot::reduce(Call& call) const {
   const Part own = part(call, call.reduced, board_.rank());
   const std::uint64_t chunk = before_ + call.reduced;
   std::byte* const into = call.output + own.begin;
@@ -93,7 +93,7 @@ void SlotScatter::reduce(Call& call) const {
   board_.own().reduced.chunks.store(before_ + ++call.reduced, std::memory_order_release);
 }
 
-void SlotScatter::gather(Call& call) const {
+void SlotTwoShot::allgather(Call& call) const {
   for (int step = 1; step < board_.ranks(); ++step) {
     const int from = (board_.rank() + step) % board_.ranks();
     const Part theirs = part(call, call.gathered, from);

@@ -1,4 +1,4 @@
-#include "benchmarks/peers/bare/slot_swap.hpp"
+#include "benchmarks/peers/bare/slot_exchange.hpp"
 
 #include <algorithm>
 
@@ -17,7 +17,7 @@ constexpr std::uint64_t kAhead = 4;
 /// Each chunk passes two steps on each rank: copy it to a slot for the peer, and reduce it with the
 /// peer's slot, rank 0's operand first, so that both ranks have the same bits. Cost: a copy and a
 /// reduction of the whole tensor on each rank.
-Status SlotSwap::run(const std::byte* input, std::byte* output, std::size_t bytes) {
+Status SlotExchange::run(const std::byte* input, std::byte* output, std::size_t bytes) {
   const std::size_t piece = board_.slot_bytes();
   const std::uint64_t chunks = (bytes + piece - 1) / piece;
   const kernels::Store result = result_store(input, output, bytes);

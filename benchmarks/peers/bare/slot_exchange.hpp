@@ -12,10 +12,10 @@
 namespace elastic::bench {
 
 /// Two-rank exchange: each rank copies its whole tensor to slots, and reduces the peer's slots.
-class SlotSwap {
+class SlotExchange {
  public:
-  SlotSwap(const Board& board, SpinBackoff& backoff, const Reduction& reduction,
-           kernels::Store store, KeptInput& kept)
+  SlotExchange(const Board& board, SpinBackoff& backoff, const Reduction& reduction,
+               kernels::Store store, KeptInput& kept)
       : board_(board), backoff_(backoff), reduction_(reduction), store_(store), kept_(kept) {}
 
   Status run(const std::byte* input, std::byte* output, std::size_t bytes);

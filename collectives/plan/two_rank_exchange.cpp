@@ -5,7 +5,7 @@ namespace elastic::plan {
 
 /// Two ranks exchange their inputs, segment by segment, and both reduce each segment. Cost: one
 /// hop. A rank sends as much as in a ring of two, and reduces twice as much.
-Plan swap_allreduce(int rank, Elements elements, std::size_t segment_bytes) {
+Plan two_rank_exchange(int rank, Elements elements, std::size_t segment_bytes) {
   Builder build;
   const int peer = 1 - rank;
   const Pieces pieces(0, elements.count * elements.bytes,

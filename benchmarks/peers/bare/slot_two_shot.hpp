@@ -15,9 +15,9 @@ namespace elastic::bench {
 /// other rank's part of a chunk to a slot for that rank, reduces its own part from all ranks'
 /// slots, and copies the results of the others. It works ahead as far as there are slots, and waits
 /// only if none of the three steps is possible.
-class SlotScatter {
+class SlotTwoShot {
  public:
-  SlotScatter(const Board& board, SpinBackoff& backoff, const Reduction& reduction,
+  SlotTwoShot(const Board& board, SpinBackoff& backoff, const Reduction& reduction,
               kernels::Store store, KeptInput& kept)
       : board_(board), backoff_(backoff), reduction_(reduction), store_(store), kept_(kept) {}
 
@@ -44,10 +44,10 @@ class SlotScatter {
 
   bool may_offer(const Call& call) const;
   bool may_reduce(const Call& call) const;
-  bool may_gather(const Call& call) const;
+  bool may_allgather(const Call& call) const;
   void offer(Call& call) const;
   void reduce(Call& call) const;
-  void gather(Call& call) const;
+  void allgather(Call& call) const;
 
   const Board& board_;
   SpinBackoff& backoff_;

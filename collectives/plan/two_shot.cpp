@@ -6,8 +6,8 @@
 namespace elastic::plan {
 namespace {
 
-/// A reduce-scatter and an allgather between all pairs of ranks, segment by segment. A segment has
-/// a part for every rank.
+/// A direct reduce-scatter and a direct allgather, segment by segment. A segment has a part for
+/// every rank.
 ///
 /// 1. Contribute: every rank sends every other rank that rank's part of its input.
 /// 2. Reduce: every rank adds all inputs of its own part.
@@ -18,9 +18,9 @@ namespace {
 ///
 /// No receive waits for a send: what takes the place of a part of kInput was reduced by a rank that
 /// had received this part before.
-class Pairwise {
+class TwoShot {
  public:
-  Pairwise(int rank, int size, Elements elements, std::size_t segment_bytes)
+  TwoShot(int rank, int size, Elements elements, std::size_t segment_bytes)
       : rank_(rank),
         size_(size),
         element_(elements.bytes),
@@ -89,9 +89,9 @@ class Pairwise {
 
 }  // namespace
 
-Plan pairwise_allreduce(int rank, int size, Elements elements, std::size_t segment_bytes) {
+Plan two_shot_allreduce(int rank, int size, Elements elements, std::size_t segment_bytes) {
   if (size == 1) return {};
-  return Pairwise(rank, size, elements, segment_bytes).make();
+  return TwoShot(rank, size, elements, segment_bytes).make();
 }
 
 }  // namespace elastic::plan
