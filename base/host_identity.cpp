@@ -26,7 +26,7 @@ std::string host_identity() {
          std::to_string(::getuid());
 }
 
-bool nobody_listens(const std::string& name) {
+bool has_no_listener(const std::string& name) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   // The first byte stays zero: the name is abstract.

@@ -10,6 +10,6 @@ std::string host_identity();
 
 /// Whether no process listens on the abstract AF_UNIX socket `name` of this network namespace. Does
 /// not block. False also where that cannot be found out.
-bool nobody_listens(const std::string& name);
+bool has_no_listener(const std::string& name);
 
 }  // namespace elastic

@@ -18,14 +18,14 @@ bool is_control(unsigned char byte, unsigned char before) {
 std::string escape(const std::string& text, std::string_view kept) {
   std::string made;
   unsigned char before = 0;
-  for (const char letter : text) {
-    const auto byte = static_cast<unsigned char>(letter);
-    if (is_control(byte, before) && kept.find(letter) == std::string_view::npos) {
+  for (const char character : text) {
+    const auto byte = static_cast<unsigned char>(character);
+    if (is_control(byte, before) && kept.find(character) == std::string_view::npos) {
       made += "\\x";
       made += kHexDigits[byte >> 4U];
       made += kHexDigits[byte & 15U];
     } else {
-      made += letter;
+      made += character;
     }
     before = byte;
   }

@@ -74,7 +74,7 @@ void describe_batch(CLI::App& app, CommandLine& line) {
       ->capture_default_str();
   app.add_option(
          "--batch-policy", line.batch_policy,
-         "per_worker: a batch for each; fixed_total: one batch, dealt out to virtual workers; "
+         "per_worker: a batch for each; fixed_total: one batch, distributed to virtual workers; "
          "reproducible: likewise, with the same bits whoever the workers are")
       ->check(examples::one_of(elastic::kBatchPolicies))
       ->capture_default_str();

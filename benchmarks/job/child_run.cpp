@@ -52,7 +52,7 @@ std::string last_lines(const std::filesystem::path& file) {
 }
 
 // Returns when the process has ended or the deadline has passed.
-void wait_for_end(pid_t pid, std::chrono::milliseconds deadline) {
+void wait_for_exit(pid_t pid, std::chrono::milliseconds deadline) {
   const UniqueFd process(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
   pollfd ended{process.get(), POLLIN, 0};
   ::poll(&ended, 1, static_cast<int>(deadline.count()));
@@ -69,7 +69,7 @@ Status run_child(const std::vector<std::string>& command, const std::filesystem:
   if (pid < 0) return Status(Code::kUnavailable, std::string("fork: ") + std::strerror(errno));
   if (pid == 0) start(const_cast<char**>(argv.data()), file.get());
   ::setpgid(pid, pid);
-  wait_for_end(pid, deadline);
+  wait_for_exit(pid, deadline);
 
   int status = 0;
   std::string how;

@@ -49,10 +49,10 @@ std::span<std::int64_t> elements(const HostCopy& tensor) {
 }
 
 /// The loop of one worker. Owned by the main thread.
-class Worker {
+class RecoveryWorker {
  public:
   /// `device` is null for tensors in host memory.
-  Worker(Context& context, const RecoveryWorkerOptions& options, const RankDevice* device)
+  RecoveryWorker(Context& context, const RecoveryWorkerOptions& options, const RankDevice* device)
       : context_(context),
         options_(options),
         start_rank_(context.rank()),
@@ -89,7 +89,7 @@ class Worker {
   std::array<LinkCut, 2> cuts_;  // one for each direction
 };
 
-Status Worker::run() {
+Status RecoveryWorker::run() {
   if (context_.size() != options_.np) {
     return Status(Code::kInternal, "the job has " + std::to_string(context_.size()) +
                                        " workers instead of " + std::to_string(options_.np));
@@ -106,12 +106,12 @@ Status Worker::run() {
   return end_as_survivor();
 }
 
-void Worker::learn_pids() {
+void RecoveryWorker::learn_pids() {
   const std::int64_t own = ::getpid();
   pids_ = context_.allgather(std::span<const std::int64_t>(&own, 1)).values;
 }
 
-Status Worker::make_call(int call) {
+Status RecoveryWorker::make_call(int call) {
   CallRecord record{.call = call, .start_ns = now_ns()};
   const Contributors contributors = context_.allreduce(
       tensor_in(memory_[0], DType::kI64, device_), tensor_in(memory_[1], DType::kI64, device_),
@@ -132,7 +132,7 @@ Status Worker::make_call(int call) {
 }
 
 /// Prepares a fault that signals all victims, this process last.
-Status Worker::prepare(Strike& strike) {
+Status RecoveryWorker::prepare(Strike& strike) {
   std::vector<pid_t> others;
   for (const int victim : options_.victims) {
     if (victim == start_rank_) continue;
@@ -147,7 +147,7 @@ Status Worker::prepare(Strike& strike) {
 }
 
 /// Prepares a fault that cuts the link between the two victims, in both directions.
-Status Worker::prepare_cut(Strike& strike) {
+Status RecoveryWorker::prepare_cut(Strike& strike) {
   const std::array<int, 2> ends{options_.victims.front(), options_.victims.back()};
   for (std::size_t i = 0; i < ends.size(); ++i) {
     const std::string& from = options_.hosts.at(static_cast<std::size_t>(ends[i]));
@@ -161,7 +161,7 @@ Status Worker::prepare_cut(Strike& strike) {
 }
 
 /// Makes the call with the fault; runs on the first victim alone.
-Status Worker::make_struck_call(int call) {
+Status RecoveryWorker::make_struck_call(int call) {
   Strike strike;
   Status ready = options_.hosts.empty() ? prepare(strike) : prepare_cut(strike);
   if (!ready.ok()) return ready;
@@ -178,7 +178,7 @@ Status Worker::make_struck_call(int call) {
 }
 
 /// Writes the records. The first survivor also kills victims that SIGSTOP has stopped.
-Status Worker::end_as_survivor() {
+Status RecoveryWorker::end_as_survivor() {
   int first = 0;
   while (is_victim(first)) ++first;
   for (const int victim : options_.victims) {
@@ -193,7 +193,7 @@ Status Worker::end_as_survivor() {
   return write_calls(calls_file(options_.folder, start_rank_), calls_);
 }
 
-std::int64_t Worker::usual_duration_ns() const {
+std::int64_t RecoveryWorker::usual_duration_ns() const {
   std::vector<double> durations;
   for (const CallRecord& record : calls_) {
     if (record.call < kWarmupCalls) continue;
@@ -222,7 +222,7 @@ Status run_recovery_worker(const RecoveryWorkerOptions& options) {
   Context context(library);
   const auto device = open_device(options.device, context);
   if (!device.ok()) return device.status();
-  Worker worker(context, options, device.value().get());
+  RecoveryWorker worker(context, options, device.value().get());
   Status status = worker.run();
   if (status.ok()) context.shutdown();
   return status;

@@ -15,7 +15,7 @@ std::string csv_field(const nlohmann::ordered_json& value) {
   const std::string text = value.get<std::string>();
   if (text.find_first_of(",\"\n") == std::string::npos) return text;
   std::string quoted = "\"";
-  for (const char letter : text) quoted += letter == '"' ? "\"\"" : std::string(1, letter);
+  for (const char character : text) quoted += character == '"' ? "\"\"" : std::string(1, character);
   return quoted + "\"";
 }
 

@@ -33,8 +33,8 @@ constexpr std::array<Style, 6> kStyles{{{"#0072b2", "none"},
 
 std::string escaped(const std::string& text) {
   std::string result;
-  for (const char letter : text) {
-    switch (letter) {
+  for (const char character : text) {
+    switch (character) {
       case '&':
         result += "&amp;";
         break;
@@ -45,7 +45,7 @@ std::string escaped(const std::string& text) {
         result += "&gt;";
         break;
       default:
-        result += letter;
+        result += character;
     }
   }
   return result;

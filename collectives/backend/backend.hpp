@@ -128,10 +128,10 @@ class Backend {
     return {};
   }
 
-  /// The ranks in a `hand_over`: the holder `holders[i]` sends the result of a committed operation
-  /// to the taker `takers[i]`. A holder may serve several takers.
-  struct Handover {
-    std::vector<int> holders;
+  /// The ranks in a `hand_over`: the holder `senders[i]` sends the result of a committed operation
+  /// to the taker `takers[i]`. A holder may serve several takers, or none.
+  struct HandoverPairs {
+    std::vector<int> senders;
     std::vector<int> takers;
   };
   struct Parcel {
@@ -140,7 +140,7 @@ class Backend {
     Payload payload;
   };
   /// A holder sends `parcel`, a taker receives into it, and any other rank returns at once.
-  virtual Status hand_over(std::uint64_t position, const Handover& handover, Parcel& parcel) = 0;
+  virtual Status hand_over(std::uint64_t position, const HandoverPairs& pairs, Parcel& parcel) = 0;
 
   /// Makes all present and later calls on this view return kAborted soon. Any thread.
   virtual void abort() noexcept = 0;

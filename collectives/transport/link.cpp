@@ -56,7 +56,7 @@ void Link::receive(const Sink& sink) {
   for (const auto& flow : flows_) flow->deferred = false;
 }
 
-bool Link::quiet() const {
+bool Link::complete() const {
   return sent_ == out_.size() && received_ == in_.size();
 }
 
@@ -87,7 +87,7 @@ Status Link::progress(bool& moved) {
     return {};
   }
   looked_since_loss_ = !lost.ok() && !moved_here;
-  return lost.ok() || moved_here || (later && quiet()) ? Status() : fail(lost);
+  return lost.ok() || moved_here || (later && complete()) ? Status() : fail(lost);
 }
 
 Status Link::fail(const Status& status) {
@@ -266,8 +266,9 @@ void Link::finish_wait(std::span<const pollfd> watched) {
     const auto& flow = flows_[i];
     flow->stream->finish_wait();
     // One of those that are hardly ever looked at may have ended the sleep.
-    const bool quiet = watched_at_ + i < watched.size() && watched[watched_at_ + i].revents == 0;
-    if (!quiet && flow->idle()) rounds_ = 0;
+    const bool nothing_came =
+        watched_at_ + i < watched.size() && watched[watched_at_ + i].revents == 0;
+    if (!nothing_came && flow->idle()) rounds_ = 0;
     // No thread reads a deferred stream to its end.
     if (flow->deferred && flow->stream->peer_gone()) flow->lost = true;
   }

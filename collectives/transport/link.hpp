@@ -87,7 +87,7 @@ class Link {
   /// (counting only those before which nothing is missing).
   std::size_t sent() const { return sent_; }
   std::size_t received() const { return received_; }
-  bool quiet() const;  ///< nothing posted is outstanding
+  bool complete() const;  ///< everything posted was sent or received
 
   /// The eager channel to the peer; null if there is none.
   EagerChannel* eager_channel() const;

@@ -225,7 +225,7 @@ Task<Result<LinkGreeting>> LinkAcceptor::authenticate(DataConnection& with,
   const auto awaited = [](boost::system::error_code& error) {
     return asio::redirect_error(asio::use_awaitable, error);
   };
-  const Status gone(Code::kPeerLost, "closed or too slow before it showed the secret");
+  const Status gone(Code::kPeerLost, "closed or too slow before it was authenticated");
   boost::system::error_code error;
   handshake::Acceptor acceptor(context_->options.secret, handshake::Purpose::kData,
                                context_->options.encrypt);

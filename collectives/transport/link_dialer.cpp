@@ -62,7 +62,7 @@ bool LinkDialer::wanted(const std::string& incarnation) const {
 
 std::string LinkDialer::transport_to(const Peer& peer) const {
   const bool same_host = peer.endpoints.host == context_->host;
-  return same_host && context_->options.choice != Choice::kTcp ? "shm" : "tcp";
+  return same_host && context_->options.transport != Transport::kTcp ? "shm" : "tcp";
 }
 
 /// Tries until the link stands, or is no longer wanted: directly at first, then also through
@@ -79,13 +79,13 @@ Task<void> LinkDialer::keep_dialing(Peer peer, std::size_t lane) {
         Clock::now() - start < kDirectOnly ? 0 : ++relayed_attempts % (relays.size() + 1);
     const Peer* const relay = path == 0 ? nullptr : &relays[path - 1];
     const Milliseconds limit = relays.empty() ? context_->options.handshake_deadline : kDirectOnly;
-    const Status dialled = co_await dial_once(peer, lane, relay, limit);
-    if (dialled.ok()) break;
+    const Status dialed = co_await dial_once(peer, lane, relay, limit);
+    if (dialed.ok()) break;
     // The reason why the direct path fails says more than that of a relayed one.
     if (relay == nullptr || !failures_.contains(peer.incarnation)) {
-      failures_[peer.incarnation] = dialled;
+      failures_[peer.incarnation] = dialed;
     }
-    log::debug("dialling worker {}: {}", peer.incarnation, dialled.message());
+    log::debug("dialing worker {}: {}", peer.incarnation, dialed.message());
     if (context_->closed()) break;
     observer_.on_dial_failure();
     timer.expires_after(pause);

@@ -42,7 +42,7 @@ Status Link::read_flow(Flow& flow, bool& moved) {
     if (flow.has_header && flow.payload_read == before) return {};  // more has to arrive first
     brought += FrameHeader::kBytes + flow.payload_read - before;
     // Nothing more is waited for: a look whether there is something costs a system call.
-    if (!flow.has_header && quiet()) {
+    if (!flow.has_header && complete()) {
       flow.unfinished = true;
       return {};
     }

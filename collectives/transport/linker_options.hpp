@@ -8,20 +8,18 @@
 #include "base/clock.hpp"
 #include "base/handshake.hpp"
 #include "collectives/transport/tcp/silence_watch.hpp"
+#include "elastic/options.hpp"
 
 namespace elastic::transport {
 
 class Arena;
 
-/// Which transports may be used between two workers.
-enum class Choice : std::uint8_t { kAuto, kShm, kTcp };
-
 struct LinkerOptions {
   std::string job;
   Secret secret{};
-  bool encrypt = false;                    ///< TLS on TCP; the same in all workers of the job
-  std::string incarnation;                 ///< this worker's
-  Choice choice = Choice::kAuto;           ///< kAuto: shm on the same host, tcp elsewhere
+  bool encrypt = false;     ///< TLS on TCP; the same in all workers of the job
+  std::string incarnation;  ///< this worker's
+  Transport transport = Transport::kAuto;
   std::string bind_address = "127.0.0.1";  ///< where the TCP listener binds; "::1", "0.0.0.0", "::"
   int streams = 1;                         ///< TCP streams per link; 0: see flows_per_link
   std::string congestion;                  ///< of TCP; empty: see Options::tcp_congestion

@@ -55,7 +55,7 @@ Task<void> PeerEndWatch::look_for_end(Peer peer, std::uint64_t watch, Ended ende
 /// Each of its addresses has to refuse: an address such as a bridge's for containers may exist on
 /// many machines, and the connection ends at another one.
 Task<bool> PeerEndWatch::has_ended(const Peer& peer) {
-  if (peer.endpoints.host == context_->host) co_return nobody_listens(peer.endpoints.local);
+  if (peer.endpoints.host == context_->host) co_return has_no_listener(peer.endpoints.local);
   bool refused = false;
   for (const std::string& address : peer.endpoints.tcp) {
     asio::ip::tcp::endpoint at;

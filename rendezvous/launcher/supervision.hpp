@@ -156,7 +156,7 @@ class Supervision {
   std::string unjoined_workers() const;
   /// Empty where as many workers finished as began.
   std::string missing_workers() const;
-  bool anybody_finished() const;
+  bool any_worker_finished() const;
   int running() const;
   bool restarts_left() const { return restarts_ < options_.max_restarts; }
   bool ending() const {

@@ -17,7 +17,7 @@ void Supervision::finish(Actions& actions) {
   finished_ = true;
   notice_at_ = terminate_at_ = kill_at_ = TimePoint::max();
   if (phase_ == JobPhase::kDone && signals_ == 0 && !failed_after_done_ &&
-      (stopped_ || failures_ == 0 || anybody_finished())) {
+      (stopped_ || failures_ == 0 || any_worker_finished())) {
     actions.emplace_back(Finish{0, stopped_ ? "" : missing_workers()});
     return;
   }
@@ -58,7 +58,7 @@ std::string Supervision::failure_reason() const {
   return "every worker left before the job was done: call elastic::shutdown at the end";
 }
 
-bool Supervision::anybody_finished() const {
+bool Supervision::any_worker_finished() const {
   return std::any_of(slots_.begin(), slots_.end(),
                      [](const auto& entry) { return entry.second.finished; });
 }

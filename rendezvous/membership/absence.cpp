@@ -24,7 +24,7 @@ void Membership::State::disconnect(const std::string& incarnation, const std::st
 }
 
 /// Ends an absence: the member has registered again. Messages in either direction may be lost;
-/// `settle` repeats what matters.
+/// `bring_up_to_date` repeats what matters.
 void Membership::State::reconnect(const std::string& incarnation) {
   for (auto& [member, absence] : absences_) absence.asked.erase(incarnation);
   absences_.erase(incarnation);

@@ -174,7 +174,7 @@ std::optional<Member> Membership::State::next_donor(const std::string& joiner) {
   return *elsewhere[donors_++ % elsewhere.size()];
 }
 
-void Membership::State::tell_who_waits() {
+void Membership::State::send_wait_reasons() {
   if (view_.generation == 0 || over_) return;
   for (auto& [incarnation, worker] : workers_) {
     if (worker.told_to_wait || is_member(incarnation)) continue;

@@ -64,7 +64,7 @@ Decision Membership::State::decide(const Event& event, TimePoint now) {
   out_ = {};
   std::visit([this](const auto& e) { on(e); }, event);
   advance();
-  tell_who_waits();
+  send_wait_reasons();
   ask_about_absent();
   due_ = compute_due();
   return std::move(out_);
@@ -72,8 +72,8 @@ Decision Membership::State::decide(const Event& event, TimePoint now) {
 
 /// A worker registers, for the first time or again. A former member receives the farewell that it
 /// missed, and any worker after the end of the job the answer of `tell_that_it_is_over`. Otherwise
-/// the server answers with Welcome, and `settle` brings a worker that comes back to the present
-/// view.
+/// the server answers with Welcome, and `bring_up_to_date` brings a worker that comes back to the
+/// present view.
 void Membership::State::on(const Registered& event) {
   const std::string& incarnation = event.registration.incarnation;
   if (tell_that_it_is_over(event)) return;
@@ -93,7 +93,7 @@ void Membership::State::on(const Registered& event) {
   liveness_.watch(incarnation, now_);
   if (!first_registered_) first_registered_ = now_;
   welcome(incarnation);
-  if (view_.generation != 0) settle(incarnation);
+  if (view_.generation != 0) bring_up_to_date(incarnation);
 }
 
 void Membership::State::welcome(const std::string& incarnation) {
@@ -164,7 +164,7 @@ void Membership::State::on(const RemoveWorker& event) {
   found->second.removing = true;
   note(describe(found->first) + " is to be removed");
   out_.answer =
-      "rank " + rank + (anybody_ready() ? " leaves at the next step boundary" : " leaves now");
+      "rank " + rank + (any_member_ready() ? " leaves at the next step boundary" : " leaves now");
 }
 
 void Membership::State::on(const StopJob& event) {
@@ -175,7 +175,7 @@ void Membership::State::on(const StopJob& event) {
   stopping_ = true;
   launched_ = event.launched;
   note("the job is to stop");
-  out_.answer = view_.generation != 0 && anybody_ready()
+  out_.answer = view_.generation != 0 && any_member_ready()
                     ? "the job stops at the next step boundary"
                     : "the job stops now: no worker is in elastic::run";
   if (view_.generation == 0 && !recovery_) stop_without_boundary();

@@ -53,7 +53,7 @@ bool Membership::State::try_recover() {
     return true;
   }
   if (!late) return false;
-  if (!anybody_has_a_view()) {
+  if (!any_worker_has_view()) {
     note("none of the members is left: the job begins again");
     recovery_.reset();
     return true;
@@ -110,7 +110,7 @@ bool Membership::State::missing_are_suspected(const View& view) const {
   });
 }
 
-bool Membership::State::anybody_has_a_view() const {
+bool Membership::State::any_worker_has_view() const {
   return std::any_of(workers_.begin(), workers_.end(),
                      [](const auto& entry) { return entry.second.registration.view.has_value(); });
 }
@@ -146,19 +146,19 @@ void Membership::State::adopt(View view) {
   }
   std::vector<std::string> present;
   for (const auto& entry : workers_) present.push_back(entry.first);
-  for (const std::string& worker : present) settle(worker);
+  for (const std::string& worker : present) bring_up_to_date(worker);
   compare_layouts();
   for (auto& [from, suspicion] : suspicions) {
     if (!workers_.contains(from)) continue;
     // If the earlier server ended before it announced this view to the suspected member, that
     // member could not make the link, and is not to blame.
-    suspicion.never_linked = suspicion.never_linked && had_heard(suspicion.incarnation);
+    suspicion.never_linked = suspicion.never_linked && was_announced_to(suspicion.incarnation);
     on_message(from, suspicion);
   }
 }
 
 /// Whether the present view had been announced to the worker before it registered here.
-bool Membership::State::had_heard(const std::string& incarnation) const {
+bool Membership::State::was_announced_to(const std::string& incarnation) const {
   const auto found = workers_.find(incarnation);
   if (found == workers_.end()) return false;
   const auto& its = found->second.registration.view;
@@ -171,7 +171,7 @@ bool Membership::State::had_heard(const std::string& incarnation) const {
 /// - A member that missed the last announcement is sent it again.
 /// - A member that comes back during a view change may have lost messages in both directions. The
 ///   server freezes it again, within the round if that expects it, and in a new round otherwise.
-void Membership::State::settle(const std::string& incarnation) {
+void Membership::State::bring_up_to_date(const std::string& incarnation) {
   const Register& its = workers_.at(incarnation).registration;
   const std::uint64_t generation = its.view ? its.view->generation : 0;
   if (!is_member(incarnation)) {
@@ -183,12 +183,12 @@ void Membership::State::settle(const std::string& incarnation) {
                                   ", which the other members do not know");
   }
   if (generation < view_.generation) send(incarnation, Announce{view_});
-  const bool stands_still = generation == view_.generation && its.stands_still;
+  const bool quiesced = generation == view_.generation && its.quiesced;
   const bool expected = round_ && round_->expected.contains(incarnation);
   // If the present round does not expect the member, a new round includes it. Otherwise the next
   // view would lack it: it would be connected like a joiner, but with a state of its own.
   const bool immediate = round_ && !round_->deferred();
-  if (!stands_still && !expected && !immediate) return;
+  if (!quiesced && !expected && !immediate) return;
   causes_.push_back(describe(incarnation) + " came back in the middle of a view change");
   if (immediate && expected) {
     // Its report may be lost. The reports of the others stay valid: they are promises.

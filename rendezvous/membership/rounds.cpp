@@ -91,7 +91,7 @@ bool Membership::State::wants_immediate() const {
   if (relink_ || recount_ || members.size() != view_.members.size()) return true;
   // In an outage the members train on: a connected member could not agree with the others.
   if (!absences_.empty() && !outage_) return true;
-  const bool boundaries = anybody_ready();
+  const bool boundaries = any_member_ready();
   return std::any_of(members.begin(), members.end(), [&](const std::string& member) {
     const Worker& worker = workers_.at(member);
     return !handover_until_ && (worker.leaving || (worker.removing && !boundaries));
@@ -101,7 +101,7 @@ bool Membership::State::wants_immediate() const {
 bool Membership::State::wants_boundary() const {
   // A member that has said Bye commits no more steps, so the others cannot reach a boundary with
   // it.
-  if (!anybody_ready() || anybody_said_bye()) return false;
+  if (!any_member_ready() || any_member_said_bye()) return false;
   if (stopping_ || view_.below_minimum) return true;
   if (!admissible().empty() && room() > 0) return true;
   const std::vector<std::string> members = remaining_members();
@@ -156,7 +156,7 @@ void Membership::State::conclude() {
   ViewQuestion question{view_, std::max(view_.generation, floor_) + 1,    {},
                         {},    static_cast<std::size_t>(options_.max_np), gone_by_choice_};
   const bool at_boundary = round_->at_boundary();
-  const bool remove_now = at_boundary || !anybody_ready();
+  const bool remove_now = at_boundary || !any_member_ready();
   for (const Member& member : view_.members) {
     const auto report = round_->reports.find(member.incarnation);
     if (report == round_->reports.end()) continue;

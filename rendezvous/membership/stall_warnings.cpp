@@ -25,7 +25,7 @@ void lower(Milliseconds& limit, std::uint64_t other_ms) {
 void Membership::State::look_for_stalls() {
   if (now_ < next_look_) return;
   next_look_ = now_ + options_.heartbeat;
-  if (!positions_tell()) return stalls_.pause();
+  if (!heartbeats_can_show_stalls()) return stalls_.pause();
   std::vector<const Heartbeat*> heartbeats;
   for (const Member& member : view_.members) {
     heartbeats.push_back(&workers_.at(member.incarnation).heartbeat);
@@ -70,8 +70,8 @@ void Membership::State::warn(const std::string& text) {
 /// Whether heartbeats can show a stall: all members are connected, in the present view, and none is
 /// leaving. An immediate round is no stall and ends by itself. A deferred round may wait for a
 /// stalled call.
-bool Membership::State::positions_tell() const {
-  if (over_ || recovery_ || anybody_said_bye() || (round_ && !round_->deferred())) return false;
+bool Membership::State::heartbeats_can_show_stalls() const {
+  if (over_ || recovery_ || any_member_said_bye() || (round_ && !round_->deferred())) return false;
   return std::all_of(view_.members.begin(), view_.members.end(), [this](const Member& member) {
     const auto found = workers_.find(member.incarnation);
     return found != workers_.end() && !is_absent(member.incarnation) &&

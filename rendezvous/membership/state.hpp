@@ -31,7 +31,7 @@ class Membership::State {
   Phase phase() const;
   const View& view() const { return view_; }
   StatusReply status(TimePoint now) const;
-  bool joinable() const { return !over_ && !ending_ && anybody_ready(); }
+  bool joinable() const { return !over_ && !ending_ && any_member_ready(); }
   bool ends_workers() const { return ends_workers_; }
 
  private:
@@ -123,7 +123,7 @@ class Membership::State {
   std::string waits_for(const Worker& worker) const;
   std::vector<const Worker*> admissible() const;
   std::optional<Member> next_donor(const std::string& joiner);
-  void tell_who_waits();
+  void send_wait_reasons();
   std::size_t room() const;
 
   // recovery.cpp: after a restart of the server
@@ -132,10 +132,10 @@ class Membership::State {
   const View* adoptable() const;
   std::size_t back(const View& view, bool all_in_it) const;
   bool missing_are_suspected(const View& view) const;
-  bool anybody_has_a_view() const;
+  bool any_worker_has_view() const;
   void adopt(View view);
-  bool had_heard(const std::string& incarnation) const;
-  void settle(const std::string& incarnation);
+  bool was_announced_to(const std::string& incarnation) const;
+  void bring_up_to_date(const std::string& incarnation);
   void raise_floor(std::uint64_t floor);
 
   // rounds.cpp: view changes
@@ -170,7 +170,7 @@ class Membership::State {
   void look_for_stalls();
   void look_for_missing_commits(Milliseconds limit);
   void warn(const std::string& text);
-  bool positions_tell() const;
+  bool heartbeats_can_show_stalls() const;
   Stalls::Limits stall_limits() const;
   void fail_stalled(const std::string& text);
 
@@ -203,8 +203,8 @@ class Membership::State {
   bool is_member(const std::string& incarnation) const;
   std::size_t rank_of(const std::string& incarnation) const;
   std::vector<std::string> remaining_members() const;
-  bool anybody_ready() const;
-  bool anybody_said_bye() const;
+  bool any_member_ready() const;
+  bool any_member_said_bye() const;
   bool starved(std::size_t members) const;
   bool nothing_done() const;
   std::string describe(const std::string& incarnation) const;

@@ -100,14 +100,14 @@ std::vector<std::string> Membership::State::remaining_members() const {
 }
 
 /// Whether some member is in `run`, and thus reaches step boundaries.
-bool Membership::State::anybody_ready() const {
+bool Membership::State::any_member_ready() const {
   return std::any_of(view_.members.begin(), view_.members.end(), [this](const Member& member) {
     const auto found = workers_.find(member.incarnation);
     return found != workers_.end() && found->second.layout.has_value();
   });
 }
 
-bool Membership::State::anybody_said_bye() const {
+bool Membership::State::any_member_said_bye() const {
   return std::any_of(workers_.begin(), workers_.end(),
                      [](const auto& entry) { return entry.second.said_bye; });
 }

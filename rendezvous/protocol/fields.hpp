@@ -112,7 +112,7 @@ void fields(A& archive, M& m) {
   archive("label", m.label);
   archive("order", m.order);
   archive("view", m.view);
-  archive("stands_still", m.stands_still);
+  archive("stands_still", m.quiesced);
   archive("stall", m.stall);
   archive("last_generation", m.last_generation);
 }

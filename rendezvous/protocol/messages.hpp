@@ -33,12 +33,6 @@ struct Member {
   bool operator==(const Member&) const = default;
 };
 
-/// How far a lane (one of the two sequences of operations) has come in the whole job.
-struct LanePosition {
-  std::uint64_t position = 0;  ///< operations completed
-  bool operator==(const LanePosition&) const = default;
-};
-
 /// The decision of a view on a lane. Members at position `position - 1` obtain the result of
 /// operation `position - 1` from `holders` (it is *committed*); all others go on, and operations in
 /// flight at `position` are *replayed*, unless `lost` says that operation `position` cannot be: its
@@ -102,9 +96,9 @@ struct Register {
   Endpoints endpoints;
   std::int64_t pid = 0;
   std::string label;
-  std::int64_t order = -1;    ///< rank wished for in the first view (the launcher's slot), -1: none
-  std::optional<View> view;   ///< the latest that was announced to it; none: was never a member
-  bool stands_still = false;  ///< has reported in that view, and waits for the next
+  std::int64_t order = -1;   ///< rank wished for in the first view (the launcher's slot), -1: none
+  std::optional<View> view;  ///< the latest that was announced to it; none: was never a member
+  bool quiesced = false;     ///< has reported in that view, and waits for the next
   std::optional<StallLimits> stall = {};  ///< none: of a release that does not know Warning
   /// Generation of the last view of which the same process was a member as an earlier incarnation;
   /// none: it never was.

@@ -115,7 +115,7 @@ void Job::lost(const std::string& incarnation, const Peer& peer, const std::stri
 /// Certain only of a member on this host: its listener is gone. The members tell of others.
 bool Job::has_ended(const std::string& incarnation) const {
   const Member* const its = member(incarnation);
-  return its != nullptr && its->endpoints.host == host_ && nobody_listens(its->endpoints.local);
+  return its != nullptr && its->endpoints.host == host_ && has_no_listener(its->endpoints.local);
 }
 
 /// Until the member is back, or is none any more.

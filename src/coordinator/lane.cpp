@@ -55,13 +55,13 @@ void Lane::release() {
   std::unique_lock<std::mutex> lock(mutex_);
   owned_ = false;
   if (!closed_.ok()) view_.reset();
-  const bool quiet = frozen_;
+  const bool quiesced = frozen_;
   const std::uint64_t position = ledger_.position();
   const std::string needs = ledger_.needs();
   const bool awaited = waiting_ > 0 || !closed_.ok();
   lock.unlock();
   if (awaited) changed_.notify_all();
-  if (quiet) callbacks_.on_quiet(position, needs);
+  if (quiesced) callbacks_.on_quiesced(position, needs);
 }
 
 Status Lane::wait(Ownership& ownership, int wake_fd) {
@@ -83,7 +83,7 @@ void Lane::freeze() {
   const std::uint64_t position = ledger_.position();
   const std::string needs = ledger_.needs();
   lock.unlock();
-  callbacks_.on_quiet(position, needs);
+  callbacks_.on_quiesced(position, needs);
 }
 
 void Lane::begin_at(std::uint64_t position) {

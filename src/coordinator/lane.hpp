@@ -35,7 +35,7 @@ class Lane {
  public:
   struct Callbacks {
     /// The lane is frozen, and sends and completes nothing more in the present generation.
-    std::function<void(std::uint64_t position, std::string needs)> on_quiet;
+    std::function<void(std::uint64_t position, std::string needs)> on_quiesced;
     /// A link of `generation` failed.
     std::function<void(std::uint64_t generation, std::string incarnation, std::string reason)>
         on_suspect;
@@ -46,7 +46,7 @@ class Lane {
   };
 
   /// Temporary possession of the lane by one thread. Meanwhile `freeze` only interrupts the owner,
-  /// and `on_quiet` comes on release.
+  /// and `on_quiesced` comes on release.
   class Ownership {
    public:
     Ownership() = default;
@@ -122,14 +122,14 @@ class Lane {
   /// Reports a failed link of the owned view to the server, for failures outside of `attempt`.
   void suspect(const Ownership& ownership, const Status& failure);
 
-  /// Freezes the lane and interrupts its owner. Calls `on_quiet` once the lane has no owner;
+  /// Freezes the lane and interrupts its owner. Calls `on_quiesced` once the lane has no owner;
   /// repeated calls repeat it.
   void freeze();
   /// Sets the start position: that of the first view in which this worker was announced. From then
   /// on it counts as a member, even if that view is replaced before it is installed. Only the first
   /// call has an effect.
   void begin_at(std::uint64_t position);
-  /// Enters a new view and unfreezes the lane. Requires that the lane is frozen and quiet, or new.
+  /// Enters a new view and unfreezes the lane. Requires that the lane is quiesced, or new.
   /// Does not block. A view that does not fit the operations completed here ends the lane:
   /// `on_leave`.
   void install(std::shared_ptr<LaneView> view);

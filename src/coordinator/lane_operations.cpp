@@ -276,10 +276,10 @@ void Lane::settle(LaneView& view) {
   }
 }
 
-/// Gives or takes the result of the operation before the view's position.
+/// Sends or takes the result of the operation before the view's position.
 Status Lane::hand_over(LaneView& view) {
   const bool takes = view.takes();
-  if (view.gives()) {
+  if (view.sends()) {
     if (Status host = kept_.payload.bring_to_host(); !host.ok()) return leave(host);
   }
   collectives::Backend::Parcel taken;

@@ -15,12 +15,12 @@ std::vector<int> Members::ranks_of(const std::vector<std::string>& of) const {
   return ranks;
 }
 
-collectives::Backend::Handover Members::handover(const std::vector<std::string>& holders,
-                                                 const std::vector<std::string>& takers) const {
-  collectives::Backend::Handover result;
+collectives::Backend::HandoverPairs Members::handover_pairs(
+    const std::vector<std::string>& holders, const std::vector<std::string>& takers) const {
+  collectives::Backend::HandoverPairs result;
   for (std::size_t i = 0; i < takers.size(); ++i) {
     result.takers.push_back(rank_of(takers[i]));
-    result.holders.push_back(rank_of(holders[i % holders.size()]));
+    result.senders.push_back(rank_of(holders[i % holders.size()]));
   }
   return result;
 }
@@ -36,8 +36,8 @@ bool contains(const std::vector<int>& ranks, int rank) {
 }
 }  // namespace
 
-bool LaneView::gives() const {
-  return contains(handover.holders, members->rank);
+bool LaneView::sends() const {
+  return contains(handover.senders, members->rank);
 }
 
 bool LaneView::takes() const {
@@ -45,16 +45,17 @@ bool LaneView::takes() const {
 }
 
 LaneOrders LaneView::orders() const {
-  using Handover = LaneOrders::Handover;
-  const Handover mine = takes() ? Handover::kTake : gives() ? Handover::kHold : Handover::kNothing;
-  return {generation(), position, mine, lost, !handover.takers.empty()};
+  const HandoverRole role = takes()   ? HandoverRole::kTaker
+                            : sends() ? HandoverRole::kSender
+                                      : HandoverRole::kNone;
+  return {generation(), position, role, lost, !handover.takers.empty()};
 }
 
 std::vector<int> LaneView::ranks_in_call(std::uint64_t done) const {
   std::vector<int> ranks;
   const bool begun_here = done >= position;
   for (int rank = 0; rank < members->size(); ++rank) {
-    if (begun_here || contains(holders, rank) || contains(handover.holders, rank) ||
+    if (begun_here || contains(holders, rank) || contains(handover.senders, rank) ||
         contains(handover.takers, rank)) {
       ranks.push_back(rank);
     }

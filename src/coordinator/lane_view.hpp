@@ -25,8 +25,8 @@ struct Members {
   int rank_of(const std::string& incarnation) const;
   std::vector<int> ranks_of(const std::vector<std::string>& of) const;
   /// Assigns the takers to the holders in turn, so that no holder serves all of them.
-  collectives::Backend::Handover handover(const std::vector<std::string>& holders,
-                                          const std::vector<std::string>& takers) const;
+  collectives::Backend::HandoverPairs handover_pairs(const std::vector<std::string>& holders,
+                                                     const std::vector<std::string>& takers) const;
   /// The rank of the first donor of state: the oldest member that has it. Before the first
   /// synchronisation no member has the state, and rank 0 gives it.
   int first_synced() const;
@@ -42,13 +42,13 @@ struct LaneView {
 
   /// The lane's position after the hand-over; see rendezvous::LaneDecision.
   std::uint64_t position = 0;
-  collectives::Backend::Handover handover;  ///< of operation position - 1
-  std::vector<int> holders;                 ///< with a hand-over: all ranks that have that result
-  bool lost = false;                        ///< operation `position` ends in kRootLost
+  collectives::Backend::HandoverPairs handover;  ///< of the result of operation position - 1
+  std::vector<int> holders;  ///< with a hand-over: all ranks that have the result
+  bool lost = false;         ///< operation `position` ends in kRootLost
 
   std::uint64_t generation() const { return members->generation; }
-  bool gives() const;  ///< this worker has a result to hand over
-  bool takes() const;  ///< this worker is to be handed one
+  bool sends() const;  ///< this worker is a holder that sends the result
+  bool takes() const;  ///< this worker is a taker
   /// All ranks that are in the call of operation `done`, which has completed here with an error as
   /// its result. In the view in which it completed these are all ranks. In a later view they are
   /// the ranks that hold or take the result; ranks that have joined since are not in the call.

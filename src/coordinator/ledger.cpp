@@ -10,8 +10,7 @@ void Ledger::begin_at(std::uint64_t position) {
 }
 
 Status Ledger::enter(const LaneOrders& orders) {
-  using Handover = LaneOrders::Handover;
-  const std::uint64_t to_take = orders.handover == Handover::kTake ? 1 : 0;
+  const std::uint64_t to_take = orders.role == HandoverRole::kTaker ? 1 : 0;
   if (joined_ && position_ + to_take != orders.position) {
     return Status(Code::kInternal,
                   "view " + std::to_string(orders.generation) + " goes on at operation " +
@@ -29,10 +28,10 @@ Status Ledger::enter(const LaneOrders& orders) {
   }
   begin_at(orders.position);
   orders_ = orders;
-  handed_over_ = orders.handover == Handover::kNothing;
+  handed_over_ = orders.role == HandoverRole::kNone;
   spoiled_ = false;
   // All members have completed the operation, so no member can replay it.
-  if (!orders.somebody_takes) unsettled_ = false;
+  if (!orders.has_takers) unsettled_ = false;
   return {};
 }
 
@@ -69,7 +68,7 @@ void Ledger::settled() {
 
 void Ledger::handed_over(bool error) {
   handed_over_ = true;
-  if (orders_.handover != LaneOrders::Handover::kTake) return;
+  if (orders_.role != HandoverRole::kTaker) return;
   completed();
   undelivered_ = true;
   unsettled_ = error;

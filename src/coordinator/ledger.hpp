@@ -7,15 +7,17 @@
 
 namespace elastic::coordinator {
 
+/// The part of a worker in the hand-over of a committed result.
+enum class HandoverRole : std::uint8_t { kNone, kSender, kTaker };
+
 /// The decision of a view on one lane, for this worker; see rendezvous::LaneDecision.
 struct LaneOrders {
-  enum class Handover : std::uint8_t { kNothing, kHold, kTake };
-
   std::uint64_t generation = 0;
-  std::uint64_t position = 0;              ///< of the lane after the hand-over
-  Handover handover = Handover::kNothing;  ///< of the result of operation `position - 1`
+  std::uint64_t position = 0;  ///< of the lane after the hand-over
+  HandoverRole role =
+      HandoverRole::kNone;  ///< in the hand-over of the result of operation `position - 1`
   bool lost = false;  ///< operation `position` cannot be replayed and ends in the same error on all
-  bool somebody_takes = false;  ///< some member, this one or another, lacks that result
+  bool has_takers = false;  ///< some member, this one or another, lacks that result
 };
 
 /// The account of one lane on one worker, through all views of the job: the operations that are
@@ -29,7 +31,7 @@ struct LaneOrders {
 class Ledger {
  public:
   enum class Step : std::uint8_t {
-    kHandOver,   ///< give or take the result, as the view says; then `handed_over`
+    kHandOver,   ///< send or take the result, as the view says; then `handed_over`
     kSettle,     ///< the call's result is an error: wait until all ranks in the call have it; then
                  ///< `settled`
     kDeliver,    ///< the call has its result: give it to the caller; then `delivered`

@@ -38,12 +38,12 @@ Status Negotiator::submit(TensorRequest request) {
 
 void Negotiator::flush() {
   flushed_ = last_sequence_;
-  if (leading()) settle_flush();
+  if (leading()) apply_flush();
 }
 
 void Negotiator::force_flush() {
   if (leading()) {
-    if (somebody_waits_for_open_bucket()) close_open_buckets();
+    if (any_rank_waits_for_open_bucket()) close_open_buckets();
     return;
   }
   const std::vector<Bucket*> incomplete(partly_submitted_.begin(), partly_submitted_.end());
@@ -142,7 +142,7 @@ void Negotiator::restart(int rank, int size) {
     tensor->progress = NamedTensor::Progress::kWaiting;
     leading() ? lead(*tensor) : follow(*tensor);
   }
-  if (leading()) settle_flush();
+  if (leading()) apply_flush();
 }
 
 std::vector<OutgoingNote> Negotiator::take_outgoing() {

@@ -104,8 +104,8 @@ class Negotiator {
   void plan(NamedTensor& tensor);
   void close(BucketContent content);
   void close_open_buckets();
-  bool somebody_waits_for_open_bucket() const;
-  void settle_flush();
+  bool any_rank_waits_for_open_bucket() const;
+  void apply_flush();
   void dissolve(const std::vector<Bucket*>& buckets);
   void forget_old_buckets();
   void run_if_ready(Bucket& bucket);

@@ -59,7 +59,7 @@ void Negotiator::close_open_buckets() {
   for (BucketContent& content : planner_.close_all()) close(std::move(content));
 }
 
-bool Negotiator::somebody_waits_for_open_bucket() const {
+bool Negotiator::any_rank_waits_for_open_bucket() const {
   if (size_ < 2 || planner_.empty()) return false;
   return std::any_of(table_.names().begin(), table_.names().end(), [&](const auto& entry) {
     const NamedTensor& tensor = entry.second;
@@ -69,7 +69,7 @@ bool Negotiator::somebody_waits_for_open_bucket() const {
 
 // Applies the last flush to the requests that were submitted before it. Also runs after a re-plan
 // and in a new view: the program may still be blocked by that flush, and sends no other.
-void Negotiator::settle_flush() {
+void Negotiator::apply_flush() {
   std::vector<Bucket*> unfinished;
   for (Bucket* bucket : partly_submitted_) {
     const bool flushed =
@@ -134,7 +134,7 @@ void Negotiator::look_for_mismatch(NamedTensor& tensor) {
   // by name.
   if (tensor.bucket != nullptr && tensor.bucket->id != 0) {
     dissolve({tensor.bucket});
-    settle_flush();
+    apply_flush();
   }
   if (tensor.announcement_count + 1 == ranks()) {
     fail_everywhere(tensor, static_cast<std::size_t>(other - tensor.announcements.begin()));
@@ -153,7 +153,7 @@ void Negotiator::fail_everywhere(NamedTensor& tensor, std::size_t other_rank) {
       {std::make_shared<const BucketContent>(BucketContent{tensor.own}), std::move(mismatch.text)});
   if (tensor.bucket != nullptr) {
     dissolve({tensor.bucket});
-    settle_flush();
+    apply_flush();
   } else {
     planner_.remove(tensor.own);
   }

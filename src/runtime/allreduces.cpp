@@ -37,18 +37,18 @@ std::unique_ptr<coordinator::Operation> operation_on(
 Contributors Allreduces::staged(std::span<const ConstTensorView> in,
                                 std::span<const TensorView> out, ReduceOp op, CudaStream stream,
                                 const std::vector<collectives::Wire>& wires) {
-  (void)worker_.members();
-  worker_.flush();
+  (void)runner_.members();
+  runner_.flush();
   const std::shared_ptr<device::StagedTensors> staged =
-      take(devices_.stage(name_of_call(out), in, out, stream, worker_.fetch()));
+      take(devices_.stage(name_of_call(out), in, out, stream, runner_.fetch()));
   // This wait does not count as communication: it is mostly for the device's computation.
   raise_if(staged->read());
   const Blocked blocked;
   const std::unique_ptr<coordinator::Operation> operation = operation_on(staged, op, wires);
-  Contributors contributors = take(worker_.run(*operation));
+  Contributors contributors = take(runner_.run(*operation));
   Status back = staged->send_back();
   if (back.ok()) back = staged->wait_until_back();
-  if (!back.ok()) raise_if(worker_.give_up(back));
+  if (!back.ok()) raise_if(runner_.give_up(back));
   return contributors;
 }
 
@@ -59,7 +59,7 @@ Contributors Allreduces::grouped(std::span<const TensorView> tensors, ReduceOp o
   check_no_stream(stream);
   for (const TensorView& tensor : tensors) raise_if(devices_.check_host(tensor));
   coordinator::AllreduceOperation operation(inputs, {tensors.begin(), tensors.end()}, op, wires);
-  return take(worker_.run(operation));
+  return take(runner_.run(operation));
 }
 
 Contributors Allreduces::cast(std::span<const CastTensor> tensors, ReduceOp op, CudaStream stream) {

@@ -8,7 +8,7 @@
 #include "elastic/compression.hpp"
 #include "elastic/results.hpp"
 #include "elastic/types.hpp"
-#include "runtime/worker.hpp"
+#include "runtime/operation_runner.hpp"
 
 namespace elastic::runtime {
 
@@ -19,8 +19,9 @@ namespace elastic::runtime {
 /// Thread-safe.
 class Allreduces {
  public:
-  /// `devices` and `worker` must outlive this.
-  Allreduces(device::Devices& devices, Worker& worker) : devices_(devices), worker_(worker) {}
+  /// `devices` and `runner` must outlive this.
+  Allreduces(device::Devices& devices, OperationRunner& runner)
+      : devices_(devices), runner_(runner) {}
 
   /// Allreduce of tensors of which some are on a device. They have been checked, as for `grouped`.
   Contributors staged(std::span<const ConstTensorView> in, std::span<const TensorView> out,
@@ -33,7 +34,7 @@ class Allreduces {
 
  private:
   device::Devices& devices_;
-  Worker& worker_;
+  OperationRunner& runner_;
 };
 
 }  // namespace elastic::runtime

@@ -63,10 +63,10 @@ Collectives::Places Collectives::place(const char* call, const ConstTensorView& 
     check_on_host(call, "output", output);
     return {input, output};
   }
-  (void)worker_.members();
-  worker_.flush();
+  (void)runner_.members();
+  runner_.flush();
   return {input, output,
-          take(devices_.stage(call, {&input, 1}, {&output, 1}, stream, worker_.fetch()))};
+          take(devices_.stage(call, {&input, 1}, {&output, 1}, stream, runner_.fetch()))};
 }
 
 Collectives::Places Collectives::fetch(const char* call, const ConstTensorView& input,
@@ -87,13 +87,13 @@ void Collectives::wait_for(const Places& places, bool reads) {
 Result<Contributors> Collectives::run(const Places& places, bool reads, const MakeOperation& make,
                                       const Accepts& accepts) {
   if (!places.staged || places.staged->when() == device::Fetch::kAtOnce) {
-    return worker_.run(*make());
+    return runner_.run(*make());
   }
   coordinator::DeviceOperation operation(
       {{places.staged}}, [&make](const auto& /*parts*/) { return make(); }, reads, accepts);
-  Result<Contributors> contributors = worker_.run(operation);
+  Result<Contributors> contributors = runner_.run(operation);
   const std::optional<Status>& back = places.staged->back();
-  if (back && !back->ok()) return worker_.give_up(*back);
+  if (back && !back->ok()) return runner_.give_up(*back);
   return contributors;
 }
 
@@ -102,7 +102,7 @@ void Collectives::bring_back(const Places& places, std::size_t bytes) {
   const Blocked blocked;
   Status back = places.staged->send_back(bytes);
   if (back.ok()) back = places.staged->wait_until_back();
-  if (!back.ok()) raise_if(worker_.give_up(back));
+  if (!back.ok()) raise_if(runner_.give_up(back));
 }
 
 Contributors Collectives::broadcast(const TensorView& data, int root, CudaStream stream) {
@@ -116,7 +116,7 @@ Contributors Collectives::broadcast(const TensorView& data, int root, CudaStream
 /// another worker now.
 std::optional<Contributors> Collectives::try_broadcast(const Places& places, int root,
                                                        std::size_t bytes) {
-  const auto members = worker_.members();
+  const auto members = runner_.members();
   if (root < 0 || root >= members->size()) {
     refuse("broadcast: root " + std::to_string(root) + " is no rank; there are " +
            std::to_string(members->size()));

@@ -10,7 +10,7 @@
 #include "coordinator/device_operation.hpp"
 #include "coordinator/operation.hpp"
 #include "elastic/context.hpp"
-#include "runtime/worker.hpp"
+#include "runtime/operation_runner.hpp"
 
 namespace elastic::runtime {
 
@@ -23,8 +23,9 @@ class Collectives {
   using TakeGathered = Context::TakeGathered;
   using TakeScattered = Context::TakeScattered;
 
-  /// `devices` and `worker` must outlive this.
-  Collectives(device::Devices& devices, Worker& worker) : devices_(devices), worker_(worker) {}
+  /// `devices` and `runner` must outlive this.
+  Collectives(device::Devices& devices, OperationRunner& runner)
+      : devices_(devices), runner_(runner) {}
 
   Contributors broadcast(const TensorView& data, int root, CudaStream stream);
   Contributors allgather(const ConstTensorView& block, const TakeGathered& take, CudaStream stream);
@@ -66,7 +67,7 @@ class Collectives {
   void bring_back(const Places& places, std::size_t bytes);
 
   device::Devices& devices_;
-  Worker& worker_;
+  OperationRunner& runner_;
 };
 
 }  // namespace elastic::runtime

@@ -29,12 +29,12 @@
 #include "runtime/control.hpp"
 #include "runtime/join_job.hpp"
 #include "runtime/live_context.hpp"
+#include "runtime/operation_runner.hpp"
 #include "runtime/raise.hpp"
 #include "runtime/step_clock.hpp"
 #include "runtime/step_log.hpp"
 #include "runtime/tensor_check.hpp"
 #include "runtime/training_run.hpp"
-#include "runtime/worker.hpp"
 #include "runtime/worker_session.hpp"
 
 namespace elastic {
@@ -49,7 +49,7 @@ constexpr int kRejoinsInVain = 5;
 }  // namespace
 
 /// The parts of one worker.
-class Context::Impl final : public runtime::Worker {
+class Context::Impl final : public runtime::OperationRunner {
  public:
   explicit Impl(Options options)
       : options_(runtime::take(resolve(std::move(options), read_environment()))) {

@@ -24,7 +24,7 @@ Control::Control(Identity identity, Options options, const Backends& backends,
       effects_({identity_, options_, backends_, gate_, status_, view_change_clock_, lanes_,
                 abort_events_}),
       participation_(identity_.incarnation, kLanes, effects_),
-      application_(
+      join_request_(
           io_,
           [this](const rendezvous::Member& donor, Milliseconds deadline,
                  const JoinRequest::Measured& measured) {
@@ -41,9 +41,9 @@ Control::Control(Identity identity, Options options, const Backends& backends,
 
 coordinator::Lane::Callbacks Control::lane_callbacks(std::size_t lane) {
   coordinator::Lane::Callbacks callbacks;
-  callbacks.on_quiet = [this, lane](std::uint64_t position, std::string needs) {
+  callbacks.on_quiesced = [this, lane](std::uint64_t position, std::string needs) {
     asio::post(io_, [this, lane, where = Participation::Lane{position, std::move(needs)}] {
-      participation_.on_quiet(lane, where);
+      participation_.on_quiesced(lane, where);
     });
   };
   callbacks.on_suspect = [this](std::uint64_t generation, std::string incarnation,
@@ -70,7 +70,7 @@ void Control::stop() {
   close();
   if (thread_.joinable()) {
     asio::post(io_, [this] {
-      application_.close();
+      join_request_.close();
       client_->close();
       linker_->close();
       work_.reset();
@@ -133,7 +133,7 @@ rendezvous::ClientOptions Control::client_options() {
 
 void Control::send_ready(Layout layout, std::uint64_t state_bytes) {
   asio::post(io_, [this, layout = std::move(layout), state_bytes] {
-    application_.apply(layout, state_bytes);
+    join_request_.apply(layout, state_bytes);
   });
 }
 
@@ -161,10 +161,10 @@ void Control::on_message(const rendezvous::Message& message) {
   } else if (const auto* check = std::get_if<rendezvous::Check>(&message)) {
     participation_.on_check(*check);
   } else if (const auto* announce = std::get_if<rendezvous::Announce>(&message)) {
-    application_.close();
+    join_request_.close();
     participation_.on_announce(announce->view);
   } else if (const auto* wait = std::get_if<rendezvous::Wait>(&message)) {
-    application_.on_wait(*wait);
+    join_request_.on_wait(*wait);
   } else if (const auto* farewell = std::get_if<rendezvous::Farewell>(&message)) {
     on_farewell(*farewell);
   } else if (const auto* refuse = std::get_if<rendezvous::Refuse>(&message)) {
@@ -178,7 +178,7 @@ void Control::on_message(const rendezvous::Message& message) {
 
 void Control::on_welcome(const rendezvous::Welcome& welcome) {
   status_.on_welcome(welcome);
-  application_.on_welcome(welcome);
+  join_request_.on_welcome(welcome);
   participation_.on_welcome();
 }
 

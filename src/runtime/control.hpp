@@ -127,7 +127,7 @@ class Control {
   std::unique_ptr<transport::Linker> linker_;
   ParticipationEffects effects_;
   Participation participation_;
-  JoinRequest application_;
+  JoinRequest join_request_;
 
   std::optional<boost::asio::executor_work_guard<boost::asio::io_context::executor_type>> work_;
   std::thread thread_;

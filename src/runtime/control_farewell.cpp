@@ -27,7 +27,7 @@ void Control::leave(const std::string& unable) {
 void Control::fail_job(const Status& reason) {
   asio::post(io_, [this, reason] { participation_.bye({false, reason.message(), false}); });
   // Otherwise this process might end before the server has received it.
-  status_.wait_for_end();
+  status_.wait_until_ended_or_disconnected();
 }
 
 /// Says Bye with the reason, then closes the connection to the server. No member then waits for a

@@ -129,7 +129,7 @@ void MembershipStatus::wait_for_farewell() {
                              [this] { return farewell_ || !ended_.ok(); });
 }
 
-void MembershipStatus::wait_for_end() {
+void MembershipStatus::wait_until_ended_or_disconnected() {
   std::unique_lock<std::mutex> lock(mutex_);
   changed_.wait_for(lock, kAbsenceAtTheEnd, [&] { return !ended_.ok() || !connected_; });
 }

@@ -58,7 +58,7 @@ class MembershipStatus {
   void wait_for_farewell();
   /// Waits until this worker's membership has ended, but a few seconds at most, and only while
   /// there is a connection to the server.
-  void wait_for_end();
+  void wait_until_ended_or_disconnected();
 
   bool is_in_job() const;
   bool left_after_timeout() const;

@@ -9,13 +9,13 @@ namespace elastic::runtime {
 
 Participation::Participation(std::string self, std::size_t lanes, Effects& effects)
     : self_(std::move(self)), lanes_(lanes), effects_(effects) {
-  // Before its first view a lane is quiet.
-  quiet_.assign(lanes, Lane{});
+  // Before its first view a lane is quiesced.
+  quiesced_.assign(lanes, Lane{});
 }
 
 rendezvous::Register Participation::registration(rendezvous::Register identity) const {
   identity.view = view_;
-  identity.stands_still = report_round_ != 0 || reported_;
+  identity.quiesced = report_round_ != 0 || reported_;
   return identity;
 }
 
@@ -37,7 +37,7 @@ void Participation::on_disconnected() {
 
 /// Handles a freeze. A deferred one proposes a stop to the training thread, and answers with its
 /// promise. An immediate one replaces everything under way, freezes the lanes, and is answered with
-/// a report when all are quiet.
+/// a report when all are quiesced.
 void Participation::on_freeze(const rendezvous::Freeze& freeze) {
   if (freeze.generation != generation_) return;  // of a view that this worker was never in
   if (freeze.at_commit > 0) {
@@ -59,26 +59,26 @@ void Participation::on_freeze(const rendezvous::Freeze& freeze) {
   deferred_round_ = 0;
   report_round_ = freeze.round;
   freeze_lanes();
-  go_on_when_quiet();
+  continue_when_quiesced();
 }
 
 void Participation::freeze_lanes() {
   if (frozen_) return;
   frozen_ = true;
-  quiet_.assign(lanes_, std::nullopt);
+  quiesced_.assign(lanes_, std::nullopt);
   effects_.freeze_lanes();
 }
 
-void Participation::on_quiet(std::size_t lane, Lane where) {
+void Participation::on_quiesced(std::size_t lane, Lane where) {
   if (!frozen_) return;  // from a freeze that has been answered since
-  quiet_[lane] = std::move(where);
-  go_on_when_quiet();
+  quiesced_[lane] = std::move(where);
+  continue_when_quiesced();
 }
 
-/// When all lanes are quiet: answers the freeze with a report, or links the announced view.
-void Participation::go_on_when_quiet() {
+/// When all lanes are quiesced: answers the freeze with a report, or links the announced view.
+void Participation::continue_when_quiesced() {
   std::vector<Lane> lanes;
-  for (const auto& lane : quiet_) {
+  for (const auto& lane : quiesced_) {
     if (!lane) return;
     lanes.push_back(*lane);
   }
@@ -134,7 +134,7 @@ void Participation::on_ended(const std::string& incarnation) {
   effects_.send(rendezvous::Gone{incarnation, "its process accepts no connections any more"});
 }
 
-/// Begins the installation of a view: freezes the lanes, and connects once they are quiet. Views
+/// Begins the installation of a view: freezes the lanes, and connects once they are quiesced. Views
 /// without this worker, and views that are not newer, are ignored.
 void Participation::on_announce(const rendezvous::View& view) {
   const bool member = std::any_of(view.members.begin(), view.members.end(),
@@ -152,7 +152,7 @@ void Participation::on_announce(const rendezvous::View& view) {
     std::vector<std::uint64_t> positions;
     for (std::size_t i = 0; i < lanes_; ++i) {
       positions.push_back(view.lanes[i].position);
-      quiet_[i] = Lane{positions.back(), {}};
+      quiesced_[i] = Lane{positions.back(), {}};
     }
     effects_.begin_lanes_at(positions);
   }
@@ -168,7 +168,7 @@ void Participation::on_announce(const rendezvous::View& view) {
   installing_ = true;
   linking_ = false;
   freeze_lanes();
-  go_on_when_quiet();
+  continue_when_quiesced();
 }
 
 void Participation::on_linked(std::uint64_t generation) {

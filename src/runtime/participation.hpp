@@ -17,7 +17,7 @@ namespace elastic::runtime {
 /// thread runs it with real ones, the simulator with simulated ones.
 ///
 /// A view change takes these steps here: the server's freeze stops the lanes; when all lanes are
-/// quiet, the positions are reported; the announced view is linked, and then installed. A newer
+/// quiesced, the positions are reported; the announced view is linked, and then installed. A newer
 /// freeze or view restarts them at any point.
 ///
 /// This class upholds the invariant on the worker's side (R5 in docs/atomicity.md): after a report
@@ -27,7 +27,7 @@ namespace elastic::runtime {
 /// Not thread-safe: belongs to one thread.
 class Participation {
  public:
-  /// The state of a quiet lane.
+  /// The state of a quiesced lane.
   struct Lane {
     std::uint64_t position = 0;
     std::string needs;  ///< see rendezvous::Report::Lane
@@ -44,7 +44,7 @@ class Participation {
     virtual ~Effects() = default;
     /// Sends to the server; dropped without a connection.
     virtual void send(const rendezvous::Message& message) = 0;
-    /// Freezes the lanes. Each answers with `on_quiet` when it has stopped.
+    /// Freezes the lanes. Each answers with `on_quiesced` when it has stopped.
     virtual void freeze_lanes() = 0;
     /// Sets the start positions of the lanes, before the first view is installed.
     virtual void begin_lanes_at(const std::vector<std::uint64_t>& positions) = 0;
@@ -87,7 +87,7 @@ class Participation {
   void on_disconnected();
 
   // Events from the lanes, the training thread and the Linker.
-  void on_quiet(std::size_t lane, Lane where);
+  void on_quiesced(std::size_t lane, Lane where);
   void on_paused(std::uint64_t round);
   void on_linked(std::uint64_t generation);
   void on_unlinkable(std::uint64_t generation, const std::string& incarnation,
@@ -104,7 +104,7 @@ class Participation {
 
  private:
   void freeze_lanes();
-  void go_on_when_quiet();
+  void continue_when_quiesced();
   void resume();
   void send_report(std::uint64_t round, const std::vector<Lane>& lanes);
 
@@ -121,7 +121,7 @@ class Participation {
   bool frozen_ = true;       // the lanes are frozen, or about to be
   bool installing_ = false;  // view_ is not in force yet
   bool linking_ = false;
-  std::vector<std::optional<Lane>> quiet_;
+  std::vector<std::optional<Lane>> quiesced_;
 
   std::optional<rendezvous::Ready> ready_;
   std::optional<rendezvous::Bye> bye_;

@@ -39,9 +39,7 @@ transport::LinkerOptions linker_options(const Identity& identity, const Options&
   linker.secret = identity.secret;
   linker.encrypt = options.encrypt;
   linker.incarnation = identity.incarnation;
-  linker.choice = options.transport == Transport::kShm   ? transport::Choice::kShm
-                  : options.transport == Transport::kTcp ? transport::Choice::kTcp
-                                                         : transport::Choice::kAuto;
+  linker.transport = options.transport;
   linker.bind_address = options.bind;
   linker.streams = options.tcp_streams;
   linker.congestion = options.tcp_congestion;
@@ -141,7 +139,7 @@ Result<std::vector<std::shared_ptr<coordinator::LaneView>>> assemble(
     lane_view->backend = std::move(backend).value();
     const rendezvous::LaneDecision& decision = view.lanes[lane];
     lane_view->position = decision.position;
-    lane_view->handover = members->handover(decision.holders, decision.takers);
+    lane_view->handover = members->handover_pairs(decision.holders, decision.takers);
     lane_view->holders = members->ranks_of(decision.holders);
     lane_view->lost = decision.lost;
     lane_views.push_back(std::move(lane_view));

@@ -101,18 +101,18 @@ Contributors GlobalBatch::sum_own(Tensors tensors, Samples own, const AddGradien
   return allreduce_(tensors, ReduceOp::kSum);
 }
 
-/// In rounds: what lost workers were dealt is another round for those that are left.
+/// In rounds: the virtual workers of lost members are another round for the rest.
 Contributors GlobalBatch::sum_virtual(Tensors tensors, const AddGradients& add_gradients) {
-  training::WorkAssignment dealing(options_.virtual_workers, sampler_.members());
+  training::WorkAssignment assignment(options_.virtual_workers, sampler_.members());
   std::vector<std::byte> rounds_before;
   for (;;) {
     training::set_to_zero(tensors);
-    for (const std::size_t one : dealing.of(sampler_.self())) {
+    for (const std::size_t one : assignment.of(sampler_.self())) {
       compute(one, sampler_.share(one), add_gradients);
     }
     Contributors contributors = allreduce_(tensors, ReduceOp::kSum);
     if (!rounds_before.empty()) training::add(rounds_before, tensors);
-    if (dealing.settle(contributors.workers()) == 0) return contributors;
+    if (assignment.complete(contributors.workers()) == 0) return contributors;
     training::copy_to(rounds_before, tensors);
   }
 }
@@ -121,10 +121,10 @@ Contributors GlobalBatch::sum_virtual(Tensors tensors, const AddGradients& add_g
 /// is lost in between are computed again, and is within the magnitudes, because it is the same
 /// again.
 Contributors GlobalBatch::sum_exactly(Tensors tensors, const AddGradients& add_gradients) {
-  training::WorkAssignment dealing(options_.virtual_workers, sampler_.members());
+  training::WorkAssignment assignment(options_.virtual_workers, sampler_.members());
   exact_->begin(tensors, options_.virtual_workers);
-  const auto compute_what_was_dealt = [&] {
-    for (const std::size_t one : dealing.of(sampler_.self())) {
+  const auto compute_assigned = [&] {
+    for (const std::size_t one : assignment.of(sampler_.self())) {
       if (exact_->has(one)) continue;
       training::set_to_zero(tensors);
       compute(one, sampler_.share(one), add_gradients);
@@ -133,19 +133,19 @@ Contributors GlobalBatch::sum_exactly(Tensors tensors, const AddGradients& add_g
   };
   Contributors contributors;
   do {
-    compute_what_was_dealt();
+    compute_assigned();
     const TensorView magnitudes = exact_->magnitudes();
     contributors = allreduce_(std::span(&magnitudes, 1), ReduceOp::kMax);
-  } while (dealing.settle(contributors.workers()) > 0);
+  } while (assignment.complete(contributors.workers()) > 0);
 
   exact_->agree();
-  dealing.reopen();
+  assignment.reopen();
   for (;;) {
-    compute_what_was_dealt();
-    exact_->sum(dealing.of(sampler_.self()));
+    compute_assigned();
+    exact_->sum(assignment.of(sampler_.self()));
     const TensorView sums = exact_->sums();
     contributors = allreduce_(std::span(&sums, 1), ReduceOp::kSum);
-    if (dealing.settle(contributors.workers()) == 0) break;
+    if (assignment.complete(contributors.workers()) == 0) break;
     exact_->put_aside();
   }
   exact_->finish();

@@ -45,7 +45,7 @@ Sampler::Sampler(std::size_t size, std::uint64_t seed)
 Sampler::Sampler(std::size_t size, std::uint64_t seed, std::size_t data_size)
     : Sampler(size, seed) {
   if (size > data_size) {
-    invalid_sampler("it would deal out " + std::to_string(size) + " samples of data that has " +
+    invalid_sampler("it would distribute " + std::to_string(size) + " samples of data that has " +
                     std::to_string(data_size) + "; give a size from 1 to " +
                     std::to_string(data_size));
   }
@@ -196,7 +196,7 @@ void Sampler::load(std::span<const std::byte> bytes) {
     invalid_sampler(std::to_string(bytes.size()) + " bytes are not a saved sampler");
   }
   if (size != size_) {
-    invalid_sampler("the saved sampler deals out " + std::to_string(size) +
+    invalid_sampler("the saved sampler distributes " + std::to_string(size) +
                     " samples and this one " + std::to_string(size_) +
                     "; load the same training set on every worker");
   }

@@ -16,7 +16,7 @@ WorkAssignment::WorkAssignment(std::size_t count, std::span<const WorkerId> memb
     : list_(count) {
   std::vector<VirtualWorker*> all;
   for (VirtualWorker& one : list_) all.push_back(&one);
-  deal(all, members);
+  assign(all, members);
 }
 
 std::vector<std::size_t> WorkAssignment::of(WorkerId member) const {
@@ -27,7 +27,7 @@ std::vector<std::size_t> WorkAssignment::of(WorkerId member) const {
   return found;
 }
 
-std::size_t WorkAssignment::settle(std::span<const WorkerId> contributors) {
+std::size_t WorkAssignment::complete(std::span<const WorkerId> contributors) {
   std::vector<VirtualWorker*> missing;
   for (VirtualWorker& one : list_) {
     if (!one.open) continue;
@@ -37,7 +37,7 @@ std::size_t WorkAssignment::settle(std::span<const WorkerId> contributors) {
       missing.push_back(&one);
     }
   }
-  deal(missing, contributors);
+  assign(missing, contributors);
   return missing.size();
 }
 
@@ -45,8 +45,8 @@ void WorkAssignment::reopen() {
   for (VirtualWorker& one : list_) one.open = true;
 }
 
-void WorkAssignment::deal(const std::vector<VirtualWorker*>& those,
-                          std::span<const WorkerId> members) {
+void WorkAssignment::assign(const std::vector<VirtualWorker*>& those,
+                            std::span<const WorkerId> members) {
   for (std::size_t member = 0; member < members.size(); ++member) {
     const std::size_t end = block_begin(member + 1, those.size(), members.size());
     for (std::size_t at = block_begin(member, those.size(), members.size()); at < end; ++at) {

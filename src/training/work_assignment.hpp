@@ -21,7 +21,7 @@ class WorkAssignment {
 
   /// A collective is complete: the virtual workers of its contributors are in it. Those of others
   /// are assigned to the contributors; returns how many virtual workers that are.
-  std::size_t settle(std::span<const WorkerId> contributors);
+  std::size_t complete(std::span<const WorkerId> contributors);
 
   /// Nothing is in, as for another collective over all; every member keeps its last virtual
   /// workers.
@@ -32,7 +32,7 @@ class WorkAssignment {
     WorkerId member = 0;
     bool open = true;
   };
-  static void deal(const std::vector<VirtualWorker*>& those, std::span<const WorkerId> members);
+  static void assign(const std::vector<VirtualWorker*>& those, std::span<const WorkerId> members);
 
   std::vector<VirtualWorker> list_;
 };

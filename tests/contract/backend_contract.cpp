@@ -315,10 +315,10 @@ TEST_P(BackendContract, LossOfAPeerIsNoticed) {
 TEST_P(BackendContract, HandsOverResults) {
   if (size() < 2) return;
   // Even ranks have the result; each gives it to the next, and rank 0 to the last as well.
-  Backend::Handover handover;
+  Backend::HandoverPairs pairs;
   for (int rank = 1; rank < size(); rank += 2) {
-    handover.holders.push_back(rank == size() - 1 ? 0 : rank - 1);
-    handover.takers.push_back(rank);
+    pairs.senders.push_back(rank == size() - 1 ? 0 : rank - 1);
+    pairs.takers.push_back(rank);
   }
   on_all_ranks([&](int rank) {
     Backend::Parcel parcel;
@@ -330,7 +330,7 @@ TEST_P(BackendContract, HandsOverResults) {
           payload(section(DType::kF32, 300'000), contribution(0, 300'000, DType::kF32));
       parcel.payload.form = Blocks{{1, 2, 3}, true};
     }
-    expect_ok(backend(rank).hand_over(41, handover, parcel));
+    expect_ok(backend(rank).hand_over(41, pairs, parcel));
     EXPECT_EQ(parcel.fingerprint, called);
     EXPECT_EQ(parcel.error, "an error");
     EXPECT_TRUE(std::ranges::equal(parcel.payload.counts(), std::vector<std::uint64_t>{1, 2, 3}));

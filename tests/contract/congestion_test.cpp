@@ -32,30 +32,30 @@ class LocalConnection : public ::testing::Test {
     ASSERT_EQ(::bind(listener_.get(), at, length), 0);
     ASSERT_EQ(::listen(listener_.get(), 1), 0);
     ASSERT_EQ(::getsockname(listener_.get(), at, &length), 0);
-    ASSERT_EQ(::connect(dialled_.get(), at, length), 0);
+    ASSERT_EQ(::connect(dialed_.get(), at, length), 0);
   }
 
   UniqueFd listener_{::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)};
-  UniqueFd dialled_{::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)};
+  UniqueFd dialed_{::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)};
 };
 
 TEST_F(LocalConnection, StaysOnItsHost) {
-  EXPECT_TRUE(stays_on_host(dialled_.get()));
+  EXPECT_TRUE(stays_on_host(dialed_.get()));
   EXPECT_FALSE(stays_on_host(listener_.get()));  // connected to nothing
 }
 
 TEST_F(LocalConnection, TakesWhatEveryKernelHas) {
-  const Status set = set_congestion_control(dialled_.get(), kLocalCongestionControl);
+  const Status set = set_congestion_control(dialed_.get(), kLocalCongestionControl);
   EXPECT_TRUE(set.ok()) << set.message();
-  EXPECT_EQ(congestion_control_of(dialled_), kLocalCongestionControl);
+  EXPECT_EQ(congestion_control_of(dialed_), kLocalCongestionControl);
 }
 
 TEST_F(LocalConnection, NamesWhatTheKernelDoesNotHave) {
-  const std::string before = congestion_control_of(dialled_);
-  const Status set = set_congestion_control(dialled_.get(), "pigeon");
+  const std::string before = congestion_control_of(dialed_);
+  const Status set = set_congestion_control(dialed_.get(), "pigeon");
   EXPECT_EQ(set.code(), Code::kInvalidArgument);
   EXPECT_NE(set.message().find("pigeon"), std::string::npos);
-  EXPECT_EQ(congestion_control_of(dialled_), before);
+  EXPECT_EQ(congestion_control_of(dialed_), before);
 }
 
 }  // namespace

@@ -61,13 +61,13 @@ std::vector<LinkPtr> link_up(int rank, int size) {
   MPI_Allgather(&port, 1, MPI_UINT16_T, ports.data(), 1, MPI_UINT16_T, MPI_COMM_WORLD);
   std::vector<LinkPtr> links(ports.size());
   for (int peer = 0; peer < rank; ++peer) {
-    UniqueFd dialled(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    UniqueFd dialed(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
     const sockaddr_in address = loopback(ports[static_cast<std::size_t>(peer)]);
     require(
-        ::connect(dialled.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0,
+        ::connect(dialed.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0,
         "dial");
-    require(::send(dialled.get(), &rank, sizeof rank, 0) == sizeof rank, "say the rank");
-    links[static_cast<std::size_t>(peer)] = link_over(std::move(dialled), peer);
+    require(::send(dialed.get(), &rank, sizeof rank, 0) == sizeof rank, "say the rank");
+    links[static_cast<std::size_t>(peer)] = link_over(std::move(dialed), peer);
   }
   for (int others = rank + 1; others < size; ++others) {
     UniqueFd accepted(::accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC));

@@ -85,11 +85,11 @@ TEST(SlowPeer, ThatDoesNotReadIsNotLost) {
   ByteVector got(kBytes);
   near->send(sent);
   Status of_sender;
-  std::thread thread([&] { of_sender = sender.run_until([&] { return near->quiet(); }); });
+  std::thread thread([&] { of_sender = sender.run_until([&] { return near->complete(); }); });
   // The time for which it does not read is what is tested.
   std::this_thread::sleep_for(kComputes);
   far->receive({got});
-  const Status of_slow = slow.run_until([&] { return far->quiet(); });
+  const Status of_slow = slow.run_until([&] { return far->complete(); });
   thread.join();
   EXPECT_TRUE(of_sender.ok()) << of_sender.message();
   EXPECT_TRUE(of_slow.ok()) << of_slow.message();

@@ -15,7 +15,7 @@ namespace {
 constexpr auto kPatience = std::chrono::seconds(20);
 /// Rounds in which nothing moved: loopback TCP delivers within few, as a rule. Nothing may be
 /// expected to have come by then.
-constexpr int kQuietRounds = 2000;
+constexpr int kIdleRounds = 2000;
 
 }  // namespace
 
@@ -104,7 +104,7 @@ void TransportContract::pass_each_other(const OpTag& tag, std::size_t bytes) {
   far_->receive({at_far});
   near_->send(to_far);
   far_->send(to_near);
-  const Status status = pump([&] { return near_->quiet() && far_->quiet(); });
+  const Status status = pump([&] { return near_->complete() && far_->complete(); });
   ASSERT_TRUE(status.ok()) << status.message();
   EXPECT_TRUE(at_far == to_far);
   EXPECT_TRUE(at_near == to_near);
@@ -151,14 +151,14 @@ Status TransportContract::failure_of_near() {
   return Status(Code::kTimeout, "no failure");
 }
 
-void TransportContract::settle() {
-  for (int quiet = 0; quiet < kQuietRounds; ++quiet) {
+void TransportContract::pump_until_idle() {
+  for (int idle = 0; idle < kIdleRounds; ++idle) {
     bool moved = false;
     ASSERT_TRUE(near_->progress(moved).ok());
     if (far_) {
       ASSERT_TRUE(far_->progress(moved).ok());
     }
-    if (moved) quiet = 0;
+    if (moved) idle = 0;
   }
 }
 

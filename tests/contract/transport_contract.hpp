@@ -59,7 +59,7 @@ class TransportContract : public testing::TestWithParam<StreamWiring> {
   /// Moves the near end until it fails; kTimeout if it does not.
   Status failure_of_near();
   /// Moves both ends until nothing moves for a while: for what must not happen.
-  void settle();
+  void pump_until_idle();
 
   std::unique_ptr<Link> near_;
   std::unique_ptr<Link> far_;

@@ -25,7 +25,7 @@ TEST_P(TransportContract, MessagesArriveInOrderWhateverTheirSize) {
   }
   for (const ByteVector& message : sent) near_->send(message);
   for (ByteVector& message : got) far_->receive({message});
-  const Status status = pump([&] { return far_->received() == got.size() && near_->quiet(); });
+  const Status status = pump([&] { return far_->received() == got.size() && near_->complete(); });
   ASSERT_TRUE(status.ok()) << status.message();
   EXPECT_EQ(got, sent);
   EXPECT_EQ(near_->sent(), sent.size());
@@ -47,7 +47,7 @@ TEST_P(TransportContract, ReceivedElementsAreCombined) {
   near_->send(std::as_bytes(std::span(from)));
   far_->receive({odd_into});
   far_->receive({std::as_writable_bytes(std::span(into)), {add_i32, 4}});
-  const Status status = pump([&] { return far_->quiet(); });
+  const Status status = pump([&] { return far_->complete(); });
   ASSERT_TRUE(status.ok()) << status.message();
   for (std::size_t i = 0; i < kElements; ++i) ASSERT_EQ(into[i], 1000 + from[i]) << i;
 }
@@ -56,11 +56,11 @@ TEST_P(TransportContract, AMessageWaitsUntilItsPlaceIsKnown) {
   begin_both(tag_at(0));
   const ByteVector sent = pattern(300'000, 1);
   near_->send(sent);
-  settle();
+  pump_until_idle();
   EXPECT_EQ(far_->received(), 0U);
   ByteVector got(sent.size());
   far_->receive({got});
-  const Status status = pump([&] { return far_->quiet() && near_->quiet(); });
+  const Status status = pump([&] { return far_->complete() && near_->complete(); });
   ASSERT_TRUE(status.ok()) << status.message();
   EXPECT_TRUE(got == sent);
 }
@@ -69,12 +69,12 @@ TEST_P(TransportContract, ALaterOperationWaitsUntilItBegins) {
   begin_both(tag_at(4));
   near_->begin(tag_at(5), kCall);
   near_->send(as_payload("later"));
-  settle();
+  pump_until_idle();
   EXPECT_EQ(far_->received(), 0U);
   far_->begin(tag_at(5), kCall);
   ByteVector got(5);
   far_->receive({got});
-  const Status status = pump([&] { return far_->quiet(); });
+  const Status status = pump([&] { return far_->complete(); });
   ASSERT_TRUE(status.ok()) << status.message();
   EXPECT_TRUE(std::ranges::equal(got, as_payload("later")));
 }
@@ -86,10 +86,10 @@ TEST_P(TransportContract, WhatAnOlderViewSendsIsDropped) {
   far_->receive({got});
   const ByteVector stale = pattern(400'000, 1);
   near_->send(stale);
-  ASSERT_TRUE(pump([&] { return near_->quiet(); }).ok());
+  ASSERT_TRUE(pump([&] { return near_->complete(); }).ok());
   near_->begin(tag_at(3, 2), kCall);
   near_->send(as_payload("fresh"));
-  const Status status = pump([&] { return far_->quiet(); });
+  const Status status = pump([&] { return far_->complete(); });
   ASSERT_TRUE(status.ok()) << status.message();
   EXPECT_TRUE(std::ranges::equal(got, as_payload("fresh")));
 }
@@ -112,7 +112,7 @@ TEST_P(TransportContract, ALinkSurvivesASenderThatGivesUpInTheMiddle) {
   near_->send(as_payload("next"));
   ByteVector got(4);
   far_->receive({got});
-  const Status status = pump([&] { return far_->quiet() && near_->quiet(); });
+  const Status status = pump([&] { return far_->complete() && near_->complete(); });
   ASSERT_TRUE(status.ok()) << status.message();
   EXPECT_TRUE(std::ranges::equal(got, as_payload("next")));
 }
@@ -129,12 +129,12 @@ TEST_P(TransportContract, ALinkSurvivesAReceiverThatGivesUpInTheMiddle) {
   far_->abandon();
   ByteVector().swap(into);
   far_->begin(tag_at(0, 2), kCall);
-  ASSERT_TRUE(pump([&] { return near_->quiet(); }).ok());
+  ASSERT_TRUE(pump([&] { return near_->complete(); }).ok());
   near_->begin(tag_at(0, 2), kCall);
   near_->send(as_payload("next"));
   ByteVector got(4);
   far_->receive({got});
-  const Status status = pump([&] { return far_->quiet(); });
+  const Status status = pump([&] { return far_->complete(); });
   ASSERT_TRUE(status.ok()) << status.message();
   EXPECT_TRUE(std::ranges::equal(got, as_payload("next")));
 }
@@ -164,13 +164,13 @@ TEST_P(TransportContract, AMismatchFoundElsewhereAbortsTheOperation) {
   near_->begin({1, 0, OpTag::kAbortOperation}, {});
   ByteVector got(3);
   near_->receive({got});
-  ASSERT_TRUE(pump([&] { return near_->quiet(); }).ok());
+  ASSERT_TRUE(pump([&] { return near_->complete(); }).ok());
   EXPECT_TRUE(std::ranges::equal(got, as_payload("say")));
   begin_both(tag_at(1));
   near_->send(as_payload("on"));
   ByteVector after(2);
   far_->receive({after});
-  EXPECT_TRUE(pump([&] { return far_->quiet(); }).ok());
+  EXPECT_TRUE(pump([&] { return far_->complete(); }).ok());
 }
 
 TEST_P(TransportContract, FramesOfAnAbortedOperationAreDropped) {
@@ -179,10 +179,10 @@ TEST_P(TransportContract, FramesOfAnAbortedOperationAreDropped) {
   far_->begin({1, 0, OpTag::kAbortOperation}, {});
   ByteVector got(2);
   far_->receive({got});
-  settle();
+  pump_until_idle();
   near_->begin({1, 0, OpTag::kAbortOperation}, {});
   near_->send(as_payload("ok"));
-  ASSERT_TRUE(pump([&] { return far_->quiet(); }).ok());
+  ASSERT_TRUE(pump([&] { return far_->complete(); }).ok());
   EXPECT_TRUE(std::ranges::equal(got, as_payload("ok")));
 }
 
@@ -198,7 +198,7 @@ TEST_P(TransportContract, NotesComeInOrderBesideMessages) {
   std::vector<ByteVector> taken;
   const Status status = pump([&] {
     while (auto note = far_->take_note(1)) taken.push_back(*note);
-    return taken.size() == notes.size() && far_->quiet();
+    return taken.size() == notes.size() && far_->complete();
   });
   ASSERT_TRUE(status.ok()) << status.message();
   EXPECT_EQ(taken, notes);
@@ -217,7 +217,7 @@ TEST_P(TransportContract, NotesOfOlderViewsAreDroppedAndOfLaterOnesKept) {
 
 TEST_P(TransportContract, ANoteThatWaitsToBeSentKeepsTheThreadAwake) {
   begin_both(tag_at(0));
-  settle();
+  pump_until_idle();
   near_->send_note(1, pattern(10, 1));
   std::vector<pollfd> watched;
   EXPECT_FALSE(near_->prepare_wait(watched));
@@ -279,7 +279,7 @@ TEST_P(TransportContract, ALostPeerIsNoticedBehindAnOperationThatHasNotBegun) {
   begin_both(tag_at(0));
   far_->begin(tag_at(1), kCall);
   far_->send(as_payload("of the next operation"));
-  settle();
+  pump_until_idle();
   far_.reset();
   EXPECT_EQ(failure_of_near().code(), Code::kPeerLost);
 }

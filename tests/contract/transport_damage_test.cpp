@@ -75,7 +75,7 @@ TEST_F(DamagedLink, WhatIsNotDamagedArrives) {
   ByteVector got(sent.size());
   far_->receive({got});
   near_->send(sent);
-  const Status status = pass_on(kIntact, [&] { return far_->quiet(); });
+  const Status status = pass_on(kIntact, [&] { return far_->complete(); });
   ASSERT_TRUE(status.ok()) << status.message();
   EXPECT_TRUE(got == sent);
 }

@@ -138,7 +138,7 @@ TEST_P(KilledPeer, IsLostToAWriterThatWaitsForRoom) {
     ASSERT_TRUE(mesh.progress(moved).ok());
   }
   ::kill(child_, SIGKILL);
-  EXPECT_EQ(mesh.run_until([&] { return link_->quiet(); }).code(), Code::kPeerLost);
+  EXPECT_EQ(mesh.run_until([&] { return link_->complete(); }).code(), Code::kPeerLost);
 }
 
 INSTANTIATE_TEST_SUITE_P(Every, KilledPeer, testing::ValuesIn(stream_wirings()), wiring_name);

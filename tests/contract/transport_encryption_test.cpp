@@ -66,7 +66,7 @@ class TappedLink : public testing::Test {
   /// Passes on what the near end sends until the far end has all of it, or fails.
   Status deliver() {
     const TimePoint deadline = Clock::now() + std::chrono::seconds(20);
-    while (!near_->quiet() || !far_->quiet()) {
+    while (!near_->complete() || !far_->complete()) {
       bool moved = false;
       if (Status status = near_->progress(moved); !status.ok()) return status;
       carry(*at_near_, *at_far_);

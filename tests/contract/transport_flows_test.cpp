@@ -71,7 +71,7 @@ TEST_P(TransportFlows, AFrameUnderWayIsCompletedWhenItsStreamIsGivenUp) {
   near_->use_flows(1);
   ByteVector got(large.size());
   far_->receive({got});
-  const Status status = pump([&] { return near_->quiet() && far_->quiet(); });
+  const Status status = pump([&] { return near_->complete() && far_->complete(); });
   ASSERT_TRUE(status.ok()) << status.message();
   EXPECT_TRUE(got == large);
 }

@@ -37,7 +37,7 @@ TEST_P(TransportContract, AbortEndsAWaitWithoutAnOperation) {
 TEST_P(TransportContract, NothingMovesWhileTheMessageOfALostPeerIsNotWanted) {
   begin_both(tag_at(0));
   far_->send(as_payload("early"));
-  settle();
+  pump_until_idle();
   far_.reset();
   ASSERT_TRUE(sees_the_end(*near_));
   const LinkPtr near = std::move(near_);
@@ -105,12 +105,12 @@ TEST_P(TransportContract, ANoteBehindAMessageOfALaterOperationComesWithIt) {
   const ByteVector message = pattern(100, 1);
   near_->send(message);
   near_->send_note(1, pattern(10, 2));
-  settle();
+  pump_until_idle();
   EXPECT_EQ(far_->take_note(1), std::nullopt);
   far_->begin(tag_at(1), kCall);
   ByteVector got(message.size());
   far_->receive({got});
-  ASSERT_TRUE(pump([&] { return far_->quiet(); }).ok());
+  ASSERT_TRUE(pump([&] { return far_->complete(); }).ok());
   EXPECT_EQ(got, message);
   EXPECT_EQ(note_at_far(1), pattern(10, 2));
 }
@@ -140,7 +140,7 @@ TEST_P(TransportContract, BothEndsGiveUpInTheMiddleAndGoOn) {
   far_->send(next);
   near_->receive({next_at_near});
   far_->receive({next_at_far});
-  const Status status = pump([&] { return near_->quiet() && far_->quiet(); });
+  const Status status = pump([&] { return near_->complete() && far_->complete(); });
   ASSERT_TRUE(status.ok()) << status.message();
   EXPECT_TRUE(next_at_near == next);
   EXPECT_TRUE(next_at_far == next);
@@ -150,7 +150,7 @@ TEST_P(TransportContract, BothEndsGiveUpInTheMiddleAndGoOn) {
 TEST_P(TransportContract, WhatAPeerThatIsGoneSentWaitsUntilItsPlaceIsKnown) {
   begin_both(tag_at(0));
   far_->send(as_payload("last"));
-  settle();
+  pump_until_idle();
   far_.reset();
   const LinkPtr near = std::move(near_);
   for (std::uint64_t round = 0; round < 3; ++round) {
@@ -223,7 +223,7 @@ TEST_P(TransportContract, SleepersAreWoken) {
           link->send(sent);
           answered = true;
         }
-        return answered && link->quiet();
+        return answered && link->complete();
       });
       if (!status.ok() || got != sent)
         return status.ok() ? Status(Code::kInternal, "bytes") : status;

@@ -26,8 +26,9 @@ class Stranger {
   explicit Stranger(std::uint16_t port) : socket_(io_) {
     socket_.connect({boost::asio::ip::address_v4::loopback(), port});
     // Longer than any deadline of the library.
-    const timeval patience{20, 0};
-    ::setsockopt(socket_.native_handle(), SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+    const timeval receive_timeout{20, 0};
+    ::setsockopt(socket_.native_handle(), SOL_SOCKET, SO_RCVTIMEO, &receive_timeout,
+                 sizeof receive_timeout);
   }
 
   /// False when the other side has closed.

@@ -29,7 +29,7 @@ TEST_F(Strangers, AreDroppedWhateverTheySay) {
       std::string(1000000, '\0')};
   for (int i = 0; i < runs(40); ++i) {
     std::string& text = openings.emplace_back(64 + random() % 3000, ' ');
-    for (char& letter : text) letter = static_cast<char>(random() & 0xffU);
+    for (char& character : text) character = static_cast<char>(random() & 0xffU);
   }
   for (const Door& door : doors()) {
     for (const std::string& opening : openings) {
@@ -66,8 +66,8 @@ TEST_F(Strangers, OnTwoHundredSlowConnectionsKeepNobodyOut) {
   }
   const auto members = job_.others({});
   const std::string hello = "ELH1";
-  for (const char letter : hello) {
-    for (const auto& stranger : slow) stranger->send(std::string(1, letter));
+  for (const char character : hello) {
+    for (const auto& stranger : slow) stranger->send(std::string(1, character));
     ASSERT_TRUE(FaultJob::await_steps(members, 20)) << job_.text();
     // One byte per second is what is tested.
     std::this_thread::sleep_for(std::chrono::seconds(1));

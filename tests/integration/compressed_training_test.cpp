@@ -34,7 +34,8 @@ INSTANTIATE_TEST_SUITE_P(Kinds, CompressedTraining,
                          [](const auto& param) {
                            std::string name = param.param;
                            std::ranges::replace_if(
-                               name, [](char letter) { return letter == ':' || letter == '.'; },
+                               name,
+                               [](char character) { return character == ':' || character == '.'; },
                                '_');
                            return name;
                          });

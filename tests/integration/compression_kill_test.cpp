@@ -36,7 +36,8 @@ INSTANTIATE_TEST_SUITE_P(Kinds, CompressionKillTest, ::testing::ValuesIn(streams
                          [](const auto& param) {
                            std::string name = param.param.mode + "_" + param.param.transport;
                            std::ranges::replace_if(
-                               name, [](char letter) { return letter == ':' || letter == '.'; },
+                               name,
+                               [](char character) { return character == ':' || character == '.'; },
                                '_');
                            return name;
                          });

@@ -26,14 +26,14 @@ constexpr Milliseconds kForEver{1000000};
 class JobConnectionTest : public RendezvousTest {
  protected:
   /// Dials the server by way of the proxy.
-  void launch(Milliseconds patience = kForEver) {
+  void launch(Milliseconds timeout = kForEver) {
     proxy_.emplace(io_, server_->address());
     launcher_.emplace(
         io_, Destination{proxy_->address(), secret_, {kProtocolVersion, kJob, "launcher"}},
         JobConnection::Handlers{
             [this](const launcher::JobStateChanged& state) { states_.push_back(state.phase); },
             [this](const launcher::SpawnWanted& wanted) { spawned_ += wanted.count; }},
-        patience);
+        timeout);
     ASSERT_TRUE(eventually([&] { return !states_.empty(); }));
   }
   std::optional<JobPhase> phase() {

@@ -34,7 +34,7 @@ class CutLinks : public LinkerTest {
           space, "ip addr add 10.97." + std::to_string(host) + ".1/24 dev lo"));
       expect(network::run_on_host(space, [&]() -> Status {
         LinkerOptions made = options(std::string(1, static_cast<char>('a' + host)));
-        made.choice = Choice::kTcp;
+        made.transport = Transport::kTcp;
         made.bind_address = "0.0.0.0";
         workers_.push_back(std::make_unique<LinkingWorker>(made));
         return {};
@@ -74,7 +74,7 @@ TEST_F(CutLinks, ASilentLinkIsLostToBothEndsOfAnOperation) {
   Status of_receiver;
   std::thread other([&] {
     Mesh mesh(1, {receiver, nullptr});
-    of_receiver = mesh.run_until([&] { return receiver->quiet(); });
+    of_receiver = mesh.run_until([&] { return receiver->complete(); });
   });
   sender->send(into);
   Mesh mesh(0, {nullptr, sender});

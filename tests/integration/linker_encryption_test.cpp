@@ -27,7 +27,7 @@ class EncryptedLinks : public LinkerTest {
  protected:
   LinkerOptions over_tcp(const std::string& name, bool encrypt = true) const {
     LinkerOptions made = options(name);
-    made.choice = Choice::kTcp;
+    made.transport = Transport::kTcp;
     made.encrypt = encrypt;
     return made;
   }
@@ -70,7 +70,7 @@ void tell(const LinkPtr& from, const LinkPtr& to, const std::string& text) {
   to->receive({std::as_writable_bytes(std::span(got))});
   from->send(std::as_bytes(std::span(text)));
   Mesh mesh(0, {nullptr, to});
-  const Status status = mesh.run_until([&] { return to->quiet(); });
+  const Status status = mesh.run_until([&] { return to->complete(); });
   EXPECT_TRUE(status.ok()) << status.message();
   EXPECT_EQ(got, text);
 }

@@ -30,7 +30,7 @@ class LinkerLifetime : public LinkerTest {
  protected:
   void SetUp() override {
     LinkerOptions made = options("b");
-    made.choice = Choice::kTcp;
+    made.transport = Transport::kTcp;
     made.handshake_deadline = kEndless;
     linker_ = std::make_unique<Linker>(*io_, made);
     ASSERT_TRUE(linker_->listen().ok());
@@ -57,17 +57,17 @@ class LinkerLifetime : public LinkerTest {
     knock();
     linker_->connect({mute_peer()}, 1, kEndless, [this](const Links&) { ++called_; });
     // The dials are under way as soon as the mute listener has both lanes in its queue.
-    std::vector<tcp::socket> dialled;
+    std::vector<tcp::socket> dialed;
     mute_.non_blocking(true);
     const TimePoint deadline = Clock::now() + std::chrono::seconds(20);
-    while (dialled.size() < 2 && Clock::now() < deadline) {
+    while (dialed.size() < 2 && Clock::now() < deadline) {
       io_->poll();
       boost::system::error_code error;
       tcp::socket socket = mute_.accept(error);
-      if (!error) dialled.push_back(std::move(socket));
+      if (!error) dialed.push_back(std::move(socket));
     }
-    ASSERT_EQ(dialled.size(), 2U);
-    for (tcp::socket& socket : dialled) strangers_.push_back(std::move(socket));
+    ASSERT_EQ(dialed.size(), 2U);
+    for (tcp::socket& socket : dialed) strangers_.push_back(std::move(socket));
     io_->poll();
   }
 

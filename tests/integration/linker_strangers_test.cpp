@@ -177,7 +177,7 @@ TEST_F(LinkerStrangers, DoNoHarm) {
       std::string text = "GET / HTTP/1.1\r\nHost: localhost\r\nUser-Agent: nobody at all\r\n\r\n";
       if (round > 0) {
         text.resize(64 + random() % 2000);
-        for (char& letter : text) letter = static_cast<char>(random() & 0xffU);
+        for (char& character : text) character = static_cast<char>(random() & 0xffU);
       }
       boost::system::error_code ignored;
       asio::write(socket, asio::buffer(text), ignored);
@@ -205,16 +205,16 @@ TEST_F(LinkerStrangers, WhoSaysNothingIsDroppedAfterTheDeadline) {
 TEST_F(LinkerStrangers, TwoThousandSilentConnectionsKeepNobodyOut) {
   constexpr std::size_t kSilent = 2000;
   allow_descriptors(2 * kSilent);
-  for (const Choice choice : {Choice::kTcp, Choice::kShm}) {
+  for (const Transport transport : {Transport::kTcp, Transport::kShm}) {
     LinkerOptions patient = options("a");
     patient.handshake_deadline = 10 * kLinkDeadline;
-    patient.choice = choice;
+    patient.transport = transport;
     LinkingWorker a(patient);
     patient.incarnation = "b" + suffix_;
     LinkingWorker b(patient);
     std::vector<asio::generic::stream_protocol::socket> silent;
     for (std::size_t i = 0; i < kSilent; ++i) {
-      silent.push_back(choice == Choice::kTcp ? tcp_to(a) : local_to(a));
+      silent.push_back(transport == Transport::kTcp ? tcp_to(a) : local_to(a));
     }
     auto at_a = a.connect({peer("b", b)});
     auto at_b = b.connect({peer("a", a)});

@@ -15,7 +15,7 @@ namespace {
 
 struct Case {
   std::string name;
-  Choice choice;
+  Transport allowed;
   std::string bind;
   int streams;
   std::string transport;
@@ -26,7 +26,7 @@ class LinkerTransports : public LinkerTest, public testing::WithParamInterface<C
 TEST_P(LinkerTransports, TwoWorkersAreLinkedInEveryLane) {
   const auto worker = [&](const std::string& name) {
     LinkerOptions made = options(name);
-    made.choice = GetParam().choice;
+    made.transport = GetParam().allowed;
     made.bind_address = GetParam().bind;
     made.streams = GetParam().streams;
     made.arena = Arena::create().value();
@@ -46,17 +46,16 @@ TEST_P(LinkerTransports, TwoWorkersAreLinkedInEveryLane) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Every, LinkerTransports,
-                         testing::Values(Case{"automatic", Choice::kAuto, "127.0.0.1", 1, "shm"},
-                                         Case{"shm", Choice::kShm, "127.0.0.1", 1, "shm"},
-                                         Case{"tcp4", Choice::kTcp, "127.0.0.1", 1, "tcp"},
-                                         Case{"tcp6", Choice::kTcp, "::1", 1, "tcp"},
-                                         Case{"tcp_streams", Choice::kTcp, "127.0.0.1", 4, "tcp"},
-                                         Case{"any_v4", Choice::kTcp, "0.0.0.0", 1, "tcp"},
-                                         Case{"any_v6", Choice::kTcp, "::", 2, "tcp"}),
-                         [](const testing::TestParamInfo<Case>& tested) {
-                           return tested.param.name;
-                         });
+INSTANTIATE_TEST_SUITE_P(
+    Every, LinkerTransports,
+    testing::Values(Case{"automatic", Transport::kAuto, "127.0.0.1", 1, "shm"},
+                    Case{"shm", Transport::kShm, "127.0.0.1", 1, "shm"},
+                    Case{"tcp4", Transport::kTcp, "127.0.0.1", 1, "tcp"},
+                    Case{"tcp6", Transport::kTcp, "::1", 1, "tcp"},
+                    Case{"tcp_streams", Transport::kTcp, "127.0.0.1", 4, "tcp"},
+                    Case{"any_v4", Transport::kTcp, "0.0.0.0", 1, "tcp"},
+                    Case{"any_v6", Transport::kTcp, "::", 2, "tcp"}),
+    [](const testing::TestParamInfo<Case>& tested) { return tested.param.name; });
 
 TEST_F(LinkerTest, ThreeWorkersAreAllLinked) {
   LinkingWorker a(options("a"));
@@ -130,7 +129,7 @@ TEST_F(LinkerTest, AMissingBindAddressIsNamedBetweenHosts) {
 TEST_F(LinkerTest, OneFlowIsOpenedInsideAHost) {
   LinkerOptions made = options("a");
   made.streams = 0;
-  made.choice = Choice::kTcp;
+  made.transport = Transport::kTcp;
   LinkingWorker a(made);
   made.incarnation = options("b").incarnation;
   LinkingWorker b(made);
@@ -275,7 +274,7 @@ TEST_F(LinkerTest, ADeadAddressIsTriedUntilTheDeadline) {
 
 TEST_F(LinkerTest, AddressesThatFailAreSkipped) {
   LinkerOptions tcp_only = options("a");
-  tcp_only.choice = Choice::kTcp;
+  tcp_only.transport = Transport::kTcp;
   LinkingWorker a(tcp_only);
   tcp_only.incarnation = "b" + suffix_;
   LinkingWorker b(tcp_only);
@@ -290,7 +289,7 @@ TEST_F(LinkerTest, AThirdMemberRelaysToOneThatRefuses) {
   std::vector<std::unique_ptr<LinkingWorker>> workers;
   for (const char* name : {"a", "b", "c"}) {
     LinkerOptions made = options(name);
-    made.choice = Choice::kTcp;
+    made.transport = Transport::kTcp;
     made.streams = 2;
     workers.push_back(std::make_unique<LinkingWorker>(made));
   }
@@ -330,7 +329,7 @@ TEST_F(LinkerTest, WhoIsInAnEarlierViewIsRefusedUntilItHasCaughtUp) {
 
 TEST_F(LinkerTest, SharedMemoryToAnotherHostIsRefusedAtOnce) {
   LinkerOptions only_shm = options("a");
-  only_shm.choice = Choice::kShm;
+  only_shm.transport = Transport::kShm;
   LinkingWorker a(only_shm);
   LinkingWorker b(options("b"));
   Peer elsewhere = peer("b", b);

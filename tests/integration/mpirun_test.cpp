@@ -36,7 +36,7 @@ class MpirunTest : public ::testing::Test {
   std::string file(const std::string& name) const { return (folder_.path() / name).string(); }
 
   /// Whether any process of this test is left, the server above all.
-  bool anybody_left() const {
+  bool any_process_left() const {
     for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
       const std::string variables = read_file(entry.path() / "environ");
       if (std::atoi(entry.path().filename().c_str()) > 0 &&
@@ -46,8 +46,8 @@ class MpirunTest : public ::testing::Test {
     }
     return false;
   }
-  void expect_nobody_left() const {
-    EXPECT_TRUE(eventually(milliseconds(20000), [this] { return !anybody_left(); }));
+  void expect_no_process_left() const {
+    EXPECT_TRUE(eventually(milliseconds(20000), [this] { return !any_process_left(); }));
   }
 
   std::string launcher_folder() const { return file("elastic-" + std::to_string(::getuid())); }
@@ -62,7 +62,7 @@ TEST_F(MpirunTest, RunsAProgramAsItIs) {
     EXPECT_THAT(job.output(),
                 HasSubstr("rank " + std::string(rank) + ": the sum over 4 workers is 10"));
   }
-  expect_nobody_left();
+  expect_no_process_left();
 }
 
 TEST_F(MpirunTest, RunsAProgramThatEncryptsWithAServerThatDoes) {
@@ -71,14 +71,14 @@ TEST_F(MpirunTest, RunsAProgramThatEncryptsWithAServerThatDoes) {
   Job job(mpirun({"-np", "3", HELLO_ALLREDUCE}), file("output"), with);
   EXPECT_EQ(job.wait(milliseconds(40000)), 0) << job.output();
   EXPECT_THAT(job.output(), HasSubstr("rank 2: the sum over 3 workers is 6"));
-  expect_nobody_left();
+  expect_no_process_left();
 }
 
 TEST_F(MpirunTest, WithoutALauncherAProgramIsAWorldOfOne) {
   Job job({HELLO_ALLREDUCE}, file("output"), environment());
   EXPECT_EQ(job.wait(milliseconds(40000)), 0) << job.output();
   EXPECT_THAT(job.output(), HasSubstr("rank 0: the sum over 1 workers is 1"));
-  expect_nobody_left();
+  expect_no_process_left();
 }
 
 /// The server would wait 60 s for a first worker.
@@ -88,7 +88,7 @@ TEST_F(MpirunTest, AServerEndsSoonWhoseStarterCannotBeginTheJob) {
   Job job({HELLO_ALLREDUCE}, file("output"), with);
   EXPECT_NE(job.wait(milliseconds(40000)), 0) << job.output();
   EXPECT_THAT(job.output(), HasSubstr("192.0.2.1"));
-  expect_nobody_left();
+  expect_no_process_left();
 }
 
 /// Rank 0 waits for the other of two tasks, and dies.
@@ -102,7 +102,7 @@ TEST_F(MpirunTest, AServerEndsSoonWhoseStarterDiesBeforeTheJobBegins) {
   };
   ASSERT_TRUE(eventually(milliseconds(30000), server_is_there)) << job.output();
   ::kill(job.pid(), SIGKILL);
-  EXPECT_TRUE(eventually(milliseconds(8000), [this] { return !anybody_left(); }));
+  EXPECT_TRUE(eventually(milliseconds(8000), [this] { return !any_process_left(); }));
 }
 
 class MpirunKillTest : public MpirunTest, public ::testing::WithParamInterface<int> {};
@@ -128,7 +128,7 @@ TEST_P(MpirunKillTest, SurvivorsAgreeOnEverySum) {
     EXPECT_EQ(log(slot), agreed) << "slot " << slot << " had other sums";
   }
   EXPECT_THAT(log(victim), ::testing::Not(EndsWith("end\n"))) << "killed too late";
-  expect_nobody_left();
+  expect_no_process_left();
 }
 
 INSTANTIATE_TEST_SUITE_P(Victims, MpirunKillTest, ::testing::Values(0, 2));

@@ -20,7 +20,7 @@ using Init = NcclScript::Init;
 class CommunicatorTest : public CommunicatorFixture {
  protected:
   /// That no rank has got one, each for this reason.
-  void nobody_is_ready(Code code, const std::string& why) {
+  void expect_no_rank_ready(Code code, const std::string& why) {
     for (Communicator* each : all()) {
       const Status ready = each->ready(some_day());
       EXPECT_EQ(ready.code(), code);
@@ -62,7 +62,8 @@ TEST_F(CommunicatorTest, IsNotUsedBeforeAllHaveIt) {
 TEST_F(CommunicatorTest, IsNoBodysWhereOneRankIsNeverDone) {
   nccl_->script(1, {.init = Init::kNeverDone});
   prepare(3, {.start = kPatience});
-  nobody_is_ready(Code::kTimeout, "rank 1: NCCL has not made the communicator of generation 7");
+  expect_no_rank_ready(Code::kTimeout,
+                       "rank 1: NCCL has not made the communicator of generation 7");
   all_ended();
   EXPECT_EQ(nccl_->counts().aborts, 3);
 }
@@ -92,8 +93,8 @@ TEST_F(CommunicatorTest, TellsAFaultOfItsOwnFromALoss) {
   for (const auto& [failure, code] : cases) {
     nccl_->script(0, {.init = Init::kFailsAtOnce, .failure = failure});
     prepare(1, {});
-    nobody_is_ready(code,
-                    "rank 0: ncclCommInitRankConfig: unhandled system error: as it was told to");
+    expect_no_rank_ready(
+        code, "rank 0: ncclCommInitRankConfig: unhandled system error: as it was told to");
     all_ended();
   }
 }
@@ -117,7 +118,7 @@ TEST_F(CommunicatorTest, IsMadeByTheRealLibrary) {
 
 TEST_F(CommunicatorTest, IsNotMadeWhereARankDoesNotCome) {
   prepare(3, {.start = milliseconds(100)}, /*came=*/2);
-  nobody_is_ready(Code::kTimeout, "there is no communicator for generation 7 within 100 ms");
+  expect_no_rank_ready(Code::kTimeout, "there is no communicator for generation 7 within 100 ms");
   all_ended();
   EXPECT_EQ(nccl_->counts().inits, 0);
 }
@@ -161,7 +162,7 @@ TEST_F(CommunicatorTest, SaysWhyThereIsNoDevice) {
       library_, {{7, 0, 1}, exchange_over(std::move(world.backends[0]), 1), {}, [] {
                    return Status(Code::kUnavailable, "device 9 is not there");
                  }}));
-  nobody_is_ready(Code::kUnavailable, "rank 0: device 9 is not there");
+  expect_no_rank_ready(Code::kUnavailable, "rank 0: device 9 is not there");
   all_ended();
 }
 

@@ -94,9 +94,9 @@ TEST_F(NcclAllreducesTest, HandsOverAResultThatLiesOnTheDevice) {
     ASSERT_TRUE(outcome->by_nccl());
     const std::uint64_t done = position_ - 1;
     make(3, true, 8);  // the view changes before rank 1 has heard of the end
-    Backend::Handover handover;
-    handover.holders = {0};
-    handover.takers = {1};
+    Backend::HandoverPairs pairs;
+    pairs.senders = {0};
+    pairs.takers = {1};
     Backend::Parcel taken;
     on_all_ranks([&](int rank) {
       Backend::Parcel given;
@@ -105,7 +105,7 @@ TEST_F(NcclAllreducesTest, HandsOverAResultThatLiesOnTheDevice) {
         given.payload = std::move(outcome->payloads[0]);
         expect_ok(given.payload.bring_to_host());
       }
-      expect_ok(backend(rank).hand_over(done, handover, parcel));
+      expect_ok(backend(rank).hand_over(done, pairs, parcel));
     });
     EXPECT_EQ(taken.payload.device_result(), nullptr);
     expect_ok(outcome->tensors[1]->take(taken.payload, op, 3));

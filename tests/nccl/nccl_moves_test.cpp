@@ -222,9 +222,9 @@ TEST_P(NcclMoveTest, HandsOverAResultThatLiesOnTheDevice) {
   ASSERT_TRUE(outcome->by_nccl());
   const std::uint64_t done = position_ - 1;
   make(3, true, 8);  // the view changes before rank 2 has heard of the end
-  Backend::Handover handover;
-  handover.holders = {1};
-  handover.takers = {2};
+  Backend::HandoverPairs pairs;
+  pairs.senders = {1};
+  pairs.takers = {2};
   Backend::Parcel taken;
   on_all_ranks([&](int rank) {
     Backend::Parcel given;
@@ -232,7 +232,7 @@ TEST_P(NcclMoveTest, HandsOverAResultThatLiesOnTheDevice) {
       given.payload = std::move(outcome->payloads[1]);
       expect_ok(given.payload.bring_to_host());
     }
-    expect_ok(backend(rank).hand_over(done, handover, rank == 2 ? taken : given));
+    expect_ok(backend(rank).hand_over(done, pairs, rank == 2 ? taken : given));
   });
   EXPECT_EQ(taken.payload.device_result(), nullptr);
   expect_ok(outcome->tensors[2]->take(taken.payload));

@@ -26,7 +26,7 @@ using elastic::nccl_stand_in::in_progress;
 using elastic::nccl_stand_in::Library;
 using elastic::nccl_stand_in::library;
 using elastic::nccl_stand_in::Lock;
-using elastic::nccl_stand_in::needs_quiet;
+using elastic::nccl_stand_in::requires_idle;
 using elastic::nccl_stand_in::wait_for_release;
 
 namespace {
@@ -35,7 +35,7 @@ constexpr int kPolls = 3;
 
 int launch(ncclComm* comm, bool never_done) {
   Lock lock(library().mutex);
-  needs_quiet(*comm, "launch");
+  requires_idle(*comm, "launch");
   const Entered entered(lock, comm, "launch");
   ++library().counts.launches;
   comm->never_done = never_done;
@@ -174,7 +174,7 @@ NCCL_EXPORT ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t* st
 
 NCCL_EXPORT ncclResult_t ncclCommDestroy(ncclComm_t comm) {
   Lock lock(library().mutex);
-  needs_quiet(*comm, "destroy");
+  requires_idle(*comm, "destroy");
   const Entered entered(lock, comm, "destroy");
   comm->gone = true;
   comm->ended = true;
@@ -215,7 +215,7 @@ NCCL_EXPORT ncclResult_t ncclMemFree(void* memory) {
 NCCL_EXPORT ncclResult_t ncclCommRegister(ncclComm_t comm, void* memory, std::size_t bytes,
                                           void** handle) {
   Lock lock(library().mutex);
-  needs_quiet(*comm, "register");
+  requires_idle(*comm, "register");
   const Entered entered(lock, comm, "register");
   ++library().counts.registrations;
   if (library().scripts[comm->rank].refuses_memory) return ncclInvalidUsage;

@@ -26,7 +26,7 @@ using elastic::nccl_stand_in::launch_host_func;
 using elastic::nccl_stand_in::Library;
 using elastic::nccl_stand_in::library;
 using elastic::nccl_stand_in::Lock;
-using elastic::nccl_stand_in::needs_quiet;
+using elastic::nccl_stand_in::requires_idle;
 
 namespace {
 
@@ -145,7 +145,7 @@ ncclResult_t begin(std::unique_ptr<Task> task) {
 ncclResult_t queue(const char* call, int NcclCounts::*counted, Task task, ncclComm* comm,
                    cudaStream_t stream) {
   Lock lock(library().mutex);
-  needs_quiet(*comm, call);
+  requires_idle(*comm, call);
   const Entered entered(lock, comm, call);
   ++(library().counts.*counted);
   library().counts.bytes += task.from_bytes;

@@ -27,7 +27,7 @@ bool in_progress(const ncclComm& comm) {
   return !comm.fabric->all_came();
 }
 
-void needs_quiet(const ncclComm& comm, const char* call) {
+void requires_idle(const ncclComm& comm, const char* call) {
   if (in_progress(comm)) library().violations.push_back(std::string(call) + " while in progress");
 }
 

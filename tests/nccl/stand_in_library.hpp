@@ -74,6 +74,6 @@ class Entered {
 
 bool in_progress(const ncclComm& comm);
 /// Notes a violation if the call is made while something is in progress: only polls and aborts may.
-void needs_quiet(const ncclComm& comm, const char* call);
+void requires_idle(const ncclComm& comm, const char* call);
 
 }  // namespace elastic::nccl_stand_in

@@ -23,13 +23,13 @@ ModelClient::ModelClient(Process& process, Callbacks callbacks)
 
 void ModelClient::dial() {
   if (ended_) return;
-  SimContext& around = process_.around();
-  if (!around.network.meet(process_.self(), kServer)) {
-    // Something may get through before the patience ends; when is the network's to say.
+  SimContext& context = process_.context();
+  if (!context.network.meet(process_.self(), kServer)) {
+    // Something may get through before the time limit; when is the network's to say.
     return process_.later(kFirstPause, kDialPatience, [this] { dial_later(); });
   }
   process_.later(Milliseconds(0), Milliseconds(4),
-                 [this] { process_.around().server.is_up() ? connected() : dial_later(); });
+                 [this] { process_.context().server.is_up() ? connected() : dial_later(); });
 }
 
 void ModelClient::dial_later() {
@@ -39,7 +39,7 @@ void ModelClient::dial_later() {
 
 void ModelClient::connected() {
   if (ended_) return;
-  ModelServer& server = process_.around().server;
+  ModelServer& server = process_.context().server;
   connection_ = &server.accept(process_.self(), [this](Connection& which) {
     process_.post([this, &which] { lost(which); });
   });
@@ -48,7 +48,7 @@ void ModelClient::connected() {
 
 void ModelClient::transmit(const Message& message) {
   if (ended_) return;  // since the control thread made the message
-  connection_->send(process_.self(), [&server = process_.around().server, connection = connection_,
+  connection_->send(process_.self(), [&server = process_.context().server, connection = connection_,
                                       message] { server.receive(*connection, message); });
 }
 

@@ -29,13 +29,13 @@ constexpr Milliseconds kMostAbsence{1500};
 }  // namespace
 
 void ModelServer::note(const std::string& what) const {
-  around_.trace.line("server", [&] { return what; });
+  context_.trace.line("server", [&] { return what; });
 }
 
 void ModelServer::start() {
   const JournalContents contents = disk_.open();
   RecoveredState memory{contents.view, contents.begun ? contents.floor + 1 : 0, contents.end};
-  if (around_.scenario.mutation == Mutation::kForgottenFloor && contents.view) {
+  if (context_.scenario.mutation == Mutation::kForgottenFloor && contents.view) {
     memory.floor = contents.view->generation;
   }
   if (contents.begun) {
@@ -43,8 +43,8 @@ void ModelServer::start() {
          (contents.view ? "view " + std::to_string(contents.view->generation) : "no view") +
          ", floor " + std::to_string(contents.floor) + (contents.torn ? ", and is torn" : ""));
   }
-  around_.oracle.server_starts(contents);
-  membership_.emplace(around_.scenario.options, memory);
+  context_.oracle.server_starts(contents);
+  membership_.emplace(context_.scenario.options, memory);
   if (memory.floor > 0) write(JournalFloor{memory.floor});
 }
 
@@ -56,28 +56,29 @@ void ModelServer::crash() {
   remains_.reset();
   round_ = 0;
   tick_at_ = TimePoint::max();
-  const bool unsent_is_lost = around_.chance.percent(50);
+  const bool unsent_is_lost = context_.chance.percent(50);
   for (Connection* connection : std::exchange(accepted_, {})) {
     unsent_is_lost ? connection->abort(kServer) : connection->close(kServer);
   }
   workers_.clear();
   registered_.clear();
-  around_.time.after(around_.chance.between(kLeastAbsence, kMostAbsence), [this] { come_back(); });
+  context_.time.after(context_.chance.between(kLeastAbsence, kMostAbsence),
+                      [this] { come_back(); });
 }
 
 void ModelServer::come_back() {
   if (std::exchange(journal_is_lost_, false)) {
     note("its journal is gone");
-    around_.tally.count(Fault::kLostJournal);
+    context_.tally.count(Fault::kLostJournal);
     disk_.lose();
-    around_.oracle.journal_lost();
+    context_.oracle.journal_lost();
   }
-  ++around_.tally.restarts;
+  ++context_.tally.restarts;
   start();
 }
 
 Connection& ModelServer::accept(Node worker, std::function<void(Connection&)> on_lost_by_worker) {
-  accepted_.push_back(&around_.network.connect(
+  accepted_.push_back(&context_.network.connect(
       worker, kServer,
       [this, lost_by_worker = std::move(on_lost_by_worker)](Connection& which, Node who) {
         who == kServer ? lost(which) : lost_by_worker(which);
@@ -98,14 +99,14 @@ void ModelServer::receive(Connection& connection, const Message& message) {
     latest_ = *report;
   }
   decide(Received{from, message});
-  if (around_.scenario.mutation == Mutation::kEarlyConclusion) forge_last_report();
+  if (context_.scenario.mutation == Mutation::kEarlyConclusion) forge_last_report();
 }
 
 void ModelServer::mishear(const std::string& worker) {
   const auto found = workers_.find(worker);
   if (found == workers_.end()) return;
   registered_.erase(found->second);
-  around_.chance.percent(50) ? found->second->abort(kServer) : found->second->close(kServer);
+  context_.chance.percent(50) ? found->second->abort(kServer) : found->second->close(kServer);
 }
 
 void ModelServer::reset(const std::string& worker) {
@@ -134,7 +135,7 @@ void ModelServer::lost(const Connection& connection) {
   const std::string incarnation = found->second;
   registered_.erase(found);
   workers_.erase(incarnation);
-  if (around_.scenario.mutation == Mutation::kLostMeansDead) {
+  if (context_.scenario.mutation == Mutation::kLostMeansDead) {
     decide(ProcessEnded{incarnation, "connection closed"});
   }
   decide(ConnectionLost{incarnation, "connection closed"});
@@ -142,12 +143,12 @@ void ModelServer::lost(const Connection& connection) {
 
 Decision ModelServer::decide(const Event& event) {
   if (!is_up()) return {};
-  const Decision decision = membership_->decide(event, around_.time.now());
+  const Decision decision = membership_->decide(event, context_.time.now());
   if (!decision.reason.empty()) note(decision.reason);
   count_costs(decision);
   for (const Action& action : decision.actions) {
     if (actions_to_crash_ && (*actions_to_crash_)-- == 0) {
-      around_.tally.count(Fault::kServerCrash);
+      context_.tally.count(Fault::kServerCrash);
       crash();
     }
     if (!is_up()) break;
@@ -168,10 +169,10 @@ void ModelServer::count_costs(const Decision& decision) const {
     ++messages;
     bytes += encode(message->message).size();
     if (++sent[message->incarnation] <= kMostMessages) continue;
-    around_.oracle.wrong("the server sends " + message->incarnation + " more than " +
-                         std::to_string(kMostMessages) + " messages for one event");
+    context_.oracle.wrong("the server sends " + message->incarnation + " more than " +
+                          std::to_string(kMostMessages) + " messages for one event");
   }
-  around_.tally.decisions.count(workers_.size(), messages, bytes);
+  context_.tally.decisions.count(workers_.size(), messages, bytes);
 }
 
 void ModelServer::perform(const Action& action) {
@@ -180,7 +181,7 @@ void ModelServer::perform(const Action& action) {
   } else if (const auto* closing = std::get_if<CloseConnection>(&action)) {
     close(closing->incarnation);
   } else if (const auto* journal = std::get_if<Journal>(&action)) {
-    around_.oracle.decided(journal->view);
+    context_.oracle.decided(journal->view);
     write(journal->view);
   } else if (const auto* end = std::get_if<JournalEnd>(&action)) {
     write(end->word);
@@ -192,19 +193,19 @@ void ModelServer::perform(const Action& action) {
 void ModelServer::write(const JournalRecord& record) {
   if (!remains_) return disk_.append(record);
   note("dies in a write to its journal");
-  around_.tally.count(*remains_ == Disk::Remains::kNothing ? Fault::kLostAppend
-                      : *remains_ == Disk::Remains::kTorn  ? Fault::kTornAppend
-                                                           : Fault::kUnacknowledged);
-  disk_.append_and_crash(record, *remains_, around_.chance);
+  context_.tally.count(*remains_ == Disk::Remains::kNothing ? Fault::kLostAppend
+                       : *remains_ == Disk::Remains::kTorn  ? Fault::kTornAppend
+                                                            : Fault::kUnacknowledged);
+  disk_.append_and_crash(record, *remains_, context_.chance);
   crash();
 }
 
 void ModelServer::send(const std::string& to, const Message& message) {
-  if (const auto* fail = std::get_if<Fail>(&message)) around_.oracle.job_failed(fail->reason);
-  if (around_.scenario.mutation == Mutation::kEarlyConclusion) watch(message, to);
+  if (const auto* fail = std::get_if<Fail>(&message)) context_.oracle.job_failed(fail->reason);
+  if (context_.scenario.mutation == Mutation::kEarlyConclusion) watch(message, to);
   const auto found = workers_.find(to);
   if (found == workers_.end()) return;
-  ModelWorker& worker = *around_.workers[node_of(to)];
+  ModelWorker& worker = *context_.workers[node_of(to)];
   found->second->send(kServer, [&worker, connection = found->second, message] {
     worker.receive(*connection, message);
   });
@@ -224,7 +225,7 @@ void ModelServer::schedule_tick() {
   if (due == tick_at_) return;
   tick_at_ = due;
   if (due == TimePoint::max()) return;
-  around_.time.at(due + around_.chance.between(Milliseconds(0), Milliseconds(1)), [this, due] {
+  context_.time.at(due + context_.chance.between(Milliseconds(0), Milliseconds(1)), [this, due] {
     if (tick_at_ != due) return;
     tick_at_ = TimePoint::max();
     decide(Tick{});

@@ -16,7 +16,7 @@ namespace elastic::simulation {
 /// die anywhere, also between two actions of one decision.
 class ModelServer {
  public:
-  explicit ModelServer(SimContext& around) : around_(around) {}
+  explicit ModelServer(SimContext& context) : context_(context) {}
 
   /// Begins again with what the disk has.
   void start();
@@ -55,7 +55,7 @@ class ModelServer {
   void watch(const rendezvous::Message& sent, const std::string& to);
   void forge_last_report();
 
-  SimContext& around_;
+  SimContext& context_;
   Disk disk_;
   std::optional<rendezvous::Membership> membership_;
   std::vector<Connection*> accepted_;           // since it came up, closed ones too

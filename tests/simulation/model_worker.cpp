@@ -10,9 +10,9 @@ namespace elastic::simulation {
 using namespace rendezvous;
 using runtime::Participation;
 
-ModelWorker::ModelWorker(Node self, SimContext& around)
-    : around_(around),
-      process_(self, around),
+ModelWorker::ModelWorker(Node self, SimContext& context)
+    : context_(context),
+      process_(self, context),
       gate_([this](std::uint64_t round) {
         at_boundary_ = true;
         process_.post([this, round] { participation_.on_paused(round); });
@@ -35,7 +35,7 @@ ModelWorker::ModelWorker(Node self, SimContext& around)
                          }}),
       participation_(process_.incarnation(), kLanes, *this),
       pool_(static_cast<int>(kLanes)) {
-  if (around.scenario.measures) record_ = std::make_shared<collectives::TuningRecord>();
+  if (context.scenario.measures) record_ = std::make_shared<collectives::TuningRecord>();
   for (auto& event : abort_events_) event = std::make_shared<EventFd>();
   for (std::size_t i = 0; i < kLanes; ++i) lanes_[i] = make_lane(i);
 }
@@ -50,14 +50,14 @@ rendezvous::Heartbeat ModelWorker::heartbeat() const {
 
 std::unique_ptr<coordinator::Lane> ModelWorker::make_lane(std::size_t index) {
   coordinator::Lane::Callbacks callbacks;
-  callbacks.on_quiet = [this, index](std::uint64_t position, std::string needs) {
+  callbacks.on_quiesced = [this, index](std::uint64_t position, std::string needs) {
     process_.post([this, index, where = Participation::Lane{position, std::move(needs)}] {
       if (still_to_freeze_ > 0) {
         if (--still_to_freeze_ == 0) connect(next_);
         return;
       }
       needs_[index] = where.needs;
-      participation_.on_quiet(index, where);
+      participation_.on_quiesced(index, where);
     });
   };
   callbacks.on_suspect = [this](std::uint64_t generation, std::string incarnation,
@@ -69,23 +69,23 @@ std::unique_ptr<coordinator::Lane> ModelWorker::make_lane(std::size_t index) {
         });
   };
   callbacks.on_leave = [this](const Status& why) {
-    if (around_.scenario.mutation != Mutation::kStayAfterException) abandon(why);
+    if (context_.scenario.mutation != Mutation::kStayAfterException) abandon(why);
   };
   return std::make_unique<coordinator::Lane>("lane " + std::to_string(index), callbacks, spare_);
 }
 
 void ModelWorker::start() {
   process_.start();
-  trainer_ = &around_.threads.start(process_, "trainer", [this] { run_program(); });
+  trainer_ = &context_.threads.start(process_, "trainer", [this] { run_program(); });
   process_.post([this] { client_.dial(); });
 }
 
 void ModelWorker::run_program() {
   coordinator::Coordinator::Options options;
-  options.bucket_bytes = around_.scenario.bucket_bytes;
+  options.bucket_bytes = context_.scenario.bucket_bytes;
   options.view_timeout = view_timeout();
   // The mistake is in unnamed calls alone: a named one that has timed out would end it.
-  if (around_.scenario.mutation == Mutation::kForgottenTimeout) {
+  if (context_.scenario.mutation == Mutation::kForgottenTimeout) {
     options.view_timeout = Milliseconds(60000);
   }
   coordinator_ = std::make_unique<coordinator::Coordinator>(*lanes_[1], options);
@@ -93,31 +93,31 @@ void ModelWorker::run_program() {
 }
 
 Milliseconds ModelWorker::view_timeout() const {
-  return around_.scenario.view_timeout;
+  return context_.scenario.view_timeout;
 }
 
 void ModelWorker::note(const std::string& what) const {
-  around_.trace.line(incarnation(), [&] { return what; });
+  context_.trace.line(incarnation(), [&] { return what; });
 }
 
 void ModelWorker::kill() {
   if (over()) return;
   note("is killed");
   killed_ = true;
-  exit(around_.chance.percent(50));
+  exit(context_.chance.percent(50));
 }
 
 void ModelWorker::exit(bool unsent_is_lost) {
   process_.end();
   client_.end(unsent_is_lost);
-  around_.network.end(process_.self(), around_.chance.percent(50));
+  context_.network.end(process_.self(), context_.chance.percent(50));
 }
 
 void ModelWorker::pause(Duration length) {
   if (over() || process_.asleep()) return;
   note("is stopped");
   process_.sleep();
-  around_.time.after(length, [this] {
+  context_.time.after(length, [this] {
     if (over()) return;
     note("continues");
     process_.wake();
@@ -142,17 +142,17 @@ void ModelWorker::receive(const Connection& connection, const Message& message) 
 /// Everything that its threads wait for ends.
 void ModelWorker::dismantle() {
   process_.dismantle();
-  around_.network.end(process_.self(), false);
-  around_.threads.start(process_, "dismantling", [this] {
+  context_.network.end(process_.self(), false);
+  context_.threads.start(process_, "dismantling", [this] {
     end_with(Status(Code::kNotInitialized, "the run is over"));
-    around_.threads.join(process_.control_thread());
-    around_.threads.join(*trainer_);
+    context_.threads.join(process_.control_thread());
+    context_.threads.join(*trainer_);
     lanes_ = {};
   });
 }
 
 bool ModelWorker::all_threads_ended() const {
-  return around_.threads.all_ended(process_);
+  return context_.threads.all_ended(process_);
 }
 
 Status ModelWorker::wait_until_member() {
@@ -188,7 +188,7 @@ void ModelWorker::abandon(const Status& why) {
     ended_ = why;
   }
   note("cannot go on: " + why.message());
-  if (why.code() == Code::kTimeout) ++around_.tally.timeouts;
+  if (why.code() == Code::kTimeout) ++context_.tally.timeouts;
   program_.says_bye();
   process_.post([this] {
     participation_.bye({false, {}, true});
@@ -204,7 +204,7 @@ bool ModelWorker::is_in() const {
 
 void ModelWorker::finish(const Status& why) {
   if (!process_.over() && why.code() == Code::kInternal && !program_.idle()) {
-    around_.oracle.wrong(incarnation() + " ends: " + why.message());
+    context_.oracle.wrong(incarnation() + " ends: " + why.message());
   }
   end_with(Status(Code::kNotInitialized, "the program has ended"));
   const bool timed_out = wait_until_ended().code() == Code::kTimeout;
@@ -214,7 +214,7 @@ void ModelWorker::finish(const Status& why) {
   note("ends: " + why.message());
   exit(false);
   const bool is_out = why.code() == Code::kEvicted || (why.code() == Code::kTimeout && timed_out);
-  if (is_out && around_.scenario.uses_run) around_.rejoin(process_.self());
+  if (is_out && context_.scenario.uses_run) context_.rejoin(process_.self());
 }
 
 void ModelWorker::end_with(const Status& reason) {
@@ -235,7 +235,7 @@ void ModelWorker::on_message(const Message& message) {
     }
     changed_.notify_all();
     participation_.on_welcome();
-    if (!welcome->joining || !around_.scenario.uses_run || std::exchange(ready_, true)) return;
+    if (!welcome->joining || !context_.scenario.uses_run || std::exchange(ready_, true)) return;
     process_.later(Milliseconds(1), Milliseconds(50), [this] { participation_.ready({}); });
   } else if (const auto* freeze = std::get_if<Freeze>(&message)) {
     participation_.on_freeze(*freeze);
@@ -275,7 +275,7 @@ void ModelWorker::send(const Message& message) {
       reported_.push_back(report->lanes[i].position);
       needs_[i] = report->lanes[i].needs;
     }
-    around_.trace.line(incarnation(), [&] {
+    context_.trace.line(incarnation(), [&] {
       std::string text = "reports for round " + std::to_string(report->round) + " of generation " +
                          std::to_string(report->generation) + ":";
       for (const auto& lane : report->lanes) {
@@ -289,10 +289,10 @@ void ModelWorker::send(const Message& message) {
 }
 
 void ModelWorker::freeze_lanes() {
-  if (around_.scenario.mutation == Mutation::kUnfrozenBoundary && at_boundary_) {
+  if (context_.scenario.mutation == Mutation::kUnfrozenBoundary && at_boundary_) {
     still_to_freeze_ = kLanes;
     for (std::size_t i = 0; i < kLanes; ++i) {
-      process_.post([this, i] { participation_.on_quiet(i, {lanes_[i]->position(), {}}); });
+      process_.post([this, i] { participation_.on_quiesced(i, {lanes_[i]->position(), {}}); });
     }
     return;
   }
@@ -305,13 +305,13 @@ void ModelWorker::begin_lanes_at(const std::vector<std::uint64_t>& positions) {
 
 void ModelWorker::install(const View& view) {
   note("is in view " + std::to_string(view.generation));
-  around_.oracle.installed(process_.self(), view_.generation, view);
+  context_.oracle.installed(process_.self(), view_.generation, view);
   // After a report nothing of its generation is completed.
   for (std::size_t i = 0; i < reported_.size(); ++i) {
     if (reported_[i] == lanes_[i]->position()) continue;
-    around_.oracle.wrong(incarnation() + " reported position " + std::to_string(reported_[i]) +
-                         " of lane " + std::to_string(i) + " and came to " +
-                         std::to_string(lanes_[i]->position()));
+    context_.oracle.wrong(incarnation() + " reported position " + std::to_string(reported_[i]) +
+                          " of lane " + std::to_string(i) + " and came to " +
+                          std::to_string(lanes_[i]->position()));
   }
   reported_.clear();
   const bool first = view_.generation == 0;
@@ -321,7 +321,7 @@ void ModelWorker::install(const View& view) {
   for (std::size_t i = 0; i < kLanes; ++i) views[i] = lane_view(view, i);
   for (std::size_t i = 0; i < kLanes; ++i) lanes_[i]->install(std::move(views[i]));
   if (!first) return;
-  if (around_.scenario.uses_run && !std::exchange(ready_, true)) participation_.ready({});
+  if (context_.scenario.uses_run && !std::exchange(ready_, true)) participation_.ready({});
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     member_ = true;
@@ -344,7 +344,7 @@ std::vector<std::uint64_t> ModelWorker::positions() const {
 }
 
 void ModelWorker::end(const Status& reason) {
-  around_.oracle.wrong(incarnation() + " ends: " + reason.message());
+  context_.oracle.wrong(incarnation() + " ends: " + reason.message());
   end_with(reason);
 }
 
@@ -356,7 +356,7 @@ std::string ModelWorker::describe() const {
   if (over()) text += ", over";
   if (process_.asleep()) text += ", asleep";
   if (view_.generation != generation()) text += ", installing";
-  if (!over()) text += "; " + around_.threads.describe(process_);
+  if (!over()) text += "; " + context_.threads.describe(process_);
   return text;
 }
 

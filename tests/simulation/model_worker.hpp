@@ -22,11 +22,11 @@
 namespace elastic::simulation {
 
 /// A worker: the real Participation, Lanes, NativeBackend, Coordinator and CommitGate, with threads
-/// of its own. This class stands for runtime::Control, the thin shell around them; the linker is a
+/// of its own. This class stands for runtime::Control, the thin shell context them; the linker is a
 /// model as well, over a real LinkPool.
 class ModelWorker : private runtime::Participation::Effects {
  public:
-  ModelWorker(Node self, SimContext& around);
+  ModelWorker(Node self, SimContext& context);
   ~ModelWorker() override;
 
   void start();
@@ -117,7 +117,7 @@ class ModelWorker : private runtime::Participation::Effects {
   bool synced() const override { return synced_; }
   void end(const Status& reason) override;
 
-  SimContext& around_;
+  SimContext& context_;
   Process process_;
   runtime::CommitGate gate_;
   std::shared_ptr<collectives::SpareBuffer> spare_ = std::make_shared<collectives::SpareBuffer>();

@@ -50,7 +50,7 @@ void ModelWorker::connect(const View& view) {
     for (const auto& lane : lanes_) lane->freeze();
     return;
   }
-  link_until_ = around_.time.now() + kLinkDeadline;
+  link_until_ = context_.time.now() + kLinkDeadline;
   std::set<std::string> peers;
   for (const Member& member : view.members) {
     if (member.incarnation != incarnation()) peers.insert(member.incarnation);
@@ -72,14 +72,15 @@ void ModelWorker::try_to_link(std::uint64_t attempt) {
     if (member.incarnation == incarnation() || pool_.complete(member.incarnation)) continue;
     missing = &member;
     const Node peer = node_of(member.incarnation);
-    if (incarnation() < member.incarnation || !around_.network.meet(process_.self(), peer) ||
-        !around_.workers[peer]->answers())
+    if (incarnation() < member.incarnation || !context_.network.meet(process_.self(), peer) ||
+        !context_.workers[peer]->answers())
       continue;
     for (std::size_t lane = 0; lane < kLanes; ++lane) {
       if (pool_.find(member.incarnation, lane)) continue;
-      auto streams = connect_data(around_.network, around_.chance, process_.self(), peer);
-      const std::string id = incarnation() + "-" + std::to_string(around_.network.connections());
-      around_.workers[peer]->accept({incarnation(), lane, id, 0, 1, "", std::move(streams.second)});
+      auto streams = connect_data(context_.network, context_.chance, process_.self(), peer);
+      const std::string id = incarnation() + "-" + std::to_string(context_.network.connections());
+      context_.workers[peer]->accept(
+          {incarnation(), lane, id, 0, 1, "", std::move(streams.second)});
       pool_.add({member.incarnation, lane, id, 0, 1, "", std::move(streams.first)});
     }
   }
@@ -94,7 +95,7 @@ void ModelWorker::try_to_link(std::uint64_t attempt) {
     ++linking_;
     return participation_.on_linked(next_.generation);
   }
-  if (around_.time.now() >= link_until_) {
+  if (context_.time.now() >= link_until_) {
     return participation_.on_unlinkable(next_.generation, missing->incarnation, "no answer");
   }
   process_.later(Milliseconds(0), Milliseconds(10), [this, attempt] { try_to_link(attempt); });
@@ -109,7 +110,7 @@ void ModelWorker::look_for_end(Node peer, std::uint64_t watch, unsigned looks) {
   if (watch != end_watches_ || looks == kMostLooks) return;
   process_.later(Milliseconds(1), Milliseconds(200), [this, peer, watch, looks] {
     if (watch != end_watches_) return;
-    if (around_.network.meet(process_.self(), peer) && around_.workers[peer]->over()) {
+    if (context_.network.meet(process_.self(), peer) && context_.workers[peer]->over()) {
       return participation_.on_ended(incarnation_of(peer));
     }
     look_for_end(peer, watch, looks + 1);
@@ -122,25 +123,25 @@ std::shared_ptr<coordinator::LaneView> ModelWorker::lane_view(const View& view, 
   made->mesh = std::make_shared<transport::Mesh>(members_->rank, std::exchange(links_[lane], {}),
                                                  abort_events_[lane]);
   collectives::NativeOptions options;
-  options.segment_bytes = around_.scenario.segment_bytes;
+  options.segment_bytes = context_.scenario.segment_bytes;
   options.record = record_;
   std::map<Node, int> first_of_host;
   for (const Member& member : view.members) {
     const int rank = static_cast<int>(options.hosts.size());
-    const Node host = node_of(member.incarnation) % around_.scenario.hosts;
+    const Node host = node_of(member.incarnation) % context_.scenario.hosts;
     options.hosts.push_back(first_of_host.try_emplace(host, rank).first->second);
   }
-  const bool fenced = around_.scenario.mutation != Mutation::kDropFence;
+  const bool fenced = context_.scenario.mutation != Mutation::kDropFence;
   made->backend =
       collectives::make_native_backend(fenced ? view.generation : 1, made->mesh, options);
-  const bool early_release = around_.scenario.mutation == Mutation::kEarlyRelease;
-  const bool early_error = around_.scenario.mutation == Mutation::kEarlyError;
+  const bool early_release = context_.scenario.mutation == Mutation::kEarlyRelease;
+  const bool early_error = context_.scenario.mutation == Mutation::kEarlyError;
   if (early_release || early_error) {
     made->backend = settling_early(std::move(made->backend), early_release, early_error);
   }
   const LaneDecision& decision = view.lanes[lane];
   made->position = decision.position;
-  made->handover = members_->handover(decision.holders, decision.takers);
+  made->handover = members_->handover_pairs(decision.holders, decision.takers);
   made->holders = members_->ranks_of(decision.holders);
   made->lost = decision.lost;
   return made;

@@ -25,8 +25,8 @@ class SettlingEarly final : public Backend {
   Status settle_error(std::uint64_t position, const std::vector<int>& ranks) override {
     return errors_ ? Status() : real_->settle_error(position, ranks);
   }
-  Status hand_over(std::uint64_t position, const Handover& handover, Parcel& parcel) override {
-    return real_->hand_over(position, handover, parcel);
+  Status hand_over(std::uint64_t position, const HandoverPairs& pairs, Parcel& parcel) override {
+    return real_->hand_over(position, pairs, parcel);
   }
   void abort() noexcept override { real_->abort(); }
   int rank() const override { return real_->rank(); }

@@ -18,12 +18,12 @@ namespace elastic::simulation {
 /// it.
 class Process {
  public:
-  Process(Node self, SimContext& around)
-      : self_(self), incarnation_(incarnation_of(self)), around_(around) {}
+  Process(Node self, SimContext& context)
+      : self_(self), incarnation_(incarnation_of(self)), context_(context) {}
 
   Node self() const { return self_; }
   const std::string& incarnation() const { return incarnation_; }
-  SimContext& around() const { return around_; }
+  SimContext& context() const { return context_; }
   bool over() const { return over_; }
   bool asleep() const { return asleep_; }
   /// Whether its threads may run.
@@ -31,20 +31,20 @@ class Process {
 
   /// Begins the control thread.
   void start() {
-    control_ = &around_.threads.start(*this, "control", [this] { control(); });
+    control_ = &context_.threads.start(*this, "control", [this] { control(); });
   }
   const Thread& control_thread() const { return *control_; }
 
   /// `what` some time later, by the control thread.
   void later(Milliseconds least, Milliseconds most, std::function<void()> what) {
-    around_.time.after(around_.chance.between(least, most),
-                       [this, what = std::move(what)]() mutable { post(std::move(what)); });
+    context_.time.after(context_.chance.between(least, most),
+                        [this, what = std::move(what)]() mutable { post(std::move(what)); });
   }
   /// Posts to the control thread.
   void post(std::function<void()> what) {
     if (over_) return;
     tasks_.push_back(std::move(what));
-    around_.threads.wake_all(&tasks_);
+    context_.threads.wake_all(&tasks_);
   }
 
   void end() {
@@ -54,22 +54,22 @@ class Process {
   void sleep() { asleep_ = true; }
   void wake() {
     asleep_ = false;
-    around_.threads.continue_threads(*this);
+    context_.threads.continue_threads(*this);
   }
   /// The run is over: the threads run to their end, and their actions have no effect.
   void dismantle() {
     over_ = true;
     dismantled_ = true;
     tasks_.clear();
-    around_.threads.wake_all(&tasks_);
-    around_.threads.continue_threads(*this);
+    context_.threads.wake_all(&tasks_);
+    context_.threads.continue_threads(*this);
   }
 
  private:
   void control() {
     while (!over_) {
       if (tasks_.empty()) {
-        around_.threads.block(&tasks_, "for something to do");
+        context_.threads.block(&tasks_, "for something to do");
         continue;
       }
       const std::function<void()> what = std::move(tasks_.front());
@@ -80,7 +80,7 @@ class Process {
 
   const Node self_;
   const std::string incarnation_;
-  SimContext& around_;
+  SimContext& context_;
   Thread* control_ = nullptr;
   bool over_ = false;
   bool asleep_ = false;

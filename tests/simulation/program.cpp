@@ -35,7 +35,7 @@ void Program::run() {
     // It lives on and calls nothing any more: the others are not to wait for it.
     doing_ = "idle after an exception";
     idle_ = true;
-    process_.around().oracle.excuse(only(process_.self()));
+    process_.context().oracle.excuse(only(process_.self()));
     ended = worker_.wait_until_ended();
   }
   doing_ = "leaving";
@@ -46,7 +46,7 @@ void Program::run() {
   }
   if (ended.ok()) {
     said_bye_ = true;
-    worker_.leave(!leave_early_ || worker_.gate().commits() >= process_.around().scenario.steps);
+    worker_.leave(!leave_early_ || worker_.gate().commits() >= process_.context().scenario.steps);
   }
   worker_.finish(ended);
   doing_ = "ended";
@@ -55,7 +55,7 @@ void Program::run() {
 Status Program::train() {
   doing_ = "waiting to be a member";
   if (Status status = worker_.wait_until_member(); !status.ok()) return status;
-  const Scenario& scenario = process_.around().scenario;
+  const Scenario& scenario = process_.context().scenario;
   if (scenario.uses_run) {
     if (Status status = synchronise(); !status.ok()) return status;
   }
@@ -72,7 +72,7 @@ Status Program::train() {
 }
 
 void Program::compute(Milliseconds most) {
-  std::this_thread::sleep_for(process_.around().chance.between(Milliseconds(0), most));
+  std::this_thread::sleep_for(process_.context().chance.between(Milliseconds(0), most));
 }
 
 void Program::note_result(std::uint64_t what) {
@@ -94,14 +94,14 @@ Status Program::step(std::uint64_t number) {
   }
   if (Status status = wait_for_named(number); !status.ok()) return status;
   // With that mutation, other ranks may still read this memory after the program has gone on.
-  if (process_.around().scenario.mutation != Mutation::kEarlyRelease) given_.clear();
+  if (process_.context().scenario.mutation != Mutation::kEarlyRelease) given_.clear();
   return {};
 }
 
 /// The program leaves the training loop, from between two steps or from within one by an exception
 /// that takes the handles of open calls with it, and calls elastic::run again.
 Status Program::leave_run_and_enter_again(std::uint64_t step) {
-  if (process_.around().scenario.leaves_run_within_step) {
+  if (process_.context().scenario.leaves_run_within_step) {
     const std::string name = "left" + std::to_string(step);
     if (Status status = submit_named(name, step, kFirstLeft); !status.ok()) return status;
     if (Status status = unnamed_call(step, kFirstLeft + 1); !status.ok()) return status;
@@ -111,7 +111,7 @@ Status Program::leave_run_and_enter_again(std::uint64_t step) {
     }
     open_.clear();
   }
-  if (counts()) ++process_.around().tally.run_again;
+  if (counts()) ++process_.context().tally.run_again;
   worker_.call_run();
   return synchronise();
 }
@@ -124,12 +124,12 @@ Status Program::boundary() {
   if (Status status = end_dropped(); !status.ok()) return status;
   doing_ = "at a boundary";
   if (counts()) {
-    process_.around().oracle.committed(process_.self(), worker_.gate().commits() + 1, state_);
+    process_.context().oracle.committed(process_.self(), worker_.gate().commits() + 1, state_);
   }
   bool paused = false;
   if (Status status = worker_.gate().commit(paused); !status.ok()) return status;
   const bool joined = paused && worker_.admitted_at() == worker_.gate().commits();
-  return joined && process_.around().scenario.uses_run ? synchronise() : Status();
+  return joined && process_.context().scenario.uses_run ? synchronise() : Status();
 }
 
 Status Program::synchronise() {

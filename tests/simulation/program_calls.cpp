@@ -17,7 +17,7 @@ namespace elastic::simulation {
 using coordinator::Operation;
 
 Status Program::unnamed_call(std::uint64_t step, std::uint64_t call) {
-  const Scenario& scenario = process_.around().scenario;
+  const Scenario& scenario = process_.context().scenario;
   const std::uint64_t what = drawn(scenario.seed, step, call);
   const std::uint64_t length = what / 1000;
   const bool wrong = call == 0 && (scenario.mismatch_in == step || scenario.exception_in == step);
@@ -47,13 +47,13 @@ Status Program::unnamed_call(std::uint64_t step, std::uint64_t call) {
 /// The call has left nothing behind: the program makes it again, or gives up and leaves.
 bool Program::calls_again(const Status& failure) {
   if (!is_late(failure)) return false;
-  if (counts()) ++process_.around().tally.late_calls;
-  leaves_with_error_ = process_.around().scenario.ends_after_timeout;
+  if (counts()) ++process_.context().tally.late_calls;
+  leaves_with_error_ = process_.context().scenario.ends_after_timeout;
   return !leaves_with_error_;
 }
 
 bool Program::forgets_timeouts() const {
-  return process_.around().scenario.mutation == Mutation::kForgottenTimeout;
+  return process_.context().scenario.mutation == Mutation::kForgottenTimeout;
 }
 
 /// It found no view to begin in. A call that had begun by then has closed its lane: another one
@@ -76,8 +76,8 @@ Status Program::run_operation(Operation& operation, const std::string& what,
     } while (!forgets_timeouts() && calls_again(outcome.status()));
     const Code error = outcome.status().code();
     if (counts() && (outcome.ok() || error == Code::kRootLost || error == Code::kMismatch)) {
-      process_.around().oracle.returned(process_.self(), lane.position() - 1, what,
-                                        outcome_of(outcome));
+      process_.context().oracle.returned(process_.self(), lane.position() - 1, what,
+                                         outcome_of(outcome));
     }
   }
   return outcome.status();
@@ -85,7 +85,7 @@ Status Program::run_operation(Operation& operation, const std::string& what,
 
 Status Program::allreduce(std::uint64_t step, std::uint64_t call, std::size_t elements,
                           bool zero_copy) {
-  const Scenario& scenario = process_.around().scenario;
+  const Scenario& scenario = process_.context().scenario;
   const bool is_culprit = process_.self() == scenario.culprit && call == 0;
   const bool mismatches = is_culprit && scenario.mismatch_in == step;
   const std::size_t length =
@@ -105,8 +105,8 @@ Status Program::allreduce(std::uint64_t step, std::uint64_t call, std::size_t el
   if (operation.came_without_data()) wrong = " the member that gave the result has none;";
   const Nodes counted = contribution.decode(outcome.value().generation(), wrong);
   if (counts()) {
-    process_.around().oracle.check_data(process_.self(), "allreduce", counted,
-                                        nodes_of(outcome.value()), wrong);
+    process_.context().oracle.check_data(process_.self(), "allreduce", counted,
+                                         nodes_of(outcome.value()), wrong);
   }
   note_result(counted);
   contribution.overwrite();  // as a program does that goes on
@@ -114,7 +114,7 @@ Status Program::allreduce(std::uint64_t step, std::uint64_t call, std::size_t el
 }
 
 Status Program::broadcast(std::uint64_t step, std::uint64_t call) {
-  const std::int64_t salt = salt_of(process_.around().scenario.seed, step, call);
+  const std::int64_t salt = salt_of(process_.context().scenario.seed, step, call);
   for (;;) {
     const auto members = worker_.members();
     std::int64_t value[2] = {members->rank == 0 ? salt : 0, process_.self()};
@@ -128,8 +128,8 @@ Status Program::broadcast(std::uint64_t step, std::uint64_t call) {
     }
     if (!status.ok()) return status;
     if (counts() && value[0] != salt) {
-      process_.around().oracle.wrong(process_.incarnation() +
-                                     ": a broadcast has not brought the root's data");
+      process_.context().oracle.wrong(process_.incarnation() +
+                                      ": a broadcast has not brought the root's data");
     }
     note_result(static_cast<std::uint64_t>(value[1]));
     return {};
@@ -143,7 +143,7 @@ Status Program::barrier() {
 }
 
 Status Program::allgather(std::uint64_t step, std::uint64_t call) {
-  const std::int64_t salt = salt_of(process_.around().scenario.seed, step, call);
+  const std::int64_t salt = salt_of(process_.context().scenario.seed, step, call);
   std::vector<std::int64_t> mine(1 + process_.self() % 3, salt);
   mine.front() = process_.self();
   std::vector<std::int64_t> all;
@@ -169,14 +169,14 @@ Status Program::allgather(std::uint64_t step, std::uint64_t call) {
     note_result(node);
   }
   if (counts()) {
-    process_.around().oracle.check_data(process_.self(), "allgather", counted,
-                                        nodes_of(outcome.value()), wrong);
+    process_.context().oracle.check_data(process_.self(), "allgather", counted,
+                                         nodes_of(outcome.value()), wrong);
   }
   return {};
 }
 
 Status Program::reduce_scatter(std::uint64_t step, std::uint64_t call) {
-  const std::int64_t salt = salt_of(process_.around().scenario.seed, step, call);
+  const std::int64_t salt = salt_of(process_.context().scenario.seed, step, call);
   std::vector<std::int64_t> mine(3 * kMostWorkers, salt);
   std::vector<std::int64_t> part;
   coordinator::ReduceScatterOperation operation(
@@ -193,7 +193,7 @@ Status Program::reduce_scatter(std::uint64_t step, std::uint64_t call) {
   const bool right = std::all_of(part.begin(), part.end(),
                                  [&](std::int64_t value) { return value == salt * count; });
   if (counts() && !right) {
-    process_.around().oracle.wrong(process_.incarnation() + ": a reduce_scatter's part is wrong");
+    process_.context().oracle.wrong(process_.incarnation() + ": a reduce_scatter's part is wrong");
   }
   return {};
 }

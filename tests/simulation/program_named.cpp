@@ -19,7 +19,7 @@ constexpr std::uint64_t kDropped = 1;
 
 /// Metrics, for example: named calls that are independent of steps, while the worker is a member.
 void Program::call_in_background() {
-  const Scenario& scenario = process_.around().scenario;
+  const Scenario& scenario = process_.context().scenario;
   const std::int64_t salt = salt_of(scenario.seed, 0, 1000);
   for (;;) {
     NamedCall call("background", process_.self(), salt, 4);
@@ -45,7 +45,7 @@ void Program::join_background() {
 /// The `call`-th named call of a step.
 Status Program::submit_named(const std::string& name, std::uint64_t step, std::uint64_t call) {
   doing_ = "submitting";
-  const Scenario& scenario = process_.around().scenario;
+  const Scenario& scenario = process_.context().scenario;
   auto made = std::make_unique<NamedCall>(name, process_.self(), salt_of(scenario.seed, step, call),
                                           drawn(scenario.seed, step, call) % 200);
   const bool is_first = call == kFirstNamed;
@@ -78,8 +78,8 @@ Status Program::wait_for_named(std::uint64_t step) {
 
 Status Program::end_named(const NamedCall& call, std::uint64_t step,
                           const Result<Contributors>& result) {
-  Oracle& oracle = process_.around().oracle;
-  const Scenario& scenario = process_.around().scenario;
+  Oracle& oracle = process_.context().oracle;
+  const Scenario& scenario = process_.context().scenario;
   if (result.ok()) {
     if (counts()) oracle.returned_named(process_.self(), call.name(), outcome_of(result));
     note_result(check_named(call, result.value()));
@@ -89,7 +89,7 @@ Status Program::end_named(const NamedCall& call, std::uint64_t step,
     return result.status();
   }
   if (counts()) {
-    ++process_.around().tally.named_mismatches;
+    ++process_.context().tally.named_mismatches;
     Outcome outcome = outcome_of(result);
     outcome.text = result.status().message();
     oracle.returned_named(process_.self(), call.name(), outcome);
@@ -107,8 +107,8 @@ Nodes Program::check_named(const NamedCall& call, const Contributors& contributo
   std::string wrong;
   const Nodes counted = call.contribution().decode(0, wrong);
   if (counts()) {
-    process_.around().oracle.check_data(process_.self(), call.name(), counted,
-                                        nodes_of(contributors), wrong);
+    process_.context().oracle.check_data(process_.self(), call.name(), counted,
+                                         nodes_of(contributors), wrong);
   }
   return counted;
 }
@@ -120,7 +120,7 @@ Status Program::end_dropped() {
     std::string wrong;
     const Nodes counted = call->contribution().decode(0, wrong);
     if (counts() && !wrong.empty()) {
-      process_.around().oracle.wrong(process_.incarnation() + ", " + call->name() + ":" + wrong);
+      process_.context().oracle.wrong(process_.incarnation() + ", " + call->name() + ":" + wrong);
     }
     note_result(counted);
   }

@@ -138,11 +138,11 @@ bool Threads::block(const void* on, const char* how, TimePoint deadline) {
 
 void Threads::sleep(Duration length) {
   current_->calls_without_waiting_ = 0;
-  stand_still(length);
+  stall(length);
 }
 
 /// For the current thread this takes no time.
-void Threads::stand_still(Duration length) {
+void Threads::stall(Duration length) {
   resume_at(*current_, time_.now() + length);
   suspend();
 }
@@ -151,8 +151,8 @@ void Threads::stand_still(Duration length) {
 void Threads::count_call() {
   Thread& thread = *current_;
   if (++thread.calls_without_waiting_ < kMostCallsWithoutWaiting) return;
-  thread.process_.around().oracle.wrong(thread.process_.incarnation() + ": its thread \"" +
-                                        thread.name_ + "\" is in a busy loop");
+  thread.process_.context().oracle.wrong(thread.process_.incarnation() + ": its thread \"" +
+                                         thread.name_ + "\" is in a busy loop");
   sleep(kRestOfBusyThread);
 }
 
@@ -164,7 +164,7 @@ void Threads::interrupt() {
   if (undisturbed()) return;
   count_call();
   if (draw(1000) >= interrupts_per_mille_) return;
-  stand_still(microseconds(draw(10) == 0 ? draw(2000) : draw(60)));
+  stall(microseconds(draw(10) == 0 ? draw(2000) : draw(60)));
 }
 
 /// Now and then another program has the core for long. The thread that waits then does not yield
@@ -177,7 +177,7 @@ void Threads::yield() {
 TimePoint Threads::look_at_clock() {
   if (undisturbed()) return time_.now();
   count_call();
-  if (draw(16) == 0) stand_still(microseconds(draw(300)));
+  if (draw(16) == 0) stall(microseconds(draw(300)));
   return time_.now();
 }
 

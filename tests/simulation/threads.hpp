@@ -119,7 +119,7 @@ class Threads {
   void resume_at(Thread& thread, TimePoint when);
   void run(Thread& thread);
   void suspend();
-  void stand_still(Duration length);
+  void stall(Duration length);
   void count_call();
   std::uint64_t draw(std::uint64_t bound);
   unsigned& waiting_on(const void* on);

@@ -19,18 +19,18 @@ World::World(const Scenario& scenario, bool traced)
       network_(time_, chance_, scenario.delay),
       threads_(time_, chance_),
       oracle_(scenario_, workers_, tally_),
-      around_{scenario_,
-              time_,
-              chance_,
-              network_,
-              trace_,
-              oracle_,
-              tally_,
-              threads_,
-              server_,
-              workers_,
-              [this](Node worker) { rejoin(worker); }},
-      server_(around_) {
+      context_{scenario_,
+               time_,
+               chance_,
+               network_,
+               trace_,
+               oracle_,
+               tally_,
+               threads_,
+               server_,
+               workers_,
+               [this](Node worker) { rejoin(worker); }},
+      server_(context_) {
   // Workers keep references to each other.
   workers_.reserve(kMostWorkers);
 }
@@ -82,7 +82,7 @@ bool World::is_over() const {
 
 void World::add_worker() {
   if (workers_.size() == kMostWorkers) return;
-  workers_.push_back(std::make_unique<ModelWorker>(static_cast<Node>(workers_.size()), around_));
+  workers_.push_back(std::make_unique<ModelWorker>(static_cast<Node>(workers_.size()), context_));
   workers_.back()->start();
 }
 

@@ -62,7 +62,7 @@ class World {
   Threads threads_;
   std::vector<std::unique_ptr<ModelWorker>> workers_;
   Oracle oracle_;
-  SimContext around_;
+  SimContext context_;
   ModelServer server_;
   unsigned to_come_ = 0;  // faults, and workers that join again
 };

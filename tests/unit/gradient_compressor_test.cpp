@@ -34,7 +34,7 @@ const auto kKindsWithMomentum = ::testing::Values("top_k:0.05:0.9");
 std::string test_name(const ::testing::TestParamInfo<std::string>& param) {
   std::string name = param.param;
   std::ranges::replace_if(
-      name, [](char letter) { return letter == ':' || letter == '.'; }, '_');
+      name, [](char character) { return character == ':' || character == '.'; }, '_');
   return name;
 }
 

@@ -47,7 +47,7 @@ class ThrowingBackend final : public Backend {
   Status settle_error(std::uint64_t /*position*/, const std::vector<int>& /*ranks*/) override {
     throw std::bad_alloc();
   }
-  Status hand_over(std::uint64_t /*position*/, const Handover& /*handover*/,
+  Status hand_over(std::uint64_t /*position*/, const HandoverPairs& /*pairs*/,
                    Parcel& /*parcel*/) override {
     if (place_ == Place::kHandOver) throw std::bad_alloc();
     return {};
@@ -97,7 +97,7 @@ class LeavingTest : public testing::Test {
  protected:
   Lane::Callbacks callbacks() {
     Lane::Callbacks result;
-    result.on_quiet = [](auto, const auto&) {};
+    result.on_quiesced = [](auto, const auto&) {};
     result.on_suspect = [](auto, const auto&, const auto&) {};
     result.on_leave = [this](const Status& why) { left_.set_value(why.message()); };
     return result;

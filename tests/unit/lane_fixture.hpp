@@ -24,7 +24,7 @@ class ScriptedBackend final : public collectives::Backend {
     calls_.push_back(call);
     return answer_;
   }
-  Status hand_over(std::uint64_t /*position*/, const Handover& /*handover*/,
+  Status hand_over(std::uint64_t /*position*/, const HandoverPairs& /*pairs*/,
                    Parcel& /*parcel*/) override {
     handing_over.set_value();
     aborted_.get_future().wait();
@@ -67,7 +67,7 @@ class LaneTest : public testing::Test {
     view->lost = true;
     return view;
   }
-  std::shared_ptr<LaneView> giving(std::shared_ptr<LaneView> view) {
+  std::shared_ptr<LaneView> as_sender(std::shared_ptr<LaneView> view) {
     view->position = 1;
     view->handover = {{0}, {1}};
     return view;

@@ -41,7 +41,7 @@ class InterruptedBackend final : public Backend {
                    std::byte* /*result*/) override {
     return Status(Code::kAborted, "the view changes");
   }
-  Status hand_over(std::uint64_t /*position*/, const Handover& /*handover*/,
+  Status hand_over(std::uint64_t /*position*/, const HandoverPairs& /*pairs*/,
                    Parcel& parcel) override {
     const std::vector<float> values(4, 111);
     parcel.payload.data.resize(4 * sizeof(float));

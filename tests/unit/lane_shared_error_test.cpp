@@ -47,8 +47,9 @@ class ErringBackend final : public Backend {
     log_.settled_with.push_back(ranks);
     return settles_;
   }
-  Status hand_over(std::uint64_t /*position*/, const Handover& handover, Parcel& parcel) override {
-    if (handover.holders.front() == 0) {
+  Status hand_over(std::uint64_t /*position*/, const HandoverPairs& pairs,
+                   Parcel& parcel) override {
+    if (pairs.senders.front() == 0) {
       log_.given.push_back(parcel.error);
     } else {
       parcel.error = static_cast<char>(Code::kMismatch) + std::string("the ranks differ");
@@ -109,7 +110,7 @@ TEST_F(SharedErrorTest, StaysTheResultThroughAViewChange) {
     EXPECT_FALSE(lane_.attempt(ownership, operation_).final);
   }
   lane_.freeze();
-  auto next = erring(giving(view(8)), ErringBackend::mismatch(), {});
+  auto next = erring(as_sender(view(8)), ErringBackend::mismatch(), {});
   next->holders = {0};
   auto three = members(8);
   three.incarnations.emplace_back("joiner");
@@ -165,7 +166,7 @@ TEST_F(SharedErrorTest, OfASmallCallIsSettledByRun) {
   const Lane::Turn turn = lane_.take_turn();
   EXPECT_FALSE(lane_.run_small(turn, call, reinterpret_cast<std::byte*>(&value)).has_value());
   lane_.freeze();
-  lane_.install(erring(giving(view(8)), ErringBackend::mismatch(), {}));
+  lane_.install(erring(as_sender(view(8)), ErringBackend::mismatch(), {}));
   AllreduceOperation operation({tensor}, {tensor}, ReduceOp::kSum);
   expect_mismatch(lane_.run(turn, operation, Milliseconds(10'000)).status());
   EXPECT_EQ(log_.runs, 1);

@@ -79,17 +79,17 @@ TEST_F(LaneTest, ABroadcastWhoseRootIsGoneDoesNotBegin) {
 
 /// The control thread, which installs views, must not wait for a repair that is on its way out.
 TEST_F(LaneTest, InstallDoesNotWaitForAnEarlierRepair) {
-  std::promise<void> quiet;
+  std::promise<void> quiesced;
   std::promise<void> installed;
   Lane lane("lane", {[&](std::uint64_t /*position*/, const std::string& /*needs*/) {
-                       quiet.set_value();
+                       quiesced.set_value();
                        installed.get_future().wait();
                      },
                      [](auto, const auto&, const auto&) {}, [] {}});
-  lane.install(giving(view(7)));
+  lane.install(as_sender(view(7)));
   backend_->handing_over.get_future().wait();
   lane.freeze();
-  quiet.get_future().wait();  // the repair has released the lane, and is stuck in its callback
+  quiesced.get_future().wait();  // the repair has released the lane, and is stuck in its callback
   lane.install(view(8));
   installed.set_value();
 }
@@ -109,7 +109,7 @@ class PartBackend final : public Backend {
     payload.form = collectives::ResultOnDevice{part_, collectives::Blocks{{}, true}};
     return Status(Code::kPeerLost, "before all have said that they have theirs", 1);
   }
-  Status hand_over(std::uint64_t /*position*/, const Handover& /*handover*/,
+  Status hand_over(std::uint64_t /*position*/, const HandoverPairs& /*pairs*/,
                    Parcel& parcel) override {
     parcel.payload.data.resize(8);
     parcel.fingerprint =
@@ -180,7 +180,7 @@ class ZeroCopyBackend final : public Backend {
   }
   plan::AllreduceLimits allreduce_limits() const override { return {.zero_copy_from = 1}; }
   Status settle() override { return settles_; }
-  Status hand_over(std::uint64_t /*position*/, const Handover& /*handover*/,
+  Status hand_over(std::uint64_t /*position*/, const HandoverPairs& /*pairs*/,
                    Parcel& parcel) override {
     parcel.payload.make_contiguous();
     given_.resize(parcel.payload.data.size() / sizeof(std::int32_t));
@@ -220,7 +220,7 @@ TEST_F(LaneTest, AResultThatIsNotSettledIsCopied) {
   std::fill(data.begin(), data.end(), -1);
 
   lane.freeze();
-  lane.install(giving(zero_copy(view(8), {})));
+  lane.install(as_sender(zero_copy(view(8), {})));
   Lane::Ownership ownership = lane.acquire(Milliseconds(10'000)).value();
   EXPECT_TRUE(lane.resume(ownership, nullptr).status.ok());
   EXPECT_EQ(given, result);

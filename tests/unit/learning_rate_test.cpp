@@ -80,20 +80,20 @@ TEST(LearningRate, RootRuleTakesTheRootOfTheRampedScale) {
 }
 
 TEST(LearningRate, AdaScaleIsBetweenOneAndTheLinearRule) {
-  LearningRate quiet = made(ResizePolicy::kImmediate, ScalingRule::kAdaScale);
-  observe(quiet, false);
-  EXPECT_DOUBLE_EQ(quiet.step(4 * kReference, 4 * kReference).gamma, 1);
+  LearningRate steady = made(ResizePolicy::kImmediate, ScalingRule::kAdaScale);
+  observe(steady, false);
+  EXPECT_DOUBLE_EQ(steady.step(4 * kReference, 4 * kReference).gamma, 1);
   LearningRate noisy = made(ResizePolicy::kImmediate, ScalingRule::kAdaScale);
   observe(noisy, true);
   EXPECT_DOUBLE_EQ(noisy.step(4 * kReference, 4 * kReference).gamma, 4);
   // Scale-invariant steps: four times the samples of the former are worth no more than a
   // reference batch, of the latter all of them.
-  EXPECT_DOUBLE_EQ(quiet.progress(), kReference);
+  EXPECT_DOUBLE_EQ(steady.progress(), kReference);
   EXPECT_DOUBLE_EQ(noisy.progress(), 4 * kReference);
   // Half a batch, at an epoch's tail, is half a step.
-  observe(quiet, false);
-  quiet.step(4 * kReference, 2 * kReference);
-  EXPECT_DOUBLE_EQ(quiet.progress(), 1.5 * kReference);
+  observe(steady, false);
+  steady.step(4 * kReference, 2 * kReference);
+  EXPECT_DOUBLE_EQ(steady.progress(), 1.5 * kReference);
 }
 
 TEST(LearningRate, AdaScaleRampsTheScaleThatTheGainIsOf) {

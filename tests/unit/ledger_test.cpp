@@ -9,13 +9,12 @@
 namespace elastic::coordinator {
 namespace {
 
-using Handover = LaneOrders::Handover;
 using Step = Ledger::Step;
 using ::testing::HasSubstr;
 
-LaneOrders orders(std::uint64_t generation, std::uint64_t position, Handover handover,
+LaneOrders orders(std::uint64_t generation, std::uint64_t position, HandoverRole role,
                   bool lost = false) {
-  return {generation, position, handover, lost};
+  return {generation, position, role, lost};
 }
 
 void enter(Ledger& ledger, const LaneOrders& orders) {
@@ -25,7 +24,7 @@ void enter(Ledger& ledger, const LaneOrders& orders) {
 
 TEST(Ledger, CountsOperationsFromWhereTheFirstViewStands) {
   Ledger ledger;
-  enter(ledger, orders(3, 40, Handover::kNothing));
+  enter(ledger, orders(3, 40, HandoverRole::kNone));
   EXPECT_EQ(ledger.position(), 40U);
   EXPECT_EQ(ledger.next(), Step::kAttempt);
   ledger.begun("root");
@@ -39,18 +38,18 @@ TEST(Ledger, BeginsWhereItWasFirstAnnouncedThoughThatViewWasReplaced) {
   Ledger ledger;
   ledger.begin_at(7);
   ledger.begin_at(8);
-  enter(ledger, orders(5, 8, Handover::kTake));
+  enter(ledger, orders(5, 8, HandoverRole::kTaker));
   EXPECT_EQ(ledger.position(), 7U);
 }
 
 TEST(Ledger, AGiverGivesBeforeAnythingElseOncePerView) {
   Ledger ledger;
-  enter(ledger, orders(1, 10, Handover::kHold));
+  enter(ledger, orders(1, 10, HandoverRole::kSender));
   EXPECT_EQ(ledger.next(), Step::kHandOver);
   ledger.handed_over();
   EXPECT_EQ(ledger.position(), 10U);
   EXPECT_EQ(ledger.next(), Step::kAttempt);
-  enter(ledger, orders(2, 10, Handover::kHold));
+  enter(ledger, orders(2, 10, HandoverRole::kSender));
   EXPECT_EQ(ledger.next(), Step::kHandOver);
 }
 
@@ -58,14 +57,14 @@ TEST(Ledger, WhatWasTakenIsTheResultOfTheCallThatWasInterrupted) {
   Ledger ledger;
   ledger.begin_at(9);
   ledger.begun("root");
-  enter(ledger, orders(2, 10, Handover::kTake));
+  enter(ledger, orders(2, 10, HandoverRole::kTaker));
   EXPECT_EQ(ledger.next(), Step::kHandOver);
   ledger.handed_over();
   EXPECT_EQ(ledger.position(), 10U);
   EXPECT_EQ(ledger.needs(), "");
   EXPECT_EQ(ledger.next(), Step::kDeliver);
   // Another view does not discard the result before the caller has fetched it.
-  enter(ledger, orders(3, 10, Handover::kNothing));
+  enter(ledger, orders(3, 10, HandoverRole::kNone));
   EXPECT_EQ(ledger.next(), Step::kDeliver);
   ledger.delivered();
   EXPECT_EQ(ledger.next(), Step::kAttempt);
@@ -73,10 +72,10 @@ TEST(Ledger, WhatWasTakenIsTheResultOfTheCallThatWasInterrupted) {
 
 TEST(Ledger, AViewInWhichALinkFailedIsOverForTheLane) {
   Ledger ledger;
-  enter(ledger, orders(1, 0, Handover::kNothing));
+  enter(ledger, orders(1, 0, HandoverRole::kNone));
   ledger.spoiled();
   EXPECT_TRUE(ledger.is_spoiled());
-  enter(ledger, orders(2, 0, Handover::kNothing));
+  enter(ledger, orders(2, 0, HandoverRole::kNone));
   EXPECT_FALSE(ledger.is_spoiled());
 }
 
@@ -84,7 +83,7 @@ TEST(Ledger, AViewInWhichALinkFailedIsOverForTheLane) {
 /// entered another view, the taker would be two operations behind, and only one result is kept.
 TEST(Ledger, ALostOperationIsOverOnlyWhenAllMembersHaveMet) {
   Ledger ledger;
-  enter(ledger, orders(4, 10, Handover::kHold, true));
+  enter(ledger, orders(4, 10, HandoverRole::kSender, true));
   ledger.handed_over();
   EXPECT_EQ(ledger.next(), Step::kEndAsLost);
   ledger.begun("the dead root");
@@ -92,7 +91,7 @@ TEST(Ledger, ALostOperationIsOverOnlyWhenAllMembersHaveMet) {
   ledger.spoiled();
   // It was not met: the next view has it as lost again, because this one still needs the root.
   EXPECT_EQ(ledger.needs(), "the dead root");
-  enter(ledger, orders(5, 10, Handover::kNothing, true));
+  enter(ledger, orders(5, 10, HandoverRole::kNone, true));
   EXPECT_EQ(ledger.next(), Step::kEndAsLost);
   ledger.completed();
   EXPECT_EQ(ledger.position(), 11U);
@@ -102,7 +101,7 @@ TEST(Ledger, ALostOperationIsOverOnlyWhenAllMembersHaveMet) {
 TEST(Ledger, ATakerGetsItsResultBeforeTheNextOperationIsLost) {
   Ledger ledger;
   ledger.begin_at(9);
-  enter(ledger, orders(4, 10, Handover::kTake, true));
+  enter(ledger, orders(4, 10, HandoverRole::kTaker, true));
   ledger.handed_over();
   EXPECT_EQ(ledger.next(), Step::kDeliver);
   ledger.delivered();
@@ -113,21 +112,21 @@ TEST(Ledger, ATakerGetsItsResultBeforeTheNextOperationIsLost) {
 /// operation without that rank.
 TEST(Ledger, AnErrorIsDeliveredOnlyWhenNobodyCanReplayTheOperation) {
   Ledger ledger;
-  enter(ledger, orders(1, 10, Handover::kNothing));
+  enter(ledger, orders(1, 10, HandoverRole::kNone));
   ledger.begun("");
   EXPECT_TRUE(ledger.is_open());
   ledger.completed_in_error();
   EXPECT_EQ(ledger.position(), 11U);
   EXPECT_EQ(ledger.next(), Step::kSettle);
-  LaneOrders giving = orders(2, 11, Handover::kHold);
-  giving.somebody_takes = true;
-  enter(ledger, giving);
+  LaneOrders sending = orders(2, 11, HandoverRole::kSender);
+  sending.has_takers = true;
+  enter(ledger, sending);
   EXPECT_EQ(ledger.next(), Step::kHandOver);
   ledger.handed_over();
   EXPECT_EQ(ledger.next(), Step::kSettle);
   // Another holder hands the error over.
-  LaneOrders watching = orders(3, 11, Handover::kNothing);
-  watching.somebody_takes = true;
+  LaneOrders watching = orders(3, 11, HandoverRole::kNone);
+  watching.has_takers = true;
   enter(ledger, watching);
   EXPECT_EQ(ledger.next(), Step::kSettle);
   EXPECT_TRUE(ledger.is_open());
@@ -140,10 +139,10 @@ TEST(Ledger, AnErrorIsDeliveredOnlyWhenNobodyCanReplayTheOperation) {
 
 TEST(Ledger, AnErrorThatNobodyLacksNeedNotBeSettled) {
   Ledger ledger;
-  enter(ledger, orders(1, 10, Handover::kNothing));
+  enter(ledger, orders(1, 10, HandoverRole::kNone));
   ledger.begun("");
   ledger.completed_in_error();
-  enter(ledger, orders(2, 11, Handover::kNothing));
+  enter(ledger, orders(2, 11, HandoverRole::kNone));
   EXPECT_EQ(ledger.next(), Step::kDeliver);
 }
 
@@ -151,8 +150,8 @@ TEST(Ledger, AnErrorThatWasTakenIsSettledAResultIsNot) {
   Ledger ledger;
   ledger.begin_at(9);
   ledger.begun("");
-  LaneOrders taking = orders(2, 10, Handover::kTake);
-  taking.somebody_takes = true;
+  LaneOrders taking = orders(2, 10, HandoverRole::kTaker);
+  taking.has_takers = true;
   enter(ledger, taking);
   ledger.handed_over(/*error=*/true);
   EXPECT_EQ(ledger.next(), Step::kSettle);
@@ -168,14 +167,14 @@ TEST(Ledger, AnErrorThatWasTakenIsSettledAResultIsNot) {
 
 /// Going on would repeat an operation, or leave one out.
 TEST(Ledger, RefusesAViewThatDoesNotFitWhatIsCompleteHere) {
-  for (const auto& [position, handover] :
-       {std::pair{11U, Handover::kNothing}, std::pair{9U, Handover::kNothing},
-        std::pair{11U, Handover::kHold}, std::pair{10U, Handover::kTake},
-        std::pair{12U, Handover::kTake}}) {
+  for (const auto& [position, role] :
+       {std::pair{11U, HandoverRole::kNone}, std::pair{9U, HandoverRole::kNone},
+        std::pair{11U, HandoverRole::kSender}, std::pair{10U, HandoverRole::kTaker},
+        std::pair{12U, HandoverRole::kTaker}}) {
     Ledger ledger;
-    enter(ledger, orders(3, 10, Handover::kNothing));
+    enter(ledger, orders(3, 10, HandoverRole::kNone));
     ledger.spoiled();
-    const Status refused = ledger.enter(orders(4, position, handover));
+    const Status refused = ledger.enter(orders(4, position, role));
     EXPECT_EQ(refused.code(), Code::kInternal);
     EXPECT_THAT(refused.message(),
                 HasSubstr("view 4 goes on at operation " + std::to_string(position) +
@@ -188,9 +187,9 @@ TEST(Ledger, RefusesAViewThatDoesNotFitWhatIsCompleteHere) {
 
 TEST(Ledger, RefusesAnOlderView) {
   Ledger ledger;
-  enter(ledger, orders(3, 10, Handover::kNothing));
-  EXPECT_EQ(ledger.enter(orders(3, 10, Handover::kNothing)).code(), Code::kInternal);
-  EXPECT_EQ(ledger.enter(orders(2, 10, Handover::kNothing)).code(), Code::kInternal);
+  enter(ledger, orders(3, 10, HandoverRole::kNone));
+  EXPECT_EQ(ledger.enter(orders(3, 10, HandoverRole::kNone)).code(), Code::kInternal);
+  EXPECT_EQ(ledger.enter(orders(2, 10, HandoverRole::kNone)).code(), Code::kInternal);
 }
 
 }  // namespace

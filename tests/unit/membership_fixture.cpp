@@ -46,12 +46,12 @@ Decision MembershipTest::join_again(const std::string& worker, std::uint64_t las
   return decide(Registered{registration});
 }
 
-Decision MembershipTest::come_back(const std::string& worker, bool stands_still) {
+Decision MembershipTest::come_back(const std::string& worker, bool quiesced) {
   connected_.insert(worker);
   Register registration;
   registration.incarnation = worker;
   registration.view = last<Announce>(worker)->view;
-  registration.stands_still = stands_still;
+  registration.quiesced = quiesced;
   return decide(Registered{registration});
 }
 

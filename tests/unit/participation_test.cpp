@@ -53,9 +53,9 @@ class ParticipationTest : public testing::Test, protected Participation::Effects
     participation_.on_paused(round_);
   }
   /// The lanes have stopped, at these positions.
-  void be_quiet(std::uint64_t lane_0, std::uint64_t lane_1) {
-    participation_.on_quiet(0, {lane_0, ""});
-    participation_.on_quiet(1, {lane_1, ""});
+  void quiesce(std::uint64_t lane_0, std::uint64_t lane_1) {
+    participation_.on_quiesced(0, {lane_0, ""});
+    participation_.on_quiesced(1, {lane_1, ""});
   }
 
   template <typename T>
@@ -127,17 +127,17 @@ TEST_F(ParticipationTest, AStopAtABoundaryIsNoReport) {
   EXPECT_EQ(sent<Paused>()[0].commits, 2U);
   EXPECT_TRUE(sent<Report>().empty());
   EXPECT_FALSE(frozen_);
-  EXPECT_FALSE(participation_.registration({}).stands_still);
+  EXPECT_FALSE(participation_.registration({}).quiesced);
 }
 
-TEST_F(ParticipationTest, ReportsAtABoundaryWhenBothLanesAreFrozenAndQuiet) {
+TEST_F(ParticipationTest, ReportsAtABoundaryWhenBothLanesAreQuiesced) {
   participation_.on_freeze(at_commit(1, 1));
   commit();
   participation_.on_freeze(at_once(2));
   EXPECT_TRUE(frozen_);
-  participation_.on_quiet(0, {8, ""});
+  participation_.on_quiesced(0, {8, ""});
   EXPECT_TRUE(sent<Report>().empty()) << "an operation of the other lane may still be completed";
-  participation_.on_quiet(1, {5, ""});
+  participation_.on_quiesced(1, {5, ""});
   ASSERT_EQ(sent<Report>().size(), 1U);
   const Report report = sent<Report>()[0];
   EXPECT_EQ(report.round, 2U);
@@ -156,7 +156,7 @@ TEST_F(ParticipationTest, ReportsAwayFromABoundaryWhereTheTrainingThreadHasNotSt
   participation_.on_freeze(at_commit(1, 5));
   commit();
   participation_.on_freeze(at_once(2));
-  be_quiet(3, 0);
+  quiesce(3, 0);
   ASSERT_EQ(sent<Report>().size(), 1U);
   EXPECT_FALSE(sent<Report>()[0].at_boundary);
   participation_.on_announce(view(2));
@@ -176,7 +176,7 @@ TEST_F(ParticipationTest, ALaterRoundLetsTheTrainingThreadGoOn) {
   commit();
   EXPECT_EQ(sent<Paused>().back().round, 2U);
   participation_.on_freeze(at_once(3));
-  be_quiet(0, 0);
+  quiesce(0, 0);
   EXPECT_TRUE(sent<Report>().back().at_boundary);
   EXPECT_EQ(sent<Report>().back().commits, 3U);
 }
@@ -188,9 +188,9 @@ TEST_F(ParticipationTest, WithoutTheServerTrainingGoesOnFromABoundary) {
   EXPECT_FALSE(paused_for_);
   commit();
   participation_.on_freeze(at_once(9));
-  be_quiet(0, 0);
+  quiesce(0, 0);
   EXPECT_FALSE(sent<Report>().back().at_boundary);
-  EXPECT_TRUE(participation_.registration({}).stands_still);
+  EXPECT_TRUE(participation_.registration({}).quiesced);
 }
 
 /// A report stays valid: the next server counts this worker as quiesced.
@@ -198,10 +198,10 @@ TEST_F(ParticipationTest, WithoutTheServerAReportBinds) {
   participation_.on_freeze(at_commit(1, 1));
   commit();
   participation_.on_freeze(at_once(2));
-  be_quiet(0, 0);
+  quiesce(0, 0);
   participation_.on_disconnected();
   EXPECT_TRUE(paused_for_);
-  EXPECT_TRUE(participation_.registration({}).stands_still);
+  EXPECT_TRUE(participation_.registration({}).quiesced);
   participation_.on_freeze(at_once(7));
   ASSERT_EQ(sent<Report>().size(), 2U);
   EXPECT_EQ(sent<Report>().back().round, 7U);
@@ -216,7 +216,7 @@ TEST_F(ParticipationTest, AStopThatIsNoticedWhileTheLanesFreezeCounts) {
   participation_.on_freeze(at_once(2));
   participation_.on_paused(1);
   EXPECT_TRUE(sent<Paused>().empty());
-  be_quiet(0, 0);
+  quiesce(0, 0);
   EXPECT_TRUE(sent<Report>().back().at_boundary);
 }
 

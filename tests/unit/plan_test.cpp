@@ -42,7 +42,7 @@ const Algorithm kAllreduces[] = {
        return n == 2 ? two_rank_exchange(r, e, kSegment) : two_shot_allreduce(r, n, e, kSegment);
      },
      true},
-    // Blocks of two ranks, and hosts that were dealt their ranks one by one.
+    // Blocks of two ranks, and hosts that received their ranks one by one.
     {"hierarchical_pairs",
      [](int r, int n, Elements e) {
        return hierarchical_allreduce(r, hosts(n, [](int rank) { return rank / 2; }), e, kSegment);

@@ -14,62 +14,62 @@ using std::chrono::nanoseconds;
 constexpr nanoseconds kAlone{600};
 constexpr microseconds kShared{3};
 
-void wait(SpinBackoff& patience, std::initializer_list<Duration> yields) {
-  for (const Duration yield : yields) patience.yielded(yield);
-  patience.waited();
+void wait(SpinBackoff& backoff, std::initializer_list<Duration> yields) {
+  for (const Duration yield : yields) backoff.yielded(yield);
+  backoff.waited();
 }
 
 TEST(SpinBackoff, YieldsSoonWhereAPeerWantsTheCore) {
-  SpinBackoff patience;
-  for (int i = 0; i < 10; ++i) wait(patience, {kShared, kShared});
-  EXPECT_EQ(patience.spins(), SpinBackoff::kLeastSpins);
-  EXPECT_EQ(patience.yields(), SpinBackoff::kMostYields);
+  SpinBackoff backoff;
+  for (int i = 0; i < 10; ++i) wait(backoff, {kShared, kShared});
+  EXPECT_EQ(backoff.spins(), SpinBackoff::kLeastSpins);
+  EXPECT_EQ(backoff.yields(), SpinBackoff::kMostYields);
 }
 
 TEST(SpinBackoff, SpinsLongWhereNobodyElseWantsTheCore) {
-  SpinBackoff patience;
-  for (int i = 0; i < 10; ++i) wait(patience, {kShared});
-  for (int i = 0; i < 10; ++i) wait(patience, {kAlone, kAlone});
-  EXPECT_EQ(patience.spins(), SpinBackoff::most_spins);
+  SpinBackoff backoff;
+  for (int i = 0; i < 10; ++i) wait(backoff, {kShared});
+  for (int i = 0; i < 10; ++i) wait(backoff, {kAlone, kAlone});
+  EXPECT_EQ(backoff.spins(), SpinBackoff::most_spins);
 }
 
 TEST(SpinBackoff, SpinsLongWhereThatMostlyEndsTheWait) {
-  SpinBackoff patience;
-  for (int i = 0; i < 10; ++i) wait(patience, {kShared});
+  SpinBackoff backoff;
+  for (int i = 0; i < 10; ++i) wait(backoff, {kShared});
   for (int i = 0; i < 100; ++i) {
-    if (i % 4 == 0) wait(patience, {kShared});
-    wait(patience, {});
+    if (i % 4 == 0) wait(backoff, {kShared});
+    wait(backoff, {});
   }
-  EXPECT_EQ(patience.spins(), SpinBackoff::most_spins);
+  EXPECT_EQ(backoff.spins(), SpinBackoff::most_spins);
 }
 
 TEST(SpinBackoff, SpinsForOnceAfterManyYieldsToAPeerAndLessOftenEachTime) {
-  SpinBackoff patience;
+  SpinBackoff backoff;
   for (int apart = SpinBackoff::kFirstMigrationSpin, times = 0; times < 3; ++times, apart *= 2) {
     for (int i = 0; i < apart; ++i) {
-      ASSERT_FALSE(patience.migration_spin()) << i;
-      wait(patience, {kShared});
+      ASSERT_FALSE(backoff.migration_spin()) << i;
+      wait(backoff, {kShared});
     }
-    ASSERT_TRUE(patience.migration_spin());
-    wait(patience, {});
+    ASSERT_TRUE(backoff.migration_spin());
+    wait(backoff, {});
   }
 }
 
 TEST(SpinBackoff, TellsAPeerByWhatAYieldTakesAtLeast) {
-  SpinBackoff patience;
-  wait(patience, {nanoseconds(200), nanoseconds(900)});
-  EXPECT_LT(patience.spins(), SpinBackoff::most_spins);
+  SpinBackoff backoff;
+  wait(backoff, {nanoseconds(200), nanoseconds(900)});
+  EXPECT_LT(backoff.spins(), SpinBackoff::most_spins);
 }
 
 TEST(SpinBackoff, SleepsAfterALongYieldAndInTheWaitsAfterIt) {
-  SpinBackoff patience;
-  patience.yielded(SpinBackoff::kLong);
+  SpinBackoff backoff;
+  backoff.yielded(SpinBackoff::kLong);
   for (int i = 0; i < SpinBackoff::kWithout; ++i) {
-    ASSERT_EQ(patience.yields(), 0) << i;
-    wait(patience, {});
+    ASSERT_EQ(backoff.yields(), 0) << i;
+    wait(backoff, {});
   }
-  EXPECT_EQ(patience.yields(), SpinBackoff::kMostYields);
-  EXPECT_EQ(patience.spins(), SpinBackoff::most_spins);
+  EXPECT_EQ(backoff.yields(), SpinBackoff::kMostYields);
+  EXPECT_EQ(backoff.spins(), SpinBackoff::most_spins);
 }
 
 }  // namespace

@@ -9,37 +9,37 @@ using Workers = std::vector<WorkerId>;
 using Indices = std::vector<std::size_t>;
 
 TEST(WorkAssignment, IsInBlocksAsEqualAsPossible) {
-  const WorkAssignment dealing(8, Workers{10, 20, 30});
-  EXPECT_EQ(dealing.of(10), (Indices{0, 1, 2}));
-  EXPECT_EQ(dealing.of(20), (Indices{3, 4, 5}));
-  EXPECT_EQ(dealing.of(30), (Indices{6, 7}));
+  const WorkAssignment assignment(8, Workers{10, 20, 30});
+  EXPECT_EQ(assignment.of(10), (Indices{0, 1, 2}));
+  EXPECT_EQ(assignment.of(20), (Indices{3, 4, 5}));
+  EXPECT_EQ(assignment.of(30), (Indices{6, 7}));
 }
 
 TEST(WorkAssignment, LeavesMembersIdleWhereTheyAreMore) {
-  const WorkAssignment dealing(2, Workers{0, 1, 2});
-  EXPECT_EQ(dealing.of(0), (Indices{0}));
-  EXPECT_EQ(dealing.of(1), (Indices{1}));
-  EXPECT_TRUE(dealing.of(2).empty());
+  const WorkAssignment assignment(2, Workers{0, 1, 2});
+  EXPECT_EQ(assignment.of(0), (Indices{0}));
+  EXPECT_EQ(assignment.of(1), (Indices{1}));
+  EXPECT_TRUE(assignment.of(2).empty());
 }
 
 TEST(WorkAssignment, GivesWhatIsMissingToThoseThatAreLeft) {
-  WorkAssignment dealing(8, Workers{1, 2, 3, 4});
-  EXPECT_EQ(dealing.settle(Workers{1, 3, 4}), 2U);  // 2 had the virtual workers 2 and 3
-  EXPECT_EQ(dealing.of(1), (Indices{2}));
-  EXPECT_EQ(dealing.of(3), (Indices{3}));
-  EXPECT_TRUE(dealing.of(4).empty());
-  EXPECT_EQ(dealing.settle(Workers{3, 4}), 1U);
-  EXPECT_EQ(dealing.of(3), (Indices{2}));
-  EXPECT_EQ(dealing.settle(Workers{3, 4}), 0U);
-  EXPECT_TRUE(dealing.of(3).empty());
+  WorkAssignment assignment(8, Workers{1, 2, 3, 4});
+  EXPECT_EQ(assignment.complete(Workers{1, 3, 4}), 2U);  // 2 had the virtual workers 2 and 3
+  EXPECT_EQ(assignment.of(1), (Indices{2}));
+  EXPECT_EQ(assignment.of(3), (Indices{3}));
+  EXPECT_TRUE(assignment.of(4).empty());
+  EXPECT_EQ(assignment.complete(Workers{3, 4}), 1U);
+  EXPECT_EQ(assignment.of(3), (Indices{2}));
+  EXPECT_EQ(assignment.complete(Workers{3, 4}), 0U);
+  EXPECT_TRUE(assignment.of(3).empty());
 }
 
 TEST(WorkAssignment, ReopenedLeavesEverythingWithWhoHadItLast) {
-  WorkAssignment dealing(4, Workers{1, 2});
-  EXPECT_EQ(dealing.settle(Workers{2}), 2U);
-  EXPECT_EQ(dealing.settle(Workers{2}), 0U);
-  dealing.reopen();
-  EXPECT_EQ(dealing.of(2), (Indices{0, 1, 2, 3}));
+  WorkAssignment assignment(4, Workers{1, 2});
+  EXPECT_EQ(assignment.complete(Workers{2}), 2U);
+  EXPECT_EQ(assignment.complete(Workers{2}), 0U);
+  assignment.reopen();
+  EXPECT_EQ(assignment.of(2), (Indices{0, 1, 2, 3}));
 }
 
 }  // namespace

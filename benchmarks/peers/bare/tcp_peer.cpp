@@ -55,7 +55,7 @@ class RingCall {
   std::size_t begin(int part) const;
   std::size_t bytes(int part) const { return begin(part + 1) - begin(part); }
   /// Skips steps without bytes.
-  void settle(Place& place, int shift) const;
+  void go_to_next_part(Place& place, int shift) const;
 
   bool sends() const { return out_.step < steps(); }
   bool receives() const { return in_.step < steps(); }
@@ -85,7 +85,7 @@ std::size_t RingCall::begin(int part) const {
          element;
 }
 
-void RingCall::settle(Place& place, int shift) const {
+void RingCall::go_to_next_part(Place& place, int shift) const {
   while (place.step < steps() && place.done == bytes(part(place.step + shift))) {
     place = {place.step + 1, 0};
   }
@@ -105,7 +105,7 @@ Result<std::size_t> RingCall::send() {
   auto sent = sockets_.send({from + begin(part(out_.step)) + out_.done, most});
   if (!sent.ok()) return sent;
   out_.done += sent.value();
-  settle(out_, 0);
+  go_to_next_part(out_, 0);
   return sent;
 }
 
@@ -114,7 +114,7 @@ Result<std::size_t> RingCall::receive() {
   const std::size_t at = begin(part_in) + in_.done;
   const std::size_t most = std::min(bytes(part_in) - in_.done, kSegmentBytes);
   auto got = in_.step < ranks_ - 1 ? receive_operand(at, most) : receive_result(at, most);
-  settle(in_, 1);
+  go_to_next_part(in_, 1);
   return got;
 }
 
@@ -143,8 +143,8 @@ Result<std::size_t> RingCall::receive_operand(std::size_t at, std::size_t most) 
 }
 
 Status RingCall::run() {
-  settle(out_, 0);
-  settle(in_, 1);
+  go_to_next_part(out_, 0);
+  go_to_next_part(in_, 1);
   int idle = 0;
   while (sends() || receives()) {
     std::size_t moved = 0;

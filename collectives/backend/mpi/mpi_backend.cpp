@@ -43,8 +43,8 @@ class MpiBackend final : public Backend {
 
   Status run(std::uint64_t position, const Call& call, Payload& payload) override;
   Status settle_error(std::uint64_t position, const std::vector<int>& ranks) override;
-  Status hand_over(std::uint64_t position, const Handover& handover, Parcel& parcel) override {
-    return view_.native->hand_over(position, handover, parcel);
+  Status hand_over(std::uint64_t position, const HandoverPairs& pairs, Parcel& parcel) override {
+    return view_.native->hand_over(position, pairs, parcel);
   }
   void abort() noexcept override { view_.native->abort(); }
   int rank() const override { return view_.mesh->rank(); }

@@ -89,7 +89,7 @@ Descriptor describe(const Backend::Parcel& parcel) {
           parcel.payload.data.size(), parcel.payload.own_block_complete() ? 1U : 0U};
 }
 
-void give(Link& link, const Descriptor& descriptor, const Backend::Parcel& parcel) {
+void send_parcel(Link& link, const Descriptor& descriptor, const Backend::Parcel& parcel) {
   link.send(std::as_bytes(std::span(&descriptor, 1)));
   link.send(std::as_bytes(std::span(parcel.error)));
   link.send(std::as_bytes(parcel.payload.counts()));
@@ -101,29 +101,29 @@ void give(Link& link, const Descriptor& descriptor, const Backend::Parcel& parce
 /// A holder sends four messages to each of its takers: the descriptor with all sizes, then error,
 /// counts and data. A taker receives the descriptor first, refuses impossible sizes before it
 /// allocates memory, and then receives the other three.
-Status hand_over_parcel(Mesh& mesh, const Backend::Handover& handover, Backend::Parcel& parcel) {
+Status hand_over_parcel(Mesh& mesh, const Backend::HandoverPairs& pairs, Backend::Parcel& parcel) {
   // One message carries the data, so it has to be contiguous.
   parcel.payload.make_contiguous();
   const Descriptor descriptor = describe(parcel);
-  std::vector<Link*> given;
+  std::vector<Link*> taker_links;
   int holder = -1;
-  for (std::size_t i = 0; i < handover.holders.size(); ++i) {
-    if (handover.holders[i] == mesh.rank()) {
-      given.push_back(&mesh.link(handover.takers[i]));
-      give(*given.back(), descriptor, parcel);
-    } else if (handover.takers[i] == mesh.rank()) {
-      holder = handover.holders[i];
+  for (std::size_t i = 0; i < pairs.senders.size(); ++i) {
+    if (pairs.senders[i] == mesh.rank()) {
+      taker_links.push_back(&mesh.link(pairs.takers[i]));
+      send_parcel(*taker_links.back(), descriptor, parcel);
+    } else if (pairs.takers[i] == mesh.rank()) {
+      holder = pairs.senders[i];
     }
   }
-  const auto all_given = [&given] {
-    for (const Link* link : given) {
+  const auto all_sent = [&taker_links] {
+    for (const Link* link : taker_links) {
       if (link->sent() < kMessages) return false;
     }
     return true;
   };
-  if (holder < 0) return mesh.run_until(all_given);
+  if (holder < 0) return mesh.run_until(all_sent);
   Taker taker(mesh.link(holder), parcel);
-  const Status status = mesh.run_until([&] { return taker.advance() && all_given(); });
+  const Status status = mesh.run_until([&] { return taker.advance() && all_sent(); });
   return status.ok() ? taker.status(holder) : status;
 }
 

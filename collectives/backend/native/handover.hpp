@@ -7,7 +7,7 @@
 namespace elastic::collectives {
 
 /// Backend::hand_over on a mesh whose operation has begun. A holder serves all its takers at once.
-Status hand_over_parcel(transport::Mesh& mesh, const Backend::Handover& handover,
+Status hand_over_parcel(transport::Mesh& mesh, const Backend::HandoverPairs& pairs,
                         Backend::Parcel& parcel);
 
 }  // namespace elastic::collectives

@@ -47,7 +47,7 @@ class NativeBackend final : public Backend {
 
   Status prepare(std::uint64_t position) override;
   Status run(std::uint64_t position, const Call& call, Payload& payload) override;
-  Status hand_over(std::uint64_t position, const Handover& handover, Parcel& parcel) override;
+  Status hand_over(std::uint64_t position, const HandoverPairs& pairs, Parcel& parcel) override;
   void abort() noexcept override { mesh_->abort(); }
   plan::AllreduceLimits allreduce_limits() const override { return limits_; }
   Status run_small(std::uint64_t position, const SmallCall& call, std::byte* result) override;
@@ -375,13 +375,14 @@ Status NativeBackend::transfer(const Call& call, Payload& payload) {
   return {};
 }
 
-Status NativeBackend::hand_over(std::uint64_t position, const Handover& handover, Parcel& parcel) {
+Status NativeBackend::hand_over(std::uint64_t position, const HandoverPairs& pairs,
+                                Parcel& parcel) {
   const auto concerned = [this](const std::vector<int>& ranks) {
     return std::find(ranks.begin(), ranks.end(), mesh_->rank()) != ranks.end();
   };
-  if (!concerned(handover.holders) && !concerned(handover.takers)) return {};
+  if (!concerned(pairs.senders) && !concerned(pairs.takers)) return {};
   mesh_->begin(OpTag{generation_, position, OpTag::kRepair}, transport::Fingerprint{});
-  Status status = hand_over_parcel(*mesh_, handover, parcel);
+  Status status = hand_over_parcel(*mesh_, pairs, parcel);
   if (!status.ok()) mesh_->abandon();
   return status;
 }

@@ -67,8 +67,8 @@ class NcclBackend final : public Backend {
   Status settle_error(std::uint64_t position, const std::vector<int>& ranks) override {
     return view_.native->settle_error(position, ranks);
   }
-  Status hand_over(std::uint64_t position, const Handover& handover, Parcel& parcel) override {
-    return view_.native->hand_over(position, handover, parcel);
+  Status hand_over(std::uint64_t position, const HandoverPairs& pairs, Parcel& parcel) override {
+    return view_.native->hand_over(position, pairs, parcel);
   }
   void abort() noexcept override;
   int rank() const override { return view_.mesh->rank(); }

@@ -288,9 +288,9 @@ class Moves : DeviceRank {
     std::string said;
     std::thread reads([&] {
       while (said.find("broadcast waits for CUDA device") == std::string::npos) {
-        char letter = 0;
-        if (::read(ends[0], &letter, 1) != 1) break;
-        said += letter;
+        char character = 0;
+        if (::read(ends[0], &character, 1) != 1) break;
+        said += character;
       }
       gate = true;
       gate.notify_all();

@@ -16,7 +16,7 @@
 
 namespace {
 
-constexpr int kQuietSeconds = 3;
+constexpr int kIdleSeconds = 3;
 constexpr int kMostSeconds = 40;
 
 /// How often each thread of this process has slept, without the calling one, which is the first.
@@ -46,20 +46,20 @@ void use_both_lanes() {
 int main() {
   elastic::init();
   use_both_lanes();
-  int quiet = 0;
+  int idle = 0;
   auto before = sleeps_by_thread();
-  for (int second = 0; second < kMostSeconds && quiet < kQuietSeconds; ++second) {
+  for (int second = 0; second < kMostSeconds && idle < kIdleSeconds; ++second) {
     std::this_thread::sleep_for(std::chrono::seconds(1));  // what is counted is what happens in it
     const auto after = sleeps_by_thread();
-    ++quiet;
+    ++idle;
     for (const auto& [thread, sleeps] : after) {
       const std::uint64_t woken = sleeps - before[thread];
       std::printf("%s: %d wake-ups\n", thread.c_str(), static_cast<int>(woken));
-      if (thread.rfind("elastic-control", 0) != 0 && woken > 0) quiet = 0;
+      if (thread.rfind("elastic-control", 0) != 0 && woken > 0) idle = 0;
     }
     before = after;
   }
   use_both_lanes();
   elastic::shutdown();
-  return quiet == kQuietSeconds ? 0 : 3;
+  return idle == kIdleSeconds ? 0 : 3;
 }

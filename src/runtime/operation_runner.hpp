@@ -10,11 +10,11 @@
 
 namespace elastic::runtime {
 
-/// The interface through which blocking collectives use this worker, under its present incarnation.
+/// Runs the operations of blocking collectives on this worker, under its present incarnation.
 /// Thread-safe.
-class Worker {
+class OperationRunner {
  public:
-  virtual ~Worker() = default;
+  virtual ~OperationRunner() = default;
   /// The members of the present view; throws if there is none.
   virtual std::shared_ptr<const coordinator::Members> members() const = 0;
   /// Flushes the named tensors: other ranks may be waiting for them.
