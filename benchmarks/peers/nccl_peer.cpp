@@ -9,8 +9,8 @@
 #include <utility>
 
 #include "benchmarks/peers/peer.hpp"
+#include "collectives/backend/nccl/collectives/nccl_types.hpp"
 #include "collectives/backend/nccl/nccl_library.hpp"
-#include "collectives/backend/nccl/nccl_types.hpp"
 
 namespace elastic::bench {
 namespace {

@@ -8,7 +8,7 @@
 
 #include <gtest/gtest.h>
 
-#include "collectives/backend/nccl/communicator.hpp"
+#include "collectives/backend/nccl/communicator/communicator.hpp"
 #include "contract/native_world.hpp"
 #include "nccl/stand_in.hpp"
 #include "tests/slowness.hpp"

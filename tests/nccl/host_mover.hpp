@@ -4,7 +4,7 @@
 #include <span>
 #include <vector>
 
-#include "collectives/backend/nccl/bucket_mover.hpp"
+#include "collectives/backend/nccl/memory/bucket_mover.hpp"
 
 namespace elastic::collectives::nccl {
 

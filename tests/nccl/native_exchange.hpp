@@ -4,7 +4,7 @@
 #include <memory>
 
 #include "collectives/backend/backend.hpp"
-#include "collectives/backend/nccl/exchange.hpp"
+#include "collectives/backend/nccl/communicator/exchange.hpp"
 
 namespace elastic::collectives::nccl {
 

@@ -6,9 +6,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "collectives/backend/nccl/bucket_result.hpp"
-#include "collectives/backend/nccl/nccl_types.hpp"
-#include "collectives/backend/nccl/shared_device.hpp"
+#include "collectives/backend/nccl/collectives/nccl_types.hpp"
+#include "collectives/backend/nccl/memory/bucket_result.hpp"
+#include "collectives/backend/nccl/memory/shared_device.hpp"
 #include "nccl/nccl_allreduce_fixture.hpp"
 
 namespace elastic::collectives::nccl {

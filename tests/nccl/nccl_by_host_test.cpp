@@ -6,8 +6,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "collectives/backend/nccl/bucket_mover.hpp"
-#include "collectives/backend/nccl/shared_device.hpp"
+#include "collectives/backend/nccl/memory/bucket_mover.hpp"
+#include "collectives/backend/nccl/memory/shared_device.hpp"
 #include "nccl/nccl_allreduce_fixture.hpp"
 #include "tests/slowness.hpp"
 

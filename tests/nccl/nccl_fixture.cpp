@@ -3,8 +3,8 @@
 #include <chrono>
 #include <utility>
 
-#include "collectives/backend/nccl/communicator_reaper.hpp"
-#include "collectives/backend/nccl/shared_device.hpp"
+#include "collectives/backend/nccl/communicator/communicator_reaper.hpp"
+#include "collectives/backend/nccl/memory/shared_device.hpp"
 #include "contract/native_world.hpp"
 
 namespace elastic::collectives::nccl {

@@ -6,7 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "collectives/backend/nccl/shared_device.hpp"
+#include "collectives/backend/nccl/memory/shared_device.hpp"
 #include "nccl/nccl_allreduce_fixture.hpp"
 
 namespace elastic::collectives::nccl {

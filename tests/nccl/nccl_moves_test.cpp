@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include "collectives/backend/nccl/nccl_types.hpp"
+#include "collectives/backend/nccl/collectives/nccl_types.hpp"
 #include "nccl/gpu_move.hpp"
 #include "nccl/nccl_fixture.hpp"
 

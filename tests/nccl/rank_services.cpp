@@ -6,10 +6,10 @@
 #include <stdexcept>
 #include <string>
 
-#include "collectives/backend/nccl/communicator_reaper.hpp"
+#include "collectives/backend/nccl/communicator/communicator_reaper.hpp"
+#include "collectives/backend/nccl/communicator/view_communicator.hpp"
+#include "collectives/backend/nccl/memory/shared_device.hpp"
 #include "collectives/backend/nccl/nccl_library.hpp"
-#include "collectives/backend/nccl/shared_device.hpp"
-#include "collectives/backend/nccl/view_communicator.hpp"
 #include "nccl/host_mover.hpp"
 
 namespace elastic::collectives::nccl {

@@ -1,5 +1,5 @@
 // The communicator that the lanes of a view share: when it is begun, and on which device.
-#include "collectives/backend/nccl/view_communicator.hpp"
+#include "collectives/backend/nccl/communicator/view_communicator.hpp"
 
 #include <array>
 #include <chrono>

@@ -1,5 +1,5 @@
 // The decisions about an NCCL communicator, step by step with a clock that the test sets.
-#include "collectives/backend/nccl/communicator_state.hpp"
+#include "collectives/backend/nccl/communicator/communicator_state.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

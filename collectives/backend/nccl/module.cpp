@@ -6,12 +6,12 @@
 
 #include "base/cuda_driver.hpp"
 #include "base/log.hpp"
-#include "collectives/backend/nccl/communicator_reaper.hpp"
+#include "collectives/backend/nccl/communicator/communicator_reaper.hpp"
+#include "collectives/backend/nccl/communicator/view_communicator.hpp"
+#include "collectives/backend/nccl/memory/shared_device.hpp"
 #include "collectives/backend/nccl/nccl_api.hpp"
 #include "collectives/backend/nccl/nccl_backend.hpp"
 #include "collectives/backend/nccl/nccl_library.hpp"
-#include "collectives/backend/nccl/shared_device.hpp"
-#include "collectives/backend/nccl/view_communicator.hpp"
 
 namespace {
 

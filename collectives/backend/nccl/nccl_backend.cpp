@@ -13,13 +13,13 @@
 #include <vector>
 
 #include "base/log.hpp"
-#include "collectives/backend/nccl/bootstrap_exchange.hpp"
-#include "collectives/backend/nccl/communicator_reaper.hpp"
-#include "collectives/backend/nccl/registrations.hpp"
-#include "collectives/backend/nccl/shared_device.hpp"
+#include "collectives/backend/nccl/collectives/work_for.hpp"
+#include "collectives/backend/nccl/communicator/bootstrap_exchange.hpp"
+#include "collectives/backend/nccl/communicator/communicator_reaper.hpp"
+#include "collectives/backend/nccl/communicator/view_communicator.hpp"
+#include "collectives/backend/nccl/memory/registrations.hpp"
+#include "collectives/backend/nccl/memory/shared_device.hpp"
 #include "collectives/backend/nccl/small_allgather.hpp"
-#include "collectives/backend/nccl/view_communicator.hpp"
-#include "collectives/backend/nccl/work_for.hpp"
 #include "collectives/plan/parts.hpp"
 
 namespace elastic::collectives::nccl {

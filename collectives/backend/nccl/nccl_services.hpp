@@ -6,7 +6,7 @@
 #include <string>
 
 #include "base/clock.hpp"
-#include "collectives/backend/nccl/communicator_state.hpp"
+#include "collectives/backend/nccl/communicator/communicator_state.hpp"
 
 namespace elastic::collectives::nccl {
 

@@ -1,0 +1,51 @@
+#include "collectives/backend/nccl/collectives/device_allgather.hpp"
+
+#include <algorithm>
+#include <functional>
+#include <numeric>
+
+#include "collectives/backend/nccl/collectives/nccl_types.hpp"
+#include "collectives/backend/nccl/nccl_api.hpp"
+
+namespace elastic::collectives::nccl {
+
+Status DeviceAllgather::prepare() {
+  DeviceTensor all = block_;
+  all.count = std::accumulate(counts_.begin(), counts_.end(), std::size_t{0});
+  return make_result({&all, 1}, 1);
+}
+
+Status DeviceAllgather::launch(TimePoint until, const Meanwhile& meanwhile) {
+  const bool equal =
+      std::adjacent_find(counts_.begin(), counts_.end(), std::not_equal_to<>()) == counts_.end();
+  if (!equal || counts_.front() == 0) return broadcast_each(until, meanwhile);
+  return communicator().perform(
+      "ncclAllGather",
+      [&](const Api& api, ncclComm* comm) -> int {
+        return api.all_gather(pointer_to(block_.input), pointer_to(result().address()),
+                              block_.count, type_of(block_.dtype), comm,
+                              static_cast<cudaStream_t>(stream()));
+      },
+      until, meanwhile);
+}
+
+Status DeviceAllgather::broadcast_each(TimePoint until, const Meanwhile& meanwhile) {
+  std::uint64_t to = result().address();
+  for (std::size_t root = 0; root < counts_.size(); ++root) {
+    const std::size_t count = counts_[root];
+    if (count == 0) continue;
+    Status begun = communicator().perform(
+        "ncclBroadcast",
+        [&](const Api& api, ncclComm* comm) -> int {
+          return api.broadcast(pointer_to(block_.input), pointer_to(to), count,
+                               type_of(block_.dtype), static_cast<int>(root), comm,
+                               static_cast<cudaStream_t>(stream()));
+        },
+        until, meanwhile);
+    if (!begun.ok()) return begun;
+    to += count * size_of(block_.dtype);
+  }
+  return {};
+}
+
+}  // namespace elastic::collectives::nccl

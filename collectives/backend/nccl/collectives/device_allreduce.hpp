@@ -1,0 +1,28 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <utility>
+
+#include "collectives/backend/nccl/collectives/device_work.hpp"
+
+namespace elastic::collectives::nccl {
+
+/// An allreduce of tensors: packs them into a bucket, and reduces the bucket in place by NCCL.
+class DeviceAllreduce final : public DeviceWork {
+ public:
+  /// `tensors` must outlive this object.
+  DeviceAllreduce(Where where, std::span<const DeviceTensor> tensors, ReduceOp op,
+                  std::uint32_t divisor)
+      : DeviceWork(std::move(where)), tensors_(tensors), op_(op), divisor_(divisor) {}
+
+ private:
+  Status prepare() override { return make_result(tensors_, divisor_); }
+  Status launch(TimePoint until, const Meanwhile& meanwhile) override;
+
+  const std::span<const DeviceTensor> tensors_;
+  const ReduceOp op_;
+  const std::uint32_t divisor_;
+};
+
+}  // namespace elastic::collectives::nccl

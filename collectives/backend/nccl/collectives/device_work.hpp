@@ -1,0 +1,72 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <utility>
+
+#include "base/clock.hpp"
+#include "base/status.hpp"
+#include "collectives/backend/device_tensors.hpp"
+#include "collectives/backend/nccl/communicator/communicator.hpp"
+#include "collectives/backend/nccl/memory/bucket_result.hpp"
+#include "collectives/backend/nccl/memory/shared_device.hpp"
+
+namespace elastic::collectives::nccl {
+
+/// This rank's part in a collective by NCCL, on the stream of a lane. It only reads the tensors;
+/// the result goes to a bucket on the device. Owned by the thread that has the turn on the device.
+class DeviceWork {
+ public:
+  using Meanwhile = std::function<Status()>;
+  struct Where {
+    Communicator& communicator;
+    std::shared_ptr<SharedDevice> device;
+    std::size_t lane = 0;
+    /// Registered memory for the result (see Registrations); may be empty.
+    device::PinnedPool::Block registered = {};
+  };
+
+  virtual ~DeviceWork() = default;
+  DeviceWork(const DeviceWork&) = delete;
+  DeviceWork& operator=(const DeviceWork&) = delete;
+
+  /// Performs the work on this rank and waits for its end, at most `most` and as long again for
+  /// each GiB. Calls `meanwhile` while it waits; its failure ends the wait. After a failure the
+  /// inputs and the bucket stay in use until the communicator has ended and `wait_for_copies` has
+  /// returned.
+  Status run(Duration most, const Meanwhile& meanwhile);
+
+  /// After a failure, when the communicator has ended: waits until no copy reads the inputs.
+  void wait_for_copies() const;
+
+  std::shared_ptr<DeviceResult> take_result() { return std::move(result_); }
+
+ protected:
+  explicit DeviceWork(Where where) : where_(std::move(where)) {}
+
+  /// Allocates the result by `make_result`, and any other memory that the work needs.
+  virtual Status prepare() = 0;
+  /// Makes the bucket for the result, with the tensors at their offsets.
+  Status make_result(std::span<const DeviceTensor> tensors, std::uint32_t divisor);
+  /// The amount of work, for the time limit.
+  virtual std::size_t bytes() const { return result_->bytes(); }
+  /// Queues the work on the stream. Called within CudaDevice::enter.
+  virtual Status launch(TimePoint until, const Meanwhile& meanwhile) = 0;
+
+  Communicator& communicator() const { return where_.communicator; }
+  const std::shared_ptr<SharedDevice>& device() const { return where_.device; }
+  void* stream() const { return stream_; }
+  const BucketResult& result() const { return *result_; }
+
+ private:
+  Status wait(TimePoint until, const Meanwhile& meanwhile);
+
+  Where where_;
+  void* stream_ = nullptr;
+  std::shared_ptr<BucketResult> result_;
+};
+
+}  // namespace elastic::collectives::nccl

@@ -1,0 +1,58 @@
+#include "collectives/backend/nccl/collectives/work_for.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "collectives/backend/nccl/collectives/device_allgather.hpp"
+#include "collectives/backend/nccl/collectives/device_allreduce.hpp"
+#include "collectives/backend/nccl/collectives/device_broadcast.hpp"
+#include "collectives/backend/nccl/collectives/device_reduce_scatter.hpp"
+#include "collectives/backend/nccl/collectives/nccl_types.hpp"
+
+namespace elastic::collectives::nccl {
+
+bool is_for_nccl(Kind kind) {
+  return kind == Kind::kAllreduce || kind == Kind::kBroadcast || kind == Kind::kAllgather ||
+         kind == Kind::kReduceScatter;
+}
+
+bool is_for_nccl(Kind kind, std::span<const DeviceTensor> tensors) {
+  const bool reduces = kind == Kind::kAllreduce || kind == Kind::kReduceScatter;
+  return is_for_nccl(kind) &&
+         (!reduces || std::ranges::all_of(tensors, can_reduce, [](const DeviceTensor& tensor) {
+           return tensor.wire.dtype;
+         }));
+}
+
+const char* plural(Kind kind) {
+  switch (kind) {
+    case Kind::kBroadcast:
+      return "broadcasts";
+    case Kind::kAllgather:
+      return "allgathers";
+    case Kind::kReduceScatter:
+      return "reduce_scatters";
+    default:
+      return "allreduces";
+  }
+}
+
+std::unique_ptr<DeviceWork> work_for(DeviceWork::Where where, const Call& call,
+                                     std::span<const DeviceTensor> tensors,
+                                     std::span<const std::uint64_t> counts, int rank, int size) {
+  const std::uint32_t divisor =
+      call.redop == ReduceOp::kAverage ? static_cast<std::uint32_t>(size) : 1;
+  switch (call.kind) {
+    case Kind::kBroadcast:
+      return std::make_unique<DeviceBroadcast>(std::move(where), tensors.front(), call.root);
+    case Kind::kAllgather:
+      return std::make_unique<DeviceAllgather>(std::move(where), tensors.front(), counts);
+    case Kind::kReduceScatter:
+      return std::make_unique<DeviceReduceScatter>(std::move(where), tensors.front(), call.redop,
+                                                   divisor, counts, rank);
+    default:
+      return std::make_unique<DeviceAllreduce>(std::move(where), tensors, call.redop, divisor);
+  }
+}
+
+}  // namespace elastic::collectives::nccl

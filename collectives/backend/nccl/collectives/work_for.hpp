@@ -1,0 +1,25 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+
+#include "collectives/backend/backend.hpp"
+#include "collectives/backend/nccl/collectives/device_work.hpp"
+
+namespace elastic::collectives::nccl {
+
+/// Whether NCCL can perform calls of this kind.
+bool is_for_nccl(Kind kind);
+/// Whether NCCL can perform them on these tensors: it cannot reduce 16-bit integers.
+bool is_for_nccl(Kind kind, std::span<const DeviceTensor> tensors);
+/// The plural for messages, such as "allreduces".
+const char* plural(Kind kind);
+
+/// Makes this rank's part in a call for NCCL, on tensors on the device. `counts` has the number of
+/// elements of each rank, for an allgather and a reduce_scatter.
+std::unique_ptr<DeviceWork> work_for(DeviceWork::Where where, const Call& call,
+                                     std::span<const DeviceTensor> tensors,
+                                     std::span<const std::uint64_t> counts, int rank, int size);
+
+}  // namespace elastic::collectives::nccl

@@ -1,0 +1,343 @@
+#include "collectives/backend/nccl/communicator/communicator_body.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <exception>
+#include <thread>
+#include <utility>
+
+#include "base/log.hpp"
+#include "base/thread_name.hpp"
+#include "collectives/backend/nccl/communicator/bootstrap_message.hpp"
+
+namespace elastic::collectives::nccl {
+
+namespace {
+
+constexpr Duration kShortestPause = std::chrono::microseconds(50);
+constexpr Duration kLongestPause = std::chrono::milliseconds(5);
+
+/// kPeerLost, which begins a view change, for errors that the loss of a peer may cause. The others,
+/// wrong calls and a device that cannot begin, would fail again in every view: kUnavailable.
+Code code_of(ncclResult_t result, Phase phase) {
+  const bool begun = phase == Phase::kReady;
+  switch (result) {
+    case ncclInvalidArgument:
+    case ncclInvalidUsage:
+      return Code::kUnavailable;
+    case ncclUnhandledCudaError:
+    case ncclInternalError:
+      return begun ? Code::kPeerLost : Code::kUnavailable;
+    default:
+      return Code::kPeerLost;
+  }
+}
+
+}  // namespace
+
+template <typename Step>
+Decision Communicator::Body::decide(const Step& step) {
+  const std::lock_guard lock(mutex_);
+  const Phase before = state_.phase();
+  Decision decision = step(state_, Clock::now());
+  if (state_.phase() != before) {
+    log::debug("nccl, generation {}: {}: {}", plan_.view.generation, name(state_.phase()),
+               decision.reason);
+  }
+  changed_.notify_all();
+  return decision;
+}
+
+template <typename Done>
+void Communicator::Body::wait(TimePoint until, const Done& done) {
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    if (done(state_)) return;
+    const TimePoint now = Clock::now();
+    if (now >= state_.due()) {
+      const Decision decision = state_.tick(now);
+      changed_.notify_all();
+      lock.unlock();
+      carry_out(decision);
+      lock.lock();
+      continue;
+    }
+    if (now >= until) return;
+    // wait_until(TimePoint::max()) would overflow the clock's arithmetic.
+    changed_.wait_for(lock, std::min({until, state_.due(), now + std::chrono::hours(1)}) - now);
+  }
+}
+
+Phase Communicator::Body::phase() const {
+  const std::lock_guard lock(mutex_);
+  return state_.phase();
+}
+
+void Communicator::Body::prepare() {
+  name_this_thread("elastic-nccl");
+  try {
+    prepare_step_by_step();
+  } catch (const std::exception& error) {
+    kill(Status(Code::kInternal, error.what()));
+  }
+}
+
+void Communicator::Body::prepare_step_by_step() {
+  Duration length = kShortestPause;
+  Decision next = decide([](auto& state, TimePoint now) { return state.begin(now); });
+  for (;;) {
+    switch (next.action) {
+      case Action::kMakeId:
+        next = make_id();
+        break;
+      case Action::kMeet:
+        next = meet();
+        break;
+      case Action::kInit:
+        next = init();
+        break;
+      case Action::kPoll:
+        pause(length);
+        next = poll();
+        break;
+      case Action::kAgree:
+        next = agree();
+        break;
+      default:
+        return carry_out(next);
+    }
+  }
+}
+
+Decision Communicator::Body::make_id() {
+  return call("ncclGetUniqueId", [this](const Api& api) { return api.get_unique_id(&id_); });
+}
+
+Decision Communicator::Body::meet() {
+  Status own;
+  {
+    const std::lock_guard lock(mutex_);
+    own = state_.own_failure();
+  }
+  const std::string id(id_.internal, sizeof id_.internal);
+  const auto messages = plan_.exchange.allgather(
+      bootstrap_message(own, (plan_.view.rank == 0 ? id : "") + plan_.place));
+  Status met = messages.ok() ? verdict_of(messages.value(), plan_.view) : messages.status();
+  if (met.ok()) met = read(messages.value());
+  return decide([&](auto& state, TimePoint now) { return state.met(met, now); });
+}
+
+/// Takes NCCL's id from rank 0's message, before its place, and compares the places of all ranks.
+Status Communicator::Body::read(std::vector<std::string> messages) {
+  for (std::string& each : messages) each.erase(0, 1);
+  std::string& first = messages.front();
+  if (first.size() < sizeof id_.internal) {
+    return Status(Code::kProtocol, "rank 0 handed out what is no id of NCCL", 0);
+  }
+  std::memcpy(id_.internal, first.data(), sizeof id_.internal);
+  first.erase(0, sizeof id_.internal);
+  return require_distinct_devices(messages, plan_.view);
+}
+
+Decision Communicator::Body::init() {
+  return call("ncclCommInitRankConfig", [this](const Api& api) {
+    ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+    config.blocking = 0;
+    return api.comm_init_rank_config(&comm_, plan_.view.size, id_, plan_.view.rank, &config);
+  });
+}
+
+Decision Communicator::Body::agree() {
+  Status own;
+  {
+    const std::lock_guard lock(mutex_);
+    own = state_.own_failure();
+  }
+  const auto messages = plan_.exchange.allgather(bootstrap_message(own, ""));
+  const Status agreed =
+      messages.ok() ? verdict_of(messages.value(), plan_.view) : messages.status();
+  return decide([&](auto& state, TimePoint now) { return state.agreed(agreed, now); });
+}
+
+Decision Communicator::Body::poll(May may) {
+  constexpr const char* kName = "ncclCommGetAsyncError";
+  {
+    const std::lock_guard lock(mutex_);
+    if (state_.in_call()) return {Action::kPoll, "another thread is in a call"};
+    if (dead_.load(std::memory_order_acquire) || !(state_.*may)().ok()) return {};
+    state_.call_begins(kName);
+  }
+  return make(kName, [this](const Api& api) {
+    ncclResult_t state = ncclSuccess;
+    const ncclResult_t asked = api.comm_get_async_error(comm_, &state);
+    return asked == ncclSuccess ? state : asked;
+  });
+}
+
+Decision Communicator::Body::call(const char* name, const NcclCall& call, May may,
+                                  TimePoint until) {
+  bool begun = false;
+  wait(until, [&](CommunicatorState& state) {
+    if (dead_.load(std::memory_order_acquire) || !(state.*may)().ok()) return true;
+    begun = !state.busy();
+    if (begun) state.call_begins(name);
+    return begun;
+  });
+  return begun ? make(name, call) : Decision{};
+}
+
+Decision Communicator::Body::make(const char* name, const NcclCall& call) {
+  Answer ended;
+  try {
+    const Status device = plan_.choose_device ? plan_.choose_device() : Status();
+    ended = device.ok() ? answer(name, call(library_->api()))
+                        : Answer{Answer::Progress::kFailed, device, comm_ != nullptr};
+  } catch (const std::exception& error) {  // thrown by choose_device or by the caller's function
+    ended = {Answer::Progress::kFailed, Status(Code::kInternal, error.what()), comm_ != nullptr};
+  }
+  return decide([&](auto& state, TimePoint now) { return state.call_returned(ended, now); });
+}
+
+/// Called by the thread that made the call of NCCL.
+Answer Communicator::Body::answer(const char* name, ncclResult_t result) const {
+  Answer answer;
+  answer.exists = comm_ != nullptr;
+  if (result == ncclSuccess) return answer;
+  if (result == ncclInProgress) {
+    answer.progress = Answer::Progress::kUnderWay;
+    return answer;
+  }
+  const Api& api = library_->api();
+  const char* const more = api.get_last_error(comm_);
+  answer.progress = Answer::Progress::kFailed;
+  answer.failure = Status(code_of(result, phase()),
+                          std::string(name) + ": " + api.get_error_string(result) +
+                              (more != nullptr && *more != '\0' ? std::string(": ") + more : ""),
+                          -1, plan_.view.generation);
+  return answer;
+}
+
+void Communicator::Body::pause(Duration& length) {
+  wait(Clock::now() + length, [](const CommunicatorState& state) { return state.dead(); });
+  length = std::min(2 * length, kLongestPause);
+}
+
+Status Communicator::Body::wait_ready(TimePoint until) {
+  Status why(Code::kTimeout, "the communicator of generation " +
+                                 std::to_string(plan_.view.generation) + " is not ready yet");
+  wait(until, [&](const CommunicatorState& state) {
+    if (state.phase() == Phase::kReady) why = {};
+    if (state.dead()) why = state.failure().ok() ? state.may_call() : state.failure();
+    return state.phase() == Phase::kReady || state.dead();
+  });
+  return why;
+}
+
+Status Communicator::Body::wait_ended(TimePoint until) {
+  Status verdict(Code::kTimeout, "NCCL has not given the communicator of generation " +
+                                     std::to_string(plan_.view.generation) + " back yet");
+  wait(until, [&](const CommunicatorState& state) {
+    if (state.over()) verdict = state.verdict();
+    return state.over();
+  });
+  return verdict;
+}
+
+Status Communicator::Body::perform(const char* name,
+                                   const std::function<int(const Api&, ncclComm*)>& call,
+                                   TimePoint until, const std::function<Status()>& meanwhile) {
+  bool begun = false;
+  const Decision first = this->call(
+      name,
+      [&](const Api& api) {
+        begun = true;
+        return static_cast<ncclResult_t>(call(api, comm_));
+      },
+      &CommunicatorState::may_use, until);
+  if (!begun) {
+    if (Status may = ask(&CommunicatorState::may_use); !may.ok()) return may;
+    kill(late_);
+  }
+  return poll_until_done(first, until, meanwhile);
+}
+
+Status Communicator::Body::check() {
+  const Decision asked = poll(&CommunicatorState::may_use);
+  // kPoll belongs to an earlier call, whose caller waits for its end.
+  if (asked.action != Action::kPoll) carry_out(asked);
+  return ask(&CommunicatorState::may_use);
+}
+
+Status Communicator::Body::ask(May may) const {
+  const std::lock_guard lock(mutex_);
+  return (state_.*may)();
+}
+
+Status Communicator::Body::poll_until_done(Decision next, TimePoint until,
+                                           const std::function<Status()>& meanwhile) {
+  Duration length = kShortestPause;
+  while (next.action == Action::kPoll) {
+    if (const Status outside = meanwhile ? meanwhile() : Status(); !outside.ok()) {
+      kill(outside);
+      return ask(&CommunicatorState::may_call);
+    }
+    if (Clock::now() >= until) {
+      kill(late_);
+      return ask(&CommunicatorState::may_call);
+    }
+    pause(length);
+    next = poll();
+  }
+  carry_out(next);
+  return ask(&CommunicatorState::may_call);
+}
+
+void Communicator::Body::kill(const Status& why) noexcept {
+  dead_.store(true, std::memory_order_release);
+  Decision decision;
+  try {
+    decide([&](auto& state, TimePoint now) { return decision = state.die(why, now); });
+  } catch (const std::exception&) {
+    // No call begins any more. Waiting threads learn of the end by their deadlines at the latest.
+    return carry_out(decision);
+  }
+  carry_out(decision);
+}
+
+void Communicator::Body::carry_out(const Decision& decision) noexcept {
+  try {
+    if (decision.call_off && plan_.exchange.call_off) plan_.exchange.call_off();
+    if (decision.action != Action::kAbort) return;
+    std::thread([self = shared_from_this()] { self->give_back(); }).detach();
+  } catch (const std::exception& error) {
+    say_stuck(error.what());
+  }
+}
+
+void Communicator::Body::say_stuck(const char* why) noexcept {
+  try {
+    decide([&](auto& state, TimePoint) {
+      return state.not_given_back(std::string("no thread to give a communicator back: ") + why);
+    });
+  } catch (const std::exception&) {
+    return;  // waiting threads return at their deadlines
+  }
+}
+
+/// Releases the communicator in NCCL. No other call of NCCL for it is under way, or follows.
+void Communicator::Body::give_back() noexcept {
+  name_this_thread("elastic-nccl-end");
+  const Api& api = library_->api();
+  const ncclResult_t result = api.comm_abort(comm_);
+  try {
+    decide([](auto& state, TimePoint now) { return state.given_back(now); });
+    if (result != ncclSuccess) {
+      log::warn("nccl, generation {}: giving the communicator back: {}", plan_.view.generation,
+                api.get_error_string(result));
+    }
+  } catch (const std::exception&) {
+    return;  // waiting threads return at their deadlines
+  }
+}
+
+}  // namespace elastic::collectives::nccl

@@ -1,0 +1,86 @@
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "collectives/backend/nccl/communicator/communicator.hpp"
+#include "collectives/backend/nccl/nccl_api.hpp"
+
+namespace elastic::collectives::nccl {
+
+/// The state that the threads of a communicator share. Threads that hang in NCCL keep it alive.
+class Communicator::Body : public std::enable_shared_from_this<Body> {
+ public:
+  Body(std::shared_ptr<const NcclLibrary> library, CommunicatorPlan plan)
+      : library_(std::move(library)), plan_(std::move(plan)), state_(plan_.view, plan_.deadlines) {}
+
+  /// Makes the communicator; runs in the communicator's own thread.
+  void prepare();
+
+  Status wait_ready(TimePoint until);
+  Status wait_ended(TimePoint until);
+  Status perform(const char* name, const std::function<int(const Api&, ncclComm*)>& call,
+                 TimePoint until, const std::function<Status()>& meanwhile);
+  Status check();
+  Phase phase() const;
+
+  /// Ends the communicator at once, because the view is to change, or because of `why`. A thread in
+  /// the background releases its resources.
+  void kill() noexcept { kill(aborted_); }
+  void kill(const Status& why) noexcept;
+
+ private:
+  using NcclCall = std::function<ncclResult_t(const Api&)>;
+
+  using May = Status (CommunicatorState::*)() const;
+
+  /// Waits for the end of other calls, then calls NCCL, if `may` still permits it.
+  Decision call(const char* name, const NcclCall& call, May may = &CommunicatorState::may_call,
+                TimePoint until = TimePoint::max());
+  /// Calls NCCL, after `call_begins`.
+  Decision make(const char* name, const NcclCall& call);
+  Answer answer(const char* name, ncclResult_t result) const;
+  /// Asks NCCL for its progress. Decides on another kPoll if a thread is in a call.
+  Decision poll(May may = &CommunicatorState::may_call);
+  /// Polls until NCCL is done with the call, or the communicator is dead.
+  Status poll_until_done(Decision next, TimePoint until,
+                         const std::function<Status()>& meanwhile = {});
+
+  Decision make_id();
+  Decision meet();
+  Status read(std::vector<std::string> messages);
+  Decision init();
+  Decision agree();
+
+  /// Applies `step` to the state, and wakes all waiting threads.
+  template <typename Step>
+  Decision decide(const Step& step);
+  /// Waits for `done`, at most until `until`, and carries out the state's deadlines meanwhile.
+  template <typename Done>
+  void wait(TimePoint until, const Done& done);
+  void pause(Duration& length);
+  Status ask(May may) const;
+  void prepare_step_by_step();
+  void carry_out(const Decision& decision) noexcept;
+  void give_back() noexcept;
+  void say_stuck(const char* why) noexcept;
+
+  const std::shared_ptr<const NcclLibrary> library_;
+  const CommunicatorPlan plan_;
+  ncclUniqueId id_{};
+  ncclComm_t comm_ = nullptr;  // written by the call that makes it, read by later ones
+
+  mutable std::mutex mutex_;  // guards state_; never held during a call of NCCL
+  std::condition_variable changed_;
+  CommunicatorState state_;
+  const Status aborted_{Code::kAborted, "the view is being changed"};
+  const Status late_{Code::kTimeout, "NCCL has not taken up a call in time"};
+  std::atomic<bool> dead_{false};  // set before the state, which may fail for lack of memory
+};
+
+}  // namespace elastic::collectives::nccl

@@ -1,0 +1,38 @@
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "base/status.hpp"
+#include "collectives/backend/nccl/communicator/communicator.hpp"
+
+namespace elastic::collectives::nccl {
+
+/// Communicators of past views, until NCCL has released their resources on the device. All backends
+/// of a worker share one instance. No backend begins a communicator before that, and the process
+/// does not end while a thread is in NCCL.
+///
+/// Any thread.
+class CommunicatorReaper {
+ public:
+  /// Aborts the communicator and takes it over. Does not wait.
+  void add(std::shared_ptr<Communicator> communicator) noexcept;
+
+  /// Whether NCCL has released all of them. kUnavailable: NCCL hangs in one of them permanently,
+  /// and this worker has to exit.
+  Result<bool> over();
+
+  /// Waits until `over`, within the communicators' deadlines.
+  Status wait();
+
+ private:
+  std::vector<std::shared_ptr<Communicator>> all();
+  Status forget_ended(TimePoint until);
+
+  std::mutex mutex_;
+  std::vector<std::shared_ptr<Communicator>> communicators_;
+  Status stuck_;
+};
+
+}  // namespace elastic::collectives::nccl

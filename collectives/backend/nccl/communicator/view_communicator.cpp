@@ -1,0 +1,171 @@
+#include "collectives/backend/nccl/communicator/view_communicator.hpp"
+
+#include <chrono>
+#include <thread>
+
+#include "base/log.hpp"
+#include "collectives/backend/nccl/communicator/communicator_reaper.hpp"
+
+namespace elastic::collectives::nccl {
+
+namespace {
+
+constexpr Duration kMoment = std::chrono::milliseconds(1);
+/// Limit for this rank to find the error that other ranks have found in the same messages.
+constexpr Duration kVerdict = std::chrono::seconds(2);
+
+bool is_dead(Phase phase) {
+  return phase == Phase::kDying || phase == Phase::kAborting || phase == Phase::kEnded ||
+         phase == Phase::kStuck;
+}
+
+/// The reason of its death; kTimeout if it is not dead.
+Status failure_of(Communicator& communicator) {
+  return communicator.ready(Clock::now());
+}
+
+}  // namespace
+
+ViewCommunicator::ViewCommunicator(DecidedView view, NcclServices services)
+    : view_(view), services_(std::move(services)) {}
+
+ViewCommunicator::~ViewCommunicator() {
+  if (communicator_) services_.reaper->add(std::move(communicator_));
+}
+
+std::pair<std::shared_ptr<Communicator>, std::shared_ptr<BootstrapExchange>>
+ViewCommunicator::communicator_and_exchange() const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return {communicator_, exchange_};
+}
+
+ViewCommunicator::Standing ViewCommunicator::standing() const {
+  const auto [communicator, exchange] = communicator_and_exchange();
+  Standing standing;
+  if (communicator) {
+    const Phase phase = communicator->phase();
+    standing.communicator = communicator;
+    standing.ready = phase == Phase::kReady;
+    standing.alive = !is_dead(phase);
+    standing.distinct_devices =
+        standing.alive || failure_of(*communicator).code() != Code::kMismatch;
+    standing.message = exchange->waiting();
+    standing.rounds = exchange->rounds();
+  }
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (off_) standing.alive = standing.ready = false;
+  return standing;
+}
+
+ViewCommunicator::Fit ViewCommunicator::fit(const SharedDevice& device) const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (!device_ || device_.get() == &device) return Fit::kFits;
+  return guessed_ ? Fit::kGuessedWrong : Fit::kOther;
+}
+
+void ViewCommunicator::use() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  guessed_ = false;
+}
+
+Status ViewCommunicator::begin(std::shared_ptr<SharedDevice> device, Device how) {
+  const Result<bool> over = services_.reaper->over();
+  if (!over.ok() || !over.value()) return over.status();
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (communicator_ || off_) return {};
+  auto exchange = std::make_shared<BootstrapExchange>();
+  CommunicatorPlan plan;
+  plan.view = view_;
+  plan.exchange = exchange_by(exchange);
+  plan.deadlines = services_.deadlines;
+  // The function keeps the device, and so the memory registered with the communicator, alive.
+  plan.choose_device = [device] { return device->cuda()->select(); };
+  if (const std::string id = device->cuda()->id(); services_.host && !id.empty()) {
+    plan.place = *services_.host + "/" + id;
+  }
+  communicator_ = Communicator::prepare(services_.library, std::move(plan));
+  exchange_ = std::move(exchange);
+  device_ = std::move(device);
+  guessed_ = how == Device::kGuessed;
+  if (aborted_) communicator_->abort();
+  return {};
+}
+
+void ViewCommunicator::begin_anew() {
+  std::shared_ptr<Communicator> dropped;
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    dropped = std::exchange(communicator_, nullptr);
+    device_.reset();
+    off_ = false;  // the failure was due to the wrong device
+  }
+  if (dropped) services_.reaper->add(std::move(dropped));
+}
+
+void ViewCommunicator::deliver(std::uint8_t round, std::vector<std::string> messages) {
+  if (const auto exchange = communicator_and_exchange().second)
+    exchange->deliver(round, std::move(messages));
+}
+
+Result<bool> ViewCommunicator::wait_for_news() {
+  const auto [communicator, exchange] = communicator_and_exchange();
+  if (!communicator) {
+    if (Result<bool> over = services_.reaper->over(); !over.ok() || over.value()) return over;
+    std::this_thread::sleep_for(kMoment);
+    return false;
+  }
+  const auto has_news = [&, &its = *communicator, &its_exchange = *exchange] {
+    return its.phase() == Phase::kReady || is_dead(its.phase()) ||
+           its_exchange.waiting().has_value();
+  };
+  if (has_news()) return true;
+  // `ready` returns early if it can, and carries out deadlines that pass meanwhile.
+  (void)communicator->ready(Clock::now() + kMoment);
+  return has_news();
+}
+
+Status ViewCommunicator::give_up(const Status& why) {
+  std::unique_lock<std::mutex> lock(mutex_);
+  const bool first = !std::exchange(off_, true);
+  const std::shared_ptr<Communicator> communicator = communicator_;
+  lock.unlock();
+  if (!communicator) return {};
+  const Status failure = why.ok() ? failure_of(*communicator) : why;
+  // No warning for kMismatch: the calls themselves report two ranks on one device.
+  if (first && failure.code() != Code::kAborted && failure.code() != Code::kMismatch) {
+    log::warn(
+        "nccl, generation {}: NCCL cannot be used; tensors on devices go through host memory until "
+        "the workers change: {}",
+        view_.generation, failure.message());
+  }
+  communicator->abort();
+  Status ended = communicator->ended(TimePoint::max());
+  return ended.ok() ? ended : ended.within("NCCL");
+}
+
+Status ViewCommunicator::shared_device_error() const {
+  const auto communicator = communicator_and_exchange().first;
+  if (communicator) {
+    Status why = communicator->ready(Clock::now() + kVerdict);
+    if (why.code() == Code::kMismatch) return why;
+  }
+  return Status(Code::kMismatch, "two ranks are on one CUDA device");
+}
+
+void ViewCommunicator::abort() noexcept {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  aborted_ = true;
+  if (communicator_) communicator_->abort();
+}
+
+std::shared_ptr<ViewCommunicator> ViewCommunicators::of(const std::string& worker, DecidedView view,
+                                                        const NcclServices& services) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  std::erase_if(all_, [](const auto& each) { return each.second.expired(); });
+  std::weak_ptr<ViewCommunicator>& known = all_[{worker, view.generation}];
+  std::shared_ptr<ViewCommunicator> its = known.lock();
+  if (!its) known = its = std::make_shared<ViewCommunicator>(view, services);
+  return its;
+}
+
+}  // namespace elastic::collectives::nccl

@@ -1,0 +1,101 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/status.hpp"
+#include "collectives/backend/nccl/communicator/bootstrap_exchange.hpp"
+#include "collectives/backend/nccl/communicator/communicator.hpp"
+#include "collectives/backend/nccl/memory/shared_device.hpp"
+#include "collectives/backend/nccl/nccl_services.hpp"
+
+namespace elastic::collectives::nccl {
+
+/// The communicator of a view, which all lanes of a worker share. It is made once, for one device;
+/// a failure on any rank ends its use for the rest of the view.
+///
+/// Any thread.
+class ViewCommunicator {
+ public:
+  ViewCommunicator(DecidedView view, NcclServices services);
+  /// Passes the communicator on to NcclServices::reaper.
+  ~ViewCommunicator();
+  ViewCommunicator(const ViewCommunicator&) = delete;
+  ViewCommunicator& operator=(const ViewCommunicator&) = delete;
+
+  /// The state of the communicator on this rank, which the ranks exchange.
+  struct Standing {
+    std::shared_ptr<Communicator> communicator;  ///< null: none has been begun
+    bool ready = false;
+    bool alive = true;             ///< NCCL has not failed in this view
+    bool distinct_devices = true;  ///< no two ranks were found to use one device
+    std::optional<BootstrapMessage>
+        message;              ///< the message that waits to be sent to the other ranks
+    std::uint8_t rounds = 0;  ///< the number of delivered rounds of messages
+  };
+  Standing standing() const;
+
+  enum class Device : std::uint8_t { kKnown, kGuessed };
+  enum class Fit : std::uint8_t {
+    kFits,          ///< it is for this device, or not begun yet
+    kGuessedWrong,  ///< it was begun for another device, but not used: it can be begun again
+    kOther,         ///< it is in use for another device
+  };
+  Fit fit(const SharedDevice& device) const;
+  /// Begins to make the communicator, unless it was begun, or NCCL has not yet released an earlier
+  /// one. kUnavailable: NCCL will never release that one.
+  Status begin(std::shared_ptr<SharedDevice> device, Device how);
+  /// Drops the communicator, so that `begin` can make one for another device.
+  void begin_anew();
+  /// Marks the device as known (Device::kKnown).
+  void use();
+  void deliver(std::uint8_t round, std::vector<std::string> messages);
+
+  /// Waits about a millisecond, or less if there is news: a message to send, a communicator that
+  /// became ready or dead, or one that can be begun. True if there is. kUnavailable as for `begin`.
+  Result<bool> wait_for_news();
+
+  /// Ends the use of NCCL in this view, and waits until NCCL has released its resources on the
+  /// device. If it does not, the error says so, and this worker has to leave. `why`: the reason, if
+  /// the communicator itself does not know it.
+  Status give_up(const Status& why);
+  /// The error that two ranks use one device, after some rank has found it. Waits a little for the
+  /// communicator of this rank to find it, too, for the full message.
+  Status shared_device_error() const;
+  void abort() noexcept;
+
+ private:
+  std::pair<std::shared_ptr<Communicator>, std::shared_ptr<BootstrapExchange>>
+  communicator_and_exchange() const;
+
+  const DecidedView view_;
+  const NcclServices services_;
+  mutable std::mutex mutex_;
+  std::shared_ptr<Communicator> communicator_;
+  std::shared_ptr<BootstrapExchange> exchange_;
+  std::shared_ptr<SharedDevice> device_;
+  bool guessed_ = false;
+  bool off_ = false;
+  bool aborted_ = false;
+};
+
+/// The communicators of the views of all workers in a process. `worker` is a worker's incarnation.
+///
+/// Any thread.
+class ViewCommunicators {
+ public:
+  std::shared_ptr<ViewCommunicator> of(const std::string& worker, DecidedView view,
+                                       const NcclServices& services);
+
+ private:
+  std::mutex mutex_;
+  std::map<std::pair<std::string, std::uint64_t>, std::weak_ptr<ViewCommunicator>> all_;
+};
+
+}  // namespace elastic::collectives::nccl

@@ -1,0 +1,64 @@
+#include "collectives/backend/nccl/memory/bucket_result.hpp"
+
+#include <utility>
+
+#include "collectives/kernels/reduce.hpp"
+
+namespace elastic::collectives::nccl {
+
+std::size_t extent(std::span<const DeviceTensor> tensors) {
+  return tensors.empty() ? 0 : tensors.back().end();
+}
+
+Result<std::shared_ptr<BucketResult>> BucketResult::make(std::shared_ptr<SharedDevice> device,
+                                                         void* stream,
+                                                         std::span<const DeviceTensor> tensors,
+                                                         std::uint32_t divisor,
+                                                         device::PinnedPool::Block memory) {
+  std::shared_ptr<BucketResult> made(new BucketResult(std::move(device), stream, tensors, divisor));
+  if (memory.data() != nullptr) {
+    made->memory_ = std::move(memory);
+    return made;
+  }
+  auto lent = made->device_->lend(made->bytes_);
+  if (!lent.ok()) return lent.status();
+  made->memory_ = std::move(lent).value();
+  return made;
+}
+
+BucketResult::BucketResult(std::shared_ptr<SharedDevice> device, void* stream,
+                           std::span<const DeviceTensor> tensors, std::uint32_t divisor)
+    : device_(std::move(device)),
+      stream_(stream),
+      tensors_(tensors.begin(), tensors.end()),
+      divisor_(divisor),
+      bytes_(extent(tensors)) {}
+
+Status BucketResult::unpack() {
+  if (bytes_ == 0) return {};
+  device::CudaDevice& cuda = *device_->cuda();
+  const device::CurrentContext here = cuda.enter();
+  Status status = device_->mover().unpack(tensors_, address(), divisor_, stream_);
+  Status done =
+      cuda.outcome("the result of a collective", cuda.cuda().api().stream_synchronize(stream_));
+  return status.ok() ? done : status;
+}
+
+Status BucketResult::copy_to_host(Buffer& data) {
+  data.resize(bytes_);
+  if (bytes_ == 0) return {};
+  device::CudaDevice& cuda = *device_->cuda();
+  const device::CurrentContext here = cuda.enter();
+  const auto& api = cuda.cuda().api();
+  Status status =
+      cuda.outcome("cuMemcpyDtoHAsync", api.copy_to_host(data.data(), address(), bytes_, stream_));
+  Status done = cuda.outcome("cuStreamSynchronize", api.stream_synchronize(stream_));
+  if (!status.ok() || !done.ok()) return status.ok() ? done : status;
+  for (const DeviceTensor& tensor : tensors_) {
+    if (!tensor.divided || divisor_ == 1) continue;
+    kernels::divide(tensor.dtype, data.data() + tensor.offset, tensor.count, divisor_);
+  }
+  return {};
+}
+
+}  // namespace elastic::collectives::nccl

@@ -1,0 +1,49 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "collectives/backend/device_tensors.hpp"
+#include "collectives/backend/nccl/memory/shared_device.hpp"
+#include "collectives/device/pinned_pool.hpp"
+
+namespace elastic::collectives::nccl {
+
+/// Bytes of a bucket with these tensors at their offsets.
+std::size_t extent(std::span<const DeviceTensor> tensors);
+
+/// A bucket on a device, in which the tensors of a collective lie at their offsets. It holds the
+/// result once NCCL has written it.
+class BucketResult : public DeviceResult {
+ public:
+  /// `stream` is the lane's stream on the device; the result is there when the stream's work is
+  /// done. `memory`: device memory for the bucket; if empty, the bucket borrows some from `device`.
+  static Result<std::shared_ptr<BucketResult>> make(std::shared_ptr<SharedDevice> device,
+                                                    void* stream,
+                                                    std::span<const DeviceTensor> tensors,
+                                                    std::uint32_t divisor,
+                                                    device::PinnedPool::Block memory = {});
+
+  Status unpack() override;
+  Status copy_to_host(Buffer& data) override;
+
+  std::uint64_t address() const { return reinterpret_cast<std::uintptr_t>(memory_.data()); }
+  std::size_t bytes() const { return bytes_; }
+  const std::vector<DeviceTensor>& tensors() const { return tensors_; }
+
+ private:
+  BucketResult(std::shared_ptr<SharedDevice> device, void* stream,
+               std::span<const DeviceTensor> tensors, std::uint32_t divisor);
+
+  const std::shared_ptr<SharedDevice> device_;
+  void* const stream_;
+  const std::vector<DeviceTensor> tensors_;
+  const std::uint32_t divisor_;  // 1 if the call is no average
+  const std::size_t bytes_;
+  device::PinnedPool::Block memory_;
+};
+
+}  // namespace elastic::collectives::nccl

@@ -1,0 +1,117 @@
+#include "collectives/backend/nccl/memory/shared_device.hpp"
+
+#include <utility>
+
+namespace elastic::collectives::nccl {
+
+namespace {
+constexpr unsigned kNonBlockingStream = 1;  // of cuda.h
+}  // namespace
+
+Result<std::shared_ptr<SharedDevice>> SharedDevice::open(std::shared_ptr<const device::Cuda> cuda,
+                                                         int index, const MakeMover& make_mover,
+                                                         NcclMemory registrable) {
+  // This StallWatch has nothing to report, because every wait for the device here has a deadline.
+  auto device =
+      device::CudaDevice::open(std::move(cuda), index, std::make_shared<device::StallWatch>());
+  if (!device.ok()) return device.status();
+  return std::shared_ptr<SharedDevice>(
+      new SharedDevice(std::move(device).value(), make_mover, std::move(registrable)));
+}
+
+SharedDevice::SharedDevice(std::shared_ptr<device::CudaDevice> cuda, const MakeMover& make_mover,
+                           NcclMemory registrable)
+    : cuda_(std::move(cuda)),
+      mover_(make_mover(*cuda_)),
+      nccl_memory_(std::move(registrable)),
+      memory_([this](std::size_t bytes) { return get(bytes); },
+              [this](std::byte* memory) { give_back(memory); }) {}
+
+SharedDevice::~SharedDevice() {
+  memory_.clear();
+  registrable_.clear();
+  const device::CurrentContext here = cuda_->enter();
+  for (const auto& [lane, stream] : streams_) cuda_->cuda().api().stream_destroy(stream);
+}
+
+Result<void*> SharedDevice::stream(std::size_t lane) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  void*& stream = streams_[lane];
+  if (stream != nullptr) return stream;
+  const device::CurrentContext here = cuda_->enter();
+  Status status = cuda_->outcome("cuStreamCreate",
+                                 cuda_->cuda().api().stream_create(&stream, kNonBlockingStream));
+  if (!status.ok()) return status;
+  return stream;
+}
+
+Result<device::PinnedPool::Block> SharedDevice::lend_registrable(std::size_t lane,
+                                                                 std::size_t bytes) {
+  if (!nccl_memory_.get) {
+    return Status(Code::kUnavailable, "this version of NCCL registers no memory");
+  }
+  device::PinnedPool* pool = nullptr;
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    const auto get = [this](std::size_t size) {
+      const device::CurrentContext here = cuda_->enter();
+      return nccl_memory_.get(size);
+    };
+    const auto give_back = [this](std::byte* memory) {
+      const device::CurrentContext here = cuda_->enter();
+      nccl_memory_.give_back(memory);
+    };
+    pool = &registrable_.try_emplace(lane, get, give_back).first->second;
+  }
+  return pool->lend(bytes);
+}
+
+Result<std::byte*> SharedDevice::get(std::size_t bytes) const {
+  const device::CurrentContext here = cuda_->enter();
+  device::CudaApi::DevicePointer memory = 0;
+  Status status = cuda_->outcome("cuMemAlloc", cuda_->cuda().api().memory_alloc(&memory, bytes));
+  if (!status.ok()) return status;
+  return static_cast<std::byte*>(pointer_to(memory));
+}
+
+void SharedDevice::give_back(std::byte* memory) const {
+  const device::CurrentContext here = cuda_->enter();
+  cuda_->cuda().api().memory_free(reinterpret_cast<std::uintptr_t>(memory));
+}
+
+Result<std::shared_ptr<SharedDevice>> SharedDevices::open(int index) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  auto device = open_locked(index);
+  if (device.ok()) last_ = device.value();
+  return device;
+}
+
+std::shared_ptr<SharedDevice> SharedDevices::expected() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (last_) return last_;
+  if (!cuda_) {
+    auto cuda = device::Cuda::load(driver_);
+    if (!cuda.ok()) return nullptr;
+    cuda_ = std::move(cuda).value();
+  }
+  int index = 0;
+  // The device's number in this program, which CUDA_VISIBLE_DEVICES may change.
+  if (cuda_->api().context_get_device(&index) != 0) return nullptr;
+  const auto device = open_locked(index);
+  return device.ok() ? device.value() : nullptr;
+}
+
+Result<std::shared_ptr<SharedDevice>> SharedDevices::open_locked(int index) {
+  if (const auto found = opened_.find(index); found != opened_.end()) return found->second;
+  if (!cuda_) {
+    auto cuda = device::Cuda::load(driver_);
+    if (!cuda.ok()) return cuda.status();
+    cuda_ = std::move(cuda).value();
+  }
+  auto device = SharedDevice::open(cuda_, index, make_mover_, registrable_);
+  if (!device.ok()) return device.status();
+  opened_[index] = device.value();
+  return device;
+}
+
+}  // namespace elastic::collectives::nccl

@@ -1,0 +1,88 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "base/status.hpp"
+#include "collectives/backend/nccl/memory/bucket_mover.hpp"
+#include "collectives/backend/nccl/memory/nccl_memory.hpp"
+#include "collectives/device/cuda_device.hpp"
+#include "collectives/device/pinned_pool.hpp"
+
+namespace elastic::collectives::nccl {
+
+/// A CUDA device that the backends of all lanes and views of a worker share.
+///
+/// Any thread.
+class SharedDevice {
+ public:
+  static Result<std::shared_ptr<SharedDevice>> open(std::shared_ptr<const device::Cuda> cuda,
+                                                    int index, const MakeMover& make_mover,
+                                                    NcclMemory registrable);
+  ~SharedDevice();
+  SharedDevice(const SharedDevice&) = delete;
+  SharedDevice& operator=(const SharedDevice&) = delete;
+
+  const std::shared_ptr<device::CudaDevice>& cuda() const { return cuda_; }
+  /// The turn to run a communicator's work on the device. With work of two communicators at once,
+  /// in different orders on two ranks, the ranks would wait for each other for ever.
+  std::unique_lock<std::mutex> try_turn() { return std::unique_lock(turn_, std::try_to_lock); }
+
+  /// The CUDA stream of a lane. Lives as long as this object.
+  Result<void*> stream(std::size_t lane);
+  /// Lends device memory. Returned blocks are kept and lent again.
+  Result<device::PinnedPool::Block> lend(std::size_t bytes) { return memory_.lend(bytes); }
+  /// Lends memory that NCCL can register, from a pool of the lane's own. kUnavailable if NCCL
+  /// cannot register memory.
+  Result<device::PinnedPool::Block> lend_registrable(std::size_t lane, std::size_t bytes);
+  BucketMover& mover() { return *mover_; }
+
+ private:
+  SharedDevice(std::shared_ptr<device::CudaDevice> cuda, const MakeMover& make_mover,
+               NcclMemory registrable);
+  Result<std::byte*> get(std::size_t bytes) const;
+  void give_back(std::byte* memory) const;
+
+  const std::shared_ptr<device::CudaDevice> cuda_;
+  const std::unique_ptr<BucketMover> mover_;
+  const NcclMemory nccl_memory_;
+  device::PinnedPool memory_;
+  std::mutex turn_;
+  std::mutex mutex_;
+  std::map<std::size_t, void*> streams_;                   // by lane
+  std::map<std::size_t, device::PinnedPool> registrable_;  // by lane
+};
+
+/// The devices that a worker has used, each opened at its first use.
+///
+/// Any thread.
+class SharedDevices {
+ public:
+  /// `driver`: the file of CUDA's driver, as for CudaDriver::find.
+  explicit SharedDevices(std::string driver = "", MakeMover make = &make_mover,
+                         NcclMemory registrable = {})
+      : driver_(std::move(driver)),
+        make_mover_(std::move(make)),
+        registrable_(std::move(registrable)) {}
+  Result<std::shared_ptr<SharedDevice>> open(int index);
+  /// The device on which this worker's next tensors most likely are: that of the last ones, or else
+  /// the current device of the calling thread. Null if neither is known.
+  std::shared_ptr<SharedDevice> expected();
+
+ private:
+  Result<std::shared_ptr<SharedDevice>> open_locked(int index);
+
+  const std::string driver_;
+  const MakeMover make_mover_;
+  const NcclMemory registrable_;
+  std::mutex mutex_;
+  std::shared_ptr<SharedDevice> last_;
+  std::shared_ptr<const device::Cuda> cuda_;
+  std::map<int, std::shared_ptr<SharedDevice>> opened_;
+};
+
+}  // namespace elastic::collectives::nccl
