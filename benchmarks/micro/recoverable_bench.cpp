@@ -44,10 +44,12 @@ class Rank {
     call.fingerprint.count = bytes;
     payload_.clear();
     payload_.undo = &undo_;
-    payload_.form =
-        collectives::ZeroCopyTensors{{{DType::kF32, bytes / sizeof(float), tensors_.input.data(),
-                                       in_place ? tensors_.input.data() : tensors_.output.data()}}};
+    const collectives::ZeroCopyTensor tensor{
+        DType::kF32, bytes / sizeof(float), tensors_.input.data(),
+        in_place ? tensors_.input.data() : tensors_.output.data()};
+    payload_.form = collectives::ZeroCopyTensors{{&tensor, 1}};
     Status status = backend_->run(position_++, call, payload_);
+    payload_.release_tensors();
     return status.ok() ? backend_->settle() : status;
   }
 

@@ -52,8 +52,10 @@ struct ZeroCopyTensor {
 struct Packed {};
 
 /// An allreduce of tensors of which some stay in the caller's memory. Payload::data has the others.
+/// The list belongs to the operation, and is valid until the operation unpacks the result. A list
+/// of the payload's own would cost an allocation in each call.
 struct ZeroCopyTensors {
-  std::vector<ZeroCopyTensor> tensors;
+  std::span<const ZeroCopyTensor> tensors;
 };
 
 /// The result of an allgather or a reduce_scatter. Payload::data has all blocks in rank order, or

@@ -146,10 +146,9 @@ void AllreduceOperation::choose_ways(const plan::AllreduceLimits& limits) {
   if (limits == limits_) return;
   limits_ = limits;
   inputs_.clear();
-  zero_copy_inputs_.clear();
-  zero_copy_outputs_.clear();
-  packed_.clear();
   zero_copy_.clear();
+  packed_places_.clear();
+  zero_copy_places_.clear();
   std::vector<TensorView> packed;
   std::vector<Wire> wires;
   for (std::size_t i = 0; i < given_inputs_.size(); ++i) {
@@ -158,10 +157,17 @@ void AllreduceOperation::choose_ways(const plan::AllreduceLimits& limits) {
         .is_whole_call = given_inputs_.size() == 1,
         .can_be_zero_copy = wires_[i].dtype == given_inputs_[i].dtype};
     const bool zero_copy = plan::is_zero_copy(plan::choose_way(tensor, limits));
-    (zero_copy ? zero_copy_inputs_ : inputs_).push_back(given_inputs_[i]);
-    (zero_copy ? zero_copy_outputs_ : packed).push_back(given_outputs_[i]);
-    (zero_copy ? zero_copy_ : packed_).push_back(i);
-    if (!zero_copy) wires.push_back(wires_[i]);
+    if (zero_copy) {
+      zero_copy_.push_back({given_outputs_[i].dtype, given_outputs_[i].count,
+                            static_cast<const std::byte*>(given_inputs_[i].data),
+                            static_cast<std::byte*>(given_outputs_[i].data)});
+      zero_copy_places_.push_back(i);
+    } else {
+      inputs_.push_back(given_inputs_[i]);
+      packed.push_back(given_outputs_[i]);
+      packed_places_.push_back(i);
+      wires.push_back(wires_[i]);
+    }
   }
   outputs_ = TensorList(std::move(packed), std::move(wires));
 }
@@ -176,23 +182,16 @@ Call AllreduceOperation::call(const Members& /*members*/) {
 }
 void AllreduceOperation::pack(const Members& /*members*/, Payload& payload) {
   outputs_.pack_from(inputs_, payload.data);
-  if (zero_copy_inputs_.empty()) return;
-  auto& zero_copy = payload.form.emplace<collectives::ZeroCopyTensors>().tensors;
-  for (std::size_t i = 0; i < zero_copy_inputs_.size(); ++i) {
-    const TensorView& output = zero_copy_outputs_[i];
-    zero_copy.push_back({output.dtype, output.count,
-                         static_cast<const std::byte*>(zero_copy_inputs_[i].data),
-                         static_cast<std::byte*>(output.data)});
-  }
+  if (!zero_copy_.empty()) payload.form = collectives::ZeroCopyTensors{zero_copy_};
 }
 void AllreduceOperation::unpack(const Members& members, const Payload& payload) {
   outputs_.unpack(payload.data, op_, static_cast<std::uint32_t>(members.size()));
   if (!payload.zero_copy().empty()) return;
   std::size_t at = outputs_.bytes();
-  for (const TensorView& output : zero_copy_outputs_) {
+  for (const collectives::ZeroCopyTensor& tensor : zero_copy_) {
     at = collectives::aligned(at);
-    copy(static_cast<std::byte*>(output.data), payload.data.data() + at, output.bytes());
-    at += output.bytes();
+    copy(tensor.output, payload.data.data() + at, tensor.bytes());
+    at += tensor.bytes();
   }
 }
 
@@ -200,14 +199,14 @@ std::vector<Operation::ResultPlace> AllreduceOperation::places() const {
   std::vector<ResultPlace> places;
   places.reserve(given_inputs_.size());
   for (std::size_t i = 0; i < outputs_.tensors().size(); ++i) {
-    const std::size_t tensor = zero_copy_.empty() ? i : packed_[i];
+    const std::size_t tensor = zero_copy_.empty() ? i : packed_places_[i];
     places.push_back({tensor, outputs_.offsets()[i], false, wires_[tensor]});
   }
   std::size_t at = outputs_.bytes();
   for (std::size_t i = 0; i < zero_copy_.size(); ++i) {
     at = collectives::aligned(at);
-    places.push_back({zero_copy_[i], at, true, wires_[zero_copy_[i]]});
-    at += zero_copy_outputs_[i].bytes();
+    places.push_back({zero_copy_places_[i], at, true, wires_[zero_copy_places_[i]]});
+    at += zero_copy_[i].bytes();
   }
   return places;
 }

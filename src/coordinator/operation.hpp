@@ -109,10 +109,10 @@ class AllreduceOperation : public Operation {
   plan::AllreduceLimits limits_;         ///< by which the tensors are packed or zero-copy now
   std::vector<ConstTensorView> inputs_;  ///< those that are packed
   TensorList outputs_;
-  std::vector<ConstTensorView> zero_copy_inputs_;
-  std::vector<TensorView> zero_copy_outputs_;
-  std::vector<std::size_t> packed_;  ///< indices of the given tensors that are packed; empty: all
-  std::vector<std::size_t> zero_copy_;
+  std::vector<collectives::ZeroCopyTensor> zero_copy_;
+  /// Indices of `outputs_` and of `zero_copy_` among the given tensors.
+  std::vector<std::size_t> packed_places_;
+  std::vector<std::size_t> zero_copy_places_;
   ReduceOp op_;
 };
 

@@ -21,15 +21,15 @@ class Tensor {
         count_(count),
         in_place_(rank % 2 == 1),
         input_(world.allocate(rank, count * size_of(dtype))),
-        output_(world.allocate(rank, count * size_of(dtype))) {
+        output_(world.allocate(rank, count * size_of(dtype))),
+        zero_copy_{dtype_, count_, input_.get(), in_place_ ? input_.get() : output_.get()} {
     Buffer values;
     values.resize(count * size_of(dtype));
     fill(values, section(dtype, count), contribution(rank, count, dtype));
     std::copy_n(values.data(), values.size(), input_.get());
   }
-  ZeroCopyTensor zero_copy() {
-    return {dtype_, count_, input_.get(), in_place_ ? input_.get() : output_.get()};
-  }
+  /// For as long as this lives.
+  ZeroCopyTensors zero_copy() const { return {{&zero_copy_, 1}}; }
   std::vector<double> input() const { return values_of(input_.get(), dtype_, count_); }
   std::vector<double> result() const {
     return values_of((in_place_ ? input_ : output_).get(), dtype_, count_);
@@ -47,6 +47,7 @@ class Tensor {
   bool in_place_;
   std::shared_ptr<std::byte> input_;
   std::shared_ptr<std::byte> output_;
+  ZeroCopyTensor zero_copy_;
 };
 
 Call zero_copy_call(DType dtype, std::size_t count, ReduceOp op = ReduceOp::kSum) {
@@ -58,7 +59,7 @@ Call zero_copy_call(DType dtype, std::size_t count, ReduceOp op = ReduceOp::kSum
 /// `tensor`, with room to undo what is done to it.
 Payload zero_copy_payload(Tensor& tensor, Buffer& undo) {
   Payload mine;
-  mine.form = ZeroCopyTensors{{tensor.zero_copy()}};
+  mine.form = tensor.zero_copy();
   mine.undo = &undo;
   return mine;
 }
@@ -103,7 +104,7 @@ TEST_P(BackendZeroCopyContract, TakesTheMeanAndMixesWithPackedData) {
     Tensor tensor(world_, rank, DType::kF64, kLarge);
     Buffer undo;
     Payload mine = payload(call.sections[0], contribution(rank, kSmall, DType::kF64));
-    mine.form = ZeroCopyTensors{{tensor.zero_copy()}};
+    mine.form = tensor.zero_copy();
     mine.undo = &undo;
     expect_ok(backend(rank).run(0, call, mine));
     EXPECT_EQ(tensor.result(), mean);

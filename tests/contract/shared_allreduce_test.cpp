@@ -79,8 +79,9 @@ void allreduce(SharedWorld& world, std::uint64_t position, const InArena& in_are
   world.on_all_ranks([&](int rank) {
     const auto memory = tensor_of(rank, in_arena(rank) ? world.arena(rank) : nullptr);
     Buffer undo;
+    const ZeroCopyTensor tensor{kDType, kCount, memory.get(), memory.get()};
     Payload mine;
-    mine.form = ZeroCopyTensors{{{kDType, kCount, memory.get(), memory.get()}}};
+    mine.form = ZeroCopyTensors{{&tensor, 1}};
     mine.undo = &undo;
     const Status status = world.backend(rank).run(position, call, mine);
     ASSERT_TRUE(status.ok()) << status.message();
@@ -131,12 +132,13 @@ TEST_P(SharedAllreduceTest, GroupsOfAnySizeAreRight) {
       Buffer undo;
       Payload mine;
       mine.undo = &undo;
-      auto& zero_copy = mine.form.emplace<ZeroCopyTensors>().tensors;
+      std::vector<ZeroCopyTensor> zero_copy;
       for (std::size_t i = 0; i < tensors; ++i) {
         std::byte* const at = memory.get() + i * kElements * size_of(kDType);
         if (i > 0) std::copy_n(memory.get(), kElements * size_of(kDType), at);
         zero_copy.push_back({kDType, kElements, at, at});
       }
+      mine.form = ZeroCopyTensors{zero_copy};
       const Status status = world.backend(rank).run(0, call, mine);
       ASSERT_TRUE(status.ok()) << status.message();
       for (const ZeroCopyTensor& tensor : zero_copy) {
@@ -203,8 +205,9 @@ class GivesUp : public testing::Test {
     const auto backend = make_native_backend(kTag.generation, meshes_[0], options);
     const auto memory = tensor_of(0, arenas_[0]);
     Buffer undo;
+    const ZeroCopyTensor tensor{kDType, kCount, memory.get(), memory.get()};
     Payload mine;
-    mine.form = ZeroCopyTensors{{{kDType, kCount, memory.get(), memory.get()}}};
+    mine.form = ZeroCopyTensors{{&tensor, 1}};
     mine.undo = &undo;
     outcome_ = backend->run(kTag.position, call_, mine);
     left_behind_ = values_of(memory.get(), kDType, kCount);

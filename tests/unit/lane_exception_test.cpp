@@ -93,7 +93,7 @@ std::shared_ptr<LaneView> view_that_throws(Place place) {
   return made;
 }
 
-class LeavingTest : public testing::Test {
+class LeavingTest : public ::testing::Test {
  protected:
   Lane::Callbacks callbacks() {
     Lane::Callbacks result;
@@ -105,7 +105,7 @@ class LeavingTest : public testing::Test {
   std::promise<std::string> left_;
 };
 
-class ExceptionTest : public LeavingTest, public testing::WithParamInterface<Place> {};
+class ExceptionTest : public LeavingTest, public ::testing::WithParamInterface<Place> {};
 
 TEST_P(ExceptionTest, MakesTheWorkerLeave) {
   Lane lane("lane", callbacks());
@@ -123,8 +123,8 @@ TEST_P(ExceptionTest, MakesTheWorkerLeave) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Places, ExceptionTest,
-                         testing::Values(Place::kPack, Place::kRun, Place::kUnpack,
-                                         Place::kHandOver));
+                         ::testing::Values(Place::kPack, Place::kRun, Place::kUnpack,
+                                           Place::kHandOver));
 
 /// A small allreduce ends in an error, which the ranks then wait for each other to have.
 TEST_F(LeavingTest, AnExceptionAfterTheErrorOfASmallCallMakesTheWorkerLeave) {

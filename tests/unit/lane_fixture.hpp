@@ -44,7 +44,7 @@ class ScriptedBackend final : public collectives::Backend {
 };
 
 /// A lane of rank 0 of two, whose backend is scripted.
-class LaneTest : public testing::Test {
+class LaneTest : public ::testing::Test {
  protected:
   static Members members(std::uint64_t generation) {
     Members two;

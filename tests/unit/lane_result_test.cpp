@@ -76,7 +76,7 @@ struct Floats {
   ReduceOp op;
 };
 
-class LaneResultTest : public testing::Test {
+class LaneResultTest : public ::testing::Test {
  protected:
   static std::shared_ptr<LaneView> empty_view(std::uint64_t generation, int size) {
     auto members = std::make_shared<Members>();

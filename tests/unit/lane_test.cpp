@@ -13,6 +13,7 @@
 #include <gtest/gtest.h>
 
 #include "lane_fixture.hpp"
+#include "tests/unit/allocations.hpp"
 
 namespace elastic::coordinator {
 namespace {
@@ -224,6 +225,22 @@ TEST_F(LaneTest, AResultThatIsNotSettledIsCopied) {
   Lane::Ownership ownership = lane.acquire(Milliseconds(10'000)).value();
   EXPECT_TRUE(lane.resume(ownership, nullptr).status.ok());
   EXPECT_EQ(given, result);
+}
+
+/// An allreduce of a zero-copy tensor takes a few microseconds, so allocations count.
+TEST_F(LaneTest, AZeroCopyOperationAllocatesNothingAfterItsFirstRun) {
+  Lane lane("lane", {[](auto, const auto&) {}, [](auto, const auto&, const auto&) {}, [] {}});
+  std::vector<std::int32_t> given;
+  const auto zero_copy = view(7);
+  zero_copy->backend = std::make_unique<ZeroCopyBackend>(Status(), given);
+  lane.install(zero_copy);
+  std::vector<std::int32_t> data(1000);
+  AllreduceOperation operation({elastic::view(std::span<const std::int32_t>(data))},
+                               {elastic::view(std::span(data))}, ReduceOp::kSum);
+  EXPECT_TRUE(lane.run(operation, Milliseconds(0)).ok());
+  const std::size_t before = testing::allocations();
+  for (int i = 0; i < 3; ++i) EXPECT_TRUE(lane.run(operation, Milliseconds(0)).ok());
+  EXPECT_EQ(testing::allocations(), before);
 }
 
 }  // namespace

@@ -35,7 +35,8 @@ Payload packed(const std::string& text) {
 TEST(Payload, AppendsZeroCopyTensorsToThePackedOnes) {
   std::array<std::byte, 3> result{std::byte{'x'}, std::byte{'y'}, std::byte{'z'}};
   Payload payload = packed("12");
-  payload.form = ZeroCopyTensors{{{DType::kU8, 3, nullptr, result.data()}}};
+  const ZeroCopyTensor tensor{DType::kU8, 3, nullptr, result.data()};
+  payload.form = ZeroCopyTensors{{&tensor, 1}};
   payload.make_contiguous();
   EXPECT_TRUE(payload.zero_copy().empty());
   ASSERT_EQ(payload.data.size(), kSectionAlignment + 3);
