@@ -1,0 +1,160 @@
+#include "collectives/backend/nccl/readiness.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "collectives/backend/nccl/communicator/bootstrap_exchange.hpp"
+#include "collectives/backend/nccl/small_allgather.hpp"
+
+namespace elastic::collectives::nccl {
+
+/// A rank's vote on the use of NCCL. Each field is 1 or 0; the minimum over the ranks counts.
+struct ReadinessVote {
+  std::uint8_t wants = 0;    ///< its tensors are on one device, on which this lane has the turn
+  std::uint8_t expects = 0;  ///< it wants NCCL now or later: it has a communicator or a device
+  std::uint8_t fits = 0;     ///< its communicator is for this device, or there is none
+  std::uint8_t distinct_devices = 0;  ///< see ViewCommunicator::Standing
+  std::uint8_t alive = 0;             ///< see ViewCommunicator::Standing
+  std::uint8_t ready = 0;             ///< see ViewCommunicator::Standing
+  std::uint8_t message = 0;           ///< its communicator has a message for the other ranks
+  std::uint8_t waits = 0;             ///< it wants NCCL, and NcclServices::waits is set
+  std::uint8_t holds_up = 0;          ///< a state transfer may be delayed further (head_start)
+  std::uint8_t registered = 0;  ///< its memory for the result is registered with the communicator
+};
+static_assert(sizeof(ReadinessVote) == 10);
+
+Readiness::Readiness(const ModuleView& view, const NcclServices& services, ViewCommunicator& shared,
+                     Registrations& registrations, OwnTensors own)
+    : view_(view),
+      services_(services),
+      shared_(shared),
+      registrations_(registrations),
+      own_(std::move(own)) {}
+
+Result<std::optional<NcclMeans>> Readiness::agree(LaneOperation& operation) {
+  for (;;) {
+    const Result<ReadinessVote> met = meet(operation);
+    if (!met.ok()) return met.status();
+    const ReadinessVote& all = met.value();
+    if (all.wants == 1 && all.fits == 0) {
+      shared_.begin_anew();  // the tensors are not on the expected device
+      continue;
+    }
+    if (all.wants == 1 && all.distinct_devices == 0) return shared_.shared_device_error();
+    if (all.alive == 0) {
+      if (Status gone = shared_.give_up({}); !gone.ok()) return gone;
+      return std::optional<NcclMeans>();
+    }
+    if (all.wants == 1 && all.ready == 1) {
+      shared_.use();
+      if (all.registered == 0) means_.registered = {};
+      return std::optional(std::move(means_));
+    }
+    if (all.expects == 0) return std::optional<NcclMeans>();
+    if (Status status = advance(operation, all); !status.ok()) return status;
+    if (all.waits == 0 && all.holds_up == 0) return std::optional<NcclMeans>();
+    if (all.message == 1) continue;
+    if (Status news = wait_for_news(); !news.ok()) return news;
+  }
+}
+
+/// One vote: a minimum over all ranks' votes. The first of an operation also compares the calls.
+Result<ReadinessVote> Readiness::meet(LaneOperation& operation) {
+  Call gate;
+  gate.kind = Kind::kAllreduce;
+  gate.redop = ReduceOp::kMin;
+  gate.sections = {{DType::kU8, sizeof(ReadinessVote), 0}};
+  gate.fingerprint = operation.call.fingerprint;
+  gate.error = operation.call.error;
+  gate.phase = operation.next_phase();
+  ReadinessVote vote = own_vote();
+  Payload said;
+  said.data.resize(sizeof vote);
+  std::memcpy(said.data.data(), &vote, sizeof vote);
+  if (Status met = view_.native->run(operation.position, gate, said); !met.ok()) return met;
+  std::memcpy(&vote, said.data.data(), sizeof vote);
+  return vote;
+}
+
+ReadinessVote Readiness::own_vote() {
+  ViewCommunicator::Standing standing = shared_.standing();
+  using Fit = ViewCommunicator::Fit;
+  const Fit fit = own_.device ? shared_.fit(*own_.device) : Fit::kFits;
+  const bool wants = own_.device && !own_.are_early() && fit != Fit::kOther;
+  ReadinessVote vote;
+  vote.wants = wants ? 1 : 0;
+  vote.expects = standing.communicator || own_.device ? 1 : 0;
+  vote.fits = fit == Fit::kFits ? 1 : 0;
+  vote.distinct_devices = standing.distinct_devices ? 1 : 0;
+  vote.alive = standing.alive ? 1 : 0;
+  vote.ready = standing.ready ? 1 : 0;
+  vote.message = standing.message ? 1 : 0;
+  vote.waits = wants && services_.waits ? 1 : 0;
+  vote.holds_up = standing.rounds == 0 && Clock::now() < own_.held_up_until ? 1 : 0;
+  means_.communicator = std::move(standing.communicator);
+  message_ = std::move(standing.message);
+  if (wants && standing.ready) register_memory();
+  vote.registered = means_.registered.data() != nullptr ? 1 : 0;
+  return vote;
+}
+
+/// Called before the ranks vote, because registered memory is used only if all ranks have it.
+void Readiness::register_memory() {
+  if (means_.registered.data() != nullptr) return;
+  means_.registered = registrations_.take(means_.communicator, *own_.device, view_.lane, own_.bytes,
+                                          Clock::now() + services_.operation);
+}
+
+/// Takes the next step towards a communicator, if one is possible now.
+Status Readiness::advance(LaneOperation& operation, const ReadinessVote& all) {
+  using Device = ViewCommunicator::Device;
+  if (all.message == 1) return carry_messages(operation);
+  if (!own_.device) return {};
+  return shared_.begin(own_.device, own_.are_early() ? Device::kGuessed : Device::kKnown);
+}
+
+/// Waits for news: a communicator can be begun, has a message for other ranks, is ready, or dead.
+Status Readiness::wait_for_news() {
+  for (;;) {
+    if (own_.are_early() && Clock::now() >= own_.held_up_until) return {};
+    const Result<bool> news = shared_.wait_for_news();
+    if (!news.ok() || news.value()) return news.status();
+    if (Status status = view_.mesh->progress_and_look(); !status.ok()) {
+      view_.mesh->abandon();
+      return status;
+    }
+  }
+}
+
+/// Exchanges one round of the communicators' messages between the ranks.
+Status Readiness::carry_messages(LaneOperation& operation) {
+  constexpr std::size_t kHead = 3;  // round and size of the text
+  std::array<std::byte, kHead + BootstrapExchange::kMostBytes> frame{};
+  const std::string& mine = message_->text;
+  frame[0] = static_cast<std::byte>(message_->round);
+  frame[1] = static_cast<std::byte>(mine.size() & 0xffU);
+  frame[2] = static_cast<std::byte>(mine.size() >> 8U);
+  std::memcpy(frame.data() + kHead, mine.data(), mine.size());
+  SmallAllgather round(*view_.mesh, {view_.generation, operation.position, operation.next_phase()},
+                       frame.size());
+  round.send(frame);
+  if (Status status = round.finish(); !status.ok()) return status;
+  std::vector<std::string> messages;
+  for (int each = 0; each < view_.mesh->size(); ++each) {
+    const auto theirs = round.of(each);
+    // Another lane has already delivered this round on some ranks.
+    if (theirs[0] != frame[0]) return {};
+    const std::size_t bytes =
+        std::min(BootstrapExchange::kMostBytes, std::to_integer<std::size_t>(theirs[1]) |
+                                                    std::to_integer<std::size_t>(theirs[2]) << 8U);
+    messages.emplace_back(reinterpret_cast<const char*>(theirs.data() + kHead), bytes);
+  }
+  shared_.deliver(message_->round, std::move(messages));
+  return {};
+}
+
+}  // namespace elastic::collectives::nccl
