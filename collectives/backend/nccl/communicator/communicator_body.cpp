@@ -1,14 +1,13 @@
 #include "collectives/backend/nccl/communicator/communicator_body.hpp"
 
 #include <algorithm>
-#include <cstring>
 #include <exception>
+#include <optional>
 #include <thread>
 #include <utility>
 
 #include "base/log.hpp"
 #include "base/thread_name.hpp"
-#include "collectives/backend/nccl/communicator/bootstrap_message.hpp"
 
 namespace elastic::collectives::nccl {
 
@@ -35,42 +34,13 @@ Code code_of(ncclResult_t result, Phase phase) {
 
 }  // namespace
 
-template <typename Step>
-Decision Communicator::Body::decide(const Step& step) {
-  const std::lock_guard lock(mutex_);
-  const Phase before = state_.phase();
-  Decision decision = step(state_, Clock::now());
-  if (state_.phase() != before) {
-    log::debug("nccl, generation {}: {}: {}", plan_.view.generation, name(state_.phase()),
-               decision.reason);
-  }
-  changed_.notify_all();
-  return decision;
-}
-
 template <typename Done>
 void Communicator::Body::wait(TimePoint until, const Done& done) {
-  std::unique_lock lock(mutex_);
-  for (;;) {
-    if (done(state_)) return;
-    const TimePoint now = Clock::now();
-    if (now >= state_.due()) {
-      const Decision decision = state_.tick(now);
-      changed_.notify_all();
-      lock.unlock();
-      carry_out(decision);
-      lock.lock();
-      continue;
-    }
-    if (now >= until) return;
-    // wait_until(TimePoint::max()) would overflow the clock's arithmetic.
-    changed_.wait_for(lock, std::min({until, state_.due(), now + std::chrono::hours(1)}) - now);
-  }
+  state_.wait(until, done, [this](const Decision& decision) { carry_out(decision); });
 }
 
 Phase Communicator::Body::phase() const {
-  const std::lock_guard lock(mutex_);
-  return state_.phase();
+  return state_.ask([](const auto& state) { return state.phase(); });
 }
 
 void Communicator::Body::prepare() {
@@ -84,7 +54,7 @@ void Communicator::Body::prepare() {
 
 void Communicator::Body::prepare_step_by_step() {
   Duration length = kShortestPause;
-  Decision next = decide([](auto& state, TimePoint now) { return state.begin(now); });
+  Decision next = state_.decide([](auto& state, TimePoint now) { return state.begin(now); });
   for (;;) {
     switch (next.action) {
       case Action::kMakeId:
@@ -110,63 +80,46 @@ void Communicator::Body::prepare_step_by_step() {
 }
 
 Decision Communicator::Body::make_id() {
-  return call("ncclGetUniqueId", [this](const Api& api) { return api.get_unique_id(&id_); });
+  return call("ncclGetUniqueId",
+              [this](const Api& api) { return api.get_unique_id(&bootstrap_.id()); });
+}
+
+Status Communicator::Body::own_failure() const {
+  return state_.ask([](const auto& state) { return state.own_failure(); });
 }
 
 Decision Communicator::Body::meet() {
-  Status own;
-  {
-    const std::lock_guard lock(mutex_);
-    own = state_.own_failure();
-  }
-  const std::string id(id_.internal, sizeof id_.internal);
-  const auto messages = plan_.exchange.allgather(
-      bootstrap_message(own, (plan_.view.rank == 0 ? id : "") + plan_.place));
-  Status met = messages.ok() ? verdict_of(messages.value(), plan_.view) : messages.status();
-  if (met.ok()) met = read(messages.value());
-  return decide([&](auto& state, TimePoint now) { return state.met(met, now); });
-}
-
-/// Takes NCCL's id from rank 0's message, before its place, and compares the places of all ranks.
-Status Communicator::Body::read(std::vector<std::string> messages) {
-  for (std::string& each : messages) each.erase(0, 1);
-  std::string& first = messages.front();
-  if (first.size() < sizeof id_.internal) {
-    return Status(Code::kProtocol, "rank 0 handed out what is no id of NCCL", 0);
-  }
-  std::memcpy(id_.internal, first.data(), sizeof id_.internal);
-  first.erase(0, sizeof id_.internal);
-  return require_distinct_devices(messages, plan_.view);
+  const Status met = bootstrap_.meet(own_failure());
+  return state_.decide([&](auto& state, TimePoint now) { return state.met(met, now); });
 }
 
 Decision Communicator::Body::init() {
   return call("ncclCommInitRankConfig", [this](const Api& api) {
     ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
     config.blocking = 0;
-    return api.comm_init_rank_config(&comm_, plan_.view.size, id_, plan_.view.rank, &config);
+    return api.comm_init_rank_config(&comm_, plan_.view.size, bootstrap_.id(), plan_.view.rank,
+                                     &config);
   });
 }
 
 Decision Communicator::Body::agree() {
-  Status own;
-  {
-    const std::lock_guard lock(mutex_);
-    own = state_.own_failure();
-  }
-  const auto messages = plan_.exchange.allgather(bootstrap_message(own, ""));
-  const Status agreed =
-      messages.ok() ? verdict_of(messages.value(), plan_.view) : messages.status();
-  return decide([&](auto& state, TimePoint now) { return state.agreed(agreed, now); });
+  const Status agreed = bootstrap_.agree(own_failure());
+  return state_.decide([&](auto& state, TimePoint now) { return state.agreed(agreed, now); });
 }
 
 Decision Communicator::Body::poll(May may) {
   constexpr const char* kName = "ncclCommGetAsyncError";
-  {
-    const std::lock_guard lock(mutex_);
-    if (state_.in_call()) return {Action::kPoll, "another thread is in a call"};
-    if (dead_.load(std::memory_order_acquire) || !(state_.*may)().ok()) return {};
-    state_.call_begins(kName);
-  }
+  std::optional<Decision> instead;
+  state_.access([&](CommunicatorState& state) {
+    if (state.in_call()) {
+      instead = {Action::kPoll, "another thread is in a call"};
+    } else if (dead_.load(std::memory_order_acquire) || !(state.*may)().ok()) {
+      instead = Decision{};
+    } else {
+      state.call_begins(kName);
+    }
+  });
+  if (instead) return *std::move(instead);
   return make(kName, [this](const Api& api) {
     ncclResult_t state = ncclSuccess;
     const ncclResult_t asked = api.comm_get_async_error(comm_, &state);
@@ -195,7 +148,7 @@ Decision Communicator::Body::make(const char* name, const NcclCall& call) {
   } catch (const std::exception& error) {  // thrown by choose_device or by the caller's function
     ended = {Answer::Progress::kFailed, Status(Code::kInternal, error.what()), comm_ != nullptr};
   }
-  return decide([&](auto& state, TimePoint now) { return state.call_returned(ended, now); });
+  return state_.decide([&](auto& state, TimePoint now) { return state.call_returned(ended, now); });
 }
 
 /// Called by the thread that made the call of NCCL.
@@ -269,8 +222,7 @@ Status Communicator::Body::check() {
 }
 
 Status Communicator::Body::ask(May may) const {
-  const std::lock_guard lock(mutex_);
-  return (state_.*may)();
+  return state_.ask([&](const auto& state) { return (state.*may)(); });
 }
 
 Status Communicator::Body::poll_until_done(Decision next, TimePoint until,
@@ -296,7 +248,7 @@ void Communicator::Body::kill(const Status& why) noexcept {
   dead_.store(true, std::memory_order_release);
   Decision decision;
   try {
-    decide([&](auto& state, TimePoint now) { return decision = state.die(why, now); });
+    state_.decide([&](auto& state, TimePoint now) { return decision = state.die(why, now); });
   } catch (const std::exception&) {
     // No call begins any more. Waiting threads learn of the end by their deadlines at the latest.
     return carry_out(decision);
@@ -316,7 +268,7 @@ void Communicator::Body::carry_out(const Decision& decision) noexcept {
 
 void Communicator::Body::say_stuck(const char* why) noexcept {
   try {
-    decide([&](auto& state, TimePoint) {
+    state_.decide([&](auto& state, TimePoint) {
       return state.not_given_back(std::string("no thread to give a communicator back: ") + why);
     });
   } catch (const std::exception&) {
@@ -330,7 +282,7 @@ void Communicator::Body::give_back() noexcept {
   const Api& api = library_->api();
   const ncclResult_t result = api.comm_abort(comm_);
   try {
-    decide([](auto& state, TimePoint now) { return state.given_back(now); });
+    state_.decide([](auto& state, TimePoint now) { return state.given_back(now); });
     if (result != ncclSuccess) {
       log::warn("nccl, generation {}: giving the communicator back: {}", plan_.view.generation,
                 api.get_error_string(result));

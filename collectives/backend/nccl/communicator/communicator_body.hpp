@@ -1,14 +1,12 @@
 #pragma once
 
 #include <atomic>
-#include <condition_variable>
 #include <functional>
 #include <memory>
-#include <mutex>
-#include <string>
-#include <vector>
 
+#include "collectives/backend/nccl/communicator/bootstrap.hpp"
 #include "collectives/backend/nccl/communicator/communicator.hpp"
+#include "collectives/backend/nccl/communicator/shared_state.hpp"
 #include "collectives/backend/nccl/nccl_api.hpp"
 
 namespace elastic::collectives::nccl {
@@ -17,7 +15,10 @@ namespace elastic::collectives::nccl {
 class Communicator::Body : public std::enable_shared_from_this<Body> {
  public:
   Body(std::shared_ptr<const NcclLibrary> library, CommunicatorPlan plan)
-      : library_(std::move(library)), plan_(std::move(plan)), state_(plan_.view, plan_.deadlines) {}
+      : library_(std::move(library)),
+        plan_(std::move(plan)),
+        bootstrap_(plan_),
+        state_(plan_.view, plan_.deadlines) {}
 
   /// Makes the communicator; runs in the communicator's own thread.
   void prepare();
@@ -53,13 +54,11 @@ class Communicator::Body : public std::enable_shared_from_this<Body> {
 
   Decision make_id();
   Decision meet();
-  Status read(std::vector<std::string> messages);
   Decision init();
   Decision agree();
 
-  /// Applies `step` to the state, and wakes all waiting threads.
-  template <typename Step>
-  Decision decide(const Step& step);
+  Status own_failure() const;
+
   /// Waits for `done`, at most until `until`, and carries out the state's deadlines meanwhile.
   template <typename Done>
   void wait(TimePoint until, const Done& done);
@@ -72,12 +71,10 @@ class Communicator::Body : public std::enable_shared_from_this<Body> {
 
   const std::shared_ptr<const NcclLibrary> library_;
   const CommunicatorPlan plan_;
-  ncclUniqueId id_{};
   ncclComm_t comm_ = nullptr;  // written by the call that makes it, read by later ones
 
-  mutable std::mutex mutex_;  // guards state_; never held during a call of NCCL
-  std::condition_variable changed_;
-  CommunicatorState state_;
+  Bootstrap bootstrap_;  // of the thread that makes the communicator
+  SharedState state_;
   const Status aborted_{Code::kAborted, "the view is being changed"};
   const Status late_{Code::kTimeout, "NCCL has not taken up a call in time"};
   std::atomic<bool> dead_{false};  // set before the state, which may fail for lack of memory
