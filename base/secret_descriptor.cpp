@@ -5,7 +5,6 @@
 #include <cstring>
 #include <fcntl.h>
 #include <map>
-#include <mutex>
 #include <string>
 #include <string_view>
 #include <unistd.h>
@@ -14,6 +13,7 @@
 #include <sys/stat.h>
 
 #include "base/forked_child.hpp"
+#include "base/mutex.hpp"
 
 namespace elastic {
 
@@ -24,8 +24,8 @@ constexpr int kSeals = F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE;
 
 /// The secrets that this process has read, by the descriptor's number.
 struct Kept {
-  std::mutex mutex;
-  std::map<int, Secret> secrets;
+  Mutex mutex;
+  std::map<int, Secret> secrets ELASTIC_GUARDED_BY(mutex);
 };
 
 Kept& kept() {
@@ -100,7 +100,7 @@ Result<UniqueFd> secret_descriptor(const Secret& secret) {
 
 Result<Secret> read_secret_fd(int fd) {
   Kept& known = kept();
-  const std::lock_guard<std::mutex> lock(known.mutex);
+  const MutexLock lock(known.mutex);
   const bool is_ours = is_inherited_secret(fd);
   const auto before = known.secrets.find(fd);
   const bool known_before = !is_ours && before != known.secrets.end();

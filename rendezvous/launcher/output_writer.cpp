@@ -1,9 +1,7 @@
 #include "rendezvous/launcher/output_writer.hpp"
 
 #include <cerrno>
-#include <condition_variable>
 #include <deque>
-#include <mutex>
 #include <poll.h>
 #include <thread>
 #include <unistd.h>
@@ -12,6 +10,7 @@
 
 #include <boost/asio/post.hpp>
 
+#include "base/mutex.hpp"
 #include "base/thread_name.hpp"
 
 namespace elastic::launcher {
@@ -49,21 +48,22 @@ struct OutputWriter::Queue {
 
   Queue(boost::asio::io_context& its_io, Lost its_lost) : io(its_io), lost(std::move(its_lost)) {}
 
-  /// Hands `callbacks` to the launcher's thread. With `mutex` held; not after the writer's end.
-  void call(Callbacks callbacks) {
+  /// Hands `callbacks` to the launcher's thread. Not after the writer's end.
+  void call(Callbacks callbacks) ELASTIC_REQUIRES(mutex) {
     if (ended) return;
     for (auto& callback : callbacks) boost::asio::post(io, std::move(callback));
   }
 
   boost::asio::io_context& io;  // not used once `ended`
   const Lost lost;
-  std::mutex mutex;  // for all below
-  std::condition_variable changed;
-  std::deque<Piece> pieces;
-  std::size_t bytes = 0;  // of the pieces, the one that is being written included
-  Callbacks on_room;
-  Callbacks on_empty;
-  bool ended = false;
+  Mutex mutex;
+  ConditionVariable changed;
+  std::deque<Piece> pieces ELASTIC_GUARDED_BY(mutex);
+  /// The size of the pieces, including the one that is being written.
+  std::size_t bytes ELASTIC_GUARDED_BY(mutex) = 0;
+  Callbacks on_room ELASTIC_GUARDED_BY(mutex);
+  Callbacks on_empty ELASTIC_GUARDED_BY(mutex);
+  bool ended ELASTIC_GUARDED_BY(mutex) = false;
 };
 
 OutputWriter::OutputWriter(boost::asio::io_context& io, Lost lost)
@@ -74,7 +74,7 @@ OutputWriter::OutputWriter(boost::asio::io_context& io, Lost lost)
 OutputWriter::~OutputWriter() {
   Queue::Callbacks on_room;  // they own what must go before `io`, and after the lock is given back
   Queue::Callbacks on_empty;
-  const std::lock_guard<std::mutex> lock(queue_->mutex);
+  const MutexLock lock(queue_->mutex);
   queue_->ended = true;
   queue_->pieces.clear();
   on_room.swap(queue_->on_room);
@@ -84,9 +84,11 @@ OutputWriter::~OutputWriter() {
 
 void OutputWriter::work(const std::shared_ptr<Queue>& queue) {
   name_this_thread("elastic-output");
-  std::unique_lock<std::mutex> lock(queue->mutex);
+  MutexLock lock(queue->mutex);
   while (true) {
-    queue->changed.wait(lock, [&] { return queue->ended || !queue->pieces.empty(); });
+    queue->changed.wait(lock, [&]() ELASTIC_REQUIRES(queue->mutex) {
+      return queue->ended || !queue->pieces.empty();
+    });
     if (queue->ended) return;
     const Queue::Piece piece = std::move(queue->pieces.front());
     queue->pieces.pop_front();
@@ -102,25 +104,25 @@ void OutputWriter::work(const std::shared_ptr<Queue>& queue) {
 
 void OutputWriter::write(int fd, const std::string& destination, std::string text) {
   if (text.empty()) return;
-  const std::lock_guard<std::mutex> lock(queue_->mutex);
+  const MutexLock lock(queue_->mutex);
   queue_->bytes += text.size();
   queue_->pieces.push_back({fd, destination, std::move(text)});
   queue_->changed.notify_all();
 }
 
 bool OutputWriter::is_full() const {
-  const std::lock_guard<std::mutex> lock(queue_->mutex);
+  const MutexLock lock(queue_->mutex);
   return queue_->bytes > kFull;
 }
 
 void OutputWriter::when_there_is_room(std::function<void()> callback) {
-  const std::lock_guard<std::mutex> lock(queue_->mutex);
+  const MutexLock lock(queue_->mutex);
   queue_->on_room.push_back(std::move(callback));
   if (queue_->bytes <= kFull / 2) queue_->call(std::exchange(queue_->on_room, {}));
 }
 
 void OutputWriter::when_empty(std::function<void()> callback) {
-  const std::lock_guard<std::mutex> lock(queue_->mutex);
+  const MutexLock lock(queue_->mutex);
   queue_->on_empty.push_back(std::move(callback));
   if (queue_->bytes == 0) queue_->call(std::exchange(queue_->on_empty, {}));
 }
