@@ -1,8 +1,8 @@
 #pragma once
 
-#include <mutex>
 #include <utility>
 
+#include "base/mutex.hpp"
 #include "collectives/backend/buffer.hpp"
 
 namespace elastic::collectives {
@@ -30,16 +30,16 @@ class SpareBuffer {
 
  private:
   Buffer take() {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const MutexLock lock(mutex_);
     return std::exchange(buffer_, Buffer());
   }
   void give_back(Buffer buffer) {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const MutexLock lock(mutex_);
     if (buffer.capacity() > buffer_.capacity()) std::swap(buffer, buffer_);
   }
 
-  std::mutex mutex_;
-  Buffer buffer_;
+  Mutex mutex_;
+  Buffer buffer_ ELASTIC_GUARDED_BY(mutex_);
 };
 
 }  // namespace elastic::collectives

@@ -9,7 +9,7 @@ namespace elastic::device {
 
 Arrivals::~Arrivals() {
   {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const MutexLock lock(mutex_);
     ending_ = true;
   }
   changed_.notify_all();
@@ -18,7 +18,7 @@ Arrivals::~Arrivals() {
 
 void Arrivals::add(std::shared_ptr<StagedTensors> tensors, std::function<void()> then) {
   {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const MutexLock lock(mutex_);
     awaited_.push_back({std::move(tensors), std::move(then)});
     if (!thread_.joinable()) thread_ = std::thread([this] { loop(); });
   }
@@ -27,9 +27,9 @@ void Arrivals::add(std::shared_ptr<StagedTensors> tensors, std::function<void()>
 
 void Arrivals::loop() {
   name_this_thread("elastic-device");
-  std::unique_lock<std::mutex> lock(mutex_);
+  MutexLock lock(mutex_);
   for (;;) {
-    changed_.wait(lock, [&] { return ending_ || !awaited_.empty(); });
+    changed_.wait(lock, [&]() ELASTIC_REQUIRES(mutex_) { return ending_ || !awaited_.empty(); });
     if (awaited_.empty()) return;
     Awaited next = std::move(awaited_.front());
     awaited_.pop_front();

@@ -1,11 +1,11 @@
 #pragma once
 
-#include <condition_variable>
 #include <deque>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <thread>
+
+#include "base/mutex.hpp"
 
 namespace elastic::device {
 
@@ -32,11 +32,11 @@ class Arrivals {
   };
   void loop();
 
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  std::deque<Awaited> awaited_;
-  bool ending_ = false;
-  std::thread thread_;
+  Mutex mutex_;
+  ConditionVariable changed_;
+  std::deque<Awaited> awaited_ ELASTIC_GUARDED_BY(mutex_);
+  bool ending_ ELASTIC_GUARDED_BY(mutex_) = false;
+  std::thread thread_ ELASTIC_GUARDED_BY(mutex_);
 };
 
 }  // namespace elastic::device

@@ -46,7 +46,7 @@ Devices::Devices(std::string driver, std::shared_ptr<StallWatch> watch)
 }
 
 Result<std::shared_ptr<CudaDevice>> Devices::open(int index) {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const MutexLock lock(mutex_);
   if (const auto found = opened_.find(index); found != opened_.end()) return found->second;
   if (!cuda_) {
     Result<std::shared_ptr<const Cuda>> cuda = Cuda::load(driver_);

@@ -3,10 +3,10 @@
 #include <atomic>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <span>
 #include <string>
 
+#include "base/mutex.hpp"
 #include "base/status.hpp"
 #include "collectives/device/arrivals.hpp"
 #include "collectives/device/cuda_device.hpp"
@@ -55,9 +55,9 @@ class Devices {
   const std::shared_ptr<StallWatch> watch_;
   std::atomic<decltype(CudaApi::pointer_get_attributes)> ask_{nullptr};
   std::atomic<const CudaDevice*> any_{nullptr};  // one of those opened: questions need a context
-  std::mutex mutex_;
-  std::shared_ptr<const Cuda> cuda_;
-  std::map<int, std::shared_ptr<CudaDevice>> opened_;
+  Mutex mutex_;
+  std::shared_ptr<const Cuda> cuda_ ELASTIC_GUARDED_BY(mutex_);
+  std::map<int, std::shared_ptr<CudaDevice>> opened_ ELASTIC_GUARDED_BY(mutex_);
   Arrivals arrivals_;
 };
 

@@ -12,7 +12,7 @@ std::size_t PinnedPool::size_for(std::size_t bytes) {
 }
 
 void PinnedPool::clear() {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const MutexLock lock(mutex_);
   for (const auto& [size, blocks] : spare_) {
     for (std::byte* const memory : blocks) give_back_(memory);
   }
@@ -23,7 +23,7 @@ Result<PinnedPool::Block> PinnedPool::lend(std::size_t bytes) {
   if (bytes == 0) return Block();
   const std::size_t size = size_for(bytes);
   {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const MutexLock lock(mutex_);
     std::vector<std::byte*>& blocks = spare_[size];
     if (!blocks.empty()) {
       Block block(this, size, blocks.back());
@@ -37,7 +37,7 @@ Result<PinnedPool::Block> PinnedPool::lend(std::size_t bytes) {
 }
 
 void PinnedPool::take_back(std::size_t size, std::byte* memory) {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const MutexLock lock(mutex_);
   spare_[size].push_back(memory);
 }
 

@@ -4,10 +4,10 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <utility>
 #include <vector>
 
+#include "base/mutex.hpp"
 #include "base/status.hpp"
 
 namespace elastic::device {
@@ -68,8 +68,8 @@ class PinnedPool {
 
   const Get get_;
   const GiveBack give_back_;
-  std::mutex mutex_;
-  std::map<std::size_t, std::vector<std::byte*>> spare_;  // by size
+  Mutex mutex_;
+  std::map<std::size_t, std::vector<std::byte*>> spare_ ELASTIC_GUARDED_BY(mutex_);  // by size
 };
 
 }  // namespace elastic::device

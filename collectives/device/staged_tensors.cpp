@@ -144,7 +144,7 @@ Status StagedTensors::start() {
 }
 
 std::optional<Status> StagedTensors::arrival() const {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const MutexLock lock(mutex_);
   return arrival_;
 }
 
@@ -155,7 +155,7 @@ void StagedTensors::when_arrived(std::function<void()> then) {
 Status StagedTensors::wait_for_arrival() {
   const CurrentContext here = device_->enter();
   Status status = wait_for_event().within(call_);
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const MutexLock lock(mutex_);
   arrival_ = status;
   return status;
 }

@@ -4,13 +4,13 @@
 #include <functional>
 #include <limits>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "base/mutex.hpp"
 #include "base/status.hpp"
 #include "collectives/device/cuda_device.hpp"
 #include "elastic/types.hpp"
@@ -121,8 +121,8 @@ class StagedTensors : public std::enable_shared_from_this<StagedTensors> {
   void* event_ = nullptr;            // behind what was queued last
   std::optional<void*> unfinished_;  // the stream that may have copies of ours
 
-  mutable std::mutex mutex_;
-  std::optional<Status> arrival_;
+  mutable Mutex mutex_;
+  std::optional<Status> arrival_ ELASTIC_GUARDED_BY(mutex_);
 };
 
 }  // namespace elastic::device

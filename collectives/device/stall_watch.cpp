@@ -32,7 +32,7 @@ StallWatch::StallWatch(Milliseconds warn_after, Warn warn)
 
 StallWatch::~StallWatch() {
   {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const MutexLock lock(mutex_);
     ending_ = true;
   }
   changed_.notify_all();
@@ -42,7 +42,7 @@ StallWatch::~StallWatch() {
 /// A thread that has slept for a wait that is over need not be woken: this one is due later.
 StallWatch::Entries::iterator StallWatch::add(std::string what) {
   const TimePoint now = Clock::now();
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const MutexLock lock(mutex_);
   const auto entry = waits_.insert(waits_.end(), {std::move(what), now, now});
   if (!thread_.joinable()) thread_ = std::thread([this] { loop(); });
   if (idle_) changed_.notify_all();
@@ -50,23 +50,24 @@ StallWatch::Entries::iterator StallWatch::add(std::string what) {
 }
 
 void StallWatch::remove(Entries::iterator entry) {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const MutexLock lock(mutex_);
   waits_.erase(entry);
 }
 
 void StallWatch::loop() {
   name_this_thread("elastic-watch");
-  std::unique_lock<std::mutex> lock(mutex_);
+  MutexLock lock(mutex_);
   while (!ending_) {
     idle_ = waits_.empty();
     if (idle_) {
-      changed_.wait(lock, [&] { return ending_ || !waits_.empty(); });
+      changed_.wait(lock, [&]() ELASTIC_REQUIRES(mutex_) { return ending_ || !waits_.empty(); });
       continue;
     }
     const auto next = std::min_element(
         waits_.begin(), waits_.end(),
         [](const Entry& left, const Entry& right) { return left.warned < right.warned; });
-    changed_.wait_until(lock, next->warned + warn_after_, [&] { return ending_; });
+    changed_.wait_until(lock, next->warned + warn_after_,
+                        [&]() ELASTIC_REQUIRES(mutex_) { return ending_; });
     if (ending_) return;
     const std::list<std::string> messages = overdue(Clock::now());
     lock.unlock();

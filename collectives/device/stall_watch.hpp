@@ -1,14 +1,13 @@
 #pragma once
 
-#include <condition_variable>
 #include <functional>
 #include <list>
-#include <mutex>
 #include <string>
 #include <thread>
 #include <utility>
 
 #include "base/clock.hpp"
+#include "base/mutex.hpp"
 
 namespace elastic::device {
 
@@ -54,16 +53,16 @@ class StallWatch {
   Entries::iterator add(std::string what);
   void remove(Entries::iterator entry);
   void loop();
-  std::list<std::string> overdue(TimePoint now);
+  std::list<std::string> overdue(TimePoint now) ELASTIC_REQUIRES(mutex_);
 
   const Milliseconds warn_after_;
   const Warn warn_;
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  Entries waits_;
-  bool idle_ = false;  // the thread sleeps until there is a wait
-  bool ending_ = false;
-  std::thread thread_;
+  Mutex mutex_;
+  ConditionVariable changed_;
+  Entries waits_ ELASTIC_GUARDED_BY(mutex_);
+  bool idle_ ELASTIC_GUARDED_BY(mutex_) = false;  // the thread sleeps until there is a wait
+  bool ending_ ELASTIC_GUARDED_BY(mutex_) = false;
+  std::thread thread_ ELASTIC_GUARDED_BY(mutex_);
 };
 
 }  // namespace elastic::device

@@ -1,9 +1,9 @@
 #pragma once
 
-#include <mutex>
 #include <optional>
 #include <utility>
 
+#include "base/mutex.hpp"
 #include "collectives/plan/tuning.hpp"
 #include "elastic/diagnostics.hpp"
 
@@ -14,24 +14,24 @@ namespace elastic::collectives {
 class TuningRecord {
  public:
   void set(Tuning tuning, const plan::LinkCosts& costs) {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const MutexLock lock(mutex_);
     latest_ = std::move(tuning);
     costs_ = costs;
   }
   Tuning latest() const {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const MutexLock lock(mutex_);
     return latest_;
   }
   /// None before the first view.
   std::optional<plan::LinkCosts> costs() const {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const MutexLock lock(mutex_);
     return costs_;
   }
 
  private:
-  mutable std::mutex mutex_;
-  Tuning latest_;
-  std::optional<plan::LinkCosts> costs_;
+  mutable Mutex mutex_;
+  Tuning latest_ ELASTIC_GUARDED_BY(mutex_);
+  std::optional<plan::LinkCosts> costs_ ELASTIC_GUARDED_BY(mutex_);
 };
 
 }  // namespace elastic::collectives

@@ -69,7 +69,7 @@ Status Arena::reserve() {
 }
 
 Result<std::byte*> Arena::allocate(std::size_t bytes) {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const MutexLock lock(mutex_);
   std::byte* base = base_.load(std::memory_order_relaxed);
   if (base == nullptr) {
     if (Status status = reserve(); !status.ok()) return status;
@@ -132,7 +132,7 @@ Status Arena::provide(std::size_t offset, std::size_t bytes) {
 void Arena::free(std::byte* memory, std::size_t bytes) noexcept {
   // A child of fork(2) has the same file: what is nothing to it may be everything to its parent.
   if (::getpid() != process_) return;
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const MutexLock lock(mutex_);
   give_back(static_cast<std::size_t>(memory - base_.load(std::memory_order_relaxed)),
             rounded_up(bytes, kPage));
 }

@@ -5,11 +5,11 @@
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <unistd.h>
 #include <utility>
 
+#include "base/mutex.hpp"
 #include "base/status.hpp"
 #include "base/unique_fd.hpp"
 
@@ -45,10 +45,11 @@ class Arena {
 
  private:
   explicit Arena(UniqueFd file) : file_(std::move(file)) {}
-  Status reserve();
-  std::optional<std::size_t> take(std::size_t bytes, std::size_t alignment);
-  void give_back(std::size_t offset, std::size_t bytes);
-  Status provide(std::size_t offset, std::size_t bytes);
+  Status reserve() ELASTIC_REQUIRES(mutex_);
+  std::optional<std::size_t> take(std::size_t bytes, std::size_t alignment)
+      ELASTIC_REQUIRES(mutex_);
+  void give_back(std::size_t offset, std::size_t bytes) ELASTIC_REQUIRES(mutex_);
+  Status provide(std::size_t offset, std::size_t bytes) ELASTIC_REQUIRES(mutex_);
 
   const UniqueFd file_;
   const pid_t process_ = ::getpid();
@@ -56,9 +57,10 @@ class Arena {
   std::atomic<std::byte*> base_{nullptr};  // stays once it is set, as does reserved_
   std::size_t reserved_ = 0;
 
-  std::mutex mutex_;
-  std::size_t file_bytes_ = 0;
-  std::map<std::size_t, std::size_t> free_;  // offset, bytes; no two of them touch
+  Mutex mutex_;
+  std::size_t file_bytes_ ELASTIC_GUARDED_BY(mutex_) = 0;
+  /// Offset, bytes; no two of them touch.
+  std::map<std::size_t, std::size_t> free_ ELASTIC_GUARDED_BY(mutex_);
 };
 
 /// The arena of another worker of this host, for reading. Whatever that worker does, reading what
