@@ -47,7 +47,7 @@ Result<std::shared_ptr<detail::WorkState>> Coordinator::submit(
   if (Status status = validate(request_for(name, tensors, op)); !status.ok()) return status;
   auto work = std::make_shared<detail::WorkState>([this] { flush(); });
   {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const MutexLock lock(mutex_);
     if (!closed_.ok()) return closed_;
     if (!names_.try_emplace(name, std::this_thread::get_id()).second) {
       return Status(
@@ -68,7 +68,7 @@ Result<std::shared_ptr<detail::WorkState>> Coordinator::submit(
 void Coordinator::flush() {
   if (!open_.load(std::memory_order_acquire)) return;
   {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const MutexLock lock(mutex_);
     if (names_.empty()) return;
     // The flush applies to its place among the submissions, not to a moment: buckets must not
     // depend on timing.
@@ -78,10 +78,10 @@ void Coordinator::flush() {
 }
 
 void Coordinator::drain() {
-  std::unique_lock<std::mutex> lock(mutex_);
+  MutexLock lock(mutex_);
   const std::thread::id self = std::this_thread::get_id();
   ++draining_;
-  completed_.wait(lock, [&] {
+  completed_.wait(lock, [&]() ELASTIC_REQUIRES(mutex_) {
     return std::none_of(names_.begin(), names_.end(),
                         [self](const auto& entry) { return entry.second == self; });
   });
@@ -89,7 +89,7 @@ void Coordinator::drain() {
 }
 
 std::string Coordinator::first_name() const {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const MutexLock lock(mutex_);
   return names_.empty() ? std::string() : names_.begin()->first;
 }
 
@@ -173,7 +173,7 @@ void Coordinator::take_submissions() {
   std::vector<Submission> submitted;
   bool flush = false;
   {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const MutexLock lock(mutex_);
     submitted = take_arrived();
     flush = std::exchange(flush_, false);
   }
@@ -291,7 +291,7 @@ void Coordinator::complete(const std::string& name, Result<Contributors> outcome
   pending_.erase(found);
   bool awaited = false;
   {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const MutexLock lock(mutex_);
     names_.erase(name);
     open_.store(!names_.empty(), std::memory_order_release);
     awaited = draining_ > 0;
@@ -325,7 +325,7 @@ Status Coordinator::outlast(const Status& timeout) {
   std::vector<std::string> late;
   {
     const TimePoint last = Clock::now() - options_.view_timeout;
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const MutexLock lock(mutex_);
     const auto in_time = std::find_if(submitted_.begin(), submitted_.end(),
                                       [&](const Submission& its) { return its.since > last; });
     for (auto its = submitted_.begin(); its != in_time; ++its) {
@@ -340,7 +340,7 @@ Status Coordinator::outlast(const Status& timeout) {
 
 void Coordinator::fail_all(const Status& reason) {
   {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const MutexLock lock(mutex_);
     closed_ = reason;
     for (Submission& submission : submitted_) pending_[submission.name] = std::move(submission);
     submitted_.clear();

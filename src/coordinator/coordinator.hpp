@@ -1,18 +1,17 @@
 #pragma once
 
 #include <atomic>
-#include <condition_variable>
 #include <cstdint>
 #include <deque>
 #include <functional>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "base/clock.hpp"
+#include "base/mutex.hpp"
 #include "base/status.hpp"
 #include "collectives/device/staged_tensors.hpp"
 #include "coordinator/lane.hpp"
@@ -81,7 +80,7 @@ class Coordinator {
   Status serve(Lane::Ownership& ownership);
   Status enter_view(Lane::Ownership& ownership);
   void take_submissions();
-  std::vector<Submission> take_arrived();
+  std::vector<Submission> take_arrived() ELASTIC_REQUIRES(mutex_);
   Status exchange_notes(Lane::Ownership& ownership, bool& busy);
   Status run_orders(Lane::Ownership& ownership, bool& busy);
   std::unique_ptr<Operation> operation_for(const OrderItem& order) const;
@@ -98,15 +97,18 @@ class Coordinator {
   const std::shared_ptr<WakeUp> wake_up_ =
       std::make_shared<WakeUp>();  // shared with the callbacks that report arrivals
 
-  // Shared with the threads that submit; mutex_ protects it.
-  mutable std::mutex mutex_;
-  std::condition_variable completed_;
-  std::vector<Submission> submitted_;             // not yet taken by the coordinator thread
-  std::map<std::string, std::thread::id> names_;  // under way, with the thread that submitted each
-  int draining_ = 0;                              // threads in `drain`
-  std::atomic<bool> open_{false};                 // names_ is not empty; readable without the mutex
-  bool flush_ = false;  // the program blocked after the last submission that was taken
-  Status closed_;
+  // Shared with the threads that submit.
+  mutable Mutex mutex_;
+  ConditionVariable completed_;
+  /// Not yet taken by the coordinator thread.
+  std::vector<Submission> submitted_ ELASTIC_GUARDED_BY(mutex_);
+  /// Under way, with the thread that submitted each.
+  std::map<std::string, std::thread::id> names_ ELASTIC_GUARDED_BY(mutex_);
+  int draining_ ELASTIC_GUARDED_BY(mutex_) = 0;  // threads in `drain`
+  std::atomic<bool> open_{false};                // names_ is not empty; readable without the mutex
+  /// The program blocked after the last submission that was taken.
+  bool flush_ ELASTIC_GUARDED_BY(mutex_) = false;
+  Status closed_ ELASTIC_GUARDED_BY(mutex_);
 
   // Owned by the coordinator thread.
   Negotiator negotiator_;

@@ -33,11 +33,12 @@ bool Lane::available() const {
 }
 
 Result<Lane::Ownership> Lane::acquire(Milliseconds view_timeout) {
-  std::unique_lock<std::mutex> lock(mutex_);
+  MutexLock lock(mutex_);
   if (!available() && closed_.ok()) {
     ++waiting_;
-    const bool in_time =
-        changed_.wait_for(lock, view_timeout, [&] { return !closed_.ok() || available(); });
+    const bool in_time = changed_.wait_for(lock, view_timeout, [&]() ELASTIC_REQUIRES(mutex_) {
+      return !closed_.ok() || available();
+    });
     --waiting_;
     if (!in_time) {
       return Status(Code::kTimeout,
@@ -52,7 +53,7 @@ Result<Lane::Ownership> Lane::acquire(Milliseconds view_timeout) {
 }
 
 void Lane::release() {
-  std::unique_lock<std::mutex> lock(mutex_);
+  MutexLock lock(mutex_);
   owned_ = false;
   if (!closed_.ok()) view_.reset();
   const bool quiesced = frozen_;
@@ -73,7 +74,7 @@ void Lane::suspect(const Ownership& ownership, const Status& failure) {
 }
 
 void Lane::freeze() {
-  std::unique_lock<std::mutex> lock(mutex_);
+  MutexLock lock(mutex_);
   frozen_ = true;
   if (owned_) {
     view_->backend->abort();
@@ -87,13 +88,13 @@ void Lane::freeze() {
 }
 
 void Lane::begin_at(std::uint64_t position) {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const MutexLock lock(mutex_);
   ledger_.begin_at(position);
 }
 
 void Lane::install(std::shared_ptr<LaneView> view) {
   {
-    std::unique_lock<std::mutex> lock(mutex_);
+    MutexLock lock(mutex_);
     if (!closed_.ok()) return;  // closed permanently, and the view's links are not to be kept
     if (const Status entered = ledger_.enter(view->orders()); !entered.ok()) {
       lock.unlock();
@@ -115,9 +116,9 @@ void Lane::install(std::shared_ptr<LaneView> view) {
 /// program is busy elsewhere.
 void Lane::repair_when_idle() {
   name_this_thread("elastic-repair");
-  std::unique_lock<std::mutex> lock(mutex_);
+  MutexLock lock(mutex_);
   for (;;) {
-    changed_.wait(lock, [&] { return repair_wanted_ || !closed_.ok(); });
+    changed_.wait(lock, [&]() ELASTIC_REQUIRES(mutex_) { return repair_wanted_ || !closed_.ok(); });
     if (!closed_.ok()) return;
     repair_wanted_ = false;
     lock.unlock();
@@ -135,7 +136,7 @@ void Lane::repair_when_idle() {
 
 void Lane::close(const Status& reason) {
   {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const MutexLock lock(mutex_);
     if (closed_.ok()) closed_ = reason;
     if (owned_ && view_) {
       view_->backend->abort();
@@ -148,19 +149,19 @@ void Lane::close(const Status& reason) {
 }
 
 Status Lane::closed() const {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const MutexLock lock(mutex_);
   return closed_;
 }
 
 std::optional<std::string> Lane::call_under_way() const {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const MutexLock lock(mutex_);
   if (!ledger_.is_open()) return std::string();
   if (transport::waits_for_state(begun_kind_)) return std::nullopt;
   return transport::describe_kind(begun_kind_);
 }
 
 std::uint64_t Lane::position() const {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const MutexLock lock(mutex_);
   return ledger_.position();
 }
 

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <condition_variable>
 #include <cstdint>
 #include <exception>
 #include <functional>
@@ -11,6 +10,7 @@
 #include <thread>
 
 #include "base/clock.hpp"
+#include "base/mutex.hpp"
 #include "base/status.hpp"
 #include "collectives/backend/backend.hpp"
 #include "collectives/backend/spare_buffer.hpp"
@@ -155,12 +155,12 @@ class Lane {
   Status closed() const;
 
  private:
-  bool available() const;  // mutex_ is held
+  bool available() const ELASTIC_REQUIRES(mutex_);
   void release();
   Ledger::Step next() const;
   template <typename Run>
   auto or_leave(const Run& run);
-  std::optional<Result<Contributors>> try_small(std::uint64_t position,
+  std::optional<Result<Contributors>> try_small(LaneView& view, std::uint64_t position,
                                                 const collectives::SmallCall& call,
                                                 std::byte* output);
   Attempt try_resume(LaneView& view, Operation* operation);
@@ -184,22 +184,24 @@ class Lane {
   const std::string name_;
   const Callbacks callbacks_;
   const std::shared_ptr<collectives::SpareBuffer> spare_;
-  std::mutex order_mutex_;  // of Turn: one unnamed operation at a time, in program order
+  /// Turn holds it: one unnamed operation at a time, in program order. Guards no field.
+  std::mutex order_mutex_;
 
-  mutable std::mutex mutex_;
-  std::condition_variable changed_;
-  std::shared_ptr<LaneView> view_;
-  Ledger ledger_;
-  std::uint8_t begun_kind_ = 0;  // Fingerprint::kind of the latest operation that began
-  bool frozen_ = true;
-  bool owned_ = false;
-  int waiting_ = 0;      // threads in `acquire`
-  bool resumed_ = true;  // an operation has been completed since `install`
-  bool repair_wanted_ = false;
-  Status closed_;
-  bool left_ = false;  // `on_leave` was called
+  mutable Mutex mutex_;
+  ConditionVariable changed_;
+  std::shared_ptr<LaneView> view_ ELASTIC_GUARDED_BY(mutex_);
+  Ledger ledger_ ELASTIC_GUARDED_BY(mutex_);
+  /// Fingerprint::kind of the latest operation that began.
+  std::uint8_t begun_kind_ ELASTIC_GUARDED_BY(mutex_) = 0;
+  bool frozen_ ELASTIC_GUARDED_BY(mutex_) = true;
+  bool owned_ ELASTIC_GUARDED_BY(mutex_) = false;
+  int waiting_ ELASTIC_GUARDED_BY(mutex_) = 0;  // threads in `acquire`
+  bool repair_wanted_ ELASTIC_GUARDED_BY(mutex_) = false;
+  Status closed_ ELASTIC_GUARDED_BY(mutex_);
+  bool left_ ELASTIC_GUARDED_BY(mutex_) = false;  // `on_leave` was called
 
-  // Only the owner touches these.
+  // Only the owner touches these, and `install`, while there is none.
+  bool resumed_ = true;                          // an operation has been completed since `install`
   collectives::Payload work_;                    // the operation in flight
   std::shared_ptr<const Members> attempted_by_;  // members of its latest attempt
   transport::Fingerprint attempted_call_;  // fingerprint of that attempt, if attempted_by_ is set

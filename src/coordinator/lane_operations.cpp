@@ -83,9 +83,11 @@ Result<Contributors> Lane::run(const Turn& /*turn*/, Operation& operation,
 std::optional<Result<Contributors>> Lane::run_small(const Turn& /*turn*/,
                                                     const collectives::SmallCall& call,
                                                     std::byte* output) {
+  // Ownership keeps the view in place, so that it needs no reference of its own.
+  LaneView* view = nullptr;
   std::uint64_t position = 0;
   {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const MutexLock lock(mutex_);
     if (!closed_.ok() || !available() || ledger_.next() != Ledger::Step::kAttempt ||
         !is_eager(*view_->backend, call)) {
       return std::nullopt;
@@ -94,17 +96,16 @@ std::optional<Result<Contributors>> Lane::run_small(const Turn& /*turn*/,
     ledger_.begun({});
     begun_kind_ = call.fingerprint.kind;
     position = ledger_.position();
+    view = view_.get();
   }
   const Ownership ownership(this, nullptr);
-  return or_leave([&] { return try_small(position, call, output); });
+  return or_leave([&] { return try_small(*view, position, call, output); });
 }
 
-/// Requires ownership, which keeps `view_` in place, so that the Ownership needs no reference to
-/// it.
-std::optional<Result<Contributors>> Lane::try_small(std::uint64_t position,
+/// Requires ownership.
+std::optional<Result<Contributors>> Lane::try_small(LaneView& view, std::uint64_t position,
                                                     const collectives::SmallCall& call,
                                                     std::byte* output) {
-  LaneView& view = *view_;
   work_.clear();
   work_.data.resize(call.input.size());
   const Status status = view.backend->run_small(position, call, work_.data.data());
@@ -127,7 +128,7 @@ std::optional<Result<Contributors>> Lane::try_small(std::uint64_t position,
 }
 
 Ledger::Step Lane::next() const {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const MutexLock lock(mutex_);
   return ledger_.next();
 }
 
@@ -151,7 +152,7 @@ Lane::Attempt Lane::try_resume(LaneView& view, Operation* operation) {
   if (Status wrong = check_result(view, *operation); !wrong.ok()) return {true, leave(wrong), {}};
   if (!kept_.error.empty()) return deliver_error(view.generation());
   {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const MutexLock lock(mutex_);
     ledger_.delivered();
   }
   return deliver(*operation, attempted_by_ ? attempted_by_ : view.members);
@@ -161,7 +162,7 @@ Lane::Attempt Lane::try_attempt(LaneView& view, Operation& operation) {
   operation.choose_ways(view.backend->allreduce_limits());
   const collectives::Call call = performed_by(*view.backend, operation.call(*view.members));
   {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const MutexLock lock(mutex_);
     ledger_.begun(operation.needs());
     begun_kind_ = call.fingerprint.kind;
   }
@@ -212,7 +213,7 @@ Status Lane::leave_for(const std::exception_ptr& exception) noexcept {
 Status Lane::leave(const Status& why) {
   close(why);
   {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const MutexLock lock(mutex_);
     if (std::exchange(left_, true)) return why;
   }
   if (callbacks_.on_leave) callbacks_.on_leave(why);
@@ -228,7 +229,7 @@ Status Lane::leave_after(const Status& timeout) {
 /// so the next call must not take its place: this worker leaves.
 Status Lane::give_up(const Status& failure) {
   {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const MutexLock lock(mutex_);
     if (!closed_.ok()) return closed_;
     if (failure.code() != Code::kTimeout || !ledger_.is_open()) return failure;
   }
@@ -293,7 +294,7 @@ Status Lane::hand_over(LaneView& view) {
     kept_ = std::move(taken);
   }
   {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const MutexLock lock(mutex_);
     ledger_.handed_over(!kept_.error.empty());
   }
   if (takes) note_resumed();
@@ -302,7 +303,7 @@ Status Lane::hand_over(LaneView& view) {
 
 void Lane::complete() {
   {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const MutexLock lock(mutex_);
     ledger_.completed();
   }
   note_resumed();
@@ -325,7 +326,7 @@ Lane::Attempt Lane::deliver(Operation& operation, const std::shared_ptr<const Me
 
 Lane::Attempt Lane::deliver_error(std::uint64_t generation) {
   {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const MutexLock lock(mutex_);
     ledger_.delivered();
   }
   attempted_by_.reset();
@@ -356,7 +357,7 @@ Lane::Attempt Lane::end_in_error(LaneView& view, const Status& error) {
   kept_.fingerprint = attempted_call_;
   kept_.payload.clear();
   {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const MutexLock lock(mutex_);
     ledger_.completed_in_error();
   }
   note_resumed();
@@ -369,7 +370,7 @@ Status Lane::settle_error(LaneView& view) {
   const std::uint64_t done = position() - 1;
   Status met = view.backend->settle_error(done, view.ranks_in_call(done));
   if (met.ok()) {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const MutexLock lock(mutex_);
     ledger_.settled();
   }
   return met;
@@ -379,7 +380,7 @@ Lane::Attempt Lane::interrupted(const LaneView& view, const Status& failure) {
   log::debug("{}: operation {} of generation {} interrupted: {}", name_, position(),
              view.generation(), failure.message());
   {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const MutexLock lock(mutex_);
     ledger_.spoiled();
   }
   if (failure.code() != Code::kAborted) {

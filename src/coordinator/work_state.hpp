@@ -1,12 +1,11 @@
 #pragma once
 
 #include <chrono>
-#include <condition_variable>
 #include <cstdint>
 #include <functional>
-#include <mutex>
 #include <optional>
 
+#include "base/mutex.hpp"
 #include "base/process_mark.hpp"
 #include "base/status.hpp"
 #include "elastic/results.hpp"
@@ -24,7 +23,7 @@ class WorkState {
 
   void complete(Result<Contributors> outcome) {
     {
-      const std::lock_guard<std::mutex> lock(mutex_);
+      const MutexLock lock(mutex_);
       outcome_ = std::move(outcome);
     }
     done_.notify_all();
@@ -41,32 +40,33 @@ class WorkState {
   bool wait_until(std::chrono::steady_clock::time_point deadline) const {
     if (look()) return true;
     about_to_block_();
-    std::unique_lock<std::mutex> lock(mutex_);
-    return done_.wait_until(lock, deadline, [&] { return outcome_.has_value(); });
+    MutexLock lock(mutex_);
+    return done_.wait_until(lock, deadline,
+                            [&]() ELASTIC_REQUIRES(mutex_) { return outcome_.has_value(); });
   }
   void wait() const {
     if (look()) return;
     about_to_block_();
-    std::unique_lock<std::mutex> lock(mutex_);
-    done_.wait(lock, [&] { return outcome_.has_value(); });
+    MutexLock lock(mutex_);
+    done_.wait(lock, [&]() ELASTIC_REQUIRES(mutex_) { return outcome_.has_value(); });
   }
   /// Requires that it is ready.
   Result<Contributors> outcome() const {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const MutexLock lock(mutex_);
     return *outcome_;
   }
 
  private:
   bool look() const {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const MutexLock lock(mutex_);
     return outcome_.has_value();
   }
 
   const std::uint64_t process_ = elastic::process_mark();
   const std::function<void()> about_to_block_;
-  mutable std::mutex mutex_;
-  mutable std::condition_variable done_;
-  std::optional<Result<Contributors>> outcome_;
+  mutable Mutex mutex_;
+  mutable ConditionVariable done_;
+  std::optional<Result<Contributors>> outcome_ ELASTIC_GUARDED_BY(mutex_);
 };
 
 }  // namespace elastic::detail

@@ -11,7 +11,7 @@ constexpr std::size_t kLongestName = 100;
 }  // namespace
 
 void CallsUnderWay::ask_for_names(std::function<std::string()> first_name) {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const MutexLock lock(mutex_);
   first_name_ = std::move(first_name);
 }
 
@@ -22,7 +22,7 @@ std::optional<std::vector<rendezvous::CallUnderWay>> CallsUnderWay::tell(
   if (!unnamed_call || !named_call) return std::nullopt;
   std::string name;
   {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const MutexLock lock(mutex_);
     if (first_name_) name = first_name_();
   }
   if (name.size() > kLongestName) name = name.substr(0, kLongestName) + "...";

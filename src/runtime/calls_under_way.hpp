@@ -1,11 +1,11 @@
 #pragma once
 
 #include <functional>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "base/mutex.hpp"
 #include "coordinator/lane.hpp"
 #include "rendezvous/protocol/messages.hpp"
 
@@ -25,8 +25,8 @@ class CallsUnderWay {
                                                             const coordinator::Lane& named) const;
 
  private:
-  mutable std::mutex mutex_;  // also held while `first_name_` runs
-  std::function<std::string()> first_name_;
+  mutable Mutex mutex_;  // also held while `first_name_` runs
+  std::function<std::string()> first_name_ ELASTIC_GUARDED_BY(mutex_);
 };
 
 }  // namespace elastic::runtime

@@ -8,7 +8,7 @@ CommitGate::CommitGate(std::function<void(std::uint64_t)> on_paused)
     : on_paused_(std::move(on_paused)) {}
 
 Participation::Promise CommitGate::propose(std::uint64_t round, std::uint64_t at_commit) {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const MutexLock lock(mutex_);
   const bool ahead = commits_ < at_commit;
   stop_at_ = ahead ? at_commit : 0;
   round_ = round;
@@ -16,24 +16,24 @@ Participation::Promise CommitGate::propose(std::uint64_t round, std::uint64_t at
 }
 
 void CommitGate::withdraw() {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const MutexLock lock(mutex_);
   stop_at_ = 0;
 }
 
 void CommitGate::resume() {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const MutexLock lock(mutex_);
   paused_ = false;
   changed_.notify_all();
 }
 
 void CommitGate::close(const Status& reason) {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const MutexLock lock(mutex_);
   if (closed_.ok()) closed_ = reason;
   changed_.notify_all();
 }
 
 Status CommitGate::commit(bool& paused) {
-  std::unique_lock<std::mutex> lock(mutex_);
+  MutexLock lock(mutex_);
   paused = false;
   if (!closed_.ok()) return closed_;
   ++commits_;
@@ -46,22 +46,22 @@ Status CommitGate::commit(bool& paused) {
   lock.unlock();
   on_paused_(round);
   lock.lock();
-  changed_.wait(lock, [&] { return !paused_ || !closed_.ok(); });
+  changed_.wait(lock, [&]() ELASTIC_REQUIRES(mutex_) { return !paused_ || !closed_.ok(); });
   return closed_;
 }
 
 bool CommitGate::paused_for(std::uint64_t round) const {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const MutexLock lock(mutex_);
   return paused_ && paused_round_ == round;
 }
 
 std::uint64_t CommitGate::commits() const {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const MutexLock lock(mutex_);
   return commits_;
 }
 
 void CommitGate::set_commits(std::uint64_t commits) {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const MutexLock lock(mutex_);
   commits_ = commits;
 }
 

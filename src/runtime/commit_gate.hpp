@@ -1,10 +1,9 @@
 #pragma once
 
-#include <condition_variable>
 #include <cstdint>
 #include <functional>
-#include <mutex>
 
+#include "base/mutex.hpp"
 #include "base/status.hpp"
 #include "runtime/participation.hpp"
 
@@ -40,14 +39,14 @@ class CommitGate {
 
  private:
   const std::function<void(std::uint64_t)> on_paused_;
-  mutable std::mutex mutex_;
-  std::condition_variable changed_;
-  std::uint64_t commits_ = 0;
-  std::uint64_t stop_at_ = 0;  // 0: no request
-  std::uint64_t round_ = 0;
-  std::uint64_t paused_round_ = 0;
-  bool paused_ = false;
-  Status closed_;
+  mutable Mutex mutex_;
+  ConditionVariable changed_;
+  std::uint64_t commits_ ELASTIC_GUARDED_BY(mutex_) = 0;
+  std::uint64_t stop_at_ ELASTIC_GUARDED_BY(mutex_) = 0;  // 0: no request
+  std::uint64_t round_ ELASTIC_GUARDED_BY(mutex_) = 0;
+  std::uint64_t paused_round_ ELASTIC_GUARDED_BY(mutex_) = 0;
+  bool paused_ ELASTIC_GUARDED_BY(mutex_) = false;
+  Status closed_ ELASTIC_GUARDED_BY(mutex_);
 };
 
 }  // namespace elastic::runtime

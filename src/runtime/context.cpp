@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <exception>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <utility>
@@ -17,6 +16,7 @@
 #include "base/exception_text.hpp"
 #include "base/in_callback.hpp"
 #include "base/log.hpp"
+#include "base/mutex.hpp"
 #include "base/openssl_check.hpp"
 #include "collectives/device/devices.hpp"
 #include "collectives/kernels/reduce.hpp"
@@ -88,11 +88,11 @@ class Context::Impl final : public runtime::OperationRunner {
 
   /// Why this worker's latest `run` did not finish; empty if it did.
   std::string unfinished() const {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const MutexLock lock(mutex_);
     return unfinished_;
   }
   void set_unfinished(std::string why) {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const MutexLock lock(mutex_);
     unfinished_ = std::move(why);
   }
 
@@ -236,8 +236,8 @@ class Context::Impl final : public runtime::OperationRunner {
   std::atomic<runtime::WorkerSession*> present_{nullptr};
   runtime::StateLayout state_layout_;  // of the thread that calls `run`
   std::atomic<bool> running_{false};
-  mutable std::mutex mutex_;
-  std::string unfinished_;  // guarded by mutex_
+  mutable Mutex mutex_;
+  std::string unfinished_ ELASTIC_GUARDED_BY(mutex_);
 };
 
 Context::Context(Options options) : impl_(std::make_unique<Impl>(std::move(options))) {}

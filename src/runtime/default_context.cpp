@@ -3,9 +3,9 @@
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
-#include <mutex>
 #include <optional>
 
+#include "base/mutex.hpp"
 #include "base/openssl_check.hpp"
 #include "base/process_mark.hpp"
 #include "elastic/elastic.hpp"
@@ -19,9 +19,9 @@ namespace {
 struct DefaultContext {
   DefaultContext() { prepare_openssl(); }
 
-  std::mutex mutex;
-  std::unique_ptr<Context> context;
-  bool ended = false;
+  Mutex mutex;
+  std::unique_ptr<Context> context ELASTIC_GUARDED_BY(mutex);
+  bool ended ELASTIC_GUARDED_BY(mutex) = false;
   /// The process that called `init`; 0 before.
   std::atomic<std::uint64_t> process{0};
 };
@@ -38,7 +38,7 @@ void require_same_process(const DefaultContext& the) {
   if (process != 0) detail::require_process(process);
 }
 
-void require_context(const DefaultContext& the) {
+void require_context(const DefaultContext& the) ELASTIC_REQUIRES(the.mutex) {
   if (the.context) return;
   throw Error(ErrorCode::kNotInitialized,
               the.ended ? "this worker has left the job by elastic::shutdown; make all calls before"
@@ -61,7 +61,7 @@ namespace {
 std::optional<RunOutcome> join(const Options& options) {
   DefaultContext& the = instance();
   require_same_process(the);
-  const std::lock_guard<std::mutex> lock(the.mutex);
+  const MutexLock lock(the.mutex);
   if (the.context || the.ended) {
     throw Error(ErrorCode::kInvalidArgument, "elastic::init was called before; once per process");
   }
@@ -89,7 +89,7 @@ void init(const Options& options) {
 void shutdown() {
   DefaultContext& the = instance();
   require_same_process(the);
-  const std::lock_guard<std::mutex> lock(the.mutex);
+  const MutexLock lock(the.mutex);
   require_context(the);
   the.context->shutdown();
   the.context.reset();
@@ -99,7 +99,7 @@ void shutdown() {
 Context& context() {
   DefaultContext& the = instance();
   require_same_process(the);
-  const std::lock_guard<std::mutex> lock(the.mutex);
+  const MutexLock lock(the.mutex);
   require_context(the);
   return *the.context;
 }

@@ -1,10 +1,9 @@
 #pragma once
 
-#include <condition_variable>
 #include <functional>
-#include <mutex>
 
 #include "base/clock.hpp"
+#include "base/mutex.hpp"
 
 namespace elastic::runtime {
 
@@ -15,12 +14,11 @@ inline constexpr Milliseconds kFarewellDeadline{30000};
 inline constexpr Milliseconds kAbsenceAtTheEnd{3000};
 
 /// Waits at the job's end until the worker is `free_to_go`, for kFarewellDeadline at the longest,
-/// and for kAbsenceAtTheEnd while it is not `connected` to the server. `mutex` protects both;
-/// `changed` tells when one has changed.
-inline void wait_for_farewell(std::mutex& mutex, std::condition_variable& changed,
-                              const bool& connected, const std::function<bool()>& free_to_go) {
+/// and for kAbsenceAtTheEnd while it is not `connected` to the server. `lock` holds the mutex of
+/// both; `changed` tells when one has changed.
+inline void wait_for_farewell(MutexLock& lock, ConditionVariable& changed, const bool& connected,
+                              const std::function<bool()>& free_to_go) {
   const TimePoint last = Clock::now() + kFarewellDeadline;
-  std::unique_lock<std::mutex> lock(mutex);
   while (!free_to_go() && Clock::now() < last) {
     if (connected) {
       changed.wait_until(lock, last, [&] { return free_to_go() || !connected; });

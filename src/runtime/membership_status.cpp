@@ -21,7 +21,7 @@ constexpr int kFreshHeartbeats = 3;
 
 void MembershipStatus::on_welcome(const rendezvous::Welcome& welcome) {
   {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const MutexLock lock(mutex_);
     welcomed_ = true;
     connected_ = true;
     joining_ = welcome.joining;
@@ -33,7 +33,7 @@ void MembershipStatus::on_welcome(const rendezvous::Welcome& welcome) {
 
 void MembershipStatus::on_heartbeat() {
   {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const MutexLock lock(mutex_);
     const TimePoint now = Clock::now();
     ++heartbeats_;
     if (now - last_heartbeat_ > kFreshHeartbeats * heartbeat_period_)
@@ -45,7 +45,7 @@ void MembershipStatus::on_heartbeat() {
 
 void MembershipStatus::on_disconnected() {
   {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const MutexLock lock(mutex_);
     connected_ = false;
   }
   changed_.notify_all();
@@ -53,7 +53,7 @@ void MembershipStatus::on_disconnected() {
 
 void MembershipStatus::on_farewell() {
   {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const MutexLock lock(mutex_);
     farewell_ = true;
   }
   changed_.notify_all();
@@ -61,7 +61,7 @@ void MembershipStatus::on_farewell() {
 
 void MembershipStatus::set_view(std::shared_ptr<const ViewSummary> view) {
   {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const MutexLock lock(mutex_);
     view_ = std::move(view);
     slowest_ = -1;  // ranks name other workers now
   }
@@ -70,14 +70,14 @@ void MembershipStatus::set_view(std::shared_ptr<const ViewSummary> view) {
 
 void MembershipStatus::end(const Status& reason) {
   {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const MutexLock lock(mutex_);
     if (ended_.ok()) ended_ = reason;
   }
   changed_.notify_all();
 }
 
 bool MembershipStatus::abandon(const Status& reason) {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const MutexLock lock(mutex_);
   if (!ended_.ok()) return false;
   ended_ = reason;
   abandoned_ = true;
@@ -85,10 +85,13 @@ bool MembershipStatus::abandon(const Status& reason) {
 }
 
 Result<bool> MembershipStatus::wait_until_welcome(Milliseconds limit, const std::string& server) {
-  std::unique_lock<std::mutex> lock(mutex_);
-  const bool in_time = changed_.wait_for(
-      lock, limit, [&] { return !ended_.ok() || view_ || (welcomed_ && joining_); });
-  if (!in_time && !welcomed_) changed_.wait_for(lock, kLastWord, [&] { return !ended_.ok(); });
+  MutexLock lock(mutex_);
+  const bool in_time = changed_.wait_for(lock, limit, [&]() ELASTIC_REQUIRES(mutex_) {
+    return !ended_.ok() || view_ || (welcomed_ && joining_);
+  });
+  if (!in_time && !welcomed_) {
+    changed_.wait_for(lock, kLastWord, [&]() ELASTIC_REQUIRES(mutex_) { return !ended_.ok(); });
+  }
   if (!ended_.ok()) return ended_;
   if (in_time) return view_ != nullptr;
   const std::string period = std::to_string(limit.count()) + " ms";
@@ -101,71 +104,75 @@ Result<bool> MembershipStatus::wait_until_welcome(Milliseconds limit, const std:
 }
 
 Status MembershipStatus::check() {
-  std::unique_lock<std::mutex> lock(mutex_);
+  MutexLock lock(mutex_);
   const bool fresh = Clock::now() - last_heartbeat_ <= kFreshHeartbeats * heartbeat_period_ &&
                      heartbeats_ >= all_read_from_;
   if (!ended_.ok() || !connected_ || fresh) return ended_;
   // After a pause of the process, its first heartbeat may come before the control thread has read
   // the pending messages. The second one comes after.
   const std::uint64_t enough = heartbeats_ + 2;
-  changed_.wait_for(lock, kServerAbsence, [&] { return !ended_.ok() || heartbeats_ >= enough; });
+  changed_.wait_for(lock, kServerAbsence, [&]() ELASTIC_REQUIRES(mutex_) {
+    return !ended_.ok() || heartbeats_ >= enough;
+  });
   return ended_;
 }
 
 Status MembershipStatus::wait_until_member() {
-  std::unique_lock<std::mutex> lock(mutex_);
-  changed_.wait(lock, [&] { return !ended_.ok() || view_; });
+  MutexLock lock(mutex_);
+  changed_.wait(lock, [&]() ELASTIC_REQUIRES(mutex_) { return !ended_.ok() || view_; });
   return ended_;
 }
 
 Status MembershipStatus::wait_until_ended(Milliseconds most) {
-  std::unique_lock<std::mutex> lock(mutex_);
-  changed_.wait_for(lock, most, [&] { return !ended_.ok(); });
+  MutexLock lock(mutex_);
+  changed_.wait_for(lock, most, [&]() ELASTIC_REQUIRES(mutex_) { return !ended_.ok(); });
   return ended_;
 }
 
 void MembershipStatus::wait_for_farewell() {
-  runtime::wait_for_farewell(mutex_, changed_, connected_,
-                             [this] { return farewell_ || !ended_.ok(); });
+  MutexLock lock(mutex_);
+  runtime::wait_for_farewell(lock, changed_, connected_,
+                             [&]() ELASTIC_REQUIRES(mutex_) { return farewell_ || !ended_.ok(); });
 }
 
 void MembershipStatus::wait_until_ended_or_disconnected() {
-  std::unique_lock<std::mutex> lock(mutex_);
-  changed_.wait_for(lock, kAbsenceAtTheEnd, [&] { return !ended_.ok() || !connected_; });
+  MutexLock lock(mutex_);
+  changed_.wait_for(lock, kAbsenceAtTheEnd,
+                    [&]() ELASTIC_REQUIRES(mutex_) { return !ended_.ok() || !connected_; });
 }
 
 bool MembershipStatus::is_in_job() const {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const MutexLock lock(mutex_);
   return ended_.ok() && welcomed_;
 }
 
 bool MembershipStatus::left_after_timeout() const {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const MutexLock lock(mutex_);
   return abandoned_ && ended_.code() == Code::kTimeout;
 }
 
 std::shared_ptr<const ViewSummary> MembershipStatus::view() const {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const MutexLock lock(mutex_);
   return view_;
 }
 
 void MembershipStatus::set_synced() {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const MutexLock lock(mutex_);
   synced_ = true;
 }
 
 bool MembershipStatus::synced() const {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const MutexLock lock(mutex_);
   return synced_;
 }
 
 void MembershipStatus::set_slowest(int rank) {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const MutexLock lock(mutex_);
   slowest_ = rank;
 }
 
 int MembershipStatus::slowest() const {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const MutexLock lock(mutex_);
   return slowest_;
 }
 

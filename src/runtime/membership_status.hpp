@@ -1,13 +1,12 @@
 #pragma once
 
-#include <condition_variable>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 
 #include "base/clock.hpp"
+#include "base/mutex.hpp"
 #include "base/status.hpp"
 #include "coordinator/lane_view.hpp"
 #include "rendezvous/protocol/messages.hpp"
@@ -71,23 +70,24 @@ class MembershipStatus {
   int slowest() const;
 
  private:
-  mutable std::mutex mutex_;  // protects all that follows
-  std::condition_variable changed_;
-  std::shared_ptr<const ViewSummary> view_;
-  bool welcomed_ = false;
-  bool joining_ = false;
-  bool synced_ = false;
-  int slowest_ = -1;
-  bool farewell_ = false;
-  bool connected_ = false;
-  Milliseconds heartbeat_period_{0};
-  std::uint64_t heartbeats_ = 0;
-  TimePoint last_heartbeat_;
+  mutable Mutex mutex_;
+  ConditionVariable changed_;
+  std::shared_ptr<const ViewSummary> view_ ELASTIC_GUARDED_BY(mutex_);
+  bool welcomed_ ELASTIC_GUARDED_BY(mutex_) = false;
+  bool joining_ ELASTIC_GUARDED_BY(mutex_) = false;
+  bool synced_ ELASTIC_GUARDED_BY(mutex_) = false;
+  int slowest_ ELASTIC_GUARDED_BY(mutex_) = -1;
+  bool farewell_ ELASTIC_GUARDED_BY(mutex_) = false;
+  bool connected_ ELASTIC_GUARDED_BY(mutex_) = false;
+  Milliseconds heartbeat_period_ ELASTIC_GUARDED_BY(mutex_){0};
+  std::uint64_t heartbeats_ ELASTIC_GUARDED_BY(mutex_) = 0;
+  TimePoint last_heartbeat_ ELASTIC_GUARDED_BY(mutex_);
   // Once `heartbeats_` has reached it, the messages that the server sent in the process's latest
   // pause have been read.
-  std::uint64_t all_read_from_ = 0;
-  Status ended_;
-  bool abandoned_ = false;  // this worker left by itself, for the reason `ended_`
+  std::uint64_t all_read_from_ ELASTIC_GUARDED_BY(mutex_) = 0;
+  Status ended_ ELASTIC_GUARDED_BY(mutex_);
+  /// This worker left by itself, for the reason `ended_`.
+  bool abandoned_ ELASTIC_GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace elastic::runtime

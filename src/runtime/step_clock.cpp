@@ -88,7 +88,7 @@ StepTime StepClock::so_far() {
 void StepClock::end_step() {
   const StepTime step = so_far();
   begin_step();
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const MutexLock lock(mutex_);
   ++times_.steps;
   times_.latest = step;
   times_.sum.data += step.data;
@@ -99,14 +99,14 @@ void StepClock::end_step() {
 
 void StepClock::compare(std::uint64_t commit, std::vector<StepTime> by_rank) {
   const auto slowest = std::ranges::max_element(by_rank, {}, &StepTime::own);
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const MutexLock lock(mutex_);
   times_.compared_commit = commit;
   times_.slowest = static_cast<int>(slowest - by_rank.begin());
   times_.by_rank = std::move(by_rank);
 }
 
 StepTimes StepClock::times() const {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const MutexLock lock(mutex_);
   return times_;
 }
 

@@ -3,10 +3,10 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <mutex>
 #include <vector>
 
 #include "base/clock.hpp"
+#include "base/mutex.hpp"
 #include "elastic/diagnostics.hpp"
 #include "runtime/view_change_clock.hpp"
 
@@ -64,8 +64,8 @@ class StepClock {
   TimePoint step_began_;
   std::int64_t step_began_at_ = 0;  // ticks
 
-  mutable std::mutex mutex_;
-  StepTimes times_;
+  mutable Mutex mutex_;
+  StepTimes times_ ELASTIC_GUARDED_BY(mutex_);
 };
 
 /// While this object exists, the calling thread is blocked in the library.

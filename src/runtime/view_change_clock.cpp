@@ -11,19 +11,19 @@ void ViewChangeClock::begin(TimePoint now) {
 }
 
 void ViewChangeClock::notice(std::uint64_t generation) {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const MutexLock lock(mutex_);
   if (generation >= generation_) begin(Clock::now());
 }
 
 void ViewChangeClock::report(std::uint64_t generation) {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const MutexLock lock(mutex_);
   const TimePoint now = Clock::now();
   if (generation >= generation_) begin(now);
   if (present_) present_->reported = now;
 }
 
 void ViewChangeClock::decide(const rendezvous::View& view) {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const MutexLock lock(mutex_);
   const TimePoint now = Clock::now();
   begin(now);
   if (!present_) return;
@@ -33,12 +33,12 @@ void ViewChangeClock::decide(const rendezvous::View& view) {
 }
 
 void ViewChangeClock::link() {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const MutexLock lock(mutex_);
   if (present_) present_->linked = Clock::now();
 }
 
 void ViewChangeClock::install(std::uint64_t generation) {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const MutexLock lock(mutex_);
   generation_ = generation;
   if (!present_) return;
   present_->installed = Clock::now();
@@ -47,12 +47,12 @@ void ViewChangeClock::install(std::uint64_t generation) {
 }
 
 void ViewChangeClock::resume() {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const MutexLock lock(mutex_);
   if (latest_.generation != 0 && latest_.resumed == TimePoint{}) latest_.resumed = Clock::now();
 }
 
 ViewChange ViewChangeClock::latest() const {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const MutexLock lock(mutex_);
   return latest_;
 }
 

@@ -2,10 +2,10 @@
 
 #include <atomic>
 #include <cstdint>
-#include <mutex>
 #include <optional>
 
 #include "base/clock.hpp"
+#include "base/mutex.hpp"
 #include "elastic/diagnostics.hpp"
 #include "rendezvous/protocol/messages.hpp"
 
@@ -34,12 +34,12 @@ class ViewChangeClock {
   ViewChange latest() const;
 
  private:
-  void begin(TimePoint now);  // mutex_ is held
+  void begin(TimePoint now) ELASTIC_REQUIRES(mutex_);
 
-  mutable std::mutex mutex_;
-  std::optional<ViewChange> present_;  // noticed, not installed
-  ViewChange latest_;
-  std::uint64_t generation_ = 0;  // installed; 0: none yet
+  mutable Mutex mutex_;
+  std::optional<ViewChange> present_ ELASTIC_GUARDED_BY(mutex_);  // noticed, not installed
+  ViewChange latest_ ELASTIC_GUARDED_BY(mutex_);
+  std::uint64_t generation_ ELASTIC_GUARDED_BY(mutex_) = 0;  // installed; 0: none yet
   std::atomic<std::uint64_t> installed_{0};
 };
 

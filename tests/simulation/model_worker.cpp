@@ -27,7 +27,7 @@ ModelWorker::ModelWorker(Node self, SimContext& context)
                          [this](const Message& message) { on_message(message); },
                          [this] {
                            {
-                             const std::lock_guard<std::mutex> lock(mutex_);
+                             const MutexLock lock(mutex_);
                              connected_ = false;
                            }
                            changed_.notify_all();
@@ -156,14 +156,14 @@ bool ModelWorker::all_threads_ended() const {
 }
 
 Status ModelWorker::wait_until_member() {
-  std::unique_lock<std::mutex> lock(mutex_);
-  changed_.wait(lock, [&] { return !ended_.ok() || member_; });
+  MutexLock lock(mutex_);
+  changed_.wait(lock, [&]() ELASTIC_REQUIRES(mutex_) { return !ended_.ok() || member_; });
   return ended_;
 }
 
 Status ModelWorker::wait_until_ended() {
-  std::unique_lock<std::mutex> lock(mutex_);
-  changed_.wait(lock, [&] { return !ended_.ok(); });
+  MutexLock lock(mutex_);
+  changed_.wait(lock, [&]() ELASTIC_REQUIRES(mutex_) { return !ended_.ok(); });
   return ended_;
 }
 
@@ -176,14 +176,15 @@ void ModelWorker::leave(bool done) {
     participation_.bye({done, {}, false});
   });
   if (!done) return;
-  runtime::wait_for_farewell(mutex_, changed_, connected_,
-                             [this] { return farewell_ || !ended_.ok(); });
+  MutexLock lock(mutex_);
+  runtime::wait_for_farewell(lock, changed_, connected_,
+                             [&]() ELASTIC_REQUIRES(mutex_) { return farewell_ || !ended_.ok(); });
 }
 
 /// Models runtime::Control::abandon.
 void ModelWorker::abandon(const Status& why) {
   {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const MutexLock lock(mutex_);
     if (!ended_.ok()) return;
     ended_ = why;
   }
@@ -198,7 +199,7 @@ void ModelWorker::abandon(const Status& why) {
 }
 
 bool ModelWorker::is_in() const {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const MutexLock lock(mutex_);
   return ended_.ok();
 }
 
@@ -219,7 +220,7 @@ void ModelWorker::finish(const Status& why) {
 
 void ModelWorker::end_with(const Status& reason) {
   {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const MutexLock lock(mutex_);
     if (ended_.ok()) ended_ = reason;
   }
   changed_.notify_all();
@@ -230,7 +231,7 @@ void ModelWorker::end_with(const Status& reason) {
 void ModelWorker::on_message(const Message& message) {
   if (const auto* welcome = std::get_if<Welcome>(&message)) {
     {
-      const std::lock_guard<std::mutex> lock(mutex_);
+      const MutexLock lock(mutex_);
       connected_ = true;
     }
     changed_.notify_all();
@@ -257,7 +258,7 @@ void ModelWorker::on_message(const Message& message) {
 void ModelWorker::on_farewell(const Farewell& farewell) {
   note("may go: " + farewell.text);
   {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const MutexLock lock(mutex_);
     farewell_ = true;
   }
   using Reason = Farewell::Reason;
@@ -323,7 +324,7 @@ void ModelWorker::install(const View& view) {
   if (!first) return;
   if (context_.scenario.uses_run && !std::exchange(ready_, true)) participation_.ready({});
   {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const MutexLock lock(mutex_);
     member_ = true;
   }
   changed_.notify_all();

@@ -1,14 +1,13 @@
 #pragma once
 
 #include <array>
-#include <condition_variable>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <vector>
 
 #include "base/event_fd.hpp"
+#include "base/mutex.hpp"
 #include "collectives/backend/native/tuning_record.hpp"
 #include "collectives/transport/link_pool.hpp"
 #include "coordinator/coordinator.hpp"
@@ -147,12 +146,12 @@ class ModelWorker : private runtime::Participation::Effects {
   bool synced_ = false;
 
   // Shared with the threads of the program.
-  mutable std::mutex mutex_;
-  std::condition_variable changed_;
-  bool member_ = false;
-  bool farewell_ = false;
-  bool connected_ = false;
-  Status ended_;
+  mutable Mutex mutex_;
+  ConditionVariable changed_;
+  bool member_ ELASTIC_GUARDED_BY(mutex_) = false;
+  bool farewell_ ELASTIC_GUARDED_BY(mutex_) = false;
+  bool connected_ ELASTIC_GUARDED_BY(mutex_) = false;
+  Status ended_ ELASTIC_GUARDED_BY(mutex_);
 };
 
 }  // namespace elastic::simulation
