@@ -3,9 +3,7 @@
 //   elasticrun -np 4 ./train_digits --data examples/data/digits.csv.gz
 //
 // Each worker ends with one line of JSON.
-#include <algorithm>
 #include <cstdio>
-#include <cstdlib>
 #include <memory>
 #include <optional>
 #include <string>
@@ -161,19 +159,10 @@ void resume(digits::Trainer& trainer, const std::string& checkpoint) {
   }
 }
 
-/// This worker's device, of the `devices` of this host.
-int device_of_this_worker(int devices) {
-  const char* const told = std::getenv("LOCAL_RANK");  // a joiner has no other
-  const int local = elastic::local_rank() >= 0 ? elastic::local_rank()
-                    : told != nullptr          ? std::atoi(told)
-                                               : 0;
-  return std::max(local, 0) % devices;
-}
-
 std::unique_ptr<digits::Model> make_model(const digits::ModelOptions& options,
                                           const digits::Dataset& data, int devices) {
   if (devices == 0) return std::make_unique<digits::HostModel>(options, data.training);
-  return digits::make_cuda_model(options, data.training, device_of_this_worker(devices));
+  return digits::make_cuda_model(options, data.training, elastic::local_rank() % devices);
 }
 
 digits::TrainerOptions trainer_options(const CommandLine& line) {

@@ -118,7 +118,7 @@ typedef struct elastic_view {
   size_t size;         /* sizeof(elastic_view), set by the caller */
   int rank;            /* -1 while joining a running job, before elastic_run */
   int world_size;      /* members; 0 while joining */
-  int local_rank;      /* among the members on this host; -1 while joining */
+  int local_rank;      /* among the members on this host; while joining, the launcher's number */
   int local_size;      /* 0 while joining */
   uint64_t generation; /* number of the view; 0 while joining */
   uint64_t worker;     /* this worker, as it appears among contributors */

@@ -145,7 +145,8 @@ class ELASTIC_API Context {
   int rank() const;
   /// \returns the number of members of the present view; 0 while joining.
   int size() const;
-  /// \returns the rank among the members on this host; -1 while joining.
+  /// \returns the rank among the members on this host; while joining, the one among the workers on
+  ///   this host that the launcher gave this one (LOCAL_RANK and the like), or 0.
   int local_rank() const;
   /// \returns the number of members on this host; 0 while joining.
   int local_size() const;

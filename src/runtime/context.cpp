@@ -257,7 +257,7 @@ int Context::size() const {
 }
 int Context::local_rank() const {
   const auto view = impl_->view();
-  return view ? view->local_rank : -1;
+  return view ? view->local_rank : impl_->control().identity().local_rank;
 }
 int Context::local_size() const {
   const auto view = impl_->view();

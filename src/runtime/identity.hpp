@@ -18,6 +18,7 @@ struct Identity {
   Secret secret{};
   std::string incarnation;
   WorkerId id = 0;
+  int local_rank = 0;  ///< among the workers of this host, as the launcher said
   /// Generation of the last view of an earlier incarnation; none: this process was never a member.
   std::optional<std::uint64_t> last_generation = {};
   bool under_mpirun = false;

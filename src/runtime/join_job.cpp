@@ -31,7 +31,10 @@ Result<Identity> find_job(Options& options, const EnvironmentMap& environment) {
 
   Identity identity;
   draw_incarnation(identity);
-  identity.under_mpirun = launch.ok() && launch.value().under_mpirun();
+  if (launch.ok()) {
+    identity.local_rank = launch.value().local_rank;
+    identity.under_mpirun = launch.value().under_mpirun();
+  }
   if (options.rendezvous.empty()) {
     Result<ServerLocation> server =
         find_or_start_server(launch.value(), options.job, environment, options.encrypt,

@@ -114,6 +114,10 @@ TEST(ElasticTraining, TwoWorkersAreAddedAtOnce) {
   ASSERT_TRUE(job.wait_until_trained(2)) << job.output();
   ASSERT_TRUE(job.control({"add", "2"}));
   ASSERT_TRUE(job.wait_until_trained(4)) << job.output();
+  const auto began = job.told("began");  // rank and local rank of each, which a joiner has to know
+  for (const int slot : {2, 3}) {
+    EXPECT_EQ(began.at(job.pid(slot)), "-1 " + std::to_string(slot)) << job.output();
+  }
   EXPECT_EQ(job.finish(), 0) << job.output();
   EXPECT_EQ(count(job, "finished"), 4) << job.output();
 }

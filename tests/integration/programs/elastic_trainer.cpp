@@ -139,6 +139,8 @@ class Trainer {
         fuse_(mode, folder_, elastic::rank() < 0),
         weights_(kWeights + (mode == "layout" && elastic::rank() < 0 ? 1 : 0)) {
     tell(folder_ + "/pid." + slot_, pid_);
+    tell(folder_ + "/began." + pid_,
+         std::to_string(elastic::rank()) + " " + std::to_string(elastic::local_rank()));
     state_.add("weights", weights_);
     state_.add("used", used_);
     state_.add("steps", steps_);
