@@ -25,48 +25,6 @@ namespace elastic {
 
 class State;
 
-/// Result of an allgather: the blocks of all contributors, one after another in rank order. For
-/// bools `values` is a std::vector<bool>, here and below.
-template <Element T>
-struct Gathered {
-  std::vector<T> values;            ///< the elements of all blocks
-  std::vector<std::size_t> counts;  ///< elements of each contributor
-  Contributors contributors;        ///< the workers with a block in it
-};
-
-/// Result of a reduce_scatter: this worker's part of the reduced tensor.
-template <Element T>
-struct Scattered {
-  std::vector<T> values;      ///< the elements of the part
-  std::size_t offset = 0;     ///< of the first value in the whole tensor, in elements
-  Contributors contributors;  ///< the workers with a contribution to it
-};
-
-/// The result of an allgather in a tensor of the caller: the blocks of all contributors, one after
-/// another in rank order, at its beginning.
-struct GatheredBlocks {
-  std::size_t count = 0;            ///< elements of all blocks together
-  std::vector<std::size_t> counts;  ///< elements of each contributor
-  Contributors contributors;        ///< the workers with a block in it
-};
-
-/// The result of a reduce_scatter in a tensor of the caller: this worker's part of the reduced
-/// tensor, at its beginning.
-struct ScatteredPart {
-  std::size_t count = 0;      ///< elements of the part
-  std::size_t offset = 0;     ///< of the first of them in the whole tensor, in elements
-  Contributors contributors;  ///< the workers with a contribution to it
-};
-
-/// How `run` came to its end.
-enum class RunOutcome : std::uint8_t {
-  kFinished,  ///< the body returned: the training is done
-  kRemoved,   ///< this worker was asked to leave; the others go on
-  kStopped,   ///< the job was asked to stop
-  kLeftOut,   ///< the job was done without this worker, which came too late or had been given up:
-              ///< its state is not that of the training's end
-};
-
 /// One worker's membership in a job. Programs with one job use the free functions of
 /// <elastic/elastic.hpp> on a default context instead.
 ///

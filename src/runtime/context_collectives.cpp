@@ -1,0 +1,158 @@
+// The collectives of Context.
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/dtype_names.hpp"
+#include "base/in_callback.hpp"
+#include "collectives/kernels/reduce.hpp"
+#include "runtime/context_impl.hpp"
+#include "runtime/raise.hpp"
+#include "runtime/tensor_check.hpp"
+
+namespace elastic {
+
+namespace {
+
+/// Nothing if the caller has to use `Lane::run`.
+std::optional<Contributors> allreduce_small(coordinator::Lane& lane,
+                                            const coordinator::Lane::Turn& turn, ConstTensorView in,
+                                            TensorView out, ReduceOp op) {
+  const collectives::SmallCall call{in.dtype,
+                                    op,
+                                    {static_cast<const std::byte*>(in.data), in.bytes()},
+                                    coordinator::allreduce_fingerprint(in.dtype, op, in.count)};
+  auto* const result = static_cast<std::byte*>(out.data);
+  auto done = lane.run_small(turn, call, result);
+  if (!done) return std::nullopt;
+  Contributors contributors = runtime::take(std::move(*done));
+  if (op == ReduceOp::kAverage) {
+    kernels::divide(out.dtype, result, out.count, static_cast<std::uint32_t>(contributors.size()));
+  }
+  return contributors;
+}
+
+}  // namespace
+
+Result<Contributors> Context::Impl::run(coordinator::Operation& operation) {
+  refuse_in_callback("a collective");
+  const runtime::Blocked blocked;
+  (void)members();
+  flush();
+  return control().lane(runtime::kUnnamedLane).run(operation, options_.view_timeout);
+}
+
+void Context::Impl::check_lies_on_host(const ConstTensorView& tensor) const {
+  runtime::raise_if(devices_.check_host(tensor));
+}
+
+Contributors Context::Impl::allreduce(ConstTensorView in, TensorView out, ReduceOp op) {
+  refuse_in_callback("allreduce");
+  check_lies_on_host(in);
+  check_lies_on_host(out);
+  const runtime::Blocked blocked;
+  flush();
+  coordinator::Lane& lane = control().lane(runtime::kUnnamedLane);
+  const coordinator::Lane::Turn turn = lane.take_turn();
+  if (auto small = allreduce_small(lane, turn, in, out, op)) return *std::move(small);
+  (void)members();
+  coordinator::AllreduceOperation operation({in}, {out}, op);
+  return runtime::take(lane.run(turn, operation, options_.view_timeout));
+}
+
+Work Context::Impl::submit(const char* call, std::string_view name,
+                           std::span<const TensorView> tensors, ReduceOp op, CudaStream stream) {
+  refuse_in_callback(call);
+  (void)members();
+  runtime::check_group(tensors, call);
+  runtime::check(op, tensors, call);
+  if (runtime::any_on_device(tensors)) {
+    const std::vector<ConstTensorView> inputs(tensors.begin(), tensors.end());
+    const auto staged = runtime::take(
+        devices_.stage("allreduce '" + std::string(name) + "'", inputs, tensors, stream, fetch()));
+    runtime::raise_if(staged->start());
+    return Work(
+        runtime::take(coordinator().submit(std::string(name), staged->outputs(), op, staged)));
+  }
+  runtime::check_no_stream(stream);
+  for (const TensorView& tensor : tensors) check_lies_on_host(tensor);
+  return Work(
+      runtime::take(coordinator().submit(std::string(name), {tensors.begin(), tensors.end()}, op)));
+}
+
+Contributors Context::allreduce(ConstTensorView in, TensorView out, ReduceOp op,
+                                CudaStream stream) {
+  runtime::check(in, "allreduce", "input");
+  runtime::check(out, "allreduce", "output");
+  runtime::check(op, in.dtype, "allreduce");
+  if (in.count != out.count || in.dtype != out.dtype) {
+    throw Error(ErrorCode::kInvalidArgument, "allreduce: the input is " + std::to_string(in.count) +
+                                                 " " + dtype_name(in.dtype) + " and the output " +
+                                                 std::to_string(out.count) + " " +
+                                                 dtype_name(out.dtype) + "; they must be alike");
+  }
+  runtime::check_apart(in, out, "allreduce");
+  if (device::on_device(in) || device::on_device(out)) {
+    runtime::check_same_device(in, out, "allreduce");
+    return impl_->allreduces().staged({&in, 1}, {&out, 1}, op, stream);
+  }
+  runtime::check_no_stream(stream);
+  return impl_->allreduce(in, out, op);
+}
+
+Contributors Context::grouped_allreduce(std::span<const TensorView> tensors, ReduceOp op,
+                                        CudaStream stream) {
+  runtime::check_group(tensors, "grouped_allreduce");
+  runtime::check(op, tensors, "grouped_allreduce");
+  return impl_->allreduces().grouped(tensors, op, stream);
+}
+
+Contributors Context::cast_allreduce(std::span<const CastTensor> tensors, ReduceOp op,
+                                     CudaStream stream) {
+  return impl_->allreduces().cast(tensors, op, stream);
+}
+
+Work Context::allreduce_async(std::string_view name, TensorView data, ReduceOp op,
+                              CudaStream stream) {
+  return impl_->submit("allreduce_async", name, {&data, 1}, op, stream);
+}
+
+Work Context::grouped_allreduce_async(std::string_view name, std::span<const TensorView> tensors,
+                                      ReduceOp op, CudaStream stream) {
+  return impl_->submit("grouped_allreduce_async", name, tensors, op, stream);
+}
+
+Contributors Context::broadcast(TensorView data, int root, CudaStream stream) {
+  return impl_->collectives().broadcast(data, root, stream);
+}
+
+Contributors Context::allgather(ConstTensorView block, const TakeGathered& take,
+                                CudaStream stream) {
+  return impl_->collectives().allgather(block, take, stream);
+}
+
+GatheredBlocks Context::allgather(ConstTensorView block, TensorView out, CudaStream stream) {
+  return impl_->collectives().allgather(block, out, stream);
+}
+
+Contributors Context::reduce_scatter(ConstTensorView data, ReduceOp op, const TakeScattered& take,
+                                     CudaStream stream) {
+  runtime::check(op, data.dtype, "reduce_scatter");
+  return impl_->collectives().reduce_scatter(data, op, take, stream);
+}
+
+ScatteredPart Context::reduce_scatter(ConstTensorView data, TensorView out, ReduceOp op,
+                                      CudaStream stream) {
+  runtime::check(op, data.dtype, "reduce_scatter");
+  return impl_->collectives().reduce_scatter(data, out, op, stream);
+}
+
+Contributors Context::barrier() {
+  coordinator::BarrierOperation operation;
+  return runtime::take(impl_->run(operation));
+}
+
+}  // namespace elastic

@@ -1,0 +1,113 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/mutex.hpp"
+#include "base/status.hpp"
+#include "collectives/device/devices.hpp"
+#include "collectives/transport/shm/arena.hpp"
+#include "coordinator/coordinator.hpp"
+#include "coordinator/lane.hpp"
+#include "coordinator/operation.hpp"
+#include "elastic/context.hpp"
+#include "runtime/allreduces.hpp"
+#include "runtime/backends.hpp"
+#include "runtime/collectives.hpp"
+#include "runtime/control.hpp"
+#include "runtime/identity.hpp"
+#include "runtime/live_context.hpp"
+#include "runtime/membership_status.hpp"
+#include "runtime/operation_runner.hpp"
+#include "runtime/step_clock.hpp"
+#include "runtime/training_run.hpp"
+#include "runtime/worker_session.hpp"
+
+namespace elastic {
+
+/// The parts of one worker.
+///
+/// Any thread, as Context says.
+class Context::Impl final : public runtime::OperationRunner {
+ public:
+  explicit Impl(Options options);
+  ~Impl() override;
+
+  /// Leaves the job; afterwards only destruction is allowed.
+  void shutdown();
+
+  RunOutcome run(State& state, const std::function<void()>& body);
+
+  const Options& options() const { return options_; }
+  runtime::Control& control() const { return present_.load()->control(); }
+  coordinator::Coordinator& coordinator() const { return present_.load()->coordinator(); }
+
+  runtime::StepClock& step_clock() { return step_clock_; }
+  runtime::Allreduces& allreduces() { return allreduces_; }
+  runtime::Collectives& collectives() { return collectives_; }
+
+  std::shared_ptr<const runtime::ViewSummary> view() const { return control().view(); }
+  std::shared_ptr<const coordinator::Members> members() const override;
+
+  void flush() override { coordinator().flush(); }
+  Result<Contributors> run(coordinator::Operation& operation) override;
+  Status give_up(const Status& why) override { return present_.load()->leave_without_result(why); }
+  device::Fetch fetch() const override {
+    return backends_.work_on_devices() ? device::Fetch::kOnDemand : device::Fetch::kAtOnce;
+  }
+
+  /// Allreduce of tensors in host memory.
+  Contributors allreduce(ConstTensorView in, TensorView out, ReduceOp op);
+  /// `call`: what the caller has called, for messages.
+  Work submit(const char* call, std::string_view name, std::span<const TensorView> tensors,
+              ReduceOp op, CudaStream stream);
+
+  Allocation allocate(std::size_t bytes);
+
+ private:
+  void check_lies_on_host(const ConstTensorView& tensor) const;
+
+  /// Trains, and joins again as a new worker after an eviction.
+  RunOutcome train(State& state, const std::function<void()>& body);
+  /// Joins again as a new worker, after an eviction.
+  void rejoin();
+  void become(runtime::Identity identity);
+
+  /// Why this worker's latest `run` did not finish; empty if it did.
+  std::string unfinished() const {
+    const MutexLock lock(mutex_);
+    return unfinished_;
+  }
+  void set_unfinished(std::string why) {
+    const MutexLock lock(mutex_);
+    unfinished_ = std::move(why);
+  }
+
+  runtime::LiveContext live_;  // first: a forked child reads no secret and starts no server
+  Options options_;
+  runtime::StepClock step_clock_;
+  /// Shared by all incarnations: memory that the program has allocated outlives them.
+  std::shared_ptr<transport::Arena> arena_;
+  Status no_arena_;  // why there is no arena
+  runtime::Backends backends_;
+  /// Shared by all incarnations: their coordinators wait for tensors of devices.
+  device::Devices devices_{"", std::make_shared<device::StallWatch>(options_.stall_warning)};
+  runtime::Allreduces allreduces_{devices_, *this};
+  runtime::Collectives collectives_{devices_, *this};
+  /// The last is the present one. The others are closed, and stay for threads that still use them.
+  std::vector<std::unique_ptr<runtime::WorkerSession>> incarnations_;
+  std::atomic<runtime::WorkerSession*> present_{nullptr};
+  runtime::StateLayout state_layout_;  // of the thread that calls `run`
+  std::atomic<bool> running_{false};
+  mutable Mutex mutex_;
+  std::string unfinished_ ELASTIC_GUARDED_BY(mutex_);
+};
+
+}  // namespace elastic
