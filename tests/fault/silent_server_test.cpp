@@ -23,6 +23,7 @@ TEST_F(SilentServerForLong, StallsNobodyAndGivesNobodyUp) {
   const auto members = job.others({});
   ASSERT_TRUE(FaultJob::await_steps(members, 20)) << job.text();
   hosts_->silence(kServerHost);
+  // The silence is what is tested: it is longer than a silent member is kept.
   std::this_thread::sleep_for(3 * kUsualEviction);
   ASSERT_TRUE(FaultJob::await_steps(members, 20)) << job.text();
   hosts_->restore(kServerHost);

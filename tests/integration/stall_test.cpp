@@ -104,7 +104,8 @@ TEST_F(StallTest, ARankThatLoadsTheStateIsNoStall) {
   start({"-np", "3"}, "load", {"ELASTIC_STALL_WARNING_MS=100", "ELASTIC_STALL_TIMEOUT_MS=300"});
   // Returns when the last rank opens the pipe.
   std::ofstream opened(pipe());
-  std::this_thread::sleep_for(milliseconds(900));  // three times as long as a stall may last
+  // The test is that nothing happens, for three times as long as a stall may last.
+  std::this_thread::sleep_for(milliseconds(900));
   EXPECT_EQ(count("has not entered", ""), 0) << job_.output();
   opened.close();
   EXPECT_EQ(job_.launcher().wait(kDeadline), 0) << job_.output();

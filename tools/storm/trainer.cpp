@@ -80,6 +80,7 @@ class Metrics {
       const auto contributors = elastic::allreduce_async("metric", std::span(values)).wait();
       expect_sum({values[0]}, 0, contributors, "metric");
       all_stop = values[1] == static_cast<std::int64_t>(contributors.size());
+      // Metrics are rarer than steps, and leave the processors to them.
       std::this_thread::sleep_for(std::chrono::microseconds(300));
     }
   } catch (const elastic::Error&) {

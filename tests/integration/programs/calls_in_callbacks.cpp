@@ -110,6 +110,8 @@ void exception_on_one_rank() {
     if (!throws) throw;
     must_fail("after an exception", ErrorCode::kInternal, {"left the job", "thrown on purpose"},
               [] { elastic::barrier(); });
+    // Ends after the launcher has noticed the end of rank 0. This polls, because no event tells
+    // when another process has been waited for.
     while (::kill(pids[0], 0) == 0) std::this_thread::sleep_for(std::chrono::milliseconds(10));
     std::fflush(stdout);
     std::_Exit(0);
