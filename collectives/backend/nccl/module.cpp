@@ -1,11 +1,11 @@
 #include "collectives/backend/module.hpp"
 
-#include <mutex>
 #include <string>
 #include <utility>
 
 #include "base/cuda_driver.hpp"
 #include "base/log.hpp"
+#include "base/mutex.hpp"
 #include "collectives/backend/nccl/communicator/communicator_reaper.hpp"
 #include "collectives/backend/nccl/communicator/view_communicator.hpp"
 #include "collectives/backend/nccl/memory/shared_device.hpp"
@@ -30,8 +30,8 @@ Result<std::string> find_library(const std::string& file) {
 
 /// The state of the process. Never destroyed: devices outlive all contexts, and threads may hang.
 struct Started {
-  std::mutex mutex;
-  nccl::NcclServices services;
+  Mutex mutex;
+  nccl::NcclServices services ELASTIC_GUARDED_BY(mutex);
 };
 Started& started() {
   static auto* const the = new Started;
@@ -52,7 +52,7 @@ Status start(const ModuleStart& how) {
   if (driver.devices == 0) return refuse("it serves tensors on CUDA devices, and there is none");
   auto library = nccl::NcclLibrary::load(how.nccl_library);
   if (!library.ok()) return library.status();
-  const std::lock_guard<std::mutex> lock(started().mutex);
+  const MutexLock lock(started().mutex);
   nccl::NcclServices& services = started().services;
   services.library = std::move(library).value();
   services.waits = how.nccl_waits;
@@ -70,14 +70,14 @@ Status start(const ModuleStart& how) {
 
 Result<std::unique_ptr<Backend>> make(ModuleView view) {
   log::set_name("rank " + std::to_string(view.mesh->rank()));
-  const std::lock_guard<std::mutex> lock(started().mutex);
+  const MutexLock lock(started().mutex);
   return nccl::make_nccl_backend(std::move(view), started().services);
 }
 
 /// Waits for the threads that are in NCCL: it is unloaded at the process's end, with CUDA below it,
 /// and no thread may be in them then.
 void end() {
-  std::unique_lock<std::mutex> lock(started().mutex);
+  MutexLock lock(started().mutex);
   const std::shared_ptr<nccl::CommunicatorReaper> reaper = started().services.reaper;
   lock.unlock();
   if (!reaper) return;

@@ -5,30 +5,30 @@
 namespace elastic::collectives::nccl {
 
 Result<std::vector<std::string>> BootstrapExchange::allgather(const std::string& mine) {
-  std::unique_lock<std::mutex> lock(mutex_);
+  MutexLock lock(mutex_);
   mine_ = mine.substr(0, kMostBytes);
-  changed_.wait(lock, [&] { return called_off_ || delivered_; });
+  changed_.wait(lock, [&]() ELASTIC_REQUIRES(mutex_) { return called_off_ || delivered_; });
   if (!delivered_) return Status(Code::kAborted, "the view is being changed");
   return *std::exchange(delivered_, std::nullopt);
 }
 
 void BootstrapExchange::call_off() {
   {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const MutexLock lock(mutex_);
     called_off_ = true;
   }
   changed_.notify_all();
 }
 
 std::optional<BootstrapMessage> BootstrapExchange::waiting() const {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const MutexLock lock(mutex_);
   if (called_off_ || !mine_) return std::nullopt;
   return BootstrapMessage{round_, *mine_};
 }
 
 void BootstrapExchange::deliver(std::uint8_t round, std::vector<std::string> messages) {
   {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const MutexLock lock(mutex_);
     if (round != round_ || !mine_) return;
     delivered_ = std::move(messages);
     mine_.reset();
@@ -38,7 +38,7 @@ void BootstrapExchange::deliver(std::uint8_t round, std::vector<std::string> mes
 }
 
 std::uint8_t BootstrapExchange::rounds() const {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const MutexLock lock(mutex_);
   return round_;
 }
 

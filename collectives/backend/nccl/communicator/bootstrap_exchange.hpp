@@ -1,12 +1,11 @@
 #pragma once
 
-#include <condition_variable>
 #include <cstdint>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "base/mutex.hpp"
 #include "base/status.hpp"
 #include "collectives/backend/nccl/communicator/exchange.hpp"
 
@@ -44,12 +43,12 @@ class BootstrapExchange {
   std::uint8_t rounds() const;
 
  private:
-  mutable std::mutex mutex_;
-  std::condition_variable changed_;
-  std::uint8_t round_ = 0;
-  std::optional<std::string> mine_;
-  std::optional<std::vector<std::string>> delivered_;
-  bool called_off_ = false;
+  mutable Mutex mutex_;
+  ConditionVariable changed_;
+  std::uint8_t round_ ELASTIC_GUARDED_BY(mutex_) = 0;
+  std::optional<std::string> mine_ ELASTIC_GUARDED_BY(mutex_);
+  std::optional<std::vector<std::string>> delivered_ ELASTIC_GUARDED_BY(mutex_);
+  bool called_off_ ELASTIC_GUARDED_BY(mutex_) = false;
 };
 
 /// An Exchange through `bootstrap`, for a communicator.

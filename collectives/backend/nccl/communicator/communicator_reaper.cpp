@@ -7,7 +7,7 @@ namespace elastic::collectives::nccl {
 
 void CommunicatorReaper::add(std::shared_ptr<Communicator> communicator) noexcept {
   communicator->abort();
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const MutexLock lock(mutex_);
   try {
     communicators_.push_back(std::move(communicator));
   } catch (const std::bad_alloc&) {
@@ -17,7 +17,7 @@ void CommunicatorReaper::add(std::shared_ptr<Communicator> communicator) noexcep
 
 Result<bool> CommunicatorReaper::over() {
   if (Status stuck = forget_ended(Clock::now()); !stuck.ok()) return stuck;
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const MutexLock lock(mutex_);
   return communicators_.empty();
 }
 
@@ -26,7 +26,7 @@ Status CommunicatorReaper::wait() {
 }
 
 std::vector<std::shared_ptr<Communicator>> CommunicatorReaper::all() {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const MutexLock lock(mutex_);
   return communicators_;
 }
 
@@ -34,11 +34,11 @@ Status CommunicatorReaper::forget_ended(TimePoint until) {
   for (const auto& each : all()) {
     const Status ended = each->ended(until);
     if (ended.code() == Code::kTimeout) continue;
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const MutexLock lock(mutex_);
     std::erase(communicators_, each);
     if (!ended.ok() && stuck_.ok()) stuck_ = ended.within("NCCL");
   }
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const MutexLock lock(mutex_);
   return stuck_;
 }
 

@@ -1,9 +1,9 @@
 #pragma once
 
 #include <memory>
-#include <mutex>
 #include <vector>
 
+#include "base/mutex.hpp"
 #include "base/status.hpp"
 #include "collectives/backend/nccl/communicator/communicator.hpp"
 
@@ -30,9 +30,9 @@ class CommunicatorReaper {
   std::vector<std::shared_ptr<Communicator>> all();
   Status forget_ended(TimePoint until);
 
-  std::mutex mutex_;
-  std::vector<std::shared_ptr<Communicator>> communicators_;
-  Status stuck_;
+  Mutex mutex_;
+  std::vector<std::shared_ptr<Communicator>> communicators_ ELASTIC_GUARDED_BY(mutex_);
+  Status stuck_ ELASTIC_GUARDED_BY(mutex_);
 };
 
 }  // namespace elastic::collectives::nccl

@@ -2,12 +2,11 @@
 
 #include <algorithm>
 #include <chrono>
-#include <condition_variable>
 #include <cstdint>
-#include <mutex>
 
 #include "base/clock.hpp"
 #include "base/log.hpp"
+#include "base/mutex.hpp"
 #include "collectives/backend/nccl/communicator/communicator_state.hpp"
 
 namespace elastic::collectives::nccl {
@@ -23,7 +22,7 @@ class SharedState {
   /// Applies `step`, which gets the state and the present time, and wakes all waiting threads.
   template <typename Step>
   Decision decide(const Step& step) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     const Phase before = state_.phase();
     Decision decision = step(state_, Clock::now());
     if (state_.phase() != before) {
@@ -36,14 +35,14 @@ class SharedState {
   /// \returns what `question` says of the state.
   template <typename Question>
   auto ask(const Question& question) const {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     return question(state_);
   }
 
   /// Applies `use`, after which no thread has to wake up.
   template <typename Use>
   void access(const Use& use) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     use(state_);
   }
 
@@ -51,7 +50,7 @@ class SharedState {
   /// deadlines that pass meanwhile to `carry_out`.
   template <typename Done, typename CarryOut>
   void wait(TimePoint until, const Done& done, const CarryOut& carry_out) {
-    std::unique_lock lock(mutex_);
+    MutexLock lock(mutex_);
     for (;;) {
       if (done(state_)) return;
       const TimePoint now = Clock::now();
@@ -71,9 +70,9 @@ class SharedState {
 
  private:
   const std::uint64_t generation_;
-  mutable std::mutex mutex_;
-  std::condition_variable changed_;
-  CommunicatorState state_;
+  mutable Mutex mutex_;
+  ConditionVariable changed_;
+  CommunicatorState state_ ELASTIC_GUARDED_BY(mutex_);
 };
 
 }  // namespace elastic::collectives::nccl

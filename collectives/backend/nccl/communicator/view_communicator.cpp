@@ -35,7 +35,7 @@ ViewCommunicator::~ViewCommunicator() {
 
 std::pair<std::shared_ptr<Communicator>, std::shared_ptr<BootstrapExchange>>
 ViewCommunicator::communicator_and_exchange() const {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const MutexLock lock(mutex_);
   return {communicator_, exchange_};
 }
 
@@ -52,26 +52,26 @@ ViewCommunicator::Standing ViewCommunicator::standing() const {
     standing.message = exchange->waiting();
     standing.rounds = exchange->rounds();
   }
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const MutexLock lock(mutex_);
   if (off_) standing.alive = standing.ready = false;
   return standing;
 }
 
 ViewCommunicator::Fit ViewCommunicator::fit(const SharedDevice& device) const {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const MutexLock lock(mutex_);
   if (!device_ || device_.get() == &device) return Fit::kFits;
   return guessed_ ? Fit::kGuessedWrong : Fit::kOther;
 }
 
 void ViewCommunicator::use() {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const MutexLock lock(mutex_);
   guessed_ = false;
 }
 
 Status ViewCommunicator::begin(std::shared_ptr<SharedDevice> device, Device how) {
   const Result<bool> over = services_.reaper->over();
   if (!over.ok() || !over.value()) return over.status();
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const MutexLock lock(mutex_);
   if (communicator_ || off_) return {};
   auto exchange = std::make_shared<BootstrapExchange>();
   CommunicatorPlan plan;
@@ -94,7 +94,7 @@ Status ViewCommunicator::begin(std::shared_ptr<SharedDevice> device, Device how)
 void ViewCommunicator::begin_anew() {
   std::shared_ptr<Communicator> dropped;
   {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const MutexLock lock(mutex_);
     dropped = std::exchange(communicator_, nullptr);
     device_.reset();
     off_ = false;  // the failure was due to the wrong device
@@ -125,7 +125,7 @@ Result<bool> ViewCommunicator::wait_for_news() {
 }
 
 Status ViewCommunicator::give_up(const Status& why) {
-  std::unique_lock<std::mutex> lock(mutex_);
+  MutexLock lock(mutex_);
   const bool first = !std::exchange(off_, true);
   const std::shared_ptr<Communicator> communicator = communicator_;
   lock.unlock();
@@ -153,14 +153,14 @@ Status ViewCommunicator::shared_device_error() const {
 }
 
 void ViewCommunicator::abort() noexcept {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const MutexLock lock(mutex_);
   aborted_ = true;
   if (communicator_) communicator_->abort();
 }
 
 std::shared_ptr<ViewCommunicator> ViewCommunicators::of(const std::string& worker, DecidedView view,
                                                         const NcclServices& services) {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const MutexLock lock(mutex_);
   std::erase_if(all_, [](const auto& each) { return each.second.expired(); });
   std::weak_ptr<ViewCommunicator>& known = all_[{worker, view.generation}];
   std::shared_ptr<ViewCommunicator> its = known.lock();

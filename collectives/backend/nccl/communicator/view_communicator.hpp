@@ -3,12 +3,12 @@
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "base/mutex.hpp"
 #include "base/status.hpp"
 #include "collectives/backend/nccl/communicator/bootstrap_exchange.hpp"
 #include "collectives/backend/nccl/communicator/communicator.hpp"
@@ -76,13 +76,13 @@ class ViewCommunicator {
 
   const DecidedView view_;
   const NcclServices services_;
-  mutable std::mutex mutex_;
-  std::shared_ptr<Communicator> communicator_;
-  std::shared_ptr<BootstrapExchange> exchange_;
-  std::shared_ptr<SharedDevice> device_;
-  bool guessed_ = false;
-  bool off_ = false;
-  bool aborted_ = false;
+  mutable Mutex mutex_;
+  std::shared_ptr<Communicator> communicator_ ELASTIC_GUARDED_BY(mutex_);
+  std::shared_ptr<BootstrapExchange> exchange_ ELASTIC_GUARDED_BY(mutex_);
+  std::shared_ptr<SharedDevice> device_ ELASTIC_GUARDED_BY(mutex_);
+  bool guessed_ ELASTIC_GUARDED_BY(mutex_) = false;
+  bool off_ ELASTIC_GUARDED_BY(mutex_) = false;
+  bool aborted_ ELASTIC_GUARDED_BY(mutex_) = false;
 };
 
 /// The communicators of the views of all workers in a process. `worker` is a worker's incarnation.
@@ -94,8 +94,9 @@ class ViewCommunicators {
                                        const NcclServices& services);
 
  private:
-  std::mutex mutex_;
-  std::map<std::pair<std::string, std::uint64_t>, std::weak_ptr<ViewCommunicator>> all_;
+  Mutex mutex_;
+  std::map<std::pair<std::string, std::uint64_t>, std::weak_ptr<ViewCommunicator>> all_
+      ELASTIC_GUARDED_BY(mutex_);
 };
 
 }  // namespace elastic::collectives::nccl

@@ -1,10 +1,10 @@
-#include <mutex>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "base/log.hpp"
+#include "base/mutex.hpp"
 #include "collectives/backend/nccl/memory/bucket_mover.hpp"
 #include "collectives/kernels/device/pack_parameters.hpp"
 #include "collectives/kernels/device/packer.hpp"
@@ -104,7 +104,7 @@ class KernelMover final : public BucketMover {
     }
     if (!kernels::device::invalid_request(request).empty()) return std::nullopt;
     const auto plan = kernels::device::pack_plan(request);
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const MutexLock lock(mutex_);
     const cudaError_t error = packer_.launch(plan, static_cast<cudaStream_t>(way.stream));
     if (error == cudaSuccess) return Status();
     return Status(Code::kUnavailable,
@@ -113,8 +113,8 @@ class KernelMover final : public BucketMover {
 
   CopyMover copies_;
   const bool narrows_;
-  std::mutex mutex_;  // lanes share a device
-  kernels::device::Packer packer_;
+  Mutex mutex_;  // lanes share a device
+  kernels::device::Packer packer_ ELASTIC_GUARDED_BY(mutex_);
 };
 
 /// Loads the kernels that cast, before the first operation. Loading them later, after the ranks

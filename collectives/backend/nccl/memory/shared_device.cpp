@@ -35,7 +35,7 @@ SharedDevice::~SharedDevice() {
 }
 
 Result<void*> SharedDevice::stream(std::size_t lane) {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const MutexLock lock(mutex_);
   void*& stream = streams_[lane];
   if (stream != nullptr) return stream;
   const device::CurrentContext here = cuda_->enter();
@@ -52,7 +52,7 @@ Result<device::PinnedPool::Block> SharedDevice::lend_registrable(std::size_t lan
   }
   device::PinnedPool* pool = nullptr;
   {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const MutexLock lock(mutex_);
     const auto get = [this](std::size_t size) {
       const device::CurrentContext here = cuda_->enter();
       return nccl_memory_.get(size);
@@ -80,14 +80,14 @@ void SharedDevice::give_back(std::byte* memory) const {
 }
 
 Result<std::shared_ptr<SharedDevice>> SharedDevices::open(int index) {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const MutexLock lock(mutex_);
   auto device = open_locked(index);
   if (device.ok()) last_ = device.value();
   return device;
 }
 
 std::shared_ptr<SharedDevice> SharedDevices::expected() {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const MutexLock lock(mutex_);
   if (last_) return last_;
   if (!cuda_) {
     auto cuda = device::Cuda::load(driver_);

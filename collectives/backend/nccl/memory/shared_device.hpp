@@ -7,6 +7,7 @@
 #include <mutex>
 #include <string>
 
+#include "base/mutex.hpp"
 #include "base/status.hpp"
 #include "collectives/backend/nccl/memory/bucket_mover.hpp"
 #include "collectives/backend/nccl/memory/nccl_memory.hpp"
@@ -51,10 +52,10 @@ class SharedDevice {
   const std::unique_ptr<BucketMover> mover_;
   const NcclMemory nccl_memory_;
   device::PinnedPool memory_;
-  std::mutex turn_;
-  std::mutex mutex_;
-  std::map<std::size_t, void*> streams_;                   // by lane
-  std::map<std::size_t, device::PinnedPool> registrable_;  // by lane
+  std::mutex turn_;  // guards no field
+  Mutex mutex_;
+  std::map<std::size_t, void*> streams_ ELASTIC_GUARDED_BY(mutex_);                   // by lane
+  std::map<std::size_t, device::PinnedPool> registrable_ ELASTIC_GUARDED_BY(mutex_);  // by lane
 };
 
 /// The devices that a worker has used, each opened at its first use.
@@ -74,15 +75,15 @@ class SharedDevices {
   std::shared_ptr<SharedDevice> expected();
 
  private:
-  Result<std::shared_ptr<SharedDevice>> open_locked(int index);
+  Result<std::shared_ptr<SharedDevice>> open_locked(int index) ELASTIC_REQUIRES(mutex_);
 
   const std::string driver_;
   const MakeMover make_mover_;
   const NcclMemory registrable_;
-  std::mutex mutex_;
-  std::shared_ptr<SharedDevice> last_;
-  std::shared_ptr<const device::Cuda> cuda_;
-  std::map<int, std::shared_ptr<SharedDevice>> opened_;
+  Mutex mutex_;
+  std::shared_ptr<SharedDevice> last_ ELASTIC_GUARDED_BY(mutex_);
+  std::shared_ptr<const device::Cuda> cuda_ ELASTIC_GUARDED_BY(mutex_);
+  std::map<int, std::shared_ptr<SharedDevice>> opened_ ELASTIC_GUARDED_BY(mutex_);
 };
 
 }  // namespace elastic::collectives::nccl
