@@ -3,9 +3,13 @@
 #
 # The presets ask for warnings (ELASTIC_WARNINGS) and for unity builds, where the sources of a library or
 # program are compiled in one piece, which takes half as long. Warnings are errors where
-# CMAKE_COMPILE_WARNING_AS_ERROR says so: the developers' presets set it, the preset release takes it from
-# the environment variable WARNINGS_ARE_ERRORS, and nothing else does. Another compiler has other warnings.
+# CMAKE_COMPILE_WARNING_AS_ERROR says so: the developers' presets set it, the environment variable
+# WARNINGS_ARE_ERRORS sets it for any build here, and nothing else does. The cache keeps what was set. Another
+# compiler has other warnings.
 
+if(PROJECT_IS_TOP_LEVEL AND NOT "$ENV{WARNINGS_ARE_ERRORS}" STREQUAL "")
+  set(CMAKE_COMPILE_WARNING_AS_ERROR $ENV{WARNINGS_ARE_ERRORS} CACHE BOOL "Warnings are errors" FORCE)
+endif()
 set(CMAKE_CXX_STANDARD 20)
 set(CMAKE_CXX_STANDARD_REQUIRED ON)
 set(CMAKE_CXX_EXTENSIONS OFF)
