@@ -20,7 +20,7 @@ constexpr mode_t kMode = 0666;  // less the process's umask
 constexpr mode_t kPermissions = 07777;
 /// As many links in a row as Linux follows.
 constexpr int kMaxLinks = 40;
-constexpr std::chrono::seconds kLockPatience{5};
+constexpr std::chrono::seconds kLockTimeLimit{5};
 constexpr std::chrono::milliseconds kLockPause{5};
 
 /// The failure of the present `errno`.
@@ -158,7 +158,7 @@ Status ReplacementFile::write(std::span<const std::byte> bytes) {
 /// A holder only looks at a file and renames one. One that stalls in between must not stop the
 /// others.
 Status ReplacementFile::lock_folder() const {
-  const auto last = std::chrono::steady_clock::now() + kLockPatience;
+  const auto last = std::chrono::steady_clock::now() + kLockTimeLimit;
   while (!lock(folder_.get())) {
     if (errno == EINTR) continue;
     if (errno != EWOULDBLOCK) return {};  // a disk without locks
@@ -166,7 +166,7 @@ Status ReplacementFile::lock_folder() const {
       return Status(Code::kUnavailable,
                     "cannot replace " + path_ +
                         ": another process has held the lock on its folder for " +
-                        std::to_string(kLockPatience.count()) +
+                        std::to_string(kLockTimeLimit.count()) +
                         " s; end it if it stands still; the old file is as it was");
     }
     std::this_thread::sleep_for(kLockPause);

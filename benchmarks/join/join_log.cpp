@@ -18,7 +18,7 @@ constexpr const char* kPrefix = "join.";
 Result<JoinRecord> read_join(const std::filesystem::path& file) {
   std::ifstream input(file);
   JoinRecord record;
-  input >> record.newcomer >> record.entry.start_ns >> record.entry.end_ns >> record.gap_ns;
+  input >> record.joiner >> record.entry.start_ns >> record.entry.end_ns >> record.gap_ns;
   const bool begun = !input.fail();
   for (JoinRecord::Span span; input >> span.start_ns >> span.end_ns;) {
     record.broadcasts.push_back(span);
@@ -49,7 +49,7 @@ std::filesystem::path own_join_file(const std::filesystem::path& folder) {
 
 Status write_join(const std::filesystem::path& file, const JoinRecord& record) {
   std::ofstream output(file);
-  output << record.newcomer << ' ' << record.entry.start_ns << ' ' << record.entry.end_ns << ' '
+  output << record.joiner << ' ' << record.entry.start_ns << ' ' << record.entry.end_ns << ' '
          << record.gap_ns << '\n';
   for (const JoinRecord::Span& span : record.broadcasts) {
     output << span.start_ns << ' ' << span.end_ns << '\n';
@@ -71,16 +71,16 @@ Result<std::vector<JoinRecord>> read_joins(const std::filesystem::path& folder) 
 }
 
 Result<JoinTime> join_time(const std::vector<JoinRecord>& records, int workers) {
-  const auto newcomers = std::count_if(records.begin(), records.end(),
-                                       [](const JoinRecord& record) { return record.newcomer; });
-  if (records.size() != static_cast<std::size_t>(workers) || newcomers != 1) {
+  const auto joiners = std::count_if(records.begin(), records.end(),
+                                     [](const JoinRecord& record) { return record.joiner; });
+  if (records.size() != static_cast<std::size_t>(workers) || joiners != 1) {
     return Status(Code::kInternal, std::to_string(records.size()) + " workers came to their end, " +
-                                       std::to_string(newcomers) + " of them joiners; expected " +
+                                       std::to_string(joiners) + " of them joiners; expected " +
                                        std::to_string(workers) + " and 1");
   }
   JoinTime time;
   for (const JoinRecord& record : records) {
-    if (record.newcomer) {
+    if (record.joiner) {
       time.join_ms = to_ms(record.entry.end_ns - record.entry.start_ns);
     } else {
       time.gap_ms = std::max(time.gap_ms, to_ms(record.gap_ns));

@@ -16,7 +16,7 @@ struct JoinRecord {
 
     bool operator==(const Span&) const = default;
   };
-  bool newcomer = false;         ///< whether it is the joiner
+  bool joiner = false;           ///< whether it is the joiner
   Span entry;                    ///< from the start of the worker to the end of its first step
   std::int64_t gap_ns = 0;       ///< the longest time between the ends of two steps
   std::vector<Span> broadcasts;  ///< calls, each of as many bytes as the state has

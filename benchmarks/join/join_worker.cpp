@@ -39,7 +39,7 @@ class JoinWorker {
         asks_(context.rank() == 0),
         parameters_(options.state_bytes / sizeof(float), context.rank() < 0 ? 0.0F : 1.0F),
         gradients_(kGradients) {
-    record_.newcomer = context.rank() < 0;
+    record_.joiner = context.rank() < 0;
     record_.entry.start_ns = start_ns;
     state_.add("parameters", parameters_);
     state_.add("steps", steps_);
@@ -49,7 +49,7 @@ class JoinWorker {
 
  private:
   void step();
-  void ask_for_newcomer();
+  void ask_for_joiner();
   void measure_broadcasts();
 
   Context& context_;
@@ -69,7 +69,7 @@ Status JoinWorker::run() {
     for (int together = 0; together < kStepsTogether; step()) {
       // The view changes only within `commit`, so the size is the same on all workers.
       if (context_.size() == options_.np) ++together;
-      if (asks_ && steps_ == kStepsAlone) ask_for_newcomer();
+      if (asks_ && steps_ == kStepsAlone) ask_for_joiner();
     }
   });
   if (asked_.valid()) {
@@ -94,7 +94,7 @@ void JoinWorker::step() {
 }
 
 /// Asks in another thread, so that the steps go on.
-void JoinWorker::ask_for_newcomer() {
+void JoinWorker::ask_for_joiner() {
   asked_ = std::async(std::launch::async, [this]() -> Status {
     auto files = program_files();
     if (!files.ok()) return files.status();

@@ -18,7 +18,7 @@ namespace elastic::network {
 
 namespace {
 
-constexpr std::array<std::uint8_t, 6> kNobody{2, 0, 0, 0, 0xff, 0xff};
+constexpr std::array<std::uint8_t, 6> kUnusedAddress{2, 0, 0, 0, 0xff, 0xff};
 
 struct NeighbourRequest {
   nlmsghdr header{};
@@ -56,7 +56,7 @@ Status LinkCut::open(const std::string& space, const std::string& to_address, Li
     request.neighbour.ndm_state = NUD_PERMANENT;
     std::size_t at = sizeof request;
     at = put_attribute(cut.message_, at, NDA_DST, &address, sizeof address);
-    at = put_attribute(cut.message_, at, NDA_LLADDR, kNobody.data(), kNobody.size());
+    at = put_attribute(cut.message_, at, NDA_LLADDR, kUnusedAddress.data(), kUnusedAddress.size());
     request.header.nlmsg_len = static_cast<std::uint32_t>(at);
     std::memcpy(cut.message_.data(), &request, sizeof request);
     cut.bytes_ = at;

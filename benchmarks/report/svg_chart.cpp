@@ -198,7 +198,7 @@ std::vector<std::string> names_of(const std::vector<Chart>& charts) {
 
 std::string legend_of(const std::vector<std::string>& names) {
   constexpr double kSample = 36;
-  constexpr double kLetter = 8;
+  constexpr double kCharacter = 8;
   std::string svg;
   double x = kLeft;
   for (std::size_t i = 0; i < names.size(); ++i) {
@@ -208,7 +208,7 @@ std::string legend_of(const std::vector<std::string>& names) {
         "stroke-dasharray=\"%s\"/>\n",
         x, x + kSample, style.colour, style.dashes);
     svg += text_at(x + kSample + 6, 56, "start", names[i]);
-    x += kSample + 30 + kLetter * static_cast<double>(names[i].size());
+    x += kSample + 30 + kCharacter * static_cast<double>(names[i].size());
   }
   return svg;
 }

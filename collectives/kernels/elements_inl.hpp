@@ -42,7 +42,7 @@ HWY_INLINE hn::Vec<D> widen_float16(D d, V bits) {
 }
 
 template <class D>
-HWY_INLINE hn::Vec<StoredTag<float16, D>> narrow_float16(D /*d*/, hn::Vec<D> wide) {
+HWY_INLINE hn::Vec<StoredTag<float16, D>> to_float16(D /*d*/, hn::Vec<D> wide) {
   return hn::BitCast(StoredTag<float16, D>(), hn::DemoteTo(hn::Rebind<hwy::float16_t, D>(), wide));
 }
 #else
@@ -59,7 +59,7 @@ HWY_INLINE hn::Vec<D> widen_float16(D d, V bits) {
 }
 
 template <class D>
-HWY_INLINE hn::Vec<StoredTag<float16, D>> narrow_float16(D d, hn::Vec<D> values) {
+HWY_INLINE hn::Vec<StoredTag<float16, D>> to_float16(D d, hn::Vec<D> values) {
   std::array<float, hn::MaxLanes(d)> wide;
   std::array<std::uint16_t, wide.size()> halves;
   hn::StoreU(values, d, wide.data());
@@ -84,7 +84,7 @@ HWY_INLINE hn::Vec<hn::Rebind<std::uint32_t, D>> rounded_to_upper_half(D /*d*/, 
 }
 
 template <class D>
-HWY_INLINE hn::Vec<StoredTag<bfloat16, D>> narrow_bfloat16(D d, hn::Vec<D> wide) {
+HWY_INLINE hn::Vec<StoredTag<bfloat16, D>> to_bfloat16(D d, hn::Vec<D> wide) {
   const auto bits = hn::ShiftRight<16>(rounded_to_upper_half(d, wide));
   return hn::DemoteTo(StoredTag<bfloat16, D>(), hn::BitCast(hn::Rebind<std::int32_t, D>(), bits));
 }
@@ -114,9 +114,9 @@ HWY_INLINE void store(D d, hn::Vec<D> wide, std::byte* into) {
   const StoredTag<T, D> tag;
   hn::Vec<StoredTag<T, D>> stored;
   if constexpr (std::is_same_v<T, float16>) {
-    stored = narrow_float16(d, wide);
+    stored = to_float16(d, wide);
   } else if constexpr (std::is_same_v<T, bfloat16>) {
-    stored = narrow_bfloat16(d, wide);
+    stored = to_bfloat16(d, wide);
   } else if constexpr (std::is_same_v<T, hn::TFromD<D>>) {
     stored = wide;
   } else if constexpr (std::is_same_v<hn::TFromD<D>, float>) {

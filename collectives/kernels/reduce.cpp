@@ -70,7 +70,7 @@ struct InPairs {
   static HWY_INLINE hn::Vec<D> apply(D d, hn::Vec<D> a, hn::Vec<D> b) {
     if constexpr (hn::MaxLanes(d) == 1) {
       const hn::Rebind<float, D> one;
-      return narrow_bfloat16(one, Op::apply(one, widen_bfloat16(one, a), widen_bfloat16(one, b)));
+      return to_bfloat16(one, Op::apply(one, widen_bfloat16(one, a), widen_bfloat16(one, b)));
     } else {
       const hn::Repartition<float, D> floats;
       const hn::Repartition<std::uint32_t, D> words;

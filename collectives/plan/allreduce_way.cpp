@@ -3,7 +3,7 @@
 namespace elastic::plan {
 
 /// A demanded algorithm for small data cannot work in place, so its tensors are packed. Two ranks
-/// with eager messages are on one host, where the barrier of a direct call costs least.
+/// with eager messages are on one host, where the barrier of a zero-copy call costs least.
 AllreduceLimits limits_for(int ranks, std::optional<std::size_t> most_eager_bytes,
                            std::optional<Allreduce> algorithm) {
   constexpr std::size_t kTwoOnAHost = std::size_t{64} << 10;

@@ -270,7 +270,7 @@ Task<Status> LinkAcceptor::admit(DataConnection& with, const handshake::Acceptor
   const Status gone(Code::kPeerLost, "closed or too slow while it was let in");
   boost::system::error_code error;
   if (from.job != context_->options.job || from.acceptor != context_->options.incarnation) {
-    co_return Status(Code::kRefused, "a worker that looks for somebody else");
+    co_return Status(Code::kRefused, "a worker that looks for another one");
   }
   if (context_->closed()) co_return gone;
   if (!sink_.has_room()) co_return Status(Code::kUnavailable, "too many peers");

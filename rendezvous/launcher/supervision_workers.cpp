@@ -91,9 +91,9 @@ void Supervision::worker_failed(int slot, const std::string& how, Actions& actio
     actions.emplace_back(Say{worker(slot) + " " + how + " after the job was done"});
   } else if (may_restart && restarts_left() && phase_ == JobPhase::kRunning && !joinable_) {
     failed.waits = true;
-    failed.fate += ", and nobody could join the job in its place";
+    failed.fate += ", and no worker could join the job in its place";
     actions.emplace_back(Say{worker(slot) + " " + how +
-                             "; not starting it again while nobody can join: the job is at its "
+                             "; not starting it again while no worker can join: the job is at its "
                              "end, or no worker is in elastic::run"});
   } else if (may_restart && restarts_left()) {
     restart(slot, how + "; ", actions);

@@ -36,9 +36,9 @@ void Membership::State::reconnect(const std::string& incarnation) {
 void Membership::State::note_company() {
   if (!outage_) return;
   const std::vector<std::string> members = remaining_members();
-  const bool nobody = std::all_of(members.begin(), members.end(),
-                                  [this](const std::string& one) { return is_absent(one); });
-  if (nobody) {
+  const bool all_absent = std::all_of(members.begin(), members.end(),
+                                      [this](const std::string& one) { return is_absent(one); });
+  if (all_absent) {
     outage_->first_connected.reset();
   } else if (!outage_->first_connected) {
     outage_->first_connected = now_;

@@ -15,7 +15,7 @@ namespace {
 constexpr int kRelinkAttempts = 4;
 /// Least time before that. After a machine was paused, attempts may fail in quick succession,
 /// because some members learn of the new view late.
-constexpr Milliseconds kRelinkPatience{5000};
+constexpr Milliseconds kRelinkTimeLimit{5000};
 
 /// Reasons that the message of a job's failure has, bytes of each, and names of those that gave it.
 constexpr std::size_t kMostWhys = 8;
@@ -92,8 +92,8 @@ void Membership::State::refuse(const std::string& incarnation, const std::string
 /// Refuses a joiner that could not be linked with. All members wait while a joiner is linked, so it
 /// has one attempt. Returns false if both ends have the state, or both lack it: then it is unknown
 /// which end is the cause.
-bool Membership::State::turn_away_unlinkable_joiner(const std::string& from,
-                                                    const Suspect& suspicion) {
+bool Membership::State::refuse_unlinkable_joiner(const std::string& from,
+                                                 const Suspect& suspicion) {
   const bool sender_joins = !view_.members[rank_of(from)].synced;
   const bool other_joins = !view_.members[rank_of(suspicion.incarnation)].synced;
   if (!suspicion.never_linked || sender_joins == other_joins) return false;
@@ -105,7 +105,7 @@ bool Membership::State::turn_away_unlinkable_joiner(const std::string& from,
   return true;
 }
 
-/// Counts a broken link. After kRelinkAttempts view changes over at least kRelinkPatience, the end
+/// Counts a broken link. After kRelinkAttempts view changes over at least kRelinkTimeLimit, the end
 /// with more broken links is evicted; of equals, the younger member.
 void Membership::State::give_up_unlinkable(const std::string& one, const std::string& other,
                                            const std::string& reason) {
@@ -113,7 +113,7 @@ void Membership::State::give_up_unlinkable(const std::string& one, const std::st
   const int of_one = ++strikes_[one];
   const int of_other = ++strikes_[other];
   const int attempts = std::max(of_one, of_other);
-  if (attempts < kRelinkAttempts || now_ - struck_since_ < kRelinkPatience) return;
+  if (attempts < kRelinkAttempts || now_ - struck_since_ < kRelinkTimeLimit) return;
   const bool one_is_younger = rank_of(one) > rank_of(other);
   const bool one_goes = of_one != of_other ? of_one > of_other : one_is_younger;
   const std::string& goes = one_goes ? one : other;

@@ -235,7 +235,7 @@ void Membership::State::on_message(const std::string& from, const Suspect& messa
   relink_ = true;
   causes_.push_back("link between " + describe(from) + " and " + describe(message.incarnation) +
                     " failed: " + message.reason);
-  if (turn_away_unlinkable_joiner(from, message)) return;
+  if (refuse_unlinkable_joiner(from, message)) return;
   give_up_unlinkable(from, message.incarnation, message.reason);
 }
 

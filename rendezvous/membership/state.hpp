@@ -179,7 +179,7 @@ class Membership::State {
   void evict(const std::string& incarnation, const std::string& why);
   void refuse(const std::string& incarnation, const std::string& why);
   void release(const std::string& incarnation);
-  bool turn_away_unlinkable_joiner(const std::string& from, const Suspect& suspicion);
+  bool refuse_unlinkable_joiner(const std::string& from, const Suspect& suspicion);
   void give_up_unlinkable(const std::string& one, const std::string& other,
                           const std::string& reason);
   std::string whys() const;

@@ -56,7 +56,7 @@ bool Job::enter(const Register& registration, const Peer& peer) {
   if (!abandoned_.empty()) return refuse(abandoned_);
   if (incarnation.empty()) return refuse("a worker must have an incarnation");
   if (const Status room = room_for(incarnation); !room.ok()) {
-    log::warn("job {}: refused a newcomer: {}", name_, room.message());
+    log::warn("job {}: refused a joiner: {}", name_, room.message());
     return refuse("no worker can join now: " + room.message());
   }
   if (disk_full_) {  // a member; it tries again

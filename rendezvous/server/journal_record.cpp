@@ -165,7 +165,7 @@ class Reader {
     if (rest.find(kBegin, 1) != std::string_view::npos) {
       return wrong(line_,
                    "is damaged, and it is not the last, which a crash could have cut short: its "
-                   "disk or somebody has changed it; restore the file from a copy");
+                   "disk or another program has changed it; restore the file from a copy");
     }
     parsed_.contents.torn = true;
     return std::move(parsed_);

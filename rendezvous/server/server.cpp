@@ -164,7 +164,7 @@ class Server::Impl : public std::enable_shared_from_this<Impl> {
       if (error) {
         if (out_of_descriptors(error) && spare_) {
           // It also fails so where no connection waits to be accepted.
-          turn_away();
+          refuse();
           co_await acceptor_.async_wait(tcp::acceptor::wait_read,
                                         asio::redirect_error(asio::use_awaitable, error));
           continue;
@@ -174,18 +174,18 @@ class Server::Impl : public std::enable_shared_from_this<Impl> {
         co_await pause_.async_wait(asio::redirect_error(asio::use_awaitable, error));
         continue;
       }
-      turned_away_ = 0;
+      refused_ = 0;
       admit(std::make_shared<Connection>(std::move(socket)));
     }
   }
 
   /// A new connection without a descriptor is dropped with the help of the one kept for that:
   /// it learns at once that it cannot come in, and does not wait in the queue for others to leave.
-  void turn_away() {
+  void refuse() {
     spare_.reset();
     spare_.reset(::accept4(acceptor_.native_handle(), nullptr, nullptr, SOCK_CLOEXEC));
-    if (spare_ && ++turned_away_ == 1) {
-      log::warn("out of descriptors: newcomers are turned away; raise the limit (ulimit -n)");
+    if (spare_ && ++refused_ == 1) {
+      log::warn("out of descriptors: new connections are refused; raise the limit (ulimit -n)");
     }
     spare_.reset();
     spare_.reset(any_descriptor());
@@ -338,8 +338,8 @@ class Server::Impl : public std::enable_shared_from_this<Impl> {
   const ServerOptions options_;
   tcp::acceptor acceptor_;
   asio::steady_timer pause_;
-  UniqueFd spare_{any_descriptor()};  ///< see `turn_away`
-  std::size_t turned_away_ = 0;       ///< since one came in
+  UniqueFd spare_{any_descriptor()};  ///< see `refuse`
+  std::size_t refused_ = 0;           ///< since one came in
   std::string address_;
   std::shared_ptr<Job> job_;
   std::function<void()> over_;

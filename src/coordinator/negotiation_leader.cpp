@@ -212,8 +212,8 @@ std::vector<Stall> Negotiator::stalled() const {
       const bool here = rank == 0 && tensor.waiting();
       if (!ready && !announced && !here) stall.missing_ranks.push_back(rank);
     }
-    const bool somebody = stall.missing_ranks.size() < ranks();
-    if (somebody && !stall.missing_ranks.empty()) stalls.push_back(std::move(stall));
+    const bool some_rank_waits = stall.missing_ranks.size() < ranks();
+    if (some_rank_waits && !stall.missing_ranks.empty()) stalls.push_back(std::move(stall));
   }
   std::sort(stalls.begin(), stalls.end(),
             [](const Stall& a, const Stall& b) { return a.name < b.name; });

@@ -74,7 +74,7 @@ TEST_P(BackendContract, MismatchEndsOnAllRanksAndHarmsNothing) {
   }
 }
 
-TEST_P(BackendContract, EverybodyCallsSomethingElse) {
+TEST_P(BackendContract, EveryRankCallsSomethingElse) {
   if (size() < 2) return;
   std::vector<std::string> messages(static_cast<std::size_t>(size()));
   on_all_ranks([&](int rank) {

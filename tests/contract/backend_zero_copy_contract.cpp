@@ -291,7 +291,7 @@ TEST_P(BackendZeroCopyContract, SmallCallsThatDoNotMatchAreNamed) {
   });
 }
 
-TEST_P(BackendZeroCopyContract, AbortEndsAWaitForLetters) {
+TEST_P(BackendZeroCopyContract, AbortEndsAWaitForEagerMessages) {
   if (size() < 2) return;
   std::atomic<int> waiting{0};
   on_all_ranks([&](int rank) {

@@ -63,7 +63,7 @@ std::vector<int> sizes() {
 
 std::vector<Subject> subjects_on_hosts() {
   return {on_hosts("pairs_of_ranks", [](int rank) { return rank / 2; }),
-          on_hosts("two_hosts_dealt", [](int rank) { return rank % 2; })};
+          on_hosts("two_hosts_in_turns", [](int rank) { return rank % 2; })};
 }
 
 Subject measured() {

@@ -12,7 +12,7 @@
 namespace elastic::transport {
 namespace {
 
-constexpr auto kPatience = std::chrono::seconds(20);
+constexpr auto kTimeLimit = std::chrono::seconds(20);
 /// Rounds in which nothing moved: loopback TCP delivers within few, as a rule. Nothing may be
 /// expected to have come by then.
 constexpr int kIdleRounds = 2000;
@@ -120,7 +120,7 @@ Status TransportContract::pump(const std::function<bool()>& done) {
     }
     const TimePoint now = Clock::now();
     if (moved) last_moved = now;
-    if (now - last_moved > kPatience) return Status(Code::kTimeout, "nothing came of it");
+    if (now - last_moved > kTimeLimit) return Status(Code::kTimeout, "nothing came of it");
   }
   return {};
 }
@@ -133,13 +133,13 @@ std::optional<ByteVector> TransportContract::note_at_far(std::uint64_t generatio
 }
 
 bool TransportContract::sees_the_end(const Link& link) {
-  const TimePoint deadline = Clock::now() + kPatience;
+  const TimePoint deadline = Clock::now() + kTimeLimit;
   while (!link.hung_up() && Clock::now() < deadline) std::this_thread::yield();
   return link.hung_up();
 }
 
 Status TransportContract::failure_of_near() {
-  const TimePoint deadline = Clock::now() + kPatience;
+  const TimePoint deadline = Clock::now() + kTimeLimit;
   while (Clock::now() < deadline) {
     bool moved = false;
     if (Status status = near_->progress(moved); !status.ok()) return status;

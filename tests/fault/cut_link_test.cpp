@@ -24,7 +24,7 @@ struct Cut {
 
 class CutLink : public NetworkTest, public ::testing::WithParamInterface<Cut> {};
 
-TEST_P(CutLink, EvictsNobodyAndTheJobGoesOn) {
+TEST_P(CutLink, EvictsNoMemberAndTheJobGoesOn) {
   const Cut& cut = GetParam();
   FaultJob& job = make_job({.np = cut.np, .evict_after = kUsualEviction}, 1);
   const std::vector<std::string> arguments{"kind=" + cut.kind, "until=" + job.end_file(),

@@ -38,14 +38,14 @@ class DescriptorsTest : public ::testing::Test {
 
 using OutOfDescriptors = DescriptorsTest;
 
-TEST_F(OutOfDescriptors, TheServerTurnsNewcomersAway) {
+TEST_F(OutOfDescriptors, TheServerRefusesJoiners) {
   const auto members = job_.others({});
   {
     const NoMoreDescriptors none(job_.server_pid());
-    FaultWorker& newcomer = job_.start(arguments(), {"ELASTIC_INIT_TIMEOUT_MS=1500"});
-    EXPECT_EQ(newcomer.wait(kLong), 3) << job_.text();
-    EXPECT_THAT(newcomer.log().told("failed "), HasSubstr("unavailable"));
-    EXPECT_THAT(newcomer.log().told("failed "), HasSubstr(job_.address()));
+    FaultWorker& joiner = job_.start(arguments(), {"ELASTIC_INIT_TIMEOUT_MS=1500"});
+    EXPECT_EQ(joiner.wait(kLong), 3) << job_.text();
+    EXPECT_THAT(joiner.log().told("failed "), HasSubstr("unavailable"));
+    EXPECT_THAT(joiner.log().told("failed "), HasSubstr(job_.address()));
     EXPECT_TRUE(FaultJob::await_steps(members, 20)) << job_.text();
     EXPECT_EQ(generation(*members.front()), 1U);
   }
@@ -58,12 +58,12 @@ class MemberOutOfDescriptors : public DescriptorsTest,
   MemberOutOfDescriptors() : DescriptorsTest(GetParam()) {}
 };
 
-TEST_P(MemberOutOfDescriptors, CostsTheNewcomerItsPlaceAndNobodyElse) {
+TEST_P(MemberOutOfDescriptors, CostsOnlyTheJoinerItsPlace) {
   const auto members = job_.others({});
   {
     const NoMoreDescriptors none(job_.worker(1).pid());
-    FaultWorker& newcomer = job_.start(arguments());
-    EXPECT_EQ(newcomer.wait(kLong), 3) << job_.text();
+    FaultWorker& joiner = job_.start(arguments());
+    EXPECT_EQ(joiner.wait(kLong), 3) << job_.text();
     EXPECT_TRUE(FaultJob::await_steps(members, 20)) << job_.text();
     EXPECT_EQ(members.front()->log().steps().back().contributors, 3U);
   }
@@ -71,7 +71,7 @@ TEST_P(MemberOutOfDescriptors, CostsTheNewcomerItsPlaceAndNobodyElse) {
 }
 
 /// A change of the view in which no links are made takes no descriptor.
-TEST_P(MemberOutOfDescriptors, CostsNobodyAnythingWhenAnotherDies) {
+TEST_P(MemberOutOfDescriptors, CostsNoMemberItsPlaceWhenAnotherDies) {
   const auto left = job_.others({2});
   {
     const NoMoreDescriptors none(job_.worker(1).pid());

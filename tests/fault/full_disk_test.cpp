@@ -15,7 +15,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-TEST(FullDisk, OfTheJournalTurnsNewcomersAwayAndNobodyElse) {
+TEST(FullDisk, OfTheJournalMakesTheServerRefuseJoinersOnly) {
   TinyDisk disk(std::size_t{1} << 20);
   if (!disk.mounted()) GTEST_SKIP() << "mounting a small disk needs root";
   FaultJob job({.np = 4, .journal_folder = disk.path()});
@@ -24,9 +24,9 @@ TEST(FullDisk, OfTheJournalTurnsNewcomersAwayAndNobodyElse) {
   job.start_all(arguments);
   ASSERT_TRUE(FaultJob::await_steps(job.others({}), 20)) << job.text();
   disk.fill();
-  FaultWorker& newcomer = job.start(arguments);
-  EXPECT_EQ(newcomer.wait(kLong), 3) << job.text();
-  EXPECT_THAT(newcomer.log().told("failed "), HasSubstr("disk is full")) << job.text();
+  FaultWorker& joiner = job.start(arguments);
+  EXPECT_EQ(joiner.wait(kLong), 3) << job.text();
+  EXPECT_THAT(joiner.log().told("failed "), HasSubstr("disk is full")) << job.text();
   const auto members = job.others({4});
   ASSERT_TRUE(FaultJob::await_steps(members, 20)) << job.text();
   EXPECT_EQ(generation(*members.front()), 1U);

@@ -162,7 +162,7 @@ INSTANTIATE_TEST_SUITE_P(
 class WithTheResult : public KillPhases {};
 
 /// The victim returns from the call and dies at once, or a little later.
-TEST_P(WithTheResult, NobodyDiverges) {
+TEST_P(WithTheResult, NoMemberDiverges) {
   const std::uint64_t seed = first_seed();
   std::mt19937_64 random(seed);
   std::printf("seed %llu\n", static_cast<unsigned long long>(seed));

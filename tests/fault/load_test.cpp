@@ -41,7 +41,7 @@ struct Loaded {
 
 class Load : public ::testing::TestWithParam<Loaded> {};
 
-TEST_P(Load, EvictsNobody) {
+TEST_P(Load, EvictsNoMember) {
   FaultJob job({.np = 4, .evict_after = kUsualEviction});
   job.start_all({"kind=" + GetParam().kind, "until=" + job.end_file(), "elements=20000"});
   ASSERT_TRUE(FaultJob::await_steps(job.others({}), 10)) << job.text();

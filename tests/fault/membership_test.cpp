@@ -94,7 +94,7 @@ TEST(BelowTheMinimum, IsABoundedWaitAndThenAClearError) {
   expect_same_steps(job.others({1}));
 }
 
-TEST(BelowTheMinimum, GoesOnWhenSomebodyComes) {
+TEST(BelowTheMinimum, GoesOnWhenAJoinerComes) {
   FaultJob job({.np = 3, .min_np = 3});
   const std::vector<std::string> arguments{"kind=train", "until=" + job.end_file(),
                                            "pause_us=1000"};

@@ -61,7 +61,7 @@ INSTANTIATE_TEST_SUITE_P(Hosts, SilentHost,
 class SilentServer : public NetworkTest {};
 
 /// The silence is shorter than the server's limit for giving workers up.
-TEST_F(SilentServer, StallsNobodyAndLosesNobody) {
+TEST_F(SilentServer, StallsNoMemberAndLosesNone) {
   FaultJob& job = make_job({.np = 3, .evict_after = kUsualEviction});
   job.start_all({"until=" + job.end_file(), "pause_us=1000"});
   const auto all = job.others({});

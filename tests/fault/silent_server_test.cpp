@@ -15,7 +15,7 @@ namespace {
 class SilentServerForLong : public NetworkTest {};
 
 /// No member is heard, so the fault must be on the server's side.
-TEST_F(SilentServerForLong, StallsNobodyAndGivesNobodyUp) {
+TEST_F(SilentServerForLong, StallsNoMemberAndGivesNoneUp) {
   FaultJob& job = make_job({.np = 3, .evict_after = kUsualEviction}, 1);
   const std::vector<std::string> arguments{"kind=train", "until=" + job.end_file(),
                                            "pause_us=1000"};

@@ -37,7 +37,7 @@ class Stop : public ::testing::TestWithParam<Frozen> {
   FaultJob job_;
 };
 
-TEST_P(Stop, For200MillisecondsEvictsNobody) {
+TEST_P(Stop, For200MillisecondsEvictsNoMember) {
   constexpr milliseconds kStop(200);
   constexpr milliseconds kTooLong(300);
   // If the machine is too slow to wake this test in time, the pause was longer than intended.

@@ -42,7 +42,7 @@ TEST_F(Strangers, AreDroppedWhateverTheySay) {
 }
 
 /// A hello that is right but for the length that it announces for what follows.
-TEST_F(Strangers, CannotMakeAnybodyAllocateWhatTheyAnnounce) {
+TEST_F(Strangers, CannotMakeAWorkerAllocateWhatTheyAnnounce) {
   for (const Door& door : doors()) {
     const std::size_t before = resident_kib(door.owner);
     for (int i = 0; i < 100; ++i) {
@@ -59,7 +59,7 @@ TEST_F(Strangers, CannotMakeAnybodyAllocateWhatTheyAnnounce) {
   expect_unaffected();
 }
 
-TEST_F(Strangers, OnTwoHundredSlowConnectionsKeepNobodyOut) {
+TEST_F(Strangers, OnTwoHundredSlowConnectionsKeepNoWorkerOut) {
   std::vector<std::unique_ptr<Stranger>> slow;
   for (const Door& door : doors()) {
     for (int i = 0; i < 200; ++i) slow.push_back(std::make_unique<Stranger>(door.port));

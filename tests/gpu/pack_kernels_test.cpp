@@ -63,7 +63,7 @@ TEST_P(PackOfTypes, EveryAlignmentAndAFewElements) {
 INSTANTIATE_TEST_SUITE_P(All, PackOfTypes, testing::ValuesIn(kPackTypes),
                          [](const auto& of) { return name_of(of.param); });
 
-TEST_F(PackKernels, EveryHalfIsWidenedAndNarrowedAsOnTheHost) {
+TEST_F(PackKernels, EveryHalfIsWidenedAndRoundedAsOnTheHost) {
   Packer packer;
   std::vector<std::byte> halves(65536 * sizeof(std::uint16_t));
   for (std::size_t i = 0; i < 65536; ++i) {

@@ -19,7 +19,7 @@ using ::testing::AnyOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-constexpr milliseconds kPatience = milliseconds(30000) * kHangFactor;
+constexpr milliseconds kTimeLimit = milliseconds(30000) * kHangFactor;
 
 Ended run_two(const std::string& mode, const std::vector<std::string>& options = {}) {
   std::vector<std::string> command{ELASTICRUN, "-np", "2"};
@@ -190,13 +190,13 @@ TEST(BadEnds, AJobThatUncaughtExceptionsEndShowsThemAll) {
 TEST(BadEnds, AWorkerThatExitsBeforeInitIsNamedWhileTheOthersWait) {
   LaunchedJob job;
   job.start({"-np", "2", BAD_WORKER, "stranger"});
-  EXPECT_TRUE(eventually(kPatience, [&] {
+  EXPECT_TRUE(eventually(kTimeLimit, [&] {
     return job.output().find(
                "worker 1 exited with code 0 before it had joined the job; does its "
                "program call elastic::init? The others wait for it for 60 s") != std::string::npos;
   })) << job.output();
   ASSERT_EQ(::kill(job.launcher().pid(), SIGTERM), 0);
-  EXPECT_EQ(job.launcher().wait(kPatience), 1) << job.output();
+  EXPECT_EQ(job.launcher().wait(kTimeLimit), 1) << job.output();
 }
 
 TEST(BadEnds, AWorkerThatReturnsFromRunWhileOthersTrainIsNamedAtTheEnd) {
@@ -229,7 +229,7 @@ TEST(BadEnds, AProgramWithoutRunIsGivenNoReplacements) {
   EXPECT_THAT(
       last_line(ended.output),
       AnyOf(HasSubstr("began with 2 workers and ended with 1: worker 1 died of signal 9 (Killed), "
-                      "and nobody could join the job in its place"),
+                      "and no worker could join the job in its place"),
             HasSubstr("died of signal 9 (Killed), and the job was done before it could be "
                       "replaced")));
 }
@@ -238,7 +238,7 @@ TEST(BadEnds, AProgramWithoutRunIsStoppedWithoutAnException) {
   LaunchedJob job;
   job.start({"-np", "2", "--max-np", "3", BAD_WORKER, "endless", job.folder().string()});
   for (const char* rank : {"0", "1"}) {
-    ASSERT_TRUE(eventually(kPatience, [&] {
+    ASSERT_TRUE(eventually(kTimeLimit, [&] {
       return std::filesystem::exists(job.folder() / ("step." + std::string(rank)));
     })) << job.output();
   }
@@ -247,7 +247,7 @@ TEST(BadEnds, AProgramWithoutRunIsStoppedWithoutAnException) {
   EXPECT_THAT(told, HasSubstr("no member is in elastic::run"));
   EXPECT_TRUE(job.control({"stop"}, &told));
   EXPECT_EQ(told, "the job stops now: no worker is in elastic::run\n");
-  EXPECT_EQ(job.launcher().wait(kPatience), 0) << job.output();
+  EXPECT_EQ(job.launcher().wait(kTimeLimit), 0) << job.output();
   EXPECT_THAT(job.output(), AllOf(HasSubstr("the job was stopped"), Not(HasSubstr("terminate")),
                                   Not(HasSubstr("died of signal"))));
 }
@@ -255,16 +255,16 @@ TEST(BadEnds, AProgramWithoutRunIsStoppedWithoutAnException) {
 TEST(BadEnds, AWorkerThatIsRemovedWithoutRunIsNotReplaced) {
   LaunchedJob job;
   job.start({"-np", "2", BAD_WORKER, "endless", job.folder().string()});
-  ASSERT_TRUE(eventually(kPatience, [&] {
+  ASSERT_TRUE(eventually(kTimeLimit, [&] {
     return std::filesystem::exists(job.folder() / "step.1");
   })) << job.output();
   EXPECT_TRUE(job.control({"remove", "1"}));
-  EXPECT_TRUE(eventually(kPatience, [&] {
+  EXPECT_TRUE(eventually(kTimeLimit, [&] {
     return job.output().find("worker 1 was removed on request, and died of signal 6") !=
            std::string::npos;
   })) << job.output();
   EXPECT_TRUE(job.control({"stop"}));
-  EXPECT_EQ(job.launcher().wait(kPatience), 0) << job.output();
+  EXPECT_EQ(job.launcher().wait(kTimeLimit), 0) << job.output();
   EXPECT_THAT(job.output(), Not(HasSubstr("starting it again")));
 }
 

@@ -118,7 +118,7 @@ TEST(Joiner, WithOtherOptionsIsRefusedWithTheDifference) {
 }
 
 // ---- wrong configuration -----------------------------------------------------------------------
-TEST(Init, SaysWhereNobodyAnswered) {
+TEST(Init, NamesTheAddressWithoutAServer) {
   const ScratchFolder folder;
   const auto secret = folder.path() / "secret";
   write_secret(secret, 'a');
@@ -132,7 +132,7 @@ TEST(Init, SaysWhereNobodyAnswered) {
   EXPECT_LT(std::chrono::steady_clock::now() - before, milliseconds(30000));
 }
 
-TEST(Init, SaysAfterSomeSecondsThatNobodyAnswers) {
+TEST(Init, SaysAfterSomeSecondsThatNoServerAnswers) {
   const ScratchFolder folder;
   const auto secret = folder.path() / "secret";
   write_secret(secret, 'a');

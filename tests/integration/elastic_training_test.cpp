@@ -228,7 +228,7 @@ TEST(BelowMinimum, GoesOnWhenAWorkerIsAddedInTime) {
 }
 
 /// The test has a server of its own, because it sets the waiting time.
-TEST(BelowMinimum, EndsInAClearErrorWhenNobodyComes) {
+TEST(BelowMinimum, EndsInAClearErrorWhenNoJoinerComes) {
   const ScratchFolder folder;
   const std::string path = folder.path().string();
   const auto secret = folder.path() / "secret";

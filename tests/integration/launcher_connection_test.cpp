@@ -24,7 +24,7 @@ enum class Way { kCut, kServerMishears, kLauncherMishears };
 
 class LauncherConnection : public ::testing::TestWithParam<Way> {
  protected:
-  static constexpr auto kPatience = std::chrono::milliseconds(30000) * kHangFactor;
+  static constexpr auto kTimeLimit = std::chrono::milliseconds(30000) * kHangFactor;
 
   void SetUp() override {
     ASSERT_TRUE(job_.wait_until_trained(2)) << job_.output();
@@ -37,7 +37,7 @@ class LauncherConnection : public ::testing::TestWithParam<Way> {
     const std::string address = job_.address();
     const int port = std::stoi(address.substr(address.rfind(':') + 1));
     TakenSockets taken;
-    ASSERT_TRUE(eventually(kPatience, [&] {
+    ASSERT_TRUE(eventually(kTimeLimit, [&] {
       taken = TakenSockets::of(job_.launcher().pid(), port);
       return static_cast<bool>(taken);
     }));
@@ -55,7 +55,7 @@ class LauncherConnection : public ::testing::TestWithParam<Way> {
     }
   }
   bool noticed() {
-    return eventually(kPatience, [&] {
+    return eventually(kTimeLimit, [&] {
       return job_.output().find("lost the rendezvous server, connects again") != std::string::npos;
     });
   }
@@ -68,7 +68,9 @@ TEST_P(LauncherConnection, AWorkerIsAddedAfterwardsAndTheEndIsTold) {
   ASSERT_TRUE(noticed()) << job_.output();
   // While no launcher is connected, the request ends in an error; repeat it until one is.
   std::string answer;
-  ASSERT_TRUE(eventually(kPatience, [&] { return job_.control({"add", "1"}, &answer); })) << answer;
+  ASSERT_TRUE(eventually(kTimeLimit, [&] {
+    return job_.control({"add", "1"}, &answer);
+  })) << answer;
   EXPECT_TRUE(job_.wait_until_trained(3)) << job_.output();
   break_connection();
   EXPECT_EQ(job_.finish(), 0) << job_.output();
@@ -79,7 +81,7 @@ TEST_P(LauncherConnection, AWorkerIsAddedAfterwardsAndTheEndIsTold) {
 TEST_P(LauncherConnection, AnInterruptEndsTheStepFirst) {
   break_connection();
   ::kill(job_.launcher().pid(), SIGINT);
-  EXPECT_EQ(job_.launcher().wait(kPatience), 1) << job_.output();
+  EXPECT_EQ(job_.launcher().wait(kTimeLimit), 1) << job_.output();
   EXPECT_THAT(job_.output(), HasSubstr("stopped by SIGINT"));
   EXPECT_THAT(job_.told("result"),
               AllOf(SizeIs(2), Each(Pair(::testing::_, StartsWith("stopped")))));

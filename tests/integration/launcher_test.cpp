@@ -24,7 +24,7 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 
 /// Far more than anything here takes, on a busy machine too.
-constexpr std::chrono::milliseconds kPatience = std::chrono::milliseconds(20000) * kHangFactor;
+constexpr std::chrono::milliseconds kTimeLimit = std::chrono::milliseconds(20000) * kHangFactor;
 
 /// elasticrun with a private place for its job files, so that tests do not see each other's jobs.
 class LauncherTest : public ::testing::Test {
@@ -44,18 +44,18 @@ class LauncherTest : public ::testing::Test {
   /// Runs to the end; the exit code, or -1.
   int run(const std::vector<std::string>& arguments) {
     const auto job = start(arguments);
-    const auto code = job->wait(kPatience);
+    const auto code = job->wait(kTimeLimit);
     output_ = job->output();
     return code.value_or(-1);
   }
   static bool says(const Job& job, const std::string& text) {
-    return eventually(kPatience, [&] { return job.output().find(text) != std::string::npos; });
+    return eventually(kTimeLimit, [&] { return job.output().find(text) != std::string::npos; });
   }
 
   /// The process ids that a script wrote into `name`, one to a line, once there are `count`.
   std::vector<pid_t> pids_in(const std::string& name, std::size_t count) const {
     std::vector<pid_t> pids;
-    EXPECT_TRUE(eventually(kPatience,
+    EXPECT_TRUE(eventually(kTimeLimit,
                            [&] {
                              pids.clear();
                              std::istringstream lines(read_file(file(name)));
@@ -67,7 +67,7 @@ class LauncherTest : public ::testing::Test {
   }
   static void expect_gone(const std::vector<pid_t>& pids) {
     for (const pid_t pid : pids) {
-      EXPECT_TRUE(eventually(kPatience, [&] { return !launcher::start_time_of(pid); }))
+      EXPECT_TRUE(eventually(kTimeLimit, [&] { return !launcher::start_time_of(pid); }))
           << pid << " is left";
     }
   }
@@ -169,7 +169,7 @@ TEST_F(LauncherTest, LeavesNoProcessBehindOnSigterm) {
       start({"-np", "2", "/bin/sh", "-c", "sleep 1000 & echo $$ $! >> " + file("pids") + "; wait"});
   const auto pids = pids_in("pids", 4);
   ::kill(program->pid(), SIGTERM);
-  EXPECT_EQ(program->wait(kPatience), 1);
+  EXPECT_EQ(program->wait(kTimeLimit), 1);
   EXPECT_THAT(program->output(), HasSubstr("stopped by SIGTERM"));
   expect_gone(pids);
 }
@@ -183,7 +183,7 @@ TEST_F(LauncherTest, KillsWorkersThatDoNotEndOnFurtherSignals) {
   ASSERT_TRUE(says(*program, "stopping the workers"));
   ::kill(program->pid(), SIGINT);
   EXPECT_TRUE(says(*program, "killing the workers"));
-  EXPECT_EQ(program->wait(kPatience), 1);
+  EXPECT_EQ(program->wait(kTimeLimit), 1);
   expect_gone(pids);
 }
 
@@ -198,7 +198,7 @@ TEST_F(LauncherTest, HearsSignalsWhileItsOutputIsNotRead) {
                "; exec yes' >" + fifo},
           file("errors"), {"XDG_RUNTIME_DIR=" + scratch_.path().string()});
   const std::vector<pid_t> pids = pids_in("pids", 1);
-  ASSERT_TRUE(eventually(kPatience, [&] {
+  ASSERT_TRUE(eventually(kTimeLimit, [&] {
     int waiting = 0;
     return ::ioctl(unread.get(), FIONREAD, &waiting) == 0 && waiting >= room - PIPE_BUF;
   }));
@@ -207,7 +207,7 @@ TEST_F(LauncherTest, HearsSignalsWhileItsOutputIsNotRead) {
   expect_gone(pids);
   EXPECT_FALSE(job.wait(std::chrono::milliseconds(0))) << "the rest of the output is to be read";
   ::kill(job.pid(), SIGTERM);
-  EXPECT_NE(job.wait(kPatience).value_or(0), 0);
+  EXPECT_NE(job.wait(kTimeLimit).value_or(0), 0);
 }
 
 TEST_F(LauncherTest, AFileAtItsLimitIsAsAFullDisk) {
@@ -215,7 +215,7 @@ TEST_F(LauncherTest, AFileAtItsLimitIsAsAFullDisk) {
            "ulimit -f 8; exec " + std::string(ELASTICRUN) + " -np 1 --output-dir " + file("out") +
                " sh -c 'yes | head -n 10000; exit 7'"},
           file("errors"), {"XDG_RUNTIME_DIR=" + scratch_.path().string()});
-  EXPECT_EQ(job.wait(kPatience), 1) << job.output();
+  EXPECT_EQ(job.wait(kTimeLimit), 1) << job.output();
   EXPECT_THAT(job.output(), HasSubstr("worker-0.out: File too large"));
   EXPECT_THAT(job.output(), HasSubstr("worker 0 exited with code 7"));
 }
@@ -226,7 +226,7 @@ TEST_F(LauncherTest, LeavesNoProcessBehindWhenItIsKilled) {
              "trap '' TERM HUP; sleep 1000 & echo $$ $! >> " + file("pids") + "; wait"});
   const auto pids = pids_in("pids", 4);
   ::kill(program->pid(), SIGKILL);
-  EXPECT_EQ(program->wait(kPatience), 128 + SIGKILL);
+  EXPECT_EQ(program->wait(kTimeLimit), 128 + SIGKILL);
   expect_gone(pids);
 }
 
@@ -254,7 +254,7 @@ TEST_F(LauncherTest, ControlFindsTheOneRunningJob) {
   EXPECT_THAT(output_, HasSubstr("job seen is running already"));
 
   ::kill(program->pid(), SIGTERM);
-  EXPECT_EQ(program->wait(kPatience), 1);
+  EXPECT_EQ(program->wait(kTimeLimit), 1);
   expect_gone(both);
   EXPECT_EQ(run({"ctl", "status"}), 1);
   EXPECT_THAT(output_, HasSubstr("no job of yours is running"));
@@ -278,7 +278,7 @@ TEST_F(LauncherTest, ControlIgnoresAndRemovesWhatADeadLauncherLeft) {
         start({"-np", "1", "/bin/sh", "-c", "echo $$ >> " + file("pids") + "; sleep 1000"});
     pids_in("pids", 1);
     ::kill(program->pid(), SIGKILL);
-    ASSERT_TRUE(program->wait(kPatience));
+    ASSERT_TRUE(program->wait(kTimeLimit));
   }
   const std::string jobs = file("elastic-" + std::to_string(::getuid()) + "/jobs");
   EXPECT_FALSE(std::filesystem::is_empty(jobs));

@@ -40,7 +40,7 @@ TEST_F(LinkCutTest, ThatTheKernelRefusesIsAnError) {
   EXPECT_THAT(cut_.confirm().message(), HasSubstr("did not cut the link: No such device"));
 }
 
-TEST_F(LinkCutTest, ThatNobodyHasStruckIsNotConfirmed) {
+TEST_F(LinkCutTest, ThatWasNotCutIsNotConfirmed) {
   EXPECT_EQ(cut_.confirm().code(), Code::kUnavailable);
 }
 

@@ -36,12 +36,12 @@ TEST_F(LinkerTest, ManyProbesOfOneDonorAllGetTheirTurn) {
   for (auto& rate : rates) EXPECT_TRUE(rate.get().ok());
 }
 
-TEST_F(LinkerTest, AProbeOfNobodyFailsInTime) {
+TEST_F(LinkerTest, AProbeOfAnAbsentPeerFailsInTime) {
   LinkingWorker joiner(options("a"));
-  Peer nobody;
-  nobody.incarnation = "b";
-  nobody.endpoints.tcp = {"127.0.0.1:1"};
-  const Result<double> rate = joiner.probe(nobody, Milliseconds(200)).get();
+  Peer absent;
+  absent.incarnation = "b";
+  absent.endpoints.tcp = {"127.0.0.1:1"};
+  const Result<double> rate = joiner.probe(absent, Milliseconds(200)).get();
   EXPECT_EQ(rate.status().code(), Code::kTimeout);
 }
 

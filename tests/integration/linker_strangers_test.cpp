@@ -157,13 +157,13 @@ TEST_F(LinkerFence, AWrongSecretGetsNowhere) {
   EXPECT_FALSE(c.connect({peer("a", a_)}, kRefusalDeadline, 5).get().ok());
 }
 
-TEST_F(LinkerFence, NobodyIsRelayedOutOfTheView) {
-  LinkGreeting to_nobody = greeting("b", "a");
-  to_nobody.target = "c" + suffix_;
-  EXPECT_EQ(shake_hands(a_, to_nobody), Verdict::kNoRelay);
-  LinkGreeting from_nobody = greeting("c", "a");
-  from_nobody.target = "b" + suffix_;
-  EXPECT_EQ(shake_hands(a_, from_nobody), Verdict::kNoRelay);
+TEST_F(LinkerFence, NoWorkerIsRelayedOutOfTheView) {
+  LinkGreeting to_outsider = greeting("b", "a");
+  to_outsider.target = "c" + suffix_;
+  EXPECT_EQ(shake_hands(a_, to_outsider), Verdict::kNoRelay);
+  LinkGreeting from_outsider = greeting("c", "a");
+  from_outsider.target = "b" + suffix_;
+  EXPECT_EQ(shake_hands(a_, from_outsider), Verdict::kNoRelay);
 }
 
 TEST_F(LinkerStrangers, DoNoHarm) {
@@ -202,7 +202,7 @@ TEST_F(LinkerStrangers, WhoSaysNothingIsDroppedAfterTheDeadline) {
 }
 
 /// The silent ones would be dropped only long after the deadline for linking.
-TEST_F(LinkerStrangers, TwoThousandSilentConnectionsKeepNobodyOut) {
+TEST_F(LinkerStrangers, TwoThousandSilentConnectionsKeepNoWorkerOut) {
   constexpr std::size_t kSilent = 2000;
   allow_descriptors(2 * kSilent);
   for (const Transport transport : {Transport::kTcp, Transport::kShm}) {
@@ -227,7 +227,7 @@ TEST_F(LinkerStrangers, OtherUsersOfTheMachineGetNoAnswer) {
   const LinkingWorker a(options("a"));
   const std::string name = std::string(1, '\0') + a.endpoints().local;
   const auto hello = handshake::Dialer(secret_, handshake::Purpose::kData, "x").hello();
-  constexpr uid_t kNobody = 65534;
+  constexpr uid_t kUnprivilegedUser = 65534;
   const pid_t other = ::fork();
   if (other == 0) {
     // The child uses system calls only, because the library's threads do not exist in it.
@@ -237,8 +237,8 @@ TEST_F(LinkerStrangers, OtherUsersOfTheMachineGetNoAnswer) {
     const auto length = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + name.size());
     const int fd = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     char answer = 0;
-    const bool asked =
-        ::setuid(kNobody) == 0 && ::connect(fd, reinterpret_cast<sockaddr*>(&address), length) == 0;
+    const bool asked = ::setuid(kUnprivilegedUser) == 0 &&
+                       ::connect(fd, reinterpret_cast<sockaddr*>(&address), length) == 0;
     if (asked) (void)!::send(fd, hello.data(), hello.size(), MSG_NOSIGNAL);
     ::_exit(!asked ? 2 : ::recv(fd, &answer, 1, 0) > 0 ? 1 : 0);
   }

@@ -151,7 +151,7 @@ TEST_F(LinkerTest, TheEndOfAPeerIsFoundByItsListener) {
   EXPECT_EQ(ended.wait_for(Milliseconds(9000)), std::future_status::ready);
 }
 
-TEST_F(LinkerTest, NobodyToLinkWithIsDoneAtOnce) {
+TEST_F(LinkerTest, NoPeersAreLinkedAtOnce) {
   LinkingWorker a(options("a"));
   Links links = a.connect({}).get();
   ASSERT_TRUE(links.ok());

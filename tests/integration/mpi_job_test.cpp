@@ -50,7 +50,7 @@ TEST_F(MpiJobTest, TakesEveryIntegerType) {
   expect_right(INTEGER_TYPES_CHECK);
 }
 
-TEST_F(MpiJobTest, HasEverybodyInEverySum) {
+TEST_F(MpiJobTest, HasEveryRankInEverySum) {
   Job job({MPIRUN, "-np", "3", DIGIT_STREAM, "mixed", "100", "131072", "5", folder()},
           file("output"), environment());
   EXPECT_EQ(job.wait(milliseconds(90000)), 0) << job.output();

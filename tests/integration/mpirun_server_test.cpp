@@ -14,7 +14,7 @@
 namespace elastic::testing {
 namespace {
 
-constexpr std::chrono::milliseconds kPatience{30000};
+constexpr std::chrono::milliseconds kTimeLimit{30000};
 
 class MpirunServerTest : public ::testing::Test {
  protected:
@@ -29,7 +29,7 @@ class MpirunServerTest : public ::testing::Test {
   int run(std::vector<std::string> command) {
     command.insert(command.end(), {SERVER_SEEKER, scratch_.path().string()});
     Job job(command, scratch_.path() / "output", environment(open_mpi_settings()));
-    const int code = job.wait(kPatience).value_or(-1);
+    const int code = job.wait(kTimeLimit).value_or(-1);
     output_ = job.output();
     return code;
   }
@@ -74,8 +74,8 @@ TEST_F(MpirunServerTest, WorkersBehindAShellMeetToo) {
 TEST_F(MpirunServerTest, TheTasksOfASlurmStepMeetAtTheServerOfRankZero) {
   const auto one = task("1");
   const auto zero = task("0");
-  EXPECT_EQ(zero->wait(kPatience), 0) << zero->output();
-  EXPECT_EQ(one->wait(kPatience), 0) << one->output();
+  EXPECT_EQ(zero->wait(kTimeLimit), 0) << zero->output();
+  EXPECT_EQ(one->wait(kTimeLimit), 0) << one->output();
   EXPECT_THAT(found_by(0), ::testing::StartsWith("2 127.0.0.1:"));
   EXPECT_EQ(found_by(1), found_by(0));
 }
@@ -93,7 +93,7 @@ TEST_F(MpirunServerTest, AWorkerAloneIsAJobOfOne) {
   EXPECT_THAT(found_by(0), ::testing::StartsWith("1 127.0.0.1:"));
 }
 
-TEST_F(MpirunServerTest, AFileOfAnEndedServerMisleadsNobody) {
+TEST_F(MpirunServerTest, AFileOfAnEndedServerMisleadsNoWorker) {
   launcher::JobRecord stale;
   stale.job = "ended";
   stale.address = "127.0.0.1:1";

@@ -193,7 +193,7 @@ TEST_F(RendezvousTest, AMalformedMessageClosesOnlyItsConnection) {
   EXPECT_EQ(status().view.generation, 1U);
 }
 
-TEST_F(RendezvousTest, ManyIdleConnectionsKeepNobodyOut) {
+TEST_F(RendezvousTest, ManyIdleConnectionsKeepNoWorkerOut) {
   serve(options(2));
   std::vector<tcp::socket> idle;
   for (int i = 0; i < 200; ++i) idle.push_back(raw());
@@ -222,7 +222,7 @@ TEST_F(RendezvousTest, ATakenPortIsNamed) {
   EXPECT_THAT(listening.message(), HasSubstr("another port"));
 }
 
-TEST_F(RendezvousTest, NobodyAtTheAddressIsABoundedWait) {
+TEST_F(RendezvousTest, NoServerAtTheAddressIsABoundedWait) {
   const testing::ReservedPort port;
   ClientOptions nowhere = client_options("w");
   nowhere.address = port.address();

@@ -43,28 +43,28 @@ class FullDiskTest : public RendezvousTest {
   }
 
   void expect_refused(const std::string& incarnation) {
-    const auto newcomer = worker(incarnation);
-    ASSERT_TRUE(eventually([&] { return !newcomer->failures.empty(); }));
-    EXPECT_EQ(newcomer->failures[0].code(), Code::kRefused);
-    EXPECT_THAT(newcomer->failures[0].message(),
+    const auto joiner = worker(incarnation);
+    ASSERT_TRUE(eventually([&] { return !joiner->failures.empty(); }));
+    EXPECT_EQ(joiner->failures[0].code(), Code::kRefused);
+    EXPECT_THAT(joiner->failures[0].message(),
                 HasSubstr("the journal's disk is full: " + (disk_.path() / "journal").string()));
   }
 
   void expect_welcome(const std::string& incarnation) {
-    const auto newcomer = worker(incarnation);
-    ASSERT_TRUE(eventually([&] { return !newcomer->all<Welcome>().empty(); }));
-    EXPECT_TRUE(newcomer->all<Welcome>()[0].joining);
+    const auto joiner = worker(incarnation);
+    ASSERT_TRUE(eventually([&] { return !joiner->all<Welcome>().empty(); }));
+    EXPECT_TRUE(joiner->all<Welcome>()[0].joining);
   }
 
   testing::TinyDisk disk_{1024 * kKiB};
 };
 
-TEST_F(FullDiskTest, NewcomersAreRefusedAndMembersGoOn) {
+TEST_F(FullDiskTest, JoinersAreRefusedAndMembersGoOn) {
   serve(options_with_journal(20));
   form(20);
   disk_.fill();
   lose(4);  // more than the pages around what is reserved
-  expect_refused("newcomer");
+  expect_refused("joiner");
   lose(10);
   expect_refused("another");
   for (const auto& member : workers_) EXPECT_TRUE(member->failures.empty());
@@ -91,7 +91,7 @@ TEST_F(FullDiskTest, WithoutAnyRoomTheJobWaitsForIt) {
   }
   ASSERT_EQ(kept().floor, decided - 1);
   workers_.pop_back();
-  expect_refused("newcomer");
+  expect_refused("joiner");
   for (const auto& member : workers_) {
     EXPECT_LT(member->view().generation, decided) << "announced before it was durable";
     EXPECT_TRUE(member->failures.empty());
@@ -155,7 +155,7 @@ class FewDescriptorsTest : public RendezvousTest {
   std::string address_;
 };
 
-TEST_F(FewDescriptorsTest, NewcomersAreTurnedAwayAtOnceAndMembersStay) {
+TEST_F(FewDescriptorsTest, ConnectionsAreRefusedAtOnceAndMembersStay) {
   start(2);
   for (const char* incarnation : {"w0", "w1"}) workers_.push_back(worker_at(incarnation));
   ASSERT_TRUE(eventually([&] { return all_see(1, 2); }));
@@ -163,11 +163,11 @@ TEST_F(FewDescriptorsTest, NewcomersAreTurnedAwayAtOnceAndMembersStay) {
 
   limit_descriptors(first_free_descriptor());
   for (int i = 0; i < 20; ++i) {
-    tcp::socket newcomer = stranger();
-    EXPECT_TRUE(is_closed(newcomer));
+    tcp::socket late = stranger();
+    EXPECT_TRUE(is_closed(late));
   }
   EXPECT_THAT(server_program_->output(),
-              HasSubstr("out of descriptors: newcomers are turned away"));
+              HasSubstr("out of descriptors: new connections are refused"));
   const auto joiner = worker_at("joiner");
   for (const auto& member : workers_) EXPECT_TRUE(member->failures.empty());
 

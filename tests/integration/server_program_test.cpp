@@ -57,7 +57,7 @@ class ServerProgramTest : public ::testing::Test {
   std::optional<Job> server_;
 };
 
-TEST_F(ServerProgramTest, WritesItsPortThroughNoLinkThatSomebodyHasLaid) {
+TEST_F(ServerProgramTest, WritesItsPortThroughNoLinkOfAnotherUser) {
   std::ofstream(scratch_.path() / "victim") << "precious";
   start({}, "ln -s victim $FOLDER/port.$$.new; ln -s victim $FOLDER/port.new");
   ASSERT_TRUE(serves()) << server_->output();

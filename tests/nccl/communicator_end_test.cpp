@@ -80,13 +80,13 @@ TEST_F(CommunicatorEndTest, DoesNotWaitForALongAbort) {
 
 TEST_F(CommunicatorEndTest, SaysThatTheWorkerHasToExitWhereAnAbortDoesNotReturn) {
   nccl_->script(0, {.abort_waits = true});
-  prepare(2, {.abort = kPatience});
+  prepare(2, {.abort = kTimeLimit});
   all_ready();
   abort_all();
   const Status stuck = of(0).ended(some_day());
   EXPECT_EQ(stuck.code(), Code::kUnavailable);
   EXPECT_THAT(stuck.message(), AllOf(HasSubstr("ncclCommAbort has not returned within " +
-                                               std::to_string(kPatience.count()) + " ms"),
+                                               std::to_string(kTimeLimit.count()) + " ms"),
                                      HasSubstr("generation 7"), HasSubstr("has to exit"),
                                      HasSubstr("come back as a joiner")));
   EXPECT_EQ(of(0).phase(), Phase::kStuck);

@@ -27,7 +27,7 @@ class CommunicatorFixture : public ::testing::Test {
   static TimePoint in(std::chrono::milliseconds time) { return Clock::now() + time; }
   /// A deadline that passes in a test, and is far enough on a loaded machine for all that comes in
   /// time.
-  static constexpr std::chrono::milliseconds kPatience =
+  static constexpr std::chrono::milliseconds kTimeLimit =
       std::chrono::milliseconds(1000) * kHangFactor;
   /// Later than anything here takes.
   static TimePoint some_day() { return in(std::chrono::seconds(30)); }

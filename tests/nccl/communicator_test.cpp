@@ -61,7 +61,7 @@ TEST_F(CommunicatorTest, IsNotUsedBeforeAllHaveIt) {
 
 TEST_F(CommunicatorTest, IsNoBodysWhereOneRankIsNeverDone) {
   nccl_->script(1, {.init = Init::kNeverDone});
-  prepare(3, {.start = kPatience});
+  prepare(3, {.start = kTimeLimit});
   expect_no_rank_ready(Code::kTimeout,
                        "rank 1: NCCL has not made the communicator of generation 7");
   all_ended();
@@ -72,7 +72,7 @@ TEST_F(CommunicatorTest, IsNoBodysWhereOneRankFails) {
   for (const Init init : {Init::kFailsAtOnce, Init::kFailsLater}) {
     nccl_->reset();
     nccl_->script(2, {.init = init});
-    prepare(3, {.start = kPatience});
+    prepare(3, {.start = kTimeLimit});
     for (Communicator* each : all()) {
       const Status ready = each->ready(some_day());
       // If it never comes, the others may report first that NCCL waits for it.
@@ -125,7 +125,7 @@ TEST_F(CommunicatorTest, IsNotMadeWhereARankDoesNotCome) {
 
 TEST_F(CommunicatorTest, DoesNotWaitForAnInitThatDoesNotReturn) {
   nccl_->script(1, {.init = Init::kNeverReturns});
-  prepare(2, {.start = kPatience, .abort = kPatience});
+  prepare(2, {.start = kTimeLimit, .abort = kTimeLimit});
   EXPECT_THAT(of(1).ready(some_day()).message(),
               HasSubstr("ncclCommInitRankConfig does not return"));
   const Status stuck = of(1).ended(some_day());

@@ -51,9 +51,9 @@ TEST_F(NcclAllreducesTest, ReducesManyTensorsAtOnce) {
 }
 
 /// The bytes of `with_casts()` in its wire dtypes.
-constexpr std::size_t kNarrowedBytes = (100003 + 33 + 70000 + 3) * 2 + 5 * 4;
+constexpr std::size_t kCastBytes = (100003 + 33 + 70000 + 3) * 2 + 5 * 4;
 
-TEST_F(NcclAllreducesTest, NarrowsWhatTravelsAsHalves) {
+TEST_F(NcclAllreducesTest, CastsTensorsThatTravelAsHalves) {
   make(3, true);
   for (const ReduceOp op : {ReduceOp::kSum, ReduceOp::kAverage}) {
     EXPECT_TRUE(allreduce(with_casts(), op));
@@ -61,8 +61,8 @@ TEST_F(NcclAllreducesTest, NarrowsWhatTravelsAsHalves) {
   }
   // A little more is sent, because of the padding between tensors.
   EXPECT_THAT(nccl_->counts().bytes,
-              ::testing::AllOf(::testing::Ge(2 * 3 * (kNarrowedBytes + 2006)),
-                               ::testing::Le(2 * 3 * (kNarrowedBytes + 2006 + 4 * 64))));
+              ::testing::AllOf(::testing::Ge(2 * 3 * (kCastBytes + 2006)),
+                               ::testing::Le(2 * 3 * (kCastBytes + 2006 + 4 * 64))));
 }
 
 TEST_F(NcclAllreducesTest, ServesOneRankAlone) {

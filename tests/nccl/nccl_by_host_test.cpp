@@ -70,7 +70,7 @@ TEST_F(NcclByHostTest, GoesThroughTheHostWhereADeviceIsTaken) {
   EXPECT_TRUE(allreduce());
 }
 
-TEST_F(NcclByHostTest, GoesThroughTheHostWhereOneRankCannotNarrow) {
+TEST_F(NcclByHostTest, GoesThroughTheHostWhereOneRankCannotCast) {
   make(3, true);
   services_[1].devices = std::make_shared<SharedDevices>(
       CUDA_STAND_IN, [](auto& device) { return std::make_unique<CopyMover>(device); });

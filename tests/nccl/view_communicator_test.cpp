@@ -166,7 +166,7 @@ TEST_F(ViewCommunicatorTest, HoldsUpNoStateForLong) {
   EXPECT_EQ(nccl_->counts().inits, 2);
 }
 
-TEST_F(ViewCommunicatorTest, IsNotBegunWhereNobodyKnowsADevice) {
+TEST_F(ViewCommunicatorTest, IsNotBegunWhereNoRankKnowsADevice) {
   make(2, /*waits=*/false);
   transfer();
   gather();
@@ -206,7 +206,7 @@ TEST_F(ViewCommunicatorTest, RefusesTwoRanksOnOneDevice) {
   EXPECT_EQ(nccl_->counts().inits, 0);
 }
 
-TEST_F(ViewCommunicatorTest, AsksNobodyWhereNcclLetsRanksShareADevice) {
+TEST_F(ViewCommunicatorTest, AsksNoRankWhereNcclLetsRanksShareADevice) {
   make(2, /*waits=*/true, 7, [](NcclServices& its) { its.host.reset(); });
   EXPECT_TRUE(allreduce());
 }

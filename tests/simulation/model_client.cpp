@@ -13,7 +13,7 @@ namespace {
 
 constexpr Milliseconds kFirstPause{50};
 constexpr Milliseconds kLongestPause{1000};
-constexpr Milliseconds kDialPatience{5000};
+constexpr Milliseconds kDialTimeLimit{5000};
 constexpr Milliseconds kHeartbeat{50};
 
 }  // namespace
@@ -26,7 +26,7 @@ void ModelClient::dial() {
   SimContext& context = process_.context();
   if (!context.network.meet(process_.self(), kServer)) {
     // Something may get through before the time limit; when is the network's to say.
-    return process_.later(kFirstPause, kDialPatience, [this] { dial_later(); });
+    return process_.later(kFirstPause, kDialTimeLimit, [this] { dial_later(); });
   }
   process_.later(Milliseconds(0), Milliseconds(4),
                  [this] { process_.context().server.is_up() ? connected() : dial_later(); });

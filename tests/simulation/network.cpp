@@ -8,8 +8,8 @@ namespace elastic::simulation {
 namespace {
 
 /// The time after which a side takes a connection for dead on which nothing gets through.
-constexpr Milliseconds kLeastPatience{300};
-constexpr Milliseconds kMostPatience{3000};
+constexpr Milliseconds kLeastTimeLimit{300};
+constexpr Milliseconds kMostTimeLimit{3000};
 
 }  // namespace
 
@@ -70,7 +70,7 @@ void Connection::lose(Node who) {
 void Connection::on_cut() {
   for (const Side& its : sides_) {
     if (!its.up) continue;
-    network_.time_.after(network_.chance_.between(kLeastPatience, kMostPatience), [this, &its] {
+    network_.time_.after(network_.chance_.between(kLeastTimeLimit, kMostTimeLimit), [this, &its] {
       if (!network_.meet(its.self, its.peer)) lose(its.self);
     });
   }

@@ -53,7 +53,7 @@ class CollectiveCheckTest : public ::testing::Test {
   std::vector<float> output_ = std::vector<float>(kCount);
 };
 
-TEST_F(CollectiveCheckTest, AGatheredTensorHasEverybodysBlock) {
+TEST_F(CollectiveCheckTest, AGatheredTensorHasEveryRanksBlock) {
   const auto gather = make_collective("all_gather");
   constexpr std::size_t kBlock = kCount / kRanks;
   for (int rank = 0; rank < kRanks; ++rank) {

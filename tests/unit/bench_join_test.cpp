@@ -27,7 +27,7 @@ std::vector<JoinRecord> three_workers() {
            {{100 * kMillisecond, 111 * kMillisecond}, {200 * kMillisecond, 205 * kMillisecond}}}};
 }
 
-TEST(JoinTime, IsThatOfTheMembersAndOfTheNewcomer) {
+TEST(JoinTime, IsThatOfTheMembersAndOfTheJoiner) {
   const auto time = join_time(three_workers(), 3);
   ASSERT_TRUE(time.ok()) << time.status().message();
   EXPECT_DOUBLE_EQ(time.value().gap_ms, 9);
@@ -35,10 +35,10 @@ TEST(JoinTime, IsThatOfTheMembersAndOfTheNewcomer) {
   EXPECT_DOUBLE_EQ(time.value().broadcast_ms, (12.0 + 6.0) / 2);
 }
 
-TEST(JoinTime, RefusesARunWithoutItsNewcomer) {
+TEST(JoinTime, RefusesARunWithoutItsJoiner) {
   auto records = three_workers();
   EXPECT_THAT(join_time(records, 4).status().message(), HasSubstr("expected 4"));
-  records[2].newcomer = false;
+  records[2].joiner = false;
   EXPECT_THAT(join_time(records, 3).status().message(), HasSubstr("0 of them joiners"));
   records = three_workers();
   records[1].broadcasts.pop_back();

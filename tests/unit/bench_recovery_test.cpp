@@ -158,7 +158,7 @@ TEST(RecoveryTime, WithoutVictimsIsThatOfTheCallThatEndedInTheNewView) {
   EXPECT_DOUBLE_EQ(time.value().phases.replay, 3);
 }
 
-TEST(RecoveryTime, WithoutVictimsNobodyMayBeLostAndTheFaultHasToShow) {
+TEST(RecoveryTime, WithoutVictimsNoWorkerMayBeLostAndTheFaultHasToShow) {
   EXPECT_THAT(failure_of(without_victims(22 * kMs, kWithoutOne)),
               HasSubstr("a survivor was not counted"));
   EXPECT_THAT(failure_of(without_victims(13 * kMs, kAll)), HasSubstr("changed nothing"));

@@ -27,7 +27,7 @@ std::vector<Wide> widened(const std::vector<Half>& halves, double factor = 1,
   return values;
 }
 
-TEST(Narrow, ScalesAndRoundsOnce) {
+TEST(Cast, ScalesAndRoundsOnce) {
   const std::vector<float> values{0x1p-26F, 3, -0.1F, 70000};
   const auto halves = halves_of<float16>(values, 1024);
   EXPECT_EQ(halves[0].bits, float16(0x1p-16F).bits) << "it would be 0 without the scale";
@@ -38,12 +38,12 @@ TEST(Narrow, ScalesAndRoundsOnce) {
 }
 
 /// 1 + 2^-11 + 2^-40 is above the middle between two halves, and exactly there as an f32.
-TEST(Narrow, DoublesGoByWayOfFloats) {
+TEST(Cast, DoublesGoByWayOfFloats) {
   EXPECT_EQ(halves_of<float16>(std::vector<double>{1 + 0x1p-11 + 0x1p-40})[0].bits,
             float16(1.0F).bits);
 }
 
-TEST(Narrow, WidensDividesAndLeavesOneNan) {
+TEST(Cast, WidensDividesAndLeavesOneNan) {
   const float nan = std::numeric_limits<float>::quiet_NaN();
   const std::vector<float16> halves{float16(3072), float16(-1), float16(-nan)};
   const auto floats = widened<float>(halves, 0x1p-10, 7);
@@ -55,7 +55,7 @@ TEST(Narrow, WidensDividesAndLeavesOneNan) {
   EXPECT_EQ(doubles[1], -1.0 / 3) << "not of an f32";
 }
 
-TEST(Narrow, EveryHalfComesBack) {
+TEST(Cast, EveryHalfComesBack) {
   std::vector<bfloat16> halves(0x7f80);
   for (std::size_t i = 0; i < halves.size(); ++i) halves[i].bits = static_cast<std::uint16_t>(i);
   const auto back = halves_of<bfloat16>(widened<float>(halves));

@@ -48,7 +48,7 @@ class OnADevice : public ::testing::Test {
   const void* stream_ = nullptr;
 };
 
-TEST_F(OnADevice, TensorsAreNarrowedUnlessWhole) {
+TEST_F(OnADevice, TensorsAreCastUnlessWhole) {
   const auto halves = compressor("f16:8");
   halves->grouped_allreduce(
       std::vector<NamedTensor>{{"a", floats_}, {"b", doubles_}, {"c", doubles_, true}},

@@ -100,7 +100,7 @@ TEST(GlobalBatch, TellsWhatItSummed) {
   }
 }
 
-TEST(GlobalBatch, ComputesInTheSameStepWhatTheLostWereDealt) {
+TEST(GlobalBatch, ComputesTheLostVirtualWorkersInTheSameStep) {
   ModelJob job(kFixed, 3);
   EXPECT_EQ(job.step(), 1U);
   EXPECT_EQ(job.step({{0, 2, false}}), 2U);

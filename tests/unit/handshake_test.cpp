@@ -374,10 +374,10 @@ TEST_F(SecretFile, ThatOthersCanReadIsRefused) {
 
 TEST_F(SecretFile, OfAnotherUserIsRefused) {
   if (::getuid() != 0) GTEST_SKIP() << "giving a file away needs root";
-  constexpr uid_t kSomebody = 12345;
+  constexpr uid_t kOtherUser = 12345;
   write(to_hex(random_secret()));
   ASSERT_TRUE(read_secret_file(path_).ok());
-  ASSERT_EQ(::chown(path_.c_str(), kSomebody, kSomebody), 0);
+  ASSERT_EQ(::chown(path_.c_str(), kOtherUser, kOtherUser), 0);
   const Status status = read_secret_file(path_).status();
   EXPECT_EQ(status.code(), Code::kInvalidArgument);
   EXPECT_NE(status.message().find("belongs to user 12345"), std::string::npos) << status.message();

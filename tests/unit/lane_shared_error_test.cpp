@@ -124,7 +124,7 @@ TEST_F(SharedErrorTest, StaysTheResultThroughAViewChange) {
   EXPECT_EQ(log_.settled_with, (std::vector<std::vector<int>>{{0, 1}, {0, 1}}));
 }
 
-TEST_F(SharedErrorTest, IsReturnedInAViewInWhichNobodyLacksIt) {
+TEST_F(SharedErrorTest, IsReturnedInAViewInWhichNoMemberLacksIt) {
   lane_.install(erring(view(7), ErringBackend::mismatch(), aborted_));
   {
     Lane::Ownership ownership = lane_.acquire(Milliseconds(0)).value();

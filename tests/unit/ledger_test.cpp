@@ -42,7 +42,7 @@ TEST(Ledger, BeginsWhereItWasFirstAnnouncedThoughThatViewWasReplaced) {
   EXPECT_EQ(ledger.position(), 7U);
 }
 
-TEST(Ledger, AGiverGivesBeforeAnythingElseOncePerView) {
+TEST(Ledger, ASenderSendsBeforeAnythingElseOncePerView) {
   Ledger ledger;
   enter(ledger, orders(1, 10, HandoverRole::kSender));
   EXPECT_EQ(ledger.next(), Step::kHandOver);
@@ -110,7 +110,7 @@ TEST(Ledger, ATakerGetsItsResultBeforeTheNextOperationIsLost) {
 
 /// A rank that returns takes the error away from those that lack it; they would replay the
 /// operation without that rank.
-TEST(Ledger, AnErrorIsDeliveredOnlyWhenNobodyCanReplayTheOperation) {
+TEST(Ledger, AnErrorIsDeliveredOnlyWhenNoRankCanReplayTheOperation) {
   Ledger ledger;
   enter(ledger, orders(1, 10, HandoverRole::kNone));
   ledger.begun("");
@@ -137,7 +137,7 @@ TEST(Ledger, AnErrorIsDeliveredOnlyWhenNobodyCanReplayTheOperation) {
   EXPECT_EQ(ledger.next(), Step::kAttempt);
 }
 
-TEST(Ledger, AnErrorThatNobodyLacksNeedNotBeSettled) {
+TEST(Ledger, AnErrorThatNoRankLacksNeedNotBeSettled) {
   Ledger ledger;
   enter(ledger, orders(1, 10, HandoverRole::kNone));
   ledger.begun("");

@@ -142,7 +142,7 @@ TEST_F(AbsenceTest, AfterAnOutageThoseThatStayAwayAreGivenUp) {
   EXPECT_THAT(members(), ElementsAre("a", "b"));
 }
 
-TEST_F(AbsenceTest, WhenNobodyComesBackTheJobHasFailed) {
+TEST_F(AbsenceTest, WhenNoMemberComesBackTheJobHasFailed) {
   start_with({"a", "b"});
   lose_connection("a");
   lose_connection("b");

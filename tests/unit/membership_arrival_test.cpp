@@ -104,7 +104,7 @@ TEST_F(ArrivalTest, JoinsAtTheNextStepBoundary) {
   EXPECT_EQ(phase(), Phase::kRunning);
 }
 
-TEST_F(ArrivalTest, ProposesALaterCommitUntilEverybodyPromises) {
+TEST_F(ArrivalTest, ProposesALaterCommitUntilAllMembersPromise) {
   start_with({"a", "b"});
   ready({"a", "b"});
   join("c");
@@ -167,7 +167,7 @@ TEST_F(ArrivalTest, AMemberThatDiesWhileAllAreStoppedDoesNotKeepTheJoinerWaiting
 }
 
 /// A member that lost its connection for a moment has gone on training.
-TEST_F(ArrivalTest, NobodyIsAdmittedWhereNotAllHaveStoppedAfterTheSameStep) {
+TEST_F(ArrivalTest, NoJoinerIsAdmittedWhereNotAllHaveStoppedAfterTheSameStep) {
   start_with({"a", "b", "c"});
   ready({"a", "b", "c"});
   join("d");

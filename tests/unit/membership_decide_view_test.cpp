@@ -43,7 +43,7 @@ class DecideViewTest : public testing::Test {
   ViewQuestion question_{current_, 0, {}, {}, 0, {}};
 };
 
-TEST_F(DecideViewTest, ReplaysWhatNobodyHasCompleted) {
+TEST_F(DecideViewTest, ReplaysAnOperationThatNoMemberHasCompleted) {
   report(0, 5);
   report(2, 5);
   const View next = decide().view;
@@ -55,7 +55,7 @@ TEST_F(DecideViewTest, ReplaysWhatNobodyHasCompleted) {
   EXPECT_THAT(next.lanes[0].takers, IsEmpty());
 }
 
-TEST_F(DecideViewTest, CommitsWhatSomebodyHasCompleted) {
+TEST_F(DecideViewTest, CommitsAnOperationThatAMemberHasCompleted) {
   report(0, 4);
   report(1, 5);
   report(2, 4);
@@ -77,7 +77,7 @@ TEST_F(DecideViewTest, BroadcastWhoseRootLivesIsReplayed) {
   EXPECT_FALSE(decide().view.lanes[0].lost);
 }
 
-TEST_F(DecideViewTest, BroadcastThatSomebodyCompletedIsCommitted) {
+TEST_F(DecideViewTest, BroadcastThatAMemberCompletedIsCommitted) {
   report(0, 4, "d");
   report(1, 5);
   const LaneDecision lane = decide().view.lanes[0];
@@ -150,7 +150,7 @@ TEST_F(DecideViewTest, AdmitsJoinersUpToTheMaximum) {
 }
 
 /// A joiner would start after a result that it does not have.
-TEST_F(DecideViewTest, NobodyJoinsWhileAMemberLacksAResult) {
+TEST_F(DecideViewTest, NoWorkerJoinsWhileAMemberLacksAResult) {
   report(0, 5);
   report(1, 4);
   Member joiner;

@@ -9,7 +9,7 @@ using Reason = Farewell::Reason;
 
 using DepartureTest = MembershipTest;
 
-TEST_F(DepartureTest, EverybodySaysByeAtTheEnd) {
+TEST_F(DepartureTest, EveryMemberSaysByeAtTheEnd) {
   start_with({"a", "b"});
   join("c");
   say("a", Bye{true});
@@ -207,7 +207,7 @@ TEST_F(DepartureTest, StatusSaysHowMembersLeft) {
   EXPECT_TRUE(membership_->status(now_).departed.empty());
 }
 
-TEST_F(DepartureTest, NobodyJoinsAJobAtItsEnd) {
+TEST_F(DepartureTest, NoWorkerJoinsAJobAtItsEnd) {
   start_with({"a", "b"});
   ready({"a", "b"});
   say("a", Bye{true});

@@ -110,7 +110,7 @@ TEST_F(DepartureTest, WithoutRunOperationsTellWhoEndedEarly) {
   say("a", Heartbeat{2, {9, 0}});
   EXPECT_EQ(phase(), Phase::kRunning);
   say("a", Heartbeat{2, {10, 0}});
-  EXPECT_EQ(phase(), Phase::kFailed) << "nobody could join";
+  EXPECT_EQ(phase(), Phase::kFailed) << "no worker could join";
   EXPECT_THAT(last<Fail>("a")->reason,
               HasSubstr("; worker b (rank 1) ended early: it called elastic::shutdown"));
 }

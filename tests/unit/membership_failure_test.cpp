@@ -127,7 +127,7 @@ TEST_F(FailureTest, WhoCannotBeLinkedWithIsGivenUp) {
   EXPECT_THAT(view().cause, HasSubstr("worker b (rank 1) was given up: cannot be linked with"));
 }
 
-TEST_F(FailureTest, AJoinerThatCannotBeLinkedWithIsTurnedAwayAtOnce) {
+TEST_F(FailureTest, AJoinerThatCannotBeLinkedWithIsRefusedAtOnce) {
   for (const bool joiner_tells : {false, true}) {
     journal_.clear();
     start_with({"a", "b"});
@@ -237,7 +237,7 @@ TEST_F(FailureTest, BelowTheMinimumSurvivorsWaitForJoiners) {
   EXPECT_EQ(phase(), Phase::kRunning) << "the clock of the drop has stopped";
 }
 
-TEST_F(FailureTest, BelowTheMinimumEndsInAnErrorWhenNobodyComes) {
+TEST_F(FailureTest, BelowTheMinimumEndsInAnErrorWhenNoWorkerComes) {
   start_with({"a", "b"}, {.min_np = 2});
   ready({"a", "b"});
   die("b");

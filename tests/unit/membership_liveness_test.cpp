@@ -33,7 +33,7 @@ TEST_F(SilenceTest, AnyMessageCountsAsLife) {
   EXPECT_EQ(phase(), Phase::kRunning);
 }
 
-TEST_F(SilenceTest, AbsentServerEvictsNobody) {
+TEST_F(SilenceTest, AbsentServerEvictsNoMember) {
   start_with({"a", "b"});
   die("b");
   now_ += Milliseconds(5000);
@@ -70,7 +70,7 @@ TEST_F(LivenessTest, GoesWhenTheLimitIsReached) {
   EXPECT_THAT(liveness_.silent(at(500)), SizeIs(0));
 }
 
-TEST_F(LivenessTest, AServerThatHearsNobodyBlamesNobody) {
+TEST_F(LivenessTest, AServerThatHearsNoMemberBlamesNone) {
   liveness_.watch("a", at(0));
   liveness_.watch("b", at(40));
   EXPECT_THAT(liveness_.silent(at(520)), SizeIs(0));
@@ -97,7 +97,7 @@ TEST_F(LivenessTest, AServerIsNotDeafForEver) {
   EXPECT_THAT(liveness_.silent(at(60000)), SizeIs(1));
 }
 
-TEST_F(LivenessTest, WhatOthersTellOfSomebodyCounts) {
+TEST_F(LivenessTest, ReportsOfOthersAboutAMemberCount) {
   liveness_.watch("a", at(0));
   liveness_.lived("a", at(300));
   liveness_.lived("a", at(200));
@@ -111,7 +111,7 @@ TEST_F(LivenessTest, WhatOthersTellOfSomebodyCounts) {
   EXPECT_EQ(liveness_.slack(at(800)), Milliseconds(3000)) << "750 ms late, whatever others told";
 }
 
-TEST_F(LivenessTest, LateHeartbeatsOfAnybodyWidenTheLimitForAll) {
+TEST_F(LivenessTest, LateHeartbeatsOfAnyMemberWidenTheLimitForAll) {
   liveness_.watch("a", at(0));
   liveness_.watch("b", at(0));
   liveness_.heard("a", at(150));  // 100 ms late

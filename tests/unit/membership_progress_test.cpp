@@ -132,7 +132,7 @@ class Members {
 };
 
 /// Reports of others never prove activity of a stalled member later than its own last report could.
-TEST(ProgressOfMembers, NeverTellsOfOneWhoStandsStill) {
+TEST(ProgressOfMembers, NeverTellsOfAStalledMember) {
   constexpr int kFrozenAt = 500;
   for (std::uint64_t seed = 1; seed <= 1000; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));

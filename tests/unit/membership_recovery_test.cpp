@@ -197,7 +197,7 @@ TEST_F(RecoveryTest, WhoIsSuspectedIsNotWaitedForAsLong) {
 
 /// The server died before it could announce the view to the joiner, which therefore dialed no
 /// member.
-TEST_F(RecoveryTest, AJoinerThatNeverHeardOfItsViewIsNotTurnedAway) {
+TEST_F(RecoveryTest, AJoinerThatNeverHeardOfItsViewIsNotRefused) {
   start_with({"a", "b"});
   ready({"a", "b"});
   join("c");
@@ -331,7 +331,7 @@ TEST_F(RecoveryTest, AJobThatBeginsAnewKeepsToTheMostThatItMayHave) {
   start_with({"a"});
   options_.max_np = 2;
   restart(journal());
-  for (const char* newcomer : {"l", "m", "n"}) join(newcomer);
+  for (const char* joiner : {"l", "m", "n"}) join(joiner);
   pass(kWindow);
   EXPECT_THAT(members(), ElementsAre("l", "m"));
   EXPECT_EQ(count<Farewell>("n"), 0U);

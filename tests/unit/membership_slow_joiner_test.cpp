@@ -125,7 +125,7 @@ TEST_F(SlowJoinerTest, DonorsAreMembersOnOtherHostsInTurn) {
   EXPECT_EQ(last<Wait>("d")->donor->incarnation, "c");
 }
 
-TEST_F(SlowJoinerTest, NobodyIsADonorWhereAllAreOnTheJoinersHost) {
+TEST_F(SlowJoinerTest, NoMemberIsADonorWhereAllAreOnTheJoinersHost) {
   start_with({"a", "b"}, one_second());
   join("c");
   EXPECT_TRUE(last<Welcome>("c")->joining);

@@ -47,7 +47,7 @@ const Algorithm kAllreduces[] = {
      [](int r, int n, Elements e) {
        return hierarchical_allreduce(r, hosts(n, [](int rank) { return rank / 2; }), e, kSegment);
      }},
-    {"hierarchical_dealt",
+    {"hierarchical_in_turns",
      [](int r, int n, Elements e) {
        return hierarchical_allreduce(r, hosts(n, [](int rank) { return rank % 3; }), e, kSegment);
      }},
@@ -252,7 +252,7 @@ TEST(OneShotAllgather, CollectsBlocks) {
   }
 }
 
-TEST(Broadcast, ReachesEverybodyFromAnyRoot) {
+TEST(Broadcast, ReachesEveryRankFromAnyRoot) {
   for (int size = 1; size <= kMaxSize; ++size) {
     for (int root = 0; root < size; ++root) {
       for (const std::size_t bytes : std::vector<std::size_t>{0, 1, 47, 48, 1001}) {
@@ -274,7 +274,7 @@ TEST(Broadcast, ReachesEverybodyFromAnyRoot) {
   }
 }
 
-TEST(Barrier, HoldsBackEverybodyUntilAllCame) {
+TEST(Barrier, HoldsBackEveryRankUntilAllCame) {
   for (int size = 2; size <= kMaxSize; ++size) {
     for (std::uint64_t seed = 1; seed <= 50; ++seed) {
       Simulator simulator(plans(size, [&](int r) { return dissemination_barrier(r, size); }),

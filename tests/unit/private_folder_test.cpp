@@ -12,7 +12,7 @@
 namespace elastic::launcher {
 namespace {
 
-constexpr uid_t kSomebody = 12345;
+constexpr uid_t kOtherUser = 12345;
 
 class PrivateFolderTest : public testing::Test {
  protected:
@@ -24,9 +24,9 @@ class PrivateFolderTest : public testing::Test {
 
   std::string usual() const { return parent_ + "/elastic-" + std::to_string(::getuid()); }
   Result<std::string> found() const { return private_folder({{"XDG_RUNTIME_DIR", parent_}}); }
-  void make_for_somebody(const std::string& path) const {
+  void make_for_other_user(const std::string& path) const {
     ASSERT_EQ(::mkdir(path.c_str(), 0777), 0);
-    ASSERT_EQ(::chown(path.c_str(), kSomebody, kSomebody), 0);
+    ASSERT_EQ(::chown(path.c_str(), kOtherUser, kOtherUser), 0);
   }
 
   std::string parent_;
@@ -37,22 +37,22 @@ TEST_F(PrivateFolderTest, IsNamedAfterTheUser) {
   EXPECT_EQ(found().value(), usual());
 }
 
-TEST_F(PrivateFolderTest, OfSomebodyElseIsLeftForAnotherName) {
+TEST_F(PrivateFolderTest, OfAnotherUserIsLeftForAnotherName) {
   if (::getuid() != 0) GTEST_SKIP() << "making a folder for another user needs root";
-  make_for_somebody(usual());
-  make_for_somebody(usual() + "-1");
+  make_for_other_user(usual());
+  make_for_other_user(usual() + "-1");
   EXPECT_EQ(found().value(), usual() + "-2");
   EXPECT_EQ(found().value(), usual() + "-2") << "every process has to find the same";
   std::filesystem::remove(usual());
   EXPECT_EQ(found().value(), usual() + "-2") << "the job's files are there";
 }
 
-TEST_F(PrivateFolderTest, ALinkOfSomebodyElseIsNotFollowed) {
+TEST_F(PrivateFolderTest, ALinkOfAnotherUserIsNotFollowed) {
   if (::getuid() != 0) GTEST_SKIP() << "making a link for another user needs root";
   const std::string target = parent_ + "/target";
   ASSERT_EQ(::mkdir(target.c_str(), 0700), 0);
   ASSERT_EQ(::symlink(target.c_str(), usual().c_str()), 0);
-  ASSERT_EQ(::lchown(usual().c_str(), kSomebody, kSomebody), 0);
+  ASSERT_EQ(::lchown(usual().c_str(), kOtherUser, kOtherUser), 0);
   EXPECT_EQ(found().value(), usual() + "-1");
 }
 

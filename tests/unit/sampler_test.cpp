@@ -218,7 +218,7 @@ TEST(Sampler, DrawnForVirtualWorkersIsUsedWholeWhoeverIsLeft) {
   EXPECT_THROW(sampler.draw(1, 0), Error);
 }
 
-TEST(Sampler, RefusesToDealOutMoreThanThereIs) {
+TEST(Sampler, RefusesToDistributeMoreThanThereIs) {
   EXPECT_EQ(Sampler(10, 1, 10).size(), 10U);
   EXPECT_EQ(Sampler(9, 1, 10).size(), 9U);
   try {

@@ -26,7 +26,7 @@ TEST(SpinBackoff, YieldsSoonWhereAPeerWantsTheCore) {
   EXPECT_EQ(backoff.yields(), SpinBackoff::kMostYields);
 }
 
-TEST(SpinBackoff, SpinsLongWhereNobodyElseWantsTheCore) {
+TEST(SpinBackoff, SpinsLongWhereNoOtherThreadWantsTheCore) {
   SpinBackoff backoff;
   for (int i = 0; i < 10; ++i) wait(backoff, {kShared});
   for (int i = 0; i < 10; ++i) wait(backoff, {kAlone, kAlone});

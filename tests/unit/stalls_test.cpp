@@ -79,7 +79,7 @@ TEST_F(StallsTest, FailsAfterTheTimeout) {
   EXPECT_EQ(failure_, "rank 0 has not entered named allreduce 'grad' for 2.0 s; it is in no call");
 }
 
-TEST_F(StallsTest, TimeInWhichNobodyCouldTellDoesNotCount) {
+TEST_F(StallsTest, TimeInWhichNoHeartbeatCouldTellDoesNotCount) {
   const std::vector<Heartbeat> members{member(20, "allreduce"), member(20, "")};
   look(members, 500);
   stalls_.pause();

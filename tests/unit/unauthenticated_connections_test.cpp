@@ -15,7 +15,7 @@ std::string origin(const char* address) {
   return origin_of(boost::asio::ip::make_address(address));
 }
 
-TEST(UnauthenticatedConnections, DisplaceNobodyWhileThereIsRoom) {
+TEST(UnauthenticatedConnections, DisplaceNoneWhileThereIsRoom) {
   UnauthenticatedConnections connections(2);
   EXPECT_EQ(connections.admit("a").displaced, std::nullopt);
   EXPECT_EQ(connections.admit("a").displaced, std::nullopt);

@@ -25,7 +25,7 @@
 
 namespace {
 
-constexpr uid_t kNobody = 65534;
+constexpr uid_t kUnprivilegedUser = 65534;
 /// Between two looks at which connections were closed.
 constexpr std::chrono::milliseconds kPause{100};
 
@@ -95,7 +95,7 @@ int main(int argc, char** argv) {
   ::getrlimit(RLIMIT_NOFILE, &limit);
   limit.rlim_cur = limit.rlim_max;
   ::setrlimit(RLIMIT_NOFILE, &limit);
-  if (::geteuid() == 0 && ::setuid(kNobody) != 0) return 3;
+  if (::geteuid() == 0 && ::setuid(kUnprivilegedUser) != 0) return 3;
   std::vector<Door> doors(argv + 2, argv + argc);
   for (bool first = true;; first = false) {
     for (Door& door : doors) door.hold(count);

@@ -67,10 +67,10 @@ std::vector<float> gradient(int slot, int call, std::size_t tensor, std::size_t 
 
 class Stream {
  public:
-  Stream(Arguments arguments, int slot, const Contributors& everybody)
+  Stream(Arguments arguments, int slot, const Contributors& all_workers)
       : arguments_(std::move(arguments)),
         slot_(slot),
-        workers_(everybody.workers().begin(), everybody.workers().end()),
+        workers_(all_workers.workers().begin(), all_workers.workers().end()),
         log_(arguments_.log + "/" + std::to_string(slot)),
         shared_(arguments_.seed),
         compressor_(elastic::context(), arguments_.compression) {
@@ -201,8 +201,8 @@ int main(int argc, char** argv) {
   return elastic::testing::as_a_worker([&] {
     const int slot = elastic::rank();  // in the first view they are the same
     std::ofstream(std::string(argv[5]) + "/pid." + std::to_string(slot)) << ::getpid() << std::endl;
-    const Contributors everybody = elastic::barrier();
-    Stream stream(parse(argv), slot, everybody);
+    const Contributors all_workers = elastic::barrier();
+    Stream stream(parse(argv), slot, all_workers);
     stream.run();
   });
 }

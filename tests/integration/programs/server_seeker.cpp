@@ -16,7 +16,7 @@ namespace {
 
 using namespace elastic;
 
-constexpr Milliseconds kPatience{20000};
+constexpr Milliseconds kTimeLimit{20000};
 
 int fail(const Status& status) {
   std::fprintf(stderr, "server_seeker: %s\n", status.message().c_str());
@@ -31,7 +31,7 @@ int main(int argc, char** argv) {
   const auto launch = read_launch_environment(environment);
   if (!launch.ok()) return fail(launch.status());
   const auto server = runtime::find_or_start_server(launch.value(), "", environment, false,
-                                                    Clock::now() + kPatience);
+                                                    Clock::now() + kTimeLimit);
   if (!server.ok()) return fail(server.status());
 
   boost::asio::io_context io(1);
@@ -57,7 +57,7 @@ int main(int argc, char** argv) {
                                io.stop();
                              }});
   client.start();
-  io.run_for(kPatience);
+  io.run_for(kTimeLimit);
   if (!failure.ok()) return fail(failure);
   std::ofstream(std::string(argv[1]) + "/" + std::to_string(launch.value().rank))
       << members << " " << server.value().address << " " << server.value().job;

@@ -30,10 +30,10 @@ std::span<const DeviceTensor> first_row(std::span<const DeviceTensor> tensors) {
 /// Moves tensors by kernels, which also divide and cast; plain copies of one tensor by the driver.
 class KernelMover final : public BucketMover {
  public:
-  KernelMover(device::CudaDevice& device, bool narrows) : copies_(device), narrows_(narrows) {}
+  KernelMover(device::CudaDevice& device, bool casts) : copies_(device), casts_(casts) {}
 
   bool takes(std::span<const DeviceTensor> tensors) const override {
-    return narrows_ || copies_.takes(tensors);
+    return casts_ || copies_.takes(tensors);
   }
   Status pack(std::span<const DeviceTensor> tensors, std::uint64_t bucket, void* stream) override {
     return in_rows(tensors, {Direction::kPack, bucket, 1, stream});
@@ -112,14 +112,14 @@ class KernelMover final : public BucketMover {
   }
 
   CopyMover copies_;
-  const bool narrows_;
+  const bool casts_;
   Mutex mutex_;  // lanes share a device
   kernels::device::Packer packer_ ELASTIC_GUARDED_BY(mutex_);
 };
 
 /// Loads the kernels that cast, before the first operation. Loading them later, after the ranks
 /// have agreed to use them, could fail, or wait for the work that NCCL has on the device.
-cudaError_t narrowing_loaded() {
+cudaError_t cast_kernels_loaded() {
   for (const DType tensor : {DType::kF32, DType::kF64}) {
     for (const DType half : {DType::kF16, DType::kBF16}) {
       for (const bool unpacks : {false, true}) {
@@ -137,7 +137,7 @@ std::unique_ptr<BucketMover> make_mover(device::CudaDevice& device) {
   const device::CurrentContext here = device.enter();
   const cudaError_t error = kernels::device::load_pack(DType::kF32, DType::kF32, true, false);
   if (error == cudaSuccess) {
-    return std::make_unique<KernelMover>(device, narrowing_loaded() == cudaSuccess);
+    return std::make_unique<KernelMover>(device, cast_kernels_loaded() == cudaSuccess);
   }
   log::info("nccl: tensors are packed by copies, as the kernels cannot be loaded: {}",
             cudaGetErrorString(error));
