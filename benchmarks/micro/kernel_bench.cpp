@@ -69,7 +69,7 @@ void add_reductions(const Size& size, DType dtype, ReduceOp op) {
   const auto cached = kernels::reduce(dtype, op);
   add(name("in_place"), size.bytes,
       [=](Ranges& at) { cached(at.left.data(), at.left.data(), at.right.data(), elements); });
-  add(name("apart"), size.bytes,
+  add(name("out_of_place"), size.bytes,
       [=](Ranges& at) { cached(at.into.data(), at.left.data(), at.right.data(), elements); });
   const auto streaming = kernels::reduce(dtype, op, Store::kStreaming);
   add(name("streaming"), size.bytes,

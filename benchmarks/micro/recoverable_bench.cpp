@@ -123,7 +123,7 @@ void add_all(Lane& recoverable, Lane& without) {
   for (std::size_t bytes = kLeastBytes; bytes <= kMostBytes; bytes *= 2) {
     for (const bool in_place : {false, true}) {
       for (Lane* lane : {&recoverable, &without}) {
-        const std::string name = std::string(in_place ? "in_place/" : "apart/") +
+        const std::string name = std::string(in_place ? "in_place/" : "out_of_place/") +
                                  (lane == &recoverable ? "recoverable/" : "without/") +
                                  std::to_string(bytes);
         benchmark::RegisterBenchmark(

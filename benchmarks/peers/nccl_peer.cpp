@@ -109,13 +109,13 @@ Result<ncclComm_t> make_communicator(const PeerStart& start, const Library& libr
     made = outcome(library, "ncclGetUniqueId", library->api().get_unique_id(&id));
   }
   // Also after a failure, because the other ranks wait in this exchange.
-  const std::string said = start.exchange(
+  const std::string answers = start.exchange(
       start.rank == 0 && made.ok() ? std::string(id.internal, sizeof(id.internal)) : "")[0];
   if (!made.ok()) return made;
-  if (said.size() != sizeof(id.internal)) {
+  if (answers.size() != sizeof(id.internal)) {
     return Status(Code::kUnavailable, "rank 0 could not make NCCL's unique id");
   }
-  std::memcpy(id.internal, said.data(), said.size());
+  std::memcpy(id.internal, answers.data(), answers.size());
   ncclComm_t communicator = nullptr;
   const ncclResult_t result =
       library->api().comm_init_rank_config(&communicator, start.ranks, id, start.rank, nullptr);
@@ -137,10 +137,10 @@ Result<std::unique_ptr<Peer>> open(const PeerStart& start) {
   }
   auto library = NcclLibrary::load(start.nccl_library);
   // If one rank lacks the library, all ranks fail.
-  const auto said = start.exchange(library.ok() ? "" : library.status().message());
-  for (std::size_t rank = 0; rank < said.size(); ++rank) {
-    if (said[rank].empty()) continue;
-    return Status(Code::kUnavailable, "rank " + std::to_string(rank) + ": " + said[rank]);
+  const auto answers = start.exchange(library.ok() ? "" : library.status().message());
+  for (std::size_t rank = 0; rank < answers.size(); ++rank) {
+    if (answers[rank].empty()) continue;
+    return Status(Code::kUnavailable, "rank " + std::to_string(rank) + ": " + answers[rank]);
   }
   if (Status status = check_own_devices(start); !status.ok()) return status;
   auto communicator = make_communicator(start, library.value());

@@ -36,7 +36,7 @@ Result<PinnedPool::Block> PinnedPool::lend(std::size_t bytes) {
   return Block(this, size, memory.value());
 }
 
-void PinnedPool::take_back(std::size_t size, std::byte* memory) {
+void PinnedPool::reclaim(std::size_t size, std::byte* memory) {
   const MutexLock lock(mutex_);
   spare_[size].push_back(memory);
 }

@@ -36,7 +36,7 @@ class PinnedPool {
       return *this;
     }
     ~Block() {
-      if (pool_ != nullptr) pool_->take_back(size_, memory_);
+      if (pool_ != nullptr) pool_->reclaim(size_, memory_);
     }
 
     std::byte* data() const { return memory_; }
@@ -64,7 +64,7 @@ class PinnedPool {
   static std::size_t size_for(std::size_t bytes);
 
  private:
-  void take_back(std::size_t size, std::byte* memory);
+  void reclaim(std::size_t size, std::byte* memory);
 
   const Get get_;
   const GiveBack give_back_;

@@ -168,7 +168,7 @@ class Hierarchical {
 }  // namespace
 
 Plan ring_allreduce(int rank, int size, Elements elements, std::size_t segment_bytes) {
-  return hierarchical_allreduce(rank, Hosts::apart(size), elements, segment_bytes);
+  return hierarchical_allreduce(rank, Hosts::one_rank_each(size), elements, segment_bytes);
 }
 
 Plan hierarchical_allreduce(int rank, const Hosts& hosts, Elements elements,

@@ -18,7 +18,7 @@ Hosts::Hosts(const std::vector<int>& host_of_rank) {
   }
 }
 
-Hosts Hosts::apart(int size) {
+Hosts Hosts::one_rank_each(int size) {
   std::vector<int> numbers(static_cast<std::size_t>(size));
   std::iota(numbers.begin(), numbers.end(), 0);
   return Hosts(numbers);

@@ -9,10 +9,10 @@ class Hosts {
  public:
   /// `host_of_rank` has equal numbers for ranks of one host; which ones does not matter.
   explicit Hosts(const std::vector<int>& host_of_rank);
-  /// All ranks on one host; each on a host of its own.
+  /// All ranks on one host.
   static Hosts one(int size) { return Hosts(std::vector<int>(static_cast<std::size_t>(size))); }
-
-  static Hosts apart(int size);
+  /// Each rank on a host of its own.
+  static Hosts one_rank_each(int size);
 
   int size() const { return static_cast<int>(host_of_.size()); }               ///< ranks
   int count() const { return static_cast<int>(ranks_.size()); }                ///< hosts

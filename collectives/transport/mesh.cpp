@@ -60,7 +60,7 @@ Status Mesh::progress_and_look() {
 
 Status Mesh::run_until(const std::function<bool()>& done) {
   int idle = 0;
-  TimePoint apart;
+  TimePoint spin_end;
   while (!done()) {
     bool moved = false;
     if (Status status = progress(moved); !status.ok()) {
@@ -71,8 +71,8 @@ Status Mesh::run_until(const std::function<bool()>& done) {
       if (std::exchange(idle, 0) > 0) backoff_.waited();
       continue;
     }
-    if (++idle == 1) apart = migration_spin_end();
-    if (idle <= backoff_.spins() || Clock::now() < apart) continue;
+    if (++idle == 1) spin_end = migration_spin_end();
+    if (idle <= backoff_.spins() || Clock::now() < spin_end) continue;
     if (idle <= backoff_.spins() + backoff_.yields()) {
       yield();
       continue;

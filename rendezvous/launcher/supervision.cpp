@@ -48,7 +48,7 @@ void Supervision::on(const WorkerExited& event, TimePoint now, Actions& actions)
   const std::string how =
       event.status.text() + (report.left == WorkerReport::Left::kUnable ? because(report.why) : "");
   if (phase_ == JobPhase::kFailed && signals_ == 0 && report.left == WorkerReport::Left::kLost &&
-      slots_[event.slot].fate.empty()) {
+      slots_[event.slot].outcome.empty()) {
     // It died by itself, before the job failed for that. A replacement is told of the failure.
     slots_[event.slot].failure = event.status.text();
     slots_[event.slot].failed_as = failures_++;

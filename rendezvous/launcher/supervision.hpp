@@ -122,7 +122,7 @@ class Supervision {
     int failed_as = 0;      ///< how many had failed before
     bool waits = false;     ///< to be started again once a replacement can join
     bool finished = false;  ///< was with the job to its end
-    std::string fate;       ///< otherwise: what became of its worker
+    std::string outcome;    ///< otherwise: what became of its worker
     bool unjoined = false;  ///< its last worker ended well and was never a member
   };
   using Actions = std::vector<Action>;

@@ -67,7 +67,7 @@ std::string Supervision::unjoined_workers() const {
   int count = 0;
   std::string text;
   for (const auto& [number, slot] : slots_) {
-    if (slot.unjoined && ++count <= kMostNamed) text += "; " + worker(number) + " " + slot.fate;
+    if (slot.unjoined && ++count <= kMostNamed) text += "; " + worker(number) + " " + slot.outcome;
   }
   if (count > kMostNamed) text += "; and " + std::to_string(count - kMostNamed) + " more";
   return text;
@@ -76,18 +76,18 @@ std::string Supervision::unjoined_workers() const {
 std::string Supervision::missing_workers() const {
   int finished = 0;
   int missing = 0;
-  std::string fates;
+  std::string outcomes;
   for (const auto& [number, slot] : slots_) {
     if (slot.finished) {
       ++finished;
     } else if (++missing <= kMostNamed) {
-      fates += (missing == 1 ? "" : "; ") + worker(number) + " " + slot.fate;
+      outcomes += (missing == 1 ? "" : "; ") + worker(number) + " " + slot.outcome;
     }
   }
   if (finished >= options_.np) return "";
-  if (missing > kMostNamed) fates += "; and " + std::to_string(missing - kMostNamed) + " more";
+  if (missing > kMostNamed) outcomes += "; and " + std::to_string(missing - kMostNamed) + " more";
   return "the job began with " + std::to_string(options_.np) + " workers and ended with " +
-         std::to_string(finished) + ": " + fates;
+         std::to_string(finished) + ": " + outcomes;
 }
 
 }  // namespace elastic::launcher

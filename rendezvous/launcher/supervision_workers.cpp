@@ -10,8 +10,8 @@ namespace elastic::launcher {
 /// It was to go, so nothing takes its place.
 void Supervision::removed_worker_failed(int slot, const std::string& how, Actions& actions) {
   Slot& removed = slots_[slot];
-  removed.fate = "was removed on request, and " + how;
-  actions.emplace_back(Say{worker(slot) + " " + removed.fate +
+  removed.outcome = "was removed on request, and " + how;
+  actions.emplace_back(Say{worker(slot) + " " + removed.outcome +
                            "; outside of elastic::run the next call of a removed worker throws "
                            "Error(kRemoved): catch it, and end with code 0"});
 }
@@ -32,32 +32,32 @@ void Supervision::note_early_ends(const WorkerReport& report) {
     const auto slot = slots_.find(number);
     if (slot == slots_.end() || slot->second.running) continue;
     slot->second.finished = false;
-    slot->second.fate = "ended early: " + why;
+    slot->second.outcome = "ended early: " + why;
   }
 }
 
 /// With code 0.
 void Supervision::worker_ended(int slot, const WorkerReport& report, Actions& actions) {
-  if (report.left == WorkerReport::Left::kEarly) return;  // its fate is known
+  if (report.left == WorkerReport::Left::kEarly) return;  // its outcome is known
   Slot& ended = slots_[slot];
   if (report.left == WorkerReport::Left::kUnable) {
     if (phase_ == JobPhase::kFailed) return;  // which says why
-    ended.fate = "left before the job's end" + because(report.why);
-    actions.emplace_back(Say{worker(slot) + " " + ended.fate});
+    ended.outcome = "left before the job's end" + because(report.why);
+    actions.emplace_back(Say{worker(slot) + " " + ended.outcome});
   } else if (report.left == WorkerReport::Left::kFinished ||
              (phase_ == JobPhase::kDone && report.member)) {
     ended.finished = true;
   } else if (report.left == WorkerReport::Left::kRemoved) {
-    ended.fate = "was removed on request";
-  } else if (phase_ == JobPhase::kDone && !ended.fate.empty()) {
+    ended.outcome = "was removed on request";
+  } else if (phase_ == JobPhase::kDone && !ended.outcome.empty()) {
     // A replacement that came too late: what became of the worker before it is what is missing.
   } else if (signals_ == 0 && report.left == WorkerReport::Left::kEvicted) {
-    ended.fate = "was given up by the job" + because(report.why);
-    actions.emplace_back(Say{worker(slot) + " " + ended.fate + "; it exited with code 0"});
+    ended.outcome = "was given up by the job" + because(report.why);
+    actions.emplace_back(Say{worker(slot) + " " + ended.outcome + "; it exited with code 0"});
   } else if (signals_ == 0 && (report.left == WorkerReport::Left::kLost ||
                                (phase_ == JobPhase::kRunning && report.member))) {
-    ended.fate = "exited with code 0 in the middle of the job, without elastic::shutdown";
-    actions.emplace_back(Say{worker(slot) + " " + ended.fate});
+    ended.outcome = "exited with code 0 in the middle of the job, without elastic::shutdown";
+    actions.emplace_back(Say{worker(slot) + " " + ended.outcome});
   } else {
     worker_never_joined(slot, actions);
   }
@@ -68,7 +68,7 @@ void Supervision::worker_ended(int slot, const WorkerReport& report, Actions& ac
 void Supervision::worker_never_joined(int slot, Actions& actions) {
   Slot& ended = slots_[slot];
   const std::string how = "exited with code 0 before it had joined the job";
-  if (ended.fate.empty()) ended.fate = how;
+  if (ended.outcome.empty()) ended.outcome = how;
   if (ending()) return;
   ended.unjoined = true;
   std::string text = worker(slot) + " " + how + "; does its program call elastic::init?";
@@ -84,21 +84,21 @@ void Supervision::worker_failed(int slot, const std::string& how, Actions& actio
   // Workers that we ended, or that the job's failure ended, did not fail by themselves.
   if (signals_ > 0 || stopped_ || failed_to_start_ || phase_ == JobPhase::kFailed) return;
   Slot& failed = slots_[slot];
-  failed.failure = failed.fate = how;
+  failed.failure = failed.outcome = how;
   failed.failed_as = failures_++;
   if (phase_ == JobPhase::kDone) {
     failed_after_done_ = true;
     actions.emplace_back(Say{worker(slot) + " " + how + " after the job was done"});
   } else if (may_restart && restarts_left() && phase_ == JobPhase::kRunning && !joinable_) {
     failed.waits = true;
-    failed.fate += ", and no worker could join the job in its place";
+    failed.outcome += ", and no worker could join the job in its place";
     actions.emplace_back(Say{worker(slot) + " " + how +
                              "; not starting it again while no worker can join: the job is at its "
                              "end, or no worker is in elastic::run"});
   } else if (may_restart && restarts_left()) {
     restart(slot, how + "; ", actions);
   } else {
-    if (may_restart) failed.fate += ", and no restarts were left";
+    if (may_restart) failed.outcome += ", and no restarts were left";
     const bool limited = may_restart && running() > 0;
     actions.emplace_back(Say{worker(slot) + " " + how + (limited ? without_restarts() : "")});
   }
@@ -118,10 +118,11 @@ void Supervision::worker_missed(int slot, const std::string& how, const WorkerRe
   Slot& missed = slots_[slot];
   missed.failure = how;
   missed.failed_as = failures_++;
-  missed.fate = report.left == WorkerReport::Left::kEvicted
-                    ? "was given up by the job" + because(report.why) + "; it " + how
-                    : how + (restarts_left() ? ", and the job was done before it could be replaced"
-                                             : ", and no restarts were left");
+  missed.outcome =
+      report.left == WorkerReport::Left::kEvicted
+          ? "was given up by the job" + because(report.why) + "; it " + how
+          : how + (restarts_left() ? ", and the job was done before it could be replaced"
+                                   : ", and no restarts were left");
 }
 
 /// Ended by us, because the job had ended before. A worker that the job had given up is a missing
@@ -129,7 +130,7 @@ void Supervision::worker_missed(int slot, const std::string& how, const WorkerRe
 void Supervision::worker_overdue(int slot, const WorkerReport& report) {
   Slot& late = slots_[slot];
   const std::string how = "did not exit within " + seconds(options_.exit);
-  late.fate = how + " after the job was done";
+  late.outcome = how + " after the job was done";
   if (!report.member) return;
   late.failure = how;
   late.failed_as = failures_++;

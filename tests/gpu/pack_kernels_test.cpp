@@ -143,11 +143,11 @@ TEST_F(PackKernels, TensorsInTheirPlacesAreScaledThere) {
   Draw draw(3);
   const std::vector<std::byte> before = draw.bytes_of(DType::kF32, 4 * 100'003);
   const DeviceMemory bucket(before);
-  const DeviceMemory apart(before);
+  const DeviceMemory elsewhere(before);
   auto* const values = bucket.data();
   // The middle one is elsewhere, and the bucket is not aligned.
   const std::vector<TensorRange> tensors = {
-      {values + 4, 1001}, {apart.data() + 8, 50'000}, {values + 4 * 51'002, 40'001}};
+      {values + 4, 1001}, {elsewhere.data() + 8, 50'000}, {values + 4 * 51'002, 40'001}};
   launch(packer, {Direction::kPack, DType::kF32, DType::kF32, tensors, values + 4, {0.25, 3}});
   std::vector<std::byte> expected = before;
   std::vector<std::byte> source = before;
@@ -161,7 +161,7 @@ TEST_F(PackKernels, TensorsInTheirPlacesAreScaledThere) {
                      0};
   pack_on_host(one, source, expected);
   EXPECT_EQ(bucket.read(), expected);
-  EXPECT_EQ(apart.read(), before);
+  EXPECT_EQ(elsewhere.read(), before);
 }
 
 TEST_F(PackKernels, NothingIsNothing) {

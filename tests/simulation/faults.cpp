@@ -112,11 +112,11 @@ void World::cut_link() {
 
 /// Some workers on one side, the server with the others on the other.
 void World::partition() {
-  Nodes apart;
+  Nodes isolated;
   for (Node node = 0; node < workers_.size(); ++node) {
-    if (chance_.percent(40)) apart |= only(node);
+    if (chance_.percent(40)) isolated |= only(node);
   }
-  if (apart.none()) return;
+  if (isolated.none()) return;
   tally_.count(Fault::kPartition);
   const Duration length = chance_.between(kLeastTrouble, kMostTrouble);
   const std::uint64_t ways = chance_.below(4);  // mostly both
@@ -126,9 +126,9 @@ void World::partition() {
                                : "from and to") +
        " some workers");
   // If one direction works, the server may give up either of two workers that cannot be linked.
-  oracle_.excuse(ways > 1 ? apart : ~only(kServer));
-  if (ways != 1) network_.cut(apart, ~apart, length);
-  if (ways != 0) network_.cut(~apart, apart, length);
+  oracle_.excuse(ways > 1 ? isolated : ~only(kServer));
+  if (ways != 1) network_.cut(isolated, ~isolated, length);
+  if (ways != 0) network_.cut(~isolated, isolated, length);
 }
 
 void World::crash_server(Fault how) {

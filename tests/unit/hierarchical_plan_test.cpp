@@ -69,10 +69,10 @@ void for_all_placements(const Check& check) {
 TEST(HierarchicalPlan, CountsEveryRankOnceWhoeverSharesAHost) {
   for_all_placements([](const std::vector<int>& placed, std::size_t count, std::uint64_t seed) {
     const int size = static_cast<int>(placed.size());
-    Simulator apart = simulator(placed, count, seed);
+    Simulator out_of_place = simulator(placed, count, seed);
     Simulator in_place = simulator(placed, count, seed + 1);
-    apart.separate_input();
-    for (Simulator* each : {&apart, &in_place}) {
+    out_of_place.separate_input();
+    for (Simulator* each : {&out_of_place, &in_place}) {
       ASSERT_EQ(each->run(), "");
       for (const Bytes& data : each->data()) ASSERT_EQ(data, digits_of_all(size, count));
       expect_all_started_before_any_finished(*each, "");

@@ -58,8 +58,9 @@ Drawn draw() {
   for (std::size_t i = 0; i < tensors; ++i) {
     const std::size_t count = draw_count();
     const bool in_place = types.tensor == types.bucket && *rc::gen::inRange(0, 10) == 0;
-    const std::uint64_t apart = kBucket + (i + 1) * kOutOfPlace + draw_misalignment(tensor_size);
-    drawn.tensors.push_back({pointer(in_place ? in_bucket : apart), count});
+    const std::uint64_t out_of_place =
+        kBucket + (i + 1) * kOutOfPlace + draw_misalignment(tensor_size);
+    drawn.tensors.push_back({pointer(in_place ? in_bucket : out_of_place), count});
     in_bucket += count * bucket_size;
   }
   request.tensors = drawn.tensors;

@@ -131,13 +131,13 @@ TEST_P(LargeAllreducePlan, WorksFromOneMemoryToAnother) {
   for (int size = 2; size <= kMaxSize; ++size) {
     for (const std::size_t count : std::vector<std::size_t>{0, 1, 7, 64, 301}) {
       const std::uint64_t seed = count * 31 + static_cast<std::uint64_t>(size);
-      Simulator apart = simulator(size, count, seed);
+      Simulator out_of_place = simulator(size, count, seed);
       Simulator in_place = simulator(size, count, seed + 1);
-      apart.data() = in_place.data() = digits(size, count);
-      apart.separate_input();
-      ASSERT_EQ(apart.run(), "") << "seed " << seed;
+      out_of_place.data() = in_place.data() = digits(size, count);
+      out_of_place.separate_input();
+      ASSERT_EQ(out_of_place.run(), "") << "seed " << seed;
       ASSERT_EQ(in_place.run(), "") << "seed " << seed;
-      ASSERT_EQ(apart.data(), in_place.data()) << "size " << size << " count " << count;
+      ASSERT_EQ(out_of_place.data(), in_place.data()) << "size " << size << " count " << count;
     }
   }
 }

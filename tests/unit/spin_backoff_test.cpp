@@ -45,8 +45,9 @@ TEST(SpinBackoff, SpinsLongWhereThatMostlyEndsTheWait) {
 
 TEST(SpinBackoff, SpinsForOnceAfterManyYieldsToAPeerAndLessOftenEachTime) {
   SpinBackoff backoff;
-  for (int apart = SpinBackoff::kFirstMigrationSpin, times = 0; times < 3; ++times, apart *= 2) {
-    for (int i = 0; i < apart; ++i) {
+  for (int interval = SpinBackoff::kFirstMigrationSpin, times = 0; times < 3;
+       ++times, interval *= 2) {
+    for (int i = 0; i < interval; ++i) {
       ASSERT_FALSE(backoff.migration_spin()) << i;
       wait(backoff, {kShared});
     }

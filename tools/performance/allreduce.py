@@ -16,12 +16,12 @@ class Bar:
     """What is wanted of sizes from `least` to `most` bytes."""
     least: int
     most: float
-    apart: float  # the best peer's time by ours, with the result in another tensor
+    out_of_place: float  # the best peer's time by ours, with the result in another tensor
     in_place: float
     longest_us: float = math.inf
 
     def wanted(self, in_place):
-        return self.in_place if in_place else self.apart
+        return self.in_place if in_place else self.out_of_place
 
     def text(self, in_place):
         limit = f", {self.longest_us:g} µs" if self.longest_us < math.inf else ""

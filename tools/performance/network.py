@@ -49,7 +49,7 @@ class Network:
                   "share", "bar", "met"]
         return table(header, [
             [str(row["hosts"]), row["rate"], size(row["bytes"]),
-             "in place" if row["in_place"] else "apart", figures(row["median_us"] / 1e3),
+             "in place" if row["in_place"] else "out of place", figures(row["median_us"] / 1e3),
              f"{row['busbw_gbs']:.4f}", f"{row['iperf3_gbs']:.4f}", f"{share(row):.1%}",
              f"{BAR:.0%}", judged(share(row) >= BAR).value] for row in rows]) + "\n"
 

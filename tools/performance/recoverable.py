@@ -4,7 +4,7 @@ from chart import Panel, lines
 from units import figures, judged, size, table
 
 BARS = {False: 1.05, True: 1.40}  # by in_place
-LAYOUTS = {"apart": False, "in_place": True}
+LAYOUTS = {"out_of_place": False, "in_place": True}
 
 
 def rows_of(benchmarks):
@@ -44,12 +44,12 @@ class Recoverable:
     def tables(self, rows):
         header = ["size", "result", "recoverable, µs", "without, µs", "ratio", "bar", "met"]
         return table(header, [
-            [size(row["bytes"]), "in place" if row["in_place"] else "apart",
+            [size(row["bytes"]), "in place" if row["in_place"] else "out of place",
              figures(row["recoverable_us"]), figures(row["without_us"]), f"{ratio(row):.2f}",
              f"{BARS[row['in_place']]:g}", judged(self.met(row)).value] for row in rows]) + "\n"
 
     def chart(self, rows):
         series = {name: [(row["bytes"], ratio(row)) for row in rows if row["in_place"] == in_place]
-                  for name, in_place in (("apart", False), ("in place", True))}
+                  for name, in_place in (("out of place", False), ("in place", True))}
         return lines(f"{self.title}, 2 ranks over shared memory",
                      [Panel("time by that without", "ratio", series, linear=True)])

@@ -28,9 +28,9 @@ class StorePolicy {
   static constexpr std::size_t kFirstBytes = std::size_t{16} << 10;
   static constexpr std::size_t kLeastTimed = kFirstBytes / 2;
   /// Bytes between two tries of the caches, and of stores past them.
-  static constexpr std::size_t kLeastApart = std::size_t{4} << 20;
-  static constexpr std::size_t kMostApart = std::size_t{64} << 20;
-  static constexpr std::size_t kPastApart = std::size_t{16} << 20;
+  static constexpr std::size_t kLeastTryInterval = std::size_t{4} << 20;
+  static constexpr std::size_t kMostTryInterval = std::size_t{64} << 20;
+  static constexpr std::size_t kPastTryInterval = std::size_t{16} << 20;
   /// Laps through the caches before the first that counts.
   static constexpr int kWarmings = 2;
   /// Reading takes so much longer after non-temporal stores that temporal ones may take this many
@@ -66,7 +66,7 @@ class StorePolicy {
     if (piece.store == kernels::Store::kStreaming) {
       streamed(cost);
       warm_ = 0;
-      if (through_) since_try_ = 0;
+      if (uses_cached_) since_try_ = 0;
     } else if (warm_ < kWarmings) {
       ++warm_;
     } else if (cost > kSlow * streaming_cost_) {
@@ -78,13 +78,13 @@ class StorePolicy {
 
  private:
   kernels::Store used() const {
-    return through_ ? kernels::Store::kCached : kernels::Store::kStreaming;
+    return uses_cached_ ? kernels::Store::kCached : kernels::Store::kStreaming;
   }
   kernels::Store other() const {
-    return through_ ? kernels::Store::kStreaming : kernels::Store::kCached;
+    return uses_cached_ ? kernels::Store::kStreaming : kernels::Store::kCached;
   }
   /// A try is one lap of non-temporal stores, or as many laps of temporal ones as it takes to see.
-  bool trying() const { return since_try_ >= apart_; }
+  bool trying() const { return since_try_ >= try_interval_; }
 
   /// Much can make a piece slow, such as memory that is touched for the first time; nothing quick.
   void streamed(double cost) {
@@ -95,27 +95,28 @@ class StorePolicy {
 
   void quick() {
     ++quick_;
-    if (through_) slow_ = 0;
-    if (!through_ && quick_ == kQuickLaps) turn(true, kPastApart);
+    if (uses_cached_) slow_ = 0;
+    if (!uses_cached_ && quick_ == kQuickLaps) turn(true, kPastTryInterval);
   }
 
   void slow() {
     ++slow_;
-    if (through_ && slow_ == kSlowLaps) turn(false, kLeastApart);
-    if (!through_ && slow_ == kSlowLaps) turn(false, std::min(2 * apart_, kMostApart));
+    if (uses_cached_ && slow_ == kSlowLaps) turn(false, kLeastTryInterval);
+    if (!uses_cached_ && slow_ == kSlowLaps)
+      turn(false, std::min(2 * try_interval_, kMostTryInterval));
   }
 
-  void turn(bool through, std::size_t apart) {
-    through_ = through;
-    apart_ = apart;
+  void turn(bool uses_cached, std::size_t try_interval) {
+    uses_cached_ = uses_cached;
+    try_interval_ = try_interval;
     since_try_ = 0;
     quick_ = 0;
     slow_ = 0;
   }
 
-  bool through_ = false;       // temporal stores are in use
+  bool uses_cached_ = false;   // temporal stores are in use
   double streaming_cost_ = 0;  // ticks per byte, smoothed
-  std::size_t apart_ = kLeastApart;
+  std::size_t try_interval_ = kLeastTryInterval;
   std::size_t since_try_ = 0;  // bytes
   int warm_ = 0;               // laps through the caches in a row, up to kWarmings
   int quick_ = 0;              // of the laps that count, in this try
