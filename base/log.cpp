@@ -10,8 +10,8 @@
 namespace elastic::log {
 
 namespace {
-void apply_pattern(spdlog::logger& logger, const std::string& who) {
-  logger.set_pattern("[%H:%M:%S.%e] elastic" + (who.empty() ? "" : " " + who) + " %l: %v");
+void apply_pattern(spdlog::logger& logger, const std::string& name) {
+  logger.set_pattern("[%H:%M:%S.%e] elastic" + (name.empty() ? "" : " " + name) + " %l: %v");
 }
 
 spdlog::level::level_enum spdlog_level(Level level) {
@@ -47,8 +47,8 @@ void set_level(LogLevel level) {
   get().set_level(spdlog::level::from_str(std::string(name_in(kLogLevels, level))));
 }
 
-void set_name(const std::string& who) {
-  apply_pattern(get(), who);
+void set_name(const std::string& name) {
+  apply_pattern(get(), name);
 }
 
 bool shows(Level level) {

@@ -16,22 +16,22 @@ namespace elastic::log {
 enum class Level : std::uint8_t { kDebug, kInfo, kWarn, kError };
 
 /// The library's logger: to stderr, "elastic [rank] level message". Its level comes from
-/// Options::log_level; it is off until `set_level`, but for warnings and errors.
+/// Options::log_level; until `set_level` it writes only warnings and errors.
 spdlog::logger& get();
 
 void set_level(LogLevel level);
 
-/// Shown in front of every line from here on, such as "rank 2".
-void set_name(const std::string& who);
+/// Every line from here on begins with `name`, such as "rank 2".
+void set_name(const std::string& name);
 
-/// Whether lines of `level` are written: for those whose arguments cost something to make.
+/// Whether lines of `level` are written. Ask before you make costly arguments.
 bool shows(Level level);
 
-/// Writes a line, or, where `level` is not shown, does not even put it together.
+/// Writes a line. If lines of `level` are not shown, does not format it.
 void write(Level level, fmt::string_view format, fmt::format_args arguments) noexcept;
 
-// A line with its arguments in it. The logger is not in this header, as it takes longer to compile
-// than most files that log.
+// Each formats a line and writes it. The logger itself is not in this header, because it takes
+// longer to compile than most files that log.
 
 template <typename... Arguments>
 void debug(fmt::format_string<Arguments...> format, Arguments&&... arguments) {

@@ -12,13 +12,13 @@
 namespace elastic {
 
 /// The connections of one listener whose peers have not authenticated yet, and the choice of the
-/// one that is closed when there are too many. A listener so never stops accepting: a peer that
+/// one that is closed when there are too many. So a listener never stops accepting: a peer that
 /// knows the secret says its first bytes at once, so a flood of connections can hold a place only
 /// until the next connection comes.
 ///
-/// The victim is the oldest silent connection of the origin that has the most silent ones; where
-/// all have said something, the oldest of the origin that has the most. An origin so cannot take
-/// the places of others.
+/// The victim is the oldest silent connection of the origin that has the most silent ones; if
+/// none is silent, the oldest of the origin that has the most. So no origin can take the places of
+/// others.
 ///
 /// Pure. Costs O(most) when it is full, otherwise O(1). Belongs to the listener's thread.
 class UnauthenticatedConnections {

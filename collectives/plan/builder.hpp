@@ -28,7 +28,7 @@ class Builder {
   std::int32_t reduce_received(int peer, Range into, Range right, std::int32_t after = kNone) {
     return add(Step::Kind::kReduceReceived, peer, right, into, after);
   }
-  /// Marks the receive `step` as the first to write where it does.
+  /// Marks the receive `step` as the first step that writes its range.
   void first_write(std::int32_t step) {
     plan_.steps[static_cast<std::size_t>(step)].first_write = true;
   }
@@ -40,7 +40,7 @@ class Builder {
   void need_scratch(std::size_t bytes) {
     if (bytes > plan_.scratch_bytes) plan_.scratch_bytes = bytes;
   }
-  /// Marks it as the last to use what it writes.
+  /// Marks the receive `step` as the last step that uses the range that it writes.
   void last_use(std::int32_t step) { plan_.steps[static_cast<std::size_t>(step)].last_use = true; }
   /// Makes `into` final once the step `after` is complete.
   std::int32_t finish(Range into, std::int32_t after) {

@@ -8,8 +8,8 @@ namespace elastic::plan {
 
 /// The memory that a plan speaks of.
 enum class Area : std::uint8_t {
-  kData,     ///< where the result comes to be
-  kInput,    ///< what this rank contributes, never written; may be the same memory as kData
+  kData,     ///< the result is made here
+  kInput,    ///< this rank's contribution, never written; may be the same memory as kData
   kScratch,  ///< as large as Plan::scratch_bytes says
 };
 
@@ -19,7 +19,7 @@ struct Range {
   std::size_t bytes = 0;
 };
 
-/// One thing that a rank does. A step may start when the steps in `after` are complete.
+/// One action of a rank. A step may start when the steps in `after` are complete.
 ///
 /// Messages between two ranks match in order: the i-th kSend to a peer is the i-th kReceive or
 /// kReceiveReduce from this rank there, with the same number of bytes.

@@ -17,7 +17,7 @@ namespace elastic::transport {
 template <typename T>
 using Task = boost::asio::awaitable<T>;
 
-/// The things that the parts of one Linker share. Belongs to the control thread. Each part, and so
+/// The state that the parts of one Linker share. Belongs to the control thread. Each part, and so
 /// each coroutine of a part, keeps it alive.
 struct LinkerContext {
   LinkerContext(boost::asio::io_context& on, LinkerOptions from)

@@ -45,7 +45,7 @@ Status Mesh::progress(bool& moved) {
   return {};
 }
 
-Status Mesh::progress_and_look() {
+Status Mesh::progress_and_check_peers() {
   constexpr unsigned kRoundsPerCheck = 64;
   bool moved = false;
   if (Status status = progress(moved); !status.ok()) return status;

@@ -39,18 +39,18 @@ class Mesh {
 
   /// Calls `Link::progress` on every link. The first failure wins; kAborted after `abort`.
   Status progress(bool& moved);
-  /// The same for a thread that polls something else meanwhile, in a library that does not tell of
-  /// losses: now and then also kPeerLost where a peer has hung up. Only as long as no peer can be
-  /// done with the operation.
-  Status progress_and_look();
+  /// As `progress`, for a thread that waits in a library which does not report lost peers: now and
+  /// then it also fails with kPeerLost if a peer has hung up. Call it only as long as no peer can
+  /// have completed the operation.
+  Status progress_and_check_peers();
 
   /// Progresses until `done()`: spins, then yields, then sleeps in poll(2) on all links and on the
-  /// abort event. `done` is asked before every round, so once at the start, too, and when a peer
-  /// was lost: it has to be cheap, and what is done is a success.
+  /// abort event. `done` is called before every round, so also at the start, and when a peer is
+  /// lost. It has to be cheap. Once it returns true the wait has succeeded, even if a peer is lost.
   Status run_until(const std::function<bool()>& done);
 
   /// Spins and yields as `run_until` does, but without looking at the links, and for a moment only.
-  /// Whether `done()` came about.
+  /// \returns whether `done()` became true.
   template <typename Done>
   bool wait_briefly(const Done& done) {
     if (done()) return true;

@@ -17,8 +17,8 @@ namespace elastic::transport {
 /// Ranks that yield to each other on one core stay there, even where another core is free: to the
 /// kernel they look like tasks whose data is in that core's cache. So now and then a thread spins
 /// for as long as its peer takes to look different (sched_migration_cost_ns), less often each time.
-/// Where a yield took very long another program wants the core for certain. Nothing that arrives
-/// meanwhile ends a yield, as it would end a sleep in poll(2).
+/// After a very long yield it is certain that another program wants the core. The next waits then
+/// do without yields, because an arriving message ends a sleep in poll(2), but no yield.
 class SpinBackoff {
  public:
   static constexpr int kFirstSpins = 32;
@@ -31,7 +31,7 @@ class SpinBackoff {
   /// Longer than a peer takes for what it does between two looks at its links.
   static constexpr Duration kLong = std::chrono::milliseconds(1);
   /// Waits without yields after a long one, until another is tried.
-  static constexpr int kWithout = 64;
+  static constexpr int kWaitsWithoutYields = 64;
 
   /// How often that is tried, in waits with yields to a peer.
   static constexpr int kFirstMigrationSpin = 128;
@@ -44,29 +44,29 @@ class SpinBackoff {
 
   int spins() const { return spins_; }
   /// Whether to spin for kMigrationSpin in this wait.
-  bool migration_spin() const { return together_ >= migration_spin_after_; }
-  int yields() const { return without_ > 0 ? 0 : kMostYields; }
+  bool migration_spin() const { return waits_with_yields_ >= migration_spin_after_; }
+  int yields() const { return waits_without_yields_ > 0 ? 0 : kMostYields; }
 
   /// A yield took so long.
   void yielded(Duration took) {
     least_ = std::clamp(took, kLeast, least_);
     if (took >= kLong) {
-      without_ = kWithout;
+      waits_without_yields_ = kWaitsWithoutYields;
     } else if (took > 2 * least_ || took > kQuick) {
-      shared_ = true;
+      yielded_to_peer_ = true;
     }
   }
 
   /// A wait is over, in which it was necessary to yield or not.
   void waited() {
-    if (without_ > 0) --without_;
+    if (waits_without_yields_ > 0) --waits_without_yields_;
     if (migration_spin()) {
-      together_ = 0;
+      waits_with_yields_ = 0;
       migration_spin_after_ = std::min(2 * migration_spin_after_, kLastMigrationSpin);
     }
-    if (std::exchange(shared_, false)) {
+    if (std::exchange(yielded_to_peer_, false)) {
       spins_ = std::max(spins_ / 2, kLeastSpins);
-      ++together_;
+      ++waits_with_yields_;
     } else {
       spins_ = std::min(spins_ * 2, most_spins);
     }
@@ -74,10 +74,10 @@ class SpinBackoff {
 
  private:
   int spins_ = std::min(kFirstSpins, most_spins);
-  int without_ = 0;
-  int together_ = 0;  // waits with yields to a peer since it was tried to get apart
+  int waits_without_yields_ = 0;
+  int waits_with_yields_ = 0;  // waits with yields to a peer since the last migration spin
   int migration_spin_after_ = kFirstMigrationSpin;
-  bool shared_ = false;  // in this wait, with a yield that was neither quick nor long
+  bool yielded_to_peer_ = false;  // in this wait, with a yield that was neither quick nor long
   Duration least_ = kQuick;
 };
 

@@ -20,7 +20,7 @@ void Membership::State::disconnect(const std::string& incarnation, const std::st
     outage_ = Outage{now_, std::nullopt};
     note("most connections are lost: the members are awaited");
   }
-  note_company();
+  note_first_connected();
 }
 
 /// Ends an absence: the member has registered again. Messages in either direction may be lost;
@@ -28,12 +28,12 @@ void Membership::State::disconnect(const std::string& incarnation, const std::st
 void Membership::State::reconnect(const std::string& incarnation) {
   for (auto& [member, absence] : absences_) absence.asked.erase(incarnation);
   absences_.erase(incarnation);
-  note_company();
+  note_first_connected();
   if (absences_.empty()) outage_.reset();
 }
 
 /// In an outage, notes when the first member is connected again: the others' time begins then.
-void Membership::State::note_company() {
+void Membership::State::note_first_connected() {
   if (!outage_) return;
   const std::vector<std::string> members = remaining_members();
   const bool all_absent = std::all_of(members.begin(), members.end(),
@@ -57,7 +57,7 @@ TimePoint Membership::State::awaited_until(const Absence& absence) const {
 }
 
 /// Gives up a disconnected member. The reports of the others stay valid: they are promises.
-void Membership::State::give_up_absent(const std::string& incarnation, How how,
+void Membership::State::give_up_absent(const std::string& incarnation, Departure how,
                                        const std::string& what) {
   Worker& worker = workers_.at(incarnation);
   if (round_) {
@@ -66,16 +66,16 @@ void Membership::State::give_up_absent(const std::string& incarnation, How how,
     round_->reports.erase(incarnation);
   }
   if (worker.said_bye) {
-    depart(incarnation, worker.unable ? How::kFailed : How::kLeft, how_it_left(worker));
+    depart(incarnation, worker.unable ? Departure::kFailed : Departure::kLeft, how_it_left(worker));
   } else {
     worker.why = what;
-    depart(incarnation, how, (how == How::kEvicted ? "was given up: " : "died: ") + what);
+    depart(incarnation, how, (how == Departure::kEvicted ? "was given up: " : "died: ") + what);
   }
 }
 
 /// Gives up a disconnected member with proof that its process has ended.
 void Membership::State::give_up_ended(const std::string& incarnation, const std::string& proof) {
-  give_up_absent(incarnation, How::kFailed, absences_.at(incarnation).why + ", " + proof);
+  give_up_absent(incarnation, Departure::kFailed, absences_.at(incarnation).why + ", " + proof);
 }
 
 /// Gives up the members that have not come back in time.
@@ -86,7 +86,7 @@ void Membership::State::expire_absences() {
   }
   for (const std::string& member : late) {
     const auto waited = std::chrono::duration_cast<Milliseconds>(now_ - absences_.at(member).since);
-    give_up_absent(member, How::kEvicted,
+    give_up_absent(member, Departure::kEvicted,
                    "its connection was lost (" + absences_.at(member).why +
                        "), and it did not come back within " + std::to_string(waited.count()) +
                        " ms");

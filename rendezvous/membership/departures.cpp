@@ -36,20 +36,21 @@ std::string list(const std::vector<std::string>& names) {
 }  // namespace
 
 /// Records that `incarnation` is gone, and why. `advance` draws the conclusions for the view.
-void Membership::State::depart(const std::string& incarnation, How how, const std::string& what) {
+void Membership::State::depart(const std::string& incarnation, Departure how,
+                               const std::string& what) {
   const std::string text = describe(incarnation) + " " + what;
   note(text);
   if (is_member(incarnation)) {
     causes_.push_back(text);
-    if (how == How::kLeft) gone_by_choice_.insert(incarnation);
-    if (how == How::kLeft) note_finished(incarnation);
-    former_[incarnation] = how == How::kLeft ? Farewell{Farewell::Reason::kDone, "left"}
-                                             : Farewell{Farewell::Reason::kEvicted, what};
-    if (how == How::kEvicted) may_live_.insert(incarnation);
+    if (how == Departure::kLeft) gone_by_choice_.insert(incarnation);
+    if (how == Departure::kLeft) note_finished(incarnation);
+    former_[incarnation] = how == Departure::kLeft ? Farewell{Farewell::Reason::kDone, "left"}
+                                                   : Farewell{Farewell::Reason::kEvicted, what};
+    if (how == Departure::kEvicted) may_live_.insert(incarnation);
   }
   const auto leaver = workers_.find(incarnation);
   if (leaver != workers_.end() && is_member(incarnation)) {
-    note_departed(leaver->second, how == How::kEvicted ? "evicted" : "lost");
+    note_departed(leaver->second, how == Departure::kEvicted ? "evicted" : "lost");
   }
   forget(incarnation);
 }
@@ -70,7 +71,7 @@ void Membership::State::forget(const std::string& incarnation) {
   workers_.erase(incarnation);
   liveness_.forget(incarnation);
   absences_.erase(incarnation);
-  note_company();
+  note_first_connected();
   if (absences_.empty()) outage_.reset();
 }
 
@@ -80,13 +81,13 @@ void Membership::State::evict(const std::string& incarnation, const std::string&
   if (const auto worker = workers_.find(incarnation); worker != workers_.end()) {
     worker->second.why = why;
   }
-  depart(incarnation, How::kEvicted, "was given up: " + why);
+  depart(incarnation, Departure::kEvicted, "was given up: " + why);
 }
 
 void Membership::State::refuse(const std::string& incarnation, const std::string& why) {
   send(incarnation, Refuse{why});
   out_.actions.push_back(CloseConnection{incarnation});
-  depart(incarnation, How::kFailed, "was refused: " + why);
+  depart(incarnation, Departure::kFailed, "was refused: " + why);
 }
 
 /// Refuses a joiner that could not be linked with. All members wait while a joiner is linked, so it
@@ -169,7 +170,7 @@ void Membership::State::stop_without_boundary() {
 /// The reasons of the workers that could not go on, each once, after the names of those that gave
 /// it: first of those that have left, then of the members in rank order. Not of all: the text has
 /// to fit into a message.
-std::string Membership::State::whys() const {
+std::string Membership::State::reasons_of_unable() const {
   std::vector<std::pair<std::string, std::vector<std::string>>> reasons;
   const auto add = [&](const std::string& name, const std::string& why) {
     const auto known = std::find_if(reasons.begin(), reasons.end(),
@@ -205,7 +206,8 @@ void Membership::State::end(const std::string& text) {
     return std::any_of(workers_.begin(), workers_.end(),
                        [what](const auto& entry) { return entry.second.*what; });
   };
-  if (any(&Worker::unable) && !any(&Worker::done)) return fail("no member could go on" + whys());
+  if (any(&Worker::unable) && !any(&Worker::done))
+    return fail("no member could go on" + reasons_of_unable());
   finish(Farewell::Reason::kDone, text);
 }
 

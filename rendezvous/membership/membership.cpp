@@ -122,10 +122,10 @@ void Membership::State::on(const ConnectionLost& event) {
   const bool ended = !worker.ended.empty() || worker.leaving;
   if (is_member(event.incarnation) && !ended) return disconnect(event.incarnation, event.reason);
   if (worker.said_bye) {
-    return depart(event.incarnation, worker.unable ? How::kFailed : How::kLeft,
+    return depart(event.incarnation, worker.unable ? Departure::kFailed : Departure::kLeft,
                   how_it_left(worker));
   }
-  depart(event.incarnation, How::kFailed,
+  depart(event.incarnation, Departure::kFailed,
          "died: " + event.reason + (worker.ended.empty() ? "" : ", " + worker.ended));
 }
 
@@ -294,7 +294,7 @@ void Membership::State::on_message(const std::string& from, const Bye& message) 
   if (!is_member(from) && !(recovery_ && worker.registration.view)) {
     note(describe(from) + " left before it was a member");
     send(from, Farewell{Farewell::Reason::kDone, "left before it was a member"});
-    return depart(from, How::kLeft, "left");
+    return depart(from, Departure::kLeft, "left");
   }
   if (!message.failure.empty() && !message.unable) return fail(message.failure, true);
   if (worker.said_bye) return;

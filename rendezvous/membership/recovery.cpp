@@ -48,7 +48,7 @@ bool Membership::State::try_recover() {
   const bool hopeless = view != nullptr && missing_are_suspected(*view);
   const bool late = now_ >= *recovery_->since + (hopeless ? options_.suspect_return_window
                                                           : options_.return_window);
-  if (view != nullptr && (late || back(*view, false) == view->members.size())) {
+  if (view != nullptr && (late || count_back(*view, false) == view->members.size())) {
     adopt(*view);
     return true;
   }
@@ -78,23 +78,23 @@ const View* Membership::State::adoptable() const {
   }
   const auto& journaled = recovery_->journaled;
   if (journaled && (reported.empty() || reported.rbegin()->first <= journaled->generation)) {
-    return back(*journaled, false) > 0 ? &*journaled : nullptr;
+    return count_back(*journaled, false) > 0 ? &*journaled : nullptr;
   }
   for (auto candidate = reported.rbegin(); candidate != reported.rend(); ++candidate) {
     const View& view = *candidate->second;
-    if (options_.adopt_any || 2 * back(view, true) > view.members.size()) return &view;
+    if (options_.adopt_any || 2 * count_back(view, true) > view.members.size()) return &view;
   }
   return nullptr;
 }
 
-/// The number of members of `view` that have registered again. With `all_in_it` only those count
+/// The number of members of `view` that have registered again. With `in_this_view` only those count
 /// whose latest view is `view`.
-std::size_t Membership::State::back(const View& view, bool all_in_it) const {
+std::size_t Membership::State::count_back(const View& view, bool in_this_view) const {
   const auto is_back = [&](const Member& member) {
     const auto found = workers_.find(member.incarnation);
     if (found == workers_.end()) return false;
     const auto& its = found->second.registration.view;
-    return !all_in_it || (its && its->generation == view.generation);
+    return !in_this_view || (its && its->generation == view.generation);
   };
   return static_cast<std::size_t>(std::count_if(view.members.begin(), view.members.end(), is_back));
 }

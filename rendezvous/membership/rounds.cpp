@@ -59,7 +59,7 @@ bool Membership::State::advance_immediate_round() {
     start_round(0, causes_.back());
     return true;
   }
-  if (!round_is_complete() || (round_->at_boundary() && cannot_go_on())) return false;
+  if (!round_is_complete() || (round_->at_boundary() && must_wait_for_joiners())) return false;
   conclude();
   return true;
 }
@@ -72,14 +72,14 @@ bool Membership::State::advance_deferred_round() {
     finish(Farewell::Reason::kStopped, "the job was stopped on request");
     return false;
   }
-  if (cannot_go_on()) return false;
+  if (must_wait_for_joiners()) return false;
   start_round(0, "all members have stopped after commit " + std::to_string(round_->at_commit));
   return true;
 }
 
 /// Whether the members at this step boundary have to wait for joiners, because they are too few.
 /// They do not wait if one of them is leaving.
-bool Membership::State::cannot_go_on() const {
+bool Membership::State::must_wait_for_joiners() const {
   const bool leaving =
       std::any_of(round_->expected.begin(), round_->expected.end(),
                   [this](const std::string& member) { return workers_.at(member).leaving; });

@@ -130,7 +130,7 @@ class Membership::State {
   void start_recovery();
   bool try_recover();
   const View* adoptable() const;
-  std::size_t back(const View& view, bool all_in_it) const;
+  std::size_t count_back(const View& view, bool in_this_view) const;
   bool missing_are_suspected(const View& view) const;
   bool any_worker_has_view() const;
   void adopt(View view);
@@ -143,7 +143,7 @@ class Membership::State {
   bool advance_once();
   bool advance_immediate_round();
   bool advance_deferred_round();
-  bool cannot_go_on() const;
+  bool must_wait_for_joiners() const;
   bool wants_immediate() const;
   bool wants_boundary() const;
   void start_round(std::uint64_t at_commit, const std::string& reason);
@@ -152,14 +152,14 @@ class Membership::State {
   void announce(View next);
   std::string cause_of(const View& next) const;
 
-  enum class How { kFailed, kEvicted, kLeft };
+  enum class Departure { kFailed, kEvicted, kLeft };
 
   // absence.cpp: members that are disconnected
   void disconnect(const std::string& incarnation, const std::string& why);
   void reconnect(const std::string& incarnation);
-  void note_company();
+  void note_first_connected();
   TimePoint awaited_until(const Absence& absence) const;
-  void give_up_absent(const std::string& incarnation, How how, const std::string& what);
+  void give_up_absent(const std::string& incarnation, Departure how, const std::string& what);
   void give_up_ended(const std::string& incarnation, const std::string& proof);
   void expire_absences();
   void ask_about_absent();
@@ -175,14 +175,14 @@ class Membership::State {
   void fail_stalled(const std::string& text);
 
   // departures.cpp: the end of one worker, or of the job
-  void depart(const std::string& incarnation, How how, const std::string& what);
+  void depart(const std::string& incarnation, Departure how, const std::string& what);
   void evict(const std::string& incarnation, const std::string& why);
   void refuse(const std::string& incarnation, const std::string& why);
   void release(const std::string& incarnation);
   bool refuse_unlinkable_joiner(const std::string& from, const Suspect& suspicion);
   void give_up_unlinkable(const std::string& one, const std::string& other,
                           const std::string& reason);
-  std::string whys() const;
+  std::string reasons_of_unable() const;
   void end(const std::string& text);
   void finish(Farewell::Reason reason, const std::string& text);
   void stop_without_boundary();

@@ -44,7 +44,7 @@ class Operation {
   /// payload from another member is contiguous: it has the zero-copy tensors in `data`, after the
   /// others.
   virtual void unpack(const Members& members, const collectives::Payload& payload) = 0;
-  /// The place of one tensor's result in a payload from another member (Payload::gather).
+  /// The place of one tensor's result in a payload from another member (Payload::make_contiguous).
   struct ResultPlace {
     std::size_t tensor = 0;  ///< index among the operation's tensors
     std::size_t offset = 0;

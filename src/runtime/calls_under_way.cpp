@@ -10,12 +10,12 @@ constexpr std::size_t kLongestName = 100;
 
 }  // namespace
 
-void CallsUnderWay::ask_for_names(std::function<std::string()> first_name) {
+void CallsUnderWay::set_first_name(std::function<std::string()> first_name) {
   const MutexLock lock(mutex_);
   first_name_ = std::move(first_name);
 }
 
-std::optional<std::vector<rendezvous::CallUnderWay>> CallsUnderWay::tell(
+std::optional<std::vector<rendezvous::CallUnderWay>> CallsUnderWay::present_calls(
     const coordinator::Lane& unnamed, const coordinator::Lane& named) const {
   const std::optional<std::string> unnamed_call = unnamed.call_under_way();
   const std::optional<std::string> named_call = named.call_under_way();

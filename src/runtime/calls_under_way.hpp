@@ -17,12 +17,12 @@ class CallsUnderWay {
  public:
   /// Sets the function that returns the first named tensor under way ("" for none). It may be
   /// called until it is replaced. Empty: there are no named tensors.
-  void ask_for_names(std::function<std::string()> first_name);
+  void set_first_name(std::function<std::string()> first_name);
 
   /// The present call of each lane. Nothing while this worker synchronises state, which is no
   /// stall.
-  std::optional<std::vector<rendezvous::CallUnderWay>> tell(const coordinator::Lane& unnamed,
-                                                            const coordinator::Lane& named) const;
+  std::optional<std::vector<rendezvous::CallUnderWay>> present_calls(
+      const coordinator::Lane& unnamed, const coordinator::Lane& named) const;
 
  private:
   mutable Mutex mutex_;  // also held while `first_name_` runs

@@ -94,7 +94,7 @@ Contributors Context::allreduce(ConstTensorView in, TensorView out, ReduceOp op,
                                                  std::to_string(out.count) + " " +
                                                  dtype_name(out.dtype) + "; they must be alike");
   }
-  runtime::check_apart(in, out, "allreduce");
+  runtime::check_overlap(in, out, "allreduce");
   if (device::on_device(in) || device::on_device(out)) {
     runtime::check_same_device(in, out, "allreduce");
     return impl_->allreduces().staged({&in, 1}, {&out, 1}, op, stream);

@@ -145,7 +145,7 @@ void Control::on_heartbeat() {
 rendezvous::Heartbeat Control::heartbeat() const {
   rendezvous::Heartbeat heartbeat = participation_.heartbeat();
   heartbeat.commits = gate_.commits();
-  heartbeat.calls = calls_.tell(*lanes_[kUnnamedLane], *lanes_[kNamedLane]);
+  heartbeat.calls = calls_.present_calls(*lanes_[kUnnamedLane], *lanes_[kNamedLane]);
   heartbeat.synced = status_.synced();
   heartbeat.slowest = status_.slowest();
   return heartbeat;

@@ -103,7 +103,7 @@ void check(ReduceOp op, std::span<const TensorView> tensors, const char* call) {
   for (const TensorView& tensor : tensors) check(op, tensor.dtype, call);
 }
 
-void check_apart(const ConstTensorView& input, const ConstTensorView& output, const char* call) {
+void check_overlap(const ConstTensorView& input, const ConstTensorView& output, const char* call) {
   const auto in = reinterpret_cast<std::uintptr_t>(input.data);
   const auto out = reinterpret_cast<std::uintptr_t>(output.data);
   const std::size_t distance = in < out ? out - in : in - out;

@@ -26,7 +26,7 @@ void check(ReduceOp op, std::span<const TensorView> tensors, const char* call);
 
 /// Throws Error(kInvalidArgument) if `input` and `output`, which have the same size, overlap
 /// without being the same memory.
-void check_apart(const ConstTensorView& input, const ConstTensorView& output, const char* call);
+void check_overlap(const ConstTensorView& input, const ConstTensorView& output, const char* call);
 
 /// Throws Error(kInvalidArgument) if `input` and `output` lie on different devices, or only one of
 /// them in host memory.

@@ -17,11 +17,11 @@ WorkerSession::WorkerSession(Identity identity, const Options& options, const Ba
   named.give_up = [this](const Status& why) { return leave_without_result(why); };
   coordinator_.emplace(control_.lane(kNamedLane), std::move(named));
   raise_if(coordinator_->status());
-  control_.calls_under_way().ask_for_names([this] { return coordinator_->first_name(); });
+  control_.calls_under_way().set_first_name([this] { return coordinator_->first_name(); });
 }
 
 WorkerSession::~WorkerSession() {
-  control_.calls_under_way().ask_for_names({});
+  control_.calls_under_way().set_first_name({});
 }
 
 Status WorkerSession::leave_without_result(const Status& why) {

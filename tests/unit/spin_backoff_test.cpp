@@ -65,7 +65,7 @@ TEST(SpinBackoff, TellsAPeerByWhatAYieldTakesAtLeast) {
 TEST(SpinBackoff, SleepsAfterALongYieldAndInTheWaitsAfterIt) {
   SpinBackoff backoff;
   backoff.yielded(SpinBackoff::kLong);
-  for (int i = 0; i < SpinBackoff::kWithout; ++i) {
+  for (int i = 0; i < SpinBackoff::kWaitsWithoutYields; ++i) {
     ASSERT_EQ(backoff.yields(), 0) << i;
     wait(backoff, {});
   }

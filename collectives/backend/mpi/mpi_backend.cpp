@@ -264,7 +264,7 @@ Status MpiBackend::wait(int error, MPI_Request& request) {
     int complete = 0;
     const int tested = MPI_Test(&request, &complete, MPI_STATUS_IGNORE);
     if (tested != MPI_SUCCESS || complete != 0) return mpi_status(tested, "MPI_Test");
-    if (links.ok()) links = view_.mesh->progress_and_look();
+    if (links.ok()) links = view_.mesh->progress_and_check_peers();
     if (!links.ok() && (view_.mesh->aborted() || ++last_looks > kLastLooks)) return links;
     if (looks > kSpins) ::sched_yield();
   }

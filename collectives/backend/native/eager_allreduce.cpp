@@ -28,8 +28,8 @@ std::size_t EagerAllreduce::most_bytes() const {
   return std::min(kMostToOne, EagerSlot::kMostBytes / others);
 }
 
-void EagerAllreduce::tell(const OpTag& tag, const Fingerprint& fingerprint,
-                          std::span<const std::byte> more) {
+void EagerAllreduce::post_fingerprint(const OpTag& tag, const Fingerprint& fingerprint,
+                                      std::span<const std::byte> more) {
   for (EagerChannel* channel : channels_) {
     if (channel != nullptr) channel->post(tag, fingerprint, more);
   }

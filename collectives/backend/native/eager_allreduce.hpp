@@ -27,8 +27,8 @@ class EagerAllreduce {
 
   /// For an operation by another algorithm: posts its fingerprint to the ranks that wait for eager
   /// messages in `tag`, because this rank's frames may never reach them. `more`: further content.
-  void tell(const transport::OpTag& tag, const transport::Fingerprint& fingerprint,
-            std::span<const std::byte> more);
+  void post_fingerprint(const transport::OpTag& tag, const transport::Fingerprint& fingerprint,
+                        std::span<const std::byte> more);
   /// Waits for every rank's message for `tag`, which has begun. Fails like a link.
   Status await(const transport::OpTag& tag, const transport::Fingerprint& fingerprint);
   /// The message of another rank. Valid after `await`, in the same operation.

@@ -41,8 +41,8 @@ class NativeBackend final : public Backend {
         hosts_(options.hosts.empty() ? plan::Hosts::one(mesh_->size())
                                      : plan::Hosts(options.hosts)),
         plans_(mesh_->rank(), hosts_, options.segment_bytes, options.thresholds),
-        slots_(*mesh_),
-        shared_(*mesh_, slots_, options.arena),
+        eager_(*mesh_),
+        shared_(*mesh_, eager_, options.arena),
         limits_(plan::limits_for(mesh_->size(), {}, options.thresholds.algorithm)) {}
 
   Status prepare(std::uint64_t position) override;
@@ -69,7 +69,7 @@ class NativeBackend final : public Backend {
   Status transfer(const Call& call, Payload& payload);
   Status barrier() { return executor_.run(plans_.barrier(), nullptr); }
   /// Whether the input has to be saved before the result overwrites it.
-  bool keeps(const ZeroCopyTensor& tensor) const {
+  bool must_save(const ZeroCopyTensor& tensor) const {
     return options_.recoverable && tensor.input == tensor.output;
   }
   Status refuse(std::uint64_t position);
@@ -83,7 +83,7 @@ class NativeBackend final : public Backend {
   Executor executor_;
   plan::Hosts hosts_;
   PlanCache plans_;
-  EagerAllreduce slots_;
+  EagerAllreduce eager_;
   SharedAllreduce shared_;
   UndoLog undo_;
   bool prepared_ = false;
@@ -109,13 +109,13 @@ Status NativeBackend::run(std::uint64_t position, const Call& call, Payload& pay
     const Section& section = call.sections.front();
     const std::span<std::byte> data = payload.data.bytes().first(bytes_of(section));
     status =
-        slots_.run(tag, call.fingerprint, data, data.data(), reducer_of(section.dtype, call.redop));
+        eager_.run(tag, call.fingerprint, data, data.data(), reducer_of(section.dtype, call.redop));
   } else {
     if (eager_everywhere_ && call.phase == OpTag::kNormal) {
       const bool shares = options_.recoverable && !payload.zero_copy().empty();
-      slots_.tell(tag, call.fingerprint,
-                  shares ? shared_.offer(tag, call.fingerprint, payload.zero_copy())
-                         : std::span<const std::byte>());
+      eager_.post_fingerprint(tag, call.fingerprint,
+                              shares ? shared_.offer(tag, call.fingerprint, payload.zero_copy())
+                                     : std::span<const std::byte>());
     }
     mesh_->begin(tag, call.fingerprint);
     status = perform(call, payload);
@@ -130,7 +130,7 @@ Status NativeBackend::run(std::uint64_t position, const Call& call, Payload& pay
 
 Status NativeBackend::run_small(std::uint64_t position, const SmallCall& call, std::byte* result) {
   if (mesh_->aborted()) return Status(Code::kAborted, "the view is being changed");
-  const Status status = slots_.run(OpTag{generation_, position, OpTag::kNormal}, call.fingerprint,
+  const Status status = eager_.run(OpTag{generation_, position, OpTag::kNormal}, call.fingerprint,
                                    call.input, result, reducer_of(call.dtype, call.redop));
   return status.ok() ? status : finish(position, {call.fingerprint, {}}, status);
 }
@@ -140,7 +140,7 @@ Status NativeBackend::prepare(std::uint64_t position) {
   if (std::exchange(prepared_, true)) return refused_.ok() ? Status() : refuse(position);
   mesh_->begin(OpTag{generation_, position, OpTag::kRepair}, {});
   const Result<ViewCapabilities> agreed = negotiate_capabilities(
-      *mesh_, executor_, plans_, hosts_, options_, hosts_.count() == 1 && slots_.find_channels());
+      *mesh_, executor_, plans_, hosts_, options_, hosts_.count() == 1 && eager_.find_channels());
   if (!agreed.ok()) {
     if (agreed.status().code() == Code::kMismatch) {
       refused_ = Status(Code::kMismatch, agreed.status().message(), -1, generation_);
@@ -150,11 +150,11 @@ Status NativeBackend::prepare(std::uint64_t position) {
   const ViewCapabilities& capabilities = agreed.value();
   eager_everywhere_ = capabilities.eager;
   if (eager_everywhere_) {
-    limits_ = plan::limits_for(size(), slots_.most_bytes(), options_.thresholds.algorithm);
+    limits_ = plan::limits_for(size(), eager_.most_bytes(), options_.thresholds.algorithm);
   }
   plans_.use(capabilities.thresholds, capabilities.segment_bytes);
   if (options_.record && size() > 1) {
-    options_.record->set(describe(capabilities, hosts_, generation_, slots_.most_bytes()),
+    options_.record->set(describe(capabilities, hosts_, generation_, eager_.most_bytes()),
                          capabilities.costs);
   }
   return {};
@@ -255,7 +255,7 @@ Status NativeBackend::allreduce(const Call& call, Payload& payload) {
 Status NativeBackend::zero_copy_allreduce(const Call& call, Payload& payload) {
   std::size_t overwritten = 0;
   for (const ZeroCopyTensor& tensor : payload.zero_copy()) {
-    if (keeps(tensor)) overwritten += tensor.bytes();
+    if (must_save(tensor)) overwritten += tensor.bytes();
   }
   undo_.begin(*payload.undo, overwritten);
   const Result<bool> agreed = shared_.agreed();
@@ -276,7 +276,7 @@ Status NativeBackend::planned_allreduce(const Call& call, const Payload& payload
     if (size() == 1 && !in_place) std::memcpy(tensor.output, tensor.input, tensor.bytes());
     Reducer reducer = reducer_of(tensor.dtype, call.redop);
     if (call.redop == ReduceOp::kAverage) reducer.divisor = static_cast<std::uint32_t>(size());
-    PlanBuffers memory{tensor.output, tensor.input, keeps(tensor) ? &undo_ : nullptr};
+    PlanBuffers memory{tensor.output, tensor.input, must_save(tensor) ? &undo_ : nullptr};
     memory.streams =
         !in_place && reducer.divisor == 1 && tensor.bytes() >= kernels::kBeyondCacheBytes;
     const Schedule& schedule = plans_.large_allreduce({tensor.count, size_of(tensor.dtype)});
@@ -309,8 +309,8 @@ Status NativeBackend::broadcast(const Call& call, Payload& payload) {
   return executor_.run(plans_.broadcast(call.root, extent(call.sections)), payload.data.data());
 }
 
-/// Exchanges the ranks' counts, then gathers the blocks round a ring. The result is made in the
-/// spare buffer, because the blocks of lower ranks come before this rank's input.
+/// Exchanges the ranks' counts, then runs an allgather of the blocks around a ring. The result is
+/// made in the spare buffer, because the blocks of lower ranks come before this rank's input.
 Status NativeBackend::allgather(const Section& block, Payload& payload) {
   const auto size = static_cast<std::size_t>(mesh_->size());
   const auto rank = static_cast<std::size_t>(mesh_->rank());

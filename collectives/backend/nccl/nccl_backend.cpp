@@ -189,7 +189,7 @@ Result<bool> NcclBackend::by_nccl(LaneOperation& operation,
       blocks == nullptr ? std::span<const std::uint64_t>() : blocks->counts, rank(), size());
   Status links;
   const auto meanwhile = [&]() -> Status {
-    links = view_.mesh->progress_and_look();
+    links = view_.mesh->progress_and_check_peers();
     if (!links.ok()) return links;
     for (int each = 0; each < size(); ++each) {
       if (each == rank() || !verdict.has_come(each) || verdict.of(each)[0] != std::byte{0})
@@ -202,7 +202,7 @@ Result<bool> NcclBackend::by_nccl(LaneOperation& operation,
   if (!own.ok()) {
     if (Status stopped = stop(*work, own); !stopped.ok()) return stopped;
     // If `abort` ended it, the view is to change, and there is no verdict to exchange.
-    if (links.ok()) links = view_.mesh->progress_and_look();
+    if (links.ok()) links = view_.mesh->progress_and_check_peers();
   }
   if (!links.ok()) return links;
   return conclude(verdict, own.ok(), operation.call.kind, *work, std::move(form).value(), payload);

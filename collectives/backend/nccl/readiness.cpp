@@ -123,7 +123,7 @@ Status Readiness::wait_for_news() {
     if (own_.are_early() && Clock::now() >= own_.held_up_until) return {};
     const Result<bool> news = shared_.wait_for_news();
     if (!news.ok() || news.value()) return news.status();
-    if (Status status = view_.mesh->progress_and_look(); !status.ok()) {
+    if (Status status = view_.mesh->progress_and_check_peers(); !status.ok()) {
       view_.mesh->abandon();
       return status;
     }

@@ -61,14 +61,14 @@ class EagerChannel {
     return &slot;
   }
 
-  /// Whether what `look` did not find is there now. For a thread that is about to sleep.
+  /// Whether the message that `look` did not find has arrived. For a thread that is about to sleep.
   bool arrived() const {
     return awaited_ != 0 && awaited_in_->tag.load(std::memory_order_seq_cst) == awaited_;
   }
   /// Says that in the operation `tag` the peer may read this worker's tensors in place.
   /// Before the eager message that tells it where.
   void pin(const OpTag& tag) { out_.pinned_epoch.store(number_of(tag), std::memory_order_relaxed); }
-  /// Takes it back. A `full_fence` must follow before the tensors change.
+  /// Ends what `pin` allows. A `full_fence` must follow before the tensors change.
   void unpin() { out_.pinned_epoch.store(0, std::memory_order_relaxed); }
   /// Whether the peer's tensors have been as they were up to now, since its eager message for `tag`
   /// came. A `full_fence` must lie between the reading of them and this.
@@ -76,7 +76,7 @@ class EagerChannel {
     return in_.pinned_epoch.load(std::memory_order_relaxed) == number_of(tag);
   }
 
-  /// Nothing is looked for any more.
+  /// Forgets the message that `look` did not find.
   void forget() { awaited_ = 0; }
 
  private:
