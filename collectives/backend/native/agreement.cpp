@@ -32,8 +32,8 @@ Result<std::string> agree_on_mismatch(transport::Mesh& mesh, Executor& executor,
   Block& own = blocks[static_cast<std::size_t>(mesh.rank())];
   own.called = mine.called;
   std::copy_n(mine.text.data(), std::min(mine.text.size(), kMaxMismatchText), own.text);
-  const Status status =
-      executor.run(plans.exchange(sizeof(Block)), reinterpret_cast<std::byte*>(blocks.data()));
+  const Status status = executor.run(plans.small_allgather(sizeof(Block)),
+                                     reinterpret_cast<std::byte*>(blocks.data()));
   if (!status.ok()) {
     mesh.abandon();
     return status;

@@ -70,7 +70,7 @@ Result<plan::LinkCosts> measure_link_costs(Executor& executor, PlanCache& plans,
   std::vector<Both> of_rank(static_cast<std::size_t>(hosts.size()));
   of_rank[static_cast<std::size_t>(rank)] = {inside.value(), between.value()};
   const Status told =
-      executor.run_alone(plans.exchange(sizeof(Both)),
+      executor.run_alone(plans.small_allgather(sizeof(Both)),
                          PlanBuffers::in_place(reinterpret_cast<std::byte*>(of_rank.data())));
   if (!told.ok()) return told;
   Both greatest;

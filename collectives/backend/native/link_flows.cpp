@@ -34,7 +34,7 @@ Result<std::uint64_t> greatest(Executor& executor, PlanCache& plans, const trans
   std::vector<std::uint64_t> of_rank(static_cast<std::size_t>(mesh.size()));
   of_rank[static_cast<std::size_t>(mesh.rank())] = own;
   const Status told =
-      executor.run_alone(plans.exchange(sizeof own),
+      executor.run_alone(plans.small_allgather(sizeof own),
                          PlanBuffers::in_place(reinterpret_cast<std::byte*>(of_rank.data())));
   if (!told.ok()) return told;
   return *std::max_element(of_rank.begin(), of_rank.end());

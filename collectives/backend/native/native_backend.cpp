@@ -9,9 +9,9 @@
 #include "collectives/backend/native/eager_allreduce.hpp"
 #include "collectives/backend/native/executor.hpp"
 #include "collectives/backend/native/handover.hpp"
-#include "collectives/backend/native/meeting.hpp"
 #include "collectives/backend/native/plan_cache.hpp"
 #include "collectives/backend/native/shared_allreduce.hpp"
+#include "collectives/backend/native/subset_barrier.hpp"
 #include "collectives/backend/native/undo_log.hpp"
 #include "collectives/backend/native/view_capabilities.hpp"
 #include "collectives/kernels/reduce.hpp"
@@ -297,7 +297,7 @@ Status NativeBackend::settle() {
 Status NativeBackend::settle_error(std::uint64_t position, const std::vector<int>& ranks) {
   if (mesh_->aborted()) return Status(Code::kAborted, "the view is being changed");
   mesh_->begin(OpTag{generation_, position, OpTag::kSettled}, {});
-  Status met = meet(*mesh_, ranks);
+  Status met = subset_barrier(*mesh_, ranks);
   if (!met.ok()) mesh_->abandon();
   return met;
 }
@@ -318,7 +318,7 @@ Status NativeBackend::allgather(const Section& block, Payload& payload) {
   auto& counts = payload.form.emplace<Blocks>().counts;
   counts.assign(size, 0);
   counts[rank] = block.count;
-  Status status = executor_.run(plans_.exchange(sizeof(counts[0])),
+  Status status = executor_.run(plans_.small_allgather(sizeof(counts[0])),
                                 reinterpret_cast<std::byte*>(counts.data()));
   if (!status.ok()) return status;
   const Result<std::size_t> total = gathered_bytes(counts, element);

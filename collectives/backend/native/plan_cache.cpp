@@ -89,8 +89,8 @@ const Schedule& PlanCache::barrier() {
   return find({Shape::kBarrier, 0, {}}, [&] { return plan::dissemination_barrier(rank_, size_); });
 }
 
-const Schedule& PlanCache::exchange(std::size_t bytes) {
-  return find({Shape::kExchange, 0, {bytes, 1}},
+const Schedule& PlanCache::small_allgather(std::size_t bytes) {
+  return find({Shape::kSmallAllgather, 0, {bytes, 1}},
               [&] { return plan::one_shot_allgather(rank_, size_, bytes); });
 }
 

@@ -36,7 +36,7 @@ class PlanCache {
   const Schedule& broadcast(int root, std::size_t bytes);
   const Schedule& barrier();
   /// An allgather of small blocks of `bytes` each, by a message from every rank to every other.
-  const Schedule& exchange(std::size_t bytes);
+  const Schedule& small_allgather(std::size_t bytes);
   const Schedule& allgather(const std::vector<std::uint64_t>& counts, std::size_t element_bytes);
 
  private:
@@ -46,7 +46,7 @@ class PlanCache {
     kReduceScatter,
     kBroadcast,
     kBarrier,
-    kExchange,
+    kSmallAllgather,
   };
   struct Key {
     Shape shape;

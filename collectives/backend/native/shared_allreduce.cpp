@@ -59,11 +59,11 @@ bool SharedAllreduce::readable_everywhere() const {
 
 Result<bool> SharedAllreduce::agreed() {
   if (offered_.empty()) return false;
-  if (Status status = slots_.await(tag_, fingerprint_); !status.ok()) return status;
+  if (Status status = eager_.await(tag_, fingerprint_); !status.ok()) return status;
   bool all = true;
   for (int rank = 0; rank < mesh_.size(); ++rank) {
     if (rank == mesh_.rank()) continue;
-    const std::uint64_t bytes = slots_.from(rank).bytes;
+    const std::uint64_t bytes = eager_.from(rank).bytes;
     if (bytes != 0 && bytes != offered_.size() * sizeof(Place)) {
       return Status(Code::kProtocol, "an eager message with another number of tensors", rank);
     }
@@ -81,7 +81,7 @@ Result<bool> SharedAllreduce::agreed() {
 /// Cost for tensors of b bytes: a rank reads b bytes of inputs and (n - 1) / n b bytes of outputs,
 /// writes b bytes, and sends only small messages.
 Status SharedAllreduce::run(std::span<const ZeroCopyTensor> tensors, ReduceOp op,
-                            transport::Overwriting& undo, const std::function<Status()>& meet) {
+                            transport::Overwriting& undo, const std::function<Status()>& barrier) {
   auto found = find(tensors, undo);
   if (!found.ok()) return found.status();
   scratch_.resize(kPieceBytes);
@@ -92,8 +92,8 @@ Status SharedAllreduce::run(std::span<const ZeroCopyTensor> tensors, ReduceOp op
     if (!status.ok()) return status;
   }
   // Before the other ranks use the sums of this rank.
-  if (Status status = check_held(); !status.ok()) return status;
-  if (Status status = meet(); !status.ok()) return status;
+  if (Status status = check_pinned(); !status.ok()) return status;
+  if (Status status = barrier(); !status.ok()) return status;
   for (const Shared& tensor : found.value()) {
     // Each rank starts with another source, so that not all read from the same rank at once.
     for (int step = 1; step < mesh_.size(); ++step) {
@@ -105,7 +105,7 @@ Status SharedAllreduce::run(std::span<const ZeroCopyTensor> tensors, ReduceOp op
       if (!status.ok()) return status;
     }
   }
-  return check_held();
+  return check_pinned();
 }
 
 /// The addresses of every rank's tensors, from the eager messages.
@@ -115,7 +115,7 @@ Result<std::vector<SharedAllreduce::Shared>> SharedAllreduce::find(
   for (int rank = 0; rank < mesh_.size(); ++rank) {
     std::vector<Place>& all = places.emplace_back(offered_);
     if (rank == mesh_.rank()) continue;
-    std::memcpy(all.data(), slots_.from(rank).payload, all.size() * sizeof(Place));
+    std::memcpy(all.data(), eager_.from(rank).payload, all.size() * sizeof(Place));
     for (std::size_t i = 0; i < all.size(); ++i) {
       Status status = reach(rank, all[i], tensors[i].bytes());
       if (!status.ok()) return status;
@@ -191,7 +191,7 @@ void SharedAllreduce::reduce(const Shared& tensor, ReduceOp op, std::size_t begi
 }
 
 /// ok if all tensors are still pinned: then everything that was read up to now is valid.
-Status SharedAllreduce::check_held() const {
+Status SharedAllreduce::check_pinned() const {
   transport::full_fence();
   for (int rank = 0; rank < mesh_.size(); ++rank) {
     if (rank == mesh_.rank() || mesh_.link(rank).eager_channel()->pinned(tag_)) continue;

@@ -32,7 +32,7 @@ class SharedAllreduce {
   /// `arena`: the arena of this rank; may be null.
   SharedAllreduce(transport::Mesh& mesh, EagerAllreduce& eager,
                   std::shared_ptr<transport::Arena> arena)
-      : mesh_(mesh), slots_(eager), arena_(std::move(arena)) {}
+      : mesh_(mesh), eager_(eager), arena_(std::move(arena)) {}
 
   /// Pins this rank's tensors for operation `tag`. \returns the content of its eager message: the
   /// addresses of the tensors. Empty, and nothing is pinned, if not all tensors are in the arena,
@@ -45,10 +45,10 @@ class SharedAllreduce {
   /// ranks' messages if this rank made an offer. The operation has begun. Fails like a link.
   Result<bool> agreed();
 
-  /// Performs the allreduce, if `agreed`. Reports to `undo` what it overwrites in place. `meet` is
-  /// a barrier of all ranks.
+  /// Performs the allreduce, if `agreed`. Reports to `undo` what it overwrites in place. `barrier`
+  /// is a barrier of all ranks.
   Status run(std::span<const ZeroCopyTensor> tensors, ReduceOp op, transport::Overwriting& undo,
-             const std::function<Status()>& meet);
+             const std::function<Status()>& barrier);
 
   /// Unpins the tensors. To be called before they change, even if nothing was offered.
   void unpin();
@@ -74,10 +74,10 @@ class SharedAllreduce {
   Status reach(int rank, const Place& place, std::size_t bytes);
   Status each_piece(const Shared& tensor, int part, const OnPiece& on_piece) const;
   void reduce(const Shared& tensor, ReduceOp op, std::size_t begin, std::size_t bytes);
-  Status check_held() const;
+  Status check_pinned() const;
 
   transport::Mesh& mesh_;
-  EagerAllreduce& slots_;
+  EagerAllreduce& eager_;
   const std::shared_ptr<transport::Arena> arena_;
 
   // State of the operation in flight.

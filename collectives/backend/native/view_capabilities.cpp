@@ -135,7 +135,7 @@ Result<ViewCapabilities> negotiate_capabilities(transport::Mesh& mesh, Executor&
   std::vector<Word> words(static_cast<std::size_t>(mesh.size()));
   words[static_cast<std::size_t>(mesh.rank())] = own_word(mesh, hosts, options, has_eager_channels);
   const Status told =
-      executor.run_alone(plans.exchange(sizeof(Word)),
+      executor.run_alone(plans.small_allgather(sizeof(Word)),
                          PlanBuffers::in_place(reinterpret_cast<std::byte*>(words.data())));
   if (!told.ok()) return told;
   if (Status alike = check_alike(words); !alike.ok()) return alike;

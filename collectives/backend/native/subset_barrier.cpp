@@ -1,10 +1,10 @@
-#include "collectives/backend/native/meeting.hpp"
+#include "collectives/backend/native/subset_barrier.hpp"
 
 #include <algorithm>
 
 namespace elastic::collectives {
 
-Status meet(transport::Mesh& mesh, const std::vector<int>& ranks) {
+Status subset_barrier(transport::Mesh& mesh, const std::vector<int>& ranks) {
   std::vector<transport::Link*> others;
   for (const int rank : ranks) {
     if (rank != mesh.rank()) others.push_back(&mesh.link(rank));

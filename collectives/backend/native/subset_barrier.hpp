@@ -10,6 +10,6 @@ namespace elastic::collectives {
 /// A barrier among some ranks of a mesh, in the operation that has begun: each rank sends an empty
 /// message to each other rank and waits for theirs. `ranks` contains this rank. Fails like a link;
 /// then the mesh must be abandoned.
-Status meet(transport::Mesh& mesh, const std::vector<int>& ranks);
+Status subset_barrier(transport::Mesh& mesh, const std::vector<int>& ranks);
 
 }  // namespace elastic::collectives
