@@ -44,7 +44,7 @@ template <typename Acceptor, typename Socket>
 boost::asio::awaitable<void> accept_socket(Acceptor& acceptor, Socket& socket,
                                            boost::system::error_code& error) {
   while (true) {
-    // Waits first, though a peer may be there: so a flood does not keep the thread from others.
+    // Waits even if a peer is there already, so that a flood of peers leaves time for other work.
     co_await acceptor.async_wait(Acceptor::wait_read,
                                  boost::asio::redirect_error(boost::asio::use_awaitable, error));
     if (error) co_return;

@@ -6,17 +6,17 @@ namespace elastic {
 
 /// The CUDA driver that this process finds at run time. The library is not linked with it.
 struct CudaDriver {
-  std::string missing;      ///< why there is none that can be used; empty where there is one
-  std::string version;      ///< the CUDA that the driver is for: "13.0"
-  int devices = 0;          ///< that this process may use
-  void* library = nullptr;  ///< as dlsym(3) takes it; null where there is none that can be used
+  std::string missing;      ///< why no driver can be used; empty if one can
+  std::string version;      ///< the version of CUDA that the driver supports: "13.0"
+  int devices = 0;          ///< number of devices that this process may use
+  void* library = nullptr;  ///< handle for dlsym(3); null if no driver can be used
   bool usable() const { return missing.empty(); }
 
-  /// From `file`; where that is empty, libcuda.so.1 as the dynamic linker finds it. It stays
-  /// loaded.
+  /// Loads the driver from `file`, or if that is empty libcuda.so.1 as the dynamic linker finds it.
+  /// It stays loaded.
   static CudaDriver find(const std::string& file = "");
 
-  /// The library, if the program uses CUDA already: loads nothing, and starts nothing.
+  /// The driver's handle if the program has loaded it already, otherwise null. Loads nothing.
   static void* loaded_already();
 };
 

@@ -26,11 +26,11 @@ namespace elastic {
 /// The context (the dialer, the worker that it dials, the lane) is opaque here. The acceptor hands
 /// it out only after the proof was right.
 ///
-/// The mode says whether a side encrypts its connections. Where both do, a `TlsSession` with the
-/// session key follows; where one does not, both learn it from hello and challenge.
+/// The mode says whether a side encrypts its connections. If both do, a `TlsSession` with the
+/// session key follows. If only one does, both learn it from hello and challenge.
 ///
-/// Every function that needs a proof fails with kInternal where OpenSSL cannot compute one: no
-/// connection is let in on a proof that was not computed. `check_openssl` tells at the start.
+/// Every function that needs a proof fails with kInternal if OpenSSL cannot compute one: no
+/// connection is accepted on a proof that was not computed. `check_openssl` finds that out early.
 namespace handshake {
 
 /// The purpose of a connection; a proof for one purpose is worthless for another.
@@ -64,14 +64,14 @@ class Dialer {
       std::span<const std::byte, kChallengeBytes> challenge) const;
   /// The key of this connection alone; the acceptor has the same. After `answer` succeeded.
   Result<SessionKey> session_key(std::span<const std::byte, kChallengeBytes> challenge) const;
-  /// Ok if the acceptor let us in.
+  /// Ok if the acceptor has accepted the connection.
   static Status finish(std::span<const std::byte, kVerdictBytes> verdict);
 
  private:
   Transcript with(std::span<const std::byte, kChallengeBytes> challenge) const;
 
   Secret secret_;
-  Transcript transcript_;  ///< but for the acceptor's part
+  Transcript transcript_;  ///< without the acceptor's part
 };
 
 class Acceptor {
@@ -81,15 +81,15 @@ class Acceptor {
   Result<std::size_t> hello(std::span<const std::byte, kHelloBytes> hello);
   /// Takes the context; returns the challenge to send.
   Result<std::vector<std::byte>> challenge(std::span<const std::byte> context);
-  /// To be asked once the challenge is sent, from which the dialer learns it, too: kRefused when
-  /// only one side encrypts.
+  /// kRefused if only one side encrypts. Call it once the challenge is sent, because the dialer
+  /// learns of it from the challenge.
   Status agree() const;
   /// kRefused when the dialer does not know the secret; otherwise send `verdict()`.
   Status check(std::span<const std::byte, kProofBytes> proof);
   static std::array<std::byte, kVerdictBytes> verdict();
   /// Only after `check` succeeded.
   const std::string& context() const { return transcript_.context; }
-  /// The dialer's, too. Only after `check` succeeded.
+  /// The key of this connection; the dialer has the same. Only after `check` succeeded.
   Result<SessionKey> session_key() const;
 
  private:

@@ -11,8 +11,8 @@ namespace elastic {
 
 using HmacSha256 = std::array<std::byte, 32>;
 
-/// HMAC-SHA256 (RFC 2104), computed by OpenSSL. kInternal with OpenSSL's reason where OpenSSL
-/// fails, and where the key is empty: there is no result then, and no zeros in its place.
+/// HMAC-SHA256 (RFC 2104), computed by OpenSSL. kInternal, with OpenSSL's reason, if OpenSSL fails
+/// or the key is empty.
 Result<HmacSha256> hmac_sha256(std::span<const std::byte> key, std::span<const std::byte> text);
 
 /// OpenSSL's message for its last failure in this thread.

@@ -9,7 +9,7 @@ namespace elastic {
 std::string host_identity();
 
 /// Whether no process listens on the abstract AF_UNIX socket `name` of this network namespace. Does
-/// not block. False also where that cannot be found out.
+/// not block. False also if that cannot be found out.
 bool has_no_listener(const std::string& name);
 
 }  // namespace elastic

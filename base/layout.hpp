@@ -17,19 +17,19 @@ struct LayoutEntry {
 };
 using Layout = std::vector<LayoutEntry>;
 
-/// An option that has to be the same on all workers, which make other exchanges or other weights
-/// otherwise. Workers tell these in front of their layout, all the same ones in the same order, to
-/// be compared with it. `name` is the field's in Options.
+/// The entry for an option that has to be the same on all workers: otherwise they would make
+/// different exchanges or different weights. Workers put these entries in front of their layout, in
+/// the same order, so that they are compared with it. `name` is the field's name in Options.
 LayoutEntry option_entry(const std::string& name, const std::string& value);
 
-/// The same number for equal layouts, and hardly ever for others.
+/// A hash: equal for equal layouts, and hardly ever for others.
 std::uint64_t hash_of(const Layout& layout);
 
-/// The first difference between two layouts, for people; "" for none. `owner` and
-/// `others_owner` are what they are the layouts of: "the job", "this worker".
+/// Describes the first difference between two layouts, for people; "" if there is none. `owner` and
+/// `others_owner` name the owners of the layouts: "the job", "this worker".
 std::string layout_difference(const Layout& layout, const std::string& owner, const Layout& other,
                               const std::string& others_owner);
-/// The same, with what to do about it, where both are workers of one job.
+/// As `layout_difference`, for two workers of one job, with advice.
 std::string workers_difference(const Layout& layout, const std::string& owner, const Layout& other,
                                const std::string& others_owner);
 

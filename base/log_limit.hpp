@@ -16,8 +16,8 @@ class LogLimit {
   static constexpr std::uint64_t kAtOnce = 10;
   static constexpr Milliseconds kPeriod{1000};
 
-  /// Whether a line may be written now. Gives what to put at its end: how many lines were left out
-  /// since the last, or nothing.
+  /// Returns nothing if no line may be written now. Otherwise the text for the end of the line: the
+  /// number of lines that were left out since the last one, or "".
   std::optional<std::string> admit(TimePoint now) {
     if (!since_) since_ = now;
     const auto periods = (now - *since_) / kPeriod;

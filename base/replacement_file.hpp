@@ -12,14 +12,15 @@
 
 namespace elastic {
 
-/// A file that is written beside another, under a name of its own (`path`.<pid>-<number>.new), and
-/// then takes its place and its permissions, or comes into being as `path`: a reader of `path`, at
-/// any time and after any crash, reads all of the old or all of the new. Where `path` is a symbolic
-/// link, that is so of what it leads to. Without `commit` it leaves nothing behind, but for where
-/// the process is killed; then the next one to write the same path removes what is left.
+/// Replaces a file atomically. The new file is written beside `path`, under a name of its own
+/// (`path`.<pid>-<number>.new), and then takes the place and the permissions of the old one, if
+/// there is one. A reader of `path`, at any time and after any crash, reads all of the old file or
+/// all of the new one. If `path` is a symbolic link, its target is replaced. Without `commit` no
+/// file is left behind. If the process is killed, the next writer of the same path removes the file
+/// that was left.
 ///
-/// Failures name the file and say what to do; kInvalidArgument where `path` names no file,
-/// otherwise kUnavailable.
+/// Failures name the file and say what to do: kInvalidArgument if `path` names no file, otherwise
+/// kUnavailable.
 class ReplacementFile {
  public:
   static Result<ReplacementFile> create(const std::string& path);
@@ -28,12 +29,11 @@ class ReplacementFile {
   ~ReplacementFile();
 
   Status write(std::span<const std::byte> bytes);
-  /// Makes what was written durable and puts it in its place. After a failure of this nothing was
-  /// replaced, except where the message says so. Fails where another process has replaced the file
-  /// since `create`: a writer that stalled does not take back what came after it. A lock
-  /// (flock) on the folder makes the look at the old file and its replacement one step, on disks
-  /// that have locks; the kernel takes it back from a process that dies. Fails where another
-  /// process holds it for seconds.
+  /// Makes the new file durable and replaces the old one. After a failure nothing was replaced,
+  /// unless the message says otherwise. Fails if another process has replaced the file since
+  /// `create`: a writer that stalled does not undo a later write. On disks with locks, a lock
+  /// (flock) on the folder makes this check and the replacement one step; the kernel releases the
+  /// lock of a process that dies. Fails if another process holds the lock for seconds.
   Status commit();
 
  private:

@@ -19,12 +19,11 @@ class Secret {
  public:
   static constexpr std::size_t kBytes = 32;
 
-  /// None.
+  /// No secret: `bytes` is empty.
   Secret() = default;
   explicit Secret(std::span<const std::byte, kBytes> bytes);
 
-  /// Empty where there is none: in a default object, and in a forked child. A proof cannot be
-  /// computed with that.
+  /// Empty in a default object and in a forked child. No proof can be computed with that.
   std::span<const std::byte> bytes() const;
 
   friend bool operator==(const Secret& a, const Secret& b);
@@ -60,7 +59,7 @@ std::string random_id();
 
 /// A fresh secret.
 Secret random_secret();
-/// A fresh key, for tries.
+/// A fresh key, for checks and tests.
 SessionKey random_session_key();
 
 /// 64 hex digits, white space around ignored. kInvalidArgument names `source`.

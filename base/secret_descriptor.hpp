@@ -14,8 +14,8 @@ Result<UniqueFd> secret_descriptor(const Secret& secret);
 /// - from `secret_descriptor`: it is closed once it is read, so that children do not have it;
 /// - any other regular file: it stays open, but programs that this process executes do not get it.
 ///
-/// A process keeps what it has read. It is the answer to later calls with the same number, whatever
-/// the number has come to mean since. A descriptor of another kind is neither read nor closed:
+/// A process keeps the secret that it has read, and returns it in later calls with the same number,
+/// whatever file has the number by then. A descriptor of another kind is neither read nor closed:
 /// kInvalidArgument says what it is. Any thread.
 Result<Secret> read_secret_fd(int fd);
 

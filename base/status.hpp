@@ -13,7 +13,7 @@ namespace elastic {
 enum class Code : std::uint8_t {
   kOk,
   kInvalidArgument,
-  kMismatch,  ///< The peer called something else: the caller's mistake, never a view change.
+  kMismatch,  ///< The ranks made different calls: the caller's mistake, never a view change.
   kOperationAborted,  ///< Another rank found a mismatch in this operation.
   kPeerLost,          ///< A link broke. `peer` says which.
   kAborted,           ///< The view is being changed.
@@ -61,7 +61,7 @@ class [[nodiscard]] Status {
   std::shared_ptr<const Failure> failure_;
 };
 
-/// A value, or why there is none.
+/// A value, or the failure because of which there is none.
 template <typename T>
 class [[nodiscard]] Result {
  public:

@@ -6,8 +6,8 @@
 
 namespace elastic {
 
-/// A count that grows evenly, in a unit that has to be found out against Clock: for callers that
-/// look so often that Clock itself would show. Between processors it may differ a little, even
+/// A count that grows evenly, in a unit that only a comparison with Clock tells. For callers to
+/// which the cost of Clock itself would matter. Processors may differ a little, so it can go
 /// backwards.
 inline std::int64_t ticks() noexcept {
 #if defined(__x86_64__)

@@ -15,11 +15,11 @@
 
 namespace elastic {
 
-/// TLS's own handshake on a connected stream socket of Asio's, whose ends have shown each other the
-/// job's secret. The caller has set a deadline, which closes the socket.
+/// TLS's own handshake on a connected stream socket of Asio's. Its ends have authenticated each
+/// other. The caller has set a deadline, which closes the socket.
 ///
-/// kPeerLost: it was closed, broke, or something was damaged on the way, which is all that can be
-/// wrong with a peer that has the secret; another connection may do. kInternal: TLS fails on this
+/// kPeerLost: the connection was closed, broke, or carried damaged data. Nothing else can be wrong
+/// with a peer that has the secret, so another connection may work. kInternal: TLS fails on this
 /// machine.
 template <typename Socket>
 boost::asio::awaitable<Result<TlsSessionPtr>> shake_hands_of_tls(Socket& socket,

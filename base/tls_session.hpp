@@ -14,10 +14,10 @@ struct ssl_st;
 
 namespace elastic {
 
-/// TLS 1.3 on a connection whose ends have done the mutual handshake: its session key is the
-/// pre-shared key, so that no other process can take part. The traffic keys are of an ephemeral
-/// Diffie-Hellman exchange as well: recorded traffic stays unreadable when the job's secret leaks
-/// later. AES-128-GCM; no certificates, no tickets, no early data.
+/// TLS 1.3 on a connection after the mutual handshake. The handshake's session key is the
+/// pre-shared key, so that no other process can take part. The traffic keys also depend on an
+/// ephemeral Diffie-Hellman exchange, so that recorded traffic stays unreadable if the job's secret
+/// leaks later. AES-128-GCM; no certificates, no tickets, no early data.
 ///
 /// Lengths of records are checked before they are waited for (`RecordLengths`), so that damage of
 /// any kind ends the session at once.
@@ -25,7 +25,7 @@ namespace elastic {
 /// Reads from the socket itself. Outgoing data collects in `sealed`; the owner of the socket writes
 /// it, all of it and in order. Never blocks. Belongs to one thread at a time.
 ///
-/// A connection just ends, without a goodbye of TLS: the messages have lengths of their own, so
+/// A connection ends without TLS's close notification: the messages have lengths of their own, so
 /// that a forced end is noticed.
 class TlsSession {
  public:
