@@ -3,9 +3,6 @@
 namespace elastic::rendezvous {
 namespace {
 
-using testing::ElementsAre;
-using testing::HasSubstr;
-
 using ArrivalTest = MembershipTest;
 
 TEST_F(ArrivalTest, FirstViewInOrderOfSlotsThenOfArrival) {

@@ -3,10 +3,6 @@
 namespace elastic::rendezvous {
 namespace {
 
-using testing::ElementsAre;
-using testing::HasSubstr;
-using Reason = Farewell::Reason;
-
 using DepartureTest = MembershipTest;
 
 TEST_F(DepartureTest, EveryMemberSaysByeAtTheEnd) {

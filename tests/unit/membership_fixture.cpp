@@ -22,6 +22,17 @@ void MembershipTest::start_with(const Names& names, MembershipOptions options) {
   ASSERT_EQ(members(), names);
 }
 
+void MembershipTest::start_with_joiner(const Names& names, const std::string& joiner) {
+  start_with(names);
+  ready(names);
+  join(joiner);
+  ready({joiner});
+  stop_at_boundary(names);
+  Names all = names;
+  all.push_back(joiner);
+  ASSERT_EQ(members(), all);
+}
+
 Decision MembershipTest::join(const std::string& worker, std::int64_t order) {
   connected_.insert(worker);
   Register registration;

@@ -14,15 +14,23 @@
 
 namespace elastic::rendezvous {
 
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::SizeIs;
+
 /// Plays the server's shell and all workers around a Membership, with a clock of its own. Workers
 /// send heartbeats while time passes, unless they are frozen.
 class MembershipTest : public testing::Test {
  protected:
   using Names = std::vector<std::string>;
+  using Reason = Farewell::Reason;
 
   void start(MembershipOptions options);
   /// A first view of `names`, in this order.
   void start_with(const Names& names, MembershipOptions options = {});
+  /// A first view of `names`, and a second one with `joiner`, which was admitted at a boundary.
+  void start_with_joiner(const Names& names, const std::string& joiner);
 
   Decision join(const std::string& worker, std::int64_t order = -1);
   /// Registers while a launcher is there.

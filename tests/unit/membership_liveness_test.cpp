@@ -4,10 +4,6 @@
 namespace elastic::rendezvous {
 namespace {
 
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::SizeIs;
-
 using SilenceTest = MembershipTest;
 
 TEST_F(SilenceTest, SilentMemberIsGivenUp) {

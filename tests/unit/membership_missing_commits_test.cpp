@@ -4,8 +4,6 @@
 namespace elastic::rendezvous {
 namespace {
 
-using testing::HasSubstr;
-
 class MissingCommitsTest : public MembershipTest {
  protected:
   /// Members that want warnings after a second, in `run`.

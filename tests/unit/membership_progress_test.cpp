@@ -12,8 +12,6 @@
 namespace elastic::rendezvous {
 namespace {
 
-using testing::ElementsAre;
-
 constexpr TimePoint kNever = TimePoint::min();
 
 TimePoint at(int ms) {

@@ -4,10 +4,6 @@
 namespace elastic::rendezvous {
 namespace {
 
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::IsEmpty;
-
 class SlowJoinerTest : public MembershipTest {
  protected:
   static MembershipOptions one_second() {
