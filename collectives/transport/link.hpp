@@ -13,6 +13,7 @@
 
 #include "base/status.hpp"
 #include "collectives/transport/frame.hpp"
+#include "collectives/transport/shared_memory_features.hpp"
 #include "collectives/transport/stream.hpp"
 
 namespace elastic::transport {
@@ -90,7 +91,9 @@ class Link {
   bool complete() const;  ///< everything posted was sent or received
 
   /// The eager channel to the peer; null if there is none.
-  EagerChannel* eager_channel() const;
+  EagerChannel* eager_channel() const {
+    return shared_memory_ ? &shared_memory_->eager_channel() : nullptr;
+  }
   /// How many streams it has.
   std::size_t flows() const { return flows_.size(); }
   /// Outgoing data uses the first `most` streams from now on; frames under way are completed. All
@@ -98,10 +101,10 @@ class Link {
   /// the same. At first all are used.
   void use_flows(std::size_t most);
   std::size_t flows_in_use() const { return in_use_; }
-  /// `Stream::arena` of the first stream.
-  ArenaView* arena() const;
-  /// `Stream::capacity` of the first stream.
-  std::size_t capacity() const;
+  /// The peer's arena, null where there is none or it cannot be read.
+  ArenaView* arena() const { return shared_memory_ ? shared_memory_->arena() : nullptr; }
+  /// Bytes that are taken even if the peer reads nothing; 0 if that is unknown.
+  std::size_t capacity() const { return shared_memory_ ? shared_memory_->capacity() : 0; }
 
   /// Forgets everything posted. A frame that is partly written is completed later from a copy made
   /// here, one partly read is read to its end and dropped, so that the link survives.
@@ -185,7 +188,8 @@ class Link {
   OpTag tag_;
   Fingerprint fingerprint_;
   std::vector<std::unique_ptr<Flow>> flows_;
-  std::size_t in_use_;              // of flows_, from the first on
+  SharedMemoryFeatures* shared_memory_;  // of the first stream; null: it has none
+  std::size_t in_use_;                   // of flows_, from the first on
   std::size_t turn_ = 0;            // the one to begin with: a free flow must not take all stripes
   unsigned rounds_ = 0;             // of `progress`; the others are not looked at in each
   bool looked_since_loss_ = false;  // at all flows, and nothing moved

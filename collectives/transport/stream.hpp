@@ -11,16 +11,14 @@
 
 namespace elastic::transport {
 
-class ArenaView;
-class EagerChannel;
-
 /// One ordered, reliable, duplex byte stream to a peer: all that a transport has to provide.
 ///
 /// Nothing here blocks. A stream belongs to one thread at a time: the one that runs the operation
 /// of its lane. `Link` does the framing above it, the same for every transport.
 ///
 /// A transport that can show received bytes in place (shared memory) does so in `peek`, so
-/// that a reduction reads them there and no copy is made.
+/// that a reduction reads them there and no copy is made. Its streams are SharedMemoryFeatures,
+/// too.
 class Stream {
  public:
   virtual ~Stream() = default;
@@ -63,15 +61,6 @@ class Stream {
   /// Whether bytes can be damaged unnoticed on the way, so that payloads need a
   /// checksum of their own: TCP's has 16 bits, and is often left to the network card.
   virtual bool needs_checksum() const { return false; }
-
-  /// The eager channel beside the stream, null where the transport has none. Owned by the stream.
-  virtual EagerChannel* eager_channel() { return nullptr; }
-
-  /// The peer's arena, null where it has none or cannot be read. Owned by the stream.
-  virtual ArenaView* arena() { return nullptr; }
-
-  /// Bytes that are taken even if the peer reads nothing; 0 if that is unknown.
-  virtual std::size_t capacity() const { return 0; }
 
   /// "shm", "tcp" or "inproc".
   virtual const char* transport() const = 0;

@@ -8,6 +8,7 @@
 #include "collectives/transport/ring/doorbell.hpp"
 #include "collectives/transport/ring/eager_channel.hpp"
 #include "collectives/transport/ring/peer_writer.hpp"
+#include "collectives/transport/shared_memory_features.hpp"
 #include "collectives/transport/shm/arena.hpp"
 #include "collectives/transport/stream.hpp"
 
@@ -17,7 +18,7 @@ namespace elastic::transport {
 ///
 /// Believes nothing of what the peer writes to the control pages: cursors out of range are
 /// kProtocol.
-class RingStream : public Stream {
+class RingStream : public Stream, public SharedMemoryFeatures {
  public:
   /// The end that made the memory is `first`; it writes direction 0 and reads direction 1.
   /// `arena` is the peer's; null where it has none.
@@ -33,7 +34,7 @@ class RingStream : public Stream {
   void finish_wait() override;
   bool peer_gone() const override { return peer_gone_; }
   const char* transport() const override { return transport_; }
-  EagerChannel* eager_channel() override { return &eager_channel_; }
+  EagerChannel& eager_channel() override { return eager_channel_; }
   ArenaView* arena() override { return arena_.get(); }
   std::size_t capacity() const override { return size_; }
 
