@@ -1,5 +1,7 @@
 #include "coordinator/lane.hpp"
 
+#include <exception>
+#include <new>
 #include <utility>
 
 #include "base/thread_name.hpp"
@@ -146,6 +148,48 @@ void Lane::close(const Status& reason) {
     }
   }
   changed_.notify_all();
+}
+
+Status Lane::leave_for(const std::exception_ptr& exception) noexcept {
+  std::string what = "an exception";
+  try {
+    std::rethrow_exception(exception);
+  } catch (const std::bad_alloc&) {
+    what = "lack of memory";
+  } catch (const std::exception& error) {
+    what = error.what();
+  } catch (...) {
+    // An exception of another type has no text.
+  }
+  return leave(
+      Status(Code::kInternal, "this worker has left the job, as a collective ended here with " +
+                                  what + "; end it, and it can join again"));
+}
+
+Status Lane::leave(const Status& why) {
+  close(why);
+  {
+    const MutexLock lock(mutex_);
+    if (std::exchange(left_, true)) return why;
+  }
+  if (callbacks_.on_leave) callbacks_.on_leave(why);
+  return why;
+}
+
+Status Lane::leave_after(const Status& timeout) {
+  return leave(timeout.within(
+      "this worker has left the job, because no view came in which to complete what it had begun"));
+}
+
+/// No view came for the present call. If the call had begun, its outcome on other ranks is unknown,
+/// so the next call must not take its place: this worker leaves.
+Status Lane::give_up(const Status& failure) {
+  {
+    const MutexLock lock(mutex_);
+    if (!closed_.ok()) return closed_;
+    if (failure.code() != Code::kTimeout || !ledger_.is_open()) return failure;
+  }
+  return leave_after(failure);
 }
 
 Status Lane::closed() const {
