@@ -44,6 +44,15 @@ std::string option_table(Variable::SetBy set_by) {
   return table;
 }
 
+std::string library_table() {
+  std::string table = "| variable | backend | meaning |\n| --- | --- | --- |\n";
+  for (const LibraryVariable& variable : library_variables()) {
+    table += "| " + code(variable.name) + " | " + code(variable.backend) + " | " +
+             std::string(variable.meaning) + " |\n";
+  }
+  return table;
+}
+
 std::string names(const RankVariables::Names& of) {
   std::string list;
   for (const char* name : of) {
@@ -69,6 +78,7 @@ std::string environment_table() {
   return "## Variables that users set\n\n" + option_table(Variable::SetBy::kUser) +
          "\n## Variables that elasticrun sets for its workers\n\n" +
          option_table(Variable::SetBy::kLauncher) +
+         "\n## Variables of libraries that a backend reads, too\n\n" + library_table() +
          "\n## Ranks from launchers\n\nIf there are two names, the first that is set counts.\n\n" +
          rank_table();
 }

@@ -44,11 +44,11 @@ std::vector<Variable> all() {
       {"ELASTIC_NCCL_LIBRARY", "nccl_library", kUser,
        "File of NCCL that the backend nccl loads. Empty: libnccl.so.2, as the dynamic linker finds "
        "it.",
-       any_text(&Options::nccl_library, "a path")},
+       any_text(&Options::nccl_library, "a path"), "nccl"},
       {"ELASTIC_NCCL_MEANWHILE", "nccl_meanwhile", kUser,
        "How tensors on devices travel while NCCL is not ready. host: through host memory. wait: "
        "they wait for NCCL.",
-       choice(&Options::nccl_meanwhile, kNcclMeanwhiles)},
+       choice(&Options::nccl_meanwhile, kNcclMeanwhiles), "nccl"},
       {"ELASTIC_TRANSPORT", "transport", kUser,
        "Links between workers. auto: shared memory on one host, TCP between hosts.",
        choice(&Options::transport, kTransports)},
@@ -115,6 +115,27 @@ std::vector<Variable> all() {
 const std::vector<Variable>& variables() {
   static const std::vector<Variable> kVariables = all();
   return kVariables;
+}
+
+const std::vector<LibraryVariable>& library_variables() {
+  static const std::vector<LibraryVariable> kVariables = {
+      {"NCCL_HOSTID", "nccl", "Name of the host in NCCL, which tells ranks of one host apart."},
+      {"NCCL_MULTI_RANK_GPU_ENABLE", "nccl", "Not 0: ranks of one host may share a device."},
+  };
+  return kVariables;
+}
+
+BackendSettings settings_of(std::string_view backend, const Options& options,
+                            const EnvironmentMap& environment) {
+  BackendSettings settings;
+  for (const Variable& variable : variables()) {
+    if (variable.backend == backend) settings[variable.name] = variable.values.get(options);
+  }
+  for (const LibraryVariable& variable : library_variables()) {
+    const auto found = environment.find(variable.name);
+    if (variable.backend == backend && found != environment.end()) settings.insert(*found);
+  }
+  return settings;
 }
 
 }  // namespace elastic

@@ -3,10 +3,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <string>
 #include <type_traits>
 
+#include "base/backend_settings.hpp"
 #include "base/module_file.hpp"
 #include "base/status.hpp"
 #include "collectives/backend/backend.hpp"
@@ -26,16 +26,12 @@ struct ModuleView {
   std::unique_ptr<Backend> native;
 };
 
-/// The options with which a process starts a module.
+/// The facts and settings with which a process starts a module.
 struct ModuleStart {
   std::size_t lanes = 0;
   bool under_mpirun = false;
   LogLevel log_level = LogLevel::kWarn;  ///< each module has its own log
-  std::string nccl_library = {};         ///< Options::nccl_library
-  /// The host's name in NCCL (NCCL_HOSTID); empty: the default. None: NCCL is set to let ranks of
-  /// one host share a device, so that the ranks do not check for it.
-  std::optional<std::string> nccl_host = "";
-  bool nccl_waits = false;  ///< Options::nccl_meanwhile is kWait
+  BackendSettings settings = {};         ///< of this backend
 };
 
 /// The entry points of a backend that is loaded when a job asks for it; its shared object's export.

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "base/config/variables.hpp"
 #include "base/log.hpp"
 #include "base/module_file.hpp"
 #include "collectives/plan/choose.hpp"
@@ -10,18 +11,6 @@ namespace elastic::runtime {
 
 using collectives::Backend;
 using collectives::BackendModule;
-
-namespace {
-
-/// The host name as NCCL sees it, from the variables that say whether ranks may share a device.
-std::optional<std::string> nccl_host(const EnvironmentMap& environment) {
-  const auto shared = environment.find("NCCL_MULTI_RANK_GPU_ENABLE");
-  if (shared != environment.end() && shared->second != "0") return std::nullopt;
-  const auto host = environment.find("NCCL_HOSTID");
-  return host == environment.end() ? "" : host->second;
-}
-
-}  // namespace
 
 Result<Backends> Backends::load(const Options& options, const EnvironmentMap& environment,
                                 std::shared_ptr<transport::Arena> arena) {
@@ -33,9 +22,7 @@ Result<Backends> Backends::load(const Options& options, const EnvironmentMap& en
   backends.native_.measures_flows = options.tcp_streams == 0;
   backends.native_.record = std::make_shared<collectives::TuningRecord>();
   backends.start_.log_level = options.log_level;
-  backends.start_.nccl_library = options.nccl_library;
-  backends.start_.nccl_host = nccl_host(environment);
-  backends.start_.nccl_waits = options.nccl_meanwhile == NcclMeanwhile::kWait;
+  backends.start_.settings = settings_of(options.backend, options, environment);
   if (options.backend == "native") return backends;
   const Result<const ModuleHead*> head = load_module(options.backend, options.backend_path);
   if (!head.ok()) return head.status();

@@ -12,6 +12,7 @@
 #include "collectives/backend/nccl/nccl_api.hpp"
 #include "collectives/backend/nccl/nccl_backend.hpp"
 #include "collectives/backend/nccl/nccl_library.hpp"
+#include "collectives/backend/nccl/nccl_settings.hpp"
 
 namespace {
 
@@ -50,12 +51,13 @@ Status start(const ModuleStart& how) {
   const CudaDriver driver = CudaDriver::find();
   if (!driver.usable()) return refuse("it serves tensors on CUDA devices, and " + driver.missing);
   if (driver.devices == 0) return refuse("it serves tensors on CUDA devices, and there is none");
-  auto library = nccl::NcclLibrary::load(how.nccl_library);
+  const nccl::NcclSettings settings = nccl::parse_settings(how.settings);
+  auto library = nccl::NcclLibrary::load(settings.library);
   if (!library.ok()) return library.status();
   const MutexLock lock(started().mutex);
   nccl::NcclServices& services = started().services;
   services.library = std::move(library).value();
-  services.waits = how.nccl_waits;
+  services.waits = settings.waits;
   if (!services.devices) {
     services.devices = std::make_shared<nccl::SharedDevices>("", &nccl::make_mover,
                                                              nccl::memory_of(*services.library));
@@ -64,7 +66,7 @@ Status start(const ModuleStart& how) {
   if (!services.communicators) {
     services.communicators = std::make_shared<nccl::ViewCommunicators>();
   }
-  services.host = how.nccl_host;
+  services.host = settings.host;
   return {};
 }
 

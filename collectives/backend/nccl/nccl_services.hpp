@@ -21,9 +21,8 @@ struct NcclServices {
   std::shared_ptr<SharedDevices> devices;
   std::shared_ptr<ViewCommunicators> communicators;
   std::shared_ptr<CommunicatorReaper> reaper;
-  bool waits = false;  ///< wait for NCCL, instead of using host memory until it is ready
-  /// ModuleStart::nccl_host.
-  std::optional<std::string> host = "";
+  bool waits = false;                    ///< NcclSettings::waits
+  std::optional<std::string> host = "";  ///< NcclSettings::host
   /// Limits for communicators. The one for the start is long, because the start proceeds only with
   /// the operations of the lanes, which carry its messages; no thread of the trainer waits for it.
   Deadlines deadlines{.start = std::chrono::minutes(5)};

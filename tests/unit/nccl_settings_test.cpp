@@ -1,0 +1,44 @@
+#include "collectives/backend/nccl/nccl_settings.hpp"
+
+#include <gtest/gtest.h>
+
+#include "base/config/variables.hpp"
+
+namespace elastic::collectives::nccl {
+namespace {
+
+TEST(NcclSettings, ComeFromOptionsAndFromTheVariablesOfNccl) {
+  Options options;
+  options.nccl_library = "/opt/libnccl.so";
+  options.nccl_meanwhile = NcclMeanwhile::kWait;
+  const NcclSettings settings =
+      parse_settings(settings_of("nccl", options, {{"NCCL_HOSTID", "rank3"}, {"OTHER", "1"}}));
+  EXPECT_EQ(settings.library, "/opt/libnccl.so");
+  EXPECT_TRUE(settings.waits);
+  EXPECT_EQ(settings.host, "rank3");
+}
+
+TEST(NcclSettings, AreTheDefaultsWithoutVariables) {
+  for (const BackendSettings& given : {BackendSettings(), settings_of("nccl", Options(), {})}) {
+    const NcclSettings settings = parse_settings(given);
+    EXPECT_EQ(settings.library, "");
+    EXPECT_FALSE(settings.waits);
+    EXPECT_EQ(settings.host, "");
+  }
+}
+
+TEST(NcclSettings, HaveNoHostWhereRanksMayShareADevice) {
+  const auto host = [](const char* shared) {
+    return parse_settings({{"NCCL_MULTI_RANK_GPU_ENABLE", shared}, {"NCCL_HOSTID", "a"}}).host;
+  };
+  EXPECT_FALSE(host("1").has_value());
+  EXPECT_FALSE(host("").has_value());
+  EXPECT_EQ(host("0"), "a");
+}
+
+TEST(NcclSettings, AreNotThoseOfOtherBackends) {
+  EXPECT_TRUE(settings_of("gloo", Options(), {{"NCCL_HOSTID", "a"}}).empty());
+}
+
+}  // namespace
+}  // namespace elastic::collectives::nccl
