@@ -5,6 +5,8 @@
 #include <mutex>
 #include <utility>
 
+#include "base/clock.hpp"
+#include "base/interrupt.hpp"
 #include "base/thread_annotations.hpp"
 
 namespace elastic {
@@ -61,9 +63,39 @@ class ConditionVariable {
                   Condition condition) {
     return changed_.wait_until(lock.lock_, deadline, std::move(condition));
   }
+  /// `wait` for threads of the program: calls their InterruptCheck meanwhile, without the lock. Its
+  /// exceptions leave this function with the lock held.
+  template <typename Condition>
+  void wait_interruptibly(MutexLock& lock, Condition condition) {
+    while (has_interrupt_check()) {
+      if (changed_.wait_for(lock.lock_, kInterruptCheckEvery, condition)) return;
+      check_interrupt_without(lock.lock_);
+    }
+    changed_.wait(lock.lock_, std::move(condition));
+  }
+  /// `wait_until` for threads of the program.
+  template <typename Condition>
+  bool wait_interruptibly_until(MutexLock& lock, TimePoint deadline, Condition condition) {
+    while (has_interrupt_check() && Clock::now() + kInterruptCheckEvery < deadline) {
+      if (changed_.wait_for(lock.lock_, kInterruptCheckEvery, condition)) return true;
+      check_interrupt_without(lock.lock_);
+    }
+    return changed_.wait_until(lock.lock_, deadline, std::move(condition));
+  }
   void notify_all() noexcept { changed_.notify_all(); }
 
  private:
+  static void check_interrupt_without(std::unique_lock<std::mutex>& lock) {
+    lock.unlock();
+    try {
+      check_interrupt();
+    } catch (...) {
+      lock.lock();
+      throw;
+    }
+    lock.lock();
+  }
+
   std::condition_variable changed_;
 };
 

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/clock.hpp"
+#include "base/interrupt.hpp"
 
 namespace elastic::transport {
 
@@ -113,7 +114,9 @@ Status Mesh::wait(int also_fd) {
 /// one has something on the way that may have been lost.
 Status Mesh::sleep() {
   auto limit = static_cast<int>(kLookEvery.count());
+  const int longest = has_interrupt_check() ? static_cast<int>(kInterruptCheckEvery.count()) : -1;
   while (::poll(watched_.data(), watched_.size(), limit) == 0) {
+    check_interrupt();
     const TimePoint now = Clock::now();
     bool again = false;
     for (const LinkPtr& link : links_) {
@@ -123,7 +126,7 @@ Status Mesh::sleep() {
       if (!looked.ok()) return looked.status();
       again = again || looked.value();
     }
-    if (!again) limit = -1;
+    if (!again) limit = longest;
   }
   return {};
 }

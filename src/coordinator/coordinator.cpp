@@ -5,6 +5,7 @@
 #include <iterator>
 #include <utility>
 
+#include "base/counted.hpp"
 #include "base/log.hpp"
 #include "base/thread_name.hpp"
 #include "collectives/transport/mesh.hpp"
@@ -80,12 +81,11 @@ void Coordinator::flush() {
 void Coordinator::drain() {
   MutexLock lock(mutex_);
   const std::thread::id self = std::this_thread::get_id();
-  ++draining_;
-  completed_.wait(lock, [&]() ELASTIC_REQUIRES(mutex_) {
+  const Counted draining(draining_);
+  completed_.wait_interruptibly(lock, [&]() ELASTIC_REQUIRES(mutex_) {
     return std::none_of(names_.begin(), names_.end(),
                         [self](const auto& entry) { return entry.second == self; });
   });
-  --draining_;
 }
 
 std::string Coordinator::first_name() const {

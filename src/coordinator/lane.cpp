@@ -4,6 +4,7 @@
 #include <new>
 #include <utility>
 
+#include "base/counted.hpp"
 #include "base/thread_name.hpp"
 
 namespace elastic::coordinator {
@@ -37,11 +38,10 @@ bool Lane::available() const {
 Result<Lane::Ownership> Lane::acquire(Milliseconds view_timeout) {
   MutexLock lock(mutex_);
   if (!available() && closed_.ok()) {
-    ++waiting_;
-    const bool in_time = changed_.wait_for(lock, view_timeout, [&]() ELASTIC_REQUIRES(mutex_) {
-      return !closed_.ok() || available();
-    });
-    --waiting_;
+    const Counted waiting(waiting_);
+    const bool in_time = changed_.wait_interruptibly_until(
+        lock, Clock::now() + view_timeout,
+        [&]() ELASTIC_REQUIRES(mutex_) { return !closed_.ok() || available(); });
     if (!in_time) {
       return Status(Code::kTimeout,
                     "no new view within " + std::to_string(view_timeout.count()) +

@@ -41,14 +41,14 @@ class WorkState {
     if (look()) return true;
     about_to_block_();
     MutexLock lock(mutex_);
-    return done_.wait_until(lock, deadline,
-                            [&]() ELASTIC_REQUIRES(mutex_) { return outcome_.has_value(); });
+    return done_.wait_interruptibly_until(
+        lock, deadline, [&]() ELASTIC_REQUIRES(mutex_) { return outcome_.has_value(); });
   }
   void wait() const {
     if (look()) return;
     about_to_block_();
     MutexLock lock(mutex_);
-    done_.wait(lock, [&]() ELASTIC_REQUIRES(mutex_) { return outcome_.has_value(); });
+    done_.wait_interruptibly(lock, [&]() ELASTIC_REQUIRES(mutex_) { return outcome_.has_value(); });
   }
   /// Requires that it is ready.
   Result<Contributors> outcome() const {

@@ -46,7 +46,8 @@ Status CommitGate::commit(bool& paused) {
   lock.unlock();
   on_paused_(round);
   lock.lock();
-  changed_.wait(lock, [&]() ELASTIC_REQUIRES(mutex_) { return !paused_ || !closed_.ok(); });
+  changed_.wait_interruptibly(lock,
+                              [&]() ELASTIC_REQUIRES(mutex_) { return !paused_ || !closed_.ok(); });
   return closed_;
 }
 

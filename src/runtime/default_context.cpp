@@ -22,6 +22,7 @@ struct DefaultContext {
   Mutex mutex;
   std::unique_ptr<Context> context ELASTIC_GUARDED_BY(mutex);
   bool ended ELASTIC_GUARDED_BY(mutex) = false;
+  std::atomic<bool> in_transition{false};  // a thread is in `init` or `shutdown`
   /// The process that called `init`; 0 before.
   std::atomic<std::uint64_t> process{0};
 };
@@ -45,6 +46,32 @@ void require_context(const DefaultContext& the) ELASTIC_REQUIRES(the.mutex) {
                         : "call elastic::init first");
 }
 
+void require_no_context(DefaultContext& the) {
+  const MutexLock lock(the.mutex);
+  if (!the.context && !the.ended) return;
+  throw Error(ErrorCode::kInvalidArgument, "elastic::init was called before; once per process");
+}
+
+/// The one call of `init` or `shutdown` under way. It holds no lock while it waits for the job:
+/// other threads may ask for the context meanwhile, and get it or the error that there is none.
+class Transition {
+ public:
+  explicit Transition(DefaultContext& the) : the_(the) {
+    if (the_.in_transition.exchange(true)) {
+      throw Error(
+          ErrorCode::kInvalidArgument,
+          "another thread is in elastic::init or elastic::shutdown; each is called once per "
+          "process");
+    }
+  }
+  ~Transition() { the_.in_transition = false; }
+  Transition(const Transition&) = delete;
+  Transition& operator=(const Transition&) = delete;
+
+ private:
+  DefaultContext& the_;
+};
+
 /// Destroys the context of a program that ends without `shutdown`. At exit libraries are torn down
 /// in the reverse order of their loading, so the context has to end before those that it has
 /// loaded, such as NCCL.
@@ -61,15 +88,16 @@ namespace {
 std::optional<RunOutcome> join(const Options& options) {
   DefaultContext& the = instance();
   require_same_process(the);
-  const MutexLock lock(the.mutex);
-  if (the.context || the.ended) {
-    throw Error(ErrorCode::kInvalidArgument, "elastic::init was called before; once per process");
-  }
+  const Transition transition(the);
+  require_no_context(the);
+  std::unique_ptr<Context> context;
   try {
-    the.context = std::make_unique<Context>(options);
+    context = std::make_unique<Context>(options);
   } catch (const runtime::Departure& departure) {
     return departure.outcome;
   }
+  const MutexLock lock(the.mutex);
+  the.context = std::move(context);
   the.process.store(process_mark(), std::memory_order_relaxed);
   static const EndsBeforeWhatItLoaded at_exit;
   return std::nullopt;
@@ -89,9 +117,9 @@ void init(const Options& options) {
 void shutdown() {
   DefaultContext& the = instance();
   require_same_process(the);
+  const Transition transition(the);
+  context().shutdown();
   const MutexLock lock(the.mutex);
-  require_context(the);
-  the.context->shutdown();
   the.context.reset();
   the.ended = true;
 }

@@ -21,7 +21,7 @@ inline void wait_for_farewell(MutexLock& lock, ConditionVariable& changed, const
   const TimePoint last = Clock::now() + kFarewellDeadline;
   while (!free_to_go() && Clock::now() < last) {
     if (connected) {
-      changed.wait_until(lock, last, [&] { return free_to_go() || !connected; });
+      changed.wait_interruptibly_until(lock, last, [&] { return free_to_go() || !connected; });
     } else if (!changed.wait_for(lock, kAbsenceAtTheEnd,
                                  [&] { return free_to_go() || connected; })) {
       return;

@@ -86,9 +86,9 @@ bool MembershipStatus::abandon(const Status& reason) {
 
 Result<bool> MembershipStatus::wait_until_welcome(Milliseconds limit, const std::string& server) {
   MutexLock lock(mutex_);
-  const bool in_time = changed_.wait_for(lock, limit, [&]() ELASTIC_REQUIRES(mutex_) {
-    return !ended_.ok() || view_ || (welcomed_ && joining_);
-  });
+  const bool in_time = changed_.wait_interruptibly_until(
+      lock, Clock::now() + limit,
+      [&]() ELASTIC_REQUIRES(mutex_) { return !ended_.ok() || view_ || (welcomed_ && joining_); });
   if (!in_time && !welcomed_) {
     changed_.wait_for(lock, kLastWord, [&]() ELASTIC_REQUIRES(mutex_) { return !ended_.ok(); });
   }
@@ -119,7 +119,8 @@ Status MembershipStatus::check() {
 
 Status MembershipStatus::wait_until_member() {
   MutexLock lock(mutex_);
-  changed_.wait(lock, [&]() ELASTIC_REQUIRES(mutex_) { return !ended_.ok() || view_; });
+  changed_.wait_interruptibly(lock,
+                              [&]() ELASTIC_REQUIRES(mutex_) { return !ended_.ok() || view_; });
   return ended_;
 }
 

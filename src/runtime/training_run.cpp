@@ -56,13 +56,24 @@ class StepBoundary : public training::Boundary {
   /// Waits for the other members if workers join or leave at this boundary.
   void meet(State& state) {
     bool paused = false;
-    raise_if(control_.gate().commit(paused));
+    raise_if(wait_at_gate(paused));
     // Decided by the view, and not by which member lacks the state now: a joiner may have left, but
     // every member that saw it synchronises.
     if (paused && control_.view()->admitted_at == state.commits()) {
       const Blocked synchronising(Phase::kViewChange);
       raise_if(
           synchronise(state, {layout_, "is in State::commit, where a worker joins"}, control_));
+    }
+  }
+
+  /// An exception here is that of an InterruptCheck. The others wait at the boundary for this
+  /// worker, which leaves.
+  Status wait_at_gate(bool& paused) {
+    try {
+      return control_.gate().commit(paused);
+    } catch (...) {
+      (void)control_.lane(kUnnamedLane).leave_for(std::current_exception());
+      throw;
     }
   }
 

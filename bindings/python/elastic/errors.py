@@ -1,0 +1,117 @@
+"""The library's exceptions: a class for each code, all of them under ``Error``."""
+
+from __future__ import annotations
+
+import builtins
+
+
+class Error(Exception):
+    """An error of elastic. The text says what happened and what to do."""
+
+    code: int = -1
+
+    def __init__(self, message: str, peer: int = -1, generation: int = 0) -> None:
+        super().__init__(message)
+        #: The rank of the worker that it concerns, or -1.
+        self.peer = peer
+        #: The number of the view in force after the error, or 0 if none applies.
+        self.generation = generation
+
+
+class InvalidArgumentError(Error, ValueError):
+    """A call, option or environment variable is wrong; nothing was done."""
+
+    code = 0
+
+
+class MismatchError(Error):
+    """Ranks called different things. Raised on every rank."""
+
+    code = 1
+
+
+class NotInitializedError(Error, RuntimeError):
+    """``init`` has not been called, or ``shutdown`` has; or this is a forked child of the worker."""
+
+    code = 2
+
+
+class UnavailableError(Error, OSError):
+    """The rendezvous server cannot be reached, or a resource is missing."""
+
+    code = 3
+
+
+class RefusedError(Error):
+    """The job refused this worker: another secret, version, state or set of options."""
+
+    code = 4
+
+
+class TimeoutError(Error, builtins.TimeoutError):
+    """A bounded wait ended."""
+
+    code = 5
+
+
+class RootLostError(Error):
+    """A broadcast's root died before any survivor had all its data; call again."""
+
+    code = 6
+
+
+class BelowMinimumError(Error):
+    """Fewer workers than the job's minimum are left, and none came in time."""
+
+    code = 7
+
+
+class EvictedError(Error):
+    """The job went on without this worker. Inside ``run`` it joins again."""
+
+    code = 8
+
+
+class RemovedError(Error):
+    """This worker was asked to leave. ``run`` returns RunOutcome.REMOVED."""
+
+    code = 9
+
+
+class StoppedError(Error):
+    """The job was asked to stop. ``run`` returns RunOutcome.STOPPED."""
+
+    code = 10
+
+
+class NotFiniteError(Error, ArithmeticError):
+    """A gradient had NaN or Inf, and the option non_finite says "error"."""
+
+    code = 11
+
+
+class InternalError(Error, RuntimeError):
+    """A defect of the library, or a call after this worker left the job."""
+
+    code = 12
+
+
+#: The class of each code of the C++ library.
+BY_CODE = {
+    kind.code: kind
+    for kind in (
+        InvalidArgumentError,
+        MismatchError,
+        NotInitializedError,
+        UnavailableError,
+        RefusedError,
+        TimeoutError,
+        RootLostError,
+        BelowMinimumError,
+        EvictedError,
+        RemovedError,
+        StoppedError,
+        NotFiniteError,
+        InternalError,
+    )
+}

@@ -1,0 +1,159 @@
+"""The state that joiners receive, and ``run``."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import Any, Union
+
+from elastic import _core, canonical
+from elastic._core import Context, RunOutcome, Sampler
+from elastic.errors import InvalidArgumentError
+
+_PLAIN = (bool, int, float, str, bytes, type(None))
+
+
+def _is_plain(value: Any) -> bool:
+    """Whether a value becomes an attribute of the State, instead of memory that is written into."""
+    if type(value) in (list, tuple):
+        return all(_is_plain(item) for item in value)
+    if type(value) is dict:
+        return all(_is_plain(key) and _is_plain(item) for key, item in value.items())
+    return type(value) in _PLAIN
+
+
+class _Values:
+    """The plain values of a State."""
+
+    def __init__(self) -> None:
+        self.current: dict[str, Any] = {}
+
+    def save(self) -> bytes:
+        return canonical.dumps(self.current, "State")
+
+    def load(self, saved: bytes) -> None:
+        loaded = canonical.loads(saved)
+        if loaded.keys() != self.current.keys():
+            raise InvalidArgumentError(
+                f"the State has the values {sorted(self.current)}, and what it is to load has "
+                f"{sorted(loaded)}"
+            )
+        self.current = loaded
+
+
+class _WithStateDict:
+    """An object that knows its state as a dict, as PyTorch's optimizers and schedulers do."""
+
+    def __init__(self, name: str, entry: Any) -> None:
+        self._name = name
+        self._entry = entry
+
+    def save(self) -> bytes:
+        return canonical.dumps(self._entry.state_dict(), self._name)
+
+    def load(self, saved: bytes) -> None:
+        self._entry.load_state_dict(canonical.loads(saved))
+
+
+class State:
+    """What a joiner must receive to go on as if it had been there from the start.
+
+    ``State(weights=weights, sampler=sampler, step=0)`` takes, by name:
+
+    - arrays and tensors in host memory: written in place, so they must stay where they are;
+    - a Sampler or a LearningRate;
+    - objects with ``save() -> bytes`` and ``load(bytes)``, and optionally
+      ``set_members(members, self)``. Equal states must give equal bytes: pickles do not;
+    - objects with ``state_dict()`` and ``load_state_dict(dict)``, such as learning-rate schedulers;
+    - plain values (bool, int, float, str, bytes, None; lists, tuples and dicts of them): they become
+      attributes of the State, ``state.step += 1``.
+
+    All workers give the same entries in the same order. Belongs to the thread that calls ``run``.
+    """
+
+    def __init__(self, **entries: Any) -> None:
+        object.__setattr__(self, "_core", _core._State())
+        object.__setattr__(self, "_values", _Values())
+        object.__setattr__(self, "_has_values", False)
+        object.__setattr__(self, "_in_use", False)
+        for name, entry in entries.items():
+            self.add(name, entry)
+
+    def add(self, name: str, entry: Any) -> None:
+        """Adds an entry. Before ``run`` only."""
+        if name in self._values.current or hasattr(type(self), name):
+            raise InvalidArgumentError(f"State.add: the name '{name}' is taken; choose another")
+        if _is_plain(entry):
+            self._values.current[name] = entry
+        elif isinstance(entry, Sampler):
+            self._core.add_sampler(name, entry)
+        elif callable(getattr(entry, "save", None)) and callable(getattr(entry, "load", None)):
+            members = getattr(entry, "set_members", None)
+            self._core.add_object(name, entry.save, entry.load, members)
+        elif hasattr(entry, "state_dict") and hasattr(entry, "load_state_dict"):
+            with_dict = _WithStateDict(name, entry)
+            self._core.add_object(name, with_dict.save, with_dict.load)
+        else:
+            self._core.add_tensor(name, entry)
+
+    def __getattr__(self, name: str) -> Any:
+        values = self.__dict__.get("_values")
+        if values is not None and name in values.current:
+            return values.current[name]
+        raise AttributeError(f"the State has no value '{name}'")
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name not in self._values.current:
+            raise AttributeError(
+                f"the State has no value '{name}'; name it when the State is made: "
+                f"State({name}=...)"
+            )
+        self._values.current[name] = value
+
+    def commit(self) -> None:
+        """The step boundary: this worker has finished an optimizer step.
+
+        Members wait for each other here when a worker joins or leaves. Otherwise it costs no
+        communication.
+        """
+        self._core.commit()
+
+    @property
+    def commits(self) -> int:
+        """The steps committed by the job so far, the same on all members."""
+        return int(self._core.commits())
+
+    def save_to(self, path: Union[str, os.PathLike[str]]) -> None:
+        """Writes a checkpoint of all entries, replacing the file at once and as a whole."""
+        self._complete()
+        self._core.save_to(os.fspath(path))
+
+    def load_from(self, path: Union[str, os.PathLike[str]]) -> bool:
+        """Takes the values of a checkpoint. Returns False if there is no such file."""
+        self._complete()
+        return bool(self._core.load_from(os.fspath(path)))
+
+    def _complete(self) -> None:
+        """Adds the plain values, as one entry and after all others."""
+        if not self._has_values:
+            object.__setattr__(self, "_has_values", True)
+            if self._values.current:
+                self._core.add_object("values", self._values.save, self._values.load)
+
+
+def run(
+    state: State, body: Callable[[State], None], *, context: Context | None = None
+) -> RunOutcome:
+    """Trains: makes ``state`` the same on all members, then calls ``body(state)``.
+
+    ``body`` calls ``state.commit()`` after each step. Workers that join call ``run`` too: they
+    receive the state at a commit of the others, and enter ``body`` in the middle of the training; so
+    its loop goes by counters that are part of the state. A worker that was evicted joins again, and
+    ``body`` is called anew.
+
+    Returns how the training ended. Exceptions of ``body`` come out of ``run``; the worker then leaves
+    the job, and the others go on.
+    """
+    state._complete()
+    on = _core if context is None else context
+    return on._run(state._core, lambda: body(state))

@@ -1,0 +1,30 @@
+"""elastic for PyTorch: an optimizer that averages gradients, and what goes into the State.
+
+    import torch, elastic, elastic.torch
+
+    elastic.init()
+    optimizer = elastic.torch.DistributedOptimizer(
+        torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9), model.named_parameters()
+    )
+    sampler = elastic.Sampler(len(dataset), seed=1)
+    state = elastic.torch.State(model=model, optimizer=optimizer, sampler=sampler)
+
+    def train(state):
+        while not sampler.finished(epochs):
+            images, labels = dataset[sampler.next(32)]
+            optimizer.zero_grad()
+            torch.nn.functional.cross_entropy(model(images), labels).backward()
+            optimizer.step()
+            sampler.commit(optimizer.contributors)
+            state.commit()
+
+    elastic.run(state, train)
+    elastic.shutdown()
+"""
+
+from elastic.torch.compression import Compression
+from elastic.torch.loader import ElasticDataLoader
+from elastic.torch.optimizer import DistributedOptimizer
+from elastic.torch.state import State
+
+__all__ = ["Compression", "DistributedOptimizer", "ElasticDataLoader", "State"]

@@ -1,0 +1,64 @@
+"""Batches of a dataset, each sample used exactly once per epoch however the workers change."""
+
+from __future__ import annotations
+
+import concurrent.futures
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import torch.utils.data
+
+import elastic
+
+
+class ElasticDataLoader:
+    """Iterates over this worker's batches of a dataset, until the epochs are used up.
+
+        loader = ElasticDataLoader(dataset, sampler, batch_size=32, epochs=10)
+        for images, labels in loader:
+            ...
+            sampler.commit(optimizer.contributors)
+            state.commit()
+
+    Each batch is drawn when the one before was committed, because a death decides who gets what is
+    left. At an epoch's end a batch may be empty; then ``None`` comes in its place, and the worker
+    still has to take part in the step.
+
+    Args:
+        dataset: has ``len`` and gives sample ``i`` as ``dataset[i]``.
+        sampler: an ``elastic.Sampler`` over ``len(dataset)`` samples, which is in the State.
+        batch_size: samples per worker.
+        collate_fn: makes a batch of a list of samples; PyTorch's own by default.
+        num_threads: threads that read samples; 0 reads them in the calling thread.
+    """
+
+    def __init__(
+        self,
+        dataset: Any,
+        sampler: elastic.Sampler,
+        batch_size: int,
+        epochs: int = 1,
+        *,
+        collate_fn: Callable[[list[Any]], Any] | None = None,
+        num_threads: int = 0,
+    ) -> None:
+        if len(dataset) != len(sampler):
+            raise elastic.InvalidArgumentError(
+                f"ElasticDataLoader: the dataset has {len(dataset)} samples and the sampler "
+                f"{len(sampler)}; they must be alike"
+            )
+        self._dataset = dataset
+        self._sampler = sampler
+        self._batch_size = batch_size
+        self._epochs = epochs
+        self._collate = collate_fn or torch.utils.data.default_collate
+        self._threads = (
+            concurrent.futures.ThreadPoolExecutor(num_threads) if num_threads > 0 else None
+        )
+
+    def __iter__(self) -> Iterator[Any]:
+        while not self._sampler.finished(self._epochs):
+            share = self._sampler.next(self._batch_size).tolist()
+            read = self._threads.map if self._threads else map
+            samples = list(read(self._dataset.__getitem__, share))
+            yield self._collate(samples) if samples else None

@@ -1,0 +1,34 @@
+#pragma once
+
+#include <utility>
+
+#include <elastic/elastic.hpp>
+#include <nanobind/nanobind.h>
+
+namespace elastic::python {
+
+namespace nb = nanobind;
+
+using ContextClass = nb::class_<Context>;
+
+void bind_context(nb::module_& module, ContextClass& context);
+void bind_collectives(nb::module_& module, ContextClass& context);
+void bind_work(nb::module_& module);
+void bind_state(nb::module_& module, ContextClass& context);
+void bind_training(nb::module_& module);
+
+/// Defines `function`, whose first parameter is a Context, as a method of Context and as a function
+/// on the default context.
+template <typename Return, typename... Arguments, typename... Extra>
+void define(nb::module_& module, ContextClass& context, const char* name,
+            Return (*function)(Context&, Arguments...), const Extra&... extra) {
+  context.def(name, function, extra...);
+  module.def(
+      name,
+      [function](Arguments... arguments) {
+        return function(elastic::context(), std::forward<Arguments>(arguments)...);
+      },
+      extra...);
+}
+
+}  // namespace elastic::python

@@ -1,0 +1,194 @@
+// Collectives, on the default context and as methods of Context.
+#include <cstring>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include "bindings.hpp"
+#include "errors.hpp"
+#include "tensors.hpp"
+#include "waiting.hpp"
+#include "work.hpp"
+
+namespace elastic::python {
+
+namespace {
+
+/// A number of Python, which comes back as one.
+std::optional<nb::object> allreduce_number(Context& context, nb::handle value, ReduceOp op) {
+  if (PyBool_Check(value.ptr())) {
+    return nb::cast(waiting([&, sent = value.is(Py_True)] { return context.allreduce(sent, op); }));
+  }
+  if (PyLong_Check(value.ptr())) {
+    const auto sent = nb::cast<std::int64_t>(value);
+    return nb::cast(waiting([&] { return context.allreduce(sent, op); }));
+  }
+  if (PyFloat_Check(value.ptr())) {
+    const auto sent = nb::cast<double>(value);
+    return nb::cast(waiting([&] { return context.allreduce(sent, op); }));
+  }
+  return std::nullopt;
+}
+
+nb::object allreduce(Context& context, nb::handle tensor, ReduceOp op, nb::handle out) {
+  if (out.is_none()) {
+    if (auto number = allreduce_number(context, tensor, op)) return *std::move(number);
+    const Tensor both = tensor_of(tensor, Access::kWrite, "allreduce", "tensor");
+    return nb::cast(waiting([&] { return context.allreduce(both.view, op, both.stream); }));
+  }
+  const Tensor input = tensor_of(tensor, Access::kRead, "allreduce", "tensor");
+  const Tensor output = tensor_of(out, Access::kWrite, "allreduce", "out");
+  const CudaStream stream =
+      output.view.device.kind == Device::Kind::kCuda ? output.stream : input.stream;
+  return nb::cast(waiting([&] { return context.allreduce(input.view, output.view, op, stream); }));
+}
+
+Contributors grouped_allreduce(Context& context, nb::sequence tensors, ReduceOp op) {
+  const std::vector<Tensor> given = tensors_of(tensors, Access::kWrite, "grouped_allreduce");
+  const std::vector<TensorView> views = views_of(given);
+  return waiting([&] { return context.grouped_allreduce(views, op, stream_of(given)); });
+}
+
+PendingWork allreduce_async(Context& context, const std::string& name, nb::handle tensor,
+                            ReduceOp op) {
+  Tensor given = tensor_of(tensor, Access::kWrite, "allreduce_async", "tensor");
+  Work work = waiting([&] { return context.allreduce_async(name, given.view, op, given.stream); });
+  return PendingWork(std::move(work), {std::move(given)});
+}
+
+PendingWork grouped_allreduce_async(Context& context, const std::string& name, nb::sequence tensors,
+                                    ReduceOp op) {
+  std::vector<Tensor> given = tensors_of(tensors, Access::kWrite, "grouped_allreduce_async");
+  const std::vector<TensorView> views = views_of(given);
+  Work work =
+      waiting([&] { return context.grouped_allreduce_async(name, views, op, stream_of(given)); });
+  return PendingWork(std::move(work), std::move(given));
+}
+
+Contributors broadcast(Context& context, nb::handle tensor, int root) {
+  const Tensor given = tensor_of(tensor, Access::kWrite, "broadcast", "tensor");
+  return waiting([&] { return context.broadcast(given.view, root, given.stream); });
+}
+
+/// Copies a result into a new array, of the kind that the caller gave.
+Tensor to_new_tensor(const Tensor& like, std::span<const std::byte> bytes) {
+  return call_python([&] {
+    Tensor made = new_tensor(like, bytes.size() / size_of(like.view.dtype));
+    if (!bytes.empty()) std::memcpy(made.view.data, bytes.data(), bytes.size());
+    return made;
+  });
+}
+
+nb::tuple allgather(Context& context, nb::handle block) {
+  const Tensor given = tensor_of(block, Access::kRead, "allgather", "block");
+  Tensor values;
+  std::vector<std::size_t> counts;
+  const Contributors contributors = waiting([&] {
+    return context.allgather(
+        given.view,
+        [&](std::span<const std::byte> bytes, std::vector<std::size_t> counted) {
+          values = to_new_tensor(given, bytes);
+          counts = std::move(counted);
+        },
+        given.stream);
+  });
+  return nb::make_tuple(values.object, counts, contributors);
+}
+
+nb::tuple allgather_into(Context& context, nb::handle block, nb::handle out) {
+  const Tensor input = tensor_of(block, Access::kRead, "allgather", "block");
+  const Tensor output = tensor_of(out, Access::kWrite, "allgather", "out");
+  const CudaStream stream =
+      output.view.device.kind == Device::Kind::kCuda ? output.stream : input.stream;
+  GatheredBlocks result =
+      waiting([&] { return context.allgather(input.view, output.view, stream); });
+  return nb::make_tuple(result.count, result.counts, result.contributors);
+}
+
+nb::tuple reduce_scatter(Context& context, nb::handle data, ReduceOp op) {
+  const Tensor given = tensor_of(data, Access::kRead, "reduce_scatter", "tensor");
+  Tensor values;
+  std::size_t offset = 0;
+  const Contributors contributors = waiting([&] {
+    return context.reduce_scatter(
+        given.view, op,
+        [&](std::span<const std::byte> bytes, std::size_t first) {
+          values = to_new_tensor(given, bytes);
+          offset = first;
+        },
+        given.stream);
+  });
+  return nb::make_tuple(values.object, offset, contributors);
+}
+
+nb::tuple reduce_scatter_into(Context& context, nb::handle data, nb::handle out, ReduceOp op) {
+  const Tensor input = tensor_of(data, Access::kRead, "reduce_scatter", "tensor");
+  const Tensor output = tensor_of(out, Access::kWrite, "reduce_scatter", "out");
+  const CudaStream stream =
+      output.view.device.kind == Device::Kind::kCuda ? output.stream : input.stream;
+  const ScatteredPart part =
+      waiting([&] { return context.reduce_scatter(input.view, output.view, op, stream); });
+  return nb::make_tuple(part.count, part.offset, part.contributors);
+}
+
+Contributors barrier(Context& context) {
+  return waiting([&] { return context.barrier(); });
+}
+
+}  // namespace
+
+void bind_collectives(nb::module_& module, ContextClass& context) {
+  using nb::arg;
+  const auto sum = arg("op") = ReduceOp::kSum;
+  define(module, context, "allreduce", &allreduce, arg("tensor").none(), sum,
+         arg("out") = nb::none(),
+         nb::sig("def allreduce(tensor: typing.Any, op: ReduceOp = ReduceOp.SUM, out: typing.Any = "
+                 "None) -> typing.Any"),
+         R"(Combines the tensors of all members element by element, and gives the result to all.
+
+Args:
+    tensor: a contiguous array of any shape, the same on all members; overwritten by the
+        result unless ``out`` is given. Or a number, which is returned combined.
+    op: ReduceOp.SUM, AVERAGE, MIN, MAX or PRODUCT. AVERAGE divides by the number of workers
+        that contributed.
+    out: an array of the same count and element type that receives the result.
+
+Returns:
+    The Contributors: the workers whose tensors are in the result. For a number: the result.
+
+Raises:
+    MismatchError: members made different calls; on all of them, and the job goes on.
+    InvalidArgumentError: the tensor is not contiguous, is read-only, or has no element type
+        of elastic.
+    EvictedError, RemovedError, StoppedError, BelowMinimumError, TimeoutError: the training
+        ends; ``run`` sees to the first three.
+
+If a member dies, the call returns the right result to the others. It was computed from
+exactly the members before the death or exactly the survivors, and is bit-identical on all.)");
+  define(module, context, "grouped_allreduce", &grouped_allreduce, arg("tensors"), sum,
+         "Allreduces several tensors in place as one unit: after a failure either all of them hold "
+         "the\nresults over the same contributors, or none was changed.");
+  define(module, context, "allreduce_async", &allreduce_async, arg("name"), arg("tensor").none(),
+         sum,
+         "Starts an allreduce in place under a name, and returns its Work.\n\nNames may be "
+         "submitted in any order and from any thread; tensors that are ready together\ntravel "
+         "together. Each member submits a name once before it is submitted again anywhere.");
+  define(module, context, "grouped_allreduce_async", &grouped_allreduce_async, arg("name"),
+         arg("tensors"), sum, "Starts a grouped_allreduce under a name, and returns its Work.");
+  define(module, context, "broadcast", &broadcast, arg("tensor").none(), arg("root"),
+         "Copies the tensor of rank ``root`` to all members, in place.\n\nRaises:\n    "
+         "RootLostError: the root died before any survivor had its data; call again.");
+  define(module, context, "_allgather", &allgather, arg("block").none());
+  define(module, context, "_allgather_into", &allgather_into, arg("block").none(), arg("out"));
+  define(module, context, "_reduce_scatter", &reduce_scatter, arg("tensor").none(), sum);
+  define(module, context, "_reduce_scatter_into", &reduce_scatter_into, arg("tensor").none(),
+         arg("out"), sum);
+  define(module, context, "barrier", &barrier,
+         "Waits until every member has called it, and returns the Contributors.");
+}
+
+}  // namespace elastic::python

@@ -1,0 +1,25 @@
+// elastic._core: the C++ library as Python sees it. What users import is in elastic/__init__.py.
+#include "bindings.hpp"
+#include "errors.hpp"
+
+NB_MODULE(_core, module) {
+  namespace python = elastic::python;
+  namespace nb = nanobind;
+  // What a program leaves in reference cycles, such as an optimizer with its hooks, lives to its
+  // end.
+  nb::set_leak_warnings(false);
+  python::bind_errors(module);
+  nb::enum_<elastic::ReduceOp>(module, "ReduceOp",
+                               "How contributions are combined, element by element.")
+      .value("SUM", elastic::ReduceOp::kSum)
+      .value("AVERAGE", elastic::ReduceOp::kAverage)
+      .value("MIN", elastic::ReduceOp::kMin)
+      .value("MAX", elastic::ReduceOp::kMax)
+      .value("PRODUCT", elastic::ReduceOp::kProduct);
+  python::bind_work(module);
+  python::ContextClass context(module, "Context", "One worker's membership in a job.");
+  python::bind_context(module, context);
+  python::bind_collectives(module, context);
+  python::bind_training(module);
+  python::bind_state(module, context);
+}

@@ -1,0 +1,108 @@
+// The state that joiners receive, `run`, and objects of Python in the state.
+#include <deque>
+#include <string>
+#include <vector>
+
+#include <elastic/training.hpp>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include "bindings.hpp"
+#include "errors.hpp"
+#include "tensors.hpp"
+#include "waiting.hpp"
+
+namespace elastic::python {
+
+namespace {
+
+/// An object of Python in the state, by its functions.
+class PythonObject {
+ public:
+  PythonObject(nb::object save, nb::object load, nb::object set_members)
+      : save_(std::move(save)), load_(std::move(load)), set_members_(std::move(set_members)) {}
+
+  std::vector<std::byte> save() const {
+    return call_python([&] {
+      const nb::bytes bytes(save_());
+      const auto* const first = static_cast<const std::byte*>(bytes.data());
+      return std::vector<std::byte>(first, first + bytes.size());
+    });
+  }
+  void load(std::span<const std::byte> bytes) const {
+    call_python([&] { load_(nb::bytes(bytes.data(), bytes.size())); });
+  }
+  void set_members(std::span<const WorkerId> members, WorkerId self) const {
+    if (set_members_.is_none()) return;
+    call_python([&] { set_members_(std::vector<WorkerId>(members.begin(), members.end()), self); });
+  }
+
+ private:
+  nb::object save_;
+  nb::object load_;
+  nb::object set_members_;
+};
+
+/// A State, and what keeps its entries alive.
+struct PythonState {
+  std::deque<PythonObject> objects;  // before `state`, which refers to them
+  std::vector<Tensor> tensors;
+  std::vector<nb::object> entries;
+  State state;
+};
+
+void add_tensor(PythonState& self, const std::string& name, nb::handle object) {
+  Tensor tensor = tensor_of(object, Access::kWrite, "State.add", name.c_str());
+  self.state.add(name, tensor.view);
+  self.tensors.push_back(std::move(tensor));
+}
+
+void add_object(PythonState& self, const std::string& name, nb::object save, nb::object load,
+                nb::object set_members) {
+  self.objects.emplace_back(std::move(save), std::move(load), std::move(set_members));
+  try {
+    self.state.add(name, self.objects.back());
+  } catch (...) {
+    self.objects.pop_back();
+    throw;
+  }
+}
+
+template <typename Entry>
+void add_entry(PythonState& self, const std::string& name, nb::object object) {
+  self.state.add(name, nb::cast<Entry&>(object));
+  self.entries.push_back(std::move(object));
+}
+
+RunOutcome run(Context& context, PythonState& self, nb::object body) {
+  return waiting([&] { return context.run(self.state, [&] { call_python([&] { body(); }); }); });
+}
+
+}  // namespace
+
+void bind_state(nb::module_& module, ContextClass& context) {
+  using nb::arg;
+  nb::enum_<RunOutcome>(module, "RunOutcome", "How ``run`` came to its end.")
+      .value("FINISHED", RunOutcome::kFinished, "The body returned: the training is done.")
+      .value("REMOVED", RunOutcome::kRemoved, "This worker was asked to leave; the others go on.")
+      .value("STOPPED", RunOutcome::kStopped, "The job was asked to stop.")
+      .value("LEFT_OUT", RunOutcome::kLeftOut,
+             "The job was done without this worker; its state is not that of the training's end.");
+  nb::class_<PythonState>(module, "_State")
+      .def(nb::init<>())
+      .def("add_tensor", &add_tensor, arg("name"), arg("tensor"))
+      .def("add_object", &add_object, arg("name"), arg("save"), arg("load"),
+           arg("set_members") = nb::none())
+      .def("add_sampler", &add_entry<Sampler>, arg("name"), arg("sampler"))
+      .def("add_learning_rate", &add_entry<LearningRate>, arg("name"), arg("learning_rate"))
+      .def("commit", [](PythonState& self) { waiting([&] { self.state.commit(); }); })
+      .def("commits", [](const PythonState& self) { return self.state.commits(); })
+      .def("save_to", [](const PythonState& self,
+                         const std::string& path) { waiting([&] { self.state.save_to(path); }); })
+      .def("load_from", [](PythonState& self, const std::string& path) {
+        return waiting([&] { return self.state.load_from(path); });
+      });
+  define(module, context, "_run", &run, arg("state"), arg("body"));
+}
+
+}  // namespace elastic::python

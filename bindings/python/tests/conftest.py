@@ -1,0 +1,60 @@
+"""Jobs of real workers: a test names a function of its module, which every worker of a job calls."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import subprocess
+import sys
+from collections.abc import Callable
+
+import pytest
+
+HERE = pathlib.Path(__file__).parent
+LAUNCHER = pathlib.Path(sys.executable).with_name("elasticrun")
+
+
+class Job:
+    """Starts jobs under elasticrun."""
+
+    def command(self, workers: int, function: Callable[[], None], *options: str) -> list[str]:
+        source = f"import {function.__module__} as m; m.{function.__name__}()"
+        return [str(LAUNCHER), "-np", str(workers), *options, sys.executable, "-c", source]
+
+    def start(
+        self, workers: int, function: Callable[[], None], *options: str, **environment: str
+    ) -> subprocess.Popen[str]:
+        return subprocess.Popen(
+            self.command(workers, function, *options),
+            cwd=HERE,
+            env={**os.environ, "OMP_NUM_THREADS": "1", **environment},
+            text=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+        )
+
+    def __call__(
+        self,
+        workers: int,
+        function: Callable[[], None],
+        *options: str,
+        succeeds: bool = True,
+        timeout: float = 60,
+        **environment: str,
+    ) -> str:
+        """Runs a job to its end, and returns what it wrote."""
+        process = self.start(workers, function, *options, **environment)
+        try:
+            output, _ = process.communicate(timeout=timeout)
+        except subprocess.TimeoutExpired:
+            process.terminate()
+            output, _ = process.communicate(timeout=20)
+            pytest.fail(f"the job took more than {timeout} s:\n{output}")
+        if (process.returncode == 0) != succeeds:
+            pytest.fail(f"the job ended with {process.returncode}:\n{output}")
+        return output
+
+
+@pytest.fixture
+def job() -> Job:
+    return Job()

@@ -1,0 +1,140 @@
+"""Collectives on NumPy arrays and on what has the buffer protocol."""
+
+from __future__ import annotations
+
+import array
+
+import numpy as np
+import pytest
+
+import elastic
+
+
+def element_types() -> None:
+    elastic.init()
+    expected = sum(range(1, elastic.size() + 1))
+    for dtype in ("f2", "f4", "f8", "i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8"):
+        tensor = np.full((3, 5), elastic.rank() + 1, dtype)
+        contributors = elastic.allreduce(tensor)
+        assert len(contributors) == elastic.size()
+        assert (tensor == expected).all(), (dtype, tensor)
+    flags = np.array([True, False, elastic.rank() == 0])
+    elastic.allreduce(flags)
+    assert flags.tolist() == [True, False, True]
+    elastic.shutdown()
+
+
+def test_all_element_types(job) -> None:
+    job(3, element_types)
+
+
+def operations() -> None:
+    elastic.init()
+    n, rank = elastic.size(), elastic.rank()
+    for op, expected in (
+        (elastic.SUM, n * (n + 1) / 2),
+        (elastic.AVERAGE, (n + 1) / 2),
+        (elastic.MIN, 1),
+        (elastic.MAX, n),
+        (elastic.PRODUCT, float(np.prod(range(1, n + 1)))),
+    ):
+        tensor = np.full(1000, rank + 1, np.float64)
+        result = np.zeros_like(tensor)
+        elastic.allreduce(tensor, op, out=result)
+        assert (result == expected).all() and (tensor == rank + 1).all()
+    assert elastic.allreduce(rank + 1) == n * (n + 1) // 2
+    assert elastic.allreduce(0.5) == n / 2
+    assert elastic.allreduce(rank == 1, elastic.MAX) is True
+    numbers = array.array("d", [rank, 1])
+    elastic.allreduce(numbers)
+    assert list(numbers) == [n * (n - 1) / 2, n]
+    elastic.shutdown()
+
+
+def test_operations_and_numbers(job) -> None:
+    job(2, operations)
+
+
+def other_collectives() -> None:
+    elastic.init()
+    n, rank = elastic.size(), elastic.rank()
+    first, second = np.ones(10), np.full(7, 2, np.int32)
+    elastic.grouped_allreduce([first, second])
+    assert (first == n).all() and (second == 2 * n).all()
+    data = np.full(4, rank)
+    elastic.broadcast(data, 1)
+    assert (data == 1).all()
+    gathered = elastic.allgather(np.full((rank + 1, 2), rank, np.float32))
+    assert gathered.counts == list(range(1, n + 1))
+    assert gathered.values.shape == (n * (n + 1) // 2, 2) and gathered.values.dtype == np.float32
+    assert gathered.values[:, 0].tolist() == [r for r in range(n) for _ in range(r + 1)]
+    room = np.zeros(100, np.int64)
+    assert elastic.allgather(np.array([rank]), room).values.tolist() == list(range(n))
+    part = elastic.reduce_scatter(np.arange(10.0))
+    assert (part.values == n * np.arange(part.offset, part.offset + len(part.values))).all()
+    works = [elastic.allreduce_async(name, np.ones(3)) for name in ("b", "a")]
+    assert [len(work.wait()) for work in works] == [n, n]
+    assert len(elastic.barrier()) == n
+    elastic.shutdown()
+
+
+def test_other_collectives(job) -> None:
+    job(3, other_collectives)
+
+
+def forgotten_tensors() -> None:
+    """A Work and its tensor may be forgotten before the operation is complete."""
+    elastic.init()
+    for step in range(200):
+        elastic.allreduce_async(f"gradient{step}", np.ones(100_000, np.float32))
+    total = np.ones(1)
+    elastic.allreduce(total)
+    assert elastic.allreduce_async("last", total).wait_for(30)
+    elastic.shutdown()
+
+
+def test_tensors_live_until_their_work_is_complete(job) -> None:
+    job(2, forgotten_tensors)
+
+
+def wrong_tensors() -> None:
+    elastic.init()
+    fixed = np.ones(3)
+    fixed.flags.writeable = False
+    for tensor, text in (
+        (np.ones((4, 4))[:, 1], "is not contiguous"),
+        (fixed, "is read-only"),
+        (b"12345678", "is read-only"),
+        (np.ones(3, np.complex64), "complex64"),
+        (np.ones(3, ">f4"), "byte order"),
+        (np.array(["a", "b"]), "which elastic has not"),
+        (np.array([{}]), "which elastic has not"),
+    ):
+        with pytest.raises(elastic.InvalidArgumentError, match=text):
+            elastic.allreduce(tensor)
+    for tensor in ([1, 2, 3], None, "abc", object()):
+        with pytest.raises(TypeError, match="give an array of NumPy"):
+            elastic.allreduce(tensor)
+    with pytest.raises(elastic.InvalidArgumentError, match="must be alike"):
+        elastic.allreduce(np.ones(3), out=np.ones(4))
+    with pytest.raises(elastic.InvalidArgumentError, match=r"tensors\[1\]"):
+        elastic.grouped_allreduce([np.ones(3), fixed])
+    if elastic.rank() == 0:
+        with pytest.raises(elastic.MismatchError):
+            elastic.allreduce(np.ones(3))
+    else:
+        with pytest.raises(elastic.MismatchError):
+            elastic.allreduce(np.ones(4))
+    assert elastic.allreduce(1) == elastic.size()  # the job goes on
+    elastic.shutdown()
+
+
+def test_wrong_tensors_are_errors_that_say_what_to_do(job) -> None:
+    job(2, wrong_tensors)
+
+
+def test_before_init_is_an_error() -> None:
+    with pytest.raises(elastic.NotInitializedError, match="call elastic::init first"):
+        elastic.rank()
+    with pytest.raises(elastic.InvalidArgumentError, match="bucket_bytes"):
+        elastic.init(bucket_byte="16M")

@@ -1,0 +1,232 @@
+"""elastic.torch: gradients averaged through deaths, and the State of modules and optimizers."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+
+import numpy as np
+import pytest
+
+import elastic
+
+torch = pytest.importorskip("torch")
+
+
+def tensors() -> None:
+    elastic.init()
+    n = elastic.size()
+    for dtype in (torch.float32, torch.bfloat16, torch.float16, torch.float64, torch.int64, torch.uint8):
+        tensor = torch.full((2, 3), elastic.rank() + 1).to(dtype)
+        elastic.allreduce(tensor)
+        assert (tensor == n * (n + 1) // 2).all(), dtype
+    gathered = elastic.allgather(torch.full((1, 2), elastic.rank(), dtype=torch.bfloat16))
+    assert gathered.values.dtype == torch.bfloat16 and gathered.values.shape == (n, 2)
+    wanted = torch.ones(3, requires_grad=True)
+    with pytest.raises(elastic.InvalidArgumentError, match="requires a gradient"):
+        elastic.allreduce(wanted)
+    with torch.no_grad():
+        elastic.allreduce(wanted)
+    assert (wanted == n).all()
+    for wrong, text in (
+        (torch.ones(4, 4).t()[1:], r"\.contiguous\(\)"),
+        (torch.ones(3, dtype=torch.complex64), "complex64"),
+        (torch.ones(3).to_sparse(), "sparse"),
+        (torch.ones(3, device="meta"), "device meta"),
+    ):
+        with pytest.raises(elastic.InvalidArgumentError, match=text):
+            elastic.allreduce(wrong)
+    elastic.shutdown()
+
+
+def test_tensors(job) -> None:
+    job(2, tensors)
+
+
+def network() -> torch.nn.Module:
+    torch.manual_seed(7)
+    return torch.nn.Sequential(
+        torch.nn.Linear(8, 16), torch.nn.BatchNorm1d(16), torch.nn.ReLU(), torch.nn.Linear(16, 2)
+    )
+
+
+def averages() -> None:
+    """One step has the gradient of the whole batch."""
+    import elastic.torch
+
+    elastic.init()
+    n, rank = elastic.size(), elastic.rank()
+    inputs = torch.randn(4 * n, 8, generator=torch.Generator().manual_seed(1))
+    for options in (
+        {},
+        {"groups": 2},
+        {"op": elastic.SUM},
+        {"gradient_predivide_factor": 4.0},
+        {"backward_passes_per_step": 2},
+        {"compression": elastic.torch.Compression.BF16},
+    ):
+        torch.manual_seed(3)
+        model = torch.nn.Linear(8, 2)
+        whole = torch.nn.Linear(8, 2)
+        whole.load_state_dict(model.state_dict())
+        passes = options.get("backward_passes_per_step", 1)
+        optimizer = elastic.torch.DistributedOptimizer(
+            torch.optim.SGD(model.parameters(), lr=0.1), model.named_parameters(), **options
+        )
+        for _ in range(passes):
+            model(inputs[rank::n]).square().mean().backward()
+        optimizer.step()
+        factor = n if options.get("op") == elastic.SUM else 1
+        (passes * factor * whole(inputs).square().mean()).backward()
+        torch.optim.SGD(whole.parameters(), lr=0.1).step()
+        close = 0.02 if "compression" in options else 1e-6
+        for own, expected in zip(model.parameters(), whole.parameters()):
+            assert (own - expected).abs().max() < close, options
+        assert all(len(c) == n for c in optimizer.contributors)
+    elastic.shutdown()
+
+
+def test_step_uses_the_average_gradient(job) -> None:
+    job(3, averages)
+
+
+def unused_and_sparse() -> None:
+    import elastic.torch
+
+    elastic.init()
+    n, rank = elastic.size(), elastic.rank()
+    table = torch.nn.Embedding(10, 4, sparse=True)
+    torch.nn.init.zeros_(table.weight)
+    used = torch.nn.Parameter(torch.zeros(3))
+    only_on_rank_0 = torch.nn.Parameter(torch.zeros(3))
+    optimizer = elastic.torch.DistributedOptimizer(
+        torch.optim.SGD([table.weight, used, only_on_rank_0], lr=1.0),
+        [("table", table.weight), ("used", used), ("sometimes", only_on_rank_0)],
+    )
+    loss = table(torch.tensor([rank, 5])).sum() + used.sum()
+    if rank == 0:
+        loss = loss + only_on_rank_0.sum()
+    loss.backward()
+    optimizer.step()
+    assert torch.allclose(table.weight[5], torch.full((4,), -1.0))
+    assert torch.allclose(table.weight[rank], torch.full((4,), -1.0 / n))
+    assert torch.allclose(used, torch.full((3,), -1.0))
+    assert torch.allclose(only_on_rank_0, torch.full((3,), -1.0 / n))
+    elastic.shutdown()
+
+
+def test_unused_parameters_and_sparse_gradients(job) -> None:
+    job(3, unused_and_sparse)
+
+
+def training(die_at: int = -1) -> None:
+    import elastic.torch
+
+    elastic.init()
+    data = torch.randn(600, 8, generator=torch.Generator().manual_seed(1))
+    labels = (data[:, 0] + data[:, 1].abs() > 0.8).long()
+    model = network()
+    optimizer = elastic.torch.DistributedOptimizer(
+        torch.optim.Adam(model.parameters(), lr=0.01), model.named_parameters()
+    )
+    schedule = torch.optim.lr_scheduler.StepLR(optimizer, 40, 0.5)
+    sampler = elastic.Sampler(len(data), seed=5)
+    state = elastic.torch.State(
+        model=model, optimizer=optimizer, schedule=schedule, sampler=sampler, loss=0.0
+    )
+
+    def train(state: elastic.State) -> None:
+        loader = elastic.torch.ElasticDataLoader(
+            torch.utils.data.TensorDataset(data, labels), sampler, batch_size=16, epochs=8
+        )
+        for batch in loader:
+            optimizer.zero_grad()
+            if batch is not None:
+                loss = torch.nn.functional.cross_entropy(model(batch[0]), batch[1])
+                loss.backward()
+            if state.commits == die_at and elastic.rank() == 1:
+                if os.environ["ELASTIC_RESTART"] == "0":
+                    os.kill(os.getpid(), signal.SIGKILL)
+            optimizer.step()
+            schedule.step()
+            for buffer in model.buffers():  # each rank has statistics of its own samples
+                elastic.broadcast(buffer, 0)
+            sampler.commit(optimizer.contributors)
+            state.commit()
+
+    elastic.run(state, train)
+    flat = torch.cat([p.detach().reshape(-1) for p in model.parameters()])
+    everyone = elastic.allgather(flat.reshape(1, -1)).values
+    assert (everyone == flat).all(), "replicas differ"
+    model.eval()
+    accuracy = (model(data).argmax(1) == labels).float().mean()
+    if elastic.rank() == 0:
+        print(f"accuracy {accuracy:.3f} after {state.commits} steps, {elastic.size()} workers")
+    elastic.shutdown()
+
+
+def accuracy_of(output: str) -> float:
+    found = re.search(r"accuracy ([0-9.]+) after", output)
+    assert found, output
+    return float(found.group(1))
+
+
+def test_trains(job) -> None:
+    assert accuracy_of(job(2, training, timeout=120)) > 0.85
+
+
+def training_through_a_kill() -> None:
+    training(die_at=25)
+
+
+def test_trains_through_a_kill_and_a_replacement(job) -> None:
+    assert accuracy_of(job(3, training_through_a_kill, timeout=120)) > 0.85
+
+
+class WithOddState:
+    def state_dict(self) -> dict:
+        return {"lock": object()}
+
+    def load_state_dict(self, state: dict) -> None:
+        pass
+
+
+def mistakes() -> None:
+    import elastic.torch
+
+    elastic.init()
+    model = torch.nn.Linear(2, 2)
+
+    def wrapped(**options) -> torch.optim.Optimizer:
+        named = options.pop("named", model.named_parameters())
+        return elastic.torch.DistributedOptimizer(
+            torch.optim.SGD(model.parameters(), lr=0.1), named, **options
+        )
+
+    for options, text in (
+        ({"named": [("w", model.weight), ("w", model.bias)]}, "'w' twice"),
+        ({"named": [("w", model.weight)]}, "lacks"),
+        ({"named": model.parameters()}, "pairs"),
+        ({"op": elastic.MAX}, "AVERAGE or SUM"),
+        ({"groups": 0}, "1 or more"),
+        ({"groups": [[model.weight], [model.weight]]}, "twice"),
+        ({"backward_passes_per_step": 0}, "1 or more"),
+    ):
+        with pytest.raises(elastic.InvalidArgumentError, match=text):
+            wrapped(**options)
+    optimizer = wrapped()
+    model(torch.ones(1, 2)).sum().backward()
+    with pytest.raises(elastic.InvalidArgumentError, match="call optimizer.step"):
+        optimizer.zero_grad()
+    with pytest.raises(elastic.InvalidArgumentError, match="backward_passes_per_step"):
+        model(torch.ones(1, 2)).sum().backward()
+    optimizer.step()
+    optimizer.zero_grad()
+    with pytest.raises(elastic.InvalidArgumentError, match="no canonical form"):
+        elastic.torch.State(odd=WithOddState()).save_to("/tmp/never-written")
+    elastic.shutdown()
+
+
+def test_mistakes_are_errors(job) -> None:
+    job(1, mistakes)

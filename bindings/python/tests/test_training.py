@@ -1,0 +1,222 @@
+"""Trainings that survive deaths, and what ends them."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+
+import elastic
+
+SAMPLES = 512
+
+
+def regression(die_at: int = -1) -> None:
+    elastic.init()
+    data = np.random.default_rng(1).normal(size=(SAMPLES, 4))
+    target = data @ np.array([1.0, -2.0, 3.0, 0.5])
+    weights = np.zeros(4)
+    sampler = elastic.Sampler(SAMPLES, seed=3)
+    state = elastic.State(weights=weights, sampler=sampler, steps=0, used=[])
+
+    def train(state: elastic.State) -> None:
+        while not sampler.finished(10):
+            share = sampler.next(8)
+            error = data[share] @ weights - target[share]
+            sums = np.append(error @ data[share], len(share))
+            if state.commits == die_at and elastic.rank() == 1 and "ELASTIC_RESTART" in os.environ:
+                if os.environ["ELASTIC_RESTART"] == "0":
+                    os.kill(os.getpid(), signal.SIGKILL)
+            contributors = elastic.allreduce(sums)
+            sampler.commit(contributors)
+            weights[:] -= 0.1 * sums[:4] / sums[4]
+            state.steps += 1
+            state.used[:] = state.used[-3:] + [sums[4]]
+            state.commit()
+
+    outcome = elastic.run(state, train)
+    assert outcome == elastic.RunOutcome.FINISHED
+    assert np.abs(weights - [1, -2, 3, 0.5]).max() < 1e-6, weights
+    everyone = elastic.allgather(weights.reshape(1, -1)).values
+    assert (everyone == weights).all(), "replicas differ"
+    assert state.commits == state.steps
+    if elastic.rank() == 0:
+        print(f"done after {state.steps} steps with {elastic.size()} workers")
+    elastic.shutdown()
+
+
+def test_trains(job) -> None:
+    assert "with 3 workers" in job(3, regression)
+
+
+def regression_through_a_kill() -> None:
+    regression(die_at=20)
+
+
+def test_survives_a_kill_and_takes_a_replacement(job) -> None:
+    output = job(3, regression_through_a_kill)
+    assert re.search(r"done after \d+ steps", output), output
+
+
+def failing_body() -> None:
+    elastic.init()
+    state = elastic.State(step=0)
+    first = elastic.rank() == 0
+
+    def train(state: elastic.State) -> None:
+        while state.step < 50:
+            elastic.allreduce(np.ones(4))
+            if state.step == 10 and first:
+                raise ValueError("a defect of the program")
+            state.step += 1
+            state.commit()
+
+    try:
+        elastic.run(state, train)
+    except ValueError as error:
+        assert first and str(error) == "a defect of the program"
+        names = [frame for frame in iter_frames(error)]
+        assert "train" in names, names
+        elastic.shutdown()
+        sys.exit(0)
+    assert not first and elastic.size() == 2
+    print("went on")
+    elastic.shutdown()
+
+
+def iter_frames(error: BaseException):
+    trace = error.__traceback__
+    while trace is not None:
+        yield trace.tb_frame.f_code.co_name
+        trace = trace.tb_next
+
+
+def test_an_exception_of_the_body_comes_out_and_the_others_go_on(job) -> None:
+    output = job(3, failing_body, "--max-restarts", "0")
+    assert output.count("went on") == 2, output
+
+
+def waits_for_ever() -> None:
+    elastic.init()
+    if elastic.rank() == 0:
+        print("waits", flush=True)
+        try:
+            elastic.allreduce(np.ones(1_000_000))
+        except KeyboardInterrupt:
+            print(f"interrupted after {time.monotonic() - signalled[0]:.3f} s", flush=True)
+            os._exit(0)
+    time.sleep(60)  # until the launcher ends it
+
+
+signalled = [0.0]
+
+
+def interrupts_itself() -> None:
+    """Rank 0 sends itself what Ctrl-C sends while it waits for rank 1 in an allreduce."""
+    import threading
+
+    def interrupt() -> None:
+        time.sleep(0.5)  # into the wait; too early is no failure, only another place
+        signalled[0] = time.monotonic()
+        os.kill(os.getpid(), signal.SIGINT)
+
+    if os.environ["ELASTIC_SLOT"] == "0":
+        threading.Thread(target=interrupt, daemon=True).start()
+    waits_for_ever()
+
+
+def test_ctrl_c_ends_a_wait_at_once(job) -> None:
+    process = job.start(2, interrupts_itself, "--max-restarts", "0")
+    try:
+        seen = ""
+        assert process.stdout is not None
+        for line in process.stdout:
+            seen += line
+            if "interrupted after" in line:
+                break
+        took = re.search(r"interrupted after ([0-9.]+) s", seen)
+        assert took, seen
+        assert float(took.group(1)) < 5, seen
+    finally:
+        process.send_signal(signal.SIGTERM)
+        process.communicate(timeout=30)
+
+
+def forks() -> None:
+    elastic.init()
+    child = os.fork()
+    if child == 0:
+        try:
+            elastic.allreduce(np.ones(3))
+        except elastic.NotInitializedError:
+            os._exit(7)
+        os._exit(0)
+    _, status = os.waitpid(child, 0)
+    assert os.waitstatus_to_exitcode(status) == 7
+    # A child that runs to the interpreter's end leaves the job alone, too.
+    subprocess.run([sys.executable, "-c", "import elastic"], check=True)
+    child = os.fork()
+    if child == 0:
+        sys.exit(0)
+    os.waitpid(child, 0)
+    assert elastic.allreduce(1) == elastic.size()
+    elastic.shutdown()
+
+
+def test_forked_children_do_not_disturb_the_worker(job) -> None:
+    job(2, forks)
+
+
+def checkpoint() -> None:
+    elastic.init()
+    path = os.environ["CHECKPOINT"]
+    weights = np.zeros(5)
+    state = elastic.State(weights=weights, step=0, note="begun")
+    found = state.load_from(path)
+
+    def train(state: elastic.State) -> None:
+        end = state.step + 5
+        while state.step < end:
+            elastic.allreduce(np.ones(1))
+            weights[:] += 1
+            state.step += 1
+            state.note = f"step {state.step}"
+            state.commit()
+
+    elastic.run(state, train)
+    if elastic.rank() == 0:
+        state.save_to(path)
+        print(f"found {found}, at {state.step}, {state.note}, {weights[0]}")
+    elastic.shutdown()
+
+
+def test_checkpoints(job, tmp_path) -> None:
+    path = str(tmp_path / "state")
+    assert "found False, at 5, step 5, 5.0" in job(2, checkpoint, CHECKPOINT=path)
+    assert "found True, at 10, step 10, 10.0" in job(3, checkpoint, CHECKPOINT=path)
+
+
+def wrong_states() -> None:
+    import pytest
+
+    elastic.init()
+    with pytest.raises(elastic.InvalidArgumentError, match="is taken"):
+        elastic.State(commit=np.ones(3))
+    with pytest.raises(AttributeError, match="has no value 'stepp'"):
+        elastic.State(step=0).stepp = 1
+    with pytest.raises(TypeError, match="object"):
+        elastic.State(model=object())
+    state = elastic.State(step=0)
+    state.step = {1, 2}
+    with pytest.raises(elastic.InvalidArgumentError, match=r"State\['step'\] is a builtins.set"):
+        state.save_to("/tmp/never-written")
+    elastic.shutdown()
+
+
+def test_wrong_states_are_errors(job) -> None:
+    job(1, wrong_states)

@@ -1,0 +1,36 @@
+"""Linear regression on NumPy arrays, on workers that come and go.
+
+    elasticrun -np 3 python regression.py
+
+Kill a worker while it trains: the others go on, and its samples go to them.
+"""
+
+import numpy as np
+
+import elastic
+
+elastic.init()
+data = np.random.default_rng(1).normal(size=(4096, 8))
+wanted = np.arange(8.0)
+target = data @ wanted
+
+weights = np.zeros(8)
+sampler = elastic.Sampler(len(data), seed=1)
+state = elastic.State(weights=weights, sampler=sampler)
+
+
+def train(state: elastic.State) -> None:
+    while not sampler.finished(epochs=20):
+        share = sampler.next(batch_per_worker=16)
+        error = data[share] @ weights - target[share]
+        sums = np.append(error @ data[share], len(share))  # gradient, and its samples
+        contributors = elastic.allreduce(sums)
+        sampler.commit(contributors)
+        weights[:] -= 0.1 * sums[:8] / sums[8]
+        state.commit()  # workers join and leave here
+
+
+elastic.run(state, train)
+if elastic.rank() == 0:
+    print(f"{state.commits} steps, largest error {abs(weights - wanted).max():.1e}")
+elastic.shutdown()

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <functional>
+
+#include "elastic/detail/export.hpp"
+
+namespace elastic {
+
+/// Lets a program end waits of the calling thread, for as long as this lives: while the thread
+/// waits in a call of the library, the library calls `check` in it about every 100 ms, and at once
+/// after a signal that has interrupted a system call. If `check` throws, the wait ends with that
+/// exception.
+///
+/// A collective that ends in this way ends as Context describes for other exceptions: this worker
+/// leaves the job, because the others may have the result; they go on without it. An interrupted
+/// Work::wait only ends the wait.
+///
+/// For languages with signal handlers that run between instructions, such as Python, and for
+/// programs with a flag that says that they are to end. `check` holds no lock of the library, and
+/// must not call collectives.
+///
+/// Thread safety: belongs to one thread, and is destroyed in the reverse order of construction.
+class ELASTIC_API InterruptCheck {
+ public:
+  /// From now on this thread calls `check`, and no earlier one.
+  explicit InterruptCheck(std::function<void()> check);
+  /// Restores the earlier one.
+  ~InterruptCheck();
+  InterruptCheck(const InterruptCheck&) = delete;
+  InterruptCheck& operator=(const InterruptCheck&) = delete;
+
+ private:
+  std::function<void()> check_;
+  const std::function<void()>* outer_;
+};
+
+}  // namespace elastic
