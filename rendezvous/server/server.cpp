@@ -238,7 +238,8 @@ class Server::Impl : public std::enable_shared_from_this<Impl> {
     no_stranger_any_more(stranger);
     if (!greeting.ok()) {
       if (const auto note = stranger_lines_.admit(Clock::now())) {
-        log::info("turned away {}: {}{}", peer->peer(), greeting.status().message(), *note);
+        log::info("refused the connection of {}: {}{}", peer->peer(), greeting.status().message(),
+                  *note);
       }
       co_return;
     }

@@ -90,7 +90,7 @@ TEST_F(ServerProgramTest, WritesFewLinesAboutManyStrangers) {
     }
     ::close(socket);
   }
-  const std::size_t lines = count_of("turned away", server_->output());
+  const std::size_t lines = count_of("refused the connection of", server_->output());
   EXPECT_GE(lines, 1U);
   EXPECT_LT(lines, kStrangers / 4U) << server_->output();
 }
