@@ -20,7 +20,7 @@ namespace elastic {
 namespace {
 
 constexpr std::string_view kDigits = "0123456789abcdef";
-constexpr std::size_t kMostBytes = 4096;
+constexpr std::size_t kMostSecretBytes = 4096;
 
 std::string hex(std::span<const std::byte> bytes) {
   std::string text;
@@ -125,7 +125,7 @@ Result<Secret> parse_secret(std::string_view text, const std::string& source) {
 }
 
 Result<Secret> read_secret(int fd, const std::string& source) {
-  SecretText holder(std::string(kMostBytes, '\0'));
+  SecretText holder(std::string(kMostSecretBytes, '\0'));
   std::string& text = holder.text();
   std::size_t length = 0;
   // Several workers may inherit one descriptor, and with it one file offset.

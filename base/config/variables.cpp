@@ -6,7 +6,7 @@ namespace {
 
 constexpr auto kUser = Variable::SetBy::kUser;
 constexpr auto kLauncher = Variable::SetBy::kLauncher;
-constexpr std::size_t kMostBytes = std::size_t{1} << 40;
+constexpr std::size_t kMostOptionBytes = std::size_t{1} << 40;
 
 std::vector<Variable> all() {
   return {
@@ -65,7 +65,7 @@ std::vector<Variable> all() {
        any_text(&Options::tcp_congestion, "a name")},
       {"ELASTIC_SHM_RING_BYTES", "shm_ring_bytes", kUser,
        "Size of the ring in shared memory that each link has for each direction.",
-       byte_count(&Options::shm_ring_bytes, 65536, kMostBytes, 65536)},
+       byte_count(&Options::shm_ring_bytes, 65536, kMostOptionBytes, 65536)},
       {"ELASTIC_ALGORITHM", "algorithm", kUser,
        "Algorithm of every allreduce, for comparisons. auto: by size and by measured links. The "
        "same for all workers.",
@@ -75,7 +75,7 @@ std::vector<Variable> all() {
        byte_count(&Options::segment_bytes, 4096, 1U << 26, 64)},
       {"ELASTIC_BUCKET_BYTES", "bucket_bytes", kUser,
        "Largest bucket into which named tensors are fused. 0: each tensor alone.",
-       byte_count(&Options::bucket_bytes, 0, kMostBytes, 1)},
+       byte_count(&Options::bucket_bytes, 0, kMostOptionBytes, 1)},
       {"ELASTIC_INIT_TIMEOUT_MS", "init_timeout", kUser,
        "Longest wait of init for the server and the first view.",
        milliseconds(&Options::init_timeout, 1)},

@@ -67,8 +67,9 @@ struct OpTag {
   std::uint64_t position = 0;    ///< of the operation in its lane, counted over the whole job
   std::uint8_t phase = 0;  ///< kNormal, kAbortOperation once a mismatch has been found, or later
 
-  /// Handing a committed result to those without it; the exchange before a view's first operation.
-  static constexpr std::uint8_t kRepair = 0;
+  /// Whatever comes before the operation itself: the hand-over of the result before it, and the
+  /// exchange of capabilities and the idling before the first operation of a view.
+  static constexpr std::uint8_t kBeforeOperation = 0;
   static constexpr std::uint8_t kNormal = 1;
   static constexpr std::uint8_t kAbortOperation = 2;
   /// From here on: further exchanges of the same operation, after the ranks have met in kNormal

@@ -4,11 +4,11 @@
 
 namespace elastic::coordinator {
 
-bool NamedTensor::as_planned() const {
+bool NameState::as_planned() const {
   return bucket != nullptr && own != nullptr && *own == *(*bucket->content)[index];
 }
 
-void NamedTensor::forget_announcements() {
+void NameState::forget_announcements() {
   announcements.clear();
   announcement_count = 0;
 }
@@ -22,13 +22,13 @@ void Bucket::reset(std::size_t ranks) {
   announced.assign(ranks, 0);
 }
 
-NamedTensor& BucketTable::at(const std::string& name) {
+NameState& BucketTable::at(const std::string& name) {
   const auto [entry, is_new] = names_.try_emplace(name);
   if (is_new) entry->second.name = &entry->first;
   return entry->second;
 }
 
-NamedTensor* BucketTable::find(const std::string& name) {
+NameState* BucketTable::find(const std::string& name) {
   const auto entry = names_.find(name);
   return entry == names_.end() ? nullptr : &entry->second;
 }
@@ -37,7 +37,7 @@ Bucket& BucketTable::insert(BucketContent content) {
   Bucket& bucket = buckets_.emplace_back();
   bucket.self = std::prev(buckets_.end());
   for (const auto& request : content) {
-    NamedTensor& tensor = at(request->name);
+    NameState& tensor = at(request->name);
     tensor.bucket = &bucket;
     tensor.index = bucket.members.size();
     bucket.members.push_back(&tensor);
@@ -47,14 +47,14 @@ Bucket& BucketTable::insert(BucketContent content) {
 }
 
 void BucketTable::erase(Bucket& bucket) {
-  for (NamedTensor* member : bucket.members) {
+  for (NameState* member : bucket.members) {
     member->bucket = nullptr;
     release(*member);
   }
   buckets_.erase(bucket.self);
 }
 
-void BucketTable::release(NamedTensor& tensor) {
+void BucketTable::release(NameState& tensor) {
   if (tensor.own || tensor.bucket != nullptr || tensor.announcement_count > 0) return;
   names_.erase(names_.find(*tensor.name));
 }

@@ -16,7 +16,7 @@ namespace elastic::coordinator {
 struct Bucket;
 
 /// The state of one name on this rank.
-struct NamedTensor {
+struct NameState {
   enum class Progress : std::uint8_t {
     kIdle,     ///< not submitted here
     kWaiting,  ///< submitted, not ordered
@@ -46,7 +46,7 @@ struct NamedTensor {
 /// Requests that are planned to run together, and the progress of their current submission.
 struct Bucket {
   std::shared_ptr<const BucketContent> content;
-  std::vector<NamedTensor*> members;  ///< in the order of `content`
+  std::vector<NameState*> members;  ///< in the order of `content`
   std::list<Bucket>::iterator self;
 
   std::uint64_t id = 0;          ///< its id in the notes of this view; 0 before its definition
@@ -55,7 +55,7 @@ struct Bucket {
   std::uint64_t last_order = 0;  ///< number of the latest order that it was in
 
   // Follower.
-  bool reported = false;  ///< Ready was sent
+  bool reported = false;  ///< BucketReady was sent
   bool by_name = false;   ///< this time members are announced one by one
 
   // Leader.
@@ -76,21 +76,21 @@ class BucketTable {
   BucketTable(const BucketTable&) = delete;
   BucketTable& operator=(const BucketTable&) = delete;
 
-  NamedTensor& at(const std::string& name);
-  NamedTensor* find(const std::string& name);
+  NameState& at(const std::string& name);
+  NameState* find(const std::string& name);
   /// Adds a bucket. Its names must not be in another one.
   Bucket& insert(BucketContent content);
   /// Removes a bucket. Its members are in no bucket afterwards.
   void erase(Bucket& bucket);
   /// Forgets the name if it has no state left, which invalidates references to it.
-  void release(NamedTensor& tensor);
+  void release(NameState& tensor);
 
   std::list<Bucket>& buckets() { return buckets_; }
-  std::unordered_map<std::string, NamedTensor>& names() { return names_; }
-  const std::unordered_map<std::string, NamedTensor>& names() const { return names_; }
+  std::unordered_map<std::string, NameState>& names() { return names_; }
+  const std::unordered_map<std::string, NameState>& names() const { return names_; }
 
  private:
-  std::unordered_map<std::string, NamedTensor> names_;
+  std::unordered_map<std::string, NameState> names_;
   std::list<Bucket> buckets_;
 };
 

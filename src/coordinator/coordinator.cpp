@@ -149,7 +149,7 @@ Status Coordinator::enter_view(Lane::Ownership& ownership) {
   generation_ = members.generation;
   // Drops frames of older views. Frames of this view wait until an operation asks for them.
   mesh.abandon();
-  mesh.begin({generation_, 0, transport::OpTag::kRepair}, {});
+  mesh.begin({generation_, 0, transport::OpTag::kBeforeOperation}, {});
   negotiator_.restart(members.rank, members.size());
   return {};
 }

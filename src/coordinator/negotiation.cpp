@@ -18,7 +18,7 @@ Negotiator::Negotiator(std::size_t bucket_bytes)
 Status Negotiator::submit(TensorRequest request) {
   if (Status valid = validate(request); !valid.ok()) return valid;
   if (leading()) forget_old_buckets();
-  NamedTensor& tensor = table_.at(request.name);
+  NameState& tensor = table_.at(request.name);
   if (tensor.own) {
     return Status(Code::kInvalidArgument,
                   "tensor '" + request.name +
@@ -27,7 +27,7 @@ Status Negotiator::submit(TensorRequest request) {
   }
   tensor.own = std::make_shared<const TensorRequest>(std::move(request));
   tensor.sequence = ++last_sequence_;
-  tensor.progress = NamedTensor::Progress::kWaiting;
+  tensor.progress = NameState::Progress::kWaiting;
   if (leading()) {
     lead(tensor);
   } else if (rank_ > 0) {
@@ -71,10 +71,10 @@ Status Negotiator::on_note(int from_rank, std::span<const std::byte> note) {
 Status Negotiator::apply(int from_rank, NoteItem item) {
   if (leading()) {
     const auto rank = static_cast<std::size_t>(from_rank);
-    if (auto* announced = std::get_if<Announce>(&item)) {
+    if (auto* announced = std::get_if<AnnounceRequest>(&item)) {
       return on_announce(rank, std::move(*announced));
     }
-    if (const auto* ready = std::get_if<Ready>(&item)) return on_ready(rank, *ready);
+    if (const auto* ready = std::get_if<BucketReady>(&item)) return on_ready(rank, *ready);
     return Status(Code::kProtocol, "a follower may not send orders");
   }
   if (const auto* run = std::get_if<Run>(&item)) return on_run(*run);
@@ -86,13 +86,13 @@ Status Negotiator::apply(int from_rank, NoteItem item) {
 
 Status Negotiator::completed(const OrderItem& order) {
   for (const auto& request : *order.requests) {
-    NamedTensor* tensor = table_.find(request->name);
-    if (tensor == nullptr || tensor->progress != NamedTensor::Progress::kOrdered) {
+    NameState* tensor = table_.find(request->name);
+    if (tensor == nullptr || tensor->progress != NameState::Progress::kOrdered) {
       return Status(Code::kInternal,
                     "tensor '" + request->name + "' is complete and was not ordered in this view");
     }
     tensor->own.reset();
-    tensor->progress = NamedTensor::Progress::kIdle;
+    tensor->progress = NameState::Progress::kIdle;
     tensor->announced = false;
     table_.release(*tensor);
   }
@@ -121,25 +121,25 @@ void Negotiator::restart(int rank, int size) {
     bucket.id = 0;
     bucket.reset(ranks());
   }
-  std::vector<NamedTensor*> waiting;
-  std::vector<NamedTensor*> unused;
+  std::vector<NameState*> waiting;
+  std::vector<NameState*> unused;
   for (auto& [name, tensor] : table_.names()) {
     tensor.forget_announcements();
     tensor.announced = false;
     if (tensor.own) {
-      tensor.progress = NamedTensor::Progress::kIdle;  // submitted again below
+      tensor.progress = NameState::Progress::kIdle;  // submitted again below
       waiting.push_back(&tensor);
     } else {
       unused.push_back(&tensor);
     }
   }
-  for (NamedTensor* tensor : unused) table_.release(*tensor);
+  for (NameState* tensor : unused) table_.release(*tensor);
   std::sort(waiting.begin(), waiting.end(),
-            [](const NamedTensor* a, const NamedTensor* b) { return a->sequence < b->sequence; });
+            [](const NameState* a, const NameState* b) { return a->sequence < b->sequence; });
   // Submits them again, one by one: a request that dissolves a bucket re-plans only those before
   // it.
-  for (NamedTensor* tensor : waiting) {
-    tensor->progress = NamedTensor::Progress::kWaiting;
+  for (NameState* tensor : waiting) {
+    tensor->progress = NameState::Progress::kWaiting;
     leading() ? lead(*tensor) : follow(*tensor);
   }
   if (leading()) apply_flush();
@@ -177,8 +177,8 @@ void Negotiator::note_submitted(Bucket& bucket) {
 }
 
 void Negotiator::put_in_order(Bucket& bucket) {
-  for (NamedTensor* member : bucket.members) {
-    member->progress = NamedTensor::Progress::kOrdered;
+  for (NameState* member : bucket.members) {
+    member->progress = NameState::Progress::kOrdered;
     member->forget_announcements();
   }
   bucket.reset(ranks());

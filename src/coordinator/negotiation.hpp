@@ -45,9 +45,9 @@ std::string describe(const Stall& stall);
 /// Rank 0 leads. Followers report to it which requests are ready, and it orders a bucket to run
 /// when all members of the bucket are ready on all ranks. The order in which the leader's program
 /// submits names makes the plan of buckets, once. From then on a bucket costs one small note in
-/// each direction: Ready and Run. The plan changes only if the leader's program blocks (`flush`)
-/// with a bucket partly submitted, or submits a name with another shape; it never depends on
-/// timing.
+/// each direction: BucketReady and Run. The plan changes only if the leader's program blocks
+/// (`flush`) with a bucket partly submitted, or submits a name with another shape; it never depends
+/// on timing.
 ///
 /// Pure: no threads, no clocks, no I/O. The coordinator thread owns it.
 class Negotiator {
@@ -100,8 +100,8 @@ class Negotiator {
 
   // Leader.
   void tell_followers(const NoteItem& item);
-  void lead(NamedTensor& tensor);
-  void plan(NamedTensor& tensor);
+  void lead(NameState& tensor);
+  void plan(NameState& tensor);
   void close(BucketContent content);
   void close_open_buckets();
   bool any_rank_waits_for_open_bucket() const;
@@ -109,14 +109,14 @@ class Negotiator {
   void dissolve(const std::vector<Bucket*>& buckets);
   void forget_old_buckets();
   void run_if_ready(Bucket& bucket);
-  void look_for_mismatch(NamedTensor& tensor);
-  void fail_everywhere(NamedTensor& tensor, std::size_t other_rank);
-  Status on_announce(std::size_t rank, Announce announce);
-  Status on_ready(std::size_t rank, const Ready& ready);
+  void look_for_mismatch(NameState& tensor);
+  void fail_everywhere(NameState& tensor, std::size_t other_rank);
+  Status on_announce(std::size_t rank, AnnounceRequest announce);
+  Status on_ready(std::size_t rank, const BucketReady& ready);
 
   // Follower.
-  void follow(NamedTensor& tensor);
-  void announce(NamedTensor& tensor);
+  void follow(NameState& tensor);
+  void announce(NameState& tensor);
   void announce_members(Bucket& bucket);
   Status on_dissolve(const Dissolve& dissolve);
   Status on_define(Define define);

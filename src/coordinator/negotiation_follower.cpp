@@ -28,7 +28,7 @@ bool same_content(const BucketContent& content, const std::vector<TensorRequest>
 
 }  // namespace
 
-void Negotiator::follow(NamedTensor& tensor) {
+void Negotiator::follow(NameState& tensor) {
   Bucket* bucket = tensor.bucket;
   if (bucket == nullptr || bucket->id == 0 || bucket->by_name || !tensor.as_planned()) {
     announce(tensor);
@@ -37,17 +37,17 @@ void Negotiator::follow(NamedTensor& tensor) {
   note_submitted(*bucket);
   if (bucket->submitted < bucket->size()) return;
   bucket->reported = true;
-  notes_.add(Ready{bucket->id});
+  notes_.add(BucketReady{bucket->id});
 }
 
-void Negotiator::announce(NamedTensor& tensor) {
+void Negotiator::announce(NameState& tensor) {
   tensor.announced = true;
-  notes_.add(Announce{*tensor.own});
+  notes_.add(AnnounceRequest{*tensor.own});
 }
 
 // Announces them in the order of the bucket; any order would do.
 void Negotiator::announce_members(Bucket& bucket) {
-  for (NamedTensor* member : bucket.members) {
+  for (NameState* member : bucket.members) {
     if (member->waiting() && !member->announced) announce(*member);
   }
   bucket.submitted = 0;
@@ -76,7 +76,7 @@ Status Negotiator::on_define(Define define) {
   }
   Bucket* bucket = nullptr;
   for (const TensorRequest& request : define.requests) {
-    const NamedTensor* tensor = table_.find(request.name);
+    const NameState* tensor = table_.find(request.name);
     if (tensor == nullptr || tensor->bucket == nullptr || tensor->bucket == bucket) continue;
     if (tensor->bucket->id != 0) {
       return Status(Code::kProtocol, "tensor '" + request.name + "' is put into bucket " +
@@ -108,7 +108,7 @@ Status Negotiator::on_run(const Run& run) {
   const auto entry = by_id_.find(run.bucket);
   if (entry == by_id_.end()) return unknown_bucket(run.bucket, "run");
   Bucket& bucket = *entry->second;
-  for (const NamedTensor* member : bucket.members) {
+  for (const NameState* member : bucket.members) {
     const bool reported = member->announced || bucket.reported;
     if (!member->waiting() || !reported || !member->as_planned()) {
       return Status(Code::kProtocol, "bucket " + std::to_string(run.bucket) +
@@ -121,7 +121,7 @@ Status Negotiator::on_run(const Run& run) {
 }
 
 Status Negotiator::on_mismatch(const Mismatch& mismatch) {
-  NamedTensor* tensor = table_.find(mismatch.name);
+  NameState* tensor = table_.find(mismatch.name);
   if (tensor == nullptr || !tensor->waiting() || !tensor->announced || mismatch.text.empty()) {
     return Status(Code::kProtocol,
                   "tensor '" + mismatch.name + "' is to fail and was not announced from here");
@@ -134,7 +134,7 @@ Status Negotiator::on_mismatch(const Mismatch& mismatch) {
     }
     forget(*tensor->bucket);
   }
-  tensor->progress = NamedTensor::Progress::kOrdered;
+  tensor->progress = NameState::Progress::kOrdered;
   orders_.push_back(
       {std::make_shared<const BucketContent>(BucketContent{tensor->own}), mismatch.text});
   return {};

@@ -8,7 +8,7 @@
 namespace elastic::coordinator {
 namespace {
 
-bool by_sequence(const NamedTensor* a, const NamedTensor* b) {
+bool by_sequence(const NameState* a, const NameState* b) {
   return a->sequence < b->sequence;
 }
 
@@ -18,7 +18,7 @@ void Negotiator::tell_followers(const NoteItem& item) {
   if (size_ > 1) notes_.add(item);
 }
 
-void Negotiator::lead(NamedTensor& tensor) {
+void Negotiator::lead(NameState& tensor) {
   if (tensor.bucket == nullptr) {
     plan(tensor);
   } else if (!tensor.as_planned()) {
@@ -32,7 +32,7 @@ void Negotiator::lead(NamedTensor& tensor) {
   look_for_mismatch(tensor);
 }
 
-void Negotiator::plan(NamedTensor& tensor) {
+void Negotiator::plan(NameState& tensor) {
   if (auto closed = planner_.add(tensor.own)) close(std::move(*closed));
   oldest_open_ = std::min(oldest_open_, tensor.sequence);
 }
@@ -41,7 +41,7 @@ void Negotiator::close(BucketContent content) {
   Bucket& bucket = table_.insert(std::move(content));
   bucket.reset(ranks());
   bucket.last_order = orders_made_;
-  for (NamedTensor* member : bucket.members) {
+  for (NameState* member : bucket.members) {
     ++bucket.submitted;
     --bucket.missing;
     for (std::size_t rank = 0; rank < member->announcements.size(); ++rank) {
@@ -62,7 +62,7 @@ void Negotiator::close_open_buckets() {
 bool Negotiator::any_rank_waits_for_open_bucket() const {
   if (size_ < 2 || planner_.empty()) return false;
   return std::any_of(table_.names().begin(), table_.names().end(), [&](const auto& entry) {
-    const NamedTensor& tensor = entry.second;
+    const NameState& tensor = entry.second;
     return tensor.waiting() && tensor.bucket == nullptr && tensor.announcement_count + 1 == ranks();
   });
 }
@@ -73,7 +73,7 @@ void Negotiator::apply_flush() {
   std::vector<Bucket*> unfinished;
   for (Bucket* bucket : partly_submitted_) {
     const bool flushed =
-        std::all_of(bucket->members.begin(), bucket->members.end(), [&](const NamedTensor* member) {
+        std::all_of(bucket->members.begin(), bucket->members.end(), [&](const NameState* member) {
           return !member->waiting() || member->sequence <= flushed_;
         });
     if (flushed) unfinished.push_back(bucket);
@@ -83,11 +83,11 @@ void Negotiator::apply_flush() {
 }
 
 void Negotiator::dissolve(const std::vector<Bucket*>& buckets) {
-  std::vector<NamedTensor*> again;
+  std::vector<NameState*> again;
   std::vector<std::uint64_t> ids;
   for (Bucket* bucket : buckets) {
     if (bucket->id != 0) ids.push_back(bucket->id);
-    for (NamedTensor* member : bucket->members) {
+    for (NameState* member : bucket->members) {
       if (member->waiting()) again.push_back(member);
     }
     forget(*bucket);
@@ -95,7 +95,7 @@ void Negotiator::dissolve(const std::vector<Bucket*>& buckets) {
   std::sort(ids.begin(), ids.end());
   for (const std::uint64_t id : ids) tell_followers(Dissolve{id});
   std::sort(again.begin(), again.end(), by_sequence);
-  for (NamedTensor* tensor : again) plan(*tensor);
+  for (NameState* tensor : again) plan(*tensor);
 }
 
 void Negotiator::forget_old_buckets() {
@@ -123,7 +123,7 @@ void Negotiator::run_if_ready(Bucket& bucket) {
   put_in_order(bucket);
 }
 
-void Negotiator::look_for_mismatch(NamedTensor& tensor) {
+void Negotiator::look_for_mismatch(NameState& tensor) {
   // Before the program here has submitted the name, all ranks may be about to change its shape.
   if (!tensor.waiting() || tensor.announcement_count == 0) return;
   const auto other =
@@ -141,12 +141,12 @@ void Negotiator::look_for_mismatch(NamedTensor& tensor) {
   }
 }
 
-void Negotiator::fail_everywhere(NamedTensor& tensor, std::size_t other_rank) {
+void Negotiator::fail_everywhere(NameState& tensor, std::size_t other_rank) {
   Mismatch mismatch{*tensor.name, "tensor '" + *tensor.name + "': rank 0 submitted " +
                                       describe(*tensor.own) + "; rank " +
                                       std::to_string(other_rank) + " submitted " +
                                       describe(*tensor.announcements[other_rank])};
-  tensor.progress = NamedTensor::Progress::kOrdered;
+  tensor.progress = NameState::Progress::kOrdered;
   tensor.forget_announcements();
   tell_followers(mismatch);
   orders_.push_back(
@@ -159,8 +159,8 @@ void Negotiator::fail_everywhere(NamedTensor& tensor, std::size_t other_rank) {
   }
 }
 
-Status Negotiator::on_announce(std::size_t rank, Announce announce) {
-  NamedTensor& tensor = table_.at(announce.request.name);
+Status Negotiator::on_announce(std::size_t rank, AnnounceRequest announce) {
+  NameState& tensor = table_.at(announce.request.name);
   Bucket* bucket = tensor.bucket;
   tensor.announcements.resize(ranks());
   if (tensor.announcements[rank] || (bucket != nullptr && bucket->ready[rank])) {
@@ -181,7 +181,7 @@ Status Negotiator::on_announce(std::size_t rank, Announce announce) {
   return {};
 }
 
-Status Negotiator::on_ready(std::size_t rank, const Ready& ready) {
+Status Negotiator::on_ready(std::size_t rank, const BucketReady& ready) {
   const auto entry = by_id_.find(ready.bucket);
   if (entry == by_id_.end()) {
     // The bucket was dissolved meanwhile. The follower announces its requests by name when it

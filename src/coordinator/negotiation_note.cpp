@@ -40,8 +40,8 @@ class Encoder {
     }
   }
 
-  void operator()(const Announce& item) { request(item.request); }
-  void operator()(const Ready& item) { number(item.bucket); }
+  void operator()(const AnnounceRequest& item) { request(item.request); }
+  void operator()(const BucketReady& item) { number(item.bucket); }
   void operator()(const Dissolve& item) { number(item.bucket); }
   void operator()(const Define& item) {
     number(item.bucket);
@@ -153,9 +153,9 @@ NoteItem Decoder::item() {
   const std::uint8_t type = byte();
   switch (type) {
     case 0:
-      return Announce{request()};
+      return AnnounceRequest{request()};
     case 1:
-      return Ready{bucket()};
+      return BucketReady{bucket()};
     case 2:
       return Dissolve{bucket()};
     case 3: {
@@ -175,7 +175,7 @@ NoteItem Decoder::item() {
     }
     default:
       if (!failed()) fail("there is no item of type " + std::to_string(type));
-      return Ready{};
+      return BucketReady{};
   }
 }
 

@@ -81,7 +81,7 @@ void check_group(std::span<const TensorView> tensors, const char* call) {
       check(tensor, call, ("tensor " + std::to_string(i)).c_str());
     }
     total += tensor.bytes();
-    if (total <= kMostBytes) continue;
+    if (total <= kMostAddressableBytes) continue;
     invalid(std::string(call) + ": tensors 0 to " + std::to_string(i) +
             " have more bytes together than any memory has; the count of one of them is wrong");
   }

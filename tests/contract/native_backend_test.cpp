@@ -223,7 +223,7 @@ TEST(NativeReduceScatter, KeepsThePartWhenTheConfirmationFails) {
     data.resize(kCount * 4);
     fill(data, call.sections[0], contribution(1, kCount, DType::kI32));
     Executor executor(*mesh);
-    mesh->begin({kGeneration, 0, transport::OpTag::kRepair}, {});
+    mesh->begin({kGeneration, 0, transport::OpTag::kBeforeOperation}, {});
     const plan::Hosts host = plan::Hosts::one(2);
     PlanCache plans(1, host, NativeOptions().segment_bytes, {});
     EXPECT_TRUE(negotiate_capabilities(*mesh, executor, plans, host, {}, false).ok());

@@ -159,7 +159,7 @@ class GivesUp : public testing::Test {
   void SetUp() override {
     call_.sections.clear();
     rank0_ = std::thread([this] { run_rank0(); });
-    mesh_->begin({kTag.generation, kTag.position, transport::OpTag::kRepair}, {});
+    mesh_->begin({kTag.generation, kTag.position, transport::OpTag::kBeforeOperation}, {});
     const plan::Hosts host = plan::Hosts::one(2);
     Executor executor(*mesh_);
     PlanCache plans(1, host, NativeOptions().segment_bytes, {});

@@ -101,7 +101,7 @@ TEST(Checksum, IsTheSameInPiecesAndNeverNone) {
 TEST(OpTag, OrdersByGenerationThenPositionThenPhase) {
   EXPECT_LT((OpTag{1, 9, 2}), (OpTag{2, 0, 0}));
   EXPECT_LT((OpTag{1, 1, 2}), (OpTag{1, 2, 0}));
-  EXPECT_LT((OpTag{1, 1, OpTag::kRepair}), (OpTag{1, 1, OpTag::kNormal}));
+  EXPECT_LT((OpTag{1, 1, OpTag::kBeforeOperation}), (OpTag{1, 1, OpTag::kNormal}));
   EXPECT_LT((OpTag{1, 1, OpTag::kNormal}), (OpTag{1, 1, OpTag::kAbortOperation}));
 }
 

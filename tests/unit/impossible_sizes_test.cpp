@@ -17,8 +17,8 @@ namespace {
 
 TEST(ImpossibleSizes, AreNoProductsThatWrapAround) {
   EXPECT_TRUE(can_exist(0, 4));
-  EXPECT_TRUE(can_exist(kMostBytes / 4, 4));
-  EXPECT_FALSE(can_exist(kMostBytes / 4 + 1, 4));
+  EXPECT_TRUE(can_exist(kMostAddressableBytes / 4, 4));
+  EXPECT_FALSE(can_exist(kMostAddressableBytes / 4 + 1, 4));
   EXPECT_FALSE(can_exist(std::uint64_t{1} << 62, 4));
   EXPECT_FALSE(can_exist(std::numeric_limits<std::uint64_t>::max(), 1));
 }

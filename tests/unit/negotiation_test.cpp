@@ -360,12 +360,13 @@ TEST(Negotiation, RefusesNotesThatMakeNoSense) {
     return writer.take().at(0);
   };
   const auto code = [](const Status& status) { return status.code(); };
-  EXPECT_EQ(code(leader.on_note(0, note(Ready{1}))), Code::kProtocol);  // from itself
-  EXPECT_EQ(code(leader.on_note(2, note(Ready{1}))), Code::kProtocol);  // from no rank of the view
-  EXPECT_EQ(code(leader.on_note(1, note(Ready{1}))), Code::kProtocol);  // unknown bucket
+  EXPECT_EQ(code(leader.on_note(0, note(BucketReady{1}))), Code::kProtocol);  // from itself
+  EXPECT_EQ(code(leader.on_note(2, note(BucketReady{1}))),
+            Code::kProtocol);  // from no rank of the view
+  EXPECT_EQ(code(leader.on_note(1, note(BucketReady{1}))), Code::kProtocol);  // unknown bucket
   EXPECT_EQ(code(leader.on_note(1, note(coordinator::Run{1}))), Code::kProtocol);
-  EXPECT_TRUE(leader.on_note(1, note(Announce{floats("a", 1)})).ok());
-  EXPECT_EQ(code(leader.on_note(1, note(Announce{floats("a", 1)}))), Code::kProtocol);
+  EXPECT_TRUE(leader.on_note(1, note(AnnounceRequest{floats("a", 1)})).ok());
+  EXPECT_EQ(code(leader.on_note(1, note(AnnounceRequest{floats("a", 1)}))), Code::kProtocol);
   EXPECT_EQ(code(follower.on_note(0, note(coordinator::Run{1}))), Code::kProtocol);
   EXPECT_EQ(code(follower.on_note(0, note(Dissolve{1}))), Code::kProtocol);
   EXPECT_EQ(code(follower.on_note(0, note(Mismatch{"a", "text"}))), Code::kProtocol);
@@ -374,7 +375,7 @@ TEST(Negotiation, RefusesNotesThatMakeNoSense) {
   EXPECT_EQ(code(follower.on_note(0, note(Define{3, tensors({"a"})}))), Code::kProtocol);
   EXPECT_EQ(code(follower.on_note(0, note(Define{4, tensors({"c", "c"})}))), Code::kProtocol);
   EXPECT_EQ(code(follower.on_note(0, note(coordinator::Run{2}))), Code::kProtocol);
-  EXPECT_EQ(code(follower.on_note(0, note(Ready{2}))), Code::kProtocol);
+  EXPECT_EQ(code(follower.on_note(0, note(BucketReady{2}))), Code::kProtocol);
 }
 
 }  // namespace

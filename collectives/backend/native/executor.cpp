@@ -119,11 +119,11 @@ void Executor::post_receives(std::size_t queue) {
 
 transport::Sink Executor::sink_of(const Step& step) {
   transport::Sink sink{{address(step.into), step.into.bytes}, {}, nullptr};
-  const bool streams = memory_.streams && step.last_use;
+  const bool bypasses_cache = memory_.bypasses_cache && step.last_use;
   if (step.kind != Step::Kind::kReceive) {
-    sink.combine = {streams ? reducer_.reduce_last : reducer_.reduce, reducer_.element,
+    sink.combine = {bypasses_cache ? reducer_.reduce_last : reducer_.reduce, reducer_.element,
                     source(step.from), step.kind == Step::Kind::kReduceReceived};
-  } else if (streams) {
+  } else if (bypasses_cache) {
     sink.combine = {stream, 1};
   }
   if (step.first_write) sink.overwriting = memory_.overwriting;

@@ -29,7 +29,7 @@ struct PlanBuffers {
   /// Called before the plan overwrites a part of `data` that may still be input; may be null.
   transport::Overwriting* overwriting = nullptr;
   /// The data is larger than the cache: blocks that the plan does not use again bypass it.
-  bool streams = false;
+  bool bypasses_cache = false;
 
   static PlanBuffers in_place(std::byte* data) { return {data, data}; }
 };

@@ -138,7 +138,7 @@ Status NativeBackend::run_small(std::uint64_t position, const SmallCall& call, s
 /// Agrees on the capabilities of the view before its first operation.
 Status NativeBackend::prepare(std::uint64_t position) {
   if (std::exchange(prepared_, true)) return refused_.ok() ? Status() : refuse(position);
-  mesh_->begin(OpTag{generation_, position, OpTag::kRepair}, {});
+  mesh_->begin(OpTag{generation_, position, OpTag::kBeforeOperation}, {});
   const Result<ViewCapabilities> agreed = negotiate_capabilities(
       *mesh_, executor_, plans_, hosts_, options_, hosts_.count() == 1 && eager_.find_channels());
   if (!agreed.ok()) {
@@ -277,7 +277,7 @@ Status NativeBackend::planned_allreduce(const Call& call, const Payload& payload
     Reducer reducer = reducer_of(tensor.dtype, call.redop);
     if (call.redop == ReduceOp::kAverage) reducer.divisor = static_cast<std::uint32_t>(size());
     PlanBuffers memory{tensor.output, tensor.input, must_save(tensor) ? &undo_ : nullptr};
-    memory.streams =
+    memory.bypasses_cache =
         !in_place && reducer.divisor == 1 && tensor.bytes() >= kernels::kBeyondCacheBytes;
     const Schedule& schedule = plans_.large_allreduce({tensor.count, size_of(tensor.dtype)});
     if (Status status = executor_.run(schedule, memory, reducer); !status.ok()) return status;
@@ -381,7 +381,7 @@ Status NativeBackend::hand_over(std::uint64_t position, const HandoverPairs& pai
     return std::find(ranks.begin(), ranks.end(), mesh_->rank()) != ranks.end();
   };
   if (!concerned(pairs.senders) && !concerned(pairs.takers)) return {};
-  mesh_->begin(OpTag{generation_, position, OpTag::kRepair}, transport::Fingerprint{});
+  mesh_->begin(OpTag{generation_, position, OpTag::kBeforeOperation}, transport::Fingerprint{});
   Status status = hand_over_parcel(*mesh_, pairs, parcel);
   if (!status.ok()) mesh_->abandon();
   return status;

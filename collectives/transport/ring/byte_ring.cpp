@@ -56,7 +56,7 @@ Result<std::shared_ptr<RingMemory>> RingMemory::create(std::size_t ring_bytes) {
   for (const Side& side : memory->sides_) {
     new (side.control) RingControl();
     for (EagerSlot& slot : side.slots->slots) new (&slot.tag) std::atomic<std::uint64_t>(0);
-    new (&side.slots->pinned_epoch) std::atomic<std::uint64_t>(0);
+    new (&side.slots->pinned_operation) std::atomic<std::uint64_t>(0);
   }
   return memory;
 }

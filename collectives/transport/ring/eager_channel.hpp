@@ -27,7 +27,7 @@ struct alignas(64) EagerSlot {
 struct EagerSlots {
   EagerSlot slots[2];
   /// The operation for which the sender's tensors stay as they are; 0: for none.
-  alignas(64) std::atomic<std::uint64_t> pinned_epoch{0};
+  alignas(64) std::atomic<std::uint64_t> pinned_operation{0};
 };
 
 /// Eager messages between two workers of one host, beside the bytes of the ring: written and read
@@ -67,13 +67,15 @@ class EagerChannel {
   }
   /// Says that in the operation `tag` the peer may read this worker's tensors in place.
   /// Before the eager message that tells it where.
-  void pin(const OpTag& tag) { out_.pinned_epoch.store(number_of(tag), std::memory_order_relaxed); }
+  void pin(const OpTag& tag) {
+    out_.pinned_operation.store(number_of(tag), std::memory_order_relaxed);
+  }
   /// Ends what `pin` allows. A `full_fence` must follow before the tensors change.
-  void unpin() { out_.pinned_epoch.store(0, std::memory_order_relaxed); }
+  void unpin() { out_.pinned_operation.store(0, std::memory_order_relaxed); }
   /// Whether the peer's tensors have been as they were up to now, since its eager message for `tag`
   /// came. A `full_fence` must lie between the reading of them and this.
   bool pinned(const OpTag& tag) const {
-    return in_.pinned_epoch.load(std::memory_order_relaxed) == number_of(tag);
+    return in_.pinned_operation.load(std::memory_order_relaxed) == number_of(tag);
   }
 
   /// Forgets the message that `look` did not find.
