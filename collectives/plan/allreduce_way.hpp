@@ -25,7 +25,7 @@ struct AllreduceLimits {
   static constexpr std::size_t kNever = std::numeric_limits<std::size_t>::max();
 
   std::size_t eager_below = 0;          ///< fewer bytes than these may be eager
-  std::size_t zero_copy_from = kNever;  ///< these and more may be direct
+  std::size_t zero_copy_from = kNever;  ///< these and more may be zero-copy
 
   bool operator==(const AllreduceLimits&) const = default;
 };
@@ -51,7 +51,8 @@ struct AllreduceTensor {
 ///    one more barrier at the end (Backend::settle). From `zero_copy_from` bytes on the barrier is
 ///    cheaper. A tensor that is cast or has been packed cannot be worked on in place.
 ///    - Shared, if every rank has offered its tensor: then no message carries data.
-///    - Direct otherwise. Only memory of `elastic::allocate` can be offered. Ranks may differ in
+///    - Over the links otherwise. Only memory of `elastic::allocate` can be offered. Ranks may
+///    differ in
 ///      that, so they agree first.
 /// 2. A small tensor that is the whole call is eager: one exchange without frames, queues and
 ///    system calls. Each rank reads the tensors of all ranks, so from some size on a plan moves

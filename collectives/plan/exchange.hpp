@@ -11,9 +11,9 @@ namespace elastic::plan {
 /// every other rank: one hop, for small blocks. No rank completes before every rank has started.
 Plan one_shot_allgather(int rank, int size, std::size_t bytes);
 
-/// kData goes from those that have it to those that do not, in segments: of the donors d_0 .. d_n
-/// each sends every n-th. A rank that is in neither list does nothing. May complete on some ranks
-/// before others have started.
+/// kData goes from those that have it to those that do not, in segments: of n donors
+/// each sends every n-th segment. A rank that is in neither list does nothing. May complete on some
+/// ranks before others have started.
 Plan transfer(int rank, const std::vector<int>& donors, const std::vector<int>& receivers,
               std::size_t bytes, std::size_t segment_bytes);
 

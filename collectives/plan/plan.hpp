@@ -21,8 +21,9 @@ struct Range {
 
 /// One action of a rank. A step may start when the steps in `after` are complete.
 ///
-/// Messages between two ranks match in order: the i-th kSend to a peer is the i-th kReceive or
-/// kReceiveReduce from this rank there, with the same number of bytes.
+/// Messages between two ranks match in order: the i-th kSend to a peer is the i-th receive of any
+/// kind (kReceive, kReceiveReduce, kReduceReceived) from this rank there, with the same number of
+/// bytes.
 struct Step {
   enum class Kind : std::uint8_t {
     kSend,            ///< `from` to `peer`

@@ -26,8 +26,8 @@ struct Fingerprint {
   bool operator==(const Fingerprint&) const = default;
 };
 
-/// The library's own calls, with the state of `run`: in a fingerprint in place of the
-/// kind, so that no call of a program matches it, and an error says in words what happened.
+/// The library's own calls: in a fingerprint in place of the kind, so that no call of a program
+/// matches it, and an error says in words what happened.
 enum class OwnCall : std::uint8_t {
   kStateSize = 8,  ///< with it a synchronisation begins
   kStateHashes,

@@ -126,10 +126,10 @@ class ELASTIC_API Context {
   Compression compression() const;
 
   /// Allocates memory for tensors that the other members on this host can read in place. An
-  /// allreduce of large tensors (128 KiB and more) saves the copies through shared memory if all
-  /// members are on one host and have all inputs and outputs in such memory. For everything else it
-  /// is memory like any other. It may outlive the context. A child made by fork(2) sees the
-  /// parent's, and must not write to it.
+  /// allreduce of large tensors (128 KiB and more; for two workers 64 KiB) saves the copies through
+  /// shared memory if all members are on one host and have all inputs and outputs in such memory.
+  /// For everything else it is memory like any other. It may outlive the context. A child made by
+  /// fork(2) sees the parent's, and must not write to it.
   /// \returns zeros; empty for 0 bytes.
   /// \throws Error kUnavailable: the machine has not so much memory. If only the container has
   ///   less, the kernel ends the process on use.
@@ -361,8 +361,9 @@ class ELASTIC_API Context {
   ///   first view differ, every worker gets it and the job fails.
   /// \throws Error kMismatch: an object stays different from the others' whatever it loads, and the
   ///   job fails; or a member called `run` again after an exception while the others were inside.
-  /// \throws Error kEvicted: also if this worker was evicted five times in a row without a finished
-  ///   step. Other codes of collectives end the training, too.
+  /// \throws Error kEvicted: also if this worker left the job five times in a row, for kEvicted or
+  ///   kTimeout as above, without a finished step. Other codes of collectives end the training,
+  ///   too.
   RunOutcome run(State& state, const std::function<void()>& body);
 
  private:

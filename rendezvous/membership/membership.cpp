@@ -229,10 +229,10 @@ void Membership::State::on_message(const std::string& from, const Suspect& messa
   const BrokenPair pair{from, message.incarnation};
   if (std::find(broken_.begin(), broken_.end(), pair) == broken_.end()) broken_.push_back(pair);
   // Further suspicions are about the same attempt to link.
-  if (relink_ || (round_ && !round_->deferred())) {
+  if (round_wanted_ || (round_ && !round_->deferred())) {
     return note("ignored: a suspicion, a view change is running");
   }
-  relink_ = true;
+  round_wanted_ = true;
   causes_.push_back("link between " + describe(from) + " and " + describe(message.incarnation) +
                     " failed: " + message.reason);
   if (refuse_unlinkable_joiner(from, message)) return;

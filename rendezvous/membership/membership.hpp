@@ -13,12 +13,7 @@
 
 namespace elastic::rendezvous {
 
-/// The decisions of the rendezvous server, as a state machine without I/O. `decide` takes an event
-/// and the time, changes the state, and returns actions with their reason. The server runs it
-/// behind sockets; tests and the simulator call it directly.
-///
-/// Incarnations name workers throughout. A former member is never admitted again under the same
-/// incarnation: it is sent the farewell that it missed.
+/// The numbers of workers and the time limits by which a Membership decides.
 struct MembershipOptions {
   int initial_np = 1;  ///< number of workers in the first view
   int min_np = 1;      ///< with fewer members the job waits or fails
@@ -131,7 +126,14 @@ struct Decision {
 enum class Phase : std::uint8_t { kForming, kRecovering, kRunning, kChanging, kDone, kFailed };
 const char* name(Phase phase) noexcept;
 
-/// The state machine. Not thread-safe: one thread at a time, the server's, uses it.
+/// The decisions of the rendezvous server, as a state machine without I/O. `decide` takes an event
+/// and the time, changes the state, and returns actions with their reason. The server runs it
+/// behind sockets; tests and the simulator call it directly.
+///
+/// Incarnations name workers throughout. A former member is never admitted again under the same
+/// incarnation: it is sent the farewell that it missed.
+///
+/// Not thread-safe: one thread at a time, the server's, uses it.
 class Membership {
  public:
   explicit Membership(MembershipOptions options, RecoveredState memory = {});

@@ -183,19 +183,19 @@ void Membership::State::bring_up_to_date(const std::string& incarnation) {
                                   ", which the other members do not know");
   }
   if (generation < view_.generation) send(incarnation, Announce{view_});
-  const bool quiesced = generation == view_.generation && its.quiesced;
+  const bool in_round = generation == view_.generation && its.in_round;
   const bool expected = round_ && round_->expected.contains(incarnation);
   // If the present round does not expect the member, a new round includes it. Otherwise the next
   // view would lack it: it would be connected like a joiner, but with a state of its own.
   const bool immediate = round_ && !round_->deferred();
-  if (!quiesced && !expected && !immediate) return;
+  if (!in_round && !expected && !immediate) return;
   causes_.push_back(describe(incarnation) + " came back in the middle of a view change");
   if (immediate && expected) {
     // Its report may be lost. The reports of the others stay valid: they are promises.
     round_->reports.erase(incarnation);
     return send(incarnation, Freeze{view_.generation, round_->number, 0, causes_.back()});
   }
-  relink_ = true;
+  round_wanted_ = true;
   if (immediate) start_round(0, causes_.back());
 }
 

@@ -88,7 +88,7 @@ bool Membership::State::must_wait_for_joiners() const {
 
 bool Membership::State::wants_immediate() const {
   const std::vector<std::string> members = remaining_members();
-  if (relink_ || recount_ || members.size() != view_.members.size()) return true;
+  if (round_wanted_ || recount_ || members.size() != view_.members.size()) return true;
   // In an outage the members train on: a connected member could not agree with the others.
   if (!absences_.empty() && !outage_) return true;
   const bool boundaries = any_member_ready();
@@ -221,7 +221,7 @@ void Membership::State::announce(View next) {
   causes_.clear();
   gone_by_choice_.clear();
   may_live_.clear();
-  relink_ = false;
+  round_wanted_ = false;
   recount_ = false;
   lead_ = 1;
   commits_ = std::max(commits_, view_.commits);

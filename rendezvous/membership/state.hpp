@@ -42,7 +42,7 @@ class Membership::State {
     std::optional<Layout> layout;
     Milliseconds transfer{0};   ///< estimated time to receive the state
     bool told_to_wait = false;  ///< since its last Ready
-    bool removing = false;      ///< leaves at the next step boundary
+    bool removing = false;      ///< leaves at the next step boundary; at once if there are none
     bool said_bye = false;
     bool done = false;     ///< its Bye said that the job is at its end
     bool leaving = false;  ///< leaves in the next immediate round
@@ -260,9 +260,11 @@ class Membership::State {
   TimePoint struck_since_{};            ///< time of the first of these
   std::vector<BrokenPair> broken_;      ///< for the next view
   EarlyLeavers early_leavers_;
-  std::string left_early_;      ///< members that left early, for messages about too few workers
-  bool recount_ = false;        ///< fewer than min_np members may be left
-  bool relink_ = false;         ///< a link is broken though both ends may live
+  std::string left_early_;  ///< members that left early, for messages about too few workers
+  bool recount_ = false;    ///< fewer than min_np members may be left
+  /// A link is broken though both ends may live, or a member came back in the middle of a view
+  /// change.
+  bool round_wanted_ = false;
   bool synced_before_ = false;  ///< some member had the job's state
 
   bool stopping_ = false;

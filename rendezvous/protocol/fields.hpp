@@ -112,7 +112,7 @@ void fields(A& archive, M& m) {
   archive("label", m.label);
   archive("order", m.order);
   archive("view", m.view);
-  archive("stands_still", m.quiesced);
+  archive("stands_still", m.in_round);
   archive("stall", m.stall);
   archive("last_generation", m.last_generation);
 }

@@ -98,7 +98,8 @@ struct Register {
   std::string label;
   std::int64_t order = -1;   ///< rank wished for in the first view (the launcher's slot), -1: none
   std::optional<View> view;  ///< the latest that was announced to it; none: was never a member
-  bool quiesced = false;     ///< has reported in that view, and waits for the next
+  /// Has been asked to freeze in that view, or has reported there, and waits for the next view.
+  bool in_round = false;
   std::optional<StallLimits> stall = {};  ///< none: of a release that does not know Warning
   /// Generation of the last view of which the same process was a member as an earlier incarnation;
   /// none: it never was.
@@ -254,7 +255,7 @@ struct StopRequest {};
 
 struct StatusReply {
   std::string job;
-  std::string phase;  ///< "forming", "running", "changing", "done", "failed"
+  std::string phase;  ///< "forming", "recovering", "running", "changing", "done", "failed"
   View view;
   int min_np = 1;
   int max_np = 0;

@@ -33,8 +33,8 @@ struct Members {
   Contributors contributors() const { return {ids, generation}; }
 };
 
-/// A view as one lane sees it. Each view has new ones. Only the thread that owns the lane touches
-/// the backend and the mesh.
+/// A view as one lane sees it. Each view makes a new LaneView per lane. Only the thread that owns
+/// the lane touches the backend and the mesh.
 struct LaneView {
   std::shared_ptr<const Members> members;
   std::shared_ptr<transport::Mesh> mesh;

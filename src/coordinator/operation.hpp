@@ -20,8 +20,9 @@ namespace elastic::coordinator {
 /// The fingerprint of an allreduce of one tensor that travels in its own type.
 transport::Fingerprint allreduce_fingerprint(DType dtype, ReduceOp op, std::size_t count);
 
-/// One collective call of this worker, from its first attempt to its result. A Lane runs it: `call`
-/// and `pack` once per attempt (one attempt per view), `unpack` once, with the result.
+/// One collective call of this worker, from its first attempt to its result. A Lane runs it: `pack`
+/// once per attempt (one attempt per view), `unpack` once, with the result. `call` may come more
+/// often, and changes nothing.
 ///
 /// Every attempt starts from the intact input. The caller's tensors are written in `unpack` only.
 /// Zero-copy tensors are the exception: the backend works on them in place, and restores what it

@@ -13,7 +13,8 @@ namespace elastic::runtime {
 /// this worker has committed, and stops the training thread at the step at which the membership
 /// changes.
 ///
-/// Thread-safe. The training thread calls `commit`; the control thread calls the other functions.
+/// Thread-safe. The training thread calls `commit`, and `set_commits` when it has received the
+/// state. Any thread may call `close`; the control thread calls the other functions.
 class CommitGate {
  public:
   /// The training thread calls `on_paused(round)` when it stops for `round`.

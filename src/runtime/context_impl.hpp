@@ -74,9 +74,10 @@ class Context::Impl final : public runtime::OperationRunner {
  private:
   void check_lies_on_host(const ConstTensorView& tensor) const;
 
-  /// Trains, and joins again as a new worker after an eviction.
+  /// Trains, and joins again as a new worker after an eviction, or after a timeout with which this
+  /// worker left the job.
   RunOutcome train(State& state, const std::function<void()>& body);
-  /// Joins again as a new worker, after an eviction.
+  /// Joins again as a new worker.
   void rejoin();
   void become(runtime::Identity identity);
 

@@ -1,4 +1,4 @@
-// Context::run: training, and joining again after an eviction.
+// Context::run: training, and joining again after this worker has left the job.
 #include <atomic>
 #include <cstdint>
 #include <exception>
@@ -21,7 +21,7 @@ namespace elastic {
 
 namespace {
 
-/// A worker that is evicted so often without a finished step in between gives up.
+/// A worker that has left the job so often, without a finished step in between, gives up.
 constexpr int kRejoinsInVain = 5;
 
 }  // namespace
@@ -89,7 +89,7 @@ RunOutcome Context::Impl::train(State& state, const std::function<void()>& body)
       }
     }
   }
-  throw Error(ErrorCode::kEvicted, "evicted " + std::to_string(kRejoinsInVain) +
+  throw Error(ErrorCode::kEvicted, "left the job " + std::to_string(kRejoinsInVain) +
                                        " times without having finished a step in between");
 }
 

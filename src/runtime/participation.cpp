@@ -15,7 +15,7 @@ Participation::Participation(std::string self, std::size_t lanes, Effects& effec
 
 rendezvous::Register Participation::registration(rendezvous::Register identity) const {
   identity.view = view_;
-  identity.quiesced = report_round_ != 0 || reported_;
+  identity.in_round = report_round_ != 0 || reported_;
   return identity;
 }
 
@@ -27,7 +27,7 @@ void Participation::on_welcome() {
 
 /// Training goes on without the server: no member can join or leave at a step boundary. A report
 /// stays binding although it may be lost: the next server learns from the registration that this
-/// worker is quiesced.
+/// worker has reported.
 void Participation::on_disconnected() {
   if (reported_) return;
   effects_.withdraw();
@@ -39,7 +39,7 @@ void Participation::on_disconnected() {
 /// promise. An immediate one replaces everything under way, freezes the lanes, and is answered with
 /// a report when all are quiesced.
 void Participation::on_freeze(const rendezvous::Freeze& freeze) {
-  if (freeze.generation != generation_) return;  // of a view that this worker was never in
+  if (freeze.generation != generation_) return;  // of another view
   if (freeze.at_commit > 0) {
     report_round_ = 0;
     deferred_round_ = freeze.round;

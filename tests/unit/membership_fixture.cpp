@@ -57,12 +57,12 @@ Decision MembershipTest::join_again(const std::string& worker, std::uint64_t las
   return decide(Registered{registration});
 }
 
-Decision MembershipTest::come_back(const std::string& worker, bool quiesced) {
+Decision MembershipTest::come_back(const std::string& worker, bool in_round) {
   connected_.insert(worker);
   Register registration;
   registration.incarnation = worker;
   registration.view = last<Announce>(worker)->view;
-  registration.quiesced = quiesced;
+  registration.in_round = in_round;
   return decide(Registered{registration});
 }
 

@@ -38,7 +38,7 @@ class MembershipTest : public testing::Test {
   /// Registers as a new incarnation of a process that was a member until `last_generation`.
   Decision join_again(const std::string& worker, std::uint64_t last_generation);
   /// Registers on a new connection, with the latest view that was announced to the worker.
-  Decision come_back(const std::string& worker, bool quiesced = false);
+  Decision come_back(const std::string& worker, bool in_round = false);
   /// The server ends, and begins again with what its journal holds.
   void restart(RecoveredState memory);
   Decision say(const std::string& worker, Message message);

@@ -127,7 +127,7 @@ TEST_F(ParticipationTest, AStopAtABoundaryIsNoReport) {
   EXPECT_EQ(sent<Paused>()[0].commits, 2U);
   EXPECT_TRUE(sent<Report>().empty());
   EXPECT_FALSE(frozen_);
-  EXPECT_FALSE(participation_.registration({}).quiesced);
+  EXPECT_FALSE(participation_.registration({}).in_round);
 }
 
 TEST_F(ParticipationTest, ReportsAtABoundaryWhenBothLanesAreQuiesced) {
@@ -190,10 +190,10 @@ TEST_F(ParticipationTest, WithoutTheServerTrainingGoesOnFromABoundary) {
   participation_.on_freeze(at_once(9));
   quiesce(0, 0);
   EXPECT_FALSE(sent<Report>().back().at_boundary);
-  EXPECT_TRUE(participation_.registration({}).quiesced);
+  EXPECT_TRUE(participation_.registration({}).in_round);
 }
 
-/// A report stays valid: the next server counts this worker as quiesced.
+/// A report stays valid: the next server knows that this worker has reported.
 TEST_F(ParticipationTest, WithoutTheServerAReportBinds) {
   participation_.on_freeze(at_commit(1, 1));
   commit();
@@ -201,7 +201,7 @@ TEST_F(ParticipationTest, WithoutTheServerAReportBinds) {
   quiesce(0, 0);
   participation_.on_disconnected();
   EXPECT_TRUE(paused_for_);
-  EXPECT_TRUE(participation_.registration({}).quiesced);
+  EXPECT_TRUE(participation_.registration({}).in_round);
   participation_.on_freeze(at_once(7));
   ASSERT_EQ(sent<Report>().size(), 2U);
   EXPECT_EQ(sent<Report>().back().round, 7U);
