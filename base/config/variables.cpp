@@ -11,9 +11,8 @@ constexpr std::size_t kMostOptionBytes = std::size_t{1} << 40;
 std::vector<Variable> all() {
   return {
       {"ELASTIC_RENDEZVOUS", "rendezvous", kUser,
-       "Address of the rendezvous server. If it is empty under mpirun or srun on one machine, rank "
-       "0 "
-       "starts a server. elasticrun sets it for its workers.",
+       "Address of the rendezvous server. If it is empty under mpirun or srun on one machine, "
+       "rank 0 starts a server. elasticrun sets it for its workers.",
        any_text(&Options::rendezvous, "host:port or [v6]:port")},
       {"ELASTIC_JOB", "job", kUser,
        "Id of the job, the same for all its workers. elasticrun sets it for its workers.",
