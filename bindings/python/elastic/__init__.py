@@ -23,9 +23,12 @@ the same call returns the right result to the others.
 from elastic._core import (
     Context,
     Contributors,
+    LearningRate,
+    Rate,
     ReduceOp,
     RunOutcome,
     Sampler,
+    Schedule,
     Work,
     allreduce,
     allreduce_async,

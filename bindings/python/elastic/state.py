@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any, Union
 
 from elastic import _core, canonical
-from elastic._core import Context, RunOutcome, Sampler
+from elastic._core import Context, LearningRate, RunOutcome, Sampler
 from elastic.errors import InvalidArgumentError
 
 _PLAIN = (bool, int, float, str, bytes, type(None))
@@ -87,6 +87,8 @@ class State:
             self._values.current[name] = entry
         elif isinstance(entry, Sampler):
             self._core.add_sampler(name, entry)
+        elif isinstance(entry, LearningRate):
+            self._core.add_learning_rate(name, entry)
         elif callable(getattr(entry, "save", None)) and callable(getattr(entry, "load", None)):
             members = getattr(entry, "set_members", None)
             self._core.add_object(name, entry.save, entry.load, members)

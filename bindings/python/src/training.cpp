@@ -14,6 +14,18 @@ namespace elastic::python {
 
 namespace {
 
+/// The value that a word stands for. `what`: for messages.
+template <typename Table>
+auto value_of(const Table& table, const std::string& word, const char* what) {
+  std::string words;
+  for (const auto& [name, value] : table) {
+    if (name == word) return value;
+    words += (words.empty() ? "" : ", ") + std::string(name);
+  }
+  throw Error(ErrorCode::kInvalidArgument,
+              std::string(what) + " is '" + word + "'; it is one of " + words);
+}
+
 /// Indices of samples as NumPy takes them: a copy, as the sampler's own is valid for one call.
 nb::object indices(std::span<const std::size_t> share) {
   static_assert(sizeof(std::size_t) == sizeof(std::int64_t));
@@ -22,6 +34,60 @@ nb::object indices(std::span<const std::size_t> share) {
   const nb::capsule owner(
       copy, [](void* memory) noexcept { delete[] static_cast<std::int64_t*>(memory); });
   return nb::cast(nb::ndarray<nb::numpy, std::int64_t>(copy, {share.size()}, owner));
+}
+
+/// The options of a LearningRate by their words, as ELASTIC_RESIZE_POLICY has them.
+void make_learning_rate(LearningRate* memory, const Schedule& schedule, double batch_reference,
+                        const std::string& rule, const std::optional<std::string>& policy,
+                        std::optional<std::uint64_t> ramp_steps, double momentum) {
+  LearningRate::Options options{.schedule = schedule, .batch_reference = batch_reference};
+  options.rule = value_of(kScalingRules, rule, "LearningRate: rule");
+  options.policy = policy ? value_of(kResizePolicies, *policy, "LearningRate: policy")
+                          : elastic::resize_policy();
+  options.ramp_steps = ramp_steps;
+  options.momentum = momentum;
+  new (memory) LearningRate(options);
+}
+
+void bind_learning_rate(nb::module_& module) {
+  using nb::arg;
+  nb::class_<Schedule>(
+      module, "Schedule",
+      "Base learning rate as a function of the samples seen in the whole training.")
+      .def_static("constant", &Schedule::constant, arg("base"), "Always ``base``.")
+      .def_static("step", &Schedule::step, arg("base"), arg("milestones"), arg("factor") = 0.1,
+                  "``base``, times ``factor`` from each of the ``milestones`` (samples) on.")
+      .def_static("cosine", &Schedule::cosine, arg("base"), arg("samples"), arg("last") = 0.0,
+                  "From ``base`` along half a cosine to ``last`` at ``samples``.")
+      .def_static("polynomial", &Schedule::polynomial, arg("base"), arg("samples"),
+                  arg("power") = 1.0, arg("last") = 0.0,
+                  "From ``base`` to ``last`` at ``samples``; a straight line with ``power`` 1.")
+      .def("with_warm_up", &Schedule::with_warm_up, arg("samples"), arg("first"),
+           "The same, but rising linearly from ``first`` over the first ``samples``.")
+      .def("rate", &Schedule::rate, arg("samples"), "The base rate after ``samples`` samples.");
+  nb::class_<Rate>(module, "Rate", "The rate of one step of an optimizer.")
+      .def_ro("base", &Rate::base, "The schedule's rate, which suits the reference batch.")
+      .def_ro("gamma", &Rate::gamma, "The factor that suits the batch of this step.")
+      .def_ro("momentum_scale", &Rate::momentum_scale,
+              "What the momentum is multiplied by before the step.")
+      .def_prop_ro("value", &Rate::value, "The rate itself: base times gamma.");
+  nb::class_<LearningRate>(
+      module, "LearningRate",
+      R"(The learning rate of a training whose workers come and go: it follows the global batch, and takes
+growth in small steps (Dynamic SGD, Lin et al. 2019). Put it into the State.)")
+      .def(
+          "__init__", &make_learning_rate, arg("schedule"), arg("batch_reference"),
+          arg("rule") = "linear", arg("policy") = nb::none(), arg("ramp_steps") = nb::none(),
+          arg("momentum") = 0.9,
+          R"(``batch_reference``: samples per step for which the schedule was chosen. ``rule``: "linear" or
+"sqrt". ``policy``: "ramp", "immediate", "rescale", "reset" or "none"; by default that of the
+option resize_policy, after ``init``.)")
+      .def(
+          "step", &LearningRate::step, arg("batch"), arg("samples"),
+          R"(Call once per step, before the update, with the global batch that the rate should suit and
+the samples that were really used; the same on all members. Returns the Rate.)")
+      .def_prop_ro("latest", &LearningRate::latest, "The Rate of the latest step.")
+      .def_prop_ro("progress", &LearningRate::progress, "The samples used so far.");
 }
 
 void commit(Sampler& sampler, nb::object contributors) {
@@ -68,6 +134,7 @@ step had several. Samples of workers that are not in all of them are drawn again
                      return std::vector<WorkerId>(members.begin(), members.end());
                    })
       .def("__len__", &Sampler::size);
+  bind_learning_rate(module);
 }
 
 }  // namespace elastic::python

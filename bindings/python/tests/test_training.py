@@ -220,3 +220,32 @@ def wrong_states() -> None:
 
 def test_wrong_states_are_errors(job) -> None:
     job(1, wrong_states)
+
+
+def rates() -> None:
+    import pytest
+
+    elastic.init()
+    rate = elastic.LearningRate(
+        elastic.Schedule.constant(0.1).with_warm_up(64, 0.05), batch_reference=32, ramp_steps=2
+    )
+    state = elastic.State(rate=rate)
+
+    def train(state: elastic.State) -> None:
+        assert rate.step(32, 32).value == 0.05
+        assert abs(rate.step(32, 32).value - 0.075) < 1e-12
+        grown = [rate.step(64, 64).value for _ in range(3)]
+        assert grown[0] < grown[1] and abs(grown[2] - 0.2) < 1e-12, grown
+        state.commit()
+
+    elastic.run(state, train)
+    assert rate.progress == 256
+    with pytest.raises(elastic.InvalidArgumentError, match="one of linear, sqrt, adascale"):
+        elastic.LearningRate(elastic.Schedule.constant(0.1), 32, rule="cubic")
+    with pytest.raises(elastic.InvalidArgumentError):
+        elastic.Schedule.constant(-1.0)
+    elastic.shutdown()
+
+
+def test_learning_rates_follow_the_batch(job) -> None:
+    job(1, rates)
