@@ -40,7 +40,7 @@ struct StagedTensor {
 
 /// The tensors of one call, at least one of them on a CUDA device: those go through pinned memory.
 /// The device's tensors stay as they are until the results are sent back. With Fetch::kOnDemand
-/// they go through pinned memory only if the engine asks for it.
+/// they go through pinned memory only if the backend asks for it.
 ///
 /// A blocking call waits for its inputs with `read` or `wait_for_stream`. An asynchronous call has
 /// `start`, and `arrival` says later that they are there.

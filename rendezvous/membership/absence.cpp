@@ -15,10 +15,10 @@ namespace elastic::rendezvous {
 void Membership::State::disconnect(const std::string& incarnation, const std::string& why) {
   if (!absences_.try_emplace(incarnation, Absence{now_, why, {}}).second) return;
   liveness_.forget(incarnation);
-  note(describe(incarnation) + " is disconnected: " + why);
+  log_reason(describe(incarnation) + " is disconnected: " + why);
   if (!outage_ && 2 * absences_.size() > view_.members.size()) {
     outage_ = Outage{now_, std::nullopt};
-    note("most connections are lost: the members are awaited");
+    log_reason("most connections are lost: the members are awaited");
   }
   note_first_connected();
 }
@@ -56,7 +56,7 @@ TimePoint Membership::State::awaited_until(const Absence& absence) const {
   return absence.since + grace;
 }
 
-/// Gives up a disconnected member. The reports of the others stay valid: they are promises.
+/// Gives up a disconnected member. The reports of the others stay valid: they are binding.
 void Membership::State::give_up_absent(const std::string& incarnation, Departure how,
                                        const std::string& what) {
   Worker& worker = workers_.at(incarnation);

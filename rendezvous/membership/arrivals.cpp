@@ -30,7 +30,7 @@ bool Membership::State::tell_that_it_is_over(const Registered& event) {
     send(its.incarnation, end_);
   } else {
     const bool stopped = end_.reason == Farewell::Reason::kStopped;
-    note(describe(its.incarnation) + " came after the job's end, and was refused");
+    log_reason(describe(its.incarnation) + " came after the job's end, and was refused");
     send(its.incarnation, Refuse{std::string("the job was ") + (stopped ? "stopped" : "done") +
                                  " before this worker came, and its server serves no other: start "
                                  "a new server for another training"});
@@ -182,7 +182,7 @@ void Membership::State::send_wait_reasons() {
     if (why.empty()) continue;
     worker.told_to_wait = true;
     send(incarnation, Wait{why, next_donor(incarnation)});
-    note(describe(incarnation) + " waits for " + why);
+    log_reason(describe(incarnation) + " waits for " + why);
   }
 }
 

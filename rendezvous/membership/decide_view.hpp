@@ -10,7 +10,8 @@
 
 namespace elastic::rendezvous {
 
-/// A member that has promised to do nothing more in the current generation, with its positions.
+/// A member that has reported that it does nothing more in the current generation, with its
+/// positions.
 struct Reporter {
   Member member;
   Report report;
@@ -40,7 +41,7 @@ struct ViewAnswer {
 /// Decides the next view from the reports; pure. For each lane with P the greatest reported
 /// position, members at P-1 receive the result of operation P-1 from members at P (commit), and
 /// operations in flight at P are replayed, or lost without their root. No operation is lost or
-/// repeated, because a report is a promise, and because an operation completes on no member before
+/// repeated, because a report is binding, and because an operation completes on no member before
 /// every member has entered it: positions differ by one at most. docs/atomicity.md has the proof.
 /// Cost: O(lanes * members), times the number of leavers.
 ViewAnswer decide_view(const ViewQuestion& question);

@@ -39,7 +39,7 @@ std::string list(const std::vector<std::string>& names) {
 void Membership::State::depart(const std::string& incarnation, Departure how,
                                const std::string& what) {
   const std::string text = describe(incarnation) + " " + what;
-  note(text);
+  log_reason(text);
   if (is_member(incarnation)) {
     causes_.push_back(text);
     if (how == Departure::kLeft) gone_by_choice_.insert(incarnation);
@@ -150,7 +150,7 @@ void Membership::State::finish(Farewell::Reason reason, const std::string& text)
     send(entry.first, Farewell{reason, text});
     if (entry.second.said_bye && !entry.second.done) note_departed(entry.second, "lost");
   }
-  note(text);
+  log_reason(text);
   over_ = true;
   end_ = Farewell{reason, text};
   workers_.clear();
@@ -222,7 +222,7 @@ void Membership::State::fail(const std::string& text, bool misfit) {
   for (const auto& entry : workers_) {
     send(entry.first, Fail{text, misfit, timed_out_});
   }
-  note(text);
+  log_reason(text);
   misfit_ = misfit;
   over_ = true;
   failure_ = text;
@@ -287,7 +287,7 @@ void Membership::State::expire() {
       if (!workers_.contains(member) || now_ < report_due(member)) continue;
       evict(member, "frozen, but did not report within " +
                         std::to_string(options_.report_window.count()) + " ms");
-      // The reports received so far stay valid: they are promises.
+      // The reports received so far stay valid: they are binding.
       round_->expected.erase(member);
     }
   }
@@ -296,7 +296,7 @@ void Membership::State::expire() {
     for (auto& [incarnation, worker] : workers_) {
       if (!worker.said_bye || worker.leaving) continue;
       worker.leaving = true;
-      note(describe(incarnation) + " leaves without the others");
+      log_reason(describe(incarnation) + " leaves without the others");
     }
   }
   if (handover_until_ && now_ >= *handover_until_) handover_until_.reset();

@@ -78,7 +78,7 @@ void Membership::State::on(const Registered& event) {
   const std::string& incarnation = event.registration.incarnation;
   if (tell_that_it_is_over(event)) return;
   if (const auto former = former_.find(incarnation); former != former_.end()) {
-    note(describe(incarnation) + " came back, but is no member any more");
+    log_reason(describe(incarnation) + " came back, but is no member any more");
     return send(incarnation, former->second);
   }
   if (event.registration.view && view_.generation == 0 && !recovery_) start_recovery();
@@ -102,12 +102,12 @@ void Membership::State::welcome(const std::string& incarnation) {
       started && !is_member(incarnation) && !workers_.at(incarnation).registration.view;
   send(incarnation, Welcome{joining, options_.heartbeat.count(),
                             joining ? next_donor(incarnation) : std::nullopt});
-  note(describe(incarnation) + (joining ? " waits to join" : " registered"));
+  log_reason(describe(incarnation) + (joining ? " waits to join" : " registered"));
 }
 
 void Membership::State::on(const Received& event) {
   if (!workers_.contains(event.incarnation)) {
-    return note("ignored: a message of unknown worker '" + event.incarnation + "'");
+    return log_reason("ignored: a message of unknown worker '" + event.incarnation + "'");
   }
   liveness_.heard(event.incarnation, now_);
   std::visit([&](const auto& message) { on_message(event.incarnation, message); }, event.message);
@@ -139,7 +139,7 @@ void Membership::State::on(const ProcessEnded& event) {
 void Membership::State::on(const RemoveWorker& event) {
   const auto refused = [this](const std::string& why) {
     out_.ok = false;
-    note(why);
+    log_reason(why);
   };
   const std::string rank = std::to_string(event.rank);
   if (over_ || view_.generation == 0)
@@ -151,7 +151,7 @@ void Membership::State::on(const RemoveWorker& event) {
   const auto found = workers_.find(view_.members[static_cast<std::size_t>(event.rank)].incarnation);
   if (found == workers_.end()) return refused("rank " + rank + " is gone already");
   if (found->second.removing || found->second.leaving) {
-    return note("rank " + rank + " is leaving already");
+    return log_reason("rank " + rank + " is leaving already");
   }
   const auto members = remaining_members();
   const auto staying = std::count_if(members.begin(), members.end(), [this](const auto& member) {
@@ -162,7 +162,7 @@ void Membership::State::on(const RemoveWorker& event) {
                    " workers would be left, min_np is " + std::to_string(options_.min_np));
   }
   found->second.removing = true;
-  note(describe(found->first) + " is to be removed");
+  log_reason(describe(found->first) + " is to be removed");
   out_.answer =
       "rank " + rank + (any_member_ready() ? " leaves at the next step boundary" : " leaves now");
 }
@@ -170,11 +170,11 @@ void Membership::State::on(const RemoveWorker& event) {
 void Membership::State::on(const StopJob& event) {
   if (over_) {
     out_.ok = false;
-    return note("the job is over already");
+    return log_reason("the job is over already");
   }
   stopping_ = true;
   launched_ = event.launched;
-  note("the job is to stop");
+  log_reason("the job is to stop");
   out_.answer = view_.generation != 0 && any_member_ready()
                     ? "the job stops at the next step boundary"
                     : "the job stops now: no worker is in elastic::run";
@@ -185,7 +185,7 @@ void Membership::State::on(const Tick& /*event*/) {
   if (!liveness_.tick(due_, now_)) {
     if (round_) round_->started = now_;
     for (auto& [member, absence] : absences_) absence.since = now_;
-    note("the server itself was away for too long to judge silence");
+    log_reason("the server itself was away for too long to judge silence");
   }
   for (const auto& silent : liveness_.silent(now_)) {
     const auto found = workers_.find(silent.incarnation);
@@ -205,7 +205,7 @@ void Membership::State::on_message(const std::string& from, const Heartbeat& mes
     commits_ = std::max(commits_, message.commits);
     step_rate_.told(commits_, now_);
   }
-  const TimePoint active = progress_.told(view_, message, now_);
+  const TimePoint active = activity_proof_.told(view_, message, now_);
   // Every member sends heartbeats, and one proves activity of all members: once per heartbeat
   // period is enough.
   if (active == TimePoint::min() || active < active_ + options_.heartbeat) return;
@@ -220,17 +220,18 @@ void Membership::State::on_message(const std::string& from, const Heartbeat& mes
 void Membership::State::on_message(const std::string& from, const Suspect& message) {
   if (recovery_) {
     recovery_->suspicions.emplace_back(from, message);
-    return note("kept: a suspicion, until the members are known");
+    return log_reason("kept: a suspicion, until the members are known");
   }
-  if (message.generation != view_.generation) return note("ignored: a suspicion about an old view");
+  if (message.generation != view_.generation)
+    return log_reason("ignored: a suspicion about an old view");
   if (from == message.incarnation || !is_member(from) || !is_member(message.incarnation)) {
-    return note("ignored: a suspicion that is not by one member about another");
+    return log_reason("ignored: a suspicion that is not by one member about another");
   }
   const BrokenPair pair{from, message.incarnation};
   if (std::find(broken_.begin(), broken_.end(), pair) == broken_.end()) broken_.push_back(pair);
   // Further suspicions are about the same attempt to link.
   if (round_wanted_ || (round_ && !round_->deferred())) {
-    return note("ignored: a suspicion, a view change is running");
+    return log_reason("ignored: a suspicion, a view change is running");
   }
   round_wanted_ = true;
   causes_.push_back("link between " + describe(from) + " and " + describe(message.incarnation) +
@@ -245,7 +246,7 @@ void Membership::State::on_message(const std::string& from, const Promise& messa
   commits_ = std::max(commits_, message.commits);
   if (!round_ || !round_->deferred() || message.round != round_->number ||
       !round_->expected.contains(from)) {
-    return note("ignored: a promise for another round");
+    return log_reason("ignored: a promise for another round");
   }
   if (message.accepted) return;
   // The lead doubles, so that steps shorter than a round trip cannot pass every proposal.
@@ -257,7 +258,7 @@ void Membership::State::on_message(const std::string& from, const Paused& messag
   commits_ = std::max(commits_, message.commits);
   if (!round_ || !round_->deferred() || message.round != round_->number ||
       !round_->expected.contains(from)) {
-    return note("ignored: a pause for another round");
+    return log_reason("ignored: a pause for another round");
   }
   round_->paused.insert(from);
 }
@@ -267,7 +268,7 @@ void Membership::State::on_message(const std::string& from, const Paused& messag
 void Membership::State::on_message(const std::string& from, const Report& message) {
   if (!round_ || round_->deferred() || message.generation != view_.generation ||
       message.round != round_->number || !round_->expected.contains(from)) {
-    return note("ignored: a report for another round");
+    return log_reason("ignored: a report for another round");
   }
   if (message.lanes.size() != view_.lanes.size()) {
     return evict(from, "reported " + std::to_string(message.lanes.size()) + " lanes of " +
@@ -292,7 +293,7 @@ void Membership::State::on_message(const std::string& from, const Ready& message
 void Membership::State::on_message(const std::string& from, const Bye& message) {
   Worker& worker = workers_.at(from);
   if (!is_member(from) && !(recovery_ && worker.registration.view)) {
-    note(describe(from) + " left before it was a member");
+    log_reason(describe(from) + " left before it was a member");
     send(from, Farewell{Farewell::Reason::kDone, "left before it was a member"});
     return depart(from, Departure::kLeft, "left");
   }
@@ -302,9 +303,9 @@ void Membership::State::on_message(const std::string& from, const Bye& message) 
   worker.done = message.done;
   worker.unable = message.unable;
   worker.why = message.failure;
-  note(describe(from) + (message.done     ? " is at the job's end"
-                         : message.unable ? " cannot go on"
-                                          : " wants to leave"));
+  log_reason(describe(from) + (message.done     ? " is at the job's end"
+                               : message.unable ? " cannot go on"
+                                                : " wants to leave"));
   if (!message.done) {
     worker.leaving = true;
   } else {
@@ -317,7 +318,7 @@ void Membership::State::on_message(const std::string& from, const Bye& message) 
 /// meanwhile, which proves the contrary.
 void Membership::State::on_message(const std::string& from, const Gone& message) {
   if (!is_member(from) || !is_absent(message.incarnation)) {
-    return note("ignored: word of the end of a worker that is not disconnected");
+    return log_reason("ignored: word of the end of a worker that is not disconnected");
   }
   give_up_ended(message.incarnation, describe(from) + " says: " + message.reason);
 }

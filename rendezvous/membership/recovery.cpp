@@ -54,7 +54,7 @@ bool Membership::State::try_recover() {
   }
   if (!late) return false;
   if (!any_worker_has_view()) {
-    note("none of the members is left: the job begins again");
+    log_reason("none of the members is left: the job begins again");
     recovery_.reset();
     return true;
   }
@@ -134,8 +134,8 @@ void Membership::State::adopt(View view) {
   commits_ = std::max(commits_, view_.commits);
   for (const Member& member : view_.members) synced_before_ = synced_before_ || member.synced;
   if (view_.below_minimum) below_since_ = now_;
-  note("view " + std::to_string(view_.generation) + " is taken up again, as " +
-       (from_journal ? "the journal has it" : "its members report it"));
+  log_reason("view " + std::to_string(view_.generation) + " is taken up again, as " +
+             (from_journal ? "the journal has it" : "its members report it"));
   if (!from_journal) {
     out_.actions.push_back(ReserveGenerations{floor_});
     out_.actions.push_back(Journal{view_});
@@ -191,7 +191,7 @@ void Membership::State::bring_up_to_date(const std::string& incarnation) {
   if (!in_round && !expected && !immediate) return;
   causes_.push_back(describe(incarnation) + " came back in the middle of a view change");
   if (immediate && expected) {
-    // Its report may be lost. The reports of the others stay valid: they are promises.
+    // Its report may be lost. The reports of the others stay valid: they are binding.
     round_->reports.erase(incarnation);
     return send(incarnation, Freeze{view_.generation, round_->number, 0, causes_.back()});
   }

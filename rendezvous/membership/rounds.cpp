@@ -117,9 +117,10 @@ void Membership::State::start_round(std::uint64_t at_commit, const std::string& 
   for (const std::string& member : members) {
     send(member, Freeze{view_.generation, round_->number, at_commit, reason});
   }
-  note("round " + std::to_string(round_->number) +
-       (at_commit == 0 ? " freezes at once" : " freezes at commit " + std::to_string(at_commit)) +
-       ": " + reason);
+  log_reason("round " + std::to_string(round_->number) +
+             (at_commit == 0 ? " freezes at once"
+                             : " asks to stop at commit " + std::to_string(at_commit)) +
+             ": " + reason);
 }
 
 /// Withdraws removals that would leave fewer than `min_np` workers, because of deaths since they
@@ -137,8 +138,8 @@ void Membership::State::withdraw_removals() {
   }
   for (; !removing.empty() && staying < options_.min_np; ++staying, removing.pop_back()) {
     removing.back()->removing = false;
-    note(describe(removing.back()->registration.incarnation) +
-         " is not removed: fewer than min_np workers would be left");
+    log_reason(describe(removing.back()->registration.incarnation) +
+               " is not removed: fewer than min_np workers would be left");
   }
 }
 
@@ -215,8 +216,8 @@ void Membership::State::announce(View next) {
   for (const std::string& left : view_.left) {
     if (workers_.contains(left)) release(left);
   }
-  note("view " + std::to_string(view_.generation) + " with " +
-       std::to_string(view_.members.size()) + " members: " + view_.cause);
+  log_reason("view " + std::to_string(view_.generation) + " with " +
+             std::to_string(view_.members.size()) + " members: " + view_.cause);
   round_.reset();
   causes_.clear();
   gone_by_choice_.clear();

@@ -9,10 +9,10 @@
 #include <utility>
 #include <vector>
 
+#include "rendezvous/membership/activity_proof.hpp"
 #include "rendezvous/membership/early_leavers.hpp"
 #include "rendezvous/membership/liveness.hpp"
 #include "rendezvous/membership/membership.hpp"
-#include "rendezvous/membership/progress.hpp"
 #include "rendezvous/membership/stalls.hpp"
 #include "rendezvous/membership/step_rate.hpp"
 
@@ -213,7 +213,7 @@ class Membership::State {
   TimePoint compute_due() const;
 
   void send(const std::string& incarnation, Message message);
-  void note(const std::string& why);
+  void log_reason(const std::string& why);
 
   const MembershipOptions options_;
   TimePoint now_{};
@@ -228,7 +228,7 @@ class Membership::State {
   std::optional<Outage> outage_;
   std::map<std::string, Farewell> former_;  ///< former members, with the farewell of each
   Liveness liveness_;
-  Progress progress_;  ///< of the members of `view_`
+  ActivityProof activity_proof_;  ///< of the members of `view_`
   StepRate step_rate_;
   Stalls stalls_;
   TimePoint next_look_{};  ///< time of the next look for stalls

@@ -168,7 +168,7 @@ void Membership::State::send(const std::string& incarnation, Message message) {
   out_.actions.push_back(SendTo{incarnation, std::move(message)});
 }
 
-void Membership::State::note(const std::string& why) {
+void Membership::State::log_reason(const std::string& why) {
   out_.reason += (out_.reason.empty() ? "" : "; ") + why;
 }
 

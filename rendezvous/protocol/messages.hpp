@@ -42,7 +42,7 @@ struct LaneDecision {
   std::vector<std::string>
       holders;                      ///< incarnations of members that have the result; empty: all do
   std::vector<std::string> takers;  ///< incarnations of members that lack it
-  bool lost = false;
+  bool lost = false;                ///< the operation, not a member; see View::lost
 
   bool operator==(const LaneDecision&) const = default;
 };
@@ -64,10 +64,10 @@ struct View {
                                   ///< Members at that boundary synchronise their state
   std::string cause;              ///< for people: "worker 3f2a (rank 2) died: connection closed"
   std::vector<std::string> joined;  ///< incarnations, against the view before
-  std::vector<std::string> lost;
-  std::vector<std::string> left;
-  std::vector<BrokenPair> broken;  ///< both make new links between them
-  bool below_minimum = false;      ///< go on to the next step boundary, then wait there
+  std::vector<std::string> lost;    ///< members that died or were evicted
+  std::vector<std::string> left;    ///< members that went by choice or on request
+  std::vector<BrokenPair> broken;   ///< both make new links between them
+  bool below_minimum = false;       ///< go on to the next step boundary, then wait there
 
   bool operator==(const View&) const = default;
 };
@@ -106,7 +106,8 @@ struct Register {
   std::optional<std::uint64_t> last_generation = {};
 };
 
-/// Still alive. Where it stands tells something of the others as well: see membership/progress.hpp.
+/// Still alive. Where it stands tells something of the others as well: see
+/// membership/activity_proof.hpp.
 struct Heartbeat {
   std::uint64_t generation = 0;          ///< of the latest view that was announced to it
   std::vector<std::uint64_t> positions;  ///< per lane: operations completed
@@ -125,7 +126,7 @@ struct Suspect {
   bool never_linked = false;  ///< the link could not be made in that view, rather than broke
 };
 
-/// Answer to a deferred Freeze: will stop at that commit, or has already passed it.
+/// Answer to a deferred Freeze: this member will stop at that commit, or has already passed it.
 struct Promise {
   std::uint64_t round = 0;
   bool accepted = false;
@@ -139,8 +140,7 @@ struct Paused {
   std::uint64_t commits = 0;
 };
 
-/// The promise of a frozen member: nothing of `generation` will be sent or completed by it any
-/// more.
+/// The binding word of a frozen member: it sends and completes nothing of `generation` any more.
 struct Report {
   std::uint64_t generation = 0;
   std::uint64_t round = 0;

@@ -38,9 +38,9 @@ Context::Impl::~Impl() {
 }
 
 void Context::Impl::become(runtime::Identity identity) {
-  incarnations_.push_back(
+  sessions_.push_back(
       std::make_unique<runtime::WorkerSession>(std::move(identity), options_, backends_, arena_));
-  present_.store(incarnations_.back().get());
+  present_.store(sessions_.back().get());
 }
 
 void Context::Impl::shutdown() {

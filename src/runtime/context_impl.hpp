@@ -94,16 +94,16 @@ class Context::Impl final : public runtime::OperationRunner {
   runtime::LiveContext live_;  // first: a forked child reads no secret and starts no server
   Options options_;
   runtime::StepClock step_clock_;
-  /// Shared by all incarnations: memory that the program has allocated outlives them.
+  /// Shared by all sessions: memory that the program has allocated outlives them.
   std::shared_ptr<transport::Arena> arena_;
   Status no_arena_;  // why there is no arena
   runtime::Backends backends_;
-  /// Shared by all incarnations: their coordinators wait for tensors of devices.
+  /// Shared by all sessions: their coordinators wait for tensors of devices.
   device::Devices devices_{"", std::make_shared<device::StallWatch>(options_.stall_warning)};
   runtime::Allreduces allreduces_{devices_, *this};
   runtime::Collectives collectives_{devices_, *this};
   /// The last is the present one. The others are closed, and stay for threads that still use them.
-  std::vector<std::unique_ptr<runtime::WorkerSession>> incarnations_;
+  std::vector<std::unique_ptr<runtime::WorkerSession>> sessions_;
   std::atomic<runtime::WorkerSession*> present_{nullptr};
   runtime::StateLayout state_layout_;  // of the thread that calls `run`
   std::atomic<bool> running_{false};

@@ -90,8 +90,7 @@ void Participation::continue_when_quiesced() {
   }
 }
 
-/// Sends the report: the promise that nothing of this generation is sent or completed here any
-/// more.
+/// Sends the binding report: nothing of this generation is sent or completed here any more.
 void Participation::send_report(std::uint64_t round, const std::vector<Lane>& lanes) {
   rendezvous::Report report;
   report.generation = generation_;

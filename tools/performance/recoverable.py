@@ -1,4 +1,4 @@
-"""What it costs that an allreduce can be recovered, by the same engine without."""
+"""What it costs that an allreduce can be recovered, by the same backend without."""
 
 from chart import Panel, lines
 from units import figures, judged, size, table
@@ -11,8 +11,8 @@ def rows_of(benchmarks):
     """Names are as in in_place/recoverable/131072/real_time/threads:2."""
     times = {}
     for one in benchmarks:
-        layout, engine, count = one["run_name"].split("/")[:3]
-        times.setdefault((int(count), LAYOUTS[layout]), {})[f"{engine}_us"] = one["call_us"]
+        layout, backend, count = one["run_name"].split("/")[:3]
+        times.setdefault((int(count), LAYOUTS[layout]), {})[f"{backend}_us"] = one["call_us"]
     return [{"bytes": at[0], "in_place": at[1], **times[at]} for at in sorted(times)]
 
 

@@ -1,4 +1,4 @@
-#include "rendezvous/membership/progress.hpp"
+#include "rendezvous/membership/activity_proof.hpp"
 
 #include <algorithm>
 
@@ -10,7 +10,7 @@ constexpr std::uint64_t kImpossible = std::uint64_t{1} << 40U;
 
 }  // namespace
 
-TimePoint Progress::told(const View& view, const Heartbeat& heartbeat, TimePoint now) {
+TimePoint ActivityProof::told(const View& view, const Heartbeat& heartbeat, TimePoint now) {
   if (heartbeat.generation != view.generation) return TimePoint::min();
   if (heartbeat.positions.size() != view.lanes.size()) return TimePoint::min();
   if (generation_ != view.generation) {
@@ -27,7 +27,7 @@ TimePoint Progress::told(const View& view, const Heartbeat& heartbeat, TimePoint
   return proven;
 }
 
-void Progress::advance(Lane& lane, std::uint64_t position, TimePoint now) {
+void ActivityProof::advance(Lane& lane, std::uint64_t position, TimePoint now) {
   if (position < lane.position || position - lane.position >= kImpossible) return;
   const std::uint64_t steps = position - lane.position;
   for (std::uint64_t i = kProof; i > 0; --i) {

@@ -21,7 +21,7 @@ namespace elastic::rendezvous {
 /// have been the last to complete c.)
 ///
 /// Cost: O(lanes) per heartbeat. Not thread-safe: belongs to the thread of its Membership.
-class Progress {
+class ActivityProof {
  public:
   /// Handles a heartbeat of a member of `view`.
   /// \returns a time since which every member has done something; TimePoint::min() if there is no

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "membership_fixture.hpp"
-#include "rendezvous/membership/progress.hpp"
+#include "rendezvous/membership/activity_proof.hpp"
 
 namespace elastic::rendezvous {
 namespace {
@@ -25,16 +25,16 @@ View view_at(std::uint64_t generation, const std::vector<std::uint64_t>& positio
   return view;
 }
 
-class ProgressTest : public testing::Test {
+class ActivityProofTest : public testing::Test {
  protected:
   TimePoint told(std::vector<std::uint64_t> positions, int ms, std::uint64_t generation = 1) {
-    return progress_.told(view_, {generation, std::move(positions)}, at(ms));
+    return activity_proof_.told(view_, {generation, std::move(positions)}, at(ms));
   }
   const View view_ = view_at(1, {100, 7});
-  Progress progress_;
+  ActivityProof activity_proof_;
 };
 
-TEST_F(ProgressTest, ThreeOperationsTellThatAllWereThere) {
+TEST_F(ActivityProofTest, ThreeOperationsTellThatAllWereThere) {
   EXPECT_EQ(told({100, 7}, 0), kNever);
   EXPECT_EQ(told({101, 7}, 10), kNever);
   EXPECT_EQ(told({102, 7}, 20), kNever);
@@ -45,19 +45,19 @@ TEST_F(ProgressTest, ThreeOperationsTellThatAllWereThere) {
   EXPECT_EQ(told({9000, 7}, 70), at(60));
 }
 
-TEST_F(ProgressTest, EachLaneTells) {
+TEST_F(ActivityProofTest, EachLaneTells) {
   told({100, 7}, 0);
   EXPECT_EQ(told({101, 9}, 10), kNever) << "not three in one lane";
   EXPECT_EQ(told({101, 10}, 20), at(0));
 }
 
-TEST_F(ProgressTest, WhoIsBehindTellsNothing) {
+TEST_F(ActivityProofTest, WhoIsBehindTellsNothing) {
   told({103, 7}, 0);
   EXPECT_EQ(told({102, 7}, 10), kNever);
   EXPECT_EQ(told({106, 7}, 20), at(0));
 }
 
-TEST_F(ProgressTest, BelievesNothingImpossible) {
+TEST_F(ActivityProofTest, BelievesNothingImpossible) {
   told({100, 7}, 0);
   EXPECT_EQ(told({std::numeric_limits<std::uint64_t>::max(), 7}, 10), kNever);
   EXPECT_EQ(told({200}, 10), kNever) << "other lanes";
@@ -65,10 +65,10 @@ TEST_F(ProgressTest, BelievesNothingImpossible) {
   EXPECT_EQ(told({103, 7}, 20), at(0));
 }
 
-TEST_F(ProgressTest, AnotherViewBeginsAnew) {
+TEST_F(ActivityProofTest, AnotherViewBeginsAnew) {
   told({100, 7}, 0);
-  EXPECT_EQ(progress_.told(view_at(2, {103, 7}), {2, {103, 7}}, at(10)), kNever);
-  EXPECT_EQ(progress_.told(view_at(2, {103, 7}), {2, {106, 7}}, at(20)), at(10));
+  EXPECT_EQ(activity_proof_.told(view_at(2, {103, 7}), {2, {103, 7}}, at(10)), kNever);
+  EXPECT_EQ(activity_proof_.told(view_at(2, {103, 7}), {2, {106, 7}}, at(20)), at(10));
 }
 
 /// Members that run operations as R1 and R2 allow, in random order, and report their positions.
@@ -130,12 +130,12 @@ class Members {
 };
 
 /// Reports of others never prove activity of a stalled member later than its own last report could.
-TEST(ProgressOfMembers, NeverTellsOfAStalledMember) {
+TEST(ActivityProofOfMembers, NeverTellsOfAStalledMember) {
   constexpr int kFrozenAt = 500;
   for (std::uint64_t seed = 1; seed <= 1000; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     Members members(seed);
-    Progress progress;
+    ActivityProof proof;
     const View view = view_at(1, {0});
     TimePoint latest = kNever;
     for (int now = 0; now < 2 * kFrozenAt; ++now) {
@@ -145,7 +145,7 @@ TEST(ProgressOfMembers, NeverTellsOfAStalledMember) {
       }
       members.act(members.any(), now);
       for (const std::uint64_t position : members.heard(now)) {
-        latest = std::max(latest, progress.told(view, {1, {position}}, at(now)));
+        latest = std::max(latest, proof.told(view, {1, {position}}, at(now)));
       }
     }
     ASSERT_LT(latest, at(kFrozenAt + Members::kLatest));
