@@ -9,8 +9,8 @@
 
 namespace elastic {
 
-/// How many log lines strangers can cause: some at once, then one per second. Pure. Belongs to one
-/// thread.
+/// How many log lines unauthenticated peers can cause: some at once, then one per second. Pure.
+/// Belongs to one thread.
 class LogLimit {
  public:
   static constexpr std::uint64_t kAtOnce = 10;

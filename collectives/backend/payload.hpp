@@ -63,7 +63,7 @@ struct ZeroCopyTensors {
 struct Blocks {
   std::vector<std::uint64_t> counts;  ///< elements of each rank
   bool own_block_complete = false;    ///< of a reduce_scatter that failed: Payload::data has this
-                                      ///< rank's part all the same
+                                      ///< rank's block all the same
 };
 
 /// A state on its way from a donor (Kind::kTransfer): the memory of each section. Payload::data is

@@ -42,7 +42,7 @@ class Overwriting {
 struct Sink {
   std::span<std::byte> into;
   Combine combine{};
-  Overwriting* overwriting = nullptr;  ///< asked once for each byte of `into`; may be null
+  Overwriting* overwriting = nullptr;  ///< called once for each byte of `into`; may be null
 };
 
 /// Messages between two workers in one lane, over one or several streams.

@@ -212,7 +212,7 @@ Task<void> LinkAcceptor::greet(DataSocket socket, std::string origin,
   state.end();
   if (context_->closed()) co_return;
   if (greeting.ok()) co_return sink_.on_connection(std::move(with), greeting.value());
-  if (const auto note = stranger_lines_.admit(Clock::now())) {
+  if (const auto note = refusal_lines_.admit(Clock::now())) {
     log::info("dropped a data connection: {}{}", greeting.status().message(), *note);
   }
 }

@@ -91,7 +91,7 @@ class LinkAcceptor : public std::enable_shared_from_this<LinkAcceptor> {
   boost::asio::local::stream_protocol::acceptor local_;
   Endpoints endpoints_;
   std::uint64_t generation_ = 0;
-  LogLimit stranger_lines_;
+  LogLimit refusal_lines_;
   UnauthenticatedSockets by_tcp_;
   UnauthenticatedSockets of_host_;
 };

@@ -18,8 +18,8 @@ namespace elastic::transport {
 
 /// Makes and keeps the links of a worker. Listens for peers, dials them, authenticates both ways
 /// (HMAC-SHA256 challenge over the job's secret, with both incarnations, lane and stream bound in)
-/// before anything else is read, and drops strangers without harm. If the job encrypts, TLS follows
-/// on TCP connections.
+/// before anything else is read, and drops other peers without harm. If the job encrypts, TLS
+/// follows on TCP connections.
 ///
 /// Between two workers, the one with the greater incarnation string dials. If it cannot reach the
 /// other, it asks the other members in turn to relay (TCP only). A relay passes the bytes on;

@@ -46,7 +46,7 @@ void Membership::State::depart(const std::string& incarnation, Departure how,
     if (how == Departure::kLeft) note_finished(incarnation);
     former_[incarnation] = how == Departure::kLeft ? Farewell{Farewell::Reason::kDone, "left"}
                                                    : Farewell{Farewell::Reason::kEvicted, what};
-    if (how == Departure::kEvicted) may_live_.insert(incarnation);
+    if (how == Departure::kEvicted) perhaps_alive_.insert(incarnation);
   }
   const auto leaver = workers_.find(incarnation);
   if (leaver != workers_.end() && is_member(incarnation)) {
@@ -110,17 +110,17 @@ bool Membership::State::refuse_unlinkable_joiner(const std::string& from,
 /// with more broken links is evicted; of equals, the younger member.
 void Membership::State::give_up_unlinkable(const std::string& one, const std::string& other,
                                            const std::string& reason) {
-  if (strikes_.empty()) struck_since_ = now_;
-  const int of_one = ++strikes_[one];
-  const int of_other = ++strikes_[other];
+  if (broken_link_counts_.empty()) first_broken_at_ = now_;
+  const int of_one = ++broken_link_counts_[one];
+  const int of_other = ++broken_link_counts_[other];
   const int attempts = std::max(of_one, of_other);
-  if (attempts < kRelinkAttempts || now_ - struck_since_ < kRelinkTimeLimit) return;
+  if (attempts < kRelinkAttempts || now_ - first_broken_at_ < kRelinkTimeLimit) return;
   const bool one_is_younger = rank_of(one) > rank_of(other);
   const bool one_goes = of_one != of_other ? of_one > of_other : one_is_younger;
   const std::string& goes = one_goes ? one : other;
   const std::string& stays = one_goes ? other : one;
   const std::string tried = ", tried " + std::to_string(attempts) + " times";
-  strikes_.clear();
+  broken_link_counts_.clear();
   // In a job that has not begun, the fault is in the setup, and an eviction would hide it: the job
   // fails.
   if (nothing_done()) {
@@ -215,7 +215,7 @@ void Membership::State::end(const std::string& text) {
 /// end. An end that no worker hears of is not recorded while members may live: they train on, and a
 /// restarted server has to continue their job.
 void Membership::State::fail(const std::string& text, bool misfit) {
-  const bool is_final = !workers_.empty() || may_live_.empty();
+  const bool is_final = !workers_.empty() || perhaps_alive_.empty();
   if (view_.generation != 0 && is_final) {
     out_.actions.push_back(JournalEnd{Fail{text, misfit, timed_out_}});
   }

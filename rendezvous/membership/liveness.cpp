@@ -24,10 +24,10 @@ void Liveness::watch(const std::string& incarnation, TimePoint now) {
 void Liveness::heard(const std::string& incarnation, TimePoint now) {
   const auto found = signs_.find(incarnation);
   if (found == signs_.end()) return;
-  const bool after_deafness = deaf(now);
+  const bool heard_no_member = hears_no_member(now);
   note_lateness(now - found->second.heard - period_, now);
   found->second = {now, now};
-  if (after_deafness) restart(now);
+  if (heard_no_member) restart(now);
 }
 
 void Liveness::lived(const std::string& incarnation, TimePoint at) {
@@ -54,7 +54,7 @@ void Liveness::restart(TimePoint now) {
 
 std::vector<Liveness::Silent> Liveness::silent(TimePoint now) const {
   std::vector<Silent> result;
-  if (deaf(now)) return result;
+  if (hears_no_member(now)) return result;
   for (const auto& [incarnation, signs] : signs_) {
     if (now - signs.lived < limit(now)) continue;
     result.push_back({incarnation, std::chrono::duration_cast<Milliseconds>(now - signs.heard)});
@@ -62,7 +62,7 @@ std::vector<Liveness::Silent> Liveness::silent(TimePoint now) const {
   return result;
 }
 
-bool Liveness::deaf(TimePoint now) const {
+bool Liveness::hears_no_member(TimePoint now) const {
   TimePoint newest = TimePoint::min();
   for (const auto& entry : signs_) newest = std::max(newest, entry.second.heard);
   if (signs_.empty()) return false;
@@ -78,7 +78,7 @@ Duration Liveness::slack(TimePoint now) const {
 }
 
 TimePoint Liveness::deadline(TimePoint now) const {
-  if (deaf(now)) return now + evict_after_;
+  if (hears_no_member(now)) return now + evict_after_;
   TimePoint oldest = TimePoint::max();
   for (const auto& entry : signs_) oldest = std::min(oldest, entry.second.lived);
   return oldest == TimePoint::max() ? oldest : oldest + limit(now);

@@ -55,7 +55,7 @@ class Liveness {
   /// The silence that is allowed: `evict_after` and the slack.
   Duration limit(TimePoint now) const;
   /// Whether the server has heard no member for half of the limit.
-  bool deaf(TimePoint now) const;
+  bool hears_no_member(TimePoint now) const;
   void restart(TimePoint now);
   Duration recent_lateness(TimePoint now) const;
   void note_lateness(Duration lateness, TimePoint now);

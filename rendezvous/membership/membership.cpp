@@ -229,7 +229,6 @@ void Membership::State::on_message(const std::string& from, const Suspect& messa
   }
   const BrokenPair pair{from, message.incarnation};
   if (std::find(broken_.begin(), broken_.end(), pair) == broken_.end()) broken_.push_back(pair);
-  // Further suspicions are about the same attempt to link.
   if (round_wanted_ || (round_ && !round_->deferred())) {
     return log_reason("ignored: a suspicion, a view change is running");
   }

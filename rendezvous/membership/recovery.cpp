@@ -45,9 +45,9 @@ bool Membership::State::try_recover() {
   }
   if (!recovery_->since) recovery_->since = now_;
   const View* view = adoptable();
-  const bool hopeless = view != nullptr && missing_are_suspected(*view);
-  const bool late = now_ >= *recovery_->since + (hopeless ? options_.suspect_return_window
-                                                          : options_.return_window);
+  const bool return_unlikely = view != nullptr && missing_are_suspected(*view);
+  const bool late = now_ >= *recovery_->since + (return_unlikely ? options_.suspect_return_window
+                                                                 : options_.return_window);
   if (view != nullptr && (late || count_back(*view, false) == view->members.size())) {
     adopt(*view);
     return true;

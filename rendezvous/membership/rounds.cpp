@@ -209,7 +209,7 @@ void Membership::State::announce(View next) {
   out_.actions.push_back(Journal{next});
   for (const Member& member : next.members) send(member.incarnation, Announce{next});
   for (std::size_t lane = 0; lane < view_.lanes.size(); ++lane) {
-    if (next.lanes[lane].position > view_.lanes[lane].position) strikes_.clear();
+    if (next.lanes[lane].position > view_.lanes[lane].position) broken_link_counts_.clear();
   }
   if (view_.generation != 0) ++view_changes_;
   view_ = std::move(next);
@@ -221,7 +221,7 @@ void Membership::State::announce(View next) {
   round_.reset();
   causes_.clear();
   gone_by_choice_.clear();
-  may_live_.clear();
+  perhaps_alive_.clear();
   round_wanted_ = false;
   recount_ = false;
   lead_ = 1;

@@ -254,11 +254,11 @@ class Membership::State {
   std::vector<std::string> causes_;  ///< of the present view change
   std::set<std::string> gone_by_choice_;
   /// Members of the present view that were given up without proof of their death.
-  std::set<std::string> may_live_;
-  std::map<std::string, int> strikes_;  ///< broken links of each member since an operation
-                                        ///< completed
-  TimePoint struck_since_{};            ///< time of the first of these
-  std::vector<BrokenPair> broken_;      ///< for the next view
+  std::set<std::string> perhaps_alive_;
+  std::map<std::string, int> broken_link_counts_;  ///< broken links of each member since an
+                                                   ///< operation completed
+  TimePoint first_broken_at_{};     ///< time of the first of these
+  std::vector<BrokenPair> broken_;  ///< for the next view
   EarlyLeavers early_leavers_;
   std::string left_early_;  ///< members that left early, for messages about too few workers
   bool recount_ = false;    ///< fewer than min_np members may be left

@@ -31,7 +31,7 @@ namespace asio = boost::asio;
 using asio::ip::tcp;
 using Error = boost::system::error_code;
 using Peer = std::shared_ptr<Connection>;
-using Stranger = UnauthenticatedConnections::Id;
+using UnauthenticatedId = UnauthenticatedConnections::Id;
 
 namespace {
 
@@ -115,7 +115,7 @@ class Server::Impl : public std::enable_shared_from_this<Impl> {
     acceptor_.close(ignored);
     pause_.cancel();
     if (job_) job_->stop();
-    for (const auto& [stranger, peer] : std::exchange(strangers_, {}))
+    for (const auto& [id, peer] : std::exchange(unauthenticated_peers_, {}))
       peer->abort("the server ends");
     for (const Peer& peer : std::exchange(peers_, {})) peer->abort("the server ends");
   }
@@ -194,25 +194,25 @@ class Server::Impl : public std::enable_shared_from_this<Impl> {
   void admit(const Peer& peer) {
     const auto admission = unauthenticated_.admit(peer->origin());
     if (admission.displaced) {
-      const auto displaced = strangers_.find(*admission.displaced);
+      const auto displaced = unauthenticated_peers_.find(*admission.displaced);
       displaced->second->abort("made room for another connection");
-      strangers_.erase(displaced);
+      unauthenticated_peers_.erase(displaced);
     }
-    const Stranger stranger = admission.admitted;
-    strangers_.emplace(stranger, peer);
+    const UnauthenticatedId id = admission.admitted;
+    unauthenticated_peers_.emplace(id, peer);
     asio::co_spawn(
-        io_, [self = shared_from_this(), peer, stranger] { return self->session(peer, stranger); },
-        [self = shared_from_this(), peer, stranger](std::exception_ptr thrown) {
-          self->ended(peer, stranger, thrown);
+        io_, [self = shared_from_this(), peer, id] { return self->session(peer, id); },
+        [self = shared_from_this(), peer, id](std::exception_ptr thrown) {
+          self->ended(peer, id, thrown);
         });
   }
 
-  void no_stranger_any_more(Stranger stranger) {
-    unauthenticated_.remove(stranger);
-    strangers_.erase(stranger);
+  void forget_unauthenticated(UnauthenticatedId id) {
+    unauthenticated_.remove(id);
+    unauthenticated_peers_.erase(id);
   }
 
-  void ended(const Peer& peer, Stranger stranger, const std::exception_ptr& thrown) {
+  void ended(const Peer& peer, UnauthenticatedId id, const std::exception_ptr& thrown) {
     if (thrown) {
       try {
         std::rethrow_exception(thrown);
@@ -223,21 +223,21 @@ class Server::Impl : public std::enable_shared_from_this<Impl> {
       }
     }
     peer->abort("connection closed");
-    no_stranger_any_more(stranger);
+    forget_unauthenticated(id);
     peers_.erase(peer);
   }
 
-  asio::awaitable<void> session(Peer peer, Stranger stranger) {
+  asio::awaitable<void> session(Peer peer, UnauthenticatedId id) {
     peer->set_deadline(std::min<Milliseconds>(kFirstBytes, options_.handshake_deadline),
                        "said nothing in time");
     const Result<Greeting> greeting =
         co_await peer->welcome(options_.secret, options_.encrypt, [&] {
-          unauthenticated_.heard(stranger);
+          unauthenticated_.heard(id);
           peer->set_deadline(options_.handshake_deadline, "did not authenticate in time");
         });
-    no_stranger_any_more(stranger);
+    forget_unauthenticated(id);
     if (!greeting.ok()) {
-      if (const auto note = stranger_lines_.admit(Clock::now())) {
+      if (const auto note = refusal_lines_.admit(Clock::now())) {
         log::info("refused the connection of {}: {}{}", peer->peer(), greeting.status().message(),
                   *note);
       }
@@ -285,13 +285,13 @@ class Server::Impl : public std::enable_shared_from_this<Impl> {
     }
     peer->no_deadline();
     const std::string incarnation = registration->incarnation;
-    Departure departure{*this, incarnation, peer};
+    LossReport loss{*this, incarnation, peer};
     job_->enter(*registration, peer);
     while (true) {
       const Result<Message> message = co_await peer->read();
       if (!message.ok()) {
-        departure.why = message.status().message();
-        departure.returns = message.status().code() == Code::kDamaged;
+        loss.why = message.status().message();
+        loss.returns = message.status().code() == Code::kDamaged;
         co_return;
       }
       if (!peer->closing()) job_->received(incarnation, message.value());
@@ -301,13 +301,13 @@ class Server::Impl : public std::enable_shared_from_this<Impl> {
   /// Tells the job that a worker's connection is gone, however its session ends. Not where it only
   /// brought something damaged: the worker lives, and registers again. If it does not, its silence
   /// will tell.
-  struct Departure {
+  struct LossReport {
     Impl& server;
     const std::string& incarnation;
     const Peer& peer;
     std::string why = "connection closed";
     bool returns = false;  ///< it is this side that gives the connection up
-    ~Departure() {
+    ~LossReport() {
       if (server.closed_) return;
       try {
         if (returns) {
@@ -316,7 +316,7 @@ class Server::Impl : public std::enable_shared_from_this<Impl> {
           server.job_->lost(incarnation, peer, why);
         }
       } catch (const std::exception& error) {
-        log::error("departure of {}: {}", incarnation, error.what());
+        log::error("loss of {}: {}", incarnation, error.what());
       }
     }
   };
@@ -345,8 +345,8 @@ class Server::Impl : public std::enable_shared_from_this<Impl> {
   std::shared_ptr<Job> job_;
   std::function<void()> over_;
   UnauthenticatedConnections unauthenticated_{options_.max_unauthenticated};
-  LogLimit stranger_lines_;
-  std::map<Stranger, Peer> strangers_;  ///< those connections
+  LogLimit refusal_lines_;
+  std::map<UnauthenticatedId, Peer> unauthenticated_peers_;  ///< those connections
   std::set<Peer> peers_;
   bool closed_ = false;
 };

@@ -281,7 +281,7 @@ Status Coordinator::bring_back(const OrderItem& order) {
   for (device::StagedTensors* const staged : all) {
     if (status.ok()) status = staged->wait_until_back();
   }
-  return status.ok() ? status : options_.give_up(status);
+  return status.ok() ? status : options_.leave_without_result(status);
 }
 
 void Coordinator::complete(const std::string& name, Result<Contributors> outcome) {

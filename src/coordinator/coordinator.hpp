@@ -38,7 +38,9 @@ class Coordinator {
     Milliseconds view_timeout{120000};
     /// Called if a result that other members have cannot be copied to its tensors, with the reason:
     /// this worker must leave. Returns the error for the program.
-    std::function<Status(const Status&)> give_up = [](const Status& why) { return why; };
+    std::function<Status(const Status&)> leave_without_result = [](const Status& why) {
+      return why;
+    };
   };
 
   /// Check `status` first: if it is an error, no thread was started.

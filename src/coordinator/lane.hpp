@@ -125,9 +125,7 @@ class Lane {
   /// Freezes the lane and interrupts its owner. Calls `on_quiesced` once the lane has no owner;
   /// repeated calls repeat it.
   void freeze();
-  /// Sets the start position: that of the first view in which this worker was announced. From then
-  /// on it counts as a member, even if that view is replaced before it is installed. Only the first
-  /// call has an effect.
+  /// See Ledger::begin_at.
   void begin_at(std::uint64_t position);
   /// Enters a new view and unfreezes the lane. Requires that the lane is quiesced, or new.
   /// Does not block. A view that does not fit the operations completed here ends the lane:

@@ -48,7 +48,7 @@ Contributors Allreduces::staged(std::span<const ConstTensorView> in,
   Contributors contributors = take(runner_.run(*operation));
   Status back = staged->send_back();
   if (back.ok()) back = staged->wait_until_back();
-  if (!back.ok()) raise_if(runner_.give_up(back));
+  if (!back.ok()) raise_if(runner_.leave_without_result(back));
   return contributors;
 }
 

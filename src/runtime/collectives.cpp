@@ -93,7 +93,7 @@ Result<Contributors> Collectives::run(const Places& places, bool reads, const Ma
       {{places.staged}}, [&make](const auto& /*parts*/) { return make(); }, reads, accepts);
   Result<Contributors> contributors = runner_.run(operation);
   const std::optional<Status>& back = places.staged->back();
-  if (back && !back->ok()) return runner_.give_up(*back);
+  if (back && !back->ok()) return runner_.leave_without_result(*back);
   return contributors;
 }
 
@@ -102,7 +102,7 @@ void Collectives::bring_back(const Places& places, std::size_t bytes) {
   const Blocked blocked;
   Status back = places.staged->send_back(bytes);
   if (back.ok()) back = places.staged->wait_until_back();
-  if (!back.ok()) raise_if(runner_.give_up(back));
+  if (!back.ok()) raise_if(runner_.leave_without_result(back));
 }
 
 Contributors Collectives::broadcast(const TensorView& data, int root, CudaStream stream) {

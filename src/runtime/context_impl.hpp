@@ -58,7 +58,9 @@ class Context::Impl final : public runtime::OperationRunner {
 
   void flush() override { coordinator().flush(); }
   Result<Contributors> run(coordinator::Operation& operation) override;
-  Status give_up(const Status& why) override { return present_.load()->leave_without_result(why); }
+  Status leave_without_result(const Status& why) override {
+    return present_.load()->leave_without_result(why);
+  }
   device::Fetch fetch() const override {
     return backends_.work_on_devices() ? device::Fetch::kOnDemand : device::Fetch::kAtOnce;
   }

@@ -83,9 +83,9 @@ RunOutcome Context::Impl::train(State& state, const std::function<void()>& body)
       log::warn("joins again: {}", error.what());
       try {
         rejoin();
-      } catch (const runtime::Departure& departure) {
-        log::warn("does not join again: {}", departure.what());
-        return departure.outcome;
+      } catch (const runtime::MustLeave& leave) {
+        log::warn("does not join again: {}", leave.what());
+        return leave.outcome;
       }
     }
   }

@@ -57,7 +57,7 @@ coordinator::Lane::Callbacks Control::lane_callbacks(std::size_t lane) {
     });
   };
   callbacks.on_resumed = [this] { view_change_clock_.resume(); };
-  callbacks.on_leave = [this](const Status& why) { abandon(why); };
+  callbacks.on_leave = [this](const Status& why) { leave_with_error(why); };
   return callbacks;
 }
 

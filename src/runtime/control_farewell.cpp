@@ -32,8 +32,8 @@ void Control::fail_job(const Status& reason) {
 
 /// Says Bye with the reason, then closes the connection to the server. No member then waits for a
 /// report of this worker, or for a result that only this worker has and may be unable to give.
-void Control::abandon(const Status& reason) {
-  if (!status_.abandon(reason)) return;
+void Control::leave_with_error(const Status& reason) {
+  if (!status_.leave(reason)) return;
   log::error("leaves the job: {}", reason.message());
   asio::post(io_, [this, reason] {
     participation_.bye({false, reason.message(), true});

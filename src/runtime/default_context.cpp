@@ -93,8 +93,8 @@ std::optional<RunOutcome> join(const Options& options) {
   std::unique_ptr<Context> context;
   try {
     context = std::make_unique<Context>(options);
-  } catch (const runtime::Departure& departure) {
-    return departure.outcome;
+  } catch (const runtime::MustLeave& leave) {
+    return leave.outcome;
   }
   const MutexLock lock(the.mutex);
   the.context = std::move(context);

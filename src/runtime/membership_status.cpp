@@ -76,11 +76,11 @@ void MembershipStatus::end(const Status& reason) {
   changed_.notify_all();
 }
 
-bool MembershipStatus::abandon(const Status& reason) {
+bool MembershipStatus::leave(const Status& reason) {
   const MutexLock lock(mutex_);
   if (!ended_.ok()) return false;
   ended_ = reason;
-  abandoned_ = true;
+  left_ = true;
   return true;
 }
 
@@ -149,7 +149,7 @@ bool MembershipStatus::is_in_job() const {
 
 bool MembershipStatus::left_after_timeout() const {
   const MutexLock lock(mutex_);
-  return abandoned_ && ended_.code() == Code::kTimeout;
+  return left_ && ended_.code() == Code::kTimeout;
 }
 
 std::shared_ptr<const ViewSummary> MembershipStatus::view() const {

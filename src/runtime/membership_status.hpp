@@ -39,7 +39,7 @@ class MembershipStatus {
   void end(const Status& reason);
   /// As `end`, by this worker's own decision to leave. \returns false if the membership had ended
   /// before.
-  bool abandon(const Status& reason);
+  bool leave(const Status& reason);
 
   /// Waits at most for `limit` until the first view is there, or the server says that the job is
   /// already running. If the server has not answered by then, waits a little longer for the reason
@@ -87,7 +87,7 @@ class MembershipStatus {
   std::uint64_t all_read_from_ ELASTIC_GUARDED_BY(mutex_) = 0;
   Status ended_ ELASTIC_GUARDED_BY(mutex_);
   /// This worker left by itself, for the reason `ended_`.
-  bool abandoned_ ELASTIC_GUARDED_BY(mutex_) = false;
+  bool left_ ELASTIC_GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace elastic::runtime

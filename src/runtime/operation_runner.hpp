@@ -23,7 +23,7 @@ class OperationRunner {
   virtual Result<Contributors> run(coordinator::Operation& operation) = 0;
   /// Leaves the job because of `why`: this worker lacks a result that others have. \returns the
   /// error in which the call is to end.
-  virtual Status give_up(const Status& why) = 0;
+  virtual Status leave_without_result(const Status& why) = 0;
   /// When to fetch tensors from devices, for the present backend.
   virtual device::Fetch fetch() const = 0;
 };

@@ -7,11 +7,11 @@ namespace elastic::runtime {
 void raise(const Status& failure) {
   switch (failure.code()) {
     case Code::kRemoved:
-      throw Departure(ErrorCode::kRemoved, failure.message(), RunOutcome::kRemoved);
+      throw MustLeave(ErrorCode::kRemoved, failure.message(), RunOutcome::kRemoved);
     case Code::kStopped:
-      throw Departure(ErrorCode::kStopped, failure.message(), RunOutcome::kStopped);
+      throw MustLeave(ErrorCode::kStopped, failure.message(), RunOutcome::kStopped);
     case Code::kDone:
-      throw Departure(ErrorCode::kNotInitialized, failure.message(), RunOutcome::kLeftOut);
+      throw MustLeave(ErrorCode::kNotInitialized, failure.message(), RunOutcome::kLeftOut);
     default:
       throw Error(public_code(failure.code()), failure.message(), failure.peer(),
                   failure.generation());

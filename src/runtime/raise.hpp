@@ -8,8 +8,8 @@ namespace elastic::runtime {
 
 /// Thrown out of the body of `run` when this worker has to leave. It is an Error, so that a body
 /// that catches errors sees it.
-struct Departure : Error {
-  Departure(ErrorCode code, const std::string& message, RunOutcome how)
+struct MustLeave : Error {
+  MustLeave(ErrorCode code, const std::string& message, RunOutcome how)
       : Error(code, message), outcome(how) {}
   RunOutcome outcome;
 };

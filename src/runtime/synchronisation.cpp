@@ -130,7 +130,7 @@ Status judge(const StateRefusals& refusals, const StateTransfer& transfer, Contr
   made.concerns = Attempt::Concerns::kThisWorker;
   const Status left(Code::kMismatch, "this worker could not take the job's state over: " +
                                          transfer.outcome().message());
-  control.abandon(left);
+  control.leave_with_error(left);
   return left;
 }
 
@@ -169,7 +169,7 @@ Status attempt(State& state, const Synchronisation& how, Control& control,
   if (Status fits = training::check_image_bytes(state, jobs.bytes); !fits.ok()) {
     // Otherwise the others would wait in the transfer for a worker that takes no part.
     made.concerns = Attempt::Concerns::kThisWorker;
-    control.abandon(fits);
+    control.leave_with_error(fits);
     return fits;
   }
 

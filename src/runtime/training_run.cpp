@@ -126,11 +126,11 @@ RunOutcome run_training(State& state, const std::function<void()>& body, Control
     const StepClock::Running running(clock, control.view_changes());
     body();
     return RunOutcome::kFinished;
-  } catch (const Departure& departure) {
+  } catch (const MustLeave& leave) {
     if (control.joining()) {
-      log::warn("did not join the job, and does not have its state: {}", departure.what());
+      log::warn("did not join the job, and does not have its state: {}", leave.what());
     }
-    return departure.outcome;
+    return leave.outcome;
   }
 }
 

@@ -14,7 +14,7 @@ WorkerSession::WorkerSession(Identity identity, const Options& options, const Ba
   named.bucket_bytes = options.bucket_bytes;
   named.stall_warning = options.stall_warning;
   named.view_timeout = options.view_timeout;
-  named.give_up = [this](const Status& why) { return leave_without_result(why); };
+  named.leave_without_result = [this](const Status& why) { return leave_without_result(why); };
   coordinator_.emplace(control_.lane(kNamedLane), std::move(named));
   raise_if(coordinator_->status());
   control_.calls_under_way().set_first_name([this] { return coordinator_->first_name(); });
@@ -28,7 +28,7 @@ Status WorkerSession::leave_without_result(const Status& why) {
   const Status reason = why.within(
       "this worker has left the job, as it cannot bring the result of a collective to its tensors; "
       "end it, and it can join again");
-  control_.abandon(reason);
+  control_.leave_with_error(reason);
   return reason;
 }
 

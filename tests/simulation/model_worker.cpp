@@ -69,7 +69,7 @@ std::unique_ptr<coordinator::Lane> ModelWorker::make_lane(std::size_t index) {
         });
   };
   callbacks.on_leave = [this](const Status& why) {
-    if (context_.scenario.mutation != Mutation::kStayAfterException) abandon(why);
+    if (context_.scenario.mutation != Mutation::kStayAfterException) leave_with_error(why);
   };
   return std::make_unique<coordinator::Lane>("lane " + std::to_string(index), callbacks, spare_);
 }
@@ -181,8 +181,8 @@ void ModelWorker::leave(bool done) {
                              [&]() ELASTIC_REQUIRES(mutex_) { return farewell_ || !ended_.ok(); });
 }
 
-/// Models runtime::Control::abandon.
-void ModelWorker::abandon(const Status& why) {
+/// Models runtime::Control::leave_with_error.
+void ModelWorker::leave_with_error(const Status& why) {
   {
     const MutexLock lock(mutex_);
     if (!ended_.ok()) return;

@@ -84,7 +84,7 @@ class ModelWorker : private runtime::Participation::Effects {
   void run_program();
   void on_message(const rendezvous::Message& message);
   void on_farewell(const rendezvous::Farewell& farewell);
-  void abandon(const Status& why);
+  void leave_with_error(const Status& why);
   void end_with(const Status& reason);
   void try_to_link(std::uint64_t attempt);
   void look_for_end(Node peer, std::uint64_t watch, unsigned looks);

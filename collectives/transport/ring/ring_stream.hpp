@@ -16,8 +16,7 @@ namespace elastic::transport {
 
 /// A stream over two rings in memory that both ends map, with an eager channel beside it.
 ///
-/// Believes nothing of what the peer writes to the control pages: cursors out of range are
-/// kProtocol.
+/// Checks everything that the peer writes to the control pages: cursors out of range are kProtocol.
 class RingStream : public Stream, public SharedMemoryFeatures {
  public:
   /// The end that made the memory is `first`; it writes direction 0 and reads direction 1.
