@@ -56,9 +56,6 @@ void add_copies(const Size& size) {
   add(name("copy/streaming"), bytes, [bytes](Ranges& at) {
     kernels::copy(at.into.data(), at.left.data(), bytes, Store::kStreaming);
   });
-  add(name("copy_to_both"), bytes, [bytes](Ranges& at) {
-    kernels::copy_to_both(at.into.data(), at.right.data(), at.left.data(), bytes);
-  });
 }
 
 void add_reductions(const Size& size, DType dtype, ReduceOp op) {

@@ -12,20 +12,17 @@
 HWY_BEFORE_NAMESPACE();
 namespace elastic::kernels::HWY_NAMESPACE {
 
-/// `cached` may be null.
-void stream_copy(std::byte* cached, std::byte* streamed, const std::byte* from, std::size_t bytes) {
+/// Copies by non-temporal stores.
+void stream_copy(std::byte* into, const std::byte* from, std::size_t bytes) {
   const auto copy_part = [&](std::size_t begin, std::size_t end) {
-    std::memcpy(streamed + begin, from + begin, end - begin);
-    if (cached != nullptr) std::memcpy(cached + begin, from + begin, end - begin);
+    std::memcpy(into + begin, from + begin, end - begin);
   };
   const hn::ScalableTag<std::uint8_t> d;
   const std::size_t vector = hn::Lanes(d);
-  std::size_t done = std::min(bytes_to_multiple_of(vector, streamed), bytes);
+  std::size_t done = std::min(bytes_to_multiple_of(vector, into), bytes);
   copy_part(0, done);
   for (; bytes - done >= vector; done += vector) {
-    const auto v = load<std::uint8_t>(d, from + done);
-    if (cached != nullptr) store<std::uint8_t>(d, v, cached + done);
-    store<std::uint8_t, Store::kStreaming>(d, v, streamed + done);
+    store<std::uint8_t, Store::kStreaming>(d, load<std::uint8_t>(d, from + done), into + done);
   }
   copy_part(done, bytes);
   hwy::FlushStream();
@@ -44,14 +41,8 @@ void copy(std::byte* into, const std::byte* from, std::size_t bytes, Store store
   if (store == Store::kCached) {
     std::memcpy(into, from, bytes);
   } else {
-    HWY_DYNAMIC_DISPATCH(stream_copy)(nullptr, into, from, bytes);
+    HWY_DYNAMIC_DISPATCH(stream_copy)(into, from, bytes);
   }
-}
-
-void copy_to_both(std::byte* cached, std::byte* streamed, const std::byte* from,
-                  std::size_t bytes) {
-  if (bytes == 0) return;
-  HWY_DYNAMIC_DISPATCH(stream_copy)(cached, streamed, from, bytes);
 }
 
 }  // namespace elastic::kernels

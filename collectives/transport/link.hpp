@@ -135,7 +135,7 @@ class Link {
   /// Ends the link for both sides, without touching what is under way: for a thread that does not
   /// own it. Its owner learns of it as of a peer that closed.
   void hang_up();
-  const char* transport() const;  ///< of its streams: "shm", "tcp" or "inproc"
+  const char* transport() const;  ///< of its streams
   const std::string& peer_name() const { return peer_name_; }
 
   static constexpr std::size_t kStripeBytes = 256 * 1024;

@@ -62,7 +62,7 @@ class Stream {
   /// checksum of their own: TCP's has 16 bits, and is often left to the network card.
   virtual bool needs_checksum() const { return false; }
 
-  /// "shm", "tcp" or "inproc".
+  /// "shm" or "tcp"; tests have others.
   virtual const char* transport() const = 0;
 
   /// The most that `peek` may be asked for at once: a frame header fits.

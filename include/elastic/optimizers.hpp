@@ -97,12 +97,6 @@ class ELASTIC_API MomentumSgd {
   std::vector<float> velocity_;
 };
 
-class State;
-
-namespace training {
-class SameOptions;
-}
-
 /// Adam (Kingma and Ba 2015) with decoupled weight decay (Loshchilov and Hutter 2019).
 ///
 /// With g = gradient_sum / batch, and t counted from 1, a step is

@@ -42,15 +42,18 @@ void Membership::State::depart(const std::string& incarnation, Departure how,
   log_reason(text);
   if (is_member(incarnation)) {
     causes_.push_back(text);
-    if (how == Departure::kLeft) gone_by_choice_.insert(incarnation);
-    if (how == Departure::kLeft) note_finished(incarnation);
-    former_[incarnation] = how == Departure::kLeft ? Farewell{Farewell::Reason::kDone, "left"}
-                                                   : Farewell{Farewell::Reason::kEvicted, what};
+    if (how == Departure::kLeft) {
+      gone_by_choice_.insert(incarnation);
+      note_finished(incarnation);
+      former_[incarnation] = Farewell{Farewell::Reason::kDone, "left"};
+    } else {
+      former_[incarnation] = Farewell{Farewell::Reason::kEvicted, what};
+    }
     if (how == Departure::kEvicted) perhaps_alive_.insert(incarnation);
-  }
-  const auto leaver = workers_.find(incarnation);
-  if (leaver != workers_.end() && is_member(incarnation)) {
-    note_departed(leaver->second, how == Departure::kEvicted ? "evicted" : "lost");
+    const auto leaver = workers_.find(incarnation);
+    if (leaver != workers_.end()) {
+      note_departed(leaver->second, how == Departure::kEvicted ? "evicted" : "lost");
+    }
   }
   forget(incarnation);
 }

@@ -8,11 +8,14 @@
 #include "base/counted.hpp"
 #include "base/log.hpp"
 #include "base/thread_name.hpp"
+#include "collectives/transport/link.hpp"
 #include "collectives/transport/mesh.hpp"
 #include "coordinator/device_operation.hpp"
 #include "coordinator/operation.hpp"
 
 namespace elastic::coordinator {
+
+static_assert(NoteWriter::kMaxNoteBytes <= transport::Link::kMaxNoteBytes);
 
 namespace {
 
@@ -300,21 +303,13 @@ void Coordinator::complete(const std::string& name, Result<Contributors> outcome
   if (awaited) completed_.notify_all();
 }
 
-/// Handles a lack of progress while requests are under way: closes open buckets after kForceFlush,
-/// and later names the requests that some ranks have not submitted in the debug log. The warning is
-/// the server's, which knows the calls of all ranks. The timer is armed only while requests are
-/// under way.
+/// Handles a lack of progress while requests are under way: closes open buckets after kForceFlush.
+/// The server warns of stalls, for it knows the calls of all ranks. The timer is armed only while
+/// requests are under way.
 void Coordinator::look_for_stalls() {
   wake_up_->arm(pending_.empty() ? Milliseconds(0) : kForceFlush);
   if (pending_.empty()) return;
-  const TimePoint now = Clock::now();
-  const Duration waiting = now - last_progress_;
-  if (waiting < kForceFlush) return;
-  negotiator_.force_flush();
-  if (waiting < warned_after_) warned_after_ = Duration(0);  // there was progress since
-  if (waiting < std::max<Duration>(options_.stall_warning, 2 * warned_after_)) return;
-  warned_after_ = waiting;
-  for (const Stall& stall : negotiator_.stalled()) log::debug("{}", describe(stall));
+  if (Clock::now() - last_progress_ >= kForceFlush) negotiator_.force_flush();
 }
 
 /// Handles the timeout of the wait for a view. Requests that the other ranks have been told of have

@@ -34,7 +34,6 @@ class Coordinator {
  public:
   struct Options {
     std::size_t bucket_bytes = 0;
-    Milliseconds stall_warning{30000};
     Milliseconds view_timeout{120000};
     /// Called if a result that other members have cannot be copied to its tensors, with the reason:
     /// this worker must leave. Returns the error for the program.
@@ -120,7 +119,6 @@ class Coordinator {
                                         // bring its result
   std::uint64_t generation_ = 0;        // of the view that the negotiator is in
   TimePoint last_progress_{};
-  Duration warned_after_{0};
 
   std::thread thread_;
 };

@@ -4,13 +4,7 @@
 #include <limits>
 #include <utility>
 
-#include "base/rank_list.hpp"
-
 namespace elastic::coordinator {
-
-std::string describe(const Stall& stall) {
-  return "tensor '" + stall.name + "' waits for " + rank_list(stall.missing_ranks);
-}
 
 Negotiator::Negotiator(std::size_t bucket_bytes)
     : planner_(bucket_bytes), oldest_open_(std::numeric_limits<std::uint64_t>::max()) {}
@@ -42,12 +36,7 @@ void Negotiator::flush() {
 }
 
 void Negotiator::force_flush() {
-  if (leading()) {
-    if (any_rank_waits_for_open_bucket()) close_open_buckets();
-    return;
-  }
-  const std::vector<Bucket*> incomplete(partly_submitted_.begin(), partly_submitted_.end());
-  for (Bucket* bucket : incomplete) announce_members(*bucket);
+  if (leading() && any_rank_waits_for_open_bucket()) close_open_buckets();
 }
 
 Status Negotiator::on_note(int from_rank, std::span<const std::byte> note) {

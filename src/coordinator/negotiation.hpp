@@ -31,15 +31,6 @@ struct OutgoingNote {
   std::vector<std::byte> bytes;
 };
 
-/// A request that was submitted by some ranks and not by others.
-struct Stall {
-  std::string name;
-  std::vector<std::size_t> missing_ranks;
-};
-
-/// "tensor 'x' waits for ranks 2 and 3"
-std::string describe(const Stall& stall);
-
 /// Agrees with the other ranks of a view on the order and the fusion of named requests.
 ///
 /// Rank 0 leads. Followers report to it which requests are ready, and it orders a bucket to run
@@ -61,8 +52,7 @@ class Negotiator {
   void flush();
   /// Called when nothing has happened for long. If all ranks have submitted a request of an open
   /// bucket, their programs may be blocked: the leader closes its open buckets, and changes no
-  /// others. A follower announces to the leader by name its requests in buckets that are incomplete
-  /// here, so that `stalled` on the leader is exact.
+  /// others. A follower does nothing.
   void force_flush();
 
   /// Handles a note. kProtocol if `from_rank` may not send it now. Part of the note may have taken
@@ -82,10 +72,6 @@ class Negotiator {
   std::vector<OutgoingNote> take_outgoing();
   /// The orders to carry out, in the same sequence on all ranks of the view.
   std::vector<OrderItem> take_orders();
-
-  /// On the leader: the requests that some ranks have submitted and others have not, in the order
-  /// of names. Empty on a follower.
-  std::vector<Stall> stalled() const;
 
   /// With more buckets than this the least recently used ones are forgotten, so that a program that
   /// makes up new names in every step does not fill the memory.

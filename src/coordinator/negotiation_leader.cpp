@@ -201,23 +201,4 @@ Status Negotiator::on_ready(std::size_t rank, const BucketReady& ready) {
   return {};
 }
 
-std::vector<Stall> Negotiator::stalled() const {
-  std::vector<Stall> stalls;
-  if (!leading()) return stalls;
-  for (const auto& [name, tensor] : table_.names()) {
-    Stall stall{name, {}};
-    for (std::size_t rank = 0; rank < ranks(); ++rank) {
-      const bool ready = tensor.bucket != nullptr && tensor.bucket->ready[rank];
-      const bool announced = rank < tensor.announcements.size() && tensor.announcements[rank];
-      const bool here = rank == 0 && tensor.waiting();
-      if (!ready && !announced && !here) stall.missing_ranks.push_back(rank);
-    }
-    const bool some_rank_waits = stall.missing_ranks.size() < ranks();
-    if (some_rank_waits && !stall.missing_ranks.empty()) stalls.push_back(std::move(stall));
-  }
-  std::sort(stalls.begin(), stalls.end(),
-            [](const Stall& a, const Stall& b) { return a.name < b.name; });
-  return stalls;
-}
-
 }  // namespace elastic::coordinator

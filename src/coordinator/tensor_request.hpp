@@ -10,8 +10,8 @@
 
 namespace elastic::coordinator {
 
-/// The kind of a named request. More kinds may follow: an unknown number is carried, compared and
-/// described as well.
+/// The kind of a named request, and the only one. It is on the wire for later releases: ranks with
+/// different kinds get a mismatch that describes both, and not a note that they cannot read.
 inline constexpr std::uint8_t kAllreduceRequest = 0;
 
 /// The shape of one tensor, as far as the ranks have to agree on it.

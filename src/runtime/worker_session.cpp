@@ -12,7 +12,6 @@ WorkerSession::WorkerSession(Identity identity, const Options& options, const Ba
   raise_if(control_.start());
   coordinator::Coordinator::Options named;
   named.bucket_bytes = options.bucket_bytes;
-  named.stall_warning = options.stall_warning;
   named.view_timeout = options.view_timeout;
   named.leave_without_result = [this](const Status& why) { return leave_without_result(why); };
   coordinator_.emplace(control_.lane(kNamedLane), std::move(named));

@@ -8,9 +8,9 @@
 #include <netinet/in.h>
 #include <sys/socket.h>
 
-#include "collectives/transport/inproc/inproc.hpp"
 #include "collectives/transport/shm/shm.hpp"
 #include "collectives/transport/tcp/tcp_stream.hpp"
+#include "tests/inproc_pair.hpp"
 
 namespace elastic::collectives {
 namespace {

@@ -8,10 +8,10 @@
 #include <sys/socket.h>
 
 #include "base/tls_session.hpp"
-#include "collectives/transport/inproc/inproc.hpp"
 #include "collectives/transport/shm/shm.hpp"
 #include "collectives/transport/tcp/tcp_stream.hpp"
 #include "collectives/transport/tcp/tls_stream.hpp"
+#include "tests/inproc_pair.hpp"
 
 namespace elastic::transport {
 namespace {

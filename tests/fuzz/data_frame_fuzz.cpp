@@ -10,10 +10,10 @@
 #include <vector>
 
 #include "collectives/transport/frame.hpp"
-#include "collectives/transport/inproc/inproc.hpp"
 #include "collectives/transport/link.hpp"
 #include "fuzz/data_frame_steps.hpp"
 #include "fuzz/fuzz_input.hpp"
+#include "tests/inproc_pair.hpp"
 
 namespace elastic::transport {
 namespace {

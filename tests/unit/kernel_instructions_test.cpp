@@ -219,13 +219,6 @@ TEST_F(EveryInstructionSet, Copies) {
         ASSERT_EQ(into.content(), sent);
         ASSERT_TRUE(into.intact_around());
       }
-      Place from(sent, random_offset(1));
-      Place cached(bytes, random_offset(1));
-      Place streamed(bytes, random_offset(1));
-      copy_to_both(cached.data(), streamed.data(), from.data(), bytes);
-      ASSERT_EQ(cached.content(), sent);
-      ASSERT_EQ(streamed.content(), sent);
-      ASSERT_TRUE(cached.intact_around() && streamed.intact_around());
     }
   });
 }

@@ -7,7 +7,7 @@
 
 #include <gtest/gtest.h>
 
-#include "collectives/transport/inproc/inproc.hpp"
+#include "tests/inproc_pair.hpp"
 
 namespace elastic::transport {
 namespace {

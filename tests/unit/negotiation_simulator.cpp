@@ -96,7 +96,6 @@ bool NegotiationSimulator::finish() {
   }
   if (complete()) return true;
   std::string text = "stuck:";
-  for (const Stall& stall : at(0).stalled()) text += " " + describe(stall) + ";";
   for (const auto& worker : workers_) {
     text += " [";
     for (const auto& [name, request] : worker->outstanding) text += " " + name;

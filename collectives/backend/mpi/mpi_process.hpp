@@ -35,7 +35,6 @@ class MpiProcess {
 
  private:
   MpiProcess() = default;
-  Status take_over();
   static void finalize();
 
   bool started_ = false;

@@ -1,16 +1,23 @@
-#include "collectives/transport/inproc/inproc.hpp"
+#pragma once
 
 #include <cerrno>
+#include <cstddef>
 #include <cstring>
 #include <memory>
+#include <string>
+#include <utility>
 
 #include <sys/socket.h>
 
+#include "base/status.hpp"
+#include "base/unique_fd.hpp"
 #include "collectives/transport/ring/ring_stream.hpp"
+#include "collectives/transport/stream.hpp"
 
 namespace elastic::transport {
 
-Result<StreamPair> make_inproc_pair(std::size_t ring_bytes) {
+/// Two connected streams within this process, for ranks that are threads of a test.
+inline Result<StreamPair> make_inproc_pair(std::size_t ring_bytes) {
   Result<std::shared_ptr<RingMemory>> memory = RingMemory::create(ring_bytes);
   if (!memory.ok()) return memory.status();
   int ends[2];
