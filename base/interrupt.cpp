@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "base/in_callback.hpp"
 #include "elastic/interrupt.hpp"
 
 namespace elastic {
@@ -24,7 +25,9 @@ bool has_interrupt_check() noexcept {
 }
 
 void check_interrupt() {
-  if (innermost != nullptr && *innermost) (*innermost)();
+  if (innermost == nullptr || !*innermost) return;
+  const InCallback in("an InterruptCheck");
+  (*innermost)();
 }
 
 }  // namespace elastic

@@ -115,8 +115,11 @@ Status Mesh::wait(int also_fd) {
 Status Mesh::sleep() {
   auto limit = static_cast<int>(kLookEvery.count());
   const int longest = has_interrupt_check() ? static_cast<int>(kInterruptCheckEvery.count()) : -1;
-  while (::poll(watched_.data(), watched_.size(), limit) == 0) {
+  for (;;) {
+    const int ready = ::poll(watched_.data(), watched_.size(), limit);
+    if (ready > 0) return {};
     check_interrupt();
+    if (ready < 0) return {};  // by a signal
     const TimePoint now = Clock::now();
     bool again = false;
     for (const LinkPtr& link : links_) {
@@ -128,7 +131,6 @@ Status Mesh::sleep() {
     }
     if (!again) limit = longest;
   }
-  return {};
 }
 
 void Mesh::abort() noexcept {

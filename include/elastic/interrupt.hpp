@@ -12,12 +12,14 @@ namespace elastic {
 /// exception.
 ///
 /// A collective that ends in this way ends as Context describes for other exceptions: this worker
-/// leaves the job, because the others may have the result; they go on without it. An interrupted
-/// Work::wait only ends the wait.
+/// leaves the job, because the others may have the result; they go on without it. The same holds
+/// for `commit`, and for `run` while a joiner waits. An interrupted Work::wait only ends the wait:
+/// the operation goes on, and its tensors must live until it is complete.
 ///
 /// For languages with signal handlers that run between instructions, such as Python, and for
-/// programs with a flag that says that they are to end. `check` holds no lock of the library, and
-/// must not call collectives.
+/// programs with a flag that says that they are to end. No lock of the library is held while
+/// `check` runs. Collectives, `commit`, `run` and `shutdown` throw Error(kInvalidArgument) in it.
+/// It should be quick: a worker whose check takes a second while the members change may be evicted.
 ///
 /// Thread safety: belongs to one thread, and is destroyed in the reverse order of construction.
 class ELASTIC_API InterruptCheck {

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/counted.hpp"
+#include "base/interrupt.hpp"
 #include "base/thread_name.hpp"
 
 namespace elastic::coordinator {
@@ -33,6 +34,15 @@ Lane::~Lane() {
 
 bool Lane::available() const {
   return view_ && !frozen_ && !owned_ && !ledger_.is_spoiled();
+}
+
+Lane::Turn Lane::take_turn() {
+  Turn turn(order_mutex_, std::try_to_lock);
+  while (!turn.owns_lock() && has_interrupt_check()) {
+    if (!turn.try_lock_for(kInterruptCheckEvery)) check_interrupt();
+  }
+  if (!turn.owns_lock()) turn.lock();
+  return turn;
 }
 
 Result<Lane::Ownership> Lane::acquire(Milliseconds view_timeout) {

@@ -81,8 +81,8 @@ class Lane {
   ~Lane();
 
   /// Keeps calls of several threads in turn: each holds one from its first attempt to its end.
-  using Turn = std::unique_lock<std::mutex>;
-  Turn take_turn() { return Turn(order_mutex_); }
+  using Turn = std::unique_lock<std::timed_mutex>;
+  Turn take_turn();
 
   /// Runs `operation` to its end, through as many views as that takes.
   /// \returns the contributors, or an error:
@@ -183,7 +183,7 @@ class Lane {
   const Callbacks callbacks_;
   const std::shared_ptr<collectives::SpareBuffer> spare_;
   /// Turn holds it: one unnamed operation at a time, in program order. Guards no field.
-  std::mutex order_mutex_;
+  std::timed_mutex order_mutex_;
 
   mutable Mutex mutex_;
   ConditionVariable changed_;

@@ -51,8 +51,7 @@ auto Lane::or_leave(const Run& run) {
 Result<Contributors> Lane::run(const Turn& /*turn*/, Operation& operation,
                                Milliseconds view_timeout) {
   for (bool begun = false;; begun = true) {
-    Result<Ownership> ownership =
-        begun ? or_leave([&] { return acquire(view_timeout); }) : acquire(view_timeout);
+    Result<Ownership> ownership = or_leave([&] { return acquire(view_timeout); });
     if (!ownership.ok()) return give_up(ownership.status());
     const LaneView& view = ownership.value().view();
     const bool lost = view.lost && position() == view.position;

@@ -49,9 +49,12 @@ void Context::Impl::shutdown() {
     throw Error(ErrorCode::kInvalidArgument,
                 "elastic::shutdown was called inside elastic::run; return from its body first");
   }
-  coordinator().flush();
-  coordinator().drain();
-  control().leave(unfinished());
+  const std::string why_unfinished = unfinished();
+  if (why_unfinished.empty()) {
+    coordinator().flush();
+    coordinator().drain();
+  }
+  control().leave(why_unfinished);
   control().close();
 }
 

@@ -40,7 +40,7 @@ void require_same_process(const DefaultContext& the) {
 }
 
 void require_context(const DefaultContext& the) ELASTIC_REQUIRES(the.mutex) {
-  if (the.context) return;
+  if (the.context && !the.ended) return;
   throw Error(ErrorCode::kNotInitialized,
               the.ended ? "this worker has left the job by elastic::shutdown; make all calls before"
                         : "call elastic::init first");
@@ -119,8 +119,8 @@ void shutdown() {
   require_same_process(the);
   const Transition transition(the);
   context().shutdown();
+  // Other threads may still be in a call: the context, which is closed, lives until the exit.
   const MutexLock lock(the.mutex);
-  the.context.reset();
   the.ended = true;
 }
 

@@ -16,6 +16,18 @@ namespace elastic::runtime {
 
 namespace {
 
+/// Waits for other workers, which may wait for this one. An exception in `wait`, which is that of
+/// an InterruptCheck, makes this worker leave.
+template <typename Wait>
+Status or_leave(Control& control, const Wait& wait) {
+  try {
+    return wait();
+  } catch (...) {
+    (void)control.lane(kUnnamedLane).leave_for(std::current_exception());
+    throw;
+  }
+}
+
 /// The step boundary of a member.
 class StepBoundary : public training::Boundary {
  public:
@@ -56,24 +68,13 @@ class StepBoundary : public training::Boundary {
   /// Waits for the other members if workers join or leave at this boundary.
   void meet(State& state) {
     bool paused = false;
-    raise_if(wait_at_gate(paused));
+    raise_if(or_leave(control_, [&] { return control_.gate().commit(paused); }));
     // Decided by the view, and not by which member lacks the state now: a joiner may have left, but
     // every member that saw it synchronises.
     if (paused && control_.view()->admitted_at == state.commits()) {
       const Blocked synchronising(Phase::kViewChange);
       raise_if(
           synchronise(state, {layout_, "is in State::commit, where a worker joins"}, control_));
-    }
-  }
-
-  /// An exception here is that of an InterruptCheck. The others wait at the boundary for this
-  /// worker, which leaves.
-  Status wait_at_gate(bool& paused) {
-    try {
-      return control_.gate().commit(paused);
-    } catch (...) {
-      (void)control_.lane(kUnnamedLane).leave_for(std::current_exception());
-      throw;
     }
   }
 
@@ -119,7 +120,7 @@ RunOutcome run_training(State& state, const std::function<void()>& body, Control
     if (to_receive > 0) room = make_room(to_receive);
     job.compare(training::layout(state));
     control.send_ready(layout, to_receive);
-    raise_if(control.wait_until_member());
+    raise_if(or_leave(control, [&] { return control.wait_until_member(); }));
     const char* const doing =
         control.synced() ? "has called elastic::run again" : "has called elastic::run";
     raise_if(synchronise(state, {hash_of(layout), doing}, control, std::move(room)));

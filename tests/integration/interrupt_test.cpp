@@ -1,4 +1,5 @@
-// InterruptCheck: an exception ends a wait, and the other ranks go on. Real processes.
+// InterruptCheck: an exception ends a wait, and the other ranks go on. And workers that end while
+// calls are under way. Real processes.
 #include <string>
 #include <vector>
 
@@ -14,12 +15,12 @@ using std::chrono::milliseconds;
 
 class InterruptTest : public ::testing::TestWithParam<std::string> {};
 
-TEST_P(InterruptTest, EndsTheWaitOfOneRankAndTheOthersGoOn) {
+TEST_P(InterruptTest, OneRankEndsAndTheOthersGoOn) {
   const ScratchFolder scratch;
   for (const char* transport : {"shm", "tcp"}) {
     const ScratchFolder marks;
-    Job job({ELASTICRUN, "-np", "3", "--max-restarts", "0", INTERRUPTED_RANKS, GetParam(),
-             marks.path().string()},
+    Job job({ELASTICRUN, "-np", "3", "--max-restarts", GetParam() == "joiner" ? "1" : "0",
+             INTERRUPTED_RANKS, GetParam(), marks.path().string()},
             scratch.path() / "output",
             {"XDG_RUNTIME_DIR=" + scratch.path().string(),
              std::string("ELASTIC_TRANSPORT=") + transport});
@@ -29,7 +30,8 @@ TEST_P(InterruptTest, EndsTheWaitOfOneRankAndTheOthersGoOn) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Waits, InterruptTest,
-                         ::testing::Values("small", "large", "named", "shutdown"),
+                         ::testing::Values("small", "large", "named", "shutdown", "signals", "turn",
+                                           "thrown", "joiner", "beside_calls"),
                          [](const auto& tested) { return tested.param; });
 
 }  // namespace

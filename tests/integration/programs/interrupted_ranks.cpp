@@ -1,7 +1,12 @@
 // Ranks of which rank 0 waits for the others, which come only after its InterruptCheck has ended
 // the wait. The mode says what it waits in: "small" or "large" (an allreduce), "named"
-// (Work::wait), or "shutdown". The second argument is a folder for files that tell what has
+// (Work::wait), "shutdown", "signals" (that come often), "turn" (of another thread's call),
+// "joiner" (until it is admitted). In "thrown" and "beside_calls" nothing is interrupted: they end
+// while other calls are under way. The second argument is a folder for files that tell what has
 // happened.
+#include <algorithm>
+#include <csignal>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <stdexcept>
@@ -11,6 +16,7 @@
 
 #include <elastic/elastic.hpp>
 #include <elastic/interrupt.hpp>
+#include <sys/time.h>
 
 #include "integration/programs/check_program.hpp"
 
@@ -66,6 +72,111 @@ void interrupted_wait(const std::filesystem::path& folder) {
   if (work.wait().size() != 3 || ones.back() != 3) fail("the sum is wrong");
 }
 
+/// A signal that comes more often than the library looks by itself.
+void interrupted_by_signals() {
+  if (elastic::rank() != 0) {
+    while (elastic::size() == 3) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    return;
+  }
+  struct sigaction action {};
+  action.sa_handler = [](int) {};
+  ::sigaction(SIGALRM, &action, nullptr);
+  const itimerval often{{0, 20'000}, {0, 20'000}};
+  ::setitimer(ITIMER_REAL, &often, nullptr);
+  interrupt([] { elastic::barrier(); });
+  std::_Exit(0);
+}
+
+/// Waits for its turn, as another thread is in a collective.
+void interrupted_turn(const std::filesystem::path& folder) {
+  std::vector<double> ones(1000, 1);
+  if (elastic::rank() != 0) wait_for(folder / "interrupted");
+  if (elastic::rank() == 0) {
+    std::thread other([&] { elastic::allreduce(ones); });
+    // Whichever of the two is first in the collective: the other waits for its turn.
+    std::this_thread::sleep_for(std::chrono::milliseconds(200));
+    interrupt([] { elastic::barrier(); });
+    std::ofstream(folder / "interrupted").close();
+    other.join();
+  } else {
+    elastic::allreduce(ones);
+  }
+  if (ones.back() != 3) fail("the sum is wrong");
+}
+
+/// After an exception that left `run`, shutdown waits for nobody, though a named operation is under
+/// way that the others have not come to.
+void shutdown_with_named_operation() {
+  elastic::State state;
+  std::vector<double> named(10, 1);
+  std::vector<double> ones(10, 1);
+  try {
+    elastic::run(state, [&] {
+      if (elastic::rank() == 0) {
+        (void)elastic::allreduce_async("named", named);
+        throw Interrupted();
+      }
+      while (elastic::allreduce(ones).size() == 3) std::fill(ones.begin(), ones.end(), 1);
+    });
+  } catch (const Interrupted&) {
+    if (elastic::rank() != 0) throw;
+  }
+}
+
+/// Threads that call something all the time see an error when the context is shut down.
+void shutdown_beside_calls() {
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 3; ++i) {
+    threads.emplace_back([i] {
+      std::vector<double> ones(10, 1);
+      try {
+        for (;;) {
+          if (i == 0) {
+            elastic::allreduce(ones);
+          } else if (elastic::rank() >= 3) {
+            fail("the rank is wrong");
+          }
+        }
+      } catch (const elastic::Error&) {
+        // At the shutdown.
+      }
+    });
+  }
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));  // some calls are under way
+  elastic::shutdown();
+  for (std::thread& thread : threads) thread.join();
+  std::_Exit(0);
+}
+
+/// A replacement that is interrupted while it waits to be admitted, and does not end then.
+void interrupted_joiner(const std::filesystem::path& folder) {
+  const bool first_life = std::string(std::getenv("ELASTIC_RESTART")) == "0";
+  elastic::State state;
+  std::vector<double> ones(10, 1);
+  if (!first_life) {
+    interrupt([&] { elastic::run(state, [] {}); });
+    std::ofstream(folder / "interrupted").close();
+    wait_for(folder / "finished");
+    std::_Exit(0);
+  }
+  elastic::run(state, [&] {
+    const int me = elastic::rank();
+    // No commit, where the replacement would be admitted, before it has been interrupted.
+    const auto interrupted = [&] {
+      const int here = std::filesystem::exists(folder / "interrupted") ? 1 : 0;
+      return elastic::allreduce(here, elastic::ReduceOp::kMax) == 1;  // the same on all ranks
+    };
+    while (!interrupted()) {
+      if (me == 2) ::raise(SIGKILL);
+    }
+    for (int i = 0; i < 20; ++i) {
+      elastic::allreduce(ones);
+      state.commit();
+    }
+  });
+  std::ofstream(folder / "finished").close();
+}
+
 void interrupted_shutdown(const std::filesystem::path& folder) {
   elastic::barrier();
   if (elastic::rank() != 0) return wait_for(folder / "interrupted");
@@ -85,6 +196,11 @@ int main(int argc, char** argv) {
     if (mode == "large") interrupted_allreduce(1'000'000);
     if (mode == "named") interrupted_wait(argv[2]);
     if (mode == "shutdown") interrupted_shutdown(argv[2]);
+    if (mode == "signals") interrupted_by_signals();
+    if (mode == "turn") interrupted_turn(argv[2]);
+    if (mode == "thrown") shutdown_with_named_operation();
+    if (mode == "joiner") interrupted_joiner(argv[2]);
+    if (mode == "beside_calls") shutdown_beside_calls();
     elastic::shutdown();
     return 0;
   } catch (const std::exception& error) {
