@@ -10,7 +10,7 @@
             gradient = ...                                      # over sampler.next(batch)
             contributors = elastic.allreduce(gradient)          # in place
             sampler.commit(contributors)
-            weights -= rate * gradient / len(contributors)
+            weights[:] -= rate * gradient / len(contributors)
             state.commit()
 
     elastic.run(state, train)
@@ -72,4 +72,61 @@ MIN = ReduceOp.MIN
 MAX = ReduceOp.MAX
 PRODUCT = ReduceOp.PRODUCT
 
-__all__ = [name for name in dir() if not name.startswith("_")]
+# TimeoutError is not among them: `from elastic import *` leaves Python's own in place.
+__all__ = [
+    "AVERAGE",
+    "BelowMinimumError",
+    "Context",
+    "Contributors",
+    "Error",
+    "EvictedError",
+    "Gathered",
+    "InternalError",
+    "InvalidArgumentError",
+    "LearningRate",
+    "MAX",
+    "MIN",
+    "MismatchError",
+    "NotFiniteError",
+    "NotInitializedError",
+    "PRODUCT",
+    "Rate",
+    "ReduceOp",
+    "RefusedError",
+    "RemovedError",
+    "RootLostError",
+    "RunOutcome",
+    "SUM",
+    "Sampler",
+    "Scattered",
+    "Schedule",
+    "State",
+    "StoppedError",
+    "UnavailableError",
+    "Work",
+    "allgather",
+    "allreduce",
+    "allreduce_async",
+    "barrier",
+    "broadcast",
+    "generation",
+    "grouped_allreduce",
+    "grouped_allreduce_async",
+    "init",
+    "local_rank",
+    "local_size",
+    "rank",
+    "reduce_scatter",
+    "run",
+    "shutdown",
+    "size",
+    "worker_id",
+]
+
+
+def __getattr__(name: str) -> object:
+    if name == "torch":  # imported when it is used, as PyTorch takes seconds
+        import importlib
+
+        return importlib.import_module("elastic.torch")
+    raise AttributeError(f"module 'elastic' has no attribute '{name}'")

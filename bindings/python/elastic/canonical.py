@@ -76,8 +76,10 @@ def _encode(value: Any, name: str, blocks: list[bytes]) -> Any:
         return {"bytes": len(value)}
     if isinstance(value, dict) and kind.__name__ in (*_DICTS, "defaultdict"):
         return _encode_dict(value, kind.__name__, name, blocks)
-    if isinstance(value, (np.ndarray, np.generic)):
-        return _encode_array(np.asarray(value), name, blocks)
+    if isinstance(value, np.generic):
+        return {"number": _encode_array(np.asarray(value), name, blocks)}
+    if isinstance(value, np.ndarray):
+        return _encode_array(value, name, blocks)
     torch = _torch()
     if torch is not None and isinstance(value, torch.Tensor):
         return _encode_tensor(value, name, blocks)
@@ -145,6 +147,9 @@ def _decode(tree: Any, data: memoryview, at: int) -> tuple[Any, int]:
         return tuple(value), at
     if kind == "bytes":
         return bytes(_block(data, at, content)), at + content
+    if kind == "number":
+        array, at = _decode(content, data, at)
+        return array[()], at
     if kind == "array":
         dtype, shape = np.dtype(content[0]), content[1]
         size = dtype.itemsize * math.prod(shape)

@@ -46,8 +46,7 @@ def allgather(block: Any, out: Any = None, *, context: Context | None = None) ->
         InvalidArgumentError: the blocks have no room in ``out``, or their rows differ in shape.
     """
     on = _core if context is None else context
-    shape = tuple(getattr(block, "shape", None) or memoryview(block).shape)
-    row = shape[1:]
+    row = _shape_of(block)[1:]
     elements_of_row = 1
     for length in row:
         elements_of_row *= length
@@ -92,6 +91,18 @@ def reduce_scatter(
         return Scattered(values, offset, contributors)
     count, offset, contributors = on._reduce_scatter_into(tensor, out, op)
     return Scattered(out.reshape(-1)[:count], offset, contributors)
+
+
+def _shape_of(block: Any) -> tuple[int, ...]:
+    if hasattr(block, "shape"):
+        return tuple(block.shape)
+    try:
+        return memoryview(block).shape
+    except TypeError:
+        raise TypeError(
+            f"allgather: the block is a {type(block).__module__}.{type(block).__qualname__}; give an "
+            "array of NumPy, a tensor of PyTorch, or an object with the buffer protocol"
+        ) from None
 
 
 def _core_error(message: str) -> Exception:

@@ -6,11 +6,15 @@ import os
 from collections.abc import Callable
 from typing import Any, Union
 
+import numpy as np
+
 from elastic import _core, canonical
 from elastic._core import Context, LearningRate, RunOutcome, Sampler
 from elastic.errors import InvalidArgumentError
 
 _PLAIN = (bool, int, float, str, bytes, type(None))
+#: The entry with all plain values. No keyword has this name.
+_VALUES = "plain values"
 
 
 def _is_plain(value: Any) -> bool:
@@ -19,7 +23,32 @@ def _is_plain(value: Any) -> bool:
         return all(_is_plain(item) for item in value)
     if type(value) is dict:
         return all(_is_plain(key) and _is_plain(item) for key, item in value.items())
-    return type(value) in _PLAIN
+    return type(value) in _PLAIN or isinstance(value, np.generic)
+
+
+def _is_memory(entry: Any) -> bool:
+    """Whether an entry may be a tensor, which the C++ part then looks at."""
+    if hasattr(entry, "__dlpack__") or hasattr(entry, "__array_interface__"):
+        return True
+    try:
+        memoryview(entry).release()
+    except TypeError:
+        return False
+    return True
+
+
+def _load_into(current: Any, loaded: Any) -> Any:
+    """``loaded``, in the lists and dicts that ``current`` has: the program may hold them, too."""
+    if type(current) is list and type(loaded) is list:
+        kept = current[: len(loaded)]
+        current[:] = [_load_into(own, new) for own, new in zip(kept, loaded)] + loaded[len(kept) :]
+        return current
+    if type(current) is dict and type(loaded) is dict:
+        merged = {key: _load_into(current.get(key), new) for key, new in loaded.items()}
+        current.clear()
+        current.update(merged)
+        return current
+    return loaded
 
 
 class _Values:
@@ -38,7 +67,7 @@ class _Values:
                 f"the State has the values {sorted(self.current)}, and what it is to load has "
                 f"{sorted(loaded)}"
             )
-        self.current = loaded
+        _load_into(self.current, loaded)
 
 
 class _WithStateDict:
@@ -81,7 +110,7 @@ class State:
 
     def add(self, name: str, entry: Any) -> None:
         """Adds an entry. Before ``run`` only."""
-        if name in self._values.current or hasattr(type(self), name):
+        if name in self._values.current or name == _VALUES or hasattr(type(self), name):
             raise InvalidArgumentError(f"State.add: the name '{name}' is taken; choose another")
         if _is_plain(entry):
             self._values.current[name] = entry
@@ -95,8 +124,14 @@ class State:
         elif hasattr(entry, "state_dict") and hasattr(entry, "load_state_dict"):
             with_dict = _WithStateDict(name, entry)
             self._core.add_object(name, with_dict.save, with_dict.load)
-        else:
+        elif _is_memory(entry):
             self._core.add_tensor(name, entry)
+        else:
+            raise TypeError(
+                f"State: entry '{name}' is a {type(entry).__module__}.{type(entry).__qualname__}; "
+                "give an array, a Sampler, an object with save() and load() or with state_dict() and "
+                "load_state_dict(), or a plain value (numbers, texts, lists and dicts of them)"
+            )
 
     def __getattr__(self, name: str) -> Any:
         values = self.__dict__.get("_values")
@@ -110,6 +145,7 @@ class State:
                 f"the State has no value '{name}'; name it when the State is made: "
                 f"State({name}=...)"
             )
+        canonical.dumps(value, f"State.{name}")  # now, where the program sees the mistake
         self._values.current[name] = value
 
     def commit(self) -> None:
@@ -140,7 +176,7 @@ class State:
         if not self._has_values:
             object.__setattr__(self, "_has_values", True)
             if self._values.current:
-                self._core.add_object("values", self._values.save, self._values.load)
+                self._core.add_object(_VALUES, self._values.save, self._values.load)
 
 
 def run(
@@ -156,6 +192,8 @@ def run(
     Returns how the training ended. Exceptions of ``body`` come out of ``run``; the worker then leaves
     the job, and the others go on.
     """
+    if not isinstance(state, State) or not callable(body):
+        raise TypeError("run: give the State and then the function that trains: run(state, train)")
     state._complete()
     on = _core if context is None else context
     return on._run(state._core, lambda: body(state))

@@ -24,7 +24,11 @@ std::optional<nb::object> allreduce_number(Context& context, nb::handle value, R
     return nb::cast(waiting([&, sent = value.is(Py_True)] { return context.allreduce(sent, op); }));
   }
   if (PyLong_Check(value.ptr())) {
-    const auto sent = nb::cast<std::int64_t>(value);
+    std::int64_t sent = 0;
+    if (!nb::try_cast(value, sent, false)) {
+      throw Error(ErrorCode::kInvalidArgument,
+                  "allreduce: the number " + text_of(value) + " has more than 64 bits");
+    }
     return nb::cast(waiting([&] { return context.allreduce(sent, op); }));
   }
   if (PyFloat_Check(value.ptr())) {

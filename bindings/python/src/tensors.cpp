@@ -67,7 +67,9 @@ std::optional<nb::object> as_bits_of_bfloat16(nb::handle object) {
 [[noreturn]] void explain(nb::handle object, Access access, const char* call, const char* what) {
   nb::ndarray<nb::ro> readable;
   if (access == Access::kWrite && nb::try_cast(object, readable, false)) {
-    refuse(call, what, "is read-only, and the result is to be written into it: pass a copy");
+    refuse(call, what,
+           "is read-only, and the result is to be written into it: pass a writable array (for a "
+           "number of NumPy, int() or float() of it)");
   }
   PyErr_Clear();
   const std::string dtype = attribute_text(object, "dtype");
@@ -77,7 +79,10 @@ std::optional<nb::object> as_bits_of_bfloat16(nb::handle object) {
                ", which elastic has not; convert it to one of float16, bfloat16, float32, float64, "
                "int8 to int64, uint8 to uint64 and bool, in the machine's byte order");
   }
+  const char* const hint =
+      object.is_none() ? " (a gradient that no backward() has computed is None)" : "";
   throw nb::type_error((std::string(call) + ": the " + what + " is a " + full_type_name(object) +
+                        hint +
                         "; give an array of NumPy, a tensor of PyTorch, or an object with the "
                         "buffer protocol or DLPack")
                            .c_str());

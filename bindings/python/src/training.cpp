@@ -91,11 +91,15 @@ the samples that were really used; the same on all members. Returns the Rate.)")
 }
 
 void commit(Sampler& sampler, nb::object contributors) {
+  std::vector<Contributors> several;
   if (nb::isinstance<Contributors>(contributors)) {
     sampler.commit(nb::cast<const Contributors&>(contributors));
+  } else if (nb::try_cast(contributors, several, false)) {
+    sampler.commit(std::span<const Contributors>(several));
   } else {
-    sampler.commit(
-        std::span<const Contributors>(nb::cast<std::vector<Contributors>>(contributors)));
+    throw nb::type_error(
+        "Sampler.commit: give the Contributors that an allreduce or work.wait() returned, or a "
+        "list of them");
   }
 }
 

@@ -212,9 +212,14 @@ def wrong_states() -> None:
     with pytest.raises(TypeError, match="object"):
         elastic.State(model=object())
     state = elastic.State(step=0)
-    state.step = {1, 2}
-    with pytest.raises(elastic.InvalidArgumentError, match=r"State\['step'\] is a builtins.set"):
-        state.save_to("/tmp/never-written")
+    with pytest.raises(elastic.InvalidArgumentError, match="State.step is a builtins.set"):
+        state.step = {1, 2}
+    with pytest.raises(TypeError, match="first|State and then"):
+        elastic.run(wrong_states, state)
+    with pytest.raises(TypeError, match="work.wait"):
+        elastic.Sampler(10).commit(elastic.allreduce_async("x", np.ones(1)))
+    with pytest.raises(elastic.InvalidArgumentError, match="more than 64 bits"):
+        elastic.allreduce(2**70)
     elastic.shutdown()
 
 
@@ -249,3 +254,81 @@ def rates() -> None:
 
 def test_learning_rates_follow_the_batch(job) -> None:
     job(1, rates)
+
+
+def trains_until_told() -> None:
+    elastic.init()
+    sums = []  # the program's own list, which is in the State, too
+    state = elastic.State(step=0, sums=sums, last=np.float64(0))
+
+    def train(state: elastic.State) -> None:
+        while True:
+            sums.append(elastic.allreduce(1) / elastic.size())
+            state.last = np.float64(state.step)
+            state.step += 1
+            state.commit()
+            if state.step == 5 and elastic.rank() == 0:
+                print("trains", flush=True)
+
+    outcome = elastic.run(state, train)
+    assert type(state.last) is np.float64 and state.sums is sums and len(sums) == state.step
+    print(f"ended as {outcome.name}", flush=True)
+    elastic.shutdown()
+
+
+def wait_for_line(process: subprocess.Popen, text: str) -> str:
+    assert process.stdout is not None
+    seen = ""
+    for line in process.stdout:
+        seen += line
+        if text in line:
+            return seen
+    raise AssertionError(seen)
+
+
+def control(job, name: str, *words: str) -> None:
+    launcher = job.command(1, trains_until_told)[0]
+    subprocess.run([launcher, "ctl", "--job", name, *words], check=True, timeout=30)
+
+
+def test_stop_and_remove_make_run_return(job) -> None:
+    name = f"python-{os.getpid()}"
+    process = job.start(3, trains_until_told, "--job", name)
+    try:
+        wait_for_line(process, "trains")
+        control(job, name, "remove", "1")
+        wait_for_line(process, "ended as REMOVED")
+        control(job, name, "stop")
+        rest, _ = process.communicate(timeout=30)
+    finally:
+        process.kill()
+    assert rest.count("ended as STOPPED") == 2, rest
+    assert process.returncode == 0, rest
+
+
+def test_plain_values_reach_a_replacement_in_place(job) -> None:
+    output = job(3, lists_through_a_kill)
+    assert output.count("lists are alike") == 3, output
+
+
+def lists_through_a_kill() -> None:
+    elastic.init()
+    history: list[float] = []
+    state = elastic.State(history=history, best=np.float32(0), options={"a": [1]})
+    start = elastic.generation()
+
+    def train(state: elastic.State) -> None:
+        while len(history) < 30 or elastic.size() < 3:
+            if len(history) == 10 and elastic.rank() == 1 and os.environ["ELASTIC_RESTART"] == "0":
+                os.kill(os.getpid(), signal.SIGKILL)
+            history.append(float(elastic.allreduce(1)))
+            state.best = np.float32(len(history))
+            state.commit()
+
+    elastic.run(state, train)
+    assert state.history is history and start >= 0
+    mine = np.array([sum(history), len(history), state.best])
+    everyone = elastic.allgather(mine.reshape(1, -1)).values
+    assert (everyone == mine).all(), everyone
+    print("lists are alike")
+    elastic.shutdown()

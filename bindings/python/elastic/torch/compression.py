@@ -6,6 +6,8 @@ import enum
 
 import torch
 
+import elastic
+
 
 class Compression(enum.Enum):
     """How a DistributedOptimizer sends gradients."""
@@ -24,6 +26,19 @@ class Compression(enum.Enum):
         if tensor.dtype == self.value:
             return tensor
         return tensor.to(self.value)
+
+    @staticmethod
+    def of(value: Compression | str) -> Compression:
+        """Finds a compression by its name, in small letters or not."""
+        if isinstance(value, Compression):
+            return value
+        name = value.upper() if isinstance(value, str) else ""
+        if name in Compression.__members__:
+            return Compression[name]
+        raise elastic.InvalidArgumentError(
+            f"DistributedOptimizer: compression is {value!r}; it is one of Compression.NONE, "
+            "Compression.FP16 and Compression.BF16"
+        )
 
     @staticmethod
     def decompress(travelled: torch.Tensor, tensor: torch.Tensor) -> None:

@@ -15,8 +15,9 @@ class ElasticDataLoader:
     """Iterates over this worker's batches of a dataset, until the epochs are used up.
 
         loader = ElasticDataLoader(dataset, sampler, batch_size=32, epochs=10)
-        for images, labels in loader:
-            ...
+        for batch in loader:
+            if batch is not None:
+                ...
             sampler.commit(optimizer.contributors)
             state.commit()
 

@@ -216,6 +216,8 @@ def _named(
     own = [parameter for group in optimizer.param_groups for parameter in group["params"]]
     if named_parameters is None:
         return [(f"parameter.{at}", parameter) for at, parameter in enumerate(own)]
+    if isinstance(named_parameters, torch.nn.Module):
+        named_parameters = named_parameters.named_parameters()
     named = list(named_parameters)
     if any(not isinstance(pair, tuple) or len(pair) != 2 for pair in named):
         raise elastic.InvalidArgumentError(
@@ -271,7 +273,7 @@ def DistributedOptimizer(  # noqa: N802: makes an object of a class of this name
     named_parameters: Iterable[tuple[str, _Parameter]] | None = None,
     *,
     op: elastic.ReduceOp = elastic.AVERAGE,
-    compression: Compression = Compression.NONE,
+    compression: Compression | str = Compression.NONE,
     backward_passes_per_step: int = 1,
     groups: int | Sequence[Sequence[_Parameter]] | None = None,
     gradient_predivide_factor: float = 1.0,
@@ -283,7 +285,7 @@ def DistributedOptimizer(  # noqa: N802: makes an object of a class of this name
     workers that contributed to each gradient, and nothing is thrown away.
 
     Args:
-        optimizer: any optimizer of PyTorch. The result is an optimizer of the same class.
+        optimizer: any optimizer of PyTorch but LBFGS. The result is an optimizer of the same class.
         named_parameters: ``model.named_parameters()``: the names under which gradients travel.
             Without it they have numbers, by their place in the optimizer.
         op: AVERAGE or SUM.
@@ -297,6 +299,16 @@ def DistributedOptimizer(  # noqa: N802: makes an object of a class of this name
     Raises:
         InvalidArgumentError: a name is used twice, or names or groups do not fit the optimizer.
     """
+    if not isinstance(optimizer, torch.optim.Optimizer) or isinstance(optimizer, _Distributed):
+        raise elastic.InvalidArgumentError(
+            "DistributedOptimizer: give an optimizer of PyTorch that is not wrapped yet, such as "
+            f"torch.optim.SGD(model.parameters(), lr=0.1); this is a {type(optimizer).__name__}"
+        )
+    if isinstance(optimizer, torch.optim.LBFGS):
+        raise elastic.InvalidArgumentError(
+            "DistributedOptimizer: LBFGS computes gradients within its step, several times; average "
+            "them in its closure by elastic.grouped_allreduce"
+        )
     if op not in (elastic.AVERAGE, elastic.SUM):
         raise elastic.InvalidArgumentError("DistributedOptimizer: op is AVERAGE or SUM")
     if gradient_predivide_factor != 1.0 and op != elastic.AVERAGE:
@@ -310,7 +322,7 @@ def DistributedOptimizer(  # noqa: N802: makes an object of a class of this name
     exchange = _Exchange(
         _grouped(_named(optimizer, named_parameters), groups),
         op,
-        compression,
+        Compression.of(compression),
         backward_passes_per_step,
         gradient_predivide_factor,
     )
