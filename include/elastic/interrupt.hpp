@@ -19,7 +19,8 @@ namespace elastic {
 /// For languages with signal handlers that run between instructions, such as Python, and for
 /// programs with a flag that says that they are to end. No lock of the library is held while
 /// `check` runs. Collectives, `commit`, `run` and `shutdown` throw Error(kInvalidArgument) in it.
-/// It should be quick: a worker whose check takes a second while the members change may be evicted.
+/// It should be quick: a worker with a check that takes a second while the members change may be
+/// evicted.
 ///
 /// Thread safety: belongs to one thread, and is destroyed in the reverse order of construction.
 class ELASTIC_API InterruptCheck {

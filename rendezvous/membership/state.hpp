@@ -257,8 +257,8 @@ class Membership::State {
   std::set<std::string> perhaps_alive_;
   std::map<std::string, int> broken_link_counts_;  ///< broken links of each member since an
                                                    ///< operation completed
-  TimePoint first_broken_at_{};     ///< time of the first of these
-  std::vector<BrokenPair> broken_;  ///< for the next view
+  TimePoint first_broken_at_{};                    ///< time of the first of these
+  std::vector<BrokenPair> broken_;                 ///< for the next view
   EarlyLeavers early_leavers_;
   std::string left_early_;  ///< members that left early, for messages about too few workers
   bool recount_ = false;    ///< fewer than min_np members may be left

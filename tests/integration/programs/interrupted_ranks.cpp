@@ -104,8 +104,8 @@ void interrupted_turn(const std::filesystem::path& folder) {
   if (ones.back() != 3) fail("the sum is wrong");
 }
 
-/// After an exception that left `run`, shutdown waits for nobody, though a named operation is under
-/// way that the others have not come to.
+/// After an exception that left `run`, shutdown waits for no worker, though a named operation is
+/// under way that the others have not come to.
 void shutdown_with_named_operation() {
   elastic::State state;
   std::vector<double> named(10, 1);
