@@ -373,6 +373,10 @@ class ELASTIC_API Context {
     values.assign(first, first + bytes.size() / sizeof(T));
   }
 
+  friend void shutdown();  // of the default context
+  /// After `shutdown`: frees what the context has, once no other thread is in a call.
+  void end();
+
   class Impl;
   detail::ProcessOwned<Impl> impl_;
 };

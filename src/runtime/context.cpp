@@ -83,6 +83,9 @@ Context::~Context() = default;
 void Context::shutdown() {
   impl_->shutdown();
 }
+void Context::end() {
+  impl_.end();
+}
 
 int Context::rank() const {
   const auto view = impl_->view();

@@ -118,10 +118,13 @@ void shutdown() {
   DefaultContext& the = instance();
   require_same_process(the);
   const Transition transition(the);
-  context().shutdown();
-  // Other threads may still be in a call: the context, which is closed, lives until the exit.
-  const MutexLock lock(the.mutex);
-  the.ended = true;
+  Context& leaving = context();
+  leaving.shutdown();
+  {
+    const MutexLock lock(the.mutex);
+    the.ended = true;
+  }
+  leaving.end();  // the object stays for threads that have asked for it just now
 }
 
 Context& context() {

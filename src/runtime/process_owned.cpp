@@ -1,6 +1,8 @@
 #include "elastic/detail/process_owned.hpp"
 
+#include <chrono>
 #include <new>
+#include <thread>
 
 #include "base/forked_child.hpp"
 #include "base/process_mark.hpp"
@@ -15,6 +17,20 @@ std::uint64_t process_mark() noexcept {
 void require_process(std::uint64_t mark) {
   if (mark == elastic::process_mark()) return;
   throw Error(ErrorCode::kNotInitialized, kForkedChild);
+}
+
+void throw_ended() {
+  throw Error(ErrorCode::kNotInitialized,
+              "this worker has left the job by elastic::shutdown; make all calls before");
+}
+
+bool wait_until_unused(const std::atomic<int>& users) {
+  constexpr std::chrono::seconds kLongest(10);
+  const auto last = std::chrono::steady_clock::now() + kLongest;
+  while (users.load() != 0 && std::chrono::steady_clock::now() < last) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));  // there are none as a rule
+  }
+  return users.load() == 0;
 }
 
 void keep_for_ever(void* object) noexcept {

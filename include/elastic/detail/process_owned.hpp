@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <utility>
@@ -12,15 +13,41 @@ namespace elastic::detail {
 ELASTIC_API std::uint64_t process_mark() noexcept;
 /// Throws Error(kNotInitialized) in a child of the process that `mark` names.
 ELASTIC_API void require_process(std::uint64_t mark);
+/// Throws Error(kNotInitialized): the object is gone.
+[[noreturn]] ELASTIC_API void throw_ended();
+/// Waits until `users` is 0, for 10 s at the longest.
+/// \returns whether it is 0.
+ELASTIC_API bool wait_until_unused(const std::atomic<int>& users);
 /// Keeps an object that will not be used or destroyed.
 ELASTIC_API void keep_for_ever(void* object) noexcept;
 
 /// Owns an object for the process that made it. A child of fork(2) has a copy of the memory, but
 /// not the threads, connections and shared memory behind it: there every use throws
 /// Error(kNotInitialized), and destruction leaves the object as it is.
+///
+/// Thread safety: `end` may be called while other threads use the object.
 template <typename T>
 class ProcessOwned {
  public:
+  /// Keeps the object for the time of one expression.
+  class Use {
+   public:
+    explicit Use(const ProcessOwned& owner) : owner_(owner) {
+      // In this order, as `end` sets `ended_` before it looks at `users_`.
+      owner_.users_.fetch_add(1);
+      if (!owner_.ended_.load()) return;
+      owner_.users_.fetch_sub(1);
+      throw_ended();
+    }
+    ~Use() { owner_.users_.fetch_sub(1); }
+    Use(const Use&) = delete;
+    Use& operator=(const Use&) = delete;
+    T* operator->() const { return owner_.object_.get(); }
+
+   private:
+    const ProcessOwned& owner_;
+  };
+
   explicit ProcessOwned(std::unique_ptr<T> object) : object_(std::move(object)) {}
   ProcessOwned(const ProcessOwned&) = delete;
   ProcessOwned& operator=(const ProcessOwned&) = delete;
@@ -28,12 +55,20 @@ class ProcessOwned {
     if (process_ != process_mark()) keep_for_ever(object_.release());
   }
 
-  T* operator->() const {
+  Use operator->() const {
     require_process(process_);
-    return object_.get();
+    return Use(*this);
+  }
+  /// Destroys the object when no thread uses it any more. From now on every use throws.
+  void end() {
+    require_process(process_);
+    ended_ = true;
+    if (wait_until_unused(users_)) object_.reset();
   }
 
  private:
+  mutable std::atomic<int> users_{0};
+  std::atomic<bool> ended_{false};
   std::uint64_t process_ = process_mark();
   std::unique_ptr<T> object_;
 };
