@@ -7,6 +7,7 @@ from typing import Any
 
 from elastic import _core
 from elastic._core import Context, Contributors, ReduceOp
+from elastic.errors import InvalidArgumentError
 
 
 @dataclasses.dataclass(frozen=True)
@@ -58,7 +59,7 @@ def allgather(block: Any, out: Any = None, *, context: Context | None = None) ->
     if elements_of_row == 0:
         return Gathered(values, [0 for _ in counts], contributors)
     if any(count % elements_of_row for count in counts):
-        raise _core_error(
+        raise InvalidArgumentError(
             f"allgather: the members gave blocks of {counts} elements, which are not all rows of "
             f"shape {row} as this worker's; blocks may differ along the first axis only"
         )
@@ -103,9 +104,3 @@ def _shape_of(block: Any) -> tuple[int, ...]:
             f"allgather: the block is a {type(block).__module__}.{type(block).__qualname__}; give an "
             "array of NumPy, a tensor of PyTorch, or an object with the buffer protocol"
         ) from None
-
-
-def _core_error(message: str) -> Exception:
-    from elastic.errors import InvalidArgumentError
-
-    return InvalidArgumentError(message)

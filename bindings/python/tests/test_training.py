@@ -101,33 +101,26 @@ def test_an_exception_of_the_body_comes_out_and_the_others_go_on(job) -> None:
     assert output.count("went on") == 2, output
 
 
-def waits_for_ever() -> None:
-    elastic.init()
-    if elastic.rank() == 0:
-        print("waits", flush=True)
-        try:
-            elastic.allreduce(np.ones(1_000_000))
-        except KeyboardInterrupt:
-            print(f"interrupted after {time.monotonic() - signalled[0]:.3f} s", flush=True)
-            os._exit(0)
-    time.sleep(60)  # until the launcher ends it
-
-
-signalled = [0.0]
-
-
 def interrupts_itself() -> None:
     """Rank 0 sends itself what Ctrl-C sends while it waits for rank 1 in an allreduce."""
     import threading
+
+    signalled = [0.0]
 
     def interrupt() -> None:
         time.sleep(0.5)  # into the wait; too early is no failure, only another place
         signalled[0] = time.monotonic()
         os.kill(os.getpid(), signal.SIGINT)
 
-    if os.environ["ELASTIC_SLOT"] == "0":
-        threading.Thread(target=interrupt, daemon=True).start()
-    waits_for_ever()
+    elastic.init()
+    if elastic.rank() == 0:
+        try:
+            threading.Thread(target=interrupt, daemon=True).start()
+            elastic.allreduce(np.ones(1_000_000))
+        except KeyboardInterrupt:
+            print(f"interrupted after {time.monotonic() - signalled[0]:.3f} s", flush=True)
+            os._exit(0)
+    time.sleep(60)  # until the launcher ends it
 
 
 def test_ctrl_c_ends_a_wait_at_once(job) -> None:

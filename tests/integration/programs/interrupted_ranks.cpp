@@ -5,6 +5,7 @@
 // while other calls are under way. The second argument is a folder for files that tell what has
 // happened.
 #include <algorithm>
+#include <atomic>
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
@@ -43,6 +44,7 @@ void interrupt(const Call& call) {
   fail("the exception of the check is lost");
 }
 
+/// Looks again and again: the file is of another process, and its making is no event here.
 void wait_for(const std::filesystem::path& file) {
   while (!std::filesystem::exists(file)) std::this_thread::sleep_for(std::chrono::milliseconds(5));
 }
@@ -92,9 +94,12 @@ void interrupted_turn(const std::filesystem::path& folder) {
   std::vector<double> ones(1000, 1);
   if (elastic::rank() != 0) wait_for(folder / "interrupted");
   if (elastic::rank() == 0) {
-    std::thread other([&] { elastic::allreduce(ones); });
-    // Whichever of the two is first in the collective: the other waits for its turn.
-    std::this_thread::sleep_for(std::chrono::milliseconds(200));
+    std::atomic<bool> has_turn{false};
+    std::thread other([&] {
+      const elastic::InterruptCheck waits([&] { has_turn = true; });
+      elastic::allreduce(ones);
+    });
+    while (!has_turn) std::this_thread::sleep_for(std::chrono::milliseconds(5));
     interrupt([] { elastic::barrier(); });
     std::ofstream(folder / "interrupted").close();
     other.join();

@@ -10,21 +10,6 @@ import elastic
 from elastic import canonical
 
 
-class _Optimizer:
-    """An optimizer's state, which may come into being with its first step: a joiner that has none
-    yet makes it when it loads."""
-
-    def __init__(self, name: str, optimizer: torch.optim.Optimizer) -> None:
-        self._name = name
-        self._optimizer = optimizer
-
-    def save(self) -> bytes:
-        return canonical.dumps(self._optimizer.state_dict(), self._name)
-
-    def load(self, saved: bytes) -> None:
-        self._optimizer.load_state_dict(canonical.loads(saved))
-
-
 class _Buffers:
     """A module's buffers, such as the statistics of batch normalization. Modules may put others in
     their place, so they are asked for each time."""
@@ -54,7 +39,10 @@ class _Buffers:
 
 
 class State(elastic.State):
-    """An ``elastic.State`` that takes modules and optimizers, too.
+    """An ``elastic.State`` that takes modules, too.
+
+    Optimizers and schedulers go in by their ``state_dict``. One that makes its tensors with its first
+    step needs none before ``run``: a joiner makes them when it loads.
 
     Parameters of a module in host memory are written in place. Do not move the module afterwards
     (``.to()``, ``.half()``). Everything else is copied when a worker joins.
@@ -63,9 +51,6 @@ class State(elastic.State):
     def add(self, name: str, entry: Any) -> None:
         if isinstance(entry, torch.nn.Module):
             self._add_module(name, entry)
-        elif isinstance(entry, torch.optim.Optimizer):
-            optimizer = _Optimizer(name, entry)
-            self._core.add_object(name, optimizer.save, optimizer.load)
         elif isinstance(entry, torch.Tensor) and entry.requires_grad:
             super().add(name, entry.detach())
         else:
