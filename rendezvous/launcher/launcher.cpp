@@ -1,5 +1,6 @@
 #include "rendezvous/launcher/launcher.hpp"
 
+#include <chrono>
 #include <cstring>
 #include <filesystem>
 #include <optional>
@@ -36,8 +37,9 @@ constexpr int kOutputLost = 1;
 /// Destination of the launcher's own lines: it goes unnoticed where they are lost.
 constexpr const char* kOwnLines = "";
 
-/// After so many signals the rest of the output is given up.
+/// After so many signals the reader of the rest of the output has only this long.
 constexpr int kSignalsWithoutReader = 2;
+constexpr std::chrono::seconds kTimeToRead{1};
 
 /// One writer keeps the order of lines that go to the same file.
 bool same_file(int one, int other) {
@@ -109,6 +111,7 @@ class Launcher::Impl {
   boost::asio::signal_set signals_{io_};
   boost::asio::signal_set children_{io_};
   boost::asio::steady_timer timer_{io_};
+  boost::asio::steady_timer time_to_read_{io_};
   std::optional<JobFile> job_file_;
   std::optional<JobServer> server_;
   std::map<int, std::unique_ptr<WorkerOutput>> outputs_;  // by slot, kept over restarts
@@ -176,7 +179,10 @@ void Launcher::Impl::start_writers() {
 
 /// The reader of what is still to be written is waited for, but not against the user's will.
 void Launcher::Impl::stop_when_all_is_written() {
-  if (signals_heard_ >= kSignalsWithoutReader) return io_.stop();
+  if (signals_heard_ >= kSignalsWithoutReader) {
+    time_to_read_.expires_after(kTimeToRead);
+    time_to_read_.async_wait([this](boost::system::error_code) { io_.stop(); });
+  }
   errors().when_empty([this] { output_writer_->when_empty([this] { io_.stop(); }); });
 }
 

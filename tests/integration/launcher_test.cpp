@@ -182,7 +182,7 @@ TEST_F(LauncherTest, KillsWorkersThatDoNotEndOnFurtherSignals) {
   ::kill(program->pid(), SIGINT);
   ASSERT_TRUE(says(*program, "stopping the workers"));
   ::kill(program->pid(), SIGINT);
-  EXPECT_TRUE(says(*program, "killing the workers"));
+  EXPECT_TRUE(says(*program, "killing the workers")) << program->output();
   EXPECT_EQ(program->wait(kTimeLimit), 1);
   expect_gone(pids);
 }
