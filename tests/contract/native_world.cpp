@@ -10,7 +10,6 @@
 
 #include "collectives/transport/shm/shm.hpp"
 #include "collectives/transport/tcp/tcp_stream.hpp"
-#include "tests/inproc_pair.hpp"
 
 namespace elastic::collectives {
 namespace {
@@ -23,12 +22,6 @@ constexpr std::size_t kRingBytes = 64 * 1024;
 
 void require(bool condition, const char* what) {
   if (!condition) throw std::runtime_error(std::string("cannot make ") + what);
-}
-
-StreamPair inproc_pair(const ArenaPtr& /*first*/, const ArenaPtr& /*second*/) {
-  auto pair = transport::make_inproc_pair(kRingBytes);
-  require(pair.ok(), "an inproc pair");
-  return std::move(pair).value();
 }
 
 StreamPair shm_pair(const ArenaPtr& first, const ArenaPtr& second) {
@@ -65,7 +58,7 @@ StreamPair tcp_pair(const ArenaPtr& /*first*/, const ArenaPtr& /*second*/) {
 }  // namespace
 
 std::vector<Wiring> all_wirings() {
-  return {{"inproc", inproc_pair}, {"shm", shm_pair}, {"tcp", tcp_pair}, {"tcp_3", tcp_pair, 3}};
+  return {{"shm", shm_pair}, {"tcp", tcp_pair}, {"tcp_3", tcp_pair, 3}};
 }
 
 std::shared_ptr<std::byte> allocate(const ArenaPtr& arena, std::size_t bytes) {
