@@ -173,6 +173,10 @@ Result<LaunchRequest> parse_launch_options(const std::vector<std::string>& argum
     app.parse(cli11_arguments(arguments));
   } catch (const CLI::CallForHelp&) {
     return LaunchRequest(PrintAndExit{app.help()});
+  } catch (const CLI::ArgumentMismatch& error) {
+    const std::string text = error.what();
+    return invalid(text.starts_with("--np:") ? "-np lacks its number: how many workers to start"
+                                             : text);
   } catch (const CLI::ParseError& error) {
     return invalid(error.what());
   }

@@ -2,6 +2,7 @@
 
 #include "base/config/launch_environment.hpp"
 #include "base/secret_descriptor.hpp"
+#include "rendezvous/protocol/connection.hpp"
 #include "runtime/mpirun_server.hpp"
 #include "runtime/view_assembly.hpp"
 
@@ -45,6 +46,10 @@ Result<Identity> find_job(Options& options, const EnvironmentMap& environment) {
     identity.secret = server.value().secret;
     identity.starter = server.value().starter;
     return identity;
+  }
+  if (auto parts = rendezvous::parse_address(options.rendezvous); !parts.ok()) {
+    return Status(parts.status().code(),
+                  "ELASTIC_RENDEZVOUS (Options::rendezvous): " + parts.status().message());
   }
   Result<Secret> secret = read_secret(options);
   if (!secret.ok()) return secret.status();

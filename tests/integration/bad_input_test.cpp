@@ -162,6 +162,7 @@ TEST(Init, NamesTheVariableThatIsWrong) {
       {"ELASTIC_INIT_TIMEOUT_MS", "1s", "milliseconds"},
       {"ELASTIC_BIND", "nowhere", "nowhere"},
       {"ELASTIC_RESIZE_POLICY", "slowly", "one of ramp immediate rescale reset none"},
+      {"ELASTIC_RENDEZVOUS", "nowhere", "'nowhere' is not an address"},
       {"ELASTIC_SECRET_FILE", "/no/such/file", "/no/such/file"}};
   const ScratchFolder folder;
   const auto secret = folder.path() / "secret";
@@ -189,6 +190,7 @@ TEST(Launcher, RefusesWhatCannotBe) {
       {{"-np", "2", "--min-np", "3", "--max-np", "2", HELLO_ALLREDUCE}, "--min-np"},
       {{"-np", "1", "./no_such_program"}, "no_such_program"},
       {{"-np", "many", HELLO_ALLREDUCE}, "many"},
+      {{"-np"}, "-np lacks its number"},
       {{"--frob", "-np", "1", HELLO_ALLREDUCE}, "--frob"}};
   for (const Wrong& one : wrong) {
     std::vector<std::string> command{ELASTICRUN};
