@@ -23,6 +23,7 @@ the same call returns the right result to the others.
 from elastic._core import (
     Context,
     Contributors,
+    FiniteCheck,
     LearningRate,
     Rate,
     ReduceOp,
@@ -80,6 +81,7 @@ __all__ = [
     "Contributors",
     "Error",
     "EvictedError",
+    "FiniteCheck",
     "Gathered",
     "InternalError",
     "InvalidArgumentError",

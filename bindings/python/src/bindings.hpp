@@ -16,6 +16,7 @@ void bind_collectives(nb::module_& module, ContextClass& context);
 void bind_work(nb::module_& module);
 void bind_state(nb::module_& module, ContextClass& context);
 void bind_training(nb::module_& module);
+void bind_finite_check(nb::module_& module);
 
 /// Defines `function`, whose first parameter is a Context, as a method of Context and as a function
 /// on the default context.

@@ -21,5 +21,6 @@ NB_MODULE(_core, module) {
   python::bind_context(module, context);
   python::bind_collectives(module, context);
   python::bind_training(module);
+  python::bind_finite_check(module);
   python::bind_state(module, context);
 }
