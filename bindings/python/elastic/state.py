@@ -9,7 +9,7 @@ from typing import Any, Union
 import numpy as np
 
 from elastic import _core, canonical
-from elastic._core import Context, LearningRate, RunOutcome, Sampler
+from elastic._core import AdamW, Context, LearningRate, MomentumSgd, RunOutcome, Sampler
 from elastic.errors import InvalidArgumentError
 
 _PLAIN = (bool, int, float, str, bytes, type(None))
@@ -90,7 +90,7 @@ class State:
     ``State(weights=weights, sampler=sampler, step=0)`` takes, by name:
 
     - arrays and tensors in host memory: written in place, so they must stay where they are;
-    - a Sampler or a LearningRate;
+    - a Sampler, GlobalBatch, LearningRate, GradientNoise, MomentumSgd or AdamW;
     - objects with ``save() -> bytes`` and ``load(bytes)``, and optionally
       ``set_members(members, self)``. Equal states must give equal bytes: pickles do not;
     - objects with ``state_dict()`` and ``load_state_dict(dict)``, such as learning-rate schedulers;
@@ -118,6 +118,10 @@ class State:
             self._core.add_sampler(name, entry)
         elif isinstance(entry, LearningRate):
             self._core.add_learning_rate(name, entry)
+        elif isinstance(entry, MomentumSgd):
+            self._core.add_momentum_sgd(name, entry)
+        elif isinstance(entry, AdamW):
+            self._core.add_adam_w(name, entry)
         elif callable(getattr(entry, "save", None)) and callable(getattr(entry, "load", None)):
             members = getattr(entry, "set_members", None)
             self._core.add_object(name, entry.save, entry.load, members)

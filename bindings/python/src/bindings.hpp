@@ -17,6 +17,10 @@ void bind_work(nb::module_& module);
 void bind_state(nb::module_& module, ContextClass& context);
 void bind_training(nb::module_& module);
 void bind_finite_check(nb::module_& module);
+void bind_gradient_compressor(nb::module_& module);
+void bind_global_batch(nb::module_& module, ContextClass& context);
+void bind_optimizers(nb::module_& module);
+void bind_diagnostics(nb::module_& module, ContextClass& context);
 
 /// Defines `function`, whose first parameter is a Context, as a method of Context and as a function
 /// on the default context.

@@ -22,5 +22,9 @@ NB_MODULE(_core, module) {
   python::bind_collectives(module, context);
   python::bind_training(module);
   python::bind_finite_check(module);
+  python::bind_gradient_compressor(module);
+  python::bind_global_batch(module, context);
+  python::bind_optimizers(module);
+  python::bind_diagnostics(module, context);
   python::bind_state(module, context);
 }

@@ -9,6 +9,7 @@
 
 #include "bindings.hpp"
 #include "errors.hpp"
+#include "optimizers.hpp"
 #include "tensors.hpp"
 #include "waiting.hpp"
 
@@ -74,6 +75,12 @@ void add_entry(PythonState& self, const std::string& name, nb::object object) {
   self.entries.push_back(std::move(object));
 }
 
+template <typename Optimizer>
+void add_optimizer(PythonState& self, const std::string& name, nb::object object) {
+  nb::cast<PythonOptimizer<Optimizer>&>(object).optimizer.add_to(self.state, name);
+  self.entries.push_back(std::move(object));
+}
+
 RunOutcome run(Context& context, PythonState& self, nb::object body) {
   return waiting([&] { return context.run(self.state, [&] { call_python([&] { body(); }); }); });
 }
@@ -95,6 +102,8 @@ void bind_state(nb::module_& module, ContextClass& context) {
            arg("set_members") = nb::none())
       .def("add_sampler", &add_entry<Sampler>, arg("name"), arg("sampler"))
       .def("add_learning_rate", &add_entry<LearningRate>, arg("name"), arg("learning_rate"))
+      .def("add_momentum_sgd", &add_optimizer<MomentumSgd>, arg("name"), arg("optimizer"))
+      .def("add_adam_w", &add_optimizer<AdamW>, arg("name"), arg("optimizer"))
       .def("commit", [](PythonState& self) { waiting([&] { self.state.commit(); }); })
       .def("commits", [](const PythonState& self) { return self.state.commits(); })
       .def("save_to", [](const PythonState& self,

@@ -3,38 +3,19 @@
 #include <vector>
 
 #include <elastic/training.hpp>
+#include <nanobind/stl/array.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
 #include "bindings.hpp"
-#include "tensors.hpp"
+#include "float_tensors.hpp"
+#include "named_values.hpp"
+#include "new_arrays.hpp"
 
 namespace elastic::python {
 
 namespace {
-
-/// The value that a word stands for. `what`: for messages.
-template <typename Table>
-auto value_of(const Table& table, const std::string& word, const char* what) {
-  std::string words;
-  for (const auto& [name, value] : table) {
-    if (name == word) return value;
-    words += (words.empty() ? "" : ", ") + std::string(name);
-  }
-  throw Error(ErrorCode::kInvalidArgument,
-              std::string(what) + " is '" + word + "'; it is one of " + words);
-}
-
-/// Indices of samples as NumPy takes them: a copy, as the sampler's own is valid for one call.
-nb::object indices(std::span<const std::size_t> share) {
-  static_assert(sizeof(std::size_t) == sizeof(std::int64_t));
-  auto* const copy = new std::int64_t[share.size() + 1];
-  std::copy(share.begin(), share.end(), copy);
-  const nb::capsule owner(
-      copy, [](void* memory) noexcept { delete[] static_cast<std::int64_t*>(memory); });
-  return nb::cast(nb::ndarray<nb::numpy, std::int64_t>(copy, {share.size()}, owner));
-}
 
 /// The options of a LearningRate by their words, as ELASTIC_RESIZE_POLICY has them.
 void make_learning_rate(LearningRate* memory, const Schedule& schedule, double batch_reference,
@@ -66,6 +47,12 @@ void bind_learning_rate(nb::module_& module) {
            "The same, but rising linearly from ``first`` over the first ``samples``.")
       .def("rate", &Schedule::rate, arg("samples"), "The base rate after ``samples`` samples.");
   nb::class_<Rate>(module, "Rate", "The rate of one step of an optimizer.")
+      .def(
+          "__init__",
+          [](Rate* memory, double base, double gamma, double momentum_scale) {
+            new (memory) Rate{base, gamma, momentum_scale};
+          },
+          arg("base"), arg("gamma") = 1.0, arg("momentum_scale") = 1.0)
       .def_ro("base", &Rate::base, "The schedule's rate, which suits the reference batch.")
       .def_ro("gamma", &Rate::gamma, "The factor that suits the batch of this step.")
       .def_ro("momentum_scale", &Rate::momentum_scale,
@@ -79,13 +66,39 @@ growth in small steps (Dynamic SGD, Lin et al. 2019). Put it into the State.)")
           "__init__", &make_learning_rate, arg("schedule"), arg("batch_reference"),
           arg("rule") = "linear", arg("policy") = nb::none(), arg("ramp_steps") = nb::none(),
           arg("momentum") = 0.9,
-          R"(``batch_reference``: samples per step for which the schedule was chosen. ``rule``: "linear" or
-"sqrt". ``policy``: "ramp", "immediate", "rescale", "reset" or "none"; by default that of the
+          R"(``batch_reference``: samples per step for which the schedule was chosen. ``rule``: "linear" "sqrt"
+or "adascale". ``policy``: "ramp", "immediate", "rescale", "reset" or "none"; by default that of the
 option resize_policy, after ``init``.)")
       .def(
           "step", &LearningRate::step, arg("batch"), arg("samples"),
           R"(Call once per step, before the update, with the global batch that the rate should suit and
 the samples that were really used; the same on all members. Returns the Rate.)")
+      .def(
+          "observe",
+          [](LearningRate& self, const GradientNoise::Moments& total, nb::sequence gradient_sum) {
+            const FloatTensors gradient(std::move(gradient_sum), Access::kRead,
+                                        "LearningRate.observe");
+            self.observe(total, gradient.gradient());
+          },
+          arg("total"), arg("gradient_sum"),
+          R"(The rule "adascale" asks for it before each ``step``: the sums over all workers of
+GradientNoise.moments and of the gradients, made by one grouped_allreduce.)")
+      .def(
+          "set_schedule",
+          [](LearningRate& self, const Schedule& schedule) { self.set_schedule(schedule); },
+          arg("schedule"),
+          "Goes on by another schedule, from where ``progress`` is; at the same step on all "
+          "members.")
+      .def_prop_ro(
+          "rule",
+          [](const LearningRate& self) { return std::string(name_in(kScalingRules, self.rule())); },
+          "How the rate follows the batch.")
+      .def_prop_ro(
+          "policy",
+          [](const LearningRate& self) {
+            return std::string(name_in(kResizePolicies, self.policy()));
+          },
+          "When the rate follows the batch.")
       .def_prop_ro("latest", &LearningRate::latest, "The Rate of the latest step.")
       .def_prop_ro("progress", &LearningRate::progress, "The samples used so far.");
 }
@@ -114,8 +127,9 @@ change. Put it into the State.)")
       .def(nb::init<std::size_t, std::uint64_t>(), arg("size"), arg("seed") = 0,
            "Distributes samples 0 to size-1; the same ``size`` and ``seed`` on all workers.")
       .def(
-          "next", [](Sampler& sampler, std::size_t batch) { return indices(sampler.next(batch)); },
-          arg("batch_per_worker"), nb::sig("def next(self, batch_per_worker: int) -> typing.Any"),
+          "next",
+          [](Sampler& sampler, std::size_t batch) { return new_array(sampler.next(batch)); },
+          arg("batch_per_worker"),
           R"(Draws the next global batch, and returns this worker's share: an array of int64 with the
 indices of samples. At an epoch's end the share may be short or empty; the worker still takes part
 in the step.)")
