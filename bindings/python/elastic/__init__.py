@@ -20,6 +20,13 @@ Start it with ``elasticrun -np 4 python train.py``. If a worker dies in the midd
 the same call returns the right result to the others.
 """
 
+try:
+    import elastic._core  # noqa: F401
+except ImportError as error:
+    from elastic._loading import explained
+
+    raise explained(error) from error
+
 from elastic._core import (
     AdamW,
     BatchSum,

@@ -98,7 +98,7 @@ def _shape_of(block: Any) -> tuple[int, ...]:
     if hasattr(block, "shape"):
         return tuple(block.shape)
     try:
-        return memoryview(block).shape
+        return tuple(memoryview(block).shape or ())
     except TypeError:
         raise TypeError(
             f"allgather: the block is a {type(block).__module__}.{type(block).__qualname__}; give an "

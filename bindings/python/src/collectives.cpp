@@ -150,8 +150,6 @@ void bind_collectives(nb::module_& module, ContextClass& context) {
   const auto sum = arg("op") = ReduceOp::kSum;
   define(module, context, "allreduce", &allreduce, arg("tensor").none(), sum,
          arg("out") = nb::none(),
-         nb::sig("def allreduce(tensor: typing.Any, op: ReduceOp = ReduceOp.SUM, out: typing.Any = "
-                 "None) -> typing.Any"),
          R"(Combines the tensors of all members element by element, and gives the result to all.
 
 Args:

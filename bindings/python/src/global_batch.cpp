@@ -152,8 +152,8 @@ Raises:
         virtual workers.)")
       .def(
           "sum", &PythonGlobalBatch::sum, arg("tensors"), arg("add_gradients"),
-          nb::sig("def sum(self, tensors: typing.Sequence[typing.Any], add_gradients: "
-                  "typing.Callable[[VirtualBatch], object]) -> BatchSum"),
+          nb::sig("def sum(self, tensors: collections.abc.Sequence, add_gradients: "
+                  "collections.abc.Callable[[VirtualBatch], object]) -> BatchSum"),
           R"(Makes a step's sums in ``tensors``, and returns what is in them. All members call it alike.
 
 ``add_gradients(part)`` adds to the tensors, which are zero before the first call, the sums over the

@@ -135,7 +135,8 @@ indices of samples. At an epoch's end the share may be short or empty; the worke
 in the step.)")
       .def(
           "commit", &commit, arg("contributors"),
-          nb::sig("def commit(self, contributors: Contributors | typing.Sequence[Contributors]) -> "
+          nb::sig("def commit(self, contributors: Contributors | "
+                  "collections.abc.Sequence[Contributors]) -> "
                   "None"),
           R"(Ends the draw. ``contributors`` is what the step's allreduce returned, or a list of them if the
 step had several. Samples of workers that are not in all of them are drawn again, by others.)")

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import array
+from typing import Any
 
 import numpy as np
 import pytest
 
 import elastic
+from conftest import Job
 
 
 def element_types() -> None:
@@ -24,7 +26,7 @@ def element_types() -> None:
     elastic.shutdown()
 
 
-def test_all_element_types(job) -> None:
+def test_all_element_types(job: Job) -> None:
     job(3, element_types)
 
 
@@ -51,7 +53,7 @@ def operations() -> None:
     elastic.shutdown()
 
 
-def test_operations_and_numbers(job) -> None:
+def test_operations_and_numbers(job: Job) -> None:
     job(2, operations)
 
 
@@ -78,7 +80,7 @@ def other_collectives() -> None:
     elastic.shutdown()
 
 
-def test_other_collectives(job) -> None:
+def test_other_collectives(job: Job) -> None:
     job(3, other_collectives)
 
 
@@ -93,7 +95,7 @@ def forgotten_tensors() -> None:
     elastic.shutdown()
 
 
-def test_tensors_live_until_their_work_is_complete(job) -> None:
+def test_tensors_live_until_their_work_is_complete(job: Job) -> None:
     job(2, forgotten_tensors)
 
 
@@ -112,9 +114,10 @@ def wrong_tensors() -> None:
     ):
         with pytest.raises(elastic.InvalidArgumentError, match=text):
             elastic.allreduce(tensor)
-    for tensor in ([1, 2, 3], None, "abc", object()):
+    wrong: list[Any] = [[1, 2, 3], None, "abc", object()]
+    for value in wrong:
         with pytest.raises(TypeError, match="give an array of NumPy"):
-            elastic.allreduce(tensor)
+            elastic.allreduce(value)
     with pytest.raises(elastic.InvalidArgumentError, match="must be alike"):
         elastic.allreduce(np.ones(3), out=np.ones(4))
     with pytest.raises(elastic.InvalidArgumentError, match=r"tensors\[1\]"):
@@ -129,7 +132,7 @@ def wrong_tensors() -> None:
     elastic.shutdown()
 
 
-def test_wrong_tensors_are_errors_that_say_what_to_do(job) -> None:
+def test_wrong_tensors_are_errors_that_say_what_to_do(job: Job) -> None:
     job(2, wrong_tensors)
 
 

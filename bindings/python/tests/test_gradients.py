@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import elastic
+from conftest import Job
 
 
 def steps_with_nan() -> None:
@@ -31,7 +32,7 @@ def steps_with_nan() -> None:
         check.after_sum()
 
 
-def test_a_step_with_nan_is_skipped_by_all(job) -> None:
+def test_a_step_with_nan_is_skipped_by_all(job: Job) -> None:
     job(2, steps_with_nan)
 
 
@@ -56,7 +57,7 @@ def nan_is_an_error() -> None:
     elastic.shutdown()
 
 
-def test_nan_is_an_error_that_names_the_rank(job) -> None:
+def test_nan_is_an_error_that_names_the_rank(job: Job) -> None:
     job(2, nan_is_an_error, ELASTIC_NON_FINITE="error")
 
 
@@ -97,7 +98,7 @@ def compressed() -> None:
         compressor.allreduce("weights", gradient)
 
 
-def test_compressed_sums_and_what_is_kept(job) -> None:
+def test_compressed_sums_and_what_is_kept(job: Job) -> None:
     job(2, compressed)
 
 
@@ -107,7 +108,7 @@ def option_chooses_the_compression() -> None:
     elastic.shutdown()
 
 
-def test_the_option_chooses_the_compression(job) -> None:
+def test_the_option_chooses_the_compression(job: Job) -> None:
     job(1, option_chooses_the_compression)
 
 
@@ -145,7 +146,7 @@ def trains_in_virtual_batches() -> None:
     elastic.shutdown()
 
 
-def test_virtual_batches_give_the_same_bits_through_a_death(job) -> None:
+def test_virtual_batches_give_the_same_bits_through_a_death(job: Job) -> None:
     def end(output: str) -> str:
         (line,) = [line for line in output.splitlines() if "weights " in line]
         return line[line.index("weights ") :]
@@ -180,7 +181,7 @@ def exceptions_of_add_gradients() -> None:
     elastic.shutdown()
 
 
-def test_exceptions_of_add_gradients_come_out(job) -> None:
+def test_exceptions_of_add_gradients_come_out(job: Job) -> None:
     job(1, exceptions_of_add_gradients)
 
 
@@ -215,7 +216,7 @@ def adascale() -> None:
     elastic.shutdown()
 
 
-def test_adascale_measures_the_noise(job) -> None:
+def test_adascale_measures_the_noise(job: Job) -> None:
     job(2, adascale)
 
 
@@ -264,5 +265,5 @@ def diagnosed() -> None:
     elastic.shutdown()
 
 
-def test_diagnostics(job) -> None:
+def test_diagnostics(job: Job) -> None:
     job(2, diagnosed)

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import os
+import pathlib
 import re
 import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 
 import numpy as np
 
 import elastic
+from conftest import Job
 
 SAMPLES = 512
 
@@ -50,7 +53,7 @@ def regression(die_at: int = -1) -> None:
     elastic.shutdown()
 
 
-def test_trains(job) -> None:
+def test_trains(job: Job) -> None:
     assert "with 3 workers" in job(3, regression)
 
 
@@ -58,7 +61,7 @@ def regression_through_a_kill() -> None:
     regression(die_at=20)
 
 
-def test_survives_a_kill_and_takes_a_replacement(job) -> None:
+def test_survives_a_kill_and_takes_a_replacement(job: Job) -> None:
     output = job(3, regression_through_a_kill)
     assert re.search(r"done after \d+ steps", output), output
 
@@ -89,14 +92,14 @@ def failing_body() -> None:
     elastic.shutdown()
 
 
-def iter_frames(error: BaseException):
+def iter_frames(error: BaseException) -> Iterator[str]:
     trace = error.__traceback__
     while trace is not None:
         yield trace.tb_frame.f_code.co_name
         trace = trace.tb_next
 
 
-def test_an_exception_of_the_body_comes_out_and_the_others_go_on(job) -> None:
+def test_an_exception_of_the_body_comes_out_and_the_others_go_on(job: Job) -> None:
     output = job(3, failing_body, "--max-restarts", "0")
     assert output.count("went on") == 2, output
 
@@ -123,7 +126,7 @@ def interrupts_itself() -> None:
     time.sleep(60)  # until the launcher ends it
 
 
-def test_ctrl_c_ends_a_wait_at_once(job) -> None:
+def test_ctrl_c_ends_a_wait_at_once(job: Job) -> None:
     process = job.start(2, interrupts_itself, "--max-restarts", "0")
     try:
         seen = ""
@@ -161,7 +164,7 @@ def forks() -> None:
     elastic.shutdown()
 
 
-def test_forked_children_do_not_disturb_the_worker(job) -> None:
+def test_forked_children_do_not_disturb_the_worker(job: Job) -> None:
     job(2, forks)
 
 
@@ -188,7 +191,7 @@ def checkpoint() -> None:
     elastic.shutdown()
 
 
-def test_checkpoints(job, tmp_path) -> None:
+def test_checkpoints(job: Job, tmp_path: pathlib.Path) -> None:
     path = str(tmp_path / "state")
     assert "found False, at 5, step 5, 5.0" in job(2, checkpoint, CHECKPOINT=path)
     assert "found True, at 10, step 10, 10.0" in job(3, checkpoint, CHECKPOINT=path)
@@ -208,15 +211,15 @@ def wrong_states() -> None:
     with pytest.raises(elastic.InvalidArgumentError, match="State.step is a builtins.set"):
         state.step = {1, 2}
     with pytest.raises(TypeError, match="first|State and then"):
-        elastic.run(wrong_states, state)
+        elastic.run(wrong_states, state)  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="work.wait"):
-        elastic.Sampler(10).commit(elastic.allreduce_async("x", np.ones(1)))
+        elastic.Sampler(10).commit(elastic.allreduce_async("x", np.ones(1)))  # type: ignore[arg-type]
     with pytest.raises(elastic.InvalidArgumentError, match="more than 64 bits"):
         elastic.allreduce(2**70)
     elastic.shutdown()
 
 
-def test_wrong_states_are_errors(job) -> None:
+def test_wrong_states_are_errors(job: Job) -> None:
     job(1, wrong_states)
 
 
@@ -245,13 +248,13 @@ def rates() -> None:
     elastic.shutdown()
 
 
-def test_learning_rates_follow_the_batch(job) -> None:
+def test_learning_rates_follow_the_batch(job: Job) -> None:
     job(1, rates)
 
 
 def trains_until_told() -> None:
     elastic.init()
-    sums = []  # the program's own list, which is in the State, too
+    sums: list[float] = []  # the program's own list, which is in the State, too
     state = elastic.State(step=0, sums=sums, last=np.float64(0))
 
     def train(state: elastic.State) -> None:
@@ -269,7 +272,7 @@ def trains_until_told() -> None:
     elastic.shutdown()
 
 
-def wait_for_line(process: subprocess.Popen, text: str) -> str:
+def wait_for_line(process: subprocess.Popen[str], text: str) -> str:
     assert process.stdout is not None
     seen = ""
     for line in process.stdout:
@@ -279,12 +282,12 @@ def wait_for_line(process: subprocess.Popen, text: str) -> str:
     raise AssertionError(seen)
 
 
-def control(job, name: str, *words: str) -> None:
+def control(job: Job, name: str, *words: str) -> None:
     launcher = job.command(1, trains_until_told)[0]
     subprocess.run([launcher, "ctl", "--job", name, *words], check=True, timeout=30)
 
 
-def test_stop_and_remove_make_run_return(job) -> None:
+def test_stop_and_remove_make_run_return(job: Job) -> None:
     name = f"python-{os.getpid()}"
     process = job.start(3, trains_until_told, "--job", name)
     try:
@@ -299,7 +302,7 @@ def test_stop_and_remove_make_run_return(job) -> None:
     assert process.returncode == 0, rest
 
 
-def test_plain_values_reach_a_replacement_in_place(job) -> None:
+def test_plain_values_reach_a_replacement_in_place(job: Job) -> None:
     output = job(3, lists_through_a_kill)
     assert output.count("lists are alike") == 3, output
 

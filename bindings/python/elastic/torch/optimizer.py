@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import torch
 
@@ -12,7 +12,7 @@ import elastic
 from elastic.torch.compression import Compression
 from elastic.torch.gradient_hooks import on_gradient
 
-_Parameter = torch.nn.Parameter
+_Parameter: TypeAlias = torch.nn.Parameter
 
 
 class _Group:
@@ -329,5 +329,5 @@ def DistributedOptimizer(  # noqa: N802: makes an object of a class of this name
     kind = type(optimizer)
     # The same object with the class extended: learning-rate schedulers that have it keep it.
     optimizer.__class__ = type(kind.__name__, (_Distributed, kind), {})
-    optimizer._elastic = exchange  # type: ignore[attr-defined]
+    optimizer._elastic = exchange
     return optimizer
