@@ -174,8 +174,8 @@ __all__ = [
 
 
 def __getattr__(name: str) -> object:
-    if name == "torch":  # imported when it is used, as PyTorch takes seconds
+    if name in ("torch", "jax"):  # imported when they are used, as PyTorch and JAX take seconds
         import importlib
 
-        return importlib.import_module("elastic.torch")
+        return importlib.import_module(f"elastic.{name}")
     raise AttributeError(f"module 'elastic' has no attribute '{name}'")

@@ -57,6 +57,20 @@ std::string attribute_text(nb::handle object, const char* name) {
   return nb::hasattr(object, name) ? text_of(object.attr(name)) : "";
 }
 
+bool is_numpy_array(nb::handle object) {
+  static const nb::handle kType =
+      nb::object(nb::module_::import_("numpy").attr("ndarray")).release();
+  return object.type().is(kType);
+}
+
+/// JAX exports its arrays as if they could be written, and shares their memory among them.
+void refuse_array_of_jax(nb::handle object, const char* call, const char* what) {
+  if (!full_type_name(object).starts_with("jax")) return;
+  refuse(call, what,
+         "is an array of JAX, which cannot be written: call elastic.jax.allreduce, or give a copy, "
+         "numpy.array(...) of it");
+}
+
 /// NumPy's array of bfloat16 (of the package ml_dtypes), which exports no buffer: as 16 bits each.
 std::optional<nb::object> as_bits_of_bfloat16(nb::handle object) {
   if (attribute_text(object, "dtype") != "bfloat16" || !nb::hasattr(object, "view")) return {};
@@ -96,6 +110,7 @@ Tensor tensor_of(nb::handle object, Access access, const char* call, const char*
   std::optional<nb::object> bits;
   bool exported = false;
   if (access == Access::kWrite) {
+    if (!is_numpy_array(object)) refuse_array_of_jax(object, call, what);
     exported = nb::try_cast(object, result.exported, false);
   } else {
     nb::ndarray<nb::ro> readable;

@@ -55,6 +55,19 @@ class Job:
         return output
 
 
+def run_example(program: pathlib.Path, workers: int = 2) -> str:
+    """Runs a program as a job, and returns what it wrote."""
+    done = subprocess.run(
+        [str(LAUNCHER), "-np", str(workers), sys.executable, str(program)],
+        env={**os.environ, "OMP_NUM_THREADS": "1"},
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
 @pytest.fixture
 def job() -> Job:
     return Job()

@@ -141,3 +141,47 @@ def test_before_init_is_an_error() -> None:
         elastic.rank()
     with pytest.raises(elastic.InvalidArgumentError, match="bucket_bytes"):
         elastic.init(bucket_byte="16M")
+
+
+class OnlyDLPack:
+    """An array that has nothing but DLPack."""
+
+    def __init__(self, array: np.ndarray[Any, np.dtype[Any]]) -> None:
+        self._array = array
+
+    def __dlpack__(self, **options: Any) -> Any:
+        return self._array.__dlpack__(**options)
+
+    def __dlpack_device__(self) -> Any:
+        return self._array.__dlpack_device__()
+
+
+def memory_of_all_kinds() -> None:
+    elastic.init()
+    size = elastic.size()
+    doubles = array.array("d", [1, 2])
+    elastic.allreduce(doubles)
+    assert doubles.tolist() == [size, 2 * size]
+    elastic.allreduce(memoryview(doubles)[1:])
+    assert doubles.tolist() == [size, 2 * size * size]
+    octets = bytearray(b"\x01\x02\x03")
+    elastic.allreduce(octets)
+    assert octets == bytes([size, 2 * size, 3 * size])
+    numbers = np.ones(3, np.int16)
+    elastic.grouped_allreduce([OnlyDLPack(numbers), octets])
+    assert (numbers == size).all()
+    gathered = elastic.allgather(array.array("f", [elastic.rank()])).values
+    assert gathered.tolist() == list(range(size))
+    elastic.allreduce(b"\x01\x02", out=octets[:2])
+    for constant in (b"abc", memoryview(b"abc"), np.frombuffer(b"abc", np.uint8)):
+        with pytest.raises(elastic.InvalidArgumentError, match="read-only"):
+            elastic.allreduce(constant)
+    with pytest.raises(elastic.InvalidArgumentError, match="not contiguous"):
+        elastic.allreduce(memoryview(octets)[::2])
+    with pytest.raises(elastic.InvalidArgumentError, match="not contiguous"):
+        elastic.allreduce(OnlyDLPack(np.ones((2, 2)).T))
+    elastic.shutdown()
+
+
+def test_buffers_and_dlpack(job: Job) -> None:
+    job(2, memory_of_all_kinds)

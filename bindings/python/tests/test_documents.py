@@ -5,30 +5,21 @@ from __future__ import annotations
 import os
 import pathlib
 import re
-import subprocess
-import sys
 
 import pytest
 
-from conftest import LAUNCHER
+from conftest import run_example
 
 ROOT = pathlib.Path(os.environ["CHECKOUT"])
 
 
-def run(program: pathlib.Path) -> str:
-    done = subprocess.run(
-        [str(LAUNCHER), "-np", "2", sys.executable, str(program)],
-        env={**os.environ, "OMP_NUM_THREADS": "1"},
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
+def blocks(document: str) -> list[str]:
+    """The programs in a document, in their order."""
+    return re.findall(r"```python\n(.*?)```", (ROOT / document).read_text(), re.S)
 
 
 def test_regression_example() -> None:
-    found = re.search(r"largest error ([0-9.e+-]+)", run(ROOT / "examples" / "regression.py"))
+    found = re.search(r"largest error ([0-9.e+-]+)", run_example(ROOT / "examples" / "regression.py"))
     assert found and float(found.group(1)) < 1e-3
 
 
@@ -38,9 +29,41 @@ def test_step_in_python_md_is_that_of_the_example() -> None:
     def code(text: str) -> list[str]:
         return [line.split("#")[0].strip() for line in text.splitlines() if line.split("#")[0].strip()]
 
-    (block,) = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "python.md").read_text(), re.S)
+    block = blocks("docs/python.md")[0]
     example = code((ROOT / "examples" / "regression.py").read_text())
     assert "\n".join(code(block)) in "\n".join(example)
+
+
+def test_jax_in_python_md(tmp_path: pathlib.Path) -> None:
+    pytest.importorskip("jax")
+    _, block = blocks("docs/python.md")
+    program = tmp_path / "trainer.py"
+    program.write_text(
+        "import elastic\nimport jax\nimport jax.numpy as jnp\nelastic.init()\n"
+        + block
+        + "elastic.run(state, train)\nprint(params.value['weights'][0])\nelastic.shutdown()\n"
+    )
+    assert "2.99" in run_example(program)
+
+
+def test_trainer_in_readme_through_a_kill(tmp_path: pathlib.Path) -> None:
+    """As it stands there, but for a worker that dies once, between sample and sum."""
+    (block,) = blocks("README.md")
+    assert sum(bool(line.strip()) for line in block.splitlines()) <= 25
+    call = "        contributors = elastic.allreduce(sums)"
+    assert call in block
+    dies = (
+        "        import os, signal\n"
+        "        if state.commits == 20 and elastic.rank() == 1:\n"
+        "            if os.environ['ELASTIC_RESTART'] == '0':\n"
+        "                os.kill(os.getpid(), signal.SIGKILL)\n"
+    )
+    program = tmp_path / "trainer.py"
+    program.write_text(block.replace(call, dies + call))
+    output = run_example(program, workers=3)
+    ends = re.findall(r"weights (\[.*?\])", output, re.S)
+    assert len(ends) >= 2 and len(set(ends)) == 1, output
+    assert [round(float(end)) for end in ends[0].strip("[]").split()] == list(range(8)), output
 
 
 def test_trainer_in_pytorch_md(tmp_path: pathlib.Path) -> None:
@@ -54,4 +77,4 @@ def test_trainer_in_pytorch_md(tmp_path: pathlib.Path) -> None:
         + block.replace("elastic.shutdown()\n", "")
         + "print('steps', state.commits)\nelastic.shutdown()\n"
     )
-    assert "steps" in run(program)
+    assert "steps" in run_example(program)
