@@ -12,6 +12,7 @@ set(ELASTIC_PKGCONFIG_DIR ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 
 target_include_directories(
   elastic INTERFACE $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>
+                    $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/bindings/libtorch>
                     $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
 target_compile_features(elastic INTERFACE cxx_std_20)
 # Before 1.0 a minor version may change the ABI.
@@ -41,7 +42,8 @@ foreach(name ${ELASTIC_MODULES})
   install(TARGETS elastic_${name} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT ${name})
 endforeach()
 install(TARGETS ${elastic_programs} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT programs)
-install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/elastic
+# The headers for libtorch are nothing but headers: whoever includes them has libtorch.
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/elastic ${PROJECT_SOURCE_DIR}/bindings/libtorch/elastic
         DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT development
         FILES_MATCHING PATTERN "*.hpp")
 
