@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "arguments.hpp"
 #include "guard.hpp"
 #include "handles.hpp"
 
@@ -16,46 +17,6 @@ static_assert(static_cast<int>(elastic::DType::kBool) == ELASTIC_BOOL);
 static_assert(elastic::kDTypes.size() == ELASTIC_BOOL + 1);
 static_assert(static_cast<int>(elastic::ReduceOp::kProduct) == ELASTIC_PRODUCT);
 static_assert(static_cast<int>(elastic::Device::Kind::kCuda) == ELASTIC_CUDA);
-
-/// A number that is no element, operation or device is refused by the collective.
-template <typename Enum, typename Number>
-Enum checked(Number number, int most, const char* call, const char* what) {
-  if (number >= 0 && static_cast<int>(number) <= most) return static_cast<Enum>(number);
-  throw elastic::Error(elastic::ErrorCode::kInvalidArgument,
-                       std::string(call) + ": " + what + " " +
-                           std::to_string(static_cast<int>(number)) + " does not exist");
-}
-
-elastic::TensorView tensor_of(const elastic_tensor* tensor, const char* call, const char* what) {
-  require(tensor, call, what);
-  return {tensor->data,
-          tensor->count,
-          checked<elastic::DType>(tensor->dtype, ELASTIC_BOOL, call, "element type"),
-          {checked<elastic::Device::Kind>(tensor->device, ELASTIC_CUDA, call, "device"),
-           tensor->device_index}};
-}
-
-std::vector<elastic::TensorView> tensors_of(const elastic_tensor* tensors, size_t count,
-                                            const char* call) {
-  if (count > 0) require(tensors, call, "tensors");
-  std::vector<elastic::TensorView> views;
-  views.reserve(count);
-  for (size_t i = 0; i < count; ++i) views.push_back(tensor_of(tensors + i, call, "tensor"));
-  return views;
-}
-
-elastic::ReduceOp op_of(elastic_op op, const char* call) {
-  return checked<elastic::ReduceOp>(op, ELASTIC_PRODUCT, call, "operation");
-}
-
-void fill(elastic_contributors* out, elastic::Contributors value) {
-  if (out != nullptr) out->value = std::move(value);
-}
-
-template <typename T>
-void fill(T* out, T value) {
-  if (out != nullptr) *out = value;
-}
 
 }  // namespace
 

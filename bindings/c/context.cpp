@@ -3,6 +3,7 @@
 #include <memory>
 #include <string>
 
+#include "arguments.hpp"
 #include "guard.hpp"
 #include "handles.hpp"
 
@@ -12,18 +13,6 @@ namespace {
 
 elastic::Options values_of(const elastic_options* options) {
   return options != nullptr ? options->values : elastic::Options();
-}
-
-/// Writes as much of `value` as the caller's structure has room for.
-template <typename Struct>
-void fill(Struct* out, Struct value, const char* call) {
-  require(out, call, "the structure");
-  if (out->size < sizeof(out->size)) {
-    throw elastic::Error(elastic::ErrorCode::kInvalidArgument,
-                         std::string(call) + ": set the structure's size to sizeof of it first");
-  }
-  value.size = std::min(out->size, sizeof value);
-  std::memcpy(out, &value, value.size);
 }
 
 }  // namespace
@@ -70,10 +59,10 @@ void elastic_context_destroy(elastic_context* context) {
 elastic_code elastic_get_view(elastic_context* context, elastic_view* view) {
   return guarded([&] {
     const elastic::Context& its = context_of(context);
-    fill(view,
-         {sizeof(elastic_view), its.rank(), its.size(), its.local_rank(), its.local_size(),
-          its.generation(), its.id()},
-         "elastic_get_view");
+    fill_struct<elastic_view>(view,
+                              {sizeof(elastic_view), its.rank(), its.size(), its.local_rank(),
+                               its.local_size(), its.generation(), its.id()},
+                              "elastic_get_view");
   });
 }
 int elastic_rank(elastic_context* context) {

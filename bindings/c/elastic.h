@@ -35,7 +35,7 @@ extern "C" {
 #define ELASTIC_C_API __attribute__((visibility("default")))
 
 /* Grows with every addition to this header. */
-#define ELASTIC_ABI_VERSION 1
+#define ELASTIC_ABI_VERSION 2
 
 /* The ELASTIC_ABI_VERSION that the library was compiled with: at least that of the header that the
  * program was compiled with, or the program may miss functions. */
@@ -353,6 +353,271 @@ ELASTIC_C_API uint64_t elastic_sampler_epoch(const elastic_sampler* sampler);
 ELASTIC_C_API int elastic_sampler_is_finished(const elastic_sampler* sampler, uint64_t epochs);
 /* The number of samples, over all members, that were drawn and not yet committed. */
 ELASTIC_C_API size_t elastic_sampler_global_batch(const elastic_sampler* sampler);
+
+/* ---- learning rates (since ELASTIC_ABI_VERSION 2, as all that follows) --------------------------
+ */
+
+/* elastic::Schedule: the base rate as a function of the samples used so far. */
+typedef struct elastic_schedule elastic_schedule;
+ELASTIC_C_API elastic_code elastic_schedule_constant(double base, elastic_schedule** schedule);
+/* `base`, times `factor` from each of the milestones (in samples) on. */
+ELASTIC_C_API elastic_code elastic_schedule_step(double base, const double* milestones,
+                                                 size_t count, double factor,
+                                                 elastic_schedule** schedule);
+ELASTIC_C_API elastic_code elastic_schedule_cosine(double base, double samples, double last,
+                                                   elastic_schedule** schedule);
+ELASTIC_C_API elastic_code elastic_schedule_polynomial(double base, double samples, double power,
+                                                       double last, elastic_schedule** schedule);
+/* From now on the schedule rises linearly from `first` over its first `samples` samples. */
+ELASTIC_C_API elastic_code elastic_schedule_warm_up(elastic_schedule* schedule, double samples,
+                                                    double first);
+ELASTIC_C_API elastic_code elastic_schedule_rate(const elastic_schedule* schedule, double samples,
+                                                 double* rate);
+ELASTIC_C_API void elastic_schedule_destroy(elastic_schedule* schedule);
+
+/* The rate of one step of an optimizer. */
+typedef struct elastic_rate {
+  size_t size;           /* sizeof(elastic_rate), set by the caller */
+  double value;          /* the rate itself: base times gamma */
+  double base;           /* of the schedule: suits the reference batch */
+  double gamma;          /* the factor that suits the batch of this step */
+  double momentum_scale; /* what the momentum is multiplied by before the step */
+} elastic_rate;
+
+/* elastic::LearningRate: follows the global batch. Add it to the state. */
+typedef struct elastic_learning_rate elastic_learning_rate;
+/* The schedule is copied. `rule`: "linear", "sqrt" or "adascale"; NULL for "linear". `policy`:
+ * "ramp", "immediate", "rescale", "reset" or "none"; NULL for the option resize_policy of the
+ * context. `ramp_steps`: 0 for the default. `momentum`: the optimizer's, such as 0.9. */
+ELASTIC_C_API elastic_code elastic_learning_rate_create(elastic_context* context,
+                                                        const elastic_schedule* schedule,
+                                                        double batch_reference, const char* rule,
+                                                        const char* policy, uint64_t ramp_steps,
+                                                        double momentum,
+                                                        elastic_learning_rate** learning_rate);
+/* Once per step of the optimizer: see LearningRate::step. */
+ELASTIC_C_API elastic_code elastic_learning_rate_step(elastic_learning_rate* learning_rate,
+                                                      double batch, double samples,
+                                                      elastic_rate* rate);
+ELASTIC_C_API elastic_code elastic_learning_rate_latest(const elastic_learning_rate* learning_rate,
+                                                        elastic_rate* rate);
+/* The samples used so far; 0 for NULL. */
+ELASTIC_C_API double elastic_learning_rate_progress(const elastic_learning_rate* learning_rate);
+/* For "adascale": three numbers of this worker, which are summed with the gradients in one grouped
+ * allreduce, and are given to elastic_learning_rate_observe before each step. Gradients are of
+ * ELASTIC_F32. */
+ELASTIC_C_API elastic_code elastic_gradient_moments(const elastic_tensor* gradient_sum,
+                                                    size_t count, double samples, double* moments);
+ELASTIC_C_API elastic_code elastic_learning_rate_observe(elastic_learning_rate* learning_rate,
+                                                         const double* total,
+                                                         const elastic_tensor* gradient_sum,
+                                                         size_t count);
+ELASTIC_C_API elastic_code elastic_state_add_learning_rate(elastic_state* state, const char* name,
+                                                           elastic_learning_rate* learning_rate);
+ELASTIC_C_API void elastic_learning_rate_destroy(elastic_learning_rate* learning_rate);
+
+/* ---- gradients ---------------------------------------------------------------------------------
+ */
+
+/* elastic::FiniteCheck: keeps NaN and Inf from the weights, as the option non_finite says. The
+ * gradients and the context must outlive it; the names are copied. */
+typedef struct elastic_finite_check elastic_finite_check;
+ELASTIC_C_API elastic_code elastic_finite_check_create(elastic_context* context,
+                                                       const char* const* names,
+                                                       const elastic_tensor* gradients,
+                                                       size_t count, elastic_finite_check** check);
+ELASTIC_C_API elastic_code elastic_finite_check_begin_step(elastic_finite_check* check);
+ELASTIC_C_API elastic_code elastic_finite_check_before_sum(elastic_finite_check* check);
+/* *usable: 0 if the step is to be skipped. ELASTIC_NOT_FINITE under "error", on all members. */
+ELASTIC_C_API elastic_code elastic_finite_check_after_sum(elastic_finite_check* check, int* usable);
+ELASTIC_C_API void elastic_finite_check_destroy(elastic_finite_check* check);
+
+/* A tensor of ELASTIC_F32 or ELASTIC_F64 that travels as ELASTIC_F16 or ELASTIC_BF16. */
+typedef struct elastic_cast_tensor {
+  elastic_tensor tensor;    /* summed in place */
+  elastic_dtype wire_dtype; /* or that of the tensor, which then goes as it is */
+  float scale;              /* a power of two; 1 where it goes as it is */
+} elastic_cast_tensor;
+/* Context::cast_allreduce: `count` tensors in place, as one unit; ELASTIC_SUM or ELASTIC_AVERAGE.
+ */
+ELASTIC_C_API elastic_code elastic_cast_allreduce(elastic_context* context,
+                                                  const elastic_cast_tensor* tensors, size_t count,
+                                                  elastic_op op, void* stream,
+                                                  elastic_contributors* contributors);
+
+/* elastic::GradientCompressor: allreduces in fewer bytes, with error feedback. The context must
+ * outlive it. */
+typedef struct elastic_compressor elastic_compressor;
+/* `compression`: "int8", "two_bit:0.5", "top_k:0.01" and so on; NULL for the option compression. */
+ELASTIC_C_API elastic_code elastic_compressor_create(elastic_context* context,
+                                                     const char* compression,
+                                                     elastic_compressor** compressor);
+/* `count` tensors of ELASTIC_F32 in place, as one unit; their residuals are kept under their names.
+ * `whole`: one byte for each, not 0 if it is sent uncompressed; NULL if none is. */
+ELASTIC_C_API elastic_code elastic_compressor_allreduce(elastic_compressor* compressor,
+                                                        const char* const* names,
+                                                        const elastic_tensor* tensors,
+                                                        const unsigned char* whole, size_t count,
+                                                        elastic_op op, void* stream,
+                                                        elastic_contributors* contributors);
+/* From the next call on everything is sent, residuals included; 0 ends it. */
+ELASTIC_C_API elastic_code elastic_compressor_send_whole(elastic_compressor* compressor, int whole);
+/* When the rate, or the batch that sums are divided by, has changed. */
+ELASTIC_C_API elastic_code elastic_compressor_rescale(elastic_compressor* compressor,
+                                                      double rate_before, double batch_before,
+                                                      double rate, double batch);
+/* Forgets all residuals. */
+ELASTIC_C_API elastic_code elastic_compressor_reset(elastic_compressor* compressor);
+/* Counts calls from `step`, for joiners, which need no warm-up. */
+ELASTIC_C_API elastic_code elastic_compressor_begin_at(elastic_compressor* compressor,
+                                                       uint64_t step);
+/* What was not sent of the tensor of this name; valid until the next call. *count is 0 before its
+ * first one. */
+ELASTIC_C_API elastic_code elastic_compressor_residual(const elastic_compressor* compressor,
+                                                       const char* name, const float** values,
+                                                       size_t* count);
+/* See GradientCompressor::Traffic. */
+typedef struct elastic_traffic {
+  size_t size;                /* sizeof(elastic_traffic), set by the caller */
+  uint64_t tensors;           /* bytes of the tensors */
+  uint64_t encoded;           /* bytes of this worker's contribution */
+  uint64_t sent;              /* bytes that this worker sent over links */
+  uint64_t sent_uncompressed; /* that an allreduce without compression sends */
+  uint64_t non_finite;        /* elements of results that are NaN or Inf */
+  double residual_norm;       /* Euclidean norm of what is kept */
+} elastic_traffic;
+/* `of_all_calls`: 0 for the latest call that returned ELASTIC_OK. */
+ELASTIC_C_API elastic_code elastic_compressor_get_traffic(const elastic_compressor* compressor,
+                                                          int of_all_calls,
+                                                          elastic_traffic* traffic);
+ELASTIC_C_API void elastic_compressor_destroy(elastic_compressor* compressor);
+
+/* ---- batches -----------------------------------------------------------------------------------
+ */
+
+/* elastic::RandomStream of a part of a batch: the same numbers on whichever worker computes it. */
+typedef struct elastic_random elastic_random;
+ELASTIC_C_API elastic_code elastic_random_bits(elastic_random* random, uint32_t* bits);
+/* Uniform in [0, 1). */
+ELASTIC_C_API elastic_code elastic_random_uniform(elastic_random* random, double* number);
+/* Uniform among the whole numbers below `bound`. */
+ELASTIC_C_API elastic_code elastic_random_below(elastic_random* random, uint64_t bound,
+                                                uint64_t* number);
+
+/* A part of a step's batch, for this worker to compute. */
+typedef struct elastic_batch_part {
+  size_t size;            /* sizeof(elastic_batch_part), set by the library */
+  size_t virtual_worker;  /* under "per_worker" this worker's rank */
+  const size_t* samples;  /* indices; valid until the function returns */
+  size_t count;           /* of them */
+  elastic_random* random; /* valid until the function returns */
+} elastic_batch_part;
+/* Adds to the tensors, which are zero before the first call, the sums over the part's samples. It
+ * may be called for the same part again. It must not call collectives. If it returns another code
+ * than ELASTIC_OK, so does elastic_global_batch_sum. */
+typedef elastic_code (*elastic_add_gradients)(void* user, const elastic_batch_part* part);
+/* What is in the sum of a step; the same on all workers. */
+typedef struct elastic_batch_sum {
+  size_t size;       /* sizeof(elastic_batch_sum), set by the caller */
+  size_t samples;    /* that are in the sum */
+  size_t full_batch; /* what it would be were this not an epoch's end */
+} elastic_batch_sum;
+
+/* elastic::GlobalBatch. The sampler and the context must outlive it. Add it to the state. */
+typedef struct elastic_global_batch elastic_global_batch;
+/* `policy`: "per_worker", "fixed_total" or "reproducible". `batch`: the samples of a step, of each
+ * worker under "per_worker", in all otherwise. */
+ELASTIC_C_API elastic_code elastic_global_batch_create(elastic_context* context,
+                                                       elastic_sampler* sampler, const char* policy,
+                                                       size_t batch, size_t virtual_workers,
+                                                       elastic_global_batch** batches);
+/* A step: draws from the sampler, calls `add_gradients`, sums, and commits to the sampler. `sum`
+ * and `contributors` may be NULL. */
+ELASTIC_C_API elastic_code elastic_global_batch_sum(elastic_global_batch* batches,
+                                                    const elastic_tensor* tensors, size_t count,
+                                                    elastic_add_gradients add_gradients, void* user,
+                                                    elastic_batch_sum* sum,
+                                                    elastic_contributors* contributors);
+ELASTIC_C_API elastic_code elastic_state_add_global_batch(elastic_state* state, const char* name,
+                                                          elastic_global_batch* batches);
+ELASTIC_C_API void elastic_global_batch_destroy(elastic_global_batch* batches);
+
+/* elastic::average_by_samples: sums over `samples` samples of this worker become averages over the
+ * samples of all, `*total` together, which may be NULL. */
+ELASTIC_C_API elastic_code elastic_average_by_samples(elastic_context* context,
+                                                      const elastic_tensor* sums, size_t count,
+                                                      uint64_t samples, uint64_t* total,
+                                                      elastic_contributors* contributors);
+
+/* ---- where the time goes -----------------------------------------------------------------------
+ */
+
+/* Of a step, from one commit to the next, in seconds: see elastic::StepTime. */
+typedef struct elastic_step_time {
+  double data; /* while an elastic_loading was there */
+  double compute;
+  double communication;
+  double view_change;
+} elastic_step_time;
+/* See elastic::StepTimes. */
+typedef struct elastic_step_times {
+  size_t size; /* sizeof(elastic_step_times), set by the caller */
+  uint64_t steps;
+  elastic_step_time latest;
+  elastic_step_time sum;
+  uint64_t compared_commit; /* of the latest step whose times were compared; 0: none yet */
+  int slowest;              /* the rank with the longest own time in it, or -1 */
+} elastic_step_times;
+ELASTIC_C_API elastic_code elastic_get_step_times(elastic_context* context,
+                                                  elastic_step_times* times);
+/* Begins and ends elastic_step_time.data, on the thread that trains. */
+typedef struct elastic_loading elastic_loading;
+ELASTIC_C_API elastic_code elastic_loading_begin(elastic_loading** loading);
+ELASTIC_C_API void elastic_loading_destroy(elastic_loading* loading);
+
+/* The latest change of the view: see elastic::ViewChange. Moments are seconds of CLOCK_MONOTONIC.
+ */
+typedef struct elastic_view_change {
+  size_t size;         /* sizeof(elastic_view_change), set by the caller */
+  uint64_t generation; /* that it led to; 0: there was no change yet */
+  double noticed;
+  double reported;
+  double decided;
+  double linked;
+  double installed;
+  double resumed; /* 0 until an operation was complete */
+} elastic_view_change;
+ELASTIC_C_API elastic_code elastic_get_view_change(elastic_context* context,
+                                                   elastic_view_change* change);
+
+/* How operations are done in the present view: see elastic::Tuning. */
+typedef struct elastic_tuning {
+  size_t size; /* sizeof(elastic_tuning), set by the caller */
+  uint64_t generation;
+  double latency_us_inside_hosts;
+  double gigabytes_per_second_inside_hosts;
+  double latency_us_between_hosts;
+  double gigabytes_per_second_between_hosts;
+  int flows_opened;
+  int flows_used;
+  size_t segment_bytes;
+} elastic_tuning;
+ELASTIC_C_API elastic_code elastic_get_tuning(elastic_context* context, elastic_tuning* tuning);
+/* Writes the algorithm of allreduces of `bytes` bytes, such as "ring", to the `room` bytes at
+ * `name`; "" before the first operation. */
+ELASTIC_C_API elastic_code elastic_get_algorithm(elastic_context* context, size_t bytes, char* name,
+                                                 size_t room);
+
+/* ---- interrupts --------------------------------------------------------------------------------
+ */
+
+/* elastic::InterruptCheck: as long as it lives, waits of this thread call `check` every 100 ms. If
+ * it returns another code than ELASTIC_OK, the wait ends with that code, and a collective takes
+ * this worker out of the job. Destroy it on the same thread, in the reverse order of creation. */
+typedef struct elastic_interrupt elastic_interrupt;
+ELASTIC_C_API elastic_code elastic_interrupt_create(elastic_code (*check)(void* user), void* user,
+                                                    elastic_interrupt** interrupt);
+ELASTIC_C_API void elastic_interrupt_destroy(elastic_interrupt* interrupt);
 
 #ifdef __cplusplus
 }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include <elastic/elastic.hpp>
+#include <elastic/interrupt.hpp>
 #include <elastic/training.hpp>
 
 #include "elastic.h"
@@ -35,6 +36,38 @@ struct elastic_work {
 
 struct elastic_sampler {
   elastic::Sampler value;
+};
+
+struct elastic_schedule {
+  elastic::Schedule value;
+};
+
+struct elastic_learning_rate {
+  elastic::LearningRate value;
+};
+
+struct elastic_finite_check {
+  elastic::FiniteCheck value;
+};
+
+struct elastic_compressor {
+  elastic::GradientCompressor value;
+};
+
+struct elastic_global_batch {
+  elastic::GlobalBatch value;
+};
+
+struct elastic_random {
+  elastic::RandomStream* value;  // of a part of a batch
+};
+
+struct elastic_loading {
+  elastic::LoadingData value;
+};
+
+struct elastic_interrupt {
+  elastic::InterruptCheck value;
 };
 
 struct elastic_bytes {

@@ -55,6 +55,22 @@ TEST(CInterface, SaysWhatWasWrong) {
   EXPECT_THAT(job.output(), HasSubstr("all mistakes were told"));
 }
 
+TEST(CInterface, ComputesWithGradientsAsCppDoes) {
+  LaunchedJob job;
+  job.start({"-np", "2", C_GRADIENTS});
+  EXPECT_EQ(job.launcher().wait(kLong), 0) << job.output();
+  EXPECT_EQ(lines(job.output(), "gradients are right").size(), 2U) << job.output();
+}
+
+TEST(CInterface, EndsAWaitWhenItsCheckSaysSo) {
+  LaunchedJob job;
+  const std::string file = job.folder() / "interrupted";
+  job.start({"-np", "2", "--max-restarts", "0", C_GRADIENTS, file});
+  (void)job.launcher().wait(kLong);
+  EXPECT_EQ(lines(job.output(), "interrupted").size(), 1U) << job.output();
+  EXPECT_EQ(lines(job.output(), "went on").size(), 1U) << job.output();
+}
+
 TEST(CInterface, TheExampleFitsItsLine) {
   LaunchedJob job;
   job.start({"-np", "2", REGRESSION, "1000"});

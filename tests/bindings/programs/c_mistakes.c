@@ -116,6 +116,96 @@ static void of_collectives(void) {
   if (values[3] != 4) exit(6);
 }
 
+static elastic_global_batch* the_batches;
+
+static elastic_code add_fails(void* user, const elastic_batch_part* part) {
+  (void)user;
+  (void)part;
+  return ELASTIC_CALLBACK_FAILED;
+}
+
+static elastic_code body_adds(void* user) {
+  float value = 0;
+  const elastic_tensor tensor = {&value, 1, ELASTIC_F32, ELASTIC_HOST, 0};
+  return elastic_global_batch_sum(the_batches, &tensor, 1, add_fails, user, NULL, NULL);
+}
+
+static void of_learning_rates(void) {
+  elastic_schedule* schedule = NULL;
+  elastic_learning_rate* learning_rate = NULL;
+  elastic_rate rate = {0, 0, 0, 0, 0};
+  EXPECT(elastic_schedule_constant(-1, &schedule), ELASTIC_INVALID_ARGUMENT, "-1");
+  EXPECT(elastic_schedule_step(1, NULL, 2, 0.1, &schedule), ELASTIC_INVALID_ARGUMENT,
+         "milestones is NULL");
+  REQUIRE(elastic_schedule_constant(1, &schedule));
+  EXPECT(elastic_learning_rate_create(NULL, schedule, 1, "cubic", NULL, 0, 0.9, &learning_rate),
+         ELASTIC_INVALID_ARGUMENT, "rule is 'cubic'; it is one of linear, sqrt, adascale");
+  EXPECT(elastic_learning_rate_create(NULL, schedule, 1, NULL, "later", 0, 0.9, &learning_rate),
+         ELASTIC_INVALID_ARGUMENT, "policy is 'later'; it is one of ");
+  EXPECT(elastic_learning_rate_create(NULL, schedule, 0, NULL, NULL, 0, 0.9, &learning_rate),
+         ELASTIC_INVALID_ARGUMENT, "batch_reference");
+  REQUIRE(elastic_learning_rate_create(NULL, schedule, 1, NULL, NULL, 0, 0.9, &learning_rate));
+  EXPECT(elastic_learning_rate_step(learning_rate, 1, 1, &rate), ELASTIC_INVALID_ARGUMENT,
+         "elastic_learning_rate_step: set the structure's size");
+  if (elastic_learning_rate_progress(learning_rate) != 0) exit(9); /* no step was taken */
+  rate.size = sizeof rate;
+  EXPECT(elastic_learning_rate_step(learning_rate, -1, 1, &rate), ELASTIC_INVALID_ARGUMENT,
+         "batch");
+  elastic_learning_rate_destroy(learning_rate);
+  elastic_schedule_destroy(schedule);
+  elastic_schedule_destroy(NULL);
+}
+
+static void of_gradients(void) {
+  const char* const names[] = {"weights", NULL};
+  float values[4] = {1, 2, 3, 4};
+  const elastic_tensor tensors[2] = {{values, 2, ELASTIC_F32, ELASTIC_HOST, 0},
+                                     {values + 2, 2, ELASTIC_F32, ELASTIC_HOST, 0}};
+  const elastic_tensor on_device = {values, 2, ELASTIC_F32, ELASTIC_CUDA, 0};
+  elastic_cast_tensor cast = {tensors[0], (elastic_dtype)77, 1};
+  elastic_finite_check* check = NULL;
+  elastic_compressor* compressor = NULL;
+  elastic_sampler* sampler = NULL;
+  elastic_global_batch* batches = NULL;
+  elastic_interrupt* interrupt = NULL;
+  int usable;
+  char name[2];
+  EXPECT(elastic_finite_check_create(NULL, names, tensors, 2, &check), ELASTIC_INVALID_ARGUMENT,
+         "one of the names is NULL");
+  EXPECT(elastic_finite_check_create(NULL, names, &on_device, 1, &check), ELASTIC_INVALID_ARGUMENT,
+         "host memory");
+  EXPECT(elastic_finite_check_after_sum(NULL, &usable), ELASTIC_INVALID_ARGUMENT, "check is NULL");
+  EXPECT(elastic_compressor_create(NULL, "top_q", &compressor), ELASTIC_INVALID_ARGUMENT,
+         "the compression is 'top_q'; it is one of none, f16");
+  REQUIRE(elastic_compressor_create(NULL, NULL, &compressor));
+  EXPECT(elastic_compressor_allreduce(compressor, NULL, tensors, NULL, 1, ELASTIC_SUM, NULL, NULL),
+         ELASTIC_INVALID_ARGUMENT, "names is NULL");
+  EXPECT(elastic_compressor_allreduce(compressor, names, tensors, NULL, 1, ELASTIC_MAX, NULL, NULL),
+         ELASTIC_INVALID_ARGUMENT, "");
+  EXPECT(elastic_compressor_rescale(compressor, 0, 1, 1, 1), ELASTIC_INVALID_ARGUMENT, "");
+  elastic_compressor_destroy(compressor);
+  EXPECT(elastic_cast_allreduce(NULL, &cast, 1, ELASTIC_SUM, NULL, NULL), ELASTIC_INVALID_ARGUMENT,
+         "wire type 77 does not exist");
+  cast.wire_dtype = ELASTIC_I8;
+  EXPECT(elastic_cast_allreduce(NULL, &cast, 1, ELASTIC_SUM, NULL, NULL), ELASTIC_INVALID_ARGUMENT,
+         "");
+  REQUIRE(elastic_sampler_create(10, 1, &sampler));
+  EXPECT(elastic_global_batch_create(NULL, sampler, "fixed", 8, 1, &batches),
+         ELASTIC_INVALID_ARGUMENT, "policy is 'fixed'; it is one of per_worker, fixed_total");
+  EXPECT(elastic_global_batch_create(NULL, sampler, "fixed_total", 8, 3, &batches),
+         ELASTIC_INVALID_ARGUMENT, "3");
+  REQUIRE(elastic_global_batch_create(NULL, sampler, "per_worker", 8, 1, &batches));
+  EXPECT(elastic_global_batch_sum(batches, tensors, 1, NULL, NULL, NULL, NULL),
+         ELASTIC_INVALID_ARGUMENT, "add_gradients is NULL");
+  EXPECT(elastic_global_batch_sum(batches, tensors, 1, add_fails, NULL, NULL, NULL),
+         ELASTIC_NOT_INITIALIZED, "before the sampler knows the members");
+  elastic_global_batch_destroy(batches);
+  elastic_sampler_destroy(sampler);
+  EXPECT(elastic_get_algorithm(NULL, 8, name, 0), ELASTIC_INVALID_ARGUMENT, "there is room for 0");
+  EXPECT(elastic_interrupt_create(NULL, NULL, &interrupt), ELASTIC_INVALID_ARGUMENT,
+         "check is NULL");
+}
+
 static void of_training(const char* folder) {
   float values[4] = {1, 2, 3, 4};
   elastic_tensor tensor = {values, 4, ELASTIC_F32, ELASTIC_HOST, 0};
@@ -147,6 +237,12 @@ static void of_training(const char* folder) {
   REQUIRE(elastic_state_load_from(state, path, &found));
   if (found != 0) exit(7);
   EXPECT(elastic_state_save_to(state, folder), ELASTIC_INVALID_ARGUMENT, folder);
+  REQUIRE(elastic_sampler_create(10, 1, &sampler));
+  REQUIRE(elastic_global_batch_create(NULL, sampler, "per_worker", 2, 1, &the_batches));
+  REQUIRE(elastic_state_add_sampler(state, "sampler", sampler));
+  REQUIRE(elastic_state_add_global_batch(state, "batches", the_batches));
+  EXPECT(elastic_run(NULL, state, body_adds, NULL, NULL), ELASTIC_CALLBACK_FAILED,
+         "add_gradients has returned ELASTIC_CALLBACK_FAILED");
   EXPECT(elastic_run(NULL, state, NULL, NULL, NULL), ELASTIC_INVALID_ARGUMENT, "body is NULL");
   EXPECT(elastic_run(NULL, state, body_mistakes, NULL, NULL), ELASTIC_INVALID_ARGUMENT,
          "elastic_broadcast: tensor is NULL");
@@ -155,6 +251,8 @@ static void of_training(const char* folder) {
   REQUIRE(elastic_run(NULL, state, body_succeeds, NULL, &outcome));
   if (outcome != ELASTIC_FINISHED) exit(8);
   elastic_state_destroy(state);
+  elastic_global_batch_destroy(the_batches);
+  elastic_sampler_destroy(sampler);
 
   REQUIRE(elastic_state_create(&state));
   object.save = save_fails;
@@ -170,6 +268,8 @@ int main(int argc, char** argv) {
   before_init();
   REQUIRE(elastic_init(NULL));
   of_collectives();
+  of_learning_rates();
+  of_gradients();
   of_training(argv[1]);
   REQUIRE(elastic_shutdown());
   EXPECT(elastic_barrier(NULL, NULL), ELASTIC_NOT_INITIALIZED, "shutdown");
