@@ -66,15 +66,17 @@ def test_trainer_in_readme_through_a_kill(tmp_path: pathlib.Path) -> None:
     assert [round(float(end)) for end in ends[0].strip("[]").split()] == list(range(8)), output
 
 
-def test_trainer_in_pytorch_md(tmp_path: pathlib.Path) -> None:
+@pytest.mark.parametrize("number", range(2))
+def test_trainers_in_pytorch_md(number: int, tmp_path: pathlib.Path) -> None:
     pytest.importorskip("torch")
-    (block,) = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "pytorch.md").read_text(), re.S)
+    trainers = [block for block in blocks("docs/pytorch.md") if "elastic.run(" in block]
+    assert len(trainers) == 2
     program = tmp_path / "trainer.py"
     program.write_text(
         "import torch\n"
         "inputs = torch.randn(256, 64, generator=torch.Generator().manual_seed(1))\n"
         "dataset = torch.utils.data.TensorDataset(inputs, inputs[:, :10].argmax(1))\n"
-        + block.replace("elastic.shutdown()\n", "")
+        + trainers[number].replace("elastic.shutdown()\n", "")
         + "print('steps', state.commits)\nelastic.shutdown()\n"
     )
     assert "steps" in run_example(program)

@@ -23,8 +23,15 @@
 """
 
 from elastic.torch.compression import Compression
+from elastic.torch.distributed_data_parallel import DistributedDataParallel
 from elastic.torch.loader import ElasticDataLoader
 from elastic.torch.optimizer import DistributedOptimizer
 from elastic.torch.state import State
 
-__all__ = ["Compression", "DistributedOptimizer", "ElasticDataLoader", "State"]
+__all__ = [
+    "Compression",
+    "DistributedDataParallel",
+    "DistributedOptimizer",
+    "ElasticDataLoader",
+    "State",
+]

@@ -80,12 +80,15 @@ class _Exchange:
         compression: Compression,
         backward_passes_per_step: int,
         predivide: float,
+        before: Callable[[], bool] = lambda: True,
     ) -> None:
+        """``before`` is asked for each gradient that is ready whether it may travel."""
         self._groups = groups
         self._op = op
         self._compression = compression
         self._passes = backward_passes_per_step
         self._predivide = predivide
+        self._before = before
         self._left: dict[_Parameter, int] = {}
         self._hooks: list[Any] = []
         self.skips = False
@@ -93,9 +96,10 @@ class _Exchange:
         for group in groups:
             for parameter in group.parameters:
                 self._hooks.append(on_gradient(parameter, self._hook(group)))
-        self._begin_step()
+        self.begin_step()
 
-    def _begin_step(self) -> None:
+    def begin_step(self) -> None:
+        """Forgets the gradients that came so far."""
         for group in self._groups:
             group.missing = len(group.parameters)
             group.work = None
@@ -105,6 +109,8 @@ class _Exchange:
 
     def _hook(self, group: _Group) -> Callable[[_Parameter], None]:
         def arrived(parameter: _Parameter) -> None:
+            if not self._before():
+                return
             if self._left[parameter] == 0:
                 raise elastic.InvalidArgumentError(
                     "a gradient was computed again before optimizer.step(): make a step after "
@@ -132,10 +138,14 @@ class _Exchange:
                 gradient.div_(self._predivide)
             travelling.append(self._compression.compress(gradient.detach()))
         group.travelling = travelling
-        if len(travelling) == 1:
-            group.work = elastic.allreduce_async(group.name, travelling[0], self._op)
-        elif travelling:
-            group.work = elastic.grouped_allreduce_async(group.name, travelling, self._op)
+        try:
+            if len(travelling) == 1:
+                group.work = elastic.allreduce_async(group.name, travelling[0], self._op)
+            elif travelling:
+                group.work = elastic.grouped_allreduce_async(group.name, travelling, self._op)
+        except elastic.Error:
+            self.begin_step()  # the operations are over, such as where this worker was evicted
+            raise
 
     def under_way(self) -> bool:
         return any(group.work is not None for group in self._groups)
@@ -151,7 +161,7 @@ class _Exchange:
             self.contributors = contributors
         finally:
             # After an error, such as that this worker was evicted, the operations are over, too.
-            self._begin_step()
+            self.begin_step()
 
     def _complete(self, group: _Group) -> None:
         """Zeros stand for gradients that this worker did not compute: other members may have."""
@@ -168,7 +178,8 @@ class _Exchange:
         travelled = iter(group.travelling)
         for parameter in group.parameters:
             gradient = parameter.grad
-            assert gradient is not None
+            if gradient is None:  # set to None while it travelled
+                gradient = parameter.grad = torch.zeros_like(parameter)
             if gradient.is_sparse:
                 parameter.grad, contributors = self._sum_sparse(gradient)
                 result.append(contributors)

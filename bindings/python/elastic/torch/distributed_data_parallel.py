@@ -1,0 +1,231 @@
+"""A module whose gradients are averaged over all members in each backward pass."""
+
+from __future__ import annotations
+
+import contextlib
+import weakref
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+
+import elastic
+from elastic.torch.compression import Compression
+from elastic.torch.optimizer import _Exchange, _Group
+
+_MiB = 1 << 20
+
+
+class _Buffers:
+    """The buffers of a module, such as the statistics of batch normalization, which differ between
+    workers after each forward pass: numbers are averaged, counters take the largest value."""
+
+    def __init__(self, name: str, module: torch.nn.Module) -> None:
+        self._name = name
+        self._module = module
+        self._works: list[elastic.Work] = []
+
+    def start(self) -> None:
+        self._works = []
+        buffers = [buffer for buffer in self._module.buffers() if buffer.numel() > 0]
+        numbers = [buffer for buffer in buffers if buffer.dtype.is_floating_point]
+        counters = [buffer for buffer in buffers if not buffer.dtype.is_floating_point]
+        for kind, tensors, op in (
+            ("numbers", numbers, elastic.AVERAGE),
+            ("counters", counters, elastic.MAX),
+        ):
+            if tensors:
+                name = f"{self._name}, buffers, {kind}"
+                self._works.append(elastic.grouped_allreduce_async(name, tensors, op))
+
+    def finish(self) -> None:
+        for work in self._works:
+            work.wait()
+
+
+class DistributedDataParallel(torch.nn.Module):
+    """Wraps a module so that its gradients are the averages over all members when ``backward``
+    returns.
+
+        model = elastic.torch.DistributedDataParallel(network)
+        loss(model(images), labels).backward()
+        optimizer.step()                                    # any optimizer of PyTorch
+        sampler.commit(model.contributors)
+
+    If a worker dies during ``backward``, it ends on the survivors with the averages over the workers
+    that contributed. A joiner makes its wrapper alone, while the others train.
+
+    PyTorch's own class is not underneath: it is made by all workers of a group of fixed size
+    together, divides gradients by that size before it is known which workers contribute, agrees on its buckets by
+    broadcasts in the second step, which a joiner's second step is not, and cannot be used again after
+    an error in its hook. Here gradients have the parameters' names, and the library forms buckets.
+
+    Args:
+        module: has parameters that require gradients, all on the devices where they stay.
+        unit: "bucket": gradients travel in parts, while the backward pass computes the others, and a
+            death may leave some averaged over more workers than others (``contributors`` says which).
+            "step": all gradients of a step travel as one unit, after the backward pass, with the same
+            contributors.
+        bucket_cap_mb: the size of a part.
+        compression: the element type in which gradients travel.
+        broadcast_buffers: makes buffers, such as the statistics of batch normalization, the same on
+            all members in each backward pass: averages, and the largest of counters.
+        name: tells the names of this module's gradients from those of another wrapped module.
+        find_unused_parameters, gradient_as_bucket_view, device_ids, output_device: taken so that
+            calls written for PyTorch's class work. Parameters without a gradient are always found,
+            and have zeros here; the others have no effect.
+        static_graph: refused; there is nothing to gain by it.
+
+    Raises:
+        InvalidArgumentError: nothing requires a gradient, or the name is taken.
+    """
+
+    #: Names in use, with the modules that live.
+    _names: weakref.WeakValueDictionary[str, DistributedDataParallel] = weakref.WeakValueDictionary()
+
+    def __init__(
+        self,
+        module: torch.nn.Module,
+        device_ids: Any = None,
+        output_device: Any = None,
+        *,
+        unit: str = "bucket",
+        bucket_cap_mb: float = 25,
+        compression: Compression | str = Compression.NONE,
+        broadcast_buffers: bool = True,
+        name: str = "module",
+        find_unused_parameters: bool = False,
+        gradient_as_bucket_view: bool = False,
+        static_graph: bool = False,
+    ) -> None:
+        super().__init__()
+        parameters = self._parameters_of(module)
+        if static_graph:
+            raise elastic.InvalidArgumentError(
+                "DistributedDataParallel: static_graph=True is not supported; leave it out"
+            )
+        if DistributedDataParallel._names.get(name) is not None:
+            raise elastic.InvalidArgumentError(
+                f"DistributedDataParallel: another module has the name {name!r}; give this one "
+                "name=..., the same on all workers"
+            )
+        DistributedDataParallel._names[name] = self
+        self.module = module
+        self._buffers_of_module = _Buffers(name, module) if broadcast_buffers else None
+        self._synchronizes = True
+        self._pending = False
+        this = weakref.ref(self)  # the parameters, which keep the hooks, may outlive this wrapper
+
+        def before() -> bool:
+            wrapper = this()
+            return wrapper is not None and wrapper._begin_backward()
+
+        self._exchange = _Exchange(
+            _units(name, parameters, unit, bucket_cap_mb),
+            elastic.AVERAGE,
+            Compression.of(compression),
+            backward_passes_per_step=1,
+            predivide=1,
+            before=before,
+        )
+
+    @staticmethod
+    def _parameters_of(module: Any) -> list[tuple[str, torch.nn.Parameter]]:
+        if not isinstance(module, torch.nn.Module) or isinstance(module, DistributedDataParallel):
+            raise elastic.InvalidArgumentError(
+                "DistributedDataParallel: give a torch.nn.Module that is not wrapped yet; this is a "
+                f"{type(module).__name__}"
+            )
+        named = [pair for pair in module.named_parameters() if pair[1].requires_grad]
+        if not named:
+            raise elastic.InvalidArgumentError(
+                "DistributedDataParallel: the module has no parameter that requires a gradient; it "
+                "needs no wrapping"
+            )
+        return named
+
+    def forward(self, *arguments: Any, **named: Any) -> Any:
+        if self._pending and not _in_backward():
+            self._begin_after_exception()
+        return self.module(*arguments, **named)
+
+    def _begin_after_exception(self) -> None:
+        """An exception has ended the backward pass before."""
+        if self._exchange.under_way():
+            raise elastic.InvalidArgumentError(
+                "DistributedDataParallel: an exception ended the backward pass before, when some of "
+                "its gradients were on their way: call contribute_nothing() and make the step with "
+                "the averages first, as the other members do"
+            )
+        self._pending = False
+        self._exchange.begin_step()
+
+    @contextlib.contextmanager
+    def no_sync(self) -> Iterator[None]:
+        """Backward passes in here add up gradients on this worker only. They travel with those of
+        the next pass outside."""
+        before, self._synchronizes = self._synchronizes, False
+        try:
+            yield
+        finally:
+            self._synchronizes = before
+
+    @property
+    def contributors(self) -> list[elastic.Contributors]:
+        """The Contributors of each unit of the latest backward pass, for Sampler.commit."""
+        return self._exchange.contributors
+
+    def contribute_nothing(self) -> None:
+        """Takes part in a step for which this worker has no batch, in place of ``backward``: zeros
+        stand for its gradients. Call ``optimizer.zero_grad()`` before. Also ends a backward pass
+        that an exception has broken off: gradients that were not on their way yet are zeros."""
+        self._finish()
+
+    def _begin_backward(self) -> bool:
+        """Before each gradient that is ready. Returns whether it may travel."""
+        if not self._synchronizes:
+            return False
+        if not self._pending:
+            self._pending = True
+            torch.autograd.Variable._execution_engine.queue_callback(self._finish)
+        return True
+
+    def _finish(self) -> None:
+        """At the end of a backward pass. Its errors come out of ``backward``."""
+        self._pending = False
+        if self._buffers_of_module is not None:
+            self._buffers_of_module.start()
+        self._exchange.synchronize()
+        if self._buffers_of_module is not None:
+            self._buffers_of_module.finish()
+
+
+def _in_backward() -> bool:
+    """Whether a backward pass runs in this thread."""
+    try:
+        torch.autograd.Variable._execution_engine.queue_callback(lambda: None)
+    except RuntimeError:
+        return False
+    return True
+
+
+def _units(
+    name: str, parameters: list[tuple[str, torch.nn.Parameter]], unit: str, bucket_cap_mb: float
+) -> list[_Group]:
+    """What travels as one. Gradients come from the last parameter to the first."""
+    if unit == "step":
+        return [_Group(f"{name}, step", [parameter for _, parameter in parameters])]
+    if unit != "bucket":
+        raise elastic.InvalidArgumentError(
+            f"DistributedDataParallel: unit is {unit!r}; it is 'bucket' or 'step'"
+        )
+    units: list[_Group] = []
+    room = 0.0
+    for parameter_name, parameter in reversed(parameters):
+        size = parameter.numel() * parameter.element_size()
+        if not units or size > room:
+            units.append(_Group(f"{name}.{parameter_name}...", []))
+            room = bucket_cap_mb * _MiB
+        units[-1].parameters.append(parameter)
+        room -= size
+    return units
