@@ -77,6 +77,15 @@ std::optional<nb::object> as_bits_of_bfloat16(nb::handle object) {
   return object.attr("view")("uint16");
 }
 
+/// NumPy's name of an element type that a buffer or DLPack has. It has none for bfloat16.
+const char* numpy_name(DType dtype) {
+  static constexpr std::array kNames{"float16", "uint16", "float32", "float64", "int8",
+                                     "uint8",   "int32",  "int64",   "uint32",  "uint64",
+                                     "int16",   "uint16", "bool"};
+  static_assert(kNames.size() == kDTypes.size());
+  return kNames.at(static_cast<std::size_t>(dtype));
+}
+
 /// Why `object` could not be exported for `access`.
 [[noreturn]] void explain(nb::handle object, Access access, const char* call, const char* what) {
   nb::ndarray<nb::ro> readable;
@@ -171,7 +180,7 @@ Tensor new_tensor(const Tensor& like, std::size_t count) {
   } else {
     const nb::object dtype = nb::hasattr(like.object, "dtype")
                                  ? nb::object(like.object.attr("dtype"))
-                                 : nb::object(nb::cast(like.exported).attr("dtype"));
+                                 : nb::object(nb::str(numpy_name(like.view.dtype)));
     made = nb::module_::import_("numpy").attr("empty")(count, dtype);
   }
   return tensor_of(made, Access::kWrite, "elastic", "result");
