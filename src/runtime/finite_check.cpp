@@ -70,7 +70,7 @@ void FiniteCheck::fail(const Place& in_sum, const std::optional<Place>& own) {
   // Programs mostly end with this error. The first that does must not make the others ask again
   // without it: each has the answer before any of them goes on.
   context_.barrier();
-  const std::string remedy = " (Options::non_finite: \"skip\" leaves such a step out)";
+  const std::string remedy = " (the option non_finite=skip leaves such a step out)";
   for (std::size_t at = 0; at + 1 < told.values.size(); at += message.size()) {
     if (told.values[at] == kNone) continue;
     const auto rank = static_cast<int>(at / message.size());
