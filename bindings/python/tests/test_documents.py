@@ -80,3 +80,11 @@ def test_trainers_in_pytorch_md(number: int, tmp_path: pathlib.Path) -> None:
         + "print('steps', state.commits)\nelastic.shutdown()\n"
     )
     assert "steps" in run_example(program)
+
+
+def test_process_group_in_pytorch_md(tmp_path: pathlib.Path) -> None:
+    pytest.importorskip("torch")
+    (block,) = [block for block in blocks("docs/pytorch.md") if "init_process_group" in block]
+    program = tmp_path / "group.py"
+    program.write_text(block + "elastic.shutdown()\n")
+    assert "sum [2.0, 2.0, 2.0] of 2" in run_example(program)

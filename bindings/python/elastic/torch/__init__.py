@@ -22,11 +22,19 @@
     elastic.shutdown()
 """
 
+import torch
+
 from elastic.torch.compression import Compression
 from elastic.torch.distributed_data_parallel import DistributedDataParallel
 from elastic.torch.loader import ElasticDataLoader
 from elastic.torch.optimizer import DistributedOptimizer
 from elastic.torch.state import State
+from elastic.torch.sync_batch_norm import SyncBatchNorm
+
+if torch.distributed.is_available():
+    from elastic.torch.process_group import init_process_group, register
+
+    register()
 
 __all__ = [
     "Compression",
@@ -34,4 +42,6 @@ __all__ = [
     "DistributedOptimizer",
     "ElasticDataLoader",
     "State",
+    "SyncBatchNorm",
+    "init_process_group",
 ]

@@ -1,0 +1,305 @@
+"""elastic as a backend of torch.distributed, for programs that expect a process group."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+import torch.distributed as dist
+
+import elastic
+
+#: What torch.distributed reduces with, by its name there.
+_OPERATIONS = {
+    "SUM": elastic.SUM,
+    "AVG": elastic.AVERAGE,
+    "PRODUCT": elastic.PRODUCT,
+    "MIN": elastic.MIN,
+    "MAX": elastic.MAX,
+}
+#: What a process group has and this one lacks, in versions 1.13 and 2.15 of PyTorch.
+_LACKING = (
+    "all_to_all_single",
+    "all_to_all_single_coalesced",
+    "alltoall",
+    "alltoall_base",
+    "gather",
+    "gather_into_tensor",
+    "gather_single",
+    "monitored_barrier",
+    "recv",
+    "recv_anysource",
+    "reduce",
+    "scatter",
+    "send",
+    "split_group",
+)
+
+
+class _Store(dist.Store):
+    """What torch.distributed's setup asks of a store. The workers have found each other already, so
+    nothing has to be told to another one, and nobody waits."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._values: dict[str, bytes] = {}
+
+    def set(self, key: str, value: Any) -> None:
+        self._values[key] = value if isinstance(value, bytes) else str(value).encode()
+
+    def get(self, key: str) -> bytes:
+        return self._values.get(key, b"")
+
+    def add(self, key: str, amount: int) -> int:
+        return elastic.size()  # workers that have come to the barrier of torch.distributed 1.x
+
+    def wait(self, keys: Any, timeout: Any = None) -> None:
+        pass
+
+    def check(self, keys: list[str]) -> bool:
+        return all(key in self._values for key in keys)
+
+    def delete_key(self, key: str) -> bool:
+        return self._values.pop(key, None) is not None
+
+    def num_keys(self) -> int:
+        return len(self._values)
+
+    def set_timeout(self, timeout: Any) -> None:
+        pass
+
+
+#: PyTorch keeps only its part in C++ alive.
+_STORE = _Store()
+
+
+class ProcessGroup(dist.ProcessGroup):
+    """All members of the job. Each operation is complete when its call returns.
+
+    ``rank()`` and ``size()`` are those of the membership of the moment: they change when a worker is
+    lost, and at a ``commit``.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(elastic.rank(), elastic.size())
+        self._group_name = "elastic"
+
+    def rank(self) -> int:
+        return int(elastic.rank())
+
+    def size(self) -> int:
+        return int(elastic.size())
+
+    def getBackendName(self) -> str:  # noqa: N802: PyTorch's name
+        return "elastic"
+
+    def name(self) -> str:
+        return "elastic"
+
+    def _set_group_name(self, name: str) -> None:
+        self._group_name = name
+
+    @property
+    def group_name(self) -> str:
+        """PyTorch keeps it in a backend in C++, which this group has not."""
+        return self._group_name
+
+    def allreduce(self, tensors: Sequence[torch.Tensor], opts: Any = None) -> Any:
+        with torch.no_grad():
+            elastic.grouped_allreduce(_in_place(tensors, "all_reduce"), _operation(opts))
+        return _complete(tensors)
+
+    def allreduce_coalesced(self, tensors: Sequence[torch.Tensor], opts: Any = None) -> Any:
+        return self.allreduce(tensors, opts)
+
+    def broadcast(self, tensors: Sequence[torch.Tensor], opts: Any) -> Any:
+        with torch.no_grad():
+            for tensor in _in_place(tensors, "broadcast"):
+                elastic.broadcast(tensor, opts.rootRank)
+        return _complete(tensors)
+
+    def allgather(
+        self,
+        outputs: Sequence[Sequence[torch.Tensor]],
+        inputs: Sequence[torch.Tensor],
+        opts: Any = None,
+    ) -> Any:
+        for blocks, tensor in zip(outputs, inputs):
+            rows = self._gather(tensor, len(blocks), "all_gather")
+            with torch.no_grad():
+                for block, row in zip(blocks, rows):
+                    block.copy_(row.view(block.shape))
+        return _complete(outputs)
+
+    def allgather_coalesced(
+        self,
+        outputs: Sequence[Sequence[torch.Tensor]],
+        inputs: Sequence[torch.Tensor],
+        opts: Any = None,
+    ) -> Any:
+        # One list of outputs for each rank, with one tensor for each input.
+        return self.allgather(list(zip(*outputs)), inputs, opts)
+
+    def all_gather_single(
+        self, output: torch.Tensor, tensor: torch.Tensor, *opts: Any
+    ) -> Any:
+        if tensor.numel() > 0:
+            rows = self._gather(tensor, output.numel() // tensor.numel(), "all_gather_into_tensor")
+            with torch.no_grad():
+                output.copy_(rows.view(output.shape))
+        return _complete([output])
+
+    _allgather_base = all_gather_single
+
+    def all_gather_single_coalesced(
+        self, outputs: Sequence[torch.Tensor], inputs: Sequence[torch.Tensor], *opts: Any
+    ) -> Any:
+        for output, tensor in zip(outputs, inputs):
+            self.all_gather_single(output, tensor)
+        return _complete(outputs)
+
+    allgather_into_tensor_coalesced = all_gather_single_coalesced
+
+    def reduce_scatter(
+        self,
+        outputs: Sequence[torch.Tensor],
+        inputs: Sequence[Sequence[torch.Tensor]],
+        opts: Any = None,
+    ) -> Any:
+        for output, parts in zip(outputs, inputs):
+            flat = torch.cat([part.detach().reshape(-1) for part in parts])
+            self._scatter(output, flat, opts, "reduce_scatter")
+        return _complete(outputs)
+
+    def reduce_scatter_single(
+        self, output: torch.Tensor, tensor: torch.Tensor, opts: Any = None
+    ) -> Any:
+        self._scatter(output, tensor.detach().reshape(-1), opts, "reduce_scatter_tensor")
+        return _complete([output])
+
+    _reduce_scatter_base = reduce_scatter_single
+
+    def reduce_scatter_single_coalesced(
+        self, outputs: Sequence[torch.Tensor], inputs: Sequence[torch.Tensor], opts: Any = None
+    ) -> Any:
+        for output, tensor in zip(outputs, inputs):
+            self.reduce_scatter_single(output, tensor, opts)
+        return _complete(outputs)
+
+    reduce_scatter_tensor_coalesced = reduce_scatter_single_coalesced
+
+    def barrier(self, opts: Any = None) -> Any:
+        elastic.barrier()
+        return _complete([])
+
+    def _gather(self, tensor: torch.Tensor, ranks: int, call: str) -> torch.Tensor:
+        """The tensors of all members, a row for each."""
+        gathered = elastic.allgather(tensor.detach().reshape(1, -1).contiguous())
+        if len(gathered.contributors) != ranks:
+            raise _wrong_size(call, ranks, len(gathered.contributors))
+        values: torch.Tensor = gathered.values
+        return values
+
+    def _scatter(self, output: torch.Tensor, flat: torch.Tensor, opts: Any, call: str) -> None:
+        """This rank's part of a sum."""
+        count = output.numel()
+        if count == 0:
+            return
+        part = elastic.reduce_scatter(flat.contiguous(), _operation(opts))
+        ranks = flat.numel() // count
+        if part.values.numel() != count or len(part.contributors) != ranks:
+            raise _wrong_size(call, ranks, len(part.contributors))
+        with torch.no_grad():
+            output.copy_(part.values.view(output.shape))
+
+
+def _refusal(name: str) -> Callable[..., Any]:
+    def refuse(self: ProcessGroup, *arguments: Any, **named: Any) -> Any:
+        raise NotImplementedError(
+            f"the process group 'elastic' has no {name}; it has all_reduce, broadcast, all_gather, "
+            "reduce_scatter, their forms for one tensor, coalesced and for objects, and barrier"
+        )
+
+    refuse.__name__ = name
+    return refuse
+
+
+for _name in _LACKING:
+    setattr(ProcessGroup, _name, _refusal(_name))
+
+
+def _wrong_size(call: str, expected: int, contributed: int) -> elastic.Error:
+    return elastic.InvalidArgumentError(
+        f"{call}: the tensors are for {expected} ranks, and {contributed} contributed: the members "
+        "have changed, or the sizes are wrong; call again with tensors for "
+        "torch.distributed.get_world_size() ranks"
+    )
+
+
+def _operation(opts: Any) -> elastic.ReduceOp:
+    if opts is None:
+        return elastic.SUM
+    given = opts.reduceOp
+    name = str(getattr(given, "op", given)).rsplit(".", 1)[-1]
+    for known in _OPERATIONS:
+        if given == getattr(dist.ReduceOp, known, None):
+            name = known
+    if name not in _OPERATIONS:
+        raise NotImplementedError(
+            f"the process group 'elastic' has no reduction {name}; it has {', '.join(_OPERATIONS)}"
+        )
+    return _OPERATIONS[name]
+
+
+def _in_place(tensors: Sequence[torch.Tensor], call: str) -> list[torch.Tensor]:
+    for tensor in tensors:
+        if not tensor.is_contiguous():
+            raise elastic.InvalidArgumentError(
+                f"{call}: the tensor of shape {tuple(tensor.shape)} is not contiguous; give "
+                "tensor.contiguous()"
+            )
+    return list(tensors)
+
+
+def _complete(result: Any) -> Any:
+    """A finished operation. A Work of Python's own hangs the DistributedDataParallel of 1.13."""
+    future: torch.futures.Future[Any] = torch.futures.Future()
+    future.set_result(result)
+    return torch._C._distributed_c10d._create_work_from_future(future)
+
+
+def _make_process_group(store: Any, rank: int, size: int, timeout: Any) -> ProcessGroup:
+    if size != elastic.size():
+        raise NotImplementedError(
+            f"the process group 'elastic' has all {elastic.size()} members; a group of {size} of "
+            "them is not possible"
+        )
+    return ProcessGroup()
+
+
+def _find_members(url: str, *arguments: Any, **named: Any) -> Any:
+    """For ``init_method="elastic://"``: joins the job, which knows its members."""
+    elastic.init()
+    yield _STORE, elastic.rank(), elastic.size()
+    raise RuntimeError("this process has its place in the job already")
+
+
+def register() -> None:
+    """Makes "elastic" known to torch.distributed."""
+    if hasattr(dist.Backend, "ELASTIC"):
+        return
+    named: dict[str, Any] = {}
+    if "devices" in dist.Backend.register_backend.__code__.co_varnames:  # from 2.0 on
+        named["devices"] = ["cpu", "cuda"]
+    dist.Backend.register_backend("elastic", _make_process_group, **named)
+    dist.rendezvous.__globals__["register_rendezvous_handler"]("elastic", _find_members)
+
+
+def init_process_group() -> None:
+    """Joins the job, and makes its members the default group of torch.distributed.
+
+    The same as ``torch.distributed.init_process_group("elastic", init_method="elastic://")``. Start
+    the workers with elasticrun; torchrun starts no server that they could join.
+    """
+    dist.init_process_group("elastic", init_method="elastic://", rank=-1, world_size=-1)
