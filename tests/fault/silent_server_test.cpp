@@ -12,7 +12,23 @@
 namespace elastic::testing {
 namespace {
 
-class SilentServerForLong : public NetworkTest {};
+class SilentServerTest : public NetworkTest {
+ protected:
+  /// Lets a worker join and the job end. The members must have kept each other all along.
+  void finish_with_a_joiner(FaultJob& job, const std::vector<std::string>& arguments,
+                            const std::vector<FaultWorker*>& members) {
+    ASSERT_TRUE(FaultJob::await_line(job.start(arguments), "entered")) << job.text();
+    ASSERT_TRUE(FaultJob::await_steps(job.others({}), 20)) << job.text();
+    for (FaultWorker* member : members) {
+      for (const Step& step : member->log().steps()) {
+        EXPECT_GE(step.contributors, 3U) << "a worker was given up";
+      }
+    }
+    finish(job, job.others({}));
+  }
+};
+
+class SilentServerForLong : public SilentServerTest {};
 
 /// No member is heard, so the fault must be on the server's side.
 TEST_F(SilentServerForLong, StallsNoMemberAndGivesNoneUp) {
@@ -28,17 +44,10 @@ TEST_F(SilentServerForLong, StallsNoMemberAndGivesNoneUp) {
   ASSERT_TRUE(FaultJob::await_steps(members, 20)) << job.text();
   hosts_->restore(kServerHost);
   ASSERT_TRUE(FaultJob::await_steps(members, 20)) << job.text();
-  ASSERT_TRUE(FaultJob::await_line(job.start(arguments), "entered")) << job.text();
-  ASSERT_TRUE(FaultJob::await_steps(job.others({}), 20)) << job.text();
-  for (FaultWorker* member : members) {
-    for (const Step& step : member->log().steps()) {
-      EXPECT_GE(step.contributors, 3U) << "a worker was given up";
-    }
-  }
-  finish(job, job.others({}));
+  finish_with_a_joiner(job, arguments, members);
 }
 
-class CutFromTheServer : public NetworkTest {};
+class CutFromTheServer : public SilentServerTest {};
 
 /// The others' positions tell that it goes on.
 TEST_F(CutFromTheServer, IsNotGivenUpWhileItTakesPart) {
@@ -59,14 +68,7 @@ TEST_F(CutFromTheServer, IsNotGivenUpWhileItTakesPart) {
   hosts_->mend(kServerHost, host_of(kSlot));
   // TCP tries again when about as much time has passed again.
   std::this_thread::sleep_for(2 * kCut);
-  ASSERT_TRUE(FaultJob::await_line(job.start(arguments), "entered")) << job.text();
-  ASSERT_TRUE(FaultJob::await_steps(job.others({}), 20)) << job.text();
-  for (FaultWorker* member : members) {
-    for (const Step& step : member->log().steps()) {
-      EXPECT_GE(step.contributors, 3U) << "a worker was given up";
-    }
-  }
-  finish(job, job.others({}));
+  finish_with_a_joiner(job, arguments, members);
 }
 
 }  // namespace
