@@ -30,7 +30,9 @@
 #include "threads.hpp"
 
 // Declared by the C library with attributes that say what it promises of its own.
+#ifndef __clang__
 #pragma GCC diagnostic ignored "-Wnonnull-compare"
+#endif
 
 namespace elastic::simulation {
 namespace {
@@ -48,10 +50,10 @@ Function library(const char* name, const char* version = nullptr) {
 }
 
 /// The library's function of this name, looked up once.
-#define ELASTIC_LIBRARY(name, ...)                                                 \
-  []() {                                                                           \
-    static const auto function = library<decltype(&::name)>(#name, ##__VA_ARGS__); \
-    return function;                                                               \
+#define ELASTIC_LIBRARY(name, ...)                                                             \
+  []() {                                                                                       \
+    static const auto function = library<decltype(&::name)>(#name __VA_OPT__(, ) __VA_ARGS__); \
+    return function;                                                                           \
   }()
 
 constexpr const char* kConditions = "GLIBC_2.3.2";

@@ -125,8 +125,9 @@ class Mistakes : DeviceRank {
       must_fail(ErrorCode::kInvalidArgument, words, call);
     };
     for (const auto& [name, make] : calls) {
-      const auto wrong = [&, make = make](std::vector<std::string> words, TensorView in,
-                                          TensorView out, CudaStream with = {}) {
+      const auto wrong = [&, name = name, make = make](std::vector<std::string> words,
+                                                       TensorView in, TensorView out,
+                                                       CudaStream with = {}) {
         words.push_back(name);
         expect(words, [&] { make(in, out, with); });
       };

@@ -108,7 +108,7 @@ Decision Communicator::Body::agree() {
 }
 
 Decision Communicator::Body::poll(May may) {
-  constexpr const char* kName = "ncclCommGetAsyncError";
+  constexpr const char* kAsyncError = "ncclCommGetAsyncError";
   std::optional<Decision> instead;
   state_.access([&](CommunicatorState& state) {
     if (state.in_call()) {
@@ -116,11 +116,11 @@ Decision Communicator::Body::poll(May may) {
     } else if (dead_.load(std::memory_order_acquire) || !(state.*may)().ok()) {
       instead = Decision{};
     } else {
-      state.call_begins(kName);
+      state.call_begins(kAsyncError);
     }
   });
   if (instead) return *std::move(instead);
-  return make(kName, [this](const Api& api) {
+  return make(kAsyncError, [this](const Api& api) {
     ncclResult_t state = ncclSuccess;
     const ncclResult_t asked = api.comm_get_async_error(comm_, &state);
     return asked == ncclSuccess ? state : asked;
