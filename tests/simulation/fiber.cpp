@@ -64,19 +64,23 @@ Fiber::~Fiber() = default;
 void Fiber::resume() {
   auto* const handled = reinterpret_cast<Handled*>(abi::__cxa_get_globals());
   const Handled mine = std::exchange(*handled, handled_);
-  if (_setjmp(resumer_) == 0) {
-    if (begun_) _longjmp(here_, 1);
-    begun_ = true;
-    ::getcontext(&first_);
-    first_.uc_stack.ss_sp = stack_->bottom();
-    first_.uc_stack.ss_size = Stack::bytes();
-    const auto self = reinterpret_cast<std::uintptr_t>(this);
-    ::makecontext(&first_, reinterpret_cast<void (*)()>(&Fiber::enter), 2,
-                  static_cast<unsigned int>(self), static_cast<unsigned int>(self >> 32U));
-    ::setcontext(&first_);
-  }
+  go_on();
   auto* const now = reinterpret_cast<Handled*>(abi::__cxa_get_globals());
   handled_ = std::exchange(*now, mine);
+}
+
+/// No variable of this function is used after the jump back, which could spoil it.
+void Fiber::go_on() {
+  if (_setjmp(resumer_) != 0) return;
+  if (begun_) _longjmp(here_, 1);
+  begun_ = true;
+  ::getcontext(&first_);
+  first_.uc_stack.ss_sp = stack_->bottom();
+  first_.uc_stack.ss_size = Stack::bytes();
+  const auto self = reinterpret_cast<std::uintptr_t>(this);
+  ::makecontext(&first_, reinterpret_cast<void (*)()>(&Fiber::enter), 2,
+                static_cast<unsigned int>(self), static_cast<unsigned int>(self >> 32U));
+  ::setcontext(&first_);
 }
 
 void Fiber::leave_to_resumer() {

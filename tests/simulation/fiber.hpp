@@ -38,6 +38,8 @@ class Fiber {
 
   static void enter(unsigned int low, unsigned int high);
   [[noreturn]] void run();
+  /// Runs the code from where it stopped until it calls `leave_to_resumer`.
+  void go_on();
   void leave_to_resumer();
 
   std::function<void()> body_;
