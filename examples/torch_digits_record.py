@@ -144,12 +144,16 @@ def die_in_backward(
 
 
 def wait_for_workers(state: elastic.State, options: argparse.Namespace) -> None:
-    """Waits after the chosen step until enough workers have joined: what follows does not depend on
-    how long they take to start."""
+    """Waits after the chosen step until enough workers have joined, for a minute at most: what
+    follows does not depend on how long they take to start.
+
+    All members commit equally often, also where nobody comes: a view changes after the same commit
+    on all of them. There was one commit for each step before.
+    """
     if state.step != options.wait_after_step or elastic.size() >= options.wait_for:
         return
     if elastic.rank() == 0:
         print(f"after step {state.step}: waits for {options.wait_for} workers", flush=True)
-    while elastic.size() < options.wait_for:
+    while elastic.size() < options.wait_for and state.commits < state.step + 12000:
         time.sleep(0.005)
         state.commit()
