@@ -16,6 +16,7 @@ import time
 import numpy as np
 import torch
 from torch.nn import functional
+from torch.utils.data import TensorDataset
 
 import elastic
 import elastic.torch
@@ -50,11 +51,82 @@ class Counted(torch.nn.Module):
         return loss / BATCH + used
 
 
-def read_digits(path: pathlib.Path) -> tuple[torch.Tensor, torch.Tensor]:
-    """The images, from 0 to 1, and the digits, in an order that is the same on all workers."""
+def read_digits(path: pathlib.Path) -> tuple[TensorDataset, TensorDataset]:
+    """The digits to learn from and those for the test, the same on all workers. Each has an image
+    from 0 to 1, the digit, and its own number."""
     table = torch.from_numpy(np.loadtxt(path, dtype=np.float32, delimiter=","))
     table = table[torch.randperm(len(table), generator=torch.Generator().manual_seed(1797))]
-    return table[:, :64] / 16, table[:, 64].long()
+
+    def dataset(rows: torch.Tensor) -> TensorDataset:
+        return TensorDataset(rows[:, :64] / 16, rows[:, 64].long(), torch.arange(len(rows)))
+
+    return dataset(table[TEST_SAMPLES:]), dataset(table[:TEST_SAMPLES])
+
+
+class Trainer:
+    """The network, what trains it, and the State that joiners receive."""
+
+    def __init__(self, options: argparse.Namespace, dataset: TensorDataset) -> None:
+        self.options = options
+        self.dataset = dataset
+        self.network = torch.nn.Sequential(
+            torch.nn.Linear(64, 64), torch.nn.ReLU(), torch.nn.Linear(64, 10)
+        )
+        # One unit for all gradients: a death cannot leave a sample in some of them only.
+        self.model = elastic.torch.DistributedDataParallel(
+            Counted(self.network, len(dataset)), unit="step"
+        )
+        self.optimizer = torch.optim.SGD(self.network.parameters(), lr=RATE, momentum=MOMENTUM)
+        schedule = elastic.Schedule.step(RATE, [options.epochs * len(dataset) * 2 / 3])
+        self.rate = elastic.LearningRate(schedule, BATCH, policy="ramp", momentum=MOMENTUM)
+        self.sampler = elastic.Sampler(len(dataset), seed=options.seed)
+        self.usage = Usage(len(dataset))
+        self.state = elastic.torch.State(
+            model=self.model,
+            optimizer=self.optimizer,
+            rate=self.rate,
+            sampler=self.sampler,
+            usage=self.usage,
+            step=0,
+        )
+        self.record = Record(options.trace, options.report)
+        die_in_backward(self.network[0].weight, self.state, options)
+
+    def run(self) -> elastic.RunOutcome:
+        return elastic.run(self.state, self._train)
+
+    def _train(self, state: elastic.State) -> None:
+        wait_for_workers(state, self.options)  # the first joiner does, too
+        for batch in elastic.torch.ElasticDataLoader(
+            self.dataset, self.sampler, BATCH, self.options.epochs
+        ):
+            earliest_end = time.monotonic() + self.options.step_ms / 1000
+            self._step(batch)
+            time.sleep(max(0, earliest_end - time.monotonic()))
+            state.commit()  # workers join and leave here
+            wait_for_workers(state, self.options)
+
+    def _step(self, batch: list[torch.Tensor] | None) -> None:
+        self.model.zero_grad()
+        if batch is None:  # nothing was left for this worker at the epoch's end
+            self.model.contribute_nothing()
+        else:
+            self.model(*batch).backward()
+        averaged_at = time.monotonic_ns()
+        (contributors,) = self.model.contributors
+        tally = self.model.module.tally.grad * len(contributors)
+        samples, loss = int(tally[:-1].sum().round()), float(tally[-1])
+        rate = self.rate.step(BATCH * len(contributors), samples)
+        for group in self.optimizer.param_groups:
+            group["lr"] = rate.value
+        self.optimizer.step()
+        self.sampler.commit(contributors)  # the samples of a dead worker are drawn again
+        self.state.step += 1
+        ends_epoch = self.sampler.done_in_epoch == len(self.sampler)
+        self.usage.add(tally[:-1], loss, ends_epoch)
+        self.record.step(
+            self.state.step, contributors, samples, rate, loss / max(samples, 1), averaged_at
+        )
 
 
 def arguments() -> argparse.Namespace:
@@ -82,63 +154,13 @@ def main() -> None:
     elastic.init()
     torch.set_num_threads(1)  # workers share the machine's cores
     torch.manual_seed(options.seed)
-    images, labels = read_digits(options.data)
-    test_images, test_labels = images[:TEST_SAMPLES], labels[:TEST_SAMPLES]
-    images, labels = images[TEST_SAMPLES:], labels[TEST_SAMPLES:]
-    dataset = torch.utils.data.TensorDataset(images, labels, torch.arange(len(images)))
-
-    network = torch.nn.Sequential(torch.nn.Linear(64, 64), torch.nn.ReLU(), torch.nn.Linear(64, 10))
-    # One unit for all gradients: a death cannot leave a sample in some of them and not in others.
-    model = elastic.torch.DistributedDataParallel(Counted(network, len(dataset)), unit="step")
-    optimizer = torch.optim.SGD(network.parameters(), lr=RATE, momentum=MOMENTUM)
-    schedule = elastic.Schedule.step(RATE, [options.epochs * len(dataset) * 2 / 3])
-    learning_rate = elastic.LearningRate(schedule, BATCH, policy="ramp", momentum=MOMENTUM)
-    sampler = elastic.Sampler(len(dataset), seed=options.seed)
-    usage = Usage(len(dataset))
-    state = elastic.torch.State(
-        model=model,
-        optimizer=optimizer,
-        learning_rate=learning_rate,
-        sampler=sampler,
-        usage=usage,
-        step=0,
-    )
-    record = Record(options.trace, options.report)
-    die_in_backward(network[0].weight, state, options)
-
-    def step(batch: list[torch.Tensor] | None) -> None:
-        model.zero_grad()
-        if batch is None:  # nothing was left for this worker at the epoch's end
-            model.contribute_nothing()
-        else:
-            model(*batch).backward()
-        averaged_at = time.monotonic_ns()
-        (contributors,) = model.contributors
-        tally = model.module.tally.grad * len(contributors)
-        samples, loss = int(tally[:-1].sum().round()), float(tally[-1])
-        rate = learning_rate.step(BATCH * len(contributors), samples)
-        for group in optimizer.param_groups:
-            group["lr"] = rate.value
-        optimizer.step()
-        sampler.commit(contributors)
-        state.step += 1
-        record.step(state.step, contributors, samples, rate, loss / max(samples, 1), averaged_at)
-        usage.add(tally[:-1], loss, ends_epoch=sampler.done_in_epoch == len(sampler))
-
-    def train(state: elastic.State) -> None:
-        wait_for_workers(state, options)  # the first joiner does, too
-        loader = elastic.torch.ElasticDataLoader(dataset, sampler, BATCH, options.epochs)
-        for batch in loader:
-            earliest_end = time.monotonic() + options.step_ms / 1000
-            step(batch)
-            time.sleep(max(0, earliest_end - time.monotonic()))
-            state.commit()  # workers join and leave here
-            wait_for_workers(state, options)
-
-    outcome = elastic.run(state, train)
+    training, test = read_digits(options.data)
+    trainer = Trainer(options, training)
+    outcome = trainer.run()
+    images, labels, _ = test.tensors
     with torch.no_grad():
-        accuracy = float((network(test_images).argmax(1) == test_labels).double().mean())
-    record.end(outcome, state.step, usage, accuracy, network)
+        accuracy = float((trainer.network(images).argmax(1) == labels).double().mean())
+    trainer.record.end(outcome, trainer.state.step, trainer.usage, accuracy, trainer.network)
     elastic.shutdown()
 
 

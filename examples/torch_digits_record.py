@@ -136,8 +136,8 @@ def die_in_backward(
         if not is_chosen or state.step + 1 != options.die_at_step:
             return
         if options.trace:
-            moment = json.dumps({"at_ns": time.monotonic_ns()})
-            (options.trace / f"kill-{os.getpid()}.json").write_text(moment + "\n")
+            line = json.dumps({"at_ns": time.monotonic_ns(), "step": options.die_at_step})
+            (options.trace / f"kill-{os.getpid()}.json").write_text(line + "\n")
         os.kill(os.getpid(), signal.SIGKILL)
 
     parameter.register_hook(kill)
