@@ -29,7 +29,7 @@ STEPS = EPOCHS * 23  # of 4 workers
 def started(
     folder: pathlib.Path, launcher: tuple[str, ...] = (), program: tuple[str, ...] = ()
 ) -> Iterator[subprocess.Popen[str]]:
-    """A job of four workers, which is ended after two minutes."""
+    """A job of four workers, which is ended after four minutes."""
     folder.mkdir()
     command = [str(LAUNCHER), "--job", JOB, "-np", "4", *launcher, sys.executable, str(DIGITS)]
     job = subprocess.Popen(
@@ -40,7 +40,7 @@ def started(
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
     )
-    limit = threading.Timer(120, job.terminate)
+    limit = threading.Timer(240, job.terminate)
     limit.start()
     try:
         yield job
