@@ -52,21 +52,11 @@ def by_ddp(module: torch.nn.Module) -> Step:
     return step
 
 
-def by_elastic_ddp() -> Step:
-    module = elastic.torch.DistributedDataParallel(Gradients())
-    plain = by_ddp(module)
-
-    def step() -> None:
-        plain()
-        module.contributors()
-
-    return step
-
-
 def variants() -> dict[str, Step]:
-    steps = {"elastic, DistributedOptimizer": by_optimizer()}
-    if hasattr(elastic.torch, "DistributedDataParallel"):
-        steps["elastic, DDP"] = by_elastic_ddp()
+    steps = {
+        "elastic, DDP": by_ddp(elastic.torch.DistributedDataParallel(Gradients())),
+        "elastic, DistributedOptimizer": by_optimizer(),
+    }
     for backend in ("gloo", "mpi"):
         if backend == "mpi" and not dist.is_mpi_available():
             continue
@@ -96,9 +86,8 @@ def measure(turns: int, steps_per_turn: int) -> None:
                 if turn > 0:
                     times[name].append(1e3 * (time.perf_counter() - begin))
     if rank == 0:
-        own = "elastic, DDP" if "elastic, DDP" in times else "elastic, DistributedOptimizer"
         for name, of in times.items():
-            ratio = statistics.median(of) / statistics.median(times[own])
+            ratio = statistics.median(of) / statistics.median(times["elastic, DDP"])
             row = [str(size), name, f"{statistics.median(of):.1f}", f"{min(of):.1f}", f"{ratio:.2f}"]
             print("| " + " | ".join(row) + " |")
     elastic.barrier()
