@@ -32,8 +32,10 @@ std::string found_here(const std::string& name, const EnvironmentMap& environmen
 }
 
 std::string backend_line(const std::string& name, const EnvironmentMap& environment) {
-  return "  " + name + std::string(8 - name.size(), ' ') + (was_built(name) ? "yes" : "no ") +
-         "    " + found_here(name, environment) + "\n";
+  std::string cell = name;
+  cell.resize(std::max<std::size_t>(8, name.size() + 2), ' ');
+  return "  " + cell + (was_built(name) ? "yes" : "no ") + "    " +
+         found_here(name, environment) + "\n";
 }
 
 std::string device_lines() {
@@ -57,8 +59,7 @@ std::string build_report(const EnvironmentMap& environment) {
          backend_line("mpi", environment) + "devices\n" + device_lines() +
          "transports\n"
          "  shared memory  yes\n"
-         "  tcp            yes\n"
-         "  in-process     yes\n";
+         "  tcp            yes\n";
 }
 
 }  // namespace elastic::launcher
