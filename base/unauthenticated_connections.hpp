@@ -13,7 +13,7 @@ namespace elastic {
 
 /// The connections of one listener whose peers have not authenticated yet, and the choice of the
 /// one that is closed when there are too many. So a listener never stops accepting: a peer that
-/// knows the secret says its first bytes at once, so a flood of connections can hold a place only
+/// knows the secret sends its first bytes at once, so a flood of connections can hold a place only
 /// until the next connection comes.
 ///
 /// The victim is the oldest silent connection of the origin that has the most silent ones; if

@@ -56,12 +56,13 @@ enum {
   ELASTIC_REFUSED = 5,     /* the job refused this worker */
   ELASTIC_TIMEOUT = 6,     /* a bounded wait ended */
   ELASTIC_ROOT_LOST = 7,   /* a broadcast's root died before any survivor had all its data: retry */
-  ELASTIC_BELOW_MINIMUM = 8, /* fewer workers than min_np are left, and none came in time */
+  ELASTIC_BELOW_MINIMUM = 8, /* the job cannot go on, mostly for lack of workers (min_np) */
   ELASTIC_EVICTED = 9,       /* the job went on without this worker */
   ELASTIC_REMOVED = 10,      /* this worker was asked to leave */
   ELASTIC_STOPPED = 11,      /* the job was asked to stop */
   ELASTIC_NOT_FINITE = 12,   /* a gradient had NaN or Inf */
-  ELASTIC_INTERNAL = 13,     /* a defect of the library */
+  ELASTIC_INTERNAL = 13,     /* a defect of the library, or this worker has left the job after an
+                              * exception or for lack of memory */
   ELASTIC_OUT_OF_MEMORY = 14,
   /* For your callbacks: your own code failed. The elastic call that ran the callback returns this
    * code as well. */

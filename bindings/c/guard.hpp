@@ -41,8 +41,8 @@ void forget_exception() noexcept;
 /// the exception of this thread's latest error where that has the same code.
 void raise_code(elastic_code code, const char* what);
 
-/// Calls a function that the program gave. Where it hands back the code of a call of ours that
-/// failed in it, the library sees that call's own exception.
+/// Calls a function that the program gave. If it returns the code of a call of ours that failed in
+/// it, the library sees that call's own exception.
 template <typename Function>
 void call_back(const char* what, Function&& function) {
   forget_exception();

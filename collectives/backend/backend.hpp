@@ -98,7 +98,8 @@ class Backend {
   virtual ~Backend() = default;
 
   /// Exchanges the settings that the view's first operation, `position`, needs. `run` does so
-  /// itself. A backend that passes some of its operations on to this one calls it before its own.
+  /// itself. A backend that runs some operations on a native backend calls the native backend's
+  /// `prepare` before its own first operation.
   virtual Status prepare(std::uint64_t /*position*/) { return {}; }
 
   /// Performs `call` as operation `position` of the lane. `payload` has the input, then the result.

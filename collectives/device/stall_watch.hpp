@@ -35,8 +35,8 @@ class StallWatch {
   using Entries = std::list<Entry>;
 
  public:
-  /// A wait that lasts as long as this lives; `what`: the subject and object of the wait, as a
-  /// sentence begins.
+  /// A wait that lasts as long as this lives. `what`: the start of the message, such as "allreduce
+  /// waits for CUDA device 0".
   class Wait {
    public:
     Wait(StallWatch& watch, std::string what) : watch_(watch), entry_(watch.add(std::move(what))) {}

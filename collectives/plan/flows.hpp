@@ -19,7 +19,7 @@ struct FlowTime {
   std::uint64_t nanoseconds = 0;
 };
 
-/// A message that tells how fast a line is: lines of a given rate let shorter ones pass at once.
+/// Size of the message that shows a line's rate; token buckets let shorter ones pass at full speed.
 inline constexpr std::size_t kTrialBytes = kMib;
 
 /// Whether to find out how fast the line is: only where there is a choice, and messages of 64 KiB

@@ -67,8 +67,8 @@ struct OpTag {
   std::uint64_t position = 0;    ///< of the operation in its lane, counted over the whole job
   std::uint8_t phase = 0;  ///< kNormal, kAbortOperation once a mismatch has been found, or later
 
-  /// Whatever comes before the operation itself: the hand-over of the result before it, and the
-  /// exchange of capabilities and the idling before the first operation of a view.
+  /// The exchanges before the operation itself: the hand-over of the result before it, the exchange
+  /// of capabilities, and a coordinator's wait for notes before the first operation.
   static constexpr std::uint8_t kBeforeOperation = 0;
   static constexpr std::uint8_t kNormal = 1;
   static constexpr std::uint8_t kAbortOperation = 2;

@@ -25,7 +25,8 @@ struct Combine {
                             std::size_t elements);
   Function function = nullptr;  ///< null: copy
   std::size_t element = 1;      ///< bytes of an element; payloads are cut only between elements
-  const std::byte* operand = nullptr;  ///< as long as the message; null: what is where it goes
+  const std::byte* operand = nullptr;  ///< as long as the message; null: the bytes already in
+                                       ///< Sink::into
   bool received_first = false;         ///< result = received op operand
 };
 
@@ -122,7 +123,8 @@ class Link {
   /// said, if it was asked.
   bool prepare_wait(std::vector<pollfd>& watched);
   void finish_wait(std::span<const pollfd> watched = {});
-  /// Has flows that are not used watched, too, which `prepare_wait` leaves out: for a long sleep.
+  /// Adds flows that carry no data, which `prepare_wait` leaves out, to `watched`: for a long
+  /// sleep.
   void watch_idle(std::span<pollfd> watched) const;
 
   /// `Stream::look` on every stream: kPeerLost breaks the link.

@@ -7,18 +7,13 @@
 
 namespace elastic::transport {
 
-/// How a thread waits before it sleeps: it spins, and then lets others run. How long it spins is
-/// learnt from how waits end:
-/// - while it spins, or after yields that took the least there is: no other thread wants this
-///   core, and spinning answers soonest;
-/// - after longer yields: a peer may want the core. A thread that spins keeps the very peer from
-///   running that it waits for. Or another program wants it, which now and then keeps the peer from
-///   answering, too; but then most waits end as above.
-/// Ranks that yield to each other on one core stay there, even where another core is free: to the
-/// kernel they look like tasks whose data is in that core's cache. So now and then a thread spins
-/// for as long as its peer takes to look different (sched_migration_cost_ns), less often each time.
-/// After a very long yield it is certain that another program wants the core. The next waits then
-/// do without yields, because an arriving message ends a sleep in poll(2), but no yield.
+/// How a thread waits before it sleeps: it spins, and then yields.
+///
+/// A wait that ends while spinning, or after short yields, doubles the spins; one that ends after
+/// longer yields halves them, because the peer may want this core. A yield of 1 ms and more shows
+/// that another program wants it, and turns yields off for 64 waits: an arriving message ends a
+/// sleep in poll(2), but no yield. Now and then a wait spins for 1 ms (sched_migration_cost_ns), so
+/// that the kernel may move the peer to another core; it does so less often each time.
 class SpinBackoff {
  public:
   static constexpr int kFirstSpins = 32;

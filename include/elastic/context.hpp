@@ -78,7 +78,8 @@ class ELASTIC_API Context {
   ///   library, device or descriptor is missing.
   /// \throws Error kRefused: another secret, version or set of options than the job's, or the job
   ///   is over.
-  /// \throws Error kTimeout: too few workers came.
+  /// \throws Error kBelowMinimum: fewer than min_np workers came within the server's start timeout.
+  /// \throws Error kTimeout: Options::init_timeout passed first.
   explicit Context(Options options = {});
   /// Leaves the job without waiting for other workers, if `shutdown` was not called.
   ~Context();
@@ -100,29 +101,41 @@ class ELASTIC_API Context {
   void shutdown();
 
   /// \returns the rank in the present view, with which it changes; -1 while joining.
+  /// \throws Error kNotInitialized in a forked child and after `shutdown` of the default context.
   int rank() const;
   /// \returns the number of members of the present view; 0 while joining.
+  /// \throws Error as `rank`.
   int size() const;
   /// \returns the rank among the members on this host; while joining, the one among the workers on
   ///   this host that the launcher gave this one (LOCAL_RANK and the like), or 0.
+  /// \throws Error as `rank`.
   int local_rank() const;
   /// \returns the number of members on this host; 0 while joining.
+  /// \throws Error as `rank`.
   int local_size() const;
   /// \returns the number of the present view; 0 while joining.
+  /// \throws Error as `rank`.
   std::uint64_t generation() const;
   /// \returns this worker, as it appears in Contributors.
+  /// \throws Error as `rank`.
   WorkerId id() const;
   /// \returns the options in force: those of the constructor, overridden by the environment.
+  /// \throws Error as `rank`.
   const Options& options() const;
   /// \returns the latest change of the view that this worker went through as a member.
+  /// \throws Error as `rank`.
   ViewChange last_view_change() const;
-  /// \returns where the time of the steps went that this worker has made in `run`.
+  /// \returns where the time went in the steps that this worker has made in `run`.
+  /// \throws Error as `rank`.
   StepTimes step_times() const;
-  /// \returns how operations are done in the present view, since its first one.
+  /// \returns the algorithms of the present view; generation 0 before its first operation.
+  /// \throws Error as `rank`.
   Tuning tuning() const;
   /// \returns Options::resize_policy in force, for LearningRate::Options::policy.
+  /// \throws Error as `rank`.
   ResizePolicy resize_policy() const;
   /// \returns Options::compression in force, for a GradientCompressor.
+  /// \throws Error as `rank`.
   Compression compression() const;
 
   /// Allocates memory for tensors that the other members on this host can read in place. An
@@ -130,9 +143,10 @@ class ELASTIC_API Context {
   /// shared memory if all members are on one host and have all inputs and outputs in such memory.
   /// For everything else it is memory like any other. It may outlive the context. A child made by
   /// fork(2) sees the parent's, and must not write to it.
-  /// \returns zeros; empty for 0 bytes.
+  /// \returns memory filled with zeros; empty for 0 bytes.
   /// \throws Error kUnavailable: the machine has not so much memory. If only the container has
   ///   less, the kernel ends the process on use.
+  /// \throws Error kNotInitialized as `rank`.
   Allocation allocate(std::size_t bytes);
 
   /// Combines the tensors of all members element by element, and gives the result to all of them:

@@ -30,7 +30,7 @@ struct Tuning {
   Link inside_hosts;             ///< the slowest link of two ranks on one host
   Link between_hosts;            ///< the slowest link of two ranks on different hosts
   int flows_opened = 0;  ///< TCP connections of the link between hosts that has most; 0 on one host
-  int flows_used = 0;    ///< how many of them carry data, in all links that have so many
+  int flows_used = 0;    ///< flows of each link between hosts that carry data
   std::vector<Choice> allreduce;  ///< by ascending size
   std::size_t segment_bytes = 0;  ///< pieces of large tensors, except in a two-rank exchange
 };
@@ -44,8 +44,8 @@ struct Tuning {
 ///   linked .. installed   install: the lanes are given the new view
 ///   installed .. resumed  replay: the interrupted operation, or the next one, is completed
 ///
-/// Where a member dies during the change, `noticed` stays and what comes after it happens again:
-/// the later moment counts.
+/// If a member dies during the change, `noticed` keeps its first time; the later moments are those
+/// of the last attempt.
 struct ViewChange {
   /// A time of the monotonic clock, which all processes of a machine share.
   using Moment = std::chrono::steady_clock::time_point;
@@ -88,7 +88,8 @@ struct StepTimes {
 
   /// The latest step in which the ranks told each other their times (Options::compare_steps).
   std::uint64_t compared_commit = 0;  ///< State::commits() of that step; 0: none yet
-  std::vector<StepTime> by_rank;      ///< up to the comparing: communication is not complete
+  std::vector<StepTime> by_rank;      ///< measured before the comparison, so communication is
+                                      ///< incomplete
   int slowest = -1;                   ///< the rank with the longest `own` time
 };
 

@@ -22,65 +22,89 @@ ELASTIC_API void init(const Options& options = {});
 /// \throws Error as Context::shutdown; also kNotInitialized before `init` and on a second call.
 ELASTIC_API void shutdown();
 /// \returns the default context.
-/// \throws Error kNotInitialized before `init` and after `shutdown`. So does every function below.
+/// \throws Error kNotInitialized before `init` and after `shutdown`.
 ELASTIC_API Context& context();
 
 /// Context::rank of the default context.
+/// \returns what Context::rank returns.
+/// \throws Error as Context::rank; also kNotInitialized before `init`.
 inline int rank() {
   return context().rank();
 }
 
 /// Context::size of the default context.
+/// \returns what Context::size returns.
+/// \throws Error as Context::size; also kNotInitialized before `init`.
 inline int size() {
   return context().size();
 }
 
 /// Context::local_rank of the default context.
+/// \returns what Context::local_rank returns.
+/// \throws Error as Context::local_rank; also kNotInitialized before `init`.
 inline int local_rank() {
   return context().local_rank();
 }
 
 /// Context::local_size of the default context.
+/// \returns what Context::local_size returns.
+/// \throws Error as Context::local_size; also kNotInitialized before `init`.
 inline int local_size() {
   return context().local_size();
 }
 
 /// Context::generation of the default context.
+/// \returns what Context::generation returns.
+/// \throws Error as Context::generation; also kNotInitialized before `init`.
 inline std::uint64_t generation() {
   return context().generation();
 }
 
 /// Context::tuning of the default context.
+/// \returns what Context::tuning returns.
+/// \throws Error as Context::tuning; also kNotInitialized before `init`.
 inline Tuning tuning() {
   return context().tuning();
 }
 
 /// Context::step_times of the default context.
+/// \returns what Context::step_times returns.
+/// \throws Error as Context::step_times; also kNotInitialized before `init`.
 inline StepTimes step_times() {
   return context().step_times();
 }
 
 /// Context::compression of the default context.
+/// \returns what Context::compression returns.
+/// \throws Error as Context::compression; also kNotInitialized before `init`.
 inline Compression compression() {
   return context().compression();
 }
 
 /// Context::last_view_change of the default context.
+/// \returns what Context::last_view_change returns.
+/// \throws Error as Context::last_view_change; also kNotInitialized before `init`.
 inline ViewChange last_view_change() {
   return context().last_view_change();
 }
 
 /// Context::resize_policy of the default context.
+/// \returns what Context::resize_policy returns.
+/// \throws Error as Context::resize_policy; also kNotInitialized before `init`.
 inline ResizePolicy resize_policy() {
   return context().resize_policy();
 }
 
 /// Context::allocate of the default context.
+/// \returns what Context::allocate returns.
+/// \throws Error as Context::allocate; also kNotInitialized before `init`.
 inline Allocation allocate(std::size_t bytes) {
   return context().allocate(bytes);
 }
 
 /// Context::allreduce of the default context.
+/// \returns what Context::allreduce returns.
+/// \throws Error as Context::allreduce; also kNotInitialized before `init`.
 /// \{
 template <Element T>
 Contributors allreduce(std::span<T> data, ReduceOp op = ReduceOp::kSum) {
@@ -110,24 +134,31 @@ inline Contributors allreduce(ConstTensorView in, TensorView out, ReduceOp op = 
 
 /// Context::allreduce of one number, on the default context.
 /// \returns the result.
+/// \throws Error as Context::allreduce; also kNotInitialized before `init`.
 template <detail::Number T>
 [[nodiscard]] T allreduce(T value, ReduceOp op = ReduceOp::kSum) {
   return context().allreduce(value, op);
 }
 
 /// Context::grouped_allreduce of the default context.
+/// \returns what Context::grouped_allreduce returns.
+/// \throws Error as Context::grouped_allreduce; also kNotInitialized before `init`.
 inline Contributors grouped_allreduce(std::span<const TensorView> tensors,
                                       ReduceOp op = ReduceOp::kSum, CudaStream stream = {}) {
   return context().grouped_allreduce(tensors, op, stream);
 }
 
 /// Context::cast_allreduce of the default context.
+/// \returns what Context::cast_allreduce returns.
+/// \throws Error as Context::cast_allreduce; also kNotInitialized before `init`.
 inline Contributors cast_allreduce(std::span<const CastTensor> tensors,
                                    ReduceOp op = ReduceOp::kSum, CudaStream stream = {}) {
   return context().cast_allreduce(tensors, op, stream);
 }
 
 /// Context::allreduce_async of the default context.
+/// \returns what Context::allreduce_async returns.
+/// \throws Error as Context::allreduce_async; also kNotInitialized before `init`.
 /// \{
 template <Element T>
 [[nodiscard]] Work allreduce_async(std::string_view name, std::span<T> data,
@@ -145,6 +176,8 @@ template <detail::ContiguousRange R>
 /// \}
 
 /// Context::grouped_allreduce_async of the default context.
+/// \returns what Context::grouped_allreduce_async returns.
+/// \throws Error as Context::grouped_allreduce_async; also kNotInitialized before `init`.
 [[nodiscard]] inline Work grouped_allreduce_async(std::string_view name,
                                                   std::span<const TensorView> tensors,
                                                   ReduceOp op = ReduceOp::kSum,
@@ -153,6 +186,8 @@ template <detail::ContiguousRange R>
 }
 
 /// Context::broadcast of the default context.
+/// \returns what Context::broadcast returns.
+/// \throws Error as Context::broadcast; also kNotInitialized before `init`.
 /// \{
 template <Element T>
 Contributors broadcast(std::span<T> data, int root) {
@@ -168,6 +203,8 @@ inline Contributors broadcast(TensorView data, int root, CudaStream stream = {})
 /// \}
 
 /// Context::allgather of the default context.
+/// \returns what Context::allgather returns.
+/// \throws Error as Context::allgather; also kNotInitialized before `init`.
 /// \{
 template <Element T>
 Gathered<T> allgather(std::span<const T> block) {
@@ -183,6 +220,8 @@ inline GatheredBlocks allgather(ConstTensorView block, TensorView out, CudaStrea
 /// \}
 
 /// Context::reduce_scatter of the default context.
+/// \returns what Context::reduce_scatter returns.
+/// \throws Error as Context::reduce_scatter; also kNotInitialized before `init`.
 /// \{
 template <Element T>
 Scattered<T> reduce_scatter(std::span<const T> data, ReduceOp op = ReduceOp::kSum) {
@@ -199,11 +238,15 @@ inline ScatteredPart reduce_scatter(ConstTensorView data, TensorView out,
 /// \}
 
 /// Context::barrier of the default context.
+/// \returns what Context::barrier returns.
+/// \throws Error as Context::barrier; also kNotInitialized before `init`.
 inline Contributors barrier() {
   return context().barrier();
 }
 
 /// Context::run of the default context.
+/// \returns what Context::run returns.
+/// \throws Error as Context::run; also kNotInitialized before `init`.
 inline RunOutcome run(State& state, const std::function<void()>& body) {
   return context().run(state, body);
 }

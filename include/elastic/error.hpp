@@ -21,14 +21,16 @@ enum class ErrorCode : std::uint8_t {
                   ///< first members' states or options differ: on each of them, and the job fails.
   kTimeout,       ///< A bounded wait ended.
   kRootLost,      ///< A broadcast's root died before any survivor had all its data. Retryable.
-  kBelowMinimum,  ///< Fewer workers than `min_np` are left and none came in time.
+  kBelowMinimum,  ///< The job cannot go on, mostly because fewer than `min_np` workers are left;
+                  ///< the message has the reason.
   kEvicted,       ///< The job went on without this worker.
   kRemoved,    ///< This worker was asked to leave. `run` catches it and returns; outside of `run`
                ///< collectives throw it.
   kStopped,    ///< The job was asked to stop. `run` catches it and returns RunOutcome::kStopped;
                ///< outside of `run` collectives throw it.
   kNotFinite,  ///< A gradient had NaN or Inf, and Options::non_finite says "error".
-  kInternal,   ///< A defect of the library.
+  kInternal,   ///< A defect of the library, or this worker has left the job after an exception or
+               ///< for lack of memory.
 };
 
 /// The library's exception.

@@ -13,7 +13,7 @@ namespace elastic {
 
 class Context;
 
-/// A gradient, and what messages call it. Does not own it.
+/// A gradient and its name in messages. Does not own it.
 struct NamedGradient {
   std::string name;        ///< for messages
   ConstTensorView values;  ///< the gradient, in host memory

@@ -77,7 +77,7 @@ class ELASTIC_API LearningRate {
   /// \throws Error kInvalidArgument: batch_reference, ramp_steps or momentum is out of range.
   explicit LearningRate(const Options& options);
 
-  /// ScalingRule::kAdaScale asks for this in front of each `step`; otherwise it does nothing. The
+  /// Required before each `step` under ScalingRule::kAdaScale; otherwise does nothing. Takes the
   /// sums over all workers of GradientNoise::moments and of the gradients, made by one grouped
   /// allreduce.
   /// \throws Error as GradientNoise::observe.

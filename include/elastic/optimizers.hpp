@@ -34,9 +34,8 @@ class SameOptions;
 ///     w = w - v                          decoupled: w = (1 - rate * decay) * w - v
 ///
 /// with the rate outside of u, where it may change from step to step. The velocity form has it
-/// inside, `v = mu * (rate / rate before) * v + rate * g`. In exact arithmetic both take the same
-/// steps; rounded they do not, since different u have the same rounded v. So u is what is kept in
-/// both, and v is derived from it: form kVelocity takes the same steps to the last bit.
+/// inside, `v = mu * (rate / rate before) * v + rate * g`. Rounding loses information from u to v,
+/// so both forms keep u, and kVelocity computes v from it: it takes the same steps to the last bit.
 ///
 /// Loops run in a fixed order: equal inputs give equal bits on every worker. Options are to be the
 /// same on all of them, and on a restart from a checkpoint; a State with others is refused.

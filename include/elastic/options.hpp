@@ -18,7 +18,7 @@ enum class Transport : std::uint8_t {
   kShm,   ///< shared memory; the workers of a job are all on one host
   kTcp,   ///< TCP, on one host too
 };
-/// As ELASTIC_TRANSPORT has them.
+/// The names of the values in ELASTIC_TRANSPORT.
 inline constexpr std::array<Named<Transport>, 3> kTransports{
     {{"auto", Transport::kAuto}, {"shm", Transport::kShm}, {"tcp", Transport::kTcp}}};
 
@@ -32,7 +32,7 @@ enum class Algorithm : std::uint8_t {
   kHierarchical,     ///< within hosts, between hosts, within hosts
   kRing,             ///< reduce-scatter and allgather around a ring, segment by segment
 };
-/// As ELASTIC_ALGORITHM has them.
+/// The names of the values in ELASTIC_ALGORITHM.
 inline constexpr std::array<Named<Algorithm>, 7> kAlgorithms{
     {{"auto", Algorithm::kAuto},
      {"one_shot", Algorithm::kOneShot},
@@ -47,7 +47,7 @@ enum class NcclMeanwhile : std::uint8_t {
   kHost,  ///< through host memory, as under the other backends
   kWait,  ///< waits for NCCL; through host memory only where NCCL fails
 };
-/// As ELASTIC_NCCL_MEANWHILE has them.
+/// The names of the values in ELASTIC_NCCL_MEANWHILE.
 inline constexpr std::array<Named<NcclMeanwhile>, 2> kNcclMeanwhiles{
     {{"host", NcclMeanwhile::kHost}, {"wait", NcclMeanwhile::kWait}}};
 
@@ -57,7 +57,7 @@ enum class NonFinite : std::uint8_t {
   kSkip,   ///< leaves the step out on all ranks
   kError,  ///< an error on all ranks, which names rank and gradient
 };
-/// As ELASTIC_NON_FINITE has them.
+/// The names of the values in ELASTIC_NON_FINITE.
 inline constexpr std::array<Named<NonFinite>, 3> kNonFinites{
     {{"pass", NonFinite::kPass}, {"skip", NonFinite::kSkip}, {"error", NonFinite::kError}}};
 
@@ -73,7 +73,7 @@ enum class ResizePolicy : std::uint8_t {
   kNone,       ///< gamma stays 1, whatever the batch
 };
 
-/// As ELASTIC_RESIZE_POLICY has them.
+/// The names of the values in ELASTIC_RESIZE_POLICY.
 inline constexpr std::array<Named<ResizePolicy>, 5> kResizePolicies{{
     {"ramp", ResizePolicy::kRamp},
     {"immediate", ResizePolicy::kImmediate},
@@ -91,7 +91,7 @@ enum class LogLevel : std::uint8_t {
   kError,  ///< what ends a connection, a worker or a job
   kOff,    ///< nothing
 };
-/// As ELASTIC_LOG_LEVEL has them.
+/// The names of the values in ELASTIC_LOG_LEVEL.
 inline constexpr std::array<Named<LogLevel>, 6> kLogLevels{{{"trace", LogLevel::kTrace},
                                                             {"debug", LogLevel::kDebug},
                                                             {"info", LogLevel::kInfo},
@@ -117,9 +117,10 @@ struct Options {
   std::string secret_file;
 
   /// Inherited descriptor of a file to read the secret from instead, -1 for none. The process reads
-  /// it once and keeps the secret: further contexts need no descriptor. The one from elasticrun is
-  /// closed then, any other is kept from programs that the process executes. A program that a
-  /// worker executes cannot join by it. ELASTIC_SECRET_FD.
+  /// it once and keeps the secret: further contexts need no descriptor. A descriptor from
+  /// elasticrun is closed after reading; any other stays open, but is not inherited by executed
+  /// programs. A program that a worker executes cannot join by it. Set by elasticrun.
+  /// ELASTIC_SECRET_FD.
   int secret_fd = -1;
 
   /// Encrypt what goes over TCP, between workers and with the rendezvous server: TLS 1.3 with a key
@@ -127,13 +128,14 @@ struct Options {
   /// refused. Shared memory stays as it is. Set by elasticrun. ELASTIC_ENCRYPT, 0 or 1.
   bool encrypt = false;
 
-  /// The rank wished for in the first view, -1 for none. ELASTIC_SLOT.
+  /// The rank wished for in the first view, -1 for none. Set by elasticrun. ELASTIC_SLOT.
   int slot = -1;
 
-  /// The launcher's name for this worker, shown in its status. ELASTIC_LABEL.
+  /// The launcher's name for this worker, shown in its status. Set by elasticrun. ELASTIC_LABEL.
   std::string label;
 
-  /// How often the launcher has started this slot before; only informs. ELASTIC_RESTART.
+  /// How often the launcher has started this slot before; only informs. Set by elasticrun.
+  /// ELASTIC_RESTART.
   int restart = 0;
 
   /// The backend of collectives; the same on all workers of a job. "native": our own, always there.
@@ -151,10 +153,11 @@ struct Options {
   /// finds it. ELASTIC_NCCL_LIBRARY.
   std::string nccl_library;
 
-  /// Under the backend "nccl". ELASTIC_NCCL_MEANWHILE.
+  /// Under the backend "nccl": what tensors on devices do while NCCL is not ready.
+  /// ELASTIC_NCCL_MEANWHILE.
   NcclMeanwhile nccl_meanwhile = NcclMeanwhile::kHost;
 
-  /// ELASTIC_TRANSPORT.
+  /// The kind of the links between workers. ELASTIC_TRANSPORT.
   Transport transport = Transport::kAuto;
 
   /// Address that data connections are accepted on. Loopback unless set; "0.0.0.0" or "::" for all
@@ -162,9 +165,8 @@ struct Options {
   std::string bind = "127.0.0.1";
 
   /// TCP connections per link, 1 to 64: a cloud network that caps a single flow wants several. 0:
-  /// links between hosts have so many that those of a host's workers are about 8 together, and as
-  /// many of them carry data as was measured to be of use; links on one host have one. The same on
-  /// all workers, or nothing is measured. ELASTIC_TCP_STREAMS.
+  /// one on a host; between hosts about 8 for all workers of a host together, of which a measured
+  /// number carries data. The same on all workers, or nothing is measured. ELASTIC_TCP_STREAMS.
   int tcp_streams = 0;
 
   /// Congestion control of TCP connections between workers, such as "reno", "cubic" or "bbr".
@@ -235,7 +237,7 @@ struct Options {
   /// parameters such as "two_bit:0.5" or "top_k:0.01"; see kCompressionForms. ELASTIC_COMPRESSION.
   std::string compression = "none";
 
-  /// ELASTIC_LOG_LEVEL.
+  /// The lowest level that is written to the log. ELASTIC_LOG_LEVEL.
   LogLevel log_level = LogLevel::kWarn;
 };
 

@@ -37,8 +37,8 @@ namespace elastic {
 /// are drawn again, so the sums that have its part see them twice. Sum all of a step in one grouped
 /// operation where that must not be.
 ///
-/// For virtual workers (`GlobalBatch`) the same is drawn in shares that do not depend on the
-/// members, and any worker can look at any share: `draw` and `share`.
+/// For virtual workers, GlobalBatch draws shares that do not depend on the members, and any worker
+/// can look at any share: `draw` and `share`.
 ///
 /// Add it to the `State`. `elastic::run` then also tells it the members.
 ///

@@ -17,27 +17,32 @@ class ELASTIC_API Schedule {
  public:
   /// Always `base`, > 0.
   /// \returns the schedule.
-  /// \throws Error kInvalidArgument, here and below, for arguments out of the given range.
+  /// \throws Error kInvalidArgument for a `base` out of the given range.
   static Schedule constant(double base);
 
   /// `base`, times `factor` (> 0, at most 1) from each of the `milestones` on: samples, > 0,
   /// ascending.
   /// \returns the schedule.
+  /// \throws Error kInvalidArgument for arguments out of the given ranges.
   static Schedule step(double base, std::vector<double> milestones, double factor = 0.1);
 
   /// From `base` along half a cosine to `last` (0 to `base`) at `samples` (> 0), and there it stays
   /// (Loshchilov and Hutter 2017, without restarts).
   /// \returns the schedule.
+  /// \throws Error kInvalidArgument for arguments out of the given ranges.
   static Schedule cosine(double base, double samples, double last = 0);
 
-  /// The same by the `power` (> 0) of the rest of `samples`; 1 is a straight line.
+  /// From `base` to `last` along (1 - s / samples)^power, `power` > 0, where s is the number of
+  /// samples seen; 1 is a straight line.
   /// \returns the schedule.
+  /// \throws Error kInvalidArgument for arguments out of the given ranges.
   static Schedule polynomial(double base, double samples, double power = 1, double last = 0);
 
-  /// The same, but rising linearly from `first` over the first `samples` (> 0) to what the schedule
-  /// has there (gradual warm-up, Goyal et al. 2017). `first` is 0 or more and not above that. The
-  /// rest of the schedule stays where it is.
+  /// This schedule with a gradual warm-up (Goyal et al. 2017): it rises linearly from `first` over
+  /// the first `samples` (> 0) to this schedule's rate there, which `first` (>= 0) does not exceed.
+  /// The rest stays as it is.
   /// \returns the new schedule.
+  /// \throws Error kInvalidArgument for arguments out of the given ranges.
   Schedule with_warm_up(double samples, double first) const;
 
   /// \returns the base rate after `samples` samples (>= 0).

@@ -30,8 +30,8 @@ concept StateElement = Scalar<T> ||(Element<T> && !std::is_const_v<T>);
 /// An object that can be moved to another worker as bytes. `save` must give the same bytes for the
 /// same state on every worker: their hashes are compared. `load` is given what some `save`
 /// returned; where it cannot take that, it throws and leaves the object as it was. Other workers
-/// may wait meanwhile: in `save`, `load` and `set_members` collectives, `commit`, `save_to`,
-/// `load_from`, `run` and `shutdown` throw Error(kInvalidArgument).
+/// may wait while they run, so in `save`, `load` and `set_members` collectives, `commit`,
+/// `save_to`, `load_from`, `run` and `shutdown` throw Error(kInvalidArgument).
 template <typename T>
 concept Saveable = requires(T& object, const T& constant, std::span<const std::byte> bytes) {
   { constant.save() } -> std::same_as<std::vector<std::byte>>;

@@ -51,7 +51,7 @@ void Supervision::on(const WorkerExited& event, TimePoint now, Actions& actions)
       slots_[event.slot].outcome.empty()) {
     // It died by itself, before the job failed for that. A replacement is told of the failure.
     slots_[event.slot].failure = event.status.text();
-    slots_[event.slot].failed_as = failures_++;
+    slots_[event.slot].failures_before = failures_++;
     return;
   }
   if (phase_ == JobPhase::kDone && signals_ == 0 && left_before_end(report)) {

@@ -118,12 +118,12 @@ class Supervision {
   struct Slot {
     bool running = false;
     int starts = 0;
-    std::string failure;    ///< how its last worker failed, empty if it did not
-    int failed_as = 0;      ///< how many had failed before
-    bool waits = false;     ///< to be started again once a replacement can join
-    bool finished = false;  ///< was with the job to its end
-    std::string outcome;    ///< otherwise: what became of its worker
-    bool unjoined = false;  ///< its last worker ended well and was never a member
+    std::string failure;      ///< how its last worker failed, empty if it did not
+    int failures_before = 0;  ///< how many had failed before
+    bool waits = false;       ///< to be started again once a replacement can join
+    bool finished = false;    ///< was with the job to its end
+    std::string outcome;      ///< otherwise: what became of its worker
+    bool unjoined = false;    ///< its last worker ended well and was never a member
   };
   using Actions = std::vector<Action>;
 

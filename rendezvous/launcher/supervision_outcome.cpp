@@ -34,8 +34,9 @@ std::vector<int> Supervision::failed_slots() const {
   for (const auto& [number, slot] : slots_) {
     if (!slot.failure.empty()) failed.push_back(number);
   }
-  std::sort(failed.begin(), failed.end(),
-            [this](int a, int b) { return slots_.at(a).failed_as < slots_.at(b).failed_as; });
+  std::sort(failed.begin(), failed.end(), [this](int a, int b) {
+    return slots_.at(a).failures_before < slots_.at(b).failures_before;
+  });
   return failed;
 }
 

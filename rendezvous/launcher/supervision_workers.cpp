@@ -85,7 +85,7 @@ void Supervision::worker_failed(int slot, const std::string& how, Actions& actio
   if (signals_ > 0 || stopped_ || failed_to_start_ || phase_ == JobPhase::kFailed) return;
   Slot& failed = slots_[slot];
   failed.failure = failed.outcome = how;
-  failed.failed_as = failures_++;
+  failed.failures_before = failures_++;
   if (phase_ == JobPhase::kDone) {
     failed_after_done_ = true;
     actions.emplace_back(Say{worker(slot) + " " + how + " after the job was done"});
@@ -117,7 +117,7 @@ std::string Supervision::without_restarts() const {
 void Supervision::worker_missed(int slot, const std::string& how, const WorkerReport& report) {
   Slot& missed = slots_[slot];
   missed.failure = how;
-  missed.failed_as = failures_++;
+  missed.failures_before = failures_++;
   missed.outcome =
       report.left == WorkerReport::Left::kEvicted
           ? "was given up by the job" + because(report.why) + "; it " + how
@@ -133,7 +133,7 @@ void Supervision::worker_overdue(int slot, const WorkerReport& report) {
   late.outcome = how + " after the job was done";
   if (!report.member) return;
   late.failure = how;
-  late.failed_as = failures_++;
+  late.failures_before = failures_++;
   failed_after_done_ = true;
 }
 

@@ -10,7 +10,7 @@ constexpr int kSlackPerLateness = 4;
 constexpr int kLimitCap = 10;  // times evict_after
 /// Times evict_after: the longest silence of all members for which the server takes itself to be
 /// the cause.
-constexpr int kDeafness = 120;
+constexpr int kLongestSilenceOfAll = 120;
 
 }  // namespace
 
@@ -66,7 +66,7 @@ bool Liveness::hears_no_member(TimePoint now) const {
   TimePoint newest = TimePoint::min();
   for (const auto& entry : signs_) newest = std::max(newest, entry.second.heard);
   if (signs_.empty()) return false;
-  return now - newest >= limit(now) / 2 && now - newest < kDeafness * evict_after_;
+  return now - newest >= limit(now) / 2 && now - newest < kLongestSilenceOfAll * evict_after_;
 }
 
 Duration Liveness::limit(TimePoint now) const {

@@ -11,13 +11,14 @@ namespace elastic::rendezvous {
 /// The failure detector: finds members that have been silent for too long.
 ///
 /// The limit is `evict_after` plus a slack. The slack follows the recent lateness of all heartbeats
-/// and of the server's own ticks, so that no member is given up falsely on a loaded machine. A
-/// member that is known to make progress (`lived`) is not silent either.
+/// and of the server's own ticks, so that no member is given up falsely on a loaded machine; the
+/// whole limit is at most ten times `evict_after`. A member that is known to make progress
+/// (`lived`) is not silent either.
 ///
 /// If every member has been silent for half of the limit, the server takes itself to be the cause,
-/// and gives up no member. Once it hears one of them, the time of all members starts again. The
-/// lateness of that one member is known; the others may be later still, because TCP retransmits at
-/// growing intervals.
+/// and gives up no member, for at most 120 times `evict_after`. Once it hears one of them, the time
+/// of all members starts again. The lateness of that one member is known; the others may be later
+/// still, because TCP retransmits at growing intervals.
 ///
 /// Not thread-safe: belongs to the thread of its Membership.
 class Liveness {

@@ -10,8 +10,8 @@
 
 namespace elastic::rendezvous {
 
-/// A message is a JSON object with a "type". These bounds keep a peer from costing more than it is
-/// worth; both sides keep them.
+/// A message is a JSON object with a "type". These limits bound what one message
+/// may cost the receiver; both sides keep them.
 inline constexpr std::size_t kMaxMessageBytes = 1 << 20;
 inline constexpr std::size_t kMaxMessageDepth = 16;
 

@@ -98,7 +98,8 @@ struct Register {
   std::string label;
   std::int64_t order = -1;   ///< rank wished for in the first view (the launcher's slot), -1: none
   std::optional<View> view;  ///< the latest that was announced to it; none: was never a member
-  /// Has been asked to freeze in that view, or has reported there, and waits for the next view.
+  /// Whether the worker has been asked to freeze in that view, or has reported there, and waits for
+  /// the next view; "stands_still" in the JSON.
   bool in_round = false;
   std::optional<StallLimits> stall = {};  ///< none: of a release that does not know Warning
   /// Generation of the last view of which the same process was a member as an earlier incarnation;
@@ -106,8 +107,7 @@ struct Register {
   std::optional<std::uint64_t> last_generation = {};
 };
 
-/// Still alive. Where it stands tells something of the others as well: see
-/// membership/activity_proof.hpp.
+/// The worker is alive. Its positions also prove that others are (membership/activity_proof.hpp).
 struct Heartbeat {
   std::uint64_t generation = 0;          ///< of the latest view that was announced to it
   std::vector<std::uint64_t> positions;  ///< per lane: operations completed
@@ -156,13 +156,13 @@ struct Report {
                              ///< until the next view
 };
 
-/// Has called `run`: its state looks like this. A joiner asks to be admitted with it.
+/// The worker has called `run`; `layout` describes its state. A joiner asks to be admitted with it.
 struct Ready {
   Layout layout;
   std::uint64_t transfer_ms = 0;  ///< a joiner's: what receiving the state would take it, measured
 };
 
-/// Wants to go. `done`: the job has reached its end; otherwise only this worker leaves.
+/// The worker wants to leave. `done`: the job has reached its end; otherwise only it leaves.
 struct Bye {
   bool done = false;
   /// Why the job as a whole cannot go on, or, with `unable`, why this worker cannot; mostly empty.

@@ -33,8 +33,8 @@ class Residuals {
   /// Throws Error(kInvalidArgument) where the tensor `name` had another size than `count`.
   void require_size(std::string_view name, std::size_t count);
 
-  /// That of `name`, made of zeros in its first call. References stay valid. `count` is the size
-  /// that `require_size` has accepted.
+  /// The memory of `name`; zeros at its first call. References stay valid. `count` is the size that
+  /// `require_size` has accepted.
   TensorMemory& of(std::string_view name, std::size_t count, bool with_momentum);
 
   /// Null: none yet.

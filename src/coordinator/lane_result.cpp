@@ -57,8 +57,7 @@ Status Lane::hand_over(LaneView& view) {
       view.backend->hand_over(view.position - 1, view.handover, takes ? taken : kept_);
   if (!status.ok()) return status;
   if (takes) {
-    // The part of a reduce_scatter is in this rank's work buffer, where it was complete before the
-    // operation was.
+    // A reduce_scatter completes this rank's part in its own work buffer before its barrier.
     if (work_.own_block_complete()) taken.payload.swap(work_);
     kept_ = std::move(taken);
   }

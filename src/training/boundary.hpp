@@ -19,8 +19,7 @@ class Boundary {
   /// The generation of this worker's view; 0 if it is in none.
   virtual std::uint64_t generation() const { return 0; }
 
-  /// Throws what ends the training if this worker has been given up, as far as the server could
-  /// tell it.
+  /// Throws kEvicted and the like if the server is known to have given this worker up.
   virtual void check_membership() {}
 };
 

@@ -57,7 +57,7 @@ class BackendContract : public ::testing::TestWithParam<std::tuple<Subject, int>
   World world_;
 };
 
-/// The contract of backends that work directly (Backend::allreduce_limits).
+/// The contract of backends that take zero-copy tensors (Backend::allreduce_limits).
 class BackendZeroCopyContract : public BackendContract {};
 
 std::string name_of(const ::testing::TestParamInfo<std::tuple<Subject, int>>& info);

@@ -22,7 +22,7 @@ inline void PrintTo(const StreamWiring& wiring, std::ostream* out) {
   *out << wiring.name;
 }
 
-/// Every transport. Rings are small, so that whatever is worth the name has to wait for room.
+/// Every transport. Rings are small, so that large messages wait for room.
 std::vector<StreamWiring> stream_wirings();
 
 using SocketPair = std::pair<UniqueFd, UniqueFd>;

@@ -57,7 +57,7 @@ struct NcclCounts {
   int waiting = 0;        ///< calls that wait for `release`
 };
 
-/// The strings of a stand-in for libnccl, as a shared object: it can be told to hang, to fail, and
+/// The controls of a stand-in for libnccl, as a shared object: it can be told to hang, to fail, and
 /// to say nothing, and notes what NCCL does not allow its callers. Ranks are threads, or processes
 /// that can be told nothing. Its version is in NCCL_STAND_IN_VERSION. Its collectives are made on
 /// streams of the stand-in for the CUDA driver, of which the file is in NCCL_STAND_IN_DRIVER.

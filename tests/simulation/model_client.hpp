@@ -27,7 +27,7 @@ class ModelClient {
   void receive(const Connection& connection, const rendezvous::Message& message);
   /// A message of the server arrives damaged: see rendezvous::Client.
   void mishear();
-  /// Ends the connection, and makes no other. With `unsent` lost also what it sent last.
+  /// Ends the connection, and makes no other. If `unsent_is_lost`, what it sent last is lost too.
   void end(bool unsent_is_lost);
 
  private:

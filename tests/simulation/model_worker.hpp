@@ -21,7 +21,7 @@
 namespace elastic::simulation {
 
 /// A worker: the real Participation, Lanes, NativeBackend, Coordinator and CommitGate, with threads
-/// of its own. This class stands for runtime::Control, the thin shell context them; the linker is a
+/// of its own. This class stands for runtime::Control, the thin shell around them; the linker is a
 /// model as well, over a real LinkPool.
 class ModelWorker : private runtime::Participation::Effects {
  public:

@@ -7,7 +7,7 @@
 namespace elastic::simulation {
 
 /// The defect that a run has on purpose, to prove that the checks notice it. The product's code is
-/// unchanged: the simulated shells context it behave as a product with this defect would.
+/// unchanged: the simulated shells around it behave as a product with this defect would.
 enum class Mutation : std::uint8_t {
   kNone,
   kDropFence,         ///< workers count frames of other generations

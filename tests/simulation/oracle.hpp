@@ -60,8 +60,8 @@ class Oracle {
 
   /// The run is over.
   void check_end();
-  /// It is taken to pieces: what comes to an end from now on is not looked at, since the workers
-  /// that it would be compared with may have ended.
+  /// The run is being shut down: ends from now on are not checked, since the workers that they
+  /// would be compared with may have ended.
   void close() { closed_ = true; }
 
  private:

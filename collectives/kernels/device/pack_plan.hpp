@@ -64,7 +64,8 @@ struct PackPlan {
   std::uint32_t chunk_elements = 0;
 
   // A row for each tensor that has elements, in the bucket's order; and one more in `offsets` and
-  // `first_chunks`, for the end. No chunks has what is only copied and lies in its place.
+  // `first_chunks`, for the end. A tensor that is only copied, and already lies in its place, has
+  // no chunks.
   std::vector<std::uint64_t> addresses;
   std::vector<std::uint64_t> offsets;       ///< elements in front of it in the bucket
   std::vector<std::uint32_t> first_chunks;  ///< chunks in front of its own

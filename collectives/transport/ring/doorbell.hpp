@@ -18,7 +18,7 @@ class Doorbell {
   /// Wakes the peer if it has said by `sleeps` that it sleeps, or is about to. Data that was
   /// published before is visible to it then.
   void ring_if(std::atomic<std::uint32_t>& sleeps);
-  /// Takes all rings. False when the peer is gone.
+  /// Reads all pending bytes. False when the peer is gone.
   bool silence();
 
  private:

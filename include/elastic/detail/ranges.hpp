@@ -56,7 +56,7 @@ constexpr std::span<const ElementOf<R>> input_of(const R& range) {
   }
 }
 
-/// The memory of a vector is the caller's; that of a span is whosever it was made of.
+/// The memory that a result goes to. A span does not own its memory.
 template <ContiguousRange R>
 constexpr std::span<ElementOf<R>> output_of(R&& range) {
   require_element<ElementOf<R>>();
