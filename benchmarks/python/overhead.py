@@ -1,4 +1,4 @@
-"""What a call from Python takes more than one from C++: one worker, a tensor of two floats.
+"""The time that a call from Python takes more than one from C++: one worker, a tensor of two floats.
 
     pip install pyperf
     python benchmarks/python/overhead.py [--fast]

@@ -13,7 +13,7 @@
 #include "guard.hpp"
 #include "handles.hpp"
 
-// What C programs give and get, as the C++ interface has it.
+// The arguments and results of C programs, as the C++ interface has them.
 
 namespace elastic::c {
 

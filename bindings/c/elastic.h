@@ -1,7 +1,7 @@
 /* elastic for C: allreduce for trainers on hosts that come and go.
  *
- * The C++ interface <elastic/elastic.hpp> in C99. What each call means, which errors it has and
- * what happens when a worker dies is documented there (class Context, State and so on), and is not
+ * The C++ interface <elastic/elastic.hpp> in C99. The meaning of each call, its errors and its end
+ * when a worker dies are documented there (class Context, State and so on), and not
  * repeated here.
  *
  * Results. A function that can fail returns an elastic_code: ELASTIC_OK, or why the call failed.
@@ -472,8 +472,8 @@ ELASTIC_C_API elastic_code elastic_compressor_reset(elastic_compressor* compress
 /* Counts calls from `step`, for joiners, which need no warm-up. */
 ELASTIC_C_API elastic_code elastic_compressor_begin_at(elastic_compressor* compressor,
                                                        uint64_t step);
-/* What was not sent of the tensor of this name; valid until the next call. *count is 0 before its
- * first one. */
+/* The part of the tensor of this name that was not sent; valid until the next call. *count is 0
+ * before its first one. */
 ELASTIC_C_API elastic_code elastic_compressor_residual(const elastic_compressor* compressor,
                                                        const char* name, const float** values,
                                                        size_t* count);
@@ -517,7 +517,7 @@ typedef struct elastic_batch_part {
  * may be called for the same part again. It must not call collectives. If it returns another code
  * than ELASTIC_OK, so does elastic_global_batch_sum. */
 typedef elastic_code (*elastic_add_gradients)(void* user, const elastic_batch_part* part);
-/* What is in the sum of a step; the same on all workers. */
+/* The content of the sum of a step; the same on all workers. */
 typedef struct elastic_batch_sum {
   size_t size;       /* sizeof(elastic_batch_sum), set by the caller */
   size_t samples;    /* that are in the sum */
@@ -553,7 +553,7 @@ ELASTIC_C_API elastic_code elastic_average_by_samples(elastic_context* context,
 /* ---- where the time goes -----------------------------------------------------------------------
  */
 
-/* Of a step, from one commit to the next, in seconds: see elastic::StepTime. */
+/* The times of a step, from one commit to the next, in seconds: see elastic::StepTime. */
 typedef struct elastic_step_time {
   double data; /* while an elastic_loading was there */
   double compute;

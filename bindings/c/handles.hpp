@@ -12,7 +12,7 @@
 
 #include "elastic.h"
 
-// What is behind the handles of elastic.h.
+// The objects behind the handles of elastic.h.
 
 struct elastic_options {
   elastic::Options values;

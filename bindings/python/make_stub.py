@@ -38,7 +38,7 @@ _ALLREDUCE = """\
 {indent}def allreduce({self}tensor: Tensor, op: ReduceOp = ..., out: Tensor | None = None) -> Contributors:
 """
 
-#: What stubgen cannot know, as pairs of patterns and what stands for them.
+#: The types that stubgen cannot know, as pairs of patterns and replacements.
 _TYPES = (
     (r"\b(tensor|block|out): object( \| None)?", r"\1: Tensor"),
     (r"\b(tensors|sums|gradient_sum|parameters): Sequence\b(?!\[)", r"\1: Sequence[Tensor]"),

@@ -1,4 +1,4 @@
-"""What is wrong where the extension module cannot be loaded."""
+"""The reason why the extension module cannot be loaded."""
 
 from __future__ import annotations
 

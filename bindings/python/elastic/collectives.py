@@ -28,7 +28,7 @@ class Scattered:
 
     #: The elements of the part, in one dimension; with ``out``, a view of its beginning.
     values: Any
-    #: Of the first value in the whole flattened tensor, in elements.
+    #: The place of the first value in the whole flattened tensor, in elements.
     offset: int
     contributors: Contributors
 

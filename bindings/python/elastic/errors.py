@@ -61,7 +61,7 @@ class RootLostError(Error):
 
 
 class BelowMinimumError(Error):
-    """Fewer workers than the job's minimum are left, and none came in time."""
+    """The job cannot go on, mostly because too few workers are left; the message has the reason."""
 
     code = 7
 
@@ -91,7 +91,8 @@ class NotFiniteError(Error, ArithmeticError):
 
 
 class InternalError(Error, RuntimeError):
-    """A defect of the library, or a call after this worker left the job."""
+    """A defect of the library, or this worker has left the job after an exception or for lack of
+    memory."""
 
     code = 12
 

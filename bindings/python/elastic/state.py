@@ -85,7 +85,7 @@ class _WithStateDict:
 
 
 class State:
-    """What a joiner must receive to go on as if it had been there from the start.
+    """The state that a joiner must receive to go on as if it had been there from the start.
 
     ``State(weights=weights, sampler=sampler, step=0)`` takes, by name:
 

@@ -1,12 +1,12 @@
-// elastic._core: the C++ library as Python sees it. What users import is in elastic/__init__.py.
+// elastic._core: the C++ library as Python sees it. Users import elastic/__init__.py.
 #include "bindings.hpp"
 #include "errors.hpp"
 
 NB_MODULE(_core, module) {
   namespace python = elastic::python;
   namespace nb = nanobind;
-  // What a program leaves in reference cycles, such as an optimizer with its hooks, lives to its
-  // end.
+  // Objects that a program leaves in reference cycles, such as an optimizer with its hooks, live to
+  // its end.
   nb::set_leak_warnings(false);
   python::bind_errors(module);
   nb::enum_<elastic::ReduceOp>(module, "ReduceOp",

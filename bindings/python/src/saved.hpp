@@ -6,7 +6,7 @@
 
 namespace elastic::python {
 
-/// What an object of the library saves, for the State.
+/// The bytes that an object of the library saves, for the State.
 template <typename Object>
 nanobind::bytes saved(const Object& object) {
   const auto bytes = object.save();

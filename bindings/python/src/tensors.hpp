@@ -13,7 +13,7 @@ namespace elastic::python {
 
 namespace nb = nanobind;
 
-/// What a call does with a tensor.
+/// The use that a call makes of a tensor.
 enum class Access : std::uint8_t { kRead, kWrite };
 
 /// A tensor that Python has given: an array of NumPy, a tensor of PyTorch, or anything with the

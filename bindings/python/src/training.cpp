@@ -1,4 +1,4 @@
-// What a training needs besides collectives: the sampler and learning rates.
+// The needs of a training besides collectives: the sampler and learning rates.
 #include <string>
 #include <vector>
 

@@ -152,8 +152,8 @@ Key key_of(const ::torch::Tensor& parameter) {
 
 /// An optimizer as an entry of a State: the learning rates of its groups, and what it keeps for
 /// each parameter (momentum, moments, numbers of steps). For SGD, Adam, AdamW, Adagrad and RMSprop
-/// in host memory. What comes into being at the first step need not be there before: loading makes
-/// it.
+/// in host memory. Values that the first step makes need not be there before: loading makes
+/// them.
 ///
 ///     elastic::libtorch::OptimizerState kept(optimizer);
 ///     state.add("optimizer", kept);

@@ -17,8 +17,8 @@ def on_gradient(
     """
     if hasattr(parameter, "register_post_accumulate_grad_hook"):  # from 2.1 on
         return parameter.register_post_accumulate_grad_hook(call)
-    # The node that adds the gradient up has hooks that run after it. It lives as long as somebody
-    # keeps it.
+    # The node that adds the gradient up has hooks that run after it. It lives as long as a
+    # reference is kept.
     with torch.enable_grad():
         node = parameter.expand_as(parameter).grad_fn.next_functions[0][0]
     node.register_hook(lambda *_: call(parameter))

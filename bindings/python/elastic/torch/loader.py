@@ -21,8 +21,8 @@ class ElasticDataLoader:
             sampler.commit(optimizer.contributors)
             state.commit()
 
-    Each batch is drawn when the one before was committed, because a death decides who gets what is
-    left. At an epoch's end a batch may be empty; then ``None`` comes in its place, and the worker
+    Each batch is drawn when the one before was committed, because a death decides which worker
+    gets the rest. At an epoch's end a batch may be empty; then ``None`` comes in its place, and the worker
     still has to take part in the step.
 
     Args:

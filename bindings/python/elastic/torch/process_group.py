@@ -39,7 +39,7 @@ _LACKING = (
 
 class _Store(dist.Store):
     """What torch.distributed's setup asks of a store. The workers have found each other already, so
-    nothing has to be told to another one, and nobody waits."""
+    nothing has to be told to another one, and no worker waits."""
 
     def __init__(self) -> None:
         super().__init__()
