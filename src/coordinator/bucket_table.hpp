@@ -8,7 +8,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "coordinator/bucket_planner.hpp"
+#include "coordinator/bucket_builder.hpp"
 #include "coordinator/tensor_request.hpp"
 
 namespace elastic::coordinator {
@@ -69,7 +69,7 @@ struct Bucket {
   void reset(std::size_t ranks);
 };
 
-/// The plan: all names, and the buckets that they are in. Owned by a Negotiator.
+/// All names, and the agreed buckets that they are in. Owned by a Negotiator.
 class BucketTable {
  public:
   BucketTable() = default;

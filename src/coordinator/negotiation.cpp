@@ -7,7 +7,7 @@
 namespace elastic::coordinator {
 
 Negotiator::Negotiator(std::size_t bucket_bytes)
-    : planner_(bucket_bytes), oldest_open_(std::numeric_limits<std::uint64_t>::max()) {}
+    : builder_(bucket_bytes), oldest_open_(std::numeric_limits<std::uint64_t>::max()) {}
 
 Status Negotiator::submit(TensorRequest request) {
   if (Status valid = validate(request); !valid.ok()) return valid;
@@ -92,7 +92,7 @@ void Negotiator::restart(int rank, int size) {
   rank_ = rank;
   size_ = size;
   last_id_ = 0;
-  planner_.clear();
+  builder_.clear();
   oldest_open_ = std::numeric_limits<std::uint64_t>::max();
   notes_.clear();
   orders_.clear();

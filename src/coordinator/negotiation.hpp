@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/status.hpp"
-#include "coordinator/bucket_planner.hpp"
+#include "coordinator/bucket_builder.hpp"
 #include "coordinator/bucket_table.hpp"
 #include "coordinator/negotiation_note.hpp"
 #include "coordinator/tensor_request.hpp"
@@ -34,11 +34,11 @@ struct OutgoingNote {
 /// Agrees with the other ranks of a view on the order and the fusion of named requests.
 ///
 /// Rank 0 leads. Followers report to it which requests are ready, and it orders a bucket to run
-/// when all members of the bucket are ready on all ranks. The order in which the leader's program
-/// submits names makes the plan of buckets, once. From then on a bucket costs one small note in
-/// each direction: BucketReady and Run. The plan changes only if the leader's program blocks
-/// (`flush`) with a bucket partly submitted, or submits a name with another shape; it never depends
-/// on timing.
+/// when all tensors of the bucket are ready on all ranks. The order in which the leader's program
+/// submits names decides the buckets, once. From then on a bucket costs one small note in each
+/// direction: BucketReady and Run. Buckets change only if the leader's program blocks (`flush`)
+/// with one of them partly submitted, or submits a name with another shape; they never depend on
+/// timing.
 ///
 /// Pure: no threads, no clocks, no I/O. The coordinator thread owns it.
 class Negotiator {
@@ -65,7 +65,7 @@ class Negotiator {
   Status completed(const OrderItem& order);
 
   /// Enters a new view. Orders that are not complete by now are void, taken or not, and their
-  /// requests are negotiated again. The plan stays.
+  /// requests are negotiated again. The buckets stay.
   void restart(int rank, int size);
 
   /// The notes to send, in order.
@@ -118,7 +118,7 @@ class Negotiator {
   std::uint64_t orders_made_ = 0;
   std::uint64_t last_id_ = 0;  // of a bucket in this view
 
-  BucketPlanner planner_;
+  BucketBuilder builder_;
   std::uint64_t oldest_open_;  // no submission in an open bucket is older
   BucketTable table_;
   std::unordered_map<std::uint64_t, Bucket*> by_id_;

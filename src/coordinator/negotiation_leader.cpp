@@ -33,7 +33,7 @@ void Negotiator::lead(NameState& tensor) {
 }
 
 void Negotiator::plan(NameState& tensor) {
-  if (auto closed = planner_.add(tensor.own)) close(std::move(*closed));
+  if (auto closed = builder_.add(tensor.own)) close(std::move(*closed));
   oldest_open_ = std::min(oldest_open_, tensor.sequence);
 }
 
@@ -56,11 +56,11 @@ void Negotiator::close(BucketContent content) {
 
 void Negotiator::close_open_buckets() {
   oldest_open_ = std::numeric_limits<std::uint64_t>::max();
-  for (BucketContent& content : planner_.close_all()) close(std::move(content));
+  for (BucketContent& content : builder_.close_all()) close(std::move(content));
 }
 
 bool Negotiator::any_rank_waits_for_open_bucket() const {
-  if (size_ < 2 || planner_.empty()) return false;
+  if (size_ < 2 || builder_.empty()) return false;
   return std::any_of(table_.names().begin(), table_.names().end(), [&](const auto& entry) {
     const NameState& tensor = entry.second;
     return tensor.waiting() && tensor.bucket == nullptr && tensor.announcement_count + 1 == ranks();
@@ -155,7 +155,7 @@ void Negotiator::fail_everywhere(NameState& tensor, std::size_t other_rank) {
     dissolve({tensor.bucket});
     apply_flush();
   } else {
-    planner_.remove(tensor.own);
+    builder_.remove(tensor.own);
   }
 }
 

@@ -15,10 +15,10 @@ using BucketContent = std::vector<std::shared_ptr<const TensorRequest>>;
 
 /// Fuses requests into buckets. The buckets depend on the order of the calls alone. One bucket per
 /// (kind, op) is open at a time; dtypes may differ within a bucket. Owned by a Negotiator.
-class BucketPlanner {
+class BucketBuilder {
  public:
   /// `bucket_bytes` limits the size of a bucket; a single larger request has a bucket of its own.
-  explicit BucketPlanner(std::size_t bucket_bytes) : bucket_bytes_(bucket_bytes) {}
+  explicit BucketBuilder(std::size_t bucket_bytes) : bucket_bytes_(bucket_bytes) {}
 
   /// Appends `request` to the open bucket. If it does not fit, that bucket is closed and returned,
   /// and the request opens the next one.

@@ -1,4 +1,4 @@
-#include "coordinator/bucket_planner.hpp"
+#include "coordinator/bucket_builder.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -17,13 +17,13 @@ bool belong_together(const TensorRequest& a, const TensorRequest& b) {
 
 }  // namespace
 
-bool BucketPlanner::fits(const Open& open, const TensorRequest& request) const {
+bool BucketBuilder::fits(const Open& open, const TensorRequest& request) const {
   const std::uint64_t bytes = request.bytes();
   return open.bytes <= bucket_bytes_ && bytes <= bucket_bytes_ - open.bytes &&
          open.definition_bytes + definition_bytes(request) <= kMaxDefinitionBytes;
 }
 
-std::optional<BucketContent> BucketPlanner::add(std::shared_ptr<const TensorRequest> request) {
+std::optional<BucketContent> BucketBuilder::add(std::shared_ptr<const TensorRequest> request) {
   std::optional<BucketContent> closed;
   auto open = std::find_if(open_.begin(), open_.end(), [&](const Open& candidate) {
     return belong_together(*candidate.content.front(), *request);
@@ -40,7 +40,7 @@ std::optional<BucketContent> BucketPlanner::add(std::shared_ptr<const TensorRequ
   return closed;
 }
 
-bool BucketPlanner::remove(const std::shared_ptr<const TensorRequest>& request) {
+bool BucketBuilder::remove(const std::shared_ptr<const TensorRequest>& request) {
   for (auto open = open_.begin(); open != open_.end(); ++open) {
     const auto at = std::find(open->content.begin(), open->content.end(), request);
     if (at == open->content.end()) continue;
@@ -53,7 +53,7 @@ bool BucketPlanner::remove(const std::shared_ptr<const TensorRequest>& request) 
   return false;
 }
 
-std::vector<BucketContent> BucketPlanner::close_all() {
+std::vector<BucketContent> BucketBuilder::close_all() {
   std::vector<BucketContent> closed;
   for (Open& open : open_) closed.push_back(std::move(open.content));
   open_.clear();
