@@ -8,18 +8,18 @@ bool NameState::as_planned() const {
   return bucket != nullptr && own != nullptr && *own == *(*bucket->content)[index];
 }
 
-void NameState::forget_announcements() {
-  announcements.clear();
-  announcement_count = 0;
+void NameState::forget_submissions_by_name() {
+  submissions_by_name.clear();
+  submissions_by_name_count = 0;
 }
 
 void Bucket::reset(std::size_t ranks) {
   submitted = 0;
-  reported = false;
+  said_ready = false;
   by_name = false;
   missing = size() * ranks;
   ready.assign(ranks, false);
-  announced.assign(ranks, 0);
+  submitted_by_name.assign(ranks, 0);
 }
 
 NameState& BucketTable::at(const std::string& name) {
@@ -39,23 +39,23 @@ Bucket& BucketTable::insert(BucketContent content) {
   for (const auto& request : content) {
     NameState& tensor = at(request->name);
     tensor.bucket = &bucket;
-    tensor.index = bucket.members.size();
-    bucket.members.push_back(&tensor);
+    tensor.index = bucket.tensors.size();
+    bucket.tensors.push_back(&tensor);
   }
   bucket.content = std::make_shared<const BucketContent>(std::move(content));
   return bucket;
 }
 
 void BucketTable::erase(Bucket& bucket) {
-  for (NameState* member : bucket.members) {
-    member->bucket = nullptr;
-    release(*member);
+  for (NameState* tensor : bucket.tensors) {
+    tensor->bucket = nullptr;
+    release(*tensor);
   }
   buckets_.erase(bucket.self);
 }
 
 void BucketTable::release(NameState& tensor) {
-  if (tensor.own || tensor.bucket != nullptr || tensor.announcement_count > 0) return;
+  if (tensor.own || tensor.bucket != nullptr || tensor.submissions_by_name_count > 0) return;
   names_.erase(names_.find(*tensor.name));
 }
 

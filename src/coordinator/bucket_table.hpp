@@ -27,45 +27,45 @@ struct NameState {
   std::shared_ptr<const TensorRequest> own;  ///< as submitted here; null while idle
   std::uint64_t sequence = 0;  ///< number of the submission on this rank; gives their order
   Progress progress = Progress::kIdle;
-  bool announced = false;  ///< follower: announced this submission to the leader by name
+  bool submitted_by_name = false;  ///< follower: sent this submission to the leader by name
 
   Bucket* bucket = nullptr;  ///< the bucket that it is planned in; null: none, or an open one
   std::size_t index = 0;     ///< in the bucket
 
-  /// Leader: by rank, the requests that followers announced by name since the last order. Empty for
+  /// Leader: by rank, the requests that followers submitted by name since the last order. Empty for
   /// none.
-  std::vector<std::shared_ptr<const TensorRequest>> announcements;
-  std::size_t announcement_count = 0;
+  std::vector<std::shared_ptr<const TensorRequest>> submissions_by_name;
+  std::size_t submissions_by_name_count = 0;
 
   bool waiting() const { return progress == Progress::kWaiting; }
   /// Whether this rank submitted the same request as the bucket was planned with.
   bool as_planned() const;
-  void forget_announcements();
+  void forget_submissions_by_name();
 };
 
 /// Requests that are planned to run together, and the progress of their current submission.
 struct Bucket {
   std::shared_ptr<const BucketContent> content;
-  std::vector<NameState*> members;  ///< in the order of `content`
+  std::vector<NameState*> tensors;  ///< in the order of `content`
   std::list<Bucket>::iterator self;
 
   std::uint64_t id = 0;          ///< its id in the notes of this view; 0 before its definition
-  std::size_t submitted = 0;     ///< members that wait here (follower: without those announced by
+  std::size_t submitted = 0;     ///< tensors that wait here (follower: without those submitted by
                                  ///< name)
   std::uint64_t last_order = 0;  ///< number of the latest order that it was in
 
   // Follower.
-  bool reported = false;  ///< BucketReady was sent
-  bool by_name = false;   ///< this time members are announced one by one
+  bool said_ready = false;  ///< BucketReady was sent
+  bool by_name = false;     ///< this time the tensors are submitted to the leader one by one
 
   // Leader.
-  std::size_t missing = 0;             ///< number of (member, rank) pairs that it still waits for
-  std::vector<bool> ready;             ///< ranks that reported it
-  std::vector<std::size_t> announced;  ///< by rank: members announced by name, as planned
+  std::size_t missing = 0;  ///< number of (tensor, rank) pairs that it still waits for
+  std::vector<bool> ready;  ///< ranks that said it is ready
+  std::vector<std::size_t> submitted_by_name;  ///< by rank: tensors submitted by name, as agreed
 
-  std::size_t size() const { return members.size(); }
+  std::size_t size() const { return tensors.size(); }
   bool partly_submitted() const { return submitted > 0 && submitted < size(); }
-  /// Resets the progress: no rank has submitted any member, in a view with `ranks` ranks.
+  /// Resets the progress: no rank has submitted any tensor, in a view with `ranks` ranks.
   void reset(std::size_t ranks);
 };
 
@@ -80,7 +80,7 @@ class BucketTable {
   NameState* find(const std::string& name);
   /// Adds a bucket. Its names must not be in another one.
   Bucket& insert(BucketContent content);
-  /// Removes a bucket. Its members are in no bucket afterwards.
+  /// Removes a bucket. Its tensors are in no bucket afterwards.
   void erase(Bucket& bucket);
   /// Forgets the name if it has no state left, which invalidates references to it.
   void release(NameState& tensor);

@@ -60,8 +60,8 @@ Status Negotiator::on_note(int from_rank, std::span<const std::byte> note) {
 Status Negotiator::apply(int from_rank, NoteItem item) {
   if (leading()) {
     const auto rank = static_cast<std::size_t>(from_rank);
-    if (auto* announced = std::get_if<AnnounceRequest>(&item)) {
-      return on_announce(rank, std::move(*announced));
+    if (auto* submission = std::get_if<SubmitByName>(&item)) {
+      return on_submit_by_name(rank, std::move(*submission));
     }
     if (const auto* ready = std::get_if<BucketReady>(&item)) return on_ready(rank, *ready);
     return Status(Code::kProtocol, "a follower may not send orders");
@@ -82,7 +82,7 @@ Status Negotiator::completed(const OrderItem& order) {
     }
     tensor->own.reset();
     tensor->progress = NameState::Progress::kIdle;
-    tensor->announced = false;
+    tensor->submitted_by_name = false;
     table_.release(*tensor);
   }
   return {};
@@ -113,8 +113,8 @@ void Negotiator::restart(int rank, int size) {
   std::vector<NameState*> waiting;
   std::vector<NameState*> unused;
   for (auto& [name, tensor] : table_.names()) {
-    tensor.forget_announcements();
-    tensor.announced = false;
+    tensor.forget_submissions_by_name();
+    tensor.submitted_by_name = false;
     if (tensor.own) {
       tensor.progress = NameState::Progress::kIdle;  // submitted again below
       waiting.push_back(&tensor);
@@ -166,9 +166,9 @@ void Negotiator::note_submitted(Bucket& bucket) {
 }
 
 void Negotiator::put_in_order(Bucket& bucket) {
-  for (NameState* member : bucket.members) {
-    member->progress = NameState::Progress::kOrdered;
-    member->forget_announcements();
+  for (NameState* tensor : bucket.tensors) {
+    tensor->progress = NameState::Progress::kOrdered;
+    tensor->forget_submissions_by_name();
   }
   bucket.reset(ranks());
   partly_submitted_.erase(&bucket);

@@ -97,13 +97,13 @@ class Negotiator {
   void run_if_ready(Bucket& bucket);
   void look_for_mismatch(NameState& tensor);
   void fail_everywhere(NameState& tensor, std::size_t other_rank);
-  Status on_announce(std::size_t rank, AnnounceRequest announce);
+  Status on_submit_by_name(std::size_t rank, SubmitByName submission);
   Status on_ready(std::size_t rank, const BucketReady& ready);
 
   // Follower.
   void follow(NameState& tensor);
-  void announce(NameState& tensor);
-  void announce_members(Bucket& bucket);
+  void submit_by_name(NameState& tensor);
+  void submit_tensors_by_name(Bucket& bucket);
   Status on_dissolve(const Dissolve& dissolve);
   Status on_define(Define define);
   Status on_run(const Run& run);

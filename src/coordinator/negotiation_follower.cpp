@@ -31,24 +31,24 @@ bool same_content(const BucketContent& content, const std::vector<TensorRequest>
 void Negotiator::follow(NameState& tensor) {
   Bucket* bucket = tensor.bucket;
   if (bucket == nullptr || bucket->id == 0 || bucket->by_name || !tensor.as_planned()) {
-    announce(tensor);
+    submit_by_name(tensor);
     return;
   }
   note_submitted(*bucket);
   if (bucket->submitted < bucket->size()) return;
-  bucket->reported = true;
+  bucket->said_ready = true;
   notes_.add(BucketReady{bucket->id});
 }
 
-void Negotiator::announce(NameState& tensor) {
-  tensor.announced = true;
-  notes_.add(AnnounceRequest{*tensor.own});
+void Negotiator::submit_by_name(NameState& tensor) {
+  tensor.submitted_by_name = true;
+  notes_.add(SubmitByName{*tensor.own});
 }
 
-// Announces them in the order of the bucket; any order would do.
-void Negotiator::announce_members(Bucket& bucket) {
-  for (NameState* member : bucket.members) {
-    if (member->waiting() && !member->announced) announce(*member);
+// Submits them in the order of the bucket; any order would do.
+void Negotiator::submit_tensors_by_name(Bucket& bucket) {
+  for (NameState* tensor : bucket.tensors) {
+    if (tensor->waiting() && !tensor->submitted_by_name) submit_by_name(*tensor);
   }
   bucket.submitted = 0;
   bucket.by_name = true;
@@ -59,8 +59,9 @@ Status Negotiator::on_dissolve(const Dissolve& dissolve) {
   const auto entry = by_id_.find(dissolve.bucket);
   if (entry == by_id_.end()) return unknown_bucket(dissolve.bucket, "dissolved");
   Bucket& bucket = *entry->second;
-  // This includes a reported bucket: the leader ignores the report, before or after it arrives.
-  announce_members(bucket);
+  // This includes a bucket that was said to be ready: the leader ignores that note, before or after
+  // it arrives.
+  submit_tensors_by_name(bucket);
   forget(bucket);
   return {};
 }
@@ -99,7 +100,7 @@ Status Negotiator::on_define(Define define) {
   }
   last_id_ = bucket->id = define.bucket;
   by_id_.emplace(bucket->id, bucket);
-  // The leader defines a bucket that was announced name by name, and runs it next.
+  // The leader defines a bucket that was submitted name by name, and runs it next.
   bucket->by_name = true;
   return {};
 }
@@ -108,11 +109,11 @@ Status Negotiator::on_run(const Run& run) {
   const auto entry = by_id_.find(run.bucket);
   if (entry == by_id_.end()) return unknown_bucket(run.bucket, "run");
   Bucket& bucket = *entry->second;
-  for (const NameState* member : bucket.members) {
-    const bool reported = member->announced || bucket.reported;
-    if (!member->waiting() || !reported || !member->as_planned()) {
+  for (const NameState* tensor : bucket.tensors) {
+    const bool ready = tensor->submitted_by_name || bucket.said_ready;
+    if (!tensor->waiting() || !ready || !tensor->as_planned()) {
       return Status(Code::kProtocol, "bucket " + std::to_string(run.bucket) +
-                                         " is to be run, and tensor '" + *member->name +
+                                         " is to be run, and tensor '" + *tensor->name +
                                          "' was not submitted here as the bucket has it");
     }
   }
@@ -122,7 +123,8 @@ Status Negotiator::on_run(const Run& run) {
 
 Status Negotiator::on_mismatch(const Mismatch& mismatch) {
   NameState* tensor = table_.find(mismatch.name);
-  if (tensor == nullptr || !tensor->waiting() || !tensor->announced || mismatch.text.empty()) {
+  if (tensor == nullptr || !tensor->waiting() || !tensor->submitted_by_name ||
+      mismatch.text.empty()) {
     return Status(Code::kProtocol,
                   "tensor '" + mismatch.name + "' is to fail and was not announced from here");
   }

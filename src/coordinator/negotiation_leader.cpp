@@ -41,13 +41,13 @@ void Negotiator::close(BucketContent content) {
   Bucket& bucket = table_.insert(std::move(content));
   bucket.reset(ranks());
   bucket.last_order = orders_made_;
-  for (NameState* member : bucket.members) {
+  for (NameState* tensor : bucket.tensors) {
     ++bucket.submitted;
     --bucket.missing;
-    for (std::size_t rank = 0; rank < member->announcements.size(); ++rank) {
-      const auto& announced = member->announcements[rank];
-      if (!announced || *announced != *member->own) continue;
-      ++bucket.announced[rank];
+    for (std::size_t rank = 0; rank < tensor->submissions_by_name.size(); ++rank) {
+      const auto& submitted = tensor->submissions_by_name[rank];
+      if (!submitted || *submitted != *tensor->own) continue;
+      ++bucket.submitted_by_name[rank];
       --bucket.missing;
     }
   }
@@ -63,7 +63,8 @@ bool Negotiator::any_rank_waits_for_open_bucket() const {
   if (size_ < 2 || builder_.empty()) return false;
   return std::any_of(table_.names().begin(), table_.names().end(), [&](const auto& entry) {
     const NameState& tensor = entry.second;
-    return tensor.waiting() && tensor.bucket == nullptr && tensor.announcement_count + 1 == ranks();
+    return tensor.waiting() && tensor.bucket == nullptr &&
+           tensor.submissions_by_name_count + 1 == ranks();
   });
 }
 
@@ -73,8 +74,8 @@ void Negotiator::apply_flush() {
   std::vector<Bucket*> unfinished;
   for (Bucket* bucket : partly_submitted_) {
     const bool flushed =
-        std::all_of(bucket->members.begin(), bucket->members.end(), [&](const NameState* member) {
-          return !member->waiting() || member->sequence <= flushed_;
+        std::all_of(bucket->tensors.begin(), bucket->tensors.end(), [&](const NameState* tensor) {
+          return !tensor->waiting() || tensor->sequence <= flushed_;
         });
     if (flushed) unfinished.push_back(bucket);
   }
@@ -87,8 +88,8 @@ void Negotiator::dissolve(const std::vector<Bucket*>& buckets) {
   std::vector<std::uint64_t> ids;
   for (Bucket* bucket : buckets) {
     if (bucket->id != 0) ids.push_back(bucket->id);
-    for (NameState* member : bucket->members) {
-      if (member->waiting()) again.push_back(member);
+    for (NameState* tensor : bucket->tensors) {
+      if (tensor->waiting()) again.push_back(tensor);
     }
     forget(*bucket);
   }
@@ -125,19 +126,19 @@ void Negotiator::run_if_ready(Bucket& bucket) {
 
 void Negotiator::look_for_mismatch(NameState& tensor) {
   // Before the program here has submitted the name, all ranks may be about to change its shape.
-  if (!tensor.waiting() || tensor.announcement_count == 0) return;
+  if (!tensor.waiting() || tensor.submissions_by_name_count == 0) return;
   const auto other =
-      std::find_if(tensor.announcements.begin(), tensor.announcements.end(),
-                   [&](const auto& announced) { return announced && *announced != *tensor.own; });
-  if (other == tensor.announcements.end()) return;
-  // Followers report a known bucket as a whole. Once it is dissolved, they announce their requests
-  // by name.
+      std::find_if(tensor.submissions_by_name.begin(), tensor.submissions_by_name.end(),
+                   [&](const auto& submitted) { return submitted && *submitted != *tensor.own; });
+  if (other == tensor.submissions_by_name.end()) return;
+  // Followers say that a known bucket is ready as a whole. Once it is dissolved, they submit their
+  // requests by name.
   if (tensor.bucket != nullptr && tensor.bucket->id != 0) {
     dissolve({tensor.bucket});
     apply_flush();
   }
-  if (tensor.announcement_count + 1 == ranks()) {
-    fail_everywhere(tensor, static_cast<std::size_t>(other - tensor.announcements.begin()));
+  if (tensor.submissions_by_name_count + 1 == ranks()) {
+    fail_everywhere(tensor, static_cast<std::size_t>(other - tensor.submissions_by_name.begin()));
   }
 }
 
@@ -145,9 +146,9 @@ void Negotiator::fail_everywhere(NameState& tensor, std::size_t other_rank) {
   Mismatch mismatch{*tensor.name, "tensor '" + *tensor.name + "': rank 0 submitted " +
                                       describe(*tensor.own) + "; rank " +
                                       std::to_string(other_rank) + " submitted " +
-                                      describe(*tensor.announcements[other_rank])};
+                                      describe(*tensor.submissions_by_name[other_rank])};
   tensor.progress = NameState::Progress::kOrdered;
-  tensor.forget_announcements();
+  tensor.forget_submissions_by_name();
   tell_followers(mismatch);
   orders_.push_back(
       {std::make_shared<const BucketContent>(BucketContent{tensor.own}), std::move(mismatch.text)});
@@ -159,21 +160,22 @@ void Negotiator::fail_everywhere(NameState& tensor, std::size_t other_rank) {
   }
 }
 
-Status Negotiator::on_announce(std::size_t rank, AnnounceRequest announce) {
-  NameState& tensor = table_.at(announce.request.name);
+Status Negotiator::on_submit_by_name(std::size_t rank, SubmitByName submission) {
+  NameState& tensor = table_.at(submission.request.name);
   Bucket* bucket = tensor.bucket;
-  tensor.announcements.resize(ranks());
-  if (tensor.announcements[rank] || (bucket != nullptr && bucket->ready[rank])) {
-    Status twice(Code::kProtocol, "tensor '" + announce.request.name + "' is announced twice");
+  tensor.submissions_by_name.resize(ranks());
+  if (tensor.submissions_by_name[rank] || (bucket != nullptr && bucket->ready[rank])) {
+    Status twice(Code::kProtocol, "tensor '" + submission.request.name + "' is announced twice");
     table_.release(tensor);
     return twice;
   }
   const bool as_planned =
-      bucket != nullptr && announce.request == *(*bucket->content)[tensor.index];
-  tensor.announcements[rank] = std::make_shared<const TensorRequest>(std::move(announce.request));
-  ++tensor.announcement_count;
+      bucket != nullptr && submission.request == *(*bucket->content)[tensor.index];
+  tensor.submissions_by_name[rank] =
+      std::make_shared<const TensorRequest>(std::move(submission.request));
+  ++tensor.submissions_by_name_count;
   if (as_planned) {
-    ++bucket->announced[rank];
+    ++bucket->submitted_by_name[rank];
     --bucket->missing;
     run_if_ready(*bucket);
   }
@@ -184,14 +186,14 @@ Status Negotiator::on_announce(std::size_t rank, AnnounceRequest announce) {
 Status Negotiator::on_ready(std::size_t rank, const BucketReady& ready) {
   const auto entry = by_id_.find(ready.bucket);
   if (entry == by_id_.end()) {
-    // The bucket was dissolved meanwhile. The follower announces its requests by name when it
+    // The bucket was dissolved meanwhile. The follower submits its requests by name when it
     // learns of that.
     if (ready.bucket <= last_id_) return {};
     return Status(Code::kProtocol, "bucket " + std::to_string(ready.bucket) +
                                        " does not exist and is reported ready");
   }
   Bucket& bucket = *entry->second;
-  if (bucket.ready[rank] || bucket.announced[rank] > 0) {
+  if (bucket.ready[rank] || bucket.submitted_by_name[rank] > 0) {
     return Status(Code::kProtocol,
                   "bucket " + std::to_string(ready.bucket) + " is reported ready twice");
   }

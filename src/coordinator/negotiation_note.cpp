@@ -40,7 +40,7 @@ class Encoder {
     }
   }
 
-  void operator()(const AnnounceRequest& item) { request(item.request); }
+  void operator()(const SubmitByName& item) { request(item.request); }
   void operator()(const BucketReady& item) { number(item.bucket); }
   void operator()(const Dissolve& item) { number(item.bucket); }
   void operator()(const Define& item) {
@@ -153,7 +153,7 @@ NoteItem Decoder::item() {
   const std::uint8_t type = byte();
   switch (type) {
     case 0:
-      return AnnounceRequest{request()};
+      return SubmitByName{request()};
     case 1:
       return BucketReady{bucket()};
     case 2:

@@ -16,16 +16,16 @@ namespace elastic::coordinator {
 /// view, and none is used twice in it.
 
 /// To the leader: this request was submitted here.
-struct AnnounceRequest {
+struct SubmitByName {
   TensorRequest request;
-  bool operator==(const AnnounceRequest&) const = default;
+  bool operator==(const SubmitByName&) const = default;
 };
 /// To the leader: all requests of this bucket were submitted here, exactly as it is defined.
 struct BucketReady {
   std::uint64_t bucket = 0;
   bool operator==(const BucketReady&) const = default;
 };
-/// From the leader: the bucket no longer exists. The follower announces its requests in it by name.
+/// From the leader: the bucket no longer exists. The follower submits its requests in it by name.
 struct Dissolve {
   std::uint64_t bucket = 0;
   bool operator==(const Dissolve&) const = default;
@@ -48,7 +48,7 @@ struct Mismatch {
   bool operator==(const Mismatch&) const = default;
 };
 
-using NoteItem = std::variant<AnnounceRequest, BucketReady, Dissolve, Define, Run, Mismatch>;
+using NoteItem = std::variant<SubmitByName, BucketReady, Dissolve, Define, Run, Mismatch>;
 
 /// Packs items into as few notes as possible within the limit of the links. Owned by a Negotiator.
 class NoteWriter {

@@ -16,9 +16,9 @@ const TensorRequest kConv{"conv1", kAllreduceRequest, ReduceOp::kAverage, {{DTyp
 const TensorRequest kGroup{"group", 7, ReduceOp::kMax, {{DType::kI64, 0}, {DType::kF16, 1u << 30}}};
 
 std::vector<NoteItem> one_of_each() {
-  return {AnnounceRequest{kGroup}, BucketReady{std::numeric_limits<std::uint64_t>::max()},
-          Dissolve{127},           Define{128, {kConv, kGroup}},
-          coordinator::Run{1},     Mismatch{"conv1", "rank 0 said this; rank 1 said that"}};
+  return {SubmitByName{kGroup}, BucketReady{std::numeric_limits<std::uint64_t>::max()},
+          Dissolve{127},        Define{128, {kConv, kGroup}},
+          coordinator::Run{1},  Mismatch{"conv1", "rank 0 said this; rank 1 said that"}};
 }
 
 std::vector<std::byte> encode(const std::vector<NoteItem>& items) {
@@ -74,7 +74,7 @@ TEST(NegotiationNote, IsSplitBeforeItIsTooLargeForALink) {
   NoteWriter writer;
   std::vector<NoteItem> sent;
   for (int i = 0; i < 1000; ++i) {
-    sent.push_back(AnnounceRequest{
+    sent.push_back(SubmitByName{
         {std::string(4000, 'x') + std::to_string(i), 0, ReduceOp::kSum, {{DType::kF32, 1}}}});
     writer.add(sent.back());
   }
@@ -129,7 +129,7 @@ TEST(NegotiationNote, DamagedNotesNeverDoHarm) {
   std::mt19937 random(kSeed);
   const std::vector<std::vector<std::byte>> notes = {
       encode(one_of_each()),
-      encode({AnnounceRequest{kConv}, AnnounceRequest{kGroup}}),
+      encode({SubmitByName{kConv}, SubmitByName{kGroup}}),
       encode({BucketReady{1}, BucketReady{2}}),
       encode({Define{1, {kConv, kGroup}}, coordinator::Run{1}}),
       encode({coordinator::Run{1}, Dissolve{1}}),

@@ -336,8 +336,8 @@ TEST(Negotiation, RefusesNotesThatMakeNoSense) {
             Code::kProtocol);  // from no rank of the view
   EXPECT_EQ(code(leader.on_note(1, note(BucketReady{1}))), Code::kProtocol);  // unknown bucket
   EXPECT_EQ(code(leader.on_note(1, note(coordinator::Run{1}))), Code::kProtocol);
-  EXPECT_TRUE(leader.on_note(1, note(AnnounceRequest{floats("a", 1)})).ok());
-  EXPECT_EQ(code(leader.on_note(1, note(AnnounceRequest{floats("a", 1)}))), Code::kProtocol);
+  EXPECT_TRUE(leader.on_note(1, note(SubmitByName{floats("a", 1)})).ok());
+  EXPECT_EQ(code(leader.on_note(1, note(SubmitByName{floats("a", 1)}))), Code::kProtocol);
   EXPECT_EQ(code(follower.on_note(0, note(coordinator::Run{1}))), Code::kProtocol);
   EXPECT_EQ(code(follower.on_note(0, note(Dissolve{1}))), Code::kProtocol);
   EXPECT_EQ(code(follower.on_note(0, note(Mismatch{"a", "text"}))), Code::kProtocol);
