@@ -4,8 +4,8 @@
 #include <string>
 
 #include "base/status.hpp"
+#include "collectives/device/block_pool.hpp"
 #include "collectives/device/cuda.hpp"
-#include "collectives/device/pinned_pool.hpp"
 #include "collectives/device/stall_watch.hpp"
 #include "elastic/types.hpp"
 
@@ -41,7 +41,7 @@ class CudaDevice {
   /// waits for what computes its tensor, and results must not.
   void* to_host() const { return to_host_; }
   void* to_device() const { return to_device_; }
-  PinnedPool& pinned() { return pinned_; }
+  BlockPool& pinned() { return pinned_; }
 
   /// kInvalidArgument where the program's stream cannot be waited for. Within `enter`.
   Status check(const CudaStream& stream) const;
@@ -60,7 +60,7 @@ class CudaDevice {
   const std::shared_ptr<StallWatch> watch_;
   void* to_host_ = nullptr;
   void* to_device_ = nullptr;
-  PinnedPool pinned_;
+  BlockPool pinned_;
 };
 
 }  // namespace elastic::device

@@ -78,7 +78,7 @@ Status StagedTensors::make_event() {
 
 Status StagedTensors::take_block() {
   if (has_room_) return {};
-  Result<PinnedPool::Block> block = device_->pinned().lend(block_bytes_);
+  Result<BlockPool::Block> block = device_->pinned().lend(block_bytes_);
   if (!block.ok()) return block.status();
   block_ = std::move(block).value();
   for (StagedTensor& tensor : tensors_) {

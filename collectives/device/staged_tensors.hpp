@@ -113,7 +113,7 @@ class StagedTensors : public std::enable_shared_from_this<StagedTensors> {
   const CudaStream stream_;
   const Fetch when_;
   std::vector<StagedTensor> tensors_;
-  PinnedPool::Block block_;
+  BlockPool::Block block_;
   std::size_t block_bytes_ = 0;
   bool has_room_ = false;
   bool fetched_ = false;

@@ -32,7 +32,7 @@ struct OwnTensors {
 /// The objects with which a rank performs an operation by NCCL.
 struct NcclMeans {
   std::shared_ptr<Communicator> communicator;
-  device::PinnedPool::Block registered;  ///< memory for the result; may be empty
+  device::BlockPool::Block registered;  ///< memory for the result; may be empty
 };
 
 /// The decision of all ranks whether NCCL performs one operation. They vote until the votes decide

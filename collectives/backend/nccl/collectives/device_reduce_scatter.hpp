@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "collectives/backend/nccl/collectives/device_work.hpp"
-#include "collectives/device/pinned_pool.hpp"
+#include "collectives/device/block_pool.hpp"
 
 namespace elastic::collectives::nccl {
 
@@ -43,8 +43,8 @@ class DeviceReduceScatter final : public DeviceWork {
   const std::uint32_t divisor_;
   const std::vector<std::uint64_t> counts_;
   const std::size_t rank_;
-  std::size_t largest_ = 0;          // elements of the largest part
-  device::PinnedPool::Block slots_;  // the slots, on the device; empty if the parts are equal
+  std::size_t largest_ = 0;         // elements of the largest part
+  device::BlockPool::Block slots_;  // the slots, on the device; empty if the parts are equal
 };
 
 }  // namespace elastic::collectives::nccl

@@ -26,7 +26,7 @@ class DeviceWork {
     std::shared_ptr<SharedDevice> device;
     std::size_t lane = 0;
     /// Registered memory for the result (see Registrations); may be empty.
-    device::PinnedPool::Block registered = {};
+    device::BlockPool::Block registered = {};
   };
 
   virtual ~DeviceWork() = default;

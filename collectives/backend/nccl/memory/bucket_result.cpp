@@ -14,7 +14,7 @@ Result<std::shared_ptr<BucketResult>> BucketResult::make(std::shared_ptr<SharedD
                                                          void* stream,
                                                          std::span<const DeviceTensor> tensors,
                                                          std::uint32_t divisor,
-                                                         device::PinnedPool::Block memory) {
+                                                         device::BlockPool::Block memory) {
   std::shared_ptr<BucketResult> made(new BucketResult(std::move(device), stream, tensors, divisor));
   if (memory.data() != nullptr) {
     made->memory_ = std::move(memory);

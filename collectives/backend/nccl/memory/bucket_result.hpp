@@ -8,7 +8,7 @@
 
 #include "collectives/backend/device_tensors.hpp"
 #include "collectives/backend/nccl/memory/shared_device.hpp"
-#include "collectives/device/pinned_pool.hpp"
+#include "collectives/device/block_pool.hpp"
 
 namespace elastic::collectives::nccl {
 
@@ -25,7 +25,7 @@ class BucketResult : public DeviceResult {
                                                     void* stream,
                                                     std::span<const DeviceTensor> tensors,
                                                     std::uint32_t divisor,
-                                                    device::PinnedPool::Block memory = {});
+                                                    device::BlockPool::Block memory = {});
 
   Status unpack() override;
   Status copy_to_host(Buffer& data) override;
@@ -43,7 +43,7 @@ class BucketResult : public DeviceResult {
   const std::vector<DeviceTensor> tensors_;
   const std::uint32_t divisor_;  // 1 if the call is no average
   const std::size_t bytes_;
-  device::PinnedPool::Block memory_;
+  device::BlockPool::Block memory_;
 };
 
 }  // namespace elastic::collectives::nccl

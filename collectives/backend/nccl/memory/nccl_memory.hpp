@@ -1,7 +1,7 @@
 #pragma once
 
 #include "collectives/backend/nccl/nccl_library.hpp"
-#include "collectives/device/pinned_pool.hpp"
+#include "collectives/device/block_pool.hpp"
 
 namespace elastic::collectives::nccl {
 
@@ -9,8 +9,8 @@ namespace elastic::collectives::nccl {
 /// NVLink need memory that NCCL has allocated. Both functions are empty if the library
 /// (before 2.19) cannot register memory.
 struct NcclMemory {
-  device::PinnedPool::Get get = {};
-  device::PinnedPool::GiveBack give_back = {};
+  device::BlockPool::Get get = {};
+  device::BlockPool::GiveBack give_back = {};
 };
 
 /// The result does not keep `library` alive: the library stays loaded.

@@ -8,9 +8,9 @@
 
 namespace elastic::collectives::nccl {
 
-device::PinnedPool::Block Registrations::take(const std::shared_ptr<Communicator>& communicator,
-                                              SharedDevice& device, std::size_t lane,
-                                              std::size_t bytes, TimePoint until) {
+device::BlockPool::Block Registrations::take(const std::shared_ptr<Communicator>& communicator,
+                                             SharedDevice& device, std::size_t lane,
+                                             std::size_t bytes, TimePoint until) {
   if (with_.lock() != communicator) {
     with_ = communicator;
     failed_ = false;
@@ -26,7 +26,7 @@ device::PinnedPool::Block Registrations::take(const std::shared_ptr<Communicator
   return {};
 }
 
-Status Registrations::add(Communicator& communicator, const device::PinnedPool::Block& block,
+Status Registrations::add(Communicator& communicator, const device::BlockPool::Block& block,
                           TimePoint until) {
   if (registered_.contains(block.data())) return {};
   Status refused;

@@ -8,7 +8,7 @@
 #include "base/status.hpp"
 #include "collectives/backend/nccl/communicator/communicator.hpp"
 #include "collectives/backend/nccl/memory/shared_device.hpp"
-#include "collectives/device/pinned_pool.hpp"
+#include "collectives/device/block_pool.hpp"
 
 namespace elastic::collectives::nccl {
 
@@ -36,12 +36,12 @@ class Registrations {
  public:
   /// \returns a block of at least `bytes` bytes, registered with `communicator`, which is ready.
   /// Empty if that failed; then it is empty for this communicator from then on.
-  device::PinnedPool::Block take(const std::shared_ptr<Communicator>& communicator,
-                                 SharedDevice& device, std::size_t lane, std::size_t bytes,
-                                 TimePoint until);
+  device::BlockPool::Block take(const std::shared_ptr<Communicator>& communicator,
+                                SharedDevice& device, std::size_t lane, std::size_t bytes,
+                                TimePoint until);
 
  private:
-  Status add(Communicator& communicator, const device::PinnedPool::Block& block, TimePoint until);
+  Status add(Communicator& communicator, const device::BlockPool::Block& block, TimePoint until);
 
   std::weak_ptr<Communicator> with_;  // the communicator of the following fields
   bool failed_ = false;

@@ -45,12 +45,12 @@ Result<void*> SharedDevice::stream(std::size_t lane) {
   return stream;
 }
 
-Result<device::PinnedPool::Block> SharedDevice::lend_registrable(std::size_t lane,
-                                                                 std::size_t bytes) {
+Result<device::BlockPool::Block> SharedDevice::lend_registrable(std::size_t lane,
+                                                                std::size_t bytes) {
   if (!nccl_memory_.get) {
     return Status(Code::kUnavailable, "this version of NCCL registers no memory");
   }
-  device::PinnedPool* pool = nullptr;
+  device::BlockPool* pool = nullptr;
   {
     const MutexLock lock(mutex_);
     const auto get = [this](std::size_t size) {

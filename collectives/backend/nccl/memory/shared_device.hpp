@@ -11,8 +11,8 @@
 #include "base/status.hpp"
 #include "collectives/backend/nccl/memory/bucket_mover.hpp"
 #include "collectives/backend/nccl/memory/nccl_memory.hpp"
+#include "collectives/device/block_pool.hpp"
 #include "collectives/device/cuda_device.hpp"
-#include "collectives/device/pinned_pool.hpp"
 
 namespace elastic::collectives::nccl {
 
@@ -36,10 +36,10 @@ class SharedDevice {
   /// The CUDA stream of a lane. Lives as long as this object.
   Result<void*> stream(std::size_t lane);
   /// Lends device memory. Returned blocks are kept and lent again.
-  Result<device::PinnedPool::Block> lend(std::size_t bytes) { return memory_.lend(bytes); }
+  Result<device::BlockPool::Block> lend(std::size_t bytes) { return memory_.lend(bytes); }
   /// Lends memory that NCCL can register, from a pool of the lane's own. kUnavailable if NCCL
   /// cannot register memory.
-  Result<device::PinnedPool::Block> lend_registrable(std::size_t lane, std::size_t bytes);
+  Result<device::BlockPool::Block> lend_registrable(std::size_t lane, std::size_t bytes);
   BucketMover& mover() { return *mover_; }
 
  private:
@@ -51,11 +51,11 @@ class SharedDevice {
   const std::shared_ptr<device::CudaDevice> cuda_;
   const std::unique_ptr<BucketMover> mover_;
   const NcclMemory nccl_memory_;
-  device::PinnedPool memory_;
+  device::BlockPool memory_;
   std::mutex turn_;  // guards no field
   Mutex mutex_;
-  std::map<std::size_t, void*> streams_ ELASTIC_GUARDED_BY(mutex_);                   // by lane
-  std::map<std::size_t, device::PinnedPool> registrable_ ELASTIC_GUARDED_BY(mutex_);  // by lane
+  std::map<std::size_t, void*> streams_ ELASTIC_GUARDED_BY(mutex_);                  // by lane
+  std::map<std::size_t, device::BlockPool> registrable_ ELASTIC_GUARDED_BY(mutex_);  // by lane
 };
 
 /// The devices that a worker has used, each opened at its first use.

@@ -16,7 +16,7 @@ namespace elastic::device {
 /// training loop gets memory in its first step only. Its memory is freed with the pool.
 ///
 /// Any thread. Not moved, and longer-lived than its blocks.
-class PinnedPool {
+class BlockPool {
  public:
   using Get = std::function<Result<std::byte*>(std::size_t bytes)>;
   using GiveBack = std::function<void(std::byte* memory)>;
@@ -25,7 +25,7 @@ class PinnedPool {
   class Block {
    public:
     Block() = default;
-    Block(PinnedPool* pool, std::size_t size, std::byte* memory)
+    Block(BlockPool* pool, std::size_t size, std::byte* memory)
         : pool_(pool), size_(size), memory_(memory) {}
     Block(Block&& other) noexcept
         : pool_(std::exchange(other.pool_, nullptr)), size_(other.size_), memory_(other.memory_) {}
@@ -43,16 +43,15 @@ class PinnedPool {
     std::size_t size() const { return size_; }
 
    private:
-    PinnedPool* pool_ = nullptr;
+    BlockPool* pool_ = nullptr;
     std::size_t size_ = 0;
     std::byte* memory_ = nullptr;
   };
 
-  PinnedPool(Get get, GiveBack give_back)
-      : get_(std::move(get)), give_back_(std::move(give_back)) {}
-  ~PinnedPool() { clear(); }
-  PinnedPool(const PinnedPool&) = delete;
-  PinnedPool& operator=(const PinnedPool&) = delete;
+  BlockPool(Get get, GiveBack give_back) : get_(std::move(get)), give_back_(std::move(give_back)) {}
+  ~BlockPool() { clear(); }
+  BlockPool(const BlockPool&) = delete;
+  BlockPool& operator=(const BlockPool&) = delete;
 
   /// A block of at least so many bytes; fails as `get` does. For 0 bytes it is empty.
   Result<Block> lend(std::size_t bytes);

@@ -1,4 +1,4 @@
-#include "collectives/device/pinned_pool.hpp"
+#include "collectives/device/block_pool.hpp"
 
 #include <algorithm>
 #include <set>
@@ -15,8 +15,8 @@ struct Source {
   int got = 0;
   bool empty = false;
 
-  PinnedPool pool() {
-    return PinnedPool(
+  BlockPool pool() {
+    return BlockPool(
         [this](std::size_t bytes) -> Result<std::byte*> {
           if (empty) return Status(Code::kUnavailable, "no more");
           ++got;
@@ -29,10 +29,10 @@ struct Source {
   }
 };
 
-TEST(PinnedPool, LendsWhatCameBack) {
+TEST(BlockPool, LendsWhatCameBack) {
   Source source;
   {
-    PinnedPool pool = source.pool();
+    BlockPool pool = source.pool();
     std::byte* first = nullptr;
     {
       const auto block = pool.lend(1000000);
@@ -48,19 +48,19 @@ TEST(PinnedPool, LendsWhatCameBack) {
   EXPECT_TRUE(source.out.empty()) << "memory that is not given back";
 }
 
-TEST(PinnedPool, SaysWhenThereIsNoMore) {
+TEST(BlockPool, SaysWhenThereIsNoMore) {
   Source source;
-  PinnedPool pool = source.pool();
+  BlockPool pool = source.pool();
   EXPECT_EQ(pool.lend(0).value().data(), nullptr);
   source.empty = true;
   EXPECT_EQ(pool.lend(1).status().message(), "no more");
   EXPECT_TRUE(pool.lend(0).ok());
 }
 
-TEST(PinnedPool, HasFewSizesThatFit) {
+TEST(BlockPool, HasFewSizesThatFit) {
   std::set<std::size_t> sizes;
   for (std::size_t bytes = 1; bytes < (std::size_t{1} << 26); bytes += 4093) {
-    const std::size_t size = PinnedPool::size_for(bytes);
+    const std::size_t size = BlockPool::size_for(bytes);
     EXPECT_GE(size, bytes);
     EXPECT_LE(size, std::max(bytes + (std::size_t{64} << 10), bytes + bytes / 4)) << bytes;
     sizes.insert(size);

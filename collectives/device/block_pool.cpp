@@ -1,17 +1,17 @@
-#include "collectives/device/pinned_pool.hpp"
+#include "collectives/device/block_pool.hpp"
 
 #include <algorithm>
 #include <bit>
 
 namespace elastic::device {
 
-std::size_t PinnedPool::size_for(std::size_t bytes) {
+std::size_t BlockPool::size_for(std::size_t bytes) {
   constexpr std::size_t kLeast = std::size_t{64} << 10;
   const std::size_t step = std::max(kLeast, std::bit_ceil(bytes) / 8);
   return (bytes + step - 1) / step * step;
 }
 
-void PinnedPool::clear() {
+void BlockPool::clear() {
   const MutexLock lock(mutex_);
   for (const auto& [size, blocks] : spare_) {
     for (std::byte* const memory : blocks) give_back_(memory);
@@ -19,7 +19,7 @@ void PinnedPool::clear() {
   spare_.clear();
 }
 
-Result<PinnedPool::Block> PinnedPool::lend(std::size_t bytes) {
+Result<BlockPool::Block> BlockPool::lend(std::size_t bytes) {
   if (bytes == 0) return Block();
   const std::size_t size = size_for(bytes);
   {
@@ -36,7 +36,7 @@ Result<PinnedPool::Block> PinnedPool::lend(std::size_t bytes) {
   return Block(this, size, memory.value());
 }
 
-void PinnedPool::reclaim(std::size_t size, std::byte* memory) {
+void BlockPool::reclaim(std::size_t size, std::byte* memory) {
   const MutexLock lock(mutex_);
   spare_[size].push_back(memory);
 }
