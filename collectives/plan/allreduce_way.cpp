@@ -5,7 +5,7 @@ namespace elastic::plan {
 /// A demanded algorithm for small data cannot work in place, so its tensors are packed. Two ranks
 /// with eager messages are on one host, where the barrier of a zero-copy call costs least.
 AllreduceLimits limits_for(int ranks, std::optional<std::size_t> most_eager_bytes,
-                           std::optional<Allreduce> algorithm) {
+                           std::optional<AllreduceAlgorithm> algorithm) {
   constexpr std::size_t kTwoOnAHost = std::size_t{64} << 10;
   constexpr std::size_t kOthers = std::size_t{128} << 10;
   AllreduceLimits limits;

@@ -34,7 +34,7 @@ struct AllreduceLimits {
 /// nothing if some rank cannot send one to every other rank. `algorithm`: the one that the options
 /// demand, if any.
 AllreduceLimits limits_for(int ranks, std::optional<std::size_t> most_eager_bytes,
-                           std::optional<Allreduce> algorithm);
+                           std::optional<AllreduceAlgorithm> algorithm);
 
 /// One tensor of an allreduce, or several that are packed as one.
 struct AllreduceTensor {

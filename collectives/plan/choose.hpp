@@ -10,9 +10,9 @@
 namespace elastic::plan {
 
 /// The algorithms of an allreduce; allreduce.hpp describes them.
-enum class Allreduce : std::uint8_t {
+enum class AllreduceAlgorithm : std::uint8_t {
   kOneShot,
-  kRecursiveDoubling,
+  kDoubling,
   kTwoRankExchange,
   kTwoShot,
   kHierarchical,
@@ -20,13 +20,13 @@ enum class Allreduce : std::uint8_t {
 };
 
 /// "one_shot", "doubling", "two_rank_exchange", "two_shot", "hierarchical" or "ring".
-const char* name(Allreduce algorithm);
-std::optional<Allreduce> algorithm_named(std::string_view name);
+const char* name(AllreduceAlgorithm algorithm);
+std::optional<AllreduceAlgorithm> algorithm_named(std::string_view name);
 
 /// Where one algorithm becomes faster than another. The values are those of shared memory and
 /// loopback on a small machine; what is measured replaces them (`tuned`).
 struct Thresholds {
-  std::optional<Allreduce> algorithm =
+  std::optional<AllreduceAlgorithm> algorithm =
       std::nullopt;                        ///< instead of choosing, where the ranks can do it
   int one_shot_ranks = 8;                  ///< one-shot sends size - 1 messages per rank
   std::size_t one_shot_bytes = 4 * 1024;   ///< up to here one-shot
@@ -42,16 +42,16 @@ struct Thresholds {
 
 /// Whether the algorithm is for large tensors: it reads kInput, and ends every part of the result
 /// with a kFinish.
-bool is_large(Allreduce algorithm);
+bool is_large(AllreduceAlgorithm algorithm);
 
 /// Whether the ranks can run the algorithm, with their hosts and the capacity of their links.
-bool can_do(Allreduce algorithm, const Hosts& hosts, const Thresholds& thresholds);
+bool can_do(AllreduceAlgorithm algorithm, const Hosts& hosts, const Thresholds& thresholds);
 
 /// A function of its arguments alone: every rank of a view has to choose the same.
-Allreduce choose_allreduce(const Hosts& hosts, std::size_t bytes,
-                           const Thresholds& thresholds = {});
+AllreduceAlgorithm choose_allreduce(const Hosts& hosts, std::size_t bytes,
+                                    const Thresholds& thresholds = {});
 /// Chooses among the algorithms for large tensors.
-Allreduce choose_large_allreduce(const Hosts& hosts, const Thresholds& thresholds = {});
+AllreduceAlgorithm choose_large_allreduce(const Hosts& hosts, const Thresholds& thresholds = {});
 bool choose_tree_broadcast(int size, std::size_t bytes, const Thresholds& thresholds = {});
 
 }  // namespace elastic::plan

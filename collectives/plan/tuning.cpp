@@ -57,7 +57,7 @@ std::size_t crossing(const Time& first, const Time& second, std::size_t least, s
 
 }  // namespace
 
-std::uint64_t estimate(Allreduce algorithm, const Hosts& hosts, const LinkCosts& costs,
+std::uint64_t estimate(AllreduceAlgorithm algorithm, const Hosts& hosts, const LinkCosts& costs,
                        std::size_t bytes) {
   if (hosts.size() < 2) return 0;
   const LinkCost inside = bounded(costs.inside);
@@ -66,40 +66,40 @@ std::uint64_t estimate(Allreduce algorithm, const Hosts& hosts, const LinkCosts&
   const auto ranks = static_cast<std::uint64_t>(hosts.size());
   const auto places = static_cast<std::uint64_t>(hosts.count());
   switch (algorithm) {
-    case Allreduce::kOneShot:
+    case AllreduceAlgorithm::kOneShot:
       return slowest.of(bytes * (ranks - 1)) + (ranks - 2) * slowest.latency_ns / kNextMessage;
-    case Allreduce::kRecursiveDoubling: {
+    case AllreduceAlgorithm::kDoubling: {
       // Ranks of a host are next to each other more often than not.
       const std::uint64_t hops = hops_of_doubling(hosts.size());
       const std::uint64_t far = places > 1 ? std::min(hops_of_doubling(hosts.count()), hops) : 0;
       return far * between.of(bytes) + (hops - far) * inside.of(bytes);
     }
-    case Allreduce::kTwoRankExchange:
+    case AllreduceAlgorithm::kTwoRankExchange:
       return slowest.of(bytes);
-    case Allreduce::kTwoShot:
+    case AllreduceAlgorithm::kTwoShot:
       return two_hops(slowest, ranks, bytes);
-    case Allreduce::kHierarchical: {
+    case AllreduceAlgorithm::kHierarchical: {
       const auto local = static_cast<std::uint64_t>(hosts.most_ranks());
       return two_hops(inside, local, bytes) + ring(between, places, bytes / local);
     }
-    case Allreduce::kRing:
+    case AllreduceAlgorithm::kRing:
       break;
   }
   return ring(slowest, ranks, bytes);
 }
 
 Thresholds tuned(const Hosts& hosts, const LinkCosts& costs, Thresholds given) {
-  const auto time = [&](Allreduce algorithm) {
+  const auto time = [&](AllreduceAlgorithm algorithm) {
     return [&hosts, &costs, algorithm](std::size_t bytes) {
       return estimate(algorithm, hosts, costs, bytes);
     };
   };
   const auto large = time(choose_large_allreduce(hosts, given));
-  const auto doubling = time(Allreduce::kRecursiveDoubling);
+  const auto doubling = time(AllreduceAlgorithm::kDoubling);
   // Between two ranks there is no difference: one hop.
   if (hosts.size() > 2) {
     given.one_shot_bytes =
-        crossing(time(Allreduce::kOneShot), doubling, kLeastBytes, kMostOneShotBytes);
+        crossing(time(AllreduceAlgorithm::kOneShot), doubling, kLeastBytes, kMostOneShotBytes);
     given.doubling_bytes = crossing(doubling, large, given.one_shot_bytes, kMostDoublingBytes);
     given.hierarchical_bytes =
         given.doubling_bytes / static_cast<std::size_t>(std::max(hosts.count(), 1));

@@ -34,7 +34,7 @@ struct LinkCosts {
 };
 
 /// The time of the messages of an allreduce of so many bytes, in nanoseconds.
-std::uint64_t estimate(Allreduce algorithm, const Hosts& hosts, const LinkCosts& costs,
+std::uint64_t estimate(AllreduceAlgorithm algorithm, const Hosts& hosts, const LinkCosts& costs,
                        std::size_t bytes);
 
 /// `given`, with the sizes up to which algorithms are used taken from the costs.

@@ -197,7 +197,7 @@ TEST(NativeAlgorithm, ThatDiffersIsAnErrorInStep) {
   std::atomic<std::size_t> entered[2] = {};
   const auto call = [&](std::size_t rank) {
     NativeOptions options;
-    if (rank == 0) options.thresholds.algorithm = plan::Allreduce::kRing;
+    if (rank == 0) options.thresholds.algorithm = plan::AllreduceAlgorithm::kRing;
     auto backend = make_native_backend(kGeneration, std::move(meshes[rank]), options);
     for (std::size_t position = 0; position < kCalls; ++position) {
       entered[rank] = position + 1;

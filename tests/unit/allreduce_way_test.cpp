@@ -61,11 +61,12 @@ TEST(AllreduceLimits, AreLowerForTwoRanksOfOneHost) {
 }
 
 TEST(AllreduceLimits, FollowADemandedAlgorithm) {
-  for (const Allreduce small : {Allreduce::kOneShot, Allreduce::kRecursiveDoubling}) {
+  for (const AllreduceAlgorithm small :
+       {AllreduceAlgorithm::kOneShot, AllreduceAlgorithm::kDoubling}) {
     EXPECT_EQ(limits_for(2, 48 * kKiB, small).zero_copy_from, AllreduceLimits::kNever);
     EXPECT_EQ(limits_for(2, 48 * kKiB, small).eager_below, 48 * kKiB + 1);
   }
-  EXPECT_EQ(limits_for(4, {}, Allreduce::kRing).zero_copy_from, 128 * kKiB);
+  EXPECT_EQ(limits_for(4, {}, AllreduceAlgorithm::kRing).zero_copy_from, 128 * kKiB);
 }
 
 /// Every size has one way that needs no agreement: the limits leave no overlap.

@@ -315,28 +315,35 @@ TEST(Transfer, SharesTheWorkAmongDonors) {
 TEST(Choose, ByWhoSharesAHost) {
   constexpr std::size_t kLarge = 1 << 20;
   const Thresholds shared{.capacity = kLarge};
-  EXPECT_EQ(choose_allreduce(Hosts({0, 1}), kLarge, {.capacity = ~0UL}), Allreduce::kTwoShot);
-  EXPECT_EQ(choose_allreduce(Hosts({0, 1, 2}), kLarge, {.capacity = ~0UL}), Allreduce::kRing);
-  EXPECT_EQ(choose_allreduce(Hosts({0, 0, 1}), kLarge, shared), Allreduce::kHierarchical);
-  EXPECT_EQ(choose_allreduce(Hosts({0, 1, 0, 1}), kLarge, shared), Allreduce::kHierarchical);
-  EXPECT_EQ(choose_allreduce(Hosts({0, 1, 0, 1}), 8, shared), Allreduce::kOneShot);
+  EXPECT_EQ(choose_allreduce(Hosts({0, 1}), kLarge, {.capacity = ~0UL}),
+            AllreduceAlgorithm::kTwoShot);
+  EXPECT_EQ(choose_allreduce(Hosts({0, 1, 2}), kLarge, {.capacity = ~0UL}),
+            AllreduceAlgorithm::kRing);
+  EXPECT_EQ(choose_allreduce(Hosts({0, 0, 1}), kLarge, shared), AllreduceAlgorithm::kHierarchical);
+  EXPECT_EQ(choose_allreduce(Hosts({0, 1, 0, 1}), kLarge, shared),
+            AllreduceAlgorithm::kHierarchical);
+  EXPECT_EQ(choose_allreduce(Hosts({0, 1, 0, 1}), 8, shared), AllreduceAlgorithm::kOneShot);
   // A ring of more hosts takes longer to get round, whatever is sent.
   constexpr std::size_t kSmall = 40 * 1024;
-  EXPECT_EQ(choose_allreduce(Hosts({0, 0, 1}), kSmall, shared), Allreduce::kHierarchical);
-  EXPECT_EQ(choose_allreduce(Hosts({0, 0, 1, 2}), kSmall, shared), Allreduce::kRecursiveDoubling);
-  EXPECT_EQ(choose_allreduce(Hosts({0, 0, 1, 2}), kLarge, shared), Allreduce::kHierarchical);
-  EXPECT_EQ(choose_allreduce(Hosts({0, 0, 1}), kLarge), Allreduce::kRing) << "no shared memory";
+  EXPECT_EQ(choose_allreduce(Hosts({0, 0, 1}), kSmall, shared), AllreduceAlgorithm::kHierarchical);
+  EXPECT_EQ(choose_allreduce(Hosts({0, 0, 1, 2}), kSmall, shared), AllreduceAlgorithm::kDoubling);
+  EXPECT_EQ(choose_allreduce(Hosts({0, 0, 1, 2}), kLarge, shared),
+            AllreduceAlgorithm::kHierarchical);
+  EXPECT_EQ(choose_allreduce(Hosts({0, 0, 1}), kLarge), AllreduceAlgorithm::kRing)
+      << "no shared memory";
 }
 
 TEST(Choose, BySizeAndBytes) {
   const Hosts two = Hosts::one(2);
-  EXPECT_EQ(choose_allreduce(two, 8), Allreduce::kOneShot);
-  EXPECT_EQ(choose_allreduce(Hosts::one(9), 8), Allreduce::kRecursiveDoubling);
-  EXPECT_EQ(choose_allreduce(two, 64 * 1024), Allreduce::kRecursiveDoubling);
-  EXPECT_EQ(choose_allreduce(two, 1 << 20), Allreduce::kTwoShot);
-  EXPECT_EQ(choose_allreduce(two, 1 << 20, {.capacity = 1 << 20}), Allreduce::kTwoRankExchange);
-  EXPECT_EQ(choose_allreduce(Hosts::one(3), 1 << 20), Allreduce::kTwoShot);
-  EXPECT_EQ(choose_allreduce(Hosts::one(3), 1 << 20, {.two_shot_ranks = 2}), Allreduce::kRing);
+  EXPECT_EQ(choose_allreduce(two, 8), AllreduceAlgorithm::kOneShot);
+  EXPECT_EQ(choose_allreduce(Hosts::one(9), 8), AllreduceAlgorithm::kDoubling);
+  EXPECT_EQ(choose_allreduce(two, 64 * 1024), AllreduceAlgorithm::kDoubling);
+  EXPECT_EQ(choose_allreduce(two, 1 << 20), AllreduceAlgorithm::kTwoShot);
+  EXPECT_EQ(choose_allreduce(two, 1 << 20, {.capacity = 1 << 20}),
+            AllreduceAlgorithm::kTwoRankExchange);
+  EXPECT_EQ(choose_allreduce(Hosts::one(3), 1 << 20), AllreduceAlgorithm::kTwoShot);
+  EXPECT_EQ(choose_allreduce(Hosts::one(3), 1 << 20, {.two_shot_ranks = 2}),
+            AllreduceAlgorithm::kRing);
   EXPECT_FALSE(choose_tree_broadcast(2, 8));
   EXPECT_TRUE(choose_tree_broadcast(4, 8));
   EXPECT_FALSE(choose_tree_broadcast(4, 1 << 20));

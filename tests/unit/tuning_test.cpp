@@ -21,21 +21,21 @@ Hosts blocks(int hosts, int ranks_each) {
 TEST(Tuning, LatencyFavoursFewHopsAndBandwidthFewBytes) {
   const LinkCosts costs{{}, kGigabit};
   const Hosts hosts = blocks(8, 1);
-  const auto time = [&](Allreduce algorithm, std::size_t bytes) {
+  const auto time = [&](AllreduceAlgorithm algorithm, std::size_t bytes) {
     return estimate(algorithm, hosts, costs, bytes);
   };
-  EXPECT_LT(time(Allreduce::kRecursiveDoubling, 64), time(Allreduce::kRing, 64));
-  EXPECT_GT(time(Allreduce::kRecursiveDoubling, 1 << 24), time(Allreduce::kRing, 1 << 24));
+  EXPECT_LT(time(AllreduceAlgorithm::kDoubling, 64), time(AllreduceAlgorithm::kRing, 64));
+  EXPECT_GT(time(AllreduceAlgorithm::kDoubling, 1 << 24), time(AllreduceAlgorithm::kRing, 1 << 24));
   // 2 x 7/8 of 16 MiB at 120 bytes a microsecond, and 14 hops.
-  EXPECT_EQ(time(Allreduce::kRing, 1 << 24) / 1'000'000, 244 + 14 * 60 / 1000 + 1);
+  EXPECT_EQ(time(AllreduceAlgorithm::kRing, 1 << 24) / 1'000'000, 244 + 14 * 60 / 1000 + 1);
 }
 
 TEST(Tuning, TheHierarchySendsOnceForEachHost) {
   const LinkCosts costs{kSharedMemory, kGigabit};
   const Hosts hosts = blocks(2, 4);
   constexpr std::size_t kBytes = 1 << 24;
-  EXPECT_LT(estimate(Allreduce::kHierarchical, hosts, costs, kBytes),
-            estimate(Allreduce::kRing, hosts, costs, kBytes) / 3);
+  EXPECT_LT(estimate(AllreduceAlgorithm::kHierarchical, hosts, costs, kBytes),
+            estimate(AllreduceAlgorithm::kRing, hosts, costs, kBytes) / 3);
 }
 
 TEST(Tuning, SlowLinksWithLatencyUseDoublingLonger) {
@@ -75,23 +75,24 @@ TEST(Tuning, SegmentsAreNeverLongerThanAskedFor) {
 
 TEST(Choose, WhatIsAskedForWhereItCanBeDone) {
   Thresholds asked = kGiven;
-  asked.algorithm = Allreduce::kRing;
-  EXPECT_EQ(choose_allreduce(Hosts::one(2), 8, asked), Allreduce::kRing);
-  EXPECT_EQ(choose_large_allreduce(Hosts::one(2), asked), Allreduce::kRing);
-  asked.algorithm = Allreduce::kTwoRankExchange;
-  EXPECT_EQ(choose_large_allreduce(Hosts::one(3), asked), Allreduce::kTwoShot);
-  asked.algorithm = Allreduce::kHierarchical;
-  EXPECT_EQ(choose_large_allreduce(blocks(3, 1), asked), Allreduce::kRing);
-  EXPECT_EQ(choose_allreduce(blocks(2, 2), 8, asked), Allreduce::kHierarchical);
-  asked.algorithm = Allreduce::kOneShot;  // does not read kInput
-  EXPECT_EQ(choose_large_allreduce(Hosts::one(2), asked), Allreduce::kTwoRankExchange);
-  EXPECT_EQ(choose_allreduce(Hosts::one(2), 1 << 20, asked), Allreduce::kOneShot);
+  asked.algorithm = AllreduceAlgorithm::kRing;
+  EXPECT_EQ(choose_allreduce(Hosts::one(2), 8, asked), AllreduceAlgorithm::kRing);
+  EXPECT_EQ(choose_large_allreduce(Hosts::one(2), asked), AllreduceAlgorithm::kRing);
+  asked.algorithm = AllreduceAlgorithm::kTwoRankExchange;
+  EXPECT_EQ(choose_large_allreduce(Hosts::one(3), asked), AllreduceAlgorithm::kTwoShot);
+  asked.algorithm = AllreduceAlgorithm::kHierarchical;
+  EXPECT_EQ(choose_large_allreduce(blocks(3, 1), asked), AllreduceAlgorithm::kRing);
+  EXPECT_EQ(choose_allreduce(blocks(2, 2), 8, asked), AllreduceAlgorithm::kHierarchical);
+  asked.algorithm = AllreduceAlgorithm::kOneShot;  // does not read kInput
+  EXPECT_EQ(choose_large_allreduce(Hosts::one(2), asked), AllreduceAlgorithm::kTwoRankExchange);
+  EXPECT_EQ(choose_allreduce(Hosts::one(2), 1 << 20, asked), AllreduceAlgorithm::kOneShot);
 }
 
 TEST(Choose, NamesAreReadAsTheyAreWritten) {
-  for (const Allreduce algorithm :
-       {Allreduce::kOneShot, Allreduce::kRecursiveDoubling, Allreduce::kTwoRankExchange,
-        Allreduce::kTwoShot, Allreduce::kHierarchical, Allreduce::kRing}) {
+  for (const AllreduceAlgorithm algorithm :
+       {AllreduceAlgorithm::kOneShot, AllreduceAlgorithm::kDoubling,
+        AllreduceAlgorithm::kTwoRankExchange, AllreduceAlgorithm::kTwoShot,
+        AllreduceAlgorithm::kHierarchical, AllreduceAlgorithm::kRing}) {
     EXPECT_EQ(algorithm_named(name(algorithm)), algorithm);
   }
   EXPECT_EQ(algorithm_named("auto"), std::nullopt);

@@ -50,20 +50,20 @@ const Schedule& PlanCache::large_allreduce(Elements elements) {
   });
 }
 
-plan::Plan PlanCache::make_allreduce(plan::Allreduce algorithm, Elements elements) const {
+plan::Plan PlanCache::make_allreduce(plan::AllreduceAlgorithm algorithm, Elements elements) const {
   const std::size_t bytes = elements.count * elements.bytes;
   switch (algorithm) {
-    case plan::Allreduce::kOneShot:
+    case plan::AllreduceAlgorithm::kOneShot:
       return plan::one_shot_allreduce(rank_, size_, bytes);
-    case plan::Allreduce::kRecursiveDoubling:
+    case plan::AllreduceAlgorithm::kDoubling:
       return plan::recursive_doubling_allreduce(rank_, size_, bytes);
-    case plan::Allreduce::kTwoRankExchange:
+    case plan::AllreduceAlgorithm::kTwoRankExchange:
       return plan::two_rank_exchange(rank_, elements, thresholds_.exchange_segment_bytes);
-    case plan::Allreduce::kTwoShot:
+    case plan::AllreduceAlgorithm::kTwoShot:
       return plan::two_shot_allreduce(rank_, size_, elements, segment_);
-    case plan::Allreduce::kHierarchical:
+    case plan::AllreduceAlgorithm::kHierarchical:
       return plan::hierarchical_allreduce(rank_, hosts_, elements, segment_);
-    case plan::Allreduce::kRing:
+    case plan::AllreduceAlgorithm::kRing:
       break;
   }
   return plan::ring_allreduce(rank_, size_, elements, segment_);

@@ -65,7 +65,7 @@ class PlanCache {
 
   template <typename Make>
   const Schedule& find(const Key& key, const Make& make);
-  plan::Plan make_allreduce(plan::Allreduce algorithm, plan::Elements elements) const;
+  plan::Plan make_allreduce(plan::AllreduceAlgorithm algorithm, plan::Elements elements) const;
   plan::Plan make_broadcast(int root, std::size_t bytes) const;
 
   int rank_;

@@ -28,13 +28,13 @@ struct Word {
   plan::LinkCosts costs;
 };
 
-std::uint64_t number_of(const std::optional<plan::Allreduce>& algorithm) {
+std::uint64_t number_of(const std::optional<plan::AllreduceAlgorithm>& algorithm) {
   return algorithm ? static_cast<std::uint64_t>(*algorithm) + 1 : 0;
 }
 
 std::string asked_for(std::uint64_t algorithm) {
   if (algorithm == 0) return "none";
-  return std::string("'") + plan::name(static_cast<plan::Allreduce>(algorithm - 1)) + "'";
+  return std::string("'") + plan::name(static_cast<plan::AllreduceAlgorithm>(algorithm - 1)) + "'";
 }
 
 Word own_word(transport::Mesh& mesh, const Hosts& hosts, const NativeOptions& options,
