@@ -107,8 +107,9 @@ void read_all(Shared& shared, std::size_t core) {
 
 void give(Shared& shared) {
   if (shared.way == Way::kByTheKernel) return;
-  kernels::copy(shared.memory.data(), shared.tensor.data(), shared.bytes,
-                shared.way == Way::kCached ? kernels::Store::kCached : kernels::Store::kStreaming);
+  kernels::copy(
+      shared.memory.data(), shared.tensor.data(), shared.bytes,
+      shared.way == Way::kCached ? kernels::Store::kTemporal : kernels::Store::kNonTemporal);
 }
 
 /// A repetition is short compared with the time after which a hypervisor moves virtual processors.

@@ -54,7 +54,7 @@ void add_copies(const Size& size) {
   add(name("memcpy"), bytes,
       [bytes](Ranges& at) { std::memcpy(at.into.data(), at.left.data(), bytes); });
   add(name("copy/streaming"), bytes, [bytes](Ranges& at) {
-    kernels::copy(at.into.data(), at.left.data(), bytes, Store::kStreaming);
+    kernels::copy(at.into.data(), at.left.data(), bytes, Store::kNonTemporal);
   });
 }
 
@@ -68,7 +68,7 @@ void add_reductions(const Size& size, DType dtype, ReduceOp op) {
       [=](Ranges& at) { cached(at.left.data(), at.left.data(), at.right.data(), elements); });
   add(name("out_of_place"), size.bytes,
       [=](Ranges& at) { cached(at.into.data(), at.left.data(), at.right.data(), elements); });
-  const auto streaming = kernels::reduce(dtype, op, Store::kStreaming);
+  const auto streaming = kernels::reduce(dtype, op, Store::kNonTemporal);
   add(name("streaming"), size.bytes,
       [=](Ranges& at) { streaming(at.into.data(), at.left.data(), at.right.data(), elements); });
 }

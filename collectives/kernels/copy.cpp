@@ -22,7 +22,7 @@ void stream_copy(std::byte* into, const std::byte* from, std::size_t bytes) {
   std::size_t done = std::min(bytes_to_multiple_of(vector, into), bytes);
   copy_part(0, done);
   for (; bytes - done >= vector; done += vector) {
-    store<std::uint8_t, Store::kStreaming>(d, load<std::uint8_t>(d, from + done), into + done);
+    store<std::uint8_t, Store::kNonTemporal>(d, load<std::uint8_t>(d, from + done), into + done);
   }
   copy_part(done, bytes);
   hwy::FlushStream();
@@ -38,7 +38,7 @@ HWY_EXPORT(stream_copy);
 
 void copy(std::byte* into, const std::byte* from, std::size_t bytes, Store store) {
   if (bytes == 0) return;  // Then the addresses may be null, which memcpy may not be given.
-  if (store == Store::kCached) {
+  if (store == Store::kTemporal) {
     std::memcpy(into, from, bytes);
   } else {
     HWY_DYNAMIC_DISPATCH(stream_copy)(into, from, bytes);

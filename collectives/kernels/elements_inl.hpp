@@ -109,7 +109,7 @@ HWY_INLINE hn::Vec<D> load(D d, const std::byte* from) {
 
 /// Stores what `load` loads; integers computed in floats are truncated towards zero. Streamed to an
 /// address that is a multiple of the vector's size, otherwise to any.
-template <typename T, Store kStore = Store::kCached, class D>
+template <typename T, Store kStore = Store::kTemporal, class D>
 HWY_INLINE void store(D d, hn::Vec<D> wide, std::byte* into) {
   const StoredTag<T, D> tag;
   hn::Vec<StoredTag<T, D>> stored;
@@ -126,7 +126,7 @@ HWY_INLINE void store(D d, hn::Vec<D> wide, std::byte* into) {
   }
   auto* const at = reinterpret_cast<Stored<T>*>(into);
   // Highway streams no fewer bytes.
-  if constexpr (kStore == Store::kStreaming && hn::MaxLanes(tag) * sizeof(T) >= 16) {
+  if constexpr (kStore == Store::kNonTemporal && hn::MaxLanes(tag) * sizeof(T) >= 16) {
     hn::Stream(stored, tag, at);
   } else {
     hn::StoreU(stored, tag, at);

@@ -152,24 +152,24 @@ void combine(std::byte* into, const std::byte* left, const std::byte* right, std
   const hn::CappedTag<W, 1> one;
   const std::size_t before = bytes_to_multiple_of(hn::Lanes(full) * sizeof(T), into);
   const bool can_be_aligned = before % sizeof(T) == 0;
-  if (kStore == Store::kStreaming && !can_be_aligned) {
-    return combine<T, W, Op, Store::kCached>(into, left, right, elements);
+  if (kStore == Store::kNonTemporal && !can_be_aligned) {
+    return combine<T, W, Op, Store::kTemporal>(into, left, right, elements);
   }
   std::size_t done = 0;
   // Vectors that do not lie across lines of the cache take less time, if there are enough of them.
-  if (can_be_aligned && (kStore == Store::kStreaming || elements >= 32 * hn::Lanes(full))) {
+  if (can_be_aligned && (kStore == Store::kNonTemporal || elements >= 32 * hn::Lanes(full))) {
     const std::size_t head = std::min(before / sizeof(T), elements);
-    done = combine_vectors<T, Op, Store::kCached>(one, into, left, right, 0, head);
+    done = combine_vectors<T, Op, Store::kTemporal>(one, into, left, right, 0, head);
   }
   done = combine_vectors<T, Op, kStore>(full, into, left, right, done, elements);
-  combine_vectors<T, Op, Store::kCached>(one, into, left, right, done, elements);
-  if constexpr (kStore == Store::kStreaming) hwy::FlushStream();
+  combine_vectors<T, Op, Store::kTemporal>(one, into, left, right, done, elements);
+  if constexpr (kStore == Store::kNonTemporal) hwy::FlushStream();
 }
 
 template <typename T, typename W, class Op>
 Function loop(Store store) {
-  return store == Store::kStreaming ? combine<T, W, Op, Store::kStreaming>
-                                    : combine<T, W, Op, Store::kCached>;
+  return store == Store::kNonTemporal ? combine<T, W, Op, Store::kNonTemporal>
+                                      : combine<T, W, Op, Store::kTemporal>;
 }
 
 template <typename T, bool kGreatest>

@@ -21,7 +21,7 @@ using Function = void (*)(std::byte* into, const std::byte* left, const std::byt
 /// rounded once. The left operand is the minimum or maximum of 0.0 and -0.0. A NaN among the
 /// operands gives the one quiet NaN that is positive and without payload. So the bits depend
 /// neither on the processor nor on the compiler.
-Function reduce(DType dtype, ReduceOp op, Store store = Store::kCached);
+Function reduce(DType dtype, ReduceOp op, Store store = Store::kTemporal);
 
 /// Divides `elements` elements in place: 16-bit floats as binary32, integers truncating towards
 /// zero. `divisor` is not 0. `data` need not be aligned. Bools are not divided: the callers refuse

@@ -7,11 +7,11 @@ namespace elastic::kernels {
 
 /// How results get to memory.
 enum class Store : std::uint8_t {
-  kCached,
+  kTemporal,
   /// Non-temporal stores, which save reading the overwritten lines: for more data than the caches
   /// hold, or for data that this core does not read soon. When the function returns, stores that
   /// follow it are seen after its.
-  kStreaming
+  kNonTemporal
 };
 
 /// From here on a tensor does not fit into the caches beside those it is combined with.

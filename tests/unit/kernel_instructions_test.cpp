@@ -160,7 +160,7 @@ TEST_F(EveryInstructionSet, ReducesAlike) {
               std::memcpy(&expected[i], &z, sizeof(T));
             }
           });
-          for (const Store store : {Store::kCached, Store::kStreaming}) {
+          for (const Store store : {Store::kTemporal, Store::kNonTemporal}) {
             const Function function = reduce(dtype, op, store);
             Place left(a, random_offset(element));
             Place right(b, random_offset(element));
@@ -212,7 +212,7 @@ TEST_F(EveryInstructionSet, Copies) {
   for_each([&] {
     for (std::size_t bytes = 0; bytes < 400; ++bytes) {
       const Bytes sent = random_bytes(bytes);
-      for (const Store store : {Store::kCached, Store::kStreaming}) {
+      for (const Store store : {Store::kTemporal, Store::kNonTemporal}) {
         Place from(sent, random_offset(1));
         Place into(bytes, random_offset(1));
         copy(into.data(), from.data(), bytes, store);

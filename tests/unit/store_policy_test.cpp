@@ -55,7 +55,7 @@ class StorePolicyTest : public testing::Test {
   static constexpr std::size_t kLine = 1024;
 
   double write(const Cores& cores, const StorePolicy::Piece& piece) {
-    const bool through = piece.store == Store::kCached;
+    const bool through = piece.store == Store::kTemporal;
     double ticks = 0;
     for (std::size_t line = at_ / kLine; line * kLine < at_ + piece.bytes; ++line) {
       ticks += (!through ? cores.past : warm_[line] ? cores.through : cores.cold) * kLine / 1024;

@@ -24,7 +24,7 @@ Result<std::unique_ptr<Peer>> open(const PeerStart& start) {
   if (Status status = check(start); !status.ok()) return status;
   if (start.variant == "tcp") return open_tcp_peer(start);
   const bool streams = start.variant.ends_with("streaming");
-  return open_shm_peer(start, {streams ? kernels::Store::kStreaming : kernels::Store::kCached,
+  return open_shm_peer(start, {streams ? kernels::Store::kNonTemporal : kernels::Store::kTemporal,
                                start.variant.starts_with("kept-")});
 }
 

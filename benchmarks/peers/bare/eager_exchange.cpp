@@ -23,7 +23,7 @@ Status EagerExchange::run(const std::byte* input, std::byte* output, std::size_t
   ++number_;
   BareSlot& mine = board_.own().slots[number_ % 2];
   kernels::copy(mine.payload, input, bytes,
-                bytes < kStreamedBytes ? kernels::Store::kCached : store_);
+                bytes < kStreamedBytes ? kernels::Store::kTemporal : store_);
   mine.number.store(number_, std::memory_order_release);
   for (int rank = 0; rank < board_.ranks(); ++rank) {
     const auto& number = board_.of(rank).slots[number_ % 2].number;
@@ -42,7 +42,7 @@ Status EagerExchange::run(const std::byte* input, std::byte* output, std::size_t
     reduction_.combine(output, left, operand(rank), bytes);
     left = output;
   }
-  reduction_.conclude(output, left, operand(last), bytes, kernels::Store::kCached);
+  reduction_.conclude(output, left, operand(last), bytes, kernels::Store::kTemporal);
   return {};
 }
 

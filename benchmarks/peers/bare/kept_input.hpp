@@ -17,8 +17,8 @@ class KeptInput {
   void begin(const std::byte* input, const std::byte* output, std::size_t bytes) {
     tensor_ = keeps_ && input == output ? input : nullptr;
     if (tensor_ != nullptr) kept_.resize(bytes);
-    store_ =
-        bytes >= kernels::kBeyondCacheBytes ? kernels::Store::kStreaming : kernels::Store::kCached;
+    store_ = bytes >= kernels::kBeyondCacheBytes ? kernels::Store::kNonTemporal
+                                                 : kernels::Store::kTemporal;
   }
   /// To be called before the output is written at [begin, begin + bytes).
   void about_to(std::size_t begin, std::size_t bytes) {
@@ -28,7 +28,7 @@ class KeptInput {
  private:
   const bool keeps_;
   const std::byte* tensor_ = nullptr;
-  kernels::Store store_ = kernels::Store::kCached;
+  kernels::Store store_ = kernels::Store::kTemporal;
   collectives::Buffer kept_;
 };
 

@@ -18,7 +18,7 @@ class Reduction {
       : dtype_(dtype),
         divisor_(op == ReduceOp::kAverage ? static_cast<std::uint32_t>(ranks) : 1),
         cached_(kernels::reduce(dtype, op)),
-        streaming_(kernels::reduce(dtype, op, kernels::Store::kStreaming)) {}
+        streaming_(kernels::reduce(dtype, op, kernels::Store::kNonTemporal)) {}
 
   std::size_t element() const { return size_of(dtype_); }
 
@@ -30,7 +30,7 @@ class Reduction {
   /// The same for the last operand: divides an average, and stores the result as `store` says.
   void conclude(std::byte* into, const std::byte* left, const std::byte* right, std::size_t bytes,
                 kernels::Store store) const {
-    const bool streams = store == kernels::Store::kStreaming && divisor_ == 1;
+    const bool streams = store == kernels::Store::kNonTemporal && divisor_ == 1;
     (streams ? streaming_ : cached_)(into, left, right, bytes / element());
     if (divisor_ > 1) kernels::divide(dtype_, into, bytes / element(), divisor_);
   }
@@ -46,7 +46,7 @@ class Reduction {
 inline kernels::Store result_store(const std::byte* input, const std::byte* output,
                                    std::size_t bytes) {
   const bool streams = input != output && bytes >= kernels::kBeyondCacheBytes;
-  return streams ? kernels::Store::kStreaming : kernels::Store::kCached;
+  return streams ? kernels::Store::kNonTemporal : kernels::Store::kTemporal;
 }
 
 }  // namespace elastic::bench

@@ -85,7 +85,7 @@ void SlotTwoShot::reduce(Call& call) const {
     if (step + 1 < board_.ranks()) {
       reduction_.combine(into, left, right, own.bytes);
     } else {
-      reduction_.conclude(into, left, right, own.bytes, kernels::Store::kCached);
+      reduction_.conclude(into, left, right, own.bytes, kernels::Store::kTemporal);
     }
     left = into;
   }

@@ -132,7 +132,8 @@ Result<std::size_t> RingCall::receive_operand(std::size_t at, std::size_t most) 
   std::byte* const into = tensors_.output + at;
   if (in_.step == ranks_ - 2) {
     // Cached stores, because the result is read again to be sent.
-    reduction_.conclude(into, tensors_.input + at, scratch_.data(), whole, kernels::Store::kCached);
+    reduction_.conclude(into, tensors_.input + at, scratch_.data(), whole,
+                        kernels::Store::kTemporal);
   } else {
     reduction_.combine(into, tensors_.input + at, scratch_.data(), whole);
   }
@@ -198,7 +199,7 @@ Status swap_all(const PeerStart& start, const RingSockets& sockets, SpinBackoff&
   const bool first = start.rank == 0;
   reduction.conclude(tensors.output, first ? tensors.input : scratch.data(),
                      first ? scratch.data() : tensors.input, tensors.bytes,
-                     kernels::Store::kCached);
+                     kernels::Store::kTemporal);
   return {};
 }
 

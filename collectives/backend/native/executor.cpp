@@ -14,7 +14,7 @@ namespace {
 /// Combines nothing: copies received bytes by non-temporal stores.
 void stream(std::byte* into, const std::byte* /*left*/, const std::byte* received,
             std::size_t bytes) {
-  kernels::copy(into, received, bytes, kernels::Store::kStreaming);
+  kernels::copy(into, received, bytes, kernels::Store::kNonTemporal);
 }
 
 }  // namespace

@@ -25,7 +25,7 @@ using transport::Mesh;
 using transport::OpTag;
 
 Reducer reducer_of(DType dtype, ReduceOp op) {
-  return {kernels::reduce(dtype, op), kernels::reduce(dtype, op, kernels::Store::kStreaming),
+  return {kernels::reduce(dtype, op), kernels::reduce(dtype, op, kernels::Store::kNonTemporal),
           size_of(dtype), dtype};
 }
 

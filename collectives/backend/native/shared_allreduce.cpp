@@ -24,7 +24,7 @@ constexpr std::size_t kPieceBytes = 64 * 1024;
 
 /// Other cores read the output next. Reading it from memory is several times as fast as from the
 /// cache of this core, if the cores share no cache.
-constexpr kernels::Store kStore = kernels::Store::kStreaming;
+constexpr kernels::Store kStore = kernels::Store::kNonTemporal;
 
 }  // namespace
 
@@ -181,7 +181,7 @@ void SharedAllreduce::reduce(const Shared& tensor, ReduceOp op, std::size_t begi
   for (std::size_t rank = 1; rank < tensor.inputs.size(); ++rank) {
     const bool to_output = rank + 1 == tensor.inputs.size() && !averages;
     std::byte* const into = to_output ? output : scratch_.data();
-    kernels::reduce(dtype, op, to_output ? kStore : kernels::Store::kCached)(
+    kernels::reduce(dtype, op, to_output ? kStore : kernels::Store::kTemporal)(
         into, left, tensor.inputs[rank] + begin, elements);
     left = into;
   }

@@ -10,8 +10,8 @@ void UndoLog::begin(Buffer& storage, std::size_t bytes) {
   storage.resize(bytes);
   storage_ = &storage;
   // The copy is hardly ever read again, so a large one should not displace data in the cache.
-  store_ =
-      bytes >= kernels::kBeyondCacheBytes ? kernels::Store::kStreaming : kernels::Store::kCached;
+  store_ = bytes >= kernels::kBeyondCacheBytes ? kernels::Store::kNonTemporal
+                                               : kernels::Store::kTemporal;
   used_ = 0;
   saved_.clear();
 }

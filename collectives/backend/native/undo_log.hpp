@@ -26,7 +26,7 @@ class UndoLog final : public transport::Overwriting {
  private:
   Buffer* storage_ = nullptr;
   std::size_t used_ = 0;
-  kernels::Store store_ = kernels::Store::kCached;
+  kernels::Store store_ = kernels::Store::kTemporal;
   std::vector<std::span<std::byte>> saved_;  // copies are in storage_, one after another
 };
 

@@ -8,11 +8,12 @@
 
 namespace elastic::transport {
 
-/// How to write what another core is about to read: through the caches, or past them. Where the two
-/// cores share a cache, it is written and read there several times as fast as through memory; where
-/// they share none, each line has to be fetched from the other core first, which takes several
-/// times as long. The system does not say which, and with virtual cores it changes from one second
-/// to the next. So it is learnt from the duration of writes.
+/// How to write bytes that another core is about to read: by temporal stores, which go through the
+/// caches, or by non-temporal ones, which go to memory. Where the two cores share a cache, the
+/// bytes are written and read there several times as fast as through memory; where they share none,
+/// each line has to be fetched from the other core first, which takes several times as long. The
+/// system does not say which, and with virtual cores it changes from one second to the next. So it
+/// is learnt from the duration of writes.
 ///
 /// Non-temporal stores take about as long everywhere, and are the reference for temporal ones. They
 /// are used until a try of temporal stores was quick; then these are, until they are slow several
@@ -27,11 +28,11 @@ class StorePolicy {
   /// The first bytes: few, so that a try costs little beside the rest of its lap.
   static constexpr std::size_t kFirstBytes = std::size_t{16} << 10;
   static constexpr std::size_t kLeastTimed = kFirstBytes / 2;
-  /// Bytes between two tries of the caches, and of stores past them.
+  /// Bytes between two tries of temporal stores, and of non-temporal ones.
   static constexpr std::size_t kLeastTryInterval = std::size_t{4} << 20;
   static constexpr std::size_t kMostTryInterval = std::size_t{64} << 20;
-  static constexpr std::size_t kPastTryInterval = std::size_t{16} << 20;
-  /// Laps through the caches before the first that counts.
+  static constexpr std::size_t kNonTemporalTryInterval = std::size_t{16} << 20;
+  /// Laps of temporal stores before the first that counts.
   static constexpr int kWarmings = 2;
   /// Reading takes so much longer after non-temporal stores that temporal ones may take this many
   /// times as long.
@@ -41,7 +42,7 @@ class StorePolicy {
   static constexpr int kSlowLaps = 2;
 
   struct Piece {
-    kernels::Store store = kernels::Store::kCached;
+    kernels::Store store = kernels::Store::kTemporal;
     std::size_t bytes = 0;
     bool timed = false;  ///< `took` is to be told how long it took
   };
@@ -49,7 +50,7 @@ class StorePolicy {
   /// How to write the next bytes, at least one, at offset `at`, and for how many of them this
   /// holds.
   Piece next(std::size_t at, std::size_t bytes) {
-    if (bytes < kLeastBytes) return {kernels::Store::kCached, bytes, false};
+    if (bytes < kLeastBytes) return {kernels::Store::kTemporal, bytes, false};
     if (at >= kFirstBytes) {
       since_try_ += bytes;
       return {used(), bytes, false};
@@ -63,13 +64,13 @@ class StorePolicy {
   void took(const Piece& piece, std::int64_t ticks) {
     const double cost =
         static_cast<double>(std::max<std::int64_t>(ticks, 1)) / static_cast<double>(piece.bytes);
-    if (piece.store == kernels::Store::kStreaming) {
-      streamed(cost);
+    if (piece.store == kernels::Store::kNonTemporal) {
+      note_non_temporal(cost);
       warm_ = 0;
-      if (uses_cached_) since_try_ = 0;
+      if (uses_temporal_) since_try_ = 0;
     } else if (warm_ < kWarmings) {
       ++warm_;
-    } else if (cost > kSlow * streaming_cost_) {
+    } else if (cost > kSlow * non_temporal_cost_) {
       slow();
     } else {
       quick();
@@ -78,47 +79,47 @@ class StorePolicy {
 
  private:
   kernels::Store used() const {
-    return uses_cached_ ? kernels::Store::kCached : kernels::Store::kStreaming;
+    return uses_temporal_ ? kernels::Store::kTemporal : kernels::Store::kNonTemporal;
   }
   kernels::Store other() const {
-    return uses_cached_ ? kernels::Store::kStreaming : kernels::Store::kCached;
+    return uses_temporal_ ? kernels::Store::kNonTemporal : kernels::Store::kTemporal;
   }
   /// A try is one lap of non-temporal stores, or as many laps of temporal ones as it takes to see.
   bool trying() const { return since_try_ >= try_interval_; }
 
   /// Much can make a piece slow, such as memory that is touched for the first time; nothing quick.
-  void streamed(double cost) {
-    if (streaming_cost_ == 0) streaming_cost_ = cost;
-    const double least = std::min(cost, 2 * streaming_cost_);
-    streaming_cost_ += (least - streaming_cost_) / (least < streaming_cost_ ? 2 : 8);
+  void note_non_temporal(double cost) {
+    if (non_temporal_cost_ == 0) non_temporal_cost_ = cost;
+    const double least = std::min(cost, 2 * non_temporal_cost_);
+    non_temporal_cost_ += (least - non_temporal_cost_) / (least < non_temporal_cost_ ? 2 : 8);
   }
 
   void quick() {
     ++quick_;
-    if (uses_cached_) slow_ = 0;
-    if (!uses_cached_ && quick_ == kQuickLaps) turn(true, kPastTryInterval);
+    if (uses_temporal_) slow_ = 0;
+    if (!uses_temporal_ && quick_ == kQuickLaps) turn(true, kNonTemporalTryInterval);
   }
 
   void slow() {
     ++slow_;
-    if (uses_cached_ && slow_ == kSlowLaps) turn(false, kLeastTryInterval);
-    if (!uses_cached_ && slow_ == kSlowLaps)
+    if (uses_temporal_ && slow_ == kSlowLaps) turn(false, kLeastTryInterval);
+    if (!uses_temporal_ && slow_ == kSlowLaps)
       turn(false, std::min(2 * try_interval_, kMostTryInterval));
   }
 
-  void turn(bool uses_cached, std::size_t try_interval) {
-    uses_cached_ = uses_cached;
+  void turn(bool uses_temporal, std::size_t try_interval) {
+    uses_temporal_ = uses_temporal;
     try_interval_ = try_interval;
     since_try_ = 0;
     quick_ = 0;
     slow_ = 0;
   }
 
-  bool uses_cached_ = false;   // temporal stores are in use
-  double streaming_cost_ = 0;  // ticks per byte, smoothed
+  bool uses_temporal_ = false;    // temporal stores are in use
+  double non_temporal_cost_ = 0;  // ticks per byte, smoothed
   std::size_t try_interval_ = kLeastTryInterval;
   std::size_t since_try_ = 0;  // bytes
-  int warm_ = 0;               // laps through the caches in a row, up to kWarmings
+  int warm_ = 0;               // laps of temporal stores in a row, up to kWarmings
   int quick_ = 0;              // of the laps that count, in this try
   int slow_ = 0;               // of the laps that count; or in a row, of the stores in use
 };
