@@ -168,8 +168,8 @@ asio::awaitable<Status> Connection::greet(const Secret& secret, bool encrypt,
   co_return co_await secure(TlsSession::Role::kDialer, key.value());
 }
 
-asio::awaitable<Result<Greeting>> Connection::welcome(const Secret& secret, bool encrypt,
-                                                      std::function<void()> on_first_bytes) {
+asio::awaitable<Result<Greeting>> Connection::accept_handshake(
+    const Secret& secret, bool encrypt, std::function<void()> on_first_bytes) {
   const auto self = shared_from_this();
   handshake::Acceptor acceptor(secret, handshake::Purpose::kControl, encrypt);
   std::array<std::byte, handshake::kHelloBytes> hello{};

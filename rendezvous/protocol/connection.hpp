@@ -48,8 +48,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
                                        const Greeting& greeting);
   /// As the one that accepted; returns what the dialer says of itself. Calls `on_first_bytes` when
   /// the dialer has said hello.
-  boost::asio::awaitable<Result<Greeting>> welcome(const Secret& secret, bool encrypt,
-                                                   std::function<void()> on_first_bytes);
+  boost::asio::awaitable<Result<Greeting>> accept_handshake(const Secret& secret, bool encrypt,
+                                                            std::function<void()> on_first_bytes);
 
   /// The next message. kPeerLost: the connection is closed or broken. kDamaged: what came is not
   /// what was sent; the connection is still there, but no more can be read from it. kProtocol: what

@@ -231,7 +231,7 @@ class Server::Impl : public std::enable_shared_from_this<Impl> {
     peer->set_deadline(std::min<Milliseconds>(kFirstBytes, options_.handshake_deadline),
                        "said nothing in time");
     const Result<Greeting> greeting =
-        co_await peer->welcome(options_.secret, options_.encrypt, [&] {
+        co_await peer->accept_handshake(options_.secret, options_.encrypt, [&] {
           unauthenticated_.heard(id);
           peer->set_deadline(options_.handshake_deadline, "did not authenticate in time");
         });

@@ -40,12 +40,12 @@ Contributors Allreduces::staged(std::span<const ConstTensorView> in,
   (void)runner_.members();
   runner_.flush();
   const std::shared_ptr<device::StagedTensors> staged =
-      take(devices_.stage(name_of_call(out), in, out, stream, runner_.fetch()));
+      value_or_throw(devices_.stage(name_of_call(out), in, out, stream, runner_.fetch()));
   // This wait does not count as communication: it is mostly for the device's computation.
   raise_if(staged->read());
   const Blocked blocked;
   const std::unique_ptr<coordinator::Operation> operation = operation_on(staged, op, wires);
-  Contributors contributors = take(runner_.run(*operation));
+  Contributors contributors = value_or_throw(runner_.run(*operation));
   Status back = staged->send_back();
   if (back.ok()) back = staged->wait_until_back();
   if (!back.ok()) raise_if(runner_.leave_without_result(back));
@@ -59,7 +59,7 @@ Contributors Allreduces::grouped(std::span<const TensorView> tensors, ReduceOp o
   check_no_stream(stream);
   for (const TensorView& tensor : tensors) raise_if(devices_.check_host(tensor));
   coordinator::AllreduceOperation operation(inputs, {tensors.begin(), tensors.end()}, op, wires);
-  return take(runner_.run(operation));
+  return value_or_throw(runner_.run(operation));
 }
 
 Contributors Allreduces::cast(std::span<const CastTensor> tensors, ReduceOp op, CudaStream stream) {

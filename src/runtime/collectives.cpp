@@ -66,7 +66,7 @@ Collectives::Places Collectives::place(const char* call, const ConstTensorView& 
   (void)runner_.members();
   runner_.flush();
   return {input, output,
-          take(devices_.stage(call, {&input, 1}, {&output, 1}, stream, runner_.fetch()))};
+          value_or_throw(devices_.stage(call, {&input, 1}, {&output, 1}, stream, runner_.fetch()))};
 }
 
 Collectives::Places Collectives::fetch(const char* call, const ConstTensorView& input,
@@ -143,7 +143,7 @@ Contributors Collectives::allgather(const ConstTensorView& block, const TakeGath
     const InCallback callback("the function given to allgather");
     take(values, std::move(counts));
   };
-  return runtime::take(run(
+  return runtime::value_or_throw(run(
       places, /*reads=*/true,
       [&] { return std::make_unique<coordinator::AllgatherOperation>(places.input(), guarded); },
       {}));
@@ -158,7 +158,7 @@ GatheredBlocks Collectives::allgather(const ConstTensorView& block, const Tensor
     blocks.counts = std::move(counts);
     blocks.count = std::accumulate(blocks.counts.begin(), blocks.counts.end(), std::size_t{0});
   };
-  blocks.contributors = take(run(
+  blocks.contributors = value_or_throw(run(
       places, /*reads=*/true,
       [&] {
         return std::make_unique<coordinator::AllgatherOperation>(
@@ -190,12 +190,12 @@ Contributors Collectives::reduce_scatter(const ConstTensorView& data, ReduceOp o
     const InCallback callback("the function given to reduce_scatter");
     take(values, offset);
   };
-  return runtime::take(run(places, /*reads=*/true,
-                           [&] {
-                             return std::make_unique<coordinator::ReduceScatterOperation>(
-                                 places.input(), op, guarded);
-                           },
-                           {}));
+  return runtime::value_or_throw(run(places, /*reads=*/true,
+                                     [&] {
+                                       return std::make_unique<coordinator::ReduceScatterOperation>(
+                                           places.input(), op, guarded);
+                                     },
+                                     {}));
 }
 
 ScatteredPart Collectives::reduce_scatter(const ConstTensorView& data, const TensorView& out,
@@ -211,7 +211,7 @@ ScatteredPart Collectives::reduce_scatter(const ConstTensorView& data, const Ten
   };
   // The room for the largest part: members with the same room have the same outcome.
   const auto largest = [&](std::size_t members) { return (data.count + members - 1) / members; };
-  part.contributors = take(run(
+  part.contributors = value_or_throw(run(
       places, /*reads=*/true,
       [&] {
         return std::make_unique<coordinator::ReduceScatterOperation>(

@@ -16,7 +16,7 @@
 namespace elastic {
 
 Context::Impl::Impl(Options options)
-    : options_(runtime::take(resolve(std::move(options), read_environment()))) {
+    : options_(runtime::value_or_throw(resolve(std::move(options), read_environment()))) {
   log::set_level(options_.log_level);
   runtime::raise_if(check_openssl(options_.encrypt));
   if (auto arena = transport::Arena::create(); arena.ok()) {
@@ -24,8 +24,10 @@ Context::Impl::Impl(Options options)
   } else {
     no_arena_ = arena.status();  // needed by `allocate` only
   }
-  backends_ = runtime::take(runtime::Backends::load(options_, read_environment(), arena_));
-  runtime::Identity identity = runtime::take(runtime::find_job(options_, read_environment()));
+  backends_ =
+      runtime::value_or_throw(runtime::Backends::load(options_, read_environment(), arena_));
+  runtime::Identity identity =
+      runtime::value_or_throw(runtime::find_job(options_, read_environment()));
   runtime::raise_if(backends_.start(runtime::kLanes, identity.under_mpirun));
   become(std::move(identity));
 }
@@ -71,7 +73,7 @@ std::shared_ptr<const coordinator::Members> Context::Impl::members() const {
 Allocation Context::Impl::allocate(std::size_t bytes) {
   if (bytes == 0) return {};
   runtime::raise_if(no_arena_);
-  std::byte* const memory = runtime::take(arena_->allocate(bytes));
+  std::byte* const memory = runtime::value_or_throw(arena_->allocate(bytes));
   return {std::shared_ptr<std::byte>(
               memory, [arena = arena_, bytes](std::byte* its) { arena->free(its, bytes); }),
           bytes};

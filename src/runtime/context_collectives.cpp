@@ -28,7 +28,7 @@ std::optional<Contributors> allreduce_small(coordinator::Lane& lane,
   auto* const result = static_cast<std::byte*>(out.data);
   auto done = lane.run_small(turn, call, result);
   if (!done) return std::nullopt;
-  Contributors contributors = runtime::take(std::move(*done));
+  Contributors contributors = runtime::value_or_throw(std::move(*done));
   if (op == ReduceOp::kAverage) {
     kernels::divide(out.dtype, result, out.count, static_cast<std::uint32_t>(contributors.size()));
   }
@@ -60,7 +60,7 @@ Contributors Context::Impl::allreduce(ConstTensorView in, TensorView out, Reduce
   if (auto small = allreduce_small(lane, turn, in, out, op)) return *std::move(small);
   (void)members();
   coordinator::AllreduceOperation operation({in}, {out}, op);
-  return runtime::take(lane.run(turn, operation, options_.view_timeout));
+  return runtime::value_or_throw(lane.run(turn, operation, options_.view_timeout));
 }
 
 Work Context::Impl::submit(const char* call, std::string_view name,
@@ -71,16 +71,16 @@ Work Context::Impl::submit(const char* call, std::string_view name,
   runtime::check(op, tensors, call);
   if (runtime::any_on_device(tensors)) {
     const std::vector<ConstTensorView> inputs(tensors.begin(), tensors.end());
-    const auto staged = runtime::take(
+    const auto staged = runtime::value_or_throw(
         devices_.stage("allreduce '" + std::string(name) + "'", inputs, tensors, stream, fetch()));
     runtime::raise_if(staged->start());
-    return Work(
-        runtime::take(coordinator().submit(std::string(name), staged->outputs(), op, staged)));
+    return Work(runtime::value_or_throw(
+        coordinator().submit(std::string(name), staged->outputs(), op, staged)));
   }
   runtime::check_no_stream(stream);
   for (const TensorView& tensor : tensors) check_lies_on_host(tensor);
-  return Work(
-      runtime::take(coordinator().submit(std::string(name), {tensors.begin(), tensors.end()}, op)));
+  return Work(runtime::value_or_throw(
+      coordinator().submit(std::string(name), {tensors.begin(), tensors.end()}, op)));
 }
 
 Contributors Context::allreduce(ConstTensorView in, TensorView out, ReduceOp op,
@@ -152,7 +152,7 @@ ScatteredPart Context::reduce_scatter(ConstTensorView data, TensorView out, Redu
 
 Contributors Context::barrier() {
   coordinator::BarrierOperation operation;
-  return runtime::take(impl_->run(operation));
+  return runtime::value_or_throw(impl_->run(operation));
 }
 
 }  // namespace elastic

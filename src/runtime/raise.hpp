@@ -21,7 +21,7 @@ inline void raise_if(const Status& status) {
 }
 /// Returns the value, or throws the caller's error.
 template <typename T>
-T take(Result<T> result) {
+T value_or_throw(Result<T> result) {
   if (!result.ok()) raise(result.status());
   return std::move(result).value();
 }

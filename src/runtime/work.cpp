@@ -27,7 +27,7 @@ Contributors Work::wait() const {
     const runtime::Blocked blocked;
     state.wait();
   }
-  return runtime::take(state_->outcome());
+  return runtime::value_or_throw(state_->outcome());
 }
 
 bool Work::wait_for(std::chrono::nanoseconds timeout) const {
@@ -43,7 +43,7 @@ bool Work::wait_until(std::chrono::steady_clock::time_point deadline) const {
     const runtime::Blocked blocked;
     if (!state.wait_until(deadline)) return false;
   }
-  (void)runtime::take(state_->outcome());
+  (void)runtime::value_or_throw(state_->outcome());
   return true;
 }
 
@@ -55,7 +55,7 @@ Contributors Work::contributors() const {
   if (!checked(state_).ready()) {
     throw Error(ErrorCode::kInvalidArgument, "this operation is not complete: call wait() first");
   }
-  return runtime::take(state_->outcome());
+  return runtime::value_or_throw(state_->outcome());
 }
 
 }  // namespace elastic

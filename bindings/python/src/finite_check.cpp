@@ -8,7 +8,7 @@
 #include <nanobind/stl/string.h>
 
 #include "bindings.hpp"
-#include "owned_context.hpp"
+#include "given_or_default_context.hpp"
 #include "tensors.hpp"
 #include "text.hpp"
 #include "waiting.hpp"
@@ -59,7 +59,7 @@ class PythonFiniteCheck {
     tensors_ = std::move(tensors);
   }
 
-  OwnedContext context_;
+  GivenOrDefaultContext context_;
   std::vector<Tensor> tensors_;
   std::optional<FiniteCheck> check_;
 };

@@ -7,9 +7,9 @@
 
 #include "bindings.hpp"
 #include "errors.hpp"
+#include "given_or_default_context.hpp"
 #include "named_values.hpp"
 #include "new_arrays.hpp"
-#include "owned_context.hpp"
 #include "saved.hpp"
 #include "tensors.hpp"
 #include "waiting.hpp"
@@ -25,7 +25,7 @@ struct PythonPart {
   RandomStream random;
 };
 
-detail::GroupedAllreduce allreduce_of(OwnedContext context) {
+detail::GroupedAllreduce allreduce_of(GivenOrDefaultContext context) {
   return [context](std::span<const TensorView> tensors, ReduceOp op) {
     return context.get().grouped_allreduce(tensors, op);
   };
@@ -42,7 +42,7 @@ class PythonGlobalBatch {
  public:
   PythonGlobalBatch(Sampler& sampler, std::size_t batch, const std::string& policy,
                     std::size_t virtual_workers, Context* context)
-      : batches_(allreduce_of(OwnedContext(context)), sampler,
+      : batches_(allreduce_of(GivenOrDefaultContext(context)), sampler,
                  options_of(policy, batch, virtual_workers)) {}
 
   BatchSum sum(nb::sequence tensors, nb::callable add_gradients) {

@@ -14,8 +14,8 @@
 #include <nanobind/stl/vector.h>
 
 #include "bindings.hpp"
+#include "given_or_default_context.hpp"
 #include "new_arrays.hpp"
-#include "owned_context.hpp"
 #include "tensors.hpp"
 #include "text.hpp"
 #include "waiting.hpp"
@@ -27,7 +27,8 @@ namespace {
 using Tensors = nb::typed<nb::dict, nb::str, nb::any>;
 using Traffic = GradientCompressor::Traffic;
 
-Compression compression_of(const std::optional<std::string>& form, const OwnedContext& context) {
+Compression compression_of(const std::optional<std::string>& form,
+                           const GivenOrDefaultContext& context) {
   if (!form) return context.get().compression();
   if (const auto found = find_compression(*form)) return *found;
   throw Error(ErrorCode::kInvalidArgument, "GradientCompressor: the compression is '" + *form +
@@ -35,7 +36,7 @@ Compression compression_of(const std::optional<std::string>& form, const OwnedCo
 }
 
 /// Looks up the context in each call, since the default one may have ended.
-GradientCompressor::Collectives collectives_of(OwnedContext context) {
+GradientCompressor::Collectives collectives_of(GivenOrDefaultContext context) {
   return {[context](std::span<const TensorView> tensors, ReduceOp op) {
             return context.get().grouped_allreduce(tensors, op);
           },
@@ -48,8 +49,8 @@ GradientCompressor::Collectives collectives_of(OwnedContext context) {
 class PythonCompressor {
  public:
   PythonCompressor(const std::optional<std::string>& compression, Context* context)
-      : compressor_(collectives_of(OwnedContext(context)),
-                    compression_of(compression, OwnedContext(context))) {}
+      : compressor_(collectives_of(GivenOrDefaultContext(context)),
+                    compression_of(compression, GivenOrDefaultContext(context))) {}
 
   Contributors allreduce(const std::string& name, nb::handle tensor, ReduceOp op) {
     const Tensor given =
