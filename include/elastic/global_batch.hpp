@@ -62,7 +62,7 @@ class ELASTIC_API RandomStream {
   std::size_t used_;  // words of the block
 };
 
-namespace training {
+namespace detail {
 class ExactSum;
 }
 
@@ -185,7 +185,7 @@ class ELASTIC_API GlobalBatch {
   detail::GroupedAllreduce allreduce_;
   Sampler& sampler_;
   Options options_;
-  std::unique_ptr<training::ExactSum> exact_;  // its buffers are used again in the next step
+  std::unique_ptr<detail::ExactSum> exact_;  // its buffers are used again in the next step
 };
 
 /// The contributors and samples of an `average_by_samples`.

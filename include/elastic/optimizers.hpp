@@ -21,7 +21,7 @@ enum class WeightDecay : std::uint8_t {
 
 class State;
 
-namespace training {
+namespace detail {
 class SameOptions;
 }
 
@@ -91,7 +91,7 @@ class ELASTIC_API MomentumSgd {
 
   std::vector<std::span<float>> parameters_;
   Options options_;
-  std::unique_ptr<training::SameOptions> same_options_;
+  std::unique_ptr<detail::SameOptions> same_options_;
   std::vector<float> momentum_;
   std::vector<float> velocity_;
 };
@@ -159,7 +159,7 @@ class ELASTIC_API AdamW {
  private:
   std::vector<std::span<float>> parameters_;
   Options options_;
-  std::unique_ptr<training::SameOptions> same_options_;
+  std::unique_ptr<detail::SameOptions> same_options_;
   std::vector<float> momentum_;
   std::vector<float> variance_;
   double beta1_power_ = 1;  // of as many steps as m has gathered

@@ -29,11 +29,11 @@ Betas betas_of(const AdamW::Options& options, double gamma) {
 }
 
 /// Betas that are not scaled are left out, as in states that were saved before they could be.
-std::vector<training::SameOptions::Option> options_to_compare(const AdamW::Options& options) {
-  std::vector<training::SameOptions::Option> result{{"beta1", options.beta1},
-                                                    {"beta2", options.beta2},
-                                                    {"epsilon", options.epsilon},
-                                                    {"weight_decay", options.weight_decay}};
+std::vector<detail::SameOptions::Option> options_to_compare(const AdamW::Options& options) {
+  std::vector<detail::SameOptions::Option> result{{"beta1", options.beta1},
+                                                  {"beta2", options.beta2},
+                                                  {"epsilon", options.epsilon},
+                                                  {"weight_decay", options.weight_decay}};
   if (options.scale_betas) result.push_back({"scale_betas", 1});
   return result;
 }
@@ -43,7 +43,7 @@ std::vector<training::SameOptions::Option> options_to_compare(const AdamW::Optio
 AdamW::AdamW(std::vector<std::span<float>> parameters, const Options& options)
     : parameters_(std::move(parameters)),
       options_(options),
-      same_options_(std::make_unique<training::SameOptions>("AdamW", options_to_compare(options))),
+      same_options_(std::make_unique<detail::SameOptions>("AdamW", options_to_compare(options))),
       momentum_(training::count_elements(parameters_)),
       variance_(momentum_.size()) {
   constexpr auto kBeta = "a number from 0 to below 1 in single precision";

@@ -8,7 +8,13 @@
 #include "elastic/error.hpp"
 #include "training/fixed_point.hpp"
 
-namespace elastic::training {
+namespace elastic::detail {
+
+using training::add_fixed;
+using training::fixed_exponent;
+using training::from_fixed;
+using training::magnitude;
+using training::set_to_nan;
 
 namespace {
 
@@ -30,7 +36,7 @@ ConstTensorView part(DType dtype, const std::byte* first, std::size_t begin, std
 
 }  // namespace
 
-void ExactSum::begin(Tensors tensors, std::size_t virtual_workers) {
+void ExactSum::begin(training::Tensors tensors, std::size_t virtual_workers) {
   tensors_.assign(tensors.begin(), tensors.end());
   virtual_workers_ = virtual_workers;
   magnitudes_.assign(tensors.size(), 0);
@@ -134,4 +140,4 @@ void ExactSum::finish() {
   }
 }
 
-}  // namespace elastic::training
+}  // namespace elastic::detail

@@ -8,7 +8,7 @@
 #include "elastic/types.hpp"
 #include "training/tensor_sums.hpp"
 
-namespace elastic::training {
+namespace elastic::detail {
 
 /// Sums of real tensors over the virtual workers of a step that do not depend on the order: first
 /// all workers agree on each tensor's greatest magnitude, then they add whole numbers. Two
@@ -17,7 +17,7 @@ namespace elastic::training {
 class ExactSum {
  public:
   /// Begins a step of `virtual_workers` (at least 1). The tensors stay the caller's.
-  void begin(Tensors tensors, std::size_t virtual_workers);
+  void begin(training::Tensors tensors, std::size_t virtual_workers);
 
   /// Keeps what the tensors hold as the gradient of `virtual_worker`. After `agree`, throws
   /// Error(kInvalidArgument) where it is greater than it can have been the first time.
@@ -61,4 +61,4 @@ class ExactSum {
   std::vector<std::int64_t> aside_;  // empty: nothing was put there in this step
 };
 
-}  // namespace elastic::training
+}  // namespace elastic::detail

@@ -53,7 +53,7 @@ GlobalBatch::GlobalBatch(detail::GroupedAllreduce allreduce, Sampler& sampler,
     : allreduce_(std::move(allreduce)),
       sampler_(sampler),
       options_(options),
-      exact_(std::make_unique<training::ExactSum>()) {
+      exact_(std::make_unique<detail::ExactSum>()) {
   check(options);
 }
 

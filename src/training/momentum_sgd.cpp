@@ -25,9 +25,9 @@ struct MomentumSgd::Factors {
 MomentumSgd::MomentumSgd(std::vector<std::span<float>> parameters, const Options& options)
     : parameters_(std::move(parameters)),
       options_(options),
-      same_options_(std::make_unique<training::SameOptions>(
+      same_options_(std::make_unique<detail::SameOptions>(
           "MomentumSgd",
-          std::vector<training::SameOptions::Option>{
+          std::vector<detail::SameOptions::Option>{
               {"momentum", options.momentum},
               {"nesterov", options.nesterov ? 1.0 : 0.0},
               {"weight_decay", options.weight_decay},

@@ -7,7 +7,7 @@
 #include "training/arguments.hpp"
 #include "training/bytes.hpp"
 
-namespace elastic::training {
+namespace elastic::detail {
 
 SameOptions::SameOptions(std::string_view owner, std::vector<Option> options)
     : owner_(owner), options_(std::move(options)) {
@@ -16,7 +16,7 @@ SameOptions::SameOptions(std::string_view owner, std::vector<Option> options)
 
 std::vector<std::byte> SameOptions::save() const {
   std::vector<std::byte> bytes;
-  for (const Option& option : options_) put(bytes, option.value);
+  for (const Option& option : options_) training::put(bytes, option.value);
   return bytes;
 }
 
@@ -27,15 +27,15 @@ void SameOptions::load(std::span<const std::byte> bytes) const {
   if (bytes.size() != options_.size() * sizeof(double)) {
     refuse(std::to_string(bytes.size()) + " bytes are not saved options");
   }
-  ByteReader reader(bytes);
+  training::ByteReader reader(bytes);
   for (const Option& own : options_) {
     double value = 0;
     if (reader.take(value) && value == own.value) continue;
     refuse(
-        "the option " + std::string(own.name) + " is " + text_of(value) +
-        " in the state that is to be taken over, and " + text_of(own.value) +
+        "the option " + std::string(own.name) + " is " + training::text_of(value) +
+        " in the state that is to be taken over, and " + training::text_of(own.value) +
         " here; give the same options to all workers, and those that a checkpoint was made with");
   }
 }
 
-}  // namespace elastic::training
+}  // namespace elastic::detail

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-namespace elastic::training {
+namespace elastic::detail {
 
 /// Options in the State that do not travel: where the bytes to load have other values, `load`
 /// refuses them, because workers with different options would drift apart unnoticed.
@@ -28,4 +28,4 @@ class SameOptions {
   std::vector<Option> options_;
 };
 
-}  // namespace elastic::training
+}  // namespace elastic::detail

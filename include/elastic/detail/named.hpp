@@ -7,14 +7,15 @@
 
 namespace elastic {
 
-/// A choice, and the name that options and command lines have for it.
+/// A choice, and its name in options and on command lines.
 template <typename T>
 struct Named {
-  std::string_view name;
-  T value;
+  std::string_view name;  ///< in small letters
+  T value;                ///< the choice
 };
 
-/// The choice called `name`, if there is one.
+/// Finds a choice by its name, in a table such as kTransports.
+/// \returns the choice called `name`, or nothing if there is none.
 template <typename T, std::size_t kCount>
 constexpr std::optional<T> find_named(const std::array<Named<T>, kCount>& choices,
                                       std::string_view name) {
@@ -24,7 +25,8 @@ constexpr std::optional<T> find_named(const std::array<Named<T>, kCount>& choice
   return std::nullopt;
 }
 
-/// The name of `value` among the choices; empty where it is none of them.
+/// Finds the name of a choice.
+/// \returns the name of `value` among the choices; empty if it is none of them.
 template <typename T, std::size_t kCount>
 constexpr std::string_view name_in(const std::array<Named<T>, kCount>& choices, T value) {
   for (const Named<T>& choice : choices) {
