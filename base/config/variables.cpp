@@ -8,7 +8,8 @@ constexpr auto kUser = Variable::SetBy::kUser;
 constexpr auto kLauncher = Variable::SetBy::kLauncher;
 constexpr std::size_t kMostOptionBytes = std::size_t{1} << 40;
 
-std::vector<Variable> all() {
+/// The job, and this worker in it.
+std::vector<Variable> job_variables() {
   return {
       {"ELASTIC_RENDEZVOUS", "rendezvous", kUser,
        "Address of the rendezvous server. If it is empty under mpirun or srun on one machine, "
@@ -34,6 +35,12 @@ std::vector<Variable> all() {
       {"ELASTIC_RESTART", "restart", kLauncher,
        "Number of times that the launcher has started this slot before.",
        whole_number(&Options::restart, 0, 1 << 30)},
+  };
+}
+
+/// The backend of collectives.
+std::vector<Variable> backend_variables() {
+  return {
       {"ELASTIC_BACKEND", "backend", kUser,
        "Library that performs the collectives. The same for all workers.",
        backend_name(&Options::backend)},
@@ -48,6 +55,12 @@ std::vector<Variable> all() {
        "How tensors on devices travel while NCCL is not ready. host: through host memory. wait: "
        "they wait for NCCL.",
        choice(&Options::nccl_meanwhile, kNcclMeanwhiles), "nccl"},
+  };
+}
+
+/// Links between workers.
+std::vector<Variable> link_variables() {
+  return {
       {"ELASTIC_TRANSPORT", "transport", kUser,
        "Links between workers. auto: shared memory on one host, TCP between hosts.",
        choice(&Options::transport, kTransports)},
@@ -65,6 +78,12 @@ std::vector<Variable> all() {
       {"ELASTIC_SHM_RING_BYTES", "shm_ring_bytes", kUser,
        "Size of the ring in shared memory that each link has for each direction.",
        byte_count(&Options::shm_ring_bytes, 65536, kMostOptionBytes, 65536)},
+  };
+}
+
+/// How collectives are performed.
+std::vector<Variable> operation_variables() {
+  return {
       {"ELASTIC_ALGORITHM", "algorithm", kUser,
        "Algorithm of every allreduce, for comparisons. auto: by size and by measured links. The "
        "same for all workers.",
@@ -75,6 +94,12 @@ std::vector<Variable> all() {
       {"ELASTIC_BUCKET_BYTES", "bucket_bytes", kUser,
        "Largest bucket into which named tensors are fused. 0: each tensor alone.",
        byte_count(&Options::bucket_bytes, 0, kMostOptionBytes, 1)},
+  };
+}
+
+/// Time limits, and stalls.
+std::vector<Variable> wait_variables() {
+  return {
       {"ELASTIC_INIT_TIMEOUT_MS", "init_timeout", kUser,
        "Longest wait of init for the server and the first view.",
        milliseconds(&Options::init_timeout, 1)},
@@ -87,6 +112,12 @@ std::vector<Variable> all() {
       {"ELASTIC_STALL_TIMEOUT_MS", "stall_timeout", kUser,
        "A stall of this length ends the job. 0: no limit. The smallest limit of all ranks applies.",
        milliseconds(&Options::stall_timeout, 0)},
+  };
+}
+
+/// Steps of a training.
+std::vector<Variable> training_variables() {
+  return {
       {"ELASTIC_COMPARE_STEPS", "compare_steps", kUser,
        "Commits between two comparisons of the workers' step times. 0: no comparison. The same for "
        "all workers.",
@@ -104,9 +135,19 @@ std::vector<Variable> all() {
       {"ELASTIC_COMPRESSION", "compression", kUser,
        "Compression of gradients, for trainers that take it from here. The same for all workers.",
        compression_form(&Options::compression)},
-      {"ELASTIC_LOG_LEVEL", "log_level", kUser, "Lines of the log from this level on are written.",
-       choice(&Options::log_level, kLogLevels)},
   };
+}
+
+std::vector<Variable> all() {
+  std::vector<Variable> result;
+  for (const auto& subject : {job_variables(), backend_variables(), link_variables(),
+                              operation_variables(), wait_variables(), training_variables()}) {
+    result.insert(result.end(), subject.begin(), subject.end());
+  }
+  result.push_back({"ELASTIC_LOG_LEVEL", "log_level", kUser,
+                    "Lines of the log from this level on are written.",
+                    choice(&Options::log_level, kLogLevels)});
+  return result;
 }
 
 }  // namespace

@@ -71,21 +71,8 @@ Status check(const LaunchOptions& options) {
   return check_job_id(options.job);
 }
 
-}  // namespace
-
-Status check_job_id(const std::string& job) {
-  const auto allowed = [](unsigned char c) {
-    return std::isalnum(c) != 0 || c == '-' || c == '_' || c == '.';
-  };
-  if (job.empty() || job.size() > 64 || job.front() == '.' ||
-      !std::all_of(job.begin(), job.end(), allowed)) {
-    return invalid("--job \"" + job +
-                   "\": use 1 to 64 letters, digits, '-', '_' and '.', not beginning with '.'");
-  }
-  return {};
-}
-
-Result<LaunchRequest> parse_launch_options(const std::vector<std::string>& arguments) {
+/// The command line as it is parsed, before its numbers and flags become LaunchOptions.
+struct CommandLine {
   LaunchOptions options;
   double drain_seconds = 30.0;
   double exit_seconds = 300.0;
@@ -101,7 +88,121 @@ Result<LaunchRequest> parse_launch_options(const std::vector<std::string>& argum
   bool show_version = false;
   bool show_environment = false;
   bool check_build = false;
+  CLI::Option* np = nullptr;
+  CLI::Option* max_np = nullptr;
+  CLI::Option* stall_timeout = nullptr;
+};
 
+// CLI11 writes to the fields of `line`, and lists the options in the order of these functions.
+
+void add_worker_options(CLI::App& app, CommandLine& line) {
+  line.np = app.add_option("-n,--np", line.options.np, "Workers to start (also -np)");
+  line.np->check(whole_number("-np", 1));
+  app.add_option("--min-np", line.options.min_np,
+                 "With fewer than this the job waits for replacements at its next step, and fails "
+                 "where none can come [1: it goes on as long as one worker is left]")
+      ->check(whole_number("--min-np", 1));
+  line.max_np = app.add_option("--max-np", line.options.max_np, "No more workers than this [-np]");
+  line.max_np->check(whole_number("--max-np", 1));
+  app.add_option("--max-restarts", line.options.max_restarts,
+                 "How many dead workers are replaced in the whole job [3]; before the job has "
+                 "begun only those that were killed")
+      ->check(whole_number("--max-restarts", 0));
+}
+
+void add_server_options(CLI::App& app, CommandLine& line) {
+  app.add_option("--bind", line.options.bind, "Address of the rendezvous server [127.0.0.1]");
+  app.add_option("--port", line.options.port, "Port of the rendezvous server [any]");
+  app.add_option("--job", line.options.job, "Name of the job [random]");
+  app.add_flag("--encrypt", line.options.encrypt,
+               "Use TLS on every TCP connection of the job [as ELASTIC_ENCRYPT says]");
+}
+
+void add_time_limits(CLI::App& app, CommandLine& line) {
+  app.add_option("--evict-after-ms", line.evict_after_ms,
+                 "Silence after which a worker is given up [500]");
+  app.add_option("--max-join-stall-ms", line.max_join_stall_ms,
+                 "A joiner that takes longer to receive the state is kept waiting [10000]");
+  app.add_option("--disconnect-grace-ms", line.disconnect_grace_ms,
+                 "How long a worker whose connection is lost may take to come back, where nothing "
+                 "proves its end [1500; --evict-after-ms if that is longer]");
+  app.add_option("--outage-window-ms", line.outage_window_ms,
+                 "How long the first worker may take to come back where the connections of all are "
+                 "lost [8000]");
+  app.add_option(
+         "--start-timeout-ms", line.start_timeout_ms,
+         "How long the first worker waits for the others of -np, before the job begins with "
+         "--min-np of them, or fails [60000]")
+      ->check(CLI::Range(1L, kLongestStartMs));
+  app.add_option(
+         "--below-minimum-timeout-ms", line.below_minimum_timeout_ms,
+         "How long fewer than --min-np workers wait for others before the job fails [60000]")
+      ->check(CLI::Range(1L, kLongestMs));
+  line.stall_timeout = app.add_option(
+      "--stall-timeout-ms", line.stall_timeout_ms,
+      "End the job when some ranks have waited for so long for others to enter a call; 0: never "
+      "[as ELASTIC_STALL_TIMEOUT_MS says]");
+  line.stall_timeout->check(CLI::Range(0L, kLongestMs));
+  app.add_option("--drain-seconds", line.drain_seconds,
+                 "On SIGINT or SIGTERM: time for the step in flight before SIGTERM [30]")
+      ->check(CLI::Range(0.0, 1e6));
+  app.add_option(
+         "--exit-seconds", line.exit_seconds,
+         "After the job's end: time for the workers to exit before SIGTERM, and SIGKILL 5 s "
+         "later [300]")
+      ->check(CLI::Range(0.0, 1e6));
+}
+
+void add_output_options(CLI::App& app, CommandLine& line) {
+  app.add_option("--output-dir", line.options.output_dir,
+                 "Write each worker's output to DIR/worker-SLOT.out and .err");
+  app.add_flag("--no-prefix", line.no_prefix, "Do not put [slot] in front of the workers' lines");
+  app.add_flag("--no-pty", line.no_terminal,
+               "The workers' stdout is a pipe and not a pseudo-terminal: programs write to it in "
+               "blocks, and isatty(3) says no");
+}
+
+void add_questions(CLI::App& app, CommandLine& line) {
+  app.add_flag("--check-build", line.check_build, "Say what this build contains, and end");
+  app.add_flag("--environment", line.show_environment,
+               "Print the environment variables of workers as tables in Markdown, and end");
+  app.add_flag("--version", line.show_version, "Say the version, and end");
+}
+
+/// Converts the time limits. CLI11 takes nan for a number.
+Status take_time_limits(const CommandLine& line, LaunchOptions& options) {
+  if (std::isnan(line.drain_seconds)) {
+    return invalid("--drain-seconds: nan is no number of seconds");
+  }
+  if (std::isnan(line.exit_seconds)) return invalid("--exit-seconds: nan is no number of seconds");
+  options.drain = milliseconds(line.drain_seconds);
+  options.exit = milliseconds(line.exit_seconds);
+  options.evict_after = Milliseconds(line.evict_after_ms);
+  options.max_join_stall = Milliseconds(line.max_join_stall_ms);
+  options.disconnect_grace = Milliseconds(line.disconnect_grace_ms);
+  options.outage_window = Milliseconds(line.outage_window_ms);
+  options.start_timeout = Milliseconds(line.start_timeout_ms);
+  options.below_minimum_timeout = Milliseconds(line.below_minimum_timeout_ms);
+  if (line.stall_timeout->count() > 0) options.stall_timeout = Milliseconds(line.stall_timeout_ms);
+  return {};
+}
+
+}  // namespace
+
+Status check_job_id(const std::string& job) {
+  const auto allowed = [](unsigned char c) {
+    return std::isalnum(c) != 0 || c == '-' || c == '_' || c == '.';
+  };
+  if (job.empty() || job.size() > 64 || job.front() == '.' ||
+      !std::all_of(job.begin(), job.end(), allowed)) {
+    return invalid("--job \"" + job +
+                   "\": use 1 to 64 letters, digits, '-', '_' and '.', not beginning with '.'");
+  }
+  return {};
+}
+
+Result<LaunchRequest> parse_launch_options(const std::vector<std::string>& arguments) {
+  CommandLine line;
   CLI::App app(
       "elasticrun -np N [options] program [arguments]\n"
       "Starts the workers of an elastic job and replaces those that die.\n"
@@ -109,65 +210,11 @@ Result<LaunchRequest> parse_launch_options(const std::vector<std::string>& argum
       "A running job is looked at and changed with: elasticrun ctl --help",
       "elasticrun");
   app.prefix_command();
-  auto* np = app.add_option("-n,--np", options.np, "Workers to start (also -np)");
-  np->check(whole_number("-np", 1));
-  app.add_option("--min-np", options.min_np,
-                 "With fewer than this the job waits for replacements at its next step, and fails "
-                 "where none can come [1: it goes on as long as one worker is left]")
-      ->check(whole_number("--min-np", 1));
-  auto* max_np = app.add_option("--max-np", options.max_np, "No more workers than this [-np]");
-  max_np->check(whole_number("--max-np", 1));
-  app.add_option("--max-restarts", options.max_restarts,
-                 "How many dead workers are replaced in the whole job [3]; before the job has "
-                 "begun only those that were killed")
-      ->check(whole_number("--max-restarts", 0));
-  app.add_option("--bind", options.bind, "Address of the rendezvous server [127.0.0.1]");
-  app.add_option("--port", options.port, "Port of the rendezvous server [any]");
-  app.add_option("--job", options.job, "Name of the job [random]");
-  app.add_flag("--encrypt", options.encrypt,
-               "Use TLS on every TCP connection of the job [as ELASTIC_ENCRYPT says]");
-  app.add_option("--evict-after-ms", evict_after_ms,
-                 "Silence after which a worker is given up [500]");
-  app.add_option("--max-join-stall-ms", max_join_stall_ms,
-                 "A joiner that takes longer to receive the state is kept waiting [10000]");
-  app.add_option("--disconnect-grace-ms", disconnect_grace_ms,
-                 "How long a worker whose connection is lost may take to come back, where nothing "
-                 "proves its end [1500; --evict-after-ms if that is longer]");
-  app.add_option("--outage-window-ms", outage_window_ms,
-                 "How long the first worker may take to come back where the connections of all are "
-                 "lost [8000]");
-  app.add_option(
-         "--start-timeout-ms", start_timeout_ms,
-         "How long the first worker waits for the others of -np, before the job begins with "
-         "--min-np of them, or fails [60000]")
-      ->check(CLI::Range(1L, kLongestStartMs));
-  app.add_option(
-         "--below-minimum-timeout-ms", below_minimum_timeout_ms,
-         "How long fewer than --min-np workers wait for others before the job fails [60000]")
-      ->check(CLI::Range(1L, kLongestMs));
-  auto* stall_timeout = app.add_option(
-      "--stall-timeout-ms", stall_timeout_ms,
-      "End the job when some ranks have waited for so long for others to enter a call; 0: never "
-      "[as ELASTIC_STALL_TIMEOUT_MS says]");
-  stall_timeout->check(CLI::Range(0L, kLongestMs));
-  app.add_option("--drain-seconds", drain_seconds,
-                 "On SIGINT or SIGTERM: time for the step in flight before SIGTERM [30]")
-      ->check(CLI::Range(0.0, 1e6));
-  app.add_option(
-         "--exit-seconds", exit_seconds,
-         "After the job's end: time for the workers to exit before SIGTERM, and SIGKILL 5 s "
-         "later [300]")
-      ->check(CLI::Range(0.0, 1e6));
-  app.add_option("--output-dir", options.output_dir,
-                 "Write each worker's output to DIR/worker-SLOT.out and .err");
-  app.add_flag("--no-prefix", no_prefix, "Do not put [slot] in front of the workers' lines");
-  app.add_flag("--no-pty", no_terminal,
-               "The workers' stdout is a pipe and not a pseudo-terminal: programs write to it in "
-               "blocks, and isatty(3) says no");
-  app.add_flag("--check-build", check_build, "Say what this build contains, and end");
-  app.add_flag("--environment", show_environment,
-               "Print the environment variables of workers as tables in Markdown, and end");
-  app.add_flag("--version", show_version, "Say the version, and end");
+  add_worker_options(app, line);
+  add_server_options(app, line);
+  add_time_limits(app, line);
+  add_output_options(app, line);
+  add_questions(app, line);
 
   try {
     app.parse(cli11_arguments(arguments));
@@ -180,10 +227,11 @@ Result<LaunchRequest> parse_launch_options(const std::vector<std::string>& argum
   } catch (const CLI::ParseError& error) {
     return invalid(error.what());
   }
-  if (show_version) return LaunchRequest(PrintAndExit{version_line()});
-  if (show_environment) return LaunchRequest(PrintAndExit{environment_table()});
-  if (check_build) return LaunchRequest(CheckBuild{});
+  if (line.show_version) return LaunchRequest(PrintAndExit{version_line()});
+  if (line.show_environment) return LaunchRequest(PrintAndExit{environment_table()});
+  if (line.check_build) return LaunchRequest(CheckBuild{});
 
+  LaunchOptions& options = line.options;
   const std::vector<std::string> rest = app.remaining();
   if (!rest.empty() && rest.front() != "--" && rest.front().starts_with("-")) {
     return invalid(unknown_option(app, rest.front(), "elasticrun --help"));
@@ -195,23 +243,12 @@ Result<LaunchRequest> parse_launch_options(const std::vector<std::string>& argum
     options.command.erase(options.command.begin());
   }
   if (options.command.empty()) return invalid("the program to run is missing");
-  if (np->count() == 0) return invalid(missing_np(options.command.front()));
-  if (max_np->count() == 0) options.max_np = options.np;
+  if (line.np->count() == 0) return invalid(missing_np(options.command.front()));
+  if (line.max_np->count() == 0) options.max_np = options.np;
   if (options.job.empty()) options.job = random_id().substr(0, 8);
-  options.prefix = !no_prefix;
-  options.terminal = !no_terminal;
-  // No number is out of its range, either.
-  if (std::isnan(drain_seconds)) return invalid("--drain-seconds: nan is no number of seconds");
-  if (std::isnan(exit_seconds)) return invalid("--exit-seconds: nan is no number of seconds");
-  options.drain = milliseconds(drain_seconds);
-  options.exit = milliseconds(exit_seconds);
-  options.evict_after = Milliseconds(evict_after_ms);
-  options.max_join_stall = Milliseconds(max_join_stall_ms);
-  options.disconnect_grace = Milliseconds(disconnect_grace_ms);
-  options.outage_window = Milliseconds(outage_window_ms);
-  options.start_timeout = Milliseconds(start_timeout_ms);
-  options.below_minimum_timeout = Milliseconds(below_minimum_timeout_ms);
-  if (stall_timeout->count() > 0) options.stall_timeout = Milliseconds(stall_timeout_ms);
+  options.prefix = !line.no_prefix;
+  options.terminal = !line.no_terminal;
+  if (Status status = take_time_limits(line, options); !status.ok()) return status;
   if (Status status = check(options); !status.ok()) return status;
   return LaunchRequest(std::move(options));
 }
