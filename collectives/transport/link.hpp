@@ -46,17 +46,19 @@ struct Sink {
   Overwriting* overwriting = nullptr;  ///< called once for each byte of `into`; may be null
 };
 
-/// Messages between two workers in one lane, over one or several streams.
+/// Messages between two workers in one lane, over one or several flows: a flow is a stream with the
+/// frames on it.
 ///
 /// Within an operation the i-th message that one end sends is the i-th that the other receives;
-/// both know its size from their plans, so a header carries only its index. Over several streams a
-/// message travels in stripes, which each stream pulls when it is free; they may arrive in any
-/// order and are applied as they come.
+/// both know its size from their plans, so a header carries only its index. Over several flows a
+/// message travels in stripes, which each flow pulls when it is free; they may arrive in any order
+/// and are applied as they come.
 ///
 /// Owned by one thread at a time (the one that runs the lane's operation). Nothing blocks.
 class Link {
  public:
-  /// `streams` is not empty; all lead to the same peer. `peer_name` is for error messages.
+  /// `streams`, one for each flow, is not empty; all lead to the same peer. `peer_name` is for
+  /// error messages.
   Link(std::vector<StreamPtr> streams, std::string peer_name);
   ~Link();
   Link(const Link&) = delete;
@@ -95,12 +97,13 @@ class Link {
   EagerChannel* eager_channel() const {
     return shared_memory_ ? &shared_memory_->eager_channel() : nullptr;
   }
-  /// How many streams it has.
+  /// The number of flows.
   std::size_t flows() const { return flows_.size(); }
-  /// Outgoing data uses the first `most` streams from now on; frames under way are completed. All
-  /// are read, though the others less often: the peer chooses for itself, and is expected to choose
-  /// the same. At first all are used.
+  /// Outgoing data uses the first `most` flows from now on; frames under way are completed. All are
+  /// read, though the others less often: the peer chooses for itself, and is expected to choose the
+  /// same. At first all are used.
   void use_flows(std::size_t most);
+  /// The number of flows that outgoing data uses: tests see here what each end applies.
   std::size_t flows_in_use() const { return in_use_; }
   /// The peer's arena, null where there is none or it cannot be read.
   ArenaView* arena() const { return shared_memory_ ? shared_memory_->arena() : nullptr; }
