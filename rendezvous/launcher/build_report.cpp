@@ -34,8 +34,8 @@ std::string found_here(const std::string& name, const EnvironmentMap& environmen
 std::string backend_line(const std::string& name, const EnvironmentMap& environment) {
   std::string cell = name;
   cell.resize(std::max<std::size_t>(8, name.size() + 2), ' ');
-  return "  " + cell + (was_built(name) ? "yes" : "no ") + "    " +
-         found_here(name, environment) + "\n";
+  return "  " + cell + (was_built(name) ? "yes" : "no ") + "    " + found_here(name, environment) +
+         "\n";
 }
 
 std::string device_lines() {
