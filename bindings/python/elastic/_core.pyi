@@ -432,6 +432,12 @@ class LearningRate:
     def progress(self) -> float:
         """The samples used so far."""
 
+    def save(self) -> bytes:
+        """All of it as bytes."""
+
+    def load(self, bytes: bytes) -> None:
+        """Reverse of ``save``."""
+
 class FiniteCheck:
     """
     Keeps NaN and Inf in gradients from the weights, on all ranks alike, as the option

@@ -12,6 +12,7 @@
 #include "float_tensors.hpp"
 #include "named_values.hpp"
 #include "new_arrays.hpp"
+#include "saved.hpp"
 
 namespace elastic::python {
 
@@ -100,7 +101,9 @@ GradientNoise.moments and of the gradients, made by one grouped_allreduce.)")
           },
           "When the rate follows the batch.")
       .def_prop_ro("latest", &LearningRate::latest, "The Rate of the latest step.")
-      .def_prop_ro("progress", &LearningRate::progress, "The samples used so far.");
+      .def_prop_ro("progress", &LearningRate::progress, "The samples used so far.")
+      .def("save", &saved<LearningRate>, "All of it as bytes.")
+      .def("load", &load<LearningRate>, arg("bytes"), "Reverse of ``save``.");
 }
 
 void commit(Sampler& sampler, nb::object contributors) {
