@@ -11,7 +11,7 @@ import torch
 
 import elastic
 from elastic.torch.compression import Compression
-from elastic.torch.optimizer import _Exchange, _Group
+from elastic.torch.gradient_exchange import Exchange, Group
 
 _MiB = 1 << 20
 
@@ -120,7 +120,7 @@ class DistributedDataParallel(torch.nn.Module):
             wrapper = this()
             return wrapper is not None and wrapper._begin_backward()
 
-        self._exchange = _Exchange(
+        self._exchange = Exchange(
             _units(name, parameters, unit, bucket_cap_mb),
             elastic.AVERAGE,
             Compression.of(compression),
@@ -175,6 +175,12 @@ class DistributedDataParallel(torch.nn.Module):
         """The Contributors of each unit of the latest backward pass, for Sampler.commit."""
         return self._exchange.contributors
 
+    @property
+    def finite(self) -> bool:
+        """Whether the latest averages may be used. False only under the option non_finite="skip",
+        where a gradient has NaN or Inf, on all members alike: leave the optimizer's step out."""
+        return self._exchange.finite
+
     def contribute_nothing(self) -> None:
         """Takes part in a step for which this worker has no batch, in place of ``backward``: zeros
         stand for its gradients. Call ``optimizer.zero_grad()`` before. Also ends a backward pass
@@ -211,21 +217,21 @@ def _in_backward() -> bool:
 
 def _units(
     name: str, parameters: list[tuple[str, torch.nn.Parameter]], unit: str, bucket_cap_mb: float
-) -> list[_Group]:
+) -> list[Group]:
     """What travels as one. Gradients come from the last parameter to the first."""
     if unit == "step":
-        return [_Group(f"{name}, step", [parameter for _, parameter in parameters])]
+        return [Group(f"{name}, step", parameters)]
     if unit != "bucket":
         raise elastic.InvalidArgumentError(
             f"DistributedDataParallel: unit is {unit!r}; it is 'bucket' or 'step'"
         )
-    units: list[_Group] = []
+    units: list[Group] = []
     room = 0.0
     for parameter_name, parameter in reversed(parameters):
         size = parameter.numel() * parameter.element_size()
         if not units or size > room:
-            units.append(_Group(f"{name}.{parameter_name}...", []))
+            units.append(Group(f"{name}.{parameter_name}...", []))
             room = bucket_cap_mb * _MiB
-        units[-1].parameters.append(parameter)
+        units[-1].add(parameter_name, parameter)
         room -= size
     return units

@@ -3,33 +3,20 @@
 from __future__ import annotations
 
 import contextlib
+import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, TypeAlias
+from typing import Any
 
 import torch
 
 import elastic
 from elastic.torch.compression import Compression
-from elastic.torch.gradient_hooks import on_gradient
+from elastic.torch.gradient_exchange import Exchange, Group, Parameter
 
-_Parameter: TypeAlias = torch.nn.Parameter
-
-
-class _Group:
-    """Parameters whose gradients are allreduced as one unit, under one name."""
-
-    def __init__(self, name: str, parameters: Sequence[_Parameter]) -> None:
-        self.name = name
-        self.parameters = list(parameters)
-        self.missing = 0  # gradients of this step that are yet to come
-        self.travelling: list[torch.Tensor] = []
-        self.work: elastic.Work | None = None
-
-
-class _Distributed:
+class Distributed:
     """The methods that DistributedOptimizer adds to the class of the optimizer it is given."""
 
-    _elastic: _Exchange
+    _elastic: Exchange
 
     def synchronize(self) -> None:
         """Waits until all gradients are averaged. Call it before gradients are clipped; then step
@@ -50,6 +37,12 @@ class _Distributed:
         """The Contributors of each operation of the latest ``synchronize``, for Sampler.commit."""
         return self._elastic.contributors
 
+    @property
+    def finite(self) -> bool:
+        """Whether the latest averages may be used. False only under the option non_finite="skip",
+        where a gradient has NaN or Inf, on all members alike: ``step`` then changes nothing."""
+        return self._elastic.finite
+
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         if closure is not None:  # it makes the gradients, as backward() does
             with torch.enable_grad():
@@ -58,7 +51,8 @@ class _Distributed:
             loss = None
         if not self._elastic.skips:
             self._elastic.synchronize()
-        stepped = super().step()  # type: ignore[misc]
+        self._elastic.averaged = False
+        stepped = super().step() if self._elastic.finite else None  # type: ignore[misc]
         return loss if closure is not None else stepped
 
     def zero_grad(self, *arguments: Any, **named: Any) -> None:
@@ -67,162 +61,14 @@ class _Distributed:
                 "zero_grad was called while gradients are being averaged: call optimizer.step() or "
                 "optimizer.synchronize() after backward() first"
             )
+        self._elastic.averaged = False
         super().zero_grad(*arguments, **named)  # type: ignore[misc]
-
-
-class _Exchange:
-    """The asynchronous allreduces of one optimizer's gradients."""
-
-    def __init__(
-        self,
-        groups: list[_Group],
-        op: elastic.ReduceOp,
-        compression: Compression,
-        backward_passes_per_step: int,
-        predivide: float,
-        before: Callable[[], bool] = lambda: True,
-    ) -> None:
-        """``before`` is asked for each gradient that is ready whether it may travel."""
-        self._groups = groups
-        self._op = op
-        self._compression = compression
-        self._passes = backward_passes_per_step
-        self._predivide = predivide
-        self._before = before
-        self._left: dict[_Parameter, int] = {}
-        self._hooks: list[Any] = []
-        self.skips = False
-        self.contributors: list[elastic.Contributors] = []
-        for group in groups:
-            for parameter in group.parameters:
-                self._hooks.append(on_gradient(parameter, self._hook(group)))
-        self.begin_step()
-
-    def begin_step(self) -> None:
-        """Forgets the gradients that came so far."""
-        for group in self._groups:
-            group.missing = len(group.parameters)
-            group.work = None
-            group.travelling = []
-            for parameter in group.parameters:
-                self._left[parameter] = self._passes
-
-    def _hook(self, group: _Group) -> Callable[[_Parameter], None]:
-        def arrived(parameter: _Parameter) -> None:
-            if not self._before():
-                return
-            if self._left[parameter] == 0:
-                raise elastic.InvalidArgumentError(
-                    "a gradient was computed again before optimizer.step(): make a step after "
-                    f"{self._passes} backward pass(es), or say backward_passes_per_step=N"
-                )
-            self._left[parameter] -= 1
-            if self._left[parameter] == 0:
-                group.missing -= 1
-                if group.missing == 0:
-                    self._start(group)
-
-        return arrived
-
-    def _start(self, group: _Group) -> None:
-        """Starts the allreduce of a group, all of whose gradients are there."""
-        travelling = []
-        for parameter in group.parameters:
-            gradient = parameter.grad
-            assert gradient is not None
-            if gradient.is_sparse:
-                continue  # by allgathers, in `synchronize`
-            if not gradient.is_contiguous():
-                gradient = parameter.grad = gradient.contiguous()
-            if self._predivide != 1:
-                gradient.div_(self._predivide)
-            travelling.append(self._compression.compress(gradient.detach()))
-        group.travelling = travelling
-        try:
-            if len(travelling) == 1:
-                group.work = elastic.allreduce_async(group.name, travelling[0], self._op)
-            elif travelling:
-                group.work = elastic.grouped_allreduce_async(group.name, travelling, self._op)
-        except elastic.Error:
-            self.begin_step()  # the operations are over, such as where this worker was evicted
-            raise
-
-    def under_way(self) -> bool:
-        return any(group.work is not None for group in self._groups)
-
-    def synchronize(self) -> None:
-        try:
-            contributors = []
-            for group in self._groups:
-                if group.missing > 0 and any(self._left[p] > 0 for p in group.parameters):
-                    self._complete(group)
-            for group in self._groups:
-                contributors += self._finish(group)
-            self.contributors = contributors
-        finally:
-            # After an error, such as that this worker was evicted, the operations are over, too.
-            self.begin_step()
-
-    def _complete(self, group: _Group) -> None:
-        """Zeros stand for gradients that this worker did not compute: other members may have."""
-        for parameter in group.parameters:
-            if parameter.grad is None:
-                parameter.grad = torch.zeros_like(parameter, memory_format=torch.contiguous_format)
-        group.missing = 0
-        self._start(group)
-
-    def _finish(self, group: _Group) -> list[elastic.Contributors]:
-        result = []
-        if group.work is not None:
-            result.append(group.work.wait())
-        travelled = iter(group.travelling)
-        for parameter in group.parameters:
-            gradient = parameter.grad
-            if gradient is None:  # set to None while it travelled
-                gradient = parameter.grad = torch.zeros_like(parameter)
-            if gradient.is_sparse:
-                parameter.grad, contributors = self._sum_sparse(gradient)
-                result.append(contributors)
-                continue
-            Compression.decompress(next(travelled), gradient.detach())
-            if self._predivide != 1:
-                gradient.detach().mul_(self._predivide)
-        return result
-
-    def _sum_sparse(self, gradient: torch.Tensor) -> tuple[torch.Tensor, elastic.Contributors]:
-        """The rows of all members, one after another: a sum, once they are coalesced. One
-        allgather has positions and values, so that both are of the same contributors."""
-        gradient = gradient.coalesce()
-        indices, values = gradient.indices(), gradient.values()
-        rows = values.reshape(values.shape[0], -1)
-        packed = torch.cat(
-            [
-                _bytes_of_rows(indices.t()),
-                _bytes_of_rows(rows),
-            ],
-            dim=1,
-        )
-        gathered = elastic.allgather(packed)
-        width = indices.shape[0] * 8
-        all_indices = gathered.values[:, :width].reshape(-1).view(torch.int64)
-        all_indices = all_indices.reshape(-1, indices.shape[0]).t()
-        all_values = gathered.values[:, width:].reshape(-1).view(values.dtype)
-        all_values = all_values.reshape(-1, *values.shape[1:])
-        if self._op == elastic.AVERAGE:
-            all_values = all_values / len(gathered.contributors)
-        total = torch.sparse_coo_tensor(all_indices, all_values, gradient.shape).coalesce()
-        return total, gathered.contributors
-
-
-def _bytes_of_rows(rows: torch.Tensor) -> torch.Tensor:
-    """The bytes of a matrix, in a matrix of as many rows."""
-    return rows.reshape(-1).view(torch.uint8).reshape(rows.shape[0], -1)
 
 
 def _named(
     optimizer: torch.optim.Optimizer,
-    named_parameters: Iterable[tuple[str, _Parameter]] | None,
-) -> list[tuple[str, _Parameter]]:
+    named_parameters: Iterable[tuple[str, Parameter]] | None,
+) -> list[tuple[str, Parameter]]:
     """The optimizer's parameters by name. Names are the same on all members, joiners included."""
     own = [parameter for group in optimizer.param_groups for parameter in group["params"]]
     if named_parameters is None:
@@ -253,17 +99,17 @@ def _named(
 
 
 def _grouped(
-    named: list[tuple[str, _Parameter]], groups: int | Sequence[Sequence[_Parameter]] | None
-) -> list[_Group]:
+    named: list[tuple[str, Parameter]], groups: int | Sequence[Sequence[Parameter]] | None
+) -> list[Group]:
     named = [(name, parameter) for name, parameter in named if parameter.requires_grad]
     if groups is None:
-        return [_Group(name, [parameter]) for name, parameter in named]
+        return [Group(name, [(name, parameter)]) for name, parameter in named]
     if isinstance(groups, int):
         if groups < 1:
             raise elastic.InvalidArgumentError("DistributedOptimizer: groups must be 1 or more")
         size = -(-len(named) // groups)
         parts = [named[at : at + size] for at in range(0, len(named), size)]
-        return [_Group(part[0][0] + "...", [p for _, p in part]) for part in parts]
+        return [Group(part[0][0] + "...", part) for part in parts]
     name_of = {id(parameter): name for name, parameter in named}
     result, seen = [], set()
     for group in groups:
@@ -275,25 +121,28 @@ def _grouped(
                 )
             seen.add(id(parameter))
         if group:
-            result.append(_Group(name_of[id(group[0])] + "...", group))
-    return result + [_Group(name, [p]) for name, p in named if id(p) not in seen]
+            members = [(name_of[id(parameter)], parameter) for parameter in group]
+            result.append(Group(members[0][0] + "...", members))
+    return result + [Group(name, [(name, p)]) for name, p in named if id(p) not in seen]
 
 
 def DistributedOptimizer(  # noqa: N802: makes an object of a class of this name
     optimizer: torch.optim.Optimizer,
-    named_parameters: Iterable[tuple[str, _Parameter]] | None = None,
+    named_parameters: Iterable[tuple[str, Parameter]] | None = None,
     *,
     op: elastic.ReduceOp = elastic.AVERAGE,
     compression: Compression | str = Compression.NONE,
     backward_passes_per_step: int = 1,
-    groups: int | Sequence[Sequence[_Parameter]] | None = None,
+    groups: int | Sequence[Sequence[Parameter]] | None = None,
     gradient_predivide_factor: float = 1.0,
 ) -> Any:
     """Wraps an optimizer so that ``step`` uses gradients averaged over all members.
 
     Each gradient travels while the backward pass still computes the others. ``step`` waits for all
     of them. If a worker dies meanwhile, the step ends on the survivors with the averages over the
-    workers that contributed to each gradient, and nothing is thrown away.
+    workers that contributed to each gradient, and nothing is thrown away. Under the options
+    ``non_finite="skip"`` and ``"error"`` of ``elastic.init`` it looks for NaN and Inf in dense
+    gradients in host memory.
 
     Args:
         optimizer: any optimizer of PyTorch but LBFGS. The result is an optimizer of the same class.
@@ -309,8 +158,10 @@ def DistributedOptimizer(  # noqa: N802: makes an object of a class of this name
 
     Raises:
         InvalidArgumentError: a name is used twice, or names or groups do not fit the optimizer.
+        NotInitializedError: ``elastic.init`` was not called; of ``backward``.
+        NotFiniteError: of ``step``, on all members alike, under ``non_finite="error"``.
     """
-    if not isinstance(optimizer, torch.optim.Optimizer) or isinstance(optimizer, _Distributed):
+    if not isinstance(optimizer, torch.optim.Optimizer) or isinstance(optimizer, Distributed):
         raise elastic.InvalidArgumentError(
             "DistributedOptimizer: give an optimizer of PyTorch that is not wrapped yet, such as "
             f"torch.optim.SGD(model.parameters(), lr=0.1); this is a {type(optimizer).__name__}"
@@ -322,15 +173,19 @@ def DistributedOptimizer(  # noqa: N802: makes an object of a class of this name
         )
     if op not in (elastic.AVERAGE, elastic.SUM):
         raise elastic.InvalidArgumentError("DistributedOptimizer: op is AVERAGE or SUM")
+    if not (gradient_predivide_factor > 0 and math.isfinite(gradient_predivide_factor)):
+        raise elastic.InvalidArgumentError(
+            "DistributedOptimizer: gradient_predivide_factor must be a finite number above 0"
+        )
     if gradient_predivide_factor != 1.0 and op != elastic.AVERAGE:
         raise elastic.InvalidArgumentError(
             "DistributedOptimizer: gradient_predivide_factor is for op=AVERAGE"
         )
-    if backward_passes_per_step < 1:
+    if not isinstance(backward_passes_per_step, int) or backward_passes_per_step < 1:
         raise elastic.InvalidArgumentError(
-            "DistributedOptimizer: backward_passes_per_step must be 1 or more"
+            "DistributedOptimizer: backward_passes_per_step must be a whole number, 1 or more"
         )
-    exchange = _Exchange(
+    exchange = Exchange(
         _grouped(_named(optimizer, named_parameters), groups),
         op,
         Compression.of(compression),
@@ -339,6 +194,6 @@ def DistributedOptimizer(  # noqa: N802: makes an object of a class of this name
     )
     kind = type(optimizer)
     # The same object with the class extended: learning-rate schedulers that have it keep it.
-    optimizer.__class__ = type(kind.__name__, (_Distributed, kind), {})
+    optimizer.__class__ = type(kind.__name__, (Distributed, kind), {})
     optimizer._elastic = exchange
     return optimizer
