@@ -6,7 +6,7 @@
     optimizer = elastic.torch.DistributedOptimizer(
         torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9), model.named_parameters()
     )
-    sampler = elastic.Sampler(len(dataset), seed=1)
+    sampler = elastic.torch.ElasticSampler(dataset, seed=1)
     state = elastic.torch.State(model=model, optimizer=optimizer, sampler=sampler)
 
     def train(state):
@@ -18,16 +18,18 @@
             sampler.commit(optimizer.contributors)
             state.commit()
 
-    elastic.run(state, train)
+    elastic.torch.run(state, train)
     elastic.shutdown()
 """
 
 import torch
 
+from elastic import run
 from elastic.torch.compression import Compression
 from elastic.torch.distributed_data_parallel import DistributedDataParallel
 from elastic.torch.loader import ElasticDataLoader
 from elastic.torch.optimizer import DistributedOptimizer
+from elastic.torch.sampler import ElasticSampler
 from elastic.torch.state import State
 from elastic.torch.sync_batch_norm import SyncBatchNorm
 
@@ -36,12 +38,18 @@ if torch.distributed.is_available():
 
     register()
 
+#: The name that Horovod's users know.
+TorchState = State
+
 __all__ = [
     "Compression",
     "DistributedDataParallel",
     "DistributedOptimizer",
     "ElasticDataLoader",
+    "ElasticSampler",
     "State",
     "SyncBatchNorm",
+    "TorchState",
     "init_process_group",
+    "run",
 ]

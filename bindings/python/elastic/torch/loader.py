@@ -31,6 +31,10 @@ class ElasticDataLoader:
         batch_size: samples per worker.
         collate_fn: makes a batch of a list of samples; PyTorch's own by default.
         num_threads: threads that read samples; 0 reads them in the calling thread.
+
+    Raises:
+        InvalidArgumentError: dataset and sampler differ in length, or batch_size is below 1.
+        TypeError: the sampler is another one, such as PyTorch's DistributedSampler.
     """
 
     def __init__(
@@ -43,13 +47,23 @@ class ElasticDataLoader:
         collate_fn: Callable[[list[Any]], Any] | None = None,
         num_threads: int = 0,
     ) -> None:
+        if not isinstance(sampler, elastic.Sampler):
+            raise TypeError(
+                f"ElasticDataLoader: the sampler is a {type(sampler).__name__}; give an "
+                "elastic.torch.ElasticSampler(dataset), which follows the members"
+            )
+        if batch_size < 1:
+            raise elastic.InvalidArgumentError(
+                f"ElasticDataLoader: batch_size is {batch_size}; it must be 1 or more"
+            )
         if len(dataset) != len(sampler):
             raise elastic.InvalidArgumentError(
                 f"ElasticDataLoader: the dataset has {len(dataset)} samples and the sampler "
                 f"{len(sampler)}; they must be alike"
             )
+        #: The sampler, for its ``commit``.
+        self.sampler = sampler
         self._dataset = dataset
-        self._sampler = sampler
         self._batch_size = batch_size
         self._epochs = epochs
         self._collate = collate_fn or torch.utils.data.default_collate
@@ -58,8 +72,8 @@ class ElasticDataLoader:
         )
 
     def __iter__(self) -> Iterator[Any]:
-        while not self._sampler.finished(self._epochs):
-            share = self._sampler.next(self._batch_size).tolist()
+        while not self.sampler.finished(self._epochs):
+            share = self.sampler.next(self._batch_size).tolist()
             read = self._threads.map if self._threads else map
             samples = list(read(self._dataset.__getitem__, share))
             yield self._collate(samples) if samples else None

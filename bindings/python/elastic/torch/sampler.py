@@ -1,0 +1,32 @@
+"""The Sampler of a dataset."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import elastic
+
+
+class ElasticSampler(elastic.Sampler):
+    """An ``elastic.Sampler`` of a dataset: each sample exactly once per epoch, however the workers
+    change.
+
+    Args:
+        dataset: has ``len``; or its number of samples.
+        seed: of the order, the same on all workers.
+
+    Raises:
+        InvalidArgumentError: the number is below 0.
+        TypeError: the dataset has no ``len``, such as an IterableDataset.
+    """
+
+    def __init__(self, dataset: Any, seed: int = 0) -> None:
+        if not isinstance(dataset, int) and not hasattr(dataset, "__len__"):
+            raise TypeError(
+                f"ElasticSampler: the dataset is a {type(dataset).__name__}, which has no len(); "
+                "samples are distributed by their number, so give a dataset with len() and [i]"
+            )
+        size = dataset if isinstance(dataset, int) else len(dataset)
+        if size < 0:
+            raise elastic.InvalidArgumentError(f"ElasticSampler: there cannot be {size} samples")
+        super().__init__(size, seed)
