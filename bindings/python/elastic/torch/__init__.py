@@ -27,6 +27,7 @@ import torch
 from elastic import run
 from elastic.torch.compression import Compression
 from elastic.torch.distributed_data_parallel import DistributedDataParallel
+from elastic.torch.learning_rate import ElasticLR
 from elastic.torch.loader import ElasticDataLoader
 from elastic.torch.optimizer import DistributedOptimizer
 from elastic.torch.sampler import ElasticSampler
@@ -46,6 +47,7 @@ __all__ = [
     "DistributedDataParallel",
     "DistributedOptimizer",
     "ElasticDataLoader",
+    "ElasticLR",
     "ElasticSampler",
     "State",
     "SyncBatchNorm",
