@@ -27,6 +27,7 @@ import torch
 from elastic import run
 from elastic.torch.compression import Compression
 from elastic.torch.distributed_data_parallel import DistributedDataParallel
+from elastic.torch.grad_scaler import GradScaler
 from elastic.torch.learning_rate import ElasticLR
 from elastic.torch.loader import ElasticDataLoader
 from elastic.torch.optimizer import DistributedOptimizer
@@ -49,6 +50,7 @@ __all__ = [
     "ElasticDataLoader",
     "ElasticLR",
     "ElasticSampler",
+    "GradScaler",
     "State",
     "SyncBatchNorm",
     "TorchState",
