@@ -51,6 +51,21 @@ def _load_into(current: Any, loaded: Any) -> Any:
     return loaded
 
 
+def _saving(name: str, entry: Any) -> Callable[[], bytes]:
+    """``entry.save``, which has to return bytes."""
+
+    def save() -> bytes:
+        saved = entry.save()
+        if not isinstance(saved, (bytes, bytearray, memoryview)):
+            raise TypeError(
+                f"State: save() of entry '{name}' returned a {type(saved).__name__}; it has to "
+                "return bytes, for example those of elastic.canonical.dumps"
+            )
+        return bytes(saved)
+
+    return save
+
+
 class _Values:
     """The plain values of a State."""
 
@@ -124,7 +139,7 @@ class State:
             self._core.add_adam_w(name, entry)
         elif callable(getattr(entry, "save", None)) and callable(getattr(entry, "load", None)):
             members = getattr(entry, "set_members", None)
-            self._core.add_object(name, entry.save, entry.load, members)
+            self._core.add_object(name, _saving(name, entry), entry.load, members)
         elif hasattr(entry, "state_dict") and hasattr(entry, "load_state_dict"):
             with_dict = _WithStateDict(name, entry)
             self._core.add_object(name, with_dict.save, with_dict.load)

@@ -107,6 +107,7 @@ Tensor torch_tensor(nb::handle object, Access access, const char* call, const ch
   static const nb::handle is_cuda = interned("is_cuda");
   static const nb::handle is_cpu = interned("is_cpu");
   static const nb::handle layout = interned("layout");
+  static const nb::handle is_neg = interned("is_neg");
 
   if (!get(object, layout).is(torch()->strided)) {
     refuse(call, what, "is sparse; elastic takes dense tensors: pass its .to_dense()");
@@ -119,6 +120,10 @@ Tensor torch_tensor(nb::handle object, Access access, const char* call, const ch
     refuse(call, what,
            "is not contiguous: its elements do not lie one after another in memory; pass its "
            ".contiguous()");
+  }
+  if (is_true(call_method(object, is_neg))) {  // as x.conj().imag is
+    refuse(call, what,
+           "is a view whose sign is not in its memory yet; pass its .resolve_neg()");
   }
   result.view.count = nb::cast<std::size_t>(call_method(object, numel));
   result.view.data =

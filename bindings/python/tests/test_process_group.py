@@ -56,6 +56,10 @@ def collectives() -> None:
 
     with pytest.raises(NotImplementedError, match="'elastic' has no send"):
         dist.send(tensor, (rank + 1) % n)
+    with pytest.raises(NotImplementedError, match="'elastic' has no gather"):
+        dist.gather_object(1, [None] * n if rank == 0 else None)
+    with pytest.raises(NotImplementedError, match="'elastic' has no scatter"):
+        dist.scatter_object_list([None], [1] * n if rank == 0 else None)
     with pytest.raises(NotImplementedError, match="no reduction BXOR"):
         dist.all_reduce(torch.ones(1, dtype=torch.int32), op=dist.ReduceOp.BXOR)
     with pytest.raises(NotImplementedError, match="a group of 1"):
@@ -64,6 +68,9 @@ def collectives() -> None:
         dist.all_gather([torch.zeros(1)] * (n + 1), torch.zeros(1))
     with pytest.raises(elastic.InvalidArgumentError, match="contiguous"):
         dist.all_reduce(torch.ones(4, 4).t()[1:])
+    dist.destroy_process_group()
+    elastic.torch.init_process_group()  # the worker has joined the job already
+    dist.all_reduce(whole)
     dist.destroy_process_group()
     elastic.shutdown()
 

@@ -34,6 +34,7 @@ def tensors() -> None:
         (torch.ones(3, dtype=torch.complex64), "complex64"),
         (torch.ones(3).to_sparse(), "sparse"),
         (torch.ones(3, device="meta"), "device meta"),
+        (torch._neg_view(torch.ones(3)), r"\.resolve_neg\(\)"),
     ):
         with pytest.raises(elastic.InvalidArgumentError, match=text):
             elastic.allreduce(wrong)
@@ -192,6 +193,14 @@ class WithOddState:
         pass
 
 
+class SavesText:
+    def save(self) -> str:
+        return "text"
+
+    def load(self, saved: bytes) -> None:
+        pass
+
+
 def mistakes() -> None:
     import elastic.torch
 
@@ -212,6 +221,9 @@ def mistakes() -> None:
         ({"groups": 0}, "1 or more"),
         ({"groups": [[model.weight], [model.weight]]}, "twice"),
         ({"backward_passes_per_step": 0}, "1 or more"),
+        ({"backward_passes_per_step": "2"}, "whole number"),
+        ({"gradient_predivide_factor": 0.0}, "above 0"),
+        ({"compression": "zip"}, "'zip'"),
     ):
         with pytest.raises(elastic.InvalidArgumentError, match=text):
             wrapped(**options)
@@ -225,7 +237,53 @@ def mistakes() -> None:
     optimizer.zero_grad()
     with pytest.raises(elastic.InvalidArgumentError, match="no canonical form"):
         elastic.torch.State(odd=WithOddState()).save_to("/tmp/never-written")
+    with pytest.raises(TypeError, match=r"save\(\) of entry 'odd' returned a str"):
+        elastic.torch.State(odd=SavesText()).save_to("/tmp/never-written")
+    with pytest.raises(elastic.InvalidArgumentError, match="layer.weight has no shape yet"):
+        elastic.torch.State(layer=torch.nn.LazyLinear(2))
     elastic.shutdown()
+
+
+def names_used_twice() -> None:
+    """Rank 0 has an operation of the same name under way, which rank 1 joins afterwards."""
+    import elastic.torch
+
+    elastic.init()
+    model = torch.nn.Linear(2, 2)
+    elastic.torch.DistributedOptimizer(
+        torch.optim.SGD(model.parameters(), lr=0.1), model.named_parameters()
+    )
+    values = torch.ones(2)
+    if elastic.rank() == 0:
+        work = elastic.allreduce_async("bias", values)
+        with pytest.raises(elastic.InvalidArgumentError, match="'bias' is under way.*own prefix"):
+            model(torch.ones(1, 2)).sum().backward()
+        elastic.barrier()
+    else:
+        elastic.barrier()
+        work = elastic.allreduce_async("bias", values)
+    work.wait()
+    assert (values == elastic.size()).all()
+    elastic.shutdown()
+
+
+def test_a_name_used_twice_says_what_to_do(job) -> None:
+    job(2, names_used_twice)
+
+
+def test_datasets_and_samplers_that_do_not_fit() -> None:
+    import elastic.torch
+
+    Loader, Sampler = elastic.torch.ElasticDataLoader, elastic.torch.ElasticSampler
+    for make, error, text in (
+        (lambda: Sampler(iter([1])), TypeError, r"no len\(\)"),
+        (lambda: Sampler(-1), elastic.InvalidArgumentError, "-1 samples"),
+        (lambda: Loader([1, 2], torch.utils.data.SequentialSampler([1, 2]), 1), TypeError, "follows"),
+        (lambda: Loader([1, 2], Sampler(3), 1), elastic.InvalidArgumentError, "2 samples"),
+        (lambda: Loader([1, 2], Sampler([1, 2]), 0), elastic.InvalidArgumentError, "1 or more"),
+    ):
+        with pytest.raises(error, match=text):
+            make()
 
 
 def test_mistakes_are_errors(job) -> None:

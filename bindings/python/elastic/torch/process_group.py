@@ -280,7 +280,10 @@ def _make_process_group(store: Any, rank: int, size: int, timeout: Any) -> Proce
 
 def _find_members(url: str, *arguments: Any, **named: Any) -> Any:
     """For ``init_method="elastic://"``: joins the job, which knows its members."""
-    elastic.init()
+    try:
+        elastic.rank()
+    except elastic.NotInitializedError:
+        elastic.init()
     yield _STORE, elastic.rank(), elastic.size()
     raise RuntimeError("this process has its place in the job already")
 
@@ -297,9 +300,15 @@ def register() -> None:
 
 
 def init_process_group() -> None:
-    """Joins the job, and makes its members the default group of torch.distributed.
+    """Joins the job, unless ``elastic.init`` has, and makes its members the default group of
+    torch.distributed.
 
     The same as ``torch.distributed.init_process_group("elastic", init_method="elastic://")``. Start
     the workers with elasticrun; torchrun starts no server that they could join.
+
+    Raises:
+        InvalidArgumentError: the job's variables are missing or wrong, as under torchrun, or
+            ``elastic.shutdown`` was called before.
+        UnavailableError: the rendezvous server cannot be reached.
     """
     dist.init_process_group("elastic", init_method="elastic://", rank=-1, world_size=-1)

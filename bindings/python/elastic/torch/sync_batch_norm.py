@@ -34,6 +34,11 @@ class SyncBatchNorm(torch.nn.modules.batchnorm._BatchNorm):
     and backward pass. If a worker dies in between, statistics are those of the members left.
 
     ``SyncBatchNorm.convert_sync_batchnorm(module)`` puts it in the place of all batch normalization.
+
+    Raises:
+        InvalidArgumentError: the input is not of shape ``(samples, channels, ...)``; or, in training,
+            the batches of all members have one value per channel together.
+        NotInitializedError: before ``elastic.init``, in training.
     """
 
     def _check_input_dim(self, given: torch.Tensor) -> None:
