@@ -12,7 +12,7 @@ import elastic.jax
 
 elastic.init()
 data = np.random.default_rng(1).normal(size=(2048, 8)).astype(np.float32)
-wanted = {"weights": np.arange(8.0, dtype=np.float32), "bias": np.float32(0.5)}
+wanted = {"weights": np.arange(8.0, dtype=np.float32), "bias": np.full((), 0.5, np.float32)}
 target = data @ wanted["weights"] + wanted["bias"]
 
 params = elastic.jax.PyTree({"weights": jnp.zeros(8), "bias": jnp.zeros(())})

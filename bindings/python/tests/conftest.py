@@ -55,10 +55,13 @@ class Job:
         return output
 
 
-def run_example(program: pathlib.Path, workers: int = 2) -> str:
+def run_example(
+    program: pathlib.Path, workers: int = 2, cwd: pathlib.Path | None = None
+) -> str:
     """Runs a program as a job, and returns what it wrote."""
     done = subprocess.run(
         [str(LAUNCHER), "-np", str(workers), sys.executable, str(program)],
+        cwd=cwd,
         env={**os.environ, "OMP_NUM_THREADS": "1"},
         capture_output=True,
         text=True,

@@ -66,11 +66,16 @@ def test_trainer_in_readme_through_a_kill(tmp_path: pathlib.Path) -> None:
     assert [round(float(end)) for end in ends[0].strip("[]").split()] == list(range(8)), output
 
 
-@pytest.mark.parametrize("number", range(2))
+def test_every_program_in_the_documents_has_a_test() -> None:
+    """A new one needs a test of its own here."""
+    assert [len(blocks(f"docs/{name}.md")) for name in ("python", "pytorch")] == [2, 4]
+
+
+@pytest.mark.parametrize("number", range(3))
 def test_trainers_in_pytorch_md(number: int, tmp_path: pathlib.Path) -> None:
     pytest.importorskip("torch")
-    trainers = [block for block in blocks("docs/pytorch.md") if "elastic.run(" in block]
-    assert len(trainers) == 2
+    trainers = [block for block in blocks("docs/pytorch.md") if "elastic.torch.run(" in block]
+    assert len(trainers) == 3
     program = tmp_path / "trainer.py"
     program.write_text(
         "import torch\n"
@@ -79,7 +84,8 @@ def test_trainers_in_pytorch_md(number: int, tmp_path: pathlib.Path) -> None:
         + trainers[number].replace("elastic.shutdown()\n", "")
         + "print('steps', state.commits)\nelastic.shutdown()\n"
     )
-    assert "steps" in run_example(program)
+    assert "steps" in run_example(program, cwd=tmp_path)
+    assert (tmp_path / "model.pt").exists() == ("export_to" in trainers[number])
 
 
 def test_process_group_in_pytorch_md(tmp_path: pathlib.Path) -> None:
