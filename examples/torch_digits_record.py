@@ -1,4 +1,4 @@
-"""What torch_digits.py tells about a training, and the accidents that it can arrange for a demo.
+"""The report of torch_digits.py on a training, and the accidents that it can arrange for a demo.
 
 Its lines of JSON have the same keys as those of train_digits, so that `./run demo` reads both.
 """
@@ -147,7 +147,7 @@ def wait_for_workers(state: elastic.State, options: argparse.Namespace) -> None:
     """Waits after the chosen step until enough workers have joined, for a minute at most: what
     follows does not depend on how long they take to start.
 
-    All members commit equally often, also where nobody comes: a view changes after the same commit
+    All members commit equally often, also where no worker comes: a view changes after the same commit
     on all of them. There was one commit for each step before.
     """
     if state.step != options.wait_after_step or elastic.size() >= options.wait_for:
