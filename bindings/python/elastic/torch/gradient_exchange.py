@@ -129,6 +129,11 @@ class Exchange:
             self.begin_step()  # the operations are over, such as where this worker was evicted
             raise
 
+    def set_passes(self, passes: int) -> None:
+        """Gradients of so many backward passes are added up, from the next step on."""
+        self._passes = passes
+        self.begin_step()
+
     def under_way(self) -> bool:
         return any(group.work is not None for group in self._groups)
 

@@ -1,0 +1,5 @@
+"""Starting jobs."""
+
+
+def run(*a, **k):
+    raise NotImplementedError

@@ -1,0 +1,1 @@
+"""Small parts of the runner that scripts import."""

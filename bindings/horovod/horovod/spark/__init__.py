@@ -1,0 +1,5 @@
+"""Not there."""
+
+from horovod.common.absent import no_framework
+
+no_framework("horovod.spark")

@@ -1,0 +1,114 @@
+"""elastic.torch.DistributedOptimizer, with Horovod's arguments."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+import elastic.torch
+from horovod.common.exceptions import as_horovod_errors
+from horovod.common.process_sets import check_process_set, global_process_set
+from horovod.torch import tensors as t
+from horovod.torch.compression import Compression
+from horovod.torch.handles import in_order
+
+
+class _Distributed:
+    """What differs from elastic's optimizer."""
+
+    _parameter_names: dict[torch.Tensor, str]
+    _averaged = False
+
+    def synchronize(self) -> None:
+        """Waits until all gradients are averaged."""
+        in_order.drain()  # sparse gradients are gathered, in order with what was submitted before
+        with as_horovod_errors():
+            super().synchronize()  # type: ignore[misc]
+        self._averaged = True
+
+    def step(self, closure: Callable[[], Any] | None = None) -> Any:
+        if self._averaged and not self._elastic.skips:  # type: ignore[attr-defined]
+            warnings.warn(
+                "optimizer.step() called without optimizer.skip_synchronize() context after "
+                "optimizer.synchronize(): the gradients are averaged a second time",
+                stacklevel=2,
+            )
+        result = super().step(closure)  # type: ignore[misc]
+        self._averaged = False
+        return result
+
+    def zero_grad(self, *arguments: Any, **named: Any) -> None:
+        if self._elastic.under_way():  # type: ignore[attr-defined]
+            raise AssertionError(
+                "optimizer.zero_grad() was called while gradients are being averaged: call "
+                "optimizer.step() or optimizer.synchronize() after loss.backward() first"
+            )
+        super().zero_grad(*arguments, **named)  # type: ignore[misc]
+
+    def set_backward_passes_per_step(self, passes: int) -> None:
+        """Gradients of so many backward passes are added up before they travel."""
+        self._elastic.set_passes(passes)  # type: ignore[attr-defined]
+
+
+def _named(optimizer: torch.optim.Optimizer, named_parameters: Any) -> list[tuple[str, Any]]:
+    if named_parameters is not None:
+        return list(named_parameters)
+    return [
+        (f"allreduce.noname.{number}.{at}", parameter)
+        for number, group in enumerate(optimizer.param_groups)
+        for at, parameter in enumerate(group["params"])
+    ]
+
+
+def DistributedOptimizer(  # noqa: N802: Horovod's name
+    optimizer: torch.optim.Optimizer,
+    named_parameters: Any = None,
+    compression: Any = Compression.none,
+    backward_passes_per_step: int = 1,
+    op: t.Op = t.Average,
+    gradient_predivide_factor: float = 1.0,
+    num_groups: int = 0,
+    groups: Any = None,
+    sparse_as_dense: bool = False,
+    process_set: Any = global_process_set,
+) -> Any:
+    """Wraps an optimizer so that ``step`` uses gradients averaged over all members.
+
+    Args:
+        optimizer: it is changed, and returned.
+        named_parameters: ``model.named_parameters()``: the names under which gradients travel.
+        compression: Compression.none or Compression.fp16.
+        backward_passes_per_step: gradients of so many backward passes are added up.
+        op: Average or Sum.
+        gradient_predivide_factor: divides gradients before the average and multiplies them after.
+        num_groups: the older name of ``groups``.
+        groups: a number of groups that travel as one unit, or lists of parameters.
+        sparse_as_dense: sparse gradients are sent as the rows that they have in any case.
+        process_set: global_process_set.
+
+    Raises:
+        ValueError: names or options do not fit the optimizer.
+    """
+    check_process_set(process_set)
+    op = t.op_of(op)
+    if not isinstance(getattr(compression, "elastic", None), elastic.torch.Compression):
+        raise ValueError("DistributedOptimizer: compression is hvd.Compression.none or .fp16")
+    if num_groups:
+        warnings.warn("num_groups has been replaced by groups", DeprecationWarning, stacklevel=2)
+    named = _named(optimizer, named_parameters)
+    wrapped = elastic.torch.DistributedOptimizer(
+        optimizer,
+        named,
+        op=t.native(op),
+        compression=compression.elastic,
+        backward_passes_per_step=backward_passes_per_step,
+        groups=groups if groups is not None else num_groups or None,
+        gradient_predivide_factor=gradient_predivide_factor,
+    )
+    kind = type(wrapped)
+    wrapped.__class__ = type(kind.__name__, (_Distributed, kind), {})
+    wrapped._parameter_names = {parameter: name for name, parameter in named}
+    return wrapped
