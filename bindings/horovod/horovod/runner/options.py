@@ -1,0 +1,115 @@
+"""The options of horovodrun, and what becomes of each."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+
+_SEVERAL = (
+    "start elastic-rendezvous and then the workers by mpirun or srun "
+    "(docs/launching.md, several machines)"
+)
+
+
+def _same(value: str) -> str:
+    return value
+
+
+def _seconds(value: str) -> str:
+    return str(round(float(value) * 1000))
+
+
+def _megabytes(value: str) -> str:
+    return str(round(float(value) * 1024 * 1024))
+
+
+@dataclasses.dataclass(frozen=True)
+class Option:
+    """One option of horovodrun. It has one of ``elasticrun``, ``variable`` and ``refused``, or no
+    effect."""
+
+    flags: tuple[str, ...]
+    #: Whether a value follows.
+    takes: bool = True
+    #: The option of elasticrun that it becomes.
+    elasticrun: str | None = None
+    #: The HOROVOD_ variable of the workers that it becomes.
+    variable: str | None = None
+    #: How the value is made.
+    convert: Callable[[str], str] = _same
+    #: What to use instead; the option is an error.
+    refused: str | None = None
+
+
+def _flags(*flags: str) -> tuple[str, ...]:
+    return flags
+
+
+OPTIONS = (
+    Option(_flags("-np", "--num-proc"), elasticrun="-np"),
+    Option(_flags("--min-np", "--min-num-proc"), elasticrun="--min-np"),
+    Option(_flags("--max-np", "--max-num-proc"), elasticrun="--max-np"),
+    Option(_flags("--reset-limit"), elasticrun="--max-restarts"),
+    Option(_flags("--start-timeout"), elasticrun="--start-timeout-ms", convert=_seconds),
+    Option(_flags("--elastic-timeout"), elasticrun="--below-minimum-timeout-ms", convert=_seconds),
+    Option(_flags("--output-filename"), elasticrun="--output-dir"),
+    Option(
+        _flags("--stall-check-shutdown-time-seconds"),
+        elasticrun="--stall-timeout-ms",
+        convert=_seconds,
+    ),
+    Option(
+        _flags("--stall-check-warning-time-seconds"),
+        variable="HOROVOD_STALL_CHECK_TIME_SECONDS",
+    ),
+    Option(_flags("--no-stall-check"), takes=False, variable="HOROVOD_STALL_CHECK_DISABLE"),
+    Option(
+        _flags("--fusion-threshold-mb"),
+        variable="HOROVOD_FUSION_THRESHOLD",
+        convert=_megabytes,
+    ),
+    Option(_flags("--log-level"), variable="HOROVOD_LOG_LEVEL"),
+    Option(_flags("-H", "--hosts")),  # this machine alone; see launch.py
+    Option(_flags("-hostfile", "--hostfile"), refused=_SEVERAL),
+    Option(
+        _flags("--host-discovery-script"),
+        refused="give --min-np and --max-np, and add workers with 'elasticrun ctl add'",
+    ),
+    Option(_flags("--slots-per-host"), refused="give -np"),
+    Option(_flags("-p", "--ssh-port"), refused=_SEVERAL),
+    Option(_flags("-i", "--ssh-identity-file"), refused=_SEVERAL),
+    Option(
+        _flags("--network-interfaces", "--network-interface"),
+        refused="set ELASTIC_BIND to the address of the interface",
+    ),
+    Option(_flags("--mpi-args"), refused="start the workers by mpirun itself"),
+    Option(_flags("--binding-args"), refused="start the workers by mpirun itself"),
+    Option(_flags("--jsrun"), takes=False, refused="start the workers by mpirun or srun"),
+    Option(_flags("--config-file"), refused="give the options themselves"),
+    Option(_flags("--verbose"), takes=False),
+    Option(_flags("--disable-cache"), takes=False),
+    Option(_flags("--gloo"), takes=False),
+    Option(_flags("--mpi"), takes=False),
+    Option(_flags("--tcp"), takes=False),
+    Option(_flags("--stall-check"), takes=False),
+    Option(_flags("--cycle-time-ms")),
+    Option(_flags("--cache-capacity")),
+    Option(_flags("--hierarchical-allreduce", "--no-hierarchical-allreduce"), takes=False),
+    Option(_flags("--hierarchical-allgather", "--no-hierarchical-allgather"), takes=False),
+    Option(_flags("--autotune", "--no-autotune"), takes=False),
+    Option(_flags("--autotune-log-file")),
+    Option(_flags("--autotune-warmup-samples")),
+    Option(_flags("--autotune-steps-per-sample")),
+    Option(_flags("--autotune-bayes-opt-max-samples")),
+    Option(_flags("--autotune-gaussian-process-noise")),
+    Option(_flags("--timeline-filename")),
+    Option(_flags("--timeline-mark-cycles", "--no-timeline-mark-cycles"), takes=False),
+    Option(_flags("--mpi-threads-disable", "--no-mpi-threads-disable"), takes=False),
+    Option(_flags("--num-nccl-streams")),
+    Option(_flags("--thread-affinity")),
+    Option(_flags("--gloo-timeout-seconds")),
+    Option(_flags("--log-with-timestamp", "--log-without-timestamp"), takes=False),
+    Option(_flags("-prefix-timestamp", "--prefix-output-with-timestamp"), takes=False),
+)
+
+BY_FLAG = {flag: option for option in OPTIONS for flag in option.flags}
