@@ -17,8 +17,8 @@ from horovod.common.exceptions import as_horovod_errors
 #: Whether this process has joined the job, and whether the script is between init and shutdown.
 _joined = False
 _initialized = False
-#: What waits for operations that are under way.
-_finishing: list[Callable[[], None]] = []
+#: The queues of operations: each has ``drain`` and ``busy``.
+_queues: list[Any] = []
 
 
 def init(comm: Any = None, process_sets: Any = None) -> None:
@@ -50,18 +50,23 @@ def shutdown() -> None:
 
 def finish_what_is_under_way() -> None:
     """Waits for the operations that are done in order."""
-    for wait in _finishing:
-        wait()
+    for each in _queues:
+        each.drain()
 
 
 def _leave() -> None:
-    """A process that ends after an exception has not finished: the others go on without it."""
+    """A process that ends by an exception has not finished: the others go on without it."""
     if getattr(sys, "last_type", None) is None:
         try:
             finish_what_is_under_way()
             elastic.shutdown()
         except elastic.Error:
             pass
+    elif any(each.busy() for each in _queues):
+        # The interpreter cannot be torn down under a thread that is in a collective.
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(1)
 
 
 def is_initialized() -> bool:

@@ -146,6 +146,10 @@ class _InOrder:
         if last is not None and threading.current_thread() is not self._thread:
             concurrent.futures.wait([last._future])
 
+    def busy(self) -> bool:
+        """Whether an operation is under way."""
+        return self._last is not None and not self._last.ready()
+
     def forget(self) -> None:
         """For a child of os.fork, which has no such thread."""
         self.__init__()  # type: ignore[misc]
@@ -157,7 +161,7 @@ class _InOrder:
 
 in_order = _InOrder()
 os.register_at_fork(after_in_child=in_order.forget)
-basics._finishing.append(in_order.drain)
+basics._queues.append(in_order)
 
 
 def poll(handle: Handle) -> bool:

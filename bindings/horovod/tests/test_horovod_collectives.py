@@ -1,0 +1,175 @@
+"""horovod.torch: operations, gradients, and what is refused."""
+
+from __future__ import annotations
+
+import os
+import signal
+
+import pytest
+
+torch = pytest.importorskip("torch")
+hvd = pytest.importorskip("horovod.torch")
+
+
+def operations() -> None:
+    hvd.init()
+    n, rank = hvd.size(), hvd.rank()
+    own = torch.arange(6.0).reshape(3, 2) + rank
+    whole = sum(torch.arange(6.0).reshape(3, 2) + other for other in range(n))
+    assert torch.equal(hvd.allreduce(own, op=hvd.Sum), whole)
+    assert torch.allclose(hvd.allreduce(own), whole / n)
+    assert torch.equal(hvd.allreduce(own, average=False, prescale_factor=2.0), 2 * whole)
+    assert torch.equal(hvd.allreduce(own, op=hvd.Max), torch.arange(6.0).reshape(3, 2) + n - 1)
+    number = torch.tensor([7 + rank])  # whole numbers are cut off once, after the scaling
+    total = sum(7 + other for other in range(n))
+    assert hvd.allreduce(number, postscale_factor=0.5).item() == int(total * 0.5 / n)
+    in_place = own.clone()
+    assert hvd.allreduce_(in_place, op=hvd.Sum) is in_place and torch.equal(in_place, whole)
+    half = hvd.allreduce(own, op=hvd.Sum, compression=hvd.Compression.fp16)
+    assert half.dtype == torch.float32 and torch.equal(half, whole)
+    mixed = hvd.grouped_allreduce([own, number], op=hvd.Sum)
+    assert torch.equal(mixed[0], whole) and mixed[1].item() == total
+    rows = hvd.allgather(torch.full((rank + 1, 2), rank))
+    assert rows[:, 0].tolist() == [other for other in range(n) for _ in range(other + 1)]
+    assert hvd.allgather(torch.empty(rank, 0)).shape == (sum(range(n)), 0)
+    assert hvd.broadcast(own, n - 1)[0, 0] == n - 1 and own[0, 0] == rank
+    uneven = torch.arange(float(2 * n + 1))
+    parts = hvd.allgather(hvd.reducescatter(uneven, op=hvd.Sum))
+    assert torch.equal(parts, n * uneven)
+    assert len(hvd.reducescatter(uneven)) == (3 if rank == 0 else 2)
+    assert hvd.allgather_object({"rank": rank}) == [{"rank": other} for other in range(n)]
+    assert hvd.broadcast_object(rank, root_rank=1) == 1
+    sparse = torch.sparse_coo_tensor([[rank, n]], [1.0, 1.0], (n + 1,))
+    summed = hvd.synchronize(hvd.sparse_allreduce_async(sparse, name="s", op=hvd.Sum))
+    assert torch.equal(summed.to_dense(), torch.tensor([1.0] * n + [n]))
+    hvd.shutdown()
+    assert not hvd.is_initialized()
+    hvd.init()
+    assert hvd.size() == n
+
+
+def order() -> None:
+    """Names in another order on each rank, and operations without names meanwhile."""
+    hvd.init()
+    rank, n = hvd.rank(), hvd.size()
+    names = [f"t{number}" for number in range(10)]
+    handles = {}
+    for name in names if rank == 0 else reversed(names):
+        handles[name] = hvd.allreduce_async(torch.full((5,), float(name[1:])), name=name, op=hvd.Sum)
+    gathered = hvd.allgather_async(torch.tensor([rank]))
+    broadcast = hvd.broadcast_async(torch.tensor([rank]), 0)
+    for name in names:
+        assert hvd.synchronize(handles[name])[0] == n * float(name[1:])
+    assert hvd.synchronize(broadcast).item() == 0
+    assert hvd.synchronize(gathered).tolist() == list(range(n))
+    assert hvd.poll(gathered)
+    handle = hvd.allreduce_async(torch.ones(1), name="twice")
+    with pytest.raises(ValueError, match="'twice' is in use"):
+        hvd.allreduce_async(torch.ones(1), name="twice")
+    hvd.synchronize(handle)
+    hvd.allreduce(torch.ones(1), name="twice")
+    gathering = None
+    if rank == 0:  # the barrier does not wait for what another rank has not begun
+        gathering = hvd.allgather_async(torch.ones(1))
+    hvd.barrier()
+    hvd.synchronize(gathering or hvd.allgather_async(torch.ones(1)))
+
+
+def gradients() -> None:
+    hvd.init()
+    n, rank = hvd.size(), hvd.rank()
+
+    def gradient(call, *shape: int):
+        tensor = torch.ones(shape, requires_grad=True)
+        call(tensor).sum().backward()
+        return tensor.grad
+
+    assert (gradient(lambda t: hvd.allreduce(t, op=hvd.Sum), 2) == n).all()
+    assert (gradient(hvd.allreduce, 2) == 1).all()
+    assert (gradient(hvd.allgather, rank + 1, 2) == 1).all()
+    assert (gradient(lambda t: hvd.broadcast(t, 1), 2) == (rank == 1)).all()
+    assert (gradient(lambda t: hvd.reducescatter(t, op=hvd.Sum), n, 2) == n).all()
+    model = torch.nn.Sequential(torch.nn.Linear(3, 4), hvd.SyncBatchNorm(4))
+    hvd.broadcast_parameters(model.state_dict(), root_rank=0)
+    model(torch.randn(2 + rank, 3)).square().sum().backward()
+    means = hvd.allgather(model[1].running_mean.reshape(1, -1))
+    assert (means == means[0]).all()
+
+
+def mistakes() -> None:
+    """All ranks get an error, and go on."""
+    hvd.init()
+    rank = hvd.rank()
+    with pytest.raises(hvd.HorovodInternalError, match="different shapes"):
+        hvd.allreduce(torch.ones(2, 3) if rank == 0 else torch.ones(3, 2))
+    with pytest.raises(hvd.HorovodInternalError, match="different arguments"):
+        hvd.broadcast(torch.ones(2), rank)
+    with pytest.raises(hvd.HorovodInternalError):
+        hvd.allreduce(torch.ones(2 + rank), name="named")
+    for wrong, text in (
+        (torch.ones(2, 3).t(), "contiguous"),
+        (torch.ones(2).to_sparse(), "sparse"),
+        (torch.ones(2, dtype=torch.complex64), "complex64"),
+        ([1.0], "give a tensor"),
+    ):
+        with pytest.raises(ValueError, match=text):
+            hvd.allreduce(wrong)
+    with pytest.raises(ValueError, match="at least one axis"):
+        hvd.reducescatter(torch.tensor(1.0))
+    refused = (
+        ("hvd.alltoall", lambda: hvd.alltoall(torch.ones(2))),
+        ("hvd.join", hvd.join),
+        ("hvd.add_process_set", lambda: hvd.add_process_set([0])),
+        ("hvd.ProcessSet", lambda: hvd.ProcessSet([0])),
+        ("process_set", lambda: hvd.allreduce(torch.ones(2), process_set=object())),
+        ("op=hvd.Adasum", lambda: hvd.allreduce(torch.ones(2), op=hvd.Adasum)),
+        ("hvd.start_timeline", lambda: hvd.start_timeline("file")),
+        ("hvd.init.comm", lambda: hvd.init(comm=[0])),
+    )
+    for name, call in refused:
+        with pytest.raises(NotImplementedError, match=f"{name}.*is not in elastic-horovod"):
+            call()
+    for framework in ("tensorflow", "tensorflow.keras", "keras", "mxnet", "spark", "ray"):
+        with pytest.raises(ImportError, match="horovod.torch alone"):
+            __import__(f"horovod.{framework}")
+    assert hvd.allreduce(torch.ones(1), op=hvd.Sum).item() == hvd.size()
+
+
+def everything() -> None:
+    operations()
+    order()
+    gradients()
+    mistakes()
+
+
+def test_operations_order_gradients_and_mistakes(job) -> None:
+    job(2, everything)
+
+
+def death() -> None:
+    """A worker dies while the others wait for it; the same calls return on them."""
+    hvd.init()
+    hvd.barrier()
+    if hvd.rank() == 1:
+        os.kill(os.getpid(), signal.SIGKILL)
+    named = hvd.allreduce_async(torch.ones(4), name="gradient", op=hvd.Sum)
+    gathered = hvd.allgather(torch.ones(1))
+    parts = hvd.reducescatter(torch.ones(7), op=hvd.Sum)
+    assert hvd.synchronize(named)[0] == 2 and hvd.size() == 2 and len(gathered) == 2
+    assert len(parts) == (4 if hvd.rank() == 0 else 3) and parts[0] == 2
+    print("survived")
+
+
+def test_calls_return_on_survivors(job) -> None:
+    assert job(3, death, "--max-restarts", "0").count("survived") == 2
+
+
+def one_worker() -> None:
+    hvd.init()
+    assert (hvd.rank(), hvd.size(), hvd.local_rank(), hvd.cross_size()) == (0, 1, 0, 1)
+    assert hvd.allreduce(torch.ones(1)).item() == 1
+    assert not hvd.mpi_enabled() and not hvd.nccl_built() and hvd.is_homogeneous()
+
+
+def test_one_worker(job) -> None:
+    job(1, one_worker)

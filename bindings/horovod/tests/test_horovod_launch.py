@@ -1,0 +1,110 @@
+"""horovodrun, horovod.run, and the HOROVOD_ variables."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import subprocess
+import sys
+
+import pytest
+
+horovod = pytest.importorskip("horovod")
+
+from horovod.common import environment  # noqa: E402
+from horovod.runner.launch import Command, UsageError  # noqa: E402
+
+HOROVODRUN = pathlib.Path(sys.executable).with_name("horovodrun")
+
+
+def horovodrun(*arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [HOROVODRUN, *arguments],
+        env={**os.environ, "OMP_NUM_THREADS": "1", **variables},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+
+
+def test_options_become_those_of_elasticrun() -> None:
+    command = Command(
+        "-np 4 --min-np 2 --max-np=6 --reset-limit 5 --start-timeout 30 -H localhost:4 --mpi "
+        "--fusion-threshold-mb 32 --no-stall-check --output-filename out python train.py --gloo".split()
+    )
+    assert command.arguments() == (
+        "-np 4 --min-np 2 --max-np 6 --max-restarts 5 --start-timeout-ms 30000 --output-dir out "
+        "python train.py --gloo"
+    ).split()
+    assert command.variables == {
+        "HOROVOD_FUSION_THRESHOLD": str(32 << 20),
+        "HOROVOD_STALL_CHECK_DISABLE": "1",
+    }
+    assert command.without_effect == ["--mpi"]
+
+
+@pytest.mark.parametrize(
+    ("line", "text"),
+    [
+        ("-np 2 --host-discovery-script s p", "elasticrun ctl add"),
+        ("-np 2 -H far:2 p", "far:2 is another machine.*elastic-rendezvous"),
+        ("-np 2 --min-nq 1 p", "did you mean --min-np"),
+        ("-np 2 --start-timeout soon p", "must be a number"),
+        ("-np 2", "no program"),
+        ("p", "number of workers"),
+    ],
+)
+def test_mistakes_say_what_to_do(line: str, text: str) -> None:
+    with pytest.raises(UsageError, match=text):
+        Command(line.split())
+
+
+def test_horovodrun_starts_workers() -> None:
+    source = (
+        "import os; place = os.environ.get('RANK'); import horovod.torch as hvd; hvd.init(); "
+        "assert os.environ['HOROVOD_RANK'] == place == str(hvd.rank()); print('size', hvd.size())"
+    )
+    pytest.importorskip("torch")
+    done = horovodrun(
+        "-np", "2", "--autotune", sys.executable, "-c", source, HOROVOD_CYCLE_TIME="5"
+    )
+    assert done.returncode == 0 and done.stdout.count("size 2") == 2, done
+    output = done.stdout + done.stderr
+    assert "without effect here: --autotune" in output
+    assert output.count("without effect here: HOROVOD_CYCLE_TIME") == 1, output
+    refused = horovodrun("-np", "2", "--hostfile", "hosts", "program")
+    assert refused.returncode == 2 and "elastic-rendezvous" in refused.stderr
+
+
+def test_variables_become_options() -> None:
+    given = {
+        "HOROVOD_FUSION_THRESHOLD": "1048576",
+        "HOROVOD_STALL_CHECK_TIME_SECONDS": "60",
+        "HOROVOD_STALL_SHUTDOWN_TIME_SECONDS": "0",
+        "HOROVOD_LOG_LEVEL": "WARNING",
+        "HOROVOD_RANK": "0",
+        "HOROVOD_TIMELINE": "file",
+    }
+    assert environment.options(given) == {
+        "bucket_bytes": "1048576",
+        "stall_warning_ms": "60000",
+        "stall_timeout_ms": "0",
+        "log_level": "warn",
+    }
+    assert environment.without_effect(given) == ["HOROVOD_TIMELINE"]
+    with pytest.raises(ValueError, match="HOROVOD_FUSION_THRESHOLD is '64M'"):
+        environment.options({"HOROVOD_FUSION_THRESHOLD": "64M"})
+
+
+def squared(number: int, offset: int = 0) -> tuple[int, int]:
+    import horovod.torch as hvd
+
+    hvd.init()
+    return hvd.rank(), number * hvd.size() + offset
+
+
+def test_run_returns_the_results_by_rank() -> None:
+    pytest.importorskip("torch")
+    assert horovod.run(squared, (3,), {"offset": 1}, np=2) == [(0, 7), (1, 7)]
+    with pytest.raises(NotImplementedError, match="host_discovery_script"):
+        horovod.run(squared, (3,), np=2, host_discovery_script="script")
