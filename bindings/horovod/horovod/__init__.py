@@ -1,10 +1,10 @@
 """Horovod's interface on elastic.
 
-    import horovod.torch as hvd
+import horovod.torch as hvd
 
-    hvd.init()
-    optimizer = hvd.DistributedOptimizer(optimizer, model.named_parameters())
-    hvd.broadcast_parameters(model.state_dict(), root_rank=0)
+hvd.init()
+optimizer = hvd.DistributedOptimizer(optimizer, model.named_parameters())
+hvd.broadcast_parameters(model.state_dict(), root_rank=0)
 """
 
 from horovod.common.environment import tell_ranks

@@ -55,7 +55,9 @@ def order() -> None:
     names = [f"t{number}" for number in range(10)]
     handles = {}
     for name in names if rank == 0 else reversed(names):
-        handles[name] = hvd.allreduce_async(torch.full((5,), float(name[1:])), name=name, op=hvd.Sum)
+        handles[name] = hvd.allreduce_async(
+            torch.full((5,), float(name[1:])), name=name, op=hvd.Sum
+        )
     gathered = hvd.allgather_async(torch.tensor([rank]))
     broadcast = hvd.broadcast_async(torch.tensor([rank]), 0)
     for name in names:

@@ -19,11 +19,13 @@ STEPS = 60
 
 
 def training() -> None:
-    """Worker 1 dies in step 10, in the middle of the exchange, and is replaced; another one is added
-    in step 25."""
+    """Worker 1 dies in step 10, in the middle of the exchange, and is replaced; another one is
+    added in step 25."""
     hvd.init()
     torch.manual_seed(hvd.rank())  # so that models differ until they are synchronized
-    model = torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.BatchNorm1d(8), torch.nn.Linear(8, 1))
+    model = torch.nn.Sequential(
+        torch.nn.Linear(4, 8), torch.nn.BatchNorm1d(8), torch.nn.Linear(8, 1)
+    )
     optimizer = hvd.DistributedOptimizer(
         torch.optim.SGD(model.parameters(), lr=0.01, momentum=0.9), model.named_parameters()
     )

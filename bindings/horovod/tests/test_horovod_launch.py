@@ -32,10 +32,13 @@ def test_options_become_those_of_elasticrun() -> None:
         "-np 4 --min-np 2 --max-np=6 --reset-limit 5 --start-timeout 30 -H localhost:4 --mpi "
         "--fusion-threshold-mb 32 --no-stall-check --output-filename out python train.py --gloo".split()
     )
-    assert command.arguments() == (
-        "-np 4 --min-np 2 --max-np 6 --max-restarts 5 --start-timeout-ms 30000 --output-dir out "
-        "python train.py --gloo"
-    ).split()
+    assert (
+        command.arguments()
+        == (
+            "-np 4 --min-np 2 --max-np 6 --max-restarts 5 --start-timeout-ms 30000 --output-dir out "
+            "python train.py --gloo"
+        ).split()
+    )
     assert command.variables == {
         "HOROVOD_FUSION_THRESHOLD": str(32 << 20),
         "HOROVOD_STALL_CHECK_DISABLE": "1",

@@ -41,8 +41,8 @@ def init(comm: Any = None, process_sets: Any = None) -> None:
 
 
 def shutdown() -> None:
-    """Ends the use of collectives. The worker leaves the job when its process ends, so that ``init``
-    may be called again."""
+    """Ends the use of collectives. The worker leaves the job when its process ends, so that
+    ``init`` may be called again."""
     global _initialized
     finish_what_is_under_way()
     _initialized = False
@@ -109,7 +109,10 @@ def local_rank() -> int:
 
 def _on_one_host(name: str) -> None:
     if local_size() != size():
-        refuse(name, "with members on several hosts only rank, size, local_rank and local_size are known")
+        refuse(
+            name,
+            "with members on several hosts only rank, size, local_rank and local_size are known",
+        )
 
 
 def cross_size() -> int:

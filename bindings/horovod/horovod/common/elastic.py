@@ -18,8 +18,8 @@ from horovod.common.exceptions import (
 
 
 class State:
-    """What a training needs to go on: ``save`` and ``restore`` keep a copy here, ``sync`` sends that
-    of a member to all."""
+    """What a training needs to go on: ``save`` and ``restore`` keep a copy here, ``sync`` sends
+    that of a member to all."""
 
     def __init__(self, bcast_object: Callable[..., Any], get_rank: Callable[[], int]) -> None:
         self._bcast_object = bcast_object

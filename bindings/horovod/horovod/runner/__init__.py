@@ -36,7 +36,7 @@ def run(
     executable: str | None = None,
     **options: Any,
 ) -> list[Any]:
-    """Calls ``func(*args, **kwargs)`` on ``num_proc`` workers, and returns what they returned, by rank.
+    """Calls ``func(*args, **kwargs)`` on ``num_proc`` workers, and returns their results by rank.
 
     Args:
         func: it calls ``hvd.init()`` itself. It and its results are pickled.
@@ -69,5 +69,7 @@ def run(
         done = subprocess.run([elasticrun(), *command.arguments()], check=False)
         results = sorted(folder.glob("result.*"), key=lambda file: int(file.suffix[1:]))
         if done.returncode != 0 or not results:
-            raise RuntimeError(f"horovod.run: the job ended with code {done.returncode}, see its output")
+            raise RuntimeError(
+                f"horovod.run: the job ended with code {done.returncode}, see its output"
+            )
         return [cloudpickle.loads(file.read_bytes()) for file in results]

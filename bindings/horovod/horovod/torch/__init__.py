@@ -1,10 +1,10 @@
 """Horovod's interface for PyTorch.
 
-    import horovod.torch as hvd
+import horovod.torch as hvd
 
-    hvd.init()
-    hvd.broadcast_parameters(model.state_dict(), root_rank=0)
-    optimizer = hvd.DistributedOptimizer(optimizer, model.named_parameters())
+hvd.init()
+hvd.broadcast_parameters(model.state_dict(), root_rank=0)
+optimizer = hvd.DistributedOptimizer(optimizer, model.named_parameters())
 """
 
 from horovod.common.basics import (

@@ -31,7 +31,9 @@ def _perform(block: torch.Tensor) -> Blocks:
     own = gathered.contributors.workers.index(elastic.worker_id())
     if 0 not in rows.shape[1:]:
         return Blocks(gathered.values, gathered.counts, own)
-    counts = elastic.allgather(torch.tensor([len(rows)])).values.tolist()  # of rows without elements
+    counts = elastic.allgather(
+        torch.tensor([len(rows)])
+    ).values.tolist()  # of rows without elements
     return Blocks(rows.new_empty((sum(counts), *rows.shape[1:])), counts, own)
 
 
@@ -69,7 +71,9 @@ class _Allgather(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, name: str | None, *tensors: torch.Tensor) -> Any:
         blocks = synchronize(start(tensors, name))
-        ctx.places = [(block.first, block.rows, tensor.shape) for block, tensor in zip(blocks, tensors)]
+        ctx.places = [
+            (block.first, block.rows, tensor.shape) for block, tensor in zip(blocks, tensors)
+        ]
         return tuple(block.values for block in blocks)
 
     @staticmethod

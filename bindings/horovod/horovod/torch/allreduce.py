@@ -62,9 +62,7 @@ def grouped_allreduce_async_(
 ) -> Handle:
     """Starts an allreduce that overwrites several tensors as one unit."""
     check_process_set(process_set)
-    return _start(
-        tensors, True, name, t.op_of(op, average), prescale_factor, postscale_factor
-    )
+    return _start(tensors, True, name, t.op_of(op, average), prescale_factor, postscale_factor)
 
 
 def grouped_allreduce_async(
@@ -87,12 +85,12 @@ def grouped_allreduce_async(
         postscale_factor: multiplies the results.
     """
     check_process_set(process_set)
-    return _start(
-        tensors, False, name, t.op_of(op, average), prescale_factor, postscale_factor
-    )
+    return _start(tensors, False, name, t.op_of(op, average), prescale_factor, postscale_factor)
 
 
-def grouped_allreduce_(tensors: Sequence[torch.Tensor], *how: Any, **named: Any) -> list[torch.Tensor]:
+def grouped_allreduce_(
+    tensors: Sequence[torch.Tensor], *how: Any, **named: Any
+) -> list[torch.Tensor]:
     """``grouped_allreduce_async_``, complete."""
     result: list[torch.Tensor] = synchronize(grouped_allreduce_async_(tensors, *how, **named))
     return result
@@ -165,7 +163,7 @@ def allreduce(
     postscale_factor: float = 1.0,
     process_set: Any = global_process_set,
 ) -> torch.Tensor:
-    """The allreduce of one tensor, for which gradients can be computed; ``tensor`` stays as it is."""
+    """The allreduce of a copy of ``tensor``, for which gradients can be computed."""
     (result,) = grouped_allreduce(
         [tensor], average, name, compression, op, prescale_factor, postscale_factor, process_set
     )

@@ -13,9 +13,7 @@ from horovod.torch.allreduce import allreduce
 from horovod.torch.handles import Handle, in_order, key_of, synchronize
 
 
-def _start(
-    tensor: torch.Tensor, output: torch.Tensor, root_rank: int, name: str | None
-) -> Handle:
+def _start(tensor: torch.Tensor, output: torch.Tensor, root_rank: int, name: str | None) -> Handle:
     key = key_of("broadcast", name)
 
     def perform() -> None:

@@ -112,7 +112,7 @@ def broadcast_optimizer_state(
 
 
 def _make_gradients(optimizer: torch.optim.Optimizer) -> None:
-    """Zeros for the gradients that are not there. Horovod's function leaves them, and so does this."""
+    """Zeros for the gradients that are not there; Horovod's function leaves them, too."""
     for group in optimizer.param_groups:
         for parameter in group["params"]:
             if parameter.requires_grad and parameter.grad is None:

@@ -20,8 +20,8 @@ class Handle:
     """An operation under way; for ``poll`` and ``synchronize``."""
 
     def __init__(self, work: Any, result: Callable[[Any], Any], key: str | None = None) -> None:
-        """``work`` has ``wait`` and ``ready``, as elastic.Work. ``result`` makes what ``synchronize``
-        returns of what ``wait`` returned; it is called once."""
+        """``work`` has ``wait`` and ``ready``, as elastic.Work. ``result`` makes the result of
+        ``synchronize`` of that of ``wait``; it is called once."""
         self._work = work
         self._result = result
         self._key = key

@@ -16,7 +16,7 @@ from horovod.torch.handles import Handle, in_order, key_of, synchronize
 
 
 def _rows_of(rank: int, rows: int, size: int) -> tuple[int, int]:
-    """First row and number of rows of a rank: the first ranks have one more if they do not divide."""
+    """First row and number of rows of a rank. The first ranks have one more if rows are left."""
     each, more = divmod(rows, size)
     return rank * each + min(rank, more), each + (rank < more)
 
@@ -59,7 +59,9 @@ def _start(
     op = t.op_of(op)
     given = [t.copy_of(tensor, "reducescatter") for tensor in tensors]
     if not given or any(tensor.dim() == 0 for tensor in given):
-        raise ValueError("reducescatter: give tensors with at least one axis, along which they are divided")
+        raise ValueError(
+            "reducescatter: give tensors with at least one axis, along which they are divided"
+        )
     key = key_of("reducescatter", name)
     late = op is t.Average and postscale != 1.0 and not given[0].dtype.is_floating_point
     reduction = elastic.SUM if late else t.native(op)

@@ -14,8 +14,9 @@ from horovod.common import basics
 class ElasticSampler(torch.utils.data.Sampler):
     """This worker's share of what is left of an epoch.
 
-    Put it into the State, call ``record_batch`` after each batch and ``set_epoch`` at the end of each
-    epoch. Each worker has the same number of samples; some are given twice if they do not divide.
+    Put it into the State, call ``record_batch`` after each batch and ``set_epoch`` at the end of
+    each epoch. Each worker has the same number of samples; some are given twice if they do not
+    divide.
 
     Args:
         dataset: has a length, which stays the same.
