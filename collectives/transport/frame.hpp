@@ -17,7 +17,7 @@ struct Fingerprint {
   std::uint8_t dtype = 0;    ///< elastic::DType of the first tensor
   std::uint8_t redop = 0;    ///< elastic::ReduceOp; with kCast where tensors travel as halves
   std::uint8_t tensors = 1;  ///< number of tensors in the call, 255 for more
-  std::uint32_t detail = 0;  ///< root of a broadcast; hash of all shapes of a group, and scales
+  std::uint32_t detail = 0;  ///< root of a broadcast; hash of a group's shapes or a gathered row's
   std::uint64_t count = 0;   ///< elements over all tensors; 0 where ranks may differ
 
   static constexpr unsigned kKindBits = 4;

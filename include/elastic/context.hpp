@@ -296,7 +296,9 @@ class ELASTIC_API Context {
   ///   completes the call. The call is done then, on the other members too, an `out` on a device is
   ///   as it was, and the job goes on. Members with the same room in `out` all get this error, and
   ///   can call again with more.
-  GatheredBlocks allgather(ConstTensorView block, TensorView out, CudaStream stream = {});
+  /// `row`: the shape of the block without its first axis; members with other rows get kMismatch.
+  GatheredBlocks allgather(ConstTensorView block, TensorView out, CudaStream stream = {},
+                           std::span<const std::size_t> row = {});
 
   /// Combines `data` of all members as an allreduce does; each member gets one part of the result.
   /// The parts are of nearly equal sizes. Which part it is depends on rank and size in the view
@@ -349,12 +351,14 @@ class ELASTIC_API Context {
 
   /// For tensors whose element type is known only at run time, or whose result there may be no room
   /// for yet: gives the result to `take`, which is called once, before the function returns.
-  /// `stream` is for tensors on a CUDA device.
+  /// `stream` is for tensors on a CUDA device. `row`: the shape of the block without its first
+  /// axis; members with other rows get kMismatch.
   /// \returns the workers with a contribution to the result.
   /// \throws Error as every collective. Exceptions of `take` pass through, and this worker leaves
   ///   the job.
   /// \{
-  Contributors allgather(ConstTensorView block, const TakeGathered& take, CudaStream stream = {});
+  Contributors allgather(ConstTensorView block, const TakeGathered& take, CudaStream stream = {},
+                         std::span<const std::size_t> row = {});
   Contributors reduce_scatter(ConstTensorView data, ReduceOp op, const TakeScattered& take,
                               CudaStream stream = {});
   /// \}

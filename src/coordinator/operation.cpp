@@ -5,6 +5,7 @@
 #include <cstring>
 #include <numeric>
 
+#include "base/hash.hpp"
 #include "collectives/kernels/cast.hpp"
 #include "collectives/kernels/reduce.hpp"
 
@@ -38,6 +39,12 @@ std::vector<Wire> as_they_are(const std::vector<TensorView>& tensors) {
   std::vector<Wire> wires;
   for (const TensorView& tensor : tensors) wires.push_back({tensor.dtype});
   return wires;
+}
+
+/// 0 for no axes: of blocks in one dimension.
+std::uint32_t hash_of_row(RowShape row) {
+  if (row.empty()) return 0;
+  return std::max<std::uint32_t>(static_cast<std::uint32_t>(hash_of(std::as_bytes(row))), 1);
 }
 
 /// A call on one section.
@@ -242,6 +249,9 @@ void BarrierOperation::pack(const Members& /*members*/, Payload& payload) {
 }
 void BarrierOperation::unpack(const Members& /*members*/, const Payload& /*payload*/) {}
 
+AllgatherOperation::AllgatherOperation(ConstTensorView block, Take take, RowShape row)
+    : block_(block), take_(std::move(take)), row_(hash_of_row(row)) {}
+
 AllgatherOperation::AllgatherOperation(ConstTensorView block, Take take,
                                        std::optional<transport::OwnCall> called_as)
     : block_(block), take_(std::move(take)), called_as_(called_as) {}
@@ -249,6 +259,7 @@ AllgatherOperation::AllgatherOperation(ConstTensorView block, Take take,
 Call AllgatherOperation::call(const Members& /*members*/) {
   Call call = simple_call(Kind::kAllgather, block_.dtype, ReduceOp::kSum, block_.count);
   call.fingerprint.count = 0;  // blocks may differ
+  call.fingerprint.detail = row_;
   if (called_as_) call.fingerprint.kind = static_cast<std::uint8_t>(*called_as_);
   return call;
 }

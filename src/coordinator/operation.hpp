@@ -142,9 +142,13 @@ class BarrierOperation : public Operation {
   void unpack(const Members& members, const collectives::Payload& payload) override;
 };
 
+/// The shape of a block of an allgather, without its first axis: that of all members.
+using RowShape = std::span<const std::size_t>;
+
 class AllgatherOperation : public Operation {
  public:
   using Take = std::function<void(std::span<const std::byte>, std::vector<std::size_t>)>;
+  AllgatherOperation(ConstTensorView block, Take take, RowShape row);
   /// `called_as` replaces the kind in the fingerprint of a call that the library makes by itself.
   AllgatherOperation(ConstTensorView block, Take take,
                      std::optional<transport::OwnCall> called_as = {});
@@ -155,6 +159,7 @@ class AllgatherOperation : public Operation {
  private:
   ConstTensorView block_;
   Take take_;
+  std::uint32_t row_ = 0;  ///< hash of its shape
   std::optional<transport::OwnCall> called_as_;
 };
 

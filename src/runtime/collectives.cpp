@@ -136,21 +136,23 @@ std::optional<Contributors> Collectives::try_broadcast(const Places& places, int
 }
 
 Contributors Collectives::allgather(const ConstTensorView& block, const TakeGathered& take,
-                                    CudaStream stream) {
+                                    CudaStream stream, coordinator::RowShape row) {
   const Places places = fetch("allgather", block, {}, stream);
   const TakeGathered guarded = [&take](std::span<const std::byte> values,
                                        std::vector<std::size_t> counts) {
     const InCallback callback("the function given to allgather");
     take(values, std::move(counts));
   };
-  return runtime::value_or_throw(run(
-      places, /*reads=*/true,
-      [&] { return std::make_unique<coordinator::AllgatherOperation>(places.input(), guarded); },
-      {}));
+  return runtime::value_or_throw(run(places, /*reads=*/true,
+                                     [&] {
+                                       return std::make_unique<coordinator::AllgatherOperation>(
+                                           places.input(), guarded, row);
+                                     },
+                                     {}));
 }
 
 GatheredBlocks Collectives::allgather(const ConstTensorView& block, const TensorView& out,
-                                      CudaStream stream) {
+                                      CudaStream stream, coordinator::RowShape row) {
   check_same_type("allgather", block, out);
   const Places places = fetch("allgather", block, out, stream);
   GatheredBlocks blocks;
@@ -166,7 +168,8 @@ GatheredBlocks Collectives::allgather(const ConstTensorView& block, const Tensor
             [&](std::span<const std::byte> values, std::vector<std::size_t> counts) {
               put(values, places.output());
               note(std::move(counts));
-            });
+            },
+            row);
       },
       [&](const auto&, const collectives::Payload& payload) {
         const auto counts = payload.counts();

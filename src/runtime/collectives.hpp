@@ -28,8 +28,10 @@ class Collectives {
       : devices_(devices), runner_(runner) {}
 
   Contributors broadcast(const TensorView& data, int root, CudaStream stream);
-  Contributors allgather(const ConstTensorView& block, const TakeGathered& take, CudaStream stream);
-  GatheredBlocks allgather(const ConstTensorView& block, const TensorView& out, CudaStream stream);
+  Contributors allgather(const ConstTensorView& block, const TakeGathered& take, CudaStream stream,
+                         coordinator::RowShape row);
+  GatheredBlocks allgather(const ConstTensorView& block, const TensorView& out, CudaStream stream,
+                           coordinator::RowShape row);
   Contributors reduce_scatter(const ConstTensorView& data, ReduceOp op, const TakeScattered& take,
                               CudaStream stream);
   ScatteredPart reduce_scatter(const ConstTensorView& data, const TensorView& out, ReduceOp op,

@@ -129,13 +129,14 @@ Contributors Context::broadcast(TensorView data, int root, CudaStream stream) {
   return impl_->collectives().broadcast(data, root, stream);
 }
 
-Contributors Context::allgather(ConstTensorView block, const TakeGathered& take,
-                                CudaStream stream) {
-  return impl_->collectives().allgather(block, take, stream);
+Contributors Context::allgather(ConstTensorView block, const TakeGathered& take, CudaStream stream,
+                                std::span<const std::size_t> row) {
+  return impl_->collectives().allgather(block, take, stream, row);
 }
 
-GatheredBlocks Context::allgather(ConstTensorView block, TensorView out, CudaStream stream) {
-  return impl_->collectives().allgather(block, out, stream);
+GatheredBlocks Context::allgather(ConstTensorView block, TensorView out, CudaStream stream,
+                                  std::span<const std::size_t> row) {
+  return impl_->collectives().allgather(block, out, stream, row);
 }
 
 Contributors Context::reduce_scatter(ConstTensorView data, ReduceOp op, const TakeScattered& take,
