@@ -25,7 +25,7 @@ bool Membership::State::tell_that_it_is_over(const Registered& event) {
   if (!over_) return false;
   const bool took_part = member_until != 0 || came_.contains(its.incarnation);
   if (!failure_.empty()) {
-    send(its.incarnation, Fail{failure_, misfit_, timed_out_});
+    send(its.incarnation, Fail{failure_, misfit_, timed_out_, mismatch_});
   } else if (took_part || event.launched) {
     send(its.incarnation, end_);
   } else {

@@ -220,10 +220,10 @@ void Membership::State::end(const std::string& text) {
 void Membership::State::fail(const std::string& text, bool misfit) {
   const bool is_final = !workers_.empty() || perhaps_alive_.empty();
   if (view_.generation != 0 && is_final) {
-    out_.actions.push_back(JournalEnd{Fail{text, misfit, timed_out_}});
+    out_.actions.push_back(JournalEnd{Fail{text, misfit, timed_out_, mismatch_}});
   }
   for (const auto& entry : workers_) {
-    send(entry.first, Fail{text, misfit, timed_out_});
+    send(entry.first, Fail{text, misfit, timed_out_, mismatch_});
   }
   log_reason(text);
   misfit_ = misfit;

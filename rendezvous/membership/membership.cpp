@@ -294,9 +294,15 @@ void Membership::State::on_message(const std::string& from, const Bye& message) 
   if (!is_member(from) && !(recovery_ && worker.registration.view)) {
     log_reason(describe(from) + " left before it was a member");
     send(from, Farewell{Farewell::Reason::kDone, "left before it was a member"});
+    worker.unable = message.unable;
+    worker.why = message.failure;
+    if (worker.unable) note_departed(worker, "unable");
     return depart(from, Departure::kLeft, "left");
   }
-  if (!message.failure.empty() && !message.unable) return fail(message.failure, true);
+  if (!message.failure.empty() && !message.unable) {
+    mismatch_ = true;  // where states or options differ, compare_layout finds it
+    return fail(message.failure, true);
+  }
   if (worker.said_bye) return;
   worker.said_bye = true;
   worker.done = message.done;

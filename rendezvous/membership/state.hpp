@@ -282,6 +282,7 @@ class Membership::State {
   std::uint64_t earlier_generations_ = 0;
   bool misfit_ = false;     ///< see Fail
   bool timed_out_ = false;  ///< see Fail
+  bool mismatch_ = false;   ///< see Fail
   bool over_ = false;
   Farewell end_{Farewell::Reason::kDone, "the job is done"};  ///< sent to latecomers
   std::string failure_;                                       ///< why the job cannot go on

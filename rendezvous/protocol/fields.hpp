@@ -208,6 +208,7 @@ void fields(A& archive, M& m) {
   archive("reason", m.reason);
   archive("misfit", m.misfit);
   archive("timed_out", m.timed_out);
+  archive("mismatch", m.mismatch);
 }
 template <typename A, Is<Warning> M>
 void fields(A& archive, M& m) {

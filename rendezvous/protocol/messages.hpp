@@ -232,6 +232,9 @@ struct Fail {
   std::string reason;
   bool misfit = false;                 ///< the workers' states or options do not fit together
   std::optional<bool> timed_out = {};  ///< a stall has lasted for longer than the job allows
+  /// The workers made different calls, or an object stays different. With `misfit`, which releases
+  /// that do not know this go by.
+  std::optional<bool> mismatch = {};
 };
 
 /// For the worker's log. Only to one whose Register has `stall`.

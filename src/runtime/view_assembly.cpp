@@ -55,9 +55,11 @@ rendezvous::StallLimits stall_limits(const Options& options) {
 
 Status failure_of(const rendezvous::Fail& fail) {
   const bool timed_out = fail.timed_out.value_or(false);
-  return Status(fail.misfit ? Code::kRefused
-                : timed_out ? Code::kTimeout
-                            : Code::kBelowMinimum,
+  const bool mismatch = fail.mismatch.value_or(false);
+  return Status(mismatch      ? Code::kMismatch
+                : fail.misfit ? Code::kRefused
+                : timed_out   ? Code::kTimeout
+                              : Code::kBelowMinimum,
                 fail.reason);
 }
 

@@ -258,6 +258,7 @@ TEST_F(ArrivalTest, AMemberWithAnotherLayoutFailsTheJobOnEveryMember) {
               "state entry 1: rank 0 has 'steps', rank 1 'epochs'; add the same entries, of the "
               "same types and sizes, on all workers");
     EXPECT_TRUE(last<Fail>(worker)->misfit);
+    EXPECT_EQ(last<Fail>(worker)->mismatch, false);
   }
   join("e");
   EXPECT_EQ(last<Fail>("e")->reason, last<Fail>("a")->reason);
@@ -269,6 +270,7 @@ TEST_F(ArrivalTest, AMemberMaySayThatTheJobCannotGoOn) {
   say("b", Bye{false, "the state differs"});
   EXPECT_EQ(phase(), Phase::kFailed);
   EXPECT_EQ(last<Fail>("a")->reason, "the state differs");
+  EXPECT_EQ(last<Fail>("a")->mismatch, true);
 }
 
 TEST_F(ArrivalTest, ThatAJoinerCannotGoOnConcernsItAlone) {
@@ -277,6 +279,18 @@ TEST_F(ArrivalTest, ThatAJoinerCannotGoOnConcernsItAlone) {
   join("b");
   say("b", Bye{false, "the state differs"});
   EXPECT_EQ(phase(), Phase::kRunning);
+}
+
+TEST_F(ArrivalTest, AJoinerThatCannotGoOnIsRemembered) {
+  start_with({"a"});
+  ready({"a"});
+  join("b");
+  say("b", Bye{false, "left the job 5 times", true});
+  EXPECT_EQ(phase(), Phase::kRunning);
+  const auto departed = membership_->status(now_).departed;
+  ASSERT_EQ(departed.size(), 1U);
+  EXPECT_EQ(departed[0].how, "unable");
+  EXPECT_EQ(departed[0].why, "left the job 5 times");
 }
 
 TEST_F(ArrivalTest, AJobIsJoinableWhileAMemberIsInRun) {
