@@ -65,7 +65,8 @@ enum {
                               * exception or for lack of memory */
   ELASTIC_OUT_OF_MEMORY = 14,
   /* For your callbacks: your own code failed. The elastic call that ran the callback returns this
-   * code as well. */
+   * code as well. A callback's code that is none of these counts as this one, and the text of the
+   * error has its number. */
   ELASTIC_CALLBACK_FAILED = 15
 };
 
@@ -227,7 +228,7 @@ ELASTIC_C_API elastic_code elastic_allgather(elastic_context* context, const ela
  * before the function returns: with the elements of all members, `bytes` bytes at `values`, and
  * with the number of elements of each of the `members` members in `counts`. Both are valid only
  * during `take`, which must not call collectives. If `take` returns another code than ELASTIC_OK,
- * this function returns that code. */
+ * this function returns that code, or ELASTIC_CALLBACK_FAILED for a number that is no code. */
 typedef elastic_code (*elastic_take_gathered)(void* user, const void* values, size_t bytes,
                                               const size_t* counts, size_t members);
 ELASTIC_C_API elastic_code elastic_allgather_take(elastic_context* context,
@@ -326,7 +327,8 @@ enum {
  * - ELASTIC_EVICTED: this worker joins the job again, unless the option "rejoin" is 0, and the body
  *   is called again;
  * - ELASTIC_REMOVED or ELASTIC_STOPPED: elastic_run returns ELASTIC_OK, see *outcome;
- * - any other code: this worker leaves the job, and elastic_run returns the code.
+ * - any other code: this worker leaves the job, and elastic_run returns the code, or
+ *   ELASTIC_CALLBACK_FAILED for a number that is no code.
  * `outcome` may be NULL. */
 ELASTIC_C_API elastic_code elastic_run(elastic_context* context, elastic_state* state,
                                        elastic_code (*body)(void* user), void* user,

@@ -97,15 +97,21 @@ void forget_exception() noexcept {
   last_error().exception = nullptr;
 }
 
+elastic_code known_code(elastic_code code) noexcept {
+  return code < ELASTIC_OK || code > ELASTIC_CALLBACK_FAILED ? ELASTIC_CALLBACK_FAILED : code;
+}
+
 void raise_code(elastic_code code, const char* what) {
   if (code == ELASTIC_OK) return;
   const LastError& last = last_error();
   if (last.code == code && last.exception) std::rethrow_exception(last.exception);
-  const std::string text = std::string(what) + " has returned " + elastic_code_name(code);
-  if (code < ELASTIC_INVALID_ARGUMENT || code > ELASTIC_INTERNAL) {
-    throw CallbackFailed(
-        code < ELASTIC_OK || code > ELASTIC_CALLBACK_FAILED ? ELASTIC_CALLBACK_FAILED : code, text);
+  std::string text = std::string(what) + " has returned ";
+  if (known_code(code) != code) {
+    throw CallbackFailed(ELASTIC_CALLBACK_FAILED,
+                         text + std::to_string(code) + ", which is no code of elastic");
   }
+  text += elastic_code_name(code);
+  if (code > ELASTIC_INTERNAL) throw CallbackFailed(code, text);
   throw Error(static_cast<ErrorCode>(code - 1), text);
 }
 

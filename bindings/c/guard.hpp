@@ -41,6 +41,9 @@ void forget_exception() noexcept;
 /// the exception of this thread's latest error where that has the same code.
 void raise_code(elastic_code code, const char* what);
 
+/// `code`, or ELASTIC_CALLBACK_FAILED where it is none of elastic's.
+elastic_code known_code(elastic_code code) noexcept;
+
 /// Calls a function that the program gave. If it returns the code of a call of ours that failed in
 /// it, the library sees that call's own exception.
 template <typename Function>

@@ -79,7 +79,9 @@ namespace elastic::c {
 /// An object of the State by the functions of an elastic_object.
 class CallbackObject {
  public:
-  explicit CallbackObject(const elastic_object& functions) : functions_(functions) {}
+  /// `load_failed`: receives the code of a `load` that fails.
+  CallbackObject(const elastic_object& functions, elastic_code& load_failed)
+      : functions_(functions), load_failed_(load_failed) {}
 
   std::vector<std::byte> save() const;
   void load(std::span<const std::byte> bytes);
@@ -87,11 +89,13 @@ class CallbackObject {
 
  private:
   elastic_object functions_;
+  elastic_code& load_failed_;
 };
 
 }  // namespace elastic::c
 
 struct elastic_state {
+  elastic_code load_failed = ELASTIC_OK;           // the first of a call
   std::deque<elastic::c::CallbackObject> objects;  // before `value`, which refers to them
   elastic::State value;
 };

@@ -15,8 +15,11 @@ std::vector<std::byte> CallbackObject::save() const {
 }
 
 void CallbackObject::load(std::span<const std::byte> bytes) {
-  call_back("an object's load",
-            [&] { return functions_.load(functions_.user, bytes.data(), bytes.size()); });
+  call_back("an object's load", [&] {
+    const elastic_code code = functions_.load(functions_.user, bytes.data(), bytes.size());
+    if (load_failed_ == ELASTIC_OK) load_failed_ = code;
+    return code;
+  });
 }
 
 void CallbackObject::set_members(std::span<const WorkerId> members, WorkerId self) {
@@ -24,6 +27,19 @@ void CallbackObject::set_members(std::span<const WorkerId> members, WorkerId sel
   call_back("an object's set_members", [&] {
     return functions_.set_members(functions_.user, members.data(), members.size(), self);
   });
+}
+
+/// Makes a call that loads objects. The library ends it with an Error of its own where the `load`
+/// of one fails; the program gets the code that its function has returned, with that Error's text.
+template <typename Call>
+auto loading(elastic_state& state, Call&& call) {
+  state.load_failed = ELASTIC_OK;
+  try {
+    return std::forward<Call>(call)();
+  } catch (const Error& error) {
+    if (state.load_failed == ELASTIC_OK || error.code() == ErrorCode::kInternal) throw;
+    throw CallbackFailed(known_code(state.load_failed), error.what());
+  }
 }
 
 }  // namespace elastic::c
@@ -79,7 +95,7 @@ elastic_code elastic_state_add_object(elastic_state* state, const char* name,
     std::memcpy(&functions, object, std::min(object->size, sizeof functions));
     require(reinterpret_cast<const void*>(functions.save), kCall, "save");
     require(reinterpret_cast<const void*>(functions.load), kCall, "load");
-    state->objects.emplace_back(functions);
+    state->objects.emplace_back(functions, state->load_failed);
     try {
       state->value.add(name, state->objects.back());
     } catch (...) {
@@ -119,7 +135,7 @@ elastic_code elastic_state_load_from(elastic_state* state, const char* path, int
   return guarded([&] {
     require(state, "elastic_state_load_from", "state");
     require(path, "elastic_state_load_from", "path");
-    const bool was_there = state->value.load_from(path);
+    const bool was_there = loading(*state, [&] { return state->value.load_from(path); });
     if (found != nullptr) *found = was_there ? 1 : 0;
   });
 }
@@ -134,8 +150,10 @@ elastic_code elastic_run(elastic_context* context, elastic_state* state,
   return guarded([&] {
     require(state, "elastic_run", "state");
     require(reinterpret_cast<const void*>(body), "elastic_run", "body");
-    const elastic::RunOutcome how = context_of(context).run(
-        state->value, [&] { call_back("the body of elastic_run", [&] { return body(user); }); });
+    const elastic::RunOutcome how = loading(*state, [&] {
+      return context_of(context).run(
+          state->value, [&] { call_back("the body of elastic_run", [&] { return body(user); }); });
+    });
     if (outcome != nullptr) *outcome = static_cast<elastic_run_outcome>(how);
   });
 }

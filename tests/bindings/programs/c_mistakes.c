@@ -39,6 +39,17 @@ static elastic_code load_nothing(void* user, const void* data, size_t size) {
   (void)size;
   return ELASTIC_OK;
 }
+static elastic_code load_result = ELASTIC_OK;
+static elastic_code save_something(void* user, elastic_bytes* bytes) {
+  (void)user;
+  return elastic_bytes_append(bytes, "something", 9);
+}
+static elastic_code load_returns(void* user, const void* data, size_t size) {
+  (void)user;
+  (void)data;
+  (void)size;
+  return load_result;
+}
 static elastic_code take_calls(void* user, const void* values, size_t bytes, const size_t* counts,
                                size_t members) {
   (void)user;
@@ -260,6 +271,22 @@ static void of_training(const char* folder) {
   snprintf(path, sizeof path, "%s/checkpoint", folder);
   EXPECT(elastic_state_save_to(state, path), ELASTIC_CALLBACK_FAILED,
          "an object's save has returned ELASTIC_CALLBACK_FAILED");
+  elastic_state_destroy(state);
+
+  REQUIRE(elastic_state_create(&state));
+  object.save = save_something;
+  object.load = load_returns;
+  REQUIRE(elastic_state_add_object(state, "object", &object));
+  REQUIRE(elastic_state_save_to(state, path));
+  load_result = ELASTIC_CALLBACK_FAILED;
+  EXPECT(elastic_state_load_from(state, path, &found), ELASTIC_CALLBACK_FAILED, "'object'");
+  load_result = ELASTIC_UNAVAILABLE;
+  EXPECT(elastic_state_load_from(state, path, &found), ELASTIC_UNAVAILABLE, "'object'");
+  load_result = -3;
+  EXPECT(elastic_state_load_from(state, path, &found), ELASTIC_CALLBACK_FAILED,
+         "an object's load has returned -3, which is no code of elastic");
+  load_result = ELASTIC_OK;
+  REQUIRE(elastic_state_load_from(state, path, &found));
   elastic_state_destroy(state);
 }
 
