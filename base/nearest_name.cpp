@@ -36,4 +36,10 @@ const std::string& nearest_name(std::string_view name, std::span<const std::stri
   });
 }
 
+bool is_near(std::string_view name, std::string_view known) {
+  if (name.empty()) return false;
+  return known.starts_with(name) ||
+         distance(name, known) <= std::max<std::size_t>(1, name.size() / 3);
+}
+
 }  // namespace elastic

@@ -10,4 +10,7 @@ namespace elastic {
 /// one that begins with `name` is nearer than all that are spelled otherwise.
 const std::string& nearest_name(std::string_view name, std::span<const std::string> known);
 
+/// Whether `name` may be `known`, cut short or with a few wrong letters.
+bool is_near(std::string_view name, std::string_view known);
+
 }  // namespace elastic

@@ -81,15 +81,25 @@ Result<Options> resolve(Options options, const EnvironmentMap& environment) {
   return options;
 }
 
+namespace {
+
+/// The remedy for an unknown option; `its`: the name of its variable.
+std::string suggestion(std::string_view name, const std::string& its) {
+  const std::string nearest = option_name(nearest_to(its));
+  return is_near(name, nearest) ? "did you mean '" + nearest + "'?"
+                                : "docs/environment.md lists all";
+}
+
+}  // namespace
+
 Status set_by_name(Options& options, std::string_view name, std::string_view value) {
   std::string its(kPrefix);
   std::transform(name.begin(), name.end(), std::back_inserter(its), upper);
   const Variable* const variable = find_variable(its);
   // Capitals are those of variables.
   if (variable == nullptr || option_name(its) != name) {
-    return Status(Code::kInvalidArgument, "option '" + std::string(name) +
-                                              "' is not known; did you mean '" +
-                                              option_name(nearest_to(its)) + "'?");
+    return Status(Code::kInvalidArgument,
+                  "option '" + std::string(name) + "' is not known; " + suggestion(name, its));
   }
   if (!variable->values.set(options, std::string(value))) {
     return Status(Code::kInvalidArgument, "option " + std::string(name) + " is '" +

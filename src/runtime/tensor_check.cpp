@@ -94,7 +94,8 @@ void check(ReduceOp op, DType dtype, const char* call) {
   }
   if (op == ReduceOp::kAverage && dtype == DType::kBool) {
     invalid(std::string(call) +
-            ": bools have no average; take kMax for \"or\", kMin for \"and\", or numbers");
+            ": bools have no average; take the maximum for \"or\", the minimum for \"and\", or "
+            "numbers");
   }
 }
 

@@ -44,7 +44,10 @@ TEST(SetOption, RefusesOtherNamesAndValues) {
               HasSubstr("option 'view_timeout' is not known; did you mean 'view_timeout_ms'?"));
   EXPECT_THAT(set_by_name(options, "ELASTIC_TRANSPORT", "tcp").message(), HasSubstr("not known"));
   EXPECT_THAT(set_by_name(options, "Transport", "tcp").message(), HasSubstr("'transport'"));
-  EXPECT_THAT(set_by_name(options, "", "").message(), HasSubstr("not known"));
+  for (const char* const unlike : {"", "foo"}) {
+    EXPECT_THAT(set_by_name(options, unlike, "").message(),
+                HasSubstr("is not known; docs/environment.md lists all"));
+  }
   EXPECT_THAT(set_by_name(options, "transport", "udp").message(),
               HasSubstr("option transport is 'udp': must be one of auto shm tcp"));
   EXPECT_EQ(options.transport, Transport::kAuto);
