@@ -20,12 +20,15 @@ Start it with ``elasticrun -np 4 python train.py``. If a worker dies in the midd
 the same call returns the right result to the others.
 """
 
+from typing import TYPE_CHECKING
+
+from elastic import _loading
+
+_loading.refuse_other_interpreters()
 try:
     import elastic._core  # noqa: F401
 except ImportError as error:
-    from elastic._loading import explained
-
-    raise explained(error) from error
+    raise _loading.explained(error) from error
 
 from elastic._core import (
     AdamW,
@@ -87,7 +90,7 @@ from elastic.errors import (
     RemovedError,
     RootLostError,
     StoppedError,
-    TimeoutError,
+    TimeoutError as TimeoutError,  # for type checkers, as it is not in __all__
     UnavailableError,
 )
 from elastic.state import State, run
@@ -171,6 +174,10 @@ __all__ = [
     "tuning",
     "worker_id",
 ]
+
+
+if TYPE_CHECKING:  # `import elastic` is enough to use it
+    from elastic import jax as jax
 
 
 def __getattr__(name: str) -> object:

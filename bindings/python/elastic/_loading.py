@@ -2,10 +2,26 @@
 
 from __future__ import annotations
 
+import importlib
 import pathlib
 import platform
 import re
 import sys
+
+
+def refuse_other_interpreters() -> None:
+    """Only the main interpreter can load the module: in another one it would disturb that one's."""
+    name = "_interpreters" if sys.version_info >= (3, 13) else "_xxsubinterpreters"
+    try:
+        interpreters = importlib.import_module(name)
+    except ImportError:
+        return  # this Python makes no others
+    if interpreters.get_current() != interpreters.get_main():
+        raise ImportError(
+            "elastic cannot be loaded in a subinterpreter; import it in the main interpreter of a "
+            "process",
+            name="elastic",
+        )
 
 
 def explained(error: ImportError) -> ImportError:

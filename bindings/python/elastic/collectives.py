@@ -7,7 +7,6 @@ from typing import Any
 
 from elastic import _core
 from elastic._core import Context, Contributors, ReduceOp
-from elastic.errors import InvalidArgumentError
 
 
 @dataclasses.dataclass(frozen=True)
@@ -44,7 +43,8 @@ def allgather(block: Any, out: Any = None, *, context: Context | None = None) ->
             rest stays as it is.
 
     Raises:
-        InvalidArgumentError: the blocks have no room in ``out``, or their rows differ in shape.
+        InvalidArgumentError: the blocks have no room in ``out``.
+        MismatchError: the rows of the blocks differ in shape, on all members.
     """
     on = _core if context is None else context
     row = _shape_of(block)[1:]
@@ -52,17 +52,12 @@ def allgather(block: Any, out: Any = None, *, context: Context | None = None) ->
     for length in row:
         elements_of_row *= length
     if out is None:
-        values, counts, contributors = on._allgather(block)
+        values, counts, contributors = on._allgather(block, row)
     else:
-        count, counts, contributors = on._allgather_into(block, out)
+        count, counts, contributors = on._allgather_into(block, out, row)
         values = out.reshape(-1)[:count]
     if elements_of_row == 0:
-        return Gathered(values, [0 for _ in counts], contributors)
-    if any(count % elements_of_row for count in counts):
-        raise InvalidArgumentError(
-            f"allgather: the members gave blocks of {counts} elements, which are not all rows of "
-            f"shape {row} as this worker's; blocks may differ along the first axis only"
-        )
+        return Gathered(values.reshape((0, *row)), [0 for _ in counts], contributors)
     rows = [count // elements_of_row for count in counts]
     return Gathered(values.reshape((sum(rows), *row)), rows, contributors)
 

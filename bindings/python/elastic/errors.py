@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+from typing import Any
 
 
 class Error(Exception):
@@ -16,6 +17,11 @@ class Error(Exception):
         self.peer = peer
         #: The number of the view in force after the error, or 0 if none applies.
         self.generation = generation
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Without the C++ exception, which is of this process alone.
+        kept = {name: value for name, value in self.__dict__.items() if name != "_thrown"}
+        return type(self), self.args, kept
 
 
 class InvalidArgumentError(Error, ValueError):

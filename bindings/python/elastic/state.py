@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from typing import Any, Union
+from typing import Any
 
 import numpy as np
 
@@ -118,6 +118,7 @@ class State:
     def __init__(self, **entries: Any) -> None:
         object.__setattr__(self, "_core", _core._State())
         object.__setattr__(self, "_values", _Values())
+        object.__setattr__(self, "_added", {})
         object.__setattr__(self, "_has_values", False)
         object.__setattr__(self, "_in_use", False)
         for name, entry in entries.items():
@@ -129,7 +130,13 @@ class State:
             raise InvalidArgumentError(f"State.add: the name '{name}' is taken; choose another")
         if _is_plain(entry):
             self._values.current[name] = entry
-        elif isinstance(entry, Sampler):
+            return
+        for other, added in self._added.items():
+            if added is entry:
+                raise InvalidArgumentError(
+                    f"State.add: '{name}' is the same object as '{other}'; name it once"
+                )
+        if isinstance(entry, Sampler):
             self._core.add_sampler(name, entry)
         elif isinstance(entry, LearningRate):
             self._core.add_learning_rate(name, entry)
@@ -151,6 +158,7 @@ class State:
                 "give an array, a Sampler, an object with save() and load() or with state_dict() and "
                 "load_state_dict(), or a plain value (numbers, texts, lists and dicts of them)"
             )
+        self._added[name] = entry
 
     def __getattr__(self, name: str) -> Any:
         values = self.__dict__.get("_values")
@@ -180,15 +188,15 @@ class State:
         """The steps committed by the job so far, the same on all members."""
         return int(self._core.commits())
 
-    def save_to(self, path: Union[str, os.PathLike[str]]) -> None:
+    def save_to(self, path: str | bytes | os.PathLike[str] | os.PathLike[bytes]) -> None:
         """Writes a checkpoint of all entries, replacing the file at once and as a whole."""
         self._complete()
-        self._core.save_to(os.fspath(path))
+        self._core.save_to(os.fsencode(path))
 
-    def load_from(self, path: Union[str, os.PathLike[str]]) -> bool:
+    def load_from(self, path: str | bytes | os.PathLike[str] | os.PathLike[bytes]) -> bool:
         """Takes the values of a checkpoint. Returns False if there is no such file."""
         self._complete()
-        return bool(self._core.load_from(os.fspath(path)))
+        return bool(self._core.load_from(os.fsencode(path)))
 
     def _complete(self) -> None:
         """Adds the plain values, as one entry and after all others."""

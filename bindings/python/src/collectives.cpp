@@ -87,7 +87,9 @@ Tensor to_new_tensor(const Tensor& like, std::span<const std::byte> bytes) {
   });
 }
 
-nb::tuple allgather(Context& context, nb::handle block) {
+using Row = std::vector<std::size_t>;
+
+nb::tuple allgather(Context& context, nb::handle block, const Row& row) {
   const Tensor given = tensor_of(block, Access::kRead, "allgather", "block");
   Tensor values;
   std::vector<std::size_t> counts;
@@ -98,18 +100,18 @@ nb::tuple allgather(Context& context, nb::handle block) {
           values = to_new_tensor(given, bytes);
           counts = std::move(counted);
         },
-        given.stream);
+        given.stream, row);
   });
   return nb::make_tuple(values.object, counts, contributors);
 }
 
-nb::tuple allgather_into(Context& context, nb::handle block, nb::handle out) {
+nb::tuple allgather_into(Context& context, nb::handle block, nb::handle out, const Row& row) {
   const Tensor input = tensor_of(block, Access::kRead, "allgather", "block");
   const Tensor output = tensor_of(out, Access::kWrite, "allgather", "out");
   const CudaStream stream =
       output.view.device.kind == Device::Kind::kCuda ? output.stream : input.stream;
   GatheredBlocks result =
-      waiting([&] { return context.allgather(input.view, output.view, stream); });
+      waiting([&] { return context.allgather(input.view, output.view, stream, row); });
   return nb::make_tuple(result.count, result.counts, result.contributors);
 }
 
@@ -184,8 +186,9 @@ exactly the members before the death or exactly the survivors, and is bit-identi
   define(module, context, "broadcast", &broadcast, arg("tensor").none(), arg("root"),
          "Copies the tensor of rank ``root`` to all members, in place.\n\nRaises:\n    "
          "RootLostError: the root died before any survivor had its data; call again.");
-  define(module, context, "_allgather", &allgather, arg("block").none());
-  define(module, context, "_allgather_into", &allgather_into, arg("block").none(), arg("out"));
+  define(module, context, "_allgather", &allgather, arg("block").none(), arg("row"));
+  define(module, context, "_allgather_into", &allgather_into, arg("block").none(), arg("out"),
+         arg("row"));
   define(module, context, "_reduce_scatter", &reduce_scatter, arg("tensor").none(), sum);
   define(module, context, "_reduce_scatter_into", &reduce_scatter_into, arg("tensor").none(),
          arg("out"), sum);

@@ -22,7 +22,7 @@ std::string text_of_option(nb::handle value) {
 Options options_of(const nb::kwargs& given) {
   Options options;
   for (const auto& [name, value] : given) {
-    set_option(options, nb::cast<std::string>(name), text_of_option(value));
+    set_option(options, text_of(name), text_of_option(value));
   }
   return options;
 }
@@ -79,7 +79,8 @@ Raises:
     RefusedError: the job refused this worker.
     TimeoutError: too few workers came.)");
   module.def("shutdown", &shut_down,
-             "Says that the job is done, and waits for the other members to say so too.");
+             "Says that the job is done, and waits for the other members to say so too: for half a "
+             "second,\nand longer only to give them results that they lack.");
   context.def("__init__", &make_context, nb::arg("options"),
               nb::sig("def __init__(self, **options: typing.Any) -> None"),
               "Joins a job, as ``init`` does. For programs with several jobs.");

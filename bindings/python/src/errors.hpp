@@ -7,6 +7,7 @@
 #include <elastic/error.hpp>
 #include <nanobind/nanobind.h>
 
+#include "interpreter_lock.hpp"
 #include "text.hpp"
 
 namespace elastic::python {
@@ -36,6 +37,17 @@ class PassedError : public Error {
   std::shared_ptr<nb::python_error> raised_;
 };
 
+/// An error of the library that an exception of Python has caused, which becomes its `__cause__`.
+class CausedError : public Error {
+ public:
+  CausedError(const Error& error, std::shared_ptr<nb::python_error> cause)
+      : Error(error), cause_(std::move(cause)) {}
+  nb::handle cause() const { return cause_->value(); }
+
+ private:
+  std::shared_ptr<nb::python_error> cause_;
+};
+
 /// Throws the Python exception that is being handled as a PythonFailure or a PassedError. For
 /// functions of Python that the library calls. Requires the GIL.
 [[noreturn]] void throw_for_library(nb::python_error& error);
@@ -43,7 +55,7 @@ class PassedError : public Error {
 /// Calls Python code for the library, whose exceptions the library is to see. Acquires the GIL.
 template <typename Function>
 auto call_python(Function&& function) {
-  const nb::gil_scoped_acquire gil;
+  const HeldLock lock;
   try {
     return std::forward<Function>(function)();
   } catch (nb::python_error& error) {

@@ -35,7 +35,7 @@ class PythonFiniteCheck {
   }
 
   void before_sum() {
-    const nb::gil_scoped_release released;
+    const ReleasedLock released;
     check_->before_sum();
   }
 

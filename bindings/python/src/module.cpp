@@ -1,6 +1,7 @@
 // elastic._core: the C++ library as Python sees it. Users import elastic/__init__.py.
 #include "bindings.hpp"
 #include "errors.hpp"
+#include "interpreter_lock.hpp"
 
 NB_MODULE(_core, module) {
   namespace python = elastic::python;
@@ -8,6 +9,7 @@ NB_MODULE(_core, module) {
   // Objects that a program leaves in reference cycles, such as an optimizer with its hooks, live to
   // its end.
   nb::set_leak_warnings(false);
+  python::watch_for_interpreter_end();
   python::bind_errors(module);
   nb::enum_<elastic::ReduceOp>(module, "ReduceOp",
                                "How contributions are combined, element by element.")

@@ -1,5 +1,6 @@
 // The state that joiners receive, `run`, and objects of Python in the state.
 #include <deque>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -17,11 +18,17 @@ namespace elastic::python {
 
 namespace {
 
+/// The first exception of a `load` in a call, which the library makes an Error of its own.
+using LoadFailure = std::shared_ptr<nb::python_error>;
+
 /// An object of Python in the state, by its functions.
 class PythonObject {
  public:
-  PythonObject(nb::object save, nb::object load, nb::object set_members)
-      : save_(std::move(save)), load_(std::move(load)), set_members_(std::move(set_members)) {}
+  PythonObject(nb::object save, nb::object load, nb::object set_members, LoadFailure& failure)
+      : save_(std::move(save)),
+        load_(std::move(load)),
+        set_members_(std::move(set_members)),
+        failure_(failure) {}
 
   std::vector<std::byte> save() const {
     return call_python([&] {
@@ -31,7 +38,14 @@ class PythonObject {
     });
   }
   void load(std::span<const std::byte> bytes) const {
-    call_python([&] { load_(nb::bytes(bytes.data(), bytes.size())); });
+    call_python([&] {
+      try {
+        load_(nb::bytes(bytes.data(), bytes.size()));
+      } catch (const nb::python_error& error) {
+        if (!failure_) failure_ = std::make_shared<nb::python_error>(error);
+        throw;
+      }
+    });
   }
   void set_members(std::span<const WorkerId> members, WorkerId self) const {
     if (set_members_.is_none()) return;
@@ -42,10 +56,12 @@ class PythonObject {
   nb::object save_;
   nb::object load_;
   nb::object set_members_;
+  LoadFailure& failure_;
 };
 
 /// A State, and what keeps its entries alive.
 struct PythonState {
+  LoadFailure load_failure;
   std::deque<PythonObject> objects;  // before `state`, which refers to them
   std::vector<Tensor> tensors;
   std::vector<nb::object> entries;
@@ -53,14 +69,16 @@ struct PythonState {
 };
 
 void add_tensor(PythonState& self, const std::string& name, nb::handle object) {
-  Tensor tensor = tensor_of(object, Access::kWrite, "State.add", name.c_str());
+  const std::string what = "entry '" + name + "'";
+  Tensor tensor = tensor_of(object, Access::kWrite, "State.add", what.c_str());
   self.state.add(name, tensor.view);
   self.tensors.push_back(std::move(tensor));
 }
 
 void add_object(PythonState& self, const std::string& name, nb::object save, nb::object load,
                 nb::object set_members) {
-  self.objects.emplace_back(std::move(save), std::move(load), std::move(set_members));
+  self.objects.emplace_back(std::move(save), std::move(load), std::move(set_members),
+                            self.load_failure);
   try {
     self.state.add(name, self.objects.back());
   } catch (...) {
@@ -81,8 +99,24 @@ void add_optimizer(PythonState& self, const std::string& name, nb::object object
   self.entries.push_back(std::move(object));
 }
 
+/// Makes a call that loads objects. Where the `load` of one has failed, its exception is the cause
+/// of the call's error; KeyboardInterrupt, SystemExit and the like come out as they are.
+template <typename Call>
+auto loading(PythonState& self, Call&& call) {
+  self.load_failure.reset();
+  try {
+    return waiting(std::forward<Call>(call));
+  } catch (const Error& error) {
+    const LoadFailure failure = std::move(self.load_failure);
+    if (!failure || dynamic_cast<const PassedError*>(&error) != nullptr) throw;
+    if (!nb::isinstance(failure->value(), PyExc_Exception)) throw nb::python_error(*failure);
+    throw CausedError(error, failure);
+  }
+}
+
 RunOutcome run(Context& context, PythonState& self, nb::object body) {
-  return waiting([&] { return context.run(self.state, [&] { call_python([&] { body(); }); }); });
+  return loading(self,
+                 [&] { return context.run(self.state, [&] { call_python([&] { body(); }); }); });
 }
 
 }  // namespace
@@ -106,10 +140,15 @@ void bind_state(nb::module_& module, ContextClass& context) {
       .def("add_adam_w", &add_optimizer<AdamW>, arg("name"), arg("optimizer"))
       .def("commit", [](PythonState& self) { waiting([&] { self.state.commit(); }); })
       .def("commits", [](const PythonState& self) { return self.state.commits(); })
-      .def("save_to", [](const PythonState& self,
-                         const std::string& path) { waiting([&] { self.state.save_to(path); }); })
-      .def("load_from", [](PythonState& self, const std::string& path) {
-        return waiting([&] { return self.state.load_from(path); });
+      .def("save_to",
+           [](const PythonState& self, const nb::bytes& path) {
+             waiting(
+                 [&, name = std::string(path.c_str(), path.size())] { self.state.save_to(name); });
+           })
+      .def("load_from", [](PythonState& self, const nb::bytes& path) {
+        return loading(self, [&, name = std::string(path.c_str(), path.size())] {
+          return self.state.load_from(name);
+        });
       });
   define(module, context, "_run", &run, arg("state"), arg("body"));
 }

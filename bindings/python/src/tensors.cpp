@@ -14,7 +14,7 @@ namespace elastic::python {
 namespace {
 
 [[noreturn]] void refuse(const char* call, const char* what, const std::string& why) {
-  throw Error(ErrorCode::kInvalidArgument, std::string(call) + ": the " + what + " " + why);
+  throw Error(ErrorCode::kInvalidArgument, std::string(call) + ": " + subject(what) + " " + why);
 }
 
 std::optional<DType> dtype_of_dlpack(nb::dlpack::dtype dtype) {
@@ -39,9 +39,9 @@ std::optional<DType> dtype_of_dlpack(nb::dlpack::dtype dtype) {
 }
 
 bool is_contiguous(const nb::ndarray<>& array) {
+  if (array.size() == 0) return true;
   std::int64_t expected = 1;
   for (std::size_t at = array.ndim(); at-- > 0;) {
-    if (array.shape(at) == 0) return true;
     if (array.shape(at) != 1 && array.stride(at) != expected) return false;
     expected *= static_cast<std::int64_t>(array.shape(at));
   }
@@ -61,6 +61,16 @@ bool is_numpy_array(nb::handle object) {
   static const nb::handle kType =
       nb::object(nb::module_::import_("numpy").attr("ndarray")).release();
   return object.type().is(kType);
+}
+
+/// What nanobind is to export: an object that has the buffer protocol alone may leave its strides
+/// out, as ctypes' arrays do, which nanobind does not expect. A memoryview has them.
+nb::object exporter(nb::handle object) {
+  if (is_numpy_array(object) || nb::hasattr(object, "__dlpack__")) return nb::borrow(object);
+  nb::object view = nb::steal(PyMemoryView_FromObject(object.ptr()));
+  if (view.is_valid()) return view;
+  PyErr_Clear();
+  return nb::borrow(object);
 }
 
 /// JAX exports its arrays as if they could be written, and shares their memory among them.
@@ -89,7 +99,7 @@ const char* numpy_name(DType dtype) {
 /// Why `object` could not be exported for `access`.
 [[noreturn]] void explain(nb::handle object, Access access, const char* call, const char* what) {
   nb::ndarray<nb::ro> readable;
-  if (access == Access::kWrite && nb::try_cast(object, readable, false)) {
+  if (access == Access::kWrite && nb::try_cast(exporter(object), readable, false)) {
     refuse(call, what,
            "is read-only, and the result is to be written into it: pass a writable array (for a "
            "number of NumPy, int() or float() of it)");
@@ -104,14 +114,19 @@ const char* numpy_name(DType dtype) {
   }
   const char* const hint =
       object.is_none() ? " (a gradient that no backward() has computed is None)" : "";
-  throw nb::type_error((std::string(call) + ": the " + what + " is a " + full_type_name(object) +
-                        hint +
+  throw nb::type_error((std::string(call) + ": " + subject(what) + " is a " +
+                        full_type_name(object) + hint +
                         "; give an array of NumPy, a tensor of PyTorch, or an object with the "
                         "buffer protocol or DLPack")
                            .c_str());
 }
 
 }  // namespace
+
+std::string subject(const std::string& what) {
+  const bool is_name = what == "out" || what.starts_with("tensors[") || what.starts_with("entry ");
+  return is_name ? what : "the " + what;
+}
 
 Tensor tensor_of(nb::handle object, Access access, const char* call, const char* what) {
   if (is_torch_tensor(object)) return torch_tensor(object, access, call, what);
@@ -120,10 +135,10 @@ Tensor tensor_of(nb::handle object, Access access, const char* call, const char*
   bool exported = false;
   if (access == Access::kWrite) {
     if (!is_numpy_array(object)) refuse_array_of_jax(object, call, what);
-    exported = nb::try_cast(object, result.exported, false);
+    exported = nb::try_cast(exporter(object), result.exported, false);
   } else {
     nb::ndarray<nb::ro> readable;
-    exported = nb::try_cast(object, readable, false);
+    exported = nb::try_cast(exporter(object), readable, false);
     if (exported) result.exported = nb::ndarray<>(readable);
   }
   if (!exported) {
@@ -142,9 +157,14 @@ Tensor tensor_of(nb::handle object, Access access, const char* call, const char*
   const auto dtype = dtype_of_dlpack(array.dtype());
   if (!dtype) explain(object, Access::kRead, call, what);
   if (!is_contiguous(array)) {
-    refuse(call, what,
-           "is not contiguous: its elements do not lie one after another in memory; pass "
-           "numpy.ascontiguousarray(...) of it, or a tensor's .contiguous()");
+    refuse(
+        call, what,
+        std::string("is not contiguous: its elements do not lie one after another in memory; ") +
+            (access == Access::kWrite
+                 ? "the result is written into what you pass, so keep a contiguous copy, "
+                   "numpy.ascontiguousarray(...) of it or a tensor's .contiguous(), and take the "
+                   "result from that"
+                 : "pass numpy.ascontiguousarray(...) of it, or a tensor's .contiguous()"));
   }
   result.view = {array.data(), array.size(), *dtype, {}};
   result.object = nb::borrow(object);

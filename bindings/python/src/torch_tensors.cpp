@@ -11,7 +11,7 @@ namespace elastic::python {
 namespace {
 
 [[noreturn]] void refuse(const char* call, const char* what, const std::string& why) {
-  throw Error(ErrorCode::kInvalidArgument, std::string(call) + ": the " + what + " " + why);
+  throw Error(ErrorCode::kInvalidArgument, std::string(call) + ": " + subject(what) + " " + why);
 }
 
 /// PyTorch as it was found in sys.modules. Its objects live as long as the process.

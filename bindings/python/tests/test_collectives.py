@@ -137,7 +137,7 @@ def test_wrong_tensors_are_errors_that_say_what_to_do(job: Job) -> None:
 
 
 def test_before_init_is_an_error() -> None:
-    with pytest.raises(elastic.NotInitializedError, match="call elastic::init first"):
+    with pytest.raises(elastic.NotInitializedError, match=r"call elastic\.init first"):
         elastic.rank()
     with pytest.raises(elastic.InvalidArgumentError, match="bucket_bytes"):
         elastic.init(bucket_byte="16M")
@@ -185,3 +185,82 @@ def memory_of_all_kinds() -> None:
 
 def test_buffers_and_dlpack(job: Job) -> None:
     job(2, memory_of_all_kinds)
+
+
+def rows_that_differ() -> None:
+    elastic.init()
+    first = elastic.rank() == 0
+    shapes: list[tuple[tuple[int, ...], tuple[int, ...]]] = [
+        ((2, 1), (2, 2)),
+        ((4, 1), (2, 2)),
+        ((2, 2, 3), (2, 3, 2)),
+        ((4,), (2, 2)),
+    ]
+    for one, other in shapes:
+        block = np.zeros(one if first else other)
+        for out in (None, np.zeros(100)):
+            with pytest.raises(elastic.MismatchError, match="other shapes"):
+                elastic.allgather(block, out)
+    rows = elastic.rank() + 1
+    gathered = elastic.allgather(np.full((rows, 2, 3), rows))
+    assert gathered.counts == [1, 2] and gathered.values.shape == (3, 2, 3)
+    elastic.shutdown()
+
+
+def test_an_allgather_of_unlike_rows_is_an_error_on_all(job: Job) -> None:
+    job(2, rows_that_differ)
+
+
+def arrays_of_ctypes() -> None:
+    import ctypes
+
+    elastic.init()
+    size = elastic.size()
+    numbers = (ctypes.c_int * 3)(1, 2, 3)
+    elastic.allreduce(numbers)
+    assert list(numbers) == [size, 2 * size, 3 * size]
+    table = (ctypes.c_double * 2 * 3)()
+    table[2][1] = 1
+    elastic.grouped_allreduce([table, numbers])
+    assert table[2][1] == size
+    number = ctypes.c_float(elastic.rank() + 1)
+    elastic.broadcast(number, 0)
+    assert number.value == 1
+    assert elastic.allgather(table).values.shape == (3 * size, 2)
+    elastic.State(table=table)
+    swapped = (ctypes.c_double.__ctype_be__ * 3)()
+    for wrong in (swapped, (ctypes.c_char_p * 2)()):
+        with pytest.raises((elastic.InvalidArgumentError, TypeError)):
+            elastic.allreduce(wrong)
+    elastic.shutdown()
+
+
+def test_arrays_of_ctypes(job: Job) -> None:
+    job(2, arrays_of_ctypes)
+
+
+def empty_arrays() -> None:
+    elastic.init()
+    for shape in ((0,), (0, 2), (2, 0), (3, 0, 2)):
+        nothing = np.zeros(shape)
+        elastic.allreduce(nothing)
+        elastic.broadcast(nothing, 0)
+        elastic.State(nothing=nothing)
+        gathered = elastic.allgather(nothing)
+        assert gathered.values.shape == (0, *shape[1:])
+    gathered = elastic.allgather(np.ones((elastic.rank(), 2)))  # that of rank 0 is empty
+    assert gathered.counts == [0, 1] and gathered.values.shape == (1, 2)
+    elastic.shutdown()
+
+
+def test_empty_arrays_of_every_shape(job: Job) -> None:
+    job(2, empty_arrays)
+
+
+def test_messages_name_what_python_has() -> None:
+    with pytest.raises(elastic.InvalidArgumentError, match="docs/environment.md lists all"):
+        elastic.init(foo=1)
+    with pytest.raises(elastic.InvalidArgumentError, match=r"backend is '\\ud800'"):
+        elastic.init(backend="\ud800")
+    with pytest.raises(elastic.InvalidArgumentError, match="State.add: entry 'w' is not contiguous.*keep"):
+        elastic.State(w=np.ones((4, 4))[:, 1])

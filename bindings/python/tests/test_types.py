@@ -68,6 +68,8 @@ def test_results_are_typed(tmp_path: pathlib.Path) -> None:
         "reveal_type(elastic.Sampler(3).next(1))\n"
         "elastic.allreduce('text')\n"
         "elastic.allreduce([1.0])\n"
+        "reveal_type(elastic.TimeoutError)\n"
+        "reveal_type(elastic.jax.allreduce)\n"
     )
     output = mypy(program)
     lines = [line.split(":", 1)[1] for line in output.splitlines() if ".py:" in line]
@@ -79,5 +81,8 @@ def test_results_are_typed(tmp_path: pathlib.Path) -> None:
         (8, "numpy.ndarray"),
         (9, "error: No overload variant"),
         (10, "error: No overload variant"),
+        (11, "elastic.errors.TimeoutError"),
+        (12, "def ("),
     ):
         assert any(text.startswith(f"{line}:") and expected in text for text in lines), output
+    assert not any("does not explicitly export" in text for text in lines), output

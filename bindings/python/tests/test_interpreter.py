@@ -1,0 +1,100 @@
+"""The interpreter's end while threads are in the library, and other interpreters."""
+
+from __future__ import annotations
+
+import importlib
+import subprocess
+import sys
+import threading
+import time
+
+import numpy as np
+import pytest
+
+import elastic
+from conftest import Job
+
+
+def ends_while_a_thread_waits() -> None:
+    """Rank 0 ends while its thread is in a collective, which waits for the others."""
+    elastic.init()
+    first = elastic.rank() == 0
+    begun = threading.Event()
+
+    def wait() -> None:
+        begun.set()
+        elastic.broadcast(np.ones(1), 1)
+
+    if first:
+        threading.Thread(target=wait, daemon=True).start()
+        begun.wait()
+        print("ends", flush=True)
+        sys.exit(0)
+    while elastic.size() == 2:  # until the job goes on without rank 0
+        time.sleep(0.01)
+    elastic.shutdown()
+
+
+def ends_while_a_thread_calls() -> None:
+    elastic.init()
+    called = threading.Event()
+
+    def call() -> None:
+        while True:
+            elastic.allreduce(np.ones(1000))
+            called.set()
+
+    threading.Thread(target=call, daemon=True).start()
+    called.wait()
+
+
+def shuts_down_while_a_thread_calls() -> None:
+    elastic.init()
+    called = threading.Event()
+
+    def call() -> None:
+        while True:
+            elastic.allreduce_async("bg", np.ones(10)).wait()
+            called.set()
+
+    threading.Thread(target=call, daemon=True).start()
+    called.wait()
+    elastic.shutdown()
+
+
+@pytest.mark.parametrize("repetition", range(5))
+def test_daemon_threads_do_not_abort_the_interpreters_end(job: Job, repetition: int) -> None:
+    for workers, program in (
+        (2, ends_while_a_thread_waits),
+        (1, ends_while_a_thread_calls),
+        (1, shuts_down_while_a_thread_calls),
+    ):
+        output = job(workers, program, "--max-restarts", "0")
+        assert "terminate called" not in output and "signal" not in output, output
+
+
+def test_a_subinterpreter_cannot_load_it() -> None:
+    for name in ("_interpreters", "_xxsubinterpreters"):
+        try:
+            interpreters = importlib.import_module(name)
+            break
+        except ImportError:
+            continue
+    else:
+        pytest.skip("this Python makes no other interpreters")
+    program = f"""
+import {name} as interpreters
+import numpy, elastic
+elastic.init()
+other = interpreters.create({"'legacy'" if name == "_interpreters" else ""})
+try:
+    failure = interpreters.run_string(other, "import elastic")
+except interpreters.RunFailedError as error:
+    failure = error
+assert "subinterpreter" in str(failure), failure
+assert elastic.allreduce(1.0, elastic.SUM) == 1.0
+elastic.allreduce(numpy.ones(1))
+elastic.Sampler(3)
+elastic.shutdown()
+"""
+    subprocess.run([sys.executable, "-c", program], check=True, timeout=60)
