@@ -13,7 +13,7 @@ namespace nb = nanobind;
 std::atomic<bool> ending{false};
 /// Threads that ask for the lock.
 std::atomic<int> asking{0};
-/// Of the thread that ends the interpreter, and may call the library meanwhile.
+/// Whether this thread ends the interpreter. It may call the library meanwhile.
 thread_local bool ends_it = false;
 
 /// This thread asks for the lock for as long as this lives.

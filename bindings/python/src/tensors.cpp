@@ -63,7 +63,7 @@ bool is_numpy_array(nb::handle object) {
   return object.type().is(kType);
 }
 
-/// What nanobind is to export: an object that has the buffer protocol alone may leave its strides
+/// The object for nanobind to export: one that has the buffer protocol alone may leave its strides
 /// out, as ctypes' arrays do, which nanobind does not expect. A memoryview has them.
 nb::object exporter(nb::handle object) {
   if (is_numpy_array(object) || nb::hasattr(object, "__dlpack__")) return nb::borrow(object);

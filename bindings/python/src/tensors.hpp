@@ -31,7 +31,7 @@ struct Tensor {
 /// cannot be written, or are of no type that elastic has; the message says what to do.
 Tensor tensor_of(nb::handle object, Access access, const char* call, const char* what);
 
-/// What a message begins with: "the tensor", and names as they are: "out", "tensors[0]".
+/// The beginning of a message: "the tensor", and names as they are: "out", "tensors[0]".
 std::string subject(const std::string& what);
 
 /// tensor_of for each element of a list or tuple, named "tensors[0]" and so on.

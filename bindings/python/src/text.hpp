@@ -7,7 +7,7 @@
 
 namespace elastic::python {
 
-/// \returns str(object). What UTF-8 has no bytes for, which are lone surrogates, is escaped.
+/// \returns str(object). Lone surrogates, which UTF-8 has no bytes for, are escaped.
 inline std::string text_of(nanobind::handle object) {
   namespace nb = nanobind;
   const auto text = nb::steal<nb::object>(PyObject_Str(object.ptr()));

@@ -122,8 +122,7 @@ Tensor torch_tensor(nb::handle object, Access access, const char* call, const ch
            ".contiguous()");
   }
   if (is_true(call_method(object, is_neg))) {  // as x.conj().imag is
-    refuse(call, what,
-           "is a view whose sign is not in its memory yet; pass its .resolve_neg()");
+    refuse(call, what, "is a view whose sign is not in its memory yet; pass its .resolve_neg()");
   }
   result.view.count = nb::cast<std::size_t>(call_method(object, numel));
   result.view.data =
