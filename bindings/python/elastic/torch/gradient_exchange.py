@@ -9,7 +9,7 @@ import torch
 
 import elastic
 from elastic.torch.compression import Compression
-from elastic.torch.gradient_hooks import on_gradient
+from elastic.torch.gradient_hooks import before_gradient, on_gradient
 
 Parameter: TypeAlias = torch.nn.Parameter
 
@@ -23,6 +23,7 @@ class Group:
         self.parameters = [parameter for _, parameter in named]
         self.missing = 0  # gradients of this step that are yet to come
         self.travelling: list[torch.Tensor] = []
+        self.zeros: set[Parameter] = set()  # whose gradients this worker did not compute
         self.work: elastic.Work | None = None
         self.check: elastic.FiniteCheck | None = None
 
@@ -51,6 +52,8 @@ class Exchange:
         self._predivide = predivide
         self._before = before
         self._left: dict[Parameter, int] = {}
+        #: Parameters whose gradients are sparse on some member.
+        self._sparse: set[Parameter] = set()
         self._hooks: list[Any] = []
         self.skips = False
         #: Whether `synchronize` was called after the latest gradient came.
@@ -60,6 +63,7 @@ class Exchange:
         self.contributors: list[elastic.Contributors] = []
         for group in groups:
             for parameter in group.parameters:
+                self._hooks.append(before_gradient(parameter, self._refuse_second))
                 self._hooks.append(on_gradient(parameter, self._hook(group)))
         self.begin_step()
 
@@ -70,19 +74,23 @@ class Exchange:
             group.work = None
             group.check = None
             group.travelling = []
+            group.zeros = set()
             for parameter in group.parameters:
                 self._left[parameter] = self._passes
+
+    def _refuse_second(self, parameter: Parameter) -> None:
+        """A gradient that has come is on its way, or will be when the rest of its group has come."""
+        if self._left[parameter] == 0 and self._before():
+            raise elastic.InvalidArgumentError(
+                "a gradient was computed again before optimizer.step(): make a step after "
+                f"{self._passes} backward pass(es), or say backward_passes_per_step=N"
+            )
 
     def _hook(self, group: Group) -> Callable[[Parameter], None]:
         def arrived(parameter: Parameter) -> None:
             if not self._before():
                 return
             self.averaged = False
-            if self._left[parameter] == 0:
-                raise elastic.InvalidArgumentError(
-                    "a gradient was computed again before optimizer.step(): make a step after "
-                    f"{self._passes} backward pass(es), or say backward_passes_per_step=N"
-                )
             self._left[parameter] -= 1
             if self._left[parameter] == 0:
                 group.missing -= 1
@@ -93,28 +101,35 @@ class Exchange:
 
     def _start(self, group: Group) -> None:
         """Starts the allreduce of a group, all of whose gradients are there."""
-        travelling: list[torch.Tensor] = []
-        looked_at: dict[str, torch.Tensor] = {}
-        for name, parameter in zip(group.names, group.parameters):
+        group.travelling = []
+        for parameter in group.parameters:
             gradient = parameter.grad
             assert gradient is not None
             if gradient.is_sparse:
-                continue  # by allgathers, in `synchronize`
+                self._sparse.add(parameter)
+                group.travelling.append(_in_place_of_sparse())
+                continue
             if not gradient.is_contiguous():
                 gradient = parameter.grad = gradient.contiguous()
             if self._predivide != 1:
                 gradient.div_(self._predivide)
-            travelling.append(self._compression.compress(gradient.detach()))
-            if travelling[-1].is_cpu:
-                looked_at[name] = travelling[-1]
-        group.travelling = travelling
+            group.travelling.append(self._compression.compress(gradient.detach()))
+        self._submit(group)
+
+    def _submit(self, group: Group) -> None:
+        travelling = group.travelling
+        looked_at = {
+            name: tensor
+            for name, parameter, tensor in zip(group.names, group.parameters, travelling)
+            if tensor.is_cpu and parameter not in self._sparse
+        }
         try:
             if looked_at:
                 group.check = elastic.FiniteCheck(looked_at)
                 group.check.before_sum()
             if len(travelling) == 1:
                 group.work = elastic.allreduce_async(group.name, travelling[0], self._op)
-            elif travelling:
+            else:
                 group.work = elastic.grouped_allreduce_async(group.name, travelling, self._op)
         except elastic.InvalidArgumentError as error:
             self.begin_step()
@@ -157,24 +172,48 @@ class Exchange:
         """Zeros stand for gradients that this worker did not compute: other members may have."""
         for parameter in group.parameters:
             if parameter.grad is None:
-                parameter.grad = torch.zeros_like(parameter, memory_format=torch.contiguous_format)
+                parameter.grad = self._zeros(parameter)
+                group.zeros.add(parameter)
         group.missing = 0
         self._start(group)
 
+    def _zeros(self, parameter: Parameter) -> torch.Tensor:
+        if parameter in self._sparse:
+            rows = parameter.detach().new_empty((0, *parameter.shape[1:]))
+            return torch.sparse_coo_tensor(torch.empty((1, 0), dtype=torch.int64), rows, parameter.shape)
+        return torch.zeros_like(parameter, memory_format=torch.contiguous_format)
+
+    def _wait(self, group: Group) -> elastic.Contributors:
+        """Waits for a group's allreduce. Members that gave zeros for a gradient which is sparse on
+        others did not know that, as joiners do not: the allreduce ends in a mismatch on all of
+        them, they tell each other which gradients are sparse, and begin again."""
+        assert group.work is not None
+        try:
+            return group.work.wait()
+        except elastic.MismatchError:
+            sparse = torch.tensor([p in self._sparse for p in group.parameters], dtype=torch.uint8)
+            elastic.allreduce_async(f"{group.name}, sparse", sparse, elastic.MAX).wait()
+            if not sparse.any():
+                raise
+        for at, parameter in enumerate(group.parameters):
+            if sparse[at] and parameter in group.zeros and parameter not in self._sparse:
+                self._sparse.add(parameter)
+                parameter.grad = self._zeros(parameter)
+                group.travelling[at] = _in_place_of_sparse()
+        self._submit(group)
+        return group.work.wait()
+
     def _finish(self, group: Group) -> list[elastic.Contributors]:
-        result = []
-        if group.work is not None:
-            result.append(group.work.wait())
-        travelled = iter(group.travelling)
-        for parameter in group.parameters:
+        result = [] if group.work is None else [self._wait(group)]
+        for parameter, travelled in zip(group.parameters, group.travelling):
             gradient = parameter.grad
             if gradient is None:  # set to None while it travelled
-                gradient = parameter.grad = torch.zeros_like(parameter)
+                gradient = parameter.grad = self._zeros(parameter)
             if gradient.is_sparse:
                 parameter.grad, contributors = self._sum_sparse(gradient)
                 result.append(contributors)
                 continue
-            Compression.decompress(next(travelled), gradient.detach())
+            Compression.decompress(travelled, gradient.detach())
             if self._predivide != 1:
                 gradient.detach().mul_(self._predivide)
         return result
@@ -189,26 +228,26 @@ class Exchange:
         allgather has positions and values, so that both are of the same contributors."""
         gradient = gradient.coalesce()
         indices, values = gradient.indices(), gradient.values()
-        rows = values.reshape(values.shape[0], -1)
-        packed = torch.cat(
-            [
-                _bytes_of_rows(indices.t()),
-                _bytes_of_rows(rows),
-            ],
-            dim=1,
-        )
+        packed = torch.cat([_bytes_of_rows(indices.t()), _bytes_of_rows(values)], dim=1)
         gathered = elastic.allgather(packed)
-        width = indices.shape[0] * 8
-        all_indices = gathered.values[:, :width].reshape(-1).view(torch.int64)
-        all_indices = all_indices.reshape(-1, indices.shape[0]).t()
-        all_values = gathered.values[:, width:].reshape(-1).view(values.dtype)
-        all_values = all_values.reshape(-1, *values.shape[1:])
+        rows, width = len(gathered.values), indices.shape[0] * 8
+        of_indices, of_values = gathered.values[:, :width], gathered.values[:, width:]
+        all_indices = of_indices.flatten().clone().view(torch.int64).reshape(rows, indices.shape[0]).t()
+        all_values = of_values.flatten().clone().view(values.dtype).reshape(rows, *values.shape[1:])
         if self._op == elastic.AVERAGE:
             all_values = all_values / len(gathered.contributors)
         total = torch.sparse_coo_tensor(all_indices, all_values, gradient.shape).coalesce()
         return total, gathered.contributors
 
 
+def _in_place_of_sparse() -> torch.Tensor:
+    """Travels in an allreduce in the place of a sparse gradient, whose rows are gathered later."""
+    return torch.zeros(1, dtype=torch.int64)
+
+
 def _bytes_of_rows(rows: torch.Tensor) -> torch.Tensor:
-    """The bytes of a matrix, in a matrix of as many rows."""
-    return rows.reshape(-1).view(torch.uint8).reshape(rows.shape[0], -1)
+    """The bytes of each row, in a matrix of as many rows."""
+    # A copy of its own: a matrix of one row counts as contiguous whatever its strides.
+    copy = rows.clone(memory_format=torch.contiguous_format).flatten()
+    width = rows.shape[1:].numel() * rows.element_size()
+    return copy.view(torch.uint8).reshape(len(rows), width)

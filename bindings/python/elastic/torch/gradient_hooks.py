@@ -1,4 +1,4 @@
-"""A call when a parameter's gradient is complete, for each version of PyTorch."""
+"""Calls before and after a backward pass adds to a parameter's gradient."""
 
 from __future__ import annotations
 
@@ -6,6 +6,17 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
+
+
+def before_gradient(
+    parameter: torch.nn.Parameter, call: Callable[[torch.nn.Parameter], None]
+) -> Any:
+    """Calls ``call(parameter)`` before a backward pass adds to ``parameter.grad``, which stays as it
+    is if the call raises.
+
+    Returns what has to be kept for as long as that is wanted.
+    """
+    return parameter.register_hook(lambda _: call(parameter))
 
 
 def on_gradient(
