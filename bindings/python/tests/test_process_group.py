@@ -161,6 +161,20 @@ def test_a_group_goes_on_when_a_worker_dies(job) -> None:
     assert output.count("went on") == 2, output
 
 
+def destroyed() -> None:
+    import elastic.torch
+
+    elastic.torch.init_process_group()
+    dist.all_reduce(torch.ones(3))
+    dist.destroy_process_group()
+
+
+def test_a_program_may_end_by_destroying_the_group(job) -> None:
+    output = job(2, destroyed)
+    if hasattr(dist.ProcessGroup, "shutdown"):  # of 1.13 nothing is told
+        assert "in the middle of the job" not in output, output
+
+
 def test_under_torchrun_it_says_what_to_do() -> None:
     """torchrun's variables say that there are other workers, and nothing of a server."""
     environment = {
