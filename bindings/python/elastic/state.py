@@ -115,7 +115,12 @@ class State:
     All workers give the same entries in the same order. Belongs to the thread that calls ``run``.
     """
 
-    def __init__(self, **entries: Any) -> None:
+    def __init__(self, *unnamed: Any, **entries: Any) -> None:
+        if unnamed:
+            raise InvalidArgumentError(
+                f"State: give each entry a name, as in State(model=model); the first of "
+                f"{len(unnamed)} without one is a {type(unnamed[0]).__qualname__}"
+            )
         object.__setattr__(self, "_core", _core._State())
         object.__setattr__(self, "_values", _Values())
         object.__setattr__(self, "_added", {})

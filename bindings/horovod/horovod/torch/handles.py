@@ -174,5 +174,10 @@ def synchronize(handle: Handle) -> Any:
 
     Raises:
         HorovodInternalError: it failed.
+        TypeError: ``handle`` is none.
     """
+    if not isinstance(handle, Handle):
+        raise TypeError(
+            f"hvd.synchronize: give the handle that an asynchronous call returned; this is {handle!r}"
+        )
     return handle.wait()

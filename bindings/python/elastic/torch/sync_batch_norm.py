@@ -75,7 +75,8 @@ class SyncBatchNorm(torch.nn.modules.batchnorm._BatchNorm):
         their number."""
         count = sums.new_tensor([values.numel() // self.num_features])
         total = _Total.apply(torch.cat([sums, count]))
-        return total[:-1] / total[-1].detach().clamp(min=1), float(total[-1])
+        number = total[-1].detach()
+        return total[:-1] / number.clamp(min=1), float(number)
 
     @torch.no_grad()
     def _follow(self, mean: torch.Tensor, variance: torch.Tensor) -> None:
@@ -93,6 +94,11 @@ class SyncBatchNorm(torch.nn.modules.batchnorm._BatchNorm):
     def convert_sync_batchnorm(cls, module: torch.nn.Module) -> torch.nn.Module:
         """Replaces batch normalization in ``module`` and below. Parameters and buffers stay the same
         objects. Returns the module, or what replaces it."""
+        if not isinstance(module, torch.nn.Module):
+            raise elastic.InvalidArgumentError(
+                "SyncBatchNorm.convert_sync_batchnorm: give a torch.nn.Module; this is a "
+                f"{type(module).__name__}"
+            )
         result = module
         if isinstance(module, torch.nn.modules.batchnorm._BatchNorm) and not isinstance(module, cls):
             result = cls(
