@@ -40,6 +40,12 @@ def operations() -> None:
     assert hvd.allgather_object({"rank": rank}) == [{"rank": other} for other in range(n)]
     assert hvd.broadcast_object(rank, root_rank=1) == 1
     sparse = torch.sparse_coo_tensor([[rank, n]], [1.0, 1.0], (n + 1,))
+    rows = [2, 2] if rank == 0 else []  # one after they are coalesced, and none
+    one_row = torch.sparse_coo_tensor(
+        torch.tensor([rows], dtype=torch.int64), torch.ones(len(rows), 3), (4, 3)
+    )
+    total = hvd.synchronize(hvd.sparse_allreduce_async(one_row, op=hvd.Sum)).to_dense()
+    assert total[2].tolist() == [2.0, 2.0, 2.0] and total.sum() == 6.0, total
     summed = hvd.synchronize(hvd.sparse_allreduce_async(sparse, name="s", op=hvd.Sum))
     assert torch.equal(summed.to_dense(), torch.tensor([1.0] * n + [n]))
     hvd.shutdown()

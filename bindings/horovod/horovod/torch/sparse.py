@@ -6,6 +6,7 @@ from typing import Any
 
 import torch
 
+from elastic.torch.sparse_rows import packed, unpacked
 from horovod.common.process_sets import check_process_set, global_process_set
 from horovod.torch import tensors as t
 from horovod.torch.allgather import start
@@ -27,31 +28,12 @@ def sparse_allreduce_async(
     if op not in (t.Average, t.Sum):
         raise ValueError(f"sparse_allreduce_async: op is {op}; it is hvd.Average or hvd.Sum")
     given = tensor.detach().coalesce()
-    indices, values = given.indices(), given.values()
-    rows = len(values)
-    # One unit, so that places and values are of the same contributors.
-    packed = torch.cat([_bytes(indices.t(), rows), _bytes(values, rows)], dim=1)
 
     def result(blocks: Any) -> torch.Tensor:
         (gathered,) = blocks
-        width = 8 * indices.shape[0]
-        places = _of_bytes(gathered.values[:, :width], torch.int64)
-        everything = _of_bytes(gathered.values[:, width:], values.dtype)
-        everything = everything.reshape(-1, *values.shape[1:])
+        indices, values = unpacked(gathered.values, given)
         if op is t.Average:
-            everything = everything / len(gathered.counts)
-        return torch.sparse_coo_tensor(
-            places.reshape(-1, indices.shape[0]).t(), everything, given.shape
-        ).coalesce()
+            values = values / len(gathered.counts)
+        return torch.sparse_coo_tensor(indices, values, given.shape).coalesce()
 
-    return start([packed], name).then(result)
-
-
-def _bytes(matrix: torch.Tensor, rows: int) -> torch.Tensor:
-    """The bytes of each row."""
-    flat = matrix.contiguous().reshape(-1).view(torch.uint8)
-    return flat.reshape(rows, -1) if rows else flat.reshape(0, matrix[:1].numel())
-
-
-def _of_bytes(rows: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
-    return rows.reshape(-1).contiguous().view(dtype)
+    return start([packed(given)], name).then(result)

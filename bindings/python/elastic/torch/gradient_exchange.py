@@ -10,6 +10,7 @@ import torch
 import elastic
 from elastic.torch.compression import Compression
 from elastic.torch.gradient_hooks import before_gradient, on_gradient
+from elastic.torch.sparse_rows import packed, unpacked
 
 Parameter: TypeAlias = torch.nn.Parameter
 
@@ -224,30 +225,16 @@ class Exchange:
         return all([check.after_sum() for check in checks])
 
     def _sum_sparse(self, gradient: torch.Tensor) -> tuple[torch.Tensor, elastic.Contributors]:
-        """The rows of all members, one after another: a sum, once they are coalesced. One
-        allgather has positions and values, so that both are of the same contributors."""
+        """The rows of all members, one after another: a sum, once they are coalesced."""
         gradient = gradient.coalesce()
-        indices, values = gradient.indices(), gradient.values()
-        packed = torch.cat([_bytes_of_rows(indices.t()), _bytes_of_rows(values)], dim=1)
-        gathered = elastic.allgather(packed)
-        rows, width = len(gathered.values), indices.shape[0] * 8
-        of_indices, of_values = gathered.values[:, :width], gathered.values[:, width:]
-        all_indices = of_indices.flatten().clone().view(torch.int64).reshape(rows, indices.shape[0]).t()
-        all_values = of_values.flatten().clone().view(values.dtype).reshape(rows, *values.shape[1:])
+        gathered = elastic.allgather(packed(gradient))
+        indices, values = unpacked(gathered.values, gradient)
         if self._op == elastic.AVERAGE:
-            all_values = all_values / len(gathered.contributors)
-        total = torch.sparse_coo_tensor(all_indices, all_values, gradient.shape).coalesce()
+            values = values / len(gathered.contributors)
+        total = torch.sparse_coo_tensor(indices, values, gradient.shape).coalesce()
         return total, gathered.contributors
 
 
 def _in_place_of_sparse() -> torch.Tensor:
     """Travels in an allreduce in the place of a sparse gradient, whose rows are gathered later."""
     return torch.zeros(1, dtype=torch.int64)
-
-
-def _bytes_of_rows(rows: torch.Tensor) -> torch.Tensor:
-    """The bytes of each row, in a matrix of as many rows."""
-    # A copy of its own: a matrix of one row counts as contiguous whatever its strides.
-    copy = rows.clone(memory_format=torch.contiguous_format).flatten()
-    width = rows.shape[1:].numel() * rows.element_size()
-    return copy.view(torch.uint8).reshape(len(rows), width)
