@@ -44,7 +44,7 @@ def follows(kind: str) -> None:
             theirs.step()
             ours.step([gradient * batch], batch, rate.step(batch, batch))
             apart = np.abs(weights.detach().numpy() - own).max()
-            # A reset begins Adam's correction anew, which PyTorch cannot.
+            # A reset begins Adam's correction again, which PyTorch cannot do.
             if not (kind == "adam" and policy == "reset" and step >= 4):
                 assert apart < 1e-5, (policy, step, apart)
         assert schedule.learning_rate.progress == rate.progress == sum(batches)
