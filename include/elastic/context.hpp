@@ -391,8 +391,9 @@ class ELASTIC_API Context {
     values.assign(first, first + bytes.size() / sizeof(T));
   }
 
-  friend void shutdown();  // of the default context
-  /// After `shutdown`: frees what the context has, once no other thread is in a call.
+  friend struct DefaultContext;
+  /// Leaves the job if `shutdown` has not, ends other threads' calls with errors, and frees what the
+  /// context has once none is in a call. The object stays: each later call throws kNotInitialized.
   void end();
 
   class Impl;

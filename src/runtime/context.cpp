@@ -33,6 +33,10 @@ Context::Impl::Impl(Options options)
 }
 
 Context::Impl::~Impl() {
+  leave_at_once();
+}
+
+void Context::Impl::leave_at_once() {
   control().leave_at_once(running_
                               ? "its process exited inside elastic::run, without elastic::shutdown"
                               : unfinished());
@@ -86,7 +90,7 @@ void Context::shutdown() {
   impl_->shutdown();
 }
 void Context::end() {
-  impl_.end();
+  impl_.end([](Impl& impl) { impl.leave_at_once(); });
 }
 
 int Context::rank() const {

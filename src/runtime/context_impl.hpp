@@ -42,6 +42,9 @@ class Context::Impl final : public runtime::OperationRunner {
 
   /// Leaves the job; afterwards only destruction is allowed.
   void shutdown();
+  /// Leaves the job as the process ends, without a wait for the others. Calls under way end with
+  /// errors. Nothing after `shutdown`.
+  void leave_at_once();
 
   RunOutcome run(State& state, const std::function<void()>& body);
 

@@ -13,11 +13,23 @@
 
 namespace elastic {
 
-namespace {
+namespace {}  // namespace
 
 /// The one default context behind the free functions.
 struct DefaultContext {
   DefaultContext() { prepare_openssl(); }
+
+  /// No call begins any more, and those of other threads end. The object stays for threads that
+  /// have just asked for it.
+  void end() {
+    Context* leaving = nullptr;
+    {
+      const MutexLock lock(mutex);
+      ended = true;
+      leaving = context.get();
+    }
+    leaving->end();
+  }
 
   Mutex mutex;
   std::unique_ptr<Context> context ELASTIC_GUARDED_BY(mutex);
@@ -27,9 +39,12 @@ struct DefaultContext {
   std::atomic<std::uint64_t> process{0};
 };
 
+namespace {
+
+/// Never destroyed: threads may call the library while the process exits.
 DefaultContext& instance() {
-  static DefaultContext the;
-  return the;
+  static auto* const the = new DefaultContext;
+  return *the;
 }
 
 /// Throws in a forked child of that process. Called before taking a mutex, because another thread
@@ -72,11 +87,14 @@ class Transition {
   DefaultContext& the_;
 };
 
-/// Destroys the context of a program that ends without `shutdown`. At exit libraries are torn down
-/// in the reverse order of their loading, so the context has to end before those that it has
-/// loaded, such as NCCL.
+/// Ends the context of a program that ends without `shutdown`. At exit libraries are torn down in
+/// the reverse order of their loading, so the context has to end before those that it has loaded,
+/// such as NCCL.
 struct EndsBeforeWhatItLoaded {
-  ~EndsBeforeWhatItLoaded() { instance().context.reset(); }
+  ~EndsBeforeWhatItLoaded() {
+    DefaultContext& the = instance();
+    if (the.process.load(std::memory_order_relaxed) == process_mark()) the.end();
+  }
 };
 
 }  // namespace
@@ -118,13 +136,8 @@ void shutdown() {
   DefaultContext& the = instance();
   require_same_process(the);
   const Transition transition(the);
-  Context& leaving = context();
-  leaving.shutdown();
-  {
-    const MutexLock lock(the.mutex);
-    the.ended = true;
-  }
-  leaving.end();  // the object stays for threads that have asked for it just now
+  context().shutdown();
+  the.end();
 }
 
 Context& context() {

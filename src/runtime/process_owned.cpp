@@ -25,7 +25,7 @@ void throw_ended() {
 }
 
 bool wait_until_unused(const std::atomic<int>& users) {
-  constexpr std::chrono::seconds kLongest(10);
+  constexpr std::chrono::seconds kLongest(2);
   const auto last = std::chrono::steady_clock::now() + kLongest;
   while (users.load() != 0 && std::chrono::steady_clock::now() < last) {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));  // there are none as a rule

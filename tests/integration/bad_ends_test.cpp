@@ -72,6 +72,14 @@ TEST(BadEnds, NoWorkerTrainsWithEntriesInAnotherOrder) {
   }
 }
 
+TEST(BadEnds, OtherThreadsMayBeInCallsAsTheProcessExits) {
+  for (int run = 0; run < 20; ++run) {
+    const Ended ended = run_two("in_call", {"--max-restarts", "0"});
+    ASSERT_THAT(ended.output, Not(HasSubstr("signal"))) << "run " << run;
+    ASSERT_THAT(ended.output, Not(HasSubstr("ERROR: AddressSanitizer"))) << "run " << run;
+  }
+}
+
 TEST(BadEnds, NamesInMessagesDoNotControlTheTerminal) {
   const Ended ended = run_two("escape");
   EXPECT_EQ(ended.status, 1) << ended.output;

@@ -15,7 +15,7 @@ ELASTIC_API std::uint64_t process_mark() noexcept;
 ELASTIC_API void require_process(std::uint64_t mark);
 /// Throws Error(kNotInitialized): the object is gone.
 [[noreturn]] ELASTIC_API void throw_ended();
-/// Waits until `users` is 0, for 10 s at the longest.
+/// Waits until `users` is 0, for 2 s at the longest.
 /// \returns whether it is 0.
 ELASTIC_API bool wait_until_unused(const std::atomic<int>& users);
 /// Keeps an object that will not be used or destroyed.
@@ -59,10 +59,13 @@ class ProcessOwned {
     require_process(process_);
     return Use(*this);
   }
-  /// Destroys the object when no thread uses it any more. From now on every use throws.
-  void end() {
+  /// Destroys the object when no thread uses it any more. From now on every use throws; then `stop`
+  /// is called with the object, and has the uses under way end soon.
+  template <typename Stop>
+  void end(const Stop& stop) {
     require_process(process_);
-    ended_ = true;
+    if (ended_.exchange(true)) return;
+    stop(*object_);
     if (wait_until_unused(users_)) object_.reset();
   }
 

@@ -17,14 +17,17 @@
 //   endless  collectives without `run`, for ever; the file DIR/step.RANK says that they go on
 //   early    rank 1 returns from the training after 5 steps, and calls shutdown
 //   early_without_run  the same, with collectives without `run`
+//   in_call  main returns while two other threads call, the one unnamed, the other by names
 //   stranger rank 1 ends with code 0 before it calls init
 //   print    prints lines that it does not flush, and is killed
+#include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
 #include <signal.h>
 #include <stdexcept>
 #include <string>
+#include <thread>
 #include <unistd.h>
 #include <vector>
 
@@ -141,6 +144,28 @@ void call_without_run(const std::string& mode, const std::string& folder) {
   }
 }
 
+/// Returns once both threads have called. Their errors come as the process exits.
+void leave_threads_in_calls() {
+  static std::atomic<int> calling{0};
+  const auto call = [](const std::string& name) {
+    try {
+      std::vector<float> tensor(100);
+      for (int calls = 0;; ++calls) {
+        if (name.empty()) {
+          (void)elastic::allreduce(tensor);
+        } else {
+          elastic::allreduce_async(name, tensor).wait();
+        }
+        if (calls == 3) ++calling;
+      }
+    } catch (const elastic::Error&) {
+      for (;;) ::pause();
+    }
+  };
+  for (const char* name : {"", "tensor"}) std::thread(call, name).detach();
+  while (calling < 2) std::this_thread::yield();
+}
+
 /// More than any buffer on the way holds, without a line's end at the end.
 void print() {
   std::printf("\x1b[1mtab\tand\rreturn\x01\xff\n");
@@ -158,6 +183,10 @@ int main(int argc, char** argv) {
   if (mode == "option") options.transport = static_cast<elastic::Transport>(77);
   elastic::init(options);
   if (mode == "print") print();
+  if (mode == "in_call") {
+    leave_threads_in_calls();
+    return 0;
+  }
   if (mode == "killed" || mode == "endless" || mode == "early_without_run") {
     call_without_run(mode, folder);
   } else {
