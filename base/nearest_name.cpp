@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
-#include <utility>
+#include <tuple>
 #include <vector>
 
 namespace elastic {
@@ -25,11 +25,20 @@ std::size_t distance(std::string_view a, std::string_view b) {
   return row[b.size()];
 }
 
+/// Whether `name` is `known` with letters left out, as "rm" is of "remove".
+bool abbreviates(std::string_view name, std::string_view known) {
+  const auto* next = name.begin();
+  for (const char letter : known) {
+    if (next != name.end() && *next == letter) ++next;
+  }
+  return next == name.end();
+}
+
 }  // namespace
 
 const std::string& nearest_name(std::string_view name, std::span<const std::string> known) {
   const auto unlikeness = [name](const std::string& one) {
-    return std::pair(!one.starts_with(name), distance(name, one));
+    return std::tuple(!one.starts_with(name), !abbreviates(name, one), distance(name, one));
   };
   return *std::min_element(known.begin(), known.end(), [&](const auto& a, const auto& b) {
     return unlikeness(a) < unlikeness(b);

@@ -7,7 +7,7 @@
 namespace elastic {
 
 /// The name of `known`, which is not empty, that is most like `name`: for "did you mean". A longer
-/// one that begins with `name` is nearer than all that are spelled otherwise.
+/// one that begins with `name` is nearest, then one that `name` abbreviates.
 const std::string& nearest_name(std::string_view name, std::span<const std::string> known);
 
 /// Whether `name` may be `known`, cut short or with a few wrong letters.

@@ -23,6 +23,14 @@ Status check_executable(const std::string& path) {
   return {};
 }
 
+/// For a program that is in this folder, where PATH does not lead.
+std::string hint(const std::string& program) {
+  const std::string here = "./" + program;
+  if (check_executable(here).ok()) return " (did you mean " + here + "?)";
+  if (::access(here.c_str(), F_OK) != 0) return "";
+  return " (" + here + " is no executable file: chmod +x it, or write its interpreter before it)";
+}
+
 }  // namespace
 
 Result<std::string> find_program(const std::string& program, const std::string& search_path) {
@@ -35,9 +43,7 @@ Result<std::string> find_program(const std::string& program, const std::string& 
     const std::string path = (folder.empty() ? "." : folder) + "/" + program;
     if (check_executable(path).ok()) return path;
   }
-  const bool here = check_executable("./" + program).ok();
-  return Status(Code::kInvalidArgument, program + ": not found in PATH" +
-                                            (here ? " (did you mean ./" + program + "?)" : ""));
+  return Status(Code::kInvalidArgument, program + ": not found in PATH" + hint(program));
 }
 
 }  // namespace elastic::launcher

@@ -93,8 +93,8 @@ void Supervision::worker_failed(int slot, const std::string& how, Actions& actio
     failed.waits = true;
     failed.outcome += ", and no worker could join the job in its place";
     actions.emplace_back(Say{worker(slot) + " " + how +
-                             "; not starting it again while no worker can join: the job is at its "
-                             "end, or no worker is in elastic::run"});
+                             "; to be started again when a worker can join: the job is at its end, "
+                             "or no worker is in elastic::run"});
   } else if (may_restart && restarts_left()) {
     restart(slot, how + "; ", actions);
   } else {

@@ -107,6 +107,7 @@ void Membership::State::welcome(const std::string& incarnation) {
 
 void Membership::State::on(const Received& event) {
   if (!workers_.contains(event.incarnation)) {
+    if (came_.contains(event.incarnation)) return;  // sent before it knew of its departure
     return log_reason("ignored: a message of unknown worker '" + event.incarnation + "'");
   }
   liveness_.heard(event.incarnation, now_);

@@ -1,5 +1,6 @@
 #include <climits>
 #include <fcntl.h>
+#include <filesystem>
 #include <fstream>
 #include <memory>
 #include <signal.h>
@@ -154,6 +155,10 @@ TEST_F(LauncherTest, RefusesBadOptionsBeforeAnythingStarts) {
   std::ofstream(file("text")) << "not a program\n";
   EXPECT_EQ(run({"-np", "1", file("text")}), 2);
   EXPECT_THAT(output_, HasSubstr("not executable"));
+  std::filesystem::current_path(scratch_.path());
+  EXPECT_EQ(run({"-np", "1", "text"}), 2);
+  EXPECT_THAT(output_, HasSubstr("text: not found in PATH (./text is no executable file: chmod"));
+  std::filesystem::current_path("/");
 }
 
 TEST_F(LauncherTest, SaysWhatCannotBeExecuted) {
@@ -321,6 +326,8 @@ TEST_F(LauncherTest, ControlRefusesWrongUsage) {
   EXPECT_EQ(run({"ctl", "stauts"}), 2);
   EXPECT_THAT(output_, HasSubstr("unknown command 'stauts'; did you mean status? (the commands are "
                                  "status, add, remove and stop)"));
+  EXPECT_EQ(run({"ctl", "rm", "1"}), 2);
+  EXPECT_THAT(output_, HasSubstr("unknown command 'rm'; did you mean remove?"));
   EXPECT_EQ(run({"ctl", "status", "--jsn"}), 2);
   EXPECT_THAT(output_, HasSubstr("unknown option --jsn; did you mean --json?"));
   EXPECT_EQ(run({"ctl", "add"}), 2);

@@ -36,6 +36,7 @@ TEST(LaunchOptions, ReadsNpWithOneDashAndTwo) {
   EXPECT_EQ(parsed({"-np", "4", "./trainer"}).np, 4);
   EXPECT_EQ(parsed({"--np", "4", "./trainer"}).np, 4);
   EXPECT_EQ(parsed({"-n", "4", "./trainer"}).np, 4);
+  EXPECT_EQ(parsed({"-np=4", "./trainer"}).np, 4);
 }
 
 TEST(LaunchOptions, HasDefaults) {

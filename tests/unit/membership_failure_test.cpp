@@ -249,6 +249,7 @@ TEST_F(FailureTest, ProtocolViolationsEvict) {
   EXPECT_FALSE(connected_.contains("b"));
   say("c", Report{1, last<Freeze>("c")->round, {}, 0, false});
   EXPECT_FALSE(connected_.contains("c"));
+  EXPECT_EQ(say("c", Heartbeat{}).reason, "") << "c does not know yet: no word about it";
   report("a");
   EXPECT_THAT(members(), ElementsAre("a"));
 }
