@@ -190,6 +190,7 @@ def mistakes() -> None:
         (torch.optim.SGD, {}, "torch.nn.Module"),
         (torch.nn.Linear(2, 2), {}, "another module has the name 'module'"),
         (torch.nn.Linear(2, 2), {"name": "other", "unit": "layer"}, "'bucket' or 'step'"),
+        (torch.nn.Linear(2, 2), {"name": "other", "bucket_cap_mb": -1}, "must not be negative"),
         (torch.nn.Linear(2, 2), {"name": "other", "static_graph": True}, "static_graph"),
     ):
         with pytest.raises(elastic.InvalidArgumentError, match=text):

@@ -53,6 +53,33 @@ class _Distributed:
         self._elastic.set_passes(passes)  # type: ignore[attr-defined]
 
 
+class _OwnCompressor:
+    """A compressor of the script's own, as elastic's optimizer takes it."""
+
+    def __init__(self, compressor: Any) -> None:
+        self._compressor = compressor
+
+    def compress(self, tensor: torch.Tensor) -> torch.Tensor:
+        compressed, context = self._compressor.compress(tensor)
+        travelling: torch.Tensor = compressed.view_as(compressed)  # an object to keep the context in
+        travelling.context = context  # type: ignore[attr-defined]
+        return travelling
+
+    def decompress(self, travelled: torch.Tensor, tensor: torch.Tensor) -> None:
+        tensor.copy_(self._compressor.decompress(travelled, travelled.context))  # type: ignore[attr-defined]
+
+
+def _compressor(given: Any) -> Any:
+    if given in (Compression.none, Compression.fp16):
+        return given.elastic
+    if callable(getattr(given, "compress", None)) and callable(getattr(given, "decompress", None)):
+        return _OwnCompressor(given)
+    raise ValueError(
+        "DistributedOptimizer: compression is hvd.Compression.none or .fp16, or a class with "
+        "compress(tensor) and decompress(tensor, ctx)"
+    )
+
+
 def _named(optimizer: torch.optim.Optimizer, named_parameters: Any) -> list[tuple[str, Any]]:
     if named_parameters is not None:
         return list(named_parameters)
@@ -80,7 +107,7 @@ def DistributedOptimizer(  # noqa: N802: Horovod's name
     Args:
         optimizer: it is changed, and returned.
         named_parameters: ``model.named_parameters()``: the names under which gradients travel.
-        compression: Compression.none or Compression.fp16.
+        compression: Compression.none, Compression.fp16, or a Compressor of the script's own.
         backward_passes_per_step: gradients of so many backward passes are added up.
         op: Average or Sum.
         gradient_predivide_factor: divides gradients before the average and multiplies them after.
@@ -94,8 +121,6 @@ def DistributedOptimizer(  # noqa: N802: Horovod's name
     """
     check_process_set(process_set)
     op = t.op_of(op)
-    if not isinstance(getattr(compression, "elastic", None), elastic.torch.Compression):
-        raise ValueError("DistributedOptimizer: compression is hvd.Compression.none or .fp16")
     if num_groups:
         warnings.warn("num_groups has been replaced by groups", DeprecationWarning, stacklevel=2)
     named = _named(optimizer, named_parameters)
@@ -103,7 +128,7 @@ def DistributedOptimizer(  # noqa: N802: Horovod's name
         optimizer,
         named,
         op=t.native(op),
-        compression=compression.elastic,
+        compression=_compressor(compression),
         backward_passes_per_step=backward_passes_per_step,
         groups=groups if groups is not None else num_groups or None,
         gradient_predivide_factor=gradient_predivide_factor,

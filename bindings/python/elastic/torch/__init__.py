@@ -25,7 +25,7 @@
 import torch
 
 from elastic import run
-from elastic.torch.compression import Compression
+from elastic.torch.compression import Compression, Compressor
 from elastic.torch.distributed_data_parallel import DistributedDataParallel
 from elastic.torch.grad_scaler import GradScaler
 from elastic.torch.learning_rate import ElasticLR
@@ -45,6 +45,7 @@ TorchState = State
 
 __all__ = [
     "Compression",
+    "Compressor",
     "DistributedDataParallel",
     "DistributedOptimizer",
     "ElasticDataLoader",

@@ -3,10 +3,23 @@
 from __future__ import annotations
 
 import enum
+from typing import Protocol, runtime_checkable
 
 import torch
 
 import elastic
+
+
+@runtime_checkable
+class Compressor(Protocol):
+    """What a DistributedOptimizer takes as ``compression``: one of Compression, or an object of the
+    program's own."""
+
+    def compress(self, tensor: torch.Tensor) -> torch.Tensor:
+        """Returns what travels: ``tensor`` itself, or another that is summed in its place."""
+
+    def decompress(self, travelled: torch.Tensor, tensor: torch.Tensor) -> None:
+        """Writes what has travelled back into ``tensor``."""
 
 
 class Compression(enum.Enum):
@@ -28,16 +41,16 @@ class Compression(enum.Enum):
         return tensor.to(self.value)
 
     @staticmethod
-    def of(value: Compression | str) -> Compression:
+    def of(value: Compressor | str) -> Compressor:
         """Finds a compression by its name, in small letters or not."""
-        if isinstance(value, Compression):
+        if isinstance(value, Compressor) and not isinstance(value, type):
             return value
         name = value.upper() if isinstance(value, str) else ""
         if name in Compression.__members__:
             return Compression[name]
         raise elastic.InvalidArgumentError(
             f"DistributedOptimizer: compression is {value!r}; it is one of Compression.NONE, "
-            "Compression.FP16 and Compression.BF16"
+            "Compression.FP16 and Compression.BF16, or an object with compress and decompress"
         )
 
     @staticmethod

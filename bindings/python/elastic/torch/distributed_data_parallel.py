@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 import elastic
-from elastic.torch.compression import Compression
+from elastic.torch.compression import Compression, Compressor
 from elastic.torch.gradient_exchange import Exchange, Group
 
 _MiB = 1 << 20
@@ -67,7 +67,7 @@ class DistributedDataParallel(torch.nn.Module):
             "step": all gradients of a step travel as one unit, after the backward pass, with the same
             contributors.
         bucket_cap_mb: the size of a part.
-        compression: the element type in which gradients travel.
+        compression: the element type in which gradients travel, or a Compressor.
         broadcast_buffers: makes buffers, such as the statistics of batch normalization, the same on
             all members in each backward pass: averages, and the largest of counters.
         name: tells the names of this module's gradients from those of another wrapped module.
@@ -91,7 +91,7 @@ class DistributedDataParallel(torch.nn.Module):
         *,
         unit: str = "bucket",
         bucket_cap_mb: float = 25,
-        compression: Compression | str = Compression.NONE,
+        compression: Compressor | str = Compression.NONE,
         broadcast_buffers: bool = True,
         name: str = "module",
         find_unused_parameters: bool = False,
@@ -163,7 +163,8 @@ class DistributedDataParallel(torch.nn.Module):
     @contextlib.contextmanager
     def no_sync(self) -> Iterator[None]:
         """Backward passes in here add up gradients on this worker only. They travel with those of
-        the next pass outside."""
+        the next pass outside. Where the forward pass runs does not matter, unlike in PyTorch's
+        class."""
         before, self._synchronizes = self._synchronizes, False
         try:
             yield
@@ -224,6 +225,10 @@ def _units(
     if unit != "bucket":
         raise elastic.InvalidArgumentError(
             f"DistributedDataParallel: unit is {unit!r}; it is 'bucket' or 'step'"
+        )
+    if not bucket_cap_mb >= 0:
+        raise elastic.InvalidArgumentError(
+            f"DistributedDataParallel: bucket_cap_mb is {bucket_cap_mb!r}; it must not be negative"
         )
     units: list[Group] = []
     room = 0.0

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 import torch
 
 import elastic
-from elastic.torch.compression import Compression
+from elastic.torch.compression import Compressor
 from elastic.torch.gradient_hooks import before_gradient, on_gradient
 from elastic.torch.sparse_rows import packed, unpacked
 
@@ -40,7 +40,7 @@ class Exchange:
         self,
         groups: list[Group],
         op: elastic.ReduceOp,
-        compression: Compression,
+        compression: Compressor,
         backward_passes_per_step: int,
         predivide: float,
         before: Callable[[], bool] = lambda: True,
@@ -214,7 +214,7 @@ class Exchange:
                 parameter.grad, contributors = self._sum_sparse(gradient)
                 result.append(contributors)
                 continue
-            Compression.decompress(travelled, gradient.detach())
+            self._compression.decompress(travelled, gradient.detach())
             if self._predivide != 1:
                 gradient.detach().mul_(self._predivide)
         return result

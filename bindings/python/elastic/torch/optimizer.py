@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 import elastic
-from elastic.torch.compression import Compression
+from elastic.torch.compression import Compression, Compressor
 from elastic.torch.gradient_exchange import Exchange, Group, Parameter
 
 class Distributed:
@@ -131,7 +131,7 @@ def DistributedOptimizer(  # noqa: N802: makes an object of a class of this name
     named_parameters: Iterable[tuple[str, Parameter]] | None = None,
     *,
     op: elastic.ReduceOp = elastic.AVERAGE,
-    compression: Compression | str = Compression.NONE,
+    compression: Compressor | str = Compression.NONE,
     backward_passes_per_step: int = 1,
     groups: int | Sequence[Sequence[Parameter]] | None = None,
     gradient_predivide_factor: float = 1.0,
@@ -149,7 +149,7 @@ def DistributedOptimizer(  # noqa: N802: makes an object of a class of this name
         named_parameters: ``model.named_parameters()``: the names under which gradients travel.
             Without it they have numbers, by their place in the optimizer.
         op: AVERAGE or SUM.
-        compression: the element type in which gradients travel.
+        compression: the element type in which gradients travel, or a Compressor.
         backward_passes_per_step: gradients of so many backward passes are added up before they
             travel.
         groups: gradients that travel as one unit: a number of groups, or lists of parameters.
