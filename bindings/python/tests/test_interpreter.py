@@ -43,8 +43,12 @@ def shuts_down_while_a_thread_calls() -> None:
 
 @pytest.mark.parametrize("repetition", range(5))
 def test_daemon_threads_do_not_abort_the_interpreters_end(job: Job, repetition: int) -> None:
-    for program in (ends_while_a_thread_calls, shuts_down_while_a_thread_calls):
-        output = job(1, program, "--max-restarts", "0")
+    for workers, program in (
+        (1, ends_while_a_thread_calls),
+        (2, ends_while_a_thread_calls),
+        (1, shuts_down_while_a_thread_calls),
+    ):
+        output = job(workers, program, "--max-restarts", "0")
         assert "terminate called" not in output and "signal" not in output, output
 
 
