@@ -22,11 +22,14 @@ import elastic
 
 try:
     import torch
+    import torch.distributed
+
+    import elastic.torch
 except ImportError:
     torch = None
 
 #: The most that a call may take more than the one in C++, in microseconds.
-GOALS = {"numpy in place": 1.0, "torch in place": 2.0}
+GOALS = {"numpy in place": 1.0, "torch in place": 2.0, "c10d": 6.0}
 
 
 def calls() -> dict[str, Callable[[], object]]:
@@ -44,6 +47,7 @@ def calls() -> dict[str, Callable[[], object]]:
         tensor = torch.ones(2)
         found["torch in place"] = lambda: elastic.allreduce(tensor)
         found["torch, asynchronous"] = lambda: elastic.allreduce_async("tensor", tensor).wait()
+        found["c10d"] = lambda: torch.distributed.all_reduce(tensor)
     return found
 
 
@@ -63,6 +67,8 @@ def main() -> None:
     arguments = runner.parse_args()
     if arguments.worker:
         elastic.init()
+        if torch is not None:
+            elastic.torch.init_process_group()
     before = None if arguments.worker else cpp_call()
     measured = {name: runner.bench_func(name, call) for name, call in calls().items()}
     if before is None:

@@ -19,6 +19,12 @@ _OPERATIONS = {
     "MIN": elastic.MIN,
     "MAX": elastic.MAX,
 }
+#: The same by the value that calls give.
+_BY_VALUE = {
+    getattr(dist.ReduceOp, name): operation
+    for name, operation in _OPERATIONS.items()
+    if hasattr(dist.ReduceOp, name)
+}
 #: What a process group has and this one lacks, in versions 1.13 and 2.15 of PyTorch.
 _LACKING = (
     "all_to_all_single",
@@ -112,8 +118,13 @@ class ProcessGroup(dist.ProcessGroup):
         return self._group_name
 
     def allreduce(self, tensors: Sequence[torch.Tensor], opts: Any = None) -> Any:
-        with torch.no_grad():
-            elastic.grouped_allreduce(_in_place(tensors, "all_reduce"), _operation(opts))
+        operation = _operation(opts)
+        _in_place(tensors, "all_reduce")
+        if len(tensors) == 1 and not tensors[0].requires_grad:
+            elastic.allreduce(tensors[0], operation)
+        else:
+            with torch.no_grad():
+                elastic.grouped_allreduce(tensors, operation)
         return _complete(tensors)
 
     def allreduce_coalesced(self, tensors: Sequence[torch.Tensor], opts: Any = None) -> Any:
@@ -246,16 +257,14 @@ def _wrong_size(call: str, expected: int, contributed: int) -> elastic.Error:
 def _operation(opts: Any) -> elastic.ReduceOp:
     if opts is None:
         return elastic.SUM
-    given = opts.reduceOp
-    name = str(getattr(given, "op", given)).rsplit(".", 1)[-1]
-    for known in _OPERATIONS:
-        if given == getattr(dist.ReduceOp, known, None):
-            name = known
-    if name not in _OPERATIONS:
+    given = getattr(opts.reduceOp, "op", opts.reduceOp)
+    operation = _BY_VALUE.get(given)
+    if operation is None:
+        name = str(given).rsplit(".", 1)[-1]
         raise NotImplementedError(
             f"the process group 'elastic' has no reduction {name}; it has {', '.join(_OPERATIONS)}"
         )
-    return _OPERATIONS[name]
+    return operation
 
 
 def _in_place(tensors: Sequence[torch.Tensor], call: str) -> list[torch.Tensor]:
