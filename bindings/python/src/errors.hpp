@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cxxabi.h>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -60,6 +61,10 @@ auto call_python(Function&& function) {
     return std::forward<Function>(function)();
   } catch (nb::python_error& error) {
     throw_for_library(error);
+#ifdef __GLIBCXX__
+  } catch (abi::__forced_unwind&) {
+    sleep_until_exit();  // a daemon thread in Python code as the interpreter ends
+#endif
   }
 }
 

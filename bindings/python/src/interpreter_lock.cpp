@@ -23,7 +23,7 @@ class Asking {
     ++asking;
     if (!ending || ends_it) return;
     --asking;
-    for (;;) ::pause();
+    sleep_until_exit();
   }
   ~Asking() { --asking; }
   Asking(const Asking&) = delete;
@@ -49,6 +49,10 @@ ReleasedLock::~ReleasedLock() {
 HeldLock::HeldLock() {
   const Asking asks;
   state_ = PyGILState_Ensure();
+}
+
+void sleep_until_exit() noexcept {
+  for (;;) ::pause();
 }
 
 void watch_for_interpreter_end() {

@@ -34,6 +34,9 @@ class HeldLock {
   PyGILState_STATE state_;
 };
 
+/// For a thread that Python makes exit: its frames would release a lock that it does not hold.
+[[noreturn]] void sleep_until_exit() noexcept;
+
 /// Has Python say when the interpreter ends.
 void watch_for_interpreter_end();
 

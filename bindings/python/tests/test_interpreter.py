@@ -41,15 +41,32 @@ def shuts_down_while_a_thread_calls() -> None:
     elastic.shutdown()
 
 
+def ends_while_a_thread_trains() -> None:
+    elastic.init()
+    trains = threading.Event()
+
+    def train(state: elastic.State) -> None:
+        while True:
+            trains.set()
+            for _ in range(10**6):
+                pass
+
+    state = elastic.State(step=0)
+    threading.Thread(target=lambda: elastic.run(state, train), daemon=True).start()
+    trains.wait()
+
+
 @pytest.mark.parametrize("repetition", range(5))
 def test_daemon_threads_do_not_abort_the_interpreters_end(job: Job, repetition: int) -> None:
     for workers, program in (
         (1, ends_while_a_thread_calls),
         (2, ends_while_a_thread_calls),
         (1, shuts_down_while_a_thread_calls),
+        (1, ends_while_a_thread_trains),
     ):
         output = job(workers, program, "--max-restarts", "0")
         assert "terminate called" not in output and "signal" not in output, output
+        assert "Fatal Python error" not in output, output
 
 
 def test_a_subinterpreter_cannot_load_it() -> None:

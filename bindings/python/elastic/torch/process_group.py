@@ -125,7 +125,9 @@ class ProcessGroup(dist.ProcessGroup):
         else:
             with torch.no_grad():
                 elastic.grouped_allreduce(tensors, operation)
-        return _complete(tensors)
+        if getattr(opts, "asyncOp", True):
+            return _complete(tensors)
+        return None  # what newer versions of PyTorch take from a call that has waited
 
     def allreduce_coalesced(self, tensors: Sequence[torch.Tensor], opts: Any = None) -> Any:
         return self.allreduce(tensors, opts)
