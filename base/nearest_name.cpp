@@ -28,8 +28,8 @@ std::size_t distance(std::string_view a, std::string_view b) {
 /// Whether `name` is `known` with letters left out, as "rm" is of "remove".
 bool abbreviates(std::string_view name, std::string_view known) {
   const auto* next = name.begin();
-  for (const char letter : known) {
-    if (next != name.end() && *next == letter) ++next;
+  for (const char character : known) {
+    if (next != name.end() && *next == character) ++next;
   }
   return next == name.end();
 }

@@ -4,6 +4,7 @@
 #include <deque>
 #include <exception>
 #include <limits>
+#include <optional>
 #include <utility>
 
 #include <boost/asio/co_spawn.hpp>
@@ -34,10 +35,11 @@ class JobConnection::Impl : public std::enable_shared_from_this<Impl> {
   /// Is given the server's reply; null: the server does not come back.
   using Answer = std::function<void(const rendezvous::StatusReply*)>;
 
-  Impl(asio::io_context& io, rendezvous::Destination server, Handlers handlers,
-       Milliseconds longest_outage)
+  Impl(asio::io_context& io, rendezvous::Destination server, rendezvous::Enlist self,
+       Handlers handlers, Milliseconds longest_outage)
       : io_(io),
         server_(std::move(server)),
+        self_(std::move(self)),
         handlers_(std::move(handlers)),
         longest_outage_(longest_outage),
         pause_(io) {}
@@ -55,7 +57,7 @@ class JobConnection::Impl : public std::enable_shared_from_this<Impl> {
     WorkerReport report{phase_, joinable_};
     if (reply == nullptr) return report;
     for (const auto& departed : reply->departed) {
-      const auto slot = slot_of(departed.label);
+      const auto slot = slot_of(self_.number.value_or(0), departed.label);
       if (slot && departed.how == "early") report.ended_early[*slot] = departed.why;
       if (departed.label != label) continue;
       report.left = departed.how == "removed"    ? WorkerReport::Left::kRemoved
@@ -73,7 +75,17 @@ class JobConnection::Impl : public std::enable_shared_from_this<Impl> {
 
   void request(const rendezvous::Message& message, const Answer& answer) {
     unanswered_.push_back({message, answer});
-    if (connection_) connection_->send(message);
+    if (connection_) {
+      connection_->send(message);
+    } else if (last_) {
+      asio::post(io_, [self = shared_from_this()] { self->answer_from_last(); });
+    }
+  }
+
+  void set_running(int count) {
+    if (count == self_.running) return;
+    self_.running = count;
+    tell_numbers();
   }
 
   /// The owner is going: no handler is called any more.
@@ -97,12 +109,17 @@ class JobConnection::Impl : public std::enable_shared_from_this<Impl> {
     while (!abandoned_) {
       const Status ended = co_await attempt();
       if (abandoned_) co_return;
+      answer_from_last();
+      if (abandoned_) co_return;
       if (std::exchange(established_, false)) {
-        log::warn("lost the rendezvous server, connects again: {}", ended.message());
+        if (!last_) {
+          log::warn("lost the rendezvous server, connects again: {}", ended.message());
+        }
         backoff = short_pauses_first();
         lost_at_ = Clock::now();
         continue;
       }
+      if (!self_.number && handlers_.on_no_connection) handlers_.on_no_connection(ended);
       if (Clock::now() >= lost_at_ + longest_outage_) do_without(ended);
       co_await wait(backoff.pause());
     }
@@ -113,6 +130,8 @@ class JobConnection::Impl : public std::enable_shared_from_this<Impl> {
     const auto dialed = co_await rendezvous::dial(server_, kAttempt);
     if (!dialed.ok() || abandoned_) co_return dialed.status();
     connection_ = dialed.value();
+    enlisted_ = false;
+    connection_->send(self_);
     for (const Request& request : unanswered_) connection_->send(request.message);
     Status ended = co_await listen();
     // Also where it is only damaged: the server is not to count on it.
@@ -139,26 +158,37 @@ class JobConnection::Impl : public std::enable_shared_from_this<Impl> {
       silent_ = false;
       phase_ = parse_job_phase(state->phase);
       joinable_ = state->joinable;
+      if (state->last) last_ = *state->last;
       if (handlers_.on_state) {
         handlers_.on_state({phase_, state->text, state->joinable, state->end_workers});
       }
+    } else if (const auto* enlisted = std::get_if<rendezvous::Enlisted>(&message)) {
+      const bool first = !self_.number;
+      enlisted_ = true;
+      self_.number = enlisted->number;
+      if (first && handlers_.on_enlisted) handlers_.on_enlisted(*enlisted);
     } else if (const auto* spawn = std::get_if<rendezvous::Spawn>(&message)) {
-      catch_up(spawn->total);
+      if (enlisted_) catch_up(spawn->total);
     } else if (const auto* status = std::get_if<rendezvous::StatusReply>(&message)) {
       phase_ = parse_job_phase(status->phase);
       joinable_ = status->joinable;
       answer_first(status);
     } else if (const auto* done = std::get_if<rendezvous::Done>(&message)) {
-      if (!done->ok) log::warn("the server cannot stop the job: {}", done->text);
+      if (!done->ok) log::warn("the server refused a request: {}", done->text);
       answer_first(nullptr);
     }
   }
 
   void catch_up(std::int64_t total) {
-    const std::int64_t missing = total - std::exchange(spawned_, total);
+    const std::int64_t missing = total - std::exchange(self_.spawned, total);
     if (missing <= 0 || !handlers_.on_spawn) return;
     constexpr std::int64_t kMost = std::numeric_limits<int>::max();
     handlers_.on_spawn({static_cast<int>(std::min(missing, kMost))});
+    tell_numbers();
+  }
+
+  void tell_numbers() {
+    if (connection_ && enlisted_) connection_->send(self_);
   }
 
   /// Answers come in the order of requests.
@@ -169,11 +199,21 @@ class JobConnection::Impl : public std::enable_shared_from_this<Impl> {
     if (request.answer) request.answer(reply);
   }
 
+  /// The server of a job that is over may have ended, too.
+  void answer_from_last() {
+    if (!last_ || connection_) return;
+    for (const Request& request : std::exchange(unanswered_, {})) {
+      if (request.answer) request.answer(&*last_);
+    }
+  }
+
   /// Workers that end are not to wait for a server that may never be back. The server gets other
   /// requests when it is back.
   void do_without(const Status& why) {
     if (!std::exchange(silent_, true)) {
-      log::error("the rendezvous server does not come back: {}", why.message());
+      log::error("the rendezvous server {}: {}",
+                 self_.number ? "does not come back" : "cannot be reached, tries again",
+                 why.message());
     }
     for (Request& request : std::exchange(unanswered_, {})) {
       if (request.answer) {
@@ -192,23 +232,27 @@ class JobConnection::Impl : public std::enable_shared_from_this<Impl> {
 
   asio::io_context& io_;
   const rendezvous::Destination server_;
+  rendezvous::Enlist self_;
   Handlers handlers_;
   const Milliseconds longest_outage_;
   asio::steady_timer pause_;
   std::shared_ptr<rendezvous::Connection> connection_;
   std::deque<Request> unanswered_;  ///< sent where there is a connection, and again on the next
+  std::optional<rendezvous::StatusReply> last_;  ///< of a job that is over
   JobPhase phase_ = JobPhase::kForming;
   bool joinable_ = false;
-  std::int64_t spawned_ = 0;  ///< what the server has asked for in all
   TimePoint lost_at_;
   bool established_ = false;  ///< the server has spoken on this connection
+  bool enlisted_ = false;     ///< the server knows this launcher, on this connection
   bool silent_ = false;       ///< it was said that it does not come back
   bool abandoned_ = false;
 };
 
 JobConnection::JobConnection(asio::io_context& io, rendezvous::Destination server,
-                             Handlers handlers, Milliseconds longest_outage)
-    : impl_(std::make_shared<Impl>(io, std::move(server), std::move(handlers), longest_outage)) {
+                             rendezvous::Enlist self, Handlers handlers,
+                             Milliseconds longest_outage)
+    : impl_(std::make_shared<Impl>(io, std::move(server), std::move(self), std::move(handlers),
+                                   longest_outage)) {
   impl_->start();
 }
 JobConnection::~JobConnection() {
@@ -223,6 +267,12 @@ void JobConnection::ask_about(std::string label, std::function<void(const Worker
 }
 void JobConnection::request_stop() {
   impl_->request(rendezvous::StopRequest{}, {});
+}
+void JobConnection::request_removal(const std::vector<std::string>& labels) {
+  for (const std::string& label : labels) impl_->request(rendezvous::RemoveRequest{0, label}, {});
+}
+void JobConnection::set_running(int count) {
+  impl_->set_running(count);
 }
 
 }  // namespace elastic::launcher

@@ -2,6 +2,8 @@
 
 #include <functional>
 #include <memory>
+#include <string>
+#include <vector>
 
 #include <boost/asio/io_context.hpp>
 
@@ -19,11 +21,17 @@ class JobConnection {
   struct Handlers {
     std::function<void(JobStateChanged)> on_state;
     std::function<void(SpawnWanted)> on_spawn;
+    /// On the first connection: this launcher's number in the job, and the job's name.
+    std::function<void(rendezvous::Enlisted)> on_enlisted;
+    /// An attempt to connect for the first time has failed. kUnavailable: there is no server.
+    /// Otherwise it refuses this launcher, such as for its secret. Attempts go on.
+    std::function<void(Status)> on_no_connection;
   };
 
-  /// `longest_outage`: a question about a worker is answered with the last known state if there has
-  /// been no connection for so long.
-  JobConnection(boost::asio::io_context& io, rendezvous::Destination server, Handlers handlers,
+  /// `self`: the name of this launcher and its slots. `longest_outage`: a question about a worker
+  /// is answered with the last known state if there has been no connection for so long.
+  JobConnection(boost::asio::io_context& io, rendezvous::Destination server,
+                rendezvous::Enlist self, Handlers handlers,
                 Milliseconds longest_outage = Milliseconds(10000));
   ~JobConnection();
   JobConnection(const JobConnection&) = delete;
@@ -33,6 +41,10 @@ class JobConnection {
   /// and what became of the worker with `label`.
   void ask_about(std::string label, std::function<void(const WorkerReport&)> answer);
   void request_stop();
+  /// The workers with these labels are to leave the job at the next step boundary.
+  void request_removal(const std::vector<std::string>& labels);
+  /// Tells the server how many workers this launcher runs.
+  void set_running(int count);
 
  private:
   class Impl;

@@ -17,16 +17,13 @@ namespace elastic::launcher {
 
 namespace asio = boost::asio;
 
-namespace {
-
-/// The server with the thread that it lives on. Made, started and destroyed by the launcher's
-/// thread.
-class ServerThread {
+/// The server with the thread that it lives on.
+class JobServer::Thread {
  public:
-  ServerThread() = default;
-  ServerThread(const ServerThread&) = delete;
-  ServerThread& operator=(const ServerThread&) = delete;
-  ~ServerThread() {
+  Thread() = default;
+  Thread(const Thread&) = delete;
+  Thread& operator=(const Thread&) = delete;
+  ~Thread() {
     if (!thread_.joinable()) return;
     asio::post(io_, [this] { server_.reset(); });
     work_.reset();
@@ -67,6 +64,8 @@ class ServerThread {
   std::thread thread_;
 };
 
+namespace {
+
 rendezvous::ServerOptions server_options(const LaunchOptions& options, const Secret& secret) {
   rendezvous::ServerOptions made;
   made.bind = options.bind;
@@ -95,51 +94,16 @@ std::string reachable(const std::string& address) {
 
 }  // namespace
 
-class JobServer::Impl {
- public:
-  Impl(asio::io_context& io, Handlers handlers) : io_(io), handlers_(std::move(handlers)) {}
-
-  Status start(const LaunchOptions& options, const Secret& secret) {
-    if (Status status = server_.start(server_options(options, secret)); !status.ok()) {
-      return status;
-    }
-    address_ = reachable(server_.address());
-    connection_.emplace(
-        io_,
-        rendezvous::Destination{address_,
-                                secret,
-                                {rendezvous::kProtocolVersion, options.job, "launcher"},
-                                options.encrypt},
-        std::move(handlers_));
-    return {};
-  }
-
-  const std::string& address() const { return address_; }
-  /// Once started.
-  JobConnection& connection() { return *connection_; }
-
- private:
-  asio::io_context& io_;
-  Handlers handlers_;
-  ServerThread server_;
-  std::string address_;
-  std::optional<JobConnection> connection_;
-};
-
-JobServer::JobServer(asio::io_context& io, Handlers handlers)
-    : impl_(std::make_unique<Impl>(io, std::move(handlers))) {}
+JobServer::JobServer() : thread_(std::make_unique<Thread>()) {}
 JobServer::~JobServer() = default;
+
 Status JobServer::start(const LaunchOptions& options, const Secret& secret) {
-  return impl_->start(options, secret);
+  Status status = thread_->start(server_options(options, secret));
+  if (status.ok()) address_ = reachable(thread_->address());
+  return status;
 }
 const std::string& JobServer::address() const {
-  return impl_->address();
-}
-void JobServer::ask_about(std::string label, std::function<void(const WorkerReport&)> answer) {
-  impl_->connection().ask_about(std::move(label), std::move(answer));
-}
-void JobServer::request_stop() {
-  impl_->connection().request_stop();
+  return address_;
 }
 
 }  // namespace elastic::launcher

@@ -68,7 +68,30 @@ Status check(const LaunchOptions& options) {
     return invalid("--disconnect-grace-ms must be at least 1");
   }
   if (options.outage_window.count() < 1) return invalid("--outage-window-ms must be at least 1");
-  return check_job_id(options.job);
+  return options.job.empty() ? Status() : check_job_id(options.job);
+}
+
+/// --join needs a secret, and has no use for the options of a server, which runs already.
+Status check_host(const CLI::App& app, const LaunchOptions& options) {
+  if (options.secret_stdin && !options.secret_file.empty()) {
+    return invalid("--secret-file and --secret-stdin: give one of them");
+  }
+  if (options.slots != 0 && options.np > options.slots) {
+    return invalid("-np " + std::to_string(options.np) + " is greater than --slots " +
+                   std::to_string(options.slots));
+  }
+  if (options.join.empty()) return {};
+  for (const char* of_server :
+       {"--bind", "--port", "--min-np", "--max-np", "--evict-after-ms", "--max-join-stall-ms",
+        "--disconnect-grace-ms", "--outage-window-ms", "--below-minimum-timeout-ms"}) {
+    if (app.get_option(of_server)->count() == 0) continue;
+    return invalid(std::string(of_server) +
+                   " is for the job's server: give it there, and not with --join");
+  }
+  if (options.secret_file.empty() && !options.secret_stdin) {
+    return invalid("--join needs the job's secret: --secret-file FILE or --secret-stdin");
+  }
+  return {};
 }
 
 /// The command line as it is parsed, before its numbers and flags become LaunchOptions.
@@ -114,8 +137,22 @@ void add_server_options(CLI::App& app, CommandLine& line) {
   app.add_option("--bind", line.options.bind, "Address of the rendezvous server [127.0.0.1]");
   app.add_option("--port", line.options.port, "Port of the rendezvous server [any]");
   app.add_option("--job", line.options.job, "Name of the job [random]");
+  app.add_option("--secret-file", line.options.secret_file,
+                 "File with the job's secret, 64 hexadecimal digits [drawn at random]");
+  app.add_flag("--secret-stdin", line.options.secret_stdin,
+               "Read the job's secret from stdin, up to its end");
   app.add_flag("--encrypt", line.options.encrypt,
                "Use TLS on every TCP connection of the job [as ELASTIC_ENCRYPT says]");
+}
+
+void add_host_options(CLI::App& app, CommandLine& line) {
+  app.add_option("--join", line.options.join,
+                 "Start workers for the job whose server is at HOST:PORT, which another elasticrun "
+                 "or elastic-rendezvous runs; needs its secret");
+  app.add_option("--slots", line.options.slots,
+                 "No more workers than this on this host [--max-np; with --join: -np]")
+      ->check(whole_number("--slots", 1));
+  app.add_option("--host-name", line.options.host, "This host's name in ctl status [hostname]");
 }
 
 void add_time_limits(CLI::App& app, CommandLine& line) {
@@ -212,6 +249,7 @@ Result<LaunchRequest> parse_launch_options(const std::vector<std::string>& argum
   app.prefix_command();
   add_worker_options(app, line);
   add_server_options(app, line);
+  add_host_options(app, line);
   add_time_limits(app, line);
   add_output_options(app, line);
   add_questions(app, line);
@@ -244,8 +282,10 @@ Result<LaunchRequest> parse_launch_options(const std::vector<std::string>& argum
   }
   if (options.command.empty()) return invalid("the program to run is missing");
   if (line.np->count() == 0) return invalid(missing_np(options.command.front()));
-  if (line.max_np->count() == 0) options.max_np = options.np;
-  if (options.job.empty()) options.job = random_id().substr(0, 8);
+  if (Status status = check_host(app, options); !status.ok()) return status;
+  if (line.max_np->count() == 0) options.max_np = std::max(options.np, options.slots);
+  if (options.slots == 0) options.slots = options.max_np;
+  if (options.job.empty() && options.join.empty()) options.job = random_id().substr(0, 8);
   options.prefix = !line.no_prefix;
   options.terminal = !line.no_terminal;
   if (Status status = take_time_limits(line, options); !status.ok()) return status;

@@ -18,9 +18,14 @@ struct LaunchOptions {
   int max_np = 0;  ///< np unless given
   int max_restarts = 3;
   std::string bind = "127.0.0.1";
-  std::uint16_t port = 0;  ///< 0: any
-  std::string job;         ///< drawn at random unless given
-  bool encrypt = false;    ///< TLS, for server and workers
+  std::uint16_t port = 0;     ///< 0: any
+  std::string join;           ///< "host:port" of a job's server; empty: a server in this process
+  std::string secret_file;    ///< empty: a secret is drawn, or read as `secret_stdin` says
+  bool secret_stdin = false;  ///< the secret is the first line of stdin
+  std::string host;           ///< this host's name for people
+  int slots = 0;              ///< workers that this launcher runs at most
+  std::string job;            ///< drawn at random unless given; with `join`, "": the server says it
+  bool encrypt = false;       ///< TLS, for server and workers
   Milliseconds evict_after{500};
   Milliseconds max_join_stall{10000};
   Milliseconds disconnect_grace{1500};

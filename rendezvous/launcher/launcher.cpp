@@ -19,6 +19,7 @@
 #include "base/printable.hpp"
 #include "base/secret_descriptor.hpp"
 #include "rendezvous/launcher/guardian.hpp"
+#include "rendezvous/launcher/job_connection.hpp"
 #include "rendezvous/launcher/job_file.hpp"
 #include "rendezvous/launcher/job_server.hpp"
 #include "rendezvous/launcher/output_writer.hpp"
@@ -33,6 +34,9 @@ namespace {
 
 /// The job is done, but workers' output could not be written.
 constexpr int kOutputLost = 1;
+
+/// The server refuses this launcher, and would again: another secret, job or version.
+constexpr int kNotRetried = 3;
 
 /// Destination of the launcher's own lines: it goes unnoticed where they are lost.
 constexpr const char* kOwnLines = "";
@@ -65,29 +69,35 @@ Overloaded(Handlers...) -> Overloaded<Handlers...>;
 
 class Launcher::Impl {
  public:
-  Impl(LaunchOptions options, std::string program, Environment environment)
+  Impl(LaunchOptions options, const Secret& secret, std::string program, Environment environment)
       : options_(std::move(options)),
         program_(std::move(program)),
         environment_(std::move(environment)),
         supervision_({.np = options_.np,
                       .min_np = options_.min_np,
-                      .max_np = options_.max_np,
+                      .max_np = options_.slots,
                       .max_restarts = options_.max_restarts,
+                      .joined = !options_.join.empty(),
                       .start = options_.start_timeout,
                       .below_minimum = options_.below_minimum_timeout,
                       .drain = options_.drain,
                       .exit = options_.exit}),
-        secret_(random_secret()) {}
+        secret_(secret) {}
 
   int run();
 
  private:
   Status prepare();
+  Status start_server();
+  void connect();
+  void begin(const rendezvous::Enlisted& enlisted);
+  void without_server(const Status& why);
   void wait_for_signal();
   void wait_for_children();
   void collect_children();
   void decide(const Event& event) { perform(supervision_.decide(event, Clock::now())); }
   void perform(const std::vector<Action>& actions);
+  void remove_workers();
   void start_worker(const StartWorker& start);
   Status try_start(const StartWorker& start);
   Result<WorkerOutput*> output_of(int slot);
@@ -113,7 +123,12 @@ class Launcher::Impl {
   boost::asio::steady_timer timer_{io_};
   boost::asio::steady_timer time_to_read_{io_};
   std::optional<JobFile> job_file_;
-  std::optional<JobServer> server_;
+  std::optional<JobServer> server_;  // none under --join
+  JobPlace job_;
+  std::optional<JobConnection> connection_;
+  TimePoint started_ = Clock::now();
+  bool begun_ = false;  // workers have been started
+  std::optional<JobStateChanged> state_before_;
   std::map<int, std::unique_ptr<WorkerOutput>> outputs_;  // by slot, kept over restarts
   std::optional<OutputWriter> output_writer_;
   std::optional<OutputWriter> errors_writer_;              // none where both go to the same file
@@ -130,7 +145,7 @@ int Launcher::Impl::run() {
     write_whole(STDERR_FILENO, line_of(status.message()));
     return 1;
   }
-  perform(supervision_.begin());
+  connect();
   io_.run();
   return exit_code_ == 0 && !lost_outputs_.empty() ? kOutputLost : exit_code_;
 }
@@ -154,9 +169,14 @@ Status Launcher::Impl::prepare() {
                     "--output-dir " + options_.output_dir + ": " + error.message());
     }
   }
-  server_.emplace(io_, JobServer::Handlers{[this](const JobStateChanged& state) { decide(state); },
-                                           [this](const SpawnWanted& spawn) { decide(spawn); }});
+  job_ = {options_.join, options_.job, 0};
+  return options_.join.empty() ? start_server() : Status();
+}
+
+Status Launcher::Impl::start_server() {
+  server_.emplace();
   if (Status status = server_->start(options_, secret_); !status.ok()) return status;
+  job_.address = server_->address();
 
   auto folder = private_folder(environment_);
   if (!folder.ok()) return folder.status();
@@ -165,8 +185,43 @@ Status Launcher::Impl::prepare() {
                                        ProcessIdentity::of_this_process()});
   if (!job_file.ok()) return job_file.status();
   job_file_.emplace(std::move(job_file).value());
-
   return {};
+}
+
+void Launcher::Impl::connect() {
+  JobConnection::Handlers handlers;
+  handlers.on_state = [this](const JobStateChanged& state) {
+    if (begun_) return decide(state);
+    state_before_ = state;
+  };
+  handlers.on_spawn = [this](const SpawnWanted& spawn) { decide(spawn); };
+  handlers.on_enlisted = [this](const rendezvous::Enlisted& enlisted) { begin(enlisted); };
+  handlers.on_no_connection = [this](const Status& why) { without_server(why); };
+  connection_.emplace(
+      io_,
+      rendezvous::Destination{job_.address,
+                              secret_,
+                              {rendezvous::kProtocolVersion, options_.job, "launcher"},
+                              options_.encrypt},
+      rendezvous::Enlist{random_id(), options_.host, options_.slots, 0, 0, std::nullopt},
+      std::move(handlers));
+}
+
+/// The server knows this launcher, and its workers' names are known.
+void Launcher::Impl::begin(const rendezvous::Enlisted& enlisted) {
+  job_.name = enlisted.job;
+  job_.launcher = enlisted.number;
+  begun_ = true;
+  perform(supervision_.begin());
+  if (state_before_) decide(*state_before_);
+}
+
+/// Once workers run, they train on without a server.
+void Launcher::Impl::without_server(const Status& why) {
+  if (begun_ || finished_) return;
+  const bool may_come = why.code() == Code::kUnavailable;
+  if (may_come && Clock::now() < started_ + options_.start_timeout) return;
+  perform({Finish{may_come ? 1 : kNotRetried, "cannot join the job: " + why.message()}});
 }
 
 void Launcher::Impl::start_writers() {
@@ -212,10 +267,18 @@ void Launcher::Impl::collect_children() {
     }
     const int slot = entry->first;
     entry = workers_.erase(entry);
-    server_->ask_about(slot_label(slot), [this, slot, ended = *status](const WorkerReport& report) {
-      decide(WorkerExited{slot, ended, report});
-    });
+    connection_->ask_about(slot_label(job_.launcher, slot),
+                           [this, slot, ended = *status](const WorkerReport& report) {
+                             decide(WorkerExited{slot, ended, report});
+                           });
   }
+  connection_->set_running(static_cast<int>(workers_.size()));
+}
+
+void Launcher::Impl::remove_workers() {
+  std::vector<std::string> labels;
+  for (const auto& [slot, worker] : workers_) labels.push_back(slot_label(job_.launcher, slot));
+  connection_->request_removal(labels);
 }
 
 void Launcher::Impl::perform(const std::vector<Action>& actions) {
@@ -226,7 +289,8 @@ void Launcher::Impl::perform(const std::vector<Action>& actions) {
                    [this](const SignalWorkers& signal) {
                      for (const auto& [slot, worker] : workers_) worker->signal(signal.number);
                    },
-                   [this](const RequestStop&) { server_->request_stop(); },
+                   [this](const RequestStop&) { connection_->request_stop(); },
+                   [this](const RequestRemoval&) { remove_workers(); },
                    [this](const Say& text) { say(text.text); },
                    [this](const NameRunning& names) {
                      if (!workers_.empty()) say(names.before + running_workers() + names.after);
@@ -262,8 +326,8 @@ Status Launcher::Impl::try_start(const StartWorker& start) {
   auto child = start_child({
       .path = program_,
       .arguments = options_.command,
-      .environment = worker_environment(environment_, options_, server_->address(), start.slot,
-                                        start.attempt, secret_fd.value().get()),
+      .environment = worker_environment(environment_, options_, job_, start.slot, start.attempt,
+                                        secret_fd.value().get()),
       .inherited_fd = secret_fd.value().get(),
       .guardian_pipe = guardian_.pipe(),
       .terminal = options_.terminal,
@@ -277,6 +341,7 @@ Status Launcher::Impl::try_start(const StartWorker& start) {
                                                 *output.value());
   worker->pump();
   workers_[start.slot] = std::move(worker);
+  connection_->set_running(static_cast<int>(workers_.size()));
   return {};
 }
 
@@ -335,9 +400,10 @@ void Launcher::Impl::arm_timer() {
   });
 }
 
-Launcher::Launcher(LaunchOptions options, std::string program, Environment environment)
-    : impl_(
-          std::make_unique<Impl>(std::move(options), std::move(program), std::move(environment))) {}
+Launcher::Launcher(LaunchOptions options, const Secret& secret, std::string program,
+                   Environment environment)
+    : impl_(std::make_unique<Impl>(std::move(options), secret, std::move(program),
+                                   std::move(environment))) {}
 Launcher::~Launcher() = default;
 int Launcher::run() {
   return impl_->run();

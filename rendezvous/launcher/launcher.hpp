@@ -4,11 +4,13 @@
 #include <memory>
 #include <string>
 
+#include "base/secret.hpp"
 #include "rendezvous/launcher/launch_options.hpp"
 
 namespace elastic::launcher {
 
-/// Runs one job: server, workers, their output, signals. A thin shell around Supervision.
+/// Runs the workers of one job on this host, their output and signals; and the job's server, unless
+/// it joins a job. A thin shell around Supervision.
 ///
 /// Owned by the main thread, in which it also starts the workers: they die with it.
 class Launcher {
@@ -16,7 +18,8 @@ class Launcher {
   using Environment = std::map<std::string, std::string>;
 
   /// `program` is the path of the command's program. The environment is what workers inherit.
-  Launcher(LaunchOptions options, std::string program, Environment environment);
+  Launcher(LaunchOptions options, const Secret& secret, std::string program,
+           Environment environment);
   ~Launcher();
 
   /// Returns the exit code, after the last worker has ended.

@@ -1,4 +1,5 @@
 #include <cerrno>
+#include <climits>
 #include <cstdio>
 #include <cstring>
 #include <exception>
@@ -9,6 +10,7 @@
 
 #include "base/config/environment.hpp"
 #include "base/config/options.hpp"
+#include "base/secret.hpp"
 #include "rendezvous/launcher/build_report.hpp"
 #include "rendezvous/launcher/control_command.hpp"
 #include "rendezvous/launcher/launch_options.hpp"
@@ -43,6 +45,17 @@ void warn_of_unused(const EnvironmentMap& environment) {
       names.c_str());
 }
 
+std::string host_name() {
+  char name[HOST_NAME_MAX + 1] = {};
+  return ::gethostname(name, sizeof name - 1) == 0 && name[0] != '\0' ? name : "localhost";
+}
+
+Result<Secret> secret_of(const LaunchOptions& options) {
+  if (options.secret_stdin) return read_secret(STDIN_FILENO, "--secret-stdin");
+  if (!options.secret_file.empty()) return read_secret_file(options.secret_file);
+  return random_secret();
+}
+
 int launch(LaunchOptions options, const EnvironmentMap& environment) {
   // Every worker would end with the same error.
   if (const auto valid = resolve({}, environment); !valid.ok()) return usage_error(valid.status());
@@ -51,8 +64,11 @@ int launch(LaunchOptions options, const EnvironmentMap& environment) {
   auto program = find_program(options.command.front(),
                               search_path == environment.end() ? "" : search_path->second);
   if (!program.ok()) return usage_error(program.status());
-  warn_of_unused(environment);
-  return Launcher(options, program.value(), environment).run();
+  if (options.join.empty()) warn_of_unused(environment);
+  if (options.host.empty()) options.host = host_name();
+  const auto secret = secret_of(options);
+  if (!secret.ok()) return usage_error(secret.status());
+  return Launcher(options, secret.value(), program.value(), environment).run();
 }
 
 int run(const std::vector<std::string>& arguments) {

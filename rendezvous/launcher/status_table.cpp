@@ -172,6 +172,14 @@ std::string status_json(const StatusReply& status) {
                                {"waits_for", joiner.waits_for},
                                {"incarnation", joiner.incarnation}});
   }
+  json["launchers"] = nlohmann::json::array();
+  for (const auto& its : status.launchers.value_or(std::vector<StatusReply::Launcher>())) {
+    json["launchers"].push_back({{"number", its.number},
+                                 {"host", its.host},
+                                 {"slots", its.slots},
+                                 {"running", its.running},
+                                 {"connected", its.connected}});
+  }
   return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }
 

@@ -106,7 +106,7 @@ void Supervision::on(const SpawnWanted& event, TimePoint, Actions& actions) {
   for (int added = 0; added < event.count; ++added) {
     if (running() >= options_.max_np) {
       actions.emplace_back(Say{"not starting more workers: " + std::to_string(options_.max_np) +
-                               " (--max-np) are running"});
+                               " are running, which is the most here (--max-np, --slots)"});
       return;
     }
     int slot = 0;
@@ -126,10 +126,17 @@ void Supervision::on(const SignalReceived& event, TimePoint now, Actions& action
       terminate(now, actions);
       return;
     }
-    actions.emplace_back(
-        Say{signal_name(event.number) +
-            ": stopping the job at the next step boundary (again to stop the workers at once)"});
-    actions.emplace_back(RequestStop{});
+    if (options_.joined) {
+      actions.emplace_back(Say{signal_name(event.number) +
+                               ": the workers of this host leave the job at the next step boundary "
+                               "(again to stop them at once)"});
+      actions.emplace_back(RequestRemoval{});
+    } else {
+      actions.emplace_back(
+          Say{signal_name(event.number) +
+              ": stopping the job at the next step boundary (again to stop the workers at once)"});
+      actions.emplace_back(RequestStop{});
+    }
     terminate_at_ = now + options_.drain;
   } else if (signals_ == 2 && kill_at_ == TimePoint::max()) {
     actions.emplace_back(Say{"stopping the workers at once (again to kill them)"});
@@ -170,7 +177,7 @@ void Supervision::start(int slot, Actions& actions) {
   Slot& started = slots_[slot];
   started.running = true;
   started.waits = false;
-  started.finished = false;
+  started.finished = started.removed = false;
   started.unjoined = false;
   started.failure.clear();
   actions.emplace_back(StartWorker{slot, started.starts});

@@ -15,8 +15,9 @@ namespace elastic::launcher {
 struct SupervisionOptions {
   int np = 1;
   int min_np = 1;
-  int max_np = 1;
+  int max_np = 1;                     ///< workers that run here at most
   int max_restarts = 3;               ///< of all slots together
+  bool joined = false;                ///< the job is not this launcher's: others run it, too
   Milliseconds start{60000};          ///< for which the job waits for its first workers
   Milliseconds below_minimum{60000};  ///< for which the job waits with fewer than min_np
   Milliseconds drain{30000};          ///< from a stop request to SIGTERM
@@ -81,6 +82,8 @@ struct SignalWorkers {
 };
 /// Ask the server to end the job at the next step boundary.
 struct RequestStop {};
+/// Ask the server to let the running workers go at the next step boundary.
+struct RequestRemoval {};
 /// One line for the user.
 struct Say {
   std::string text;
@@ -100,8 +103,8 @@ struct Finish {
   int exit_code = 0;
   std::string reason;  ///< for the user; empty where there is nothing to say
 };
-using Action =
-    std::variant<StartWorker, SignalWorkers, RequestStop, Say, NameRunning, ShowOutput, Finish>;
+using Action = std::variant<StartWorker, SignalWorkers, RequestStop, RequestRemoval, Say,
+                            NameRunning, ShowOutput, Finish>;
 
 /// The launcher's decisions when workers end, the job changes or the user interrupts. Without I/O;
 /// owned by the launcher's thread.
@@ -122,6 +125,7 @@ class Supervision {
     int failures_before = 0;  ///< how many had failed before
     bool waits = false;       ///< to be started again once a replacement can join
     bool finished = false;    ///< was with the job to its end
+    bool removed = false;     ///< left on request
     std::string outcome;      ///< otherwise: what became of its worker
     bool unjoined = false;    ///< its last worker ended well and was never a member
   };
@@ -157,6 +161,7 @@ class Supervision {
   /// Empty where as many workers finished as began.
   std::string missing_workers() const;
   bool any_worker_finished() const;
+  bool all_workers_left() const;
   int running() const;
   bool restarts_left() const { return restarts_ < options_.max_restarts; }
   bool ending() const {

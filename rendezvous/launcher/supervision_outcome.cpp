@@ -10,6 +10,8 @@ namespace {
 
 constexpr std::size_t kMostOutputsShown = 4;
 constexpr int kMostNamed = 8;
+/// As EX_TEMPFAIL of sysexits.h: not a failure, and it may be started again.
+constexpr int kDrained = 75;
 
 }  // namespace
 
@@ -19,6 +21,11 @@ void Supervision::finish(Actions& actions) {
   if (phase_ == JobPhase::kDone && signals_ == 0 && !failed_after_done_ &&
       (stopped_ || failures_ == 0 || any_worker_finished())) {
     actions.emplace_back(Finish{0, stopped_ ? "" : missing_workers()});
+    return;
+  }
+  if (options_.joined && phase_ != JobPhase::kFailed && all_workers_left()) {
+    const std::string left = "the workers of this host have left the job, which goes on";
+    actions.emplace_back(Finish{signals_ > 0 ? kDrained : 0, left});
     return;
   }
   if (signals_ == 0) {
@@ -57,6 +64,12 @@ std::string Supervision::failure_reason() const {
     return "every worker ended before the job had begun: the program never called elastic::init";
   }
   return "every worker left before the job was done: call elastic::shutdown at the end";
+}
+
+bool Supervision::all_workers_left() const {
+  return !slots_.empty() && std::all_of(slots_.begin(), slots_.end(), [](const auto& entry) {
+    return entry.second.removed || entry.second.finished;
+  });
 }
 
 bool Supervision::any_worker_finished() const {

@@ -48,6 +48,7 @@ void Supervision::worker_ended(int slot, const WorkerReport& report, Actions& ac
              (phase_ == JobPhase::kDone && report.member)) {
     ended.finished = true;
   } else if (report.left == WorkerReport::Left::kRemoved) {
+    ended.removed = true;
     ended.outcome = "was removed on request";
   } else if (phase_ == JobPhase::kDone && !ended.outcome.empty()) {
     // A replacement that came too late: what became of the worker before it is what is missing.

@@ -7,21 +7,41 @@
 
 namespace elastic::launcher {
 
+namespace {
+
+constexpr int kMostSlots = 100000;  ///< of one launcher
+
+std::string label_prefix(int launcher) {
+  return launcher == 0 ? "slot-" : "slot-" + std::to_string(launcher) + ".";
+}
+
+}  // namespace
+
 std::vector<std::string> worker_environment(std::map<std::string, std::string> inherited,
-                                            const LaunchOptions& options,
-                                            const std::string& address, int slot, int attempt,
-                                            int secret_fd) {
+                                            const LaunchOptions& options, const JobPlace& job,
+                                            int slot, int attempt, int secret_fd) {
   auto& environment = inherited;
   // Left over from an outer launcher, they would contradict ours.
   environment.erase("ELASTIC_SECRET_FILE");
   environment["RANK"] = environment["LOCAL_RANK"] = std::to_string(slot);
   environment["WORLD_SIZE"] = environment["LOCAL_WORLD_SIZE"] = std::to_string(options.np);
-  environment["ELASTIC_RENDEZVOUS"] = address;
-  environment["ELASTIC_JOB"] = options.job;
+  if (!options.join.empty()) {
+    environment.erase("RANK");
+    environment.erase("WORLD_SIZE");
+  }
+  environment["ELASTIC_RENDEZVOUS"] = job.address;
+  environment["ELASTIC_JOB"] = job.name;
   environment["ELASTIC_SECRET_FD"] = std::to_string(secret_fd);
-  environment["ELASTIC_SLOT"] = std::to_string(slot);
-  environment["ELASTIC_LABEL"] = slot_label(slot);
+  // Ranks of the first view follow it, so those of a launcher are next to each other.
+  environment["ELASTIC_SLOT"] = std::to_string(job.launcher * kMostSlots + slot);
+  environment["ELASTIC_LABEL"] = slot_label(job.launcher, slot);
   environment["ELASTIC_RESTART"] = std::to_string(attempt);
+
+  const std::string& reached_by = options.join.empty() ? options.bind : options.join;
+  if (!reached_by.starts_with("127.") && !reached_by.starts_with("[::1]") &&
+      !reached_by.starts_with("localhost")) {
+    environment.try_emplace("ELASTIC_BIND", "0.0.0.0");  // workers of other hosts connect to it
+  }
 
   // Otherwise what the program itself asks for stands: one that encrypts must not go without.
   if (options.encrypt) environment["ELASTIC_ENCRYPT"] = "1";
@@ -41,10 +61,14 @@ std::vector<std::string> worker_environment(std::map<std::string, std::string> i
   return made;
 }
 
-std::optional<int> slot_of(std::string_view label) {
-  constexpr std::string_view kPrefix = "slot-";
-  if (!label.starts_with(kPrefix)) return std::nullopt;
-  label.remove_prefix(kPrefix.size());
+std::string slot_label(int launcher, int slot) {
+  return label_prefix(launcher) + std::to_string(slot);
+}
+
+std::optional<int> slot_of(int launcher, std::string_view label) {
+  const std::string prefix = label_prefix(launcher);
+  if (!label.starts_with(prefix)) return std::nullopt;
+  label.remove_prefix(prefix.size());
   int slot = 0;
   const auto [end, error] = std::from_chars(label.data(), label.data() + label.size(), slot);
   if (error != std::errc() || end != label.data() + label.size()) return std::nullopt;

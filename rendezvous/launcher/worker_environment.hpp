@@ -10,19 +10,23 @@
 
 namespace elastic::launcher {
 
+/// A job, and a launcher's place in it.
+struct JobPlace {
+  std::string address;  ///< of the server
+  std::string name;
+  int launcher = 0;  ///< this launcher's number
+};
+
 /// The environment of a worker, as "NAME=value": the launcher's own environment, and on top of it
 /// where the job is and which slot this is. RANK and WORLD_SIZE are those at the start; the job's
-/// view replaces them.
+/// view replaces them. They are missing under --join, where a launcher does not know them.
 std::vector<std::string> worker_environment(std::map<std::string, std::string> inherited,
-                                            const LaunchOptions& options,
-                                            const std::string& address, int slot, int attempt,
-                                            int secret_fd);
+                                            const LaunchOptions& options, const JobPlace& job,
+                                            int slot, int attempt, int secret_fd);
 
-/// The launcher's name for a slot, as `ctl status` shows it.
-inline std::string slot_label(int slot) {
-  return "slot-" + std::to_string(slot);
-}
-/// Reverse of it; none for a label that a program has chosen.
-std::optional<int> slot_of(std::string_view label);
+/// The name of a slot of the launcher with this number, as `ctl status` shows it.
+std::string slot_label(int launcher, int slot);
+/// Reverse of it; none for a label of another launcher, or that a program has chosen.
+std::optional<int> slot_of(int launcher, std::string_view label);
 
 }  // namespace elastic::launcher

@@ -221,6 +221,29 @@ void fields(A& archive, M& m) {
 template <typename A, Is<RemoveRequest> M>
 void fields(A& archive, M& m) {
   archive("rank", m.rank);
+  archive("label", m.label);
+}
+template <typename A, Is<Enlist> M>
+void fields(A& archive, M& m) {
+  archive("id", m.id);
+  archive("host", m.host);
+  archive("slots", m.slots);
+  archive("running", m.running);
+  archive("spawned", m.spawned);
+  archive("number", m.number);
+}
+template <typename A, Is<Enlisted> M>
+void fields(A& archive, M& m) {
+  archive("number", m.number);
+  archive("job", m.job);
+}
+template <typename A, Is<StatusReply::Launcher> M>
+void fields(A& archive, M& m) {
+  archive("number", m.number);
+  archive("host", m.host);
+  archive("slots", m.slots);
+  archive("running", m.running);
+  archive("connected", m.connected);
 }
 template <typename A, Is<StatusReply> M>
 void fields(A& archive, M& m) {
@@ -239,6 +262,7 @@ void fields(A& archive, M& m) {
   archive("progress", m.progress);
   archive("joinable", m.joinable);
   archive("departed", m.departed);
+  archive("launchers", m.launchers);
 }
 template <typename A, Is<Done> M>
 void fields(A& archive, M& m) {
@@ -255,6 +279,7 @@ void fields(A& archive, M& m) {
   archive("text", m.text);
   archive("joinable", m.joinable);
   archive("end_workers", m.end_workers);
+  archive("last", m.last);
 }
 
 /// Messages that say all by their type.

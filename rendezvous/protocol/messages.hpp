@@ -252,6 +252,8 @@ struct AddRequest {
 /// The worker of `rank` is to leave at the next step boundary.
 struct RemoveRequest {
   int rank = 0;
+  std::optional<std::string>
+      label{};  ///< instead of the rank, which a view change may give another
 };
 /// The job is to stop at the next step boundary.
 struct StopRequest {};
@@ -292,14 +294,36 @@ struct StatusReply {
     std::string why;  ///< of one that was early, unable, evicted or lost, for people
   };
   std::vector<Departed> departed;  ///< the latest of each label that no worker has had since
+  struct Launcher {
+    int number = 0;
+    std::string host;
+    int slots = 0;
+    int running = 0;
+    bool connected = false;
+  };
+  std::optional<std::vector<Launcher>> launchers{};  ///< by number; none: not told
 };
 /// Outcome of Add, Remove and Stop requests.
 struct Done {
   bool ok = true;
   std::string text;
 };
-/// To launchers: how many workers were requested so far, in all, so that a launcher that missed a
-/// message starts the rest.
+/// A launcher gives its name, on each connection, and again when its numbers change.
+struct Enlist {
+  std::string id;               ///< drawn by the launcher, the same on all of its connections
+  std::string host;             ///< for people
+  int slots = 0;                ///< workers that it runs at most
+  int running = 0;              ///< workers that it runs
+  std::int64_t spawned = 0;     ///< workers that it was asked for and has dealt with, in all
+  std::optional<int> number{};  ///< what an earlier server has told it
+};
+/// The answer to the first Enlist of a connection.
+struct Enlisted {
+  int number = 0;   ///< this launcher's in the job, which tells its workers from those of others
+  std::string job;  ///< the job's name
+};
+/// To launchers: how many workers were requested of this launcher so far, in all, so that a
+/// launcher that missed a message starts the rest.
 struct Spawn {
   std::int64_t total = 0;
 };
@@ -310,14 +334,16 @@ struct JobState {
   bool joinable = false;  ///< some member is in `run`: a joiner can become a member
   bool end_workers =
       false;  ///< with "done": workers do not hear of the end, the launcher ends them
+  /// With "done" and "failed": what became of the workers. A launcher may outlive the server.
+  std::optional<StatusReply> last{};
 };
 
 /// The last message to the members of a job that is over.
 using LastWord = std::variant<Farewell, Fail>;
 
-using Message =
-    std::variant<Register, Heartbeat, Suspect, Promise, Paused, Report, Ready, Bye, Welcome, Wait,
-                 Refuse, Freeze, Announce, Farewell, Fail, StatusRequest, AddRequest, RemoveRequest,
-                 StopRequest, StatusReply, Done, Spawn, JobState, Check, Gone, Warning>;
+using Message = std::variant<Register, Heartbeat, Suspect, Promise, Paused, Report, Ready, Bye,
+                             Welcome, Wait, Refuse, Freeze, Announce, Farewell, Fail, StatusRequest,
+                             AddRequest, RemoveRequest, StopRequest, StatusReply, Done, Spawn,
+                             JobState, Check, Gone, Warning, Enlist, Enlisted>;
 
 }  // namespace elastic::rendezvous

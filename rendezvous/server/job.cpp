@@ -25,6 +25,10 @@ constexpr Milliseconds kLongestBetweenLooks{100};
 /// While the journal's disk is full.
 constexpr Milliseconds kAppendAgain{200};
 
+Done outcome(const Decision& decision) {
+  return {decision.ok, decision.answer.empty() ? decision.reason : decision.answer};
+}
+
 constexpr const char* kEnded = "its process has ended";
 
 template <typename... Fs>
@@ -257,30 +261,28 @@ void Job::note_phase(const std::string& reason) {
   joinable_ = joinable;
   if (now != phase_) phase_text_ = abandoned_.empty() ? reason : abandoned_;
   phase_ = now;
-  for (const Peer& launcher : launchers_) launcher->send(state());
+  for (const Peer& launcher : launchers_.peers()) launcher->send(state());
 }
 
 JobState Job::state() const {
-  return {rendezvous::name(phase_), phase_text_, joinable_, membership_.ends_workers()};
+  JobState now{rendezvous::name(phase_), phase_text_, joinable_, membership_.ends_workers(), {}};
+  if (phase_ == Phase::kDone || phase_ == Phase::kFailed) now.last = status();
+  return now;
 }
 
 StatusReply Job::status() const {
   StatusReply reply = membership_.status(Clock::now());
   reply.job = name_;
   reply.phase = rendezvous::name(phase_);
+  reply.launchers = launchers_.status();
   return reply;
 }
 
 Message Job::answer(const Message& request) {
-  const auto done = [](const Decision& decision) {
-    return Done{decision.ok, decision.answer.empty() ? decision.reason : decision.answer};
-  };
   return std::visit(Overloaded{[&](const StatusRequest&) -> Message { return status(); },
-                               [&](const RemoveRequest& remove) -> Message {
-                                 return done(decide(RemoveWorker{remove.rank}));
-                               },
+                               [&](const RemoveRequest& it) -> Message { return remove(it); },
                                [&](const StopRequest&) -> Message {
-                                 return done(decide(StopJob{!launchers_.empty()}));
+                                 return outcome(decide(StopJob{!launchers_.empty()}));
                                },
                                [&](const AddRequest& wanted) -> Message { return add(wanted); },
                                [&](const auto&) -> Message {
@@ -314,20 +316,37 @@ Done Job::add(const AddRequest& request) {
                        " are there or on their way, and the job takes at most " +
                        std::to_string(now.max_np) + " (--max-np)"};
   }
-  wanted_ += request.count;
-  // The latest: the others may be connections of its that it has given up.
-  launchers_.back()->send(Spawn{wanted_});
+  const auto placed = launchers_.place(request.count);
+  if (!placed.ok()) return {false, placed.status().message()};
+  for (const auto& [peer, total] : placed.value()) peer->send(Spawn{total});
   return {true, "the launcher is to start " + std::to_string(request.count) + " more"};
 }
 
+Done Job::remove(const RemoveRequest& request) {
+  if (!request.label) return outcome(decide(RemoveWorker{request.rank}));
+  const std::vector<Member>& members = membership_.view().members;
+  const auto found = std::find_if(members.begin(), members.end(),
+                                  [&](const Member& its) { return its.label == *request.label; });
+  if (found == members.end()) return {false, "no member has the label " + *request.label};
+  return outcome(decide(RemoveWorker{static_cast<int>(found - members.begin())}));
+}
+
 void Job::add_launcher(const Peer& peer) {
-  launchers_.push_back(peer);
+  launchers_.connected(peer);
   peer->send(state());
-  peer->send(Spawn{wanted_});
+  peer->send(Spawn{launchers_.wanted(peer)});
+}
+
+void Job::enlist(const Peer& peer, const Enlist& launcher) {
+  const bool first = !launchers_.has_enlisted(peer);
+  const int number = launchers_.enlist(peer, launcher);
+  if (!first) return;  // it has only told new numbers
+  peer->send(Enlisted{number, name_});
+  peer->send(Spawn{launchers_.wanted(peer)});
 }
 
 void Job::remove_launcher(const Peer& peer) {
-  std::erase(launchers_, peer);
+  launchers_.disconnected(peer);
 }
 
 void Job::when_over(std::function<void()> over) {

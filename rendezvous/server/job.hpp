@@ -14,6 +14,7 @@
 #include "rendezvous/membership/membership.hpp"
 #include "rendezvous/protocol/connection.hpp"
 #include "rendezvous/server/journal.hpp"
+#include "rendezvous/server/launchers.hpp"
 
 namespace elastic::rendezvous {
 
@@ -41,6 +42,8 @@ class Job : public std::enable_shared_from_this<Job> {
   /// Answers a control connection.
   Message answer(const Message& request);
   void add_launcher(const Peer& peer);
+  /// A launcher gives its name, or its new numbers.
+  void enlist(const Peer& peer, const Enlist& launcher);
   void remove_launcher(const Peer& peer);
 
   /// Called once, a moment after the job is over or when no worker has been there for long.
@@ -70,14 +73,14 @@ class Job : public std::enable_shared_from_this<Job> {
   JobState state() const;
   StatusReply status() const;
   Done add(const AddRequest& request);
+  Done remove(const RemoveRequest& request);
 
   std::string name_;
   const std::string host_;  ///< the server's own
   Membership membership_;
   std::unique_ptr<JournalSink> journal_;
   std::map<std::string, Peer> workers_;  ///< by incarnation
-  std::vector<Peer> launchers_;
-  std::int64_t wanted_ = 0;     ///< workers that were asked for with `add`, in all
+  Launchers<Peer> launchers_;
   std::deque<Action> actions_;  ///< decided and not carried out
   std::string reason_;          ///< of these actions
   std::deque<Event> waiting_;   ///< to be decided when the disk is not full any more

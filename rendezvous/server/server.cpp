@@ -61,7 +61,9 @@ std::string objection(const Greeting& greeting, const std::string& job) {
            std::to_string(greeting.protocol) + ", this server version " +
            std::to_string(kProtocolVersion) + "; run the same release of elastic everywhere";
   }
-  if (greeting.job != job) {
+  // A launcher may know no more than address and secret, and is told the name.
+  const bool unnamed = greeting.job.empty() && greeting.role == "launcher";
+  if (greeting.job != job && !unnamed) {
     return "this is the server of job '" + printable_name(job) + "', not of job '" +
            printable_name(greeting.job) + "'";
   }
@@ -262,7 +264,7 @@ class Server::Impl : public std::enable_shared_from_this<Impl> {
       const bool launcher = greeting.value().role == "launcher";
       if (launcher) job_->add_launcher(peer);
       const Removal removal{*job_, peer};
-      co_await serve_control(peer);
+      co_await serve_control(peer, launcher);
     }
   }
 
@@ -327,11 +329,17 @@ class Server::Impl : public std::enable_shared_from_this<Impl> {
     log::warn("the connection of {} was closed: {}", peer->peer(), why.message());
   }
 
-  asio::awaitable<void> serve_control(Peer peer) {
+  asio::awaitable<void> serve_control(Peer peer, bool launcher) {
     while (true) {
       const Result<Message> request = co_await peer->read();
       if (!request.ok()) co_return note_end(peer, request.status());
-      if (!peer->closing()) peer->send(job_->answer(request.value()));
+      if (peer->closing()) continue;
+      const auto* enlist = std::get_if<Enlist>(&request.value());
+      if (enlist != nullptr && launcher) {
+        job_->enlist(peer, *enlist);
+      } else {
+        peer->send(job_->answer(request.value()));
+      }
     }
   }
 

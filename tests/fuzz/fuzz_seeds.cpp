@@ -70,12 +70,14 @@ std::vector<std::string> control_frames() {
                                       Fail{"too few", true},
                                       StatusRequest{},
                                       AddRequest{2},
-                                      RemoveRequest{1},
+                                      RemoveRequest{1, "slot-1.0"},
                                       StopRequest{},
                                       status,
                                       Done{false, "no"},
                                       Spawn{1},
-                                      JobState{"running", "", true, false}};
+                                      JobState{"running", "", true, false},
+                                      Enlist{"3f2a", "node1", 4, 2, 1, 3},
+                                      Enlisted{3, "job"}};
   std::vector<std::string> seeds;
   std::string all;
   for (const Message& message : messages) {

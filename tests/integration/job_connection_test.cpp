@@ -30,11 +30,15 @@ class JobConnectionTest : public RendezvousTest {
     proxy_.emplace(io_, server_->address());
     launcher_.emplace(
         io_, Destination{proxy_->address(), secret_, {kProtocolVersion, kJob, "launcher"}},
+        Enlist{"id", "host", 8, 0, 0, std::nullopt},
         JobConnection::Handlers{
             [this](const launcher::JobStateChanged& state) { states_.push_back(state.phase); },
-            [this](const launcher::SpawnWanted& wanted) { spawned_ += wanted.count; }},
+            [this](const launcher::SpawnWanted& wanted) { spawned_ += wanted.count; },
+            {},
+            {}},
         timeout);
     ASSERT_TRUE(eventually([&] { return !states_.empty(); }));
+    EXPECT_EQ(phase(), states_.back());  // the server's first messages are all here
   }
   std::optional<JobPhase> phase() {
     std::optional<JobPhase> told;

@@ -65,21 +65,52 @@ TEST(LaunchOptions, SaysHowLongMissingWorkersAreWaitedFor) {
                                "--below-minimum-timeout-ms", "5000", "./trainer"});
   EXPECT_EQ(options.start_timeout, Milliseconds(120000));
   EXPECT_EQ(options.below_minimum_timeout, Milliseconds(5000));
-  const auto environment = worker_environment({}, options, "h:1", 0, 0, 3);
+  const auto environment = worker_environment({}, options, {"h:1", "j", 0}, 0, 0, 3);
   EXPECT_THAT(environment, Contains("ELASTIC_INIT_TIMEOUT_MS=150000"))
       << "workers wait longer than their server";
-  EXPECT_THAT(worker_environment({{"ELASTIC_INIT_TIMEOUT_MS", "7"}}, options, "h:1", 0, 0, 3),
-              Contains("ELASTIC_INIT_TIMEOUT_MS=7"));
+  EXPECT_THAT(
+      worker_environment({{"ELASTIC_INIT_TIMEOUT_MS", "7"}}, options, {"h:1", "j", 0}, 0, 0, 3),
+      Contains("ELASTIC_INIT_TIMEOUT_MS=7"));
   const rendezvous::MembershipOptions server;
   EXPECT_EQ(parsed({"-np", "2", "x"}).start_timeout, server.start_timeout);
   EXPECT_EQ(parsed({"-np", "2", "x"}).below_minimum_timeout, server.below_minimum_timeout);
   EXPECT_THAT(refusal({"-np", "2", "--start-timeout-ms", "0", "x"}), HasSubstr("start-timeout-ms"));
   // The workers' own wait, which is longer, has to be one that they accept.
   const auto longest = parsed({"-np", "2", "--start-timeout-ms", "86370000", "x"});
-  EXPECT_THAT(worker_environment({}, longest, "h:1", 0, 0, 3),
+  EXPECT_THAT(worker_environment({}, longest, {"h:1", "j", 0}, 0, 0, 3),
               Contains("ELASTIC_INIT_TIMEOUT_MS=86400000"));
   EXPECT_THAT(refusal({"-np", "2", "--start-timeout-ms", "86370001", "x"}),
               HasSubstr("start-timeout-ms"));
+}
+
+TEST(LaunchOptions, JoinNeedsASecretAndLeavesTheServersOptionsToIt) {
+  const auto options =
+      parsed({"--join", "node1:29400", "--secret-file", "f", "-np", "2", "--slots", "4", "x"});
+  EXPECT_EQ(options.join, "node1:29400");
+  EXPECT_EQ(options.slots, 4);
+  EXPECT_EQ(options.job, "") << "the server says it";
+  EXPECT_EQ(parsed({"-np", "2", "--max-np", "5", "x"}).slots, 5);
+  EXPECT_THAT(refusal({"--join", "h:1", "-np", "2", "x"}), HasSubstr("--secret-file FILE"));
+  EXPECT_THAT(refusal({"--join", "h:1", "--secret-stdin", "-np", "2", "--max-np", "4", "x"}),
+              HasSubstr("--max-np is for the job's server"));
+  EXPECT_THAT(refusal({"--secret-file", "f", "--secret-stdin", "-np", "2", "x"}),
+              HasSubstr("give one of them"));
+  EXPECT_THAT(refusal({"-np", "3", "--slots", "2", "x"}), HasSubstr("--slots 2"));
+}
+
+TEST(LaunchOptions, WorkersOfSeveralLaunchersHaveNamesOfTheirOwn) {
+  const auto options = parsed({"--join", "node1:29400", "--secret-file", "f", "-np", "2", "x"});
+  const auto environment =
+      worker_environment({{"RANK", "7"}, {"WORLD_SIZE", "9"}}, options, {"h:1", "j", 2}, 1, 0, 3);
+  EXPECT_THAT(environment, Contains("ELASTIC_LABEL=slot-2.1"));
+  EXPECT_THAT(environment, Contains("ELASTIC_SLOT=200001"));
+  EXPECT_THAT(environment, Contains("ELASTIC_BIND=0.0.0.0"));
+  EXPECT_THAT(environment, Contains("LOCAL_RANK=1"));
+  EXPECT_THAT(environment, ::testing::Not(Contains(HasSubstr("WORLD_SIZE=9"))));
+  EXPECT_EQ(slot_of(2, "slot-2.1"), 1);
+  EXPECT_EQ(slot_of(0, "slot-2.1"), std::nullopt);
+  EXPECT_EQ(slot_of(0, "slot-3"), 3);
+  EXPECT_EQ(slot_of(2, "slot-3"), std::nullopt);
 }
 
 TEST(LaunchOptions, LeavesTheProgramsArgumentsAlone) {

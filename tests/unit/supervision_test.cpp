@@ -228,6 +228,33 @@ TEST(Supervision, SpawnsIntoFreeSlotsUpToTheMaximum) {
   EXPECT_EQ(world.started[3].attempt, 0);
 }
 
+TEST(Supervision, OfAJoinedLauncherLetsItsWorkersGoAndTheJobGoOn) {
+  SupervisionOptions options = two_workers();
+  options.joined = true;
+  World world(options);
+  world.happens(JobStateChanged{JobPhase::kRunning, ""});
+  world.happens(SignalReceived{SIGTERM});
+  EXPECT_EQ(world.removals, 1);
+  EXPECT_EQ(world.stops, 0);
+  const WorkerReport removed{JobPhase::kRunning, true, WorkerReport::Left::kRemoved};
+  world.happens(WorkerExited{0, kSuccess, removed});
+  EXPECT_FALSE(world.finished);
+  world.happens(WorkerExited{1, kSuccess, removed});
+  ASSERT_TRUE(world.finished);
+  EXPECT_EQ(world.finished->exit_code, 75);
+}
+
+TEST(Supervision, OfAJoinedLauncherWhoseWorkersWereRemovedHasNotFailed) {
+  SupervisionOptions options = two_workers();
+  options.joined = true;
+  World world(options);
+  world.happens(JobStateChanged{JobPhase::kRunning, ""});
+  const WorkerReport removed{JobPhase::kRunning, true, WorkerReport::Left::kRemoved};
+  for (const int slot : {0, 1}) world.happens(WorkerExited{slot, kSuccess, removed});
+  ASSERT_TRUE(world.finished);
+  EXPECT_EQ(world.finished->exit_code, 0);
+}
+
 TEST(Supervision, AWorkerThatCannotBeStartedIsNotTriedAgain) {
   World world({.np = 1, .max_np = 1});
   world.happens(WorkerNotStarted{0, "./x: Exec format error"});

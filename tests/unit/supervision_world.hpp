@@ -30,6 +30,7 @@ struct World {
       if (const auto* signal = std::get_if<SignalWorkers>(&action))
         signals.push_back(signal->number);
       if (std::holds_alternative<RequestStop>(action)) ++stops;
+      if (std::holds_alternative<RequestRemoval>(action)) ++removals;
       if (const auto* finish = std::get_if<Finish>(&action)) finished = *finish;
     }
   }
@@ -51,6 +52,7 @@ struct World {
   std::vector<StartWorker> started;
   std::vector<int> signals;
   int stops = 0;
+  int removals = 0;
   std::optional<Finish> finished;
 };
 

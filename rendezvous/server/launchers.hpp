@@ -1,0 +1,164 @@
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/status.hpp"
+#include "rendezvous/protocol/messages.hpp"
+
+namespace elastic::rendezvous {
+
+/// The launchers of a job: where workers run, and where the next one is started. Without I/O: it
+/// compares connections (`Peer`, a pointer) and does not use them.
+///
+/// Owned by the server's thread.
+template <typename Peer>
+class Launchers {
+ public:
+  /// A worker is to be started: tell the launcher `total` by Spawn.
+  struct Placed {
+    Peer peer;
+    std::int64_t total = 0;
+  };
+
+  /// A launcher that has not enlisted yet. Until then it is taken for one without a limit.
+  void connected(const Peer& peer) {
+    peers_.push_back(peer);
+    known_[""].peer = peer;
+  }
+  void disconnected(const Peer& peer) {
+    std::erase(peers_, peer);
+    for (auto& [id, launcher] : known_) {
+      if (launcher.peer == peer) launcher.peer = Peer();
+    }
+    if (!known_[""].peer && !unenlisted().empty()) known_[""].peer = unenlisted().back();
+  }
+
+  /// \returns the launcher's number, the same for the same id.
+  int enlist(const Peer& peer, const Enlist& its) {
+    if (known_[""].peer == peer) known_[""].peer = Peer();
+    const bool known = known_.contains(its.id);
+    Launcher& launcher = known_[its.id];
+    if (!known) {
+      launcher.number = free_number(its.number);
+      launcher.wanted = its.spawned;  // a server before this one has asked for these
+    }
+    launcher.peer = peer;
+    launcher.host = its.host;
+    launcher.slots = its.slots;
+    launcher.running = its.running;
+    launcher.spawned = its.spawned;
+    return launcher.number;
+  }
+
+  bool has_enlisted(const Peer& peer) const {
+    return std::any_of(known_.begin(), known_.end(), [&](const auto& one) {
+      return !one.first.empty() && one.second.peer == peer;
+    });
+  }
+  bool empty() const { return peers_.empty(); }
+  const std::vector<Peer>& peers() const { return peers_; }
+  /// How many workers were requested of the launcher behind `peer`, in all.
+  std::int64_t wanted(const Peer& peer) const {
+    const auto found = std::find_if(known_.begin(), known_.end(),
+                                    [&](const auto& one) { return one.second.peer == peer; });
+    return found == known_.end() ? 0 : found->second.wanted;
+  }
+
+  /// Finds room for `count` workers: each goes to the launcher that has the fewest, of those with a
+  /// free slot. kUnavailable, and nothing is placed: there are fewer free slots.
+  Result<std::vector<Placed>> place(int count) {
+    std::map<std::string, Launcher> after = known_;
+    std::set<std::string> chosen;
+    for (int placed = 0; placed < count; ++placed) {
+      const auto best = roomiest(after);
+      if (best == after.end()) return Status(Code::kUnavailable, no_room(count));
+      ++best->second.wanted;
+      chosen.insert(best->first);
+    }
+    known_ = std::move(after);
+    std::vector<Placed> result;
+    for (const std::string& id : chosen) result.push_back({known_[id].peer, known_[id].wanted});
+    return result;
+  }
+
+  /// Those that have enlisted, by number.
+  std::vector<StatusReply::Launcher> status() const {
+    std::vector<StatusReply::Launcher> all;
+    for (const auto& [id, its] : known_) {
+      if (id.empty()) continue;
+      all.push_back({its.number, its.host, its.slots, its.running, static_cast<bool>(its.peer)});
+    }
+    std::sort(all.begin(), all.end(),
+              [](const auto& a, const auto& b) { return a.number < b.number; });
+    return all;
+  }
+
+ private:
+  struct Launcher {
+    Peer peer{};  ///< null: not connected
+    std::string host;
+    int number = -1;
+    int slots = std::numeric_limits<int>::max();
+    int running = 0;
+    std::int64_t spawned = 0;
+    std::int64_t wanted = 0;  ///< requested of it, in all
+
+    std::int64_t busy() const { return running + std::max<std::int64_t>(0, wanted - spawned); }
+  };
+  using Known = std::map<std::string, Launcher>;  ///< by id; "": one that has not enlisted
+
+  std::vector<Peer> unenlisted() const {
+    std::vector<Peer> found = peers_;
+    std::erase_if(found, [this](const Peer& peer) { return has_enlisted(peer); });
+    return found;
+  }
+
+  int free_number(const std::optional<int>& wish) const {
+    std::set<int> taken;
+    for (const auto& [id, launcher] : known_) taken.insert(launcher.number);
+    if (wish && *wish >= 0 && !taken.contains(*wish)) return *wish;
+    int number = 0;
+    while (taken.contains(number)) ++number;
+    return number;
+  }
+
+  static typename Known::iterator roomiest(Known& known) {
+    auto best = known.end();
+    for (auto one = known.begin(); one != known.end(); ++one) {
+      const Launcher& its = one->second;
+      if (!its.peer || its.busy() >= its.slots) continue;
+      const bool better =
+          best == known.end() ||
+          std::pair(its.busy(), its.number) < std::pair(best->second.busy(), best->second.number);
+      if (better) best = one;
+    }
+    return best;
+  }
+
+  std::string no_room(int count) const {
+    std::int64_t room = 0;
+    std::string hosts;
+    for (const auto& [id, its] : known_) {
+      if (!its.peer || id.empty()) continue;
+      room += std::max<std::int64_t>(0, its.slots - its.busy());
+      hosts += (hosts.empty() ? "" : ", ") + its.host + ": " + std::to_string(its.busy()) + " of " +
+               std::to_string(its.slots);
+    }
+    return "cannot add " + std::to_string(count) + " workers: the launchers have " +
+           std::to_string(room) + " free slots (" + hosts +
+           "); start another launcher with elasticrun --join";
+  }
+
+  std::vector<Peer> peers_;  ///< in the order in which they came
+  Known known_;
+};
+
+}  // namespace elastic::rendezvous

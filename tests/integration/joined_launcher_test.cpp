@@ -1,0 +1,173 @@
+// Several launchers for one job, each as on a host of its own: where workers are started, how a
+// host leaves, and what its loss means. Real processes.
+#include <csignal>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "integration/ended.hpp"
+#include "integration/trainer_job.hpp"
+
+namespace elastic::testing {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+constexpr std::chrono::milliseconds kTimeLimit = std::chrono::milliseconds(30000) * kHangFactor;
+
+/// A training under elasticrun, whose server other launchers reach.
+class JoinedLauncherTest : public ::testing::Test {
+ protected:
+  JoinedLauncherTest() { write_secret(secret_, '7'); }
+
+  void start(const std::vector<std::string>& options) {
+    std::vector<std::string> command = {"--secret-file", secret_.string()};
+    command.insert(command.end(), options.begin(), options.end());
+    job_ = std::make_unique<TrainerJob>(command);
+  }
+  /// Starts another launcher for the job's trainer.
+  std::unique_ptr<Job> join(const std::vector<std::string>& options) {
+    std::vector<std::string> command = {ELASTICRUN, "--join", address(), "--secret-file",
+                                        secret_.string()};
+    command.insert(command.end(), options.begin(), options.end());
+    command.insert(command.end(), {ELASTIC_TRAINER, job_->folder().string()});
+    return std::make_unique<Job>(command,
+                                 scratch_.path() / ("output-" + std::to_string(++joined_)));
+  }
+  std::string address() const {
+    std::string told = job_->address();
+    while (!told.empty() && told.back() == '\n') told.pop_back();
+    return told;
+  }
+  nlohmann::json status() {
+    std::string text;
+    EXPECT_TRUE(job_->control({"status", "--json"}, &text)) << text;
+    return nlohmann::json::parse(text);
+  }
+  bool add(int count, std::string* said = nullptr) {
+    return job_->control({"add", std::to_string(count)}, said);
+  }
+  bool has_members(std::size_t count) {
+    return eventually(kTimeLimit, [&] { return status()["world_size"] == count; });
+  }
+  std::vector<std::string> slots() {
+    std::vector<std::string> found;
+    const nlohmann::json now = status();
+    for (const auto& member : now["members"]) found.push_back(member["slot"]);
+    return found;
+  }
+
+  const ScratchFolder scratch_;
+  const std::filesystem::path secret_ = scratch_.path() / "secret";
+  std::unique_ptr<TrainerJob> job_;
+  int joined_ = 0;
+};
+
+TEST_F(JoinedLauncherTest, ItsWorkersJoinAndAddedOnesGoWhereThereIsRoom) {
+  start({"-np", "2", "--max-np", "8", "--slots", "2", "--host-name", "first"});
+  ASSERT_TRUE(job_->wait_until_trained(2));
+  const auto second = join({"-np", "1", "--slots", "3", "--host-name", "second"});
+  ASSERT_TRUE(job_->wait_until_trained(3)) << second->output();
+  std::string said;
+  EXPECT_FALSE(add(3, &said));
+  EXPECT_THAT(said, AllOf(HasSubstr("2 free slots"), HasSubstr("first: 2 of 2"),
+                          HasSubstr("second: 1 of 3")));
+  EXPECT_TRUE(add(2));
+  ASSERT_TRUE(job_->wait_until_trained(5));
+  EXPECT_THAT(slots(), ::testing::UnorderedElementsAre("slot-0", "slot-1", "slot-1.0", "slot-1.1",
+                                                       "slot-1.2"));
+  EXPECT_EQ(
+      status()["launchers"][1],
+      (nlohmann::json{
+          {"number", 1}, {"host", "second"}, {"slots", 3}, {"running", 3}, {"connected", true}}));
+  EXPECT_EQ(job_->finish(), 0) << job_->output();
+  EXPECT_EQ(second->wait(kTimeLimit), 0) << second->output();
+}
+
+TEST_F(JoinedLauncherTest, ADeadWorkerIsReplacedOnItsHost) {
+  start({"-np", "1", "--max-np", "4", "--slots", "1"});
+  ASSERT_TRUE(job_->wait_until_trained(1));
+  const auto second = join({"-np", "1"});
+  ASSERT_TRUE(job_->wait_until_trained(2));
+  const nlohmann::json now = status();
+  for (const auto& member : now["members"]) {
+    if (member["slot"] == "slot-1.0") ::kill(member["pid"], SIGKILL);
+  }
+  ASSERT_TRUE(job_->wait_until_trained(3)) << second->output();
+  EXPECT_EQ(job_->finish(), 0) << job_->output();
+  EXPECT_EQ(second->wait(kTimeLimit), 0) << second->output();
+}
+
+TEST_F(JoinedLauncherTest, OnSigtermItsWorkersLeaveAndTheJobGoesOn) {
+  start({"-np", "2", "--max-np", "4"});
+  ASSERT_TRUE(job_->wait_until_trained(2));
+  const auto second = join({"-np", "2"});
+  ASSERT_TRUE(job_->wait_until_trained(4));
+  ::kill(second->pid(), SIGTERM);
+  EXPECT_EQ(second->wait(kTimeLimit), 75) << second->output();
+  EXPECT_THAT(second->output(), HasSubstr("have left the job, which goes on"));
+  EXPECT_TRUE(has_members(2));
+  EXPECT_EQ(job_->finish(), 0) << job_->output();
+}
+
+TEST_F(JoinedLauncherTest, WhereItIsKilledItsWorkersGoAndItsPlaceIsFree) {
+  start({"-np", "2", "--max-np", "4", "--slots", "2"});
+  ASSERT_TRUE(job_->wait_until_trained(2));
+  const auto second = join({"-np", "2"});
+  ASSERT_TRUE(job_->wait_until_trained(4));
+  ::kill(second->pid(), SIGKILL);
+  EXPECT_TRUE(has_members(2));
+  std::string said;
+  EXPECT_FALSE(add(1, &said));
+  EXPECT_THAT(said, HasSubstr("0 free slots"));
+  const auto third = join({"-np", "2"});
+  ASSERT_TRUE(has_members(4)) << third->output();
+  EXPECT_EQ(job_->finish(), 0) << job_->output();
+  EXPECT_EQ(third->wait(kTimeLimit), 0) << third->output();
+}
+
+TEST_F(JoinedLauncherTest, SaysWhyItCannotJoin) {
+  start({"-np", "1"});
+  ASSERT_TRUE(job_->wait_until_trained(1));
+  const auto other = scratch_.path() / "other";
+  write_secret(other, '8');
+  const auto end_of = [&](const std::vector<std::string>& options) {
+    std::vector<std::string> command = {ELASTICRUN, "-np", "1"};
+    command.insert(command.end(), options.begin(), options.end());
+    command.emplace_back("/bin/true");
+    return run(command);
+  };
+  const Ended wrong_secret = end_of({"--join", address(), "--secret-file", other.string()});
+  EXPECT_EQ(wrong_secret.status, 3);
+  EXPECT_THAT(wrong_secret.output, HasSubstr("cannot join the job: "));
+  EXPECT_THAT(wrong_secret.output, HasSubstr("secret"));
+  const Ended other_job =
+      end_of({"--join", address(), "--secret-file", secret_.string(), "--job", "another"});
+  EXPECT_EQ(other_job.status, 3);
+  EXPECT_THAT(other_job.output, HasSubstr("not of job 'another'"));
+  const Ended absent = end_of(
+      {"--join", "127.0.0.1:1", "--secret-file", secret_.string(), "--start-timeout-ms", "1"});
+  EXPECT_EQ(absent.status, 1);
+  EXPECT_THAT(absent.output, HasSubstr("cannot join the job: 127.0.0.1:1: "));
+  EXPECT_EQ(job_->finish(), 0) << job_->output();
+}
+
+TEST_F(JoinedLauncherTest, TakesTheSecretFromStdin) {
+  start({"-np", "1", "--max-np", "2"});
+  ASSERT_TRUE(job_->wait_until_trained(1));
+  const Job second({"/bin/sh", "-c",
+                    "exec " ELASTICRUN " --join " + address() + " --secret-stdin -np 1 " +
+                        ELASTIC_TRAINER + " " + job_->folder().string() + " < " + secret_.string()},
+                   scratch_.path() / "output");
+  EXPECT_TRUE(job_->wait_until_trained(2)) << second.output();
+  EXPECT_EQ(job_->finish(), 0) << job_->output();
+}
+
+}  // namespace
+}  // namespace elastic::testing

@@ -1,0 +1,101 @@
+#include "rendezvous/server/launchers.hpp"
+
+#include <memory>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace elastic::rendezvous {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+/// Launchers with numbers for connections.
+class LaunchersTest : public ::testing::Test {
+ protected:
+  using Connection = std::shared_ptr<int>;
+
+  Connection connect() {
+    auto made = std::make_shared<int>(++connections_);
+    launchers_.connected(made);
+    return made;
+  }
+  int enlist(const Connection& by, const std::string& id, int slots, int running,
+             std::int64_t spawned = 0, std::optional<int> number = {}) {
+    return launchers_.enlist(by, {id, "host-" + id, slots, running, spawned, number});
+  }
+  /// The connections that are told to start workers, and how many in all.
+  std::map<int, std::int64_t> place(int count) {
+    const auto placed = launchers_.place(count);
+    if (!placed.ok()) return {{-1, 0}};
+    std::map<int, std::int64_t> told;
+    for (const auto& [peer, total] : placed.value()) told[*peer] = total;
+    return told;
+  }
+
+  Launchers<Connection> launchers_;
+  int connections_ = 0;
+};
+using Told = std::map<int, std::int64_t>;
+
+TEST_F(LaunchersTest, WorkersGoToTheLauncherWithTheFewest) {
+  enlist(connect(), "a", 4, 2);
+  enlist(connect(), "b", 4, 1);
+  EXPECT_EQ(place(1), (Told{{2, 1}}));
+  EXPECT_EQ(place(1), (Told{{1, 1}})) << "the one on its way counts";
+  EXPECT_EQ(place(2), (Told{{1, 2}, {2, 2}}));
+}
+
+TEST_F(LaunchersTest, NoneGoesWhereThereIsNoRoom) {
+  enlist(connect(), "a", 1, 1);
+  enlist(connect(), "b", 3, 1);
+  EXPECT_THAT(launchers_.place(3).status().message(),
+              HasSubstr("2 free slots (host-a: 1 of 1, host-b: 1 of 3)"));
+  EXPECT_EQ(place(2), (Told{{2, 2}}));
+  EXPECT_EQ(place(1), (Told{{-1, 0}}));
+}
+
+TEST_F(LaunchersTest, ALauncherThatComesBackKeepsItsNumberAndWhatIsWantedOfIt) {
+  const Connection first = connect();
+  EXPECT_EQ(enlist(first, "a", 4, 0), 0);
+  EXPECT_EQ(enlist(connect(), "b", 1, 1), 1);
+  EXPECT_EQ(place(2), (Told{{1, 2}}));
+  launchers_.disconnected(first);
+  EXPECT_EQ(place(1), (Told{{-1, 0}})) << "nobody is there who could start it";
+  const Connection again = connect();
+  EXPECT_EQ(enlist(again, "a", 4, 1, 1), 0);
+  EXPECT_EQ(launchers_.wanted(again), 2) << "the second one has not been started";
+}
+
+TEST_F(LaunchersTest, AnotherServerTakesOverTheNumbers) {
+  const Connection one = connect();
+  EXPECT_EQ(enlist(one, "b", 4, 2, 7, 1), 1);
+  EXPECT_EQ(launchers_.wanted(one), 7) << "those were requested of it by the server before";
+  EXPECT_EQ(enlist(connect(), "c", 4, 2), 0);
+  EXPECT_EQ(enlist(connect(), "d", 4, 2, 0, 1), 2) << "the number is taken";
+}
+
+TEST_F(LaunchersTest, OneThatHasNotEnlistedHasNoLimit) {
+  const Connection old = connect();
+  EXPECT_EQ(place(9), (Told{{1, 9}}));
+  launchers_.disconnected(old);
+  EXPECT_TRUE(launchers_.empty());
+  EXPECT_EQ(launchers_.wanted(connect()), 9) << "it has come back";
+}
+
+TEST_F(LaunchersTest, AreListedByNumber) {
+  enlist(connect(), "z", 4, 2);
+  const Connection second = connect();
+  enlist(second, "a", 2, 1);
+  launchers_.disconnected(second);
+  const auto all = launchers_.status();
+  ASSERT_EQ(all.size(), 2U);
+  EXPECT_EQ(all[0].host, "host-z");
+  EXPECT_TRUE(all[0].connected);
+  EXPECT_EQ(all[1].number, 1);
+  EXPECT_FALSE(all[1].connected);
+}
+
+}  // namespace
+}  // namespace elastic::rendezvous
