@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import time
 
 import pytest
 
@@ -170,6 +171,49 @@ def death() -> None:
 
 def test_calls_return_on_survivors(job) -> None:
     assert job(3, death, "--max-restarts", "0").count("survived") == 2
+
+
+class Killing:
+    """Kills a process while it is pickled, and waits until the view is without it."""
+
+    def __init__(self, pid: int) -> None:
+        self.pid = pid
+
+    def __reduce__(self) -> tuple[type, tuple[str]]:
+        size = hvd.size()
+        os.kill(self.pid, signal.SIGKILL)
+        while hvd.size() == size:
+            time.sleep(0.01)
+        return str, ("root's",)
+
+
+def roots() -> None:
+    """The root stays the worker that it was when the call began."""
+    hvd.init()
+    worker = hvd.rank()
+    if worker != 1:
+        begun = hvd.broadcast_async(torch.tensor([worker]), 3)
+    hvd.barrier()
+    if worker == 1:
+        os.kill(os.getpid(), signal.SIGKILL)
+    assert hvd.synchronize(begun).item() == 3
+    pids = hvd.allgather_object(os.getpid())
+    assert len(pids) == 3
+    given = Killing(pids[1]) if worker == 3 else "another's"
+    received = hvd.broadcast_object(given, 2)  # rank 1 is killed in it
+    assert received is given if worker == 3 else received == "root's"
+    with pytest.raises(ValueError, match="root 2 is no rank; there are 2"):
+        hvd.broadcast(torch.ones(1), 2)
+    if worker == 3:
+        given = Killing(os.getpid())
+    with pytest.raises(hvd.HorovodInternalError, match="the root was lost"):
+        hvd.broadcast_object(given, 1)
+    assert hvd.broadcast(torch.tensor(7), 0).item() == 7 and hvd.size() == 1
+    print("survived")
+
+
+def test_the_root_of_a_broadcast_is_a_worker(job) -> None:
+    assert job(4, roots, "--max-restarts", "0").count("survived") == 1
 
 
 def one_worker() -> None:
