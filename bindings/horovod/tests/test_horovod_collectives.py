@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 import time
 
 import pytest
@@ -214,6 +215,26 @@ def roots() -> None:
 
 def test_the_root_of_a_broadcast_is_a_worker(job) -> None:
     assert job(4, roots, "--max-restarts", "0").count("survived") == 1
+
+
+def ends_early() -> None:
+    """Worker 0 ends with operations under way, to which the other one does not come."""
+    hvd.init()
+    hvd.barrier()
+    if hvd.rank() == 0:
+        if os.environ["NAMED"] == "1":
+            hvd.allreduce_async(torch.ones(2), name="mine alone")
+        else:
+            hvd.allgather_async(torch.ones(2))
+        sys.exit(1)
+    assert hvd.allreduce(torch.ones(1), name="the other's", op=hvd.Sum).item() == 1
+    print("went on")
+
+
+@pytest.mark.parametrize("named", ["0", "1"])
+def test_a_worker_that_ends_with_operations_under_way_is_left_behind(job, named: str) -> None:
+    output = job(2, ends_early, "--max-restarts", "0", NAMED=named)
+    assert "went on" in output and "ended with operations under way" in output
 
 
 def one_worker() -> None:

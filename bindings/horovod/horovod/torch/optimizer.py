@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import warnings
+import weakref
 from collections.abc import Callable
 from typing import Any
 
 import torch
 
 import elastic.torch
+from horovod.common import basics
 from horovod.common.exceptions import as_horovod_errors
 from horovod.common.process_sets import check_process_set, global_process_set
 from horovod.torch import tensors as t
@@ -51,6 +53,24 @@ class _Distributed:
     def set_backward_passes_per_step(self, passes: int) -> None:
         """Gradients of so many backward passes are added up before they travel."""
         self._elastic.set_passes(passes)  # type: ignore[attr-defined]
+
+
+class _Exchanges:
+    """The exchanges of gradients of all optimizers, for the end of the process."""
+
+    def __init__(self) -> None:
+        self.all: weakref.WeakSet[Any] = weakref.WeakSet()
+
+    def busy(self) -> bool:
+        groups = [group for exchange in self.all for group in exchange._groups]
+        return any(group.work is not None and not group.work.ready() for group in groups)
+
+    def drain(self) -> None:
+        """Does nothing: each optimizer waits for its own."""
+
+
+_exchanges = _Exchanges()
+basics._queues.append(_exchanges)
 
 
 class _OwnCompressor:
@@ -135,5 +155,6 @@ def DistributedOptimizer(  # noqa: N802: Horovod's name
     )
     kind = type(wrapped)
     wrapped.__class__ = type(kind.__name__, (_Distributed, kind), {})
+    _exchanges.all.add(wrapped._elastic)
     wrapped._parameter_names = {parameter: name for name, parameter in named}
     return wrapped
