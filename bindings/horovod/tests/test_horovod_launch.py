@@ -111,3 +111,33 @@ def test_run_returns_the_results_by_rank() -> None:
     assert horovod.run(squared, (3,), {"offset": 1}, np=2) == [(0, 7), (1, 7)]
     with pytest.raises(NotImplementedError, match="host_discovery_script"):
         horovod.run(squared, (3,), np=2, host_discovery_script="script")
+
+
+def gone_first() -> int:
+    """Worker 0 ends at once, and worker 1 is rank 0 when it ends."""
+    import horovod.torch as hvd
+    import torch
+
+    hvd.init()
+    rank = hvd.rank()
+    while rank == 1 and hvd.allreduce(torch.ones(1), op=hvd.Sum) > 1:
+        pass
+    return rank
+
+
+def failing() -> None:
+    import horovod.torch as hvd
+
+    hvd.init()
+    if hvd.rank() == 1:
+        raise ValueError("of one worker")
+
+
+def test_run_keeps_all_results_and_tells_failures() -> None:
+    pytest.importorskip("torch")
+    assert horovod.run(gone_first, np=2) == [0, 1]
+    with pytest.raises(RuntimeError, match="failed on worker 1"):
+        horovod.run(failing, np=2)
+    for wrong in (0, -1, "x", 1.5):
+        with pytest.raises(ValueError, match="whole number from 1 on"):
+            horovod.run(failing, np=wrong)
