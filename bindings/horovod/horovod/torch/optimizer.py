@@ -89,6 +89,17 @@ class _OwnCompressor:
         tensor.copy_(self._compressor.decompress(travelled, travelled.context))  # type: ignore[attr-defined]
 
 
+def _translate_errors(exchange: Any) -> None:
+    """For the hooks of the backward pass, in which gradients are submitted."""
+    submit = exchange._submit
+
+    def as_horovod(group: Any) -> None:
+        with as_horovod_errors():
+            submit(group)
+
+    exchange._submit = as_horovod
+
+
 def _compressor(given: Any) -> Any:
     if given in (Compression.none, Compression.fp16):
         return given.elastic
@@ -156,5 +167,6 @@ def DistributedOptimizer(  # noqa: N802: Horovod's name
     kind = type(wrapped)
     wrapped.__class__ = type(kind.__name__, (_Distributed, kind), {})
     _exchanges.all.add(wrapped._elastic)
+    _translate_errors(wrapped._elastic)
     wrapped._parameter_names = {parameter: name for name, parameter in named}
     return wrapped
