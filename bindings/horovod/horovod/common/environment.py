@@ -22,8 +22,8 @@ def scaled(value: str, factor: int, least: int, most: int, unit: str) -> str:
     try:
         result = round(float(value) * factor)
     except (ValueError, OverflowError):  # no number, nan, or inf
-        result = None
-    if result is None or not least <= result <= most:
+        result = -1
+    if not least <= result <= most:
         ends = [f"{end / factor:.15g}" for end in (least, most)]
         raise ValueError(f"a number of {unit} from {ends[0]} to {ends[1]}")
     return str(result)
@@ -44,7 +44,8 @@ def _limit(seconds: str) -> str:
 
 def _warning(seconds: str) -> str:
     # 0 says that there is no warning; the longest time that elastic takes is a day.
-    return {"0": str(_DAY_MS)}.get(_limit(seconds), _limit(seconds))
+    limit = _limit(seconds)
+    return str(_DAY_MS) if limit == "0" else limit
 
 
 def _level(value: str) -> str:

@@ -86,5 +86,7 @@ def run(
             )
         failed = sorted(int(file.suffix[1:]) for file in folder.glob("failed.*"))
         if failed:
-            raise RuntimeError(f"horovod.run: the function failed on worker {failed[0]}, see its output")
+            raise RuntimeError(
+                f"horovod.run: the function failed on worker {failed[0]}, see its output"
+            )
         return [cloudpickle.loads(file.read_bytes()) for file in results]
