@@ -82,11 +82,11 @@ class _OwnCompressor:
     def compress(self, tensor: torch.Tensor) -> torch.Tensor:
         compressed, context = self._compressor.compress(tensor)
         travelling: torch.Tensor = compressed.view_as(compressed)  # an object to keep the context in
-        travelling.context = context  # type: ignore[attr-defined]
+        travelling.context = context
         return travelling
 
     def decompress(self, travelled: torch.Tensor, tensor: torch.Tensor) -> None:
-        tensor.copy_(self._compressor.decompress(travelled, travelled.context))  # type: ignore[attr-defined]
+        tensor.copy_(self._compressor.decompress(travelled, travelled.context))
 
 
 def _translate_errors(exchange: Any) -> None:
