@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
+import time
 
 import pytest
 
@@ -170,6 +172,69 @@ def death() -> None:
 
 def test_calls_return_on_survivors(job) -> None:
     assert job(3, death, "--max-restarts", "0").count("survived") == 2
+
+
+class Killing:
+    """Kills a process while it is pickled, and waits until the view is without it."""
+
+    def __init__(self, pid: int) -> None:
+        self.pid = pid
+
+    def __reduce__(self) -> tuple[type, tuple[str]]:
+        size = hvd.size()
+        os.kill(self.pid, signal.SIGKILL)
+        while hvd.size() == size:
+            time.sleep(0.01)
+        return str, ("root's",)
+
+
+def roots() -> None:
+    """The root stays the worker that it was when the call began."""
+    hvd.init()
+    worker = hvd.rank()
+    if worker != 1:
+        begun = hvd.broadcast_async(torch.tensor([worker]), 3)
+    hvd.barrier()
+    if worker == 1:
+        os.kill(os.getpid(), signal.SIGKILL)
+    assert hvd.synchronize(begun).item() == 3
+    pids = hvd.allgather_object(os.getpid())
+    assert len(pids) == 3
+    given = Killing(pids[1]) if worker == 3 else "another's"
+    received = hvd.broadcast_object(given, 2)  # rank 1 is killed in it
+    assert received is given if worker == 3 else received == "root's"
+    with pytest.raises(ValueError, match="root 2 is no rank; there are 2"):
+        hvd.broadcast(torch.ones(1), 2)
+    if worker == 3:
+        given = Killing(os.getpid())
+    with pytest.raises(hvd.HorovodInternalError, match="the root was lost"):
+        hvd.broadcast_object(given, 1)
+    assert hvd.broadcast(torch.tensor(7), 0).item() == 7 and hvd.size() == 1
+    print("survived")
+
+
+def test_the_root_of_a_broadcast_is_a_worker(job) -> None:
+    assert job(4, roots, "--max-restarts", "0").count("survived") == 1
+
+
+def ends_early() -> None:
+    """Worker 0 ends with operations under way, to which the other one does not come."""
+    hvd.init()
+    hvd.barrier()
+    if hvd.rank() == 0:
+        if os.environ["NAMED"] == "1":
+            hvd.allreduce_async(torch.ones(2), name="mine alone")
+        else:
+            hvd.allgather_async(torch.ones(2))
+        sys.exit(1)
+    assert hvd.allreduce(torch.ones(1), name="the other's", op=hvd.Sum).item() == 1
+    print("went on")
+
+
+@pytest.mark.parametrize("named", ["0", "1"])
+def test_a_worker_that_ends_with_operations_under_way_is_left_behind(job, named: str) -> None:
+    output = job(2, ends_early, "--max-restarts", "0", NAMED=named)
+    assert "went on" in output and "ended with operations under way" in output
 
 
 def one_worker() -> None:

@@ -15,6 +15,8 @@ hvd = pytest.importorskip("horovod.torch")
 
 from conftest import LAUNCHER  # noqa: E402
 
+from horovod.common.elastic import _Run  # noqa: E402
+
 STEPS = 60
 
 
@@ -60,6 +62,62 @@ def training() -> None:
         assert (everyone == tensor.detach().reshape(1, -1)).all(), "replicas differ"
     assert hvd.broadcast_object(state.sizes) == state.sizes
     print(f"ended: {state.step} steps, {hvd.size()} workers, resets {resets}, entered {entered}")
+
+
+class Dying(hvd.elastic.TorchState):
+    """When it is sent to a joiner, the worker that sends it dies; and so does the other one that
+    has it, if it is asked to."""
+
+    everyone = False
+
+    def sync(self) -> None:
+        if hvd.size() == 3:
+            root = _Run.root() == hvd.rank()
+            has_it = self.step > 0
+            hvd.broadcast_object("in the middle", _Run.root())
+            if root or (self.everyone and has_it):
+                os.kill(os.getpid(), signal.SIGKILL)
+        super().sync()
+
+
+def joined() -> None:
+    """A worker joins in step 5, and has the state only if one is left that gives it."""
+    hvd.init()
+    if int(os.environ["RANK"]) < 2:
+        torch.manual_seed(hvd.rank())
+    model = torch.nn.Linear(2, 1)
+    entered = []
+
+    @hvd.elastic.run
+    def train(state: Dying) -> None:
+        entered.append(state.step)
+        while state.step < 10:
+            state.step += 1
+            state.weight = float(model.weight[0, 0])
+            if state.step == 5:
+                if hvd.rank() == 0:
+                    subprocess.run([LAUNCHER, "ctl", "add", "1"], check=True, timeout=30)
+                while hvd.size() == 2:  # until the new worker is there
+                    state.commit()
+            state.commit()
+
+    state = Dying(model, step=0, weight=0.0)
+    state.everyone = os.environ["EVERYONE"] == "1"
+    train(state)
+    assert hvd.allgather_object(state.weight) == [float(model.weight[0, 0])] * 2
+    print(f"ended after {entered}")
+
+
+def test_another_member_sends_the_state_if_the_root_dies(job) -> None:
+    output = job(2, joined, "--max-np", "3", "--max-restarts", "0", EVERYONE="0")
+    assert output.count("ended after [5]") == 1, output
+    assert output.count("ended after [0, 5]") == 1, output
+
+
+def test_a_state_that_nobody_has_any_more_is_an_error(job) -> None:
+    options = ("--max-np", "3", "--max-restarts", "0")
+    output = job(2, joined, *options, EVERYONE="1", succeeds=False)
+    assert "the last worker that had the state is gone" in output and "ended after" not in output
 
 
 def test_trains_through_a_death_a_replacement_and_a_join(job) -> None:

@@ -53,6 +53,14 @@ def test_options_become_those_of_elasticrun() -> None:
         ("-np 2 -H far:2 p", "far:2 is another machine.*elastic-rendezvous"),
         ("-np 2 --min-nq 1 p", "did you mean --min-np"),
         ("-np 2 --start-timeout soon p", "must be a number"),
+        ("-np 2 --elastic-timeout inf p", "--elastic-timeout is 'inf'.*seconds"),
+        ("-np 2 --fusion-threshold-mb -1 p", "--fusion-threshold-mb is '-1'.*megabytes"),
+        ("-np 2 --stall-check-warning-time-seconds x p", "warning-time-seconds is 'x'.*seconds"),
+        ("-np 2 --log-level FOO p", "--log-level is 'FOO'.*one of trace"),
+        ("-np 2 -np 1 p", "-np is given twice"),
+        ("-np 2 --max-np 0 p", "--max-np is '0'.*from 1 on"),
+        ("-np 2 -H localhost:x p", "--hosts is 'localhost:x'"),
+        ("-np 2 -H= p", "--hosts is ''"),
         ("-np 2", "no program"),
         ("p", "number of workers"),
     ],
@@ -99,6 +107,24 @@ def test_variables_become_options() -> None:
         environment.options({"HOROVOD_FUSION_THRESHOLD": "64M"})
 
 
+@pytest.mark.parametrize(
+    ("variable", "value"),
+    [
+        ("HOROVOD_STALL_CHECK_TIME_SECONDS", "inf"),
+        ("HOROVOD_STALL_CHECK_TIME_SECONDS", "nan"),
+        ("HOROVOD_STALL_CHECK_TIME_SECONDS", "-4"),
+        ("HOROVOD_STALL_SHUTDOWN_TIME_SECONDS", "inf"),
+        ("HOROVOD_START_TIMEOUT", "1e400"),
+        ("HOROVOD_START_TIMEOUT", "0"),
+        ("HOROVOD_FUSION_THRESHOLD", "-1"),
+        ("HOROVOD_LOG_LEVEL", "loud"),
+    ],
+)
+def test_wrong_values_are_refused_by_the_name_of_the_variable(variable: str, value: str) -> None:
+    with pytest.raises(ValueError, match=f"{variable} is '{value}'; it must be"):
+        environment.options({variable: value})
+
+
 def squared(number: int, offset: int = 0) -> tuple[int, int]:
     import horovod.torch as hvd
 
@@ -111,3 +137,33 @@ def test_run_returns_the_results_by_rank() -> None:
     assert horovod.run(squared, (3,), {"offset": 1}, np=2) == [(0, 7), (1, 7)]
     with pytest.raises(NotImplementedError, match="host_discovery_script"):
         horovod.run(squared, (3,), np=2, host_discovery_script="script")
+
+
+def gone_first() -> int:
+    """Worker 0 ends at once, and worker 1 is rank 0 when it ends."""
+    import horovod.torch as hvd
+    import torch
+
+    hvd.init()
+    rank = hvd.rank()
+    while rank == 1 and hvd.allreduce(torch.ones(1), op=hvd.Sum) > 1:
+        pass
+    return rank
+
+
+def failing() -> None:
+    import horovod.torch as hvd
+
+    hvd.init()
+    if hvd.rank() == 1:
+        raise ValueError("of one worker")
+
+
+def test_run_keeps_all_results_and_tells_failures() -> None:
+    pytest.importorskip("torch")
+    assert horovod.run(gone_first, np=2) == [0, 1]
+    with pytest.raises(RuntimeError, match="failed on worker 1"):
+        horovod.run(failing, np=2)
+    for wrong in (0, -1, "x", 1.5):
+        with pytest.raises(ValueError, match="whole number from 1 on"):
+            horovod.run(failing, np=wrong)

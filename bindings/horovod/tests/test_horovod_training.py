@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import subprocess
 import warnings
 
 import pytest
 
 torch = pytest.importorskip("torch")
 hvd = pytest.importorskip("horovod.torch")
+
+from conftest import LAUNCHER  # noqa: E402
+
+import elastic  # noqa: E402
 
 
 def wrapped(model: torch.nn.Module, **options):
@@ -119,3 +124,31 @@ def everything() -> None:
 
 def test_optimizer_and_states(job) -> None:
     job(2, everything)
+
+
+def removed() -> None:
+    """Worker 1 is asked to leave, and learns it in a backward pass."""
+    hvd.init()
+    worker = hvd.rank()
+    model = torch.nn.Linear(2, 1)
+    optimizer = wrapped(model)
+    if worker == 0:
+        subprocess.run([LAUNCHER, "ctl", "remove", "1"], check=True, timeout=30)
+
+    def until_one_is_left() -> None:
+        while hvd.size() == 2:
+            hvd.allreduce(torch.ones(1))
+
+    if worker == 0:
+        until_one_is_left()
+    else:
+        with pytest.raises(hvd.HorovodInternalError):
+            until_one_is_left()
+        with pytest.raises(hvd.HorovodInternalError) as caught:
+            model(torch.ones(1, 2)).sum().backward()
+        assert isinstance(caught.value.__cause__, elastic.RemovedError)
+    print("told")
+
+
+def test_a_removed_worker_gets_an_error_of_horovod(job) -> None:
+    assert job(2, removed, "--max-restarts", "0").count("told") == 2

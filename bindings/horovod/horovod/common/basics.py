@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 import atexit
+import contextlib
 import os
 import pathlib
 import sys
+import time
 from collections.abc import Callable
 from typing import Any
 
 import elastic
-from horovod.common import environment
+from horovod.common import environment, places
 from horovod.common.absent import refuse
 from horovod.common.exceptions import as_horovod_errors
 
 #: Whether this process has joined the job, and whether the script is between init and shutdown.
 _joined = False
 _initialized = False
-#: The queues of operations: each has ``drain`` and ``busy``.
+#: What has operations under way: each has ``drain`` and ``busy``.
 _queues: list[Any] = []
+#: How long operations under way may take to complete when the script has ended.
+_PATIENCE_SECONDS = 2.0
 
 
 def init(comm: Any = None, process_sets: Any = None) -> None:
@@ -34,6 +38,7 @@ def init(comm: Any = None, process_sets: Any = None) -> None:
     if not _joined:
         with as_horovod_errors():
             elastic.init(**environment.options(os.environ))
+            places.present()
         _joined = True
         atexit.register(_leave)
         environment.name_variables_without_effect(elastic.rank())
@@ -54,19 +59,39 @@ def finish_what_is_under_way() -> None:
         each.drain()
 
 
+def _finished_in_time() -> bool:
+    """Whether the operations under way are complete, or soon are."""
+    deadline = time.monotonic() + _PATIENCE_SECONDS
+    while any(each.busy() for each in _queues):
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.01)
+    return True
+
+
 def _leave() -> None:
-    """A process that ends by an exception has not finished: the others go on without it."""
-    if getattr(sys, "last_type", None) is None:
-        try:
-            finish_what_is_under_way()
+    """A process that ends by an exception has not finished: the others go on without it. So it is
+    for one that ends with operations to which the others do not come, as after ``sys.exit(1)``."""
+    if getattr(sys, "last_type", None) is not None:
+        if any(each.busy() for each in _queues):
+            _end_at_once()
+    elif _finished_in_time():
+        with contextlib.suppress(elastic.Error):
             elastic.shutdown()
-        except elastic.Error:
-            pass
-    elif any(each.busy() for each in _queues):
-        # The interpreter cannot be torn down under a thread that is in a collective.
-        sys.stdout.flush()
-        sys.stderr.flush()
-        os._exit(1)
+    else:
+        print(
+            "elastic-horovod: this worker ended with operations under way that not all others have "
+            "started; they go on without it (exit code 1)",
+            file=sys.stderr,
+        )
+        _end_at_once()
+
+
+def _end_at_once() -> None:
+    """The interpreter cannot be torn down under a thread that is in a collective."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(1)
 
 
 def is_initialized() -> bool:

@@ -15,6 +15,7 @@ from horovod.common.exceptions import (
     HostsUpdatedInterrupt,
     as_horovod_errors,
 )
+from horovod.common.places import Root, note
 
 
 class State:
@@ -100,14 +101,15 @@ class _Run:
     present: _Run | None = None
 
     def __init__(self) -> None:
-        self._boundary = elastic.State(interface="horovod")
+        # `begun` tells a joiner that there was a state, which it has to receive.
+        self._boundary = elastic.State(interface="horovod", begun=False)
         self._generation = 0
         self._has_state = False
-        self._root = 0
+        self._root: int = 0
 
     @staticmethod
     def root() -> int:
-        """The rank whose state ``sync`` sends."""
+        """The rank whose state ``sync`` sends; a Root inside ``run``."""
         return _Run.present._root if _Run.present is not None else 0
 
     def step_boundary(self) -> None:
@@ -121,13 +123,18 @@ class _Run:
             raise HostsUpdatedInterrupt
 
     def _meet(self) -> None:
-        """Finds out, on all members alike, which view it is and which rank has the state."""
-        most = np.iinfo(np.int64).max
-        value = np.array([most - elastic.worker_id() if self._has_state else 0])
-        contributors = elastic.allreduce(value, elastic.MAX)
-        workers = contributors.workers
-        self._generation = contributors.generation
-        self._root = workers.index(most - int(value[0])) if value[0] else 0
+        """Finds out, on all members alike, which view it is and which worker has the state.
+
+        Raises:
+            BelowMinimumError: the training has begun, and none has it.
+        """
+        gathered = elastic.allgather(np.array([self._has_state]))
+        note(gathered.contributors)
+        self._generation = gathered.contributors.generation
+        have_it = np.flatnonzero(gathered.values)
+        if len(have_it) == 0 and self._boundary.begun:
+            raise elastic.BelowMinimumError("the last worker that had the state is gone")
+        self._root = Root(int(have_it[0]) if len(have_it) else 0, self._generation)
 
     def train(self, state: State, call: Callable[[], Any]) -> Any:
         """Calls ``call``, and again where workers have come or left."""
@@ -138,8 +145,10 @@ class _Run:
             try:
                 if reset:
                     state.on_reset()
+                if self._has_state:
+                    state.save()  # what `restore` goes back to, if the root is lost
                 state.sync()
-                self._has_state = True
+                self._has_state = self._boundary.begun = True
                 return call()
             except HostsUpdatedInterrupt:
                 reset = True

@@ -9,35 +9,63 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 
-def _whole(value: str) -> str:
-    return str(int(value))
+_DAY_MS = 86400000
+_LEVELS = ("trace", "debug", "info", "warn", "error", "off")
 
 
-def _milliseconds(value: str) -> str:
-    return str(round(float(value) * 1000))
+def scaled(value: str, factor: int, least: int, most: int, unit: str) -> str:
+    """``value`` times ``factor``, as a whole number.
+
+    Raises:
+        ValueError: it is not from ``least`` to ``most``; the text says what it must be.
+    """
+    try:
+        result = round(float(value) * factor)
+    except (ValueError, OverflowError):  # no number, nan, or inf
+        result = -1
+    if not least <= result <= most:
+        ends = [f"{end / factor:.15g}" for end in (least, most)]
+        raise ValueError(f"a number of {unit} from {ends[0]} to {ends[1]}")
+    return str(result)
+
+
+def milliseconds(value: str, least: int = 1) -> str:
+    """Of a time in seconds, of at most a day."""
+    return scaled(value, 1000, least, _DAY_MS, "seconds")
+
+
+def _bytes(value: str) -> str:
+    return scaled(value, 1, 0, 1 << 40, "bytes")
+
+
+def _limit(seconds: str) -> str:
+    return milliseconds(seconds, 0)
 
 
 def _warning(seconds: str) -> str:
     # 0 says that there is no warning; the longest time that elastic takes is a day.
-    return _milliseconds(seconds) if float(seconds) > 0 else "86400000"
+    limit = _limit(seconds)
+    return str(_DAY_MS) if limit == "0" else limit
 
 
 def _level(value: str) -> str:
-    name = value.lower()
-    return {"warning": "warn", "fatal": "error"}.get(name, name)
+    name = {"warning": "warn", "fatal": "error"}.get(value.lower(), value.lower())
+    if name not in _LEVELS:
+        raise ValueError("one of trace, debug, info, warning, error, fatal and off")
+    return name
 
 
 def _disabled(value: str) -> str | None:
-    return "86400000" if value not in ("", "0") else None
+    return str(_DAY_MS) if value not in ("", "0") else None
 
 
 #: HOROVOD_ variable -> option of elastic.init, and how its value is made; None: leave it alone.
 OPTIONS: dict[str, tuple[str, Callable[[str], str | None]]] = {
-    "HOROVOD_FUSION_THRESHOLD": ("bucket_bytes", _whole),
+    "HOROVOD_FUSION_THRESHOLD": ("bucket_bytes", _bytes),
     "HOROVOD_STALL_CHECK_TIME_SECONDS": ("stall_warning_ms", _warning),
     "HOROVOD_STALL_CHECK_DISABLE": ("stall_warning_ms", _disabled),
-    "HOROVOD_STALL_SHUTDOWN_TIME_SECONDS": ("stall_timeout_ms", _milliseconds),
-    "HOROVOD_START_TIMEOUT": ("init_timeout_ms", _milliseconds),
+    "HOROVOD_STALL_SHUTDOWN_TIME_SECONDS": ("stall_timeout_ms", _limit),
+    "HOROVOD_START_TIMEOUT": ("init_timeout_ms", milliseconds),
     "HOROVOD_LOG_LEVEL": ("log_level", _level),
 }
 #: What tells a worker its place, by the variable of elasticrun that it follows.
@@ -56,7 +84,7 @@ def options(environment: Mapping[str, str]) -> dict[str, str]:
     before them.
 
     Raises:
-        ValueError: a value is no number; the message has the variable.
+        ValueError: a value is wrong; the message has the variable, and what it must be.
     """
     result = {}
     for variable, (option, convert) in OPTIONS.items():
@@ -65,8 +93,9 @@ def options(environment: Mapping[str, str]) -> dict[str, str]:
             continue
         try:
             value = convert(given)
-        except ValueError:
-            raise ValueError(f"{variable} is '{given}'; it must be a number") from None
+        except ValueError as error:
+            shown = given if len(given) <= 40 else f"{given[:40]}…"
+            raise ValueError(f"{variable} is '{shown}'; it must be {error}") from None
         if value is not None:
             result[option] = value
     return result

@@ -26,6 +26,16 @@ _OPTIONS = {
 }
 
 
+def _workers(num_proc: int | None, np: int | None) -> int:
+    if num_proc is not None and np is not None and num_proc != np:
+        raise ValueError(f"horovod.run: num_proc is {num_proc} and np is {np}; give one of them")
+    given = num_proc if num_proc is not None else np
+    workers = 1 if given is None else given
+    if isinstance(workers, bool) or not isinstance(workers, int) or workers < 1:
+        raise ValueError(f"horovod.run: np is {workers!r}; it must be a whole number from 1 on")
+    return workers
+
+
 def run(
     func: Callable[..., Any],
     args: Sequence[Any] = (),
@@ -46,11 +56,13 @@ def run(
             ``output_filename`` and ``hosts``, as those of horovodrun.
 
     Raises:
-        RuntimeError: the job failed; the workers' output says why.
+        RuntimeError: the job failed, or the function did on a worker; the output says why.
+        ValueError: ``num_proc`` is no number of workers.
         NotImplementedError: an option is not there.
     """
     from horovod.runner.launch import Command, elasticrun
 
+    workers = _workers(num_proc, np)
     chosen = []
     for name, value in options.items():
         if value is None or name in _WITHOUT_EFFECT:
@@ -65,11 +77,16 @@ def run(
         folder = pathlib.Path(scratch)
         (folder / "call").write_bytes(cloudpickle.dumps((func, args, kwargs or {})))
         program = [executable or sys.executable, "-m", "horovod.runner.task", scratch]
-        command = Command(["-np", str(num_proc or np or 1), *chosen, *program])
+        command = Command(["-np", str(workers), *chosen, *program])
         done = subprocess.run([elasticrun(), *command.arguments()], check=False)
         results = sorted(folder.glob("result.*"), key=lambda file: int(file.suffix[1:]))
         if done.returncode != 0 or not results:
             raise RuntimeError(
                 f"horovod.run: the job ended with code {done.returncode}, see its output"
+            )
+        failed = sorted(int(file.suffix[1:]) for file in folder.glob("failed.*"))
+        if failed:
+            raise RuntimeError(
+                f"horovod.run: the function failed on worker {failed[0]}, see its output"
             )
         return [cloudpickle.loads(file.read_bytes()) for file in results]

@@ -56,9 +56,11 @@ class Command:
             raise UsageError(f"{flag} is not in elastic-horovod; instead, {option.refused}")
         try:
             converted = option.convert(value)
-        except ValueError:
-            raise UsageError(f"{flag} is '{value}'; it must be a number") from None
+        except ValueError as error:
+            raise UsageError(f"{flag} is '{value}'; it must be {error}") from None
         if option.elasticrun is not None:
+            if option.elasticrun in self.options[::2]:
+                raise UsageError(f"{flag} is given twice")
             self.options += [option.elasticrun, converted]
         elif option.variable is not None:
             self.variables[option.variable] = converted if option.takes else "1"
@@ -75,7 +77,10 @@ class Command:
 def _check_hosts(hosts: str) -> None:
     here = {"localhost", "127.0.0.1", socket.gethostname()}
     for host in hosts.split(","):
-        if host.partition(":")[0] not in here:
+        name, has_slots, slots = host.partition(":")
+        if not name or (has_slots and not slots.isdecimal()):
+            raise UsageError(f"--hosts is '{hosts}'; it must be such as localhost:4")
+        if name not in here:
             refused = BY_FLAG["--hostfile"].refused
             raise UsageError(f"--hosts: {host} is another machine; instead, {refused}")
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable
 
+from horovod.common import environment
+
 _SEVERAL = (
     "start elastic-rendezvous and then the workers by mpirun or srun "
     "(docs/launching.md, several machines)"
@@ -15,12 +17,31 @@ def _same(value: str) -> str:
     return value
 
 
-def _seconds(value: str) -> str:
-    return str(round(float(value) * 1000))
+def _limit(value: str) -> str:
+    return environment.milliseconds(value, 0)
 
 
 def _megabytes(value: str) -> str:
-    return str(round(float(value) * 1024 * 1024))
+    return environment.scaled(value, 1 << 20, 0, 1 << 40, "megabytes")
+
+
+def _number_from(least: int) -> Callable[[str], str]:
+    def whole(value: str) -> str:
+        if not value.isdecimal() or int(value[:10]) < least or len(value) > 9:
+            raise ValueError(f"a whole number from {least} on")
+        return value
+
+    return whole
+
+
+def _as_in(variable: str) -> Callable[[str], str]:
+    """The value itself, if the workers will take it in this variable."""
+
+    def checked(value: str) -> str:
+        environment.OPTIONS[variable][1](value)
+        return value
+
+    return checked
 
 
 @dataclasses.dataclass(frozen=True)
@@ -46,21 +67,30 @@ def _flags(*flags: str) -> tuple[str, ...]:
 
 
 OPTIONS = (
-    Option(_flags("-np", "--num-proc"), elasticrun="-np"),
-    Option(_flags("--min-np", "--min-num-proc"), elasticrun="--min-np"),
-    Option(_flags("--max-np", "--max-num-proc"), elasticrun="--max-np"),
-    Option(_flags("--reset-limit"), elasticrun="--max-restarts"),
-    Option(_flags("--start-timeout"), elasticrun="--start-timeout-ms", convert=_seconds),
-    Option(_flags("--elastic-timeout"), elasticrun="--below-minimum-timeout-ms", convert=_seconds),
+    Option(_flags("-np", "--num-proc"), elasticrun="-np", convert=_number_from(1)),
+    Option(_flags("--min-np", "--min-num-proc"), elasticrun="--min-np", convert=_number_from(1)),
+    Option(_flags("--max-np", "--max-num-proc"), elasticrun="--max-np", convert=_number_from(1)),
+    Option(_flags("--reset-limit"), elasticrun="--max-restarts", convert=_number_from(0)),
+    Option(
+        _flags("--start-timeout"),
+        elasticrun="--start-timeout-ms",
+        convert=environment.milliseconds,
+    ),
+    Option(
+        _flags("--elastic-timeout"),
+        elasticrun="--below-minimum-timeout-ms",
+        convert=environment.milliseconds,
+    ),
     Option(_flags("--output-filename"), elasticrun="--output-dir"),
     Option(
         _flags("--stall-check-shutdown-time-seconds"),
         elasticrun="--stall-timeout-ms",
-        convert=_seconds,
+        convert=_limit,
     ),
     Option(
         _flags("--stall-check-warning-time-seconds"),
         variable="HOROVOD_STALL_CHECK_TIME_SECONDS",
+        convert=_as_in("HOROVOD_STALL_CHECK_TIME_SECONDS"),
     ),
     Option(_flags("--no-stall-check"), takes=False, variable="HOROVOD_STALL_CHECK_DISABLE"),
     Option(
@@ -68,7 +98,11 @@ OPTIONS = (
         variable="HOROVOD_FUSION_THRESHOLD",
         convert=_megabytes,
     ),
-    Option(_flags("--log-level"), variable="HOROVOD_LOG_LEVEL"),
+    Option(
+        _flags("--log-level"),
+        variable="HOROVOD_LOG_LEVEL",
+        convert=_as_in("HOROVOD_LOG_LEVEL"),
+    ),
     Option(_flags("-H", "--hosts")),  # this machine alone; see launch.py
     Option(_flags("-hostfile", "--hostfile"), refused=_SEVERAL),
     Option(

@@ -7,20 +7,51 @@ from typing import Any
 import torch
 
 import elastic
+from horovod.common import places
+from horovod.common.places import Root
 from horovod.common.process_sets import check_process_set, global_process_set
 from horovod.torch import tensors as t
 from horovod.torch.allreduce import allreduce
 from horovod.torch.handles import Handle, in_order, key_of, synchronize
 
 
-def _start(tensor: torch.Tensor, output: torch.Tensor, root_rank: int, name: str | None) -> Handle:
+def fixed_root(root_rank: int) -> Root:
+    """The worker with this rank now, on all members alike: it stays the root of several broadcasts
+    when others leave and the ranks change."""
+    if isinstance(root_rank, Root):
+        return root_rank
+    t.check_initialized()
+    view = places.present()
+    work = in_order.submit(lambda: t.agree_on_root("broadcast", root_rank, view))
+    root: Root = synchronize(Handle(work, lambda root: root))
+    return root
+
+
+def _send(tensor: torch.Tensor, root: Root) -> None:
+    """Copies the root's tensor to all. The root alone gives elements to an allgather, as
+    elastic.broadcast would take whoever has its rank when the call begins."""
+    elements = tensor.reshape(-1)
+    gathered = elastic.allgather(elements if root.is_here else elements[:0], elements)
+    if len(gathered.values) != len(elements):
+        raise root.lost()
+
+
+def _start(tensor: torch.Tensor, root_rank: int, name: str | None) -> Handle:
+    """Starts a broadcast that overwrites ``tensor``. Its result is the root."""
     key = key_of("broadcast", name)
+    signature = t.shape_and_type(tensor)
+    view = places.present()
 
-    def perform() -> None:
-        t.agree("broadcast", *t.shape_and_type(tensor), root_rank)
-        elastic.broadcast(tensor, root_rank)
+    def perform() -> Root:
+        if isinstance(root_rank, Root):
+            root = root_rank
+            t.agree("broadcast", *signature, int(root), root.generation)
+        else:
+            root = t.agree_on_root("broadcast", root_rank, view, *signature)
+        _send(tensor, root)
+        return root
 
-    return Handle(in_order.submit(perform), lambda _: output, key)
+    return Handle(in_order.submit(perform), lambda root: root, key)
 
 
 def broadcast_async_(
@@ -31,7 +62,8 @@ def broadcast_async_(
 ) -> Handle:
     """Starts a broadcast that overwrites ``tensor``, and returns its handle."""
     check_process_set(process_set)
-    return _start(t.check(tensor, "broadcast"), tensor, root_rank, name)
+    handle = _start(t.check(tensor, "broadcast"), root_rank, name)
+    return handle.then(lambda _: tensor)
 
 
 def broadcast_async(
@@ -46,7 +78,7 @@ def broadcast_async(
     """
     check_process_set(process_set)
     copy = t.copy_of(tensor, "broadcast")
-    return _start(copy, copy, root_rank, name)
+    return _start(copy, root_rank, name).then(lambda _: copy)
 
 
 def broadcast_(
@@ -65,8 +97,9 @@ class _Broadcast(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, tensor: torch.Tensor, root_rank: int, name: str | None) -> Any:
-        ctx.is_root = elastic.rank() == root_rank
-        return synchronize(broadcast_async(tensor, root_rank, name))
+        copy = t.copy_of(tensor, "broadcast")
+        ctx.is_root = synchronize(_start(copy, root_rank, name)).is_here
+        return copy
 
     @staticmethod
     def backward(ctx: Any, gradient: torch.Tensor) -> Any:

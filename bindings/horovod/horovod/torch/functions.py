@@ -8,11 +8,10 @@ from typing import Any
 import cloudpickle
 import torch
 
-from horovod.common import basics
 from horovod.common.process_sets import check_process_set, global_process_set
 from horovod.torch.allgather import start
-from horovod.torch.broadcast import broadcast_, broadcast_async_
-from horovod.torch.handles import synchronize
+from horovod.torch.broadcast import broadcast_, broadcast_async_, fixed_root
+from horovod.torch.handles import in_order, synchronize
 
 
 def _pickled(value: Any) -> torch.Tensor:
@@ -31,13 +30,13 @@ def broadcast_object(
 ) -> Any:
     """Rank ``root_rank``'s object, which is pickled for the others."""
     check_process_set(process_set)
-    is_root = basics.rank() == root_rank
-    data = _pickled(obj) if is_root else torch.empty(0, dtype=torch.uint8)
-    length = broadcast_(torch.tensor([len(data)]), root_rank)
-    if not is_root:
+    root = fixed_root(root_rank)
+    data = _pickled(obj) if root.is_here else torch.empty(0, dtype=torch.uint8)
+    length = broadcast_(torch.tensor([len(data)]), root)
+    if not root.is_here:
         data = torch.empty(int(length), dtype=torch.uint8)
-    broadcast_(data, root_rank)
-    return obj if is_root else _unpickled(data)
+    broadcast_(data, root)
+    return obj if root.is_here else _unpickled(data)
 
 
 def allgather_object(obj: Any, name: str | None = None) -> list[Any]:
@@ -61,9 +60,9 @@ def broadcast_parameters(params: Any, root_rank: int) -> None:
             "broadcast_parameters: give model.state_dict() or a list of parameters, not a "
             f"{type(params).__name__}"
         )
-    handles = [
-        broadcast_async_(entry, root_rank) for entry in given if isinstance(entry, torch.Tensor)
-    ]
+    root = fixed_root(root_rank)
+    handles = [broadcast_async_(entry, root) for entry in given if isinstance(entry, torch.Tensor)]
+    in_order.drain()  # if one of them fails, the others must not write into the tensors later
     for handle in handles:
         synchronize(handle)
 
@@ -92,9 +91,9 @@ def broadcast_optimizer_state(
     """Gives an optimizer the state and the options of that of rank ``root_rank``."""
     if isinstance(optimizer, torch.optim.LBFGS):
         raise ValueError("broadcast_optimizer_state: the state of LBFGS cannot be sent")
-    is_root = basics.rank() == root_rank
-    state = optimizer.state_dict() if is_root else None
-    form = broadcast_object(_mapped(state, _Place) if is_root else None, root_rank)
+    root = fixed_root(root_rank)
+    state = optimizer.state_dict() if root.is_here else None
+    form = broadcast_object(_mapped(state, _Place) if root.is_here else None, root)
     tensors: list[torch.Tensor] = []
 
     def tensor_for(place: Any) -> torch.Tensor:
@@ -103,9 +102,9 @@ def broadcast_optimizer_state(
         tensors.append(place.contiguous())
         return tensors[-1]
 
-    received = _mapped(state if is_root else form, tensor_for)
-    broadcast_parameters(tensors, root_rank)
-    if not is_root:
+    received = _mapped(state if root.is_here else form, tensor_for)
+    broadcast_parameters(tensors, root)
+    if not root.is_here:
         optimizer.load_state_dict(received)
     if not form["state"]:
         _make_gradients(optimizer)

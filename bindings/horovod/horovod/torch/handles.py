@@ -37,6 +37,9 @@ class Handle:
             self._see()
         return self._seen
 
+    def under_way(self) -> bool:
+        return not self._seen and not self._work.ready()
+
     def wait(self) -> Any:
         """The result, when it is there."""
         if not self._seen:
@@ -147,8 +150,10 @@ class _InOrder:
             concurrent.futures.wait([last._future])
 
     def busy(self) -> bool:
-        """Whether an operation is under way."""
-        return self._last is not None and not self._last.ready()
+        """Whether an operation is under way, or one with a name."""
+        if self._last is not None and not self._last.ready():
+            return True
+        return any(handle.under_way() for handle in list(_in_use.values()))
 
     def forget(self) -> None:
         """For a child of os.fork, which has no such thread."""

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import warnings
+import weakref
 from collections.abc import Callable
 from typing import Any
 
 import torch
 
 import elastic.torch
+from horovod.common import basics
 from horovod.common.exceptions import as_horovod_errors
 from horovod.common.process_sets import check_process_set, global_process_set
 from horovod.torch import tensors as t
@@ -53,6 +55,24 @@ class _Distributed:
         self._elastic.set_passes(passes)  # type: ignore[attr-defined]
 
 
+class _Exchanges:
+    """The exchanges of gradients of all optimizers, for the end of the process."""
+
+    def __init__(self) -> None:
+        self.all: weakref.WeakSet[Any] = weakref.WeakSet()
+
+    def busy(self) -> bool:
+        groups = [group for exchange in self.all for group in exchange._groups]
+        return any(group.work is not None and not group.work.ready() for group in groups)
+
+    def drain(self) -> None:
+        """Does nothing: each optimizer waits for its own."""
+
+
+_exchanges = _Exchanges()
+basics._queues.append(_exchanges)
+
+
 class _OwnCompressor:
     """A compressor of the script's own, as elastic's optimizer takes it."""
 
@@ -62,11 +82,22 @@ class _OwnCompressor:
     def compress(self, tensor: torch.Tensor) -> torch.Tensor:
         compressed, context = self._compressor.compress(tensor)
         travelling: torch.Tensor = compressed.view_as(compressed)  # an object to keep the context in
-        travelling.context = context  # type: ignore[attr-defined]
+        travelling.context = context
         return travelling
 
     def decompress(self, travelled: torch.Tensor, tensor: torch.Tensor) -> None:
-        tensor.copy_(self._compressor.decompress(travelled, travelled.context))  # type: ignore[attr-defined]
+        tensor.copy_(self._compressor.decompress(travelled, travelled.context))
+
+
+def _translate_errors(exchange: Any) -> None:
+    """For the hooks of the backward pass, in which gradients are submitted."""
+    submit = exchange._submit
+
+    def as_horovod(group: Any) -> None:
+        with as_horovod_errors():
+            submit(group)
+
+    exchange._submit = as_horovod
 
 
 def _compressor(given: Any) -> Any:
@@ -135,5 +166,7 @@ def DistributedOptimizer(  # noqa: N802: Horovod's name
     )
     kind = type(wrapped)
     wrapped.__class__ = type(kind.__name__, (_Distributed, kind), {})
+    _exchanges.all.add(wrapped._elastic)
+    _translate_errors(wrapped._elastic)
     wrapped._parameter_names = {parameter: name for name, parameter in named}
     return wrapped

@@ -8,9 +8,10 @@ from typing import Any
 import torch
 
 import elastic
-from horovod.common import basics
+from horovod.common import basics, places
 from horovod.common.absent import refuse
 from horovod.common.exceptions import HorovodInternalError
+from horovod.common.places import Root
 
 
 class Op:
@@ -108,17 +109,34 @@ def agree(call: str, *signature: Any) -> elastic.Contributors:
     Raises:
         HorovodInternalError: on all of them alike, if they differ.
     """
+    return _compare(call, signature, 0)[0]
+
+
+def agree_on_root(call: str, rank: int, view: int, *signature: Any) -> Root:
+    """The worker that has ``rank`` in the oldest of the views in which the members began the call.
+    ``view`` is that of this one, as ``places.present`` tells it.
+
+    Raises:
+        HorovodInternalError: on all members alike, if what they are about to do differs.
+        ValueError: on all members alike, if there is no such rank.
+    """
+    return places.root_in(_compare(call, (*signature, rank), view)[1], rank)
+
+
+def _compare(call: str, signature: Any, own: int) -> tuple[elastic.Contributors, int]:
+    """The members, and the greatest number ``own`` of them."""
     text = repr((call, *signature))
     digest = int.from_bytes(hashlib.blake2b(text.encode(), digest_size=7).digest(), "little")
-    extremes = torch.tensor([digest, -digest])
+    extremes = torch.tensor([digest, -digest, own])
     contributors = elastic.allreduce(extremes, elastic.MAX)
+    places.note(contributors)
     if int(extremes[0]) != -int(extremes[1]):
         what = " ".join(str(part) for part in signature)
         raise HorovodInternalError(
             f"{call}: the ranks gave tensors of different shapes or types, or different arguments; "
             f"this one has {what}"
         )
-    return contributors
+    return contributors, int(extremes[2])
 
 
 def shape_and_type(tensor: torch.Tensor) -> tuple[list[int], str]:
