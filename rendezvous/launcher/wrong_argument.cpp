@@ -25,8 +25,10 @@ std::string unknown_option(const CLI::App& app, const std::string& given, const 
   std::vector<std::string> names;
   add_names(app, names);
   for (const CLI::App* command : app.get_subcommands({})) add_names(*command, names);
-  return "unknown option " + name + "; did you mean " + nearest_name(name, names) + "? (" + help +
-         " lists them)";
+  const std::string nearest = nearest_name(name, names);
+  return "unknown option " + name + "; " +
+         (is_near(name, nearest) ? "did you mean " + nearest + "? (" + help + " lists them)"
+                                 : help + " lists the options");
 }
 
 std::function<std::string(const std::string&)> whole_number(const std::string& option, int least) {

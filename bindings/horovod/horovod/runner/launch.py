@@ -87,7 +87,9 @@ def _check_hosts(hosts: str) -> None:
 
 def _unknown(flag: str) -> str:
     near = difflib.get_close_matches(flag, BY_FLAG, 1)
-    return f"there is no option {flag}" + (f"; did you mean {near[0]}?" if near else "")
+    if near:
+        return f"there is no option {flag}; did you mean {near[0]}?"
+    return f"there is no option {flag}; if elasticrun has it, start the script with elasticrun"
 
 
 def elasticrun() -> pathlib.Path:
