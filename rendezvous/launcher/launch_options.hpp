@@ -21,7 +21,7 @@ struct LaunchOptions {
   std::uint16_t port = 0;     ///< 0: any
   std::string join;           ///< "host:port" of a job's server; empty: a server in this process
   std::string secret_file;    ///< empty: a secret is drawn, or read as `secret_stdin` says
-  bool secret_stdin = false;  ///< the secret is the first line of stdin
+  bool secret_stdin = false;  ///< the secret is read from stdin
   std::string host;           ///< this host's name for people
   int slots = 0;              ///< workers that this launcher runs at most
   std::string job;            ///< drawn at random unless given; with `join`, "": the server says it
