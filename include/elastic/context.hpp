@@ -392,8 +392,9 @@ class ELASTIC_API Context {
   }
 
   friend struct DefaultContext;
-  /// Leaves the job if `shutdown` has not, ends other threads' calls with errors, and frees what the
-  /// context has once none is in a call. The object stays: each later call throws kNotInitialized.
+  /// Leaves the job if `shutdown` has not, ends other threads' calls with errors, and frees what
+  /// the context has once none is in a call. The object stays: each later call throws
+  /// kNotInitialized.
   void end();
 
   class Impl;

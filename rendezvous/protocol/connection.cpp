@@ -196,7 +196,7 @@ asio::awaitable<Result<Greeting>> Connection::accept_handshake(
   if (Status status = acceptor.agree(); !status.ok()) co_return status;
   alive = co_await read_exactly(proof.data(), proof.size());
   // The dialer checks the secret first.
-  if (!alive && why_.empty()) why_ = "it closed the connection on this side's proof: is its secret another one?";
+  if (!alive && why_.empty()) why_ = "it hung up on this side's proof: another secret?";
   if (!alive) co_return lost();
   Status checked = acceptor.check(proof);
   if (!checked.ok()) co_return checked;
