@@ -71,12 +71,14 @@ TEST(CInterface, EndsAWaitWhenItsCheckSaysSo) {
   EXPECT_EQ(lines(job.output(), "went on").size(), 1U) << job.output();
 }
 
+#ifdef REGRESSION
 TEST(CInterface, TheExampleFitsItsLine) {
   LaunchedJob job;
   job.start({"-np", "2", REGRESSION, "1000"});
   ASSERT_EQ(job.launcher().wait(kLong), 0) << job.output();
   EXPECT_THAT(job.output(), HasSubstr("y = 3.0000"));
 }
+#endif
 
 #ifdef PYTHON
 TEST(CInterface, IsLoadedByCtypes) {
