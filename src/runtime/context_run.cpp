@@ -14,6 +14,7 @@
 #include "runtime/context_impl.hpp"
 #include "runtime/join_job.hpp"
 #include "runtime/join_request.hpp"
+#include "runtime/own_run.hpp"
 #include "runtime/raise.hpp"
 #include "runtime/step_log.hpp"
 
@@ -27,6 +28,7 @@ constexpr int kRejoinsInVain = 5;
 }  // namespace
 
 RunOutcome Context::run(State& state, const std::function<void()>& body) {
+  const runtime::OwnRun here;
   return impl_->run(state, body);
 }
 

@@ -7,6 +7,7 @@
 #include "base/forked_child.hpp"
 #include "base/process_mark.hpp"
 #include "elastic/error.hpp"
+#include "runtime/own_run.hpp"
 
 namespace elastic::detail {
 
@@ -27,10 +28,11 @@ void throw_ended() {
 bool wait_until_unused(const std::atomic<int>& users) {
   constexpr std::chrono::seconds kLongest(2);
   const auto last = std::chrono::steady_clock::now() + kLongest;
-  while (users.load() != 0 && std::chrono::steady_clock::now() < last) {
+  const int own = runtime::OwnRun::count();
+  while (users.load() > own && std::chrono::steady_clock::now() < last) {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));  // there are none as a rule
   }
-  return users.load() == 0;
+  return users.load() <= own;
 }
 
 void keep_for_ever(void* object) noexcept {

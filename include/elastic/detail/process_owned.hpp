@@ -15,8 +15,8 @@ ELASTIC_API std::uint64_t process_mark() noexcept;
 ELASTIC_API void require_process(std::uint64_t mark);
 /// Throws Error(kNotInitialized): the object is gone.
 [[noreturn]] ELASTIC_API void throw_ended();
-/// Waits until `users` is 0, for 2 s at the longest.
-/// \returns whether it is 0.
+/// Waits until `users` are no more than this thread itself, for 2 s at the longest.
+/// \returns whether they are.
 ELASTIC_API bool wait_until_unused(const std::atomic<int>& users);
 /// Keeps an object that will not be used or destroyed.
 ELASTIC_API void keep_for_ever(void* object) noexcept;
