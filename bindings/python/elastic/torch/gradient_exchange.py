@@ -211,7 +211,7 @@ class Exchange:
             if gradient is None:  # set to None while it travelled
                 gradient = parameter.grad = self._zeros(parameter)
             if gradient.is_sparse:
-                parameter.grad, contributors = self._sum_sparse(gradient)
+                parameter.grad, contributors = self._sum_sparse(parameter, gradient)
                 result.append(contributors)
                 continue
             self._compression.decompress(travelled, gradient.detach())
@@ -224,9 +224,13 @@ class Exchange:
         checks = [group.check for group in self._groups if group.check is not None]
         return all([check.after_sum() for check in checks])
 
-    def _sum_sparse(self, gradient: torch.Tensor) -> tuple[torch.Tensor, elastic.Contributors]:
+    def _sum_sparse(
+        self, parameter: Parameter, gradient: torch.Tensor
+    ) -> tuple[torch.Tensor, elastic.Contributors]:
         """The rows of all members, one after another: a sum, once they are coalesced."""
         gradient = gradient.coalesce()
+        if gradient.values().numel() == 0:  # PyTorch's zero_ may have made all dimensions sparse
+            gradient = self._zeros(parameter).coalesce()
         gathered = elastic.allgather(packed(gradient))
         indices, values = unpacked(gathered.values, gradient)
         if self._op == elastic.AVERAGE:
