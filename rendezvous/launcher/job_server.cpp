@@ -7,6 +7,7 @@
 #include <utility>
 
 #include <boost/asio/executor_work_guard.hpp>
+#include <boost/asio/io_context.hpp>
 #include <boost/asio/post.hpp>
 
 #include "base/log.hpp"
