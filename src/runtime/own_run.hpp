@@ -6,16 +6,19 @@ namespace elastic::runtime {
 /// does not wait for itself.
 class OwnRun {
  public:
-  OwnRun() noexcept { ++count_; }
-  ~OwnRun() { --count_; }
+  OwnRun() noexcept { ++of_this_thread(); }
+  ~OwnRun() { --of_this_thread(); }
   OwnRun(const OwnRun&) = delete;
   OwnRun& operator=(const OwnRun&) = delete;
 
   /// How many this thread is in.
-  static int count() noexcept { return count_; }
+  static int count() noexcept { return of_this_thread(); }
 
  private:
-  inline static thread_local int count_ = 0;
+  static int& of_this_thread() noexcept {
+    static thread_local int count = 0;
+    return count;
+  }
 };
 
 }  // namespace elastic::runtime
