@@ -17,7 +17,6 @@ namespace {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
-using ::testing::Not;
 
 constexpr std::chrono::milliseconds kTimeLimit = std::chrono::milliseconds(30000) * kHangFactor;
 

@@ -1,5 +1,6 @@
 #include "rendezvous/server/launchers.hpp"
 
+#include <map>
 #include <memory>
 
 #include <gmock/gmock.h>
@@ -8,7 +9,6 @@
 namespace elastic::rendezvous {
 namespace {
 
-using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 /// Launchers with numbers for connections.
