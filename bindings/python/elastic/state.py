@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -228,4 +229,25 @@ def run(
         raise TypeError("run: give the State and then the function that trains: run(state, train)")
     state._complete()
     on = _core if context is None else context
-    return on._run(state._core, lambda: body(state))
+    return on._run(state._core, lambda: _called(body, state))
+
+
+#: How many threads are in functions that ``run`` calls.
+_running = 0
+_lock = threading.Lock()
+
+
+def is_running() -> bool:
+    """Whether the function that ``run`` calls runs in this process."""
+    return _running > 0
+
+
+def _called(body: Callable[[State], None], state: State) -> None:
+    global _running
+    with _lock:
+        _running += 1
+    try:
+        body(state)
+    finally:
+        with _lock:
+            _running -= 1

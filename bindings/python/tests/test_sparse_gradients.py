@@ -52,6 +52,7 @@ def by_module() -> None:
 
     elastic.init()
     n, rank = elastic.size(), elastic.rank()
+    torch.manual_seed(7)
     for unit in ("bucket", "step"):
         table = torch.nn.Embedding(6, 3, sparse=True)
         model = elastic.torch.DistributedDataParallel(table, unit=unit, name=unit)

@@ -288,3 +288,33 @@ def test_datasets_and_samplers_that_do_not_fit() -> None:
 
 def test_mistakes_are_errors(job) -> None:
     job(1, mistakes)
+
+
+@pytest.mark.parametrize("wraps", ["module", "optimizer"])
+def test_different_start_weights_are_an_error_on_all(job, wraps) -> None:
+    job(2, different_start_weights, WRAPS=wraps)
+
+
+def different_start_weights() -> None:
+    elastic.init()
+    for seeds, differs in (((1, 1), False), ((1, 2), True)):
+        torch.manual_seed(seeds[elastic.rank()])
+        model = torch.nn.Linear(4, 2)
+        if os.environ["WRAPS"] == "module":
+            model = elastic.torch.DistributedDataParallel(model, name=str(seeds))
+            optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        else:
+            optimizer = elastic.torch.DistributedOptimizer(
+                torch.optim.SGD(model.parameters(), lr=0.1), model.named_parameters()
+            )
+
+        def step():
+            model(torch.ones(1, 4)).sum().backward()
+            optimizer.step()
+
+        if differs:
+            with pytest.raises(elastic.InvalidArgumentError, match="different weights.* same seed"):
+                step()
+        else:
+            step()
+    elastic.shutdown()

@@ -166,6 +166,7 @@ def DistributedOptimizer(  # noqa: N802: Horovod's name
     )
     kind = type(wrapped)
     wrapped.__class__ = type(kind.__name__, (_Distributed, kind), {})
+    wrapped._elastic.start_weights = None  # as in Horovod, where they may differ
     _exchanges.all.add(wrapped._elastic)
     _translate_errors(wrapped._elastic)
     wrapped._parameter_names = {parameter: name for name, parameter in named}

@@ -11,6 +11,7 @@ import elastic
 from elastic.torch.compression import Compressor
 from elastic.torch.gradient_hooks import before_gradient, on_gradient
 from elastic.torch.sparse_rows import packed, unpacked
+from elastic.torch.start_weights import StartWeights
 
 Parameter: TypeAlias = torch.nn.Parameter
 
@@ -56,6 +57,11 @@ class Exchange:
         #: Parameters whose gradients are sparse on some member.
         self._sparse: set[Parameter] = set()
         self._hooks: list[Any] = []
+        #: None where members may begin with different weights.
+        self.start_weights: StartWeights | None = None
+        if groups:
+            of_all = [parameter for group in groups for parameter in group.parameters]
+            self.start_weights = StartWeights(groups[0].name, of_all)
         self.skips = False
         #: Whether `synchronize` was called after the latest gradient came.
         self.averaged = False
@@ -162,6 +168,8 @@ class Exchange:
                     self._complete(group)
             for group in self._groups:
                 contributors += self._finish(group)
+            if self.start_weights is not None:
+                self.start_weights.compare()
             self.contributors = contributors
             self.finite = self._are_finite()
             self.averaged = True
