@@ -146,6 +146,23 @@ Result<Secret> read_secret(int fd, const std::string& source) {
   return parse_secret(std::string_view(text).substr(0, length), source);
 }
 
+Result<Secret> read_secret_line(int fd, const std::string& source) {
+  SecretText holder(std::string(kMostSecretBytes, '\0'));
+  std::string& text = holder.text();
+  std::size_t length = 0;
+  while (length < text.size()) {
+    const ssize_t got = ::read(fd, text.data() + length, 1);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) {
+      return Status(Code::kInvalidArgument,
+                    "cannot read the secret from " + source + ": " + std::strerror(errno));
+    }
+    if (got == 0 || text[length] == '\n') break;
+    ++length;
+  }
+  return parse_secret(std::string_view(text).substr(0, length), source);
+}
+
 Result<Secret> read_secret_file(const std::string& path) {
   const UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (!file) {

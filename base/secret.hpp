@@ -71,6 +71,9 @@ Result<Secret> read_secret_file(const std::string& path);
 /// From an open descriptor, which stays open: a file from its beginning, a pipe to its end.
 Result<Secret> read_secret(int fd, const std::string& source);
 
+/// From a pipe, up to the end of its first line; what follows is not read.
+Result<Secret> read_secret_line(int fd, const std::string& source);
+
 std::string to_hex(const Secret& secret);
 
 }  // namespace elastic

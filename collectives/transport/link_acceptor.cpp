@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
-#include <ifaddrs.h>
-#include <netdb.h>
 #include <optional>
 #include <unistd.h>
 #include <utility>
@@ -20,6 +18,7 @@
 
 #include "base/asio_sockets.hpp"
 #include "base/handshake.hpp"
+#include "base/interface_addresses.hpp"
 #include "base/log.hpp"
 #include "collectives/transport/tcp/congestion.hpp"
 
@@ -36,32 +35,6 @@ constexpr Milliseconds kFirstBytes{1000};
 std::string with_port(const asio::ip::address& address, unsigned short port) {
   const std::string text = address.to_string();
   return (address.is_v6() ? "[" + text + "]" : text) + ":" + std::to_string(port);
-}
-
-/// Where others can reach a listener on all interfaces: loopback last.
-std::vector<asio::ip::address> interface_addresses(bool v6) {
-  std::vector<asio::ip::address> found;
-  std::vector<asio::ip::address> loopback;
-  ifaddrs* list = nullptr;
-  if (::getifaddrs(&list) != 0) return found;
-  for (const ifaddrs* entry = list; entry != nullptr; entry = entry->ifa_next) {
-    if (entry->ifa_addr == nullptr) continue;
-    const int family = entry->ifa_addr->sa_family;
-    if (family != AF_INET && !(v6 && family == AF_INET6)) continue;
-    std::array<char, NI_MAXHOST> text{};
-    const socklen_t length = family == AF_INET ? sizeof(sockaddr_in) : sizeof(sockaddr_in6);
-    if (::getnameinfo(entry->ifa_addr, length, text.data(), text.size(), nullptr, 0,
-                      NI_NUMERICHOST) != 0) {
-      continue;
-    }
-    boost::system::error_code error;
-    const auto address = asio::ip::make_address(text.data(), error);
-    if (error || (address.is_v6() && address.to_v6().is_link_local())) continue;
-    (address.is_loopback() ? loopback : found).push_back(address);
-  }
-  ::freeifaddrs(list);
-  found.insert(found.end(), loopback.begin(), loopback.end());
-  return found;
 }
 
 /// Every user of the machine can see the names of abstract sockets and connect. Peers are processes

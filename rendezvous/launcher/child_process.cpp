@@ -52,6 +52,7 @@ struct ChildSide {
   char** argv;
   char** envp;
   pid_t parent;
+  int input;  // -1: /dev/null
   int output;
   int errors;
 
@@ -60,8 +61,8 @@ struct ChildSide {
     if (::getppid() != parent) ::_exit(127);  // died before the line above
     ::setpgid(0, 0);
     if (command.guardian_pipe >= 0) Guardian::enrol(command.guardian_pipe, ::getpid());
-    const int null = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
-    if (null < 0 || ::dup2(null, STDIN_FILENO) < 0 || ::dup2(output, STDOUT_FILENO) < 0 ||
+    const int from = input >= 0 ? input : ::open("/dev/null", O_RDONLY | O_CLOEXEC);
+    if (from < 0 || ::dup2(from, STDIN_FILENO) < 0 || ::dup2(output, STDOUT_FILENO) < 0 ||
         ::dup2(errors, STDERR_FILENO) < 0) {
       return;
     }
@@ -97,6 +98,8 @@ Result<ChildProcess> start_child(const ChildCommand& command) {
   if (!output.ok()) return output.status();
   auto errors = make_pipe();
   if (!errors.ok()) return errors.status();
+  auto input = command.input ? make_pipe() : Result<OutputChannel>(OutputChannel{});
+  if (!input.ok()) return input.status();
   auto failure = make_pipe();
   if (!failure.ok()) return failure.status();
   auto argv = pointers(command.arguments);
@@ -105,6 +108,7 @@ Result<ChildProcess> start_child(const ChildCommand& command) {
                        argv.data(),
                        envp.data(),
                        ::getpid(),
+                       input.value().read_end.get(),
                        output.value().write_end.get(),
                        errors.value().write_end.get()};
 
@@ -125,8 +129,9 @@ Result<ChildProcess> start_child(const ChildCommand& command) {
   }
   ::fcntl(output.value().read_end.get(), F_SETFL, O_NONBLOCK);
   ::fcntl(errors.value().read_end.get(), F_SETFL, O_NONBLOCK);
+  if (command.input) ::fcntl(input.value().write_end.get(), F_SETFL, O_NONBLOCK);
   return ChildProcess{pid, std::move(output.value().read_end), std::move(errors.value().read_end),
-                      std::move(no_terminal)};
+                      std::move(no_terminal), std::move(input.value().write_end)};
 }
 
 }  // namespace elastic::launcher

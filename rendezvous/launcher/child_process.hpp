@@ -17,6 +17,7 @@ struct ChildCommand {
   int inherited_fd = -1;  ///< stays open in the child under its number, no other does
   int guardian_pipe = -1;
   bool terminal = false;  ///< its stdout is a pseudo-terminal rather than a pipe
+  bool input = false;     ///< its stdin is a pipe from here; otherwise it is empty
 };
 
 struct ChildProcess {
@@ -24,10 +25,11 @@ struct ChildProcess {
   UniqueFd output;  ///< read ends, not blocking
   UniqueFd errors;
   std::string no_terminal;  ///< why its stdout is a pipe in spite of `terminal`; empty if it is not
+  UniqueFd input = {};      ///< write end, not blocking; none unless it was asked for
 };
 
-/// Starts a process in a group of its own, with its output coming here and its input empty, that
-/// the kernel kills when the calling *thread* ends. Fails with what execve(2) said.
+/// Starts a process in a group of its own, with its output coming here, that the kernel kills
+/// when the calling *thread* ends. Fails with what execve(2) said.
 Result<ChildProcess> start_child(const ChildCommand& command);
 
 }  // namespace elastic::launcher

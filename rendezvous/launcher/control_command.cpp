@@ -125,7 +125,7 @@ std::string explain(const CLI::App& app, const CLI::ParseError& error) {
                                    [](const std::string& each) { return each.starts_with("-"); });
   if (option != rest.end()) return unknown_option(app, *option, "elasticrun ctl --help");
   if (!app.get_subcommands().empty()) return error.what();
-  const std::string commands = "the commands are status, add, remove and stop";
+  const std::string commands = "the commands are status, add, remove, drain and stop";
   if (rest.empty()) return "the command is missing; " + commands;
   return "unknown command '" + rest.front() + "'; did you mean " +
          nearest_name(rest.front(), kControlCommands) + "? (" + commands + ")";
@@ -151,6 +151,8 @@ int run_control_command(const std::vector<std::string>& arguments,
   ControlOptions options;
   int count = 1;
   int rank = 0;
+  std::string host;
+  double deadline = 120;
   CLI::App app("Looks at a running job, or changes it.", "elasticrun ctl");
   app.add_option("--job", options.job, "Which job, when several are running [ELASTIC_JOB]");
   app.add_option("--rendezvous", options.rendezvous,
@@ -166,6 +168,13 @@ int run_control_command(const std::vector<std::string>& arguments,
   add->add_option("N", count, "How many")->required()->check(CLI::Range(1, 1 << 16));
   auto* remove = app.add_subcommand("remove", "Let one worker leave at the next step boundary");
   remove->add_option("RANK", rank, "Its rank")->required()->check(CLI::Range(0, 1 << 20));
+  auto* drain = app.add_subcommand(
+      "drain", "Let all workers of a host leave; hosts with room replace them first");
+  drain->add_option("HOST", host, "Its name, as ctl status shows it")->required();
+  drain
+      ->add_option("--deadline", deadline,
+                   "Workers that are there after so many seconds are ended [120]")
+      ->check(CLI::Range(0.0, 1e6));
   app.add_subcommand("stop", "Stop the job at the next step boundary");
   try {
     app.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));
@@ -180,6 +189,10 @@ int run_control_command(const std::vector<std::string>& arguments,
   if (status->parsed()) options.request = rendezvous::StatusRequest{};
   if (add->parsed()) options.request = rendezvous::AddRequest{count};
   if (remove->parsed()) options.request = rendezvous::RemoveRequest{rank};
+  if (drain->parsed()) {
+    const auto milliseconds = static_cast<std::int64_t>(deadline * 1000);
+    options.request = rendezvous::LimitRequest{host, 0, milliseconds};
+  }
 
   take_variables(options, environment);
   const auto job = find_job(options, environment);

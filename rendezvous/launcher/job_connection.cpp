@@ -119,7 +119,7 @@ class JobConnection::Impl : public std::enable_shared_from_this<Impl> {
         lost_at_ = Clock::now();
         continue;
       }
-      if (!self_.number && handlers_.on_no_connection) handlers_.on_no_connection(ended);
+      if (!known_ && handlers_.on_no_connection) handlers_.on_no_connection(ended);
       if (Clock::now() >= lost_at_ + longest_outage_) do_without(ended);
       co_await wait(backoff.pause());
     }
@@ -163,18 +163,22 @@ class JobConnection::Impl : public std::enable_shared_from_this<Impl> {
         handlers_.on_state({phase_, state->text, state->joinable, state->end_workers});
       }
     } else if (const auto* enlisted = std::get_if<rendezvous::Enlisted>(&message)) {
-      const bool first = !self_.number;
+      const bool first = !std::exchange(known_, true);
       enlisted_ = true;
       self_.number = enlisted->number;
       if (first && handlers_.on_enlisted) handlers_.on_enlisted(*enlisted);
     } else if (const auto* spawn = std::get_if<rendezvous::Spawn>(&message)) {
       if (enlisted_) catch_up(spawn->total);
+    } else if (const auto* limited = std::get_if<rendezvous::Limited>(&message)) {
+      limit(*limited);
     } else if (const auto* status = std::get_if<rendezvous::StatusReply>(&message)) {
       phase_ = parse_job_phase(status->phase);
       joinable_ = status->joinable;
       answer_first(status);
     } else if (const auto* done = std::get_if<rendezvous::Done>(&message)) {
-      if (!done->ok) log::warn("the server refused a request: {}", done->text);
+      if (!done->ok && std::exchange(refusal_, done->text) != done->text) {
+        log::warn("the server refused a request: {}", done->text);
+      }
       answer_first(nullptr);
     }
   }
@@ -185,6 +189,15 @@ class JobConnection::Impl : public std::enable_shared_from_this<Impl> {
     constexpr std::int64_t kMost = std::numeric_limits<int>::max();
     handlers_.on_spawn({static_cast<int>(std::min(missing, kMost))});
     tell_numbers();
+  }
+
+  void limit(const rendezvous::Limited& limited) {
+    self_.slots = limited.slots;
+    tell_numbers();
+    if (!handlers_.on_slots) return;
+    std::optional<Milliseconds> deadline;
+    if (limited.deadline_ms) deadline = Milliseconds(*limited.deadline_ms);
+    handlers_.on_slots({limited.slots, deadline});
   }
 
   void tell_numbers() {
@@ -212,7 +225,7 @@ class JobConnection::Impl : public std::enable_shared_from_this<Impl> {
   void do_without(const Status& why) {
     if (!std::exchange(silent_, true)) {
       log::error("the rendezvous server {}: {}",
-                 self_.number ? "does not come back" : "cannot be reached, tries again",
+                 known_ ? "does not come back" : "cannot be reached, tries again",
                  why.message());
     }
     for (Request& request : std::exchange(unanswered_, {})) {
@@ -244,7 +257,9 @@ class JobConnection::Impl : public std::enable_shared_from_this<Impl> {
   TimePoint lost_at_;
   bool established_ = false;  ///< the server has spoken on this connection
   bool enlisted_ = false;     ///< the server knows this launcher, on this connection
+  bool known_ = false;        ///< it did so on some connection
   bool silent_ = false;       ///< it was said that it does not come back
+  std::string refusal_;       ///< the latest that was told
   bool abandoned_ = false;
 };
 
@@ -264,6 +279,12 @@ void JobConnection::ask_about(std::string label, std::function<void(const Worker
       rendezvous::StatusRequest{},
       [connection = impl_.get(), label = std::move(label), answer = std::move(answer)](
           const rendezvous::StatusReply* reply) { answer(connection->report_on(label, reply)); });
+}
+void JobConnection::ask_status(std::function<void(const rendezvous::StatusReply*)> answer) {
+  impl_->request(rendezvous::StatusRequest{}, std::move(answer));
+}
+void JobConnection::request(const rendezvous::Message& message) {
+  impl_->request(message, {});
 }
 void JobConnection::request_stop() {
   impl_->request(rendezvous::StopRequest{}, {});

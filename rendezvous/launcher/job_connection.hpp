@@ -21,6 +21,7 @@ class JobConnection {
   struct Handlers {
     std::function<void(JobStateChanged)> on_state;
     std::function<void(SpawnWanted)> on_spawn;
+    std::function<void(SlotsChanged)> on_slots;
     /// On the first connection: this launcher's number in the job, and the job's name.
     std::function<void(rendezvous::Enlisted)> on_enlisted;
     /// An attempt to connect for the first time has failed. kUnavailable: there is no server.
@@ -40,9 +41,13 @@ class JobConnection {
   /// Tells how the job stands now, after everything that the server has received until the call,
   /// and what became of the worker with `label`.
   void ask_about(std::string label, std::function<void(const WorkerReport&)> answer);
+  /// Tells how the job stands now; null where the server does not come back.
+  void ask_status(std::function<void(const rendezvous::StatusReply*)> answer);
   void request_stop();
   /// The workers with these labels are to leave the job at the next step boundary.
   void request_removal(const std::vector<std::string>& labels);
+  /// A request whose answer is of no further interest.
+  void request(const rendezvous::Message& message);
   /// Tells the server how many workers this launcher runs.
   void set_running(int count);
 

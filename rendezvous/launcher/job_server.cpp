@@ -12,6 +12,8 @@
 
 #include "base/log.hpp"
 #include "base/thread_name.hpp"
+#include "rendezvous/launcher/private_folder.hpp"
+#include "rendezvous/launcher/process_identity.hpp"
 #include "rendezvous/server/server.hpp"
 
 namespace elastic::launcher {
@@ -98,10 +100,19 @@ std::string reachable(const std::string& address) {
 JobServer::JobServer() : thread_(std::make_unique<Thread>()) {}
 JobServer::~JobServer() = default;
 
-Status JobServer::start(const LaunchOptions& options, const Secret& secret) {
+Status JobServer::start(const LaunchOptions& options, const Secret& secret,
+                        const std::map<std::string, std::string>& environment) {
   Status status = thread_->start(server_options(options, secret));
-  if (status.ok()) address_ = reachable(thread_->address());
-  return status;
+  if (!status.ok()) return status;
+  address_ = reachable(thread_->address());
+  auto folder = private_folder(environment);
+  if (!folder.ok()) return folder.status();
+  auto job_file =
+      JobFile::create(folder.value(), {options.job, address_, secret, options.encrypt,
+                                       ProcessIdentity::of_this_process()});
+  if (!job_file.ok()) return job_file.status();
+  job_file_.emplace(std::move(job_file).value());
+  return {};
 }
 const std::string& JobServer::address() const {
   return address_;

@@ -1,22 +1,26 @@
 #pragma once
 
+#include <map>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "base/handshake.hpp"
 #include "base/status.hpp"
+#include "rendezvous/launcher/job_file.hpp"
 #include "rendezvous/launcher/launch_options.hpp"
 
 namespace elastic::launcher {
 
-/// The job's rendezvous server, on a thread of its own in this process. Owned by the launcher's
-/// thread.
+/// The job's rendezvous server, on a thread of its own in this process, and the file by which
+/// `elasticrun ctl` finds it. Owned by the launcher's thread.
 class JobServer {
  public:
   JobServer();
   ~JobServer();
 
-  Status start(const LaunchOptions& options, const Secret& secret);
+  Status start(const LaunchOptions& options, const Secret& secret,
+               const std::map<std::string, std::string>& environment);
   /// "host:port" for the workers of this machine.
   const std::string& address() const;
 
@@ -24,6 +28,7 @@ class JobServer {
   class Thread;
   std::unique_ptr<Thread> thread_;
   std::string address_;
+  std::optional<JobFile> job_file_;
 };
 
 }  // namespace elastic::launcher

@@ -28,6 +28,7 @@ Milliseconds milliseconds(double seconds) {
 
 /// On one machine: far more than it has cores or descriptors for.
 constexpr int kMostWorkers = 4096;
+constexpr int kMostHosts = 20000;  ///< slots of each have a range of numbers of their own
 constexpr long kLongestMs = 86400000;  ///< a day
 /// Workers wait for a day at the longest.
 constexpr long kLongestStartMs = kLongestMs - LaunchOptions::kStartMargin.count();
@@ -45,7 +46,11 @@ std::string missing_np(const std::string& program) {
 }
 
 Status check(const LaunchOptions& options) {
-  if (options.np < 1) return invalid("-np must be at least 1, not " + std::to_string(options.np));
+  const int fewest = options.join.empty() && !options.hosts.given() ? 1 : 0;
+  if (options.np < fewest) {
+    return invalid("-np must be at least " + std::to_string(fewest) + ", not " +
+                   std::to_string(options.np));
+  }
   if (options.np > kMostWorkers) {
     return invalid("-np must be at most " + std::to_string(kMostWorkers) + ", not " +
                    std::to_string(options.np));
@@ -55,10 +60,12 @@ Status check(const LaunchOptions& options) {
   }
   const std::string range = "--min-np " + std::to_string(options.min_np) + " and --max-np " +
                             std::to_string(options.max_np);
-  if (options.min_np > options.max_np) {
+  const bool any_number = options.hosts.given() && options.max_np == 0;
+  if (options.min_np > options.max_np && !any_number) {
     return invalid("--min-np is greater than --max-np: " + range);
   }
-  if (options.np < options.min_np || options.np > options.max_np) {
+  const bool as_slots = options.np == 0;  // of --join and of the list of hosts
+  if (!as_slots && (options.np < options.min_np || options.np > options.max_np)) {
     return invalid("-np " + std::to_string(options.np) + " is not between " + range);
   }
   if (options.max_restarts < 0) return invalid("--max-restarts must not be negative");
@@ -75,6 +82,12 @@ Status check(const LaunchOptions& options) {
 Status check_host(const CLI::App& app, const LaunchOptions& options) {
   if (options.secret_stdin && !options.secret_file.empty()) {
     return invalid("--secret-file and --secret-stdin: give one of them");
+  }
+  if (options.np == 0 && options.slots == 0 && !options.join.empty()) {
+    return invalid("-np 0 needs --slots: how many workers this host takes");
+  }
+  if (options.join.empty() && (options.number || options.end_with_stdin)) {
+    return invalid("--host-number and --end-with-stdin need --join");
   }
   if (options.slots != 0 && options.np > options.slots) {
     return invalid("-np " + std::to_string(options.np) + " is greater than --slots " +
@@ -111,6 +124,8 @@ struct CommandLine {
   bool show_version = false;
   bool show_environment = false;
   bool check_build = false;
+  std::string placement_name = "spread";
+  CLI::Option* placement = nullptr;
   CLI::Option* np = nullptr;
   CLI::Option* max_np = nullptr;
   CLI::Option* stall_timeout = nullptr;
@@ -120,7 +135,7 @@ struct CommandLine {
 
 void add_worker_options(CLI::App& app, CommandLine& line) {
   line.np = app.add_option("-n,--np", line.options.np, "Workers to start (also -np)");
-  line.np->check(whole_number("-np", 1));
+  line.np->check(whole_number("-np", 0));
   app.add_option("--min-np", line.options.min_np,
                  "With fewer than this the job waits for replacements at its next step, and fails "
                  "where none can come [1: it goes on as long as one worker is left]")
@@ -140,7 +155,7 @@ void add_server_options(CLI::App& app, CommandLine& line) {
   app.add_option("--secret-file", line.options.secret_file,
                  "File with the job's secret, 64 hexadecimal digits [drawn at random]");
   app.add_flag("--secret-stdin", line.options.secret_stdin,
-               "Read the job's secret from stdin, up to its end");
+               "Read the job's secret from the first line of stdin");
   app.add_flag("--encrypt", line.options.encrypt,
                "Use TLS on every TCP connection of the job [as ELASTIC_ENCRYPT says]");
 }
@@ -153,6 +168,40 @@ void add_host_options(CLI::App& app, CommandLine& line) {
                  "No more workers than this on this host [--max-np; with --join: -np]")
       ->check(whole_number("--slots", 1));
   app.add_option("--host-name", line.options.host, "This host's name in ctl status [hostname]");
+  app.add_option("--host-number", line.options.number,
+                 "This host's place in the order of ranks, with --join [as it comes]")
+      ->check(CLI::Range(0, kMostHosts));
+  app.add_flag("--end-with-stdin", line.options.end_with_stdin,
+               "Stop when stdin ends, and wait for workers where none are left, with --join");
+}
+
+void add_hosts_options(CLI::App& app, CommandLine& line) {
+  HostsOptions& hosts = line.options.hosts;
+  CLI::Option* list =
+      app.add_option("--hosts", hosts.list,
+                     "Hosts of the job and their slots, as in a:2,b:2: workers are started there "
+                     "over ssh");
+  CLI::Option* file = app.add_option(
+      "--hostfile", hosts.file,
+      "A file with one host per line, as in a slots=2 or a:2; hosts come and go as it is edited");
+  CLI::Option* script =
+      app.add_option("--discover", hosts.script,
+                     "A command that prints such lines; it is run again and again");
+  list->excludes(file)->excludes(script);
+  file->excludes(script);
+  line.placement = app.add_option("--placement", line.placement_name,
+                                  "spread: hosts get workers in turn; pack: one is filled after "
+                                  "the other [spread]");
+  line.placement->check(CLI::IsMember({"spread", "pack"}));
+  app.add_option("--prepare", hosts.prepare,
+                 "A command that is run on each host before its workers, and has to succeed");
+  app.add_option("--env", hosts.variables,
+                 "A variable for the other hosts, NAME or NAME=VALUE; may be given several times. "
+                 "ELASTIC_... are passed on")
+      ->allow_extra_args(false);
+  app.add_option("--ssh", hosts.ssh,
+                 "The program that runs a command on a host, as PROGRAM HOST COMMAND [ssh]");
+  app.add_option("--ssh-args", hosts.ssh_arguments, "More arguments for it, such as '-p 2222'");
 }
 
 void add_time_limits(CLI::App& app, CommandLine& line) {
@@ -224,6 +273,33 @@ Status take_time_limits(const CommandLine& line, LaunchOptions& options) {
   return {};
 }
 
+/// What is the same in all kinds of jobs.
+Result<LaunchRequest> finish(CommandLine& line) {
+  LaunchOptions& options = line.options;
+  if (options.job.empty() && options.join.empty()) options.job = random_id().substr(0, 8);
+  options.prefix = !line.no_prefix;
+  options.terminal = !line.no_terminal;
+  if (Status status = take_time_limits(line, options); !status.ok()) return status;
+  if (Status status = check(options); !status.ok()) return status;
+  return LaunchRequest(std::move(options));
+}
+
+/// The number of workers is that of the slots unless it is given. Without bounds of the user's own
+/// the job follows the list of hosts.
+Result<LaunchRequest> launch_on_hosts(const CLI::App& app, CommandLine& line) {
+  LaunchOptions& options = line.options;
+  for (const char* other : {"--join", "--host-name", "--host-number", "--end-with-stdin"}) {
+    if (app.get_option(other)->count() == 0) continue;
+    return invalid(std::string(other) + " does not go with --hosts, --hostfile and --discover");
+  }
+  if (line.np->count() > 0 && options.np == 0) return invalid("-np must be at least 1, not 0");
+  options.hosts.pack = line.placement_name == "pack";
+  if (options.hosts.ssh.empty()) return invalid("--ssh is empty: give the name of a program");
+  if (app.get_option("--bind")->count() == 0) options.bind = "0.0.0.0";
+  if (line.max_np->count() == 0) options.max_np = options.np;
+  return finish(line);
+}
+
 }  // namespace
 
 Status check_job_id(const std::string& job) {
@@ -250,6 +326,7 @@ Result<LaunchRequest> parse_launch_options(const std::vector<std::string>& argum
   add_worker_options(app, line);
   add_server_options(app, line);
   add_host_options(app, line);
+  add_hosts_options(app, line);
   add_time_limits(app, line);
   add_output_options(app, line);
   add_questions(app, line);
@@ -281,16 +358,12 @@ Result<LaunchRequest> parse_launch_options(const std::vector<std::string>& argum
     options.command.erase(options.command.begin());
   }
   if (options.command.empty()) return invalid("the program to run is missing");
+  if (options.hosts.given()) return launch_on_hosts(app, line);
   if (line.np->count() == 0) return invalid(missing_np(options.command.front()));
   if (Status status = check_host(app, options); !status.ok()) return status;
   if (line.max_np->count() == 0) options.max_np = std::max(options.np, options.slots);
   if (options.slots == 0) options.slots = options.max_np;
-  if (options.job.empty() && options.join.empty()) options.job = random_id().substr(0, 8);
-  options.prefix = !line.no_prefix;
-  options.terminal = !line.no_terminal;
-  if (Status status = take_time_limits(line, options); !status.ok()) return status;
-  if (Status status = check(options); !status.ok()) return status;
-  return LaunchRequest(std::move(options));
+  return finish(line);
 }
 
 }  // namespace elastic::launcher

@@ -11,6 +11,20 @@
 
 namespace elastic::launcher {
 
+/// Where a job runs that one elasticrun starts on several hosts.
+struct HostsOptions {
+  std::string list;    ///< "a:2,b:2"; or
+  std::string file;    ///< one host per line; or
+  std::string script;  ///< a command that prints such lines
+  bool pack = false;   ///< workers fill one host after the other
+  std::string ssh = "ssh";
+  std::string ssh_arguments;
+  std::string prepare;                 ///< a command on each host before its workers start
+  std::vector<std::string> variables;  ///< NAME or NAME=VALUE, for the other hosts
+
+  bool given() const { return !list.empty() || !file.empty() || !script.empty(); }
+};
+
 /// The options of `elasticrun [options] program args…`.
 struct LaunchOptions {
   int np = 0;
@@ -22,7 +36,10 @@ struct LaunchOptions {
   std::string join;           ///< "host:port" of a job's server; empty: a server in this process
   std::string secret_file;    ///< empty: a secret is drawn, or read as `secret_stdin` says
   bool secret_stdin = false;  ///< the secret is read from stdin
-  std::string host;           ///< this host's name for people
+  bool end_with_stdin = false;  ///< the process that started this one holds the other end of it
+  std::string host;             ///< this host's name for people
+  HostsOptions hosts;
+  std::optional<int> number;    ///< of this launcher in the order of ranks; none: as it comes
   int slots = 0;              ///< workers that this launcher runs at most
   std::string job;            ///< drawn at random unless given; with `join`, "": the server says it
   bool encrypt = false;       ///< TLS, for server and workers

@@ -1,7 +1,7 @@
 #include "rendezvous/launcher/launcher.hpp"
 
-#include <chrono>
-#include <cstring>
+#include <array>
+#include <cerrno>
 #include <filesystem>
 #include <optional>
 #include <set>
@@ -10,21 +10,19 @@
 #include <utility>
 
 #include <boost/asio/io_context.hpp>
+#include <boost/asio/posix/stream_descriptor.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/signal_set.hpp>
 #include <boost/asio/steady_timer.hpp>
-#include <sys/stat.h>
 
 #include "base/openssl_check.hpp"
-#include "base/printable.hpp"
+#include "base/overloaded.hpp"
 #include "base/secret_descriptor.hpp"
+#include "rendezvous/launcher/console.hpp"
 #include "rendezvous/launcher/guardian.hpp"
 #include "rendezvous/launcher/job_connection.hpp"
-#include "rendezvous/launcher/job_file.hpp"
 #include "rendezvous/launcher/job_server.hpp"
 #include "rendezvous/launcher/output_writer.hpp"
-#include "rendezvous/launcher/private_folder.hpp"
-#include "rendezvous/launcher/process_identity.hpp"
 #include "rendezvous/launcher/worker_environment.hpp"
 #include "rendezvous/launcher/worker_process.hpp"
 
@@ -38,37 +36,21 @@ constexpr int kOutputLost = 1;
 /// The server refuses this launcher, and would again: another secret, job or version.
 constexpr int kNotRetried = 3;
 
-/// Destination of the launcher's own lines: it goes unnoticed where they are lost.
-constexpr const char* kOwnLines = "";
+/// No server was reached; as EX_UNAVAILABLE of sysexits.h.
+constexpr int kNoServer = 69;
 
-/// After so many signals the reader of the rest of the output has only this long.
+/// Between requests to let workers go.
+constexpr Milliseconds kAskAgain{500};
+
+/// From so many signals on, the reader of the rest of the output is not waited for.
 constexpr int kSignalsWithoutReader = 2;
-constexpr std::chrono::seconds kTimeToRead{1};
-
-/// One writer keeps the order of lines that go to the same file.
-bool same_file(int one, int other) {
-  struct stat first {};
-  struct stat second {};
-  return ::fstat(one, &first) == 0 && ::fstat(other, &second) == 0 &&
-         first.st_dev == second.st_dev && first.st_ino == second.st_ino;
-}
-
-/// Names in `text`, such as those of state entries, come from other processes.
-std::string line_of(const std::string& text) {
-  return "elasticrun: " + printable_name(text) + "\n";
-}
-
-template <typename... Handlers>
-struct Overloaded : Handlers... {
-  using Handlers::operator()...;
-};
-template <typename... Handlers>
-Overloaded(Handlers...) -> Overloaded<Handlers...>;
 
 }  // namespace
 
 class Launcher::Impl {
  public:
+  using Stdin = boost::asio::posix::stream_descriptor;
+
   Impl(LaunchOptions options, const Secret& secret, std::string program, Environment environment)
       : options_(std::move(options)),
         program_(std::move(program)),
@@ -78,6 +60,7 @@ class Launcher::Impl {
                       .max_np = options_.slots,
                       .max_restarts = options_.max_restarts,
                       .joined = !options_.join.empty(),
+                      .waits = options_.end_with_stdin || options_.np == 0,
                       .start = options_.start_timeout,
                       .below_minimum = options_.below_minimum_timeout,
                       .drain = options_.drain,
@@ -94,21 +77,19 @@ class Launcher::Impl {
   void without_server(const Status& why);
   void wait_for_signal();
   void wait_for_children();
+  void wait_for_starter();
   void collect_children();
   void decide(const Event& event) { perform(supervision_.decide(event, Clock::now())); }
   void perform(const std::vector<Action>& actions);
-  void remove_workers();
+  void remove_workers(const std::vector<int>& slots);
   void start_worker(const StartWorker& start);
   Status try_start(const StartWorker& start);
   Result<WorkerOutput*> output_of(int slot);
-  void lose_output(const std::string& destination, int error);
   void show_output(const ShowOutput& show);
   std::string running_workers() const;
   void arm_timer();
-  OutputWriter& errors() { return errors_writer_ ? *errors_writer_ : *output_writer_; }
-  void say(const std::string& text) { errors().write(STDERR_FILENO, kOwnLines, line_of(text)); }
-  void start_writers();
-  void stop_when_all_is_written();
+  bool joined() const { return !options_.join.empty(); }
+  void say(const std::string& text) { console_->say(text); }
 
   const LaunchOptions options_;
   const std::string program_;
@@ -121,8 +102,9 @@ class Launcher::Impl {
   boost::asio::signal_set signals_{io_};
   boost::asio::signal_set children_{io_};
   boost::asio::steady_timer timer_{io_};
-  boost::asio::steady_timer time_to_read_{io_};
-  std::optional<JobFile> job_file_;
+  boost::asio::steady_timer ask_again_{io_};
+  Stdin starter_{io_};      // open under --end-with-stdin
+  std::set<int> leaving_;  // slots whose workers are to leave the job
   std::optional<JobServer> server_;  // none under --join
   JobPlace job_;
   std::optional<JobConnection> connection_;
@@ -130,10 +112,8 @@ class Launcher::Impl {
   bool begun_ = false;  // workers have been started
   std::optional<JobStateChanged> state_before_;
   std::map<int, std::unique_ptr<WorkerOutput>> outputs_;  // by slot, kept over restarts
-  std::optional<OutputWriter> output_writer_;
-  std::optional<OutputWriter> errors_writer_;              // none where both go to the same file
+  std::optional<Console> console_;
   std::map<int, std::shared_ptr<WorkerProcess>> workers_;  // by slot, running
-  std::set<std::string> lost_outputs_;                     // destinations that did not take a line
   bool told_of_pipes_ = false;
   int signals_heard_ = 0;
   bool finished_ = false;  // but for output that is still to be written
@@ -142,12 +122,12 @@ class Launcher::Impl {
 
 int Launcher::Impl::run() {
   if (Status status = prepare(); !status.ok()) {
-    write_whole(STDERR_FILENO, line_of(status.message()));
+    write_whole(STDERR_FILENO, Console::line_of(status.message()));
     return 1;
   }
   connect();
   io_.run();
-  return exit_code_ == 0 && !lost_outputs_.empty() ? kOutputLost : exit_code_;
+  return exit_code_ == 0 && console_->has_lost_output() ? kOutputLost : exit_code_;
 }
 
 Status Launcher::Impl::prepare() {
@@ -156,11 +136,13 @@ Status Launcher::Impl::prepare() {
   if (Status status = check_openssl(options_.encrypt); !status.ok()) return status;
   // Before the server's thread: a fork copies only the thread that calls it.
   if (Status status = guardian_.start(); !status.ok()) return status;
-  start_writers();
+  console_.emplace(io_, options_.end_with_stdin ? options_.host : "");
   for (const int number : {SIGINT, SIGTERM, SIGHUP}) signals_.add(number);
+  if (!options_.join.empty()) signals_.add(SIGUSR1);  // a scheduler's warning
   children_.add(SIGCHLD);
   wait_for_signal();
   wait_for_children();
+  if (options_.end_with_stdin) wait_for_starter();
   if (!options_.output_dir.empty()) {
     std::error_code error;
     std::filesystem::create_directories(options_.output_dir, error);
@@ -175,16 +157,8 @@ Status Launcher::Impl::prepare() {
 
 Status Launcher::Impl::start_server() {
   server_.emplace();
-  if (Status status = server_->start(options_, secret_); !status.ok()) return status;
+  if (Status status = server_->start(options_, secret_, environment_); !status.ok()) return status;
   job_.address = server_->address();
-
-  auto folder = private_folder(environment_);
-  if (!folder.ok()) return folder.status();
-  auto job_file =
-      JobFile::create(folder.value(), {options_.job, server_->address(), secret_, options_.encrypt,
-                                       ProcessIdentity::of_this_process()});
-  if (!job_file.ok()) return job_file.status();
-  job_file_.emplace(std::move(job_file).value());
   return {};
 }
 
@@ -195,6 +169,7 @@ void Launcher::Impl::connect() {
     state_before_ = state;
   };
   handlers.on_spawn = [this](const SpawnWanted& spawn) { decide(spawn); };
+  handlers.on_slots = [this](const SlotsChanged& slots) { decide(slots); };
   handlers.on_enlisted = [this](const rendezvous::Enlisted& enlisted) { begin(enlisted); };
   handlers.on_no_connection = [this](const Status& why) { without_server(why); };
   connection_.emplace(
@@ -203,7 +178,7 @@ void Launcher::Impl::connect() {
                               secret_,
                               {rendezvous::kProtocolVersion, options_.job, "launcher"},
                               options_.encrypt},
-      rendezvous::Enlist{random_id(), options_.host, options_.slots, 0, 0, std::nullopt},
+      rendezvous::Enlist{random_id(), options_.host, options_.slots, 0, 0, options_.number},
       std::move(handlers));
 }
 
@@ -221,24 +196,7 @@ void Launcher::Impl::without_server(const Status& why) {
   if (begun_ || finished_) return;
   const bool may_come = why.code() == Code::kUnavailable;
   if (may_come && Clock::now() < started_ + options_.start_timeout) return;
-  perform({Finish{may_come ? 1 : kNotRetried, "cannot join the job: " + why.message()}});
-}
-
-void Launcher::Impl::start_writers() {
-  const auto lost = [this](const std::string& destination, int error) {
-    lose_output(destination, error);
-  };
-  output_writer_.emplace(io_, lost);
-  if (!same_file(STDOUT_FILENO, STDERR_FILENO)) errors_writer_.emplace(io_, lost);
-}
-
-/// The reader of what is still to be written is waited for, but not against the user's will.
-void Launcher::Impl::stop_when_all_is_written() {
-  if (signals_heard_ >= kSignalsWithoutReader) {
-    time_to_read_.expires_after(kTimeToRead);
-    time_to_read_.async_wait([this](boost::system::error_code) { io_.stop(); });
-  }
-  errors().when_empty([this] { output_writer_->when_empty([this] { io_.stop(); }); });
+  perform({Finish{may_come ? kNoServer : kNotRetried, "cannot join the job: " + why.message()}});
 }
 
 void Launcher::Impl::wait_for_signal() {
@@ -247,6 +205,18 @@ void Launcher::Impl::wait_for_signal() {
     wait_for_signal();
     if (++signals_heard_ >= kSignalsWithoutReader && finished_) return io_.stop();
     decide(SignalReceived{number});
+  });
+}
+
+/// Its end of stdin closes however it ends, ssh in between included.
+void Launcher::Impl::wait_for_starter() {
+  if (!starter_.is_open()) starter_.assign(::dup(STDIN_FILENO));
+  starter_.async_wait(Stdin::wait_read, [this](boost::system::error_code error) {
+    if (error) return;
+    std::array<char, 256> ignored{};
+    const ssize_t got = ::read(starter_.native_handle(), ignored.data(), ignored.size());
+    if (got > 0 || (got < 0 && (errno == EINTR || errno == EAGAIN))) return wait_for_starter();
+    decide(StarterGone{});
   });
 }
 
@@ -275,10 +245,19 @@ void Launcher::Impl::collect_children() {
   connection_->set_running(static_cast<int>(workers_.size()));
 }
 
-void Launcher::Impl::remove_workers() {
+/// Asks again until they have ended: one that is not a member yet, or is the last, cannot leave.
+void Launcher::Impl::remove_workers(const std::vector<int>& slots) {
+  leaving_.insert(slots.begin(), slots.end());
   std::vector<std::string> labels;
-  for (const auto& [slot, worker] : workers_) labels.push_back(slot_label(job_.launcher, slot));
+  for (const int slot : leaving_) {
+    if (workers_.contains(slot)) labels.push_back(slot_label(job_.launcher, slot));
+  }
+  if (labels.empty()) return leaving_.clear();
   connection_->request_removal(labels);
+  ask_again_.expires_after(kAskAgain);
+  ask_again_.async_wait([this](boost::system::error_code error) {
+    if (!error) remove_workers({});
+  });
 }
 
 void Launcher::Impl::perform(const std::vector<Action>& actions) {
@@ -290,7 +269,11 @@ void Launcher::Impl::perform(const std::vector<Action>& actions) {
                      for (const auto& [slot, worker] : workers_) worker->signal(signal.number);
                    },
                    [this](const RequestStop&) { connection_->request_stop(); },
-                   [this](const RequestRemoval&) { remove_workers(); },
+                   [this](const RequestDrain&) {
+                     connection_->request(rendezvous::LimitRequest{std::to_string(job_.launcher), 0,
+                                                                   options_.drain.count()});
+                   },
+                   [this](const RequestRemoval& removal) { remove_workers(removal.slots); },
                    [this](const Say& text) { say(text.text); },
                    [this](const NameRunning& names) {
                      if (!workers_.empty()) say(names.before + running_workers() + names.after);
@@ -300,7 +283,8 @@ void Launcher::Impl::perform(const std::vector<Action>& actions) {
                      if (!finish.reason.empty()) say(finish.reason);
                      exit_code_ = finish.exit_code;
                      finished_ = true;
-                     stop_when_all_is_written();
+                     console_->when_written(signals_heard_ >= kSignalsWithoutReader,
+                                            [this] { io_.stop(); });
                    },
                },
                action);
@@ -348,7 +332,9 @@ Status Launcher::Impl::try_start(const StartWorker& start) {
 Result<WorkerOutput*> Launcher::Impl::output_of(int slot) {
   auto& output = outputs_[slot];
   if (!output) {
-    auto made = std::make_unique<WorkerOutput>(slot, options_.prefix, *output_writer_, errors());
+    std::string prefix;
+    if (options_.prefix) prefix = "[" + (joined() ? options_.host + ":" : "") + std::to_string(slot) + "] ";
+    auto made = std::make_unique<WorkerOutput>(std::move(prefix), console_->output(), console_->errors());
     if (!options_.output_dir.empty()) {
       const Status status = WorkerOutput::open_files(slot, options_.output_dir, *made);
       if (!status.ok()) return status;
@@ -357,13 +343,6 @@ Result<WorkerOutput*> Launcher::Impl::output_of(int slot) {
   }
   output->forget_lines();
   return output.get();
-}
-
-/// The job goes on: it is worth more than what its workers print.
-void Launcher::Impl::lose_output(const std::string& destination, int error) {
-  if (destination == kOwnLines || !lost_outputs_.insert(destination).second) return;
-  say("cannot write workers' output to " + destination + ": " + std::strerror(error) +
-      "; the job goes on, and elasticrun ends with an exit code other than 0");
 }
 
 void Launcher::Impl::show_output(const ShowOutput& show) {
@@ -376,7 +355,7 @@ void Launcher::Impl::show_output(const ShowOutput& show) {
   say(who + "; its last lines:");
   std::string lines;
   for (const auto& line : output->second->last_lines()) lines += "    | " + line + "\n";
-  errors().write(STDERR_FILENO, kOwnLines, lines);
+  console_->show(std::move(lines));
 }
 
 std::string Launcher::Impl::running_workers() const {

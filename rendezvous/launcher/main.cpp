@@ -11,6 +11,7 @@
 #include "base/config/environment.hpp"
 #include "base/config/options.hpp"
 #include "base/secret.hpp"
+#include "rendezvous/hosts/host_launcher.hpp"
 #include "rendezvous/launcher/build_report.hpp"
 #include "rendezvous/launcher/control_command.hpp"
 #include "rendezvous/launcher/launch_options.hpp"
@@ -51,15 +52,23 @@ std::string host_name() {
 }
 
 Result<Secret> secret_of(const LaunchOptions& options) {
-  if (options.secret_stdin) return read_secret(STDIN_FILENO, "--secret-stdin");
+  if (options.secret_stdin) return read_secret_line(STDIN_FILENO, "--secret-stdin");
   if (!options.secret_file.empty()) return read_secret_file(options.secret_file);
   return random_secret();
+}
+
+int launch_on_hosts(LaunchOptions options, const EnvironmentMap& environment) {
+  warn_of_unused(environment);
+  const auto secret = secret_of(options);
+  if (!secret.ok()) return usage_error(secret.status());
+  return hosts::HostLauncher(std::move(options), secret.value(), environment).run();
 }
 
 int launch(LaunchOptions options, const EnvironmentMap& environment) {
   // Every worker would end with the same error.
   if (const auto valid = resolve({}, environment); !valid.ok()) return usage_error(valid.status());
   options.encrypt = options.encrypt || wants_encryption(environment);
+  if (options.hosts.given()) return launch_on_hosts(std::move(options), environment);
   const auto search_path = environment.find("PATH");
   auto program = find_program(options.command.front(),
                               search_path == environment.end() ? "" : search_path->second);

@@ -5,7 +5,7 @@
 
 namespace elastic::launcher {
 
-/// The way of a process's output to the launcher. Both ends close on exec.
+/// The way of a process's output to the launcher, or of its input. Both ends close on exec.
 struct OutputChannel {
   UniqueFd read_end;
   UniqueFd write_end;

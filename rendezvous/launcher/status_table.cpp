@@ -92,6 +92,23 @@ std::string headline(const StatusReply& status) {
          (view.cause.empty() ? "" : "last change: " + view.cause + "\n") + progress_line(status);
 }
 
+/// Where several launchers run the workers.
+std::string hosts_line(const StatusReply& status) {
+  if (!status.launchers || status.launchers->size() < 2) return "";
+  std::string line;
+  for (const auto& its : *status.launchers) {
+    line += (line.empty() ? "hosts: " : ", ") + its.host + " ";
+    if (!its.connected) {
+      line += "not connected";
+    } else if (its.slots == 0) {
+      line += "drained, " + std::to_string(its.running) + " left";
+    } else {
+      line += std::to_string(its.running) + " of " + std::to_string(its.slots);
+    }
+  }
+  return line + "\n";
+}
+
 std::string lines_of(const std::vector<Row>& rows) {
   std::array<std::size_t, kColumns> widths{};
   for (const auto& row : rows) {
@@ -128,7 +145,7 @@ std::string status_table(const StatusReply& status) {
     rows.push_back({"-", std::to_string(joiner.pid), "-", or_dash(joiner.label), state_of(joiner),
                     "-", "-", "-"});
   }
-  return printable(headline(status) + (rows.size() > 1 ? lines_of(rows) : "") +
+  return printable(headline(status) + hosts_line(status) + (rows.size() > 1 ? lines_of(rows) : "") +
                    reasons_of(status.joiners) + (status.view.members.empty() ? "" : kLegend));
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <signal.h>
+#include <utility>
 
 #include "rendezvous/launcher/supervision_text.hpp"
 
@@ -24,7 +25,7 @@ std::vector<Action> Supervision::decide(const Event& event, TimePoint now) {
   Actions actions;
   if (finished_) return actions;
   std::visit([&](const auto& happened) { on(happened, now, actions); }, event);
-  if (running() == 0) finish(actions);
+  if (running() == 0 && !stays()) finish(actions);
   return actions;
 }
 
@@ -116,6 +117,39 @@ void Supervision::on(const SpawnWanted& event, TimePoint, Actions& actions) {
   }
 }
 
+/// Fewer than now: the workers that were started last leave.
+void Supervision::on(const SlotsChanged& event, TimePoint now, Actions& actions) {
+  options_.max_np = event.slots;
+  if (event.slots == 0) return drain(event.deadline.value_or(options_.drain), now, actions);
+  if (ending()) return;
+  std::vector<int> surplus = running_slots();
+  const auto kept = std::min(surplus.size(), static_cast<std::size_t>(event.slots));
+  surplus.erase(surplus.begin(), surplus.begin() + static_cast<std::ptrdiff_t>(kept));
+  if (!surplus.empty()) actions.emplace_back(RequestRemoval{surplus});
+}
+
+/// A launcher that holds the job's server stays, for the workers of other hosts.
+void Supervision::drain(Milliseconds deadline, TimePoint now, Actions& actions) {
+  if (phase_ == JobPhase::kDone || phase_ == JobPhase::kFailed || stopped_) return;
+  const bool told = std::exchange(drained_, true) || signals_ > 0;
+  if (running() == 0 || kill_at_ != TimePoint::max()) return;
+  if (!told) {
+    actions.emplace_back(
+        Say{"this host is drained: its workers leave the job at the next step boundary"});
+  }
+  if (phase_ == JobPhase::kForming) return terminate(now, actions);
+  actions.emplace_back(RequestRemoval{running_slots()});
+  terminate_at_ = std::min(terminate_at_, now + deadline);
+}
+
+/// It cannot be asked, so no time is lost.
+void Supervision::on(const StarterGone&, TimePoint now, Actions& actions) {
+  if (ending()) return;
+  drained_ = true;
+  actions.emplace_back(Say{"the process that started this elasticrun is gone: stopping"});
+  if (running() > 0) terminate(now, actions);
+}
+
 void Supervision::on(const SignalReceived& event, TimePoint now, Actions& actions) {
   ++signals_;
   if (signals_ == 1) {
@@ -130,14 +164,14 @@ void Supervision::on(const SignalReceived& event, TimePoint now, Actions& action
       actions.emplace_back(Say{signal_name(event.number) +
                                ": the workers of this host leave the job at the next step boundary "
                                "(again to stop them at once)"});
-      actions.emplace_back(RequestRemoval{});
+      actions.emplace_back(RequestDrain{});
     } else {
       actions.emplace_back(
           Say{signal_name(event.number) +
               ": stopping the job at the next step boundary (again to stop the workers at once)"});
       actions.emplace_back(RequestStop{});
     }
-    terminate_at_ = now + options_.drain;
+    terminate_at_ = std::min(terminate_at_, now + options_.drain);
   } else if (signals_ == 2 && kill_at_ == TimePoint::max()) {
     actions.emplace_back(Say{"stopping the workers at once (again to kill them)"});
     terminate(now, actions);
@@ -190,9 +224,16 @@ void Supervision::terminate(TimePoint now, Actions& actions) {
   actions.emplace_back(SignalWorkers{SIGTERM});
 }
 
+std::vector<int> Supervision::running_slots() const {
+  std::vector<int> running;
+  for (const auto& [number, slot] : slots_) {
+    if (slot.running) running.push_back(number);
+  }
+  return running;
+}
+
 int Supervision::running() const {
-  return static_cast<int>(std::count_if(slots_.begin(), slots_.end(),
-                                        [](const auto& entry) { return entry.second.running; }));
+  return static_cast<int>(running_slots().size());
 }
 
 }  // namespace elastic::launcher

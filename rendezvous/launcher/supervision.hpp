@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -18,6 +19,7 @@ struct SupervisionOptions {
   int max_np = 1;                     ///< workers that run here at most
   int max_restarts = 3;               ///< of all slots together
   bool joined = false;                ///< the job is not this launcher's: others run it, too
+  bool waits = false;                 ///< without workers, too, it waits for some, to the job's end
   Milliseconds start{60000};          ///< for which the job waits for its first workers
   Milliseconds below_minimum{60000};  ///< for which the job waits with fewer than min_np
   Milliseconds drain{30000};          ///< from a stop request to SIGTERM
@@ -64,12 +66,19 @@ struct JobStateChanged {
 struct SpawnWanted {
   int count = 1;
 };
+/// So many workers run here at most from now on; 0: all leave, within `deadline`.
+struct SlotsChanged {
+  int slots = 0;
+  std::optional<Milliseconds> deadline{};  ///< none: as for a signal
+};
+/// The process that started this launcher is gone, or has hung up.
+struct StarterGone {};
 struct SignalReceived {
   int number = 0;
 };
 struct TimePassed {};
 using Event = std::variant<WorkerExited, WorkerNotStarted, JobStateChanged, SpawnWanted,
-                           SignalReceived, TimePassed>;
+                           SlotsChanged, StarterGone, SignalReceived, TimePassed>;
 
 // ---- actions ----------------------------------------------------------------------------------
 struct StartWorker {
@@ -82,8 +91,12 @@ struct SignalWorkers {
 };
 /// Ask the server to end the job at the next step boundary.
 struct RequestStop {};
-/// Ask the server to let the running workers go at the next step boundary.
-struct RequestRemoval {};
+/// Ask the server to drain this host: it answers by SlotsChanged, once replacements have come.
+struct RequestDrain {};
+/// Ask the server to let these workers go at the next step boundary.
+struct RequestRemoval {
+  std::vector<int> slots;
+};
 /// One line for the user.
 struct Say {
   std::string text;
@@ -103,8 +116,8 @@ struct Finish {
   int exit_code = 0;
   std::string reason;  ///< for the user; empty where there is nothing to say
 };
-using Action = std::variant<StartWorker, SignalWorkers, RequestStop, RequestRemoval, Say,
-                            NameRunning, ShowOutput, Finish>;
+using Action = std::variant<StartWorker, SignalWorkers, RequestStop, RequestDrain, RequestRemoval,
+                            Say, NameRunning, ShowOutput, Finish>;
 
 /// The launcher's decisions when workers end, the job changes or the user interrupts. Without I/O;
 /// owned by the launcher's thread.
@@ -135,12 +148,15 @@ class Supervision {
   void on(const WorkerNotStarted& event, TimePoint now, Actions& actions);
   void on(const JobStateChanged& event, TimePoint now, Actions& actions);
   void on(const SpawnWanted& event, TimePoint now, Actions& actions);
+  void on(const SlotsChanged& event, TimePoint now, Actions& actions);
+  void on(const StarterGone& event, TimePoint now, Actions& actions);
   void on(const SignalReceived& event, TimePoint now, Actions& actions);
   void on(const TimePassed& event, TimePoint now, Actions& actions);
 
   void start(int slot, Actions& actions);
   void restart(int slot, const std::string& why, Actions& actions);
   void start_waiting(Actions& actions);
+  void drain(Milliseconds deadline, TimePoint now, Actions& actions);
   void worker_failed(int slot, const std::string& how, Actions& actions, bool may_restart = true);
   void worker_missed(int slot, const std::string& how, const WorkerReport& report);
   std::string without_restarts() const;
@@ -162,10 +178,13 @@ class Supervision {
   std::string missing_workers() const;
   bool any_worker_finished() const;
   bool all_workers_left() const;
+  /// Whether it goes on without workers.
+  bool stays() const;
+  std::vector<int> running_slots() const;
   int running() const;
   bool restarts_left() const { return restarts_ < options_.max_restarts; }
   bool ending() const {
-    return signals_ > 0 || failed_to_start_ || phase_ == JobPhase::kDone ||
+    return signals_ > 0 || drained_ || failed_to_start_ || phase_ == JobPhase::kDone ||
            phase_ == JobPhase::kFailed;
   }
 
@@ -180,6 +199,7 @@ class Supervision {
   int failures_ = 0;
   int signals_ = 0;  ///< received from the user
   int first_signal_ = 0;
+  bool drained_ = false;  ///< no worker is to run here any more
   bool failed_after_done_ = false;
   bool finished_ = false;
   bool overdue_ = false;  ///< the job has ended, and what still runs is ended for that

@@ -23,9 +23,10 @@ void Supervision::finish(Actions& actions) {
     actions.emplace_back(Finish{0, stopped_ ? "" : missing_workers()});
     return;
   }
-  if (options_.joined && phase_ != JobPhase::kFailed && all_workers_left()) {
+  const bool asked_to_leave = signals_ > 0 || drained_;
+  if (options_.joined && phase_ != JobPhase::kFailed && (asked_to_leave || all_workers_left())) {
     const std::string left = "the workers of this host have left the job, which goes on";
-    actions.emplace_back(Finish{signals_ > 0 ? kDrained : 0, left});
+    actions.emplace_back(Finish{asked_to_leave ? kDrained : 0, left});
     return;
   }
   if (signals_ == 0) {
@@ -66,8 +67,16 @@ std::string Supervision::failure_reason() const {
   return "every worker left before the job was done: call elastic::shutdown at the end";
 }
 
+bool Supervision::stays() const {
+  if (signals_ > 0 || stopped_ || phase_ == JobPhase::kDone || phase_ == JobPhase::kFailed) {
+    return false;
+  }
+  if (options_.joined) return options_.waits && !drained_ && all_workers_left();
+  return drained_ && phase_ == JobPhase::kRunning;
+}
+
 bool Supervision::all_workers_left() const {
-  return !slots_.empty() && std::all_of(slots_.begin(), slots_.end(), [](const auto& entry) {
+  return std::all_of(slots_.begin(), slots_.end(), [](const auto& entry) {
     return entry.second.removed || entry.second.finished;
   });
 }

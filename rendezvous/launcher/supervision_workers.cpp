@@ -19,7 +19,7 @@ void Supervision::removed_worker_failed(int slot, const std::string& how, Action
 /// It would fail again, as a worker with a wrong option does, and without it the job would begin
 /// too small.
 void Supervision::start_failed(int slot, const std::string& how, TimePoint now, Actions& actions) {
-  if (signals_ > 0 || failed_to_start_) return;
+  if (signals_ > 0 || drained_ || failed_to_start_) return;
   failed_to_start_ = true;
   slots_[slot].failure = how;
   actions.emplace_back(Say{worker(slot) + " " + how + " before the job had begun: the job fails"});
@@ -83,7 +83,9 @@ void Supervision::worker_never_joined(int slot, Actions& actions) {
 void Supervision::worker_failed(int slot, const std::string& how, Actions& actions,
                                 bool may_restart) {
   // Workers that we ended, or that the job's failure ended, did not fail by themselves.
-  if (signals_ > 0 || stopped_ || failed_to_start_ || phase_ == JobPhase::kFailed) return;
+  if (signals_ > 0 || drained_ || stopped_ || failed_to_start_ || phase_ == JobPhase::kFailed) {
+    return;
+  }
   Slot& failed = slots_[slot];
   failed.failure = failed.outcome = how;
   failed.failures_before = failures_++;

@@ -8,8 +8,8 @@
 
 namespace elastic::launcher {
 
-WorkerOutput::WorkerOutput(int slot, bool prefix, OutputWriter& output, OutputWriter& errors)
-    : prefix_(prefix ? "[" + std::to_string(slot) + "] " : ""),
+WorkerOutput::WorkerOutput(std::string prefix, OutputWriter& output, OutputWriter& errors)
+    : prefix_(std::move(prefix)),
       output_sink_{output, "stdout", STDOUT_FILENO},
       errors_sink_{errors, "stderr", STDERR_FILENO},
       output_([this](std::string_view text) { line(output_sink_, text); }),

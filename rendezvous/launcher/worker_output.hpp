@@ -13,8 +13,8 @@ namespace elastic::launcher {
 
 enum class Channel { kOutput, kErrors };
 
-/// Where one worker's lines go: to the launcher's own stdout and stderr, each line whole and with
-/// the slot in front, or to two files. Keeps the last lines for the report of a failure.
+/// Where the lines of a child process go: to the launcher's own stdout and stderr, each line whole
+/// and with a prefix, or to two files. Keeps the last lines for the report of a failure.
 ///
 /// Owned by the launcher's thread.
 class WorkerOutput {
@@ -22,7 +22,7 @@ class WorkerOutput {
   static constexpr std::size_t kLinesKept = 20;
 
   /// To the launcher's own stdout and stderr, by these writers, which outlive this.
-  WorkerOutput(int slot, bool prefix, OutputWriter& output, OutputWriter& errors);
+  WorkerOutput(std::string prefix, OutputWriter& output, OutputWriter& errors);
   /// To worker-SLOT.out and .err in `folder`, at their ends: a restarted worker's output follows.
   static Status open_files(int slot, const std::string& folder, WorkerOutput& output);
 

@@ -182,6 +182,12 @@ void Membership::State::on(const StopJob& event) {
   if (view_.generation == 0 && !recovery_) stop_without_boundary();
 }
 
+void Membership::State::on(const ExpectWorkers& event) {
+  if (view_.generation != 0 || over_) return;  // too late to matter
+  options_.initial_np = std::max(event.count, 1);
+  log_reason("the first view is to have " + std::to_string(options_.initial_np) + " workers");
+}
+
 void Membership::State::on(const Tick& /*event*/) {
   if (!liveness_.tick(due_, now_)) {
     if (round_) round_->started = now_;

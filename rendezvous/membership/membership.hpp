@@ -86,9 +86,14 @@ struct StopJob {
   /// A launcher is connected. It ends workers that reach no step boundary: see ends_workers().
   bool launched = false;
 };
+/// The first view needs no more than so many workers: others cannot be started.
+struct ExpectWorkers {
+  int count = 1;
+};
 struct Tick {};  ///< time has passed; see Decision::next_tick
 using Event =
-    std::variant<Registered, Received, ConnectionLost, ProcessEnded, RemoveWorker, StopJob, Tick>;
+    std::variant<Registered, Received, ConnectionLost, ProcessEnded, RemoveWorker, StopJob,
+                 ExpectWorkers, Tick>;
 
 // ---- actions ----------------------------------------------------------------------------------
 struct SendTo {

@@ -99,6 +99,7 @@ class Membership::State {
   void on(const ProcessEnded& event);
   void on(const RemoveWorker& event);
   void on(const StopJob& event);
+  void on(const ExpectWorkers& event);
   void on(const Tick& event);
   void on_message(const std::string& from, const Heartbeat& message);
   void on_message(const std::string& from, const Suspect& message);
@@ -215,7 +216,7 @@ class Membership::State {
   void send(const std::string& incarnation, Message message);
   void log_reason(const std::string& why);
 
-  const MembershipOptions options_;
+  MembershipOptions options_;  ///< as given, but for initial_np
   TimePoint now_{};
   TimePoint due_ = TimePoint::max();
   Decision out_;

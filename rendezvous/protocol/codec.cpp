@@ -21,7 +21,8 @@ constexpr std::array<std::string_view, std::variant_size_v<Message>> kTypes{
     "register", "heartbeat", "suspect", "promise", "paused",  "report",       "ready",
     "bye",      "welcome",   "wait",    "refuse",  "freeze",  "announce",     "farewell",
     "fail",     "status",    "add",     "remove",  "stop",    "status_reply", "done",
-    "spawn",    "job_state", "check",   "gone",    "warning", "enlist",       "enlisted"};
+    "spawn",    "job_state", "check",   "gone",    "warning", "enlist",       "enlisted",
+    "limit",    "expect",    "limited"};
 constexpr std::array<std::string_view, 4> kFarewells{"done", "removed", "stopped", "evicted"};
 
 /// A field that may be null may also be missing: the sender may be of a release that lacks it.

@@ -217,11 +217,27 @@ void fields(A& archive, M& m) {
 template <typename A, Is<AddRequest> M>
 void fields(A& archive, M& m) {
   archive("count", m.count);
+  archive("or_fewer", m.or_fewer);
 }
 template <typename A, Is<RemoveRequest> M>
 void fields(A& archive, M& m) {
   archive("rank", m.rank);
   archive("label", m.label);
+}
+template <typename A, Is<LimitRequest> M>
+void fields(A& archive, M& m) {
+  archive("host", m.host);
+  archive("slots", m.slots);
+  archive("deadline_ms", m.deadline_ms);
+}
+template <typename A, Is<ExpectRequest> M>
+void fields(A& archive, M& m) {
+  archive("workers", m.workers);
+}
+template <typename A, Is<Limited> M>
+void fields(A& archive, M& m) {
+  archive("slots", m.slots);
+  archive("deadline_ms", m.deadline_ms);
 }
 template <typename A, Is<Enlist> M>
 void fields(A& archive, M& m) {

@@ -11,7 +11,7 @@
 namespace elastic::rendezvous {
 
 /// Both sides must have the same; checked in the first message of a connection.
-inline constexpr int kProtocolVersion = 5;
+inline constexpr int kProtocolVersion = 6;
 
 /// How a worker's data plane is reached; opaque to the server.
 struct Endpoints {
@@ -245,9 +245,21 @@ struct Warning {
 // ---- control (elasticrun ctl, and the launcher itself) ------------------------------------------
 
 struct StatusRequest {};
-/// Another `count` workers are wanted; a launcher that is connected starts them.
+/// Another `count` workers are wanted; launchers with room start them.
 struct AddRequest {
   int count = 1;
+  bool or_fewer = false;  ///< as many as there is room for
+};
+/// A host is to run at most `slots` workers; with 0 all its workers leave the job. Where others have
+/// room they start the workers that it loses, and these come first.
+struct LimitRequest {
+  std::string host;  ///< its name, or the number of its launcher
+  int slots = 0;
+  std::optional<std::int64_t> deadline_ms{};  ///< workers that are there after it are ended
+};
+/// The first view needs no more than `workers`.
+struct ExpectRequest {
+  int workers = 1;
 };
 /// The worker of `rank` is to leave at the next step boundary.
 struct RemoveRequest {
@@ -311,11 +323,11 @@ struct Done {
 /// A launcher gives its name, on each connection, and again when its numbers change.
 struct Enlist {
   std::string id;               ///< drawn by the launcher, the same on all of its connections
-  std::string host;             ///< for people
+  std::string host;             ///< for people; "": it only watches, and runs no workers
   int slots = 0;                ///< workers that it runs at most
   int running = 0;              ///< workers that it runs
   std::int64_t spawned = 0;     ///< workers that it was asked for and has dealt with, in all
-  std::optional<int> number{};  ///< what an earlier server has told it
+  std::optional<int> number{};  ///< what an earlier server has told it, or its starter
 };
 /// The answer to the first Enlist of a connection.
 struct Enlisted {
@@ -326,6 +338,11 @@ struct Enlisted {
 /// launcher that missed a message starts the rest.
 struct Spawn {
   std::int64_t total = 0;
+};
+/// To a launcher: it is to run at most `slots` workers, as in LimitRequest.
+struct Limited {
+  int slots = 0;
+  std::optional<std::int64_t> deadline_ms{};
 };
 /// To launchers: how the job stands, sent when it changes.
 struct JobState {
@@ -344,6 +361,7 @@ using LastWord = std::variant<Farewell, Fail>;
 using Message = std::variant<Register, Heartbeat, Suspect, Promise, Paused, Report, Ready, Bye,
                              Welcome, Wait, Refuse, Freeze, Announce, Farewell, Fail, StatusRequest,
                              AddRequest, RemoveRequest, StopRequest, StatusReply, Done, Spawn,
-                             JobState, Check, Gone, Warning, Enlist, Enlisted>;
+                             JobState, Check, Gone, Warning, Enlist, Enlisted, LimitRequest,
+                             ExpectRequest, Limited>;
 
 }  // namespace elastic::rendezvous

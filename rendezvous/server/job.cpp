@@ -6,6 +6,7 @@
 
 #include "base/host_identity.hpp"
 #include "base/log.hpp"
+#include "base/overloaded.hpp"
 
 namespace elastic::rendezvous {
 
@@ -25,18 +26,7 @@ constexpr Milliseconds kLongestBetweenLooks{100};
 /// While the journal's disk is full.
 constexpr Milliseconds kAppendAgain{200};
 
-Done outcome(const Decision& decision) {
-  return {decision.ok, decision.answer.empty() ? decision.reason : decision.answer};
-}
-
 constexpr const char* kEnded = "its process has ended";
-
-template <typename... Fs>
-struct Overloaded : Fs... {
-  using Fs::operator()...;
-};
-template <typename... Fs>
-Overloaded(Fs...) -> Overloaded<Fs...>;
 
 }  // namespace
 
@@ -48,6 +38,7 @@ Job::Job(boost::asio::io_context& io, std::string name, MembershipOptions option
       journal_(std::move(journal)),
       tick_(io),
       end_(io),
+      limit_due_(io),
       phase_(membership_.phase()) {}
 
 bool Job::enter(const Register& registration, const Peer& peer) {
@@ -79,7 +70,10 @@ bool Job::enter(const Register& registration, const Peer& peer) {
         return sent != nullptr && sent->incarnation == incarnation &&
                std::holds_alternative<Welcome>(sent->message);
       });
-  if (welcomed) return true;
+  if (welcomed) {
+    carry_out_limits();
+    return true;
+  }
   workers_.erase(incarnation);
   watch_end();
   peer->close();
@@ -278,59 +272,6 @@ StatusReply Job::status() const {
   return reply;
 }
 
-Message Job::answer(const Message& request) {
-  return std::visit(Overloaded{[&](const StatusRequest&) -> Message { return status(); },
-                               [&](const RemoveRequest& it) -> Message { return remove(it); },
-                               [&](const StopRequest&) -> Message {
-                                 return outcome(decide(StopJob{!launchers_.empty()}));
-                               },
-                               [&](const AddRequest& wanted) -> Message { return add(wanted); },
-                               [&](const auto&) -> Message {
-                                 return Done{false, "a control connection cannot ask for '" +
-                                                        std::string(type_of(request)) + "'"};
-                               }},
-                    request);
-}
-
-Done Job::add(const AddRequest& request) {
-  if (request.count < 1) {
-    return {false, "cannot add " + std::to_string(request.count) + " workers"};
-  }
-  if (phase_ == Phase::kDone || phase_ == Phase::kFailed) return {false, "the job is over"};
-  if (launchers_.empty()) {
-    return {false,
-            "no launcher is connected that could start workers; start them yourself with the job's "
-            "address and secret"};
-  }
-  if (phase_ != Phase::kForming && !joinable_) {
-    return {false,
-            "no worker can join: no member is in elastic::run, so the program does not use it, or "
-            "has not come to it yet"};
-  }
-  const StatusReply now = status();
-  std::int64_t there = static_cast<std::int64_t>(workers_.size());
-  if (phase_ == Phase::kForming) there = std::max<std::int64_t>(there, now.initial_np.value_or(0));
-  if (now.max_np > 0 && there + request.count > now.max_np) {
-    return {false, "cannot add " + std::to_string(request.count) +
-                       " workers: " + std::to_string(there) +
-                       " are there or on their way, and the job takes at most " +
-                       std::to_string(now.max_np) + " (--max-np)"};
-  }
-  const auto placed = launchers_.place(request.count);
-  if (!placed.ok()) return {false, placed.status().message()};
-  for (const auto& [peer, total] : placed.value()) peer->send(Spawn{total});
-  return {true, "the launcher is to start " + std::to_string(request.count) + " more"};
-}
-
-Done Job::remove(const RemoveRequest& request) {
-  if (!request.label) return outcome(decide(RemoveWorker{request.rank}));
-  const std::vector<Member>& members = membership_.view().members;
-  const auto found = std::find_if(members.begin(), members.end(),
-                                  [&](const Member& its) { return its.label == *request.label; });
-  if (found == members.end()) return {false, "no member has the label " + *request.label};
-  return outcome(decide(RemoveWorker{static_cast<int>(found - members.begin())}));
-}
-
 void Job::add_launcher(const Peer& peer) {
   launchers_.connected(peer);
   peer->send(state());
@@ -387,6 +328,7 @@ void Job::stop() {
   over_ = {};
   tick_.cancel();
   end_.cancel();
+  limit_due_.cancel();
 }
 
 }  // namespace elastic::rendezvous

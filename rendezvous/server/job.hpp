@@ -74,6 +74,17 @@ class Job : public std::enable_shared_from_this<Job> {
   StatusReply status() const;
   Done add(const AddRequest& request);
   Done remove(const RemoveRequest& request);
+  Done limit(const LimitRequest& request);
+  Status place(int count);
+  void carry_out_limits();
+
+  /// A host that is to have fewer workers, once `workers` are here or at `due`.
+  struct Limit {
+    LimitRequest request;
+    std::size_t workers = 0;
+    TimePoint due;
+    TimePoint ends;
+  };
 
   std::string name_;
   const std::string host_;  ///< the server's own
@@ -87,6 +98,8 @@ class Job : public std::enable_shared_from_this<Job> {
   bool disk_full_ = false;
   boost::asio::steady_timer tick_;
   boost::asio::steady_timer end_;
+  boost::asio::steady_timer limit_due_;
+  std::vector<Limit> limits_;
   std::function<void()> over_;
   std::string abandoned_;  ///< why the job cannot go on although Membership would
   Phase phase_ = Phase::kForming;

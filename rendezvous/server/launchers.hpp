@@ -45,9 +45,10 @@ class Launchers {
   int enlist(const Peer& peer, const Enlist& its) {
     if (known_[""].peer == peer) known_[""].peer = Peer();
     const bool known = known_.contains(its.id);
+    if (!known) forget_predecessor(its);
     Launcher& launcher = known_[its.id];
     if (!known) {
-      launcher.number = free_number(its.number);
+      launcher.number = its.host.empty() ? kWatches : free_number(its.number);
       launcher.wanted = its.spawned;  // a server before this one has asked for these
     }
     launcher.peer = peer;
@@ -89,11 +90,42 @@ class Launchers {
     return result;
   }
 
-  /// Those that have enlisted, by number.
+  /// How many free slots there are.
+  std::int64_t room() const {
+    std::int64_t free = 0;
+    for (const auto& [id, its] : known_) {
+      if (its.peer && !id.empty()) free += std::max<std::int64_t>(0, its.slots - its.busy());
+    }
+    return free;
+  }
+
+  /// The launchers of `host`, a name or a launcher's number, run at most `slots` workers each.
+  /// \returns them, with how many workers each has.
+  std::vector<std::pair<Peer, std::int64_t>> limit(const std::string& host, int slots) {
+    std::vector<std::pair<Peer, std::int64_t>> found;
+    for (auto& [id, its] : known_) {
+      if (!its.peer || its.host.empty()) continue;
+      if (its.host != host && std::to_string(its.number) != host) continue;
+      its.slots = slots;
+      found.emplace_back(its.peer, its.busy());
+    }
+    return found;
+  }
+
+  /// "a, b": the hosts with a launcher that is connected.
+  std::string hosts() const {
+    std::string names;
+    for (const auto& its : status()) {
+      if (its.connected) names += (names.empty() ? "" : ", ") + its.host;
+    }
+    return names;
+  }
+
+  /// Those that have enlisted and run workers, by number.
   std::vector<StatusReply::Launcher> status() const {
     std::vector<StatusReply::Launcher> all;
     for (const auto& [id, its] : known_) {
-      if (id.empty()) continue;
+      if (its.host.empty()) continue;
       all.push_back({its.number, its.host, its.slots, its.running, static_cast<bool>(its.peer)});
     }
     std::sort(all.begin(), all.end(),
@@ -102,6 +134,8 @@ class Launchers {
   }
 
  private:
+  static constexpr int kWatches = -1;  ///< number of a launcher without workers
+
   struct Launcher {
     Peer peer{};  ///< null: not connected
     std::string host;
@@ -119,6 +153,14 @@ class Launchers {
     std::vector<Peer> found = peers_;
     std::erase_if(found, [this](const Peer& peer) { return has_enlisted(peer); });
     return found;
+  }
+
+  /// A launcher that was started again on a host has the number of the one before.
+  void forget_predecessor(const Enlist& its) {
+    std::erase_if(known_, [&](const auto& one) {
+      return !one.first.empty() && !one.second.peer && its.number == one.second.number &&
+             its.host == one.second.host;
+    });
   }
 
   int free_number(const std::optional<int>& wish) const {
@@ -144,16 +186,14 @@ class Launchers {
   }
 
   std::string no_room(int count) const {
-    std::int64_t room = 0;
     std::string hosts;
     for (const auto& [id, its] : known_) {
-      if (!its.peer || id.empty()) continue;
-      room += std::max<std::int64_t>(0, its.slots - its.busy());
+      if (!its.peer || its.host.empty()) continue;
       hosts += (hosts.empty() ? "" : ", ") + its.host + ": " + std::to_string(its.busy()) + " of " +
                std::to_string(its.slots);
     }
     return "cannot add " + std::to_string(count) + " workers: the launchers have " +
-           std::to_string(room) + " free slots (" + hosts +
+           std::to_string(room()) + " free slots (" + hosts +
            "); start another launcher with elasticrun --join";
   }
 

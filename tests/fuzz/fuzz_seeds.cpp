@@ -77,7 +77,10 @@ std::vector<std::string> control_frames() {
                                       Spawn{1},
                                       JobState{"running", "", true, false},
                                       Enlist{"3f2a", "node1", 4, 2, 1, 3},
-                                      Enlisted{3, "job"}};
+                                      Enlisted{3, "job"},
+                                      LimitRequest{"node1", 0, 30000},
+                                      ExpectRequest{3},
+                                      Limited{0, 30000}};
   std::vector<std::string> seeds;
   std::string all;
   for (const Message& message : messages) {

@@ -152,7 +152,7 @@ TEST_F(JoinedLauncherTest, SaysWhyItCannotJoin) {
   EXPECT_THAT(other_job.output, HasSubstr("not of job 'another'"));
   const Ended absent = end_of(
       {"--join", "127.0.0.1:1", "--secret-file", secret_.string(), "--start-timeout-ms", "1"});
-  EXPECT_EQ(absent.status, 1);
+  EXPECT_EQ(absent.status, 69);
   EXPECT_THAT(absent.output, HasSubstr("cannot join the job: 127.0.0.1:1: "));
   EXPECT_EQ(job_->finish(), 0) << job_->output();
 }

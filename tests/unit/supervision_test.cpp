@@ -234,7 +234,7 @@ TEST(Supervision, OfAJoinedLauncherLetsItsWorkersGoAndTheJobGoOn) {
   World world(options);
   world.happens(JobStateChanged{JobPhase::kRunning, ""});
   world.happens(SignalReceived{SIGTERM});
-  EXPECT_EQ(world.removals, 1);
+  EXPECT_EQ(world.drains, 1);
   EXPECT_EQ(world.stops, 0);
   const WorkerReport removed{JobPhase::kRunning, true, WorkerReport::Left::kRemoved};
   world.happens(WorkerExited{0, kSuccess, removed});

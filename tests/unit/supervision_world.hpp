@@ -30,7 +30,8 @@ struct World {
       if (const auto* signal = std::get_if<SignalWorkers>(&action))
         signals.push_back(signal->number);
       if (std::holds_alternative<RequestStop>(action)) ++stops;
-      if (std::holds_alternative<RequestRemoval>(action)) ++removals;
+      if (std::holds_alternative<RequestDrain>(action)) ++drains;
+      if (const auto* removal = std::get_if<RequestRemoval>(&action)) removed = removal->slots;
       if (const auto* finish = std::get_if<Finish>(&action)) finished = *finish;
     }
   }
@@ -52,7 +53,8 @@ struct World {
   std::vector<StartWorker> started;
   std::vector<int> signals;
   int stops = 0;
-  int removals = 0;
+  int drains = 0;
+  std::vector<int> removed;
   std::optional<Finish> finished;
 };
 

@@ -70,6 +70,7 @@ def as_a_scheduler() -> None:
 
     elastic.init()
     n = elastic.size()
+    torch.manual_seed(1)
     model = torch.nn.Linear(4, 2)
     optimizer = elastic.torch.DistributedOptimizer(
         torch.optim.SGD(

@@ -1,0 +1,395 @@
+#include "rendezvous/hosts/host_launcher.hpp"
+
+#include <algorithm>
+#include <filesystem>
+#include <optional>
+#include <signal.h>
+#include <unistd.h>
+#include <utility>
+
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/posix/stream_descriptor.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/signal_set.hpp>
+#include <boost/asio/steady_timer.hpp>
+
+#include "base/openssl_check.hpp"
+#include "base/overloaded.hpp"
+#include "rendezvous/hosts/address_toward.hpp"
+#include "rendezvous/hosts/agent_command.hpp"
+#include "rendezvous/hosts/host_source.hpp"
+#include "rendezvous/hosts/host_supervision.hpp"
+#include "rendezvous/launcher/console.hpp"
+#include "rendezvous/launcher/guardian.hpp"
+#include "rendezvous/launcher/job_connection.hpp"
+#include "rendezvous/launcher/job_server.hpp"
+#include "rendezvous/launcher/program_path.hpp"
+#include "rendezvous/launcher/worker_output.hpp"
+#include "rendezvous/launcher/worker_process.hpp"
+
+namespace elastic::hosts {
+
+using launcher::Console;
+using launcher::Guardian;
+using launcher::JobConnection;
+using launcher::JobServer;
+using launcher::LaunchOptions;
+using launcher::WorkerOutput;
+using launcher::WorkerProcess;
+
+namespace {
+
+/// Between counts of the workers on each host.
+constexpr Milliseconds kBetweenCounts{500};
+/// From so many signals on, the reader of the rest of the output is not waited for.
+constexpr int kSignalsWithoutReader = 2;
+
+HostSupervisionOptions supervision_options(const LaunchOptions& options) {
+  HostSupervisionOptions made;
+  made.np = options.np;
+  made.max_np = options.max_np;
+  made.placement = options.hosts.pack ? Placement::kPack : Placement::kSpread;
+  made.drain = options.drain;
+  made.exit = options.exit;
+  return made;
+}
+
+std::vector<std::string> variables(const HostLauncher::Environment& environment) {
+  std::vector<std::string> made;
+  for (const auto& [name, value] : environment) made.push_back(name + "=" + value);
+  return made;
+}
+
+std::string path_of_this_program() {
+  std::error_code error;
+  const auto path = std::filesystem::read_symlink("/proc/self/exe", error);
+  return error ? "elasticrun" : path.string();
+}
+
+}  // namespace
+
+class HostLauncher::Impl {
+ public:
+  Impl(LaunchOptions options, const Secret& secret, Environment environment)
+      : options_(std::move(options)),
+        environment_(std::move(environment)),
+        secret_(secret),
+        supervision_(supervision_options(options_)) {}
+
+  int run();
+
+ private:
+  /// A host's agent: the process of ssh, and the pipe to its stdin.
+  struct Agent {
+    std::unique_ptr<WorkerOutput> output;
+    std::shared_ptr<WorkerProcess> process;
+    UniqueFd input;
+  };
+
+  Status prepare();
+  Status prepare_agents();
+  Status take_first_list();
+  void connect();
+  void watch_hosts();
+  void take(const Result<HostList>& hosts);
+  void wait_for_signal();
+  void wait_for_children();
+  void collect_agents();
+  void count_workers();
+  void decide(const Event& event) { perform(supervision_.decide(event, Clock::now())); }
+  void perform(const std::vector<Action>& actions);
+  void perform(const Finish& finish);
+  void start_agent(const StartAgent& start);
+  boost::asio::awaitable<void> find_address_and_start(StartAgent start);
+  Status start_process(const StartAgent& start, const std::string& server);
+  void arm_timer();
+  void say(const std::string& text) { console_->say(text); }
+  std::string port() const {
+    const std::string& address = server_->address();
+    return address.substr(address.find_last_of(':'));
+  }
+  bool watches() const { return !options_.hosts.file.empty() || !options_.hosts.script.empty(); }
+
+  LaunchOptions options_;
+  const Environment environment_;
+  const Secret secret_;
+  HostSupervision supervision_;
+  // First made, last gone: it kills what is left after everything else.
+  Guardian guardian_;
+  boost::asio::io_context io_;
+  boost::asio::signal_set signals_{io_};
+  boost::asio::signal_set children_{io_};
+  boost::asio::steady_timer timer_{io_};
+  boost::asio::steady_timer next_count_{io_};
+  AgentSetting setting_;
+  std::string ssh_;  // its path
+  std::optional<JobServer> server_;
+  std::optional<JobConnection> connection_;
+  std::optional<HostSource> source_;
+  HostList first_list_;
+  std::optional<Console> console_;
+  std::map<std::string, Agent> agents_;  // by host, alive
+  int signals_heard_ = 0;
+  bool agents_end_ = false;  // none is to be started any more
+  bool finished_ = false;
+  int exit_code_ = 1;
+};
+
+int HostLauncher::Impl::run() {
+  if (Status status = prepare(); !status.ok()) {
+    launcher::write_whole(STDERR_FILENO, Console::line_of(status.message()));
+    return 1;
+  }
+  connect();
+  if (!first_list_.empty()) decide(ListChanged{first_list_});
+  watch_hosts();
+  count_workers();
+  io_.run();
+  return exit_code_ == 0 && console_->has_lost_output() ? 1 : exit_code_;
+}
+
+Status HostLauncher::Impl::prepare() {
+  ::signal(SIGPIPE, SIG_IGN);
+  ::signal(SIGXFSZ, SIG_IGN);
+  if (Status status = check_openssl(options_.encrypt); !status.ok()) return status;
+  if (Status status = prepare_agents(); !status.ok()) return status;
+  // Before the threads of the console and the server: a fork copies only the thread that calls it.
+  if (Status status = guardian_.start(); !status.ok()) return status;
+  console_.emplace(io_);
+  for (const int number : {SIGINT, SIGTERM, SIGHUP}) signals_.add(number);
+  children_.add(SIGCHLD);
+  wait_for_signal();
+  wait_for_children();
+  server_.emplace();
+  return server_->start(options_, secret_, environment_);
+}
+
+Status HostLauncher::Impl::prepare_agents() {
+  auto chosen = environment_of_agents(options_.hosts.variables, environment_);
+  if (!chosen.ok()) return chosen.status();
+  std::error_code error;
+  setting_ = {path_of_this_program(), std::filesystem::current_path(error).string(),
+              std::move(chosen).value()};
+  if (Status status = take_first_list(); !status.ok()) return status;
+  const bool all_here = std::all_of(first_list_.begin(), first_list_.end(), [](const Host& host) {
+    return is_this_machine(host.name);
+  });
+  if (all_here && !watches()) {
+    options_.bind = options_.bind == "0.0.0.0" ? "127.0.0.1" : options_.bind;
+    return {};
+  }
+  // Of this host's workers, too: others connect to them.
+  setting_.environment.try_emplace("ELASTIC_BIND", "0.0.0.0");
+  const auto search_path = environment_.find("PATH");
+  const std::string name = options_.hosts.ssh.substr(0, options_.hosts.ssh.find(' '));
+  auto found = launcher::find_program(
+      name, search_path == environment_.end() ? "" : search_path->second);
+  if (!found.ok()) return Status(found.status().code(), "--ssh: " + found.status().message());
+  ssh_ = found.value();
+  return {};
+}
+
+/// Of --hosts. Files and scripts are read later, again and again.
+Status HostLauncher::Impl::take_first_list() {
+  if (watches()) return {};
+  auto hosts = parse_host_list(options_.hosts.list, std::max(options_.slots, 1), "--hosts");
+  if (!hosts.ok()) return hosts.status();
+  const int slots = total_slots(hosts.value());
+  if (slots < std::max(options_.np, 1)) {
+    return Status(Code::kInvalidArgument, "--hosts " + options_.hosts.list + ": there are " +
+                                              std::to_string(slots) + " slots for -np " +
+                                              std::to_string(std::max(options_.np, 1)) +
+                                              " workers; write HOST:SLOTS");
+  }
+  first_list_ = std::move(hosts).value();
+  if (options_.np == 0) options_.np = slots;
+  return {};
+}
+
+void HostLauncher::Impl::connect() {
+  JobConnection::Handlers handlers;
+  handlers.on_state = [this](const JobStateChanged& state) { decide(state); };
+  // Without slots: it only watches.
+  connection_.emplace(io_,
+                      rendezvous::Destination{server_->address(),
+                                              secret_,
+                                              {rendezvous::kProtocolVersion, options_.job,
+                                               "launcher"},
+                                              options_.encrypt},
+                      rendezvous::Enlist{random_id(), "", 0, 0, 0, std::nullopt},
+                      std::move(handlers));
+}
+
+void HostLauncher::Impl::watch_hosts() {
+  if (!watches()) return;
+  source_.emplace(io_,
+                  HostSource::Place{options_.hosts.file, options_.hosts.script,
+                                    std::max(options_.slots, 1), variables(environment_),
+                                    guardian_.pipe()},
+                  [this](const Result<HostList>& hosts) { take(hosts); });
+}
+
+void HostLauncher::Impl::take(const Result<HostList>& hosts) {
+  if (!hosts.ok()) {
+    say(hosts.status().message() +
+        (first_list_.empty() ? "" : "; going on with the list of hosts before"));
+    return;
+  }
+  if (first_list_.empty() && total_slots(hosts.value()) == 0) {
+    return say("the list of hosts is empty: waiting for one");
+  }
+  first_list_ = hosts.value();
+  decide(ListChanged{hosts.value()});
+}
+
+void HostLauncher::Impl::wait_for_signal() {
+  signals_.async_wait([this](boost::system::error_code error, int number) {
+    if (error) return;
+    wait_for_signal();
+    if (++signals_heard_ >= kSignalsWithoutReader && finished_) return io_.stop();
+    if (first_list_.empty()) return perform(Finish{1, "stopped before there was a list of hosts"});
+    decide(SignalReceived{number});
+  });
+}
+
+void HostLauncher::Impl::wait_for_children() {
+  children_.async_wait([this](boost::system::error_code error, int) {
+    if (error) return;
+    wait_for_children();
+    collect_agents();
+  });
+}
+
+void HostLauncher::Impl::collect_agents() {
+  std::vector<AgentEnded> ended;
+  for (auto entry = agents_.begin(); entry != agents_.end();) {
+    const auto status = entry->second.process->collect();
+    if (!status) {
+      ++entry;
+      continue;
+    }
+    const auto& lines = entry->second.output->last_lines();
+    ended.push_back({entry->first, *status, lines.empty() ? "" : lines.back()});
+    entry = agents_.erase(entry);
+  }
+  for (const AgentEnded& event : ended) decide(event);
+}
+
+void HostLauncher::Impl::count_workers() {
+  connection_->ask_status([this](const rendezvous::StatusReply* reply) {
+    if (reply == nullptr || !reply->launchers) return;
+    Counted counted{{}, reply->joinable};
+    for (const auto& launcher : *reply->launchers) {
+      if (launcher.connected) counted.running[launcher.host] += launcher.running;
+    }
+    decide(counted);
+  });
+  next_count_.expires_after(kBetweenCounts);
+  next_count_.async_wait([this](boost::system::error_code error) {
+    if (!error && !finished_) count_workers();
+  });
+}
+
+void HostLauncher::Impl::perform(const std::vector<Action>& actions) {
+  if (finished_) return;
+  for (const auto& action : actions) {
+    std::visit(
+        Overloaded{
+            [this](const StartAgent& start) { start_agent(start); },
+            [this](const LimitHost& limit) {
+              connection_->request(rendezvous::LimitRequest{limit.host, limit.slots, std::nullopt});
+            },
+            [this](const EndAgents&) {
+              agents_end_ = true;
+              for (auto& [host, agent] : agents_) agent.input.reset();
+            },
+            [this](const KillAgents&) {
+              agents_end_ = true;
+              for (auto& [host, agent] : agents_) agent.process->signal(SIGKILL);
+            },
+            [this](const Expect& expect) {
+              connection_->request(rendezvous::ExpectRequest{expect.workers});
+            },
+            [this](const AddWorkers& add) {
+              connection_->request(rendezvous::AddRequest{add.count, true});
+            },
+            [this](const RequestStop&) { connection_->request_stop(); },
+            [this](const Say& text) { say(text.text); },
+            [this](const Finish& finish) { perform(finish); },
+        },
+        action);
+  }
+  arm_timer();
+}
+
+void HostLauncher::Impl::perform(const Finish& finish) {
+  if (!finish.reason.empty()) say(finish.reason);
+  exit_code_ = finish.exit_code;
+  finished_ = true;
+  console_->when_written(signals_heard_ >= kSignalsWithoutReader, [this] { io_.stop(); });
+}
+
+void HostLauncher::Impl::start_agent(const StartAgent& start) {
+  boost::asio::co_spawn(
+      io_, [this, start] { return find_address_and_start(start); },
+      [](std::exception_ptr thrown) {
+        if (thrown) std::rethrow_exception(thrown);
+      });
+}
+
+boost::asio::awaitable<void> HostLauncher::Impl::find_address_and_start(StartAgent start) {
+  std::string server = server_->address();
+  const bool bound_to_one = options_.bind != "0.0.0.0" && options_.bind != "::";
+  if (!is_this_machine(start.host) && !bound_to_one) {
+    server = co_await address_toward(start.host) + port();
+  }
+  const Status started = agents_end_ ? Status(Code::kStopped, "the job ends")
+                                     : start_process(start, server);
+  if (started.ok()) co_return;
+  decide(AgentEnded{start.host, {.code = 1, .signal = 0}, started.message()});
+}
+
+Status HostLauncher::Impl::start_process(const StartAgent& start, const std::string& server) {
+  const bool local = is_this_machine(start.host);
+  auto child = launcher::start_child(
+      {.path = local ? "/bin/sh" : ssh_,
+       .arguments = agent_arguments(options_.hosts, start.host, local,
+                                    agent_script(options_, setting_, server, start)),
+       .environment = variables(environment_),
+       .guardian_pipe = guardian_.pipe(),
+       .input = true});
+  if (!child.ok()) return child.status();
+  Agent agent;
+  agent.input = std::move(child.value().input);
+  agent.output = std::make_unique<WorkerOutput>("", console_->output(), console_->errors());
+  agent.process = std::make_shared<WorkerProcess>(io_, std::move(child).value(), guardian_.pipe(),
+                                                  *agent.output);
+  agent.process->pump();
+  const SecretText line(to_hex(secret_) + "\n");
+  // The pipe is empty, so that it takes a line whole.
+  launcher::write_whole(agent.input.get(), line.text());
+  agents_[start.host] = std::move(agent);
+  return {};
+}
+
+void HostLauncher::Impl::arm_timer() {
+  const TimePoint due = supervision_.next_tick();
+  if (due == TimePoint::max()) {
+    timer_.cancel();
+    return;
+  }
+  timer_.expires_at(due);
+  timer_.async_wait([this](boost::system::error_code error) {
+    if (!error) decide(TimePassed{});
+  });
+}
+
+HostLauncher::HostLauncher(LaunchOptions options, const Secret& secret, Environment environment)
+    : impl_(std::make_unique<Impl>(std::move(options), secret, std::move(environment))) {}
+HostLauncher::~HostLauncher() = default;
+int HostLauncher::run() {
+  return impl_->run();
+}
+
+}  // namespace elastic::hosts

@@ -1,0 +1,316 @@
+#include "rendezvous/hosts/host_supervision.hpp"
+
+#include <algorithm>
+#include <limits>
+
+#include "rendezvous/launcher/supervision_text.hpp"
+
+namespace elastic::hosts {
+
+using launcher::because;
+using launcher::seconds;
+using launcher::signal_name;
+
+namespace {
+
+/// Exit codes of the command on a host; sh and ssh have theirs.
+constexpr int kFailed = 1;
+constexpr int kRefused = 3;
+constexpr int kPrepareFailed = 4;
+constexpr int kNoServer = 69;
+constexpr int kDrained = 75;
+constexpr int kNotFound = 127;
+constexpr int kSshFailed = 255;
+
+/// A count of workers is that of a moment ago: an agent that has just begun may not have told.
+constexpr Milliseconds kCountsAfter{2000};
+
+std::string how(const AgentEnded& event) {
+  const ExitStatus& status = event.status;
+  const std::string last = event.last_line.empty() ? "" : ": " + event.last_line;
+  if (status.signal == 0 && status.code == kSshFailed) {
+    return "ssh cannot reach it, or was cut off" + last;
+  }
+  if (status.signal == 0 && status.code == kNotFound) {
+    return "there is no elasticrun in its PATH, nor where it is here" + last;
+  }
+  if (status.signal == 0 && status.code == kNoServer) {
+    return "it does not reach the job's server, which is on this machine: see --bind" + last;
+  }
+  if (status.signal == 0 && status.code == kPrepareFailed) return "--prepare failed there" + last;
+  if (status.signal == 0 && status.code == kRefused) return "its elasticrun was refused" + last;
+  return "its elasticrun " + status.text();  // which has said why
+}
+
+std::string count(int workers) {
+  return std::to_string(workers) + (workers == 1 ? " worker" : " workers");
+}
+
+}  // namespace
+
+std::vector<Action> HostSupervision::decide(const Event& event, TimePoint now) {
+  Actions actions;
+  if (finished_) return actions;
+  std::visit([&](const auto& happened) { on(happened, now, actions); }, event);
+  finish_if_over(now, actions);
+  return actions;
+}
+
+TimePoint HostSupervision::next_tick() const {
+  TimePoint next = std::min({end_at_, kill_at_, settled_at_});
+  if (ending()) return next;
+  for (const auto& [name, place] : places_) next = std::min(next, place.again);
+  return next;
+}
+
+void HostSupervision::on(const ListChanged& event, TimePoint now, Actions& actions) {
+  if (ending()) return;
+  if (!begun_) return begin(event.hosts, now, actions);
+  int before = 0;
+  for (const auto& [name, place] : places_) before += place.listed ? place.slots : 0;
+  drop_unlisted(event.hosts, actions);
+  const int slots = total_slots(event.hosts);
+  if (options_.np == 0) {
+    target_ = slots;
+  } else {
+    target_ += std::max(0, slots - before);
+  }
+  if (options_.max_np > 0) target_ = std::min(target_, options_.max_np);
+  for (const Host& host : event.hosts) {
+    const bool known = places_.contains(host.name);
+    Place& place = places_[host.name];
+    if (!known) place.number = next_number_++;
+    const bool was_listed = known && place.listed;
+    place.listed = true;
+    place.refused = false;
+    if (place.alive && was_listed) {
+      resize(place, host, actions);
+    } else {
+      place.slots = host.slots;
+      if (!place.alive) start(host.name, place, room_to_target(), now, actions);
+    }
+  }
+}
+
+void HostSupervision::begin(const HostList& hosts, TimePoint now, Actions& actions) {
+  begun_ = true;
+  target_ = options_.np > 0 ? options_.np : total_slots(hosts);
+  if (options_.max_np > 0) target_ = std::min(target_, options_.max_np);
+  const std::vector<int> placed = hosts::place(hosts, target_, options_.placement);
+  for (const int workers : placed) expected_ += workers;
+  if (expected_ < target_) {
+    actions.emplace_back(Say{"the hosts have " + std::to_string(expected_) +
+                             " slots: beginning with " + count(expected_) + " of " +
+                             std::to_string(target_)});
+    owed_ = target_ - expected_;
+  }
+  actions.emplace_back(Expect{expected_});
+  for (std::size_t at = 0; at < hosts.size(); ++at) {
+    Place& place = places_[hosts[at].name];
+    place.number = next_number_++;
+    place.slots = hosts[at].slots;
+    start(hosts[at].name, place, placed[at], now, actions);
+  }
+}
+
+void HostSupervision::drop_unlisted(const HostList& hosts, Actions& actions) {
+  for (auto& [name, place] : places_) {
+    const bool listed = std::any_of(hosts.begin(), hosts.end(),
+                                    [&](const Host& host) { return host.name == name; });
+    if (listed || !place.listed) continue;
+    place.listed = false;
+    place.again = TimePoint::max();
+    if (!place.alive) continue;
+    actions.emplace_back(Say{"host " + name + " is not in the list any more: its workers leave"});
+    actions.emplace_back(LimitHost{name, 0});
+  }
+}
+
+/// The server finds places for the workers of slots that are gone.
+void HostSupervision::resize(Place& place, const Host& host, Actions& actions) {
+  if (host.slots == place.slots) return;
+  actions.emplace_back(LimitHost{host.name, host.slots});
+  if (host.slots > place.slots) {
+    owed_ += std::min(host.slots - place.slots, room_to_target() - std::min(owed_, room_to_target()));
+  } else {
+    place.workers = std::min(place.workers, host.slots);
+  }
+  place.slots = host.slots;
+}
+
+void HostSupervision::start(const std::string& host, Place& place, int np, TimePoint now,
+                            Actions& actions) {
+  place.workers = std::min(np, place.slots);
+  place.again = TimePoint::max();
+  if (place.slots == 0) return;
+  place.alive = true;
+  place.counted = false;
+  place.started = now;
+  owed_ = std::max(0, owed_ - place.workers);
+  settled_at_ = TimePoint::max();
+  actions.emplace_back(StartAgent{host, place.number, place.workers, place.slots});
+}
+
+void HostSupervision::on(const AgentEnded& event, TimePoint now, Actions& actions) {
+  const auto found = places_.find(event.host);
+  if (found == places_.end()) return;
+  Place& place = found->second;
+  place.alive = false;
+  const ExitStatus& status = event.status;
+  if (status.ok()) any_succeeded_ = true;
+  if (ending()) {
+    failed_after_done_ |= phase_ == JobPhase::kDone && status.signal == 0 && status.code == kFailed;
+    place.workers = 0;
+    return;
+  }
+  if (phase_ == JobPhase::kForming && status.signal == 0 && status.code == kFailed) {
+    // A worker failed by itself, as it would again: without it the job would begin too small.
+    phase_ = JobPhase::kFailed;
+    phase_text_ = "workers of host " + event.host + " failed before the job had begun";
+    return end_agents(now, actions);
+  }
+  if (!place.listed || status.ok() || (status.signal == 0 && status.code == kDrained)) {
+    place.workers = 0;
+    place.refused = true;
+    if (!status.ok()) actions.emplace_back(Say{"host " + event.host + " has been drained"});
+    return;
+  }
+  agent_failed(event, place, now, actions);
+}
+
+void HostSupervision::agent_failed(const AgentEnded& event, Place& place, TimePoint now,
+                                   Actions& actions) {
+  const int lost = std::exchange(place.workers, 0);
+  if (now - place.started >= options_.proven) place.failures = 0;
+  place.failure = how(event);
+  place.refused = event.status.signal == 0 && event.status.code == kRefused;
+  owed_ += lost;
+  std::string next = "; it is not tried again";
+  if (!place.refused) {
+    Milliseconds pause = options_.first_pause;
+    for (int doubled = 0; doubled < place.failures && pause < options_.longest_pause; ++doubled) {
+      pause *= 2;
+    }
+    pause = std::min(pause, options_.longest_pause);
+    ++place.failures;
+    place.again = now + pause;
+    next = "; tried again in " + seconds(pause);
+  }
+  actions.emplace_back(Say{"host " + event.host + ": " + place.failure +
+                           (lost > 0 ? "; " + count(lost) + " lost" : "") + next});
+  if (phase_ != JobPhase::kForming || lost == 0) return;
+  expected_ = std::max(1, expected_ - lost);
+  actions.emplace_back(Expect{expected_});
+}
+
+void HostSupervision::on(const Counted& event, TimePoint now, Actions& actions) {
+  if (ending()) return;
+  int room = 0;
+  int counted = 0;
+  for (auto& [name, place] : places_) {
+    const auto told = event.running.find(name);
+    if (!place.alive || told == event.running.end() || now < place.started + kCountsAfter) continue;
+    place.counted = true;
+    place.workers = told->second;
+    counted += told->second;
+    if (place.listed) room += std::max(0, place.slots - place.workers);
+  }
+  target_ = std::max(target_, counted);  // others have added some
+  owed_ = std::min(owed_, room_to_target());
+  const int more = std::min(owed_, room);
+  if (more <= 0 || phase_ != JobPhase::kRunning || !event.joinable) return;
+  owed_ -= more;
+  actions.emplace_back(AddWorkers{more});
+}
+
+void HostSupervision::on(const JobStateChanged& event, TimePoint now, Actions&) {
+  if (over()) return;
+  phase_ = event.phase;
+  phase_text_ = event.text;
+  if (phase_ == JobPhase::kDone) end_at_ = std::min(end_at_, now + options_.exit + options_.margin);
+  if (phase_ == JobPhase::kFailed) end_at_ = std::min(end_at_, now + options_.margin);
+}
+
+void HostSupervision::on(const SignalReceived& event, TimePoint now, Actions& actions) {
+  if (++signals_ == 1) {
+    first_signal_ = event.number;
+    if (phase_ == JobPhase::kForming) {
+      actions.emplace_back(Say{signal_name(event.number) + ": stopping the workers"});
+      return end_agents(now, actions);
+    }
+    actions.emplace_back(Say{signal_name(event.number) +
+                             ": stopping the job at the next step boundary (again to stop the "
+                             "workers at once)"});
+    actions.emplace_back(RequestStop{});
+    end_at_ = std::min(end_at_, now + options_.drain);
+  } else if (signals_ == 2 && kill_at_ == TimePoint::max()) {
+    actions.emplace_back(Say{"stopping the workers at once (again to kill them)"});
+    end_agents(now, actions);
+  } else {
+    actions.emplace_back(KillAgents{});
+    end_at_ = kill_at_ = TimePoint::max();
+  }
+}
+
+void HostSupervision::on(const TimePassed&, TimePoint now, Actions& actions) {
+  if (now >= kill_at_) {
+    kill_at_ = TimePoint::max();
+    actions.emplace_back(KillAgents{});
+  } else if (now >= end_at_) {
+    end_agents(now, actions);
+  }
+  if (ending()) return;
+  for (auto& [name, place] : places_) {
+    if (now >= place.again) start(name, place, owed_, now, actions);
+  }
+}
+
+/// Theirs is the time of SIGTERM and SIGKILL to workers.
+void HostSupervision::end_agents(TimePoint now, Actions& actions) {
+  end_at_ = TimePoint::max();
+  kill_at_ = now + 2 * options_.kill_grace;
+  actions.emplace_back(EndAgents{});
+}
+
+void HostSupervision::finish_if_over(TimePoint now, Actions& actions) {
+  if (!begun_ || agents() > 0) return;
+  if (!ending()) {
+    // The word of the job's end may be behind the agents' ends.
+    if (settled_at_ == TimePoint::max()) settled_at_ = now + options_.settle;
+    if (now < settled_at_) return;
+  }
+  finished_ = true;
+  actions.emplace_back(outcome());
+}
+
+Finish HostSupervision::outcome() const {
+  if (signals_ > 0) return {1, "stopped by " + signal_name(first_signal_)};
+  if (phase_ == JobPhase::kFailed) return {1, "the job failed" + because(phase_text_)};
+  if (phase_ == JobPhase::kDone) {
+    return {failed_after_done_ ? 1 : 0, failed_after_done_ ? "workers failed after the job was done"
+                                                           : ""};
+  }
+  if (any_succeeded_) return {0, ""};
+  std::string reasons;
+  for (const auto& [name, place] : places_) {
+    if (!place.failure.empty()) reasons += "; host " + name + ": " + place.failure;
+  }
+  return {1, "no host is left to run workers" + reasons};
+}
+
+int HostSupervision::workers() const {
+  int sum = 0;
+  for (const auto& [name, place] : places_) sum += place.alive ? place.workers : 0;
+  return sum;
+}
+
+int HostSupervision::room_to_target() const {
+  return std::max(0, target_ - workers());
+}
+
+int HostSupervision::agents() const {
+  return static_cast<int>(std::count_if(places_.begin(), places_.end(),
+                                        [](const auto& entry) { return entry.second.alive; }));
+}
+
+}  // namespace elastic::hosts

@@ -1,0 +1,146 @@
+// What is asked of the job on control connections: by people, and by launchers.
+#include <algorithm>
+#include <utility>
+
+#include "base/overloaded.hpp"
+#include "rendezvous/server/job.hpp"
+
+namespace elastic::rendezvous {
+
+namespace {
+
+/// Time for the workers of a host that is drained.
+constexpr Milliseconds kUsualDeadline{120000};
+/// Workers that replace those of a drained host are waited for so long at most.
+constexpr Milliseconds kLongestBoot{60000};
+
+Done outcome(const Decision& decision) {
+  return {decision.ok, decision.answer.empty() ? decision.reason : decision.answer};
+}
+
+}  // namespace
+
+Message Job::answer(const Message& request) {
+  return std::visit(Overloaded{[&](const StatusRequest&) -> Message { return status(); },
+                               [&](const RemoveRequest& it) -> Message { return remove(it); },
+                               [&](const StopRequest&) -> Message {
+                                 return outcome(decide(StopJob{!launchers_.empty()}));
+                               },
+                               [&](const AddRequest& wanted) -> Message { return add(wanted); },
+                               [&](const LimitRequest& it) -> Message { return limit(it); },
+                               [&](const ExpectRequest& it) -> Message {
+                                 return outcome(decide(ExpectWorkers{it.workers}));
+                               },
+                               [&](const auto&) -> Message {
+                                 return Done{false, "a control connection cannot ask for '" +
+                                                        std::string(type_of(request)) + "'"};
+                               }},
+                    request);
+}
+
+Done Job::add(const AddRequest& request) {
+  if (request.count < 1) {
+    return {false, "cannot add " + std::to_string(request.count) + " workers"};
+  }
+  if (phase_ == Phase::kDone || phase_ == Phase::kFailed) return {false, "the job is over"};
+  if (launchers_.empty()) {
+    return {false,
+            "no launcher is connected that could start workers; start them yourself with the job's "
+            "address and secret"};
+  }
+  if (phase_ != Phase::kForming && !joinable_) {
+    return {false,
+            "no worker can join: no member is in elastic::run, so the program does not use it, or "
+            "has not come to it yet"};
+  }
+  const StatusReply now = status();
+  std::int64_t there = static_cast<std::int64_t>(workers_.size());
+  if (phase_ == Phase::kForming) there = std::max<std::int64_t>(there, now.initial_np.value_or(0));
+  std::int64_t count = request.count;
+  if (request.or_fewer) {
+    count = std::min(count, launchers_.room());
+    if (now.max_np > 0) count = std::min(count, now.max_np - there);
+    if (count < 1) return {true, "there is no room for more workers"};
+  }
+  if (now.max_np > 0 && there + count > now.max_np) {
+    return {false, "cannot add " + std::to_string(count) + " workers: " + std::to_string(there) +
+                       " are there or on their way, and the job takes at most " +
+                       std::to_string(now.max_np) + " (--max-np)"};
+  }
+  if (const Status placed = place(static_cast<int>(count)); !placed.ok()) {
+    return {false, placed.message()};
+  }
+  return {true, "the launcher is to start " + std::to_string(count) + " more"};
+}
+
+Status Job::place(int count) {
+  const auto placed = launchers_.place(count);
+  if (!placed.ok()) return placed.status();
+  for (const auto& [peer, total] : placed.value()) peer->send(Spawn{total});
+  return {};
+}
+
+Done Job::remove(const RemoveRequest& request) {
+  if (!request.label) return outcome(decide(RemoveWorker{request.rank}));
+  const std::vector<Member>& members = membership_.view().members;
+  const auto found = std::find_if(members.begin(), members.end(),
+                                  [&](const Member& its) { return its.label == *request.label; });
+  if (found == members.end()) return {false, "no member has the label " + *request.label};
+  return outcome(decide(RemoveWorker{static_cast<int>(found - members.begin())}));
+}
+
+/// Workers that the host loses are started elsewhere first, as far as there is room, and leave when
+/// the others have come: the job is hardly smaller meanwhile.
+Done Job::limit(const LimitRequest& request) {
+  if (request.slots < 0) return {false, "a host cannot have fewer than 0 slots"};
+  if (phase_ == Phase::kDone || phase_ == Phase::kFailed) return {false, "the job is over"};
+  std::int64_t leaving = 0;
+  bool known = false;
+  for (const auto& [peer, workers] : launchers_.limit(request.host, request.slots)) {
+    known = true;
+    leaving += std::max<std::int64_t>(0, workers - request.slots);
+  }
+  if (!known) {
+    return {false, "no launcher of the host " + request.host + " is connected; connected are: " +
+                       launchers_.hosts()};
+  }
+  std::int64_t moved = 0;
+  if (phase_ == Phase::kRunning && joinable_) moved = std::min(leaving, launchers_.room());
+  if (moved > 0 && !place(static_cast<int>(moved)).ok()) moved = 0;
+  const Milliseconds deadline(request.deadline_ms.value_or(kUsualDeadline.count()));
+  const Milliseconds patience = moved > 0 ? std::min(deadline / 2, kLongestBoot) : Milliseconds(0);
+  limits_.push_back({request, workers_.size() + static_cast<std::size_t>(moved),
+                     Clock::now() + patience, Clock::now() + deadline});
+  carry_out_limits();
+  return {true, std::to_string(leaving) + " workers leave the host " + request.host +
+                    " at a step boundary" +
+                    (moved > 0 ? ", after " + std::to_string(moved) + " have come elsewhere" : "")};
+}
+
+/// Tells launchers of limits whose time has come.
+void Job::carry_out_limits() {
+  const TimePoint now = Clock::now();
+  TimePoint next = TimePoint::max();
+  std::erase_if(limits_, [&](const Limit& limit) {
+    if (workers_.size() < limit.workers && now < limit.due) {
+      next = std::min(next, limit.due);
+      return false;
+    }
+    std::optional<std::int64_t> left;
+    if (limit.request.deadline_ms) {
+      left = std::max<std::int64_t>(
+          0, std::chrono::duration_cast<Milliseconds>(limit.ends - now).count());
+    }
+    for (const auto& [peer, workers] : launchers_.limit(limit.request.host, limit.request.slots)) {
+      peer->send(Limited{limit.request.slots, left});
+    }
+    return true;
+  });
+  if (next == TimePoint::max()) return;
+  limit_due_.expires_at(next);
+  limit_due_.async_wait([weak = weak_from_this()](boost::system::error_code error) {
+    if (const auto self = weak.lock(); self && !error) self->carry_out_limits();
+  });
+}
+
+}  // namespace elastic::rendezvous
