@@ -281,9 +281,24 @@ def test_datasets_and_samplers_that_do_not_fit() -> None:
         (lambda: Loader([1, 2], torch.utils.data.SequentialSampler([1, 2]), 1), TypeError, "follows"),
         (lambda: Loader([1, 2], Sampler(3), 1), elastic.InvalidArgumentError, "2 samples"),
         (lambda: Loader([1, 2], Sampler([1, 2]), 0), elastic.InvalidArgumentError, "1 or more"),
+        (
+            lambda: Loader([1, 2], Sampler([1, 2]), 1, num_workers=2, shuffle=True),
+            elastic.InvalidArgumentError,
+            "no argument num_workers, shuffle; .*num_threads",
+        ),
     ):
         with pytest.raises(error, match=text):
             make()
+
+
+@pytest.mark.parametrize("place", ["sampler", "batch_sampler"])
+def test_a_loader_of_pytorch_is_told_of_the_elastic_one(place: str) -> None:
+    import elastic.torch
+
+    sampler = elastic.torch.ElasticSampler([1, 2])
+    loader = torch.utils.data.DataLoader([1, 2], **{place: sampler})
+    with pytest.raises(elastic.InvalidArgumentError, match=r"ElasticDataLoader\(dataset, sampler"):
+        list(loader)
 
 
 def test_mistakes_are_errors(job) -> None:
