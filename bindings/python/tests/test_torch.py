@@ -217,7 +217,8 @@ def mistakes() -> None:
         ({"named": [("w", model.weight), ("w", model.bias)]}, "'w' twice"),
         ({"named": [("w", model.weight)]}, "lacks"),
         ({"named": model.parameters()}, "pairs"),
-        ({"op": elastic.MAX}, "AVERAGE or SUM"),
+        ({"op": elastic.MAX}, "AVERAGE or elastic.SUM"),
+        ({"op": "avg"}, "op is 'avg'; give elastic.AVERAGE"),
         ({"groups": 0}, "1 or more"),
         ({"groups": [[model.weight], [model.weight]]}, "twice"),
         ({"backward_passes_per_step": 0}, "1 or more"),
@@ -241,6 +242,8 @@ def mistakes() -> None:
         elastic.torch.State(odd=SavesText()).save_to("/tmp/never-written")
     with pytest.raises(elastic.InvalidArgumentError, match="layer.weight has no shape yet"):
         elastic.torch.State(layer=torch.nn.LazyLinear(2))
+    with pytest.raises(elastic.InvalidArgumentError, match=r"State\(model=model\).*Linear"):
+        elastic.torch.State(model)
     elastic.shutdown()
 
 
