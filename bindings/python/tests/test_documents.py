@@ -46,6 +46,15 @@ def test_jax_in_python_md(tmp_path: pathlib.Path) -> None:
     assert "2.99" in run_example(program)
 
 
+def test_trainer_in_checkpoints_md(tmp_path: pathlib.Path) -> None:
+    """Its second run goes on from the file of the first."""
+    (block,) = blocks("docs/checkpoints.md")
+    program = tmp_path / "trainer.py"
+    program.write_text(block)
+    assert run_example(program, cwd=tmp_path) == ""
+    assert "goes on after step 300" in run_example(program, workers=3, cwd=tmp_path)
+
+
 def test_trainer_in_readme_through_a_kill(tmp_path: pathlib.Path) -> None:
     """As it stands there, but for a worker that dies once, between sample and sum."""
     (block,) = blocks("README.md")
@@ -68,7 +77,8 @@ def test_trainer_in_readme_through_a_kill(tmp_path: pathlib.Path) -> None:
 
 def test_every_program_in_the_documents_has_a_test() -> None:
     """A new one needs a test of its own here."""
-    assert [len(blocks(f"docs/{name}.md")) for name in ("python", "pytorch")] == [2, 4]
+    documents = ("python", "pytorch", "checkpoints")
+    assert [len(blocks(f"docs/{name}.md")) for name in documents] == [2, 4, 1]
 
 
 @pytest.mark.parametrize("number", range(3))
