@@ -37,12 +37,10 @@ def test_step_in_python_md_is_that_of_the_example() -> None:
 def test_jax_in_python_md(tmp_path: pathlib.Path) -> None:
     pytest.importorskip("jax")
     _, block = blocks("docs/python.md")
+    last = "elastic.shutdown()\n"
+    assert block.endswith(last)
     program = tmp_path / "trainer.py"
-    program.write_text(
-        "import elastic\nimport jax\nimport jax.numpy as jnp\nelastic.init()\n"
-        + block
-        + "elastic.run(state, train)\nprint(params.value['weights'][0])\nelastic.shutdown()\n"
-    )
+    program.write_text(block.replace(last, "print(params.value['weights'][0])\n" + last))
     assert "2.99" in run_example(program)
 
 
