@@ -203,7 +203,7 @@ void Supervision::on(const TimePassed&, TimePoint now, Actions& actions) {
     const auto left = std::chrono::round<std::chrono::seconds>(terminate_at_ - now);
     actions.emplace_back(
         NameRunning{"the job is done; waiting for ",
-                    " to exit; SIGTERM follows in " + seconds(left) + " (--exit-seconds)"});
+                    " to exit, for at most " + seconds(left) + " more (--exit-seconds)"});
   }
 }
 

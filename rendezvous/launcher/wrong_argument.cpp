@@ -35,8 +35,10 @@ std::function<std::string(const std::string&)> whole_number(const std::string& o
   return [option, least](const std::string& text) {
     int value = 0;
     if (!CLI::detail::lexical_cast(text, value)) {
+      const bool range = option == "-np" && text.find(':') != std::string::npos;
       throw CLI::ConversionError(option + " is '" + text +
-                                 "': must be a whole number of at least " + std::to_string(least));
+                                 "': must be a whole number of at least " + std::to_string(least) +
+                                 (range ? "; a range is given by --min-np and --max-np" : ""));
     }
     return std::string();
   };

@@ -167,6 +167,7 @@ TEST(LaunchOptions, RefusesWhatCannotBe) {
   EXPECT_THAT(refusal({"-np", "0", "x"}), HasSubstr("-np must be at least 1, not 0"));
   EXPECT_THAT(refusal({"-np", "70000", "x"}), HasSubstr("-np must be at most 4096, not 70000"));
   EXPECT_EQ(refusal({"-np", "two", "x"}), "-np is 'two': must be a whole number of at least 1");
+  EXPECT_THAT(refusal({"-np", "2:4", "x"}), HasSubstr("a range is given by --min-np and --max-np"));
   EXPECT_EQ(refusal({"-np", "2", "--max-restarts", "1.5", "x"}),
             "--max-restarts is '1.5': must be a whole number of at least 0");
   EXPECT_THAT(refusal({"-np", "2", "--min-np", "3", "x"}), HasSubstr("greater than --max-np"));

@@ -119,6 +119,7 @@ TEST(Supervision, NamesAndEndsAWorkerThatDoesNotExitOnceTheJobIsDone) {
   world.happens(WorkerExited{0, kSuccess, in(JobPhase::kDone)});
   world.passes(Milliseconds(400));
   EXPECT_THAT(named_running(world), testing::StartsWith("the job is done; waiting for "));
+  EXPECT_THAT(named_running(world), testing::HasSubstr(" to exit, for at most "));
   EXPECT_TRUE(world.signals.empty());
   world.passes(Milliseconds(600));
   EXPECT_THAT(named_running(world), testing::HasSubstr("did not exit within 1 s"));

@@ -58,6 +58,8 @@ def test_options_become_those_of_elasticrun() -> None:
         ("-np 2 --stall-check-warning-time-seconds x p", "warning-time-seconds is 'x'.*seconds"),
         ("-np 2 --log-level FOO p", "--log-level is 'FOO'.*one of trace"),
         ("-np 2 -np 1 p", "-np is given twice"),
+        ("-np 2:4 p", "-np is '2:4'.*range is given by --min-np and --max-np"),
+        ("-np 2 --slots 4 p", "If elasticrun has it, start the script with elasticrun"),
         ("-np 2 --max-np 0 p", "--max-np is '0'.*from 1 on"),
         ("-np 2 -H localhost:x p", "--hosts is 'localhost:x'"),
         ("-np 2 -H= p", "--hosts is ''"),

@@ -30,6 +30,7 @@ try:
 except ImportError as error:
     raise _loading.explained(error) from error
 
+from elastic import _ending  # noqa: F401
 from elastic._core import (
     AdamW,
     BatchSum,

@@ -20,6 +20,7 @@ import numpy as np
 
 import elastic
 from elastic import Context, Contributors, ReduceOp, canonical
+from elastic.collectives import require_op
 
 __all__ = ["PyTree", "allreduce"]
 
@@ -39,9 +40,11 @@ def allreduce(
         after a death all leaves are over the same workers.
 
     Raises:
+        InvalidArgumentError: ``op`` is no ReduceOp.
         TypeError: it is called under ``jax.jit`` or another transformation.
         MismatchError: members gave different leaves.
     """
+    require_op(op, "jax.allreduce")
     leaves, structure = jax.tree_util.tree_flatten(tree)
     arrays = [_host_copy(leaf) for leaf in leaves]
     on = elastic if context is None else context

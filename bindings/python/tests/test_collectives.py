@@ -99,6 +99,11 @@ def test_tensors_live_until_their_work_is_complete(job: Job) -> None:
     job(2, forgotten_tensors)
 
 
+def test_an_operation_is_none_of_pythons_names() -> None:
+    with pytest.raises(elastic.InvalidArgumentError, match="reduce_scatter: op is 'avg'; give.*AVERAGE"):
+        elastic.reduce_scatter(np.ones(3), "avg")  # type: ignore[arg-type]
+
+
 def wrong_tensors() -> None:
     elastic.init()
     fixed = np.ones(3)

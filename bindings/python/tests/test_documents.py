@@ -37,13 +37,20 @@ def test_step_in_python_md_is_that_of_the_example() -> None:
 def test_jax_in_python_md(tmp_path: pathlib.Path) -> None:
     pytest.importorskip("jax")
     _, block = blocks("docs/python.md")
+    last = "elastic.shutdown()\n"
+    assert block.endswith(last)
     program = tmp_path / "trainer.py"
-    program.write_text(
-        "import elastic\nimport jax\nimport jax.numpy as jnp\nelastic.init()\n"
-        + block
-        + "elastic.run(state, train)\nprint(params.value['weights'][0])\nelastic.shutdown()\n"
-    )
+    program.write_text(block.replace(last, "print(params.value['weights'][0])\n" + last))
     assert "2.99" in run_example(program)
+
+
+def test_trainer_in_checkpoints_md(tmp_path: pathlib.Path) -> None:
+    """Its second run goes on from the file of the first."""
+    (block,) = blocks("docs/checkpoints.md")
+    program = tmp_path / "trainer.py"
+    program.write_text(block)
+    assert run_example(program, cwd=tmp_path) == ""
+    assert "goes on after step 300" in run_example(program, workers=3, cwd=tmp_path)
 
 
 def test_trainer_in_readme_through_a_kill(tmp_path: pathlib.Path) -> None:
@@ -68,7 +75,8 @@ def test_trainer_in_readme_through_a_kill(tmp_path: pathlib.Path) -> None:
 
 def test_every_program_in_the_documents_has_a_test() -> None:
     """A new one needs a test of its own here."""
-    assert [len(blocks(f"docs/{name}.md")) for name in ("python", "pytorch")] == [2, 4]
+    documents = ("python", "pytorch", "checkpoints")
+    assert [len(blocks(f"docs/{name}.md")) for name in documents] == [2, 4, 1]
 
 
 @pytest.mark.parametrize("number", range(3))
@@ -92,5 +100,5 @@ def test_process_group_in_pytorch_md(tmp_path: pathlib.Path) -> None:
     pytest.importorskip("torch")
     (block,) = [block for block in blocks("docs/pytorch.md") if "init_process_group" in block]
     program = tmp_path / "group.py"
-    program.write_text(block + "elastic.shutdown()\n")
+    program.write_text(block)
     assert "sum [2.0, 2.0, 2.0] of 2" in run_example(program)

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import importlib
+import os
+import pathlib
+import re
 import subprocess
 import sys
 import threading
+import time
 
 import numpy as np
 import pytest
@@ -68,6 +72,69 @@ def test_daemon_threads_do_not_abort_the_interpreters_end(job: Job, repetition: 
         output = job(workers, program, "--max-restarts", "0", succeeds=completes)
         assert "terminate called" not in output and "signal" not in output, output
         assert "Fatal Python error" not in output, output
+
+
+def outlive(process: int) -> None:
+    """Waits until a process has ended."""
+    while pathlib.Path(f"/proc/{process}").exists():
+        time.sleep(0.01)
+
+
+def ends_without_shutdown() -> None:
+    """Rank 1 ends when rank 0 has."""
+    elastic.init()
+    first = np.array([os.getpid()])
+    elastic.broadcast(first, 0)
+    if elastic.rank() == 1:
+        outlive(int(first[0]))
+
+
+def test_an_end_without_shutdown_is_an_end(job: Job) -> None:
+    output = job(2, ends_without_shutdown)
+    assert "elasticrun" not in output, output
+
+
+def fails_without_shutdown() -> None:
+    elastic.init()
+    elastic.barrier()
+    if elastic.rank() == 1:
+        raise ValueError("of one worker")
+    while len(elastic.barrier()) > 1:
+        pass
+
+
+def test_an_exception_is_no_end(job: Job) -> None:
+    output = job(2, fails_without_shutdown, "--max-restarts", "0")
+    assert "worker 1 exited with code 1" in output and "ended early" not in output, output
+
+
+def ends_before_the_others() -> None:
+    elastic.init()
+    elastic.barrier()
+    if elastic.rank() == 1:
+        return
+    while len(elastic.barrier()) > 1:
+        pass
+
+
+def ends_with_work_of_its_own() -> None:
+    """The others never start it."""
+    elastic.init()
+    elastic.barrier()
+    if elastic.rank() == 1:
+        elastic.allreduce_async("own", np.ones(3))
+        return
+    while len(elastic.barrier()) > 1:
+        pass
+
+
+def test_an_early_end_is_one_also_without_shutdown(job: Job) -> None:
+    for program, how in (
+        (ends_before_the_others, "ended early: .* the others went on"),
+        (ends_with_work_of_its_own, "exited with code 0 in the middle of the job"),
+    ):
+        output = job(2, program, "--max-restarts", "0")
+        assert re.search(f"began with 2 workers and ended with 1: worker 1 {how}", output), output
 
 
 def test_a_subinterpreter_cannot_load_it() -> None:

@@ -171,8 +171,7 @@ def destroyed() -> None:
 
 def test_a_program_may_end_by_destroying_the_group(job) -> None:
     output = job(2, destroyed)
-    if hasattr(dist.ProcessGroup, "shutdown"):  # of 1.13 nothing is told
-        assert "in the middle of the job" not in output, output
+    assert "in the middle of the job" not in output, output
 
 
 def test_under_torchrun_it_says_what_to_do() -> None:

@@ -217,7 +217,8 @@ def mistakes() -> None:
         ({"named": [("w", model.weight), ("w", model.bias)]}, "'w' twice"),
         ({"named": [("w", model.weight)]}, "lacks"),
         ({"named": model.parameters()}, "pairs"),
-        ({"op": elastic.MAX}, "AVERAGE or SUM"),
+        ({"op": elastic.MAX}, "AVERAGE or elastic.SUM"),
+        ({"op": "avg"}, "op is 'avg'; give elastic.AVERAGE"),
         ({"groups": 0}, "1 or more"),
         ({"groups": [[model.weight], [model.weight]]}, "twice"),
         ({"backward_passes_per_step": 0}, "1 or more"),
@@ -241,6 +242,8 @@ def mistakes() -> None:
         elastic.torch.State(odd=SavesText()).save_to("/tmp/never-written")
     with pytest.raises(elastic.InvalidArgumentError, match="layer.weight has no shape yet"):
         elastic.torch.State(layer=torch.nn.LazyLinear(2))
+    with pytest.raises(elastic.InvalidArgumentError, match=r"State\(model=model\).*Linear"):
+        elastic.torch.State(model)
     elastic.shutdown()
 
 
@@ -281,9 +284,24 @@ def test_datasets_and_samplers_that_do_not_fit() -> None:
         (lambda: Loader([1, 2], torch.utils.data.SequentialSampler([1, 2]), 1), TypeError, "follows"),
         (lambda: Loader([1, 2], Sampler(3), 1), elastic.InvalidArgumentError, "2 samples"),
         (lambda: Loader([1, 2], Sampler([1, 2]), 0), elastic.InvalidArgumentError, "1 or more"),
+        (
+            lambda: Loader([1, 2], Sampler([1, 2]), 1, num_workers=2, shuffle=True),
+            elastic.InvalidArgumentError,
+            "no argument num_workers, shuffle; .*num_threads",
+        ),
     ):
         with pytest.raises(error, match=text):
             make()
+
+
+@pytest.mark.parametrize("place", ["sampler", "batch_sampler"])
+def test_a_loader_of_pytorch_is_told_of_the_elastic_one(place: str) -> None:
+    import elastic.torch
+
+    sampler = elastic.torch.ElasticSampler([1, 2])
+    loader = torch.utils.data.DataLoader([1, 2], **{place: sampler})
+    with pytest.raises(elastic.InvalidArgumentError, match=r"ElasticDataLoader\(dataset, sampler"):
+        list(loader)
 
 
 def test_mistakes_are_errors(job) -> None:

@@ -15,8 +15,9 @@ from horovod.runner.options import BY_FLAG
 
 USAGE = """usage: horovodrun -np N [options] program [arguments]
 
-Starts the workers of a job by elasticrun. docs/horovod.md has the table of options; 'elasticrun
---help' has more of them, and 'elasticrun ctl' looks at a running job and changes it.
+Starts the workers of a job by elasticrun. docs/horovod.md has the table of options. Start the script
+with elasticrun to give it options of its own ('elasticrun --help'); 'elasticrun ctl' looks at a
+running job and changes it.
 """
 
 
@@ -87,9 +88,8 @@ def _check_hosts(hosts: str) -> None:
 
 def _unknown(flag: str) -> str:
     near = difflib.get_close_matches(flag, BY_FLAG, 1)
-    if near:
-        return f"there is no option {flag}; did you mean {near[0]}?"
-    return f"there is no option {flag}; if elasticrun has it, start the script with elasticrun"
+    meant = f"did you mean {near[0]}? If" if near else "if"
+    return f"there is no option {flag}; {meant} elasticrun has it, start the script with elasticrun"
 
 
 def elasticrun() -> pathlib.Path:

@@ -25,10 +25,10 @@ def _megabytes(value: str) -> str:
     return environment.scaled(value, 1 << 20, 0, 1 << 40, "megabytes")
 
 
-def _number_from(least: int) -> Callable[[str], str]:
+def _number_from(least: int, instead: str = "") -> Callable[[str], str]:
     def whole(value: str) -> str:
         if not value.isdecimal() or int(value[:10]) < least or len(value) > 9:
-            raise ValueError(f"a whole number from {least} on")
+            raise ValueError(f"a whole number from {least} on{instead}")
         return value
 
     return whole
@@ -67,7 +67,11 @@ def _flags(*flags: str) -> tuple[str, ...]:
 
 
 OPTIONS = (
-    Option(_flags("-np", "--num-proc"), elasticrun="-np", convert=_number_from(1)),
+    Option(
+        _flags("-np", "--num-proc"),
+        elasticrun="-np",
+        convert=_number_from(1, "; a range is given by --min-np and --max-np"),
+    ),
     Option(_flags("--min-np", "--min-num-proc"), elasticrun="--min-np", convert=_number_from(1)),
     Option(_flags("--max-np", "--max-num-proc"), elasticrun="--max-np", convert=_number_from(1)),
     Option(_flags("--reset-limit"), elasticrun="--max-restarts", convert=_number_from(0)),

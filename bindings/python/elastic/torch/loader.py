@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import concurrent.futures
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, NoReturn
 
 import torch.utils.data
 
@@ -31,9 +31,11 @@ class ElasticDataLoader:
         batch_size: samples per worker.
         collate_fn: makes a batch of a list of samples; PyTorch's own by default.
         num_threads: threads that read samples; 0 reads them in the calling thread.
+        others: none; the error about one says what is there instead.
 
     Raises:
-        InvalidArgumentError: dataset and sampler differ in length, or batch_size is below 1.
+        InvalidArgumentError: dataset and sampler differ in length, batch_size is below 1, or an
+            argument is one of PyTorch's DataLoader alone, such as num_workers.
         TypeError: the sampler is another one, such as PyTorch's DistributedSampler.
     """
 
@@ -46,7 +48,13 @@ class ElasticDataLoader:
         *,
         collate_fn: Callable[[list[Any]], Any] | None = None,
         num_threads: int = 0,
+        **others: NoReturn,
     ) -> None:
+        if others:
+            raise elastic.InvalidArgumentError(
+                f"ElasticDataLoader: there is no argument {', '.join(others)}; samples are read by "
+                "num_threads threads of this process, in the order of the sampler"
+            )
         if not isinstance(sampler, elastic.Sampler):
             raise TypeError(
                 f"ElasticDataLoader: the sampler is a {type(sampler).__name__}; give an "

@@ -172,7 +172,9 @@ def DistributedOptimizer(  # noqa: N802: makes an object of a class of this name
             "them in its closure by elastic.grouped_allreduce"
         )
     if op not in (elastic.AVERAGE, elastic.SUM):
-        raise elastic.InvalidArgumentError("DistributedOptimizer: op is AVERAGE or SUM")
+        raise elastic.InvalidArgumentError(
+            f"DistributedOptimizer: op is {op!r}; give elastic.AVERAGE or elastic.SUM"
+        )
     if not (gradient_predivide_factor > 0 and math.isfinite(gradient_predivide_factor)):
         raise elastic.InvalidArgumentError(
             "DistributedOptimizer: gradient_predivide_factor must be a finite number above 0"

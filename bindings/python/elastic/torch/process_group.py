@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import atexit
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -107,7 +106,6 @@ class ProcessGroup(dist.ProcessGroup):
     def shutdown(self) -> None:
         """Called by ``destroy_process_group``. The worker stays in the job, so that a group can be
         made again, until the program ends."""
-        _joined.destroyed = True
 
     def _set_group_name(self, name: str) -> None:
         self._group_name = name
@@ -295,22 +293,6 @@ def _make_process_group(store: Any, rank: int, size: int, timeout: Any) -> Proce
     return ProcessGroup()
 
 
-class _Joined:
-    """Whether torch.distributed's setup has joined the job, and its group was destroyed since."""
-
-    here = False
-    destroyed = False
-
-    def at_exit(self) -> None:
-        """A program that ends its group as PyTorch asks need not know of ``elastic.shutdown``."""
-        if self.here and self.destroyed:
-            elastic.shutdown()
-
-
-_joined = _Joined()
-atexit.register(_joined.at_exit)
-
-
 def _is_initialized() -> bool:
     try:
         elastic.rank()
@@ -323,8 +305,6 @@ def _find_members(url: str, *arguments: Any, **named: Any) -> Any:
     """For ``init_method="elastic://"``: joins the job, which knows its members."""
     if not _is_initialized():
         elastic.init()
-        _joined.here = True
-    _joined.destroyed = False
     yield _STORE, elastic.rank(), elastic.size()
     raise RuntimeError("this process has its place in the job already")
 

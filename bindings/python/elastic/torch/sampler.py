@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NoReturn
 
 import elastic
 
 
 class ElasticSampler(elastic.Sampler):
     """An ``elastic.Sampler`` of a dataset: each sample exactly once per epoch, however the workers
-    change.
+    change. PyTorch's DataLoader cannot use it, as the next samples depend on the members at that
+    time: an ElasticDataLoader does, or ``next`` and ``commit``.
 
     Args:
         dataset: has ``len``; or its number of samples.
@@ -30,3 +31,11 @@ class ElasticSampler(elastic.Sampler):
         if size < 0:
             raise elastic.InvalidArgumentError(f"ElasticSampler: there cannot be {size} samples")
         super().__init__(size, seed)
+
+    def __iter__(self) -> NoReturn:
+        raise elastic.InvalidArgumentError(
+            "ElasticSampler: it gives batches to the present members, step by step, and cannot be "
+            "iterated over, as PyTorch's DataLoader does; give it to an "
+            "elastic.torch.ElasticDataLoader(dataset, sampler, batch_size), or call next() and "
+            "commit()"
+        )

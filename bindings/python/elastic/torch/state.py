@@ -52,9 +52,9 @@ class State(elastic.State):
     (``.to()``, ``.half()``). Everything else is copied when a worker joins.
     """
 
-    def __init__(self, **entries: Any) -> None:
+    def __init__(self, *unnamed: Any, **entries: Any) -> None:
         object.__setattr__(self, "_entries", {})
-        super().__init__(**entries)
+        super().__init__(*unnamed, **entries)
 
     def add(self, name: str, entry: Any) -> None:
         """Adds an entry. Before ``run`` only.
