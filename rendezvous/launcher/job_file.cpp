@@ -1,9 +1,11 @@
 #include "rendezvous/launcher/job_file.hpp"
 
 #include <algorithm>
+#include <cctype>
 #include <cstddef>
 #include <fcntl.h>
 #include <filesystem>
+#include <iterator>
 #include <optional>
 #include <string_view>
 #include <unistd.h>
@@ -19,7 +21,7 @@ namespace elastic::launcher {
 namespace {
 
 std::string path_of(const std::string& folder, const std::string& job) {
-  return folder + "/jobs/" + job + ".json";
+  return jobs_folder(folder) + "/" + job + ".json";
 }
 
 constexpr std::string_view kSecretField = R"("secret":")";
@@ -70,8 +72,17 @@ std::optional<JobRecord> read_record(const std::filesystem::path& path) {
 
 }  // namespace
 
+std::string jobs_folder(const std::string& folder) {
+  std::error_code error;
+  const std::string name = std::filesystem::read_symlink("/proc/self/ns/pid", error).string();
+  std::string number;  // of "pid:[4026531836]"
+  std::copy_if(name.begin(), name.end(), std::back_inserter(number),
+               [](unsigned char character) { return std::isdigit(character) != 0; });
+  return folder + "/jobs" + (number.empty() ? "" : "-" + number);
+}
+
 Status write_job_record(const std::string& folder, const JobRecord& record) {
-  if (Status status = make_private_folder(folder + "/jobs"); !status.ok()) return status;
+  if (Status status = make_private_folder(jobs_folder(folder)); !status.ok()) return status;
   if (const auto other = find_job_record(folder, record.job)) {
     return Status(Code::kRefused, "job " + record.job + " is running already (process " +
                                       std::to_string(other->owner.pid) + ")");
@@ -113,7 +124,7 @@ JobFile::~JobFile() {
 std::vector<JobRecord> running_jobs(const std::string& folder) {
   std::vector<JobRecord> running;
   std::error_code ignored;
-  for (const auto& entry : std::filesystem::directory_iterator(folder + "/jobs", ignored)) {
+  for (const auto& entry : std::filesystem::directory_iterator(jobs_folder(folder), ignored)) {
     if (entry.path().extension() != ".json") continue;
     const auto record = read_record(entry.path());
     if (record && record->owner.alive()) {

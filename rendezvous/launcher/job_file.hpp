@@ -20,7 +20,11 @@ struct JobRecord {
   ProcessIdentity owner;  ///< the process that the server lives in
 };
 
-/// Writes FOLDER/jobs/JOB.json, which counts as long as its owner is alive. kRefused when a job of
+/// Where the records are, within a user's folder: containers that share the folder, but not the
+/// numbers of processes, have one each, since they cannot tell whether an owner is alive.
+std::string jobs_folder(const std::string& folder);
+
+/// Writes JOB.json to that folder, which counts as long as its owner is alive. kRefused when a job of
 /// that name is running.
 Status write_job_record(const std::string& folder, const JobRecord& record);
 

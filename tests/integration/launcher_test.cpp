@@ -15,6 +15,7 @@
 
 #include "base/unique_fd.hpp"
 #include "integration/job.hpp"
+#include "rendezvous/launcher/job_file.hpp"
 #include "rendezvous/launcher/process_identity.hpp"
 #include "tests/slowness.hpp"
 
@@ -35,6 +36,10 @@ class LauncherTest : public ::testing::Test {
     return arguments;
   }
   std::string file(const std::string& name) const { return (scratch_.path() / name).string(); }
+
+  std::string jobs_folder() const {
+    return launcher::jobs_folder(file("elastic-" + std::to_string(::getuid())));
+  }
 
   /// Starts elasticrun; what it and its workers write comes together in a file.
   std::unique_ptr<Job> start(const std::vector<std::string>& arguments) {
@@ -269,7 +274,7 @@ TEST_F(LauncherTest, ControlFindsAJobOfAnEarlierReleaseThatCannotEncrypt) {
   const auto program = start({"-np", "1", "--job", "old", "/bin/sh", "-c",
                               "echo $$ >> " + file("pids") + "; exec sleep 1000"});
   pids_in("pids", 1);
-  const std::string record = file("elastic-" + std::to_string(::getuid()) + "/jobs/old.json");
+  const std::string record = jobs_folder() + "/old.json";
   auto json = nlohmann::json::parse(read_file(record));
   ASSERT_EQ(json.erase("encrypt"), 1U);
   std::ofstream(record) << json.dump();
@@ -285,7 +290,7 @@ TEST_F(LauncherTest, ControlIgnoresAndRemovesWhatADeadLauncherLeft) {
     ::kill(program->pid(), SIGKILL);
     ASSERT_TRUE(program->wait(kTimeLimit));
   }
-  const std::string jobs = file("elastic-" + std::to_string(::getuid()) + "/jobs");
+  const std::string jobs = jobs_folder();
   EXPECT_FALSE(std::filesystem::is_empty(jobs));
   EXPECT_EQ(run({"ctl", "status"}), 1);
   EXPECT_TRUE(std::filesystem::is_empty(jobs));
