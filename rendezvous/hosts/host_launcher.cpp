@@ -196,11 +196,13 @@ Status HostLauncher::Impl::take_first_list() {
   auto hosts = parse_host_list(options_.hosts.list, std::max(options_.slots, 1), "--hosts");
   if (!hosts.ok()) return hosts.status();
   const int slots = total_slots(hosts.value());
-  if (slots < std::max(options_.np, 1)) {
+  const int needed = std::max({options_.np, options_.min_np, 1});
+  if (slots < needed) {
     return Status(Code::kInvalidArgument, "--hosts " + options_.hosts.list + ": there are " +
-                                              std::to_string(slots) + " slots for -np " +
-                                              std::to_string(std::max(options_.np, 1)) +
-                                              " workers; write HOST:SLOTS");
+                                              std::to_string(slots) + " slots, and " +
+                                              std::to_string(needed) +
+                                              " workers are needed (-np, --min-np); write "
+                                              "HOST:SLOTS");
   }
   first_list_ = std::move(hosts).value();
   if (options_.np == 0) options_.np = slots;

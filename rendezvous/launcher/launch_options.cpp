@@ -135,7 +135,7 @@ struct CommandLine {
 
 void add_worker_options(CLI::App& app, CommandLine& line) {
   line.np = app.add_option("-n,--np", line.options.np, "Workers to start (also -np)");
-  line.np->check(whole_number("-np", 0));
+  line.np->check(whole_number("-np", 1));
   app.add_option("--min-np", line.options.min_np,
                  "With fewer than this the job waits for replacements at its next step, and fails "
                  "where none can come [1: it goes on as long as one worker is left]")

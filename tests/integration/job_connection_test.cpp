@@ -35,6 +35,7 @@ class JobConnectionTest : public RendezvousTest {
             [this](const launcher::JobStateChanged& state) { states_.push_back(state.phase); },
             [this](const launcher::SpawnWanted& wanted) { spawned_ += wanted.count; },
             {},
+            {},
             {}},
         timeout);
     ASSERT_TRUE(eventually([&] { return !states_.empty(); }));

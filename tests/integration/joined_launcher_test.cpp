@@ -103,8 +103,20 @@ TEST_F(JoinedLauncherTest, ADeadWorkerIsReplacedOnItsHost) {
   EXPECT_EQ(second->wait(kTimeLimit), 0) << second->output();
 }
 
+TEST_F(JoinedLauncherTest, OnSigtermItsWorkersAreReplacedWhereThereIsRoom) {
+  start({"-np", "2", "--max-np", "4", "--slots", "3"});
+  ASSERT_TRUE(job_->wait_until_trained(2));
+  const auto second = join({"-np", "2"});
+  ASSERT_TRUE(job_->wait_until_trained(4));
+  ::kill(second->pid(), SIGTERM);
+  EXPECT_EQ(second->wait(kTimeLimit), 75) << second->output();
+  EXPECT_TRUE(has_members(3));
+  EXPECT_THAT(slots(), ::testing::UnorderedElementsAre("slot-0", "slot-1", "slot-2"));
+  EXPECT_EQ(job_->finish(), 0) << job_->output();
+}
+
 TEST_F(JoinedLauncherTest, OnSigtermItsWorkersLeaveAndTheJobGoesOn) {
-  start({"-np", "2", "--max-np", "4"});
+  start({"-np", "2", "--max-np", "4", "--slots", "2"});
   ASSERT_TRUE(job_->wait_until_trained(2));
   const auto second = join({"-np", "2"});
   ASSERT_TRUE(job_->wait_until_trained(4));

@@ -1,0 +1,240 @@
+// Jobs on several hosts: hosts that cannot be reached, that are lost, that come and go, and the end
+// of it all. Real processes; in place of ssh is a script that runs a host's command here.
+#include <csignal>
+#include <fstream>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+#include <sys/stat.h>
+
+#include "base/secret.hpp"
+#include "integration/ended.hpp"
+#include "integration/trainer_job.hpp"
+
+namespace elastic::testing {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::UnorderedElementsAre;
+
+constexpr std::chrono::milliseconds kTimeLimit = std::chrono::milliseconds(30000) * kHangFactor;
+
+class HostsJobTest : public ::testing::Test {
+ protected:
+  HostsJobTest() {
+    std::ofstream(ssh_) << "#!/bin/sh\n"
+                           "if [ -e "
+                        << scratch_.path().string()
+                        << "/$1.down ]; then\n"
+                           "  echo \"connect to host $1: refused\" >&2; exit 255\n"
+                           "fi\n"
+                           "exec sh -c \"$2\"\n";
+    ::chmod(ssh_.c_str(), 0755);
+  }
+
+  void start(std::vector<std::string> options) {
+    options.insert(options.end(), {"--ssh", ssh_.string()});
+    job_ = std::make_unique<TrainerJob>(options);
+  }
+  void take_down(const std::string& host) { std::ofstream(scratch_.path() / (host + ".down")); }
+  void list(const std::string& lines) {
+    std::ofstream(fresh_) << lines;
+    std::filesystem::rename(fresh_, file_);
+  }
+  nlohmann::json status() {
+    std::string text;
+    job_->control({"status", "--json"}, &text);
+    return nlohmann::json::parse(text, nullptr, false);
+  }
+  /// "a:2": how many workers each connected host has, of the members.
+  std::vector<std::string> hosts() {
+    std::vector<std::string> found;
+    const nlohmann::json now = status();
+    if (!now.is_object()) return found;
+    for (const auto& launcher : now["launchers"]) {
+      if (!launcher["connected"]) continue;
+      found.push_back(std::string(launcher["host"]) + ":" + std::to_string(int(launcher["running"])));
+    }
+    return found;
+  }
+  bool has_hosts(const std::vector<std::string>& wanted, std::size_t members) {
+    return eventually(kTimeLimit, [&] {
+      return hosts() == wanted && status()["world_size"] == members;
+    });
+  }
+  bool says(const std::string& text) {
+    return eventually(kTimeLimit,
+                      [&] { return job_->output().find(text) != std::string::npos; });
+  }
+  /// The elasticrun of a host; 0: there is none.
+  static pid_t agent(const std::string& host) {
+    for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
+      const std::string command = read_file(entry.path() / "cmdline");
+      // Its guardian has the same command, and is its child.
+      if (command.find(std::string("elasticrun\0--join", 17)) == std::string::npos ||
+          command.find(std::string("--host-name") + '\0' + host + '\0') == std::string::npos) {
+        continue;
+      }
+      const std::string stat = read_file(entry.path() / "stat");
+      const pid_t parent = std::atoi(stat.substr(stat.rfind(')') + 4).c_str());
+      if (read_file("/proc/" + std::to_string(parent) + "/cmdline") == command) continue;
+      return std::atoi(entry.path().filename().c_str());
+    }
+    return 0;
+  }
+
+  const ScratchFolder scratch_;
+  const std::filesystem::path ssh_ = scratch_.path() / "remote";
+  const std::filesystem::path file_ = scratch_.path() / "hosts";
+  const std::filesystem::path fresh_ = scratch_.path() / "hosts.new";
+  std::unique_ptr<TrainerJob> job_;
+};
+
+TEST_F(HostsJobTest, RunsOnAllHostsAndEndsWithTheJob) {
+  start({"--hosts", "one-a:2,one-b:1"});
+  ASSERT_TRUE(job_->wait_until_trained(3)) << job_->output();
+  EXPECT_TRUE(has_hosts({"one-a:2", "one-b:1"}, 3));
+  const nlohmann::json now = status();
+  EXPECT_EQ(now["members"][2]["slot"], "slot-1.0") << "ranks follow the list";
+  std::string table;
+  EXPECT_TRUE(job_->control({"status"}, &table));
+  EXPECT_THAT(table, HasSubstr("hosts: one-a 2 of 2, one-b 1 of 1\n"));
+  EXPECT_EQ(job_->finish(), 0) << job_->output();
+}
+
+TEST_F(HostsJobTest, TheSecretIsInNoCommandAndNoEnvironment) {
+  const auto file = scratch_.path() / "secret";
+  write_secret(file, '7');
+  const std::string secret(64, '7');
+  start({"--hosts", "two-a:1", "--secret-file", file.string()});
+  ASSERT_TRUE(job_->wait_until_trained(1)) << job_->output();
+  for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
+    EXPECT_THAT(read_file(entry.path() / "cmdline"), Not(HasSubstr(secret)));
+    EXPECT_THAT(read_file(entry.path() / "environ"), Not(HasSubstr(secret)));
+  }
+  EXPECT_EQ(job_->finish(), 0) << job_->output();
+}
+
+TEST_F(HostsJobTest, AHostThatIsDownDelaysNobody) {
+  take_down("three-b");
+  start({"--hosts", "three-a:1,three-b:1,three-c:1"});
+  ASSERT_TRUE(job_->wait_until_trained(2)) << job_->output();
+  EXPECT_TRUE(says("host three-b: ssh cannot reach it, or was cut off: connect to host three-b: refused"));
+  EXPECT_EQ(job_->finish(), 0) << job_->output();
+}
+
+TEST_F(HostsJobTest, WhereNoHostCanBeReachedItSaysWhy) {
+  take_down("down-a");
+  take_down("down-b");
+  const Ended ended = run({ELASTICRUN, "--hosts", "down-a:1,down-b:1", "--ssh", ssh_.string(),
+                           "/bin/true"});
+  EXPECT_EQ(ended.status, 1);
+  EXPECT_THAT(ended.output, HasSubstr("no host is left to run workers; host down-a: ssh cannot"));
+}
+
+TEST_F(HostsJobTest, WorkersOfALostHostAreStartedElsewhere) {
+  start({"--hosts", "four-a:2,four-b:1,four-c:2", "-np", "3"});
+  ASSERT_TRUE(job_->wait_until_trained(3)) << job_->output();
+  ASSERT_TRUE(has_hosts({"four-a:1", "four-b:1", "four-c:1"}, 3));
+  take_down("four-b");
+  ::kill(agent("four-b"), SIGKILL);
+  ASSERT_TRUE(says("host four-b: its elasticrun died of signal 9"));
+  EXPECT_TRUE(has_hosts({"four-a:2", "four-c:1"}, 3)) << job_->output();
+  EXPECT_EQ(job_->finish(), 0) << job_->output();
+}
+
+TEST_F(HostsJobTest, HostsComeAndGoAsTheFileIsEdited) {
+  list("five-a slots=1\n");
+  start({"--hostfile", file_.string()});
+  ASSERT_TRUE(job_->wait_until_trained(1)) << job_->output();
+  list("five-a slots=1\nfive-b slots=2 # new\n");
+  ASSERT_TRUE(has_hosts({"five-a:1", "five-b:2"}, 3)) << job_->output();
+  list("five-b slots=two\n");
+  ASSERT_TRUE(says("line 1: 'slots=two' has no number of slots; going on with the list"));
+  list("five-b slots=1\n");
+  ASSERT_TRUE(has_hosts({"five-b:1"}, 1)) << job_->output();
+  EXPECT_THAT(job_->output(), HasSubstr("host five-a is not in the list any more"));
+  EXPECT_EQ(job_->finish(), 0) << job_->output();
+}
+
+TEST_F(HostsJobTest, AScriptSaysWhichHostsThereAre) {
+  list("six-a:1\n");
+  start({"--discover", "cat " + file_.string()});
+  ASSERT_TRUE(job_->wait_until_trained(1)) << job_->output();
+  std::filesystem::remove(file_);
+  ASSERT_TRUE(says("exited with code 1: cat: "));
+  list("six-a:1\nsix-b:1\n");
+  ASSERT_TRUE(has_hosts({"six-a:1", "six-b:1"}, 2)) << job_->output();
+  EXPECT_EQ(job_->finish(), 0) << job_->output();
+}
+
+TEST_F(HostsJobTest, ADrainedHostIsReplacedFirst) {
+  start({"--hosts", "seven-a:2,seven-b:2", "-np", "2"});
+  ASSERT_TRUE(job_->wait_until_trained(2)) << job_->output();
+  std::string said;
+  EXPECT_FALSE(job_->control({"drain", "seven-x"}, &said));
+  EXPECT_THAT(said, HasSubstr("no launcher of the host seven-x is connected; connected are: seven-a, "
+                              "seven-b"));
+  ASSERT_TRUE(job_->control({"drain", "seven-a"}, &said)) << said;
+  EXPECT_THAT(said, HasSubstr("after 1 have come elsewhere"));
+  ASSERT_TRUE(has_hosts({"seven-b:2"}, 2)) << job_->output();
+  EXPECT_TRUE(says("host seven-a has been drained"));
+  EXPECT_EQ(job_->finish(), 0) << job_->output();
+}
+
+TEST_F(HostsJobTest, APreparationThatFailsKeepsWorkersOffItsHost) {
+  start({"--hosts", "eight-a:1,eight-b:1", "--prepare",
+         "mkdir " + (scratch_.path() / "turn").string() + " 2>/dev/null || exit 7"});
+  ASSERT_TRUE(job_->wait_until_trained(1)) << job_->output();
+  EXPECT_TRUE(says("--prepare failed there: the command ended with code 7"));
+  EXPECT_EQ(job_->finish(), 0) << job_->output();
+}
+
+TEST_F(HostsJobTest, AgentsAndWorkersEndWithTheLauncher) {
+  start({"--hosts", "nine-a:1,nine-b:1"});
+  ASSERT_TRUE(job_->wait_until_trained(2)) << job_->output();
+  ::kill(job_->launcher().pid(), SIGKILL);
+  const auto workers = job_->told("trained");
+  EXPECT_TRUE(eventually(kTimeLimit, [&] {
+    return agent("nine-a") == 0 && agent("nine-b") == 0 &&
+           std::all_of(workers.begin(), workers.end(),
+                       [](const auto& one) { return ::kill(one.first, 0) != 0; });
+  }));
+}
+
+TEST_F(HostsJobTest, OnASignalTheJobStopsAtAStepBoundary) {
+  start({"--hosts", "ten-a:1,ten-b:1"});
+  ASSERT_TRUE(job_->wait_until_trained(2)) << job_->output();
+  ::kill(job_->launcher().pid(), SIGTERM);
+  EXPECT_EQ(job_->launcher().wait(kTimeLimit), 1) << job_->output();
+  EXPECT_THAT(job_->output(), HasSubstr("stopped by SIGTERM"));
+  for (const auto& [pid, result] : job_->told("result")) EXPECT_THAT(result, HasSubstr("stopped"));
+}
+
+TEST_F(HostsJobTest, RefusesWhatDoesNotGoTogether) {
+  const auto refusal = [](const std::vector<std::string>& options) {
+    std::vector<std::string> command = {ELASTICRUN};
+    command.insert(command.end(), options.begin(), options.end());
+    command.emplace_back("/bin/true");
+    const Ended ended = run(command);
+    EXPECT_NE(ended.status, 0);
+    return ended.output;
+  };
+  EXPECT_THAT(refusal({"--hosts", "a:1", "-np", "2"}), HasSubstr("there are 1 slots, and 2 workers are needed"));
+  EXPECT_THAT(refusal({"--hosts", "a:x"}), HasSubstr("--hosts: 'a:x': 'x' is no number of slots"));
+  EXPECT_THAT(refusal({"--hosts", "a", "--hostfile", "f"}), HasSubstr("--hosts excludes --hostfile"));
+  EXPECT_THAT(refusal({"--hosts", "a", "--join", "h:1"}), HasSubstr("--join does not go with"));
+  EXPECT_THAT(refusal({"--hosts", "a", "--ssh", "no-such-ssh"}), HasSubstr("--ssh: no-such-ssh"));
+  EXPECT_THAT(refusal({"--hosts", "a", "--env", "NO_SUCH"}), HasSubstr("--env NO_SUCH"));
+  EXPECT_THAT(refusal({"--hosts", "a:2", "--min-np", "3"}), HasSubstr("--min-np"));
+}
+
+}  // namespace
+}  // namespace elastic::testing
