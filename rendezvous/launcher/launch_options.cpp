@@ -273,7 +273,7 @@ Status take_time_limits(const CommandLine& line, LaunchOptions& options) {
   return {};
 }
 
-/// What is the same in all kinds of jobs.
+/// The options that all kinds of jobs have.
 Result<LaunchRequest> finish(CommandLine& line) {
   LaunchOptions& options = line.options;
   if (options.job.empty() && options.join.empty()) options.job = random_id().substr(0, 8);

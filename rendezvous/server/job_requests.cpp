@@ -1,4 +1,4 @@
-// What is asked of the job on control connections: by people, and by launchers.
+// Requests on control connections, of people and of launchers.
 #include <algorithm>
 #include <utility>
 
@@ -108,9 +108,9 @@ Done Job::limit(const LimitRequest& request) {
   if (phase_ == Phase::kRunning && joinable_) moved = std::min(leaving, launchers_.room());
   if (moved > 0 && !place(static_cast<int>(moved)).ok()) moved = 0;
   const Milliseconds deadline(request.deadline_ms.value_or(kUsualDeadline.count()));
-  const Milliseconds patience = moved > 0 ? std::min(deadline / 2, kLongestBoot) : Milliseconds(0);
+  const Milliseconds longest_wait = moved > 0 ? std::min(deadline / 2, kLongestBoot) : Milliseconds(0);
   limits_.push_back({request, workers_.size() + static_cast<std::size_t>(moved),
-                     Clock::now() + patience, Clock::now() + deadline});
+                     Clock::now() + longest_wait, Clock::now() + deadline});
   carry_out_limits();
   return {true, std::to_string(leaving) + " workers leave the host " + request.host +
                     " at a step boundary" +

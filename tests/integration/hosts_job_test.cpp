@@ -122,7 +122,7 @@ TEST_F(HostsJobTest, TheSecretIsInNoCommandAndNoEnvironment) {
   EXPECT_EQ(job_->finish(), 0) << job_->output();
 }
 
-TEST_F(HostsJobTest, AHostThatIsDownDelaysNobody) {
+TEST_F(HostsJobTest, TheJobBeginsWithoutAHostThatIsDown) {
   take_down("three-b");
   start({"--hosts", "three-a:1,three-b:1,three-c:1"});
   ASSERT_TRUE(job_->wait_until_trained(2)) << job_->output();

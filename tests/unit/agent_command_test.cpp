@@ -1,4 +1,4 @@
-// What runs on a host, by a real shell: words arrive as they were, and each failure has its code.
+// The command on a host, by a real shell: words arrive as they were, and each failure has its code.
 #include "rendezvous/hosts/agent_command.hpp"
 
 #include <fstream>
@@ -89,7 +89,7 @@ TEST(AgentArguments, OfSshComeAfterTheUsersOwn) {
   EXPECT_THAT(agent_arguments(options, "b", true, "true"), ElementsAre("sh", "-c", "true"));
 }
 
-TEST(AgentEnvironment, IsThatOfElasticAndWhatIsAskedFor) {
+TEST(AgentEnvironment, HasElasticsVariablesAndThoseOfTheUser) {
   const std::map<std::string, std::string> here = {{"ELASTIC_ENCRYPT", "1"},
                                                    {"ELASTIC_JOB", "other"},
                                                    {"ELASTIC_SECRET", "s"},

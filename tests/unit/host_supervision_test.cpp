@@ -88,7 +88,7 @@ TEST(HostSupervision, BeginsWithAllSlotsOrWithSoManyWorkers) {
   EXPECT_THAT(few.said, HasSubstr("beginning with 4 workers of 6"));
 }
 
-TEST(HostSupervision, AHostThatCannotBeReachedDelaysNobody) {
+TEST(HostSupervision, TheJobBeginsWithoutAHostThatCannotBeReached) {
   World world;
   world.happens(ListChanged{kTwo});
   world.happens(AgentEnded{"b", code(255), "Connection refused"});

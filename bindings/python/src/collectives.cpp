@@ -59,7 +59,7 @@ Contributors grouped_allreduce(Context& context, nb::sequence tensors, ReduceOp 
 
 PendingWork allreduce_async(Context& context, const std::string& name, nb::handle tensor,
                             ReduceOp op) {
-  Tensor given = tensor_of(tensor, Access::kWrite, "allreduce_async", "tensor");
+  Tensor given = kept(tensor_of(tensor, Access::kWrite, "allreduce_async", "tensor"));
   Work work = waiting([&] { return context.allreduce_async(name, given.view, op, given.stream); });
   return PendingWork(std::move(work), {std::move(given)});
 }
@@ -67,6 +67,7 @@ PendingWork allreduce_async(Context& context, const std::string& name, nb::handl
 PendingWork grouped_allreduce_async(Context& context, const std::string& name, nb::sequence tensors,
                                     ReduceOp op) {
   std::vector<Tensor> given = tensors_of(tensors, Access::kWrite, "grouped_allreduce_async");
+  for (Tensor& tensor : given) tensor = kept(std::move(tensor));
   const std::vector<TensorView> views = views_of(given);
   Work work =
       waiting([&] { return context.grouped_allreduce_async(name, views, op, stream_of(given)); });

@@ -171,6 +171,11 @@ Tensor tensor_of(nb::handle object, Access access, const char* call, const char*
   return result;
 }
 
+Tensor kept(Tensor tensor) {
+  if (is_torch_tensor(tensor.object)) tensor.object = torch_alias(tensor.object);
+  return tensor;
+}
+
 std::vector<Tensor> tensors_of(nb::sequence objects, Access access, const char* call) {
   std::vector<Tensor> result;
   for (const nb::handle object : objects) {

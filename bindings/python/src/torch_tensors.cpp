@@ -140,6 +140,11 @@ Tensor torch_tensor(nb::handle object, Access access, const char* call, const ch
   return result;
 }
 
+nb::object torch_alias(nb::handle object) {
+  static const nb::handle detach = interned("detach");
+  return call_method(object, detach);
+}
+
 nb::object new_torch_tensor(nb::handle like, std::size_t count) {
   return torch()->module.attr("empty")(count, nb::arg("dtype") = like.attr("dtype"));
 }

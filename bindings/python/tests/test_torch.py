@@ -336,3 +336,32 @@ def different_start_weights() -> None:
         else:
             step()
     elastic.shutdown()
+
+
+def other_memory_meanwhile() -> None:
+    elastic.init()
+    network = torch.nn.Linear(300, 300)
+    addresses = {p.data_ptr() for p in network.parameters()}
+    if elastic.rank() != 0:  # the others wait until rank 0 is done with its check
+        elastic.allreduce_async("checked", torch.zeros(1)).wait()
+    with torch.no_grad():
+        works = [
+            elastic.allreduce_async(name, parameter, elastic.MAX)
+            for name, parameter in network.named_parameters()
+        ]
+        group = torch.ones(90_000)
+        addresses.add(group.data_ptr())
+        works.append(elastic.grouped_allreduce_async("group", [group]))
+    if elastic.rank() == 0:
+        network.double()
+        group.data = torch.zeros(3)
+        fresh = [torch.zeros(size) for size in (90_000, 300, 90_000)]
+        assert not {tensor.data_ptr() for tensor in fresh} & addresses, "the memory was freed"
+        elastic.allreduce_async("checked", torch.zeros(1)).wait()
+    for work in works:
+        work.wait()
+    elastic.shutdown()
+
+
+def test_a_tensor_may_be_given_other_memory_while_it_travels(job) -> None:
+    job(2, other_memory_meanwhile)
