@@ -36,7 +36,10 @@ void Negotiator::flush() {
 }
 
 void Negotiator::force_flush() {
-  if (leading() && any_rank_waits_for_open_bucket()) close_open_buckets();
+  if (flushed_ == last_sequence_ && rank_ > 0) tell_that_blocked();
+  if (!leading()) return;
+  if (any_rank_waits_for_open_bucket()) close_open_buckets();
+  if (flushed_ == last_sequence_) split_blocked_buckets();
 }
 
 Status Negotiator::on_note(int from_rank, std::span<const std::byte> note) {
@@ -60,6 +63,8 @@ Status Negotiator::on_note(int from_rank, std::span<const std::byte> note) {
 Status Negotiator::apply(int from_rank, NoteItem item) {
   if (leading()) {
     const auto rank = static_cast<std::size_t>(from_rank);
+    blocked_[rank] = std::holds_alternative<Blocked>(item);
+    if (blocked_[rank]) return {};
     if (auto* submission = std::get_if<SubmitByName>(&item)) {
       return on_submit_by_name(rank, std::move(*submission));
     }
@@ -92,6 +97,8 @@ void Negotiator::restart(int rank, int size) {
   rank_ = rank;
   size_ = size;
   last_id_ = 0;
+  told_blocked_ = false;
+  blocked_.assign(ranks(), false);
   builder_.clear();
   oldest_open_ = std::numeric_limits<std::uint64_t>::max();
   notes_.clear();
@@ -173,6 +180,8 @@ void Negotiator::put_in_order(Bucket& bucket) {
   bucket.reset(ranks());
   partly_submitted_.erase(&bucket);
   bucket.last_order = ++orders_made_;
+  told_blocked_ = false;  // its result lets programs go on
+  blocked_.assign(ranks(), false);
   orders_.push_back({bucket.content, {}});
 }
 

@@ -38,7 +38,7 @@ struct OutgoingNote {
 /// submits names decides the buckets, once. From then on a bucket costs one small note in each
 /// direction: BucketReady and Run. Buckets change only if the leader's program blocks (`flush`)
 /// with one of them partly submitted, or submits a name with another shape; they never depend on
-/// timing.
+/// timing, but for programs that would wait for each other forever (`force_flush`).
 ///
 /// Pure: no threads, no clocks, no I/O. The coordinator thread owns it.
 class Negotiator {
@@ -51,8 +51,9 @@ class Negotiator {
   /// The program on this rank blocks: it submits nothing more until a request is complete.
   void flush();
   /// Called when nothing has happened for long. If all ranks have submitted a request of an open
-  /// bucket, their programs may be blocked: the leader closes its open buckets, and changes no
-  /// others. A follower does nothing.
+  /// bucket, their programs may be blocked: the leader closes its open buckets. A follower whose
+  /// program blocks tells the leader. If the programs of all ranks that lack a part of a bucket
+  /// block, they wait for the other part: the leader splits the bucket.
   void force_flush();
 
   /// Handles a note. kProtocol if `from_rank` may not send it now. Part of the note may have taken
@@ -93,6 +94,10 @@ class Negotiator {
   bool any_rank_waits_for_open_bucket() const;
   void apply_flush();
   void dissolve(const std::vector<Bucket*>& buckets);
+  bool has_all_ranks(const Bucket& bucket, const NameState& tensor) const;
+  bool waits_for_itself(const Bucket& bucket) const;
+  void split_blocked_buckets();
+  void split(Bucket& bucket);
   void forget_old_buckets();
   void run_if_ready(Bucket& bucket);
   void look_for_mismatch(NameState& tensor);
@@ -104,6 +109,7 @@ class Negotiator {
   void follow(NameState& tensor);
   void submit_by_name(NameState& tensor);
   void submit_tensors_by_name(Bucket& bucket);
+  void tell_that_blocked();
   Status on_dissolve(const Dissolve& dissolve);
   Status on_define(Define define);
   Status on_run(const Run& run);
@@ -115,6 +121,8 @@ class Negotiator {
   int size_ = 0;
   std::uint64_t last_sequence_ = 0;
   std::uint64_t flushed_ = 0;  // number of the last submission before the program blocked
+  bool told_blocked_ = false;   // follower
+  std::vector<bool> blocked_;   // leader: by rank, followers whose programs block
   std::uint64_t orders_made_ = 0;
   std::uint64_t last_id_ = 0;  // of a bucket in this view
 

@@ -29,6 +29,7 @@ bool same_content(const BucketContent& content, const std::vector<TensorRequest>
 }  // namespace
 
 void Negotiator::follow(NameState& tensor) {
+  told_blocked_ = false;
   Bucket* bucket = tensor.bucket;
   if (bucket == nullptr || bucket->id == 0 || bucket->by_name || !tensor.as_planned()) {
     submit_by_name(tensor);
@@ -53,6 +54,13 @@ void Negotiator::submit_tensors_by_name(Bucket& bucket) {
   bucket.submitted = 0;
   bucket.by_name = true;
   partly_submitted_.erase(&bucket);
+}
+
+void Negotiator::tell_that_blocked() {
+  if (std::exchange(told_blocked_, true)) return;
+  const std::vector<Bucket*> partly(partly_submitted_.begin(), partly_submitted_.end());
+  for (Bucket* bucket : partly) submit_tensors_by_name(*bucket);
+  notes_.add(Blocked{});
 }
 
 Status Negotiator::on_dissolve(const Dissolve& dissolve) {

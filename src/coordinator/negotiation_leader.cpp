@@ -99,6 +99,49 @@ void Negotiator::dissolve(const std::vector<Bucket*>& buckets) {
   for (NameState* tensor : again) plan(*tensor);
 }
 
+bool Negotiator::has_all_ranks(const Bucket& bucket, const NameState& tensor) const {
+  if (!tensor.waiting() || !tensor.as_planned()) return false;
+  for (std::size_t rank = 1; rank < ranks(); ++rank) {
+    if (bucket.ready[rank]) continue;
+    if (rank >= tensor.submissions_by_name.size()) return false;
+    const auto& submitted = tensor.submissions_by_name[rank];
+    if (!submitted || *submitted != *tensor.own) return false;
+  }
+  return true;
+}
+
+/// Whether a part of the bucket could run, and no program submits the rest before it has.
+bool Negotiator::waits_for_itself(const Bucket& bucket) const {
+  if (bucket.missing == 0) return false;
+  for (std::size_t rank = 1; rank < ranks(); ++rank) {
+    const bool whole = bucket.ready[rank] || bucket.submitted_by_name[rank] == bucket.size();
+    if (!whole && !blocked_[rank]) return false;
+  }
+  return std::any_of(bucket.tensors.begin(), bucket.tensors.end(),
+                     [&](const NameState* tensor) { return has_all_ranks(bucket, *tensor); });
+}
+
+void Negotiator::split_blocked_buckets() {
+  std::vector<Bucket*> stuck;
+  for (Bucket& bucket : table_.buckets()) {
+    if (waits_for_itself(bucket)) stuck.push_back(&bucket);
+  }
+  for (Bucket* bucket : stuck) split(*bucket);
+}
+
+void Negotiator::split(Bucket& bucket) {
+  BucketContent complete;
+  BucketContent rest;
+  for (const NameState* tensor : bucket.tensors) {
+    if (!tensor->waiting()) continue;
+    (has_all_ranks(bucket, *tensor) ? complete : rest).push_back(tensor->own);
+  }
+  if (bucket.id != 0) tell_followers(Dissolve{bucket.id});
+  forget(bucket);
+  close(std::move(complete));
+  if (!rest.empty()) close(std::move(rest));
+}
+
 void Negotiator::forget_old_buckets() {
   if (table_.buckets().size() <= kMaxPlannedBuckets) return;
   std::vector<Bucket*> idle;

@@ -10,7 +10,7 @@ namespace {
 // A note is a version byte and items; an item is the index of its type in NoteItem, then its
 // members. Numbers are LEB128 (base 128, low digits first, the high bit set in all bytes but the
 // last). Strings and lists are preceded by their length.
-constexpr std::uint8_t kVersion = 1;
+constexpr std::uint8_t kVersion = 2;
 constexpr std::size_t kMaxTextBytes = 16 * 1024;
 constexpr auto kLastDType = static_cast<std::uint8_t>(kDTypes.back());
 constexpr auto kLastOp = static_cast<std::uint8_t>(ReduceOp::kProduct);
@@ -49,6 +49,7 @@ class Encoder {
     for (const TensorRequest& one : item.requests) request(one);
   }
   void operator()(const Run& item) { number(item.bucket); }
+  void operator()(const Blocked& /*item*/) {}
   void operator()(const Mismatch& item) {
     text(item.name);
     text(std::string_view(item.text).substr(0, kMaxTextBytes));
@@ -173,6 +174,8 @@ NoteItem Decoder::item() {
       mismatch.text = text(kMaxTextBytes);
       return mismatch;
     }
+    case 6:
+      return Blocked{};
     default:
       if (!failed()) fail("there is no item of type " + std::to_string(type));
       return BucketReady{};

@@ -25,6 +25,11 @@ struct BucketReady {
   std::uint64_t bucket = 0;
   bool operator==(const BucketReady&) const = default;
 };
+/// To the leader: the program here blocks, and has submitted all that was told. It submits no more
+/// until a request is complete.
+struct Blocked {
+  bool operator==(const Blocked&) const = default;
+};
 /// From the leader: the bucket no longer exists. The follower submits its requests in it by name.
 struct Dissolve {
   std::uint64_t bucket = 0;
@@ -48,7 +53,7 @@ struct Mismatch {
   bool operator==(const Mismatch&) const = default;
 };
 
-using NoteItem = std::variant<SubmitByName, BucketReady, Dissolve, Define, Run, Mismatch>;
+using NoteItem = std::variant<SubmitByName, BucketReady, Dissolve, Define, Run, Mismatch, Blocked>;
 
 /// Packs items into as few notes as possible within the limit of the links. Owned by a Negotiator.
 class NoteWriter {

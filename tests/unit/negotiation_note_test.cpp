@@ -18,7 +18,8 @@ const TensorRequest kGroup{"group", 7, ReduceOp::kMax, {{DType::kI64, 0}, {DType
 std::vector<NoteItem> one_of_each() {
   return {SubmitByName{kGroup}, BucketReady{std::numeric_limits<std::uint64_t>::max()},
           Dissolve{127},        Define{128, {kConv, kGroup}},
-          coordinator::Run{1},  Mismatch{"conv1", "rank 0 said this; rank 1 said that"}};
+          coordinator::Run{1},  Mismatch{"conv1", "rank 0 said this; rank 1 said that"},
+          Blocked{}};
 }
 
 std::vector<std::byte> encode(const std::vector<NoteItem>& items) {

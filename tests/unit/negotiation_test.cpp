@@ -1,7 +1,9 @@
 #include "coordinator/negotiation.hpp"
 
 #include <algorithm>
+#include <array>
 #include <string>
+#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -298,6 +300,104 @@ TEST(Negotiation, NeverClosesBucketsForAFollowersFlushButWhenForced) {
   EXPECT_THAT(*orders[0].requests, SizeIs(2));  // one bucket
   deliver(leader, 0, follower, 1);
   run_all(follower, 1);
+}
+
+/// One leader and two followers, by hand.
+struct Three {
+  Three() {
+    for (int rank = 0; rank < 3; ++rank) ranks[static_cast<std::size_t>(rank)].restart(rank, 3);
+  }
+  void submit(std::size_t rank, const std::string& name) {
+    ASSERT_TRUE(ranks[rank].submit(floats(name, 1)).ok());
+  }
+  void exchange() {
+    for (int round = 0; round < 3; ++round) {
+      for (std::size_t rank = 1; rank < 3; ++rank) {
+        deliver(ranks[rank], static_cast<int>(rank), ranks[0], 0);
+      }
+      for (const OutgoingNote& note : ranks[0].take_outgoing()) {
+        ASSERT_TRUE(ranks[static_cast<std::size_t>(note.to_rank)].on_note(0, note.bytes).ok());
+      }
+    }
+  }
+  /// The names that all ranks run next, and complete.
+  std::vector<std::string> run() {
+    std::vector<std::string> names;
+    for (std::size_t rank = 0; rank < 3; ++rank) {
+      std::vector<std::string> here;
+      for (const OrderItem& order : ranks[rank].take_orders()) {
+        for (const auto& request : *order.requests) here.push_back(request->name);
+        EXPECT_TRUE(ranks[rank].completed(order).ok());
+      }
+      if (rank > 0) EXPECT_EQ(here, names) << "rank " << rank;
+      names = here;
+    }
+    return names;
+  }
+  void nothing_happens_for_long() {
+    for (Negotiator& rank : ranks) rank.force_flush();
+    exchange();
+    for (Negotiator& rank : ranks) rank.force_flush();
+    exchange();
+  }
+
+  std::array<Negotiator, 3> ranks{Negotiator(100), Negotiator(100), Negotiator(100)};
+};
+
+TEST(Negotiation, SplitsABucketWhosePartsWaitForEachOther) {
+  Three job;
+  job.submit(0, "a");
+  job.submit(0, "b");
+  job.submit(2, "a");
+  job.submit(2, "b");
+  job.submit(1, "b");  // submits "a" when it has the result of "b"
+  for (Negotiator& rank : job.ranks) rank.flush();
+  job.exchange();
+  EXPECT_THAT(job.run(), IsEmpty());
+  job.nothing_happens_for_long();
+  EXPECT_THAT(job.run(), ElementsAre("b"));
+  job.submit(1, "a");
+  job.exchange();
+  EXPECT_THAT(job.run(), ElementsAre("a"));
+}
+
+TEST(Negotiation, SplitsAKnownBucketToo) {
+  Three job;
+  const auto submit_all = [&](std::size_t rank) {
+    job.submit(rank, "a");
+    job.submit(rank, "b");
+    job.ranks[rank].flush();
+  };
+  for (std::size_t rank = 0; rank < 3; ++rank) submit_all(rank);
+  job.exchange();
+  EXPECT_THAT(job.run(), ElementsAre("a", "b")) << "one bucket";
+  submit_all(0);
+  submit_all(2);
+  job.submit(1, "b");
+  job.ranks[1].flush();
+  job.exchange();
+  EXPECT_THAT(job.run(), IsEmpty());
+  job.nothing_happens_for_long();
+  EXPECT_THAT(job.run(), ElementsAre("b"));
+  job.submit(1, "a");
+  job.exchange();
+  EXPECT_THAT(job.run(), ElementsAre("a"));
+}
+
+TEST(Negotiation, KeepsTheBucketOfARankThatIsOnlySlow) {
+  Three job;
+  for (const std::size_t rank : {0, 2}) {
+    job.submit(rank, "a");
+    job.submit(rank, "b");
+    job.ranks[rank].flush();
+  }
+  job.submit(1, "b");  // and goes on computing
+  job.exchange();
+  job.nothing_happens_for_long();
+  EXPECT_THAT(job.run(), IsEmpty());
+  job.submit(1, "a");
+  job.exchange();
+  EXPECT_THAT(job.run(), ElementsAre("a", "b"));
 }
 
 TEST(Negotiation, ForgetsBucketsThatAreNotUsedAnyMore) {
