@@ -35,8 +35,8 @@ asio::awaitable<std::string> address_toward(std::string host) {
   udp::resolver resolver(executor);
   boost::system::error_code error;
   // Any port will do: connect(2) on UDP only looks for a route.
-  const auto found = co_await resolver.async_resolve(
-      host, "9", asio::redirect_error(asio::use_awaitable, error));
+  const auto found =
+      co_await resolver.async_resolve(host, "9", asio::redirect_error(asio::use_awaitable, error));
   if (!error) {
     for (const auto& entry : found) {
       udp::socket socket(executor);

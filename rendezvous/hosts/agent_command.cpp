@@ -15,9 +15,9 @@ using launcher::LaunchOptions;
 
 /// Of another job, or each worker's own.
 constexpr std::array<std::string_view, 9> kOfOneJob{
-    "ELASTIC_RENDEZVOUS", "ELASTIC_JOB",   "ELASTIC_SECRET",  "ELASTIC_SECRET_FILE",
-    "ELASTIC_SECRET_FD",  "ELASTIC_SLOT",  "ELASTIC_LABEL",   "ELASTIC_RESTART",
-    "ELASTIC_BIND"};
+    "ELASTIC_RENDEZVOUS",  "ELASTIC_JOB",       "ELASTIC_SECRET",
+    "ELASTIC_SECRET_FILE", "ELASTIC_SECRET_FD", "ELASTIC_SLOT",
+    "ELASTIC_LABEL",       "ELASTIC_RESTART",   "ELASTIC_BIND"};
 
 /// One word for sh.
 std::string quoted(const std::string& text) {
@@ -72,6 +72,7 @@ std::vector<std::string> agent_options(const LaunchOptions& options, const std::
                  {"--stall-timeout-ms", std::to_string(options.stall_timeout->count())});
   }
   if (!options.output_dir.empty()) words.insert(words.end(), {"--output-dir", options.output_dir});
+  if (options.notice) words.insert(words.end(), {"--notice", options.notice_text});
   if (options.encrypt) words.emplace_back("--encrypt");
   if (!options.prefix) words.emplace_back("--no-prefix");
   if (!options.terminal) words.emplace_back("--no-pty");
@@ -93,7 +94,8 @@ std::string agent_script(const LaunchOptions& options, const AgentSetting& setti
   }
   script += "elasticrun=" + quoted(setting.elasticrun) +
             "\n[ -x \"$elasticrun\" ] || elasticrun=elasticrun\nexec \"$elasticrun\"";
-  for (const std::string& word : agent_options(options, server, agent)) script += " " + quoted(word);
+  for (const std::string& word : agent_options(options, server, agent))
+    script += " " + quoted(word);
   script += " --";
   for (const std::string& word : options.command) script += " " + quoted(word);
   return script;
@@ -120,8 +122,7 @@ std::vector<std::string> agent_arguments(const launcher::HostsOptions& options,
 }
 
 Result<std::map<std::string, std::string>> environment_of_agents(
-    const std::vector<std::string>& wanted,
-    const std::map<std::string, std::string>& environment) {
+    const std::vector<std::string>& wanted, const std::map<std::string, std::string>& environment) {
   std::map<std::string, std::string> chosen;
   for (const auto& [name, value] : environment) {
     if (!name.starts_with("ELASTIC_")) continue;

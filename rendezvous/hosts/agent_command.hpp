@@ -28,7 +28,6 @@ std::vector<std::string> agent_arguments(const launcher::HostsOptions& options,
 /// The variables that agents get: ELASTIC_... of this process but for those of a job, and those of
 /// --env. kInvalidArgument: one of these is not set here.
 Result<std::map<std::string, std::string>> environment_of_agents(
-    const std::vector<std::string>& wanted,
-    const std::map<std::string, std::string>& environment);
+    const std::vector<std::string>& wanted, const std::map<std::string, std::string>& environment);
 
 }  // namespace elastic::hosts

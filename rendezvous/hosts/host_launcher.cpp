@@ -172,9 +172,8 @@ Status HostLauncher::Impl::prepare_agents() {
   setting_ = {path_of_this_program(), std::filesystem::current_path(error).string(),
               std::move(chosen).value()};
   if (Status status = take_first_list(); !status.ok()) return status;
-  const bool all_here = std::all_of(first_list_.begin(), first_list_.end(), [](const Host& host) {
-    return is_this_machine(host.name);
-  });
+  const bool all_here = std::all_of(first_list_.begin(), first_list_.end(),
+                                    [](const Host& host) { return is_this_machine(host.name); });
   if (all_here && !watches()) {
     options_.bind = options_.bind == "0.0.0.0" ? "127.0.0.1" : options_.bind;
     return {};
@@ -183,8 +182,8 @@ Status HostLauncher::Impl::prepare_agents() {
   setting_.environment.try_emplace("ELASTIC_BIND", "0.0.0.0");
   const auto search_path = environment_.find("PATH");
   const std::string name = options_.hosts.ssh.substr(0, options_.hosts.ssh.find(' '));
-  auto found = launcher::find_program(
-      name, search_path == environment_.end() ? "" : search_path->second);
+  auto found =
+      launcher::find_program(name, search_path == environment_.end() ? "" : search_path->second);
   if (!found.ok()) return Status(found.status().code(), "--ssh: " + found.status().message());
   ssh_ = found.value();
   return {};
@@ -213,23 +212,22 @@ void HostLauncher::Impl::connect() {
   JobConnection::Handlers handlers;
   handlers.on_state = [this](const JobStateChanged& state) { decide(state); };
   // Without slots: it only watches.
-  connection_.emplace(io_,
-                      rendezvous::Destination{server_->address(),
-                                              secret_,
-                                              {rendezvous::kProtocolVersion, options_.job,
-                                               "launcher"},
-                                              options_.encrypt},
-                      rendezvous::Enlist{random_id(), "", 0, 0, 0, std::nullopt},
-                      std::move(handlers));
+  connection_.emplace(
+      io_,
+      rendezvous::Destination{server_->address(),
+                              secret_,
+                              {rendezvous::kProtocolVersion, options_.job, "launcher"},
+                              options_.encrypt},
+      rendezvous::Enlist{random_id(), "", 0, 0, 0, std::nullopt}, std::move(handlers));
 }
 
 void HostLauncher::Impl::watch_hosts() {
   if (!watches()) return;
-  source_.emplace(io_,
-                  HostSource::Place{options_.hosts.file, options_.hosts.script,
-                                    std::max(options_.slots, 1), variables(environment_),
-                                    guardian_.pipe()},
-                  [this](const Result<HostList>& hosts) { take(hosts); });
+  source_.emplace(
+      io_,
+      HostSource::Place{options_.hosts.file, options_.hosts.script, std::max(options_.slots, 1),
+                        variables(environment_), guardian_.pipe()},
+      [this](const Result<HostList>& hosts) { take(hosts); });
 }
 
 void HostLauncher::Impl::take(const Result<HostList>& hosts) {
@@ -346,8 +344,8 @@ boost::asio::awaitable<void> HostLauncher::Impl::find_address_and_start(StartAge
   if (!is_this_machine(start.host) && !bound_to_one) {
     server = co_await address_toward(start.host) + port();
   }
-  const Status started = agents_end_ ? Status(Code::kStopped, "the job ends")
-                                     : start_process(start, server);
+  const Status started =
+      agents_end_ ? Status(Code::kStopped, "the job ends") : start_process(start, server);
   if (started.ok()) co_return;
   decide(AgentEnded{start.host, {.code = 1, .signal = 0}, started.message()});
 }

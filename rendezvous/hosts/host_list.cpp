@@ -1,8 +1,8 @@
 #include "rendezvous/hosts/host_list.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <cctype>
+#include <charconv>
 #include <numeric>
 #include <optional>
 #include <system_error>
@@ -146,8 +146,7 @@ Result<HostList> parse_host_lines(std::string_view text, int usual_slots,
     if (line.empty()) return Status();
     const auto host = parse_line(line, usual_slots);
     if (!host.ok()) {
-      return invalid(source + ", line " + std::to_string(number) + ": " +
-                     host.status().message());
+      return invalid(source + ", line " + std::to_string(number) + ": " + host.status().message());
     }
     add(hosts, host.value());
     return Status();

@@ -17,8 +17,8 @@ struct Host {
 };
 using HostList = std::vector<Host>;  ///< each name once
 
-/// "a:2,b:2". A host without a number has `usual_slots`. Names that come twice have the sum, as with
-/// Open MPI. kInvalidArgument names what cannot be read, and `source`.
+/// "a:2,b:2". A host without a number has `usual_slots`. Names that come twice have the sum, as
+/// with Open MPI. kInvalidArgument names what cannot be read, and `source`.
 Result<HostList> parse_host_list(std::string_view text, int usual_slots, const std::string& source);
 
 /// One host per line, as in the host files of Open MPI and Horovod: "a slots=2", "a:2", "a"; '#'

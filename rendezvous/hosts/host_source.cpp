@@ -1,28 +1,20 @@
 #include "rendezvous/hosts/host_source.hpp"
 
-#include <array>
 #include <cerrno>
 #include <cstring>
+#include <exception>
 #include <fstream>
-#include <optional>
-#include <signal.h>
 #include <sstream>
-#include <string_view>
 #include <utility>
 
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/co_spawn.hpp>
-#include <boost/asio/posix/stream_descriptor.hpp>
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/use_awaitable.hpp>
-#include <sys/wait.h>
 
 #include "base/clock.hpp"
-#include "rendezvous/launcher/child_process.hpp"
-#include "rendezvous/launcher/exit_status.hpp"
-#include "rendezvous/launcher/guardian.hpp"
-#include "rendezvous/launcher/supervision_text.hpp"
+#include "rendezvous/launcher/script_run.hpp"
 
 namespace elastic::hosts {
 
@@ -32,8 +24,6 @@ namespace {
 
 constexpr Milliseconds kBetweenLooks{1000};
 constexpr Milliseconds kScriptLimit{10000};
-constexpr Milliseconds kBetweenWaits{10};
-constexpr std::size_t kMostText = 1 << 20;
 
 Result<std::string> read_file(const std::string& path) {
   std::ifstream file(path);
@@ -50,66 +40,6 @@ std::string last_line(std::string text) {
   while (!text.empty() && text.back() == '\n') text.pop_back();
   return text.substr(text.find_last_of('\n') + 1);
 }
-
-/// A run of the script. Kills what it leaves behind.
-class ScriptRun {
- public:
-  ScriptRun(asio::io_context& io, launcher::ChildProcess child, int guardian_pipe)
-      : pid_(child.pid),
-        guardian_pipe_(guardian_pipe),
-        output_(io, child.output.release()),
-        errors_(io, child.errors.release()),
-        timer_(io) {}
-  ~ScriptRun() {
-    if (pid_ <= 0) return;
-    ::kill(-pid_, SIGKILL);
-    launcher::Guardian::forget(guardian_pipe_, pid_);
-    while (::waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) {
-    }
-  }
-  ScriptRun(const ScriptRun&) = delete;
-  ScriptRun& operator=(const ScriptRun&) = delete;
-
-  /// Its status and what it has written; none where it takes longer than `limit`.
-  asio::awaitable<std::optional<launcher::ExitStatus>> end(Milliseconds limit) {
-    const TimePoint last = Clock::now() + limit;
-    while (Clock::now() < last) {
-      take(output_, text);
-      take(errors_, complaints);
-      int status = 0;
-      const pid_t ended = ::waitpid(pid_, &status, WNOHANG);
-      if (ended == pid_) {
-        ::kill(-pid_, SIGKILL);
-        launcher::Guardian::forget(guardian_pipe_, std::exchange(pid_, -1));
-        take(output_, text);
-        take(errors_, complaints);
-        co_return launcher::ExitStatus::from_wait(status);
-      }
-      boost::system::error_code ignored;
-      timer_.expires_after(kBetweenWaits);
-      co_await timer_.async_wait(asio::redirect_error(asio::use_awaitable, ignored));
-    }
-    co_return std::nullopt;
-  }
-
-  std::string text;
-  std::string complaints;
-
- private:
-  static void take(asio::posix::stream_descriptor& from, std::string& into) {
-    std::array<char, 4096> part{};
-    ssize_t got = 0;
-    while ((got = ::read(from.native_handle(), part.data(), part.size())) > 0) {
-      if (into.size() < kMostText) into.append(part.data(), static_cast<std::size_t>(got));
-    }
-  }
-
-  pid_t pid_;
-  int guardian_pipe_;
-  asio::posix::stream_descriptor output_;
-  asio::posix::stream_descriptor errors_;
-  asio::steady_timer timer_;
-};
 
 }  // namespace
 
@@ -164,24 +94,17 @@ class HostSource::Watch : public std::enable_shared_from_this<Watch> {
 
   asio::awaitable<Result<HostList>> run_script() {
     const std::string name = "--discover " + place_.script;
-    auto child = launcher::start_child({.path = "/bin/sh",
-                                        .arguments = {"sh", "-c", place_.script},
-                                        .environment = place_.environment,
-                                        .guardian_pipe = place_.guardian_pipe});
-    if (!child.ok()) co_return child.status();
-    ScriptRun script(io_, std::move(child).value(), place_.guardian_pipe);
-    const auto ended = co_await script.end(kScriptLimit);
-    if (!ended) {
-      co_return Status(Code::kUnavailable, name + ": not ended after " +
-                                               launcher::seconds(kScriptLimit) +
-                                               "; it was killed, and is run again");
+    launcher::Script script{place_.script, place_.environment, place_.guardian_pipe};
+    const auto ended = co_await launcher::run_script(io_, std::move(script), kScriptLimit);
+    if (!ended.ok()) {
+      co_return Status(ended.status().code(), name + ": " + ended.status().message());
     }
-    if (!ended->ok()) {
-      const std::string said = last_line(script.complaints);
-      co_return Status(Code::kUnavailable,
-                       name + ": " + ended->text() + (said.empty() ? "" : ": " + said));
+    if (!ended.value().status.ok()) {
+      const std::string said = last_line(ended.value().errors);
+      co_return Status(Code::kUnavailable, name + ": " + ended.value().status.text() +
+                                               (said.empty() ? "" : ": " + said));
     }
-    co_return parse_host_lines(script.text, place_.usual_slots, name);
+    co_return parse_host_lines(ended.value().output, place_.usual_slots, name);
   }
 
   asio::io_context& io_;

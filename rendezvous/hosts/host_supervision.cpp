@@ -131,7 +131,8 @@ void HostSupervision::resize(Place& place, const Host& host, Actions& actions) {
   if (host.slots == place.slots) return;
   actions.emplace_back(LimitHost{host.name, host.slots});
   if (host.slots > place.slots) {
-    owed_ += std::min(host.slots - place.slots, room_to_target() - std::min(owed_, room_to_target()));
+    owed_ +=
+        std::min(host.slots - place.slots, room_to_target() - std::min(owed_, room_to_target()));
   } else {
     place.workers = std::min(place.workers, host.slots);
   }
@@ -287,8 +288,8 @@ Finish HostSupervision::outcome() const {
   if (signals_ > 0) return {1, "stopped by " + signal_name(first_signal_)};
   if (phase_ == JobPhase::kFailed) return {1, "the job failed" + because(phase_text_)};
   if (phase_ == JobPhase::kDone) {
-    return {failed_after_done_ ? 1 : 0, failed_after_done_ ? "workers failed after the job was done"
-                                                           : ""};
+    return {failed_after_done_ ? 1 : 0,
+            failed_after_done_ ? "workers failed after the job was done" : ""};
   }
   if (any_succeeded_) return {0, ""};
   std::string reasons;

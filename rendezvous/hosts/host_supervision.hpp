@@ -80,8 +80,8 @@ struct AddWorkers {
 using Action = std::variant<StartAgent, LimitHost, EndAgents, KillAgents, Expect, AddWorkers,
                             RequestStop, Say, Finish>;
 
-/// The decisions of `elasticrun --hosts`: which hosts have an agent, with how many workers, and what
-/// the end of an agent means. Agents supervise the workers. Without I/O; owned by one thread.
+/// The decisions of `elasticrun --hosts`: which hosts have an agent, with how many workers, and
+/// what the end of an agent means. Agents supervise the workers. Without I/O; owned by one thread.
 class HostSupervision {
  public:
   explicit HostSupervision(HostSupervisionOptions options) : options_(options) {}

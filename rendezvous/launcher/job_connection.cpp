@@ -225,8 +225,7 @@ class JobConnection::Impl : public std::enable_shared_from_this<Impl> {
   void do_without(const Status& why) {
     if (!std::exchange(silent_, true)) {
       log::error("the rendezvous server {}: {}",
-                 known_ ? "does not come back" : "cannot be reached, tries again",
-                 why.message());
+                 known_ ? "does not come back" : "cannot be reached, tries again", why.message());
     }
     for (Request& request : std::exchange(unanswered_, {})) {
       if (request.answer) {

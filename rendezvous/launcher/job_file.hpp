@@ -24,8 +24,8 @@ struct JobRecord {
 /// numbers of processes, have one each, since they cannot tell whether an owner is alive.
 std::string jobs_folder(const std::string& folder);
 
-/// Writes JOB.json to that folder, which counts as long as its owner is alive. kRefused when a job of
-/// that name is running.
+/// Writes JOB.json to that folder, which counts as long as its owner is alive. kRefused when a job
+/// of that name is running.
 Status write_job_record(const std::string& folder, const JobRecord& record);
 
 /// The job of that name, if its owner is alive.

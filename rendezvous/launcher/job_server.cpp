@@ -107,9 +107,8 @@ Status JobServer::start(const LaunchOptions& options, const Secret& secret,
   address_ = reachable(thread_->address());
   auto folder = private_folder(environment);
   if (!folder.ok()) return folder.status();
-  auto job_file =
-      JobFile::create(folder.value(), {options.job, address_, secret, options.encrypt,
-                                       ProcessIdentity::of_this_process()});
+  auto job_file = JobFile::create(folder.value(), {options.job, address_, secret, options.encrypt,
+                                                   ProcessIdentity::of_this_process()});
   if (!job_file.ok()) return job_file.status();
   job_file_.emplace(std::move(job_file).value());
   return {};

@@ -28,7 +28,7 @@ Milliseconds milliseconds(double seconds) {
 
 /// On one machine: far more than it has cores or descriptors for.
 constexpr int kMostWorkers = 4096;
-constexpr int kMostHosts = 20000;  ///< slots of each have a range of numbers of their own
+constexpr int kMostHosts = 20000;      ///< slots of each have a range of numbers of their own
 constexpr long kLongestMs = 86400000;  ///< a day
 /// Workers wait for a day at the longest.
 constexpr long kLongestStartMs = kLongestMs - LaunchOptions::kStartMargin.count();
@@ -171,6 +171,9 @@ void add_host_options(CLI::App& app, CommandLine& line) {
   app.add_option("--host-number", line.options.number,
                  "This host's place in the order of ranks, with --join [as it comes]")
       ->check(CLI::Range(0, kMostHosts));
+  app.add_option("--notice", line.options.notice_text,
+                 "Where to ask whether this machine is to end: aws, gcp, azure, file:PATH or "
+                 "command:CMD; its workers then leave. With --hosts on each host");
   app.add_flag("--end-with-stdin", line.options.end_with_stdin,
                "Stop when stdin ends, and wait for workers where none are left, with --join");
 }
@@ -184,9 +187,8 @@ void add_hosts_options(CLI::App& app, CommandLine& line) {
   CLI::Option* file = app.add_option(
       "--hostfile", hosts.file,
       "A file with one host per line, as in a slots=2 or a:2; hosts come and go as it is edited");
-  CLI::Option* script =
-      app.add_option("--discover", hosts.script,
-                     "A command that prints such lines; it is run again and again");
+  CLI::Option* script = app.add_option(
+      "--discover", hosts.script, "A command that prints such lines; it is run again and again");
   list->excludes(file)->excludes(script);
   file->excludes(script);
   line.placement = app.add_option("--placement", line.placement_name,
@@ -276,6 +278,11 @@ Status take_time_limits(const CommandLine& line, LaunchOptions& options) {
 /// The options that all kinds of jobs have.
 Result<LaunchRequest> finish(CommandLine& line) {
   LaunchOptions& options = line.options;
+  if (!options.notice_text.empty()) {
+    const auto source = notice::parse_notice_source(options.notice_text);
+    if (!source.ok()) return source.status();
+    options.notice = source.value();
+  }
   if (options.job.empty() && options.join.empty()) options.job = random_id().substr(0, 8);
   options.prefix = !line.no_prefix;
   options.terminal = !line.no_terminal;

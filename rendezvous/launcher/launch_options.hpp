@@ -8,6 +8,7 @@
 
 #include "base/clock.hpp"
 #include "base/status.hpp"
+#include "rendezvous/launcher/notice/notice.hpp"
 
 namespace elastic::launcher {
 
@@ -32,14 +33,16 @@ struct LaunchOptions {
   int max_np = 0;  ///< np unless given
   int max_restarts = 3;
   std::string bind = "127.0.0.1";
-  std::uint16_t port = 0;     ///< 0: any
-  std::string join;           ///< "host:port" of a job's server; empty: a server in this process
-  std::string secret_file;    ///< empty: a secret is drawn, or read as `secret_stdin` says
-  bool secret_stdin = false;  ///< the secret is read from stdin
+  std::uint16_t port = 0;       ///< 0: any
+  std::string join;             ///< "host:port" of a job's server; empty: a server in this process
+  std::string secret_file;      ///< empty: a secret is drawn, or read as `secret_stdin` says
+  bool secret_stdin = false;    ///< the secret is read from stdin
   bool end_with_stdin = false;  ///< the process that started this one holds the other end of it
   std::string host;             ///< this host's name for people
   HostsOptions hosts;
-  std::optional<int> number;    ///< of this launcher in the order of ranks; none: as it comes
+  std::optional<notice::NoticeSource> notice;  ///< that says when this machine is to end
+  std::string notice_text;                     ///< as it was given
+  std::optional<int> number;  ///< of this launcher in the order of ranks; none: as it comes
   int slots = 0;              ///< workers that this launcher runs at most
   std::string job;            ///< drawn at random unless given; with `join`, "": the server says it
   bool encrypt = false;       ///< TLS, for server and workers

@@ -22,6 +22,7 @@
 #include "rendezvous/launcher/guardian.hpp"
 #include "rendezvous/launcher/job_connection.hpp"
 #include "rendezvous/launcher/job_server.hpp"
+#include "rendezvous/launcher/notice/notice_watch.hpp"
 #include "rendezvous/launcher/output_writer.hpp"
 #include "rendezvous/launcher/worker_environment.hpp"
 #include "rendezvous/launcher/worker_process.hpp"
@@ -78,6 +79,7 @@ class Launcher::Impl {
   void wait_for_signal();
   void wait_for_children();
   void wait_for_starter();
+  void watch_for_notice();
   void collect_children();
   void decide(const Event& event) { perform(supervision_.decide(event, Clock::now())); }
   void perform(const std::vector<Action>& actions);
@@ -103,11 +105,12 @@ class Launcher::Impl {
   boost::asio::signal_set children_{io_};
   boost::asio::steady_timer timer_{io_};
   boost::asio::steady_timer ask_again_{io_};
-  Stdin starter_{io_};      // open under --end-with-stdin
-  std::set<int> leaving_;  // slots whose workers are to leave the job
+  Stdin starter_{io_};               // open under --end-with-stdin
+  std::set<int> leaving_;            // slots whose workers are to leave the job
   std::optional<JobServer> server_;  // none under --join
   JobPlace job_;
   std::optional<JobConnection> connection_;
+  std::optional<notice::NoticeWatch> notice_;
   TimePoint started_ = Clock::now();
   bool begun_ = false;  // workers have been started
   std::optional<JobStateChanged> state_before_;
@@ -188,7 +191,23 @@ void Launcher::Impl::begin(const rendezvous::Enlisted& enlisted) {
   job_.launcher = enlisted.number;
   begun_ = true;
   perform(supervision_.begin());
+  watch_for_notice();
   if (state_before_) decide(*state_before_);
+}
+
+void Launcher::Impl::watch_for_notice() {
+  if (!options_.notice) return;
+  std::vector<std::string> variables;
+  for (const auto& [name, value] : environment_) variables.push_back(name + "=" + value);
+  notice_.emplace(
+      io_, *options_.notice, std::move(variables), guardian_.pipe(),
+      notice::NoticeWatch::Handlers{[this](const notice::Notice& notice) {
+                                      decide(NoticeCame{notice.text, notice.left});
+                                    },
+                                    [this](const std::string& hint) { say(hint); },
+                                    [this](const Status& error) {
+                                      say("--notice: " + error.message() + "; it is asked again");
+                                    }});
 }
 
 /// Once workers run, they train on without a server.
@@ -269,9 +288,9 @@ void Launcher::Impl::perform(const std::vector<Action>& actions) {
                      for (const auto& [slot, worker] : workers_) worker->signal(signal.number);
                    },
                    [this](const RequestStop&) { connection_->request_stop(); },
-                   [this](const RequestDrain&) {
+                   [this](const RequestDrain& drain) {
                      connection_->request(rendezvous::LimitRequest{std::to_string(job_.launcher), 0,
-                                                                   options_.drain.count()});
+                                                                   drain.deadline.count()});
                    },
                    [this](const RequestRemoval& removal) { remove_workers(removal.slots); },
                    [this](const Say& text) { say(text.text); },
@@ -333,8 +352,10 @@ Result<WorkerOutput*> Launcher::Impl::output_of(int slot) {
   auto& output = outputs_[slot];
   if (!output) {
     std::string prefix;
-    if (options_.prefix) prefix = "[" + (joined() ? options_.host + ":" : "") + std::to_string(slot) + "] ";
-    auto made = std::make_unique<WorkerOutput>(std::move(prefix), console_->output(), console_->errors());
+    if (options_.prefix)
+      prefix = "[" + (joined() ? options_.host + ":" : "") + std::to_string(slot) + "] ";
+    auto made =
+        std::make_unique<WorkerOutput>(std::move(prefix), console_->output(), console_->errors());
     if (!options_.output_dir.empty()) {
       const Status status = WorkerOutput::open_files(slot, options_.output_dir, *made);
       if (!status.ok()) return status;

@@ -142,6 +142,20 @@ void Supervision::drain(Milliseconds deadline, TimePoint now, Actions& actions) 
   terminate_at_ = std::min(terminate_at_, now + deadline);
 }
 
+void Supervision::on(const NoticeCame& event, TimePoint now, Actions& actions) {
+  if (ending()) return;
+  const auto left = std::chrono::round<std::chrono::seconds>(event.left);
+  const std::string what = event.text + " in " + seconds(left) + ": ";
+  if (options_.joined) {
+    actions.emplace_back(Say{what + "its workers leave the job"});
+    actions.emplace_back(RequestDrain{event.left});
+  } else {
+    actions.emplace_back(Say{what + "stopping the job at the next step boundary"});
+    actions.emplace_back(RequestStop{});
+  }
+  terminate_at_ = std::min(terminate_at_, now + event.left);
+}
+
 /// It cannot be asked, so no time is lost.
 void Supervision::on(const StarterGone&, TimePoint now, Actions& actions) {
   if (ending()) return;
@@ -164,7 +178,7 @@ void Supervision::on(const SignalReceived& event, TimePoint now, Actions& action
       actions.emplace_back(Say{signal_name(event.number) +
                                ": the workers of this host leave the job at the next step boundary "
                                "(again to stop them at once)"});
-      actions.emplace_back(RequestDrain{});
+      actions.emplace_back(RequestDrain{options_.drain});
     } else {
       actions.emplace_back(
           Say{signal_name(event.number) +

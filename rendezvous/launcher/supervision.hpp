@@ -71,6 +71,11 @@ struct SlotsChanged {
   int slots = 0;
   std::optional<Milliseconds> deadline{};  ///< none: as for a signal
 };
+/// The machine is to end. Its workers leave, or the job stops if that is this launcher's.
+struct NoticeCame {
+  std::string text;
+  Milliseconds left{};
+};
 /// The process that started this launcher is gone, or has hung up.
 struct StarterGone {};
 struct SignalReceived {
@@ -78,7 +83,7 @@ struct SignalReceived {
 };
 struct TimePassed {};
 using Event = std::variant<WorkerExited, WorkerNotStarted, JobStateChanged, SpawnWanted,
-                           SlotsChanged, StarterGone, SignalReceived, TimePassed>;
+                           SlotsChanged, NoticeCame, StarterGone, SignalReceived, TimePassed>;
 
 // ---- actions ----------------------------------------------------------------------------------
 struct StartWorker {
@@ -92,7 +97,9 @@ struct SignalWorkers {
 /// Ask the server to end the job at the next step boundary.
 struct RequestStop {};
 /// Ask the server to drain this host: it answers by SlotsChanged, once replacements have come.
-struct RequestDrain {};
+struct RequestDrain {
+  Milliseconds deadline{};
+};
 /// Ask the server to let these workers go at the next step boundary.
 struct RequestRemoval {
   std::vector<int> slots;
@@ -149,6 +156,7 @@ class Supervision {
   void on(const JobStateChanged& event, TimePoint now, Actions& actions);
   void on(const SpawnWanted& event, TimePoint now, Actions& actions);
   void on(const SlotsChanged& event, TimePoint now, Actions& actions);
+  void on(const NoticeCame& event, TimePoint now, Actions& actions);
   void on(const StarterGone& event, TimePoint now, Actions& actions);
   void on(const SignalReceived& event, TimePoint now, Actions& actions);
   void on(const TimePassed& event, TimePoint now, Actions& actions);

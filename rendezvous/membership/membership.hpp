@@ -91,9 +91,8 @@ struct ExpectWorkers {
   int count = 1;
 };
 struct Tick {};  ///< time has passed; see Decision::next_tick
-using Event =
-    std::variant<Registered, Received, ConnectionLost, ProcessEnded, RemoveWorker, StopJob,
-                 ExpectWorkers, Tick>;
+using Event = std::variant<Registered, Received, ConnectionLost, ProcessEnded, RemoveWorker,
+                           StopJob, ExpectWorkers, Tick>;
 
 // ---- actions ----------------------------------------------------------------------------------
 struct SendTo {

@@ -250,8 +250,8 @@ struct AddRequest {
   int count = 1;
   bool or_fewer = false;  ///< as many as there is room for
 };
-/// A host is to run at most `slots` workers; with 0 all its workers leave the job. Where others have
-/// room they start the workers that it loses, and these come first.
+/// A host is to run at most `slots` workers; with 0 all its workers leave the job. Where others
+/// have room they start the workers that it loses, and these come first.
 struct LimitRequest {
   std::string host;  ///< its name, or the number of its launcher
   int slots = 0;
@@ -358,10 +358,10 @@ struct JobState {
 /// The last message to the members of a job that is over.
 using LastWord = std::variant<Farewell, Fail>;
 
-using Message = std::variant<Register, Heartbeat, Suspect, Promise, Paused, Report, Ready, Bye,
-                             Welcome, Wait, Refuse, Freeze, Announce, Farewell, Fail, StatusRequest,
-                             AddRequest, RemoveRequest, StopRequest, StatusReply, Done, Spawn,
-                             JobState, Check, Gone, Warning, Enlist, Enlisted, LimitRequest,
-                             ExpectRequest, Limited>;
+using Message =
+    std::variant<Register, Heartbeat, Suspect, Promise, Paused, Report, Ready, Bye, Welcome, Wait,
+                 Refuse, Freeze, Announce, Farewell, Fail, StatusRequest, AddRequest, RemoveRequest,
+                 StopRequest, StatusReply, Done, Spawn, JobState, Check, Gone, Warning, Enlist,
+                 Enlisted, LimitRequest, ExpectRequest, Limited>;
 
 }  // namespace elastic::rendezvous

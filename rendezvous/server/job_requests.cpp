@@ -101,14 +101,15 @@ Done Job::limit(const LimitRequest& request) {
     leaving += std::max<std::int64_t>(0, workers - request.slots);
   }
   if (!known) {
-    return {false, "no launcher of the host " + request.host + " is connected; connected are: " +
-                       launchers_.hosts()};
+    return {false, "no launcher of the host " + request.host +
+                       " is connected; connected are: " + launchers_.hosts()};
   }
   std::int64_t moved = 0;
   if (phase_ == Phase::kRunning && joinable_) moved = std::min(leaving, launchers_.room());
   if (moved > 0 && !place(static_cast<int>(moved)).ok()) moved = 0;
   const Milliseconds deadline(request.deadline_ms.value_or(kUsualDeadline.count()));
-  const Milliseconds longest_wait = moved > 0 ? std::min(deadline / 2, kLongestBoot) : Milliseconds(0);
+  const Milliseconds longest_wait =
+      moved > 0 ? std::min(deadline / 2, kLongestBoot) : Milliseconds(0);
   limits_.push_back({request, workers_.size() + static_cast<std::size_t>(moved),
                      Clock::now() + longest_wait, Clock::now() + deadline});
   carry_out_limits();

@@ -121,8 +121,8 @@ class Negotiator {
   int size_ = 0;
   std::uint64_t last_sequence_ = 0;
   std::uint64_t flushed_ = 0;  // number of the last submission before the program blocked
-  bool told_blocked_ = false;   // follower
-  std::vector<bool> blocked_;   // leader: by rank, followers whose programs block
+  bool told_blocked_ = false;  // follower
+  std::vector<bool> blocked_;  // leader: by rank, followers whose programs block
   std::uint64_t orders_made_ = 0;
   std::uint64_t last_id_ = 0;  // of a bucket in this view
 

@@ -35,7 +35,7 @@ class HostsJobTest : public ::testing::Test {
                         << "/$1.down ]; then\n"
                            "  echo \"connect to host $1: refused\" >&2; exit 255\n"
                            "fi\n"
-                           "exec sh -c \"$2\"\n";
+                           "NAME_OF_HOST=$1 exec sh -c \"$2\"\n";
     ::chmod(ssh_.c_str(), 0755);
   }
 
@@ -60,18 +60,17 @@ class HostsJobTest : public ::testing::Test {
     if (!now.is_object()) return found;
     for (const auto& launcher : now["launchers"]) {
       if (!launcher["connected"]) continue;
-      found.push_back(std::string(launcher["host"]) + ":" + std::to_string(int(launcher["running"])));
+      found.push_back(std::string(launcher["host"]) + ":" +
+                      std::to_string(int(launcher["running"])));
     }
     return found;
   }
   bool has_hosts(const std::vector<std::string>& wanted, std::size_t members) {
-    return eventually(kTimeLimit, [&] {
-      return hosts() == wanted && status()["world_size"] == members;
-    });
+    return eventually(kTimeLimit,
+                      [&] { return hosts() == wanted && status()["world_size"] == members; });
   }
   bool says(const std::string& text) {
-    return eventually(kTimeLimit,
-                      [&] { return job_->output().find(text) != std::string::npos; });
+    return eventually(kTimeLimit, [&] { return job_->output().find(text) != std::string::npos; });
   }
   /// The elasticrun of a host; 0: there is none.
   static pid_t agent(const std::string& host) {
@@ -126,15 +125,16 @@ TEST_F(HostsJobTest, TheJobBeginsWithoutAHostThatIsDown) {
   take_down("three-b");
   start({"--hosts", "three-a:1,three-b:1,three-c:1"});
   ASSERT_TRUE(job_->wait_until_trained(2)) << job_->output();
-  EXPECT_TRUE(says("host three-b: ssh cannot reach it, or was cut off: connect to host three-b: refused"));
+  EXPECT_TRUE(
+      says("host three-b: ssh cannot reach it, or was cut off: connect to host three-b: refused"));
   EXPECT_EQ(job_->finish(), 0) << job_->output();
 }
 
 TEST_F(HostsJobTest, WhereNoHostCanBeReachedItSaysWhy) {
   take_down("down-a");
   take_down("down-b");
-  const Ended ended = run({ELASTICRUN, "--hosts", "down-a:1,down-b:1", "--ssh", ssh_.string(),
-                           "/bin/true"});
+  const Ended ended =
+      run({ELASTICRUN, "--hosts", "down-a:1,down-b:1", "--ssh", ssh_.string(), "/bin/true"});
   EXPECT_EQ(ended.status, 1);
   EXPECT_THAT(ended.output, HasSubstr("no host is left to run workers; host down-a: ssh cannot"));
 }
@@ -180,12 +180,26 @@ TEST_F(HostsJobTest, ADrainedHostIsReplacedFirst) {
   ASSERT_TRUE(job_->wait_until_trained(2)) << job_->output();
   std::string said;
   EXPECT_FALSE(job_->control({"drain", "seven-x"}, &said));
-  EXPECT_THAT(said, HasSubstr("no launcher of the host seven-x is connected; connected are: seven-a, "
-                              "seven-b"));
+  EXPECT_THAT(said,
+              HasSubstr("no launcher of the host seven-x is connected; connected are: seven-a, "
+                        "seven-b"));
   ASSERT_TRUE(job_->control({"drain", "seven-a"}, &said)) << said;
   EXPECT_THAT(said, HasSubstr("after 1 have come elsewhere"));
   ASSERT_TRUE(has_hosts({"seven-b:2"}, 2)) << job_->output();
   EXPECT_TRUE(says("host seven-a has been drained"));
+  EXPECT_EQ(job_->finish(), 0) << job_->output();
+}
+
+TEST_F(HostsJobTest, WorkersLeaveAHostThatIsToEnd) {
+  const auto file = scratch_.path() / "notice";
+  start({"--hosts", "end-a:2,end-b:2", "-np", "2", "--notice",
+         "command:[ -e " + file.string() + ".$NAME_OF_HOST ] && echo 60"});
+  ASSERT_TRUE(job_->wait_until_trained(2)) << job_->output();
+  std::ofstream(file.string() + ".end-a");
+  ASSERT_TRUE(has_hosts({"end-b:2"}, 2)) << job_->output();
+  EXPECT_THAT(job_->output(),
+              AllOf(HasSubstr("says that this machine is to end in 60 s: its workers"),
+                    HasSubstr("host end-a has been drained")));
   EXPECT_EQ(job_->finish(), 0) << job_->output();
 }
 
@@ -227,9 +241,11 @@ TEST_F(HostsJobTest, RefusesWhatDoesNotGoTogether) {
     EXPECT_NE(ended.status, 0);
     return ended.output;
   };
-  EXPECT_THAT(refusal({"--hosts", "a:1", "-np", "2"}), HasSubstr("there are 1 slots, and 2 workers are needed"));
+  EXPECT_THAT(refusal({"--hosts", "a:1", "-np", "2"}),
+              HasSubstr("there are 1 slots, and 2 workers are needed"));
   EXPECT_THAT(refusal({"--hosts", "a:x"}), HasSubstr("--hosts: 'a:x': 'x' is no number of slots"));
-  EXPECT_THAT(refusal({"--hosts", "a", "--hostfile", "f"}), HasSubstr("--hosts excludes --hostfile"));
+  EXPECT_THAT(refusal({"--hosts", "a", "--hostfile", "f"}),
+              HasSubstr("--hosts excludes --hostfile"));
   EXPECT_THAT(refusal({"--hosts", "a", "--join", "h:1"}), HasSubstr("--join does not go with"));
   EXPECT_THAT(refusal({"--hosts", "a", "--ssh", "no-such-ssh"}), HasSubstr("--ssh: no-such-ssh"));
   EXPECT_THAT(refusal({"--hosts", "a", "--env", "NO_SUCH"}), HasSubstr("--env NO_SUCH"));

@@ -16,17 +16,18 @@
 namespace elastic::hosts {
 namespace {
 
+using launcher::HostsOptions;
+using launcher::LaunchOptions;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::Pair;
-using launcher::HostsOptions;
-using launcher::LaunchOptions;
 
 class AgentCommand : public ::testing::Test {
  protected:
   AgentCommand() {
-    std::ofstream(program_) << "#!/bin/sh\nprintf '%s\\n' \"$@\" \"word=$WORD\" \"folder=$PWD\"\ncat\n";
+    std::ofstream(program_)
+        << "#!/bin/sh\nprintf '%s\\n' \"$@\" \"word=$WORD\" \"folder=$PWD\"\ncat\n";
     ::chmod(program_.c_str(), 0755);
     options_.job = "j";
     options_.command = {"./train it", "it's", "$HOME", "a\"b\\", "*"};

@@ -17,7 +17,8 @@ std::string refusal(const Result<HostList>& parsed) {
 }
 
 TEST(HostList, OfACommandLine) {
-  const auto hosts = parse_host_list("a:2, b,user@c.example:3,[fd00::2]:4,fd00::3,a:1", 5, "--hosts");
+  const auto hosts =
+      parse_host_list("a:2, b,user@c.example:3,[fd00::2]:4,fd00::3,a:1", 5, "--hosts");
   ASSERT_TRUE(hosts.ok()) << hosts.status().message();
   EXPECT_THAT(hosts.value(), ElementsAre(Host{"a", 3}, Host{"b", 5}, Host{"user@c.example", 3},
                                          Host{"fd00::2", 4}, Host{"fd00::3", 5}));
@@ -26,21 +27,26 @@ TEST(HostList, OfACommandLine) {
 
 TEST(HostList, OfAFileAsThatOfOpenMpiOrHorovod) {
   const auto hosts = parse_host_lines(
-      "# a comment\n\n  a slots=2 max_slots=4\nb:3 # another\r\nc\nd\tslots=0\na slots=1", 1, "file");
+      "# a comment\n\n  a slots=2 max_slots=4\nb:3 # another\r\nc\nd\tslots=0\na slots=1", 1,
+      "file");
   ASSERT_TRUE(hosts.ok()) << hosts.status().message();
   EXPECT_THAT(hosts.value(), ElementsAre(Host{"a", 3}, Host{"b", 3}, Host{"c", 1}, Host{"d", 0}));
   EXPECT_TRUE(parse_host_lines("", 1, "file").value().empty());
 }
 
 TEST(HostList, SaysWhatCannotBeRead) {
-  const auto list = [](const std::string& text) { return refusal(parse_host_list(text, 1, "--hosts")); };
+  const auto list = [](const std::string& text) {
+    return refusal(parse_host_list(text, 1, "--hosts"));
+  };
   EXPECT_THAT(list("a:2,"), HasSubstr("--hosts: '' is no name of a host"));
   EXPECT_THAT(list("a:two"), HasSubstr("'a:two': 'two' is no number of slots"));
   EXPECT_THAT(list("a:-1"), HasSubstr("'-1' is no number of slots"));
   EXPECT_THAT(list("a:99999"), HasSubstr("'99999' is no number of slots"));
   EXPECT_THAT(list("[fd00::2:4"), HasSubstr("lacks a ']'"));
   EXPECT_THAT(list("[fd00::2]x"), HasSubstr("is not [ADDRESS]:SLOTS"));
-  const auto lines = [](const std::string& text) { return refusal(parse_host_lines(text, 1, "file")); };
+  const auto lines = [](const std::string& text) {
+    return refusal(parse_host_lines(text, 1, "file"));
+  };
   EXPECT_THAT(lines("a\nb slots=x"), HasSubstr("file, line 2: 'slots=x' has no number of slots"));
   EXPECT_THAT(lines("a slot=2"), HasSubstr("file, line 1: 'slot=2' is not slots=N"));
   EXPECT_THAT(lines("a 2"), HasSubstr("'2' is not slots=N"));

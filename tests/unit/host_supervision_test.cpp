@@ -110,7 +110,8 @@ TEST(HostSupervision, WorkersOfALostHostAreStartedWhereThereIsRoom) {
   world.runs();
   world.now += Milliseconds(5000);
   world.happens(AgentEnded{"a", kKilled, ""});
-  EXPECT_THAT(world.said, HasSubstr("host a: its elasticrun died of signal 9 (Killed); 2 workers lost"));
+  EXPECT_THAT(world.said,
+              HasSubstr("host a: its elasticrun died of signal 9 (Killed); 2 workers lost"));
   world.happens(Counted{{{"b", 1}, {"c", 1}}, false});
   EXPECT_FALSE(world.added) << "no worker can join";
   world.happens(Counted{{{"b", 1}, {"c", 1}}, true});
@@ -188,7 +189,8 @@ TEST(HostSupervision, AWorkerThatFailsBeforeTheJobHasBegunEndsIt) {
   world.happens(AgentEnded{"a", code(75), ""});
   ASSERT_TRUE(world.finished);
   EXPECT_EQ(world.finished->exit_code, 1);
-  EXPECT_THAT(world.finished->reason, HasSubstr("workers of host b failed before the job had begun"));
+  EXPECT_THAT(world.finished->reason,
+              HasSubstr("workers of host b failed before the job had begun"));
 }
 
 TEST(HostSupervision, EndsWithTheJobsVerdict) {
@@ -226,8 +228,10 @@ TEST(HostSupervision, WithoutAnyHostItEndsAndSaysWhy) {
   world.passes(Milliseconds(1000));
   ASSERT_TRUE(world.finished);
   EXPECT_EQ(world.finished->exit_code, 1);
-  EXPECT_THAT(world.finished->reason, HasSubstr("host a: its elasticrun was refused: wrong secret"));
-  EXPECT_THAT(world.finished->reason, HasSubstr("host b: its elasticrun was refused: wrong version"));
+  EXPECT_THAT(world.finished->reason,
+              HasSubstr("host a: its elasticrun was refused: wrong secret"));
+  EXPECT_THAT(world.finished->reason,
+              HasSubstr("host b: its elasticrun was refused: wrong version"));
 }
 
 TEST(HostSupervision, SignalsStopTheJobThenTheWorkersThenKill) {

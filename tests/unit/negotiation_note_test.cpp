@@ -16,9 +16,12 @@ const TensorRequest kConv{"conv1", kAllreduceRequest, ReduceOp::kAverage, {{DTyp
 const TensorRequest kGroup{"group", 7, ReduceOp::kMax, {{DType::kI64, 0}, {DType::kF16, 1u << 30}}};
 
 std::vector<NoteItem> one_of_each() {
-  return {SubmitByName{kGroup}, BucketReady{std::numeric_limits<std::uint64_t>::max()},
-          Dissolve{127},        Define{128, {kConv, kGroup}},
-          coordinator::Run{1},  Mismatch{"conv1", "rank 0 said this; rank 1 said that"},
+  return {SubmitByName{kGroup},
+          BucketReady{std::numeric_limits<std::uint64_t>::max()},
+          Dissolve{127},
+          Define{128, {kConv, kGroup}},
+          coordinator::Run{1},
+          Mismatch{"conv1", "rank 0 said this; rank 1 said that"},
           Blocked{}};
 }
 

@@ -34,8 +34,8 @@ Tensor tensor_of(nb::handle object, Access access, const char* call, const char*
 /// The beginning of a message: "the tensor", and names as they are: "out", "tensors[0]".
 std::string subject(const std::string& what);
 
-/// Keeps the memory itself, for a call that does not wait: what the program does with its own object
-/// does not matter then.
+/// Keeps the memory itself, for a call that does not wait: what the program does with its own
+/// object does not matter then.
 Tensor kept(Tensor tensor);
 
 /// tensor_of for each element of a list or tuple, named "tensors[0]" and so on.
