@@ -76,6 +76,7 @@ rendezvous::ServerOptions server_options(const LaunchOptions& options, const Sec
   made.job = options.job;
   made.secret = secret;
   made.encrypt = options.encrypt;
+  made.event_log = options.event_log;
   made.membership.initial_np = options.np;
   made.membership.min_np = options.min_np;
   made.membership.max_np = options.max_np;

@@ -94,9 +94,9 @@ Status check_host(const CLI::App& app, const LaunchOptions& options) {
                    std::to_string(options.slots));
   }
   if (options.join.empty()) return {};
-  for (const char* of_server :
-       {"--bind", "--port", "--min-np", "--max-np", "--evict-after-ms", "--max-join-stall-ms",
-        "--disconnect-grace-ms", "--outage-window-ms", "--below-minimum-timeout-ms"}) {
+  for (const char* of_server : {"--bind", "--port", "--event-log", "--min-np", "--max-np",
+                                "--evict-after-ms", "--max-join-stall-ms", "--disconnect-grace-ms",
+                                "--outage-window-ms", "--below-minimum-timeout-ms"}) {
     if (app.get_option(of_server)->count() == 0) continue;
     return invalid(std::string(of_server) +
                    " is for the job's server: give it there, and not with --join");
@@ -244,6 +244,8 @@ void add_time_limits(CLI::App& app, CommandLine& line) {
 void add_output_options(CLI::App& app, CommandLine& line) {
   app.add_option("--output-dir", line.options.output_dir,
                  "Write each worker's output to DIR/worker-SLOT.out and .err");
+  app.add_option("--event-log", line.options.event_log,
+                 "File to append to what happens to the job, as lines of JSON");
   app.add_flag("--no-prefix", line.no_prefix, "Do not put [slot] in front of the workers' lines");
   app.add_flag("--no-pty", line.no_terminal,
                "The workers' stdout is a pipe and not a pseudo-terminal: programs write to it in "

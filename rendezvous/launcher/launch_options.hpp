@@ -57,6 +57,7 @@ struct LaunchOptions {
   std::optional<Milliseconds> stall_timeout;  ///< none: as the workers' own options say
   Milliseconds drain{30000};
   Milliseconds exit{300000};
+  std::string event_log;   ///< empty: none
   std::string output_dir;  ///< empty: the launcher's own stdout and stderr
   bool prefix = true;
   bool terminal = true;              ///< the workers' stdout is a pseudo-terminal, not a pipe

@@ -81,8 +81,8 @@ asio::awaitable<Result<ScriptEnd>> run_script(asio::io_context& io, Script scrip
   const TimePoint last = Clock::now() + limit;
   while (!process.look(end)) {
     if (Clock::now() >= last) {
-      co_return Status(Code::kUnavailable, "not ended after " + seconds(limit) +
-                                               "; it was killed, and is run again");
+      co_return Status(Code::kUnavailable,
+                       "not ended after " + seconds(limit) + "; it was killed, and is run again");
     }
     boost::system::error_code ignored;
     timer.expires_after(kBetweenLooks);

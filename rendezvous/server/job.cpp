@@ -31,11 +31,12 @@ constexpr const char* kEnded = "its process has ended";
 }  // namespace
 
 Job::Job(boost::asio::io_context& io, std::string name, MembershipOptions options,
-         std::unique_ptr<JournalSink> journal, RecoveredState memory)
+         std::unique_ptr<JournalSink> journal, RecoveredState memory, EventLog events)
     : name_(std::move(name)),
       host_(host_identity()),
       membership_(options, std::move(memory)),
       journal_(std::move(journal)),
+      events_(std::move(events)),
       tick_(io),
       end_(io),
       limit_due_(io),
@@ -158,7 +159,10 @@ void Job::carry_out() {
   while (!actions_.empty() && abandoned_.empty() && perform(actions_.front())) {
     actions_.pop_front();
   }
-  if (!disk_full_) note_phase(reason_);
+  if (!disk_full_) {
+    note_view();
+    note_phase(reason_);
+  }
   arm_tick();
   watch_end();
 }
@@ -248,12 +252,29 @@ void Job::arm_tick() {
   });
 }
 
+void Job::note_view() {
+  const View& view = membership_.view();
+  if (view.generation == noted_generation_) return;
+  noted_generation_ = view.generation;
+  std::vector<std::string> slots;
+  for (const Member& its : view.members) slots.push_back(its.label);
+  events_.write("view", {{"generation", static_cast<std::int64_t>(view.generation)},
+                         {"workers", static_cast<std::int64_t>(view.members.size())},
+                         {"joined", static_cast<std::int64_t>(view.joined.size())},
+                         {"commits", static_cast<std::int64_t>(status().commits)},
+                         {"slots", slots},
+                         {"cause", view.cause}});
+}
+
 void Job::note_phase(const std::string& reason) {
   const Phase now = abandoned_.empty() ? membership_.phase() : Phase::kFailed;
   const bool joinable = membership_.joinable();
   if (now == phase_ && joinable == joinable_) return;
   joinable_ = joinable;
   if (now != phase_) phase_text_ = abandoned_.empty() ? reason : abandoned_;
+  if (now != phase_) {
+    events_.write("phase", {{"phase", std::string(rendezvous::name(now))}, {"text", phase_text_}});
+  }
   phase_ = now;
   for (const Peer& launcher : launchers_.peers()) launcher->send(state());
 }
@@ -280,6 +301,10 @@ void Job::add_launcher(const Peer& peer) {
 
 void Job::enlist(const Peer& peer, const Enlist& launcher) {
   const bool first = !launchers_.has_enlisted(peer);
+  if (first && !launcher.host.empty()) {
+    events_.write("host_connected",
+                  {{"host", launcher.host}, {"slots", std::int64_t{launcher.slots}}});
+  }
   const int number = launchers_.enlist(peer, launcher);
   if (!first) return;  // it has only told new numbers
   peer->send(Enlisted{number, name_});
@@ -287,6 +312,9 @@ void Job::enlist(const Peer& peer, const Enlist& launcher) {
 }
 
 void Job::remove_launcher(const Peer& peer) {
+  if (const std::string host = launchers_.host_of(peer); !host.empty()) {
+    events_.write("host_disconnected", {{"host", host}});
+  }
   launchers_.disconnected(peer);
 }
 

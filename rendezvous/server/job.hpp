@@ -13,6 +13,7 @@
 
 #include "rendezvous/membership/membership.hpp"
 #include "rendezvous/protocol/connection.hpp"
+#include "rendezvous/server/event_log.hpp"
 #include "rendezvous/server/journal.hpp"
 #include "rendezvous/server/launchers.hpp"
 
@@ -30,7 +31,7 @@ class Job : public std::enable_shared_from_this<Job> {
 
   /// `memory` is what the journal held when it was opened.
   Job(boost::asio::io_context& io, std::string name, MembershipOptions options,
-      std::unique_ptr<JournalSink> journal, RecoveredState memory);
+      std::unique_ptr<JournalSink> journal, RecoveredState memory, EventLog events = {});
 
   /// A worker registers, on a connection that replaces an earlier one of its. False: it was
   /// refused, and the connection is being closed.
@@ -69,6 +70,7 @@ class Job : public std::enable_shared_from_this<Job> {
   void abandon(const Status& why);
   void arm_tick();
   void note_phase(const std::string& reason);
+  void note_view();
   void watch_end();
   JobState state() const;
   StatusReply status() const;
@@ -92,9 +94,11 @@ class Job : public std::enable_shared_from_this<Job> {
   std::unique_ptr<JournalSink> journal_;
   std::map<std::string, Peer> workers_;  ///< by incarnation
   Launchers<Peer> launchers_;
-  std::deque<Action> actions_;  ///< decided and not carried out
-  std::string reason_;          ///< of these actions
-  std::deque<Event> waiting_;   ///< to be decided when the disk is not full any more
+  EventLog events_;
+  std::uint64_t noted_generation_ = 0;  ///< of the latest view in the event log
+  std::deque<Action> actions_;          ///< decided and not carried out
+  std::string reason_;                  ///< of these actions
+  std::deque<Event> waiting_;           ///< to be decided when the disk is not full any more
   bool disk_full_ = false;
   boost::asio::steady_timer tick_;
   boost::asio::steady_timer end_;

@@ -90,6 +90,14 @@ class Launchers {
     return result;
   }
 
+  /// The host of a launcher that has enlisted and runs workers.
+  std::string host_of(const Peer& peer) const {
+    for (const auto& [id, its] : known_) {
+      if (its.peer == peer) return its.host;
+    }
+    return "";
+  }
+
   /// How many free slots there are.
   std::int64_t room() const {
     std::int64_t free = 0;

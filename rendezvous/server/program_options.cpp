@@ -63,6 +63,8 @@ void declare(CLI::App& app, ProgramOptions& options, Periods& periods) {
       "where to write the address and the process id as JSON once listening; a file that "
       "is there is replaced");
   app.add_option("--journal", server.journal, "file that views are written to before they hold");
+  app.add_option("--event-log", server.event_log,
+                 "file to append to what happens to the job, as lines of JSON");
   app.add_flag(
       "--exit-when-done", options.exit_when_done,
       "end when the job is over, all workers have been gone for 10 s, or none has come in 60 s");

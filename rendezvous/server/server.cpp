@@ -93,9 +93,15 @@ class Server::Impl : public std::enable_shared_from_this<Impl> {
       const Status written = journal->append_floor(memory.floor);
       if (!written.ok()) return Status(Code::kUnavailable, written.message());
     }
+    EventLog events;
+    if (!options_.event_log.empty()) {
+      auto opened = EventLog::open(options_.event_log);
+      if (!opened.ok()) return opened.status();
+      events = std::move(opened).value();
+    }
     if (Status bound = bind(); !bound.ok()) return bound;
     job_ = std::make_shared<Job>(io_, options_.job, options_.membership, std::move(journal),
-                                 std::move(memory));
+                                 std::move(memory), std::move(events));
     job_->when_over(std::move(over_));
     asio::co_spawn(
         io_, [self = shared_from_this()] { return self->accept(); }, asio::detached);

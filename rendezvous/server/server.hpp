@@ -25,6 +25,7 @@ struct ServerOptions {
   bool encrypt = false;          ///< TLS on every connection; clients must do the same
   MembershipOptions membership;  ///< with the heartbeat that workers are told to keep
   std::string journal;           ///< path; empty: none
+  std::string event_log;         ///< path; empty: none
   Milliseconds handshake_deadline{5000};
   std::size_t max_connections = 4096;    ///< that have authenticated
   std::size_t max_unauthenticated = 64;  ///< the oldest make room for new ones
@@ -43,7 +44,7 @@ class Server {
   Server& operator=(const Server&) = delete;
 
   /// Binds and starts to serve. kInvalidArgument: no such address. kUnavailable: it is taken, or
-  /// the journal cannot be written.
+  /// the journal or the event log cannot be written.
   Status listen();
   /// The address for workers, "127.0.0.1:4711"; after `listen`.
   const std::string& address() const;

@@ -108,6 +108,35 @@ TEST_F(HostsJobTest, RunsOnAllHostsAndEndsWithTheJob) {
   EXPECT_EQ(job_->finish(), 0) << job_->output();
 }
 
+TEST_F(HostsJobTest, TheEventLogTellsTheStory) {
+  const auto file = scratch_.path() / "events";
+  std::ofstream(file) << "kept\n";
+  start({"--hosts", "log-a:1,log-b:2", "-np", "2", "--event-log", file.string()});
+  ASSERT_TRUE(job_->wait_until_trained(2)) << job_->output();
+  ASSERT_TRUE(job_->control({"drain", "log-a"}));
+  ASSERT_TRUE(has_hosts({"log-b:2"}, 2)) << job_->output();
+  EXPECT_EQ(job_->finish(), 0) << job_->output();
+  std::ifstream lines(file);
+  std::string line;
+  std::getline(lines, line);
+  EXPECT_EQ(line, "kept");
+  std::vector<std::string> story;
+  while (std::getline(lines, line)) {
+    const nlohmann::json event = nlohmann::json::parse(line);
+    EXPECT_THAT(std::string(event["time"]), ::testing::MatchesRegex("20.*T.*\\....Z"));
+    const std::string name = event["event"];
+    if (name.starts_with("host_")) story.push_back(name + " " + std::string(event["host"]));
+    if (name == "phase") story.push_back(event["phase"]);
+    if (name == "workers_requested") story.push_back(name);
+    if (name == "view") {
+      EXPECT_EQ(event["slots"].size(), event["workers"]);
+    }
+  }
+  EXPECT_THAT(story, ::testing::IsSupersetOf({"host_connected log-a", "host_connected log-b",
+                                              "running", "host_limited log-a", "workers_requested",
+                                              "host_disconnected log-a", "done"}));
+}
+
 TEST_F(HostsJobTest, TheSecretIsInNoCommandAndNoEnvironment) {
   const auto file = scratch_.path() / "secret";
   write_secret(file, '7');

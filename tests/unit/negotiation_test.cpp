@@ -329,7 +329,9 @@ struct Three {
         for (const auto& request : *order.requests) here.push_back(request->name);
         EXPECT_TRUE(ranks[rank].completed(order).ok());
       }
-      if (rank > 0) EXPECT_EQ(here, names) << "rank " << rank;
+      if (rank > 0) {
+        EXPECT_EQ(here, names) << "rank " << rank;
+      }
       names = here;
     }
     return names;
