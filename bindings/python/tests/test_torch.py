@@ -274,6 +274,30 @@ def test_a_name_used_twice_says_what_to_do(job) -> None:
     job(2, names_used_twice)
 
 
+def test_an_optimizers_state_keeps_its_types(tmp_path) -> None:
+    """A joiner loads what the members have, also where it is not of the parameters' type."""
+    import elastic.torch
+    from elastic import canonical
+
+    path = tmp_path / "state"
+    for kind in (torch.optim.NAdam, torch.optim.ASGD, torch.optim.Adam):
+        for dtype in (torch.float64, torch.bfloat16, torch.float32):
+            saved = []
+            for _ in range(2):
+                parameters = [torch.nn.Parameter(torch.ones(3, dtype=dtype)) for _ in range(2)]
+                optimizer = kind(parameters, lr=0.1)
+                state = elastic.torch.State(optimizer=optimizer)
+                if not saved:
+                    for parameter in parameters:
+                        parameter.grad = torch.ones_like(parameter)
+                    optimizer.step()
+                    state.save_to(path)
+                else:
+                    assert state.load_from(path)
+                saved.append(canonical.dumps(optimizer.state_dict()))
+            assert saved[0] == saved[1], (kind, dtype)
+
+
 def test_datasets_and_samplers_that_do_not_fit() -> None:
     import elastic.torch
 
