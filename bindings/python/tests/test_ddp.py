@@ -173,6 +173,39 @@ def test_trains_through_a_kill_in_backward_and_a_replacement(job, body) -> None:
     assert "SIGKILL" in output or "signal 9" in output, output
 
 
+def thaws() -> None:
+    """Layers take turns: those that are frozen when the module is wrapped train later, alone."""
+    import elastic.torch
+
+    elastic.init()
+    for unit in ("bucket", "step"):
+        torch.manual_seed(0)
+        layers = torch.nn.Sequential(torch.nn.Linear(3, 3), torch.nn.Linear(3, 3))
+        layers[0].requires_grad_(False)
+        model = elastic.torch.DistributedDataParallel(layers, unit=unit, name=unit)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for step in range(6):
+            if step == 2:
+                layers[0].requires_grad_(True)
+                layers[1].requires_grad_(False)
+            if step == 4:
+                layers.requires_grad_(True)
+            optimizer.zero_grad()
+            inputs = torch.randn(4, 3, generator=torch.Generator().manual_seed(elastic.rank()))
+            if step == 2 and elastic.rank() == 0:
+                model.contribute_nothing()
+            else:
+                model(inputs).square().sum().backward()
+            optimizer.step()
+            assert len(model.contributors) == (1 if step < 2 else 3)
+        assert the_same_everywhere(model), "replicas differ"
+    elastic.shutdown()
+
+
+def test_parameters_that_thaw_are_averaged(job) -> None:
+    job(2, thaws)
+
+
 def mistakes() -> None:
     import elastic.torch
 

@@ -298,6 +298,44 @@ def test_an_optimizers_state_keeps_its_types(tmp_path) -> None:
             assert saved[0] == saved[1], (kind, dtype)
 
 
+def grows() -> None:
+    """Layers are unfrozen and come as a group of parameters when the optimizer is wrapped already."""
+    import elastic.torch
+
+    elastic.init()
+    for named in (False, True):
+        torch.manual_seed(0)
+        model = torch.nn.Sequential(*(torch.nn.Linear(3, 3) for _ in range(4)))
+        model[1].requires_grad_(False)
+        optimizer = elastic.torch.DistributedOptimizer(
+            torch.optim.SGD([*model[1].parameters(), *model[2].parameters()], lr=0.1),
+            model.named_parameters() if named else None,
+        )
+        for step in range(6):
+            if step == 2:
+                model[1].requires_grad_(True)
+            if step == 4:
+                model[0].requires_grad_(False)  # unfrozen later
+                optimizer.add_param_group({"params": list(model[0].parameters())})
+                optimizer.add_param_group({"params": model[3].weight, "lr": 0.2})
+            if step == 5:
+                model[0].requires_grad_(True)
+            optimizer.zero_grad()
+            inputs = torch.randn(4, 3, generator=torch.Generator().manual_seed(elastic.rank()))
+            if step != 2 or elastic.rank() != 0:  # this worker has no batch when they thaw
+                model(inputs).square().sum().backward()
+            optimizer.step()
+            assert len(optimizer.contributors) == [2, 2, 4, 4, 5, 7][step], step
+        weights = torch.cat([p.detach().reshape(1, -1) for p in model.parameters()], dim=1)
+        everyone = elastic.allgather(weights).values
+        assert (everyone == weights).all(), "replicas differ"
+    elastic.shutdown()
+
+
+def test_parameters_that_thaw_or_come_later_are_averaged(job) -> None:
+    job(2, grows)
+
+
 def test_datasets_and_samplers_that_do_not_fit() -> None:
     import elastic.torch
 

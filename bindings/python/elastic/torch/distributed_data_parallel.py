@@ -80,6 +80,10 @@ class DistributedDataParallel(torch.nn.Module):
         InvalidArgumentError: nothing requires a gradient, or the name is taken.
     """
 
+    Parameters that are unfrozen later are averaged from then on, each as a unit of its own. Unfreeze
+    on all members before the same step, joiners included. Parameters that the module gets when it
+    is wrapped already are not averaged.
+
     #: Names in use, with the modules that live.
     _names: weakref.WeakValueDictionary[str, DistributedDataParallel] = weakref.WeakValueDictionary()
 
@@ -148,6 +152,11 @@ class DistributedDataParallel(torch.nn.Module):
         if self._pending and not _in_backward():
             self._begin_after_exception()
         return self.module(*arguments, **named)
+            later=[
+                (f"{name}.{parameter_name}", parameter)
+                for parameter_name, parameter in module.named_parameters()
+                if not parameter.requires_grad
+            ],
 
     def _begin_after_exception(self) -> None:
         """An exception has ended the backward pass before."""
@@ -168,6 +177,7 @@ class DistributedDataParallel(torch.nn.Module):
         before, self._synchronizes = self._synchronizes, False
         try:
             yield
+        self._exchange.take_in()
         finally:
             self._synchronizes = before
 
