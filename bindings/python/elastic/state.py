@@ -154,6 +154,8 @@ class State:
         """Adds an entry. Before ``run`` only."""
         if name in self._values.current or name == _VALUES or hasattr(type(self), name):
             raise InvalidArgumentError(f"State.add: the name '{name}' is taken; choose another")
+        if type(entry) in (list, tuple, dict) or isinstance(entry, np.generic):
+            canonical.dumps(entry, f"State.{name}")  # now, where the program sees the mistake
         if _is_plain(entry):
             self._values.current[name] = entry
             return
@@ -162,6 +164,11 @@ class State:
                 raise InvalidArgumentError(
                     f"State.add: '{name}' is the same object as '{other}'; name it once"
                 )
+        if isinstance(entry, type):
+            raise TypeError(
+                f"State: entry '{name}' is the class {entry.__module__}.{entry.__qualname__}; give "
+                "an object of it"
+            )
         if isinstance(entry, Sampler):
             self._core.add_sampler(name, entry)
         elif isinstance(entry, LearningRate):

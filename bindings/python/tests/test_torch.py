@@ -298,6 +298,25 @@ def test_an_optimizers_state_keeps_its_types(tmp_path) -> None:
             assert saved[0] == saved[1], (kind, dtype)
 
 
+def test_tensors_in_canonical_values() -> None:
+    from elastic import canonical
+
+    for given in (
+        torch.tensor([1 + 2j]).conj(),
+        torch._neg_view(torch.ones(2)),
+        torch.arange(6).reshape(2, 3).t(),
+    ):
+        (loaded,) = canonical.loads(canonical.dumps([given]))
+        assert loaded.dtype == given.dtype and (loaded == given).all()
+    for refused, text in (
+        (torch.ones(2, device="meta"), r"value\[0\] is .* device meta"),
+        (torch.quantize_per_tensor(torch.ones(2), 0.1, 0, torch.qint8), r"\.dequantize\(\)"),
+        (torch.eye(2).to_sparse(), r"\.to_dense\(\)"),
+    ):
+        with pytest.raises(elastic.InvalidArgumentError, match=text):
+            canonical.dumps([refused])
+
+
 def grows() -> None:
     """Layers are unfrozen and come as a group of parameters when the optimizer is wrapped already."""
     import elastic.torch
