@@ -375,6 +375,37 @@ def test_datasets_and_samplers_that_do_not_fit() -> None:
             make()
 
 
+class Stops:
+    """A dataset one of whose samples raises StopIteration, as the ``next`` of an iterator does."""
+
+    def __len__(self) -> int:
+        return 8
+
+    def __getitem__(self, index: int) -> int:
+        return next(iter([])) if index == 3 else index
+
+
+def stops() -> None:
+    import elastic.torch
+
+    elastic.init()
+    sampler = elastic.torch.ElasticSampler(Stops())
+
+    def train(state: elastic.State) -> None:
+        for threads in (0, 2):
+            loader = elastic.torch.ElasticDataLoader(Stops(), sampler, 8, 2, num_threads=threads)
+            with pytest.raises(RuntimeError, match="StopIteration for sample 3"):
+                list(loader)
+            sampler.commit(elastic.barrier())
+
+    elastic.torch.run(elastic.torch.State(sampler=sampler), train)
+    elastic.shutdown()
+
+
+def test_a_sample_that_raises_stop_iteration_is_an_error(job) -> None:
+    job(1, stops)
+
+
 @pytest.mark.parametrize("place", ["sampler", "batch_sampler"])
 def test_a_loader_of_pytorch_is_told_of_the_elastic_one(place: str) -> None:
     import elastic.torch

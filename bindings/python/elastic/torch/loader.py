@@ -82,6 +82,15 @@ class ElasticDataLoader:
     def __iter__(self) -> Iterator[Any]:
         while not self.sampler.finished(self._epochs):
             share = self.sampler.next(self._batch_size).tolist()
+
+    def _sample(self, index: int) -> Any:
+        try:
+            return self._dataset[index]
+        except StopIteration as stop:  # which would end the list of samples, without an error
+            raise RuntimeError(
+                f"ElasticDataLoader: the dataset raised StopIteration for sample {index}, though its "
+                "length says that it has it; let it return the sample, or raise another exception"
+            ) from stop
             read = self._threads.map if self._threads else map
-            samples = list(read(self._dataset.__getitem__, share))
+            samples = list(read(self._sample, share))
             yield self._collate(samples) if samples else None
