@@ -206,6 +206,12 @@ def test_parameters_that_thaw_are_averaged(job) -> None:
     job(2, thaws)
 
 
+def with_buffer(buffer: torch.Tensor) -> torch.nn.Module:
+    module = torch.nn.Linear(2, 2)
+    module.register_buffer("extra", buffer)
+    return module
+
+
 def mistakes() -> None:
     import elastic.torch
 
@@ -225,6 +231,10 @@ def mistakes() -> None:
         (torch.nn.Linear(2, 2), {"name": "other", "unit": "layer"}, "'bucket' or 'step'"),
         (torch.nn.Linear(2, 2), {"name": "other", "bucket_cap_mb": -1}, "must not be negative"),
         (torch.nn.Linear(2, 2), {"name": "other", "static_graph": True}, "static_graph"),
+        (with_buffer(torch.ones(2, 3).t()), {"name": "other"}, "buffer 'extra' is not contiguous"),
+        (with_buffer(torch.ones(1, 3).expand(4, 3)), {"name": "other"}, "broadcast_buffers=False"),
+        (with_buffer(torch.ones(2).to(torch.complex64)), {"name": "other"}, "'extra' has .*complex64"),
+        (with_buffer(torch.eye(2).to_sparse()), {"name": "other"}, "'extra' is sparse"),
     ):
         with pytest.raises(elastic.InvalidArgumentError, match=text):
             Wrapped(module, **options)
@@ -232,6 +242,8 @@ def mistakes() -> None:
     model(torch.ones(1, 2)).sum().backward()
     assert (model.module.weight.grad == 1).all()
     del model
+    odd = with_buffer(torch.ones(2).to(torch.complex64))
+    Wrapped(odd, name="odd", broadcast_buffers=False)(torch.ones(1, 2)).sum().backward()
     Wrapped(torch.nn.Linear(2, 2))  # its name is free again
     elastic.shutdown()
 

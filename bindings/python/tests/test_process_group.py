@@ -60,6 +60,10 @@ def collectives() -> None:
         dist.gather_object(1, [None] * n if rank == 0 else None)
     with pytest.raises(NotImplementedError, match="'elastic' has no scatter"):
         dist.scatter_object_list([None], [1] * n if rank == 0 else None)
+    with pytest.raises(NotImplementedError, match="'elastic' has no .*(batch_isend_irecv|send)"):
+        dist.batch_isend_irecv([dist.P2POp(dist.isend, tensor, (rank + 1) % n)])
+    with pytest.raises((ValueError, RuntimeError), match="monitored_barrier"):  # PyTorch's own
+        dist.monitored_barrier()
     with pytest.raises(NotImplementedError, match="no reduction BXOR"):
         dist.all_reduce(torch.ones(1, dtype=torch.int32), op=dist.ReduceOp.BXOR)
     with pytest.raises(NotImplementedError, match="a group of 1"):

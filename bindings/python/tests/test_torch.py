@@ -359,12 +359,30 @@ def test_datasets_and_samplers_that_do_not_fit() -> None:
     import elastic.torch
 
     Loader, Sampler = elastic.torch.ElasticDataLoader, elastic.torch.ElasticSampler
+
+    def loader(batch_size=1, **named) -> Loader:
+        return Loader([1, 2], Sampler([1, 2]), batch_size, **named)
+
     for make, error, text in (
         (lambda: Sampler(iter([1])), TypeError, r"no len\(\)"),
         (lambda: Sampler(-1), elastic.InvalidArgumentError, "-1 samples"),
         (lambda: Loader([1, 2], torch.utils.data.SequentialSampler([1, 2]), 1), TypeError, "follows"),
         (lambda: Loader([1, 2], Sampler(3), 1), elastic.InvalidArgumentError, "2 samples"),
         (lambda: Loader([1, 2], Sampler([1, 2]), 0), elastic.InvalidArgumentError, "1 or more"),
+        (lambda: loader(2.5), elastic.InvalidArgumentError, "batch_size is 2.5; .* whole number"),
+        (lambda: loader("2"), elastic.InvalidArgumentError, "batch_size is '2'"),
+        (lambda: loader(2**70), elastic.InvalidArgumentError, r"below 2\*\*63"),
+        (lambda: loader(epochs=1.5), elastic.InvalidArgumentError, "epochs is 1.5"),
+        (lambda: loader(epochs=-1), elastic.InvalidArgumentError, "epochs is -1"),
+        (lambda: loader(num_threads="2"), elastic.InvalidArgumentError, "num_threads is '2'"),
+        (lambda: loader(num_threads=-1), elastic.InvalidArgumentError, "num_threads is -1"),
+        (lambda: loader(num_threads=1.5), elastic.InvalidArgumentError, "num_threads is 1.5"),
+        (lambda: Sampler(2, seed=-1), elastic.InvalidArgumentError, "seed is -1"),
+        (lambda: Sampler(2, 2**64), elastic.InvalidArgumentError, r"seed is .*below 2\*\*64"),
+        (lambda: Sampler(2**64), elastic.InvalidArgumentError, "the number of samples is"),
+        (lambda: Sampler(2).next(-1), elastic.InvalidArgumentError, "next: batch_per_worker is -1"),
+        (lambda: Sampler(2).finished(-1), elastic.InvalidArgumentError, "finished: epochs is -1"),
+        (lambda: Sampler(2).commit(None), TypeError, "commit: there are no contributors"),
         (
             lambda: Loader([1, 2], Sampler([1, 2]), 1, num_workers=2, shuffle=True),
             elastic.InvalidArgumentError,
