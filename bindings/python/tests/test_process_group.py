@@ -178,6 +178,16 @@ def test_a_program_may_end_by_destroying_the_group(job) -> None:
     assert "in the middle of the job" not in output, output
 
 
+def destroyed_and_shut_down() -> None:
+    destroyed()
+    elastic.shutdown()
+
+
+def test_a_program_may_leave_the_job_after_destroying_the_group(job) -> None:
+    output = job(2, destroyed_and_shut_down)
+    assert "Exception" not in output and "Error" not in output, output
+
+
 def test_under_torchrun_it_says_what_to_do() -> None:
     """torchrun's variables say that there are other workers, and nothing of a server."""
     environment = {
