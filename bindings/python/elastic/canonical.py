@@ -19,6 +19,9 @@ import numpy as np
 
 from elastic.errors import InvalidArgumentError
 
+#: How deep lists, tuples and dicts may lie in one another. One that holds itself has no end.
+DEEPEST = 100
+
 _DICTS = {
     "dict": dict,
     "OrderedDict": collections.OrderedDict,
@@ -31,7 +34,7 @@ def dumps(value: Any, name: str = "value") -> bytes:
     arrays of NumPy and tensors of PyTorch.
 
     Raises:
-        InvalidArgumentError: a part is of another type; the message has its place.
+        InvalidArgumentError: a part is of another type, or too deep; the message has its place.
     """
     blocks: list[bytes] = []
     text = json.dumps(_encode(value, name, blocks), separators=(",", ":")).encode()
@@ -48,7 +51,7 @@ def loads(data: bytes) -> Any:
         (length,) = struct.unpack_from("<Q", data)
         tree = json.loads(data[8 : 8 + length])
         value, end = _decode(tree, memoryview(data), 8 + length)
-    except (struct.error, ValueError, KeyError, TypeError, IndexError) as error:
+    except (struct.error, ValueError, KeyError, TypeError, IndexError, RecursionError) as error:
         raise InvalidArgumentError(f"these bytes are no saved value: {error}") from error
     if end != len(data):
         raise InvalidArgumentError(f"these bytes are no saved value: {len(data) - end} are left over")
@@ -59,23 +62,30 @@ def _torch() -> Any:
     return sys.modules.get("torch")
 
 
-def _encode(value: Any, name: str, blocks: list[bytes]) -> Any:
+def _encode(value: Any, name: str, blocks: list[bytes], depth: int = 0) -> Any:
+    if depth > DEEPEST:
+        raise InvalidArgumentError(
+            f"{name[: name.index('[')]} has lists or dicts in one another, more than {DEEPEST} deep, "
+            "or one that holds itself; keep a flat list in the State"
+        )
     kind = type(value)
     if value is None or kind is bool or kind is str:
         return value
     if kind is int:
-        return value if abs(value) < 2**53 else {"int": str(value)}
+        return value if abs(value) < 2**53 else {"int": hex(value)}
     if kind is float:
         return value if math.isfinite(value) else {"float": repr(value)}
     if kind is list:
-        return [_encode(item, f"{name}[{at}]", blocks) for at, item in enumerate(value)]
+        return [
+            _encode(item, f"{name}[{at}]", blocks, depth + 1) for at, item in enumerate(value)
+        ]
     if kind is tuple:
-        return {"tuple": [_encode(item, f"{name}[{at}]", blocks) for at, item in enumerate(value)]}
+        return {"tuple": _encode(list(value), name, blocks, depth)}
     if kind is bytes:
         blocks.append(value)
         return {"bytes": len(value)}
     if isinstance(value, dict) and kind.__name__ in (*_DICTS, "defaultdict"):
-        return _encode_dict(value, kind.__name__, name, blocks)
+        return _encode_dict(value, kind.__name__, name, blocks, depth)
     if isinstance(value, np.generic):
         return {"number": _encode_array(np.asarray(value), name, blocks)}
     if isinstance(value, np.ndarray):
@@ -90,7 +100,7 @@ def _encode(value: Any, name: str, blocks: list[bytes]) -> Any:
     )
 
 
-def _encode_dict(value: Any, kind: str, name: str, blocks: list[bytes]) -> Any:
+def _encode_dict(value: Any, kind: str, name: str, blocks: list[bytes], depth: int) -> Any:
     if kind == "defaultdict":  # its factory has no form; what it holds has
         kind = "dict"
     keys = list(value)
@@ -102,7 +112,7 @@ def _encode_dict(value: Any, kind: str, name: str, blocks: list[bytes]) -> Any:
     if kind != "OrderedDict":  # there the order is a part of the value
         keys.sort(key=lambda key: (type(key).__name__, 0 if key is None else key))
     items = [
-        [_encode(key, name, blocks), _encode(value[key], f"{name}[{key!r}]", blocks)]
+        [_encode(key, name, blocks), _encode(value[key], f"{name}[{key!r}]", blocks, depth + 1)]
         for key in keys
     ]
     return {kind: items}
@@ -122,7 +132,14 @@ def _encode_tensor(value: Any, name: str, blocks: list[bytes]) -> Any:
     torch = _torch()
     if value.layout is not torch.strided:
         raise InvalidArgumentError(f"{name} is a sparse tensor; keep its .to_dense()")
-    flat = value.detach().cpu().contiguous().reshape(-1)
+    if value.is_quantized:
+        raise InvalidArgumentError(f"{name} is a quantized tensor; keep its .dequantize()")
+    if value.is_meta:
+        raise InvalidArgumentError(
+            f"{name} is a tensor on the device meta, which has no values; keep one in host memory, "
+            "such as torch.empty_like(tensor, device='cpu')"
+        )
+    flat = value.detach().cpu().resolve_conj().resolve_neg().contiguous().reshape(-1)
     blocks.append(flat.view(torch.uint8).numpy().tobytes() if flat.numel() else b"")
     return {"tensor": [str(value.dtype).removeprefix("torch."), list(value.shape), str(value.device.type)]}
 
@@ -139,7 +156,7 @@ def _decode(tree: Any, data: memoryview, at: int) -> tuple[Any, int]:
         return tree, at
     ((kind, content),) = tree.items()
     if kind == "int":
-        return int(content), at
+        return int(content, 0), at  # older checkpoints have it in decimal
     if kind == "float":
         return float(content), at
     if kind == "tuple":

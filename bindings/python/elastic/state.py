@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -86,6 +87,21 @@ class _Values:
         _load_into(self.current, loaded)
 
 
+def _with_saved_types(current: Any, saved: Any) -> Any:
+    """``current``, what PyTorch's optimizers made of ``saved``. They load tensors in the type of the
+    parameter, which is not that of all: NAdam and ASGD have numbers of their own in float32. Those
+    are taken as they were saved, in the dicts that ``state_dict`` shares with the optimizer."""
+    is_tensor = sys.modules["torch"].is_tensor
+    if isinstance(current, dict) and isinstance(saved, dict):
+        for key in current.keys() & saved.keys():
+            current[key] = _with_saved_types(current[key], saved[key])
+    elif isinstance(current, (list, tuple)) and isinstance(saved, (list, tuple)):
+        return type(current)(map(_with_saved_types, current, saved))
+    elif is_tensor(current) and is_tensor(saved) and current.dtype != saved.dtype:
+        return saved.to(current.device)
+    return current
+
+
 class _WithStateDict:
     """An object that knows its state as a dict, as PyTorch's optimizers and schedulers do."""
 
@@ -97,7 +113,11 @@ class _WithStateDict:
         return canonical.dumps(self._entry.state_dict(), self._name)
 
     def load(self, saved: bytes) -> None:
-        self._entry.load_state_dict(canonical.loads(saved))
+        loaded = canonical.loads(saved)
+        self._entry.load_state_dict(loaded)
+        torch = sys.modules.get("torch")
+        if torch is not None and isinstance(self._entry, torch.optim.Optimizer):
+            _with_saved_types(self._entry.state_dict(), loaded)
 
 
 class State:
@@ -134,6 +154,8 @@ class State:
         """Adds an entry. Before ``run`` only."""
         if name in self._values.current or name == _VALUES or hasattr(type(self), name):
             raise InvalidArgumentError(f"State.add: the name '{name}' is taken; choose another")
+        if type(entry) in (list, tuple, dict) or isinstance(entry, np.generic):
+            canonical.dumps(entry, f"State.{name}")  # now, where the program sees the mistake
         if _is_plain(entry):
             self._values.current[name] = entry
             return
@@ -142,6 +164,11 @@ class State:
                 raise InvalidArgumentError(
                     f"State.add: '{name}' is the same object as '{other}'; name it once"
                 )
+        if isinstance(entry, type):
+            raise TypeError(
+                f"State: entry '{name}' is the class {entry.__module__}.{entry.__qualname__}; give "
+                "an object of it"
+            )
         if isinstance(entry, Sampler):
             self._core.add_sampler(name, entry)
         elif isinstance(entry, LearningRate):

@@ -173,6 +173,45 @@ def test_trains_through_a_kill_in_backward_and_a_replacement(job, body) -> None:
     assert "SIGKILL" in output or "signal 9" in output, output
 
 
+def thaws() -> None:
+    """Layers take turns: those that are frozen when the module is wrapped train later, alone."""
+    import elastic.torch
+
+    elastic.init()
+    for unit in ("bucket", "step"):
+        torch.manual_seed(0)
+        layers = torch.nn.Sequential(torch.nn.Linear(3, 3), torch.nn.Linear(3, 3))
+        layers[0].requires_grad_(False)
+        model = elastic.torch.DistributedDataParallel(layers, unit=unit, name=unit)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for step in range(6):
+            if step == 2:
+                layers[0].requires_grad_(True)
+                layers[1].requires_grad_(False)
+            if step == 4:
+                layers.requires_grad_(True)
+            optimizer.zero_grad()
+            inputs = torch.randn(4, 3, generator=torch.Generator().manual_seed(elastic.rank()))
+            if step == 2 and elastic.rank() == 0:
+                model.contribute_nothing()
+            else:
+                model(inputs).square().sum().backward()
+            optimizer.step()
+            assert len(model.contributors) == (1 if step < 2 else 3)
+        assert the_same_everywhere(model), "replicas differ"
+    elastic.shutdown()
+
+
+def test_parameters_that_thaw_are_averaged(job) -> None:
+    job(2, thaws)
+
+
+def with_buffer(buffer: torch.Tensor) -> torch.nn.Module:
+    module = torch.nn.Linear(2, 2)
+    module.register_buffer("extra", buffer)
+    return module
+
+
 def mistakes() -> None:
     import elastic.torch
 
@@ -192,6 +231,10 @@ def mistakes() -> None:
         (torch.nn.Linear(2, 2), {"name": "other", "unit": "layer"}, "'bucket' or 'step'"),
         (torch.nn.Linear(2, 2), {"name": "other", "bucket_cap_mb": -1}, "must not be negative"),
         (torch.nn.Linear(2, 2), {"name": "other", "static_graph": True}, "static_graph"),
+        (with_buffer(torch.ones(2, 3).t()), {"name": "other"}, "buffer 'extra' is not contiguous"),
+        (with_buffer(torch.ones(1, 3).expand(4, 3)), {"name": "other"}, "broadcast_buffers=False"),
+        (with_buffer(torch.ones(2).to(torch.complex64)), {"name": "other"}, "'extra' has .*complex64"),
+        (with_buffer(torch.eye(2).to_sparse()), {"name": "other"}, "'extra' is sparse"),
     ):
         with pytest.raises(elastic.InvalidArgumentError, match=text):
             Wrapped(module, **options)
@@ -199,6 +242,8 @@ def mistakes() -> None:
     model(torch.ones(1, 2)).sum().backward()
     assert (model.module.weight.grad == 1).all()
     del model
+    odd = with_buffer(torch.ones(2).to(torch.complex64))
+    Wrapped(odd, name="odd", broadcast_buffers=False)(torch.ones(1, 2)).sum().backward()
     Wrapped(torch.nn.Linear(2, 2))  # its name is free again
     elastic.shutdown()
 

@@ -60,6 +60,10 @@ def collectives() -> None:
         dist.gather_object(1, [None] * n if rank == 0 else None)
     with pytest.raises(NotImplementedError, match="'elastic' has no scatter"):
         dist.scatter_object_list([None], [1] * n if rank == 0 else None)
+    with pytest.raises(NotImplementedError, match="'elastic' has no .*(batch_isend_irecv|send)"):
+        dist.batch_isend_irecv([dist.P2POp(dist.isend, tensor, (rank + 1) % n)])
+    with pytest.raises((ValueError, RuntimeError), match="monitored_barrier"):  # PyTorch's own
+        dist.monitored_barrier()
     with pytest.raises(NotImplementedError, match="no reduction BXOR"):
         dist.all_reduce(torch.ones(1, dtype=torch.int32), op=dist.ReduceOp.BXOR)
     with pytest.raises(NotImplementedError, match="a group of 1"):
@@ -172,6 +176,16 @@ def destroyed() -> None:
 def test_a_program_may_end_by_destroying_the_group(job) -> None:
     output = job(2, destroyed)
     assert "in the middle of the job" not in output, output
+
+
+def destroyed_and_shut_down() -> None:
+    destroyed()
+    elastic.shutdown()
+
+
+def test_a_program_may_leave_the_job_after_destroying_the_group(job) -> None:
+    output = job(2, destroyed_and_shut_down)
+    assert "Exception" not in output and "Error" not in output, output
 
 
 def test_under_torchrun_it_says_what_to_do() -> None:

@@ -274,16 +274,115 @@ def test_a_name_used_twice_says_what_to_do(job) -> None:
     job(2, names_used_twice)
 
 
+def test_an_optimizers_state_keeps_its_types(tmp_path) -> None:
+    """A joiner loads what the members have, also where it is not of the parameters' type."""
+    import elastic.torch
+    from elastic import canonical
+
+    path = tmp_path / "state"
+    for kind in (torch.optim.NAdam, torch.optim.ASGD, torch.optim.Adam):
+        for dtype in (torch.float64, torch.bfloat16, torch.float32):
+            saved = []
+            for _ in range(2):
+                parameters = [torch.nn.Parameter(torch.ones(3, dtype=dtype)) for _ in range(2)]
+                optimizer = kind(parameters, lr=0.1)
+                state = elastic.torch.State(optimizer=optimizer)
+                if not saved:
+                    for parameter in parameters:
+                        parameter.grad = torch.ones_like(parameter)
+                    optimizer.step()
+                    state.save_to(path)
+                else:
+                    assert state.load_from(path)
+                saved.append(canonical.dumps(optimizer.state_dict()))
+            assert saved[0] == saved[1], (kind, dtype)
+
+
+def test_tensors_in_canonical_values() -> None:
+    from elastic import canonical
+
+    for given in (
+        torch.tensor([1 + 2j]).conj(),
+        torch._neg_view(torch.ones(2)),
+        torch.arange(6).reshape(2, 3).t(),
+    ):
+        (loaded,) = canonical.loads(canonical.dumps([given]))
+        assert loaded.dtype == given.dtype and (loaded == given).all()
+    for refused, text in (
+        (torch.ones(2, device="meta"), r"value\[0\] is .* device meta"),
+        (torch.quantize_per_tensor(torch.ones(2), 0.1, 0, torch.qint8), r"\.dequantize\(\)"),
+        (torch.eye(2).to_sparse(), r"\.to_dense\(\)"),
+    ):
+        with pytest.raises(elastic.InvalidArgumentError, match=text):
+            canonical.dumps([refused])
+
+
+def grows() -> None:
+    """Layers are unfrozen and come as a group of parameters when the optimizer is wrapped already."""
+    import elastic.torch
+
+    elastic.init()
+    for named in (False, True):
+        torch.manual_seed(0)
+        model = torch.nn.Sequential(*(torch.nn.Linear(3, 3) for _ in range(4)))
+        model[1].requires_grad_(False)
+        optimizer = elastic.torch.DistributedOptimizer(
+            torch.optim.SGD([*model[1].parameters(), *model[2].parameters()], lr=0.1),
+            model.named_parameters() if named else None,
+        )
+        for step in range(6):
+            if step == 2:
+                model[1].requires_grad_(True)
+            if step == 4:
+                model[0].requires_grad_(False)  # unfrozen later
+                optimizer.add_param_group({"params": list(model[0].parameters())})
+                optimizer.add_param_group({"params": model[3].weight, "lr": 0.2})
+            if step == 5:
+                model[0].requires_grad_(True)
+            optimizer.zero_grad()
+            inputs = torch.randn(4, 3, generator=torch.Generator().manual_seed(elastic.rank()))
+            if step != 2 or elastic.rank() != 0:  # this worker has no batch when they thaw
+                model(inputs).square().sum().backward()
+            optimizer.step()
+            assert len(optimizer.contributors) == [2, 2, 4, 4, 5, 7][step], step
+        weights = torch.cat([p.detach().reshape(1, -1) for p in model.parameters()], dim=1)
+        everyone = elastic.allgather(weights).values
+        assert (everyone == weights).all(), "replicas differ"
+    elastic.shutdown()
+
+
+def test_parameters_that_thaw_or_come_later_are_averaged(job) -> None:
+    job(2, grows)
+
+
 def test_datasets_and_samplers_that_do_not_fit() -> None:
     import elastic.torch
 
     Loader, Sampler = elastic.torch.ElasticDataLoader, elastic.torch.ElasticSampler
+
+    def loader(batch_size=1, **named) -> Loader:
+        return Loader([1, 2], Sampler([1, 2]), batch_size, **named)
+
     for make, error, text in (
         (lambda: Sampler(iter([1])), TypeError, r"no len\(\)"),
         (lambda: Sampler(-1), elastic.InvalidArgumentError, "-1 samples"),
         (lambda: Loader([1, 2], torch.utils.data.SequentialSampler([1, 2]), 1), TypeError, "follows"),
         (lambda: Loader([1, 2], Sampler(3), 1), elastic.InvalidArgumentError, "2 samples"),
         (lambda: Loader([1, 2], Sampler([1, 2]), 0), elastic.InvalidArgumentError, "1 or more"),
+        (lambda: loader(2.5), elastic.InvalidArgumentError, "batch_size is 2.5; .* whole number"),
+        (lambda: loader("2"), elastic.InvalidArgumentError, "batch_size is '2'"),
+        (lambda: loader(2**70), elastic.InvalidArgumentError, r"below 2\*\*63"),
+        (lambda: loader(epochs=1.5), elastic.InvalidArgumentError, "epochs is 1.5"),
+        (lambda: loader(epochs=-1), elastic.InvalidArgumentError, "epochs is -1"),
+        (lambda: loader(num_threads="2"), elastic.InvalidArgumentError, "num_threads is '2'"),
+        (lambda: loader(num_threads=-1), elastic.InvalidArgumentError, "num_threads is -1"),
+        (lambda: loader(num_threads=1.5), elastic.InvalidArgumentError, "num_threads is 1.5"),
+        (lambda: Sampler(2, seed=-1), elastic.InvalidArgumentError, "seed is -1"),
+        (lambda: Sampler(2, 2**64), elastic.InvalidArgumentError, r"seed is .*below 2\*\*64"),
+        (lambda: Sampler(2**64), elastic.InvalidArgumentError, "the number of samples is"),
+        (lambda: Sampler(2).next(-1), elastic.InvalidArgumentError, "next: batch_per_worker is -1"),
+        (lambda: Sampler(2).finished(-1), elastic.InvalidArgumentError, "finished: epochs is -1"),
+        (lambda: Sampler(2).commit(None), TypeError, "commit: there are no contributors"),
         (
             lambda: Loader([1, 2], Sampler([1, 2]), 1, num_workers=2, shuffle=True),
             elastic.InvalidArgumentError,
@@ -292,6 +391,37 @@ def test_datasets_and_samplers_that_do_not_fit() -> None:
     ):
         with pytest.raises(error, match=text):
             make()
+
+
+class Stops:
+    """A dataset one of whose samples raises StopIteration, as the ``next`` of an iterator does."""
+
+    def __len__(self) -> int:
+        return 8
+
+    def __getitem__(self, index: int) -> int:
+        return next(iter([])) if index == 3 else index
+
+
+def stops() -> None:
+    import elastic.torch
+
+    elastic.init()
+    sampler = elastic.torch.ElasticSampler(Stops())
+
+    def train(state: elastic.State) -> None:
+        for threads in (0, 2):
+            loader = elastic.torch.ElasticDataLoader(Stops(), sampler, 8, 2, num_threads=threads)
+            with pytest.raises(RuntimeError, match="StopIteration for sample 3"):
+                list(loader)
+            sampler.commit(elastic.barrier())
+
+    elastic.torch.run(elastic.torch.State(sampler=sampler), train)
+    elastic.shutdown()
+
+
+def test_a_sample_that_raises_stop_iteration_is_an_error(job) -> None:
+    job(1, stops)
 
 
 @pytest.mark.parametrize("place", ["sampler", "batch_sampler"])

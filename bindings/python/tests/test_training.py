@@ -210,6 +210,18 @@ def wrong_states() -> None:
     state = elastic.State(step=0)
     with pytest.raises(elastic.InvalidArgumentError, match="State.step is a builtins.set"):
         state.step = {1, 2}
+    with pytest.raises(elastic.InvalidArgumentError, match=r"State.log\[0\] is a builtins.set"):
+        elastic.State(log=[{1, 2}])
+    with pytest.raises(elastic.InvalidArgumentError, match="State.name is an array of <U1"):
+        elastic.State(name=np.str_("a"))
+    with pytest.raises(TypeError, match="'kind' is the class elastic.*Sampler; give an object"):
+        elastic.State(kind=elastic.Sampler)
+    holds_itself: list[object] = []
+    holds_itself += [holds_itself, holds_itself]
+    with pytest.raises(elastic.InvalidArgumentError, match="State.step has .* 100 deep.* flat"):
+        state.step = (holds_itself,)
+    with pytest.raises(elastic.InvalidArgumentError, match="State.deep has .* holds itself"):
+        elastic.State(deep={"a": holds_itself})
     with pytest.raises(TypeError, match="first|State and then"):
         elastic.run(wrong_states, state)  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="work.wait"):
@@ -310,7 +322,7 @@ def test_plain_values_reach_a_replacement_in_place(job: Job) -> None:
 def lists_through_a_kill() -> None:
     elastic.init()
     history: list[float] = []
-    state = elastic.State(history=history, best=np.float32(0), options={"a": [1]})
+    state = elastic.State(history=history, best=np.float32(0), options={"a": [-(10**5000)]})
     start = elastic.generation()
 
     def train(state: elastic.State) -> None:
@@ -322,7 +334,7 @@ def lists_through_a_kill() -> None:
             state.commit()
 
     elastic.run(state, train)
-    assert state.history is history and start >= 0
+    assert state.history is history and start >= 0 and state.options == {"a": [-(10**5000)]}
     mine = np.array([sum(history), len(history), state.best])
     everyone = elastic.allgather(mine.reshape(1, -1)).values
     assert (everyone == mine).all(), everyone

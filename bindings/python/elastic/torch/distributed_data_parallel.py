@@ -14,6 +14,13 @@ from elastic.torch.compression import Compression, Compressor
 from elastic.torch.gradient_exchange import Exchange, Group
 
 _MiB = 1 << 20
+#: The types of buffers that can be combined, as far as this version of PyTorch has them.
+_COMBINED = {
+    getattr(torch, name)
+    for name in "float16 bfloat16 float32 float64 bool int8 int16 int32 int64 uint8 uint16 uint32 "
+    "uint64".split()
+    if hasattr(torch, name)
+}
 
 
 class _Buffers:
@@ -24,6 +31,19 @@ class _Buffers:
         self._name = name
         self._module = module
         self._works: list[elastic.Work] = []
+        for buffer_name, buffer in module.named_buffers():
+            if buffer.dtype not in _COMBINED:
+                problem = f"has elements of type {buffer.dtype}, which elastic has not"
+            elif buffer.layout is not torch.strided:
+                problem = "is sparse; give the module its .to_dense()"
+            elif not buffer.is_contiguous():
+                problem = "is not contiguous; give the module its .contiguous()"
+            else:
+                continue
+            raise elastic.InvalidArgumentError(
+                f"DistributedDataParallel: the buffer {buffer_name!r} {problem}; or leave buffers "
+                "as they are on each worker, broadcast_buffers=False"
+            )
 
     def start(self) -> None:
         self._works = []
@@ -60,6 +80,10 @@ class DistributedDataParallel(torch.nn.Module):
     broadcasts in the second step, which a joiner's second step is not, and cannot be used again after
     an error in its hook. Here gradients have the parameters' names, and the library forms buckets.
 
+    Parameters that are unfrozen later are averaged from then on, each as a unit of its own. Unfreeze
+    on all members before the same step, joiners included. Parameters that the module gets when it
+    is wrapped already are not averaged.
+
     Args:
         module: has parameters that require gradients, all on the devices where they stay.
         unit: "bucket": gradients travel in parts, while the backward pass computes the others, and a
@@ -77,7 +101,8 @@ class DistributedDataParallel(torch.nn.Module):
         static_graph: refused; there is nothing to gain by it.
 
     Raises:
-        InvalidArgumentError: nothing requires a gradient, or the name is taken.
+        InvalidArgumentError: nothing requires a gradient, the name is taken, or a buffer cannot be
+            combined.
     """
 
     #: Names in use, with the modules that live.
@@ -127,6 +152,11 @@ class DistributedDataParallel(torch.nn.Module):
             backward_passes_per_step=1,
             predivide=1,
             before=before,
+            later=[
+                (f"{name}.{parameter_name}", parameter)
+                for parameter_name, parameter in module.named_parameters()
+                if not parameter.requires_grad
+            ],
         )
 
     @staticmethod
@@ -147,6 +177,7 @@ class DistributedDataParallel(torch.nn.Module):
     def forward(self, *arguments: Any, **named: Any) -> Any:
         if self._pending and not _in_backward():
             self._begin_after_exception()
+        self._exchange.take_in()
         return self.module(*arguments, **named)
 
     def _begin_after_exception(self) -> None:

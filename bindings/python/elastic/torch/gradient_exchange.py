@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeAlias
 
 import torch
@@ -45,9 +45,12 @@ class Exchange:
         backward_passes_per_step: int,
         predivide: float,
         before: Callable[[], bool] = lambda: True,
+        later: Iterable[tuple[str, Parameter]] = (),
     ) -> None:
-        """``before`` is asked for each gradient that is ready whether it may travel."""
-        self._groups = groups
+        """``before`` is asked for each gradient that is ready whether it may travel. Parameters of
+        ``later`` do not require a gradient yet."""
+        self._groups: list[Group] = []
+        self._later = list(later)
         self._op = op
         self._compression = compression
         self._passes = backward_passes_per_step
@@ -69,21 +72,41 @@ class Exchange:
         self.finite = True
         self.contributors: list[elastic.Contributors] = []
         for group in groups:
-            for parameter in group.parameters:
-                self._hooks.append(before_gradient(parameter, self._refuse_second))
-                self._hooks.append(on_gradient(parameter, self._hook(group)))
-        self.begin_step()
+            self._add(group)
+
+    def _add(self, group: Group) -> None:
+        self._groups.append(group)
+        self._begin_step(group)
+        for parameter in group.parameters:
+            self._hooks.append(before_gradient(parameter, self._refuse_second))
+            self._hooks.append(on_gradient(parameter, self._hook(group)))
+
+    def add_later(self, name: str, parameter: Parameter) -> None:
+        """Adds a parameter that travels from the first step on in which it requires a gradient."""
+        self._later.append((name, parameter))
+
+    def take_in(self) -> None:
+        """Adds the parameters that have come to require a gradient, each as a unit of its own."""
+        if not any(parameter.requires_grad for _, parameter in self._later):
+            return
+        for name, parameter in self._later:
+            if parameter.requires_grad:
+                self._add(Group(name, [(name, parameter)]))
+        self._later = [pair for pair in self._later if not pair[1].requires_grad]
 
     def begin_step(self) -> None:
         """Forgets the gradients that came so far."""
         for group in self._groups:
-            group.missing = len(group.parameters)
-            group.work = None
-            group.check = None
-            group.travelling = []
-            group.zeros = set()
-            for parameter in group.parameters:
-                self._left[parameter] = self._passes
+            self._begin_step(group)
+
+    def _begin_step(self, group: Group) -> None:
+        group.missing = len(group.parameters)
+        group.work = None
+        group.check = None
+        group.travelling = []
+        group.zeros = set()
+        for parameter in group.parameters:
+            self._left[parameter] = self._passes
 
     def _refuse_second(self, parameter: Parameter) -> None:
         """A gradient that has come is on its way, or will be when the rest of its group has come."""
@@ -161,6 +184,7 @@ class Exchange:
 
     def synchronize(self) -> None:
         """Waits for the averages; zeros stand for gradients that did not come."""
+        self.take_in()
         try:
             contributors = []
             for group in self._groups:

@@ -9,6 +9,7 @@ from typing import Any, NoReturn
 import torch.utils.data
 
 import elastic
+from elastic.torch.whole_number import whole_number
 
 
 class ElasticDataLoader:
@@ -34,8 +35,9 @@ class ElasticDataLoader:
         others: none; the error about one says what is there instead.
 
     Raises:
-        InvalidArgumentError: dataset and sampler differ in length, batch_size is below 1, or an
-            argument is one of PyTorch's DataLoader alone, such as num_workers.
+        InvalidArgumentError: dataset and sampler differ in length, batch_size is below 1, a number
+            is no whole number, or an argument is one of PyTorch's DataLoader alone, such as
+            num_workers.
         TypeError: the sampler is another one, such as PyTorch's DistributedSampler.
     """
 
@@ -60,10 +62,6 @@ class ElasticDataLoader:
                 f"ElasticDataLoader: the sampler is a {type(sampler).__name__}; give an "
                 "elastic.torch.ElasticSampler(dataset), which follows the members"
             )
-        if batch_size < 1:
-            raise elastic.InvalidArgumentError(
-                f"ElasticDataLoader: batch_size is {batch_size}; it must be 1 or more"
-            )
         if len(dataset) != len(sampler):
             raise elastic.InvalidArgumentError(
                 f"ElasticDataLoader: the dataset has {len(dataset)} samples and the sampler "
@@ -72,16 +70,24 @@ class ElasticDataLoader:
         #: The sampler, for its ``commit``.
         self.sampler = sampler
         self._dataset = dataset
-        self._batch_size = batch_size
-        self._epochs = epochs
+        self._batch_size = whole_number("ElasticDataLoader", "batch_size", batch_size, least=1)
+        self._epochs = whole_number("ElasticDataLoader", "epochs", epochs)
         self._collate = collate_fn or torch.utils.data.default_collate
-        self._threads = (
-            concurrent.futures.ThreadPoolExecutor(num_threads) if num_threads > 0 else None
-        )
+        threads = whole_number("ElasticDataLoader", "num_threads", num_threads)
+        self._threads = concurrent.futures.ThreadPoolExecutor(threads) if threads > 0 else None
 
     def __iter__(self) -> Iterator[Any]:
         while not self.sampler.finished(self._epochs):
             share = self.sampler.next(self._batch_size).tolist()
             read = self._threads.map if self._threads else map
-            samples = list(read(self._dataset.__getitem__, share))
+            samples = list(read(self._sample, share))
             yield self._collate(samples) if samples else None
+
+    def _sample(self, index: int) -> Any:
+        try:
+            return self._dataset[index]
+        except StopIteration as stop:  # which would end the list of samples, without an error
+            raise RuntimeError(
+                f"ElasticDataLoader: the dataset raised StopIteration for sample {index}, though its "
+                "length says that it has it; let it return the sample, or raise another exception"
+            ) from stop

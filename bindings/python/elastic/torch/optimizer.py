@@ -17,6 +17,8 @@ class Distributed:
     """The methods that DistributedOptimizer adds to the class of the optimizer it is given."""
 
     _elastic: Exchange
+    #: The names that named_parameters gave, also of parameters that the optimizer has not.
+    _elastic_names: dict[Parameter, str]
 
     def synchronize(self) -> None:
         """Waits until all gradients are averaged. Call it before gradients are clipped; then step
@@ -55,6 +57,15 @@ class Distributed:
         stepped = super().step() if self._elastic.finite else None  # type: ignore[misc]
         return loss if closure is not None else stepped
 
+    def add_param_group(self, param_group: dict[str, Any]) -> None:
+        """Adds parameters, whose gradients are averaged from now on. They have the names that
+        named_parameters gave them, or numbers."""
+        before = len(_parameters_of(self))
+        super().add_param_group(param_group)  # type: ignore[misc]
+        for at, parameter in enumerate(_parameters_of(self)[before:], before):
+            name = self._elastic_names.get(parameter, f"parameter.{at}")
+            self._elastic.add_later(name, parameter)
+
     def zero_grad(self, *arguments: Any, **named: Any) -> None:
         if self._elastic.under_way():
             raise elastic.InvalidArgumentError(
@@ -65,14 +76,19 @@ class Distributed:
         super().zero_grad(*arguments, **named)  # type: ignore[misc]
 
 
-def _named(
+def _parameters_of(optimizer: Any) -> list[Parameter]:
+    return [parameter for group in optimizer.param_groups for parameter in group["params"]]
+
+
+def _names(
     optimizer: torch.optim.Optimizer,
     named_parameters: Iterable[tuple[str, Parameter]] | None,
-) -> list[tuple[str, Parameter]]:
-    """The optimizer's parameters by name. Names are the same on all members, joiners included."""
-    own = [parameter for group in optimizer.param_groups for parameter in group["params"]]
+) -> dict[Parameter, str]:
+    """The names of the optimizer's parameters, and of others that named_parameters has. They are the
+    same on all members, joiners included."""
+    own = _parameters_of(optimizer)
     if named_parameters is None:
-        return [(f"parameter.{at}", parameter) for at, parameter in enumerate(own)]
+        return {parameter: f"parameter.{at}" for at, parameter in enumerate(own)}
     if isinstance(named_parameters, torch.nn.Module):
         named_parameters = named_parameters.named_parameters()
     named = list(named_parameters)
@@ -88,20 +104,18 @@ def _named(
             f"DistributedOptimizer: named_parameters has the name {sorted(twice)[0]!r} twice; each "
             "parameter needs one of its own"
         )
-    known = {id(parameter) for _, parameter in named}
-    if any(id(parameter) not in known for parameter in own):
+    known = {parameter: name for name, parameter in named}
+    if any(parameter not in known for parameter in own):
         raise elastic.InvalidArgumentError(
             "DistributedOptimizer: the optimizer has parameters that named_parameters lacks; give "
             "the names of all of them"
         )
-    wanted = {id(parameter) for parameter in own}
-    return [(name, parameter) for name, parameter in named if id(parameter) in wanted]
+    return known
 
 
 def _grouped(
     named: list[tuple[str, Parameter]], groups: int | Sequence[Sequence[Parameter]] | None
 ) -> list[Group]:
-    named = [(name, parameter) for name, parameter in named if parameter.requires_grad]
     if groups is None:
         return [Group(name, [(name, parameter)]) for name, parameter in named]
     if isinstance(groups, int):
@@ -143,6 +157,10 @@ def DistributedOptimizer(  # noqa: N802: makes an object of a class of this name
     workers that contributed to each gradient, and nothing is thrown away. Under the options
     ``non_finite="skip"`` and ``"error"`` of ``elastic.init`` it looks for NaN and Inf in dense
     gradients in host memory.
+
+    Parameters that are unfrozen later, or come by ``add_param_group``, are averaged from then on,
+    each as a unit of its own. Unfreeze on all members before the same step, joiners included; add
+    groups before ``run``, where a joiner loads the optimizer's state.
 
     Args:
         optimizer: any optimizer of PyTorch but LBFGS. The result is an optimizer of the same class.
@@ -187,15 +205,20 @@ def DistributedOptimizer(  # noqa: N802: makes an object of a class of this name
         raise elastic.InvalidArgumentError(
             "DistributedOptimizer: backward_passes_per_step must be a whole number, 1 or more"
         )
+    names = _names(optimizer, named_parameters)
+    wanted = set(_parameters_of(optimizer))
+    named = [(name, parameter) for parameter, name in names.items() if parameter in wanted]
     exchange = Exchange(
-        _grouped(_named(optimizer, named_parameters), groups),
+        _grouped([pair for pair in named if pair[1].requires_grad], groups),
         op,
         Compression.of(compression),
         backward_passes_per_step,
         gradient_predivide_factor,
+        later=[pair for pair in named if not pair[1].requires_grad],
     )
     kind = type(optimizer)
     # The same object with the class extended: learning-rate schedulers that have it keep it.
     optimizer.__class__ = type(kind.__name__, (Distributed, kind), {})
     optimizer._elastic = exchange
+    optimizer._elastic_names = names
     return optimizer

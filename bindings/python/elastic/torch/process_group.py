@@ -107,6 +107,10 @@ class ProcessGroup(dist.ProcessGroup):
         """Called by ``destroy_process_group``. The worker stays in the job, so that a group can be
         made again, until the program ends."""
 
+    def _get_backend(self, device: torch.device) -> Any:
+        """Called by ``batch_isend_irecv``, which would send."""
+        raise _lacks("backend for a device of its own, nor batch_isend_irecv")
+
     def _set_group_name(self, name: str) -> None:
         self._group_name = name
 
@@ -231,12 +235,16 @@ class ProcessGroup(dist.ProcessGroup):
             output.copy_(part.values.view(output.shape))
 
 
+def _lacks(what: str) -> NotImplementedError:
+    return NotImplementedError(
+        f"the process group 'elastic' has no {what}; it has all_reduce, broadcast, all_gather, "
+        "reduce_scatter, their forms for one tensor, coalesced and for objects, and barrier"
+    )
+
+
 def _refusal(name: str) -> Callable[..., Any]:
     def refuse(self: ProcessGroup, *arguments: Any, **named: Any) -> Any:
-        raise NotImplementedError(
-            f"the process group 'elastic' has no {name}; it has all_reduce, broadcast, all_gather, "
-            "reduce_scatter, their forms for one tensor, coalesced and for objects, and barrier"
-        )
+        raise _lacks(name)
 
     refuse.__name__ = name
     return refuse
