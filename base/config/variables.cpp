@@ -1,5 +1,7 @@
 #include "base/config/variables.hpp"
 
+#include <limits>
+
 namespace elastic {
 
 namespace {
@@ -28,7 +30,7 @@ std::vector<Variable> job_variables() {
        "1 encrypts all TCP connections with TLS 1.3. The same for all workers and the server.",
        flag(&Options::encrypt)},
       {"ELASTIC_SLOT", "slot", kLauncher, "Rank wished for in the first view; -1 for none.",
-       whole_number(&Options::slot, -1, 1 << 20)},
+       whole_number(&Options::slot, -1, std::numeric_limits<int>::max())},
       {"ELASTIC_LABEL", "label", kLauncher,
        "Name of the worker, which elasticrun ctl status shows.",
        any_text(&Options::label, "a name")},

@@ -40,6 +40,8 @@ using launcher::WorkerProcess;
 
 namespace {
 
+/// A wrong command line.
+constexpr int kUsageError = 2;
 /// Between counts of the workers on each host.
 constexpr Milliseconds kBetweenCounts{500};
 /// From so many signals on, the reader of the rest of the output is not waited for.
@@ -139,7 +141,7 @@ class HostLauncher::Impl {
 int HostLauncher::Impl::run() {
   if (Status status = prepare(); !status.ok()) {
     launcher::write_whole(STDERR_FILENO, Console::line_of(status.message()));
-    return 1;
+    return status.code() == Code::kInvalidArgument ? kUsageError : 1;
   }
   connect();
   if (!first_list_.empty()) decide(ListChanged{first_list_});
@@ -236,8 +238,10 @@ void HostLauncher::Impl::take(const Result<HostList>& hosts) {
         (first_list_.empty() ? "" : "; going on with the list of hosts before"));
     return;
   }
-  if (first_list_.empty() && total_slots(hosts.value()) == 0) {
-    return say("the list of hosts is empty: waiting for one");
+  if (total_slots(hosts.value()) == 0) {
+    return say(first_list_.empty() ? "the list of hosts is empty: waiting for one"
+                                   : "the list of hosts is empty; going on with the list before "
+                                     "(elasticrun ctl stop ends the job)");
   }
   first_list_ = hosts.value();
   decide(ListChanged{hosts.value()});
@@ -270,7 +274,9 @@ void HostLauncher::Impl::collect_agents() {
       continue;
     }
     const auto& lines = entry->second.output->last_lines();
-    ended.push_back({entry->first, *status, lines.empty() ? "" : lines.back()});
+    std::string last = lines.empty() ? "" : lines.back();
+    if (last.ends_with('\r')) last.pop_back();  // ssh ends its lines for a terminal
+    ended.push_back({entry->first, *status, std::move(last)});
     entry = agents_.erase(entry);
   }
   for (const AgentEnded& event : ended) decide(event);
@@ -279,9 +285,11 @@ void HostLauncher::Impl::collect_agents() {
 void HostLauncher::Impl::count_workers() {
   connection_->ask_status([this](const rendezvous::StatusReply* reply) {
     if (reply == nullptr || !reply->launchers) return;
-    Counted counted{{}, reply->joinable};
+    Counted counted{{}, {}, reply->joinable};
     for (const auto& launcher : *reply->launchers) {
-      if (launcher.connected) counted.running[launcher.host] += launcher.running;
+      if (!launcher.connected) continue;
+      counted.running[launcher.host] += launcher.running;
+      if (launcher.slots == 0) counted.drained.insert(launcher.host);
     }
     decide(counted);
   });

@@ -3,7 +3,9 @@
 #include <cerrno>
 #include <cstring>
 #include <exception>
+#include <filesystem>
 #include <fstream>
+#include <optional>
 #include <sstream>
 #include <utility>
 
@@ -26,6 +28,13 @@ constexpr Milliseconds kBetweenLooks{1000};
 constexpr Milliseconds kScriptLimit{10000};
 
 Result<std::string> read_file(const std::string& path) {
+  std::error_code error;
+  const auto status = std::filesystem::status(path, error);
+  if (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status)) {
+    return Status(Code::kUnavailable, "--hostfile " + path +
+                                          " cannot be read: it is no regular file, and is read "
+                                          "again and again");
+  }
   std::ifstream file(path);
   std::ostringstream text;
   if (file) text << file.rdbuf();
@@ -111,7 +120,7 @@ class HostSource::Watch : public std::enable_shared_from_this<Watch> {
   const Place place_;
   Handler handler_;
   asio::steady_timer pause_;
-  HostList hosts_;
+  std::optional<HostList> hosts_;
   std::string error_;
 };
 

@@ -25,8 +25,9 @@ constexpr int kSshFailed = 255;
 /// A count of workers is that of a moment ago: an agent that has just begun may not have told.
 constexpr Milliseconds kCountsAfter{2000};
 
-std::string how(const AgentEnded& event) {
+std::string how(const AgentEnded& event, bool was_running) {
   const ExitStatus& status = event.status;
+  if (status.signal == 0 && status.code == kSshFailed && was_running) return "ssh was cut off";
   const std::string last = event.last_line.empty() ? "" : ": " + event.last_line;
   if (status.signal == 0 && status.code == kSshFailed) {
     return "ssh cannot reach it, or was cut off" + last;
@@ -68,7 +69,9 @@ void HostSupervision::on(const ListChanged& event, TimePoint now, Actions& actio
   if (!begun_) return begin(event.hosts, now, actions);
   int before = 0;
   for (const auto& [name, place] : places_) before += place.listed ? place.slots : 0;
-  drop_unlisted(event.hosts, actions);
+  // The server starts the workers of hosts that leave where there is room; new hosts get the rest.
+  const int leaving = drop_unlisted(event.hosts, actions);
+  shrink(event.hosts, actions);
   const int slots = total_slots(event.hosts);
   if (options_.np == 0) {
     target_ = slots;
@@ -76,19 +79,22 @@ void HostSupervision::on(const ListChanged& event, TimePoint now, Actions& actio
     target_ += std::max(0, slots - before);
   }
   if (options_.max_np > 0) target_ = std::min(target_, options_.max_np);
+  int moved = std::min(leaving, free_slots());
   for (const Host& host : event.hosts) {
-    const bool known = places_.contains(host.name);
-    Place& place = places_[host.name];
-    if (!known) place.number = next_number_++;
-    const bool was_listed = known && place.listed;
+    const auto known = places_.find(host.name);
+    Place& place = known == places_.end() ? places_[host.name] : known->second;
+    if (known == places_.end()) place.number = next_number_++;
+    const bool is_new = known == places_.end() || !place.listed || place.slots != host.slots;
     place.listed = true;
-    place.refused = false;
-    if (place.alive && was_listed) {
-      resize(place, host, actions);
-    } else {
-      place.slots = host.slots;
-      if (!place.alive) start(host.name, place, room_to_target(), now, actions);
+    if (place.alive && !place.leaving) {
+      grow(place, host, actions);
+      continue;
     }
+    place.slots = host.slots;
+    if (place.alive || !is_new) continue;  // it comes back when it has left, or is tried again
+    place.refused = false;
+    const int wanted = std::max(0, room_to_target() - moved);
+    start(host.name, place, wanted, now, actions);
   }
 }
 
@@ -113,29 +119,44 @@ void HostSupervision::begin(const HostList& hosts, TimePoint now, Actions& actio
   }
 }
 
-void HostSupervision::drop_unlisted(const HostList& hosts, Actions& actions) {
+/// \returns how many workers leave with their hosts.
+int HostSupervision::drop_unlisted(const HostList& hosts, Actions& actions) {
+  int leaving = 0;
   for (auto& [name, place] : places_) {
     const bool listed = std::any_of(hosts.begin(), hosts.end(),
                                     [&](const Host& host) { return host.name == name; });
     if (listed || !place.listed) continue;
     place.listed = false;
     place.again = TimePoint::max();
-    if (!place.alive) continue;
+    if (!place.alive || place.leaving) continue;
+    place.leaving = true;
+    leaving += place.workers;
     actions.emplace_back(Say{"host " + name + " is not in the list any more: its workers leave"});
     actions.emplace_back(LimitHost{name, 0});
   }
+  return leaving;
 }
 
-/// The server finds places for the workers of slots that are gone.
-void HostSupervision::resize(Place& place, const Host& host, Actions& actions) {
-  if (host.slots == place.slots) return;
-  actions.emplace_back(LimitHost{host.name, host.slots});
-  if (host.slots > place.slots) {
-    owed_ +=
-        std::min(host.slots - place.slots, room_to_target() - std::min(owed_, room_to_target()));
-  } else {
-    place.workers = std::min(place.workers, host.slots);
+/// Hosts that have fewer slots. The server finds places for their workers, as far as there are any.
+void HostSupervision::shrink(const HostList& hosts, Actions& actions) {
+  for (const Host& host : hosts) {
+    const auto found = places_.find(host.name);
+    if (found == places_.end() || host.slots >= found->second.slots) continue;
+    Place& place = found->second;
+    if (!place.alive || place.leaving) continue;
+    actions.emplace_back(LimitHost{host.name, host.slots});
+    place.leaving = host.slots == 0;
+    place.slots = host.slots;
+    const int lost = std::max(0, place.workers - host.slots);
+    place.workers -= lost;
+    owed_ += std::max(0, lost - free_slots());
   }
+}
+
+void HostSupervision::grow(Place& place, const Host& host, Actions& actions) {
+  if (host.slots <= place.slots) return;
+  actions.emplace_back(LimitHost{host.name, host.slots});
+  owed_ = std::min(owed_ + host.slots - place.slots, room_to_target());
   place.slots = host.slots;
 }
 
@@ -145,6 +166,7 @@ void HostSupervision::start(const std::string& host, Place& place, int np, TimeP
   place.again = TimePoint::max();
   if (place.slots == 0) return;
   place.alive = true;
+  place.leaving = place.drained_by_user = false;
   place.counted = false;
   place.started = now;
   owed_ = std::max(0, owed_ - place.workers);
@@ -170,11 +192,16 @@ void HostSupervision::on(const AgentEnded& event, TimePoint now, Actions& action
     phase_text_ = "workers of host " + event.host + " failed before the job had begun";
     return end_agents(now, actions);
   }
-  if (!place.listed || status.ok() || (status.signal == 0 && status.code == kDrained)) {
+  const bool drained = status.signal == 0 && status.code == kDrained;
+  if (!place.listed || place.leaving || status.ok() || drained) {
     place.workers = 0;
     place.refused = true;
     if (!status.ok()) actions.emplace_back(Say{"host " + event.host + " has been drained"});
-    return;
+    // The list has named it anew while it was leaving.
+    const bool wanted = std::exchange(place.leaving, false) && place.listed && place.slots > 0;
+    if (!wanted || place.drained_by_user) return;
+    place.refused = false;
+    return start(event.host, place, std::max(owed_, room_to_target()), now, actions);
   }
   agent_failed(event, place, now, actions);
 }
@@ -183,7 +210,7 @@ void HostSupervision::agent_failed(const AgentEnded& event, Place& place, TimePo
                                    Actions& actions) {
   const int lost = std::exchange(place.workers, 0);
   if (now - place.started >= options_.proven) place.failures = 0;
-  place.failure = how(event);
+  place.failure = how(event, place.counted);
   place.refused = event.status.signal == 0 && event.status.code == kRefused;
   owed_ += lost;
   std::string next = "; it is not tried again";
@@ -210,11 +237,14 @@ void HostSupervision::on(const Counted& event, TimePoint now, Actions& actions) 
   int counted = 0;
   for (auto& [name, place] : places_) {
     const auto told = event.running.find(name);
+    if (place.alive && !place.leaving && event.drained.contains(name)) {
+      place.leaving = place.drained_by_user = true;
+    }
     if (!place.alive || told == event.running.end() || now < place.started + kCountsAfter) continue;
     place.counted = true;
     place.workers = told->second;
     counted += told->second;
-    if (place.listed) room += std::max(0, place.slots - place.workers);
+    if (place.listed && !place.leaving) room += std::max(0, place.slots - place.workers);
   }
   target_ = std::max(target_, counted);  // others have added some
   owed_ = std::min(owed_, room_to_target());
@@ -301,7 +331,17 @@ Finish HostSupervision::outcome() const {
 
 int HostSupervision::workers() const {
   int sum = 0;
-  for (const auto& [name, place] : places_) sum += place.alive ? place.workers : 0;
+  for (const auto& [name, place] : places_) {
+    if (place.alive && !place.leaving) sum += place.workers;
+  }
+  return sum;
+}
+
+int HostSupervision::free_slots() const {
+  int sum = 0;
+  for (const auto& [name, place] : places_) {
+    if (place.alive && !place.leaving) sum += std::max(0, place.slots - place.workers);
+  }
   return sum;
 }
 

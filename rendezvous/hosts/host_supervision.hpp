@@ -1,6 +1,7 @@
 #pragma once
 
 #include <map>
+#include <set>
 #include <string>
 #include <variant>
 #include <vector>
@@ -49,6 +50,7 @@ struct AgentEnded {
 /// How many workers each agent runs, by host, of those that the server knows.
 struct Counted {
   std::map<std::string, int> running;
+  std::set<std::string> drained;  ///< hosts that the server lets have none any more
   bool joinable = false;
 };
 using Event =
@@ -96,13 +98,15 @@ class HostSupervision {
   struct Place {
     int number = 0;
     int slots = 0;
-    int workers = 0;        ///< that run, or are about to
-    bool listed = true;     ///< in the latest list
-    bool alive = false;     ///< its agent runs
-    bool refused = false;   ///< it would fail again: not tried until the list changes
-    bool counted = false;   ///< the server has known its agent
-    int failures = 0;       ///< in a row
-    std::string failure{};  ///< the latest, for people
+    int workers = 0;               ///< that run, or are about to
+    bool listed = true;            ///< in the latest list
+    bool leaving = false;          ///< its workers are to leave, and its agent then ends
+    bool drained_by_user = false;  ///< by ctl drain, a signal or a notice, and not by the list
+    bool alive = false;            ///< its agent runs
+    bool refused = false;          ///< it would fail again: not tried until the list changes
+    bool counted = false;          ///< the server has known its agent
+    int failures = 0;              ///< in a row
+    std::string failure{};         ///< the latest, for people
     TimePoint started{};
     TimePoint again = TimePoint::max();  ///< when it is tried again
   };
@@ -116,8 +120,9 @@ class HostSupervision {
   void on(const TimePassed& event, TimePoint now, Actions& actions);
 
   void begin(const HostList& hosts, TimePoint now, Actions& actions);
-  void drop_unlisted(const HostList& hosts, Actions& actions);
-  void resize(Place& place, const Host& host, Actions& actions);
+  int drop_unlisted(const HostList& hosts, Actions& actions);
+  void shrink(const HostList& hosts, Actions& actions);
+  void grow(Place& place, const Host& host, Actions& actions);
   void start(const std::string& host, Place& place, int np, TimePoint now, Actions& actions);
   void agent_failed(const AgentEnded& event, Place& place, TimePoint now, Actions& actions);
   void end_agents(TimePoint now, Actions& actions);
@@ -125,6 +130,7 @@ class HostSupervision {
   Finish outcome() const;
   int workers() const;
   int room_to_target() const;
+  int free_slots() const;
   int agents() const;
   bool over() const { return phase_ == JobPhase::kDone || phase_ == JobPhase::kFailed; }
   bool ending() const { return over() || signals_ > 0; }

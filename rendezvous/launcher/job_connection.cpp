@@ -119,7 +119,8 @@ class JobConnection::Impl : public std::enable_shared_from_this<Impl> {
         lost_at_ = Clock::now();
         continue;
       }
-      if (!known_ && handlers_.on_no_connection) handlers_.on_no_connection(ended);
+      if (handlers_.on_no_connection) handlers_.on_no_connection(ended, Clock::now() - lost_at_);
+      if (abandoned_) co_return;
       if (Clock::now() >= lost_at_ + longest_outage_) do_without(ended);
       co_await wait(backoff.pause());
     }

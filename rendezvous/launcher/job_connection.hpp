@@ -24,9 +24,10 @@ class JobConnection {
     std::function<void(SlotsChanged)> on_slots;
     /// On the first connection: this launcher's number in the job, and the job's name.
     std::function<void(rendezvous::Enlisted)> on_enlisted;
-    /// An attempt to connect for the first time has failed. kUnavailable: there is no server.
-    /// Otherwise it refuses this launcher, such as for its secret. Attempts go on.
-    std::function<void(Status)> on_no_connection;
+    /// An attempt to connect has failed, and there has been no connection for so long.
+    /// kUnavailable: there is no server. Otherwise it refuses this launcher, such as for its
+    /// secret. Attempts go on.
+    std::function<void(Status, Duration)> on_no_connection;
   };
 
   /// `self`: the name of this launcher and its slots. `longest_outage`: a question about a worker

@@ -1,5 +1,6 @@
 #include "rendezvous/launcher/launcher.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <filesystem>
@@ -43,6 +44,9 @@ constexpr int kNoServer = 69;
 /// Between requests to let workers go.
 constexpr Milliseconds kAskAgain{500};
 
+/// Without the server, before an agent takes its starter for gone.
+constexpr Milliseconds kLongestAlone{60000};
+
 /// From so many signals on, the reader of the rest of the output is not waited for.
 constexpr int kSignalsWithoutReader = 2;
 
@@ -75,10 +79,11 @@ class Launcher::Impl {
   Status start_server();
   void connect();
   void begin(const rendezvous::Enlisted& enlisted);
-  void without_server(const Status& why);
+  void without_server(const Status& why, Duration lost_for);
   void wait_for_signal();
   void wait_for_children();
   void wait_for_starter();
+  void lose_starter();
   void watch_for_notice();
   void collect_children();
   void decide(const Event& event) { perform(supervision_.decide(event, Clock::now())); }
@@ -174,7 +179,9 @@ void Launcher::Impl::connect() {
   handlers.on_spawn = [this](const SpawnWanted& spawn) { decide(spawn); };
   handlers.on_slots = [this](const SlotsChanged& slots) { decide(slots); };
   handlers.on_enlisted = [this](const rendezvous::Enlisted& enlisted) { begin(enlisted); };
-  handlers.on_no_connection = [this](const Status& why) { without_server(why); };
+  handlers.on_no_connection = [this](const Status& why, Duration lost_for) {
+    without_server(why, lost_for);
+  };
   connection_.emplace(
       io_,
       rendezvous::Destination{job_.address,
@@ -210,9 +217,14 @@ void Launcher::Impl::watch_for_notice() {
                                     }});
 }
 
-/// Once workers run, they train on without a server.
-void Launcher::Impl::without_server(const Status& why) {
-  if (begun_ || finished_) return;
+/// Once workers run, they train on without a server. The starter of an agent holds the server, and
+/// ssh does not notice on this side that its machine is gone.
+void Launcher::Impl::without_server(const Status& why, Duration lost_for) {
+  if (finished_) return;
+  if (begun_) {
+    if (options_.end_with_stdin && lost_for >= kLongestAlone) lose_starter();
+    return;
+  }
   const bool may_come = why.code() == Code::kUnavailable;
   if (may_come && Clock::now() < started_ + options_.start_timeout) return;
   perform({Finish{may_come ? kNoServer : kNotRetried, "cannot join the job: " + why.message()}});
@@ -235,8 +247,15 @@ void Launcher::Impl::wait_for_starter() {
     std::array<char, 256> ignored{};
     const ssize_t got = ::read(starter_.native_handle(), ignored.data(), ignored.size());
     if (got > 0 || (got < 0 && (errno == EINTR || errno == EAGAIN))) return wait_for_starter();
-    decide(StarterGone{});
+    lose_starter();
   });
+}
+
+/// The reader of the output may be gone as well.
+void Launcher::Impl::lose_starter() {
+  signals_heard_ = std::max(signals_heard_, kSignalsWithoutReader);
+  if (finished_) return io_.stop();
+  decide(StarterGone{});
 }
 
 void Launcher::Impl::wait_for_children() {
@@ -357,7 +376,9 @@ Result<WorkerOutput*> Launcher::Impl::output_of(int slot) {
     auto made =
         std::make_unique<WorkerOutput>(std::move(prefix), console_->output(), console_->errors());
     if (!options_.output_dir.empty()) {
-      const Status status = WorkerOutput::open_files(slot, options_.output_dir, *made);
+      const Status status = WorkerOutput::open_files(
+          slot_label(job_.launcher, slot).substr(std::string_view("slot-").size()),
+          options_.output_dir, *made);
       if (!status.ok()) return status;
     }
     output = std::move(made);

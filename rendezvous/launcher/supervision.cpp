@@ -158,8 +158,8 @@ void Supervision::on(const NoticeCame& event, TimePoint now, Actions& actions) {
 
 /// It cannot be asked, so no time is lost.
 void Supervision::on(const StarterGone&, TimePoint now, Actions& actions) {
-  if (ending()) return;
   drained_ = true;
+  if (kill_at_ != TimePoint::max()) return;
   actions.emplace_back(Say{"the process that started this elasticrun is gone: stopping"});
   if (running() > 0) terminate(now, actions);
 }

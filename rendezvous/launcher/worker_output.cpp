@@ -15,9 +15,10 @@ WorkerOutput::WorkerOutput(std::string prefix, OutputWriter& output, OutputWrite
       output_([this](std::string_view text) { line(output_sink_, text); }),
       errors_([this](std::string_view text) { line(errors_sink_, text); }) {}
 
-Status WorkerOutput::open_files(int slot, const std::string& folder, WorkerOutput& output) {
+Status WorkerOutput::open_files(const std::string& name, const std::string& folder,
+                                WorkerOutput& output) {
   const auto open = [&](const char* ending, Sink& sink) {
-    sink.name = folder + "/worker-" + std::to_string(slot) + ending;
+    sink.name = folder + "/worker-" + name + ending;
     sink.file.reset(::open(sink.name.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644));
     sink.fd = sink.file.get();
     return sink.file ? Status()

@@ -23,8 +23,9 @@ class WorkerOutput {
 
   /// To the launcher's own stdout and stderr, by these writers, which outlive this.
   WorkerOutput(std::string prefix, OutputWriter& output, OutputWriter& errors);
-  /// To worker-SLOT.out and .err in `folder`, at their ends: a restarted worker's output follows.
-  static Status open_files(int slot, const std::string& folder, WorkerOutput& output);
+  /// To worker-NAME.out and .err in `folder`, at their ends: a restarted worker's output follows.
+  static Status open_files(const std::string& name, const std::string& folder,
+                           WorkerOutput& output);
 
   WorkerOutput(const WorkerOutput&) = delete;
   WorkerOutput& operator=(const WorkerOutput&) = delete;

@@ -28,13 +28,23 @@ constexpr std::size_t kMostQueuedBytes = 8 * kMaxMessageBytes;
 constexpr Milliseconds kLinger{2000};
 /// Unacknowledged data, heartbeats at the least, for that long means that the host is gone.
 constexpr int kUserTimeoutMs = 10000;
+/// A launcher may have nothing to send for hours, and is to notice that the other side has given
+/// the connection up while the network was down.
+constexpr int kIdleSeconds = 5;
+constexpr int kBetweenProbesSeconds = 2;
+constexpr int kProbes = 3;
 
 void set_options(Connection::Socket& socket) {
   Error ignored;
   socket.set_option(asio::ip::tcp::no_delay(true), ignored);
   socket.set_option(asio::socket_base::keep_alive(true), ignored);
-  ::setsockopt(socket.native_handle(), IPPROTO_TCP, TCP_USER_TIMEOUT, &kUserTimeoutMs,
-               sizeof kUserTimeoutMs);
+  const auto set = [&socket](int option, int value) {
+    ::setsockopt(socket.native_handle(), IPPROTO_TCP, option, &value, sizeof value);
+  };
+  set(TCP_USER_TIMEOUT, kUserTimeoutMs);
+  set(TCP_KEEPIDLE, kIdleSeconds);
+  set(TCP_KEEPINTVL, kBetweenProbesSeconds);
+  set(TCP_KEEPCNT, kProbes);
 }
 
 std::string peer_of(const Connection::Socket& socket) {

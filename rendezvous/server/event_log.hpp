@@ -11,7 +11,7 @@
 
 namespace elastic::rendezvous {
 
-/// What happens to a job, as one JSON object per line, for programs. docs/status.md has the events
+/// The events of a job, as one JSON object per line, for programs. docs/status.md has the events
 /// and their fields. A line is written at once, so that it can be followed while the job runs.
 ///
 /// Owned by the server's thread.

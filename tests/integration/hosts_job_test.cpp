@@ -187,6 +187,12 @@ TEST_F(HostsJobTest, HostsComeAndGoAsTheFileIsEdited) {
   ASSERT_TRUE(has_hosts({"five-a:1", "five-b:2"}, 3)) << job_->output();
   list("five-b slots=two\n");
   ASSERT_TRUE(says("line 1: 'slots=two' has no number of slots; going on with the list"));
+  list("# none\n");
+  ASSERT_TRUE(says("the list of hosts is empty; going on with the list before"));
+  std::filesystem::remove(file_);
+  std::filesystem::create_directory(file_);
+  ASSERT_TRUE(says("cannot be read: it is no regular file"));
+  std::filesystem::remove(file_);
   list("five-b slots=1\n");
   ASSERT_TRUE(has_hosts({"five-b:1"}, 1)) << job_->output();
   EXPECT_THAT(job_->output(), HasSubstr("host five-a is not in the list any more"));
@@ -229,6 +235,14 @@ TEST_F(HostsJobTest, WorkersLeaveAHostThatIsToEnd) {
   EXPECT_THAT(job_->output(),
               AllOf(HasSubstr("says that this machine is to end in 60 s: its workers"),
                     HasSubstr("host end-a has been drained")));
+  EXPECT_EQ(job_->finish(), 0) << job_->output();
+}
+
+TEST_F(HostsJobTest, AJobMayHaveManyHosts) {
+  std::string hosts = "many-0:1";
+  for (int host = 1; host < 13; ++host) hosts += ",many-" + std::to_string(host) + ":1";
+  start({"--hosts", hosts, "-np", "13"});
+  ASSERT_TRUE(job_->wait_until_entered(13)) << job_->output();
   EXPECT_EQ(job_->finish(), 0) << job_->output();
 }
 

@@ -20,6 +20,7 @@
 
 #include "integration/ended.hpp"
 #include "integration/trainer_job.hpp"
+#include "rendezvous/launcher/job_file.hpp"
 
 namespace elastic::testing {
 namespace {
@@ -55,8 +56,8 @@ class StrangerTest : public ::testing::Test {
 
   /// A file with the job's secret.
   std::string secret_file() const {
-    const std::string record =
-        read_file(job_.folder() / ("elastic-" + std::to_string(::getuid())) / "jobs" / "mine.json");
+    const std::string folder = job_.folder() / ("elastic-" + std::to_string(::getuid()));
+    const std::string record = read_file(launcher::jobs_folder(folder) + "/mine.json");
     std::smatch secret;
     EXPECT_TRUE(std::regex_search(record, secret, std::regex("[0-9a-f]{64}"))) << "no job record";
     const auto file = job_.folder() / "same";

@@ -67,8 +67,9 @@ class MetadataService {
     const auto found = answers.find(request.substr(0, request.find(" HTTP")));
     const std::string answer = found == answers.end() ? "404 " : found->second;
     const std::string body = answer.substr(4);
-    const std::string text = "HTTP/1.1 " + answer.substr(0, 3) + " X\r\nContent-Length: " +
-                             std::to_string(body.size()) + "\r\n\r\n" + body;
+    const std::string text = "HTTP/1.1 " + answer.substr(0, 3) +
+                             " X\r\nContent-Length: " + std::to_string(body.size()) + "\r\n\r\n" +
+                             body;
     co_await asio::async_write(socket, asio::buffer(text), asio::use_awaitable);
   }
 
@@ -80,13 +81,12 @@ class NoticeWatchTest : public ::testing::Test {
   NoticeWatchTest() { EXPECT_TRUE(guardian_.start().ok()); }
 
   void watch(const std::string& source) {
-    watch_.emplace(io_, parse_notice_source(source).value(),
-                   std::vector<std::string>{"PATH=/usr/bin:/bin"}, guardian_.pipe(),
-                   NoticeWatch::Handlers{[this](const Notice& notice) { notice_ = notice; },
-                                         [this](const std::string& hint) { hint_ = hint; },
-                                         [this](const Status& error) {
-                                           errors_.push_back(error.message());
-                                         }});
+    watch_.emplace(
+        io_, parse_notice_source(source).value(), std::vector<std::string>{"PATH=/usr/bin:/bin"},
+        guardian_.pipe(),
+        NoticeWatch::Handlers{[this](const Notice& notice) { notice_ = notice; },
+                              [this](const std::string& hint) { hint_ = hint; },
+                              [this](const Status& error) { errors_.push_back(error.message()); }});
   }
   bool until(const std::function<bool()>& condition) {
     const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(30) * kHangFactor;
@@ -107,9 +107,8 @@ class NoticeWatchTest : public ::testing::Test {
 
 TEST_F(NoticeWatchTest, AsksEc2WithAToken) {
   MetadataService service(io_);
-  service.answers = {
-      {"PUT /latest/api/token", "200 TOKEN"},
-      {"GET /latest/meta-data/events/recommendations/rebalance", "200 {}"}};
+  service.answers = {{"PUT /latest/api/token", "200 TOKEN"},
+                     {"GET /latest/meta-data/events/recommendations/rebalance", "200 {}"}};
   watch("aws@" + service.address());
   ASSERT_TRUE(until([&] { return !hint_.empty(); }));
   EXPECT_FALSE(notice_);

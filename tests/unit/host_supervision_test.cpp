@@ -112,11 +112,11 @@ TEST(HostSupervision, WorkersOfALostHostAreStartedWhereThereIsRoom) {
   world.happens(AgentEnded{"a", kKilled, ""});
   EXPECT_THAT(world.said,
               HasSubstr("host a: its elasticrun died of signal 9 (Killed); 2 workers lost"));
-  world.happens(Counted{{{"b", 1}, {"c", 1}}, false});
+  world.happens(Counted{{{"b", 1}, {"c", 1}}, {}, false});
   EXPECT_FALSE(world.added) << "no worker can join";
-  world.happens(Counted{{{"b", 1}, {"c", 1}}, true});
+  world.happens(Counted{{{"b", 1}, {"c", 1}}, {}, true});
   EXPECT_EQ(world.added, 2);
-  world.happens(Counted{{{"b", 2}, {"c", 2}}, true});
+  world.happens(Counted{{{"b", 2}, {"c", 2}}, {}, true});
   EXPECT_FALSE(world.added);
   world.passes(Milliseconds(1000));
   EXPECT_THAT(world.started, ElementsAre("a 0: 0 of 2")) << "it is back, and has room";
@@ -128,7 +128,7 @@ TEST(HostSupervision, WhereThereIsNoRoomTheyComeBackWithTheirHost) {
   world.runs();
   world.now += Milliseconds(5000);
   world.happens(AgentEnded{"a", code(255), ""});
-  world.happens(Counted{{{"b", 2}}, true});
+  world.happens(Counted{{{"b", 2}}, {}, true});
   EXPECT_FALSE(world.added);
   world.passes(Milliseconds(1000));
   EXPECT_THAT(world.started, ElementsAre("a 0: 2 of 2"));
@@ -151,6 +151,55 @@ TEST(HostSupervision, FollowsTheList) {
   EXPECT_THAT(world.started, ElementsAre("a 0: 2 of 2"));
 }
 
+TEST(HostSupervision, AHostInThePlaceOfAnotherGetsItsWorkers) {
+  World world;
+  world.happens(ListChanged{kTwo});
+  world.runs();
+  world.happens(ListChanged{{{"a", 2}, {"c", 2}}});
+  EXPECT_THAT(world.limited, ElementsAre("b: 0"));
+  EXPECT_THAT(world.started, ElementsAre("c 2: 2 of 2"));
+}
+
+TEST(HostSupervision, SlotsMayMoveBetweenHosts) {
+  for (const HostList& list : {HostList{{"a", 1}, {"b", 3}}, HostList{{"a", 3}, {"b", 1}}}) {
+    World world;
+    world.happens(ListChanged{kTwo});
+    world.runs();
+    world.now += Milliseconds(5000);
+    world.happens(ListChanged{list});
+    const bool a_grows = list[0].slots == 3;
+    world.happens(Counted{{{"a", a_grows ? 2 : 1}, {"b", a_grows ? 1 : 2}}, {}, true});
+    EXPECT_EQ(world.added, 1);
+  }
+}
+
+TEST(HostSupervision, AHostThatIsPutBackWhileItLeavesComesBack) {
+  World world;
+  world.happens(ListChanged{kTwo});
+  world.runs();
+  world.happens(ListChanged{{{"a", 2}}});
+  world.happens(ListChanged{kTwo});
+  EXPECT_THAT(world.started, IsEmpty()) << "its agent is still there";
+  world.happens(AgentEnded{"b", code(75), ""});
+  EXPECT_THAT(world.started, ElementsAre("b 1: 2 of 2"));
+}
+
+TEST(HostSupervision, ADrainedHostRestsHoweverItsAgentEnds) {
+  World world;
+  world.happens(ListChanged{kTwo});
+  world.runs();
+  world.now += Milliseconds(5000);
+  world.happens(Counted{{{"a", 2}, {"b", 2}}, {"b"}, true});
+  world.happens(AgentEnded{"b", kKilled, ""});
+  world.passes(Milliseconds(100000));
+  EXPECT_THAT(world.started, IsEmpty());
+  world.happens(ListChanged{{{"b", 2}, {"a", 2}}});
+  EXPECT_THAT(world.started, IsEmpty()) << "the same hosts in another order";
+  world.happens(ListChanged{{{"a", 2}}});
+  world.happens(ListChanged{kTwo});
+  EXPECT_THAT(world.started, ElementsAre("b 1: 2 of 2"));
+}
+
 TEST(HostSupervision, NewHostsRaiseTheNumberOfWorkersToTheMost) {
   World world({.np = 2, .max_np = 3});
   world.happens(ListChanged{{{"a", 2}}});
@@ -164,10 +213,10 @@ TEST(HostSupervision, MoreSlotsGetWorkersOnceTheServerKnowsThem) {
   world.happens(ListChanged{kTwo});
   world.runs();
   world.now += Milliseconds(5000);
-  world.happens(Counted{{{"a", 2}, {"b", 2}}, true});
+  world.happens(Counted{{{"a", 2}, {"b", 2}}, {}, true});
   world.happens(ListChanged{{{"a", 4}, {"b", 2}}});
   EXPECT_THAT(world.limited, ElementsAre("a: 4"));
-  world.happens(Counted{{{"a", 2}, {"b", 2}}, true});
+  world.happens(Counted{{{"a", 2}, {"b", 2}}, {}, true});
   EXPECT_EQ(world.added, 2);
 }
 

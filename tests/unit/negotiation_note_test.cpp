@@ -60,18 +60,18 @@ TEST(NegotiationNote, IsRefusedWithUnknownValues) {
   const auto refused = [](std::vector<unsigned char> bytes) {
     return !read_note(std::as_bytes(std::span(bytes))).ok();
   };
-  EXPECT_TRUE(refused({2, 4, 1}));                                               // version
-  EXPECT_TRUE(refused({1, 6, 1}));                                               // type
-  EXPECT_TRUE(refused({1, 1, 0}));                                               // bucket 0
-  EXPECT_TRUE(refused({1, 3, 1, 0}));                                            // empty bucket
-  EXPECT_TRUE(refused({1, 0, 1, 'a', 0, 5, 1, 2, 1}));                           // op
-  EXPECT_FALSE(refused({1, 0, 1, 'a', 0, 0, 1, 12, 1}));                         // bool, the last
-  EXPECT_TRUE(refused({1, 0, 1, 'a', 0, 0, 1, 13, 1}));                          // dtype
-  EXPECT_TRUE(refused({1, 0, 1, 'a', 0, 1, 1, 12, 1}));                          // bools' average
-  EXPECT_TRUE(refused({1, 0, 0, 0, 0, 1, 2, 1}));                                // no name
-  EXPECT_TRUE(refused({1, 0, 1, 'a', 0, 0, 0}));                                 // no tensors
-  EXPECT_TRUE(refused({1, 4, 255, 255, 255, 255, 255, 255, 255, 255, 255, 2}));  // 65 bits
-  EXPECT_FALSE(refused({1, 0, 1, 'a', 0, 0, 1, 2, 1}));
+  EXPECT_TRUE(refused({1, 4, 1}));                                               // version
+  EXPECT_TRUE(refused({2, 7, 1}));                                               // type
+  EXPECT_TRUE(refused({2, 1, 0}));                                               // bucket 0
+  EXPECT_TRUE(refused({2, 3, 1, 0}));                                            // empty bucket
+  EXPECT_TRUE(refused({2, 0, 1, 'a', 0, 5, 1, 2, 1}));                           // op
+  EXPECT_FALSE(refused({2, 0, 1, 'a', 0, 0, 1, 12, 1}));                         // bool, the last
+  EXPECT_TRUE(refused({2, 0, 1, 'a', 0, 0, 1, 13, 1}));                          // dtype
+  EXPECT_TRUE(refused({2, 0, 1, 'a', 0, 1, 1, 12, 1}));                          // bools' average
+  EXPECT_TRUE(refused({2, 0, 0, 0, 0, 1, 2, 1}));                                // no name
+  EXPECT_TRUE(refused({2, 0, 1, 'a', 0, 0, 0}));                                 // no tensors
+  EXPECT_TRUE(refused({2, 4, 255, 255, 255, 255, 255, 255, 255, 255, 255, 2}));  // 65 bits
+  EXPECT_FALSE(refused({2, 0, 1, 'a', 0, 0, 1, 2, 1}));
 }
 
 TEST(NegotiationNote, IsSplitBeforeItIsTooLargeForALink) {
@@ -97,12 +97,12 @@ TEST(NegotiationNote, IsSplitBeforeItIsTooLargeForALink) {
 std::vector<std::byte> random_bytes(std::mt19937& random) {
   std::vector<std::byte> bytes(random() % 64);
   for (std::byte& byte : bytes) byte = static_cast<std::byte>(random() % 256);
-  if (!bytes.empty()) bytes[0] = std::byte{1};
+  if (!bytes.empty()) bytes[0] = std::byte{2};
   // Small values are more often meaningful.
   if (random() % 2 == 0) {
     for (std::byte& byte : bytes)
       byte = std::byte{std::to_integer<unsigned char>(byte)} & std::byte{7};
-    if (!bytes.empty()) bytes[0] = std::byte{1};
+    if (!bytes.empty()) bytes[0] = std::byte{2};
   }
   return bytes;
 }

@@ -388,7 +388,7 @@ TEST(Negotiation, SplitsAKnownBucketToo) {
 
 TEST(Negotiation, KeepsTheBucketOfARankThatIsOnlySlow) {
   Three job;
-  for (const std::size_t rank : {0, 2}) {
+  for (const std::size_t rank : {0U, 2U}) {
     job.submit(rank, "a");
     job.submit(rank, "b");
     job.ranks[rank].flush();

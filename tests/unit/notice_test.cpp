@@ -9,8 +9,8 @@
 namespace elastic::notice {
 namespace {
 
-using ::testing::HasSubstr;
 using std::chrono::seconds;
+using ::testing::HasSubstr;
 using Kind = NoticeSource::Kind;
 
 /// 2026-11-24 18:00:00 UTC.
@@ -68,8 +68,9 @@ TEST(Notice, OfAzureIsForAMachine) {
   EXPECT_EQ(notice->left, seconds(40));
   EXPECT_FALSE(read_azure(events, "nobody", kNow).value());
   EXPECT_FALSE(read_azure(R"({"Events": []})", "me", kNow).value());
-  EXPECT_EQ(read_azure(R"({"Events": [{"EventType": "Terminate", "Resources": ["me"], "NotBefore": ""}]})",
-                       "me", kNow)
+  EXPECT_EQ(read_azure(
+                R"({"Events": [{"EventType": "Terminate", "Resources": ["me"], "NotBefore": ""}]})",
+                "me", kNow)
                 .value()
                 ->left,
             seconds(30))
@@ -77,8 +78,9 @@ TEST(Notice, OfAzureIsForAMachine) {
   for (const char* odd : {"", "[]", "{}", R"({"Events": {}})"}) {
     EXPECT_THAT(refusal(read_azure(odd, "me", kNow)), HasSubstr("Azure's metadata answers")) << odd;
   }
-  EXPECT_FALSE(read_azure(R"({"Events": [{"EventType": "Preempt", "Resources": "me"}]})", "me", kNow)
-                   .value());
+  EXPECT_FALSE(
+      read_azure(R"({"Events": [{"EventType": "Preempt", "Resources": "me"}]})", "me", kNow)
+          .value());
 }
 
 TEST(Notice, OfAFileOrACommandIsANumberOfSeconds) {

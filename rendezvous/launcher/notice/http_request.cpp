@@ -37,7 +37,8 @@ asio::awaitable<Result<HttpAnswer>> http_request(HttpRequest request, Millisecon
   const std::string host = request.address.substr(0, colon);
   const auto executor = co_await asio::this_coro::executor;
   asio::ip::tcp::resolver resolver(executor);
-  const auto found = co_await resolver.async_resolve(host, request.address.substr(colon + 1), token());
+  const auto found =
+      co_await resolver.async_resolve(host, request.address.substr(colon + 1), token());
   if (error) co_return failed(request, error);
   beast::tcp_stream stream(executor);
   stream.expires_after(limit);

@@ -23,8 +23,8 @@ struct HttpAnswer {
   std::string body;  ///< at most 64 KiB are taken
 };
 
-/// One request on a connection of its own. kUnavailable: there is no answer within `limit`, or it is
-/// no HTTP.
+/// One request on a connection of its own. kUnavailable: there is no answer within `limit`, or it
+/// is no HTTP.
 boost::asio::awaitable<Result<HttpAnswer>> http_request(HttpRequest request, Milliseconds limit);
 
 }  // namespace elastic::notice

@@ -1,14 +1,14 @@
 #include "rendezvous/launcher/notice/notice.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <cctype>
+#include <charconv>
 #include <ctime>
 #include <iterator>
 #include <system_error>
+#include <time.h>
 
 #include <nlohmann/json.hpp>
-#include <time.h>
 
 namespace elastic::notice {
 
@@ -29,8 +29,7 @@ Status invalid(const std::string& message) {
 }
 
 Status odd(const std::string& source, std::string_view answer) {
-  return Status(Code::kProtocol, source + " answers '" +
-                                     std::string(answer.substr(0, 80)) +
+  return Status(Code::kProtocol, source + " answers '" + std::string(answer.substr(0, 80)) +
                                      "', which its manual does not have");
 }
 
@@ -68,7 +67,8 @@ bool ends_machine(const std::string& type) {
 
 Result<NoticeSource> parse_notice_source(const std::string& text) {
   using Kind = NoticeSource::Kind;
-  if (text.starts_with("file:") && text.size() > 5) return NoticeSource{Kind::kFile, text.substr(5)};
+  if (text.starts_with("file:") && text.size() > 5)
+    return NoticeSource{Kind::kFile, text.substr(5)};
   if (text.starts_with("command:") && text.size() > 8) {
     return NoticeSource{Kind::kCommand, text.substr(8)};
   }
@@ -111,15 +111,16 @@ Answer read_azure(std::string_view answer, const std::string& machine, WallTime 
     const Json resources = event.value("Resources", Json::array());
     const bool meant = resources.is_array() &&
                        std::any_of(resources.begin(), resources.end(), [&](const Json& resource) {
-      return resource.is_string() && resource.get<std::string>() == machine;
-    });
+                         return resource.is_string() && resource.get<std::string>() == machine;
+                       });
     if (!meant) continue;
     const auto time = time_from(text_in(event, "NotBefore"), "%a, %d %b %Y %H:%M:%S GMT");
     const Milliseconds left = time ? until(*time, now) : kHalfAMinute;
     if (first && first->left <= left) continue;
     std::string what = text_in(event, "EventType");
-    std::transform(what.begin(), what.end(), what.begin(),
-                   [](unsigned char character) { return static_cast<char>(std::tolower(character)); });
+    std::transform(what.begin(), what.end(), what.begin(), [](unsigned char character) {
+      return static_cast<char>(std::tolower(character));
+    });
     first = Notice{"Azure will " + what + " this machine", left};
   }
   return first;

@@ -11,8 +11,8 @@
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
-#include "rendezvous/launcher/script_run.hpp"
 #include "rendezvous/launcher/notice/http_request.hpp"
+#include "rendezvous/launcher/script_run.hpp"
 
 namespace elastic::notice {
 
@@ -34,8 +34,8 @@ constexpr int kNotFound = 404;
 using Answer = Result<std::optional<Notice>>;
 
 Status status_of(const std::string& path, int code) {
-  return Status(Code::kProtocol, "the metadata service answers " + std::to_string(code) + " to " +
-                                     path);
+  return Status(Code::kProtocol,
+                "the metadata service answers " + std::to_string(code) + " to " + path);
 }
 
 }  // namespace
@@ -129,7 +129,8 @@ class NoticeWatch::Impl : public std::enable_shared_from_this<Impl> {
       request.headers.emplace_back("X-aws-ec2-metadata-token-ttl-seconds", "21600");
       const auto token = co_await http_request(std::move(request), kAnswerLimit);
       if (!token.ok()) co_return token.status();
-      if (token.value().status != kOk) co_return status_of("/latest/api/token", token.value().status);
+      if (token.value().status != kOk)
+        co_return status_of("/latest/api/token", token.value().status);
       token_ = token.value().body;
     }
     auto answer = co_await get(path, "X-aws-ec2-metadata-token", token_);
@@ -194,8 +195,7 @@ class NoticeWatch::Impl : public std::enable_shared_from_this<Impl> {
 };
 
 NoticeWatch::NoticeWatch(asio::io_context& io, NoticeSource source,
-                         std::vector<std::string> environment, int guardian_pipe,
-                         Handlers handlers)
+                         std::vector<std::string> environment, int guardian_pipe, Handlers handlers)
     : impl_(std::make_shared<Impl>(io, std::move(source), std::move(environment), guardian_pipe,
                                    std::move(handlers))) {
   impl_->start();
