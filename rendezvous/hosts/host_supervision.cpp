@@ -79,7 +79,7 @@ void HostSupervision::on(const ListChanged& event, TimePoint now, Actions& actio
     target_ += std::max(0, slots - before);
   }
   if (options_.max_np > 0) target_ = std::min(target_, options_.max_np);
-  int moved = std::min(leaving, free_slots());
+  const int moved = std::min(leaving, free_slots());
   for (const Host& host : event.hosts) {
     const auto known = places_.find(host.name);
     Place& place = known == places_.end() ? places_[host.name] : known->second;
@@ -92,7 +92,6 @@ void HostSupervision::on(const ListChanged& event, TimePoint now, Actions& actio
     }
     place.slots = host.slots;
     if (place.alive || !is_new) continue;  // it comes back when it has left, or is tried again
-    place.refused = false;
     const int wanted = std::max(0, room_to_target() - moved);
     start(host.name, place, wanted, now, actions);
   }
@@ -195,13 +194,11 @@ void HostSupervision::on(const AgentEnded& event, TimePoint now, Actions& action
   const bool drained = status.signal == 0 && status.code == kDrained;
   if (!place.listed || place.leaving || status.ok() || drained) {
     place.workers = 0;
-    place.refused = true;
     if (!status.ok()) actions.emplace_back(Say{"host " + event.host + " has been drained"});
     // The list has named it anew while it was leaving.
     const bool wanted = std::exchange(place.leaving, false) && place.listed && place.slots > 0;
     if (!wanted || place.drained_by_user) return;
-    place.refused = false;
-    return start(event.host, place, std::max(owed_, room_to_target()), now, actions);
+    return start(event.host, place, room_to_target(), now, actions);
   }
   agent_failed(event, place, now, actions);
 }
@@ -211,10 +208,11 @@ void HostSupervision::agent_failed(const AgentEnded& event, Place& place, TimePo
   const int lost = std::exchange(place.workers, 0);
   if (now - place.started >= options_.proven) place.failures = 0;
   place.failure = how(event, place.counted);
-  place.refused = event.status.signal == 0 && event.status.code == kRefused;
+  // It would be refused again.
+  const bool refused = event.status.signal == 0 && event.status.code == kRefused;
   owed_ += lost;
   std::string next = "; it is not tried again";
-  if (!place.refused) {
+  if (!refused) {
     Milliseconds pause = options_.first_pause;
     for (int doubled = 0; doubled < place.failures && pause < options_.longest_pause; ++doubled) {
       pause *= 2;

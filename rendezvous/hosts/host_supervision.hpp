@@ -103,7 +103,6 @@ class HostSupervision {
     bool leaving = false;          ///< its workers are to leave, and its agent then ends
     bool drained_by_user = false;  ///< by ctl drain, a signal or a notice, and not by the list
     bool alive = false;            ///< its agent runs
-    bool refused = false;          ///< it would fail again: not tried until the list changes
     bool counted = false;          ///< the server has known its agent
     int failures = 0;              ///< in a row
     std::string failure{};         ///< the latest, for people
