@@ -233,6 +233,9 @@ void HostLauncher::Impl::watch_hosts() {
 }
 
 void HostLauncher::Impl::take(const Result<HostList>& hosts) {
+  if (!hosts.ok() && first_list_.empty() && !options_.hosts.file.empty()) {
+    return perform(Finish{kUsageError, hosts.status().message()});
+  }
   if (!hosts.ok()) {
     say(hosts.status().message() +
         (first_list_.empty() ? "" : "; going on with the list of hosts before"));

@@ -123,7 +123,7 @@ int HostSupervision::drop_unlisted(const HostList& hosts, Actions& actions) {
   int leaving = 0;
   for (auto& [name, place] : places_) {
     const bool listed = std::any_of(hosts.begin(), hosts.end(),
-                                    [&](const Host& host) { return host.name == name; });
+                                    [&name = name](const Host& host) { return host.name == name; });
     if (listed || !place.listed) continue;
     place.listed = false;
     place.again = TimePoint::max();

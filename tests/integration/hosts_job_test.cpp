@@ -275,6 +275,17 @@ TEST_F(HostsJobTest, OnASignalTheJobStopsAtAStepBoundary) {
   for (const auto& [pid, result] : job_->told("result")) EXPECT_THAT(result, HasSubstr("stopped"));
 }
 
+TEST_F(HostsJobTest, AFileThatIsWrongFromTheStartEndsIt) {
+  for (const char* lines : {"", "a slot=2\n"}) {
+    const bool exists = *lines != '\0';
+    if (exists) list(lines);
+    const Ended ended =
+        run({ELASTICRUN, "--hostfile", file_.string(), "--ssh", ssh_.string(), "/bin/true"});
+    EXPECT_EQ(ended.status, 2);
+    EXPECT_THAT(ended.output, HasSubstr(exists ? "'slot=2' is not slots=N" : "cannot be read"));
+  }
+}
+
 TEST_F(HostsJobTest, RefusesWhatDoesNotGoTogether) {
   const auto refusal = [](const std::vector<std::string>& options) {
     std::vector<std::string> command = {ELASTICRUN};

@@ -50,7 +50,7 @@ def test_options_become_those_of_elasticrun() -> None:
     ("line", "text"),
     [
         ("-np 2 --host-discovery-script s p", "elasticrun ctl add"),
-        ("-np 2 -H far:2 p", "far:2 is another machine.*elastic-rendezvous"),
+        ("-np 2 -H far:2 p", "far:2 is another machine.*elasticrun --hosts"),
         ("-np 2 --min-nq 1 p", "did you mean --min-np"),
         ("-np 2 --start-timeout soon p", "must be a number"),
         ("-np 2 --elastic-timeout inf p", "--elastic-timeout is 'inf'.*seconds"),
@@ -86,7 +86,7 @@ def test_horovodrun_starts_workers() -> None:
     assert "without effect here: --autotune" in output
     assert output.count("without effect here: HOROVOD_CYCLE_TIME") == 1, output
     refused = horovodrun("-np", "2", "--hostfile", "hosts", "program")
-    assert refused.returncode == 2 and "elastic-rendezvous" in refused.stderr
+    assert refused.returncode == 2 and "elasticrun --hosts" in refused.stderr
 
 
 def test_variables_become_options() -> None:

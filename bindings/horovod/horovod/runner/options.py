@@ -8,7 +8,7 @@ from collections.abc import Callable
 from horovod.common import environment
 
 _SEVERAL = (
-    "start elastic-rendezvous and then the workers by mpirun or srun "
+    "use elasticrun --hosts or --hostfile, with the same arguments "
     "(docs/launching.md, several machines)"
 )
 
