@@ -195,7 +195,7 @@ void HostSupervision::on(const AgentEnded& event, TimePoint now, Actions& action
   if (!place.listed || place.leaving || status.ok() || drained) {
     place.workers = 0;
     if (!status.ok()) actions.emplace_back(Say{"host " + event.host + " has been drained"});
-    // The list has named it anew while it was leaving.
+    // The list may name the host again while its workers leave.
     const bool wanted = std::exchange(place.leaving, false) && place.listed && place.slots > 0;
     if (!wanted || place.drained_by_user) return;
     return start(event.host, place, room_to_target(), now, actions);
