@@ -1,6 +1,7 @@
 #include "rendezvous/hosts/host_launcher.hpp"
 
 #include <algorithm>
+#include <exception>
 #include <filesystem>
 #include <optional>
 #include <signal.h>
@@ -9,8 +10,6 @@
 
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/io_context.hpp>
-#include <boost/asio/posix/stream_descriptor.hpp>
-#include <boost/asio/post.hpp>
 #include <boost/asio/signal_set.hpp>
 #include <boost/asio/steady_timer.hpp>
 
@@ -25,6 +24,7 @@
 #include "rendezvous/launcher/job_connection.hpp"
 #include "rendezvous/launcher/job_server.hpp"
 #include "rendezvous/launcher/program_path.hpp"
+#include "rendezvous/launcher/worker_environment.hpp"
 #include "rendezvous/launcher/worker_output.hpp"
 #include "rendezvous/launcher/worker_process.hpp"
 
@@ -35,6 +35,7 @@ using launcher::Guardian;
 using launcher::JobConnection;
 using launcher::JobServer;
 using launcher::LaunchOptions;
+using launcher::variables;
 using launcher::WorkerOutput;
 using launcher::WorkerProcess;
 
@@ -54,12 +55,6 @@ HostSupervisionOptions supervision_options(const LaunchOptions& options) {
   made.placement = options.hosts.pack ? Placement::kPack : Placement::kSpread;
   made.drain = options.drain;
   made.exit = options.exit;
-  return made;
-}
-
-std::vector<std::string> variables(const HostLauncher::Environment& environment) {
-  std::vector<std::string> made;
-  for (const auto& [name, value] : environment) made.push_back(name + "=" + value);
   return made;
 }
 

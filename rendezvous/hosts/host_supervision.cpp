@@ -1,7 +1,7 @@
 #include "rendezvous/hosts/host_supervision.hpp"
 
 #include <algorithm>
-#include <limits>
+#include <utility>
 
 #include "rendezvous/launcher/supervision_text.hpp"
 

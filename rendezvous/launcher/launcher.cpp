@@ -204,10 +204,8 @@ void Launcher::Impl::begin(const rendezvous::Enlisted& enlisted) {
 
 void Launcher::Impl::watch_for_notice() {
   if (!options_.notice) return;
-  std::vector<std::string> variables;
-  for (const auto& [name, value] : environment_) variables.push_back(name + "=" + value);
   notice_.emplace(
-      io_, *options_.notice, std::move(variables), guardian_.pipe(),
+      io_, *options_.notice, variables(environment_), guardian_.pipe(),
       notice::NoticeWatch::Handlers{[this](const notice::Notice& notice) {
                                       decide(NoticeCame{notice.text, notice.left});
                                     },
@@ -371,8 +369,9 @@ Result<WorkerOutput*> Launcher::Impl::output_of(int slot) {
   auto& output = outputs_[slot];
   if (!output) {
     std::string prefix;
-    if (options_.prefix)
+    if (options_.prefix) {
       prefix = "[" + (joined() ? options_.host + ":" : "") + std::to_string(slot) + "] ";
+    }
     auto made =
         std::make_unique<WorkerOutput>(std::move(prefix), console_->output(), console_->errors());
     if (!options_.output_dir.empty()) {

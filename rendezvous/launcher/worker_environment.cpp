@@ -55,6 +55,10 @@ std::vector<std::string> worker_environment(std::map<std::string, std::string> i
     environment["ELASTIC_STALL_TIMEOUT_MS"] = std::to_string(options.stall_timeout->count());
   }
 
+  return variables(environment);
+}
+
+std::vector<std::string> variables(const std::map<std::string, std::string>& environment) {
   std::vector<std::string> made;
   made.reserve(environment.size());
   for (const auto& [name, value] : environment) made.push_back(name + "=" + value);

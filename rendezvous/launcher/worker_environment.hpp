@@ -24,6 +24,9 @@ std::vector<std::string> worker_environment(std::map<std::string, std::string> i
                                             const LaunchOptions& options, const JobPlace& job,
                                             int slot, int attempt, int secret_fd);
 
+/// "NAME=value" for each variable, as execve(2) takes them.
+std::vector<std::string> variables(const std::map<std::string, std::string>& environment);
+
 /// The name of a slot of the launcher with this number, as `ctl status` shows it.
 std::string slot_label(int launcher, int slot);
 /// Reverse of it; none for a label of another launcher, or that a program has chosen.

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <memory>
+#include <cstdint>
 #include <string>
 #include <utility>
 #include <variant>
@@ -25,6 +25,8 @@ class EventLog {
   /// Appends to the file, or makes it. kUnavailable names it.
   static Result<EventLog> open(const std::string& path);
 
+  /// Whether there is one: fields may be costly to find out.
+  bool is_open() const { return static_cast<bool>(file_); }
   /// The event with the time of day in front. An error is logged once; the job goes on.
   void write(const std::string& event, const Fields& fields);
 

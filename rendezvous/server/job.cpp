@@ -254,7 +254,7 @@ void Job::arm_tick() {
 
 void Job::note_view() {
   const View& view = membership_.view();
-  if (view.generation == noted_generation_) return;
+  if (!events_.is_open() || view.generation == noted_generation_) return;
   noted_generation_ = view.generation;
   std::vector<std::string> slots;
   for (const Member& its : view.members) slots.push_back(its.label);
@@ -271,8 +271,8 @@ void Job::note_phase(const std::string& reason) {
   const bool joinable = membership_.joinable();
   if (now == phase_ && joinable == joinable_) return;
   joinable_ = joinable;
-  if (now != phase_) phase_text_ = abandoned_.empty() ? reason : abandoned_;
   if (now != phase_) {
+    phase_text_ = abandoned_.empty() ? reason : abandoned_;
     events_.write("phase", {{"phase", std::string(rendezvous::name(now))}, {"text", phase_text_}});
   }
   phase_ = now;

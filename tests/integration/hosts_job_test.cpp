@@ -82,6 +82,7 @@ class HostsJobTest : public ::testing::Test {
         continue;
       }
       const std::string stat = read_file(entry.path() / "stat");
+      if (stat.empty()) continue;  // it has ended meanwhile
       const pid_t parent = std::atoi(stat.substr(stat.rfind(')') + 4).c_str());
       if (read_file("/proc/" + std::to_string(parent) + "/cmdline") == command) continue;
       return std::atoi(entry.path().filename().c_str());
@@ -195,7 +196,7 @@ TEST_F(HostsJobTest, HostsComeAndGoAsTheFileIsEdited) {
   std::filesystem::remove(file_);
   list("five-b slots=1\n");
   ASSERT_TRUE(has_hosts({"five-b:1"}, 1)) << job_->output();
-  EXPECT_THAT(job_->output(), HasSubstr("host five-a is not in the list any more"));
+  EXPECT_TRUE(says("host five-a is not in the list any more"));
   EXPECT_EQ(job_->finish(), 0) << job_->output();
 }
 
@@ -232,9 +233,8 @@ TEST_F(HostsJobTest, WorkersLeaveAHostThatIsToEnd) {
   ASSERT_TRUE(job_->wait_until_trained(2)) << job_->output();
   std::ofstream(file.string() + ".end-a");
   ASSERT_TRUE(has_hosts({"end-b:2"}, 2)) << job_->output();
-  EXPECT_THAT(job_->output(),
-              AllOf(HasSubstr("says that this machine is to end in 60 s: its workers"),
-                    HasSubstr("host end-a has been drained")));
+  EXPECT_TRUE(says("says that this machine is to end in 60 s: its workers"));
+  EXPECT_TRUE(says("host end-a has been drained"));
   EXPECT_EQ(job_->finish(), 0) << job_->output();
 }
 
