@@ -100,14 +100,14 @@ def main() -> None:
             sampler.commit(optimizer.contributors)
             state.commit()  # workers join and leave here
 
-    elastic.run(state, train)
-    with torch.no_grad():
-        after = float(loss_of(model, held_out))
-    bits = b"".join(parameter.detach().numpy().tobytes() for parameter in model.parameters())
-    print(
-        f"loss {before:.2f} to {after:.2f} in {state.commits} steps, {elastic.size()} workers, "
-        f"parameters {hashlib.sha256(bits).hexdigest()[:16]}"
-    )
+    if elastic.run(state, train) == elastic.RunOutcome.FINISHED:
+        with torch.no_grad():
+            after = float(loss_of(model, held_out))
+        bits = b"".join(parameter.detach().numpy().tobytes() for parameter in model.parameters())
+        print(
+            f"loss {before:.2f} to {after:.2f} in {state.commits} steps, {elastic.size()} workers, "
+            f"parameters {hashlib.sha256(bits).hexdigest()[:16]}"
+        )
     elastic.shutdown()
 
 
