@@ -13,8 +13,6 @@
 
 namespace elastic {
 
-namespace {}  // namespace
-
 /// The one default context behind the free functions.
 struct DefaultContext {
   DefaultContext() { prepare_openssl(); }

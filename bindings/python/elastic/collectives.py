@@ -7,7 +7,6 @@ from typing import Any
 
 from elastic import _core
 from elastic._core import Context, Contributors, ReduceOp
-from elastic.errors import InvalidArgumentError
 
 
 @dataclasses.dataclass(frozen=True)
@@ -82,21 +81,12 @@ def reduce_scatter(
     Raises:
         InvalidArgumentError: the part has no room in ``out``, or ``op`` is no ReduceOp.
     """
-    require_op(op, "reduce_scatter")
     on = _core if context is None else context
     if out is None:
         values, offset, contributors = on._reduce_scatter(tensor, op)
         return Scattered(values, offset, contributors)
     count, offset, contributors = on._reduce_scatter_into(tensor, out, op)
     return Scattered(out.reshape(-1)[:count], offset, contributors)
-
-
-def require_op(op: Any, call: str) -> None:
-    """Raises InvalidArgumentError unless ``op`` is a ReduceOp, which a name such as "avg" is not."""
-    if not isinstance(op, ReduceOp):
-        raise InvalidArgumentError(
-            f"{call}: op is {op!r}; give elastic.SUM, AVERAGE, MIN, MAX or PRODUCT"
-        )
 
 
 def _shape_of(block: Any) -> tuple[int, ...]:

@@ -20,7 +20,6 @@ import numpy as np
 
 import elastic
 from elastic import Context, Contributors, ReduceOp, canonical
-from elastic.collectives import require_op
 
 __all__ = ["PyTree", "allreduce"]
 
@@ -44,7 +43,6 @@ def allreduce(
         TypeError: it is called under ``jax.jit`` or another transformation.
         MismatchError: members gave different leaves.
     """
-    require_op(op, "jax.allreduce")
     leaves, structure = jax.tree_util.tree_flatten(tree)
     arrays = [_host_copy(leaf) for leaf in leaves]
     on = elastic if context is None else context

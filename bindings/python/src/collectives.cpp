@@ -10,6 +10,7 @@
 
 #include "bindings.hpp"
 #include "errors.hpp"
+#include "given_op.hpp"
 #include "tensors.hpp"
 #include "waiting.hpp"
 #include "work.hpp"
@@ -38,7 +39,8 @@ std::optional<nb::object> allreduce_number(Context& context, nb::handle value, R
   return std::nullopt;
 }
 
-nb::object allreduce(Context& context, nb::handle tensor, ReduceOp op, nb::handle out) {
+nb::object allreduce(Context& context, nb::handle tensor, GivenOp given_op, nb::handle out) {
+  const ReduceOp op = given_op.in("allreduce");
   if (out.is_none()) {
     if (auto number = allreduce_number(context, tensor, op)) return *std::move(number);
     const Tensor both = tensor_of(tensor, Access::kWrite, "allreduce", "tensor");
@@ -51,21 +53,24 @@ nb::object allreduce(Context& context, nb::handle tensor, ReduceOp op, nb::handl
   return nb::cast(waiting([&] { return context.allreduce(input.view, output.view, op, stream); }));
 }
 
-Contributors grouped_allreduce(Context& context, nb::sequence tensors, ReduceOp op) {
+Contributors grouped_allreduce(Context& context, nb::sequence tensors, GivenOp given_op) {
+  const ReduceOp op = given_op.in("grouped_allreduce");
   const std::vector<Tensor> given = tensors_of(tensors, Access::kWrite, "grouped_allreduce");
   const std::vector<TensorView> views = views_of(given);
   return waiting([&] { return context.grouped_allreduce(views, op, stream_of(given)); });
 }
 
 PendingWork allreduce_async(Context& context, const std::string& name, nb::handle tensor,
-                            ReduceOp op) {
+                            GivenOp given_op) {
+  const ReduceOp op = given_op.in("allreduce_async");
   Tensor given = kept(tensor_of(tensor, Access::kWrite, "allreduce_async", "tensor"));
   Work work = waiting([&] { return context.allreduce_async(name, given.view, op, given.stream); });
   return PendingWork(std::move(work), {std::move(given)});
 }
 
 PendingWork grouped_allreduce_async(Context& context, const std::string& name, nb::sequence tensors,
-                                    ReduceOp op) {
+                                    GivenOp given_op) {
+  const ReduceOp op = given_op.in("grouped_allreduce_async");
   std::vector<Tensor> given = tensors_of(tensors, Access::kWrite, "grouped_allreduce_async");
   for (Tensor& tensor : given) tensor = kept(std::move(tensor));
   const std::vector<TensorView> views = views_of(given);
@@ -116,7 +121,8 @@ nb::tuple allgather_into(Context& context, nb::handle block, nb::handle out, con
   return nb::make_tuple(result.count, result.counts, result.contributors);
 }
 
-nb::tuple reduce_scatter(Context& context, nb::handle data, ReduceOp op) {
+nb::tuple reduce_scatter(Context& context, nb::handle data, GivenOp given_op) {
+  const ReduceOp op = given_op.in("reduce_scatter");
   const Tensor given = tensor_of(data, Access::kRead, "reduce_scatter", "tensor");
   Tensor values;
   std::size_t offset = 0;
@@ -132,7 +138,8 @@ nb::tuple reduce_scatter(Context& context, nb::handle data, ReduceOp op) {
   return nb::make_tuple(values.object, offset, contributors);
 }
 
-nb::tuple reduce_scatter_into(Context& context, nb::handle data, nb::handle out, ReduceOp op) {
+nb::tuple reduce_scatter_into(Context& context, nb::handle data, nb::handle out, GivenOp given_op) {
+  const ReduceOp op = given_op.in("reduce_scatter");
   const Tensor input = tensor_of(data, Access::kRead, "reduce_scatter", "tensor");
   const Tensor output = tensor_of(out, Access::kWrite, "reduce_scatter", "out");
   const CudaStream stream =

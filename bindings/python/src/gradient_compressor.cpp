@@ -14,6 +14,7 @@
 #include <nanobind/stl/vector.h>
 
 #include "bindings.hpp"
+#include "given_op.hpp"
 #include "given_or_default_context.hpp"
 #include "new_arrays.hpp"
 #include "tensors.hpp"
@@ -52,15 +53,17 @@ class PythonCompressor {
       : compressor_(collectives_of(GivenOrDefaultContext(context)),
                     compression_of(compression, GivenOrDefaultContext(context))) {}
 
-  Contributors allreduce(const std::string& name, nb::handle tensor, ReduceOp op) {
+  Contributors allreduce(const std::string& name, nb::handle tensor, GivenOp given_op) {
+    const ReduceOp op = given_op.in("GradientCompressor.allreduce");
     const Tensor given =
         tensor_of(tensor, Access::kWrite, "GradientCompressor.allreduce", "tensor");
     return waiting([&] { return compressor_.allreduce(name, given.view, op, given.stream); });
   }
 
-  Contributors grouped_allreduce(const Tensors& tensors, ReduceOp op,
+  Contributors grouped_allreduce(const Tensors& tensors, GivenOp given_op,
                                  const std::vector<std::string>& whole) {
     constexpr const char* kCall = "GradientCompressor.grouped_allreduce";
+    const ReduceOp op = given_op.in(kCall);
     std::vector<std::string> names;
     std::vector<Tensor> given;
     for (const auto& [key, value] : tensors) {

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import array
+import re
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -99,9 +101,30 @@ def test_tensors_live_until_their_work_is_complete(job: Job) -> None:
     job(2, forgotten_tensors)
 
 
-def test_an_operation_is_none_of_pythons_names() -> None:
-    with pytest.raises(elastic.InvalidArgumentError, match="reduce_scatter: op is 'avg'; give.*AVERAGE"):
-        elastic.reduce_scatter(np.ones(3), "avg")  # type: ignore[arg-type]
+def wrong_operations() -> None:
+    elastic.init()
+    x = np.ones(3, np.float32)
+    compressor = elastic.GradientCompressor("int8")
+    calls: dict[str, Callable[[Any], object]] = {
+        "allreduce": lambda op: elastic.allreduce(x, op),
+        "grouped_allreduce": lambda op: elastic.grouped_allreduce([x], op),
+        "allreduce_async": lambda op: elastic.allreduce_async("x", x, op),
+        "grouped_allreduce_async": lambda op: elastic.grouped_allreduce_async("x", [x], op),
+        "reduce_scatter": lambda op: elastic.reduce_scatter(x, op),
+        "GradientCompressor.allreduce": lambda op: compressor.allreduce("x", x, op),
+        "GradientCompressor.grouped_allreduce": lambda op: compressor.grouped_allreduce({"x": x}, op),
+    }
+    for name, call in calls.items():
+        for op in ("avg", 1):
+            text = re.escape(f"{name}: op is {op!r}; give elastic.SUM, AVERAGE")
+            with pytest.raises(elastic.InvalidArgumentError, match=f"^{text}"):
+                call(op)
+    assert len(elastic.allreduce(x, elastic.AVERAGE)) == 2
+    elastic.shutdown()
+
+
+def test_an_operation_is_a_reduce_op(job: Job) -> None:
+    job(2, wrong_operations)
 
 
 def wrong_tensors() -> None:

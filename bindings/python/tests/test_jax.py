@@ -33,7 +33,7 @@ def trees() -> None:
     assert isinstance(combined["w"], jax.Array) and (tree["w"][0, 0] == rank)
     averaged, _ = elastic.jax.allreduce(jnp.full(2, 1.0 + rank), elastic.AVERAGE)
     assert np.allclose(averaged, (size + 1) / 2)
-    with pytest.raises(elastic.InvalidArgumentError, match="jax.allreduce: op is 'avg'"):
+    with pytest.raises(elastic.InvalidArgumentError, match="allreduce: op is 'avg'"):
         elastic.jax.allreduce(tree, "avg")  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="call it on their results"):
         jax.jit(lambda x: elastic.jax.allreduce(x)[0])(jnp.ones(2))
