@@ -14,6 +14,7 @@
 #include "rendezvous/hosts/host_launcher.hpp"
 #include "rendezvous/launcher/build_report.hpp"
 #include "rendezvous/launcher/control_command.hpp"
+#include "rendezvous/launcher/exit_code.hpp"
 #include "rendezvous/launcher/launch_options.hpp"
 #include "rendezvous/launcher/launcher.hpp"
 #include "rendezvous/launcher/program_path.hpp"
@@ -23,11 +24,9 @@ namespace {
 using namespace elastic;
 using namespace elastic::launcher;
 
-constexpr int kUsageError = 2;
-
 int usage_error(const Status& status) {
   std::fprintf(stderr, "elasticrun: %s\n", status.message().c_str());
-  return kUsageError;
+  return exit_code::kWrongUsage;
 }
 
 /// They name the job of workers that are started without elasticrun.

@@ -73,6 +73,7 @@ std::vector<std::string> agent_options(const LaunchOptions& options, const std::
                  {"--stall-timeout-ms", std::to_string(options.stall_timeout->count())});
   }
   if (!options.output_dir.empty()) words.insert(words.end(), {"--output-dir", options.output_dir});
+  if (!options.prepare.empty()) words.insert(words.end(), {"--prepare", options.prepare});
   if (options.notice) words.insert(words.end(), {"--notice", options.notice_text});
   if (options.encrypt) words.emplace_back("--encrypt");
   if (!options.prefix) words.emplace_back("--no-prefix");
@@ -87,11 +88,6 @@ std::string agent_script(const LaunchOptions& options, const AgentSetting& setti
   std::string script = "cd " + quoted(setting.working_folder) + " 2>/dev/null\n";
   for (const auto& [name, value] : setting.environment) {
     script += "export " + name + "=" + quoted(value) + "\n";
-  }
-  if (!options.hosts.prepare.empty()) {
-    // A shell of its own, so that it may use `exit`. Stdin holds the secret.
-    script += "sh -c " + quoted(options.hosts.prepare) +
-              " </dev/null || { echo \"the command ended with code $?\" >&2; exit 4; }\n";
   }
   script += "elasticrun=" + quoted(setting.elasticrun) +
             "\n[ -x \"$elasticrun\" ] || elasticrun=elasticrun\nexec \"$elasticrun\"";

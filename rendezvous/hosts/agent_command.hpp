@@ -16,7 +16,7 @@ struct AgentSetting {
   std::map<std::string, std::string> environment;
 };
 
-/// The command for sh on a host: prepares, and becomes the agent. It contains no secret.
+/// The command for sh on a host, which becomes the agent. It contains no secret.
 std::string agent_script(const launcher::LaunchOptions& options, const AgentSetting& setting,
                          const std::string& server, const StartAgent& agent);
 

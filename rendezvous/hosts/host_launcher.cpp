@@ -20,6 +20,7 @@
 #include "rendezvous/hosts/host_source.hpp"
 #include "rendezvous/hosts/host_supervision.hpp"
 #include "rendezvous/launcher/console.hpp"
+#include "rendezvous/launcher/exit_code.hpp"
 #include "rendezvous/launcher/guardian.hpp"
 #include "rendezvous/launcher/job_connection.hpp"
 #include "rendezvous/launcher/job_server.hpp"
@@ -30,6 +31,7 @@
 
 namespace elastic::hosts {
 
+namespace exit_code = launcher::exit_code;
 using launcher::Console;
 using launcher::Guardian;
 using launcher::JobConnection;
@@ -41,8 +43,6 @@ using launcher::WorkerProcess;
 
 namespace {
 
-/// A wrong command line.
-constexpr int kUsageError = 2;
 /// Between counts of the workers on each host.
 constexpr Milliseconds kBetweenCounts{500};
 /// From so many signals on, the reader of the rest of the output is not waited for.
@@ -130,20 +130,21 @@ class HostLauncher::Impl {
   int signals_heard_ = 0;
   bool agents_end_ = false;  // none is to be started any more
   bool finished_ = false;
-  int exit_code_ = 1;
+  int exit_code_ = exit_code::kFailed;
 };
 
 int HostLauncher::Impl::run() {
   if (Status status = prepare(); !status.ok()) {
     launcher::write_whole(STDERR_FILENO, Console::line_of(status.message()));
-    return status.code() == Code::kInvalidArgument ? kUsageError : 1;
+    return status.code() == Code::kInvalidArgument ? exit_code::kWrongUsage : exit_code::kFailed;
   }
   connect();
   if (!first_list_.empty()) decide(ListChanged{first_list_});
   watch_hosts();
   count_workers();
   io_.run();
-  return exit_code_ == 0 && console_->has_lost_output() ? 1 : exit_code_;
+  return exit_code_ == exit_code::kDone && console_->has_lost_output() ? exit_code::kFailed
+                                                                       : exit_code_;
 }
 
 Status HostLauncher::Impl::prepare() {
@@ -229,7 +230,7 @@ void HostLauncher::Impl::watch_hosts() {
 
 void HostLauncher::Impl::take(const Result<HostList>& hosts) {
   if (!hosts.ok() && first_list_.empty() && !options_.hosts.file.empty()) {
-    return perform(Finish{kUsageError, hosts.status().message()});
+    return perform(Finish{exit_code::kWrongUsage, hosts.status().message()});
   }
   if (!hosts.ok()) {
     say(hosts.status().message() +
@@ -250,7 +251,8 @@ void HostLauncher::Impl::wait_for_signal() {
     if (error) return;
     wait_for_signal();
     if (++signals_heard_ >= kSignalsWithoutReader && finished_) return io_.stop();
-    if (first_list_.empty()) return perform(Finish{1, "stopped before there was a list of hosts"});
+    if (first_list_.empty())
+      return perform(Finish{exit_code::kFailed, "stopped before there was a list of hosts"});
     decide(SignalReceived{number});
   });
 }

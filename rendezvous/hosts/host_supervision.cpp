@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "rendezvous/launcher/exit_code.hpp"
 #include "rendezvous/launcher/supervision_text.hpp"
 
 namespace elastic::hosts {
@@ -11,14 +12,11 @@ using launcher::because;
 using launcher::seconds;
 using launcher::signal_name;
 
+namespace exit_code = launcher::exit_code;
+
 namespace {
 
-/// Exit codes of the command on a host; sh and ssh have theirs.
-constexpr int kFailed = 1;
-constexpr int kRefused = 3;
-constexpr int kPrepareFailed = 4;
-constexpr int kNoServer = 69;
-constexpr int kDrained = 75;
+/// Exit codes of sh and ssh; the agent's own are elasticrun's.
 constexpr int kNotFound = 127;
 constexpr int kSshFailed = 255;
 
@@ -35,11 +33,14 @@ std::string how(const AgentEnded& event, bool was_running) {
   if (status.signal == 0 && status.code == kNotFound) {
     return "there is no elasticrun in its PATH, nor where it is here" + last;
   }
-  if (status.signal == 0 && status.code == kNoServer) {
+  if (status.signal == 0 && status.code == exit_code::kNoServer) {
     return "it does not reach the job's server, which is on this machine: see --bind" + last;
   }
-  if (status.signal == 0 && status.code == kPrepareFailed) return "--prepare failed there" + last;
-  if (status.signal == 0 && status.code == kRefused) return "its elasticrun was refused" + last;
+  if (status.signal == 0 && status.code == exit_code::kNotPrepared) {
+    return "--prepare failed there";
+  }
+  if (status.signal == 0 && status.code == exit_code::kRefused)
+    return "its elasticrun was refused" + last;
   return "its elasticrun " + status.text();  // which has said why
 }
 
@@ -181,17 +182,19 @@ void HostSupervision::on(const AgentEnded& event, TimePoint now, Actions& action
   const ExitStatus& status = event.status;
   if (status.ok()) any_succeeded_ = true;
   if (ending()) {
-    failed_after_done_ |= phase_ == JobPhase::kDone && status.signal == 0 && status.code == kFailed;
+    failed_after_done_ |=
+        phase_ == JobPhase::kDone && status.signal == 0 && status.code == exit_code::kFailed;
     place.workers = 0;
     return;
   }
-  if (phase_ == JobPhase::kForming && status.signal == 0 && status.code == kFailed) {
-    // A worker failed by itself, as it would again: without it the job would begin too small.
+  if (phase_ == JobPhase::kForming && status.signal == 0 &&
+      status.code == exit_code::kFailedAtStart) {
+    // Without them the job would begin too small.
     phase_ = JobPhase::kFailed;
     phase_text_ = "workers of host " + event.host + " failed before the job had begun";
     return end_agents(now, actions);
   }
-  const bool drained = status.signal == 0 && status.code == kDrained;
+  const bool drained = status.signal == 0 && status.code == exit_code::kDrained;
   if (!place.listed || place.leaving || status.ok() || drained) {
     place.workers = 0;
     if (!status.ok()) actions.emplace_back(Say{"host " + event.host + " has been drained"});
@@ -209,7 +212,7 @@ void HostSupervision::agent_failed(const AgentEnded& event, Place& place, TimePo
   if (now - place.started >= options_.proven) place.failures = 0;
   place.failure = how(event, place.counted);
   // It would be refused again.
-  const bool refused = event.status.signal == 0 && event.status.code == kRefused;
+  const bool refused = event.status.signal == 0 && event.status.code == exit_code::kRefused;
   owed_ += lost;
   std::string next = "; it is not tried again";
   if (!refused) {
@@ -313,18 +316,19 @@ void HostSupervision::finish_if_over(TimePoint now, Actions& actions) {
 }
 
 Finish HostSupervision::outcome() const {
-  if (signals_ > 0) return {1, "stopped by " + signal_name(first_signal_)};
-  if (phase_ == JobPhase::kFailed) return {1, "the job failed" + because(phase_text_)};
+  if (signals_ > 0) return {exit_code::kFailed, "stopped by " + signal_name(first_signal_)};
+  if (phase_ == JobPhase::kFailed)
+    return {exit_code::kFailed, "the job failed" + because(phase_text_)};
   if (phase_ == JobPhase::kDone) {
-    return {failed_after_done_ ? 1 : 0,
+    return {failed_after_done_ ? exit_code::kFailed : exit_code::kDone,
             failed_after_done_ ? "workers failed after the job was done" : ""};
   }
-  if (any_succeeded_) return {0, ""};
+  if (any_succeeded_) return {exit_code::kDone, ""};
   std::string reasons;
   for (const auto& [name, place] : places_) {
     if (!place.failure.empty()) reasons += "; host " + name + ": " + place.failure;
   }
-  return {1, "no host is left to run workers" + reasons};
+  return {exit_code::kFailed, "no host is left to run workers" + reasons};
 }
 
 int HostSupervision::workers() const {

@@ -174,6 +174,9 @@ void add_host_options(CLI::App& app, CommandLine& line) {
   app.add_option("--notice", line.options.notice_text,
                  "Where to ask whether this machine is to end: aws, gcp, azure, file:PATH or "
                  "command:CMD; its workers then leave. With --hosts on each host");
+  app.add_option("--prepare", line.options.prepare,
+                 "A command that is run on this host before its workers, and has to succeed. With "
+                 "--hosts on each host");
   app.add_flag("--end-with-stdin", line.options.end_with_stdin,
                "Stop when stdin ends, and wait for workers where none are left, with --join");
 }
@@ -195,8 +198,6 @@ void add_hosts_options(CLI::App& app, CommandLine& line) {
                                   "spread: hosts get workers in turn; pack: one is filled after "
                                   "the other [spread]");
   line.placement->check(CLI::IsMember({"spread", "pack"}));
-  app.add_option("--prepare", hosts.prepare,
-                 "A command that is run on each host before its workers, and has to succeed");
   app.add_option("--env", hosts.variables,
                  "A variable for the other hosts, NAME or NAME=VALUE; may be given several times. "
                  "ELASTIC_... are passed on")

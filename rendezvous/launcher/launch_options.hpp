@@ -20,7 +20,6 @@ struct HostsOptions {
   bool pack = false;   ///< workers fill one host after the other
   std::string ssh = "ssh";
   std::string ssh_arguments;
-  std::string prepare;                 ///< a command on each host before its workers start
   std::vector<std::string> variables;  ///< NAME or NAME=VALUE, for the other hosts
 
   bool given() const { return !list.empty() || !file.empty() || !script.empty(); }
@@ -39,6 +38,7 @@ struct LaunchOptions {
   bool secret_stdin = false;    ///< the secret is read from stdin
   bool end_with_stdin = false;  ///< the process that started this one holds the other end of it
   std::string host;             ///< this host's name for people
+  std::string prepare;          ///< a command on this host before its workers; empty: none
   HostsOptions hosts;
   std::optional<notice::NoticeSource> notice;  ///< that says when this machine is to end
   std::string notice_text;                     ///< as it was given

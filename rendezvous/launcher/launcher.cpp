@@ -1,9 +1,6 @@
 #include "rendezvous/launcher/launcher.hpp"
 
 #include <algorithm>
-#include <array>
-#include <cerrno>
-#include <filesystem>
 #include <optional>
 #include <set>
 #include <signal.h>
@@ -11,7 +8,6 @@
 #include <utility>
 
 #include <boost/asio/io_context.hpp>
-#include <boost/asio/posix/stream_descriptor.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/signal_set.hpp>
 #include <boost/asio/steady_timer.hpp>
@@ -20,26 +16,21 @@
 #include "base/overloaded.hpp"
 #include "base/secret_descriptor.hpp"
 #include "rendezvous/launcher/console.hpp"
+#include "rendezvous/launcher/exit_code.hpp"
 #include "rendezvous/launcher/guardian.hpp"
 #include "rendezvous/launcher/job_connection.hpp"
 #include "rendezvous/launcher/job_server.hpp"
 #include "rendezvous/launcher/notice/notice_watch.hpp"
 #include "rendezvous/launcher/output_writer.hpp"
+#include "rendezvous/launcher/preparation.hpp"
+#include "rendezvous/launcher/starter_watch.hpp"
 #include "rendezvous/launcher/worker_environment.hpp"
+#include "rendezvous/launcher/worker_outputs.hpp"
 #include "rendezvous/launcher/worker_process.hpp"
 
 namespace elastic::launcher {
 
 namespace {
-
-/// The job is done, but workers' output could not be written.
-constexpr int kOutputLost = 1;
-
-/// The server refuses this launcher, and would again: another secret, job or version.
-constexpr int kNotRetried = 3;
-
-/// No server was reached; as EX_UNAVAILABLE of sysexits.h.
-constexpr int kNoServer = 69;
 
 /// Between requests to let workers go.
 constexpr Milliseconds kAskAgain{500};
@@ -54,8 +45,6 @@ constexpr int kSignalsWithoutReader = 2;
 
 class Launcher::Impl {
  public:
-  using Stdin = boost::asio::posix::stream_descriptor;
-
   Impl(LaunchOptions options, const Secret& secret, std::string program, Environment environment)
       : options_(std::move(options)),
         program_(std::move(program)),
@@ -77,12 +66,13 @@ class Launcher::Impl {
  private:
   Status prepare();
   Status start_server();
+  void prepare_host();
+  void end_preparation(const ExitStatus& status);
   void connect();
   void begin(const rendezvous::Enlisted& enlisted);
   void without_server(const Status& why, Duration lost_for);
   void wait_for_signal();
   void wait_for_children();
-  void wait_for_starter();
   void lose_starter();
   void watch_for_notice();
   void collect_children();
@@ -91,8 +81,6 @@ class Launcher::Impl {
   void remove_workers(const std::vector<int>& slots);
   void start_worker(const StartWorker& start);
   Status try_start(const StartWorker& start);
-  Result<WorkerOutput*> output_of(int slot);
-  void show_output(const ShowOutput& show);
   std::string running_workers() const;
   void arm_timer();
   bool joined() const { return !options_.join.empty(); }
@@ -110,32 +98,34 @@ class Launcher::Impl {
   boost::asio::signal_set children_{io_};
   boost::asio::steady_timer timer_{io_};
   boost::asio::steady_timer ask_again_{io_};
-  Stdin starter_{io_};               // open under --end-with-stdin
   std::set<int> leaving_;            // slots whose workers are to leave the job
   std::optional<JobServer> server_;  // none under --join
   JobPlace job_;
   std::optional<JobConnection> connection_;
+  std::optional<StarterWatch> starter_;  // under --end-with-stdin
   std::optional<notice::NoticeWatch> notice_;
+  std::optional<Preparation> preparation_;  // while it runs
   TimePoint started_ = Clock::now();
   bool begun_ = false;  // workers have been started
   std::optional<JobStateChanged> state_before_;
-  std::map<int, std::unique_ptr<WorkerOutput>> outputs_;  // by slot, kept over restarts
   std::optional<Console> console_;
+  std::optional<WorkerOutputs> outputs_;
   std::map<int, std::shared_ptr<WorkerProcess>> workers_;  // by slot, running
   bool told_of_pipes_ = false;
   int signals_heard_ = 0;
   bool finished_ = false;  // but for output that is still to be written
-  int exit_code_ = 1;
+  int exit_code_ = exit_code::kFailed;
 };
 
 int Launcher::Impl::run() {
   if (Status status = prepare(); !status.ok()) {
     write_whole(STDERR_FILENO, Console::line_of(status.message()));
-    return 1;
+    return exit_code::kFailed;
   }
-  connect();
+  prepare_host();
   io_.run();
-  return exit_code_ == 0 && console_->has_lost_output() ? kOutputLost : exit_code_;
+  return exit_code_ == exit_code::kDone && console_->has_lost_output() ? exit_code::kFailed
+                                                                       : exit_code_;
 }
 
 Status Launcher::Impl::prepare() {
@@ -150,15 +140,11 @@ Status Launcher::Impl::prepare() {
   children_.add(SIGCHLD);
   wait_for_signal();
   wait_for_children();
-  if (options_.end_with_stdin) wait_for_starter();
-  if (!options_.output_dir.empty()) {
-    std::error_code error;
-    std::filesystem::create_directories(options_.output_dir, error);
-    if (error) {
-      return Status(Code::kUnavailable,
-                    "--output-dir " + options_.output_dir + ": " + error.message());
-    }
-  }
+  if (options_.end_with_stdin) starter_.emplace(io_, [this] { lose_starter(); });
+  outputs_.emplace(
+      WorkerOutputs::Place{options_.output_dir, options_.prefix, joined() ? options_.host : ""},
+      *console_);
+  if (Status status = outputs_->prepare(); !status.ok()) return status;
   job_ = {options_.join, options_.job, 0};
   return options_.join.empty() ? start_server() : Status();
 }
@@ -170,7 +156,25 @@ Status Launcher::Impl::start_server() {
   return {};
 }
 
+/// Before the server knows of this host, so that what takes long here delays no other.
+void Launcher::Impl::prepare_host() {
+  if (options_.prepare.empty()) return connect();
+  const std::string name = joined() ? options_.host + ":prepare" : "prepare";
+  preparation_.emplace(options_.prefix ? "[" + name + "] " : "", *console_);
+  const Status status =
+      preparation_->start(io_, options_.prepare, variables(environment_), guardian_.pipe());
+  if (!status.ok()) perform({Finish{exit_code::kNotPrepared, "--prepare: " + status.message()}});
+}
+
+void Launcher::Impl::end_preparation(const ExitStatus& status) {
+  preparation_.reset();
+  if (finished_) return;
+  if (status.ok()) return connect();
+  perform({Finish{exit_code::kNotPrepared, "--prepare: the command " + status.text()}});
+}
+
 void Launcher::Impl::connect() {
+  started_ = Clock::now();
   JobConnection::Handlers handlers;
   handlers.on_state = [this](const JobStateChanged& state) {
     if (begun_) return decide(state);
@@ -225,7 +229,8 @@ void Launcher::Impl::without_server(const Status& why, Duration lost_for) {
   }
   const bool may_come = why.code() == Code::kUnavailable;
   if (may_come && Clock::now() < started_ + options_.start_timeout) return;
-  perform({Finish{may_come ? kNoServer : kNotRetried, "cannot join the job: " + why.message()}});
+  perform({Finish{may_come ? exit_code::kNoServer : exit_code::kRefused,
+                  "cannot join the job: " + why.message()}});
 }
 
 void Launcher::Impl::wait_for_signal() {
@@ -234,18 +239,6 @@ void Launcher::Impl::wait_for_signal() {
     wait_for_signal();
     if (++signals_heard_ >= kSignalsWithoutReader && finished_) return io_.stop();
     decide(SignalReceived{number});
-  });
-}
-
-/// Its end of stdin closes however it ends, ssh in between included.
-void Launcher::Impl::wait_for_starter() {
-  if (!starter_.is_open()) starter_.assign(::dup(STDIN_FILENO));
-  starter_.async_wait(Stdin::wait_read, [this](boost::system::error_code error) {
-    if (error) return;
-    std::array<char, 256> ignored{};
-    const ssize_t got = ::read(starter_.native_handle(), ignored.data(), ignored.size());
-    if (got > 0 || (got < 0 && (errno == EINTR || errno == EAGAIN))) return wait_for_starter();
-    lose_starter();
   });
 }
 
@@ -265,6 +258,10 @@ void Launcher::Impl::wait_for_children() {
 }
 
 void Launcher::Impl::collect_children() {
+  if (preparation_) {
+    if (const auto status = preparation_->collect()) end_preparation(*status);
+    return;
+  }
   for (auto entry = workers_.begin(); entry != workers_.end();) {
     const auto status = entry->second->collect();
     if (!status) {
@@ -299,31 +296,32 @@ void Launcher::Impl::remove_workers(const std::vector<int>& slots) {
 void Launcher::Impl::perform(const std::vector<Action>& actions) {
   if (finished_) return;
   for (const auto& action : actions) {
-    std::visit(Overloaded{
-                   [this](const StartWorker& start) { start_worker(start); },
-                   [this](const SignalWorkers& signal) {
-                     for (const auto& [slot, worker] : workers_) worker->signal(signal.number);
-                   },
-                   [this](const RequestStop&) { connection_->request_stop(); },
-                   [this](const RequestDrain& drain) {
-                     connection_->request(rendezvous::LimitRequest{std::to_string(job_.launcher), 0,
-                                                                   drain.deadline.count()});
-                   },
-                   [this](const RequestRemoval& removal) { remove_workers(removal.slots); },
-                   [this](const Say& text) { say(text.text); },
-                   [this](const NameRunning& names) {
-                     if (!workers_.empty()) say(names.before + running_workers() + names.after);
-                   },
-                   [this](const ShowOutput& show) { show_output(show); },
-                   [this](const Finish& finish) {
-                     if (!finish.reason.empty()) say(finish.reason);
-                     exit_code_ = finish.exit_code;
-                     finished_ = true;
-                     console_->when_written(signals_heard_ >= kSignalsWithoutReader,
-                                            [this] { io_.stop(); });
-                   },
-               },
-               action);
+    std::visit(
+        Overloaded{
+            [this](const StartWorker& start) { start_worker(start); },
+            [this](const SignalWorkers& signal) {
+              for (const auto& [slot, worker] : workers_) worker->signal(signal.number);
+            },
+            [this](const RequestStop&) { connection_->request_stop(); },
+            [this](const RequestDrain& drain) {
+              connection_->request(rendezvous::LimitRequest{std::to_string(job_.launcher), 0,
+                                                            drain.deadline.count()});
+            },
+            [this](const RequestRemoval& removal) { remove_workers(removal.slots); },
+            [this](const Say& text) { say(text.text); },
+            [this](const NameRunning& names) {
+              if (!workers_.empty()) say(names.before + running_workers() + names.after);
+            },
+            [this](const ShowOutput& show) { outputs_->show_last_lines(show.slot, show.how); },
+            [this](const Finish& finish) {
+              if (!finish.reason.empty()) say(finish.reason);
+              exit_code_ = finish.exit_code;
+              finished_ = true;
+              console_->when_written(signals_heard_ >= kSignalsWithoutReader,
+                                     [this] { io_.stop(); });
+            },
+        },
+        action);
   }
   arm_timer();
 }
@@ -338,7 +336,7 @@ void Launcher::Impl::start_worker(const StartWorker& start) {
 }
 
 Status Launcher::Impl::try_start(const StartWorker& start) {
-  auto output = output_of(start.slot);
+  auto output = outputs_->of(start.slot, slot_label(job_.launcher, start.slot));
   if (!output.ok()) return output.status();
   // One for every worker, which closes it once it is read.
   auto secret_fd = secret_descriptor(secret_);
@@ -363,40 +361,6 @@ Status Launcher::Impl::try_start(const StartWorker& start) {
   workers_[start.slot] = std::move(worker);
   connection_->set_running(static_cast<int>(workers_.size()));
   return {};
-}
-
-Result<WorkerOutput*> Launcher::Impl::output_of(int slot) {
-  auto& output = outputs_[slot];
-  if (!output) {
-    std::string prefix;
-    if (options_.prefix) {
-      prefix = "[" + (joined() ? options_.host + ":" : "") + std::to_string(slot) + "] ";
-    }
-    auto made =
-        std::make_unique<WorkerOutput>(std::move(prefix), console_->output(), console_->errors());
-    if (!options_.output_dir.empty()) {
-      const Status status = WorkerOutput::open_files(
-          slot_label(job_.launcher, slot).substr(std::string_view("slot-").size()),
-          options_.output_dir, *made);
-      if (!status.ok()) return status;
-    }
-    output = std::move(made);
-  }
-  output->forget_lines();
-  return output.get();
-}
-
-void Launcher::Impl::show_output(const ShowOutput& show) {
-  const auto output = outputs_.find(show.slot);
-  const std::string who = "worker " + std::to_string(show.slot) + " " + show.how;
-  if (output == outputs_.end() || output->second->last_lines().empty()) {
-    say(who + " and wrote nothing");
-    return;
-  }
-  say(who + "; its last lines:");
-  std::string lines;
-  for (const auto& line : output->second->last_lines()) lines += "    | " + line + "\n";
-  console_->show(std::move(lines));
 }
 
 std::string Launcher::Impl::running_workers() const {

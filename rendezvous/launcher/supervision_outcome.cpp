@@ -1,6 +1,7 @@
 // The end of a job as the user sees it: the exit code, and the last line with its reason.
 #include <algorithm>
 
+#include "rendezvous/launcher/exit_code.hpp"
 #include "rendezvous/launcher/supervision.hpp"
 #include "rendezvous/launcher/supervision_text.hpp"
 
@@ -10,8 +11,6 @@ namespace {
 
 constexpr std::size_t kMostOutputsShown = 4;
 constexpr int kMostNamed = 8;
-/// As EX_TEMPFAIL of sysexits.h: not a failure, and it may be started again.
-constexpr int kDrained = 75;
 
 }  // namespace
 
@@ -20,13 +19,13 @@ void Supervision::finish(Actions& actions) {
   notice_at_ = terminate_at_ = kill_at_ = TimePoint::max();
   if (phase_ == JobPhase::kDone && signals_ == 0 && !failed_after_done_ &&
       (stopped_ || failures_ == 0 || any_worker_finished())) {
-    actions.emplace_back(Finish{0, stopped_ ? "" : missing_workers()});
+    actions.emplace_back(Finish{exit_code::kDone, stopped_ ? "" : missing_workers()});
     return;
   }
   const bool asked_to_leave = signals_ > 0 || drained_;
   if (options_.joined && phase_ != JobPhase::kFailed && (asked_to_leave || all_workers_left())) {
     const std::string left = "the workers of this host have left the job, which goes on";
-    actions.emplace_back(Finish{asked_to_leave ? kDrained : 0, left});
+    actions.emplace_back(Finish{asked_to_leave ? exit_code::kDrained : exit_code::kDone, left});
     return;
   }
   if (signals_ == 0) {
@@ -34,7 +33,9 @@ void Supervision::finish(Actions& actions) {
     if (failed.size() > kMostOutputsShown) failed.resize(kMostOutputsShown);
     for (const int slot : failed) actions.emplace_back(ShowOutput{slot, slots_[slot].failure});
   }
-  actions.emplace_back(Finish{1, failure_reason()});
+  const bool at_start = options_.joined && signals_ == 0 && phase_ == JobPhase::kForming;
+  actions.emplace_back(
+      Finish{at_start ? exit_code::kFailedAtStart : exit_code::kFailed, failure_reason()});
 }
 
 std::vector<int> Supervision::failed_slots() const {

@@ -250,7 +250,8 @@ TEST_F(HostsJobTest, APreparationThatFailsKeepsWorkersOffItsHost) {
   start({"--hosts", "eight-a:1,eight-b:1", "--prepare",
          "mkdir " + (scratch_.path() / "turn").string() + " 2>/dev/null || exit 7"});
   ASSERT_TRUE(job_->wait_until_trained(1)) << job_->output();
-  EXPECT_TRUE(says("--prepare failed there: the command ended with code 7"));
+  EXPECT_TRUE(says(": --prepare failed there")) << job_->output();
+  EXPECT_TRUE(says("--prepare: the command exited with code 7"));
   EXPECT_EQ(job_->finish(), 0) << job_->output();
 }
 

@@ -22,6 +22,7 @@
 namespace elastic::testing {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -243,6 +244,33 @@ TEST_F(LauncherTest, LeavesNoProcessBehindWhenItIsKilled) {
 TEST_F(LauncherTest, WhatAWorkerLeavesIsKilledWithIt) {
   EXPECT_EQ(run({"-np", "1", "/bin/sh", "-c", "sleep 1000 & echo $! >> " + file("pids")}), 1);
   expect_gone(pids_in("pids", 1));
+}
+
+TEST_F(LauncherTest, PreparesBeforeTheWorkers) {
+  const std::string trace = file("trace");
+  EXPECT_EQ(
+      run({"-np", "2", "--prepare",
+           "echo loads; sleep 1000 & echo $! >> " + file("pids") + "; echo prepared > " + trace,
+           "/bin/sh", "-c", "echo $(cat " + trace + ") began; exit 1"}),
+      1);
+  EXPECT_THAT(output_, AllOf(HasSubstr("[prepare] loads"), HasSubstr("prepared began")));
+  expect_gone(pids_in("pids", 1));
+  EXPECT_EQ(run({"-np", "1", "--prepare", "exit 7", "/bin/sh", "-c", "echo began"}), 4);
+  EXPECT_THAT(output_, AllOf(HasSubstr("--prepare: the command exited with code 7"),
+                             Not(HasSubstr("began"))));
+}
+
+TEST_F(LauncherTest, ThePreparationEndsWithTheLauncher) {
+  const std::string command =
+      "trap '' TERM HUP; sleep 1000 & echo $$ $! >> " + file("pids") + "; wait";
+  std::size_t processes = 0;
+  for (const auto& [number, code] : {std::pair{SIGTERM, 1}, std::pair{SIGKILL, 128 + SIGKILL}}) {
+    const auto program = start({"-np", "1", "--prepare", command, "/bin/true"});
+    const auto pids = pids_in("pids", processes += 2);
+    ::kill(program->pid(), number);
+    EXPECT_EQ(program->wait(kTimeLimit), code) << program->output();
+    expect_gone(pids);
+  }
 }
 
 TEST_F(LauncherTest, ControlFindsTheOneRunningJob) {

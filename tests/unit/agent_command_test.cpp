@@ -55,16 +55,9 @@ TEST_F(AgentCommand, HandsWordsOverAsTheyAre) {
   EXPECT_THAT(ended.output, HasSubstr("folder=" + scratch_.path().string() + "\n"));
 }
 
-TEST_F(AgentCommand, APreparationThatFailsStartsNothing) {
-  options_.hosts.prepare = "echo prepared; exit 7";
-  testing::Ended ended = run_script();
-  EXPECT_EQ(ended.status, 4);
-  EXPECT_THAT(ended.output, HasSubstr("prepared\nthe command ended with code 7\n"));
-  EXPECT_THAT(ended.output, Not(HasSubstr("--join")));
-  options_.hosts.prepare = "echo prepared";
-  ended = run_script();
-  EXPECT_EQ(ended.status, 0);
-  EXPECT_THAT(ended.output, HasSubstr("prepared\n--join\n"));
+TEST_F(AgentCommand, TheAgentPrepares) {
+  options_.prepare = "fetch 'the data'";
+  EXPECT_THAT(run_script().output, HasSubstr("--prepare\nfetch 'the data'\n"));
 }
 
 TEST_F(AgentCommand, WithoutTheProgramItIsLookedForInThePath) {

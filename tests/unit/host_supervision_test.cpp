@@ -9,7 +9,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "rendezvous/launcher/exit_code.hpp"
+
 namespace elastic::hosts {
+
+namespace exit_code = launcher::exit_code;
+
 namespace {
 
 using ::testing::ElementsAre;
@@ -233,13 +238,24 @@ TEST(HostSupervision, ADrainedHostRestsUntilTheListNamesItAnew) {
 TEST(HostSupervision, AWorkerThatFailsBeforeTheJobHasBegunEndsIt) {
   World world;
   world.happens(ListChanged{kTwo});
-  world.happens(AgentEnded{"b", code(1), ""});
+  world.happens(AgentEnded{"b", code(exit_code::kFailedAtStart), ""});
   EXPECT_EQ(world.ends, 1);
   world.happens(AgentEnded{"a", code(75), ""});
   ASSERT_TRUE(world.finished);
   EXPECT_EQ(world.finished->exit_code, 1);
   EXPECT_THAT(world.finished->reason,
               HasSubstr("workers of host b failed before the job had begun"));
+}
+
+/// A program in the place of ssh may end with the code of a failed job.
+TEST(HostSupervision, AnUnknownFailureBeforeTheJobHasBegunIsTriedAgain) {
+  World world;
+  world.happens(ListChanged{kTwo});
+  world.started.clear();
+  world.happens(AgentEnded{"b", code(exit_code::kFailed), ""});
+  EXPECT_EQ(world.ends, 0);
+  world.passes(Milliseconds(1000));
+  EXPECT_THAT(world.started, ElementsAre("b 1: 2 of 2"));
 }
 
 TEST(HostSupervision, EndsWithTheJobsVerdict) {
