@@ -10,9 +10,9 @@ namespace elastic {
 
 namespace asio = boost::asio;
 
-std::vector<asio::ip::address> interface_addresses(bool v6) {
-  std::vector<asio::ip::address> found;
-  std::vector<asio::ip::address> loopback;
+std::vector<InterfaceAddress> interface_addresses(bool v6) {
+  std::vector<InterfaceAddress> found;
+  std::vector<InterfaceAddress> loopback;
   ifaddrs* list = nullptr;
   if (::getifaddrs(&list) != 0) return found;
   for (const ifaddrs* entry = list; entry != nullptr; entry = entry->ifa_next) {
@@ -28,7 +28,7 @@ std::vector<asio::ip::address> interface_addresses(bool v6) {
     boost::system::error_code error;
     const auto address = asio::ip::make_address(text.data(), error);
     if (error || (address.is_v6() && address.to_v6().is_link_local())) continue;
-    (address.is_loopback() ? loopback : found).push_back(address);
+    (address.is_loopback() ? loopback : found).push_back({entry->ifa_name, address});
   }
   ::freeifaddrs(list);
   found.insert(found.end(), loopback.begin(), loopback.end());

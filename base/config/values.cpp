@@ -6,6 +6,8 @@
 #include <utility>
 
 #include "base/backend_names.hpp"
+#include "base/network_choice.hpp"
+#include "base/port_range.hpp"
 #include "elastic/compression.hpp"
 
 namespace elastic {
@@ -72,6 +74,19 @@ Values backend_name(std::string Options::*field) {
 Values compression_form(std::string Options::*field) {
   return some_text(field, std::string(kCompressionForms),
                    [](const std::string& text) { return find_compression(text).has_value(); });
+}
+
+Values network_list(std::string Options::*field) {
+  return some_text(
+      field,
+      "networks, addresses and interfaces of this host, such as 10.0.0.0/16 or "
+      "eth0,eth1",
+      [](const std::string& text) { return text.empty() || NetworkChoice::parse(text).ok(); });
+}
+
+Values port_range(std::string Options::*field) {
+  return some_text(field, "FIRST-LAST, ports from 1 to 65535, such as 40000-40099",
+                   [](const std::string& text) { return PortRange::parse(text).ok(); });
 }
 
 Values whole_number(int Options::*field, int least, int most, std::string unit) {

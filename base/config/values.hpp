@@ -31,6 +31,10 @@ Values any_text(std::string Options::*field, std::string form);
 Values backend_name(std::string Options::*field);
 /// One of kCompressionForms.
 Values compression_form(std::string Options::*field);
+/// As NetworkChoice, or nothing.
+Values network_list(std::string Options::*field);
+/// As PortRange, or nothing.
+Values port_range(std::string Options::*field);
 Values whole_number(int Options::*field, int least, int most, std::string unit = {});
 /// 0 or 1.
 Values flag(bool Options::*field);

@@ -69,6 +69,13 @@ std::vector<Variable> link_variables() {
       {"ELASTIC_BIND", "bind", kUser,
        "Address on which a worker accepts data connections; 0.0.0.0 or :: for all interfaces.",
        any_text(&Options::bind, "an address")},
+      {"ELASTIC_NETWORK", "network", kUser,
+       "Which of a host's addresses other workers use, the first preferred; in place of "
+       "ELASTIC_BIND. Empty: all that ELASTIC_BIND has.",
+       network_list(&Options::network)},
+      {"ELASTIC_DATA_PORTS", "data_ports", kUser,
+       "Ports on which workers accept data connections, one for each worker of a host. Empty: any.",
+       port_range(&Options::data_ports)},
       {"ELASTIC_TCP_STREAMS", "tcp_streams", kUser,
        "TCP connections of a link. 0: one on a host, and a measured number between hosts. The same "
        "for all workers.",

@@ -9,7 +9,6 @@
 
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
-#include <boost/asio/ip/v6_only.hpp>
 #include <boost/asio/read.hpp>
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/use_awaitable.hpp>
@@ -18,9 +17,9 @@
 
 #include "base/asio_sockets.hpp"
 #include "base/handshake.hpp"
-#include "base/interface_addresses.hpp"
 #include "base/log.hpp"
 #include "collectives/transport/tcp/congestion.hpp"
+#include "collectives/transport/tcp/data_listener.hpp"
 
 namespace elastic::transport {
 
@@ -31,11 +30,6 @@ namespace {
 
 /// Until a connection's first bytes: a peer says them as soon as it is connected.
 constexpr Milliseconds kFirstBytes{1000};
-
-std::string with_port(const asio::ip::address& address, unsigned short port) {
-  const std::string text = address.to_string();
-  return (address.is_v6() ? "[" + text + "]" : text) + ":" + std::to_string(port);
-}
 
 /// Every user of the machine can see the names of abstract sockets and connect. Peers are processes
 /// of this user: see host_identity.
@@ -104,38 +98,13 @@ Status LinkAcceptor::listen() {
 }
 
 Status LinkAcceptor::listen_tcp() {
-  boost::system::error_code error;
-  const auto address = asio::ip::make_address(context_->options.bind_address, error);
-  if (error) {
-    return Status(Code::kInvalidArgument, "cannot accept data connections on '" +
-                                              context_->options.bind_address +
-                                              "': not an IP address (ELASTIC_BIND)");
-  }
-  const tcp::endpoint endpoint(address, 0);
-  open_socket(tcp_, endpoint.protocol(), error);
-  if (!error && address.is_v6()) tcp_.set_option(asio::ip::v6_only(false), error);
-  if (!error) tcp_.bind(endpoint, error);
-  if (!error) tcp_.listen(asio::socket_base::max_listen_connections, error);
-  if (!error) tcp_.native_non_blocking(true, error);
-  if (error) {
-    return Status(Code::kUnavailable, "cannot accept data connections on " +
-                                          context_->options.bind_address + ": " + error.message() +
-                                          " (ELASTIC_BIND)");
-  }
+  auto told = open_data_listener(tcp_, context_->options);
+  if (!told.ok()) return told.status();
+  endpoints_.tcp = std::move(told).value();
   defer_accept(tcp_.native_handle());
-  if (!context_->options.congestion.empty()) {
-    const Status set = set_congestion_control(tcp_.native_handle(), context_->options.congestion);
-    if (!set.ok()) return set.within("ELASTIC_TCP_CONGESTION");
-  }
-  const unsigned short port = tcp_.local_endpoint().port();
-  if (!address.is_unspecified()) {
-    endpoints_.tcp = {with_port(address, port)};
-    return {};
-  }
-  for (const auto& one : interface_addresses(address.is_v6())) {
-    endpoints_.tcp.push_back(with_port(one, port));
-  }
-  return {};
+  if (context_->options.congestion.empty()) return {};
+  const Status set = set_congestion_control(tcp_.native_handle(), context_->options.congestion);
+  return set.ok() ? set : set.within("ELASTIC_TCP_CONGESTION");
 }
 
 Status LinkAcceptor::listen_local() {

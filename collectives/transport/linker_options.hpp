@@ -7,6 +7,7 @@
 
 #include "base/clock.hpp"
 #include "base/handshake.hpp"
+#include "base/port_range.hpp"
 #include "collectives/transport/tcp/silence_watch.hpp"
 #include "elastic/options.hpp"
 
@@ -21,11 +22,13 @@ struct LinkerOptions {
   std::string incarnation;  ///< this worker's
   Transport transport = Transport::kAuto;
   std::string bind_address = "127.0.0.1";  ///< where the TCP listener binds; "::1", "0.0.0.0", "::"
-  int streams = 1;                         ///< TCP streams per link; 0: see flows_per_link
-  std::string congestion;                  ///< of TCP; empty: see Options::tcp_congestion
-  int lanes = 2;                           ///< links per peer
-  std::size_t shm_ring_bytes = 1 << 20;    ///< per direction and link
-  std::shared_ptr<const Arena> arena;      ///< peers of this host may read it; may be null
+  std::string network;     ///< see Options::network; where it is given, `bind_address` is not used
+  PortRange ports;         ///< of the TCP listener
+  int streams = 1;         ///< TCP streams per link; 0: see flows_per_link
+  std::string congestion;  ///< of TCP; empty: see Options::tcp_congestion
+  int lanes = 2;           ///< links per peer
+  std::size_t shm_ring_bytes = 1 << 20;  ///< per direction and link
+  std::shared_ptr<const Arena> arena;    ///< peers of this host may read it; may be null
   Milliseconds handshake_deadline{5000};
   Milliseconds link_timeout =
       kDefaultLinkTimeout;  ///< of silence, then a TCP link is broken; >= 1200

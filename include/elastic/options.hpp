@@ -164,6 +164,16 @@ struct Options {
   /// interfaces, which a job over several hosts needs. ELASTIC_BIND.
   std::string bind = "127.0.0.1";
 
+  /// Which of this host's addresses other workers use: networks, addresses and interfaces, such as
+  /// "10.0.0.0/16" or "eth1,eth2", the first preferred. Replaces `bind`: data connections are
+  /// accepted on the address that is in it, or on all interfaces where there are several. Empty: as
+  /// `bind` says. ELASTIC_NETWORK.
+  std::string network;
+
+  /// Ports on which data connections are accepted, such as "40000-40099", of which each worker of a
+  /// host takes one. Empty: any. ELASTIC_DATA_PORTS.
+  std::string data_ports;
+
   /// TCP connections per link, 1 to 64: a cloud network that caps a single flow wants several. 0:
   /// one on a host; between hosts about 8 for all workers of a host together, of which a measured
   /// number carries data. The same on all workers, or nothing is measured. ELASTIC_TCP_STREAMS.

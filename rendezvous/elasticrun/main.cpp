@@ -56,18 +56,38 @@ Result<Secret> secret_of(const LaunchOptions& options) {
   return random_secret();
 }
 
-int launch_on_hosts(LaunchOptions options, const EnvironmentMap& environment) {
+/// Runs a job, and another one where it has failed after it had begun, as often as the options say.
+template <typename RunJob>
+int run_jobs(const LaunchOptions& options, const RunJob& run_job) {
+  for (int restarts = 1;; ++restarts) {
+    const JobEnd end = run_job();
+    if (!end.may_begin_anew || restarts > options.max_job_restarts) return end.exit_code;
+    std::fprintf(stderr,
+                 "elasticrun: starting the job anew (restart %d of %d of --max-job-restarts)\n",
+                 restarts, options.max_job_restarts);
+  }
+}
+
+int launch_on_hosts(const LaunchOptions& options, const EnvironmentMap& environment) {
   warn_of_unused(environment);
   const auto secret = secret_of(options);
   if (!secret.ok()) return usage_error(secret.status());
-  return hosts::HostLauncher(std::move(options), secret.value(), environment).run();
+  return run_jobs(options,
+                  [&] { return hosts::HostLauncher(options, secret.value(), environment).run(); });
 }
 
-int launch(LaunchOptions options, const EnvironmentMap& environment) {
+/// Options of the command line that are variables of the workers.
+void add_variables(const LaunchOptions& options, EnvironmentMap& environment) {
+  if (!options.network.empty()) environment["ELASTIC_NETWORK"] = options.network;
+  if (!options.data_ports.empty()) environment["ELASTIC_DATA_PORTS"] = options.data_ports;
+}
+
+int launch(LaunchOptions options, EnvironmentMap environment) {
+  add_variables(options, environment);
   // Every worker would end with the same error.
   if (const auto valid = resolve({}, environment); !valid.ok()) return usage_error(valid.status());
   options.encrypt = options.encrypt || wants_encryption(environment);
-  if (options.hosts.given()) return launch_on_hosts(std::move(options), environment);
+  if (options.hosts.given()) return launch_on_hosts(options, environment);
   const auto search_path = environment.find("PATH");
   auto program = find_program(options.command.front(),
                               search_path == environment.end() ? "" : search_path->second);
@@ -76,7 +96,9 @@ int launch(LaunchOptions options, const EnvironmentMap& environment) {
   if (options.host.empty()) options.host = host_name();
   const auto secret = secret_of(options);
   if (!secret.ok()) return usage_error(secret.status());
-  return Launcher(options, secret.value(), program.value(), environment).run();
+  return run_jobs(options, [&] {
+    return Launcher(options, secret.value(), program.value(), environment).run();
+  });
 }
 
 int run(const std::vector<std::string>& arguments) {

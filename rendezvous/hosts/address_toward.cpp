@@ -47,7 +47,7 @@ asio::awaitable<std::string> address_toward(std::string host) {
       co_return address.is_v6() ? "[" + address.to_string() + "]" : address.to_string();
     }
   }
-  co_return interface_addresses(false).front().to_string();
+  co_return interface_addresses(false).front().address.to_string();
 }
 
 }  // namespace elastic::hosts

@@ -74,7 +74,7 @@ class HostLauncher::Impl {
         secret_(secret),
         supervision_(supervision_options(options_)) {}
 
-  int run();
+  launcher::JobEnd run();
 
  private:
   /// A host's agent: the process of ssh, and the pipe to its stdin.
@@ -130,21 +130,23 @@ class HostLauncher::Impl {
   int signals_heard_ = 0;
   bool agents_end_ = false;  // none is to be started any more
   bool finished_ = false;
-  int exit_code_ = exit_code::kFailed;
+  launcher::JobEnd end_;
 };
 
-int HostLauncher::Impl::run() {
+launcher::JobEnd HostLauncher::Impl::run() {
   if (Status status = prepare(); !status.ok()) {
     launcher::write_whole(STDERR_FILENO, Console::line_of(status.message()));
-    return status.code() == Code::kInvalidArgument ? exit_code::kWrongUsage : exit_code::kFailed;
+    return {status.code() == Code::kInvalidArgument ? exit_code::kWrongUsage : exit_code::kFailed};
   }
   connect();
   if (!first_list_.empty()) decide(ListChanged{first_list_});
   watch_hosts();
   count_workers();
   io_.run();
-  return exit_code_ == exit_code::kDone && console_->has_lost_output() ? exit_code::kFailed
-                                                                       : exit_code_;
+  if (end_.exit_code == exit_code::kDone && console_->has_lost_output()) {
+    end_.exit_code = exit_code::kFailed;
+  }
+  return end_;
 }
 
 Status HostLauncher::Impl::prepare() {
@@ -333,7 +335,7 @@ void HostLauncher::Impl::perform(const std::vector<Action>& actions) {
 
 void HostLauncher::Impl::perform(const Finish& finish) {
   if (!finish.reason.empty()) say(finish.reason);
-  exit_code_ = finish.exit_code;
+  end_ = {finish.exit_code, finish.may_begin_anew};
   finished_ = true;
   console_->when_written(signals_heard_ >= kSignalsWithoutReader, [this] { io_.stop(); });
 }
@@ -396,7 +398,7 @@ void HostLauncher::Impl::arm_timer() {
 HostLauncher::HostLauncher(LaunchOptions options, const Secret& secret, Environment environment)
     : impl_(std::make_unique<Impl>(std::move(options), secret, std::move(environment))) {}
 HostLauncher::~HostLauncher() = default;
-int HostLauncher::run() {
+launcher::JobEnd HostLauncher::run() {
   return impl_->run();
 }
 

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "base/secret.hpp"
+#include "rendezvous/launcher/job_end.hpp"
 #include "rendezvous/launcher/launch_options.hpp"
 
 namespace elastic::hosts {
@@ -20,8 +21,8 @@ class HostLauncher {
   HostLauncher(launcher::LaunchOptions options, const Secret& secret, Environment environment);
   ~HostLauncher();
 
-  /// Returns the exit code, after the last agent has ended.
-  int run();
+  /// Returns after the last agent has ended.
+  launcher::JobEnd run();
 
  private:
   class Impl;

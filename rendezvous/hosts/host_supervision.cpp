@@ -258,6 +258,7 @@ void HostSupervision::on(const Counted& event, TimePoint now, Actions& actions) 
 void HostSupervision::on(const JobStateChanged& event, TimePoint now, Actions&) {
   if (over()) return;
   phase_ = event.phase;
+  has_begun_ |= phase_ == JobPhase::kRunning;
   phase_text_ = event.text;
   if (phase_ == JobPhase::kDone) end_at_ = std::min(end_at_, now + options_.exit + options_.margin);
   if (phase_ == JobPhase::kFailed) end_at_ = std::min(end_at_, now + options_.margin);
@@ -317,8 +318,9 @@ void HostSupervision::finish_if_over(TimePoint now, Actions& actions) {
 
 Finish HostSupervision::outcome() const {
   if (signals_ > 0) return {exit_code::kFailed, "stopped by " + signal_name(first_signal_)};
-  if (phase_ == JobPhase::kFailed)
-    return {exit_code::kFailed, "the job failed" + because(phase_text_)};
+  if (phase_ == JobPhase::kFailed) {
+    return {exit_code::kFailed, "the job failed" + because(phase_text_), has_begun_};
+  }
   if (phase_ == JobPhase::kDone) {
     return {failed_after_done_ ? exit_code::kFailed : exit_code::kDone,
             failed_after_done_ ? "workers failed after the job was done" : ""};
@@ -328,7 +330,7 @@ Finish HostSupervision::outcome() const {
   for (const auto& [name, place] : places_) {
     if (!place.failure.empty()) reasons += "; host " + name + ": " + place.failure;
   }
-  return {exit_code::kFailed, "no host is left to run workers" + reasons};
+  return {exit_code::kFailed, "no host is left to run workers" + reasons, has_begun_};
 }
 
 int HostSupervision::workers() const {

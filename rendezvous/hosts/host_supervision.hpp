@@ -143,6 +143,7 @@ class HostSupervision {
   int owed_ = 0;      ///< workers that went with their hosts and have no replacement
   JobPhase phase_ = JobPhase::kForming;
   std::string phase_text_;
+  bool has_begun_ = false;  ///< the job; it may be over since
   int signals_ = 0;
   int first_signal_ = 0;
   bool failed_after_done_ = false;

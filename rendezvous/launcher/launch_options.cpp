@@ -10,6 +10,8 @@
 #include "base/cli11_arguments.hpp"
 #include "base/config/environment_table.hpp"
 #include "base/handshake.hpp"
+#include "base/network_choice.hpp"
+#include "base/port_range.hpp"
 #include "rendezvous/launcher/build_report.hpp"
 #include "rendezvous/launcher/control_command.hpp"
 #include "rendezvous/launcher/wrong_argument.hpp"
@@ -94,9 +96,10 @@ Status check_host(const CLI::App& app, const LaunchOptions& options) {
                    std::to_string(options.slots));
   }
   if (options.join.empty()) return {};
-  for (const char* of_server : {"--bind", "--port", "--event-log", "--min-np", "--max-np",
-                                "--evict-after-ms", "--max-join-stall-ms", "--disconnect-grace-ms",
-                                "--outage-window-ms", "--below-minimum-timeout-ms"}) {
+  for (const char* of_server :
+       {"--bind", "--port", "--event-log", "--min-np", "--max-np", "--max-job-restarts",
+        "--evict-after-ms", "--max-join-stall-ms", "--disconnect-grace-ms", "--outage-window-ms",
+        "--below-minimum-timeout-ms"}) {
     if (app.get_option(of_server)->count() == 0) continue;
     return invalid(std::string(of_server) +
                    " is for the job's server: give it there, and not with --join");
@@ -146,6 +149,11 @@ void add_worker_options(CLI::App& app, CommandLine& line) {
                  "How many dead workers are replaced in the whole job [3]; before the job has "
                  "begun only those that were killed")
       ->check(whole_number("--max-restarts", 0));
+  app.add_option(
+         "--max-job-restarts", line.options.max_job_restarts,
+         "How often a job that has failed after it had begun is started anew, for a program "
+         "that goes on from its checkpoint [0]")
+      ->check(whole_number("--max-job-restarts", 0));
 }
 
 void add_server_options(CLI::App& app, CommandLine& line) {
@@ -154,6 +162,12 @@ void add_server_options(CLI::App& app, CommandLine& line) {
   app.add_option("--job", line.options.job, "Name of the job [random]");
   app.add_option("--secret-file", line.options.secret_file,
                  "File with the job's secret, 64 hexadecimal digits [drawn at random]");
+  app.add_option("--network", line.options.network,
+                 "Networks, addresses or interfaces that workers use between hosts, as in "
+                 "10.0.0.0/16 or eth1 [as ELASTIC_NETWORK says]");
+  app.add_option("--data-ports", line.options.data_ports,
+                 "Ports on which workers accept connections of others, as in 40000-40099, one for "
+                 "each worker of a host [any]");
   app.add_flag("--secret-stdin", line.options.secret_stdin,
                "Read the job's secret from the first line of stdin");
   app.add_flag("--encrypt", line.options.encrypt,
@@ -287,6 +301,13 @@ Result<LaunchRequest> finish(CommandLine& line) {
     options.notice = source.value();
   }
   if (options.job.empty() && options.join.empty()) options.job = random_id().substr(0, 8);
+  if (const auto network = NetworkChoice::parse(options.network);
+      !options.network.empty() && !network.ok()) {
+    return network.status().within("--network");
+  }
+  if (const auto ports = PortRange::parse(options.data_ports); !ports.ok()) {
+    return ports.status().within("--data-ports");
+  }
   options.prefix = !line.no_prefix;
   options.terminal = !line.no_terminal;
   if (Status status = take_time_limits(line, options); !status.ok()) return status;

@@ -31,6 +31,7 @@ struct LaunchOptions {
   int min_np = 1;
   int max_np = 0;  ///< np unless given
   int max_restarts = 3;
+  int max_job_restarts = 0;
   std::string bind = "127.0.0.1";
   std::uint16_t port = 0;       ///< 0: any
   std::string join;             ///< "host:port" of a job's server; empty: a server in this process
@@ -38,6 +39,8 @@ struct LaunchOptions {
   bool secret_stdin = false;    ///< the secret is read from stdin
   bool end_with_stdin = false;  ///< the process that started this one holds the other end of it
   std::string host;             ///< this host's name for people
+  std::string network;          ///< as Options::network, for all workers; empty: as their own say
+  std::string data_ports;       ///< as Options::data_ports
   std::string prepare;          ///< a command on this host before its workers; empty: none
   HostsOptions hosts;
   std::optional<notice::NoticeSource> notice;  ///< that says when this machine is to end

@@ -61,7 +61,7 @@ class Launcher::Impl {
                       .exit = options_.exit}),
         secret_(secret) {}
 
-  int run();
+  JobEnd run();
 
  private:
   Status prepare();
@@ -114,18 +114,20 @@ class Launcher::Impl {
   bool told_of_pipes_ = false;
   int signals_heard_ = 0;
   bool finished_ = false;  // but for output that is still to be written
-  int exit_code_ = exit_code::kFailed;
+  JobEnd end_;
 };
 
-int Launcher::Impl::run() {
+JobEnd Launcher::Impl::run() {
   if (Status status = prepare(); !status.ok()) {
     write_whole(STDERR_FILENO, Console::line_of(status.message()));
-    return exit_code::kFailed;
+    return {};
   }
   prepare_host();
   io_.run();
-  return exit_code_ == exit_code::kDone && console_->has_lost_output() ? exit_code::kFailed
-                                                                       : exit_code_;
+  if (end_.exit_code == exit_code::kDone && console_->has_lost_output()) {
+    end_.exit_code = exit_code::kFailed;
+  }
+  return end_;
 }
 
 Status Launcher::Impl::prepare() {
@@ -315,7 +317,7 @@ void Launcher::Impl::perform(const std::vector<Action>& actions) {
             [this](const ShowOutput& show) { outputs_->show_last_lines(show.slot, show.how); },
             [this](const Finish& finish) {
               if (!finish.reason.empty()) say(finish.reason);
-              exit_code_ = finish.exit_code;
+              end_ = {finish.exit_code, finish.may_begin_anew};
               finished_ = true;
               console_->when_written(signals_heard_ >= kSignalsWithoutReader,
                                      [this] { io_.stop(); });
@@ -389,7 +391,7 @@ Launcher::Launcher(LaunchOptions options, const Secret& secret, std::string prog
     : impl_(std::make_unique<Impl>(std::move(options), secret, std::move(program),
                                    std::move(environment))) {}
 Launcher::~Launcher() = default;
-int Launcher::run() {
+JobEnd Launcher::run() {
   return impl_->run();
 }
 

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "base/secret.hpp"
+#include "rendezvous/launcher/job_end.hpp"
 #include "rendezvous/launcher/launch_options.hpp"
 
 namespace elastic::launcher {
@@ -22,8 +23,8 @@ class Launcher {
            Environment environment);
   ~Launcher();
 
-  /// Returns the exit code, after the last worker has ended.
-  int run();
+  /// Returns after the last worker has ended.
+  JobEnd run();
 
  private:
   class Impl;

@@ -75,6 +75,7 @@ void Supervision::on(const JobStateChanged& event, TimePoint now, Actions& actio
   // The end of a job is final; a late message about an earlier phase does not undo it.
   if (phase_ == JobPhase::kDone || phase_ == JobPhase::kFailed) return;
   phase_ = event.phase;
+  has_begun_ |= phase_ == JobPhase::kRunning;
   phase_text_ = event.text;
   joinable_ = event.joinable;
   if (phase_ == JobPhase::kFailed) {

@@ -122,6 +122,8 @@ struct ShowOutput {
 struct Finish {
   int exit_code = 0;
   std::string reason;  ///< for the user; empty where there is nothing to say
+  /// The job had begun, and failed by itself: another one may go on from what its workers saved.
+  bool may_begin_anew = false;
 };
 using Action = std::variant<StartWorker, SignalWorkers, RequestStop, RequestDrain, RequestRemoval,
                             Say, NameRunning, ShowOutput, Finish>;
@@ -201,6 +203,7 @@ class Supervision {
   JobPhase phase_ = JobPhase::kForming;
   std::string phase_text_;
   bool joinable_ = false;
+  bool has_begun_ = false;        ///< the job; it may be over since
   bool stopped_ = false;          ///< on a request that the workers did not hear of
   bool failed_to_start_ = false;  ///< a worker ended by itself before the first view
   int restarts_ = 0;

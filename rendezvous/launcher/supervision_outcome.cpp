@@ -34,8 +34,9 @@ void Supervision::finish(Actions& actions) {
     for (const int slot : failed) actions.emplace_back(ShowOutput{slot, slots_[slot].failure});
   }
   const bool at_start = options_.joined && signals_ == 0 && phase_ == JobPhase::kForming;
-  actions.emplace_back(
-      Finish{at_start ? exit_code::kFailedAtStart : exit_code::kFailed, failure_reason()});
+  const bool by_itself = signals_ == 0 && !drained_ && phase_ != JobPhase::kDone;
+  actions.emplace_back(Finish{at_start ? exit_code::kFailedAtStart : exit_code::kFailed,
+                              failure_reason(), has_begun_ && by_itself});
 }
 
 std::vector<int> Supervision::failed_slots() const {

@@ -99,7 +99,8 @@ void ParticipationEffects::install(const rendezvous::View& view) {
 /// listens on loopback and thus had no reason to warn.
 void ParticipationEffects::warn_of_forgery(const ViewSummary& first) const {
   if (parts_.status.view() || parts_.options.encrypt || first.members->rank != 0 ||
-      first.members->generation > 1 || on_loopback(parts_.options.bind)) {
+      first.members->generation > 1 ||
+      (parts_.options.network.empty() && on_loopback(parts_.options.bind))) {
     return;
   }
   const auto server = rendezvous::parse_address(parts_.identity.address);
@@ -108,7 +109,7 @@ void ParticipationEffects::warn_of_forgery(const ViewSummary& first) const {
       "accepts data connections on {} without encryption: whoever can change what crosses the "
       "network can forge data of this job; set ELASTIC_ENCRYPT=1 and give the server --encrypt, or "
       "use a network that you trust",
-      parts_.options.bind);
+      parts_.options.network.empty() ? parts_.options.bind : parts_.options.network);
 }
 
 Participation::Promise ParticipationEffects::propose(std::uint64_t round, std::uint64_t at_commit) {

@@ -41,6 +41,8 @@ transport::LinkerOptions linker_options(const Identity& identity, const Options&
   linker.incarnation = identity.incarnation;
   linker.transport = options.transport;
   linker.bind_address = options.bind;
+  linker.network = options.network;
+  linker.ports = PortRange::parse(options.data_ports).value();  // checked with the other options
   linker.streams = options.tcp_streams;
   linker.congestion = options.tcp_congestion;
   linker.lanes = static_cast<int>(kLanes);

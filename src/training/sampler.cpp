@@ -65,9 +65,10 @@ void Sampler::set_members(std::span<const WorkerId> members, WorkerId self) {
 
 std::span<const std::size_t> Sampler::next(std::size_t batch_per_worker) {
   if (members_.empty()) {
-    throw Error(ErrorCode::kNotInitialized,
-                "Sampler: next() was called where the members are not known; add the sampler to the "
-                "State, and call next() in the body of elastic::run");
+    throw Error(
+        ErrorCode::kNotInitialized,
+        "Sampler: next() was called where the members are not known; add the sampler to the "
+        "State, and call next() in the body of elastic::run");
   }
   if (batch_per_worker == 0) invalid_sampler("next() was asked for 0 samples per worker");
   draw(members_.size(), batch_per_worker);

@@ -364,5 +364,45 @@ TEST_F(LinkerTest, AnAddressThatIsNoneIsNamed) {
   EXPECT_NE(b.listening().message().find("192.0.2.1"), std::string::npos);
 }
 
+TEST_F(LinkerTest, ListensInTheNetworkThatIsChosen) {
+  LinkerOptions chosen = options("a");
+  chosen.network = "127.0.0.0/8";
+  chosen.bind_address = "0.0.0.0";
+  const LinkingWorker a(chosen);
+  ASSERT_TRUE(a.listening().ok()) << a.listening().message();
+  ASSERT_EQ(a.endpoints().tcp.size(), 1U);
+  EXPECT_TRUE(a.endpoints().tcp.front().starts_with("127.0.0.1:"));
+  chosen.network = "240.0.0.0/8";  // no host has such addresses
+  const LinkingWorker b(chosen);
+  EXPECT_EQ(b.listening().code(), Code::kInvalidArgument);
+  EXPECT_NE(b.listening().message().find(
+                "ELASTIC_NETWORK: this host has no address in 240.0.0.0/8; it has "),
+            std::string::npos)
+      << b.listening().message();
+}
+
+TEST_F(LinkerTest, TakesTheFirstFreeOfItsPorts) {
+  LinkerOptions made = options("a");
+  std::unique_ptr<LinkingWorker> first;
+  std::string port;
+  // Another process may take the port that was free a moment ago.
+  for (int tries = 0; tries < 20 && !(first && first->listening().ok()); ++tries) {
+    made.ports = {};
+    const std::string free = LinkingWorker(made).endpoints().tcp.front();
+    port = free.substr(free.rfind(':') + 1);
+    made.ports = PortRange::parse(port).value();
+    first = std::make_unique<LinkingWorker>(made);
+  }
+  ASSERT_TRUE(first->listening().ok()) << first->listening().message();
+  EXPECT_TRUE(first->endpoints().tcp.front().ends_with(":" + port));
+  made.incarnation = "b";
+  const LinkingWorker second(made);
+  EXPECT_EQ(second.listening().code(), Code::kUnavailable);
+  EXPECT_NE(second.listening().message().find("all of the ports " + port + "-" + port +
+                                              " are in use (ELASTIC_DATA_PORTS)"),
+            std::string::npos)
+      << second.listening().message();
+}
+
 }  // namespace
 }  // namespace elastic::transport
