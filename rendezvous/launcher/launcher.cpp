@@ -104,12 +104,12 @@ class Launcher::Impl {
   std::optional<JobConnection> connection_;
   std::optional<StarterWatch> starter_;  // under --end-with-stdin
   std::optional<notice::NoticeWatch> notice_;
-  std::optional<Preparation> preparation_;  // while it runs
   TimePoint started_ = Clock::now();
   bool begun_ = false;  // workers have been started
   std::optional<JobStateChanged> state_before_;
   std::optional<Console> console_;
   std::optional<WorkerOutputs> outputs_;
+  std::optional<Preparation> preparation_;                 // while it runs
   std::map<int, std::shared_ptr<WorkerProcess>> workers_;  // by slot, running
   bool told_of_pipes_ = false;
   int signals_heard_ = 0;
@@ -165,7 +165,9 @@ void Launcher::Impl::prepare_host() {
   preparation_.emplace(options_.prefix ? "[" + name + "] " : "", *console_);
   const Status status =
       preparation_->start(io_, options_.prepare, variables(environment_), guardian_.pipe());
-  if (!status.ok()) perform({Finish{exit_code::kNotPrepared, "--prepare: " + status.message()}});
+  if (status.ok()) return;
+  preparation_.reset();
+  perform({Finish{exit_code::kNotPrepared, "--prepare: " + status.message()}});
 }
 
 void Launcher::Impl::end_preparation(const ExitStatus& status) {

@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
@@ -253,6 +255,19 @@ TEST_F(HostsJobTest, APreparationThatFailsKeepsWorkersOffItsHost) {
   EXPECT_TRUE(says(": --prepare failed there")) << job_->output();
   EXPECT_TRUE(says("--prepare: the command exited with code 7"));
   EXPECT_EQ(job_->finish(), 0) << job_->output();
+}
+
+TEST_F(HostsJobTest, NetworkAndPortsAreThoseOfTheWorkersOfAllHosts) {
+  start({"--hosts", "net-a:1,net-b:1", "--network", "240.0.0.0/8"});
+  EXPECT_TRUE(says("ELASTIC_NETWORK: this host has no address in 240.0.0.0/8"));
+  EXPECT_EQ(job_->launcher().wait(kTimeLimit), 1) << job_->output();
+
+  boost::asio::io_context io;
+  const boost::asio::ip::tcp::acceptor holder(io, {boost::asio::ip::tcp::v4(), 0});
+  const std::string port = std::to_string(holder.local_endpoint().port());
+  start({"--hosts", "port-a:1,port-b:1", "--data-ports", port});
+  EXPECT_TRUE(says("all of the ports " + port + "-" + port + " are in use"));
+  EXPECT_EQ(job_->launcher().wait(kTimeLimit), 1) << job_->output();
 }
 
 TEST_F(HostsJobTest, AgentsAndWorkersEndWithTheLauncher) {

@@ -1,4 +1,4 @@
-// Jobs that are started anew after all workers were lost: --max-job-restarts.
+// --max-job-restarts: a job that has lost all its workers is started again.
 #include <csignal>
 #include <string>
 #include <vector>
@@ -44,6 +44,14 @@ TEST(JobRestart, NotAfterASignal) {
   ASSERT_TRUE(job.wait_until_trained(2)) << job.output();
   ::kill(job.launcher().pid(), SIGTERM);
   EXPECT_EQ(job.launcher().wait(kTimeLimit), 1);
+  EXPECT_THAT(job.output(), Not(HasSubstr("starting the job anew")));
+}
+
+TEST(JobRestart, NotAfterAStopRequest) {
+  TrainerJob job({"-np", "2", "--max-job-restarts", "1"});
+  ASSERT_TRUE(job.wait_until_trained(2)) << job.output();
+  EXPECT_TRUE(job.control({"stop"}));
+  EXPECT_EQ(job.launcher().wait(kTimeLimit), 0) << job.output();
   EXPECT_THAT(job.output(), Not(HasSubstr("starting the job anew")));
 }
 

@@ -55,6 +55,10 @@ def collectives() -> None:
     assert given == [0, "text"]
     dist.barrier()
 
+    with pytest.raises(elastic.InvalidArgumentError, match=f"root {n} is no rank; there are {n}"):
+        dist.broadcast(tensor, n)
+    with pytest.raises(elastic.MismatchError, match="different roots, or tensors of different"):
+        dist.broadcast(tensor, 0 if rank == 0 else 1)
     with pytest.raises(NotImplementedError, match="'elastic' has no send"):
         dist.send(tensor, (rank + 1) % n)
     with pytest.raises(NotImplementedError, match="'elastic' has no gather"):

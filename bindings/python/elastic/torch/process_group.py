@@ -163,15 +163,19 @@ class ProcessGroup(dist.ProcessGroup):
     def _copy_from(self, root: int, tensor: torch.Tensor) -> None:
         """The root alone gives elements to an allgather: ``elastic.broadcast`` takes the worker that
         has the number when its call begins, which need not be the one that the program means."""
-        if not 0 <= root < self._size:
-            raise elastic.InvalidArgumentError(
-                f"broadcast: root {root} is no rank; there are {self._size}"
-            )
         elements = tensor.view(-1)
         given = elements if self._rank == root else elements[:0]
-        values, _, _ = self._blocks(given, len(elements), root, "broadcast")
+        values, _, _ = self._blocks(
+            given,
+            [len(elements), root],
+            "broadcast: the ranks gave different roots, or tensors of different sizes",
+        )
         if len(values) != len(elements):
             self._ask()
+            if not 0 <= root < self._size:
+                raise elastic.InvalidArgumentError(
+                    f"broadcast: root {root} is no rank; there are {self._size}"
+                )
             raise elastic.RootLostError(
                 f"broadcast: the members have changed, and no longer mean the same worker by rank "
                 f"{root}, or it is lost; call again, by the present numbers of "
@@ -180,17 +184,14 @@ class ProcessGroup(dist.ProcessGroup):
         if self._rank != root:
             elements.copy_(values)
 
-    def _blocks(self, block: torch.Tensor, count: int, number: int, call: str) -> Any:
-        """Gathers blocks. An error on all members alike if one gives another count or number."""
+    def _blocks(self, block: torch.Tensor, alike: list[int], otherwise: str) -> Any:
+        """Gathers blocks of members that all give the same numbers ``alike``; an error on all of
+        them, with the text ``otherwise``, if one does not."""
         try:
-            return elastic._core._allgather(block, [count, number])
+            return elastic._core._allgather(block, alike)
         except elastic.MismatchError as error:
             self._ask()
-            raise elastic.MismatchError(
-                f"{call}: the ranks gave different sizes, or numbers of ranks, or another call: the "
-                "members may have changed; call again with tensors for "
-                f"torch.distributed.get_world_size() ranks ({error})"
-            ) from None
+            raise elastic.MismatchError(f"{otherwise} ({error})") from None
 
     def allgather(
         self,
@@ -269,7 +270,13 @@ class ProcessGroup(dist.ProcessGroup):
     def _gather(self, tensor: torch.Tensor, ranks: int, call: str) -> torch.Tensor:
         """The tensors of all members, a row for each."""
         block = tensor.detach().reshape(-1).contiguous()
-        values, _, contributors = self._blocks(block, len(block), ranks, call)
+        values, _, contributors = self._blocks(
+            block,
+            [len(block), ranks],
+            f"{call}: the ranks gave tensors of different sizes, or for different numbers of ranks: "
+            "the members may have changed; call again with tensors for "
+            "torch.distributed.get_world_size() ranks",
+        )
         self._note(contributors)
         if len(contributors) != ranks:
             raise _wrong_size(call, ranks, len(contributors))
