@@ -1,6 +1,5 @@
 """Pods of Kubernetes' manifests as processes of this machine: network, name, user, volumes and commands are those
-of the manifest, without a cluster. Needs root, ip, unshare and setpriv, in mount and network namespaces of its
-own."""
+of the manifest, without a cluster."""
 
 import os
 import re
@@ -8,22 +7,17 @@ import signal
 import subprocess
 from pathlib import Path
 
-
-def run(*command):
-    subprocess.run([str(word) for word in command], check=True)
+from namespaces import add_host, run
 
 
 class Node:
-    """One machine: an image, a bridge between its pods, and the names that a headless Service gives them."""
+    """One machine: an image, secrets, and the names that a headless Service gives to pods."""
 
     def __init__(self, folder, image, secrets):
         self.folder, self.image, self.secrets = folder, image, secrets
         self.hosts = folder / "hosts"
         self.hosts.write_text("127.0.0.1 localhost\n")
         self.pods = 0
-        run("mount", "-t", "tmpfs", "tmpfs", "/run")  # for the names of network namespaces
-        run("ip", "link", "add", "bridge", "type", "bridge")
-        run("ip", "link", "set", "bridge", "up")
 
     def name(self, name, pod):
         """From now on `name` is the pod's address, for all pods."""
@@ -55,7 +49,7 @@ class Pod:
         self.output = node.folder / f"{self.namespace}-{name}.log"
         self.folders = {volume["name"]: node.volume(volume, spec["securityContext"]["fsGroup"])
                         for volume in spec["volumes"]}
-        self._connect()
+        add_host(self.namespace, self.address)
         self.roots = {container["name"]: self._root(node, container)
                       for container in spec["initContainers"] + spec["containers"]}
         for container in spec["initContainers"]:
@@ -63,15 +57,6 @@ class Pod:
             assert done.wait(20) == 0, f"{name}: {container['name']}: {self.said()}"
         self.container = spec["containers"][0]
         self.process = self.start(self.container)
-
-    def _connect(self):
-        inside = ("ip", "-n", self.namespace)
-        run("ip", "netns", "add", self.namespace)
-        run("ip", "link", "add", self.namespace, "type", "veth", "peer", "name", "eth0", "netns", self.namespace)
-        run("ip", "link", "set", self.namespace, "master", "bridge", "up")
-        run(*inside, "address", "add", f"{self.address}/24", "dev", "eth0")
-        run(*inside, "link", "set", "eth0", "up")
-        run(*inside, "link", "set", "lo", "up")
 
     def _root(self, node, container):
         """This machine's system with the image's /usr/local, /data and hosts, the volumes, and nothing that can be
@@ -97,7 +82,7 @@ class Pod:
     def _mount(root, at, folder, read_only=False):
         at = root / str(at).lstrip("/")
         at.mkdir(exist_ok=True, parents=True)
-        run("mount", "--bind", folder, at)
+        run("mount", "--rbind", folder, at)
         if read_only:
             run("mount", "-o", "remount,bind,ro", at)
 
