@@ -92,7 +92,7 @@ class Pod:
         words = [re.sub(r"\$\((\w+)\)", lambda name: self.environment[name[1]], word) for word in words]
         user = self.spec["securityContext"]
         assert container["securityContext"]["capabilities"]["drop"] == ["ALL"]
-        line = ["ip", "netns", "exec", self.namespace, "unshare", "--uts", "--pid", "--fork", "--kill-child",
+        line = ["ip", "netns", "exec", self.namespace, "unshare", "--mount", "--uts", "--pid", "--fork", "--kill-child",
                 "sh", "-c", 'hostname "$1" && mount -t proc proc "$2/proc" && shift 2 && exec "$@"', "sh",
                 self.name, str(self.roots[container["name"]]), "/usr/sbin/chroot", str(self.roots[container["name"]]),
                 "setpriv", f"--reuid={user['runAsUser']}", f"--regid={user['runAsGroup']}",
