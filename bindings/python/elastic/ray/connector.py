@@ -24,11 +24,20 @@ def main(path: str, host: str, command: str) -> int:
     relay = socket.socket(socket.AF_UNIX)
     try:
         relay.connect(path)
-        with relay, relay.makefile("rb") as answers:
-            secret = sys.stdin.readline()
-            request = {"host": host, "command": command, "secret": secret}
-            relay.sendall(json.dumps(request).encode() + b"\n")
-            threading.Thread(target=_pass_end_of_stdin, args=(relay,), daemon=True).start()
+    except OSError:
+        # The driver has ended, and without it the launcher cannot start agents: let it end, too.
+        os.kill(os.getppid(), signal.SIGTERM)
+        return _CUT_OFF
+    with relay:
+        return _converse(relay, {"host": host, "command": command})
+
+
+def _converse(relay: socket.socket, request: dict[str, str]) -> int:
+    request["secret"] = sys.stdin.readline()
+    try:
+        relay.sendall(json.dumps(request).encode() + b"\n")
+        threading.Thread(target=_pass_end_of_stdin, args=(relay,), daemon=True).start()
+        with relay.makefile("rb") as answers:
             while header := answers.read(_FRAME.size):
                 channel, length = _FRAME.unpack(header)
                 data = answers.read(length)
@@ -36,10 +45,8 @@ def main(path: str, host: str, command: str) -> int:
                     return int(data)
                 while data:
                     data = data[os.write(channel, data) :]
-    except (OSError, struct.error):
-        pass
-    # The driver has ended, and nothing else starts agents: neither has the launcher work any more.
-    os.kill(os.getppid(), signal.SIGTERM)
+    except (OSError, ValueError, struct.error):
+        pass  # the driver has ended in the middle, or the launcher does not read any more
     return _CUT_OFF
 
 

@@ -164,7 +164,7 @@ class ElasticRayJob:
         if interrupted:
             raise KeyboardInterrupt
         if code != 0:
-            raise JobFailedError("; ".join(self._said) or f"elasticrun ended with code {code}", code)
+            raise JobFailedError(self._failure(code), code)
 
     def stop(self) -> None:
         """Asks the job to stop at the next step boundary; ``wait`` waits for that."""
@@ -178,6 +178,11 @@ class ElasticRayJob:
         """
         status: dict[str, Any] = json.loads(self._control("status", "--json"))
         return status
+
+    def _failure(self, code: int) -> str:
+        """The launcher's last line, and what led to it."""
+        lines = list(dict.fromkeys(self._said)) or [f"elasticrun ended with code {code}"]
+        return "\n  after: ".join(reversed(lines))
 
     def _running(self) -> subprocess.Popen[bytes]:
         if self._launcher is None:

@@ -142,7 +142,7 @@ class _Connection:
             num_returns="streaming", _generator_backpressure_num_objects=_PIECES_AHEAD
         ).remote(request["command"], request["secret"].encode())
         try:
-            await asyncio.wait_for(anext(output), start_seconds)
+            await asyncio.wait_for(_first(output), start_seconds)
         except asyncio.TimeoutError:
             raise RuntimeError(
                 f"its actor did not start within {start_seconds:g} s: others may hold the resources "
@@ -158,6 +158,10 @@ class _Connection:
     async def _end_with_stdin(self, actor: Any) -> None:
         await self._reader.read()
         actor.end.remote()
+
+
+async def _first(output: Any) -> None:
+    await (await anext(output))
 
 
 def _reason(error: Exception) -> str:
