@@ -180,9 +180,10 @@ class ElasticRayJob:
         return status
 
     def _failure(self, code: int) -> str:
-        """The launcher's last line, and what led to it."""
-        lines = list(dict.fromkeys(self._said)) or [f"elasticrun ended with code {code}"]
-        return "\n  after: ".join(reversed(lines))
+        """The launcher's last line, which names the hosts that failed, and what agents said before."""
+        said = list(dict.fromkeys(self._said)) or [f"elasticrun ended with code {code}"]
+        verdict = said.pop()
+        return "\n  ".join([verdict, *(line for line in said if not line.startswith("host "))])
 
     def _running(self) -> subprocess.Popen[bytes]:
         if self._launcher is None:
