@@ -156,7 +156,8 @@ TEST_F(HostsJobTest, TheJobBeginsWithoutAHostThatIsDown) {
   start({"--hosts", "three-a:1,three-b:1,three-c:1"});
   ASSERT_TRUE(job_->wait_until_trained(2)) << job_->output();
   EXPECT_TRUE(
-      says("host three-b: ssh cannot reach it, or was cut off: connect to host three-b: refused"));
+      says("host three-b: it cannot be reached, or the connection was cut off: connect to host "
+           "three-b: refused"));
   EXPECT_EQ(job_->finish(), 0) << job_->output();
 }
 
