@@ -35,12 +35,6 @@ namespace {
 /// The job is done, but workers' output could not be written.
 constexpr int kOutputLost = 1;
 
-/// The server refuses this launcher, and would again: another secret, job or version.
-constexpr int kNotRetried = 3;
-
-/// No server was reached; as EX_UNAVAILABLE of sysexits.h.
-constexpr int kNoServer = 69;
-
 /// Between requests to let workers go.
 constexpr Milliseconds kAskAgain{500};
 
@@ -350,6 +344,7 @@ Status Launcher::Impl::try_start(const StartWorker& start) {
                                         secret_fd.value().get()),
       .inherited_fd = secret_fd.value().get(),
       .guardian_pipe = guardian_.pipe(),
+      .ignores_signals = options_.workers_ignore_signals,
       .terminal = options_.terminal,
   });
   if (!child.ok()) return child.status();

@@ -62,6 +62,10 @@ void declare(CLI::App& app, ProgramOptions& options, Periods& periods) {
       "--port-file", options.port_file,
       "where to write the address and the process id as JSON once listening; a file that "
       "is there is replaced");
+  app.add_option("--connection-file", options.connection_file,
+                 "where to write the address and the secret, for this user alone; elasticrun "
+                 "--connection-file joins by it. A file that is there is replaced; it is removed "
+                 "at the end");
   app.add_option("--journal", server.journal, "file that views are written to before they hold");
   app.add_option("--event-log", server.event_log,
                  "file to append to what happens to the job, as lines of JSON");
