@@ -74,8 +74,9 @@ Names expand(std::string_view part) {
     names = products(names, {std::string(part.substr(0, open))});
     if (open == std::string_view::npos) return names;
     const std::size_t close = part.find(']', open);
+    const auto ranges = split(part.substr(open + 1, close - open - 1));
     Names numbers;
-    for (const std::string_view range : *split(part.substr(open + 1, close - open - 1))) {
+    for (const std::string_view range : *ranges) {
       if (!append_range(range, numbers)) return {};
     }
     if (names.size() * numbers.size() > kMostNodes) return {};
