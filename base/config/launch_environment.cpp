@@ -96,6 +96,18 @@ Status check_alone(const EnvironmentMap& environment, int world_size) {
   return {};
 }
 
+Status several_hosts(const LaunchEnvironment& launch) {
+  const bool by_srun = launch.launcher == Launcher::kSlurm;
+  const std::string by_elasticrun =
+      by_srun ? "start them by srun --ntasks-per-node=1 elasticrun PROGRAM, or " : "";
+  return Status(Code::kInvalidArgument,
+                "the workers were started on several hosts: " + by_elasticrun +
+                    "start elastic-rendezvous where all of them reach it, and pass on "
+                    "ELASTIC_RENDEZVOUS, ELASTIC_JOB, ELASTIC_SECRET_FILE and "
+                    "ELASTIC_BIND=0.0.0.0 (" +
+                    (by_srun ? "srun passes on what is exported)" : "mpirun -x)"));
+}
+
 Status check(const LaunchEnvironment& launch, const EnvironmentMap& environment) {
   // A worker that was added later has a slot beyond the world that was started.
   const bool spawned = environment.contains("ELASTIC_SLOT");
@@ -105,20 +117,7 @@ Status check(const LaunchEnvironment& launch, const EnvironmentMap& environment)
   }
   if (!launch.hosts_server()) return {};
   if (launch.launcher == Launcher::kNone) return check_alone(environment, launch.np);
-  if (launch.local_np != launch.np && launch.launcher == Launcher::kSlurm) {
-    return Status(
-        Code::kInvalidArgument,
-        "srun started the workers on several hosts, and none of them knows the others': "
-        "start them with srun --ntasks-per-node=1 elasticrun PROGRAM, which also replaces "
-        "those that die; or " +
-            std::string(kStartRight));
-  }
-  if (launch.local_np != launch.np) {
-    return Status(Code::kInvalidArgument,
-                  "the workers were started on several hosts: start elastic-rendezvous where all "
-                  "of them reach it, and pass on ELASTIC_RENDEZVOUS, ELASTIC_JOB, "
-                  "ELASTIC_SECRET_FILE and ELASTIC_BIND=0.0.0.0 (mpirun -x)");
-  }
+  if (launch.local_np != launch.np) return several_hosts(launch);
   return {};
 }
 

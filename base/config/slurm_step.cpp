@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <system_error>
+#include <utility>
 
 #include "base/config/node_list.hpp"
 #include "base/config/number_reader.hpp"
@@ -30,17 +31,23 @@ std::string id_of(const EnvironmentMap& environment) {
   return id;
 }
 
-/// Sets what the task has room for. Its node's tasks share the node alike.
+/// Sets what the task has room for. A node's tasks share the node alike.
 void read_room(NumberReader& numbers, const EnvironmentMap& environment, SlurmStep& step) {
-  const int gpus = numbers.get({"SLURM_GPUS_ON_NODE"}, 0, 0);
-  const int cpus = numbers.get({"SLURM_CPUS_ON_NODE"}, 1, 1);
+  const int own_gpus = numbers.get({"SLURM_GPUS_ON_NODE"}, 0, 0);
+  const int own_cpus = numbers.get({"SLURM_CPUS_ON_NODE"}, 1, 1);
+  const int cpus_per_task = numbers.get({"SLURM_CPUS_PER_TASK"}, 1, 0);
   const std::string tasks = text_of(environment, "SLURM_STEP_TASKS_PER_NODE");
-  const int node = numbers.get({"SLURM_NODEID"}, 0, 0);
-  const int sharing = slurm_count_of(tasks, node).value_or(1);
-  step.workers = std::max(1, (gpus > 0 ? gpus : cpus) / sharing);
-  const auto differ = [](const std::string& counts) { return counts.find(',') != counts.npos; };
-  step.uneven =
-      differ(tasks) || (gpus == 0 && differ(text_of(environment, "SLURM_JOB_CPUS_PER_NODE")));
+  const std::string cpus = text_of(environment, "SLURM_JOB_CPUS_PER_NODE");
+  const auto room_on = [&](int node, int cpus_of_node) {
+    const int sharing = slurm_count_of(tasks, node).value_or(1);
+    if (own_gpus == 0 && cpus_per_task > 0) return cpus_per_task;
+    return std::max(1, (own_gpus > 0 ? own_gpus : cpus_of_node) / sharing);
+  };
+  step.workers = room_on(numbers.get({"SLURM_NODEID"}, 0, 0), own_cpus);
+  for (int node = 0; node < static_cast<int>(step.nodes.size()); ++node) {
+    const int room = room_on(node, slurm_count_of(cpus, node).value_or(own_cpus));
+    step.uneven = step.uneven || room != step.workers;
+  }
 }
 
 }  // namespace
@@ -58,6 +65,11 @@ Result<std::optional<SlurmStep>> read_slurm_step(const EnvironmentMap& environme
   step.id = id_of(environment);
   step.task = numbers.get(kSlurmVariables.rank, 0, 0);
   step.tasks = numbers.get(kSlurmVariables.np, 1, 1);
+  const auto nodes =
+      parse_node_list(text_of(environment, "SLURM_STEP_NODELIST"), "SLURM_STEP_NODELIST");
+  if (!nodes.ok()) return nodes.status();
+  step.nodes = nodes.value();
+  step.node = text_of(environment, "SLURMD_NODENAME");
   read_room(numbers, environment, step);
   if (environment.contains("SLURM_ARRAY_TASK_ID")) {
     step.array_index = numbers.get({"SLURM_ARRAY_TASK_ID"}, 0, 0);
@@ -69,11 +81,6 @@ Result<std::optional<SlurmStep>> read_slurm_step(const EnvironmentMap& environme
                                               "SLURM_STEP_NUM_TASKS says that the step has " +
                                               std::to_string(step.tasks) + " tasks");
   }
-  const auto nodes =
-      parse_node_list(text_of(environment, "SLURM_STEP_NODELIST"), "SLURM_STEP_NODELIST");
-  if (!nodes.ok()) return nodes.status();
-  step.nodes = nodes.value();
-  step.node = text_of(environment, "SLURMD_NODENAME");
   return std::optional<SlurmStep>(std::move(step));
 }
 

@@ -151,7 +151,10 @@ struct CommandLine {
 // CLI11 writes to the fields of `line`, and lists the options in the order of these functions.
 
 void add_worker_options(CLI::App& app, CommandLine& line) {
-  line.np = app.add_option("-n,--np", line.options.np, "Workers to start (also -np)");
+  line.np = app.add_option(
+      "-n,--np", line.options.np,
+      "Workers to start (also -np) [under srun: one for each GPU of the task, or else for each "
+      "of its CPUs]");
   line.np->check(whole_number("-np", 1));
   app.add_option("--min-np", line.options.min_np,
                  "With fewer than this the job waits for replacements at its next step, and fails "
@@ -354,8 +357,8 @@ Status take_step(const CLI::App& app, const CommandLine& line, const SlurmStep& 
   if (step.tasks == 1) return {};
   if (line.np->count() == 0 && step.uneven) {
     return invalid(
-        "the nodes of this step differ (SLURM_JOB_CPUS_PER_NODE, SLURM_STEP_TASKS_PER_NODE): give "
-        "-np, the workers of each task");
+        "the tasks of this step have room for different numbers of workers "
+        "(SLURM_JOB_CPUS_PER_NODE, SLURM_STEP_TASKS_PER_NODE): give -np, the workers of each task");
   }
   if (step.tasks > kMostHosts) {
     return invalid("the step has " + std::to_string(step.tasks) + " tasks, more than " +
