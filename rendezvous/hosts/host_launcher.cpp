@@ -204,7 +204,7 @@ Status HostLauncher::Impl::take_first_list() {
                                               "HOST:SLOTS");
   }
   first_list_ = std::move(hosts).value();
-  if (options_.np == 0) options_.np = slots;
+  if (options_.np == 0) options_.np = options_.job_np = slots;
   return {};
 }
 

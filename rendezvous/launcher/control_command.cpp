@@ -17,6 +17,7 @@
 #include "rendezvous/launcher/private_folder.hpp"
 #include "rendezvous/launcher/status_table.hpp"
 #include "rendezvous/launcher/wrong_argument.hpp"
+#include "rendezvous/protocol/connection_file.hpp"
 
 namespace elastic::launcher {
 
@@ -40,6 +41,7 @@ struct ControlOptions {
   std::string job;
   std::string rendezvous;
   std::string secret_file;
+  std::string connection_file;
   bool encrypt = false;
   bool json = false;
   rendezvous::Message request;
@@ -93,6 +95,12 @@ Result<Job> find_running(const std::string& name, const std::string& folder) {
 
 Result<Job> find_job(const ControlOptions& options,
                      const std::map<std::string, std::string>& environment) {
+  if (!options.connection_file.empty()) {
+    const auto contact = rendezvous::read_connection_file(options.connection_file);
+    if (!contact.ok()) return contact.status();
+    return Job{contact.value().job, contact.value().address, contact.value().secret,
+               contact.value().encrypt};
+  }
   if (options.rendezvous.empty()) {
     const auto folder = private_folder(environment);
     if (!folder.ok()) return folder.status();
@@ -159,6 +167,8 @@ int run_control_command(const std::vector<std::string>& arguments,
                  "host:port of a server elsewhere [ELASTIC_RENDEZVOUS]");
   app.add_option("--secret-file", options.secret_file,
                  "The job's secret, with --rendezvous [ELASTIC_SECRET_FILE]");
+  app.add_option("--connection-file", options.connection_file,
+                 "Which job, by the file of elastic-rendezvous --connection-file");
   app.add_flag("--encrypt", options.encrypt, "The job's connections use TLS, with --rendezvous");
   app.require_subcommand(1);
   app.fallthrough();

@@ -77,7 +77,7 @@ rendezvous::ServerOptions server_options(const LaunchOptions& options, const Sec
   made.secret = secret;
   made.encrypt = options.encrypt;
   made.event_log = options.event_log;
-  made.membership.initial_np = options.np;
+  made.membership.initial_np = options.job_np;
   made.membership.min_np = options.min_np;
   made.membership.max_np = options.max_np;
   made.membership.evict_after = options.evict_after;
@@ -112,6 +112,21 @@ Status JobServer::start(const LaunchOptions& options, const Secret& secret,
                                                    ProcessIdentity::of_this_process()});
   if (!job_file.ok()) return job_file.status();
   job_file_.emplace(std::move(job_file).value());
+  return options.shared_file.empty() ? Status() : share(options, secret);
+}
+
+Status JobServer::share(const LaunchOptions& options, const Secret& secret) {
+  auto shared = rendezvous::ConnectionFile::create(
+      options.shared_file,
+      {options.job, rendezvous::address_for_others(thread_->address(), options.reached_at), secret,
+       options.encrypt});
+  if (!shared.ok()) {
+    return Status(shared.status().code(),
+                  shared.status().message() +
+                      "; the other tasks of the step are to find the server by this file: "
+                      "--slurm-folder names another folder that all nodes see");
+  }
+  shared_file_.emplace(std::move(shared).value());
   return {};
 }
 const std::string& JobServer::address() const {

@@ -350,6 +350,7 @@ Status Launcher::Impl::try_start(const StartWorker& start) {
                                         secret_fd.value().get()),
       .inherited_fd = secret_fd.value().get(),
       .guardian_pipe = guardian_.pipe(),
+      .ignores_signals = options_.workers_ignore_signals,
       .terminal = options_.terminal,
   });
   if (!child.ok()) return child.status();

@@ -16,8 +16,6 @@ namespace {
 constexpr Milliseconds kLingerWhenOver{2000};
 /// Workers may come back from a broken connection.
 constexpr Milliseconds kLingerWhenEmpty{10000};
-/// The process that started this server may have died before it registered, unnoticed.
-constexpr Milliseconds kFirstWorker{60000};
 /// Others may have found the server, and be on their way.
 constexpr Milliseconds kLingerWithoutStarter{2000};
 /// The kernel closes a process's descriptors one after the other.
@@ -318,8 +316,9 @@ void Job::remove_launcher(const Peer& peer) {
   launchers_.disconnected(peer);
 }
 
-void Job::when_over(std::function<void()> over) {
+void Job::when_over(std::function<void()> over, Milliseconds first_worker) {
   over_ = std::move(over);
+  first_worker_ = first_worker;
   watch_end();
 }
 
@@ -336,7 +335,7 @@ void Job::watch_end() {
   } else if (workers_.empty() && starter_lost_ && membership_.view().generation == 0) {
     ends = Clock::now() + kLingerWithoutStarter;
   } else if (workers_.empty()) {
-    ends = Clock::now() + (had_workers_ ? kLingerWhenEmpty : kFirstWorker);
+    ends = Clock::now() + (had_workers_ ? kLingerWhenEmpty : first_worker_);
   }
   if (ends == TimePoint::max()) {
     ends_ = ends;

@@ -47,8 +47,9 @@ class Job : public std::enable_shared_from_this<Job> {
   void enlist(const Peer& peer, const Enlist& launcher);
   void remove_launcher(const Peer& peer);
 
-  /// Called once, a moment after the job is over or when no worker has been there for long.
-  void when_over(std::function<void()> over);
+  /// Called once, a moment after the job is over, when no worker has been there for long, or when
+  /// none has come within `first_worker`.
+  void when_over(std::function<void()> over, Milliseconds first_worker);
   /// See Server::lose_starter.
   void lose_starter();
 
@@ -105,7 +106,8 @@ class Job : public std::enable_shared_from_this<Job> {
   boost::asio::steady_timer limit_due_;
   std::vector<Limit> limits_;
   std::function<void()> over_;
-  std::string abandoned_;  ///< why the job cannot go on although Membership would
+  Milliseconds first_worker_{};  ///< after which `over_` is called where no worker has come
+  std::string abandoned_;        ///< why the job cannot go on although Membership would
   Phase phase_ = Phase::kForming;
   bool joinable_ = false;
   std::string phase_text_;

@@ -102,7 +102,7 @@ class Server::Impl : public std::enable_shared_from_this<Impl> {
     if (Status bound = bind(); !bound.ok()) return bound;
     job_ = std::make_shared<Job>(io_, options_.job, options_.membership, std::move(journal),
                                  std::move(memory), std::move(events));
-    job_->when_over(std::move(over_));
+    job_->when_over(std::move(over_), options_.first_worker);
     asio::co_spawn(
         io_, [self = shared_from_this()] { return self->accept(); }, asio::detached);
     return {};
@@ -111,7 +111,7 @@ class Server::Impl : public std::enable_shared_from_this<Impl> {
   const std::string& address() const { return address_; }
 
   void when_over(std::function<void()> over) {
-    if (job_) return job_->when_over(std::move(over));
+    if (job_) return job_->when_over(std::move(over), options_.first_worker);
     over_ = std::move(over);
   }
 
