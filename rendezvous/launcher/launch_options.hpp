@@ -58,6 +58,7 @@ struct LaunchOptions {
   Milliseconds drain{30000};
   Milliseconds exit{300000};
   std::string event_log;   ///< empty: none
+  std::string http;        ///< where the job is shown over HTTP; empty: nowhere
   std::string output_dir;  ///< empty: the launcher's own stdout and stderr
   bool prefix = true;
   bool terminal = true;              ///< the workers' stdout is a pseudo-terminal, not a pipe

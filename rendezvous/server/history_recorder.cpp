@@ -1,0 +1,90 @@
+#include "rendezvous/server/history_recorder.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace elastic::rendezvous {
+
+namespace {
+
+constexpr std::size_t kMostEvents = 100;
+/// A view that many workers have left has a long text.
+constexpr std::size_t kLongestText = 300;
+constexpr std::int64_t kBetweenRatesMs = 5000;
+/// Twenty minutes.
+constexpr std::size_t kMostRates = 240;
+
+}  // namespace
+
+std::string cause_of(const View& view) {
+  if (!view.lost.empty()) return "loss";
+  if (!view.left.empty()) return "leave";
+  if (!view.joined.empty()) return "join";
+  return "repair";
+}
+
+void HistoryRecorder::note_event(const std::string& event, const std::string& text,
+                                 std::int64_t at_ms, std::optional<double> seconds) {
+  std::string shown = text.substr(0, kLongestText);
+  if (text.size() > kLongestText) shown += "...";
+  auto& events = history_.events;
+  if (events.size() == kMostEvents) events.erase(events.begin());
+  events.push_back({at_ms, event, std::move(shown), seconds});
+}
+
+std::optional<HistoryRecorder::Recovery> HistoryRecorder::note_view(const View& view) {
+  std::optional<Recovery> before = conclude();
+  const std::string cause = began_ ? cause_of(view) : "start";
+  ++views_by(cause).count;
+  if (std::exchange(began_, true)) {
+    pending_.emplace(Pending{{view.generation, cause, 0}, {}, false});
+    for (const Member& its : view.members) {
+      const bool joined =
+          std::find(view.joined.begin(), view.joined.end(), its.incarnation) != view.joined.end();
+      if (!joined) pending_->awaited.insert(its.incarnation);
+    }
+  }
+  return before;
+}
+
+std::optional<HistoryRecorder::Recovery> HistoryRecorder::note_figures(
+    const std::string& incarnation, const WorkerFigures& figures) {
+  if (!pending_ || figures.changed_to != pending_->recovery.generation) return std::nullopt;
+  if (pending_->awaited.erase(incarnation) == 0) return std::nullopt;
+  pending_->told = true;
+  pending_->recovery.seconds = std::max(pending_->recovery.seconds, figures.change_s);
+  return pending_->awaited.empty() ? conclude() : std::nullopt;
+}
+
+std::optional<HistoryRecorder::Recovery> HistoryRecorder::conclude() {
+  const std::optional<Pending> ended = std::exchange(pending_, std::nullopt);
+  if (!ended || !ended->told) return std::nullopt;
+  const Recovery& recovery = ended->recovery;
+  JobHistory::Views& views = views_by(recovery.cause);
+  const auto bound =
+      std::lower_bound(kRecoveryBounds.begin(), kRecoveryBounds.end(), recovery.seconds);
+  ++views.recoveries[static_cast<std::size_t>(bound - kRecoveryBounds.begin())];
+  views.recovery_s += recovery.seconds;
+  return recovery;
+}
+
+bool HistoryRecorder::wants_rate(std::int64_t at_ms) const {
+  return history_.rates.empty() || at_ms >= history_.rates.back().at_ms + kBetweenRatesMs;
+}
+
+void HistoryRecorder::note_rate(double steps_per_second, std::int64_t at_ms) {
+  auto& rates = history_.rates;
+  if (rates.size() == kMostRates) rates.erase(rates.begin());
+  rates.push_back({at_ms, steps_per_second});
+}
+
+JobHistory::Views& HistoryRecorder::views_by(const std::string& cause) {
+  auto& all = history_.views;
+  const auto found =
+      std::find_if(all.begin(), all.end(), [&](const auto& views) { return views.cause == cause; });
+  if (found != all.end()) return *found;
+  all.push_back({cause, 0, 0, std::vector<std::uint64_t>(kRecoveryBounds.size() + 1)});
+  return all.back();
+}
+
+}  // namespace elastic::rendezvous
