@@ -94,6 +94,7 @@ std::string head_lines(const StatusReply& now, const Growths& grown) {
   if (!now.history || now.history->views.empty()) return lines;
   std::string views;
   for (const JobHistory::Views& its : now.history->views) {
+    if (its.count == 0) continue;
     views += fmt::format("{}{} {}", views.empty() ? "views: " : ", ", its.count, its.cause);
     const auto known =
         std::accumulate(its.recoveries.begin(), its.recoveries.end(), std::uint64_t{0});

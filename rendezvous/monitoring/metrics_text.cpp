@@ -112,6 +112,7 @@ void write_history(const JobHistory& history, Writer& out) {
   out.metric("elastic_recovery_seconds", "histogram",
              "Time for which a view change stopped the slowest member, by cause.");
   for (const auto& views : history.views) {
+    if (views.cause == "start") continue;  // there is nothing to recover from
     std::uint64_t sum = 0;
     for (std::size_t i = 0; i < views.recoveries.size(); ++i) {
       sum += views.recoveries[i];

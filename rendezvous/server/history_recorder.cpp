@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <utility>
+#include <vector>
 
 namespace elastic::rendezvous {
 
@@ -15,6 +16,13 @@ constexpr std::int64_t kBetweenRatesMs = 5000;
 constexpr std::size_t kMostRates = 240;
 
 }  // namespace
+
+HistoryRecorder::HistoryRecorder() {
+  const std::vector<std::uint64_t> none(kRecoveryBounds.size() + 1);
+  for (const char* cause : {"start", "loss", "leave", "join", "repair"}) {
+    history_.views.push_back({cause, 0, 0, none});
+  }
+}
 
 std::string cause_of(const View& view) {
   if (!view.lost.empty()) return "loss";
@@ -79,12 +87,8 @@ void HistoryRecorder::note_rate(double steps_per_second, std::int64_t at_ms) {
 }
 
 JobHistory::Views& HistoryRecorder::views_by(const std::string& cause) {
-  auto& all = history_.views;
-  const auto found =
-      std::find_if(all.begin(), all.end(), [&](const auto& views) { return views.cause == cause; });
-  if (found != all.end()) return *found;
-  all.push_back({cause, 0, 0, std::vector<std::uint64_t>(kRecoveryBounds.size() + 1)});
-  return all.back();
+  return *std::find_if(history_.views.begin(), history_.views.end(),
+                       [&](const auto& views) { return views.cause == cause; });
 }
 
 }  // namespace elastic::rendezvous

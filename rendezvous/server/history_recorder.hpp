@@ -19,6 +19,8 @@ namespace elastic::rendezvous {
 /// Pure: `at_ms` is the time of day, in milliseconds since 1970. Owned by the server's thread.
 class HistoryRecorder {
  public:
+  HistoryRecorder();
+
   struct Recovery {
     std::uint64_t generation = 0;
     std::string cause;  ///< as in JobHistory::Views
