@@ -28,7 +28,7 @@ constexpr const char* kRankLine =
     "{:>4}  {:<20.20}  {:<10.10}  {:<12}  {:>9}  {:>9}  {:>10}  {:>7}  {:>9}";
 constexpr std::size_t kLeastEvents = 5;
 
-/// What a worker did between two statuses.
+/// The work of a worker between two statuses.
 struct Growth {
   double bytes_per_second = 0;
   double steps = 0;

@@ -21,7 +21,7 @@ struct HttpAnswer {
 HttpAnswer bad_request();
 
 /// The documents about a job, by path. A document is made when it is asked for, but at most a few
-/// times a second: whoever asks, the job's server has little work with it.
+/// times a second: clients, however many, are little work for the job's server.
 ///
 /// Belongs to the server's thread.
 class Documents {

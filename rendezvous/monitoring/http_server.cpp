@@ -38,7 +38,7 @@ namespace {
 
 /// When there are no descriptors left, until some may be free again.
 constexpr Milliseconds kAcceptPause{100};
-/// Of what a client sends after its request.
+/// Bytes that a client sends after its request.
 constexpr std::size_t kMostDropped = 64 * 1024;
 
 using Request = http::request<http::empty_body>;

@@ -22,7 +22,7 @@ struct HttpOptions {
   Milliseconds longest{5000};  ///< for a connection, from its first byte to its last
 };
 
-/// Shows a job to whoever asks, over HTTP: a page, its status as JSON, and metrics. It can be read
+/// Shows a job to any client over HTTP: a page, its status as JSON, and metrics. It can be read
 /// only, and answers one request on each connection. A slow or silent client costs a descriptor for
 /// a few seconds, and no time of the job's.
 ///

@@ -105,6 +105,11 @@ void fields(A& archive, M& m) {
   archive("tensor", m.tensor);
 }
 
+template <typename A, Is<WorkerFigures::Change> M>
+void fields(A& archive, M& m) {
+  archive("generation", m.generation);
+  archive("seconds", m.seconds);
+}
 template <typename A, Is<WorkerFigures> M>
 void fields(A& archive, M& m) {
   archive("at_s", m.at_s);
@@ -119,8 +124,7 @@ void fields(A& archive, M& m) {
   archive("encoded_bytes", m.encoded_bytes);
   archive("ramp_gamma", m.ramp_gamma);
   archive("ramp_target", m.ramp_target);
-  archive("changed_to", m.changed_to);
-  archive("change_s", m.change_s);
+  archive("changes", m.changes);
 }
 template <typename A, Is<JobHistory::Views> M>
 void fields(A& archive, M& m) {

@@ -89,14 +89,14 @@ struct CallUnderWay {
   bool operator==(const CallUnderWay&) const = default;
 };
 
-/// What a worker has measured of its own training, for people and for monitoring. Sums are since it
-/// began as this incarnation, those of compression since its process did. No decision depends on
-/// it.
+/// A worker's figures of its own training, for people and for monitoring. Sums are since it began
+/// as this incarnation, those of steps and compression since its process did. No decision depends
+/// on them.
 struct WorkerFigures {
-  double at_s = 0;          ///< when they were taken, in seconds since it began
-  std::uint64_t steps = 0;  ///< made in `run`
-  double data_s = 0;        ///< time of these steps by phase, as in elastic::StepTime, in seconds
-  double compute_s = 0;     ///< in seconds
+  double at_s = 0;                   ///< when they were taken, in seconds since it began
+  std::uint64_t steps = 0;           ///< made in `run`
+  double data_s = 0;                 ///< seconds of these steps in each phase of elastic::StepTime
+  double compute_s = 0;              ///< in seconds
   double communication_s = 0;        ///< in seconds
   double view_change_s = 0;          ///< in seconds
   std::uint64_t shm_bytes = 0;       ///< sent over shared memory, or read from it in place
@@ -105,8 +105,13 @@ struct WorkerFigures {
   std::uint64_t encoded_bytes = 0;   ///< these gradients as they travel
   double ramp_gamma = 0;             ///< factor on the learning rate; 0: there is none
   double ramp_target = 0;            ///< the factor that the ramp goes to
-  std::uint64_t changed_to = 0;      ///< generation of the latest view change; 0: none yet
-  double change_s = 0;  ///< seconds of it, from its notice to the next completed operation
+  /// A view change that stopped this worker, from its notice to the next completed operation.
+  struct Change {
+    std::uint64_t generation = 0;  ///< of the view that it led to
+    double seconds = 0;
+    bool operator==(const Change&) const = default;
+  };
+  std::vector<Change> changes;  ///< the latest, oldest first
 
   bool operator==(const WorkerFigures&) const = default;
 };
@@ -294,7 +299,7 @@ struct RemoveRequest {
 /// The job is to stop at the next step boundary.
 struct StopRequest {};
 
-/// What has happened to a job since its server was started.
+/// The past of a job since its server was started.
 struct JobHistory {
   /// The views that came about for one cause, and how long their changes stopped the training.
   struct Views {

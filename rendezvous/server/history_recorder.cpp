@@ -40,40 +40,53 @@ void HistoryRecorder::note_event(const std::string& event, const std::string& te
   events.push_back({at_ms, event, std::move(shown), seconds});
 }
 
-std::optional<HistoryRecorder::Recovery> HistoryRecorder::note_view(const View& view) {
-  std::optional<Recovery> before = conclude();
+std::vector<HistoryRecorder::Recovery> HistoryRecorder::note_view(const View& view) {
+  std::set<std::string> members;
+  for (const Member& its : view.members) members.insert(its.incarnation);
+  for (Pending& one : pending_) {
+    std::erase_if(one.awaited, [&](const auto& member) { return !members.contains(member); });
+  }
+  std::vector<Recovery> complete = take_complete();
   const std::string cause = began_ ? cause_of(view) : "start";
   ++views_by(cause).count;
   if (std::exchange(began_, true)) {
-    pending_.emplace(Pending{{view.generation, cause, 0}, {}, false});
-    for (const Member& its : view.members) {
-      const bool joined =
-          std::find(view.joined.begin(), view.joined.end(), its.incarnation) != view.joined.end();
-      if (!joined) pending_->awaited.insert(its.incarnation);
+    for (const std::string& joined : view.joined) members.erase(joined);
+    pending_.push_back({{view.generation, cause, 0}, std::move(members), false});
+  }
+  return complete;
+}
+
+std::vector<HistoryRecorder::Recovery> HistoryRecorder::note_figures(const std::string& incarnation,
+                                                                     const WorkerFigures& figures) {
+  if (figures.changes.empty()) return {};
+  for (Pending& one : pending_) {
+    // A member that was not stopped by this change has told of a later one alone.
+    if (one.recovery.generation > figures.changes.back().generation) continue;
+    if (one.awaited.erase(incarnation) == 0) continue;
+    for (const WorkerFigures::Change& change : figures.changes) {
+      if (change.generation != one.recovery.generation) continue;
+      one.told = true;
+      one.recovery.seconds = std::max(one.recovery.seconds, change.seconds);
     }
   }
-  return before;
+  return take_complete();
 }
 
-std::optional<HistoryRecorder::Recovery> HistoryRecorder::note_figures(
-    const std::string& incarnation, const WorkerFigures& figures) {
-  if (!pending_ || figures.changed_to != pending_->recovery.generation) return std::nullopt;
-  if (pending_->awaited.erase(incarnation) == 0) return std::nullopt;
-  pending_->told = true;
-  pending_->recovery.seconds = std::max(pending_->recovery.seconds, figures.change_s);
-  return pending_->awaited.empty() ? conclude() : std::nullopt;
-}
-
-std::optional<HistoryRecorder::Recovery> HistoryRecorder::conclude() {
-  const std::optional<Pending> ended = std::exchange(pending_, std::nullopt);
-  if (!ended || !ended->told) return std::nullopt;
-  const Recovery& recovery = ended->recovery;
-  JobHistory::Views& views = views_by(recovery.cause);
-  const auto bound =
-      std::lower_bound(kRecoveryBounds.begin(), kRecoveryBounds.end(), recovery.seconds);
-  ++views.recoveries[static_cast<std::size_t>(bound - kRecoveryBounds.begin())];
-  views.recovery_s += recovery.seconds;
-  return recovery;
+std::vector<HistoryRecorder::Recovery> HistoryRecorder::take_complete() {
+  std::vector<Recovery> complete;
+  std::erase_if(pending_, [&](const Pending& one) {
+    if (!one.awaited.empty()) return false;
+    if (one.told) complete.push_back(one.recovery);
+    return true;
+  });
+  for (const Recovery& recovery : complete) {
+    JobHistory::Views& views = views_by(recovery.cause);
+    const auto bound =
+        std::lower_bound(kRecoveryBounds.begin(), kRecoveryBounds.end(), recovery.seconds);
+    ++views.recoveries[static_cast<std::size_t>(bound - kRecoveryBounds.begin())];
+    views.recovery_s += recovery.seconds;
+  }
+  return complete;
 }
 
 bool HistoryRecorder::wants_rate(std::int64_t at_ms) const {

@@ -4,6 +4,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "rendezvous/protocol/messages.hpp"
 
@@ -14,7 +15,7 @@ namespace elastic::rendezvous {
 ///
 /// A recovery is a view change as the training feels it: from the moment at which a member notices
 /// that something is wrong to its next completed operation. It takes as long as that of the slowest
-/// member, and is known when all members have told theirs, or when the next view comes.
+/// member, and is known when all members have told theirs.
 ///
 /// Pure: `at_ms` is the time of day, in milliseconds since 1970. Owned by the server's thread.
 class HistoryRecorder {
@@ -29,11 +30,11 @@ class HistoryRecorder {
 
   void note_event(const std::string& event, const std::string& text, std::int64_t at_ms,
                   std::optional<double> seconds = {});
-  /// A view holds from now on. \returns the recovery before it, where that was not complete yet.
-  std::optional<Recovery> note_view(const View& view);
-  /// A member has told its figures. \returns the recovery that is complete with them.
-  std::optional<Recovery> note_figures(const std::string& incarnation,
-                                       const WorkerFigures& figures);
+  /// A view holds from now on. \returns the recoveries that are complete without members that are
+  /// gone.
+  std::vector<Recovery> note_view(const View& view);
+  /// A member has told its figures. \returns the recoveries that are complete with them.
+  std::vector<Recovery> note_figures(const std::string& incarnation, const WorkerFigures& figures);
   /// Whether a sample of the step rate is due.
   bool wants_rate(std::int64_t at_ms) const;
   void note_rate(double steps_per_second, std::int64_t at_ms);
@@ -41,18 +42,18 @@ class HistoryRecorder {
   const JobHistory& history() const { return history_; }
 
  private:
-  /// The present view's, while members have not told theirs.
+  /// A recovery that some members have not told of.
   struct Pending {
     Recovery recovery;
     std::set<std::string> awaited;
     bool told = false;  ///< by at least one member
   };
   JobHistory::Views& views_by(const std::string& cause);
-  std::optional<Recovery> conclude();
+  std::vector<Recovery> take_complete();
 
   JobHistory history_;
-  bool began_ = false;  ///< there was a view
-  std::optional<Pending> pending_;
+  bool began_ = false;            ///< there was a view
+  std::vector<Pending> pending_;  ///< by generation
 };
 
 /// Why a view came about, in one word: see JobHistory::Views. A loss counts before other causes.

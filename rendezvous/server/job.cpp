@@ -273,7 +273,7 @@ void Job::note_view() {
   const View& view = membership_.view();
   if (view.generation == noted_generation_) return;
   noted_generation_ = view.generation;
-  note_recovery(history_.note_view(view));
+  note_recoveries(history_.note_view(view));
   std::vector<std::string> slots;
   for (const Member& its : view.members) slots.push_back(its.label);
   const std::string cause = view.cause.empty() ? "the first view" : view.cause;
@@ -288,20 +288,21 @@ void Job::note_view() {
         {"cause", view.cause}});
 }
 
-void Job::note_recovery(const std::optional<HistoryRecorder::Recovery>& recovery) {
-  if (!recovery) return;
-  note("recovery",
-       fmt::format("view {} ({}): the training stopped for {:.3f} s", recovery->generation,
-                   recovery->cause, recovery->seconds),
-       {{"generation", static_cast<std::int64_t>(recovery->generation)},
-        {"cause", recovery->cause},
-        {"seconds", recovery->seconds}},
-       recovery->seconds);
+void Job::note_recoveries(const std::vector<HistoryRecorder::Recovery>& recoveries) {
+  for (const auto& its : recoveries) {
+    note("recovery",
+         fmt::format("view {} ({}): the training stopped for {:.3f} s", its.generation, its.cause,
+                     its.seconds),
+         {{"generation", static_cast<std::int64_t>(its.generation)},
+          {"cause", its.cause},
+          {"seconds", its.seconds}},
+         its.seconds);
+  }
 }
 
 void Job::note_heartbeat(const std::string& incarnation, const Heartbeat& heartbeat) {
   if (!heartbeat.figures) return;
-  note_recovery(history_.note_figures(incarnation, *heartbeat.figures));
+  note_recoveries(history_.note_figures(incarnation, *heartbeat.figures));
   const std::int64_t now = milliseconds_since_1970();
   if (history_.wants_rate(now)) history_.note_rate(membership_.steps_per_second(Clock::now()), now);
 }
@@ -314,8 +315,12 @@ void Job::note_phase(const std::string& reason) {
   if (now != phase_) {
     phase_text_ = abandoned_.empty() ? reason : abandoned_;
     const std::string phase = rendezvous::name(now);
-    note("phase", phase + (phase_text_.empty() ? "" : ": " + phase_text_),
-         {{"phase", phase}, {"text", phase_text_}});
+    const EventLog::Fields fields{{"phase", phase}, {"text", phase_text_}};
+    if (now == Phase::kRunning || now == Phase::kChanging) {
+      events_.write("phase", fields);  // for people the view says more
+    } else {
+      note("phase", phase + ": " + phase_text_, fields);
+    }
   }
   phase_ = now;
   for (const Peer& launcher : launchers_.peers()) launcher->send(state());

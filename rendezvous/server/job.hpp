@@ -76,7 +76,7 @@ class Job : public std::enable_shared_from_this<Job> {
             std::optional<double> seconds = {});
   void note_phase(const std::string& reason);
   void note_view();
-  void note_recovery(const std::optional<HistoryRecorder::Recovery>& recovery);
+  void note_recoveries(const std::vector<HistoryRecorder::Recovery>& recoveries);
   void note_heartbeat(const std::string& incarnation, const Heartbeat& heartbeat);
   void watch_end();
   JobState state() const;

@@ -161,7 +161,7 @@ rendezvous::Heartbeat Control::heartbeat() {
   if (const TimePoint now = Clock::now(); now >= figures_due_) {
     figures_due_ = now + kBetweenFigures;
     heartbeat.figures =
-        worker_figures(now - began_, step_clock_.times(), view_change_clock_.latest(),
+        worker_figures(now - began_, step_clock_.times(), view_change_clock_.resumed(),
                        linker_->traffic(), training_figures());
   }
   return heartbeat;

@@ -18,7 +18,7 @@ double finite_or_none(double value) {
 }  // namespace
 
 rendezvous::WorkerFigures worker_figures(Duration since_begin, const StepTimes& steps,
-                                         const ViewChange& change,
+                                         const std::deque<ViewChange>& changes,
                                          const transport::LinkTraffic& traffic,
                                          const TrainingFigures& training) {
   rendezvous::WorkerFigures figures;
@@ -34,9 +34,8 @@ rendezvous::WorkerFigures worker_figures(Duration since_begin, const StepTimes& 
   figures.encoded_bytes = training.encoded_bytes.load(std::memory_order_relaxed);
   figures.ramp_gamma = finite_or_none(training.ramp_gamma.load(std::memory_order_relaxed));
   figures.ramp_target = finite_or_none(training.ramp_target.load(std::memory_order_relaxed));
-  if (change.resumed != ViewChange::Moment{}) {
-    figures.changed_to = change.generation;
-    figures.change_s = seconds(change.resumed - change.noticed);
+  for (const ViewChange& change : changes) {
+    figures.changes.push_back({change.generation, seconds(change.resumed - change.noticed)});
   }
   return figures;
 }

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <deque>
+
 #include "base/clock.hpp"
 #include "base/training_figures.hpp"
 #include "collectives/transport/byte_count.hpp"
@@ -10,7 +12,7 @@ namespace elastic::runtime {
 
 /// The figures of this worker, for a heartbeat.
 rendezvous::WorkerFigures worker_figures(Duration since_begin, const StepTimes& steps,
-                                         const ViewChange& change,
+                                         const std::deque<ViewChange>& changes,
                                          const transport::LinkTraffic& traffic,
                                          const TrainingFigures& training);
 
