@@ -25,6 +25,16 @@ HttpAnswer bad_request() {
   return refusal(400, "this is no request of HTTP, or its header is too long\n");
 }
 
+HttpAnswer foreign_name() {
+  return refusal(403, "at loopback a job is shown as 127.0.0.1, [::1] or localhost only\n");
+}
+
+bool is_local_name(const std::string& host) {
+  if (host.empty() || host.front() == '[') return true;
+  const std::string name = host.substr(0, host.find(':'));
+  return name == "localhost" || name.find_first_not_of("0123456789.") == std::string::npos;
+}
+
 Documents::Documents(std::function<rendezvous::StatusReply()> status) {
   documents_["/"] = {"text/html; charset=utf-8", [] { return std::string(kStatusPage); }, {}, {}};
   documents_["/metrics"] = {"text/plain; version=0.0.4; charset=utf-8",

@@ -19,6 +19,13 @@ struct HttpAnswer {
 
 /// Status 400.
 HttpAnswer bad_request();
+/// Status 403.
+HttpAnswer foreign_name();
+
+/// Whether `host`, of a request's header, is an address or localhost, or missing. A page of another
+/// site reads a server at loopback by letting its own name lead there: a browser takes both for one
+/// site.
+bool is_local_name(const std::string& host);
 
 /// The documents about a job, by path. A document is made when it is asked for, but at most a few
 /// times a second: clients, however many, are little work for the job's server.

@@ -102,6 +102,7 @@ class HttpServer::Impl : public std::enable_shared_from_this<Impl> {
       return Status(Code::kUnavailable, "--http " + options_.address + ": " + error.message());
     }
     address_ = rendezvous::to_string(bound);
+    at_loopback_ = bound.address().is_loopback();
     asio::co_spawn(
         io_, [self = shared_from_this()] { return self->accept(); }, asio::detached);
     return {};
@@ -170,10 +171,7 @@ class HttpServer::Impl : public std::enable_shared_from_this<Impl> {
     if (error && !is_bad_request(error)) co_return;
     connections_.heard(id);
     const Request& request = parser.get();
-    const HttpAnswer answer = error
-                                  ? bad_request()
-                                  : documents_.answer(std::string(request.method_string()),
-                                                      std::string(request.target()), Clock::now());
+    const HttpAnswer answer = error ? bad_request() : answer_to(request);
     Response response(static_cast<http::status>(answer.status), request.version());
     set_headers(response, answer);
     response.content_length(answer.body->size());
@@ -188,6 +186,14 @@ class HttpServer::Impl : public std::enable_shared_from_this<Impl> {
     }
     if (!error) stream->socket().shutdown(tcp::socket::shutdown_send, error);
     if (!error) co_await drain(stream);
+  }
+
+  HttpAnswer answer_to(const Request& request) {
+    if (at_loopback_ && !is_local_name(std::string(request[http::field::host]))) {
+      return foreign_name();
+    }
+    return documents_.answer(std::string(request.method_string()), std::string(request.target()),
+                             Clock::now());
   }
 
   /// Drops what the client still sends, such as the body of a POST: a reset would destroy the
@@ -208,6 +214,7 @@ class HttpServer::Impl : public std::enable_shared_from_this<Impl> {
   tcp::acceptor acceptor_;
   asio::steady_timer pause_;
   std::string address_;
+  bool at_loopback_ = false;
   UnauthenticatedConnections connections_{options_.most_connections};
   std::map<Id, Stream> streams_;
   bool closed_ = false;

@@ -79,13 +79,23 @@ TEST_F(HttpServerTest, AnswersGetAndHead) {
 TEST_F(HttpServerTest, RefusesWhatWouldChangeSomethingAndUnknownPaths) {
   start();
   HttpClient client(address_);
-  client.send("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 100000\r\n\r\n" +
+  client.send("POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100000\r\n\r\n" +
               std::string(30000, 'x'));
   const std::string refused = client.read_to_end();
   EXPECT_THAT(refused, StartsWith("HTTP/1.1 405 "));
   EXPECT_THAT(refused, HasSubstr("Allow: GET, HEAD\r\n"));
   EXPECT_THAT(refused, HasSubstr("elasticrun ctl changes it"));
   EXPECT_THAT(http_get(address_, "/nothing"), StartsWith("HTTP/1.1 404 "));
+}
+
+TEST_F(HttpServerTest, APageOfAnotherSiteCannotReadAJobAtLoopback) {
+  start();
+  HttpClient browser(address_);
+  browser.send("GET /status.json HTTP/1.1\r\nHost: evil.example:" +
+               address_.substr(address_.rfind(':') + 1) + "\r\n\r\n");
+  const std::string refused = browser.read_to_end();
+  EXPECT_THAT(refused, StartsWith("HTTP/1.1 403 "));
+  EXPECT_THAT(refused, Not(HasSubstr("digits")));
 }
 
 TEST_F(HttpServerTest, SaysThatARequestIsNone) {
@@ -122,7 +132,7 @@ TEST_F(HttpServerTest, AClientThatReadsNothingDelaysNoOther) {
   status_.view.members.resize(30000, status_.view.members.back());  // more than sockets hold
   start();
   HttpClient slow(address_);
-  slow.send("GET /status.json HTTP/1.1\r\nHost: x\r\n\r\n");
+  slow.send("GET /status.json HTTP/1.1\r\nHost: localhost\r\n\r\n");
   EXPECT_THAT(http_get(address_, "/"), HasSubstr("<!doctype html>"));
   const std::size_t whole = http_get(address_, "/status.json").size();
   // The time for an answer has passed when a client that came later has been given up.

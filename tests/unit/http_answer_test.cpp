@@ -53,5 +53,14 @@ TEST_F(DocumentsTest, IsMadeAtMostAFewTimesASecond) {
   EXPECT_EQ(asked_, 2);
 }
 
+TEST(LocalName, IsAnAddressOrLocalhost) {
+  for (const char* host : {"127.0.0.1:9090", "127.0.0.1", "[::1]:9090", "localhost:9090", ""}) {
+    EXPECT_TRUE(is_local_name(host)) << host;
+  }
+  for (const char* host : {"example.org", "example.org:9090", "127.0.0.1.example.org"}) {
+    EXPECT_FALSE(is_local_name(host)) << host;
+  }
+}
+
 }  // namespace
 }  // namespace elastic::monitoring
