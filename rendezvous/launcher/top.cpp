@@ -21,7 +21,7 @@ namespace {
 using rendezvous::StatusReply;
 
 constexpr Milliseconds kBetweenFrames{1000};
-/// Over which rates are means. Workers tell their figures about once a second.
+/// Over which rates are means. Workers tell their figures every two seconds.
 constexpr Milliseconds kWindow{10000};
 /// For a server that is started again.
 constexpr Milliseconds kServerAway{5000};

@@ -1,4 +1,4 @@
-# Writes the file PAGE as the C++ source SOURCE: a raw string, which has to end the page's own text.
+# Writes the file PAGE as the C++ source SOURCE: a raw string, whose end the page must not contain.
 file(READ ${PAGE} page)
 if(page MATCHES "\\)elastic_page\"")
   message(FATAL_ERROR "${PAGE} has the text that ends a raw string")

@@ -144,7 +144,7 @@ struct Heartbeat {
   int slowest =
       -1;  ///< rank with the longest step of its own when steps were last compared, -1: none
   std::optional<std::vector<CallUnderWay>> calls = {};  ///< per lane; none: of an earlier release
-  std::optional<WorkerFigures> figures = {};            ///< about once a second
+  std::optional<WorkerFigures> figures = {};            ///< every two seconds or so
 };
 
 /// A link to `incarnation` failed in `generation`.

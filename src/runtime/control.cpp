@@ -17,7 +17,7 @@ namespace asio = boost::asio;
 namespace {
 
 /// People look at them; a heartbeat without them is a third as long.
-constexpr Milliseconds kBetweenFigures{1000};
+constexpr Milliseconds kBetweenFigures{2000};
 
 }  // namespace
 
