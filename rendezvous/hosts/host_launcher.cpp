@@ -162,7 +162,9 @@ Status HostLauncher::Impl::prepare() {
   wait_for_signal();
   wait_for_children();
   server_.emplace();
-  return server_->start(options_, secret_, environment_);
+  Status status = server_->start(options_, secret_, environment_);
+  if (const std::string shown = server_->shown_at(); !shown.empty()) say(shown);
+  return status;
 }
 
 Status HostLauncher::Impl::prepare_agents() {

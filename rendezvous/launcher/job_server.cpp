@@ -37,6 +37,7 @@ class JobServer::Thread {
     server_.emplace(io_, std::move(options));
     if (Status status = server_->listen(); !status.ok()) return status;
     address_ = server_->address();
+    http_address_ = server_->http_address();
     // Signals are the launcher's: a new thread inherits the mask that it is started under.
     sigset_t all;
     sigset_t before;
@@ -48,6 +49,7 @@ class JobServer::Thread {
   }
 
   const std::string& address() const { return address_; }
+  const std::string& http_address() const { return http_address_; }
 
  private:
   void serve() noexcept {
@@ -64,6 +66,7 @@ class JobServer::Thread {
   asio::executor_work_guard<asio::io_context::executor_type> work_ = asio::make_work_guard(io_);
   std::optional<rendezvous::Server> server_;  ///< the thread's, once that runs
   std::string address_;
+  std::string http_address_;
   std::thread thread_;
 };
 
@@ -77,6 +80,7 @@ rendezvous::ServerOptions server_options(const LaunchOptions& options, const Sec
   made.secret = secret;
   made.encrypt = options.encrypt;
   made.event_log = options.event_log;
+  made.http = options.http;
   made.membership.initial_np = options.job_np;
   made.membership.min_np = options.min_np;
   made.membership.max_np = options.max_np;
@@ -131,6 +135,10 @@ Status JobServer::share(const LaunchOptions& options, const Secret& secret) {
 }
 const std::string& JobServer::address() const {
   return address_;
+}
+std::string JobServer::shown_at() const {
+  const std::string& address = thread_->http_address();
+  return address.empty() ? "" : "the job is shown at http://" + address + "/";
 }
 
 }  // namespace elastic::launcher

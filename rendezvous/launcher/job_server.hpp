@@ -25,6 +25,8 @@ class JobServer {
                const std::map<std::string, std::string>& environment);
   /// "host:port" for the workers of this machine.
   const std::string& address() const;
+  /// For the user: where the job is shown over HTTP; empty without --http.
+  std::string shown_at() const;
 
  private:
   class Thread;

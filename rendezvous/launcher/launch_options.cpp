@@ -89,7 +89,7 @@ Status check(const LaunchOptions& options) {
 Status check_joins(const CLI::App& app, const LaunchOptions& options) {
   const std::string with = options.join.empty() ? "--connection-file" : "--join";
   for (const char* of_server :
-       {"--bind", "--port", "--event-log", "--min-np", "--max-np", "--max-job-restarts",
+       {"--bind", "--port", "--event-log", "--http", "--min-np", "--max-np", "--max-job-restarts",
         "--evict-after-ms", "--max-join-stall-ms", "--disconnect-grace-ms", "--outage-window-ms",
         "--below-minimum-timeout-ms"}) {
     if (app.get_option(of_server)->count() == 0) continue;
@@ -293,6 +293,9 @@ void add_output_options(CLI::App& app, CommandLine& line) {
                  "Write each worker's output to DIR/worker-SLOT.out and .err");
   app.add_option("--event-log", line.options.event_log,
                  "File to append to what happens to the job, as lines of JSON");
+  app.add_option("--http", line.options.http,
+                 "Address and port to show the job at over HTTP, such as 127.0.0.1:0: a page, "
+                 "/metrics and /status.json. Readable by all that reach it");
   app.add_flag("--no-prefix", line.no_prefix, "Do not put [slot] in front of the workers' lines");
   app.add_flag("--no-pty", line.no_terminal,
                "The workers' stdout is a pipe and not a pseudo-terminal: programs write to it in "

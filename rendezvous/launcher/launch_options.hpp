@@ -72,6 +72,7 @@ struct LaunchOptions {
   Milliseconds exit{300000};
   bool joins() const { return !join.empty() || !connection_file.empty(); }
   std::string event_log;   ///< empty: none
+  std::string http;        ///< where the job is shown over HTTP; empty: nowhere
   std::string output_dir;  ///< empty: the launcher's own stdout and stderr
   bool prefix = true;
   bool terminal = true;              ///< the workers' stdout is a pseudo-terminal, not a pipe

@@ -155,6 +155,7 @@ Status Launcher::Impl::start_server() {
   server_.emplace();
   if (Status status = server_->start(options_, secret_, environment_); !status.ok()) return status;
   job_.address = server_->address();
+  if (const std::string shown = server_->shown_at(); !shown.empty()) say(shown);
   return {};
 }
 

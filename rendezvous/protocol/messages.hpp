@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -88,6 +89,33 @@ struct CallUnderWay {
   bool operator==(const CallUnderWay&) const = default;
 };
 
+/// A worker's figures of its own training, for people and for monitoring. Sums are since it began
+/// as this incarnation, those of steps and compression since its process did. No decision depends
+/// on them.
+struct WorkerFigures {
+  double at_s = 0;                   ///< when they were taken, in seconds since it began
+  std::uint64_t steps = 0;           ///< made in `run`
+  double data_s = 0;                 ///< seconds of these steps in each phase of elastic::StepTime
+  double compute_s = 0;              ///< in seconds
+  double communication_s = 0;        ///< in seconds
+  double view_change_s = 0;          ///< in seconds
+  std::uint64_t shm_bytes = 0;       ///< sent over shared memory, or read from it in place
+  std::uint64_t tcp_bytes = 0;       ///< sent over TCP
+  std::uint64_t gradient_bytes = 0;  ///< given to a GradientCompressor; 0: there is none
+  std::uint64_t encoded_bytes = 0;   ///< these gradients as they travel
+  double ramp_gamma = 0;             ///< factor on the learning rate; 0: there is none
+  double ramp_target = 0;            ///< the factor that the ramp goes to
+  /// A view change that stopped this worker, from its notice to the next completed operation.
+  struct Change {
+    std::uint64_t generation = 0;  ///< of the view that it led to
+    double seconds = 0;
+    bool operator==(const Change&) const = default;
+  };
+  std::vector<Change> changes;  ///< the latest, oldest first
+
+  bool operator==(const WorkerFigures&) const = default;
+};
+
 // ---- worker to server -------------------------------------------------------------------------
 
 /// First message of every connection, and so again when a broken one was replaced.
@@ -116,6 +144,7 @@ struct Heartbeat {
   int slowest =
       -1;  ///< rank with the longest step of its own when steps were last compared, -1: none
   std::optional<std::vector<CallUnderWay>> calls = {};  ///< per lane; none: of an earlier release
+  std::optional<WorkerFigures> figures = {};            ///< every two seconds or so
 };
 
 /// A link to `incarnation` failed in `generation`.
@@ -270,6 +299,34 @@ struct RemoveRequest {
 /// The job is to stop at the next step boundary.
 struct StopRequest {};
 
+/// The past of a job since its server was started.
+struct JobHistory {
+  /// The views that came about for one cause, and how long their changes stopped the training.
+  struct Views {
+    std::string cause;  ///< "start", "loss", "leave", "join" or "repair"
+    std::uint64_t count = 0;
+    double recovery_s = 0;                  ///< sum of the recovery times, in seconds
+    std::vector<std::uint64_t> recoveries;  ///< by recovery time: one number for each of
+                                            ///< kRecoveryBounds, and one for longer ones
+  };
+  struct Event {
+    std::int64_t at_ms = 0;           ///< time of day, in milliseconds since 1970
+    std::string event;                ///< as in the event log
+    std::string text;                 ///< for people
+    std::optional<double> seconds{};  ///< of a "recovery"
+  };
+  struct Rate {
+    std::int64_t at_ms = 0;
+    double steps_per_second = 0;
+  };
+  std::vector<Views> views;
+  std::vector<Event> events;  ///< the latest, oldest first
+  std::vector<Rate> rates;    ///< of the last minutes, oldest first
+};
+/// Upper bounds of recovery times in JobHistory, in seconds.
+inline constexpr std::array<double, 11> kRecoveryBounds{0.01, 0.025, 0.05, 0.1, 0.25, 0.5,
+                                                        1,    2.5,   5,    10,  30};
+
 struct StatusReply {
   std::string job;
   std::string phase;  ///< "forming", "recovering", "running", "changing", "done", "failed"
@@ -295,6 +352,7 @@ struct StatusReply {
     std::uint64_t operations = 0;  ///< collectives that it has completed, in all lanes
     bool synced = false;
     bool connected = false;
+    std::optional<WorkerFigures> figures{};  ///< none: it has not told them yet
   };
   std::vector<Progress> progress;  ///< per member, by its last heartbeat
   bool joinable = false;           ///< as in JobState
@@ -314,6 +372,7 @@ struct StatusReply {
     bool connected = false;
   };
   std::optional<std::vector<Launcher>> launchers{};  ///< by number; none: not told
+  std::optional<JobHistory> history{};               ///< none: not told
 };
 /// Outcome of Add, Remove and Stop requests.
 struct Done {

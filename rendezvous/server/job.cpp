@@ -1,8 +1,11 @@
 #include "rendezvous/server/job.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <exception>
 #include <utility>
+
+#include <fmt/format.h>
 
 #include "base/host_identity.hpp"
 #include "base/log.hpp"
@@ -25,6 +28,11 @@ constexpr Milliseconds kLongestBetweenLooks{100};
 constexpr Milliseconds kAppendAgain{200};
 
 constexpr const char* kEnded = "its process has ended";
+
+std::int64_t milliseconds_since_1970() {
+  const auto since = std::chrono::system_clock::now().time_since_epoch();
+  return std::chrono::duration_cast<std::chrono::milliseconds>(since).count();
+}
 
 }  // namespace
 
@@ -95,8 +103,10 @@ const Member* Job::member(const std::string& incarnation) const {
 
 void Job::received(const std::string& incarnation, const Message& message) {
   // Later they would tell nothing: silence is not judged after a standstill.
-  if (disk_full_ && std::holds_alternative<Heartbeat>(message)) return;
+  const auto* heartbeat = std::get_if<Heartbeat>(&message);
+  if (disk_full_ && heartbeat != nullptr) return;
   decide(Received{incarnation, message});
+  if (heartbeat != nullptr) note_heartbeat(incarnation, *heartbeat);
 }
 
 void Job::lost(const std::string& incarnation, const Peer& peer, const std::string& why) {
@@ -250,18 +260,49 @@ void Job::arm_tick() {
   });
 }
 
+/// In the event log and in the history.
+void Job::note(const std::string& event, const std::string& text, const EventLog::Fields& fields,
+               std::optional<double> seconds) {
+  events_.write(event, fields);
+  history_.note_event(event, text, milliseconds_since_1970(), seconds);
+}
+
 void Job::note_view() {
   const View& view = membership_.view();
-  if (!events_.is_open() || view.generation == noted_generation_) return;
+  if (view.generation == noted_generation_) return;
   noted_generation_ = view.generation;
+  note_recoveries(history_.note_view(view));
   std::vector<std::string> slots;
   for (const Member& its : view.members) slots.push_back(its.label);
-  events_.write("view", {{"generation", static_cast<std::int64_t>(view.generation)},
-                         {"workers", static_cast<std::int64_t>(view.members.size())},
-                         {"joined", static_cast<std::int64_t>(view.joined.size())},
-                         {"commits", static_cast<std::int64_t>(status().commits)},
-                         {"slots", slots},
-                         {"cause", view.cause}});
+  const std::string cause = view.cause.empty() ? "the first view" : view.cause;
+  note("view",
+       "view " + std::to_string(view.generation) + " of " + std::to_string(view.members.size()) +
+           " workers: " + cause,
+       {{"generation", static_cast<std::int64_t>(view.generation)},
+        {"workers", static_cast<std::int64_t>(view.members.size())},
+        {"joined", static_cast<std::int64_t>(view.joined.size())},
+        {"commits", static_cast<std::int64_t>(status().commits)},
+        {"slots", slots},
+        {"cause", view.cause}});
+}
+
+void Job::note_recoveries(const std::vector<HistoryRecorder::Recovery>& recoveries) {
+  for (const auto& its : recoveries) {
+    note("recovery",
+         fmt::format("view {} ({}): the training stopped for {:.3f} s", its.generation, its.cause,
+                     its.seconds),
+         {{"generation", static_cast<std::int64_t>(its.generation)},
+          {"cause", its.cause},
+          {"seconds", its.seconds}},
+         its.seconds);
+  }
+}
+
+void Job::note_heartbeat(const std::string& incarnation, const Heartbeat& heartbeat) {
+  if (!heartbeat.figures) return;
+  note_recoveries(history_.note_figures(incarnation, *heartbeat.figures));
+  const std::int64_t now = milliseconds_since_1970();
+  if (history_.wants_rate(now)) history_.note_rate(membership_.steps_per_second(Clock::now()), now);
 }
 
 void Job::note_phase(const std::string& reason) {
@@ -271,7 +312,13 @@ void Job::note_phase(const std::string& reason) {
   joinable_ = joinable;
   if (now != phase_) {
     phase_text_ = abandoned_.empty() ? reason : abandoned_;
-    events_.write("phase", {{"phase", std::string(rendezvous::name(now))}, {"text", phase_text_}});
+    const std::string phase = rendezvous::name(now);
+    const EventLog::Fields fields{{"phase", phase}, {"text", phase_text_}};
+    if (now == Phase::kRunning || now == Phase::kChanging) {
+      events_.write("phase", fields);  // for people the view says more
+    } else {
+      note("phase", phase + ": " + phase_text_, fields);
+    }
   }
   phase_ = now;
   for (const Peer& launcher : launchers_.peers()) launcher->send(state());
@@ -288,6 +335,7 @@ StatusReply Job::status() const {
   reply.job = name_;
   reply.phase = rendezvous::name(phase_);
   reply.launchers = launchers_.status();
+  reply.history = history_.history();
   return reply;
 }
 
@@ -300,8 +348,8 @@ void Job::add_launcher(const Peer& peer) {
 void Job::enlist(const Peer& peer, const Enlist& launcher) {
   const bool first = !launchers_.has_enlisted(peer);
   if (first && !launcher.host.empty()) {
-    events_.write("host_connected",
-                  {{"host", launcher.host}, {"slots", std::int64_t{launcher.slots}}});
+    note("host_connected", launcher.host + " with " + std::to_string(launcher.slots) + " slots",
+         {{"host", launcher.host}, {"slots", std::int64_t{launcher.slots}}});
   }
   const int number = launchers_.enlist(peer, launcher);
   if (!first) return;  // it has only told new numbers
@@ -311,7 +359,7 @@ void Job::enlist(const Peer& peer, const Enlist& launcher) {
 
 void Job::remove_launcher(const Peer& peer) {
   if (const std::string host = launchers_.host_of(peer); !host.empty()) {
-    events_.write("host_disconnected", {{"host", host}});
+    note("host_disconnected", host, {{"host", host}});
   }
   launchers_.disconnected(peer);
 }

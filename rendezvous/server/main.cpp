@@ -148,6 +148,9 @@ int serve(ProgramOptions options) {
   }
   if (Status listening = server.listen(); !listening.ok()) return fail(listening);
   std::printf("job %s at %s\n", with.job.c_str(), server.address().c_str());
+  if (!server.http_address().empty()) {
+    std::printf("status at http://%s/\n", server.http_address().c_str());
+  }
   if (!made.path().empty()) std::printf("secret in %s\n", made.path().c_str());
   std::fflush(stdout);
   if (!options.port_file.empty()) {

@@ -70,6 +70,10 @@ void declare(CLI::App& app, ProgramOptions& options, Periods& periods) {
   app.add_option("--journal", server.journal, "file that views are written to before they hold");
   app.add_option("--event-log", server.event_log,
                  "file to append to what happens to the job, as lines of JSON");
+  app.add_option(
+      "--http", server.http,
+      "address and port to show the job at over HTTP: a page, /metrics and /status.json; "
+      "port 0: any. Readable by all that reach it");
   app.add_flag(
       "--exit-when-done", options.exit_when_done,
       "end when the job is over, all workers have been gone for 10 s, or none has come within "

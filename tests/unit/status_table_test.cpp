@@ -6,9 +6,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "rendezvous/monitoring/status_json.hpp"
+
 namespace elastic::launcher {
 namespace {
 
+using monitoring::status_json;
 using testing::HasSubstr;
 using testing::Not;
 
