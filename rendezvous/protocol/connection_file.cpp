@@ -42,7 +42,7 @@ std::string address_for_others(const std::string& listening, std::string host) {
   const bool v6 = listening.starts_with("[::]:");
   if (!v4 && !v6) return listening;
   if (host.empty()) {
-    const auto first = interface_addresses(v6).front();
+    const auto first = interface_addresses(v6).front().address;
     host = first.is_v6() ? "[" + first.to_string() + "]" : first.to_string();
   }
   return host + listening.substr(listening.rfind(':'));
