@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 
 import pytest
 
@@ -162,6 +163,103 @@ def size_changes() -> None:
 
 def test_a_group_goes_on_when_a_worker_dies(job) -> None:
     output = job(3, size_changes, "--max-restarts", "0")
+    assert output.count("went on") == 2, output
+
+
+def wait_for_size(size: int) -> None:
+    """Without asking the process group, which then means other workers by its numbers."""
+    deadline = time.monotonic() + 30
+    while elastic.size() != size:
+        assert time.monotonic() < deadline
+        time.sleep(0.001)
+
+
+def objects_through_a_death() -> None:
+    """Rank 0 dies between the two broadcasts that PyTorch makes of an object."""
+    import elastic.torch
+    from elastic.torch.process_group import ProcessGroup
+
+    elastic.torch.init_process_group()
+    rank = dist.get_rank()
+    broadcast = ProcessGroup.broadcast
+    calls = 0
+
+    def dies_between(self: ProcessGroup, *arguments: object) -> object:
+        nonlocal calls
+        calls += 1
+        if calls == 2 and rank == 0:
+            os.kill(os.getpid(), signal.SIGKILL)
+        if calls == 2:
+            wait_for_size(3)
+        return broadcast(self, *arguments)
+
+    ProcessGroup.broadcast = dies_between
+    given = ["right" * 50 if rank == 1 else None]
+    dist.broadcast_object_list(given, 1)
+    assert given == ["right" * 50]
+    ProcessGroup.broadcast = broadcast
+    given = [dist.get_rank()]
+    dist.broadcast_object_list(given, 2)
+    assert given == [2]
+    print("has the object")
+    elastic.shutdown()
+
+
+def test_the_root_of_a_broadcast_stays_the_same_worker(job) -> None:
+    output = job(4, objects_through_a_death, "--max-restarts", "0")
+    assert output.count("has the object") == 3, output
+
+
+def root_dies() -> None:
+    import elastic.torch
+
+    elastic.torch.init_process_group()
+    rank = dist.get_rank()
+    if rank == 0:
+        os.kill(os.getpid(), signal.SIGKILL)
+    wait_for_size(2)
+    tensor = torch.full((3,), float(rank))
+    with pytest.raises(elastic.RootLostError, match="call again, by the present numbers"):
+        dist.broadcast(tensor, 0)
+    assert (tensor == rank).all()
+    dist.broadcast(tensor, 0)
+    assert (tensor == 1).all()
+    print("went on")
+    elastic.shutdown()
+
+
+def test_a_lost_root_is_an_error_on_all(job) -> None:
+    output = job(3, root_dies, "--max-restarts", "0")
+    assert output.count("went on") == 2, output
+
+
+def sizes_of_two_memberships() -> None:
+    """One asks for the size before a death, and the other one after it."""
+    import elastic.torch
+
+    elastic.torch.init_process_group()
+    rank, size = dist.get_rank(), dist.get_world_size()
+    if rank == 0:
+        os.kill(os.getpid(), signal.SIGKILL)
+    wait_for_size(2)
+    if rank == 2:
+        size = dist.get_world_size()
+    for gather in (
+        lambda: dist.all_gather([torch.zeros(2) for _ in range(size)], torch.ones(2)),
+        lambda: dist._all_gather_base(torch.zeros(2 * size), torch.ones(2)),
+        lambda: dist.reduce_scatter(torch.zeros(2), [torch.ones(2) for _ in range(size)]),
+    ):
+        with pytest.raises(elastic.MismatchError):
+            gather()
+    blocks = [torch.zeros(1) for _ in range(dist.get_world_size())]
+    dist.all_gather(blocks, torch.full((1,), float(dist.get_rank())))
+    assert [block.item() for block in blocks] == [0, 1]
+    print("went on")
+    elastic.shutdown()
+
+
+def test_tensors_for_different_sizes_are_an_error_on_all(job) -> None:
+    output = job(3, sizes_of_two_memberships, "--max-restarts", "0")
     assert output.count("went on") == 2, output
 
 

@@ -84,18 +84,38 @@ class ProcessGroup(dist.ProcessGroup):
     """All members of the job. Each operation is complete when its call returns.
 
     ``rank()`` and ``size()`` are those of the membership of the moment: they change when a worker is
-    lost, and at a ``commit``.
+    lost, and at a ``commit``. A number of a rank means the worker that had it when the program last
+    asked for one of the two, or when the last operation that is no broadcast was completed: PyTorch
+    asks once, and then makes several broadcasts.
     """
 
     def __init__(self) -> None:
         super().__init__(elastic.rank(), elastic.size())
         self._group_name = "elastic"
+        self._generation = -1
+        self._rank = self._size = 0
+        self._ask()
 
     def rank(self) -> int:
-        return int(elastic.rank())
+        self._ask()
+        return self._rank
 
     def size(self) -> int:
-        return int(elastic.size())
+        self._ask()
+        return self._size
+
+    def _ask(self) -> None:
+        # The rank of one view must not meet the size of another.
+        while self._generation != elastic.generation():
+            self._generation = elastic.generation()
+            self._rank, self._size = int(elastic.rank()), int(elastic.size())
+
+    def _note(self, contributors: elastic.Contributors) -> None:
+        """Takes the ranks of the membership that completed an operation, which is the same for all."""
+        if contributors.generation != self._generation:
+            self._generation = contributors.generation
+            self._rank = contributors.workers.index(elastic.worker_id())
+            self._size = len(contributors)
 
     def getBackendName(self) -> str:  # noqa: N802: PyTorch's name
         return "elastic"
@@ -123,10 +143,10 @@ class ProcessGroup(dist.ProcessGroup):
         operation = _operation(opts)
         _in_place(tensors, "all_reduce")
         if len(tensors) == 1 and not tensors[0].requires_grad:
-            elastic.allreduce(tensors[0], operation)
+            self._note(elastic.allreduce(tensors[0], operation))
         else:
             with torch.no_grad():
-                elastic.grouped_allreduce(tensors, operation)
+                self._note(elastic.grouped_allreduce(tensors, operation))
         if getattr(opts, "asyncOp", True):
             return _complete(tensors)
         return None  # what newer versions of PyTorch take from a call that has waited
@@ -137,8 +157,40 @@ class ProcessGroup(dist.ProcessGroup):
     def broadcast(self, tensors: Sequence[torch.Tensor], opts: Any) -> Any:
         with torch.no_grad():
             for tensor in _in_place(tensors, "broadcast"):
-                elastic.broadcast(tensor, opts.rootRank)
+                self._copy_from(opts.rootRank, tensor)
         return _complete(tensors)
+
+    def _copy_from(self, root: int, tensor: torch.Tensor) -> None:
+        """The root alone gives elements to an allgather: ``elastic.broadcast`` takes the worker that
+        has the number when its call begins, which need not be the one that the program means."""
+        if not 0 <= root < self._size:
+            raise elastic.InvalidArgumentError(
+                f"broadcast: root {root} is no rank; there are {self._size}"
+            )
+        elements = tensor.view(-1)
+        given = elements if self._rank == root else elements[:0]
+        values, _, _ = self._blocks(given, len(elements), root, "broadcast")
+        if len(values) != len(elements):
+            self._ask()
+            raise elastic.RootLostError(
+                f"broadcast: the members have changed, and no longer mean the same worker by rank "
+                f"{root}, or it is lost; call again, by the present numbers of "
+                "torch.distributed.get_rank()"
+            )
+        if self._rank != root:
+            elements.copy_(values)
+
+    def _blocks(self, block: torch.Tensor, count: int, number: int, call: str) -> Any:
+        """Gathers blocks. An error on all members alike if one gives another count or number."""
+        try:
+            return elastic._core._allgather(block, [count, number])
+        except elastic.MismatchError as error:
+            self._ask()
+            raise elastic.MismatchError(
+                f"{call}: the ranks gave different sizes, or numbers of ranks, or another call: the "
+                "members may have changed; call again with tensors for "
+                f"torch.distributed.get_world_size() ranks ({error})"
+            ) from None
 
     def allgather(
         self,
@@ -211,16 +263,18 @@ class ProcessGroup(dist.ProcessGroup):
     reduce_scatter_tensor_coalesced = reduce_scatter_single_coalesced
 
     def barrier(self, opts: Any = None) -> Any:
-        elastic.barrier()
+        self._note(elastic.barrier())
         return _complete([])
 
     def _gather(self, tensor: torch.Tensor, ranks: int, call: str) -> torch.Tensor:
         """The tensors of all members, a row for each."""
-        gathered = elastic.allgather(tensor.detach().reshape(1, -1).contiguous())
-        if len(gathered.contributors) != ranks:
-            raise _wrong_size(call, ranks, len(gathered.contributors))
-        values: torch.Tensor = gathered.values
-        return values
+        block = tensor.detach().reshape(-1).contiguous()
+        values, _, contributors = self._blocks(block, len(block), ranks, call)
+        self._note(contributors)
+        if len(contributors) != ranks:
+            raise _wrong_size(call, ranks, len(contributors))
+        rows: torch.Tensor = values.reshape(ranks, -1)
+        return rows
 
     def _scatter(self, output: torch.Tensor, flat: torch.Tensor, opts: Any, call: str) -> None:
         """This rank's part of a sum."""
@@ -228,6 +282,7 @@ class ProcessGroup(dist.ProcessGroup):
         if count == 0:
             return
         part = elastic.reduce_scatter(flat.contiguous(), _operation(opts))
+        self._note(part.contributors)
         ranks = flat.numel() // count
         if part.values.numel() != count or len(part.contributors) != ranks:
             raise _wrong_size(call, ranks, len(part.contributors))
