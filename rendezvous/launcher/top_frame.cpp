@@ -24,8 +24,9 @@ using rendezvous::StatusReply;
 using rendezvous::WorkerFigures;
 
 constexpr const char* kUnknown = "-";
+/// Fits into 100 columns.
 constexpr const char* kRankLine =
-    "{:>4}  {:<20.20}  {:<10.10}  {:<12}  {:>9}  {:>9}  {:>10}  {:>7}  {:>9}";
+    "{:>4}  {:<14.14}  {:<10.10}  {:<12}  {:>8}  {:>9}  {:>10}  {:>7}  {:>8}";
 constexpr std::size_t kLeastEvents = 5;
 
 /// The work of a worker between two statuses.

@@ -169,9 +169,8 @@ class Server::Impl : public std::enable_shared_from_this<Impl> {
 
   Status show() {
     if (options_.http.empty()) return {};
-    monitoring::HttpOptions options;
-    options.address = options_.http;
-    http_.emplace(io_, std::move(options), [job = job_] { return job->status(); });
+    http_.emplace(io_, monitoring::HttpOptions{.address = options_.http},
+                  [job = job_] { return job->status(); });
     return http_->listen();
   }
 

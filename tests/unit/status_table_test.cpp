@@ -76,7 +76,7 @@ TEST(StatusTable, ShowsStepsOperationsAndTheSlowestRank) {
 
 TEST(StatusTable, JsonHasTheStepsOfNowAndNotOfTheLastViewChange) {
   const std::string json = status_json(running());
-  EXPECT_THAT(json, HasSubstr(R"("commits":1234567890,"generation")"));
+  EXPECT_THAT(json, HasSubstr(R"("commits":1234567890,"events")"));
   EXPECT_THAT(json, HasSubstr(R"("slowest_rank":1)"));
   EXPECT_THAT(json, HasSubstr(R"("state":"disconnected")"));
   auto unknown = running();
