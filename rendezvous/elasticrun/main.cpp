@@ -12,7 +12,7 @@
 #include "base/config/options.hpp"
 #include "base/config/slurm_step.hpp"
 #include "base/secret.hpp"
-#include "rendezvous/elasticrun/connection_wait.hpp"
+#include "rendezvous/launcher/connection_wait.hpp"
 #include "rendezvous/hosts/address_toward.hpp"
 #include "rendezvous/hosts/host_launcher.hpp"
 #include "rendezvous/launcher/build_report.hpp"
