@@ -193,12 +193,13 @@ int run_control_command(const std::vector<std::string>& arguments,
   double deadline = 120;
   CLI::App app("Looks at a running job, or changes it.", "elasticrun ctl");
   app.add_option("--job", options.job, "Which job, when several are running [ELASTIC_JOB]");
-  app.add_option("--rendezvous", options.rendezvous,
-                 "host:port of a server elsewhere [ELASTIC_RENDEZVOUS]");
+  auto* address = app.add_option("--rendezvous", options.rendezvous,
+                                 "host:port of a server elsewhere [ELASTIC_RENDEZVOUS]");
   app.add_option("--secret-file", options.secret_file,
                  "The job's secret, with --rendezvous [ELASTIC_SECRET_FILE]");
   app.add_option("--connection-file", options.connection_file,
-                 "Which job, by the file of elastic-rendezvous --connection-file");
+                 "Which job, by the file of elastic-rendezvous --connection-file")
+      ->excludes(address);
   app.add_flag("--encrypt", options.encrypt, "The job's connections use TLS, with --rendezvous");
   app.require_subcommand(1);
   app.fallthrough();

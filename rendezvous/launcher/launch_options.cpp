@@ -389,10 +389,13 @@ Status take_step(const CLI::App& app, const CommandLine& line, const SlurmStep& 
     return invalid("the step has " + std::to_string(step.tasks) + " tasks, more than " +
                    std::to_string(kMostHosts) + ": start one elasticrun on each node");
   }
+  if (options.np < 1) return invalid("-np must be at least 1, not " + std::to_string(options.np));
+  // Too many are refused later.
+  const auto in_all = [&](int workers) { return std::min(workers, kMostWorkers + 1) * step.tasks; };
   options.number = step.task;
-  options.job_np = options.np * step.tasks;
+  options.job_np = in_all(options.np);
   if (options.slots == 0) options.slots = options.np;
-  if (line.max_np->count() == 0) options.max_np = options.slots * step.tasks;
+  if (line.max_np->count() == 0) options.max_np = in_all(options.slots);
   const std::string file = line.slurm_folder + "/.elastic-" + step.id + ".json";
   (step.task == 0 ? options.shared_file : options.connection_file) = file;
   const auto other = std::find_if(step.nodes.begin(), step.nodes.end(),

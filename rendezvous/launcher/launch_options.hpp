@@ -50,7 +50,7 @@ struct LaunchOptions {
   std::string shared_file;
   std::string reached_from;
   std::string reached_at;  ///< this host's address on the way there
-  /// Who signals this process signals its workers as well, as Slurm does. They ignore it.
+  /// Slurm signals every process of a task: the workers ignore the signals that are for this one.
   bool workers_ignore_signals = false;
   HostsOptions hosts;
   std::optional<notice::NoticeSource> notice;  ///< that says when this machine is to end

@@ -54,6 +54,7 @@ class Launcher::Impl {
                       .max_np = options_.slots,
                       .max_restarts = options_.max_restarts,
                       .joined = !options_.join.empty(),
+                      .sigterm_repeats = options_.workers_ignore_signals,
                       .waits = options_.end_with_stdin || options_.np == 0,
                       .start = options_.start_timeout,
                       .below_minimum = options_.below_minimum_timeout,

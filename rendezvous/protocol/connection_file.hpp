@@ -8,7 +8,7 @@
 
 namespace elastic::rendezvous {
 
-/// What a process needs to reach a job's server.
+/// All that a process needs to reach a job's server.
 struct JobContact {
   std::string job;
   std::string address;  ///< "host:port"

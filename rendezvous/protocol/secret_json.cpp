@@ -27,7 +27,7 @@ Status invalid(const std::string& path, const std::string& what) {
   return Status(Code::kInvalidArgument, path + " " + what);
 }
 
-/// Its owner could name another server in it, and who can read it can join the job.
+/// Its owner could name another server in it, and every reader of it can join the job.
 Status check_owner(int fd, const std::string& path) {
   struct stat info {};
   if (::fstat(fd, &info) != 0) return unavailable(path, errno);

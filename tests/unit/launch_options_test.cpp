@@ -279,6 +279,15 @@ TEST(LaunchOptionsUnderSrun, WhatTheUserSaysCounts) {
               HasSubstr("6 workers"));
 }
 
+TEST(LaunchOptionsUnderSrun, ImpossibleNumbersAreRefusedInEveryTask) {
+  for (const int task : {0, 1}) {
+    for (const char* np : {"0", "2000000000"}) {
+      EXPECT_THAT(refusal_in(std::optional<SlurmStep>(step_of(task, 3)), {"-np", np, "./trainer"}),
+                  HasSubstr("-np must be at"));
+    }
+  }
+}
+
 TEST(LaunchOptionsUnderSrun, AGivenServerIsJoined) {
   SlurmStep element = step_of(0, 1);
   element.array_index = 4;

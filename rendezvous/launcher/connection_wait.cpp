@@ -1,4 +1,4 @@
-#include "rendezvous/elasticrun/connection_wait.hpp"
+#include "rendezvous/launcher/connection_wait.hpp"
 
 #include <thread>
 

@@ -7,9 +7,9 @@
 
 namespace elastic::launcher {
 
-/// What the job's server writes to the file at `path`, once it has; blocks until then.
-/// kUnavailable: there is no such file after `longest`. kInvalidArgument: it cannot be trusted or
-/// read.
+/// The contents of the file at `path`, as soon as the job's server has written it; blocks until
+/// then. kUnavailable: there is no such file after `longest`. kInvalidArgument: it cannot be
+/// trusted or read.
 Result<rendezvous::JobContact> await_connection_file(const std::string& path, Milliseconds longest);
 
 }  // namespace elastic::launcher
