@@ -162,7 +162,7 @@ def test_nodes_come_and_go(
     until(lambda: workers(job) == 4, "a worker on the new node")
     # Ray takes longer than this to notice.
     cluster.remove_node(lost, allow_graceful=False)
-    until(lambda: workers(job) == 3, "the others go on without the lost node", seconds=5)
+    until(lambda: workers(job) == 3, "the others go on without the lost node", seconds=10)
     drain = [sys.executable, "-m", "ray.scripts.scripts", "drain-node", "--address", cluster.address]
     drain += ["--node-id", drained.node_id, "--reason", "DRAIN_NODE_REASON_PREEMPTION"]
     drain += ["--reason-message", "test", "--deadline-remaining-seconds", "60"]
