@@ -167,7 +167,7 @@ TEST_F(HostsJobTest, WhereNoHostCanBeReachedItSaysWhy) {
   const Ended ended =
       run({ELASTICRUN, "--hosts", "down-a:1,down-b:1", "--ssh", ssh_.string(), "/bin/true"});
   EXPECT_EQ(ended.status, 1);
-  EXPECT_THAT(ended.output, HasSubstr("no host is left to run workers; host down-a: ssh cannot"));
+  EXPECT_THAT(ended.output, HasSubstr("no host is left to run workers; host down-a: it cannot"));
 }
 
 TEST_F(HostsJobTest, WorkersOfALostHostAreStartedElsewhere) {

@@ -7,7 +7,8 @@
     job = elastic.ray.ElasticRayJob(["python", "train.py"], workers_per_node=2)
     job.run()
 
-``train.py`` is as under ``elasticrun``. Ray starts the agents. elastic itself detects losses, in milliseconds.
+``train.py`` is as under ``elasticrun``. Ray starts the agents; elastic itself detects losses, in
+milliseconds.
 """
 
 from elastic.ray.job import ElasticRayJob, JobFailedError

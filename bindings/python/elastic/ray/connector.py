@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import json
 import os
-import signal
 import socket
 import struct
 import sys
@@ -21,33 +20,27 @@ _FRAME = struct.Struct("!BI")  # the descriptor, or 0 for the exit code; and a l
 
 
 def main(path: str, host: str, command: str) -> int:
-    relay = socket.socket(socket.AF_UNIX)
+    request = {"host": host, "command": command, "secret": sys.stdin.readline()}
     try:
-        relay.connect(path)
-    except OSError:
-        # The driver has ended, and without it the launcher cannot start agents: let it end, too.
-        os.kill(os.getppid(), signal.SIGTERM)
-        return _CUT_OFF
-    with relay:
-        return _converse(relay, {"host": host, "command": command})
-
-
-def _converse(relay: socket.socket, request: dict[str, str]) -> int:
-    request["secret"] = sys.stdin.readline()
-    try:
-        relay.sendall(json.dumps(request).encode() + b"\n")
-        threading.Thread(target=_pass_end_of_stdin, args=(relay,), daemon=True).start()
-        with relay.makefile("rb") as answers:
-            while header := answers.read(_FRAME.size):
-                channel, length = _FRAME.unpack(header)
-                data = answers.read(length)
-                if channel == 0:
-                    return int(data)
-                while data:
-                    data = data[os.write(channel, data) :]
+        with socket.socket(socket.AF_UNIX) as relay:
+            relay.connect(path)
+            relay.sendall(json.dumps(request).encode() + b"\n")
+            threading.Thread(target=_pass_end_of_stdin, args=(relay,), daemon=True).start()
+            return _pass_on_output(relay)
     except (OSError, ValueError, struct.error):
-        pass  # the driver has ended in the middle, or the launcher does not read any more
-    return _CUT_OFF
+        return _CUT_OFF  # the driver has ended, or the launcher does not read any more
+
+
+def _pass_on_output(relay: socket.socket) -> int:
+    """Until the exit code comes."""
+    with relay.makefile("rb") as frames:
+        while True:
+            channel, length = _FRAME.unpack(frames.read(_FRAME.size))
+            data = frames.read(length)
+            if channel == 0:
+                return int(data)
+            while data:
+                data = data[os.write(channel, data) :]
 
 
 def _pass_end_of_stdin(relay: socket.socket) -> None:
@@ -60,5 +53,4 @@ def _pass_end_of_stdin(relay: socket.socket) -> None:
 
 if __name__ == "__main__":
     status = main(*sys.argv[1:])
-    sys.stdout.flush()
     os._exit(status)  # the thread may still wait for stdin

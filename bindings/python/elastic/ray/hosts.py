@@ -45,10 +45,11 @@ def host_list(hosts: Iterable[Node], slots: int) -> str:
 
 def why_no_room(nodes: Iterable[Node], wanted: Mapping[str, float], slots: int, workers: int) -> str:
     """Empty if the cluster has room for so many workers; or else the reason, node by node."""
-    nodes = list(nodes)
+    nodes = list(nodes)  # it is read twice
     room = len(hosts_among(nodes, wanted)) * slots
     if room >= workers:
         return ""
-    reasons = [f"{node.host} has {lacks(node, wanted)}" for node in nodes if node.alive and lacks(node, wanted)]
-    reasons += [f"{node.host} is being drained" for node in nodes if node.alive and node.draining]
+    alive = [node for node in nodes if node.alive]
+    reasons = [f"{node.host} has {lacks(node, wanted)}" for node in alive if lacks(node, wanted)]
+    reasons += [f"{node.host} is being drained" for node in alive if node.draining]
     return "; ".join([f"the cluster has room for {room} workers, and {workers} are needed", *reasons])

@@ -4,32 +4,20 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 import pathlib
-import re
-import shlex
 import shutil
-import signal
-import subprocess
-import sys
 import tempfile
-import threading
 import time
 import uuid
-from collections import deque
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-import elastic
 from elastic.errors import Error, InvalidArgumentError, NotInitializedError, UnavailableError
 from elastic.ray import hosts
+from elastic.ray.launcher import Launcher
 
 if TYPE_CHECKING:
     from elastic.ray.relay import Relay
-
-_PROGRAM = pathlib.Path(elastic.__file__).with_name("bin") / "elasticrun"
-#: Lines of the launcher, and those of agents ("elasticrun on HOST: "). Workers' have a prefix.
-_OF_ELASTICRUN = re.compile(rb"elasticrun(?:: | on )(?P<text>.*)")
 
 
 class JobFailedError(Error):
@@ -104,9 +92,8 @@ class ElasticRayJob:
         self._start_seconds = start_seconds
         #: The job's name, for ``elasticrun ctl --job NAME`` on the driver's machine.
         self.name = f"ray-{uuid.uuid4().hex[:8]}"
-        self._launcher: subprocess.Popen[bytes] | None = None
-        self._said: deque[str] = deque(maxlen=8)  # the launcher's latest lines
-        self._with_launcher = contextlib.ExitStack()
+        self._launcher: Launcher | None = None
+        self._until_end = contextlib.ExitStack()  # closes what the job has here
 
     def run(self) -> None:
         """``start`` and ``wait``."""
@@ -141,8 +128,10 @@ class ElasticRayJob:
             stack.callback(shutil.rmtree, folder, ignore_errors=True)
             relay = Relay(folder, self._wanted, self._slots, self._start_seconds)
             stack.callback(relay.close)
-            self._start_launcher(self._launcher_command(relay, folder, get_node_ip_address()), stack)
-            self._with_launcher = stack.pop_all()
+            arguments = self._arguments(relay, get_node_ip_address())
+            self._launcher = Launcher(self.name, arguments, self._environment)
+            stack.callback(self._launcher.close)
+            self._until_end = stack.pop_all()
 
     def wait(self) -> None:
         """Waits for the end of the job, which it then closes. After KeyboardInterrupt, which stops the
@@ -153,22 +142,22 @@ class ElasticRayJob:
         """
         launcher = self._running()
         interrupted = False
-        with self._with_launcher:
+        with self._until_end:
             while True:
                 try:
                     code = launcher.wait()
                     break
                 except KeyboardInterrupt:
                     interrupted = True
-                    launcher.send_signal(signal.SIGINT)
+                    launcher.interrupt()
         if interrupted:
             raise KeyboardInterrupt
         if code != 0:
-            raise JobFailedError(self._failure(code), code)
+            raise JobFailedError(launcher.failure(), code)
 
     def stop(self) -> None:
-        """Asks the job to stop at the next step boundary; ``wait`` waits for that."""
-        self._control("stop")
+        """Asks the job to stop at the next step boundary. ``wait`` waits for that, and raises nothing."""
+        self._running().control("stop")
 
     def status(self) -> dict[str, Any]:
         """The state of the job: the object of ``elasticrun ctl status --json``.
@@ -176,28 +165,13 @@ class ElasticRayJob:
         Raises:
             UnavailableError: the job has ended, or its server does not answer.
         """
-        status: dict[str, Any] = json.loads(self._control("status", "--json"))
+        status: dict[str, Any] = json.loads(self._running().control("status", "--json"))
         return status
 
-    def _failure(self, code: int) -> str:
-        """The launcher's last line, which names the hosts that failed, and what agents said before."""
-        said = list(dict.fromkeys(self._said)) or [f"elasticrun ended with code {code}"]
-        verdict = said.pop()
-        return "\n  ".join([verdict, *(line for line in said if not line.startswith("host "))])
-
-    def _running(self) -> subprocess.Popen[bytes]:
+    def _running(self) -> Launcher:
         if self._launcher is None:
             raise NotInitializedError("the job has not been started")
         return self._launcher
-
-    def _control(self, *command: str) -> str:
-        self._running()
-        done = subprocess.run(
-            [_PROGRAM, "ctl", "--job", self.name, *command], capture_output=True, text=True, check=False
-        )
-        if done.returncode != 0:
-            raise UnavailableError(done.stderr.strip())
-        return done.stdout
 
     def _wait_for_room(self) -> None:
         from elastic.ray import cluster
@@ -208,54 +182,13 @@ class ElasticRayJob:
                 raise UnavailableError(reason)
             time.sleep(1)
 
-    def _launcher_command(self, relay: Relay, folder: pathlib.Path, address: str) -> list[str]:
-        # elasticrun splits --ssh at spaces.
-        ssh = folder / "connect"
-        connector = pathlib.Path(__file__).with_name("connector.py")
-        words = [sys.executable, "-I", "-S", str(connector), str(relay.socket)]
-        ssh.write_text(f'#!/bin/sh\nexec {shlex.join(words)} "$@"\n')
-        ssh.chmod(0o700)
-        command = [str(_PROGRAM), "--hostfile", str(relay.host_file), "--ssh", str(ssh)]
-        command += ["--job", self.name, "--bind", address, "--min-np", str(self._min_workers)]
-        command += ["--start-timeout-ms", str(int(self._start_seconds * 1000))]
+    def _arguments(self, relay: Relay, address: str) -> list[str]:
+        """Those of elasticrun."""
+        arguments = ["--hostfile", str(relay.host_file), "--ssh", str(relay.connect), "--bind", address]
+        arguments += ["--min-np", str(self._min_workers)]
+        arguments += ["--start-timeout-ms", str(max(1, int(self._start_seconds * 1000)))]
         if self._max_workers is not None:
-            command += ["--max-np", str(self._max_workers)]
+            arguments += ["--max-np", str(self._max_workers)]
         for name in self._environment:
-            command += ["--env", name]  # without its value, which others could see
-        return [*command, *self._options, "--", *self._command]
-
-    def _start_launcher(self, command: list[str], stack: contextlib.ExitStack) -> None:
-        launcher = self._launcher = subprocess.Popen(
-            command,
-            env={**os.environ, **self._environment},
-            stdin=subprocess.DEVNULL,
-            stderr=subprocess.PIPE,
-            start_new_session=True,  # Ctrl-C comes to it by way of `wait`
-        )
-        reading = threading.Thread(target=self._pass_on_errors, args=(launcher,), daemon=True)
-        reading.start()
-        stack.callback(reading.join)
-        stack.callback(_end, launcher)
-
-    def _pass_on_errors(self, launcher: subprocess.Popen[bytes]) -> None:
-        assert launcher.stderr is not None
-        with launcher.stderr:
-            for line in launcher.stderr:
-                if own := _OF_ELASTICRUN.match(line):
-                    self._said.append(own["text"].decode(errors="replace"))
-                with contextlib.suppress(OSError):
-                    os.write(sys.__stderr__.fileno() if sys.__stderr__ else 2, line)
-
-
-def _end(launcher: subprocess.Popen[bytes]) -> None:
-    """Where an exception ended the wait: the workers are stopped at once."""
-    if launcher.poll() is not None:
-        return
-    launcher.terminate()
-    time.sleep(0.1)  # two signals that come together are one
-    launcher.terminate()
-    try:
-        launcher.wait(20)
-    except subprocess.TimeoutExpired:
-        launcher.kill()
-        launcher.wait()
+            arguments += ["--env", name]  # without its value, which others could see
+        return [*arguments, *self._options, "--", *self._command]

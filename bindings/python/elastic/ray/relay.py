@@ -1,6 +1,11 @@
-"""The driver's end of all agents: takes the commands of connectors to actors, and output back.
+"""The driver's end of all agents: takes commands to actors, and output back.
 
-It runs in a thread of its own, with an event loop. The same thread keeps the list of hosts.
+``elasticrun --hostfile --ssh`` decides which hosts have an agent, and with how many workers. For each it
+starts a connector in place of ssh:
+
+    elasticrun -> connector -> relay, in the driver -> actor on the node -> agent
+
+The relay also keeps the list of hosts, which follows the nodes of the cluster.
 """
 
 from __future__ import annotations
@@ -10,13 +15,15 @@ import contextlib
 import json
 import os
 import pathlib
+import shlex
+import socket
 import struct
+import sys
 import threading
 from collections.abc import Mapping
 from typing import Any
 
 import ray
-from ray.exceptions import RayError
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from elastic.ray import agent, cluster, hosts
@@ -25,6 +32,8 @@ from elastic.ray.hosts import Node
 _CUT_OFF = b"255"  # as ssh's
 _FRAME = struct.Struct("!BI")
 _SECONDS_BETWEEN_READINGS = 1.0
+#: In bytes. A command has the variables of the workers in it.
+_LONGEST_REQUEST = 1 << 22
 #: Pieces of output that an actor may be ahead of its reader.
 _PIECES_AHEAD = 64
 
@@ -38,21 +47,25 @@ class Relay:
         self._wanted = wanted
         self._slots = slots
         self._start_seconds = start_seconds
-        self._socket = folder / "relay"
         self.host_file = folder / "hosts"
+        self.connect = folder / "connect"  #: the program in place of ssh
+        self._said = ""  # the latest complaint
         self._nodes: dict[str, Node] = {}  # by the names of hosts; those that have left, too
         self._take(cluster.nodes())
+        self._listener = socket.socket(socket.AF_UNIX)
+        self._listener.bind(str(folder / "relay"))
+        self._write_program(folder / "relay")
         self._loop = asyncio.new_event_loop()
-        self._listening = threading.Event()
         self._closed = asyncio.Event()
         self._thread = threading.Thread(target=self._run, name="elastic-ray", daemon=True)
         self._thread.start()
-        self._listening.wait()
 
-    @property
-    def socket(self) -> pathlib.Path:
-        """Where connectors connect."""
-        return self._socket
+    def _write_program(self, address: pathlib.Path) -> None:
+        # elasticrun splits --ssh at spaces, which may be in these paths.
+        connector = pathlib.Path(__file__).with_name("connector.py")
+        words = [sys.executable, "-I", "-S", str(connector), str(address)]
+        self.connect.write_text(f'#!/bin/sh\nexec {shlex.join(words)} "$@"\n')
+        self.connect.chmod(0o700)
 
     def close(self) -> None:
         """Ends the actors that are left, and the thread."""
@@ -60,30 +73,35 @@ class Relay:
         self._thread.join()
 
     def _run(self) -> None:
-        asyncio.set_event_loop(self._loop)
-        try:
+        with contextlib.closing(self._loop):
             self._loop.run_until_complete(self._serve())
-            left = asyncio.all_tasks(self._loop)
-            for task in left:
-                task.cancel()
-            self._loop.run_until_complete(asyncio.gather(*left, return_exceptions=True))
-        finally:
-            self._loop.close()
 
     async def _serve(self) -> None:
-        server = await asyncio.start_unix_server(self._connected, self._socket)
-        self._listening.set()
         following = asyncio.create_task(self._follow())
+        server = await asyncio.start_unix_server(
+            self._connected, sock=self._listener, limit=_LONGEST_REQUEST
+        )
         await self._closed.wait()
-        following.cancel()
         server.close()
+        following.cancel()
+        left = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in left:
+            task.cancel()
+        await asyncio.gather(*left, return_exceptions=True)
 
     async def _follow(self) -> None:
-        """The list of hosts is that of a second ago. While Ray does not answer, the last one holds."""
         while True:
             await asyncio.sleep(_SECONDS_BETWEEN_READINGS)
-            with contextlib.suppress(RayError, RuntimeError):
+            try:
                 self._take(await asyncio.to_thread(cluster.nodes))
+                self._said = ""
+            except Exception as error:  # whatever it is, the job goes on
+                self._say_once(f"elastic.ray: {error}; going on with the list of nodes before")
+
+    def _say_once(self, text: str) -> None:
+        if text != self._said:
+            print(text, file=sys.stderr, flush=True)
+        self._said = text
 
     def _take(self, nodes: list[Node]) -> None:
         listed = hosts.hosts_among(nodes, self._wanted)
@@ -95,21 +113,24 @@ class Relay:
             os.replace(new, self.host_file)  # its reader sees a whole list
 
     async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        with contextlib.suppress(ConnectionError), contextlib.closing(writer):
+        # Cancelled: before Python 3.12 asyncio shows that as an error.
+        with contextlib.suppress(ConnectionError, asyncio.CancelledError), contextlib.closing(writer):
             line = await reader.readline()
             if not line:
                 return
             request = json.loads(line)
-            node = self._nodes[request["host"]]
             connection = _Connection(reader, writer)
-            actor = self._start_actor(node)
             try:
-                await connection.serve(actor, request, self._start_seconds)
-            except (RayError, RuntimeError) as error:
+                actor = self._start_actor(self._nodes[request["host"]])
+                try:
+                    await connection.serve(actor, request, self._start_seconds)
+                finally:
+                    ray.kill(actor)
+            except ConnectionError:
+                raise  # the connector's, to which nothing can be said
+            except Exception as error:  # Ray's are of many classes
                 await connection.write(agent.STDERR, f"{_reason(error)}\n".encode())
                 await connection.write(agent.EXITED, _CUT_OFF)
-            finally:
-                ray.kill(actor)
 
     def _start_actor(self, node: Node) -> Any:
         others = {name: amount for name, amount in self._wanted.items() if name not in ("CPU", "GPU")}
@@ -151,12 +172,16 @@ class _Connection:
         ending = asyncio.create_task(self._end_with_stdin(actor))
         try:
             async for piece in output:
-                await self.write(*await piece)
+                channel, data = await piece
+                await self.write(channel, data)
+                if channel == agent.EXITED:
+                    return
         finally:
             ending.cancel()
 
     async def _end_with_stdin(self, actor: Any) -> None:
-        await self._reader.read()
+        with contextlib.suppress(ConnectionError):
+            await self._reader.read()
         actor.end.remote()
 
 
@@ -167,5 +192,5 @@ async def _first(output: Any) -> None:
 def _reason(error: Exception) -> str:
     """One line of Ray's long texts."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    ours = [line for line in lines if "died because" in line or "Error:" in line]
-    return f"Ray: {(ours or lines or [type(error).__name__])[0]}"
+    telling = [line for line in lines if "died because" in line or "Error:" in line]
+    return f"Ray: {(telling or lines or [type(error).__name__])[0]}"
