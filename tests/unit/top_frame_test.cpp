@@ -68,7 +68,7 @@ TEST(TopFrame, KeepsWithinTheTerminal) {
   now.progress.resize(1000, now.progress.back());
   now.history->events.resize(50, now.history->events.back());
   now.view.members[0].endpoints.host = "h\xc3\xb6st\xc3\xb6st\xc3\xb6st";
-  for (const std::size_t rows : {1, 5, 12, 24, 100, 2000}) {
+  for (const std::size_t rows : {1U, 5U, 12U, 24U, 100U, 2000U}) {
     const std::string frame = top_frame({}, now, {rows, 60});
     const auto lines = static_cast<std::size_t>(std::count(frame.begin(), frame.end(), '\n'));
     if (rows > 8) {
