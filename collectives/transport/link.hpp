@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/status.hpp"
+#include "collectives/transport/byte_count.hpp"
 #include "collectives/transport/frame.hpp"
 #include "collectives/transport/shared_memory_features.hpp"
 #include "collectives/transport/stream.hpp"
@@ -133,6 +134,12 @@ class Link {
   /// `Stream::look` on every stream: kPeerLost breaks the link.
   Result<bool> look(TimePoint now);
 
+  /// Counts bytes beside those of the streams: eager messages, and memory of the peer that was read
+  /// in place.
+  void count(std::size_t bytes) { bytes_->add(bytes); }
+  /// All bytes that this end has sent, with their frames, or read in place.
+  std::shared_ptr<const ByteCount> bytes() const { return bytes_; }
+
   bool broken() const { return broken_; }
   /// Whether the peer has closed a stream, found out without touching any: for a thread that does
   /// not own the link.
@@ -190,6 +197,7 @@ class Link {
 
   int peer_ = -1;
   std::string peer_name_;
+  const std::shared_ptr<ByteCount> bytes_ = std::make_shared<ByteCount>();
   OpTag tag_;
   Fingerprint fingerprint_;
   std::vector<std::unique_ptr<Flow>> flows_;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <string_view>
 #include <utility>
 
 namespace elastic::transport {
@@ -26,6 +27,19 @@ void LinkPool::add(Arrival arrival) {
   slot.link =
       std::make_shared<Link>(std::move(slot.streams), "worker " + arrival.peer.substr(0, 8));
   slot.streams.clear();
+  counted_.push_back({slot.link->transport() == std::string_view("shm"), slot.link->bytes()});
+}
+
+LinkTraffic LinkPool::traffic() {
+  LinkTraffic sum = ended_;
+  std::erase_if(counted_, [&](const Counted& one) {
+    const bool gone = one.count.use_count() == 1;  // read before the count, which is then final
+    const std::uint64_t bytes = one.count->bytes();
+    (one.shm ? sum.shm : sum.tcp) += bytes;
+    if (gone) (one.shm ? ended_.shm : ended_.tcp) += bytes;
+    return gone;
+  });
+  return sum;
 }
 
 LinkPtr LinkPool::find(const std::string& peer, std::size_t lane) const {

@@ -1,10 +1,12 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <set>
 #include <string>
 #include <vector>
 
+#include "collectives/transport/byte_count.hpp"
 #include "collectives/transport/link.hpp"
 #include "collectives/transport/stream.hpp"
 
@@ -46,6 +48,8 @@ class LinkPool {
   /// Ends the links to `peer` that were handed out; newer ones stay.
   void drop_used(const std::string& peer);
   void clear() { slots_.clear(); }
+  /// The bytes of all links that have been here, also of those that are gone.
+  LinkTraffic traffic();
   std::size_t peers() const { return slots_.size(); }
 
  private:
@@ -61,8 +65,16 @@ class LinkPool {
     bool fresh = true;  // arrived after the last keep_only, and not handed out
   };
 
+  /// The count of a link, which outlives it.
+  struct Counted {
+    bool shm = false;
+    std::shared_ptr<const ByteCount> count;
+  };
+
   std::size_t lanes_;
   std::map<std::string, PeerSlots> slots_;
+  std::vector<Counted> counted_;
+  LinkTraffic ended_;  // of links that are gone
 };
 
 }  // namespace elastic::transport

@@ -39,6 +39,7 @@ Status Link::write_flow(Flow& flow, bool& moved) {
     if (written.value() == 0) return {};
     moved = true;
     taken += written.value();
+    bytes_->add(written.value());
     const std::size_t of_header = std::min(written.value(), flow.header_left.size());
     const std::size_t of_payload = written.value() - of_header;
     flow.header_left = flow.header_left.subspan(of_header);

@@ -49,6 +49,10 @@ class Linker::Impl : public std::enable_shared_from_this<Linker::Impl>,
   LinkAcceptor& acceptor() { return *acceptor_; }
   LinkProbe& probe() { return *probe_; }
   PeerEndWatch& end_watch() { return *end_watch_; }
+  LinkTraffic traffic() {
+    context_->control_thread.check();
+    return pool_->traffic();
+  }
 
  private:
   bool has_room() const override { return pool_->peers() < kMostPeers; }
@@ -108,6 +112,9 @@ void Linker::watch_for_end(Peer peer, Ended ended) {
 }
 void Linker::forget_ends() {
   impl_->end_watch().forget();
+}
+LinkTraffic Linker::traffic() {
+  return impl_->traffic();
 }
 void Linker::close() {
   impl_->close();

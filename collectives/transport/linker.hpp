@@ -10,6 +10,7 @@
 
 #include "base/clock.hpp"
 #include "base/status.hpp"
+#include "collectives/transport/byte_count.hpp"
 #include "collectives/transport/link.hpp"
 #include "collectives/transport/linker_options.hpp"
 #include "collectives/transport/peer.hpp"
@@ -65,6 +66,9 @@ class Linker {
   /// data connections any more. Looks again and again, for some seconds or until `forget_ends`.
   void watch_for_end(Peer peer, Ended ended);
   void forget_ends();
+
+  /// The bytes of all links that it has made.
+  LinkTraffic traffic();
 
   /// Stops listening and forgets all links.
   void close();

@@ -10,9 +10,12 @@
 
 #include "base/config/environment.hpp"
 #include "base/config/options.hpp"
+#include "base/config/slurm_step.hpp"
 #include "base/secret.hpp"
+#include "rendezvous/hosts/address_toward.hpp"
 #include "rendezvous/hosts/host_launcher.hpp"
 #include "rendezvous/launcher/build_report.hpp"
+#include "rendezvous/launcher/connection_wait.hpp"
 #include "rendezvous/launcher/control_command.hpp"
 #include "rendezvous/launcher/exit_code.hpp"
 #include "rendezvous/launcher/launch_options.hpp"
@@ -82,6 +85,20 @@ void add_variables(const LaunchOptions& options, EnvironmentMap& environment) {
   if (!options.data_ports.empty()) environment["ELASTIC_DATA_PORTS"] = options.data_ports;
 }
 
+int join_by_file(LaunchOptions options, const std::string& program,
+                 const EnvironmentMap& environment) {
+  const auto contact = await_connection_file(options.connection_file, options.start_timeout);
+  if (!contact.ok()) {
+    std::fprintf(stderr, "elasticrun: %s\n", contact.status().message().c_str());
+    return contact.status().code() == Code::kUnavailable ? exit_code::kNoServer
+                                                         : exit_code::kRefused;
+  }
+  options.join = contact.value().address;
+  options.job = contact.value().job;
+  options.encrypt = contact.value().encrypt;
+  return Launcher(options, contact.value().secret, program, environment).run().exit_code;
+}
+
 int launch(LaunchOptions options, EnvironmentMap environment) {
   add_variables(options, environment);
   // Every worker would end with the same error.
@@ -92,8 +109,13 @@ int launch(LaunchOptions options, EnvironmentMap environment) {
   auto program = find_program(options.command.front(),
                               search_path == environment.end() ? "" : search_path->second);
   if (!program.ok()) return usage_error(program.status());
-  if (options.join.empty()) warn_of_unused(environment);
+  if (!options.joins()) warn_of_unused(environment);
   if (options.host.empty()) options.host = host_name();
+  if (!options.connection_file.empty()) {
+    return join_by_file(std::move(options), program.value(), environment);
+  }
+  if (!options.reached_from.empty())
+    options.reached_at = hosts::find_address_toward(options.reached_from);
   const auto secret = secret_of(options);
   if (!secret.ok()) return usage_error(secret.status());
   return run_jobs(options, [&] {
@@ -106,7 +128,7 @@ int run(const std::vector<std::string>& arguments) {
   if (!arguments.empty() && arguments.front() == "ctl") {
     return run_control_command({arguments.begin() + 1, arguments.end()}, environment);
   }
-  auto request = parse_launch_options(arguments);
+  auto request = parse_launch_options(arguments, read_slurm_step(environment));
   if (!request.ok()) return usage_error(request.status());
   if (const auto* text = std::get_if<PrintAndExit>(&request.value())) {
     std::fputs(text->text.c_str(), stdout);

@@ -3,10 +3,13 @@
 #include <climits>
 #include <unistd.h>
 
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/udp.hpp>
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/this_coro.hpp>
 #include <boost/asio/use_awaitable.hpp>
+#include <boost/asio/use_future.hpp>
 
 #include "base/interface_addresses.hpp"
 
@@ -48,6 +51,13 @@ asio::awaitable<std::string> address_toward(std::string host) {
     }
   }
   co_return interface_addresses(false).front().address.to_string();
+}
+
+std::string find_address_toward(const std::string& host) {
+  asio::io_context io(1);
+  auto found = asio::co_spawn(io, address_toward(host), asio::use_future);
+  io.run();
+  return found.get();
 }
 
 }  // namespace elastic::hosts

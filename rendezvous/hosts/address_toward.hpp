@@ -13,5 +13,7 @@ bool is_this_machine(const std::string& host);
 /// brackets where it is one of IPv6. Nothing is sent. Where `host` cannot be resolved, as one that
 /// only ssh's configuration knows: the first address that this machine has.
 boost::asio::awaitable<std::string> address_toward(std::string host);
+/// The same, for a caller without an io_context. Blocks for as long as the look-up takes.
+std::string find_address_toward(const std::string& host);
 
 }  // namespace elastic::hosts

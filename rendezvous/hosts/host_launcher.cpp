@@ -162,7 +162,9 @@ Status HostLauncher::Impl::prepare() {
   wait_for_signal();
   wait_for_children();
   server_.emplace();
-  return server_->start(options_, secret_, environment_);
+  Status status = server_->start(options_, secret_, environment_);
+  if (const std::string shown = server_->shown_at(); !shown.empty()) say(shown);
+  return status;
 }
 
 Status HostLauncher::Impl::prepare_agents() {
@@ -204,7 +206,7 @@ Status HostLauncher::Impl::take_first_list() {
                                               "HOST:SLOTS");
   }
   first_list_ = std::move(hosts).value();
-  if (options_.np == 0) options_.np = slots;
+  if (options_.np == 0) options_.np = options_.job_np = slots;
   return {};
 }
 

@@ -25,10 +25,12 @@ constexpr Milliseconds kCountsAfter{2000};
 
 std::string how(const AgentEnded& event, bool was_running) {
   const ExitStatus& status = event.status;
-  if (status.signal == 0 && status.code == kSshFailed && was_running) return "ssh was cut off";
+  if (status.signal == 0 && status.code == kSshFailed && was_running) {
+    return "the connection was cut off";
+  }
   const std::string last = event.last_line.empty() ? "" : ": " + event.last_line;
   if (status.signal == 0 && status.code == kSshFailed) {
-    return "ssh cannot reach it, or was cut off" + last;
+    return "it cannot be reached, or the connection was cut off" + last;
   }
   if (status.signal == 0 && status.code == kNotFound) {
     return "there is no elasticrun in its PATH, nor where it is here" + last;

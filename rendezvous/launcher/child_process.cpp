@@ -69,6 +69,9 @@ struct ChildSide {
     if (!close_the_rest_on_exec(command.inherited_fd)) return;
     ::signal(SIGPIPE, SIG_DFL);
     ::signal(SIGXFSZ, SIG_DFL);
+    if (command.ignores_signals) {
+      for (const int number : {SIGINT, SIGTERM, SIGUSR1}) ::signal(number, SIG_IGN);
+    }
     sigset_t none;
     ::sigemptyset(&none);
     ::sigprocmask(SIG_SETMASK, &none, nullptr);

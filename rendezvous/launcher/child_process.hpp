@@ -16,8 +16,9 @@ struct ChildCommand {
   std::vector<std::string> environment;  ///< "NAME=value"
   int inherited_fd = -1;  ///< stays open in the child under its number, no other does
   int guardian_pipe = -1;
-  bool terminal = false;  ///< its stdout is a pseudo-terminal rather than a pipe
-  bool input = false;     ///< its stdin is a pipe from here; otherwise it is empty
+  bool ignores_signals = false;  ///< SIGINT, SIGTERM and SIGUSR1, until it handles them itself
+  bool terminal = false;         ///< its stdout is a pseudo-terminal rather than a pipe
+  bool input = false;            ///< its stdin is a pipe from here; otherwise it is empty
 };
 
 struct ChildProcess {

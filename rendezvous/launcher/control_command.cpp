@@ -16,7 +16,10 @@
 #include "rendezvous/launcher/launch_options.hpp"
 #include "rendezvous/launcher/private_folder.hpp"
 #include "rendezvous/launcher/status_table.hpp"
+#include "rendezvous/launcher/top.hpp"
 #include "rendezvous/launcher/wrong_argument.hpp"
+#include "rendezvous/monitoring/status_json.hpp"
+#include "rendezvous/protocol/connection_file.hpp"
 
 namespace elastic::launcher {
 
@@ -25,6 +28,7 @@ namespace {
 constexpr int kRefusedExit = 1;
 constexpr int kUsageExit = 2;
 constexpr Milliseconds kTimeout{5000};
+constexpr const char* kOddAnswer = "the server gave an answer that does not fit";
 const std::string kElsewhere =
     "; for one whose server runs elsewhere, or was started by hand, give --rendezvous, --job and "
     "--secret-file, or set ELASTIC_RENDEZVOUS, ELASTIC_JOB and ELASTIC_SECRET_FILE";
@@ -40,8 +44,10 @@ struct ControlOptions {
   std::string job;
   std::string rendezvous;
   std::string secret_file;
+  std::string connection_file;
   bool encrypt = false;
   bool json = false;
+  bool once = false;
   rendezvous::Message request;
 };
 
@@ -93,6 +99,12 @@ Result<Job> find_running(const std::string& name, const std::string& folder) {
 
 Result<Job> find_job(const ControlOptions& options,
                      const std::map<std::string, std::string>& environment) {
+  if (!options.connection_file.empty()) {
+    const auto contact = rendezvous::read_connection_file(options.connection_file);
+    if (!contact.ok()) return contact.status();
+    return Job{contact.value().job, contact.value().address, contact.value().secret,
+               contact.value().encrypt};
+  }
   if (options.rendezvous.empty()) {
     const auto folder = private_folder(environment);
     if (!folder.ok()) return folder.status();
@@ -125,15 +137,41 @@ std::string explain(const CLI::App& app, const CLI::ParseError& error) {
                                    [](const std::string& each) { return each.starts_with("-"); });
   if (option != rest.end()) return unknown_option(app, *option, "elasticrun ctl --help");
   if (!app.get_subcommands().empty()) return error.what();
-  const std::string commands = "the commands are status, add, remove, drain and stop";
+  const std::string commands = "the commands are status, top, add, remove, drain and stop";
   if (rest.empty()) return "the command is missing; " + commands;
   return "unknown command '" + rest.front() + "'; did you mean " +
          nearest_name(rest.front(), kControlCommands) + "? (" + commands + ")";
 }
 
+Result<rendezvous::Message> ask(const Job& job, const rendezvous::Message& request) {
+  return rendezvous::request(job.address, job.name, job.secret, request, kTimeout, job.encrypt);
+}
+
+/// Whether the server can be asked again later. One of elasticrun ends with its job.
+bool may_come_back(const ControlOptions& options,
+                   const std::map<std::string, std::string>& environment) {
+  return !options.rendezvous.empty() || find_job(options, environment).ok();
+}
+
+int watch(const Job& job, const ControlOptions& options,
+          const std::map<std::string, std::string>& environment) {
+  const auto ask_status = [&]() -> Result<rendezvous::StatusReply> {
+    const auto answer = ask(job, rendezvous::StatusRequest{});
+    if (!answer.ok()) {
+      if (!may_come_back(options, environment)) return Status(Code::kDone, "the job has ended");
+      return with_way_back(answer.status(), options);
+    }
+    const auto* status = std::get_if<rendezvous::StatusReply>(&answer.value());
+    if (status == nullptr) return Status(Code::kProtocol, kOddAnswer);
+    return *status;
+  };
+  const Status shown = show_top(ask_status, options.once);
+  return shown.ok() ? 0 : fail(shown);
+}
+
 int show(const rendezvous::Message& answer, bool json) {
   if (const auto* status = std::get_if<rendezvous::StatusReply>(&answer)) {
-    std::fputs((json ? status_json(*status) : status_table(*status)).c_str(), stdout);
+    std::fputs((json ? monitoring::status_json(*status) : status_table(*status)).c_str(), stdout);
     return 0;
   }
   if (const auto* done = std::get_if<rendezvous::Done>(&answer)) {
@@ -141,7 +179,7 @@ int show(const rendezvous::Message& answer, bool json) {
     if (!done->text.empty()) std::printf("%s\n", printable_name(done->text).c_str());
     return 0;
   }
-  return fail(Status(Code::kProtocol, "the server gave an answer that does not fit"));
+  return fail(Status(Code::kProtocol, kOddAnswer));
 }
 
 }  // namespace
@@ -155,15 +193,21 @@ int run_control_command(const std::vector<std::string>& arguments,
   double deadline = 120;
   CLI::App app("Looks at a running job, or changes it.", "elasticrun ctl");
   app.add_option("--job", options.job, "Which job, when several are running [ELASTIC_JOB]");
-  app.add_option("--rendezvous", options.rendezvous,
-                 "host:port of a server elsewhere [ELASTIC_RENDEZVOUS]");
+  auto* address = app.add_option("--rendezvous", options.rendezvous,
+                                 "host:port of a server elsewhere [ELASTIC_RENDEZVOUS]");
   app.add_option("--secret-file", options.secret_file,
                  "The job's secret, with --rendezvous [ELASTIC_SECRET_FILE]");
+  app.add_option("--connection-file", options.connection_file,
+                 "Which job, by the file of elastic-rendezvous --connection-file")
+      ->excludes(address);
   app.add_flag("--encrypt", options.encrypt, "The job's connections use TLS, with --rendezvous");
   app.require_subcommand(1);
   app.fallthrough();
   auto* status = app.add_subcommand("status", "Show the members and who is waiting");
   status->add_flag("--json", options.json, "As one JSON object");
+  auto* top = app.add_subcommand(
+      "top", "Show steps, traffic, waiting ranks and events, once a second, until the job ends");
+  top->add_flag("--once", options.once, "One frame only");
   auto* add = app.add_subcommand("add", "Start more workers");
   add->add_option("N", count, "How many")->required()->check(CLI::Range(1, 1 << 16));
   auto* remove = app.add_subcommand("remove", "Let one worker leave at the next step boundary");
@@ -200,8 +244,8 @@ int run_control_command(const std::vector<std::string>& arguments,
   if (const Status checked = check_openssl(job.value().encrypt); !checked.ok()) {
     return fail(checked);
   }
-  const auto answer = rendezvous::request(job.value().address, job.value().name, job.value().secret,
-                                          options.request, kTimeout, job.value().encrypt);
+  if (top->parsed()) return watch(job.value(), options, environment);
+  const auto answer = ask(job.value(), options.request);
   return answer.ok() ? show(answer.value(), options.json)
                      : fail(with_way_back(answer.status(), options));
 }

@@ -55,8 +55,10 @@ void Guardian::forget(int pipe, pid_t group) noexcept {
 }
 
 void Guardian::watch(int pipe) noexcept {
-  // A session of its own: what is sent to the launcher's terminal or group does not reach it.
+  // A session of its own: what is sent to the launcher's terminal or group does not reach it. Slurm
+  // signals every process of a task.
   ::setsid();
+  for (const int number : {SIGINT, SIGTERM, SIGUSR1}) ::signal(number, SIG_IGN);
   ::prctl(PR_SET_NAME, "elasticrun-guard");
   const int null = ::open("/dev/null", O_RDWR | O_CLOEXEC);
   for (int fd = 0; fd <= 2 && null >= 0; ++fd) ::dup2(null, fd);

@@ -37,6 +37,7 @@ class JobServer::Thread {
     server_.emplace(io_, std::move(options));
     if (Status status = server_->listen(); !status.ok()) return status;
     address_ = server_->address();
+    http_address_ = server_->http_address();
     // Signals are the launcher's: a new thread inherits the mask that it is started under.
     sigset_t all;
     sigset_t before;
@@ -48,6 +49,7 @@ class JobServer::Thread {
   }
 
   const std::string& address() const { return address_; }
+  const std::string& http_address() const { return http_address_; }
 
  private:
   void serve() noexcept {
@@ -64,6 +66,7 @@ class JobServer::Thread {
   asio::executor_work_guard<asio::io_context::executor_type> work_ = asio::make_work_guard(io_);
   std::optional<rendezvous::Server> server_;  ///< the thread's, once that runs
   std::string address_;
+  std::string http_address_;
   std::thread thread_;
 };
 
@@ -77,7 +80,8 @@ rendezvous::ServerOptions server_options(const LaunchOptions& options, const Sec
   made.secret = secret;
   made.encrypt = options.encrypt;
   made.event_log = options.event_log;
-  made.membership.initial_np = options.np;
+  made.http = options.http;
+  made.membership.initial_np = options.job_np;
   made.membership.min_np = options.min_np;
   made.membership.max_np = options.max_np;
   made.membership.evict_after = options.evict_after;
@@ -112,10 +116,29 @@ Status JobServer::start(const LaunchOptions& options, const Secret& secret,
                                                    ProcessIdentity::of_this_process()});
   if (!job_file.ok()) return job_file.status();
   job_file_.emplace(std::move(job_file).value());
+  return options.shared_file.empty() ? Status() : share(options, secret);
+}
+
+Status JobServer::share(const LaunchOptions& options, const Secret& secret) {
+  auto shared = rendezvous::ConnectionFile::create(
+      options.shared_file,
+      {options.job, rendezvous::address_for_others(thread_->address(), options.reached_at), secret,
+       options.encrypt});
+  if (!shared.ok()) {
+    return Status(shared.status().code(),
+                  shared.status().message() +
+                      "; the other tasks of the step are to find the server by this file: "
+                      "--slurm-folder names another folder that all nodes see");
+  }
+  shared_file_.emplace(std::move(shared).value());
   return {};
 }
 const std::string& JobServer::address() const {
   return address_;
+}
+std::string JobServer::shown_at() const {
+  const std::string& address = thread_->http_address();
+  return address.empty() ? "" : "the job is shown at http://" + address + "/";
 }
 
 }  // namespace elastic::launcher

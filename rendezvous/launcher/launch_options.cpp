@@ -48,7 +48,7 @@ std::string missing_np(const std::string& program) {
 }
 
 Status check(const LaunchOptions& options) {
-  const int fewest = options.join.empty() && !options.hosts.given() ? 1 : 0;
+  const int fewest = !options.joins() && !options.hosts.given() ? 1 : 0;
   if (options.np < fewest) {
     return invalid("-np must be at least " + std::to_string(fewest) + ", not " +
                    std::to_string(options.np));
@@ -67,8 +67,13 @@ Status check(const LaunchOptions& options) {
     return invalid("--min-np is greater than --max-np: " + range);
   }
   const bool as_slots = options.np == 0;  // of --join and of the list of hosts
-  if (!as_slots && (options.np < options.min_np || options.np > options.max_np)) {
-    return invalid("-np " + std::to_string(options.np) + " is not between " + range);
+  if (!as_slots && (options.job_np < options.min_np || options.job_np > options.max_np)) {
+    return invalid("-np " + std::to_string(options.np) +
+                   (options.job_np == options.np
+                        ? ""
+                        : ", with the other tasks of the step " + std::to_string(options.job_np) +
+                              " workers,") +
+                   " is not between " + range);
   }
   if (options.max_restarts < 0) return invalid("--max-restarts must not be negative");
   if (options.evict_after.count() < 1) return invalid("--evict-after-ms must be at least 1");
@@ -80,34 +85,44 @@ Status check(const LaunchOptions& options) {
   return options.job.empty() ? Status() : check_job_id(options.job);
 }
 
-/// --join needs a secret, and has no use for the options of a server, which runs already.
+/// A job that runs already has no use for the options of its server.
+Status check_joins(const CLI::App& app, const LaunchOptions& options) {
+  const std::string with = options.join.empty() ? "--connection-file" : "--join";
+  for (const char* of_server :
+       {"--bind", "--port", "--event-log", "--http", "--min-np", "--max-np", "--max-job-restarts",
+        "--evict-after-ms", "--max-join-stall-ms", "--disconnect-grace-ms", "--outage-window-ms",
+        "--below-minimum-timeout-ms"}) {
+    if (app.get_option(of_server)->count() == 0) continue;
+    return invalid(std::string(of_server) +
+                   " is for the job's server: give it there, and not with " + with);
+  }
+  const bool has_secret = !options.secret_file.empty() || options.secret_stdin;
+  if (!options.connection_file.empty() && (has_secret || !options.join.empty())) {
+    return invalid(
+        "--connection-file says where the server is, and has the secret: leave out --join, "
+        "--secret-file and --secret-stdin");
+  }
+  if (!options.join.empty() && !has_secret) {
+    return invalid("--join needs the job's secret: --secret-file FILE or --secret-stdin");
+  }
+  return {};
+}
+
 Status check_host(const CLI::App& app, const LaunchOptions& options) {
   if (options.secret_stdin && !options.secret_file.empty()) {
     return invalid("--secret-file and --secret-stdin: give one of them");
   }
-  if (options.np == 0 && options.slots == 0 && !options.join.empty()) {
+  if (options.np == 0 && options.slots == 0 && options.joins()) {
     return invalid("-np 0 needs --slots: how many workers this host takes");
   }
-  if (options.join.empty() && (options.number || options.end_with_stdin)) {
+  if (!options.joins() && (options.number || options.end_with_stdin)) {
     return invalid("--host-number and --end-with-stdin need --join");
   }
   if (options.slots != 0 && options.np > options.slots) {
     return invalid("-np " + std::to_string(options.np) + " is greater than --slots " +
                    std::to_string(options.slots));
   }
-  if (options.join.empty()) return {};
-  for (const char* of_server :
-       {"--bind", "--port", "--event-log", "--min-np", "--max-np", "--max-job-restarts",
-        "--evict-after-ms", "--max-join-stall-ms", "--disconnect-grace-ms", "--outage-window-ms",
-        "--below-minimum-timeout-ms"}) {
-    if (app.get_option(of_server)->count() == 0) continue;
-    return invalid(std::string(of_server) +
-                   " is for the job's server: give it there, and not with --join");
-  }
-  if (options.secret_file.empty() && !options.secret_stdin) {
-    return invalid("--join needs the job's secret: --secret-file FILE or --secret-stdin");
-  }
-  return {};
+  return options.joins() ? check_joins(app, options) : Status();
 }
 
 /// The command line as it is parsed, before its numbers and flags become LaunchOptions.
@@ -122,6 +137,8 @@ struct CommandLine {
   long start_timeout_ms = options.start_timeout.count();
   long below_minimum_timeout_ms = options.below_minimum_timeout.count();
   long stall_timeout_ms = 0;
+  std::string slurm_folder = ".";
+  bool no_slurm = false;
   bool no_prefix = false;
   bool no_terminal = false;
   bool show_version = false;
@@ -137,7 +154,10 @@ struct CommandLine {
 // CLI11 writes to the fields of `line`, and lists the options in the order of these functions.
 
 void add_worker_options(CLI::App& app, CommandLine& line) {
-  line.np = app.add_option("-n,--np", line.options.np, "Workers to start (also -np)");
+  line.np = app.add_option(
+      "-n,--np", line.options.np,
+      "Workers to start (also -np) [under srun: one for each GPU of the task, or else for each "
+      "of its CPUs]");
   line.np->check(whole_number("-np", 1));
   app.add_option("--min-np", line.options.min_np,
                  "With fewer than this the job waits for replacements at its next step, and fails "
@@ -178,6 +198,9 @@ void add_host_options(CLI::App& app, CommandLine& line) {
   app.add_option("--join", line.options.join,
                  "Start workers for the job whose server is at HOST:PORT, which another elasticrun "
                  "or elastic-rendezvous runs; needs its secret");
+  app.add_option("--connection-file", line.options.connection_file,
+                 "Join the job that this file describes, which elastic-rendezvous "
+                 "--connection-file writes; it is waited for");
   app.add_option("--slots", line.options.slots,
                  "No more workers than this on this host [--max-np; with --join: -np]")
       ->check(whole_number("--slots", 1));
@@ -221,6 +244,15 @@ void add_hosts_options(CLI::App& app, CommandLine& line) {
   app.add_option("--ssh-args", hosts.ssh_arguments, "More arguments for it, such as '-p 2222'");
 }
 
+void add_slurm_options(CLI::App& app, CommandLine& line) {
+  app.add_option("--slurm-folder", line.slurm_folder,
+                 "Under srun: a folder that all nodes see, where the first task writes how the "
+                 "others reach it [the working folder]");
+  app.add_flag(
+      "--no-slurm", line.no_slurm,
+      "Under srun: take each task for a job of its own, and Slurm's variables for nothing");
+}
+
 void add_time_limits(CLI::App& app, CommandLine& line) {
   app.add_option("--evict-after-ms", line.evict_after_ms,
                  "Silence after which a worker is given up [500]");
@@ -261,6 +293,9 @@ void add_output_options(CLI::App& app, CommandLine& line) {
                  "Write each worker's output to DIR/worker-SLOT.out and .err");
   app.add_option("--event-log", line.options.event_log,
                  "File to append to what happens to the job, as lines of JSON");
+  app.add_option("--http", line.options.http,
+                 "Address and port to show the job at over HTTP, such as 127.0.0.1:0: a page, "
+                 "/metrics and /status.json. Readable by all that reach it");
   app.add_flag("--no-prefix", line.no_prefix, "Do not put [slot] in front of the workers' lines");
   app.add_flag("--no-pty", line.no_terminal,
                "The workers' stdout is a pipe and not a pseudo-terminal: programs write to it in "
@@ -300,7 +335,7 @@ Result<LaunchRequest> finish(CommandLine& line) {
     if (!source.ok()) return source.status();
     options.notice = source.value();
   }
-  if (options.job.empty() && options.join.empty()) options.job = random_id().substr(0, 8);
+  if (options.job.empty() && !options.joins()) options.job = random_id().substr(0, 8);
   if (const auto network = NetworkChoice::parse(options.network);
       !options.network.empty() && !network.ok()) {
     return network.status().within("--network");
@@ -319,7 +354,8 @@ Result<LaunchRequest> finish(CommandLine& line) {
 /// the job follows the list of hosts.
 Result<LaunchRequest> launch_on_hosts(const CLI::App& app, CommandLine& line) {
   LaunchOptions& options = line.options;
-  for (const char* other : {"--join", "--host-name", "--host-number", "--end-with-stdin"}) {
+  for (const char* other :
+       {"--join", "--connection-file", "--host-name", "--host-number", "--end-with-stdin"}) {
     if (app.get_option(other)->count() == 0) continue;
     return invalid(std::string(other) + " does not go with --hosts, --hostfile and --discover");
   }
@@ -328,7 +364,47 @@ Result<LaunchRequest> launch_on_hosts(const CLI::App& app, CommandLine& line) {
   if (options.hosts.ssh.empty()) return invalid("--ssh is empty: give the name of a program");
   if (app.get_option("--bind")->count() == 0) options.bind = "0.0.0.0";
   if (line.max_np->count() == 0) options.max_np = options.np;
+  options.job_np = options.np;
   return finish(line);
+}
+
+/// The tasks of a step are the launchers of one job, whose server the first of them holds.
+Status take_step(const CLI::App& app, const CommandLine& line, const SlurmStep& step,
+                 LaunchOptions& options) {
+  options.workers_ignore_signals = true;
+  if (options.host.empty()) options.host = step.node;
+  if (options.joins()) {
+    if (!options.number && step.array_index.value_or(kMostHosts + 1) <= kMostHosts) {
+      options.number = step.array_index;
+    }
+    return {};
+  }
+  if (step.tasks == 1) return {};
+  if (line.np->count() == 0 && step.uneven) {
+    return invalid(
+        "the tasks of this step have room for different numbers of workers "
+        "(SLURM_JOB_CPUS_PER_NODE, SLURM_STEP_TASKS_PER_NODE): give -np, the workers of each task");
+  }
+  if (step.tasks > kMostHosts) {
+    return invalid("the step has " + std::to_string(step.tasks) + " tasks, more than " +
+                   std::to_string(kMostHosts) + ": start one elasticrun on each node");
+  }
+  if (options.np < 1) return invalid("-np must be at least 1, not " + std::to_string(options.np));
+  // Too many are refused later.
+  const auto in_all = [&](int workers) { return std::min(workers, kMostWorkers + 1) * step.tasks; };
+  options.number = step.task;
+  options.job_np = in_all(options.np);
+  if (options.slots == 0) options.slots = options.np;
+  if (line.max_np->count() == 0) options.max_np = in_all(options.slots);
+  const std::string file = line.slurm_folder + "/.elastic-" + step.id + ".json";
+  (step.task == 0 ? options.shared_file : options.connection_file) = file;
+  const auto other = std::find_if(step.nodes.begin(), step.nodes.end(),
+                                  [&](const std::string& node) { return node != step.node; });
+  if (other != step.nodes.end()) options.reached_from = *other;
+  if (other != step.nodes.end() && app.get_option("--bind")->count() == 0) {
+    options.bind = "0.0.0.0";
+  }
+  return {};
 }
 
 }  // namespace
@@ -345,7 +421,8 @@ Status check_job_id(const std::string& job) {
   return {};
 }
 
-Result<LaunchRequest> parse_launch_options(const std::vector<std::string>& arguments) {
+Result<LaunchRequest> parse_launch_options(const std::vector<std::string>& arguments,
+                                           const Result<std::optional<SlurmStep>>& step) {
   CommandLine line;
   CLI::App app(
       "elasticrun -np N [options] program [arguments]\n"
@@ -358,6 +435,7 @@ Result<LaunchRequest> parse_launch_options(const std::vector<std::string>& argum
   add_server_options(app, line);
   add_host_options(app, line);
   add_hosts_options(app, line);
+  add_slurm_options(app, line);
   add_time_limits(app, line);
   add_output_options(app, line);
   add_questions(app, line);
@@ -390,9 +468,18 @@ Result<LaunchRequest> parse_launch_options(const std::vector<std::string>& argum
   }
   if (options.command.empty()) return invalid("the program to run is missing");
   if (options.hosts.given()) return launch_on_hosts(app, line);
-  if (line.np->count() == 0) return invalid(missing_np(options.command.front()));
+  if (!line.no_slurm && !step.ok()) return step.status();
+  const SlurmStep* const task = !line.no_slurm && step.value() ? &*step.value() : nullptr;
+  if (line.np->count() == 0) {
+    if (task == nullptr) return invalid(missing_np(options.command.front()));
+    options.np = task->workers;
+  }
   if (Status status = check_host(app, options); !status.ok()) return status;
-  if (line.max_np->count() == 0) options.max_np = std::max(options.np, options.slots);
+  options.job_np = options.np;
+  if (task != nullptr) {
+    if (Status status = take_step(app, line, *task, options); !status.ok()) return status;
+  }
+  if (options.max_np == 0) options.max_np = std::max(options.np, options.slots);
   if (options.slots == 0) options.slots = options.max_np;
   return finish(line);
 }

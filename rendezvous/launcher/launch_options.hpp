@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/clock.hpp"
+#include "base/config/slurm_step.hpp"
 #include "base/status.hpp"
 #include "rendezvous/launcher/notice/notice.hpp"
 
@@ -27,14 +28,16 @@ struct HostsOptions {
 
 /// The options of `elasticrun [options] program args…`.
 struct LaunchOptions {
-  int np = 0;
+  int np = 0;      ///< that this launcher starts
+  int job_np = 0;  ///< that the job begins with: np, unless other launchers start some of them
   int min_np = 1;
-  int max_np = 0;  ///< np unless given
+  int max_np = 0;  ///< job_np unless given
   int max_restarts = 3;
   int max_job_restarts = 0;
   std::string bind = "127.0.0.1";
   std::uint16_t port = 0;       ///< 0: any
   std::string join;             ///< "host:port" of a job's server; empty: a server in this process
+  std::string connection_file;  ///< of a job to join, in place of `join` and its secret
   std::string secret_file;      ///< empty: a secret is drawn, or read as `secret_stdin` says
   bool secret_stdin = false;    ///< the secret is read from stdin
   bool end_with_stdin = false;  ///< the process that started this one holds the other end of it
@@ -42,6 +45,13 @@ struct LaunchOptions {
   std::string network;          ///< as Options::network, for all workers; empty: as their own say
   std::string data_ports;       ///< as Options::data_ports
   std::string prepare;          ///< a command on this host before its workers; empty: none
+  /// Where this launcher, which holds the server, tells the other tasks of its step of Slurm's how
+  /// to reach it; empty: nowhere. They are on hosts such as `reached_from`; empty: on this one.
+  std::string shared_file;
+  std::string reached_from;
+  std::string reached_at;  ///< this host's address on the way there
+  /// Slurm signals every process of a task: the workers ignore the signals that are for this one.
+  bool workers_ignore_signals = false;
   HostsOptions hosts;
   std::optional<notice::NoticeSource> notice;  ///< that says when this machine is to end
   std::string notice_text;                     ///< as it was given
@@ -60,7 +70,9 @@ struct LaunchOptions {
   std::optional<Milliseconds> stall_timeout;  ///< none: as the workers' own options say
   Milliseconds drain{30000};
   Milliseconds exit{300000};
+  bool joins() const { return !join.empty() || !connection_file.empty(); }
   std::string event_log;   ///< empty: none
+  std::string http;        ///< where the job is shown over HTTP; empty: nowhere
   std::string output_dir;  ///< empty: the launcher's own stdout and stderr
   bool prefix = true;
   bool terminal = true;              ///< the workers' stdout is a pseudo-terminal, not a pipe
@@ -74,8 +86,11 @@ struct PrintAndExit {
 struct CheckBuild {};
 using LaunchRequest = std::variant<LaunchOptions, PrintAndExit, CheckBuild>;
 
-/// `arguments` without the program's own name. kInvalidArgument names the option.
-Result<LaunchRequest> parse_launch_options(const std::vector<std::string>& arguments);
+/// `arguments` without the program's own name. kInvalidArgument names the option. `step`: of this
+/// process, or what is wrong with its variables.
+Result<LaunchRequest> parse_launch_options(
+    const std::vector<std::string>& arguments,
+    const Result<std::optional<SlurmStep>>& step = std::optional<SlurmStep>());
 
 /// Job ids are file names and go into messages.
 Status check_job_id(const std::string& job);

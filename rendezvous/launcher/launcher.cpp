@@ -54,6 +54,7 @@ class Launcher::Impl {
                       .max_np = options_.slots,
                       .max_restarts = options_.max_restarts,
                       .joined = !options_.join.empty(),
+                      .sigterm_repeats = options_.workers_ignore_signals,
                       .waits = options_.end_with_stdin || options_.np == 0,
                       .start = options_.start_timeout,
                       .below_minimum = options_.below_minimum_timeout,
@@ -155,6 +156,7 @@ Status Launcher::Impl::start_server() {
   server_.emplace();
   if (Status status = server_->start(options_, secret_, environment_); !status.ok()) return status;
   job_.address = server_->address();
+  if (const std::string shown = server_->shown_at(); !shown.empty()) say(shown);
   return {};
 }
 
@@ -352,6 +354,7 @@ Status Launcher::Impl::try_start(const StartWorker& start) {
                                         secret_fd.value().get()),
       .inherited_fd = secret_fd.value().get(),
       .guardian_pipe = guardian_.pipe(),
+      .ignores_signals = options_.workers_ignore_signals,
       .terminal = options_.terminal,
   });
   if (!child.ok()) return child.status();

@@ -1,15 +1,11 @@
 #include "rendezvous/launcher/private_folder.hpp"
 
 #include <cerrno>
-#include <cstdio>
 #include <cstring>
-#include <fcntl.h>
 #include <optional>
 #include <unistd.h>
 
 #include <sys/stat.h>
-
-#include "base/unique_fd.hpp"
 
 namespace elastic::launcher {
 
@@ -77,21 +73,6 @@ Result<std::string> private_folder(const std::map<std::string, std::string>& env
                                     numbered(usual, kNames - 1) +
                                     " belong to other users: set XDG_RUNTIME_DIR to a folder of "
                                     "yours");
-}
-
-Status write_private_file(const std::string& path, const std::string& content) {
-  const std::string fresh = path + "." + std::to_string(::getpid()) + ".new";
-  ::unlink(fresh.c_str());
-  UniqueFd file(::open(fresh.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
-  if (!file) return unavailable(fresh, errno);
-  const ssize_t written = ::write(file.get(), content.data(), content.size());
-  if (written != static_cast<ssize_t>(content.size()) ||
-      ::rename(fresh.c_str(), path.c_str()) != 0) {
-    const int why = errno;
-    ::unlink(fresh.c_str());
-    return unavailable(path, why);
-  }
-  return {};
 }
 
 }  // namespace elastic::launcher

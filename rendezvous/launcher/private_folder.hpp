@@ -16,7 +16,4 @@ Result<std::string> private_folder(const std::map<std::string, std::string>& env
 /// `folder` as above, whatever its place; its parent must be there.
 Status make_private_folder(const std::string& folder);
 
-/// Writes `content` to `path` with mode 0600 such that readers see all of it or nothing.
-Status write_private_file(const std::string& path, const std::string& content);
-
 }  // namespace elastic::launcher

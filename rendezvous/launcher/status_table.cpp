@@ -6,14 +6,15 @@
 #include <cstdio>
 #include <vector>
 
-#include <nlohmann/json.hpp>
-
 #include "base/printable.hpp"
+#include "rendezvous/monitoring/states.hpp"
 
 namespace elastic::launcher {
 
 namespace {
 
+using monitoring::progress_of;
+using monitoring::state_of;
 using rendezvous::Member;
 using rendezvous::StatusReply;
 
@@ -23,22 +24,6 @@ constexpr std::size_t kLongestHost = 28;
 constexpr const char* kLegend =
     "synced: has the job's training state; member: takes part, but does not have the state yet\n";
 using Row = std::array<std::string, kColumns>;
-
-StatusReply::Progress progress_of(const StatusReply& status, std::size_t rank) {
-  if (rank < status.progress.size()) return status.progress[rank];
-  return {0, 0, status.view.members[rank].synced, true};
-}
-
-const char* state_of(const StatusReply& status, const StatusReply::Progress& member) {
-  if (status.phase == "done" || status.phase == "failed") return "ended";
-  if (!member.connected) return "disconnected";
-  return member.synced ? "synced" : "member";
-}
-
-const char* state_of(const StatusReply::Waiting& joiner) {
-  if (!joiner.ready) return "preparing";
-  return joiner.waits_for.empty() ? "joining" : "waiting";
-}
 
 std::string reasons_of(const std::vector<StatusReply::Waiting>& joiners) {
   std::string lines;
@@ -54,9 +39,8 @@ std::string age_of(const StatusReply& status, std::size_t rank) {
   return std::to_string(std::lround(status.heartbeat_age_ms[rank])) + " ms";
 }
 
-// A host is named by its name and, behind a slash, what tells it from others of that name.
-std::string short_host(const std::string& host) {
-  const std::string name = host.substr(0, host.find('/'));
+std::string shortened_host(const std::string& host) {
+  const std::string name = monitoring::short_host(host);
   return name.size() <= kLongestHost ? name : name.substr(0, kLongestHost - 2) + "..";
 }
 
@@ -137,7 +121,7 @@ std::string status_table(const StatusReply& status) {
     const Member& member = status.view.members[rank];
     const StatusReply::Progress progress = progress_of(status, rank);
     rows.push_back({std::to_string(rank), std::to_string(member.pid),
-                    or_dash(short_host(member.endpoints.host)), or_dash(member.label),
+                    or_dash(shortened_host(member.endpoints.host)), or_dash(member.label),
                     state_of(status, progress), std::to_string(progress.commits),
                     std::to_string(progress.operations), age_of(status, rank)});
   }
@@ -147,57 +131,6 @@ std::string status_table(const StatusReply& status) {
   }
   return printable(headline(status) + hosts_line(status) + (rows.size() > 1 ? lines_of(rows) : "") +
                    reasons_of(status.joiners) + (status.view.members.empty() ? "" : kLegend));
-}
-
-std::string status_json(const StatusReply& status) {
-  nlohmann::json json = {{"job", status.job},
-                         {"phase", status.phase},
-                         {"generation", status.view.generation},
-                         {"world_size", status.view.members.size()},
-                         {"min_np", status.min_np},
-                         {"max_np", status.max_np},
-                         {"initial_np", nullptr},
-                         {"view_changes", status.view_changes},
-                         {"commits", status.commits},
-                         {"steps_per_second", status.steps_per_second},
-                         {"slowest_rank", nullptr},
-                         {"last_change", status.view.cause},
-                         {"members", nlohmann::json::array()},
-                         {"joiners", nlohmann::json::array()}};
-  if (status.initial_np) json["initial_np"] = *status.initial_np;
-  if (status.slowest >= 0) json["slowest_rank"] = status.slowest;
-  for (std::size_t rank = 0; rank < status.view.members.size(); ++rank) {
-    const Member& member = status.view.members[rank];
-    const StatusReply::Progress progress = progress_of(status, rank);
-    nlohmann::json row = {{"rank", rank},
-                          {"pid", member.pid},
-                          {"host", member.endpoints.host},
-                          {"slot", member.label},
-                          {"state", state_of(status, progress)},
-                          {"incarnation", member.incarnation},
-                          {"commits", progress.commits},
-                          {"operations", progress.operations}};
-    if (rank < status.heartbeat_age_ms.size()) {
-      row["heartbeat_age_ms"] = status.heartbeat_age_ms[rank];
-    }
-    json["members"].push_back(std::move(row));
-  }
-  for (const auto& joiner : status.joiners) {
-    json["joiners"].push_back({{"pid", joiner.pid},
-                               {"slot", joiner.label},
-                               {"state", state_of(joiner)},
-                               {"waits_for", joiner.waits_for},
-                               {"incarnation", joiner.incarnation}});
-  }
-  json["launchers"] = nlohmann::json::array();
-  for (const auto& its : status.launchers.value_or(std::vector<StatusReply::Launcher>())) {
-    json["launchers"].push_back({{"number", its.number},
-                                 {"host", its.host},
-                                 {"slots", its.slots},
-                                 {"running", its.running},
-                                 {"connected", its.connected}});
-  }
-  return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }
 
 }  // namespace elastic::launcher

@@ -9,7 +9,4 @@ namespace elastic::launcher {
 /// A job's status for people: a headline, then a line for every member and joiner.
 std::string status_table(const rendezvous::StatusReply& status);
 
-/// The same as one JSON object on one line.
-std::string status_json(const rendezvous::StatusReply& status);
-
 }  // namespace elastic::launcher

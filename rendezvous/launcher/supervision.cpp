@@ -166,6 +166,7 @@ void Supervision::on(const StarterGone&, TimePoint now, Actions& actions) {
 }
 
 void Supervision::on(const SignalReceived& event, TimePoint now, Actions& actions) {
+  if (options_.sigterm_repeats && event.number == SIGTERM && signals_ > 0) return;
   ++signals_;
   if (signals_ == 1) {
     first_signal_ = event.number;

@@ -16,11 +16,12 @@ namespace elastic::launcher {
 struct SupervisionOptions {
   int np = 1;
   int min_np = 1;
-  int max_np = 1;                     ///< workers that run here at most
-  int max_restarts = 3;               ///< of all slots together
-  bool joined = false;                ///< the job is not this launcher's: others run it, too
-  bool waits = false;                 ///< without workers, too, it waits for some, to the job's end
-  Milliseconds start{60000};          ///< for which the job waits for its first workers
+  int max_np = 1;                ///< workers that run here at most
+  int max_restarts = 3;          ///< of all slots together
+  bool joined = false;           ///< the job is not this launcher's: others run it, too
+  bool sigterm_repeats = false;  ///< a second SIGTERM means no more than the first, as of Slurm
+  bool waits = false;            ///< without workers, too, it waits for some, to the job's end
+  Milliseconds start{60000};     ///< for which the job waits for its first workers
   Milliseconds below_minimum{60000};  ///< for which the job waits with fewer than min_np
   Milliseconds drain{30000};          ///< from a stop request to SIGTERM
   Milliseconds exit{300000};          ///< from the job's end to SIGTERM

@@ -25,7 +25,7 @@ std::vector<std::string> worker_environment(std::map<std::string, std::string> i
   environment.erase("ELASTIC_SECRET_FILE");
   environment["RANK"] = environment["LOCAL_RANK"] = std::to_string(slot);
   environment["WORLD_SIZE"] = environment["LOCAL_WORLD_SIZE"] = std::to_string(options.np);
-  if (!options.join.empty()) {
+  if (!options.join.empty() || options.job_np != options.np) {
     environment.erase("RANK");
     environment.erase("WORLD_SIZE");
   }

@@ -19,7 +19,8 @@ struct JobPlace {
 
 /// The environment of a worker, as "NAME=value": the launcher's own environment, and on top of it
 /// where the job is and which slot this is. RANK and WORLD_SIZE are those at the start; the job's
-/// view replaces them. They are missing under --join, where a launcher does not know them.
+/// view replaces them. They are missing where other launchers start workers, too, since
+/// none knows those of the others.
 std::vector<std::string> worker_environment(std::map<std::string, std::string> inherited,
                                             const LaunchOptions& options, const JobPlace& job,
                                             int slot, int attempt, int secret_fd);

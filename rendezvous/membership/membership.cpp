@@ -35,6 +35,9 @@ const View& Membership::view() const {
 StatusReply Membership::status(TimePoint now) const {
   return state_->status(now);
 }
+double Membership::steps_per_second(TimePoint now) const {
+  return state_->steps_per_second(now);
+}
 bool Membership::joinable() const {
   return state_->joinable();
 }
@@ -204,7 +207,9 @@ void Membership::State::on(const Tick& /*event*/) {
 
 void Membership::State::on_message(const std::string& from, const Heartbeat& message) {
   if (!is_member(from)) return;
-  workers_.at(from).heartbeat = message;
+  Worker& worker = workers_.at(from);
+  worker.heartbeat = message;
+  if (message.figures) worker.figures = message.figures;
   look_for_stalls();
   if (over_) return;
   look_for_early_leavers(message);

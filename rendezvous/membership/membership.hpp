@@ -153,6 +153,8 @@ class Membership {
   Phase phase() const;
   const View& view() const;
   StatusReply status(TimePoint now) const;  ///< `job` is left empty
+  /// The job's step rate of the last seconds.
+  double steps_per_second(TimePoint now) const;
   /// Whether some member is in `run`, so that a joiner can become a member.
   bool joinable() const;
   /// Whether the job was stopped while no worker was in `run`. Workers are not told, because a

@@ -31,6 +31,7 @@ class Membership::State {
   Phase phase() const;
   const View& view() const { return view_; }
   StatusReply status(TimePoint now) const;
+  double steps_per_second(TimePoint now) const { return step_rate_.per_second(now); }
   bool joinable() const { return !over_ && !ending_ && any_member_ready(); }
   bool ends_workers() const { return ends_workers_; }
 
@@ -44,13 +45,14 @@ class Membership::State {
     bool told_to_wait = false;  ///< since its last Ready
     bool removing = false;      ///< leaves at the next step boundary; at once if there are none
     bool said_bye = false;
-    bool done = false;     ///< its Bye said that the job is at its end
-    bool leaving = false;  ///< leaves in the next immediate round
-    bool unable = false;   ///< its Bye said that it cannot go on
-    std::string why;       ///< reason of `unable` or of its eviction
-    std::string ended;     ///< proof that its process has ended; mostly empty
-    TimePoint back_at{};   ///< time of its last registration
-    Heartbeat heartbeat;   ///< the latest one
+    bool done = false;                     ///< its Bye said that the job is at its end
+    bool leaving = false;                  ///< leaves in the next immediate round
+    bool unable = false;                   ///< its Bye said that it cannot go on
+    std::string why;                       ///< reason of `unable` or of its eviction
+    std::string ended;                     ///< proof that its process has ended; mostly empty
+    TimePoint back_at{};                   ///< time of its last registration
+    Heartbeat heartbeat;                   ///< the latest one
+    std::optional<WorkerFigures> figures;  ///< the latest ones, which few heartbeats have
   };
 
   /// A member that has lost its connection and may come back.

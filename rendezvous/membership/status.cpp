@@ -59,7 +59,7 @@ StatusReply Membership::State::status(TimePoint now) const {
     reply.progress.push_back(progress_of(member));
   }
   reply.commits = std::max(commits_, view_.commits);
-  reply.steps_per_second = step_rate_.per_second(now);
+  reply.steps_per_second = steps_per_second(now);
   for (const std::string& member : remaining_members()) {
     const Heartbeat& its = workers_.at(member).heartbeat;
     if (its.generation == view_.generation) reply.slowest = std::max(reply.slowest, its.slowest);
@@ -71,11 +71,11 @@ StatusReply Membership::State::status(TimePoint now) const {
 /// was decided.
 StatusReply::Progress Membership::State::progress_of(const Member& member) const {
   const auto found = workers_.find(member.incarnation);
-  if (found == workers_.end()) return {0, 0, member.synced, false};
+  if (found == workers_.end()) return {0, 0, member.synced, false, {}};
   const Heartbeat& its = found->second.heartbeat;
   return {its.commits,
           std::accumulate(its.positions.begin(), its.positions.end(), std::uint64_t{0}),
-          member.synced || its.synced, !is_absent(member.incarnation)};
+          member.synced || its.synced, !is_absent(member.incarnation), found->second.figures};
 }
 
 /// The number of members if `incarnation` is not a member.

@@ -25,7 +25,7 @@ constexpr std::array<std::string_view, std::variant_size_v<Message>> kTypes{
     "limit",    "expect",    "limited"};
 constexpr std::array<std::string_view, 4> kFarewells{"done", "removed", "stopped", "evicted"};
 
-/// A field that may be null may also be missing: the sender may be of a release that lacks it.
+/// A field that may be null may also be missing, as it is where it has nothing to say.
 template <typename T>
 constexpr bool kMayBeMissing = false;
 template <typename T>
@@ -43,6 +43,11 @@ class Writer {
   void operator()(const char* name, const T& value) {
     object_[name] = to_json(value);
   }
+  /// None is left out: most heartbeats have none of some fields.
+  template <typename T>
+  void operator()(const char* name, const std::optional<T>& value) {
+    if (value) object_[name] = to_json(*value);
+  }
   Json take() { return std::move(object_); }
 
  private:
@@ -57,10 +62,6 @@ class Writer {
       fields(inner, value);
       return inner.take();
     }
-  }
-  template <typename T>
-  static Json to_json(const std::optional<T>& value) {
-    return value ? to_json(*value) : Json();
   }
   template <typename T>
   static Json to_json(const std::vector<T>& values) {

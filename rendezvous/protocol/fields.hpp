@@ -85,6 +85,7 @@ void fields(A& archive, M& m) {
   archive("operations", m.operations);
   archive("synced", m.synced);
   archive("connected", m.connected);
+  archive("figures", m.figures);
 }
 template <typename A, Is<Greeting> M>
 void fields(A& archive, M& m) {
@@ -102,6 +103,53 @@ template <typename A, Is<CallUnderWay> M>
 void fields(A& archive, M& m) {
   archive("kind", m.kind);
   archive("tensor", m.tensor);
+}
+
+template <typename A, Is<WorkerFigures::Change> M>
+void fields(A& archive, M& m) {
+  archive("generation", m.generation);
+  archive("seconds", m.seconds);
+}
+template <typename A, Is<WorkerFigures> M>
+void fields(A& archive, M& m) {
+  archive("at_s", m.at_s);
+  archive("steps", m.steps);
+  archive("data_s", m.data_s);
+  archive("compute_s", m.compute_s);
+  archive("communication_s", m.communication_s);
+  archive("view_change_s", m.view_change_s);
+  archive("shm_bytes", m.shm_bytes);
+  archive("tcp_bytes", m.tcp_bytes);
+  archive("gradient_bytes", m.gradient_bytes);
+  archive("encoded_bytes", m.encoded_bytes);
+  archive("ramp_gamma", m.ramp_gamma);
+  archive("ramp_target", m.ramp_target);
+  archive("changes", m.changes);
+}
+template <typename A, Is<JobHistory::Views> M>
+void fields(A& archive, M& m) {
+  archive("cause", m.cause);
+  archive("count", m.count);
+  archive("recovery_s", m.recovery_s);
+  archive("recoveries", m.recoveries);
+}
+template <typename A, Is<JobHistory::Event> M>
+void fields(A& archive, M& m) {
+  archive("at_ms", m.at_ms);
+  archive("event", m.event);
+  archive("text", m.text);
+  archive("seconds", m.seconds);
+}
+template <typename A, Is<JobHistory::Rate> M>
+void fields(A& archive, M& m) {
+  archive("at_ms", m.at_ms);
+  archive("steps_per_second", m.steps_per_second);
+}
+template <typename A, Is<JobHistory> M>
+void fields(A& archive, M& m) {
+  archive("views", m.views);
+  archive("events", m.events);
+  archive("rates", m.rates);
 }
 
 template <typename A, Is<Register> M>
@@ -124,6 +172,7 @@ void fields(A& archive, M& m) {
   archive("synced", m.synced);
   archive("slowest", m.slowest);
   archive("calls", m.calls);
+  archive("figures", m.figures);
 }
 template <typename A, Is<Suspect> M>
 void fields(A& archive, M& m) {
@@ -279,6 +328,7 @@ void fields(A& archive, M& m) {
   archive("joinable", m.joinable);
   archive("departed", m.departed);
   archive("launchers", m.launchers);
+  archive("history", m.history);
 }
 template <typename A, Is<Done> M>
 void fields(A& archive, M& m) {

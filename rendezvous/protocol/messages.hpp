@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/layout.hpp"
+#include "rendezvous/protocol/figures.hpp"
 
 namespace elastic::rendezvous {
 
@@ -116,6 +117,7 @@ struct Heartbeat {
   int slowest =
       -1;  ///< rank with the longest step of its own when steps were last compared, -1: none
   std::optional<std::vector<CallUnderWay>> calls = {};  ///< per lane; none: of an earlier release
+  std::optional<WorkerFigures> figures = {};            ///< every two seconds or so
 };
 
 /// A link to `incarnation` failed in `generation`.
@@ -295,6 +297,7 @@ struct StatusReply {
     std::uint64_t operations = 0;  ///< collectives that it has completed, in all lanes
     bool synced = false;
     bool connected = false;
+    std::optional<WorkerFigures> figures{};  ///< none: it has not told them yet
   };
   std::vector<Progress> progress;  ///< per member, by its last heartbeat
   bool joinable = false;           ///< as in JobState
@@ -314,6 +317,7 @@ struct StatusReply {
     bool connected = false;
   };
   std::optional<std::vector<Launcher>> launchers{};  ///< by number; none: not told
+  std::optional<JobHistory> history{};               ///< none: not told
 };
 /// Outcome of Add, Remove and Stop requests.
 struct Done {

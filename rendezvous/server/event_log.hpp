@@ -17,7 +17,7 @@ namespace elastic::rendezvous {
 /// Owned by the server's thread.
 class EventLog {
  public:
-  using Value = std::variant<std::int64_t, std::string, std::vector<std::string>>;
+  using Value = std::variant<std::int64_t, double, std::string, std::vector<std::string>>;
   using Fields = std::vector<std::pair<std::string, Value>>;
 
   /// No log: `write` does nothing.
@@ -25,8 +25,6 @@ class EventLog {
   /// Appends to the file, or makes it. kUnavailable names it.
   static Result<EventLog> open(const std::string& path);
 
-  /// Whether there is one: fields may be costly to find out.
-  bool is_open() const { return static_cast<bool>(file_); }
   /// The event with the time of day in front. An error is logged once; the job goes on.
   void write(const std::string& event, const Fields& fields);
 

@@ -16,8 +16,6 @@ namespace {
 constexpr Milliseconds kLingerWhenOver{2000};
 /// Workers may come back from a broken connection.
 constexpr Milliseconds kLingerWhenEmpty{10000};
-/// The process that started this server may have died before it registered, unnoticed.
-constexpr Milliseconds kFirstWorker{60000};
 /// Others may have found the server, and be on their way.
 constexpr Milliseconds kLingerWithoutStarter{2000};
 /// The kernel closes a process's descriptors one after the other.
@@ -97,8 +95,10 @@ const Member* Job::member(const std::string& incarnation) const {
 
 void Job::received(const std::string& incarnation, const Message& message) {
   // Later they would tell nothing: silence is not judged after a standstill.
-  if (disk_full_ && std::holds_alternative<Heartbeat>(message)) return;
+  const auto* heartbeat = std::get_if<Heartbeat>(&message);
+  if (disk_full_ && heartbeat != nullptr) return;
   decide(Received{incarnation, message});
+  if (heartbeat != nullptr) note_heartbeat(incarnation, *heartbeat);
 }
 
 void Job::lost(const std::string& incarnation, const Peer& peer, const std::string& why) {
@@ -252,33 +252,6 @@ void Job::arm_tick() {
   });
 }
 
-void Job::note_view() {
-  const View& view = membership_.view();
-  if (!events_.is_open() || view.generation == noted_generation_) return;
-  noted_generation_ = view.generation;
-  std::vector<std::string> slots;
-  for (const Member& its : view.members) slots.push_back(its.label);
-  events_.write("view", {{"generation", static_cast<std::int64_t>(view.generation)},
-                         {"workers", static_cast<std::int64_t>(view.members.size())},
-                         {"joined", static_cast<std::int64_t>(view.joined.size())},
-                         {"commits", static_cast<std::int64_t>(status().commits)},
-                         {"slots", slots},
-                         {"cause", view.cause}});
-}
-
-void Job::note_phase(const std::string& reason) {
-  const Phase now = abandoned_.empty() ? membership_.phase() : Phase::kFailed;
-  const bool joinable = membership_.joinable();
-  if (now == phase_ && joinable == joinable_) return;
-  joinable_ = joinable;
-  if (now != phase_) {
-    phase_text_ = abandoned_.empty() ? reason : abandoned_;
-    events_.write("phase", {{"phase", std::string(rendezvous::name(now))}, {"text", phase_text_}});
-  }
-  phase_ = now;
-  for (const Peer& launcher : launchers_.peers()) launcher->send(state());
-}
-
 JobState Job::state() const {
   JobState now{rendezvous::name(phase_), phase_text_, joinable_, membership_.ends_workers(), {}};
   if (phase_ == Phase::kDone || phase_ == Phase::kFailed) now.last = status();
@@ -290,6 +263,7 @@ StatusReply Job::status() const {
   reply.job = name_;
   reply.phase = rendezvous::name(phase_);
   reply.launchers = launchers_.status();
+  reply.history = history_.history();
   return reply;
 }
 
@@ -302,8 +276,8 @@ void Job::add_launcher(const Peer& peer) {
 void Job::enlist(const Peer& peer, const Enlist& launcher) {
   const bool first = !launchers_.has_enlisted(peer);
   if (first && !launcher.host.empty()) {
-    events_.write("host_connected",
-                  {{"host", launcher.host}, {"slots", std::int64_t{launcher.slots}}});
+    note("host_connected", launcher.host + " with " + std::to_string(launcher.slots) + " slots",
+         {{"host", launcher.host}, {"slots", std::int64_t{launcher.slots}}});
   }
   const int number = launchers_.enlist(peer, launcher);
   if (!first) return;  // it has only told new numbers
@@ -313,13 +287,14 @@ void Job::enlist(const Peer& peer, const Enlist& launcher) {
 
 void Job::remove_launcher(const Peer& peer) {
   if (const std::string host = launchers_.host_of(peer); !host.empty()) {
-    events_.write("host_disconnected", {{"host", host}});
+    note("host_disconnected", host, {{"host", host}});
   }
   launchers_.disconnected(peer);
 }
 
-void Job::when_over(std::function<void()> over) {
+void Job::when_over(std::function<void()> over, Milliseconds first_worker) {
   over_ = std::move(over);
+  first_worker_ = first_worker;
   watch_end();
 }
 
@@ -336,7 +311,7 @@ void Job::watch_end() {
   } else if (workers_.empty() && starter_lost_ && membership_.view().generation == 0) {
     ends = Clock::now() + kLingerWithoutStarter;
   } else if (workers_.empty()) {
-    ends = Clock::now() + (had_workers_ ? kLingerWhenEmpty : kFirstWorker);
+    ends = Clock::now() + (had_workers_ ? kLingerWhenEmpty : first_worker_);
   }
   if (ends == TimePoint::max()) {
     ends_ = ends;

@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,6 +15,7 @@
 #include "rendezvous/membership/membership.hpp"
 #include "rendezvous/protocol/connection.hpp"
 #include "rendezvous/server/event_log.hpp"
+#include "rendezvous/server/history_recorder.hpp"
 #include "rendezvous/server/journal.hpp"
 #include "rendezvous/server/launchers.hpp"
 
@@ -40,6 +42,7 @@ class Job : public std::enable_shared_from_this<Job> {
   /// The worker's connection has ended.
   void lost(const std::string& incarnation, const Peer& peer, const std::string& why);
 
+  StatusReply status() const;
   /// Answers a control connection.
   Message answer(const Message& request);
   void add_launcher(const Peer& peer);
@@ -47,8 +50,9 @@ class Job : public std::enable_shared_from_this<Job> {
   void enlist(const Peer& peer, const Enlist& launcher);
   void remove_launcher(const Peer& peer);
 
-  /// Called once, a moment after the job is over or when no worker has been there for long.
-  void when_over(std::function<void()> over);
+  /// Called once, a moment after the job is over, when no worker has been there for long, or when
+  /// none has come within `first_worker`.
+  void when_over(std::function<void()> over, Milliseconds first_worker);
   /// See Server::lose_starter.
   void lose_starter();
 
@@ -69,11 +73,14 @@ class Job : public std::enable_shared_from_this<Job> {
   void watch_for_end(const std::string& incarnation, Duration pause);
   void abandon(const Status& why);
   void arm_tick();
+  void note(const std::string& event, const std::string& text, const EventLog::Fields& fields,
+            std::optional<double> seconds = {});
   void note_phase(const std::string& reason);
   void note_view();
+  void note_recoveries(const std::vector<HistoryRecorder::Recovery>& recoveries);
+  void note_heartbeat(const std::string& incarnation, const Heartbeat& heartbeat);
   void watch_end();
   JobState state() const;
-  StatusReply status() const;
   Done add(const AddRequest& request);
   Done remove(const RemoveRequest& request);
   Done limit(const LimitRequest& request);
@@ -95,7 +102,8 @@ class Job : public std::enable_shared_from_this<Job> {
   std::map<std::string, Peer> workers_;  ///< by incarnation
   Launchers<Peer> launchers_;
   EventLog events_;
-  std::uint64_t noted_generation_ = 0;  ///< of the latest view in the event log
+  HistoryRecorder history_;
+  std::uint64_t noted_generation_ = 0;  ///< of the latest view in the event log and the history
   std::deque<Action> actions_;          ///< decided and not carried out
   std::string reason_;                  ///< of these actions
   std::deque<Event> waiting_;           ///< to be decided when the disk is not full any more
@@ -105,7 +113,8 @@ class Job : public std::enable_shared_from_this<Job> {
   boost::asio::steady_timer limit_due_;
   std::vector<Limit> limits_;
   std::function<void()> over_;
-  std::string abandoned_;  ///< why the job cannot go on although Membership would
+  Milliseconds first_worker_{};  ///< after which `over_` is called where no worker has come
+  std::string abandoned_;        ///< why the job cannot go on although Membership would
   Phase phase_ = Phase::kForming;
   bool joinable_ = false;
   std::string phase_text_;

@@ -77,7 +77,7 @@ Status Job::place(int count) {
   const auto placed = launchers_.place(count);
   if (!placed.ok()) return placed.status();
   for (const auto& [peer, total] : placed.value()) peer->send(Spawn{total});
-  events_.write("workers_requested", {{"count", std::int64_t{count}}});
+  note("workers_requested", std::to_string(count), {{"count", std::int64_t{count}}});
   return {};
 }
 
@@ -105,7 +105,8 @@ Done Job::limit(const LimitRequest& request) {
     return {false, "no launcher of the host " + request.host +
                        " is connected; connected are: " + launchers_.hosts()};
   }
-  events_.write("host_limited", {{"host", request.host}, {"slots", std::int64_t{request.slots}}});
+  note("host_limited", request.host + " to " + std::to_string(request.slots) + " slots",
+       {{"host", request.host}, {"slots", std::int64_t{request.slots}}});
   std::int64_t moved = 0;
   if (phase_ == Phase::kRunning && joinable_) moved = std::min(leaving, launchers_.room());
   if (moved > 0 && !place(static_cast<int>(moved)).ok()) moved = 0;

@@ -6,6 +6,7 @@
 #include <exception>
 #include <fcntl.h>
 #include <functional>
+#include <optional>
 #include <string>
 #include <unistd.h>
 #include <utility>
@@ -20,6 +21,7 @@
 #include "base/log.hpp"
 #include "base/openssl_check.hpp"
 #include "base/unique_fd.hpp"
+#include "rendezvous/protocol/connection_file.hpp"
 #include "rendezvous/server/program_options.hpp"
 #include "rendezvous/server/server.hpp"
 
@@ -146,11 +148,22 @@ int serve(ProgramOptions options) {
   }
   if (Status listening = server.listen(); !listening.ok()) return fail(listening);
   std::printf("job %s at %s\n", with.job.c_str(), server.address().c_str());
+  if (!server.http_address().empty()) {
+    std::printf("status at http://%s/\n", server.http_address().c_str());
+  }
   if (!made.path().empty()) std::printf("secret in %s\n", made.path().c_str());
   std::fflush(stdout);
   if (!options.port_file.empty()) {
     const Status written = write_port_file(options.port_file, server.address());
     if (!written.ok()) return fail(written);
+  }
+  std::optional<ConnectionFile> connection_file;
+  if (!options.connection_file.empty()) {
+    auto written = ConnectionFile::create(
+        options.connection_file,
+        {with.job, address_for_others(server.address(), ""), with.secret, with.encrypt});
+    if (!written.ok()) return fail(written.status());
+    connection_file.emplace(std::move(written).value());
   }
   io.run();
   return 0;

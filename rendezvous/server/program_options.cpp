@@ -21,6 +21,7 @@ struct Periods {
   std::int64_t max_join_stall;
   std::int64_t disconnect_grace;
   std::int64_t outage_window;
+  std::int64_t first_worker;
 };
 
 std::string contradiction(const MembershipOptions& m, const Periods& periods) {
@@ -62,12 +63,21 @@ void declare(CLI::App& app, ProgramOptions& options, Periods& periods) {
       "--port-file", options.port_file,
       "where to write the address and the process id as JSON once listening; a file that "
       "is there is replaced");
+  app.add_option("--connection-file", options.connection_file,
+                 "where to write the address and the secret, for this user alone; elasticrun "
+                 "--connection-file joins by it. A file that is there is replaced; it is removed "
+                 "at the end");
   app.add_option("--journal", server.journal, "file that views are written to before they hold");
   app.add_option("--event-log", server.event_log,
                  "file to append to what happens to the job, as lines of JSON");
+  app.add_option(
+      "--http", server.http,
+      "address and port to show the job at over HTTP: a page, /metrics and /status.json; "
+      "port 0: any. Readable by all that reach it");
   app.add_flag(
       "--exit-when-done", options.exit_when_done,
-      "end when the job is over, all workers have been gone for 10 s, or none has come in 60 s");
+      "end when the job is over, all workers have been gone for 10 s, or none has come within "
+      "--first-worker-timeout-ms");
   app.add_option(
          "--starter-fd", options.starter_fd,
          "a pipe whose write end the process that starts this server holds: with "
@@ -87,6 +97,10 @@ void declare(CLI::App& app, ProgramOptions& options, Periods& periods) {
       ->capture_default_str();
   app.add_option("--below-minimum-timeout-ms", periods.below_minimum_timeout,
                  "how long fewer than --min-np workers wait for joiners")
+      ->check(period)
+      ->capture_default_str();
+  app.add_option("--first-worker-timeout-ms", periods.first_worker,
+                 "how long --exit-when-done waits for the first worker")
       ->check(period)
       ->capture_default_str();
   app.add_option(
@@ -128,7 +142,8 @@ ParsedProgram parse_program(int argc, const char* const* argv) {
   Periods periods{membership.evict_after.count(),      membership.heartbeat.count(),
                   membership.start_timeout.count(),    membership.below_minimum_timeout.count(),
                   membership.return_window.count(),    membership.max_join_stall.count(),
-                  membership.disconnect_grace.count(), membership.outage_window.count()};
+                  membership.disconnect_grace.count(), membership.outage_window.count(),
+                  options.server.first_worker.count()};
   declare(app, options, periods);
   try {
     app.parse(argc, argv);
@@ -147,6 +162,7 @@ ParsedProgram parse_program(int argc, const char* const* argv) {
   membership.max_join_stall = Milliseconds(periods.max_join_stall);
   membership.disconnect_grace = Milliseconds(periods.disconnect_grace);
   membership.outage_window = Milliseconds(periods.outage_window);
+  options.server.first_worker = Milliseconds(periods.first_worker);
   if (const std::string wrong = contradiction(membership, periods); !wrong.empty()) {
     parsed.exit_code = kUsageError;
     parsed.text = "elastic-rendezvous: " + wrong + "\n";

@@ -9,9 +9,10 @@ namespace elastic::rendezvous {
 
 /// The options of `elastic-rendezvous`.
 struct ProgramOptions {
-  ServerOptions server;     ///< but for the secret, which is in `secret_file`
-  std::string secret_file;  ///< empty: make one
-  std::string port_file;    ///< empty: none
+  ServerOptions server;         ///< but for the secret, which is in `secret_file`
+  std::string secret_file;      ///< empty: make one
+  std::string port_file;        ///< empty: none
+  std::string connection_file;  ///< with the secret in it; empty: none
   std::string log_level = "info";
   bool exit_when_done = false;
   int starter_fd = -1;  ///< its end is the end of the process that started the server; -1: none

@@ -22,6 +22,7 @@
 #include "base/printable.hpp"
 #include "base/unauthenticated_connections.hpp"
 #include "base/unique_fd.hpp"
+#include "rendezvous/monitoring/http_server.hpp"
 #include "rendezvous/protocol/connection.hpp"
 #include "rendezvous/server/job.hpp"
 #include "rendezvous/server/journal.hpp"
@@ -102,16 +103,18 @@ class Server::Impl : public std::enable_shared_from_this<Impl> {
     if (Status bound = bind(); !bound.ok()) return bound;
     job_ = std::make_shared<Job>(io_, options_.job, options_.membership, std::move(journal),
                                  std::move(memory), std::move(events));
-    job_->when_over(std::move(over_));
+    job_->when_over(std::move(over_), options_.first_worker);
+    if (Status shown = show(); !shown.ok()) return shown;
     asio::co_spawn(
         io_, [self = shared_from_this()] { return self->accept(); }, asio::detached);
     return {};
   }
 
   const std::string& address() const { return address_; }
+  std::string http_address() const { return http_ ? http_->address() : ""; }
 
   void when_over(std::function<void()> over) {
-    if (job_) return job_->when_over(std::move(over));
+    if (job_) return job_->when_over(std::move(over), options_.first_worker);
     over_ = std::move(over);
   }
 
@@ -122,6 +125,7 @@ class Server::Impl : public std::enable_shared_from_this<Impl> {
     Error ignored;
     acceptor_.close(ignored);
     pause_.cancel();
+    http_.reset();
     if (job_) job_->stop();
     for (const auto& [id, peer] : std::exchange(unauthenticated_peers_, {}))
       peer->abort("the server ends");
@@ -161,6 +165,13 @@ class Server::Impl : public std::enable_shared_from_this<Impl> {
           address_);
     }
     return {};
+  }
+
+  Status show() {
+    if (options_.http.empty()) return {};
+    http_.emplace(io_, monitoring::HttpOptions{.address = options_.http},
+                  [job = job_] { return job->status(); });
+    return http_->listen();
   }
 
   asio::awaitable<void> accept() {
@@ -357,6 +368,7 @@ class Server::Impl : public std::enable_shared_from_this<Impl> {
   std::size_t refused_ = 0;           ///< since one came in
   std::string address_;
   std::shared_ptr<Job> job_;
+  std::optional<monitoring::HttpServer> http_;
   std::function<void()> over_;
   UnauthenticatedConnections unauthenticated_{options_.max_unauthenticated};
   LogLimit refusal_lines_;
@@ -376,6 +388,9 @@ Status Server::listen() {
 }
 const std::string& Server::address() const {
   return impl_->address();
+}
+std::string Server::http_address() const {
+  return impl_->http_address();
 }
 void Server::when_over(std::function<void()> over) {
   impl_->when_over(std::move(over));

@@ -26,6 +26,10 @@ struct ServerOptions {
   MembershipOptions membership;  ///< with the heartbeat that workers are told to keep
   std::string journal;           ///< path; empty: none
   std::string event_log;         ///< path; empty: none
+  std::string http;              ///< "address:port" to show the job at; empty: nowhere
+  /// For which `when_over` waits for the first worker: the process that started the server may have
+  /// died before it registered, unnoticed.
+  Milliseconds first_worker{60000};
   Milliseconds handshake_deadline{5000};
   std::size_t max_connections = 4096;    ///< that have authenticated
   std::size_t max_unauthenticated = 64;  ///< the oldest make room for new ones
@@ -43,13 +47,15 @@ class Server {
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;
 
-  /// Binds and starts to serve. kInvalidArgument: no such address. kUnavailable: it is taken, or
+  /// Binds and starts to serve. kInvalidArgument: no such address. kUnavailable: one is taken, or
   /// the journal or the event log cannot be written.
   Status listen();
   /// The address for workers, "127.0.0.1:4711"; after `listen`.
   const std::string& address() const;
+  /// The address where the job is shown over HTTP; empty without `ServerOptions::http`.
+  std::string http_address() const;
   /// Called once: some seconds after the job is done or has failed, when all worker connections
-  /// have been gone for 10 s, or when none has come in 60 s.
+  /// have been gone for 10 s, or when none has come within `first_worker`.
   void when_over(std::function<void()> over);
   /// The process that started this server has ended or given up. Before the first view, the server
   /// is over soon after, unless workers are there. After `listen`.

@@ -8,6 +8,7 @@
 
 #include "base/dtype_names.hpp"
 #include "base/log.hpp"
+#include "base/training_figures.hpp"
 #include "compression/backlog.hpp"
 #include "compression/envelope.hpp"
 #include "compression/finite.hpp"
@@ -149,8 +150,7 @@ class GradientCompressor::Impl {
       traffic.non_finite += static_cast<std::uint64_t>(std::ranges::count_if(
           values_of(tensor), [](float value) { return !codecs::is_finite(value); }));
     }
-    latest = traffic;
-    add(total, traffic);
+    note(traffic);
     return contributors;
   }
 
@@ -175,9 +175,15 @@ class GradientCompressor::Impl {
     Contributors contributors = collectives.cast_allreduce(cast_tensors, op, stream);
     traffic.sent = ring_bytes(traffic.encoded, contributors.size());
     traffic.sent_uncompressed = ring_bytes(traffic.tensors, contributors.size());
+    note(traffic);
+    return contributors;
+  }
+
+  void note(const Traffic& traffic) {
     latest = traffic;
     add(total, traffic);
-    return contributors;
+    training_figures().gradient_bytes.fetch_add(traffic.tensors, std::memory_order_relaxed);
+    training_figures().encoded_bytes.fetch_add(traffic.encoded, std::memory_order_relaxed);
   }
 
   void stage(Tensors tensors) {

@@ -44,8 +44,8 @@ void Context::Impl::leave_at_once() {
 }
 
 void Context::Impl::become(runtime::Identity identity) {
-  sessions_.push_back(
-      std::make_unique<runtime::WorkerSession>(std::move(identity), options_, backends_, arena_));
+  sessions_.push_back(std::make_unique<runtime::WorkerSession>(std::move(identity), options_,
+                                                               backends_, step_clock_, arena_));
   present_.store(sessions_.back().get());
 }
 

@@ -24,6 +24,7 @@
 #include "runtime/membership_status.hpp"
 #include "runtime/participation.hpp"
 #include "runtime/participation_effects.hpp"
+#include "runtime/step_clock.hpp"
 #include "runtime/view_assembly.hpp"
 #include "runtime/view_change_clock.hpp"
 
@@ -40,8 +41,9 @@ inline constexpr std::size_t kNamedLane = 1;
 /// Functions marked "control" run on that thread. Any thread may call the others.
 class Control {
  public:
-  /// `backends` must outlive it. `arena` is the memory that peers of this host may read.
-  Control(Identity identity, Options options, const Backends& backends,
+  /// `backends` and `step_clock` must outlive it. `arena` is the memory that peers of this host may
+  /// read.
+  Control(Identity identity, Options options, const Backends& backends, const StepClock& step_clock,
           std::shared_ptr<const transport::Arena> arena);
   ~Control();
 
@@ -107,11 +109,12 @@ class Control {
   void on_welcome(const rendezvous::Welcome& welcome);
   void on_farewell(const rendezvous::Farewell& farewell);
   void on_failure(const Status& failure);
-  rendezvous::Heartbeat heartbeat() const;
+  rendezvous::Heartbeat heartbeat();
 
   const Identity identity_;
   const Options options_;
   const Backends& backends_;
+  const StepClock& step_clock_;
   const std::shared_ptr<const transport::Arena> arena_;
   boost::asio::io_context io_;
   ThreadChecker control_thread_;
@@ -128,6 +131,8 @@ class Control {
   ParticipationEffects effects_;
   Participation participation_;
   JoinRequest join_request_;
+  const TimePoint began_ = Clock::now();
+  TimePoint figures_due_{};  // when the next heartbeat has figures
 
   std::optional<boost::asio::executor_work_guard<boost::asio::io_context::executor_type>> work_;
   std::thread thread_;

@@ -4,6 +4,13 @@
 
 namespace elastic::runtime {
 
+namespace {
+
+/// A loss and the join of a replacement can follow within less than the time between two reports.
+constexpr std::size_t kKept = 4;
+
+}  // namespace
+
 void ViewChangeClock::begin(TimePoint now) {
   if (generation_ == 0 || present_) return;
   present_.emplace().noticed = now;
@@ -48,7 +55,15 @@ void ViewChangeClock::install(std::uint64_t generation) {
 
 void ViewChangeClock::resume() {
   const MutexLock lock(mutex_);
-  if (latest_.generation != 0 && latest_.resumed == TimePoint{}) latest_.resumed = Clock::now();
+  if (latest_.generation == 0 || latest_.resumed != TimePoint{}) return;
+  latest_.resumed = Clock::now();
+  resumed_.push_back(latest_);
+  if (resumed_.size() > kKept) resumed_.pop_front();
+}
+
+std::deque<ViewChange> ViewChangeClock::resumed() const {
+  const MutexLock lock(mutex_);
+  return resumed_;
 }
 
 ViewChange ViewChangeClock::latest() const {

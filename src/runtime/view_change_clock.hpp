@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <deque>
 #include <optional>
 
 #include "base/clock.hpp"
@@ -32,6 +33,8 @@ class ViewChangeClock {
   std::uint64_t installed() const { return installed_.load(std::memory_order_relaxed); }
   /// The latest change that was installed.
   ViewChange latest() const;
+  /// The latest changes after which an operation was completed, oldest first.
+  std::deque<ViewChange> resumed() const;
 
  private:
   void begin(TimePoint now) ELASTIC_REQUIRES(mutex_);
@@ -39,6 +42,7 @@ class ViewChangeClock {
   mutable Mutex mutex_;
   std::optional<ViewChange> present_ ELASTIC_GUARDED_BY(mutex_);  // noticed, not installed
   ViewChange latest_ ELASTIC_GUARDED_BY(mutex_);
+  std::deque<ViewChange> resumed_ ELASTIC_GUARDED_BY(mutex_);
   std::uint64_t generation_ ELASTIC_GUARDED_BY(mutex_) = 0;  // installed; 0: none yet
   std::atomic<std::uint64_t> installed_{0};
 };

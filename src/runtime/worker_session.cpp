@@ -7,8 +7,9 @@
 namespace elastic::runtime {
 
 WorkerSession::WorkerSession(Identity identity, const Options& options, const Backends& backends,
+                             const StepClock& step_clock,
                              std::shared_ptr<const transport::Arena> arena)
-    : control_(std::move(identity), options, backends, std::move(arena)) {
+    : control_(std::move(identity), options, backends, step_clock, std::move(arena)) {
   raise_if(control_.start());
   coordinator::Coordinator::Options named;
   named.bucket_bytes = options.bucket_bytes;

@@ -17,7 +17,7 @@ class WorkerSession {
  public:
   /// Joins the job, or throws the caller's error.
   WorkerSession(Identity identity, const Options& options, const Backends& backends,
-                std::shared_ptr<const transport::Arena> arena);
+                const StepClock& step_clock, std::shared_ptr<const transport::Arena> arena);
 
   ~WorkerSession();
 

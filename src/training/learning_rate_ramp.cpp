@@ -4,6 +4,7 @@
 #include <cmath>
 #include <string>
 
+#include "base/training_figures.hpp"
 #include "elastic/error.hpp"
 #include "training/arguments.hpp"
 #include "training/bytes.hpp"
@@ -91,6 +92,8 @@ double LearningRateRamp::step(double batch_now) {
     const double risen = record_.slope * static_cast<double>(record_.taken);
     record_.gamma = std::min(record_.gamma_start + risen, record_.gamma_target);
   }
+  training_figures().ramp_gamma.store(record_.gamma, std::memory_order_relaxed);
+  training_figures().ramp_target.store(record_.gamma_target, std::memory_order_relaxed);
   return record_.gamma;
 }
 

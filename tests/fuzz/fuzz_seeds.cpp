@@ -51,8 +51,12 @@ std::vector<std::string> control_frames() {
   status.joiners = {{"77aa", "2", 92, true, "a faster line"}};
   status.heartbeat_age_ms = {0.5, 1e9};
   status.departed = {{"slot-3", "removed", "on request"}};
+  status.history = {{{"loss", 1, 0.2, {0, 0, 0, 1}}}, {{1, "recovery", "view 3", 0.2}}, {{1, 2.5}}};
+  Heartbeat with_figures{3, {91, 0}};
+  with_figures.figures = WorkerFigures{4, 40, 0.1, 2, 1};
   const std::vector<Message> messages{registration,
                                       Heartbeat{3, {91, 0}},
+                                      with_figures,
                                       Suspect{3, "9c01", "reset"},
                                       Promise{2, true, 41},
                                       Paused{2, 42},

@@ -158,7 +158,8 @@ TEST_F(HostsJobTest, TheJobBeginsWithoutAHostThatIsDown) {
   start({"--hosts", "three-a:1,three-b:1,three-c:1"});
   ASSERT_TRUE(job_->wait_until_trained(2)) << job_->output();
   EXPECT_TRUE(
-      says("host three-b: ssh cannot reach it, or was cut off: connect to host three-b: refused"));
+      says("host three-b: it cannot be reached, or the connection was cut off: connect to host "
+           "three-b: refused"));
   EXPECT_EQ(job_->finish(), 0) << job_->output();
 }
 
@@ -168,7 +169,7 @@ TEST_F(HostsJobTest, WhereNoHostCanBeReachedItSaysWhy) {
   const Ended ended =
       run({ELASTICRUN, "--hosts", "down-a:1,down-b:1", "--ssh", ssh_.string(), "/bin/true"});
   EXPECT_EQ(ended.status, 1);
-  EXPECT_THAT(ended.output, HasSubstr("no host is left to run workers; host down-a: ssh cannot"));
+  EXPECT_THAT(ended.output, HasSubstr("no host is left to run workers; host down-a: it cannot"));
 }
 
 TEST_F(HostsJobTest, WorkersOfALostHostAreStartedElsewhere) {

@@ -13,6 +13,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/training_figures.hpp"
 #include "elastic/global_batch.hpp"
 #include "elastic/learning_rate.hpp"
 #include "unit/compressing_world.hpp"
@@ -263,12 +264,14 @@ TEST(GradientCompressor, ReportsBytes) {
         Case{"top_k:0.01", 256 * 8 + header, 3 * (256 * 8 + header)},
         Case{"top_k:0.6", count * 4 + header, 3 * (count * 4 + header)}}) {
     CompressingWorld world(4, find_compression(one.text).value());
+    const std::uint64_t encoded_before = training_figures().encoded_bytes;
     for (int step = 0; step < 2; ++step) world.allreduce(std::vector<Tensor>(4, Tensor(count, 1)));
     const GradientCompressor::Traffic right{
         count * 4, one.encoded, one.sent, count * 4 * 3 / 2, 0, norm(world.rank(2), "tensor 0")};
     EXPECT_EQ(world.rank(2).latest(), right) << one.text;
     EXPECT_EQ(world.rank(2).total().sent, 2 * one.sent) << one.text;
     EXPECT_EQ(world.rank(2).total().sent_uncompressed, count * 4 * 3) << one.text;
+    EXPECT_EQ(training_figures().encoded_bytes - encoded_before, 4 * 2 * one.encoded) << one.text;
   }
 }
 

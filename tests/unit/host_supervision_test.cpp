@@ -98,8 +98,9 @@ TEST(HostSupervision, TheJobBeginsWithoutAHostThatCannotBeReached) {
   world.happens(ListChanged{kTwo});
   world.happens(AgentEnded{"b", code(255), "Connection refused"});
   EXPECT_EQ(world.expected, 2);
-  EXPECT_THAT(world.said, HasSubstr("host b: ssh cannot reach it, or was cut off: Connection "
-                                    "refused; 2 workers lost; tried again in 1 s"));
+  EXPECT_THAT(world.said,
+              HasSubstr("host b: it cannot be reached, or the connection was cut off: Connection "
+                        "refused; 2 workers lost; tried again in 1 s"));
   world.passes(Milliseconds(1000));
   EXPECT_THAT(world.started, ElementsAre("b 1: 2 of 2"));
   world.happens(AgentEnded{"b", code(255), ""});

@@ -145,8 +145,10 @@ TEST(LaunchEnvironment, ASlurmStepOnSeveralNodesNeedsAGivenServer) {
   environment["SLURM_STEP_NUM_NODES"] = "3";
   environment["SLURM_STEP_NUM_TASKS"] = "5";
   environment["SLURM_STEP_TASKS_PER_NODE"] = "2(x2),1";
-  EXPECT_THAT(refusal(environment), testing::AllOf(testing::HasSubstr("several hosts"),
-                                                   testing::HasSubstr("ELASTIC_BIND")));
+  EXPECT_THAT(refusal(environment),
+              testing::AllOf(testing::HasSubstr("several hosts"),
+                             testing::HasSubstr("srun --ntasks-per-node=1 elasticrun"),
+                             testing::HasSubstr("ELASTIC_BIND")));
   environment["ELASTIC_RENDEZVOUS"] = "head:4711";
   EXPECT_EQ(read(environment).local_np, 2);
   environment["SLURM_NODEID"] = "1";

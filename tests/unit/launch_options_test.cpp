@@ -213,5 +213,130 @@ TEST(LaunchOptions, PrintsInsteadOfLaunching) {
   EXPECT_TRUE(std::holds_alternative<CheckBuild>(check.value()));
 }
 
+// --- under srun -------------------------------------------------------------------------------
+
+SlurmStep step_of(int task, int tasks) {
+  SlurmStep step;
+  step.id = "lab-7.0";
+  step.task = task;
+  step.tasks = tasks;
+  step.node = "node" + std::to_string(task);
+  for (int node = 0; node < tasks; ++node) step.nodes.push_back("node" + std::to_string(node));
+  step.workers = 2;
+  return step;
+}
+
+LaunchOptions parsed_in(const SlurmStep& step, const std::vector<std::string>& arguments) {
+  const auto request = parse_launch_options(arguments, std::optional<SlurmStep>(step));
+  EXPECT_TRUE(request.ok()) << request.status().message();
+  return request.ok() ? std::get<LaunchOptions>(request.value()) : LaunchOptions();
+}
+
+std::string refusal_in(const Result<std::optional<SlurmStep>>& step,
+                       const std::vector<std::string>& arguments) {
+  const auto request = parse_launch_options(arguments, step);
+  EXPECT_FALSE(request.ok());
+  return request.status().message();
+}
+
+TEST(LaunchOptionsUnderSrun, TheFirstTaskHoldsTheServerOfAllTasks) {
+  const LaunchOptions options = parsed_in(step_of(0, 3), {"./trainer"});
+  EXPECT_EQ(options.np, 2);
+  EXPECT_EQ(options.slots, 2);
+  EXPECT_EQ(options.job_np, 6);
+  EXPECT_EQ(options.max_np, 6);
+  EXPECT_EQ(options.number, 0);
+  EXPECT_EQ(options.host, "node0");
+  EXPECT_EQ(options.bind, "0.0.0.0");
+  EXPECT_EQ(options.shared_file, "./.elastic-lab-7.0.json");
+  EXPECT_EQ(options.reached_from, "node1");
+  EXPECT_FALSE(options.joins());
+  EXPECT_TRUE(options.workers_ignore_signals);
+}
+
+TEST(LaunchOptionsUnderSrun, TheOtherTasksJoinItInTheOrderOfRanks) {
+  const LaunchOptions options =
+      parsed_in(step_of(2, 3), {"--slurm-folder", "/shared", "--min-np", "5", "./trainer"});
+  EXPECT_EQ(options.connection_file, "/shared/.elastic-lab-7.0.json");
+  EXPECT_TRUE(options.shared_file.empty());
+  EXPECT_TRUE(options.joins());
+  EXPECT_EQ(options.number, 2);
+  EXPECT_EQ(options.slots, 2);
+}
+
+TEST(LaunchOptionsUnderSrun, WhatTheUserSaysCounts) {
+  const LaunchOptions options = parsed_in(
+      step_of(0, 3),
+      {"-np", "1", "--slots", "4", "--bind", "10.0.0.1", "--host-name", "other", "./trainer"});
+  EXPECT_EQ(options.np, 1);
+  EXPECT_EQ(options.job_np, 3);
+  EXPECT_EQ(options.max_np, 12);
+  EXPECT_EQ(options.bind, "10.0.0.1");
+  EXPECT_EQ(options.host, "other");
+  EXPECT_EQ(parsed_in(step_of(0, 3), {"--max-np", "7", "./trainer"}).max_np, 7);
+  EXPECT_THAT(refusal_in(std::optional<SlurmStep>(step_of(0, 3)),
+                         {"--min-np", "7", "--max-np", "8", "./trainer"}),
+              HasSubstr("6 workers"));
+}
+
+TEST(LaunchOptionsUnderSrun, ImpossibleNumbersAreRefusedInEveryTask) {
+  for (const int task : {0, 1}) {
+    for (const char* np : {"0", "2000000000"}) {
+      EXPECT_THAT(refusal_in(std::optional<SlurmStep>(step_of(task, 3)), {"-np", np, "./trainer"}),
+                  HasSubstr("-np must be at"));
+    }
+  }
+}
+
+TEST(LaunchOptionsUnderSrun, AGivenServerIsJoined) {
+  SlurmStep element = step_of(0, 1);
+  element.array_index = 4;
+  const LaunchOptions options = parsed_in(element, {"--connection-file", "file", "./trainer"});
+  EXPECT_EQ(options.connection_file, "file");
+  EXPECT_EQ(options.np, 2);
+  EXPECT_EQ(options.number, 4);
+  const LaunchOptions joined =
+      parsed_in(step_of(1, 3), {"--join", "head:1", "--secret-file", "s", "./trainer"});
+  EXPECT_EQ(joined.join, "head:1");
+  EXPECT_TRUE(joined.connection_file.empty());
+  EXPECT_FALSE(joined.number);
+}
+
+TEST(LaunchOptionsUnderSrun, ATaskAloneIsAJobOfThisMachine) {
+  const LaunchOptions options = parsed_in(step_of(0, 1), {"-np", "3", "./trainer"});
+  EXPECT_EQ(options.job_np, 3);
+  EXPECT_EQ(options.bind, "127.0.0.1");
+  EXPECT_TRUE(options.shared_file.empty());
+  EXPECT_FALSE(options.number);
+}
+
+TEST(LaunchOptionsUnderSrun, SlurmMayBeLeftOut) {
+  const Result<std::optional<SlurmStep>> wrong =
+      Status(Code::kInvalidArgument, "environment variable SLURM_PROCID is 'x'");
+  EXPECT_THAT(refusal_in(wrong, {"-np", "1", "./trainer"}), HasSubstr("SLURM_PROCID"));
+  const auto request = parse_launch_options({"--no-slurm", "-np", "1", "./trainer"}, wrong);
+  ASSERT_TRUE(request.ok()) << request.status().message();
+  const LaunchOptions options = parsed_in(step_of(1, 3), {"--no-slurm", "-np", "1", "./trainer"});
+  EXPECT_FALSE(options.joins());
+  EXPECT_FALSE(options.workers_ignore_signals);
+}
+
+TEST(LaunchOptionsUnderSrun, TasksWithDifferentRoomNeedNp) {
+  SlurmStep step = step_of(0, 2);
+  step.uneven = true;
+  EXPECT_THAT(refusal_in(std::optional<SlurmStep>(step), {"./trainer"}), HasSubstr("give -np"));
+  EXPECT_EQ(parsed_in(step, {"-np", "3", "./trainer"}).job_np, 6);
+}
+
+TEST(LaunchOptions, AConnectionFileHasAddressAndSecret) {
+  EXPECT_TRUE(parsed({"--connection-file", "f", "-np", "1", "./trainer"}).joins());
+  EXPECT_THAT(refusal({"--connection-file", "f", "--join", "h:1", "-np", "1", "./trainer"}),
+              HasSubstr("leave out --join"));
+  EXPECT_THAT(refusal({"--connection-file", "f", "--secret-file", "s", "-np", "1", "./trainer"}),
+              HasSubstr("--secret-file"));
+  EXPECT_THAT(refusal({"--connection-file", "f", "--port", "1", "-np", "1", "./trainer"}),
+              HasSubstr("not with --connection-file"));
+}
+
 }  // namespace
 }  // namespace elastic::launcher

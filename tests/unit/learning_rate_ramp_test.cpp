@@ -8,6 +8,7 @@
 
 #include <gtest/gtest.h>
 
+#include "base/training_figures.hpp"
 #include "elastic/error.hpp"
 
 namespace elastic {
@@ -205,6 +206,13 @@ TEST(LearningRateRamp, RefusesWhatMakesNoSense) {
   bytes.resize(bytes.size() - 2);
   EXPECT_THROW(ramp.load(bytes), Error);
   EXPECT_EQ(ramp.get(), before);
+}
+
+TEST(LearningRateRamp, TellsMonitoringWhereItIs) {
+  LearningRateRamp ramp({.batch_reference = 8, .ramp_steps = 4});
+  ramp.step(16);
+  EXPECT_EQ(training_figures().ramp_gamma, 1.25);
+  EXPECT_EQ(training_figures().ramp_target, 2);
 }
 
 }  // namespace

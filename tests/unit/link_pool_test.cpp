@@ -139,5 +139,21 @@ TEST_F(LinkPoolTest, OnlyTheDeadLaneIsDropped) {
   EXPECT_EQ(pool_.find("a", 1), good);
 }
 
+TEST_F(LinkPoolTest, BytesOfALinkCountAlsoWhenItIsGone) {
+  arrive_whole("a");
+  pool_.find("a", 0)->count(100);
+  pool_.find("a", 1)->send({});
+  const std::uint64_t frame = pool_.find("a", 1)->bytes()->bytes();
+  EXPECT_GT(frame, 0U) << "the header of an empty message";
+  EXPECT_EQ(pool_.traffic().tcp, 100 + frame);
+  pool_.hand_out("a");
+  pool_.keep_only({});
+  EXPECT_EQ(pool_.traffic().tcp, 100 + frame);
+  arrive_whole("b");
+  pool_.find("b", 0)->count(1);
+  EXPECT_EQ(pool_.traffic().tcp, 101 + frame);
+  EXPECT_EQ(pool_.traffic().shm, 0U);
+}
+
 }  // namespace
 }  // namespace elastic::transport

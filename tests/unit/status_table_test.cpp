@@ -6,9 +6,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "rendezvous/monitoring/status_json.hpp"
+
 namespace elastic::launcher {
 namespace {
 
+using monitoring::status_json;
 using testing::HasSubstr;
 using testing::Not;
 
@@ -73,7 +76,7 @@ TEST(StatusTable, ShowsStepsOperationsAndTheSlowestRank) {
 
 TEST(StatusTable, JsonHasTheStepsOfNowAndNotOfTheLastViewChange) {
   const std::string json = status_json(running());
-  EXPECT_THAT(json, HasSubstr(R"("commits":1234567890,"generation")"));
+  EXPECT_THAT(json, HasSubstr(R"("commits":1234567890,"events")"));
   EXPECT_THAT(json, HasSubstr(R"("slowest_rank":1)"));
   EXPECT_THAT(json, HasSubstr(R"("state":"disconnected")"));
   auto unknown = running();

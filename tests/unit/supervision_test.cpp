@@ -211,6 +211,17 @@ TEST(Supervision, FurtherSignalsDoNotWait) {
   EXPECT_EQ(world.signals, (std::vector<int>{SIGTERM, SIGKILL}));
 }
 
+TEST(Supervision, ARepeatedSigtermOfSlurmIsNoHurry) {
+  World world({.np = 1, .max_np = 1, .sigterm_repeats = true});
+  world.happens(JobStateChanged{JobPhase::kRunning, ""});
+  world.happens(SignalReceived{SIGTERM});
+  world.happens(SignalReceived{SIGTERM});
+  EXPECT_EQ(world.stops, 1);
+  EXPECT_TRUE(world.signals.empty());
+  world.happens(SignalReceived{SIGINT});
+  EXPECT_EQ(world.signals, std::vector<int>{SIGTERM});
+}
+
 TEST(Supervision, StopsAtOnceBeforeTheJobHasBegun) {
   World world({.np = 1, .max_np = 1});
   world.happens(SignalReceived{SIGINT});

@@ -178,11 +178,11 @@ __all__ = [
 
 
 if TYPE_CHECKING:  # `import elastic` is enough to use it
-    from elastic import jax as jax
+    from elastic import jax as jax, ray as ray
 
 
 def __getattr__(name: str) -> object:
-    if name in ("torch", "jax"):  # imported when they are used, as PyTorch and JAX take seconds
+    if name in ("torch", "jax", "ray"):  # imported when they are used, as PyTorch and JAX take seconds
         import importlib
 
         return importlib.import_module(f"elastic.{name}")

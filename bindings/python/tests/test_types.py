@@ -49,7 +49,7 @@ def test_package_examples_and_tests_are_typed() -> None:
         for test in sorted(here.glob("*.py"))
         if test.name in ("test_documents.py", "test_types.py") or skipped not in test.read_text()
     ]
-    examples = sorted((ROOT / "examples").glob("*.py"))
+    examples = sorted((ROOT / "examples").rglob("*.py"))
     programs = [PACKAGE / "make_stub.py", ROOT / "benchmarks" / "python" / "overhead.py"]
     output = mypy(PACKAGE / "elastic", *programs, *examples, *tests)
     assert "Success" in output, output

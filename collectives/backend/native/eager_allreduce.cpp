@@ -54,9 +54,11 @@ Status EagerAllreduce::run(const OpTag& tag, const Fingerprint& fingerprint,
                            const Reducer& reducer) {
   // With three or more ranks, `result` may overwrite `input` in place before it is read.
   const std::byte* own = input.data();
-  for (EagerChannel* channel : channels_) {
+  for (int rank = 0; rank < mesh_.size(); ++rank) {
+    EagerChannel* const channel = channels_[static_cast<std::size_t>(rank)];
     if (channel == nullptr) continue;
     const std::byte* const posted = channel->post(tag, fingerprint, input);
+    mesh_.link(rank).count(input.size());
     if (mesh_.size() > 2) own = posted;
   }
   if (!come_soon(tag)) {

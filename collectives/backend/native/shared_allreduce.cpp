@@ -119,6 +119,8 @@ Result<std::vector<SharedAllreduce::Shared>> SharedAllreduce::find(
     for (std::size_t i = 0; i < all.size(); ++i) {
       Status status = reach(rank, all[i], tensors[i].bytes());
       if (!status.ok()) return status;
+      // Its input for this rank's part, and its part of the output.
+      mesh_.link(rank).count(2 * tensors[i].bytes() / static_cast<std::size_t>(mesh_.size()));
     }
   }
   std::vector<Shared> found;

@@ -1,0 +1,24 @@
+#pragma once
+
+#include <cstddef>
+#include <string>
+
+#include "rendezvous/protocol/messages.hpp"
+
+namespace elastic::monitoring {
+
+/// The progress that the member of `rank` has last reported; of a server that does not tell it,
+/// what the view says.
+rendezvous::StatusReply::Progress progress_of(const rendezvous::StatusReply& status,
+                                              std::size_t rank);
+
+/// The states of docs/status.md: "synced", "member", "disconnected" or "ended".
+const char* state_of(const rendezvous::StatusReply& status,
+                     const rendezvous::StatusReply::Progress& member);
+/// "preparing", "joining" or "waiting".
+const char* state_of(const rendezvous::StatusReply::Waiting& joiner);
+
+/// A host is named by its name and, behind a slash, what tells it from others of that name.
+std::string short_host(const std::string& host);
+
+}  // namespace elastic::monitoring
