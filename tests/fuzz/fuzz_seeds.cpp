@@ -52,8 +52,13 @@ std::vector<std::string> control_frames() {
   status.heartbeat_age_ms = {0.5, 1e9};
   status.departed = {{"slot-3", "removed", "on request"}};
   status.history = {{{"loss", 1, 0.2, {0, 0, 0, 1}}}, {{1, "recovery", "view 3", 0.2}}, {{1, 2.5}}};
+  WorkerFigures figures;
+  figures.at_s = 4;
+  figures.steps = 40;
+  figures.compute_s = 2.5;
+  figures.changes = {{3, 0.25}};
   Heartbeat with_figures{3, {91, 0}};
-  with_figures.figures = WorkerFigures{4, 40, 0.1, 2, 1};
+  with_figures.figures = figures;
   const std::vector<Message> messages{registration,
                                       Heartbeat{3, {91, 0}},
                                       with_figures,
