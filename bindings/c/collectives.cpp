@@ -74,6 +74,15 @@ elastic_code elastic_broadcast(elastic_context* context, const elastic_tensor* t
   });
 }
 
+elastic_code elastic_broadcast_from(elastic_context* context, const elastic_tensor* tensor,
+                                    uint64_t root, void* stream,
+                                    elastic_contributors* contributors) {
+  return guarded([&] {
+    fill(contributors, context_of(context).broadcast_from(
+                           tensor_of(tensor, "elastic_broadcast_from", "tensor"), root, {stream}));
+  });
+}
+
 elastic_code elastic_barrier(elastic_context* context, elastic_contributors* contributors) {
   return guarded([&] { fill(contributors, context_of(context).barrier()); });
 }

@@ -65,6 +65,9 @@ elastic_code elastic_get_view(elastic_context* context, elastic_view* view) {
                               "elastic_get_view");
   });
 }
+elastic_code elastic_get_members(elastic_context* context, elastic_contributors* members) {
+  return guarded([&] { fill(members, context_of(context).members()); });
+}
 int elastic_rank(elastic_context* context) {
   int rank = -1;
   (void)guarded([&] { rank = context_of(context).rank(); });

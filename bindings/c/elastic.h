@@ -198,6 +198,10 @@ ELASTIC_C_API const uint64_t* elastic_contributors_workers(
     const elastic_contributors* contributors);
 /* Generation of the view in which the call was completed. */
 ELASTIC_C_API uint64_t elastic_contributors_generation(const elastic_contributors* contributors);
+/* The members of the present view, all of one moment; none while joining. Since ELASTIC_ABI_VERSION
+ * 2. */
+ELASTIC_C_API elastic_code elastic_get_members(elastic_context* context,
+                                               elastic_contributors* members);
 
 /* ---- collectives -------------------------------------------------------------------------------
  */
@@ -216,6 +220,10 @@ ELASTIC_C_API elastic_code elastic_grouped_allreduce(elastic_context* context,
 ELASTIC_C_API elastic_code elastic_broadcast(elastic_context* context, const elastic_tensor* tensor,
                                              int root, void* stream,
                                              elastic_contributors* contributors);
+/* The root is a worker, the same one whatever becomes of the ranks. Since ELASTIC_ABI_VERSION 2. */
+ELASTIC_C_API elastic_code elastic_broadcast_from(elastic_context* context,
+                                                  const elastic_tensor* tensor, uint64_t root,
+                                                  void* stream, elastic_contributors* contributors);
 ELASTIC_C_API elastic_code elastic_barrier(elastic_context* context,
                                            elastic_contributors* contributors);
 

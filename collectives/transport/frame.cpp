@@ -41,6 +41,12 @@ std::string performer_name(std::size_t number) {
                                        : std::to_string(number);
 }
 
+std::string describe_root(std::uint32_t detail) {
+  constexpr std::uint32_t kWorker = Fingerprint::kRootWorker;
+  if ((detail & kWorker) == 0) return "rank " + std::to_string(detail);
+  return "the worker whose id has the low bits " + std::to_string(detail & ~kWorker);
+}
+
 }  // namespace
 
 std::string describe_kind(std::uint8_t kind) {
@@ -84,7 +90,7 @@ std::string describe(const Fingerprint& fingerprint) {
     text +=
         " of " + std::to_string(fingerprint.count) + " " + named(kDTypeNames, fingerprint.dtype);
   }
-  if (kind == kBroadcast) text += " from rank " + std::to_string(fingerprint.detail);
+  if (kind == kBroadcast) text += " from " + describe_root(fingerprint.detail);
   const bool reduces = kind == 1 || kind == 4;
   constexpr unsigned kCast = Fingerprint::kCast;
   if (reduces) text += ", " + named(kOps, fingerprint.redop & ~kCast);

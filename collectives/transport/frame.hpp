@@ -22,6 +22,11 @@ struct Fingerprint {
 
   static constexpr unsigned kKindBits = 4;
   static constexpr std::uint8_t kCast = 0x80;
+  /// In `detail`: the root is named as a worker, of whose id the other bits follow.
+  static constexpr std::uint32_t kRootWorker = 0x80000000;
+  static constexpr std::uint32_t root_worker(std::uint64_t id) {
+    return kRootWorker | static_cast<std::uint32_t>(id);
+  }
 
   bool operator==(const Fingerprint&) const = default;
 };

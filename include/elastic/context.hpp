@@ -119,6 +119,9 @@ class ELASTIC_API Context {
   /// \returns this worker, as it appears in Contributors.
   /// \throws Error as `rank`.
   WorkerId id() const;
+  /// \returns the members of the present view, all of one moment, in rank order; none while joining.
+  /// \throws Error as `rank`.
+  Contributors members() const;
   /// \returns the options in force: those of the constructor, overridden by the environment.
   /// \throws Error as `rank`.
   const Options& options() const;
@@ -262,6 +265,22 @@ class ELASTIC_API Context {
   template <detail::ContiguousRange R>
   Contributors broadcast(R&& data, int root) {
     return broadcast(view(detail::output_of(std::forward<R>(data))), root);
+  }
+  /// \}
+
+  /// `broadcast` from a worker, which is the same one whatever becomes of the ranks: for roots that
+  /// were chosen earlier, and for several broadcasts from one root. All members name the same.
+  /// \returns the members that have the data.
+  /// \throws Error as `broadcast`; kRootLost, on every member, also if `root` is no member.
+  /// \{
+  Contributors broadcast_from(TensorView data, WorkerId root, CudaStream stream = {});
+  template <Element T>
+  Contributors broadcast_from(std::span<T> data, WorkerId root) {
+    return broadcast_from(view(data), root);
+  }
+  template <detail::ContiguousRange R>
+  Contributors broadcast_from(R&& data, WorkerId root) {
+    return broadcast_from(view(detail::output_of(std::forward<R>(data))), root);
   }
   /// \}
 

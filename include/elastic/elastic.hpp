@@ -60,6 +60,13 @@ inline std::uint64_t generation() {
   return context().generation();
 }
 
+/// Context::members of the default context.
+/// \returns what Context::members returns.
+/// \throws Error as Context::members; also kNotInitialized before `init`.
+inline Contributors members() {
+  return context().members();
+}
+
 /// Context::tuning of the default context.
 /// \returns what Context::tuning returns.
 /// \throws Error as Context::tuning; also kNotInitialized before `init`.
@@ -199,6 +206,23 @@ Contributors broadcast(R&& data, int root) {
 }
 inline Contributors broadcast(TensorView data, int root, CudaStream stream = {}) {
   return context().broadcast(data, root, stream);
+}
+/// \}
+
+/// Context::broadcast_from of the default context.
+/// \returns what Context::broadcast_from returns.
+/// \throws Error as Context::broadcast_from; also kNotInitialized before `init`.
+/// \{
+template <Element T>
+Contributors broadcast_from(std::span<T> data, WorkerId root) {
+  return context().broadcast_from(data, root);
+}
+template <detail::ContiguousRange R>
+Contributors broadcast_from(R&& data, WorkerId root) {
+  return context().broadcast_from(std::forward<R>(data), root);
+}
+inline Contributors broadcast_from(TensorView data, WorkerId root, CudaStream stream = {}) {
+  return context().broadcast_from(data, root, stream);
 }
 /// \}
 

@@ -37,6 +37,7 @@ class DeviceOperation : public Operation, private collectives::DeviceTensors {
                   Accepts accepts = {});
 
   bool can_begin(const Members& members) const override { return host_->can_begin(members); }
+  bool is_lost(const Members& members) const override { return host_->is_lost(members); }
   void choose_ways(const plan::AllreduceLimits& limits) override;
   collectives::Call call(const Members& members) override { return host_->call(members); }
   void pack(const Members& members, collectives::Payload& payload) override;

@@ -154,7 +154,9 @@ Lane::Attempt Lane::try_attempt(LaneView& view, Operation& operation) {
   }
   attempted_by_ = view.members;
   attempted_call_ = call.fingerprint;
-  if (next() == Ledger::Step::kEndAsLost) return end_as_lost(view);
+  if (next() == Ledger::Step::kEndAsLost || operation.is_lost(*view.members)) {
+    return end_as_lost(view);
+  }
   work_.clear();
   operation.pack(*view.members, work_);
   const Status status = run_lent(*view.backend, call);
@@ -201,8 +203,8 @@ Lane::Attempt Lane::end_as_lost(LaneView& view) {
   if (!met.ok()) return interrupted(view, met);
   return end_in_error(
       view, Status(Code::kRootLost,
-                   "the root of the broadcast died before any member had all of its data; "
-                   "choose a root of the present view and call again",
+                   "the root of the broadcast is gone, and no member has all of its data; choose a "
+                   "root of the present view and call again",
                    -1, view.generation()));
 }
 

@@ -9,6 +9,11 @@ int Members::rank_of(const std::string& incarnation) const {
   return found == incarnations.end() ? -1 : static_cast<int>(found - incarnations.begin());
 }
 
+int Members::rank_of(WorkerId worker) const {
+  const auto found = std::find(ids->begin(), ids->end(), worker);
+  return found == ids->end() ? -1 : static_cast<int>(found - ids->begin());
+}
+
 std::vector<int> Members::ranks_of(const std::vector<std::string>& of) const {
   std::vector<int> ranks;
   for (const std::string& incarnation : of) ranks.push_back(rank_of(incarnation));

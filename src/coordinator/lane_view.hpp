@@ -23,6 +23,8 @@ struct Members {
   int size() const { return static_cast<int>(incarnations.size()); }
   /// The rank of an incarnation; -1 if it is not a member.
   int rank_of(const std::string& incarnation) const;
+  /// The rank of a worker; -1 if it is not a member.
+  int rank_of(WorkerId worker) const;
   std::vector<int> ranks_of(const std::vector<std::string>& of) const;
   /// Assigns the takers to the holders in turn, so that no holder serves all of them.
   collectives::Backend::HandoverPairs handover_pairs(const std::vector<std::string>& holders,

@@ -218,16 +218,22 @@ std::vector<Operation::ResultPlace> AllreduceOperation::places() const {
   return places;
 }
 
-BroadcastOperation::BroadcastOperation(TensorView data, int root, const Members& members)
-    : data_(data),
-      root_(members.incarnations[static_cast<std::size_t>(root)]),
-      is_root_(root == members.rank) {}
+BroadcastOperation::BroadcastOperation(TensorView data, Root root, const Members& members)
+    : data_(data) {
+  const auto* const worker = std::get_if<WorkerId>(&root);
+  if (worker != nullptr) named_as_worker_ = *worker;
+  const int rank = worker != nullptr ? members.rank_of(*worker) : std::get<int>(root);
+  if (rank >= 0) root_ = members.incarnations[static_cast<std::size_t>(rank)];
+  is_root_ = rank == members.rank;
+}
 
 Call BroadcastOperation::call(const Members& members) {
   Call call = simple_call(Kind::kBroadcast, data_.dtype, ReduceOp::kSum, data_.count);
   // The root is a member here: without it, the view declares the operation lost.
   call.root = std::max(members.rank_of(root_), 0);
-  call.fingerprint.detail = static_cast<std::uint32_t>(call.root);
+  call.fingerprint.detail = named_as_worker_
+                                ? transport::Fingerprint::root_worker(*named_as_worker_)
+                                : static_cast<std::uint32_t>(call.root);
   return call;
 }
 void BroadcastOperation::pack(const Members& /*members*/, Payload& payload) {

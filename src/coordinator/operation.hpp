@@ -6,6 +6,7 @@
 #include <span>
 #include <string>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "base/status.hpp"
@@ -33,6 +34,8 @@ class Operation {
 
   /// Whether the operation can start in a view with these members. Asked before the first attempt.
   virtual bool can_begin(const Members& /*members*/) const { return true; }
+  /// Whether the operation ends in kRootLost in a view with these members, on all of them.
+  virtual bool is_lost(const Members& /*members*/) const { return false; }
   /// From now on each tensor of an allreduce takes the way that `limits` give it: the backend works
   /// on some in place. Called before each attempt, with the limits of its view.
   virtual void choose_ways(const plan::AllreduceLimits& /*limits*/) {}
@@ -117,13 +120,23 @@ class AllreduceOperation : public Operation {
   ReduceOp op_;
 };
 
+/// The root of a broadcast as the caller names it: a rank, or a worker.
+using Root = std::variant<int, WorkerId>;
+
 class BroadcastOperation : public Operation {
  public:
-  /// `root` is a rank in `members`, the view in force when the caller named it. The worker with
-  /// that rank stays the root through view changes.
-  BroadcastOperation(TensorView data, int root, const Members& members);
-  /// False once the root has left: a rank that calls later means another worker by the same number.
-  bool can_begin(const Members& members) const override { return members.rank_of(root_) >= 0; }
+  /// `members`: the view in force when the caller named the root. A rank must be one of theirs; the
+  /// worker that has it there stays the root through view changes. A worker need not be a member.
+  BroadcastOperation(TensorView data, Root root, const Members& members);
+  /// False once the root that was named by its rank has left: a rank that calls later means another
+  /// worker by the same number.
+  bool can_begin(const Members& members) const override {
+    return named_as_worker_ || members.rank_of(root_) >= 0;
+  }
+  /// The worker is the same for all members.
+  bool is_lost(const Members& members) const override {
+    return named_as_worker_ && members.rank_of(*named_as_worker_) < 0;
+  }
   collectives::Call call(const Members& members) override;
   void pack(const Members& members, collectives::Payload& payload) override;
   void unpack(const Members& members, const collectives::Payload& payload) override;
@@ -131,7 +144,8 @@ class BroadcastOperation : public Operation {
 
  private:
   TensorView data_;
-  std::string root_;
+  std::optional<WorkerId> named_as_worker_;
+  std::string root_;  // empty: it was no member
   bool is_root_ = false;
 };
 

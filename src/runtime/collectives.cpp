@@ -38,6 +38,17 @@ void check_same_type(const char* call, const ConstTensorView& input, const Tenso
          "done, and its result is lost here");
 }
 
+/// -1: a worker that is no member.
+int rank_of(coordinator::Root root, const coordinator::Members& members) {
+  if (const auto* const worker = std::get_if<WorkerId>(&root)) return members.rank_of(*worker);
+  const int rank = std::get<int>(root);
+  if (rank < 0 || rank >= members.size()) {
+    refuse("broadcast: root " + std::to_string(rank) + " is no rank; there are " +
+           std::to_string(members.size()));
+  }
+  return rank;
+}
+
 /// Copies as much of the result as the output has room for; `refuse_room` reports the rest after
 /// the call.
 void put(std::span<const std::byte> result, const TensorView& output) {
@@ -105,23 +116,21 @@ void Collectives::bring_back(const Places& places, std::size_t bytes) {
   if (!back.ok()) raise_if(runner_.leave_without_result(back));
 }
 
-Contributors Collectives::broadcast(const TensorView& data, int root, CudaStream stream) {
+Contributors Collectives::broadcast(const TensorView& data, coordinator::Root root,
+                                    CudaStream stream) {
   const Places places = place("broadcast", data, data, stream);
   for (;;) {
     if (auto done = try_broadcast(places, root, data.bytes())) return *std::move(done);
   }
 }
 
-/// Tries the broadcast once. Nothing if the root left before the operation began: its rank means
-/// another worker now.
-std::optional<Contributors> Collectives::try_broadcast(const Places& places, int root,
+/// Tries the broadcast once. Nothing if a root named by its rank left before the operation began:
+/// the rank means another worker now.
+std::optional<Contributors> Collectives::try_broadcast(const Places& places, coordinator::Root root,
                                                        std::size_t bytes) {
   const auto members = runner_.members();
-  if (root < 0 || root >= members->size()) {
-    refuse("broadcast: root " + std::to_string(root) + " is no rank; there are " +
-           std::to_string(members->size()));
-  }
-  const bool is_root = root == members->rank;
+  const int rank = rank_of(root, *members);
+  const bool is_root = rank == members->rank;
   wait_for(places, is_root);
   Result<Contributors> contributors = run(
       places, is_root,

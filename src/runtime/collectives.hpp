@@ -27,7 +27,7 @@ class Collectives {
   Collectives(device::Devices& devices, OperationRunner& runner)
       : devices_(devices), runner_(runner) {}
 
-  Contributors broadcast(const TensorView& data, int root, CudaStream stream);
+  Contributors broadcast(const TensorView& data, coordinator::Root root, CudaStream stream);
   Contributors allgather(const ConstTensorView& block, const TakeGathered& take, CudaStream stream,
                          coordinator::RowShape row);
   GatheredBlocks allgather(const ConstTensorView& block, const TensorView& out, CudaStream stream,
@@ -64,7 +64,8 @@ class Collectives {
   void wait_for(const Places& places, bool reads);
   Result<Contributors> run(const Places& places, bool reads, const MakeOperation& make,
                            const Accepts& accepts);
-  std::optional<Contributors> try_broadcast(const Places& places, int root, std::size_t bytes);
+  std::optional<Contributors> try_broadcast(const Places& places, coordinator::Root root,
+                                            std::size_t bytes);
   void check_on_host(const char* call, const char* which, const ConstTensorView& tensor) const;
   void bring_back(const Places& places, std::size_t bytes);
 

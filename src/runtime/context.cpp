@@ -116,6 +116,10 @@ std::uint64_t Context::generation() const {
 WorkerId Context::id() const {
   return impl_->control().identity().id;
 }
+Contributors Context::members() const {
+  const auto view = impl_->view();
+  return view ? view->members->contributors() : Contributors();
+}
 Tuning Context::tuning() const {
   return impl_->control().tuning();
 }

@@ -129,6 +129,10 @@ Contributors Context::broadcast(TensorView data, int root, CudaStream stream) {
   return impl_->collectives().broadcast(data, root, stream);
 }
 
+Contributors Context::broadcast_from(TensorView data, WorkerId root, CudaStream stream) {
+  return impl_->collectives().broadcast(data, root, stream);
+}
+
 Contributors Context::allgather(ConstTensorView block, const TakeGathered& take, CudaStream stream,
                                 std::span<const std::size_t> row) {
   return impl_->collectives().allgather(block, take, stream, row);

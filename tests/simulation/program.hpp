@@ -51,7 +51,7 @@ class Program {
   Status end_dropped();
   Status unnamed_call(std::uint64_t step, std::uint64_t call);
   Status allreduce(std::uint64_t step, std::uint64_t call, std::size_t elements, bool zero_copy);
-  Status broadcast(std::uint64_t step, std::uint64_t call);
+  Status broadcast(std::uint64_t step, std::uint64_t call, coordinator::Root root);
   Status barrier();
   Status allgather(std::uint64_t step, std::uint64_t call);
   Status reduce_scatter(std::uint64_t step, std::uint64_t call);

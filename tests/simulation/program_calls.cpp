@@ -4,6 +4,7 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "contribution.hpp"
@@ -23,8 +24,9 @@ Status Program::unnamed_call(std::uint64_t step, std::uint64_t call) {
   const bool wrong = call == 0 && (scenario.mismatch_in == step || scenario.exception_in == step);
   switch (wrong ? 19 : what % 20) {
     case 0:
-    case 1:
-      return broadcast(step, call);
+      return broadcast(step, call, 0);
+    case 1:  // which need not be a member
+      return broadcast(step, call, id_of(static_cast<Node>(length % 6)));
     case 2:
       return barrier();
     case 3:
@@ -113,12 +115,15 @@ Status Program::allreduce(std::uint64_t step, std::uint64_t call, std::size_t el
   return {};
 }
 
-Status Program::broadcast(std::uint64_t step, std::uint64_t call) {
+Status Program::broadcast(std::uint64_t step, std::uint64_t call, coordinator::Root root) {
   const std::int64_t salt = salt_of(process_.context().scenario.seed, step, call);
+  const auto* const worker = std::get_if<WorkerId>(&root);
   for (;;) {
     const auto members = worker_.members();
-    std::int64_t value[2] = {members->rank == 0 ? salt : 0, process_.self()};
-    coordinator::BroadcastOperation operation({value, 2, DType::kI64, {}}, 0, *members);
+    const bool is_root = worker != nullptr ? *worker == id_of(process_.self())
+                                           : std::get<int>(root) == members->rank;
+    std::int64_t value[2] = {is_root ? salt : 0, process_.self()};
+    coordinator::BroadcastOperation operation({value, 2, DType::kI64, {}}, root, *members);
     Result<Contributors> outcome = Status();
     const Status status = run_operation(operation, "a broadcast", outcome);
     if (status.code() == Code::kAborted) continue;
@@ -127,7 +132,8 @@ Status Program::broadcast(std::uint64_t step, std::uint64_t call) {
       return {};
     }
     if (!status.ok()) return status;
-    if (counts() && value[0] != salt) {
+    const bool is_from_root = worker == nullptr || id_of(static_cast<Node>(value[1])) == *worker;
+    if (counts() && (value[0] != salt || !is_from_root)) {
       process_.context().oracle.wrong(process_.incarnation() +
                                       ": a broadcast has not brought the root's data");
     }

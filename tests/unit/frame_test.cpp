@@ -111,6 +111,8 @@ TEST(Fingerprint, SaysWhatWasCalled) {
   EXPECT_EQ(describe(performed_by("gloo", {1, 2, 0, 1, 0, 1024})),
             "allreduce of 1024 f32, sum, by gloo");
   EXPECT_EQ(describe({2, 7, 0, 1, 2, 16}), "broadcast of 16 i64 from rank 2");
+  EXPECT_EQ(describe({2, 7, 0, 1, Fingerprint::root_worker((std::uint64_t{9} << 31) + 77), 16}),
+            "broadcast of 16 i64 from the worker whose id has the low bits 77");
   EXPECT_EQ(describe({1, 2, 0, 5, 77, 4810}), "allreduce of 5 tensors, 4810 elements, sum");
   EXPECT_EQ(describe({1, 2, 1, 255, 77, 4810}),
             "allreduce of 255 or more tensors, 4810 elements, average");

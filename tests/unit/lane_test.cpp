@@ -78,6 +78,51 @@ TEST_F(LaneTest, ABroadcastWhoseRootIsGoneDoesNotBegin) {
   EXPECT_EQ(calls_.size(), 1U);
 }
 
+/// The worker is the same for all members: they end alike, and in the order of their calls.
+TEST_F(LaneTest, ABroadcastFromAWorkerThatIsNoMemberEndsOnlyWhenAllHaveMet) {
+  Lane lane("lane", {[](auto, const auto&) {}, [](auto, const auto&, const auto&) {}, [] {}});
+  float data = 0;
+  BroadcastOperation broadcast({&data, 1, DType::kF32}, WorkerId{3}, members(6));
+
+  lane.install(view(7, Status(Code::kAborted, "the view changes")));
+  {
+    Lane::Ownership ownership = lane.acquire(Milliseconds(0)).value();
+    EXPECT_FALSE(lane.attempt(ownership, broadcast).final);
+  }
+  EXPECT_EQ(lane.position(), 0U);
+  lane.freeze();
+
+  lane.install(view(8));
+  EXPECT_EQ(lane.run(broadcast, Milliseconds(0)).status().code(), Code::kRootLost);
+  EXPECT_EQ(lane.position(), 1U);
+  ASSERT_EQ(calls_.size(), 2U);
+  for (const Call& call : calls_) EXPECT_EQ(call.kind, Kind::kBarrier);
+}
+
+TEST_F(LaneTest, ABroadcastFromAWorkerHasTheRootOfItsView) {
+  Lane lane("lane", {[](auto, const auto&) {}, [](auto, const auto&, const auto&) {}, [] {}});
+  float data = 0;
+  Members before = members(6);
+  before.incarnations = {"gone", "me", "other"};
+  before.ids = std::make_shared<std::vector<WorkerId>>(std::vector<WorkerId>{3, 1, 2});
+  before.rank = 1;
+  BroadcastOperation broadcast({&data, 1, DType::kF32}, WorkerId{2}, before);
+
+  lane.install(view(7));
+  EXPECT_TRUE(lane.run(broadcast, Milliseconds(0)).ok());
+  ASSERT_EQ(calls_.size(), 1U);
+  EXPECT_EQ(calls_[0].kind, Kind::kBroadcast);
+  EXPECT_EQ(calls_[0].root, 1);
+  // Another root is another call, and so is the same one by its rank.
+  EXPECT_NE(calls_[0].fingerprint,
+            BroadcastOperation({&data, 1, DType::kF32}, WorkerId{1}, members(7))
+                .call(members(7))
+                .fingerprint);
+  EXPECT_NE(
+      calls_[0].fingerprint,
+      BroadcastOperation({&data, 1, DType::kF32}, 1, members(7)).call(members(7)).fingerprint);
+}
+
 /// The control thread, which installs views, must not wait for a repair that is on its way out.
 TEST_F(LaneTest, InstallDoesNotWaitForAnEarlierRepair) {
   std::promise<void> quiesced;

@@ -95,6 +95,11 @@ class Context:
     def worker_id(self) -> int:
         """This worker, as it appears in Contributors.workers."""
 
+    def members(self) -> Contributors:
+        """
+        The members of the present view, all of one moment; none while joining.
+        """
+
     @overload
     def allreduce(self, tensor: bool, op: ReduceOp = ...) -> bool: ...
     @overload
@@ -150,6 +155,15 @@ class Context:
 
         Raises:
             RootLostError: the root died before any survivor had its data; call again.
+        """
+
+    def broadcast_from(self, tensor: Tensor, root: int) -> Contributors:
+        """
+        ``broadcast`` from a worker, which is the same one whatever becomes of the ranks: for roots that
+        were chosen earlier, and for several broadcasts from one root. ``root`` is one of ``members().workers``.
+
+        Raises:
+            RootLostError: as ``broadcast``, and if the worker is no member.
         """
 
     def _allgather(self, block: Tensor, row: Sequence[int]) -> tuple[Any, list[int], Contributors]: ...
@@ -219,6 +233,11 @@ def generation() -> int:
 def worker_id() -> int:
     """This worker, as it appears in Contributors.workers."""
 
+def members() -> Contributors:
+    """
+    The members of the present view, all of one moment; none while joining.
+    """
+
 @overload
 def allreduce(tensor: bool, op: ReduceOp = ...) -> bool: ...
 @overload
@@ -274,6 +293,15 @@ def broadcast(tensor: Tensor, root: int) -> Contributors:
 
     Raises:
         RootLostError: the root died before any survivor had its data; call again.
+    """
+
+def broadcast_from(tensor: Tensor, root: int) -> Contributors:
+    """
+    ``broadcast`` from a worker, which is the same one whatever becomes of the ranks: for roots that
+    were chosen earlier, and for several broadcasts from one root. ``root`` is one of ``members().workers``.
+
+    Raises:
+        RootLostError: as ``broadcast``, and if the worker is no member.
     """
 
 def _allgather(block: Tensor, row: Sequence[int]) -> tuple[Any, list[int], Contributors]: ...

@@ -84,6 +84,11 @@ Contributors broadcast(Context& context, nb::handle tensor, int root) {
   return waiting([&] { return context.broadcast(given.view, root, given.stream); });
 }
 
+Contributors broadcast_from(Context& context, nb::handle tensor, WorkerId root) {
+  const Tensor given = tensor_of(tensor, Access::kWrite, "broadcast_from", "tensor");
+  return waiting([&] { return context.broadcast_from(given.view, root, given.stream); });
+}
+
 /// Copies a result into a new array, of the kind that the caller gave.
 Tensor to_new_tensor(const Tensor& like, std::span<const std::byte> bytes) {
   return call_python([&] {
@@ -194,6 +199,11 @@ exactly the members before the death or exactly the survivors, and is bit-identi
   define(module, context, "broadcast", &broadcast, arg("tensor").none(), arg("root"),
          "Copies the tensor of rank ``root`` to all members, in place.\n\nRaises:\n    "
          "RootLostError: the root died before any survivor had its data; call again.");
+  define(module, context, "broadcast_from", &broadcast_from, arg("tensor").none(), arg("root"),
+         "``broadcast`` from a worker, which is the same one whatever becomes of the ranks: for "
+         "roots that\nwere chosen earlier, and for several broadcasts from one root. ``root`` is "
+         "one of ``members().workers``.\n\nRaises:\n    RootLostError: as ``broadcast``, and if "
+         "the worker is no member.");
   define(module, context, "_allgather", &allgather, arg("block").none(), arg("row"));
   define(module, context, "_allgather_into", &allgather_into, arg("block").none(), arg("out"),
          arg("row"));

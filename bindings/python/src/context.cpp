@@ -55,6 +55,9 @@ std::uint64_t generation(Context& context) {
 WorkerId worker_id(Context& context) {
   return context.id();
 }
+Contributors members(Context& context) {
+  return context.members();
+}
 
 /// Not `context.shutdown()` by `define`: the default context goes with it.
 void shut_context_down(Context& context) {
@@ -95,6 +98,8 @@ Raises:
          "The number of the present view; 0 while joining.");
   define(module, context, "worker_id", &worker_id,
          "This worker, as it appears in Contributors.workers.");
+  define(module, context, "members", &members,
+         "The members of the present view, all of one moment; none while joining.");
 }
 
 }  // namespace elastic::python

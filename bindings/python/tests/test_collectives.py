@@ -68,6 +68,12 @@ def other_collectives() -> None:
     data = np.full(4, rank)
     elastic.broadcast(data, 1)
     assert (data == 1).all()
+    members = elastic.members()
+    assert members.workers[rank] == elastic.worker_id() and len(members) == n
+    data = np.array(rank)
+    assert elastic.broadcast_from(data, members.workers[2]).workers == members.workers and data == 2
+    with pytest.raises(elastic.RootLostError, match="choose a root of the present view"):
+        elastic.broadcast_from(data, max(members.workers) - 1)
     gathered = elastic.allgather(np.full((rank + 1, 2), rank, np.float32))
     assert gathered.counts == list(range(1, n + 1))
     assert gathered.values.shape == (n * (n + 1) // 2, 2) and gathered.values.dtype == np.float32

@@ -157,6 +157,14 @@ static elastic_code move(training* its, uint64_t worker) {
   } while (elastic_code_is_retryable(code));
   TRY(code);
   require(value == its->steps, "a broadcast");
+
+  const uint64_t root = elastic_contributors_workers(who)[elastic_contributors_count(who) - 1];
+  value = worker;
+  code = elastic_broadcast_from(NULL, &block, root, NULL, who);
+  if (code != ELASTIC_ROOT_LOST) {
+    TRY(code);
+    require(value == root, "a broadcast from a worker");
+  }
   return elastic_barrier(NULL, NULL);
 }
 

@@ -23,12 +23,15 @@ namespace {
 using elastic::bfloat16;
 using elastic::Contributors;
 using elastic::Element;
+using elastic::ErrorCode;
 using elastic::float16;
 using elastic::ReduceOp;
 using elastic::TensorView;
+using elastic::WorkerId;
 using elastic::testing::fail;
 using elastic::testing::for_each_dtype;
 using elastic::testing::kOps;
+using elastic::testing::must_fail;
 using elastic::testing::require;
 using elastic::testing::ResultHash;
 using elastic::testing::same_bits;
@@ -295,6 +298,25 @@ class Checks {
                 "broadcast from rank " + std::to_string(root));
       }
     }
+    broadcast_from();
+  }
+
+  void broadcast_from() {
+    const Contributors members = elastic::members();
+    require(members.size() == static_cast<std::size_t>(size_) &&
+                members.workers()[static_cast<std::size_t>(rank_)] == elastic::context().id(),
+            "the members");
+    std::vector<float> data = contribution<float>(rank_, 1003);
+    const WorkerId last = members.workers().back();
+    check(elastic::broadcast_from(data, last));
+    require(data == contribution<float>(size_ - 1, 1003), "broadcast from a worker");
+    must_fail("a broadcast from no member", ErrorCode::kRootLost, {"choose a root"},
+              [&] { elastic::broadcast_from(data, last + 1); });
+    if (size_ == 1) return;
+    must_fail("broadcasts from two workers", ErrorCode::kMismatch, {"the worker whose id"}, [&] {
+      elastic::broadcast_from(data, rank_ == 0 ? last : members.workers().front());
+    });
+    require(data == contribution<float>(size_ - 1, 1003), "data after broadcasts that failed");
   }
 
   static std::size_t block_size(int rank, int round) {

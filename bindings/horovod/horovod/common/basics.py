@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 import elastic
-from horovod.common import environment, places
+from horovod.common import environment
 from horovod.common.absent import refuse
 from horovod.common.exceptions import as_horovod_errors
 
@@ -38,7 +38,6 @@ def init(comm: Any = None, process_sets: Any = None) -> None:
     if not _joined:
         with as_horovod_errors():
             elastic.init(**environment.options(os.environ))
-            places.present()
         _joined = True
         atexit.register(_leave)
         environment.name_variables_without_effect(elastic.rank())

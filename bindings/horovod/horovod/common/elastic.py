@@ -15,7 +15,7 @@ from horovod.common.exceptions import (
     HostsUpdatedInterrupt,
     as_horovod_errors,
 )
-from horovod.common.places import Root, note
+from horovod.common.root import Root
 
 
 class State:
@@ -129,12 +129,12 @@ class _Run:
             BelowMinimumError: the training has begun, and none has it.
         """
         gathered = elastic.allgather(np.array([self._has_state]))
-        note(gathered.contributors)
         self._generation = gathered.contributors.generation
         have_it = np.flatnonzero(gathered.values)
         if len(have_it) == 0 and self._boundary.begun:
             raise elastic.BelowMinimumError("the last worker that had the state is gone")
-        self._root = Root(int(have_it[0]) if len(have_it) else 0, self._generation)
+        rank = int(have_it[0]) if len(have_it) else 0
+        self._root = Root(rank, gathered.contributors.workers[rank])
 
     def train(self, state: State, call: Callable[[], Any]) -> Any:
         """Calls ``call``, and again where workers have come or left."""

@@ -7,9 +7,8 @@ from typing import Any
 import torch
 
 import elastic
-from horovod.common import places
-from horovod.common.places import Root
 from horovod.common.process_sets import check_process_set, global_process_set
+from horovod.common.root import Root
 from horovod.torch import tensors as t
 from horovod.torch.allreduce import allreduce
 from horovod.torch.handles import Handle, in_order, key_of, synchronize
@@ -21,34 +20,25 @@ def fixed_root(root_rank: int) -> Root:
     if isinstance(root_rank, Root):
         return root_rank
     t.check_initialized()
-    view = places.present()
+    view = elastic.members()
     work = in_order.submit(lambda: t.agree_on_root("broadcast", root_rank, view))
     root: Root = synchronize(Handle(work, lambda root: root))
     return root
-
-
-def _send(tensor: torch.Tensor, root: Root) -> None:
-    """Copies the root's tensor to all. The root alone gives elements to an allgather, as
-    elastic.broadcast would take whoever has its rank when the call begins."""
-    elements = tensor.reshape(-1)
-    gathered = elastic.allgather(elements if root.is_here else elements[:0], elements)
-    if len(gathered.values) != len(elements):
-        raise root.lost()
 
 
 def _start(tensor: torch.Tensor, root_rank: int, name: str | None) -> Handle:
     """Starts a broadcast that overwrites ``tensor``. Its result is the root."""
     key = key_of("broadcast", name)
     signature = t.shape_and_type(tensor)
-    view = places.present()
+    view = elastic.members()
 
     def perform() -> Root:
         if isinstance(root_rank, Root):
             root = root_rank
-            t.agree("broadcast", *signature, int(root), root.generation)
+            t.agree("broadcast", *signature, int(root), root.worker)
         else:
             root = t.agree_on_root("broadcast", root_rank, view, *signature)
-        _send(tensor, root)
+        elastic.broadcast_from(tensor, root.worker)
         return root
 
     return Handle(in_order.submit(perform), lambda root: root, key)

@@ -8,10 +8,10 @@ from typing import Any
 import torch
 
 import elastic
-from horovod.common import basics, places
+from horovod.common import basics
 from horovod.common.absent import refuse
 from horovod.common.exceptions import HorovodInternalError
-from horovod.common.places import Root
+from horovod.common.root import CLAIM_LENGTH, Root, claim, root_in
 
 
 class Op:
@@ -109,34 +109,39 @@ def agree(call: str, *signature: Any) -> elastic.Contributors:
     Raises:
         HorovodInternalError: on all of them alike, if they differ.
     """
-    return _compare(call, signature, 0)[0]
+    digest = _digest(call, signature)
+    extremes = torch.tensor([digest, -digest])
+    contributors = elastic.allreduce(extremes, elastic.MAX)
+    if int(extremes[0]) != -int(extremes[1]):
+        raise _disagreement(call, signature)
+    return contributors
 
 
-def agree_on_root(call: str, rank: int, view: int, *signature: Any) -> Root:
+def agree_on_root(call: str, rank: int, view: elastic.Contributors, *signature: Any) -> Root:
     """The worker that has ``rank`` in the oldest of the views in which the members began the call.
-    ``view`` is that of this one, as ``places.present`` tells it.
+    ``view`` is that of this one.
 
     Raises:
         HorovodInternalError: on all members alike, if what they are about to do differs.
         ValueError: on all members alike, if there is no such rank.
     """
-    return places.root_in(_compare(call, (*signature, rank), view)[1], rank)
+    claims = elastic.allgather(claim(_digest(call, (*signature, rank)), rank, view)).values
+    if len(set(claims[::CLAIM_LENGTH].tolist())) > 1:
+        raise _disagreement(call, (*signature, rank))
+    return root_in(claims, rank)
 
 
-def _compare(call: str, signature: Any, own: int) -> tuple[elastic.Contributors, int]:
-    """The members, and the greatest number ``own`` of them."""
+def _digest(call: str, signature: Any) -> int:
     text = repr((call, *signature))
-    digest = int.from_bytes(hashlib.blake2b(text.encode(), digest_size=7).digest(), "little")
-    extremes = torch.tensor([digest, -digest, own])
-    contributors = elastic.allreduce(extremes, elastic.MAX)
-    places.note(contributors)
-    if int(extremes[0]) != -int(extremes[1]):
-        what = " ".join(str(part) for part in signature)
-        raise HorovodInternalError(
-            f"{call}: the ranks gave tensors of different shapes or types, or different arguments; "
-            f"this one has {what}"
-        )
-    return contributors, int(extremes[2])
+    return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=7).digest(), "little")
+
+
+def _disagreement(call: str, signature: Any) -> HorovodInternalError:
+    what = " ".join(str(part) for part in signature)
+    return HorovodInternalError(
+        f"{call}: the ranks gave tensors of different shapes or types, or different arguments; "
+        f"this one has {what}"
+    )
 
 
 def shape_and_type(tensor: torch.Tensor) -> tuple[list[int], str]:

@@ -76,6 +76,9 @@ class _Store(dist.Store):
         pass
 
 
+#: An id that is no worker's.
+_NO_WORKER = 0
+
 #: PyTorch keeps only its part in C++ alive.
 _STORE = _Store()
 
@@ -92,30 +95,16 @@ class ProcessGroup(dist.ProcessGroup):
     def __init__(self) -> None:
         super().__init__(elastic.rank(), elastic.size())
         self._group_name = "elastic"
-        self._generation = -1
-        self._rank = self._size = 0
-        self._ask()
+        #: By whose ranks the program names workers.
+        self._members = elastic.members()
 
     def rank(self) -> int:
-        self._ask()
-        return self._rank
+        self._members = elastic.members()
+        return self._members.workers.index(elastic.worker_id())
 
     def size(self) -> int:
-        self._ask()
-        return self._size
-
-    def _ask(self) -> None:
-        # The rank of one view must not meet the size of another.
-        while self._generation != elastic.generation():
-            self._generation = elastic.generation()
-            self._rank, self._size = int(elastic.rank()), int(elastic.size())
-
-    def _note(self, contributors: elastic.Contributors) -> None:
-        """Takes the ranks of the membership that completed an operation, which is the same for all."""
-        if contributors.generation != self._generation:
-            self._generation = contributors.generation
-            self._rank = contributors.workers.index(elastic.worker_id())
-            self._size = len(contributors)
+        self._members = elastic.members()
+        return len(self._members)
 
     def getBackendName(self) -> str:  # noqa: N802: PyTorch's name
         return "elastic"
@@ -143,10 +132,10 @@ class ProcessGroup(dist.ProcessGroup):
         operation = _operation(opts)
         _in_place(tensors, "all_reduce")
         if len(tensors) == 1 and not tensors[0].requires_grad:
-            self._note(elastic.allreduce(tensors[0], operation))
+            self._members = elastic.allreduce(tensors[0], operation)
         else:
             with torch.no_grad():
-                self._note(elastic.grouped_allreduce(tensors, operation))
+                self._members = elastic.grouped_allreduce(tensors, operation)
         if getattr(opts, "asyncOp", True):
             return _complete(tensors)
         return None  # what newer versions of PyTorch take from a call that has waited
@@ -161,28 +150,28 @@ class ProcessGroup(dist.ProcessGroup):
         return _complete(tensors)
 
     def _copy_from(self, root: int, tensor: torch.Tensor) -> None:
-        """The root alone gives elements to an allgather: ``elastic.broadcast`` takes the worker that
-        has the number when its call begins, which need not be the one that the program means."""
-        elements = tensor.view(-1)
-        given = elements if self._rank == root else elements[:0]
-        values, _, _ = self._blocks(
-            given,
-            [len(elements), root],
-            "broadcast: the ranks gave different roots, or tensors of different sizes",
-        )
-        if len(values) != len(elements):
-            self._ask()
-            if not 0 <= root < self._size:
+        """Copies from the worker that the program means by ``root``, whatever becomes of the ranks."""
+        workers = self._members.workers
+        is_rank = 0 <= root < len(workers)
+        try:
+            elastic.broadcast_from(tensor, workers[root] if is_rank else _NO_WORKER)
+        except elastic.RootLostError as error:
+            self._members = elastic.members()
+            if not is_rank:
                 raise elastic.InvalidArgumentError(
-                    f"broadcast: root {root} is no rank; there are {self._size}"
-                )
+                    f"broadcast: root {root} is no rank; there are {len(workers)}"
+                ) from None
             raise elastic.RootLostError(
-                f"broadcast: the members have changed, and no longer mean the same worker by rank "
-                f"{root}, or it is lost; call again, by the present numbers of "
-                "torch.distributed.get_rank()"
-            )
-        if self._rank != root:
-            elements.copy_(values)
+                f"broadcast: the worker with rank {root} is lost; call again, by the present numbers "
+                f"of torch.distributed.get_rank() ({error})"
+            ) from None
+        except elastic.MismatchError as error:
+            self._members = elastic.members()
+            raise elastic.MismatchError(
+                "broadcast: the ranks gave different roots, or tensors of different sizes, or the "
+                "members have changed and the same number meant different workers: call again, by "
+                f"the present numbers of torch.distributed.get_rank() ({error})"
+            ) from None
 
     def _blocks(self, block: torch.Tensor, alike: list[int], otherwise: str) -> Any:
         """Gathers blocks of members that all give the same numbers ``alike``; an error on all of
@@ -190,7 +179,7 @@ class ProcessGroup(dist.ProcessGroup):
         try:
             return elastic._core._allgather(block, alike)
         except elastic.MismatchError as error:
-            self._ask()
+            self._members = elastic.members()
             raise elastic.MismatchError(f"{otherwise} ({error})") from None
 
     def allgather(
@@ -264,7 +253,7 @@ class ProcessGroup(dist.ProcessGroup):
     reduce_scatter_tensor_coalesced = reduce_scatter_single_coalesced
 
     def barrier(self, opts: Any = None) -> Any:
-        self._note(elastic.barrier())
+        self._members = elastic.barrier()
         return _complete([])
 
     def _gather(self, tensor: torch.Tensor, ranks: int, call: str) -> torch.Tensor:
@@ -277,7 +266,7 @@ class ProcessGroup(dist.ProcessGroup):
             "the members may have changed; call again with tensors for "
             "torch.distributed.get_world_size() ranks",
         )
-        self._note(contributors)
+        self._members = contributors
         if len(contributors) != ranks:
             raise _wrong_size(call, ranks, len(contributors))
         rows: torch.Tensor = values.reshape(ranks, -1)
@@ -289,7 +278,7 @@ class ProcessGroup(dist.ProcessGroup):
         if count == 0:
             return
         part = elastic.reduce_scatter(flat.contiguous(), _operation(opts))
-        self._note(part.contributors)
+        self._members = part.contributors
         ranks = flat.numel() // count
         if part.values.numel() != count or len(part.contributors) != ranks:
             raise _wrong_size(call, ranks, len(part.contributors))
