@@ -178,7 +178,9 @@ Result<Secret> read_secret_file(const std::string& path) {
                                                 ": it must belong to the user that runs the job, " +
                                                 std::to_string(::geteuid()) + ", or to root");
     }
-    if ((info.st_mode & 077U) != 0) {
+    // Root may let a group read it, as it does with the Secrets of Kubernetes.
+    const bool is_of_root = info.st_uid == 0 && ::geteuid() != 0;
+    if ((info.st_mode & (is_of_root ? 037U : 077U)) != 0) {
       return Status(Code::kInvalidArgument,
                     "the secret file " + path + " can be read by others; run: chmod 600 " + path);
     }

@@ -38,7 +38,7 @@ class Node:
 
 
 class Pod:
-    """Runs the init containers to their end, then the container."""
+    """Runs the pod's container."""
 
     def __init__(self, node, name, spec, environment=()):
         node.pods += 1
@@ -50,18 +50,14 @@ class Pod:
         self.folders = {volume["name"]: node.volume(volume, spec["securityContext"]["fsGroup"])
                         for volume in spec["volumes"]}
         add_host(self.namespace, self.address)
-        self.roots = {container["name"]: self._root(node, container)
-                      for container in spec["initContainers"] + spec["containers"]}
-        for container in spec["initContainers"]:
-            done = self.start(container)
-            assert done.wait(20) == 0, f"{name}: {container['name']}: {self.said()}"
-        self.container = spec["containers"][0]
-        self.process = self.start(self.container)
+        self.container, = spec["containers"]
+        self.root = self._root(node)
+        self.process = self.start()
 
-    def _root(self, node, container):
+    def _root(self, node):
         """This machine's system with the image's /usr/local, /data and hosts, the volumes, and nothing that can be
         written otherwise."""
-        root = node.folder / f"{self.namespace}-{container['name']}"
+        root = node.folder / f"{self.namespace}-root"
         root.mkdir()
         run("mount", "-t", "tmpfs", "tmpfs", root)
         for system in (Path("/") / name for name in ("bin", "dev", "etc", "lib", "lib64", "proc", "sbin", "usr")):
@@ -72,9 +68,9 @@ class Pod:
         self._mount(root, "/usr/local", node.image / "local")
         self._mount(root, "/data", node.image / "data")
         run("mount", "--bind", node.hosts, root / "etc/hosts")
-        for mount in container["volumeMounts"]:
+        for mount in self.container["volumeMounts"]:
             self._mount(root, mount["mountPath"], self.folders[mount["name"]], mount.get("readOnly", False))
-        assert container["securityContext"]["readOnlyRootFilesystem"]
+        assert self.container["securityContext"]["readOnlyRootFilesystem"]
         run("mount", "-o", "remount,ro", root)
         return root
 
@@ -86,15 +82,15 @@ class Pod:
         if read_only:
             run("mount", "-o", "remount,bind,ro", at)
 
-    def start(self, container, command=None, stdout=None):
+    def start(self, command=None, stdout=None):
         """Starts the container's command as process 1, or another one beside it."""
-        words = command or container["command"] + container.get("args", [])
+        words = command or self.container["command"] + self.container.get("args", [])
         words = [re.sub(r"\$\((\w+)\)", lambda name: self.environment[name[1]], word) for word in words]
         user = self.spec["securityContext"]
-        assert container["securityContext"]["capabilities"]["drop"] == ["ALL"]
+        assert self.container["securityContext"]["capabilities"]["drop"] == ["ALL"]
         line = ["ip", "netns", "exec", self.namespace, "unshare", "--mount", "--uts", "--pid", "--fork", "--kill-child",
                 "sh", "-c", 'hostname "$1" && mount -t proc proc "$2/proc" && shift 2 && exec "$@"', "sh",
-                self.name, str(self.roots[container["name"]]), "/usr/sbin/chroot", str(self.roots[container["name"]]),
+                self.name, str(self.root), "/usr/sbin/chroot", str(self.root),
                 "setpriv", f"--reuid={user['runAsUser']}", f"--regid={user['runAsGroup']}",
                 f"--groups={user['fsGroup']}", "--bounding-set=-all", "--inh-caps=-all", "--no-new-privs", *words]
         with open(self.output, "ab") as log:
@@ -102,7 +98,7 @@ class Pod:
 
     def exec(self, *command):
         """What the command says, beside the container; nothing where it fails."""
-        process = self.start(self.container, list(command), subprocess.PIPE)
+        process = self.start(list(command), subprocess.PIPE)
         said = process.communicate(timeout=20)[0].decode()
         return said if process.returncode == 0 else ""
 

@@ -383,6 +383,27 @@ TEST_F(SecretFile, OfAnotherUserIsRefused) {
   EXPECT_NE(status.message().find("belongs to user 12345"), std::string::npos) << status.message();
 }
 
+/// As Kubernetes mounts a Secret. The process of another user reads it as a member of the group.
+TEST_F(SecretFile, OfRootMayBeReadableByAGroup) {
+  if (::getuid() != 0) GTEST_SKIP() << "needs root, to be another user for a moment";
+  constexpr gid_t kGroup = 12345;
+  write(to_hex(random_secret()));
+  ASSERT_EQ(::chown(path_.c_str(), 0, kGroup), 0);
+  ASSERT_EQ(::chmod(path_.c_str(), 0440), 0);
+  EXPECT_FALSE(read_secret_file(path_).ok());  // root needs no group
+  ASSERT_EQ(::setegid(kGroup), 0);
+  ASSERT_EQ(::seteuid(12345), 0);
+  const Status by_group = read_secret_file(path_).status();
+  ASSERT_EQ(::seteuid(0), 0);
+  ASSERT_EQ(::chmod(path_.c_str(), 0444), 0);
+  ASSERT_EQ(::seteuid(12345), 0);
+  const Status by_all = read_secret_file(path_).status();
+  ASSERT_EQ(::seteuid(0), 0);
+  ASSERT_EQ(::setegid(0), 0);
+  EXPECT_TRUE(by_group.ok()) << by_group.message();
+  EXPECT_EQ(by_all.code(), Code::kInvalidArgument);
+}
+
 TEST(RandomId, IsHexAndDiffersEveryTime) {
   std::set<std::string> seen;
   for (int i = 0; i < 1000; ++i) {
