@@ -71,6 +71,7 @@ std::string Membership::State::how_it_left(const Worker& worker) {
 }
 
 void Membership::State::forget(const std::string& incarnation) {
+  if (round_ && round_->expected.contains(incarnation)) round_->lost_one = true;
   workers_.erase(incarnation);
   liveness_.forget(incarnation);
   absences_.erase(incarnation);
@@ -222,9 +223,9 @@ void Membership::State::fail(const std::string& text, bool misfit) {
   if (view_.generation != 0 && is_final) {
     out_.actions.push_back(JournalEnd{Fail{text, misfit, timed_out_, mismatch_}});
   }
-  for (const auto& entry : workers_) {
-    send(entry.first, Fail{text, misfit, timed_out_, mismatch_});
-  }
+  std::vector<std::string> all;
+  for (const auto& entry : workers_) all.push_back(entry.first);
+  send_to_all(std::move(all), Fail{text, misfit, timed_out_, mismatch_});
   log_reason(text);
   misfit_ = misfit;
   over_ = true;
@@ -288,10 +289,9 @@ void Membership::State::expire() {
     const std::set<std::string> expected = round_->expected;
     for (const std::string& member : expected) {
       if (!workers_.contains(member) || now_ < report_due(member)) continue;
+      round_->expected.erase(member);  // the reports received so far stay valid: they are binding
       evict(member, "frozen, but did not report within " +
                         std::to_string(options_.report_window.count()) + " ms");
-      // The reports received so far stay valid: they are binding.
-      round_->expected.erase(member);
     }
   }
   if (grace_ends_ && now_ >= *grace_ends_) {

@@ -67,6 +67,7 @@ void Membership::State::look_for_early_leavers(const Heartbeat& heartbeat) {
   const bool by_commits = layout_.has_value();
   const auto early = early_leavers_.passed_by({heartbeat.commits, heartbeat.positions}, by_commits);
   if (early.empty()) return;
+  is_routine_ = false;
   ending_ = std::any_of(workers_.begin(), workers_.end(),
                         [](const auto& entry) { return entry.second.done; });
   for (const EarlyLeavers::Leaver& leaver : early) {
@@ -91,9 +92,11 @@ void Membership::State::look_for_early_leavers(const Heartbeat& heartbeat) {
       }
     }
     out_.warnings.push_back(text);
-    for (const std::string& member : remaining_members()) {
-      if (workers_.at(member).registration.stall) send(member, Warning{text});
-    }
+    std::vector<std::string> wanted_by = remaining_members();
+    std::erase_if(wanted_by, [this](const std::string& member) {
+      return !workers_.at(member).registration.stall;
+    });
+    send_to_all(std::move(wanted_by), Warning{text});
   }
 }
 

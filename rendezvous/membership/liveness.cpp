@@ -19,6 +19,7 @@ Liveness::Liveness(Milliseconds period, Milliseconds evict_after)
 
 void Liveness::watch(const std::string& incarnation, TimePoint now) {
   signs_[incarnation] = {now, now};
+  newest_ = std::max(newest_, now);
 }
 
 void Liveness::heard(const std::string& incarnation, TimePoint now) {
@@ -27,6 +28,7 @@ void Liveness::heard(const std::string& incarnation, TimePoint now) {
   const bool heard_no_member = hears_no_member(now);
   note_lateness(now - found->second.heard - period_, now);
   found->second = {now, now};
+  newest_ = std::max(newest_, now);
   if (heard_no_member) restart(now);
 }
 
@@ -36,7 +38,13 @@ void Liveness::lived(const std::string& incarnation, TimePoint at) {
 }
 
 void Liveness::forget(const std::string& incarnation) {
-  signs_.erase(incarnation);
+  const auto found = signs_.find(incarnation);
+  if (found == signs_.end()) return;
+  const bool was_newest = found->second.heard == newest_;
+  signs_.erase(found);
+  if (!was_newest) return;
+  newest_ = TimePoint::min();
+  for (const auto& entry : signs_) newest_ = std::max(newest_, entry.second.heard);
 }
 
 bool Liveness::tick(TimePoint due, TimePoint now) {
@@ -50,6 +58,7 @@ bool Liveness::tick(TimePoint due, TimePoint now) {
 
 void Liveness::restart(TimePoint now) {
   for (auto& entry : signs_) entry.second = {now, now};
+  if (!signs_.empty()) newest_ = now;
 }
 
 std::vector<Liveness::Silent> Liveness::silent(TimePoint now) const {
@@ -63,10 +72,8 @@ std::vector<Liveness::Silent> Liveness::silent(TimePoint now) const {
 }
 
 bool Liveness::hears_no_member(TimePoint now) const {
-  TimePoint newest = TimePoint::min();
-  for (const auto& entry : signs_) newest = std::max(newest, entry.second.heard);
   if (signs_.empty()) return false;
-  return now - newest >= limit(now) / 2 && now - newest < kLongestSilenceOfAll * evict_after_;
+  return now - newest_ >= limit(now) / 2 && now - newest_ < kLongestSilenceOfAll * evict_after_;
 }
 
 Duration Liveness::limit(TimePoint now) const {

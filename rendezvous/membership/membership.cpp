@@ -62,14 +62,21 @@ Membership::State::State(MembershipOptions options, RecoveredState memory)
 /// rules of rounds.cpp until none changes anything. Last, waiting joiners are told why they wait,
 /// and connected members are asked about disconnected ones. Cost: about linear in the number of
 /// members; a new view is sent to each of them.
+///
+/// Events of which each member sends many, or each member one at the same time, mostly change no
+/// fact that a rule depends on (`is_routine_`). Their cost does not depend on the number of
+/// members. `due_` stays as it is then: it can only be too early.
 Decision Membership::State::decide(const Event& event, TimePoint now) {
   now_ = now;
   out_ = {};
+  is_routine_ = false;
   std::visit([this](const auto& e) { on(e); }, event);
+  if (is_routine_) return std::move(out_);
   advance();
   send_wait_reasons();
   ask_about_absent();
   due_ = compute_due();
+  joinable_ = !over_ && !ending_ && any_member_ready();
   return std::move(out_);
 }
 
@@ -205,12 +212,14 @@ void Membership::State::on(const Tick& /*event*/) {
   expire();
 }
 
+/// Once per heartbeat period the rules are applied even if it tells nothing new.
 void Membership::State::on_message(const std::string& from, const Heartbeat& message) {
+  is_routine_ = now_ < next_look_;
   if (!is_member(from)) return;
   Worker& worker = workers_.at(from);
   worker.heartbeat = message;
   if (message.figures) worker.figures = message.figures;
-  look_for_stalls();
+  if (!is_routine_) look_for_stalls();
   if (over_) return;
   look_for_early_leavers(message);
   if (message.generation == view_.generation) {
@@ -272,6 +281,7 @@ void Membership::State::on_message(const std::string& from, const Paused& messag
     return log_reason("ignored: a pause for another round");
   }
   round_->paused.insert(from);
+  is_routine_ = !round_->complete();
 }
 
 /// A report: the member is frozen and completes nothing more in this generation. Reports for
@@ -288,6 +298,7 @@ void Membership::State::on_message(const std::string& from, const Report& messag
   commits_ = std::max(commits_, message.commits);
   synced_before_ = synced_before_ || message.synced;
   round_->reports[from] = message;
+  is_routine_ = !round_->complete();
 }
 
 void Membership::State::on_message(const std::string& from, const Ready& message) {
@@ -296,6 +307,7 @@ void Membership::State::on_message(const std::string& from, const Ready& message
   worker.transfer = Milliseconds(std::min<std::uint64_t>(message.transfer_ms, kLongestTransferMs));
   worker.told_to_wait = false;
   if (view_.generation != 0) compare_layout(from);
+  is_routine_ = joinable_ && !over_ && is_member(from);  // others were ready before
 }
 
 /// A worker wants to go: because the job is at its end (`done`), because it cannot continue

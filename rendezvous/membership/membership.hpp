@@ -95,8 +95,9 @@ using Event = std::variant<Registered, Received, ConnectionLost, ProcessEnded, R
                            StopJob, ExpectWorkers, Tick>;
 
 // ---- actions ----------------------------------------------------------------------------------
+/// One message to one worker or more, in this order.
 struct SendTo {
-  std::string incarnation;
+  std::vector<std::string> incarnations;
   Message message;
 };
 /// Closes the connection after all messages sent to it have been written.

@@ -130,7 +130,7 @@ void Membership::State::adopt(View view) {
   if (!from_journal) raise_floor(highest + kForgottenGenerations);
   auto suspicions = std::move(recovery_->suspicions);
   recovery_.reset();
-  view_ = std::move(view);
+  enter(std::move(view));
   commits_ = std::max(commits_, view_.commits);
   for (const Member& member : view_.members) synced_before_ = synced_before_ || member.synced;
   if (view_.below_minimum) below_since_ = now_;

@@ -52,10 +52,7 @@ bool Membership::State::advance_once() {
 /// member starts another round without it. At a step boundary with too few members the round stays
 /// open and waits for joiners.
 bool Membership::State::advance_immediate_round() {
-  const bool another_lost =
-      std::any_of(round_->expected.begin(), round_->expected.end(),
-                  [this](const std::string& member) { return !workers_.contains(member); });
-  if (another_lost) {
+  if (round_->lost_one) {
     start_round(0, causes_.back());
     return true;
   }
@@ -113,10 +110,8 @@ bool Membership::State::wants_boundary() const {
 /// one message to each member, and one answer of each.
 void Membership::State::start_round(std::uint64_t at_commit, const std::string& reason) {
   const std::vector<std::string> members = remaining_members();
-  round_ = Round{++rounds_, at_commit, now_, {members.begin(), members.end()}, {}, {}};
-  for (const std::string& member : members) {
-    send(member, Freeze{view_.generation, round_->number, at_commit, reason});
-  }
+  round_ = Round{++rounds_, at_commit, now_, {members.begin(), members.end()}, {}, {}, false};
+  send_to_all(members, Freeze{view_.generation, round_->number, at_commit, reason});
   log_reason("round " + std::to_string(round_->number) +
              (at_commit == 0 ? " freezes at once"
                              : " asks to stop at commit " + std::to_string(at_commit)) +
@@ -207,12 +202,14 @@ void Membership::State::announce(View next) {
   next.cause = cause_of(next);
   next.broken = std::exchange(broken_, {});
   out_.actions.push_back(Journal{next});
-  for (const Member& member : next.members) send(member.incarnation, Announce{next});
+  std::vector<std::string> incarnations;
+  for (const Member& member : next.members) incarnations.push_back(member.incarnation);
+  send_to_all(std::move(incarnations), Announce{next});
   for (std::size_t lane = 0; lane < view_.lanes.size(); ++lane) {
     if (next.lanes[lane].position > view_.lanes[lane].position) broken_link_counts_.clear();
   }
   if (view_.generation != 0) ++view_changes_;
-  view_ = std::move(next);
+  enter(std::move(next));
   for (const std::string& left : view_.left) {
     if (workers_.contains(left)) release(left);
   }
@@ -227,6 +224,14 @@ void Membership::State::announce(View next) {
   lead_ = 1;
   commits_ = std::max(commits_, view_.commits);
   for (const Member& member : view_.members) synced_before_ = synced_before_ || member.synced;
+}
+
+void Membership::State::enter(View view) {
+  view_ = std::move(view);
+  ranks_.clear();
+  for (std::size_t rank = 0; rank < view_.members.size(); ++rank) {
+    ranks_.emplace(view_.members[rank].incarnation, rank);
+  }
 }
 
 std::string Membership::State::cause_of(const View& next) const {

@@ -19,11 +19,10 @@ void lower(Milliseconds& limit, std::uint64_t other_ms) {
 
 }  // namespace
 
-/// Looks for stalls on a heartbeat, once per heartbeat period. Sends warnings to the log and to the
-/// members that want them, and fails the job if a stall exceeds its limit. Cost: O(members * lanes)
-/// per period.
+/// Looks for stalls; called on a heartbeat, once per heartbeat period. Sends warnings to the log
+/// and to the members that want them, and fails the job if a stall exceeds its limit. Cost:
+/// O(members * lanes) per period.
 void Membership::State::look_for_stalls() {
-  if (now_ < next_look_) return;
   next_look_ = now_ + options_.heartbeat;
   if (!heartbeats_can_show_stalls()) return stalls_.pause();
   std::vector<const Heartbeat*> heartbeats;
@@ -61,10 +60,12 @@ void Membership::State::look_for_missing_commits(Milliseconds limit) {
 
 void Membership::State::warn(const std::string& text) {
   out_.warnings.push_back(text);
+  std::vector<std::string> wanted_by;
   for (const Member& member : view_.members) {
     const auto& stall = workers_.at(member.incarnation).registration.stall;
-    if (stall && stall->warning_ms > 0) send(member.incarnation, Warning{text});
+    if (stall && stall->warning_ms > 0) wanted_by.push_back(member.incarnation);
   }
+  send_to_all(std::move(wanted_by), Warning{text});
 }
 
 /// Whether heartbeats can show a stall: all members are connected, in the present view, and none is

@@ -6,6 +6,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -32,7 +33,7 @@ class Membership::State {
   const View& view() const { return view_; }
   StatusReply status(TimePoint now) const;
   double steps_per_second(TimePoint now) const { return step_rate_.per_second(now); }
-  bool joinable() const { return !over_ && !ending_ && any_member_ready(); }
+  bool joinable() const { return joinable_; }
   bool ends_workers() const { return ends_workers_; }
 
  private:
@@ -78,6 +79,7 @@ class Membership::State {
     std::set<std::string> expected;
     std::set<std::string> paused;           ///< deferred
     std::map<std::string, Report> reports;  ///< immediate
+    bool lost_one = false;                  ///< one of `expected` has gone
 
     bool deferred() const { return at_commit != 0; }
     bool complete() const {
@@ -153,6 +155,7 @@ class Membership::State {
   void withdraw_removals();
   void conclude();
   void announce(View next);
+  void enter(View view);
   std::string cause_of(const View& next) const;
 
   enum class Departure { kFailed, kEvicted, kLeft };
@@ -216,14 +219,18 @@ class Membership::State {
   TimePoint compute_due() const;
 
   void send(const std::string& incarnation, Message message);
+  void send_to_all(std::vector<std::string> incarnations, Message message);
   void log_reason(const std::string& why);
 
   MembershipOptions options_;  ///< as given, but for initial_np
   TimePoint now_{};
   TimePoint due_ = TimePoint::max();
+  bool joinable_ = false;    ///< see Membership::joinable
+  bool is_routine_ = false;  ///< the present event has changed nothing that a rule depends on
   Decision out_;
 
   View view_;
+  std::unordered_map<std::string, std::size_t> ranks_;  ///< of the members of `view_`
   std::optional<Recovery> recovery_;
   std::uint64_t floor_ = 0;  ///< generations up to this one may have been given before
   std::map<std::string, Worker> workers_;

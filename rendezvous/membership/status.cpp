@@ -80,14 +80,12 @@ StatusReply::Progress Membership::State::progress_of(const Member& member) const
 
 /// The number of members if `incarnation` is not a member.
 std::size_t Membership::State::rank_of(const std::string& incarnation) const {
-  const auto found =
-      std::find_if(view_.members.begin(), view_.members.end(),
-                   [&](const Member& member) { return member.incarnation == incarnation; });
-  return static_cast<std::size_t>(found - view_.members.begin());
+  const auto found = ranks_.find(incarnation);
+  return found != ranks_.end() ? found->second : view_.members.size();
 }
 
 bool Membership::State::is_member(const std::string& incarnation) const {
-  return rank_of(incarnation) < view_.members.size();
+  return ranks_.contains(incarnation);
 }
 
 /// The members that are not gone, in rank order. Includes disconnected ones.
@@ -164,8 +162,14 @@ TimePoint Membership::State::compute_due() const {
 }
 
 void Membership::State::send(const std::string& incarnation, Message message) {
-  if (is_absent(incarnation)) return;
-  out_.actions.push_back(SendTo{incarnation, std::move(message)});
+  send_to_all({incarnation}, std::move(message));
+}
+
+/// To those that are connected.
+void Membership::State::send_to_all(std::vector<std::string> incarnations, Message message) {
+  std::erase_if(incarnations, [this](const std::string& one) { return is_absent(one); });
+  if (incarnations.empty()) return;
+  out_.actions.push_back(SendTo{std::move(incarnations), std::move(message)});
 }
 
 void Membership::State::log_reason(const std::string& why) {

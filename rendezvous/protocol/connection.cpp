@@ -240,30 +240,34 @@ asio::awaitable<Result<Message>> Connection::read() {
   co_return decode(text);
 }
 
-void Connection::send(const Message& message) {
+Frame::Frame(const Message& message)
+    : text_(std::make_shared<const std::string>(framed(encode(message)))) {}
+
+void Connection::send(const Frame& frame) {
   if (closing_ || !socket_.is_open()) return;
-  std::string frame = framed(encode(message));
-  if (queued_bytes_ + frame.size() > kMostQueuedBytes) {
+  std::shared_ptr<const std::string> text = frame.text();
+  if (queued_bytes_ + text->size() > kMostQueuedBytes) {
     return abort("does not read what it is sent");
   }
   if (tls_) {
-    if (Status status = tls_->seal(std::as_bytes(std::span(frame))); !status.ok()) {
+    if (Status status = tls_->seal(std::as_bytes(std::span(*text))); !status.ok()) {
       return abort(status.message());
     }
     const std::span<const std::byte> sealed = tls_->sealed();
-    frame.assign(reinterpret_cast<const char*>(sealed.data()), sealed.size());
+    text = std::make_shared<const std::string>(reinterpret_cast<const char*>(sealed.data()),
+                                               sealed.size());
     tls_->sent(sealed.size());
   }
-  queued_bytes_ += frame.size();
-  queue_.push_back(std::move(frame));
+  queued_bytes_ += text->size();
+  queue_.push_back(std::move(text));
   if (queue_.size() == 1) write_next();
 }
 
 void Connection::write_next() {
-  asio::async_write(socket_, asio::buffer(queue_.front()),
+  asio::async_write(socket_, asio::buffer(*queue_.front()),
                     [self = shared_from_this()](const Error& error, std::size_t /*bytes*/) {
                       if (error) return self->abort(error.message());
-                      self->queued_bytes_ -= self->queue_.front().size();
+                      self->queued_bytes_ -= self->queue_.front()->size();
                       self->queue_.pop_front();
                       if (!self->queue_.empty()) return self->write_next();
                       if (self->closing_) self->finish_sending();

@@ -30,6 +30,16 @@ struct HostPort {
 Result<HostPort> parse_address(const std::string& address);
 std::string to_string(const boost::asio::ip::tcp::endpoint& endpoint);
 
+/// A message as it travels, for one connection or many.
+class Frame {
+ public:
+  explicit Frame(const Message& message);
+  const std::shared_ptr<const std::string>& text() const { return text_; }
+
+ private:
+  std::shared_ptr<const std::string> text_;
+};
+
 /// An authenticated connection that carries messages, for both sides: the handshake, then frames,
 /// under TLS where the job encrypts. Nothing but the handshake is parsed of a peer that has not
 /// proven to know the secret.
@@ -57,7 +67,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
   boost::asio::awaitable<Result<Message>> read();
 
   /// Queues a message. A peer that does not read what is queued is given up.
-  void send(const Message& message);
+  void send(const Message& message) { send(Frame(message)); }
+  void send(const Frame& frame);
 
   /// Sends what is queued, then no more. The reader must go on until `read` fails, and drop what
   /// comes, so that sent data is not lost to a reset; that ends after a moment at the latest.
@@ -90,8 +101,9 @@ class Connection : public std::enable_shared_from_this<Connection> {
   Socket socket_;
   boost::asio::steady_timer deadline_;
   std::string peer_;
-  TlsSessionPtr tls_;              ///< where the job encrypts
-  std::deque<std::string> queue_;  ///< frames, encrypted if at all; the first is being written
+  TlsSessionPtr tls_;  ///< where the job encrypts
+  /// Frames, encrypted if at all; the first is being written.
+  std::deque<std::shared_ptr<const std::string>> queue_;
   std::size_t queued_bytes_ = 0;
   bool closing_ = false;
   std::uint64_t deadline_number_ = 0;

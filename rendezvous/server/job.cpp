@@ -66,8 +66,8 @@ bool Job::enter(const Register& registration, const Peer& peer) {
   const bool welcomed =
       std::any_of(decision.actions.begin(), decision.actions.end(), [&](const Action& action) {
         const auto* sent = std::get_if<SendTo>(&action);
-        return sent != nullptr && sent->incarnation == incarnation &&
-               std::holds_alternative<Welcome>(sent->message);
+        return sent != nullptr && std::holds_alternative<Welcome>(sent->message) &&
+               std::ranges::find(sent->incarnations, incarnation) != sent->incarnations.end();
       });
   if (welcomed) {
     carry_out_limits();
@@ -184,8 +184,11 @@ bool Job::perform(const Action& action) {
                    const bool shown =
                        std::holds_alternative<Warning>(send.message) && !launchers_.empty();
                    if (shown) return true;
-                   const auto found = workers_.find(send.incarnation);
-                   if (found != workers_.end()) found->second->send(send.message);
+                   const Frame frame(send.message);
+                   for (const std::string& incarnation : send.incarnations) {
+                     const auto found = workers_.find(incarnation);
+                     if (found != workers_.end()) found->second->send(frame);
+                   }
                    return true;
                  },
                  [this](const CloseConnection& close) {
@@ -236,13 +239,17 @@ void Job::abandon(const Status& why) {
 void Job::arm_tick() {
   const TimePoint due = disk_full_ ? Clock::now() + kAppendAgain : membership_.next_tick();
   if (due == TimePoint::max() || !abandoned_.empty()) {
+    armed_for_.reset();
     tick_.cancel();
     return;
   }
+  if (armed_for_ == due) return;  // as after most heartbeats
+  armed_for_ = due;
   tick_.expires_at(due);
   tick_.async_wait([weak = weak_from_this()](const boost::system::error_code& error) {
     const auto self = weak.lock();
     if (error || !self) return;
+    self->armed_for_.reset();
     try {
       if (self->disk_full_) return self->resume();
       self->decide(Tick{});

@@ -109,6 +109,7 @@ class Job : public std::enable_shared_from_this<Job> {
   std::deque<Event> waiting_;           ///< to be decided when the disk is not full any more
   bool disk_full_ = false;
   boost::asio::steady_timer tick_;
+  std::optional<TimePoint> armed_for_;  ///< when `tick_` is due
   boost::asio::steady_timer end_;
   boost::asio::steady_timer limit_due_;
   std::vector<Limit> limits_;

@@ -16,8 +16,8 @@ namespace {
 bool welcomes(const Decision& decision, const std::string& incarnation) {
   return std::any_of(decision.actions.begin(), decision.actions.end(), [&](const Action& action) {
     const auto* sent = std::get_if<SendTo>(&action);
-    return sent != nullptr && sent->incarnation == incarnation &&
-           std::holds_alternative<Welcome>(sent->message);
+    return sent != nullptr && std::holds_alternative<Welcome>(sent->message) &&
+           std::ranges::find(sent->incarnations, incarnation) != sent->incarnations.end();
   });
 }
 
@@ -166,18 +166,20 @@ void ModelServer::count_costs(const Decision& decision) const {
   for (const Action& action : decision.actions) {
     const auto* message = std::get_if<SendTo>(&action);
     if (message == nullptr) continue;
-    ++messages;
-    bytes += encode(message->message).size();
-    if (++sent[message->incarnation] <= kMostMessages) continue;
-    context_.oracle.wrong("the server sends " + message->incarnation + " more than " +
-                          std::to_string(kMostMessages) + " messages for one event");
+    messages += message->incarnations.size();
+    bytes += encode(message->message).size() * message->incarnations.size();
+    for (const std::string& incarnation : message->incarnations) {
+      if (++sent[incarnation] <= kMostMessages) continue;
+      context_.oracle.wrong("the server sends " + incarnation + " more than " +
+                            std::to_string(kMostMessages) + " messages for one event");
+    }
   }
   context_.tally.decisions.count(workers_.size(), messages, bytes);
 }
 
 void ModelServer::perform(const Action& action) {
   if (const auto* sent = std::get_if<SendTo>(&action)) {
-    send(sent->incarnation, sent->message);
+    for (const std::string& incarnation : sent->incarnations) send(incarnation, sent->message);
   } else if (const auto* closing = std::get_if<CloseConnection>(&action)) {
     close(closing->incarnation);
   } else if (const auto* journal = std::get_if<Journal>(&action)) {

@@ -84,12 +84,14 @@ Decision MembershipTest::decide(const Event& event) {
   Decision decision = membership_->decide(event, now_);
   for (const Action& action : decision.actions) {
     if (const auto* sent = std::get_if<SendTo>(&action)) {
-      EXPECT_TRUE(connected_.contains(sent->incarnation)) << sent->incarnation;
       if (const auto* announce = std::get_if<Announce>(&sent->message)) {
         EXPECT_FALSE(journal_.empty()) << "announced before it was durable";
         EXPECT_EQ(journal_.back(), announce->view.generation);
       }
-      inbox_[sent->incarnation].push_back(sent->message);
+      for (const std::string& incarnation : sent->incarnations) {
+        EXPECT_TRUE(connected_.contains(incarnation)) << incarnation;
+        inbox_[incarnation].push_back(sent->message);
+      }
     } else if (const auto* closed = std::get_if<CloseConnection>(&action)) {
       connected_.erase(closed->incarnation);
     } else if (std::holds_alternative<Journal>(action)) {
