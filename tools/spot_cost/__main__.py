@@ -4,6 +4,7 @@
 compare       the three strategies on a trace, over many start times
 sensitivity   the same, by discount and boot time
 replay        a real job on this machine that follows a compressed trace, against its simulation
+progress      measures how much a sample teaches with more workers, on the digits
 synthesize    makes a trace at random
 
 docs/spot.md has the model, its assumptions, and an example.
@@ -18,6 +19,7 @@ sys.dont_write_bytecode = True
 from availability import BadInput, read_trace  # noqa: E402
 from comparison import outcomes, sensitivity, start_times  # noqa: E402
 from measured import read_table  # noqa: E402
+from progress import measure_progress  # noqa: E402
 from replay import Plan, ReplayFailed, replay  # noqa: E402
 from report import (availability_line, comparison_table, replay_table,  # noqa: E402
                     sensitivity_table)
@@ -115,6 +117,11 @@ def add_runs(parser):
     add("--limit-hours", type=POSITIVE, default=720, help="a run that takes longer is not complete [720]")
 
 
+def add_bin(parser):
+    parser.add_argument("--bin", type=pathlib.Path, default=ROOT / "build" / "bin",
+                        help="folder with the programs [build/bin]")
+
+
 def arguments(words):
     summary, text = __doc__.split("\n", 1)
     parser = argparse.ArgumentParser(prog="spot_cost", description=summary, epilog=text,
@@ -134,9 +141,13 @@ def arguments(words):
     one.add_argument("--most", type=above(2, int), default=4, help="workers at most, with that of the base [4]")
     one.add_argument("--step-ms", type=COUNT, default=50, help="time of a step, mostly sleep [50]")
     one.add_argument("--tolerance", type=POSITIVE, default=0.1, help="allowed difference [0.1]")
-    one.add_argument("--bin", type=pathlib.Path, default=ROOT / "build" / "bin", help="folder with the programs")
+    add_bin(one)
+    one = verbs.add_parser("progress")
+    one.add_argument("file", type=pathlib.Path, help="to write, for --progress")
+    one.add_argument("--seeds", type=COUNT, default=25, help="trainings per number of workers [25]")
+    add_bin(one)
     one = verbs.add_parser("synthesize")
-    one.add_argument("file", type=pathlib.Path)
+    one.add_argument("file", type=pathlib.Path, help="to write")
     one.add_argument("--seed", type=int, default=1)
     one.add_argument("--days", type=POSITIVE, default=14)
     one.add_argument("--machines", type=COUNT, default=16, help="at most [16]")
@@ -190,15 +201,27 @@ def run_replay(options):
                            f"and {100 * options.tolerance:g} % are allowed: is the machine busy?")
 
 
+def write(path, content):
+    path.write_text(json.dumps(content) + "\n")
+    print(f"spot_cost: wrote {path}")
+
+
+def progress(options):
+    content = measure_progress(options.bin.resolve(), options.seeds)
+    print(content["progress_per_sample"])
+    write(options.file, content)
+
+
 def synthesize(options):
     content = synthetic(options.seed, options.days, options.machines, options.gap)
-    options.file.write_text(json.dumps(content) + "\n")
-    print(f"spot_cost: wrote {options.file}: {len(content['data'])} points, seed {options.seed}")
+    print(f"{len(content['data'])} points, seed {options.seed}")
+    write(options.file, content)
 
 
 def main(words=None):
     options = arguments(words)
-    verbs = {"compare": compare, "sensitivity": compare, "replay": run_replay, "synthesize": synthesize}
+    verbs = {"compare": compare, "sensitivity": compare, "replay": run_replay,
+             "progress": progress, "synthesize": synthesize}
     try:
         verbs[options.verb](options)
     except (BadInput, ReplayFailed, OSError) as failure:
