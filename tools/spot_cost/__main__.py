@@ -11,7 +11,9 @@ docs/spot.md has the model, its assumptions, and an example.
 """
 
 import argparse
+import dataclasses
 import json
+import math
 import pathlib
 import sys
 
@@ -34,7 +36,7 @@ def above(least, kind=float, inclusive=True):
     """A number for argparse."""
     def parse(text):
         value = kind(text)
-        if not (value >= least if inclusive else value > least) or value in (float("inf"),):
+        if not (value >= least if inclusive else value > least) or value == math.inf:
             raise ValueError
         return value
     parse.__name__ = f"number {'of at least' if inclusive else 'above'} {least:g}"
@@ -85,20 +87,23 @@ def add_throughput(parser):
         help=f"of a machine, bytes per second [{RING.bandwidth:g}]")
 
 
-def add_delays(parser):
+# Option of each delay: its meaning.
+LIVE_DELAYS = {"boot": "from the request for a machine to a system that runs; a guess",
+               "prepare": "image, packages, data; a guess",
+               "join": "from the start of a worker to its first step",
+               "join-pause": "of the members, per join",
+               "recovery": "pause of the members, per loss"}
+CHECKPOINT_DELAYS = {"restart": "of a job from its checkpoint; a guess",
+                     "checkpoint-every": "of training; a guess",
+                     "checkpoint-write": "for which the training waits; a guess"}
+
+
+def add_delays(parser, meanings):
     add = parser.add_argument_group("delays, in seconds").add_argument
-    for name, help_text in (
-            ("boot", "from the request for a machine to a system that runs; a guess"),
-            ("prepare", "image, packages, data; a guess"),
-            ("join", "from the start of a worker to its first step"),
-            ("join-pause", "of the members, per join"),
-            ("recovery", "pause of the members, per loss"),
-            ("restart", "of a job from its checkpoint; a guess"),
-            ("checkpoint-every", "of training; a guess"),
-            ("checkpoint-write", "for which the training waits; a guess")):
+    for name, meaning in meanings.items():
         default = getattr(DELAYS, name.replace("-", "_"))
         kind = POSITIVE if name == "checkpoint-every" else NOT_NEGATIVE
-        add(f"--{name}", type=kind, default=default, help=f"{help_text} [{default:g}]")
+        add(f"--{name}", type=kind, default=default, help=f"{meaning} [{default:g}]")
 
 
 def add_prices(parser):
@@ -129,16 +134,20 @@ def arguments(words):
     verbs = parser.add_subparsers(dest="verb", required=True, metavar="VERB")
     for verb in ("compare", "sensitivity"):
         one = verbs.add_parser(verb)
-        for add in (add_trace, add_job, add_throughput, add_delays, add_prices, add_runs):
+        for add in (add_trace, add_job, add_throughput, add_prices, add_runs):
             add(one)
-    one.add_argument("--discounts", type=share, nargs="+", default=[0.3, 0.5, 0.7, 0.9])
-    one.add_argument("--boots", type=NOT_NEGATIVE, nargs="+", default=[60, 120, 600])
+        add_delays(one, LIVE_DELAYS | CHECKPOINT_DELAYS)
+        if verb == "sensitivity":
+            one.add_argument("--discounts", type=share, nargs="+", default=[0.3, 0.5, 0.7, 0.9])
+            one.add_argument("--boots", type=NOT_NEGATIVE, nargs="+", default=[60, 120, 600])
     one = verbs.add_parser("replay")
     add_trace(one)
-    add_delays(one)
-    one.add_argument("--compress", type=POSITIVE, required=True, help="seconds of the trace in a second")
+    add_delays(one, LIVE_DELAYS)
+    one.add_argument("--compress", type=POSITIVE, required=True,
+                     help="seconds of the trace, of boot and of prepare in a second of the replay")
     one.add_argument("--seconds", type=POSITIVE, help="of the replay [the whole trace]")
-    one.add_argument("--most", type=above(2, int), default=4, help="workers at most, with that of the base [4]")
+    one.add_argument("--most", type=above(2, int), default=4,
+                     help="workers at most, with that of the base [4]")
     one.add_argument("--step-ms", type=COUNT, default=50, help="time of a step, mostly sleep [50]")
     one.add_argument("--tolerance", type=POSITIVE, default=0.1, help="allowed difference [0.1]")
     add_bin(one)
@@ -156,23 +165,27 @@ def arguments(words):
 
 
 def delays_of(options):
-    return Delays(**{name: getattr(options, name) for name in Delays.__dataclass_fields__})
+    return Delays(**{field.name: getattr(options, field.name) for field in dataclasses.fields(Delays)
+                     if hasattr(options, field.name)})
 
 
 def setting_of(options, trace):
     job = Job(options.samples, options.batch, options.workers, options.most or options.workers, options.base)
     if job.base > job.most:
-        raise BadInput(f"--base {job.base}: more than the {job.most} workers of the elastic job: raise --most")
+        raise BadInput(f"--base {job.base}: more than the {job.most} workers of the elastic job: "
+                       "raise --most")
     discount = options.discount
     if discount is None and trace.prices is None:
         discount = PRICES.discount
     steps = (read_table(options.steps, "step_seconds") if options.steps
              else RingModel(options.compute, options.gradient_bytes, options.bandwidth))
     progress = read_table(options.progress, "progress_per_sample") if options.progress else by_samples
-    return Setting(job, delays_of(options), Prices(options.on_demand, discount, options.server), steps, progress)
+    prices = Prices(options.on_demand, discount, options.server)
+    return Setting(job, delays_of(options), prices, steps, progress)
 
 
 def compare(options):
+    """Both compare and sensitivity."""
     trace = read_trace(options.trace, options.ones == "preempted")
     setting = setting_of(options, trace)
     starts = start_times(trace, options.runs, options.seed)
