@@ -12,11 +12,18 @@ two of them nothing changes, so time, money and learning grow in straight lines.
 """
 
 import math
+from typing import NamedTuple
 
 from outcome import Outcome
 from setting import HOUR
 
 ROUNDING = 1e-6  # seconds
+
+
+class Checkpoint(NamedTuple):
+    whole_at: float  # when it is written
+    learned: float
+    trained: float
 
 
 class ElasticRun:
@@ -29,8 +36,9 @@ class ElasticRun:
         self.joining = []  # of each spot machine, oldest first: when its worker joins
         self.members = 0
         self.paused_until = 0.0
-        self.learned = self.saved = 0.0  # samples, as of the fixed job
-        self.since_checkpoint = 0.0  # seconds of training
+        self.learned = 0.0  # samples, as of the fixed job
+        self.trained = 0.0  # seconds of training, without those that were lost
+        self.checkpoints = [Checkpoint(0.0, 0.0, 0.0)]  # the first is none: the job begins anew
         self.dollars = self.steps = self.samples = self.lost_seconds = 0.0
         self.losses = self.joins = 0
 
@@ -63,18 +71,19 @@ class ElasticRun:
             self.lose_state()
 
     def lose_state(self):
-        self.lost_seconds += self.since_checkpoint
-        self.learned = self.saved
-        self.since_checkpoint = 0.0
+        self.checkpoints = [one for one in self.checkpoints if one.whole_at <= self.now]
+        last = self.checkpoints[-1]
+        self.lost_seconds += self.trained - last.trained
+        self.learned, self.trained = last.learned, last.trained
 
     def admit(self):
-        """Workers whose time has come are members."""
+        """Workers that are ready to join are members from now on."""
         count = self.member_count()
         if count > self.members:
             if self.members:
                 self.joins += 1
                 self.pause(self.setting.delays.join_pause)
-            elif self.saved:
+            elif self.checkpoints[-1].learned:
                 self.pause(self.setting.delays.restart)
         self.members = count
 
@@ -84,7 +93,7 @@ class ElasticRun:
         """Seconds of training until the next one."""
         if self.setting.job.base:
             return math.inf
-        return self.setting.delays.checkpoint_every - self.since_checkpoint
+        return self.setting.delays.checkpoint_every - (self.trained - self.checkpoints[-1].trained)
 
     def next_event(self, end, goal):
         """The next moment at which something changes, and whether the members train until then."""
@@ -98,7 +107,7 @@ class ElasticRun:
 
     def pay(self, seconds, segment):
         job, prices = self.setting.job, self.setting.prices
-        rate = (job.base * prices.on_demand + len(self.joining) * prices.spot(segment) + prices.server)
+        rate = job.base * prices.on_demand + len(self.joining) * prices.spot(segment) + prices.server
         self.dollars += rate * seconds / HOUR
 
     def train(self, seconds):
@@ -107,12 +116,11 @@ class ElasticRun:
         self.steps += steps
         self.samples += steps * self.members * setting.job.batch
         self.learned += seconds * setting.learning_rate(self.members)
-        self.since_checkpoint += seconds
+        self.trained += seconds
 
     def write_checkpoint(self):
-        self.saved = self.learned
-        self.since_checkpoint = 0.0
         self.pause(self.setting.delays.checkpoint_write)
+        self.checkpoints.append(Checkpoint(self.paused_until, self.learned, self.trained))
 
     def pass_segment(self, segment, goal):
         """Returns whether the training is complete."""
@@ -143,8 +151,8 @@ def elastic(setting, trace, start, limit):
 
 
 def elastic_for(setting, trace, seconds):
-    """What a job whose base workers train already comes to in so many seconds."""
+    """The outcome of so many seconds, in a job whose base workers train already."""
     run = ElasticRun(setting, 0.0)
     for segment in trace.segments(0.0, seconds):
         run.pass_segment(segment, math.inf)
-    return run.outcome(False)
+    return run.outcome(True)

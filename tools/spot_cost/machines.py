@@ -1,7 +1,6 @@
 """The processes of a replay: a rendezvous server, and machines, each an elasticrun with one worker."""
 
 import os
-import signal
 import subprocess
 
 EPOCHS = 1000000  # more than any replay trains
@@ -12,7 +11,7 @@ class ReplayFailed(Exception):
 
 
 class Machines:
-    """The first machine is the base, which is not taken."""
+    """The first machine is the base, which is not taken. All end if this process is killed."""
 
     def __init__(self, programs, folder, most, step_seconds):
         self.programs, self.folder = programs, folder
@@ -20,30 +19,29 @@ class Machines:
         self.output = open(folder / "output", "wb")
         self.environment = {name: value for name, value in os.environ.items()
                             if not name.startswith("ELASTIC_")}
-        self.trainer = [programs / "train_digits", "--epochs", EPOCHS, "--trace", folder, "--report", folder,
-                        "--step-ms", round(1000 * step_seconds)]
+        self.trainer = [programs / "train_digits", "--epochs", EPOCHS, "--trace", folder,
+                        "--report", folder, "--step-ms", round(1000 * step_seconds)]
         self.live = []
         self.server = self.run(programs / "elastic-rendezvous", "--np", 1, "--max-np", most,
-                               "--connection-file", self.connection)
+                               "--exit-when-done", "--connection-file", self.connection)
 
     def run(self, *command):
         try:
-            return subprocess.Popen([str(word) for word in command], stdin=subprocess.DEVNULL,
+            return subprocess.Popen([str(word) for word in command], stdin=subprocess.PIPE,
                                     stdout=self.output, stderr=subprocess.STDOUT, env=self.environment)
         except OSError as error:
             raise ReplayFailed(f"{command[0]}: {error.strerror}: build it, or name another --bin") from error
 
     def start(self):
-        machine = self.run(self.programs / "elasticrun", "--connection-file", self.connection, "-np", 1,
-                           *self.trainer)
+        machine = self.run(self.programs / "elasticrun", "--connection-file", self.connection,
+                           "--end-with-stdin", "-np", 1, *self.trainer)
         self.live.append(machine)
         return machine
 
     def take(self, machine):
         """As a cloud does without a notice. The worker ends with its elasticrun."""
         self.live.remove(machine)
-        machine.kill()
-        machine.wait()
+        self.kill(machine)
 
     def check(self):
         """Only `take` ends machines."""
@@ -55,6 +53,10 @@ class Machines:
 
     def end(self):
         for process in [*self.live, self.server]:
-            process.send_signal(signal.SIGKILL)
-            process.wait()
+            self.kill(process)
         self.output.close()
+
+    def kill(self, process):
+        process.kill()
+        process.wait()
+        process.stdin.close()

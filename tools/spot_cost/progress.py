@@ -1,9 +1,9 @@
 """How much a sample teaches with more workers: from trainings of the digits in one process.
 
 examples/dynamic_sgd trains an epoch with one worker, and then with some number of workers, each with a
-batch of its own, under the resize policy ramp. What counts is how many samples it has used when the
-accuracy on held-out digits, as a mean over a quarter of an epoch, reaches a target. The progress per
-sample is that number with one worker divided by that with more, each the median over seeds.
+batch of its own, under the resize policy ramp. It counts the samples until the accuracy on held-out
+digits, as a mean over a quarter of an epoch, reaches a target. The progress per sample is that number
+with one worker divided by that with more, each the median over seeds.
 """
 
 import collections

@@ -101,7 +101,7 @@ def follow(plan, machines, began):
 
 
 def count(steps, began, seconds):
-    """What the base worker has seen, which is there from the start to the end."""
+    """The steps of the base worker, which is there from the start to the end."""
     seen = [step for step in steps if step["at_ns"] / 1e9 - began <= seconds]
     grown = sum(after["workers"] > before["workers"] for before, after in zip(seen, seen[1:]))
     shrunk = sum(after["workers"] < before["workers"] for before, after in zip(seen, seen[1:]))
@@ -109,7 +109,7 @@ def count(steps, began, seconds):
 
 
 def replay(plan, programs):
-    """What was predicted, and what was counted."""
+    """The predicted outcome, and the counted one."""
     with tempfile.TemporaryDirectory(prefix="spot-replay-") as name:
         folder = pathlib.Path(name)
         machines = Machines(programs, folder, plan.most, plan.step_seconds)

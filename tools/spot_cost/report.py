@@ -1,6 +1,7 @@
 """The tables that are printed, in Markdown."""
 
 import math
+from statistics import mean
 
 from comparison import QUANTILES, STRATEGIES, quantile
 from setting import HOUR
@@ -25,11 +26,10 @@ def range_of(values, digits=1):
 
 def row(name, runs, base):
     dollars, seconds = [one.dollars for one in runs], [one.seconds for one in runs]
-    mean = lambda field: sum(getattr(one, field) for one in runs) / len(runs)  # noqa: E731
     return [name, range_of([one / HOUR for one in seconds]), percent(quantile(seconds, 0.5) / base.seconds),
             range_of(dollars, 0), percent(quantile(dollars, 0.5) / base.dollars),
-            percent(sum(one.complete for one in runs) / len(runs)), number(mean("losses")),
-            number(mean("lost_seconds") / HOUR)]
+            percent(sum(one.complete for one in runs) / len(runs)), number(mean(one.losses for one in runs)),
+            number(mean(one.lost_seconds for one in runs) / HOUR)]
 
 
 def comparison_table(results):
@@ -54,12 +54,11 @@ def sensitivity_table(rows):
 
 
 def availability_line(trace, workers):
-    enough = sum(at >= workers for at in trace.capacities) / len(trace.capacities)
-    some = sum(at > 0 for at in trace.capacities) / len(trace.capacities)
-    mean = sum(trace.capacities) / len(trace.capacities)
-    return (f"{trace.seconds / 86400:.1f} days, a point every {trace.gap:g} s; machines: mean {mean:.1f}, "
-            f"most {max(trace.capacities)}, any {percent(some)} of the time, at least {workers} "
-            f"{percent(enough)}")
+    enough = mean(at >= workers for at in trace.capacities)
+    some = mean(at > 0 for at in trace.capacities)
+    return (f"{trace.seconds / 86400:.1f} days, a point every {trace.gap:g} s; machines: "
+            f"mean {mean(trace.capacities):.1f}, most {max(trace.capacities)}, any {percent(some)} of the time, "
+            f"at least {workers} {percent(enough)}")
 
 
 def replay_table(predicted, counted):

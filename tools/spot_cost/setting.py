@@ -1,4 +1,4 @@
-"""What a run is told: the job, delays, prices, and how fast it steps and learns.
+"""Setting of a run: the job, delays, prices, and how fast it steps and learns.
 
 Each default says where it comes from. "Guess" means that it was not measured: set it.
 """
