@@ -164,8 +164,20 @@ class Client::Impl : public std::enable_shared_from_this<Impl> {
         heartbeat_.cancel();
         connection.close();
       }
+      if (const Status known = expand(message.value()); !known.ok()) co_return known;
       if (handlers_.on_message) handlers_.on_message(std::move(message).value());
     }
+  }
+
+  /// Makes an Announce of an AnnounceChange.
+  Status expand(Message& message) {
+    if (const auto* announce = std::get_if<Announce>(&message)) {
+      announced_.take(announce->view);
+    } else if (const auto* change = std::get_if<AnnounceChange>(&message)) {
+      if (const Status known = announced_.take(change->change); !known.ok()) return known;
+      message = Announce{announced_.view()};
+    }
+    return {};
   }
 
   /// For the server the end of a connection is the death of a member. This one is of no more use,
@@ -227,9 +239,10 @@ class Client::Impl : public std::enable_shared_from_this<Impl> {
   asio::steady_timer heartbeat_;
   std::shared_ptr<Connection> connection_;
   std::shared_ptr<Connection> set_aside_;  ///< brought something damaged; often null
-  bool established_ = false;               ///< was welcomed on `connection_`
-  bool was_welcomed_ = false;              ///< on this connection or an earlier one
-  bool over_ = false;                      ///< closed, or dismissed by the server
+  AnnouncedView announced_;
+  bool established_ = false;   ///< was welcomed on `connection_`
+  bool was_welcomed_ = false;  ///< on this connection or an earlier one
+  bool over_ = false;          ///< closed, or dismissed by the server
   Milliseconds pause_of_warnings_ = kFirstWarning;
   TimePoint warn_at_ = Clock::now() + kFirstWarning;
 };

@@ -195,16 +195,21 @@ void Membership::State::conclude() {
 }
 
 /// Makes `next` durable, then announces it: the order of the actions is the order of these steps.
-/// Members that left are released. Cost: one journal entry with fsync, and the view once to each
-/// member.
+/// Members that left are released. Cost: one journal entry with fsync, the view to each joiner, and
+/// what has changed to each other member.
 void Membership::State::announce(View next) {
   for (const std::string& left : next.left) note_finished(left);
   next.cause = cause_of(next);
   next.broken = std::exchange(broken_, {});
   out_.actions.push_back(Journal{next});
-  std::vector<std::string> incarnations;
-  for (const Member& member : next.members) incarnations.push_back(member.incarnation);
-  send_to_all(std::move(incarnations), Announce{next});
+  std::vector<std::string> of_this_view;  // they have reported in it, so they know it
+  std::vector<std::string> others;
+  auto change = change_between(view_, next);
+  for (const Member& member : next.members) {
+    (change && is_member(member.incarnation) ? of_this_view : others).push_back(member.incarnation);
+  }
+  if (change) send_to_all(std::move(of_this_view), AnnounceChange{*std::move(change)});
+  send_to_all(std::move(others), Announce{next});
   for (std::size_t lane = 0; lane < view_.lanes.size(); ++lane) {
     if (next.lanes[lane].position > view_.lanes[lane].position) broken_link_counts_.clear();
   }

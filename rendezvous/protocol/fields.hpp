@@ -247,6 +247,34 @@ template <typename A, Is<Announce> M>
 void fields(A& archive, M& m) {
   archive("view", m.view);
 }
+template <typename A, Is<ViewChange::Lane> M>
+void fields(A& archive, M& m) {
+  archive("position", m.position);
+  archive("holders", m.holders);
+  archive("takers", m.takers);
+  archive("lost", m.lost);
+}
+template <typename A, Is<ViewChange> M>
+void fields(A& archive, M& m) {
+  archive("before", m.before);
+  archive("generation", m.generation);
+  archive("stay", m.stay);
+  archive("added", m.added);
+  archive("synced", m.synced);
+  archive("joined", m.joined);
+  archive("lost", m.lost);
+  archive("left", m.left);
+  archive("lanes", m.lanes);
+  archive("commits", m.commits);
+  archive("admitted_at", m.admitted_at);
+  archive("cause", m.cause);
+  archive("broken", m.broken);
+  archive("below_minimum", m.below_minimum);
+}
+template <typename A, Is<AnnounceChange> M>
+void fields(A& archive, M& m) {
+  archive("change", m.change);
+}
 template <typename A, Is<Farewell> M>
 void fields(A& archive, M& m) {
   archive("reason", m.reason);

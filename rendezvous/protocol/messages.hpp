@@ -8,70 +8,13 @@
 
 #include "base/layout.hpp"
 #include "rendezvous/protocol/figures.hpp"
+#include "rendezvous/protocol/view.hpp"
+#include "rendezvous/protocol/view_change.hpp"
 
 namespace elastic::rendezvous {
 
 /// Both sides must have the same; checked in the first message of a connection.
-inline constexpr int kProtocolVersion = 6;
-
-/// How a worker's data plane is reached; opaque to the server.
-struct Endpoints {
-  std::string host;              ///< equal for workers on one machine; gives local ranks
-  std::vector<std::string> tcp;  ///< "address:port"
-  std::string local;             ///< abstract AF_UNIX name
-
-  bool operator==(const Endpoints&) const = default;
-};
-
-/// One member of a view, in the order of ranks: oldest first.
-struct Member {
-  std::string incarnation;  ///< drawn by the worker process at start
-  Endpoints endpoints;
-  std::int64_t pid = 0;
-  std::string label;    ///< the launcher's name for the slot, "" without a launcher
-  bool synced = false;  ///< has the job's state. Until the first synchronisation no member has it
-
-  bool operator==(const Member&) const = default;
-};
-
-/// The decision of a view on a lane. Members at position `position - 1` obtain the result of
-/// operation `position - 1` from `holders` (it is *committed*); all others go on, and operations in
-/// flight at `position` are *replayed*, unless `lost` says that operation `position` cannot be: its
-/// broadcast root is gone and it ends in kRootLost on every member.
-struct LaneDecision {
-  std::uint64_t position = 0;
-  std::vector<std::string>
-      holders;                      ///< incarnations of members that have the result; empty: all do
-  std::vector<std::string> takers;  ///< incarnations of members that lack it
-  bool lost = false;                ///< the operation, not a member; see View::lost
-
-  bool operator==(const LaneDecision&) const = default;
-};
-
-/// Two members with a failed link between them in the view before.
-struct BrokenPair {
-  std::string one;
-  std::string other;
-  bool operator==(const BrokenPair&) const = default;
-};
-
-/// The agreed membership.
-struct View {
-  std::uint64_t generation = 0;
-  std::vector<Member> members;      ///< in rank order
-  std::vector<LaneDecision> lanes;  ///< one per lane
-  std::uint64_t commits = 0;        ///< steps committed; what a joiner starts from
-  std::uint64_t admitted_at = 0;  ///< value of `commits` when joiners were last admitted; 0: never.
-                                  ///< Members at that boundary synchronise their state
-  std::string cause;              ///< for people: "worker 3f2a (rank 2) died: connection closed"
-  std::vector<std::string> joined;  ///< incarnations, against the view before
-  std::vector<std::string> lost;    ///< members that died or were evicted
-  std::vector<std::string> left;    ///< members that went by choice or on request
-  std::vector<BrokenPair> broken;   ///< both make new links between them
-  bool below_minimum = false;       ///< go on to the next step boundary, then wait there
-
-  bool operator==(const View&) const = default;
-};
+inline constexpr int kProtocolVersion = 7;
 
 /// When a worker wants to hear of a stall: a call that some ranks are in and others do not enter.
 struct StallLimits {
@@ -221,6 +164,10 @@ struct Check {
 struct Announce {
   View view;
 };
+/// Announces a view to a worker that was announced the one before it.
+struct AnnounceChange {
+  ViewChange change;
+};
 
 /// This worker is not in the view any more and may go. Answer to Bye, or told to leave.
 struct Farewell {
@@ -366,6 +313,6 @@ using Message =
     std::variant<Register, Heartbeat, Suspect, Promise, Paused, Report, Ready, Bye, Welcome, Wait,
                  Refuse, Freeze, Announce, Farewell, Fail, StatusRequest, AddRequest, RemoveRequest,
                  StopRequest, StatusReply, Done, Spawn, JobState, Check, Gone, Warning, Enlist,
-                 Enlisted, LimitRequest, ExpectRequest, Limited>;
+                 Enlisted, LimitRequest, ExpectRequest, Limited, AnnounceChange>;
 
 }  // namespace elastic::rendezvous

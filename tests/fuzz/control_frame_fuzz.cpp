@@ -21,6 +21,12 @@ void read_message(std::string_view text) {
     fuzz::require(message.status().code() == Code::kProtocol, "failures are kProtocol");
     return;
   }
+  if (const auto* announce = std::get_if<AnnounceChange>(&message.value())) {
+    View before;
+    before.generation = announce->change.before;
+    before.members.resize(3);
+    (void)apply(announce->change, before);
+  }
   const std::string encoded = encode(message.value());
   const Result<Message> again = decode(encoded);
   fuzz::require(again.ok(), "what is encoded can be decoded");

@@ -52,6 +52,9 @@ std::vector<std::string> control_frames() {
   status.heartbeat_age_ms = {0.5, 1e9};
   status.departed = {{"slot-3", "removed", "on request"}};
   status.history = {{{"loss", 1, 0.2, {0, 0, 0, 1}}}, {{1, "recovery", "view 3", 0.2}}, {{1, 2.5}}};
+  View before = view_of(2);
+  before.members[1].incarnation = "77aa";
+  const ViewChange change = change_between(before, view_of(3)).value();
   WorkerFigures figures;
   figures.at_s = 4;
   figures.steps = 40;
@@ -75,6 +78,7 @@ std::vector<std::string> control_frames() {
                                       Refuse{"no"},
                                       Freeze{3, 4, 42, "a join"},
                                       Announce{view_of(3)},
+                                      AnnounceChange{change},
                                       Farewell{Farewell::Reason::kEvicted, "silent"},
                                       Fail{"too few", true},
                                       StatusRequest{},

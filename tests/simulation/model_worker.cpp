@@ -243,7 +243,13 @@ void ModelWorker::on_message(const Message& message) {
   } else if (const auto* check = std::get_if<Check>(&message)) {
     participation_.on_check(*check);
   } else if (const auto* announce = std::get_if<Announce>(&message)) {
+    announced_.take(announce->view);
     participation_.on_announce(announce->view);
+  } else if (const auto* change = std::get_if<AnnounceChange>(&message)) {
+    if (const Status known = announced_.take(change->change); !known.ok()) {
+      return context_.oracle.wrong(process_.incarnation() + ": " + known.message());
+    }
+    participation_.on_announce(announced_.view());
   } else if (const auto* farewell = std::get_if<Farewell>(&message)) {
     on_farewell(*farewell);
   } else if (const auto* fail = std::get_if<Fail>(&message)) {

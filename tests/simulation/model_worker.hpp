@@ -128,6 +128,7 @@ class ModelWorker : private runtime::Participation::Effects {
   Thread* trainer_ = nullptr;
   ModelClient client_;
   runtime::Participation participation_;
+  rendezvous::AnnouncedView announced_;
   transport::LinkPool pool_;
 
   rendezvous::View view_;  // in force

@@ -84,13 +84,9 @@ Decision MembershipTest::decide(const Event& event) {
   Decision decision = membership_->decide(event, now_);
   for (const Action& action : decision.actions) {
     if (const auto* sent = std::get_if<SendTo>(&action)) {
-      if (const auto* announce = std::get_if<Announce>(&sent->message)) {
-        EXPECT_FALSE(journal_.empty()) << "announced before it was durable";
-        EXPECT_EQ(journal_.back(), announce->view.generation);
-      }
       for (const std::string& incarnation : sent->incarnations) {
         EXPECT_TRUE(connected_.contains(incarnation)) << incarnation;
-        inbox_[incarnation].push_back(sent->message);
+        receive(incarnation, sent->message);
       }
     } else if (const auto* closed = std::get_if<CloseConnection>(&action)) {
       connected_.erase(closed->incarnation);
@@ -105,6 +101,23 @@ Decision MembershipTest::decide(const Event& event) {
   }
   reasons_ += decision.reason + "\n";
   return decision;
+}
+
+/// A view that came as a change is in the inbox as a whole.
+void MembershipTest::receive(const std::string& worker, Message message) {
+  AnnouncedView& announced = announced_[worker];
+  if (const auto* change = std::get_if<AnnounceChange>(&message)) {
+    const Status known = announced.take(change->change);
+    EXPECT_TRUE(known.ok()) << known.message();
+    message = Announce{announced.view()};
+  } else if (const auto* announce = std::get_if<Announce>(&message)) {
+    announced.take(announce->view);
+  }
+  if (const auto* announce = std::get_if<Announce>(&message)) {
+    EXPECT_FALSE(journal_.empty()) << "announced before it was durable";
+    EXPECT_EQ(journal_.back(), announce->view.generation);
+  }
+  inbox_[worker].push_back(std::move(message));
 }
 
 void MembershipTest::report(const std::string& worker, std::uint64_t position,

@@ -45,6 +45,7 @@ class MembershipTest : public testing::Test {
   Decision lose_connection(const std::string& worker, const std::string& why = "reset by peer");
   Decision die(const std::string& worker, const std::string& why = "connection closed");
   Decision decide(const Event& event);
+  void receive(const std::string& worker, Message message);
 
   /// Answers the latest Freeze that `worker` got.
   void report(const std::string& worker, std::uint64_t position = 0, std::uint64_t commits = 0,
@@ -89,6 +90,7 @@ class MembershipTest : public testing::Test {
   std::optional<Membership> membership_;
   TimePoint now_{std::chrono::hours(1)};
   std::map<std::string, std::vector<Message>> inbox_;
+  std::map<std::string, AnnouncedView> announced_;
   std::set<std::string> connected_;
   std::set<std::string> silent_;  ///< no heartbeats from these
   std::vector<std::uint64_t> journal_;
