@@ -107,10 +107,6 @@ TEST(LaunchOptions, WorkersOfSeveralLaunchersHaveNamesOfTheirOwn) {
   EXPECT_THAT(environment, Contains("ELASTIC_BIND=0.0.0.0"));
   EXPECT_THAT(environment, Contains("LOCAL_RANK=1"));
   EXPECT_THAT(environment, ::testing::Not(Contains(HasSubstr("WORLD_SIZE=9"))));
-  EXPECT_EQ(slot_of(2, "slot-2.1"), 1);
-  EXPECT_EQ(slot_of(0, "slot-2.1"), std::nullopt);
-  EXPECT_EQ(slot_of(0, "slot-3"), 3);
-  EXPECT_EQ(slot_of(2, "slot-3"), std::nullopt);
 }
 
 TEST(LaunchOptions, LeavesTheProgramsArgumentsAlone) {
