@@ -17,8 +17,9 @@ constexpr int kMostNamed = 8;
 void Supervision::finish(Actions& actions) {
   finished_ = true;
   notice_at_ = terminate_at_ = kill_at_ = TimePoint::max();
+  const bool others_went_on = quarantined_ || all_workers_left();
   if (phase_ == JobPhase::kDone && signals_ == 0 && !failed_after_done_ &&
-      (stopped_ || failures_ == 0 || any_worker_finished() || all_workers_left())) {
+      (others_went_on || stopped_ || failures_ == 0 || any_worker_finished())) {
     actions.emplace_back(Finish{exit_code::kDone, stopped_ ? "" : missing_workers()});
     return;
   }

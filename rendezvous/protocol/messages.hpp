@@ -12,7 +12,7 @@
 namespace elastic::rendezvous {
 
 /// Both sides must have the same; checked in the first message of a connection.
-inline constexpr int kProtocolVersion = 6;
+inline constexpr int kProtocolVersion = 7;
 
 /// How a worker's data plane is reached; opaque to the server.
 struct Endpoints {

@@ -41,7 +41,10 @@ Job::Job(boost::asio::io_context& io, std::string name, MembershipOptions option
       end_(io),
       limit_due_(io),
       quarantine_ends_(io),
-      phase_(membership_.phase()) {}
+      phase_(membership_.phase()) {
+  // How long they have been members before this server is not known.
+  quarantine_.note_view(membership_.view(), TimePoint());
+}
 
 bool Job::enter(const Register& registration, const Peer& peer) {
   const std::string& incarnation = registration.incarnation;

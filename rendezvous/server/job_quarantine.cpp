@@ -1,5 +1,8 @@
 // Failures of workers, as they count against their hosts, and what follows.
 #include <algorithm>
+#include <chrono>
+#include <string>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -9,15 +12,18 @@
 
 namespace elastic::rendezvous {
 
-/// One that the job has let go, or given up, was no failure of its own, or has counted already.
+/// One that the job has let go was no failure; one that it has given up has counted already.
 Done Job::worker_ended(const Peer& peer, const WorkerEnded& its) {
   const std::string host = launchers_.host_of(peer);
   if (host.empty() || !launchers_.is_news(peer, its.serial)) return {};
   const std::vector<StatusReply::Departed> departed = membership_.status(Clock::now()).departed;
-  const bool excused = std::any_of(departed.begin(), departed.end(), [&](const auto& one) {
-    return one.label == its.label &&
-           (one.how == "removed" || one.how == "finished" || one.how == "evicted");
-  });
+  // A worker that never was a member has the label of one before it.
+  const bool excused =
+      quarantine_.was_member(its.label) &&
+      std::any_of(departed.begin(), departed.end(), [&](const auto& one) {
+        return one.label == its.label &&
+               (one.how == "removed" || one.how == "finished" || one.how == "evicted");
+      });
   const bool over = phase_ == Phase::kDone || phase_ == Phase::kFailed;
   if (its.failure.empty() || excused || over) {
     quarantine_.worker_ended(its.label);
@@ -56,22 +62,20 @@ void Job::carry_out_quarantine() {
 }
 
 void Job::tell(const Quarantine::Change& change) {
-  if (change.begins) {
-    const double seconds =
-        std::chrono::duration<double>(quarantine_.pause_of(change.host)->ends - Clock::now())
-            .count();
-    log::warn(
-        "job {}: host {} is in quarantine for {:.0f} s, in which no worker is started there: {}",
-        name_, change.host, seconds, change.why);
-    note("host_quarantined", fmt::format("{} for {:.0f} s: {}", change.host, seconds, change.why),
-         {{"host", change.host}, {"seconds", seconds}, {"why", change.why}});
+  const auto& [host, pause, why] = change;
+  const bool begins = pause.count() > 0;
+  if (begins) {
+    const double seconds = std::chrono::duration<double>(pause).count();
+    log::warn("job {}: host {} is in quarantine, and gets no workers for {} s: {}", name_, host,
+              seconds, why);
+    note("host_quarantined", fmt::format("{} for {} s: {}", host, seconds, why),
+         {{"host", host}, {"seconds", seconds}, {"why", why}});
   } else {
-    log::warn("job {}: host {} is out of quarantine: {}", name_, change.host, change.why);
-    note("host_released", change.host + ": " + change.why,
-         {{"host", change.host}, {"why", change.why}});
+    log::warn("job {}: host {} is out of quarantine: {}", name_, host, why);
+    note("host_released", host + ": " + why, {{"host", host}, {"why", why}});
   }
-  for (const Peer& launcher : launchers_.set_quarantine(change.host, change.begins)) {
-    launcher->send(Quarantined{change.begins});
+  for (const Peer& launcher : launchers_.set_quarantine(host, begins)) {
+    launcher->send(Quarantined{begins});
   }
 }
 
@@ -91,7 +95,7 @@ Done Job::pardon(const PardonRequest& request) {
   const bool paused = quarantine_.pause_of(host).has_value();
   const bool failed = quarantine_.forget(host);
   if (paused) {
-    tell({host, false, "it was pardoned"});
+    tell({host, Milliseconds(0), "it was pardoned"});
     carry_out_quarantine();
     return {true, "host " + host + " is out of quarantine, and its failures are forgotten"};
   }

@@ -12,9 +12,11 @@ namespace {
 
 /// Failures that begin the first pause.
 constexpr int kFailures = 3;
-/// A score is rounded, so that a host's third failure counts as such some minutes after the first.
-/// It does not grow beyond what the longest pause takes to be reached.
-constexpr double kMostScore = 10;
+
+/// Rounded, so that a third failure counts as such some minutes after the first.
+int failures_in(double score) {
+  return static_cast<int>(std::lround(score));
+}
 
 }  // namespace
 
@@ -49,7 +51,9 @@ void Quarantine::evicted(const std::string& host, std::uint64_t generation, cons
 
 void Quarantine::count(Host& host, const std::string& what, TimePoint now) {
   if (host.pause) return;
-  host.score = std::min(score_of(host, now) + 1, kMostScore);
+  host.score = score_of(host, now);
+  // No more than the longest pause needs: it would only take longer to be forgotten.
+  if (pause_after(failures_in(host.score)) < options_.longest_pause) host.score += 1;
   host.scored = now;
   host.latest = what;
   host.failed = true;
@@ -62,6 +66,14 @@ double Quarantine::score_of(const Host& host, TimePoint now) const {
   return host.score * std::exp2(-passed / half_life);
 }
 
+/// Below kFailures: none.
+Milliseconds Quarantine::pause_after(int failures) const {
+  if (failures < kFailures) return Milliseconds(0);
+  Milliseconds pause = options_.first_pause;
+  for (int more = kFailures; more < failures && pause < options_.longest_pause; ++more) pause *= 2;
+  return std::min(pause, options_.longest_pause);
+}
+
 bool Quarantine::another_takes_workers(const std::string& host, const Hosts& connected) const {
   return std::any_of(connected.begin(), connected.end(),
                      [&](const std::string& other) { return other != host && !pause_of(other); });
@@ -72,18 +84,16 @@ std::vector<Quarantine::Change> Quarantine::update(const Hosts& connected, TimeP
   for (auto& [name, host] : hosts_) {
     if (host.pause && now >= host.pause->ends) {
       end(host, now);
-      changes.push_back({name, false, "its time is over"});
+      changes.push_back({name, Milliseconds(0), "its time is over"});
     }
-    const bool failed = std::exchange(host.failed, false);
-    const auto failures = static_cast<int>(std::lround(score_of(host, now)));
-    if (!failed || failures < kFailures || options_.first_pause.count() == 0) continue;
-    if (!another_takes_workers(name, connected)) continue;
-    const Duration pause = std::min<Duration>(
-        options_.first_pause * (std::int64_t{1} << (failures - kFailures)), options_.longest_pause);
+    if (!std::exchange(host.failed, false)) continue;
+    const int failures = failures_in(score_of(host, now));
+    const Milliseconds pause = pause_after(failures);
+    if (pause.count() == 0 || !another_takes_workers(name, connected)) continue;
     const std::string why =
         std::to_string(failures) + " failures of its workers lately, the latest: " + host.latest;
     host.pause = Pause{why, now + pause};
-    changes.push_back({name, true, why});
+    changes.push_back({name, pause, why});
   }
   release_one(connected, now, changes);
   return changes;
@@ -99,7 +109,7 @@ void Quarantine::release_one(const Hosts& connected, TimePoint now, std::vector<
   }
   if (first == connected.end()) return;
   end(hosts_[*first], now);
-  changes.push_back({*first, false, "no other host takes workers"});
+  changes.push_back({*first, Milliseconds(0), "no other host takes workers"});
 }
 
 void Quarantine::end(Host& host, TimePoint now) {

@@ -22,9 +22,10 @@ struct QuarantineOptions {
 /// Which hosts get no workers for a while, because those that were started there failed.
 ///
 /// Each failure adds 1 to its host's score, which halves in every half-life. The third in a short
-/// time begins a pause, and so does each further one after it, twice as long. What fails during a
-/// pause was started before it, and does not count; nor does the score fall meanwhile, since the
-/// host has not proven itself. Of the hosts that are connected one at least is not in quarantine.
+/// time begins a pause, and so does each further one after it, twice as long. Failures during a
+/// pause are of workers that were started before it, and do not count; nor does the score fall
+/// meanwhile, since the host has not proven itself. One at least of the connected hosts is not in
+/// quarantine.
 ///
 /// Without I/O. Owned by the server's thread.
 class Quarantine {
@@ -36,7 +37,7 @@ class Quarantine {
   };
   struct Change {
     std::string host;
-    bool begins = false;
+    Milliseconds pause;  ///< that begins; 0: one ends
     std::string why;
   };
 
@@ -46,6 +47,8 @@ class Quarantine {
   void note_view(const View& view, TimePoint now);
   /// A launcher is new: workers with labels of its number were another's.
   void note_launcher(int number);
+  /// Whether the worker of this label, which has ended, was ever a member.
+  bool was_member(const std::string& label) const { return members_.contains(label); }
   /// The worker of this label has ended without a failure of its own.
   void worker_ended(const std::string& label) { members_.erase(label); }
   /// It failed: it did not start, or ended by itself. `how` as in "exited with code 1".
@@ -81,6 +84,7 @@ class Quarantine {
 
   void count(Host& host, const std::string& what, TimePoint now);
   double score_of(const Host& host, TimePoint now) const;
+  Milliseconds pause_after(int failures) const;
   bool another_takes_workers(const std::string& host, const Hosts& connected) const;
   void end(Host& host, TimePoint now);
   void release_one(const Hosts& connected, TimePoint now, std::vector<Change>& changes);

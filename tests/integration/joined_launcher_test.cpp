@@ -33,10 +33,12 @@ TEST_F(JoinedLauncherTest, ItsWorkersJoinAndAddedOnesGoWhereThereIsRoom) {
   ASSERT_TRUE(job_->wait_until_trained(5));
   EXPECT_THAT(slots(), ::testing::UnorderedElementsAre("slot-0", "slot-1", "slot-1.0", "slot-1.1",
                                                        "slot-1.2"));
-  EXPECT_EQ(
-      status()["launchers"][1],
-      (nlohmann::json{
-          {"number", 1}, {"host", "second"}, {"slots", 3}, {"running", 3}, {"connected", true}}));
+  EXPECT_EQ(status()["launchers"][1], (nlohmann::json{{"number", 1},
+                                                      {"host", "second"},
+                                                      {"slots", 3},
+                                                      {"running", 3},
+                                                      {"connected", true},
+                                                      {"quarantine", nullptr}}));
   EXPECT_EQ(job_->finish(), 0) << job_->output();
   EXPECT_EQ(second->wait(kTimeLimit), 0) << second->output();
 }
