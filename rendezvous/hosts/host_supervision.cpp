@@ -164,14 +164,15 @@ void HostSupervision::grow(Place& place, const Host& host, Actions& actions) {
 
 void HostSupervision::start(const std::string& host, Place& place, int np, TimePoint now,
                             Actions& actions) {
-  place.workers = place.quarantined ? 0 : std::min(np, place.slots);
+  const int wanted = std::min(np, place.slots);
+  place.workers = place.quarantined ? 0 : wanted;
   place.again = TimePoint::max();
   if (place.slots == 0) return;
   place.alive = true;
   place.leaving = place.drained_by_user = false;
   place.counted = false;
   place.started = now;
-  owed_ = std::max(0, owed_ - place.workers);
+  owed_ = place.quarantined ? std::max(owed_, wanted) : std::max(0, owed_ - place.workers);
   settled_at_ = TimePoint::max();
   actions.emplace_back(StartAgent{host, place.number, place.workers, place.slots});
 }

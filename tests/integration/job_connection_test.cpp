@@ -36,6 +36,7 @@ class JobConnectionTest : public RendezvousTest {
             [this](const launcher::SpawnWanted& wanted) { spawned_ += wanted.count; },
             {},
             {},
+            {},
             {}},
         timeout);
     ASSERT_TRUE(eventually([&] { return !states_.empty(); }));

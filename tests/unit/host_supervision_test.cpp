@@ -144,6 +144,20 @@ TEST(HostSupervision, AHostInQuarantineGetsAnAgentWithoutWorkers) {
   EXPECT_EQ(world.added, 2);
 }
 
+TEST(HostSupervision, AHostThatIsListedAgainInQuarantineGetsItsWorkersAfterIt) {
+  World world;
+  world.happens(ListChanged{kTwo});
+  world.runs();
+  world.happens(ListChanged{{{"a", 2}}});
+  world.happens(AgentEnded{"b", code(exit_code::kDrained), ""});
+  world.happens(Counted{{{"a", 2}}, {}, true, {"b"}});
+  world.happens(ListChanged{kTwo});
+  EXPECT_THAT(world.started, ElementsAre("b 1: 0 of 2"));
+  world.now += Milliseconds(5000);
+  world.happens(Counted{{{"a", 2}, {"b", 0}}, {}, true});
+  EXPECT_EQ(world.added, 2);
+}
+
 TEST(HostSupervision, WhereThereIsNoRoomTheyComeBackWithTheirHost) {
   World world;
   world.happens(ListChanged{kTwo});
