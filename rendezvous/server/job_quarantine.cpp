@@ -24,8 +24,7 @@ Done Job::worker_ended(const Peer& peer, const WorkerEnded& its) {
         return one.label == its.label &&
                (one.how == "removed" || one.how == "finished" || one.how == "evicted");
       });
-  const bool over = phase_ == Phase::kDone || phase_ == Phase::kFailed;
-  if (its.failure.empty() || excused || over) {
+  if (its.failure.empty() || excused) {
     quarantine_.worker_ended(its.label);
   } else {
     quarantine_.worker_failed(host, its.label, its.failure, Clock::now());
@@ -46,7 +45,7 @@ void Job::count_evictions(const Decision& decision) {
 }
 
 void Job::carry_out_quarantine() {
-  if (stopped_) return;
+  if (stopped_ || phase_ == Phase::kDone || phase_ == Phase::kFailed) return;
   for (const auto& change : quarantine_.update(launchers_.hosts_with_slots(), Clock::now())) {
     tell(change);
   }
