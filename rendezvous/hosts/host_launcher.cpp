@@ -291,6 +291,7 @@ void HostLauncher::Impl::count_workers() {
     if (reply == nullptr || !reply->launchers) return;
     Counted counted{{}, {}, reply->joinable};
     for (const auto& launcher : *reply->launchers) {
+      if (launcher.quarantine) counted.quarantined.insert(launcher.host);
       if (!launcher.connected) continue;
       counted.running[launcher.host] += launcher.running;
       if (launcher.slots == 0) counted.drained.insert(launcher.host);

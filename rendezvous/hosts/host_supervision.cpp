@@ -164,14 +164,15 @@ void HostSupervision::grow(Place& place, const Host& host, Actions& actions) {
 
 void HostSupervision::start(const std::string& host, Place& place, int np, TimePoint now,
                             Actions& actions) {
-  place.workers = std::min(np, place.slots);
+  const int wanted = std::min(np, place.slots);
+  place.workers = place.quarantined ? 0 : wanted;
   place.again = TimePoint::max();
   if (place.slots == 0) return;
   place.alive = true;
   place.leaving = place.drained_by_user = false;
   place.counted = false;
   place.started = now;
-  owed_ = std::max(0, owed_ - place.workers);
+  owed_ = place.quarantined ? std::max(owed_, wanted) : std::max(0, owed_ - place.workers);
   settled_at_ = TimePoint::max();
   actions.emplace_back(StartAgent{host, place.number, place.workers, place.slots});
 }
@@ -239,6 +240,7 @@ void HostSupervision::on(const Counted& event, TimePoint now, Actions& actions) 
   int room = 0;
   int counted = 0;
   for (auto& [name, place] : places_) {
+    place.quarantined = event.quarantined.contains(name);
     const auto told = event.running.find(name);
     if (place.alive && !place.leaving && event.drained.contains(name)) {
       place.leaving = place.drained_by_user = true;
@@ -247,7 +249,7 @@ void HostSupervision::on(const Counted& event, TimePoint now, Actions& actions) 
     place.counted = true;
     place.workers = told->second;
     counted += told->second;
-    if (place.listed && !place.leaving) room += std::max(0, place.slots - place.workers);
+    if (place.listed) room += free_slots(place);
   }
   target_ = std::max(target_, counted);  // others have added some
   owed_ = std::min(owed_, room_to_target());
@@ -345,10 +347,13 @@ int HostSupervision::workers() const {
 
 int HostSupervision::free_slots() const {
   int sum = 0;
-  for (const auto& [name, place] : places_) {
-    if (place.alive && !place.leaving) sum += std::max(0, place.slots - place.workers);
-  }
+  for (const auto& [name, place] : places_) sum += free_slots(place);
   return sum;
+}
+
+int HostSupervision::free_slots(const Place& place) {
+  const bool takes_workers = place.alive && !place.leaving && !place.quarantined;
+  return takes_workers ? std::max(0, place.slots - place.workers) : 0;
 }
 
 int HostSupervision::room_to_target() const {

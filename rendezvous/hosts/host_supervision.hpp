@@ -52,6 +52,7 @@ struct Counted {
   std::map<std::string, int> running;
   std::set<std::string> drained;  ///< hosts that the server lets have none any more
   bool joinable = false;
+  std::set<std::string> quarantined{};  ///< hosts on which it starts none for now
 };
 using Event =
     std::variant<ListChanged, AgentEnded, Counted, JobStateChanged, SignalReceived, TimePassed>;
@@ -102,6 +103,7 @@ class HostSupervision {
     bool listed = true;            ///< in the latest list
     bool leaving = false;          ///< its workers are to leave, and its agent then ends
     bool drained_by_user = false;  ///< by ctl drain, a signal or a notice, and not by the list
+    bool quarantined = false;      ///< an agent is to start no workers there
     bool alive = false;            ///< its agent runs
     bool counted = false;          ///< the server has known its agent
     int failures = 0;              ///< in a row
@@ -130,6 +132,7 @@ class HostSupervision {
   int workers() const;
   int room_to_target() const;
   int free_slots() const;
+  static int free_slots(const Place& place);
   int agents() const;
   bool over() const { return phase_ == JobPhase::kDone || phase_ == JobPhase::kFailed; }
   bool ending() const { return over() || signals_ > 0; }

@@ -137,7 +137,7 @@ std::string explain(const CLI::App& app, const CLI::ParseError& error) {
                                    [](const std::string& each) { return each.starts_with("-"); });
   if (option != rest.end()) return unknown_option(app, *option, "elasticrun ctl --help");
   if (!app.get_subcommands().empty()) return error.what();
-  const std::string commands = "the commands are status, top, add, remove, drain and stop";
+  const std::string commands = "the commands are status, top, add, remove, drain, pardon and stop";
   if (rest.empty()) return "the command is missing; " + commands;
   return "unknown command '" + rest.front() + "'; did you mean " +
          nearest_name(rest.front(), kControlCommands) + "? (" + commands + ")";
@@ -219,6 +219,9 @@ int run_control_command(const std::vector<std::string>& arguments,
       ->add_option("--deadline", deadline,
                    "Workers that are there after so many seconds are ended [120]")
       ->check(CLI::Range(0.0, 1e6));
+  auto* pardon = app.add_subcommand(
+      "pardon", "Start workers again on a host that is in quarantine, and forget its failures");
+  pardon->add_option("HOST", host, "Its name, as ctl status shows it")->required();
   app.add_subcommand("stop", "Stop the job at the next step boundary");
   try {
     app.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));
@@ -233,6 +236,7 @@ int run_control_command(const std::vector<std::string>& arguments,
   if (status->parsed()) options.request = rendezvous::StatusRequest{};
   if (add->parsed()) options.request = rendezvous::AddRequest{count};
   if (remove->parsed()) options.request = rendezvous::RemoveRequest{rank};
+  if (pardon->parsed()) options.request = rendezvous::PardonRequest{host};
   if (drain->parsed()) {
     const auto milliseconds = static_cast<std::int64_t>(deadline * 1000);
     options.request = rendezvous::LimitRequest{host, 0, milliseconds};

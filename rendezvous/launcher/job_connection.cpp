@@ -14,7 +14,7 @@
 
 #include "base/log.hpp"
 #include "rendezvous/client/backoff.hpp"
-#include "rendezvous/launcher/worker_environment.hpp"
+#include "rendezvous/protocol/slot_label.hpp"
 
 namespace elastic::launcher {
 
@@ -33,7 +33,7 @@ rendezvous::Backoff short_pauses_first() {
 class JobConnection::Impl : public std::enable_shared_from_this<Impl> {
  public:
   /// Is given the server's reply; null: the server does not come back.
-  using Answer = std::function<void(const rendezvous::StatusReply*)>;
+  using Answer = std::function<void(const rendezvous::Message*)>;
 
   Impl(asio::io_context& io, rendezvous::Destination server, rendezvous::Enlist self,
        Handlers handlers, Milliseconds longest_outage)
@@ -57,8 +57,9 @@ class JobConnection::Impl : public std::enable_shared_from_this<Impl> {
     WorkerReport report{phase_, joinable_};
     if (reply == nullptr) return report;
     for (const auto& departed : reply->departed) {
-      const auto slot = slot_of(self_.number.value_or(0), departed.label);
-      if (slot && departed.how == "early") report.ended_early[*slot] = departed.why;
+      const auto slot = rendezvous::parse_slot_label(departed.label);
+      const bool here = slot && slot->launcher == self_.number.value_or(0);
+      if (here && departed.how == "early") report.ended_early[slot->number] = departed.why;
       if (departed.label != label) continue;
       report.left = departed.how == "removed"    ? WorkerReport::Left::kRemoved
                     : departed.how == "finished" ? WorkerReport::Left::kFinished
@@ -80,6 +81,10 @@ class JobConnection::Impl : public std::enable_shared_from_this<Impl> {
     } else if (last_) {
       asio::post(io_, [self = shared_from_this()] { self->answer_from_last(); });
     }
+  }
+
+  void tell_end(const std::string& label, const std::string& failure) {
+    request(rendezvous::WorkerEnded{++ends_, label, failure}, {});
   }
 
   void set_running(int count) {
@@ -168,6 +173,9 @@ class JobConnection::Impl : public std::enable_shared_from_this<Impl> {
       enlisted_ = true;
       self_.number = enlisted->number;
       if (first && handlers_.on_enlisted) handlers_.on_enlisted(*enlisted);
+      if (!first) quarantine(enlisted->quarantined);
+    } else if (const auto* quarantined = std::get_if<rendezvous::Quarantined>(&message)) {
+      if (enlisted_) quarantine(quarantined->on);
     } else if (const auto* spawn = std::get_if<rendezvous::Spawn>(&message)) {
       if (enlisted_) catch_up(spawn->total);
     } else if (const auto* limited = std::get_if<rendezvous::Limited>(&message)) {
@@ -175,12 +183,13 @@ class JobConnection::Impl : public std::enable_shared_from_this<Impl> {
     } else if (const auto* status = std::get_if<rendezvous::StatusReply>(&message)) {
       phase_ = parse_job_phase(status->phase);
       joinable_ = status->joinable;
-      answer_first(status);
+      answer_first(message);
     } else if (const auto* done = std::get_if<rendezvous::Done>(&message)) {
-      if (!done->ok && std::exchange(refusal_, done->text) != done->text) {
+      const bool asked = !unanswered_.empty() && unanswered_.front().answer;
+      if (!done->ok && !asked && std::exchange(refusal_, done->text) != done->text) {
         log::warn("the server refused a request: {}", done->text);
       }
-      answer_first(nullptr);
+      answer_first(message);
     }
   }
 
@@ -201,23 +210,28 @@ class JobConnection::Impl : public std::enable_shared_from_this<Impl> {
     handlers_.on_slots({limited.slots, deadline});
   }
 
+  void quarantine(bool on) {
+    if (handlers_.on_quarantine) handlers_.on_quarantine({on});
+  }
+
   void tell_numbers() {
     if (connection_ && enlisted_) connection_->send(self_);
   }
 
   /// Answers come in the order of requests.
-  void answer_first(const rendezvous::StatusReply* reply) {
+  void answer_first(const rendezvous::Message& reply) {
     if (unanswered_.empty()) return;
     const Request request = std::move(unanswered_.front());
     unanswered_.pop_front();
-    if (request.answer) request.answer(reply);
+    if (request.answer) request.answer(&reply);
   }
 
   /// The server of a job that is over may have ended, too.
   void answer_from_last() {
     if (!last_ || connection_) return;
+    const rendezvous::Message last = *last_;
     for (const Request& request : std::exchange(unanswered_, {})) {
-      if (request.answer) request.answer(&*last_);
+      if (request.answer) request.answer(&last);
     }
   }
 
@@ -258,6 +272,7 @@ class JobConnection::Impl : public std::enable_shared_from_this<Impl> {
   bool established_ = false;  ///< the server has spoken on this connection
   bool enlisted_ = false;     ///< the server knows this launcher, on this connection
   bool known_ = false;        ///< it did so on some connection
+  std::int64_t ends_ = 0;     ///< of workers, told
   bool silent_ = false;       ///< it was said that it does not come back
   std::string refusal_;       ///< the latest that was told
   bool abandoned_ = false;
@@ -276,12 +291,26 @@ JobConnection::~JobConnection() {
 void JobConnection::ask_about(std::string label, std::function<void(const WorkerReport&)> answer) {
   // Abandoned requests are not answered, so the connection outlives the answer.
   impl_->request(
-      rendezvous::StatusRequest{},
-      [connection = impl_.get(), label = std::move(label), answer = std::move(answer)](
-          const rendezvous::StatusReply* reply) { answer(connection->report_on(label, reply)); });
+      rendezvous::StatusRequest{}, [connection = impl_.get(), label = std::move(label),
+                                    answer = std::move(answer)](const rendezvous::Message* reply) {
+        answer(connection->report_on(label, std::get_if<rendezvous::StatusReply>(reply)));
+      });
 }
 void JobConnection::ask_status(std::function<void(const rendezvous::StatusReply*)> answer) {
-  impl_->request(rendezvous::StatusRequest{}, std::move(answer));
+  impl_->request(rendezvous::StatusRequest{},
+                 [answer = std::move(answer)](const rendezvous::Message* reply) {
+                   answer(std::get_if<rendezvous::StatusReply>(reply));
+                 });
+}
+void JobConnection::tell_end(const std::string& label, const std::string& failure) {
+  impl_->tell_end(label, failure);
+}
+void JobConnection::ask_for_replacement(std::function<void(bool)> answer) {
+  impl_->request(rendezvous::AddRequest{.count = 1, .replaces = true},
+                 [answer = std::move(answer)](const rendezvous::Message* reply) {
+                   const auto* done = std::get_if<rendezvous::Done>(reply);
+                   answer(done != nullptr && done->ok);
+                 });
 }
 void JobConnection::request(const rendezvous::Message& message) {
   impl_->request(message, {});

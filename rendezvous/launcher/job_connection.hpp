@@ -22,6 +22,7 @@ class JobConnection {
     std::function<void(JobStateChanged)> on_state;
     std::function<void(SpawnWanted)> on_spawn;
     std::function<void(SlotsChanged)> on_slots;
+    std::function<void(QuarantineChanged)> on_quarantine;
     /// On the first connection: this launcher's number in the job, and the job's name.
     std::function<void(rendezvous::Enlisted)> on_enlisted;
     /// An attempt to connect has failed, and there has been no connection for so long.
@@ -44,6 +45,11 @@ class JobConnection {
   void ask_about(std::string label, std::function<void(const WorkerReport&)> answer);
   /// Tells how the job stands now; null where the server does not come back.
   void ask_status(std::function<void(const rendezvous::StatusReply*)> answer);
+  /// A worker of this launcher has ended; `failure`: as in WorkerEnded. Comes before a question.
+  void tell_end(const std::string& label, const std::string& failure);
+  /// Asks for a worker on another host in place of one that failed; tells whether there will be
+  /// one.
+  void ask_for_replacement(std::function<void(bool)> answer);
   void request_stop();
   /// The workers with these labels are to leave the job at the next step boundary.
   void request_removal(const std::vector<std::string>& labels);

@@ -91,7 +91,7 @@ Status check_joins(const CLI::App& app, const LaunchOptions& options) {
   for (const char* of_server :
        {"--bind", "--port", "--event-log", "--http", "--min-np", "--max-np", "--max-job-restarts",
         "--evict-after-ms", "--max-join-stall-ms", "--disconnect-grace-ms", "--outage-window-ms",
-        "--below-minimum-timeout-ms"}) {
+        "--below-minimum-timeout-ms", "--quarantine-seconds"}) {
     if (app.get_option(of_server)->count() == 0) continue;
     return invalid(std::string(of_server) +
                    " is for the job's server: give it there, and not with " + with);
@@ -129,6 +129,7 @@ Status check_host(const CLI::App& app, const LaunchOptions& options) {
 struct CommandLine {
   LaunchOptions options;
   double drain_seconds = 30.0;
+  double quarantine_seconds = 60.0;
   double exit_seconds = 300.0;
   long evict_after_ms = 500;
   long max_join_stall_ms = 10000;
@@ -286,6 +287,11 @@ void add_time_limits(CLI::App& app, CommandLine& line) {
          "After the job's end: time for the workers to exit before SIGTERM, and SIGKILL 5 s "
          "later [300]")
       ->check(CLI::Range(0.0, 1e6));
+  app.add_option("--quarantine-seconds", line.quarantine_seconds,
+                 "No worker is started for so long on a host where several have failed, while "
+                 "others take workers; twice as long after each further failure, at most half an "
+                 "hour; 0: never [60]")
+      ->check(CLI::Range(0.0, 1800.0));
 }
 
 void add_output_options(CLI::App& app, CommandLine& line) {
@@ -315,6 +321,10 @@ Status take_time_limits(const CommandLine& line, LaunchOptions& options) {
     return invalid("--drain-seconds: nan is no number of seconds");
   }
   if (std::isnan(line.exit_seconds)) return invalid("--exit-seconds: nan is no number of seconds");
+  if (std::isnan(line.quarantine_seconds)) {
+    return invalid("--quarantine-seconds: nan is no number of seconds");
+  }
+  options.quarantine = milliseconds(line.quarantine_seconds);
   options.drain = milliseconds(line.drain_seconds);
   options.exit = milliseconds(line.exit_seconds);
   options.evict_after = Milliseconds(line.evict_after_ms);

@@ -70,6 +70,7 @@ struct LaunchOptions {
   std::optional<Milliseconds> stall_timeout;  ///< none: as the workers' own options say
   Milliseconds drain{30000};
   Milliseconds exit{300000};
+  Milliseconds quarantine{60000};  ///< the first pause of a host whose workers fail; 0: none
   bool joins() const { return !join.empty() || !connection_file.empty(); }
   std::string event_log;   ///< empty: none
   std::string http;        ///< where the job is shown over HTTP; empty: nowhere

@@ -27,6 +27,7 @@
 #include "rendezvous/launcher/worker_environment.hpp"
 #include "rendezvous/launcher/worker_outputs.hpp"
 #include "rendezvous/launcher/worker_process.hpp"
+#include "rendezvous/protocol/slot_label.hpp"
 
 namespace elastic::launcher {
 
@@ -82,6 +83,8 @@ class Launcher::Impl {
   void remove_workers(const std::vector<int>& slots);
   void start_worker(const StartWorker& start);
   Status try_start(const StartWorker& start);
+  void tell_end(int slot, const std::string& failure);
+  std::string label(int slot) const { return rendezvous::slot_label({job_.launcher, slot}); }
   std::string running_workers() const;
   void arm_timer();
   bool joined() const { return !options_.join.empty(); }
@@ -188,6 +191,7 @@ void Launcher::Impl::connect() {
   };
   handlers.on_spawn = [this](const SpawnWanted& spawn) { decide(spawn); };
   handlers.on_slots = [this](const SlotsChanged& slots) { decide(slots); };
+  handlers.on_quarantine = [this](const QuarantineChanged& change) { decide(change); };
   handlers.on_enlisted = [this](const rendezvous::Enlisted& enlisted) { begin(enlisted); };
   handlers.on_no_connection = [this](const Status& why, Duration lost_for) {
     without_server(why, lost_for);
@@ -207,7 +211,7 @@ void Launcher::Impl::begin(const rendezvous::Enlisted& enlisted) {
   job_.name = enlisted.job;
   job_.launcher = enlisted.number;
   begun_ = true;
-  perform(supervision_.begin());
+  perform(supervision_.begin(enlisted.quarantined));
   watch_for_notice();
   if (state_before_) decide(*state_before_);
 }
@@ -276,12 +280,18 @@ void Launcher::Impl::collect_children() {
     }
     const int slot = entry->first;
     entry = workers_.erase(entry);
-    connection_->ask_about(slot_label(job_.launcher, slot),
-                           [this, slot, ended = *status](const WorkerReport& report) {
-                             decide(WorkerExited{slot, ended, report});
-                           });
+    tell_end(slot, status->ok() ? "" : status->text());
+    connection_->ask_about(label(slot), [this, slot, ended = *status](const WorkerReport& report) {
+      decide(WorkerExited{slot, ended, report});
+    });
   }
   connection_->set_running(static_cast<int>(workers_.size()));
+}
+
+/// The server takes failures for a sign that this host is broken.
+void Launcher::Impl::tell_end(int slot, const std::string& failure) {
+  const bool to_end = supervision_.ends_workers() || leaving_.contains(slot);
+  connection_->tell_end(label(slot), to_end ? "" : failure);
 }
 
 /// Asks again until they have ended: one that is not a member yet, or is the last, cannot leave.
@@ -289,7 +299,7 @@ void Launcher::Impl::remove_workers(const std::vector<int>& slots) {
   leaving_.insert(slots.begin(), slots.end());
   std::vector<std::string> labels;
   for (const int slot : leaving_) {
-    if (workers_.contains(slot)) labels.push_back(slot_label(job_.launcher, slot));
+    if (workers_.contains(slot)) labels.push_back(label(slot));
   }
   if (labels.empty()) return leaving_.clear();
   connection_->request_removal(labels);
@@ -314,6 +324,11 @@ void Launcher::Impl::perform(const std::vector<Action>& actions) {
                                                             drain.deadline.count()});
             },
             [this](const RequestRemoval& removal) { remove_workers(removal.slots); },
+            [this](const RequestReplacement& request) {
+              connection_->ask_for_replacement([this, slot = request.slot](bool placed) {
+                if (placed) decide(WorkerReplaced{slot});
+              });
+            },
             [this](const Say& text) { say(text.text); },
             [this](const NameRunning& names) {
               if (!workers_.empty()) say(names.before + running_workers() + names.after);
@@ -337,12 +352,13 @@ void Launcher::Impl::start_worker(const StartWorker& start) {
   if (status.ok()) return;
   // Not from within the list of actions that asked for it.
   boost::asio::post(io_, [this, slot = start.slot, reason = status.message()] {
+    tell_end(slot, "could not be started: " + reason);
     decide(WorkerNotStarted{slot, reason});
   });
 }
 
 Status Launcher::Impl::try_start(const StartWorker& start) {
-  auto output = outputs_->of(start.slot, slot_label(job_.launcher, start.slot));
+  auto output = outputs_->of(start.slot, label(start.slot));
   if (!output.ok()) return output.status();
   // One for every worker, which closes it once it is read.
   auto secret_fd = secret_descriptor(secret_);

@@ -90,7 +90,7 @@ std::string hosts_line(const StatusReply& status) {
       line += std::to_string(its.running) + " of " + std::to_string(its.slots);
     }
   }
-  return line + "\n";
+  return line + "\n" + monitoring::quarantine_lines(status);
 }
 
 std::string lines_of(const std::vector<Row>& rows) {

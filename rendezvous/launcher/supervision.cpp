@@ -15,9 +15,17 @@ JobPhase parse_job_phase(std::string_view phase) {
   return JobPhase::kRunning;
 }
 
-std::vector<Action> Supervision::begin() {
+std::vector<Action> Supervision::begin(bool in_quarantine) {
   Actions actions;
-  for (int slot = 0; slot < options_.np; ++slot) start(slot, actions);
+  quarantined_ = in_quarantine;
+  for (int slot = 0; slot < options_.np; ++slot) {
+    if (quarantined_) {
+      slots_[slot].waits = true;
+      slots_[slot].outcome = "was not started: the host was in quarantine";
+    } else {
+      start(slot, actions);
+    }
+  }
   return actions;
 }
 
@@ -101,6 +109,22 @@ void Supervision::await_exits(TimePoint now) {
   if (kill_at_ != TimePoint::max()) return;
   terminate_at_ = std::min(terminate_at_, now + options_.exit);
   if (now + options_.exit_notice < terminate_at_) notice_at_ = now + options_.exit_notice;
+}
+
+void Supervision::on(const QuarantineChanged& event, TimePoint, Actions& actions) {
+  quarantined_ = event.on;
+  const bool may_start =
+      phase_ == JobPhase::kForming || (phase_ == JobPhase::kRunning && joinable_);
+  if (may_start && !ending()) start_waiting(actions);
+}
+
+void Supervision::on(const WorkerReplaced& event, TimePoint, Actions& actions) {
+  Slot& replaced = slots_[event.slot];
+  if (!std::exchange(replaced.waits, false)) return;
+  replaced_ = replaced.removed = true;
+  replaced.failure.clear();
+  replaced.outcome += ", and another host has a worker in its place";
+  actions.emplace_back(Say{worker(event.slot) + " is replaced on another host"});
 }
 
 void Supervision::on(const SpawnWanted& event, TimePoint, Actions& actions) {

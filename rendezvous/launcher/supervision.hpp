@@ -64,6 +64,14 @@ struct JobStateChanged {
   bool joinable = false;
   bool end_workers = false;  ///< the job was stopped, and its workers do not hear of that
 };
+/// This host is in quarantine, or no more: no worker is started here meanwhile.
+struct QuarantineChanged {
+  bool on = false;
+};
+/// Another host starts a worker in place of the one that failed here.
+struct WorkerReplaced {
+  int slot = 0;
+};
 struct SpawnWanted {
   int count = 1;
 };
@@ -83,8 +91,9 @@ struct SignalReceived {
   int number = 0;
 };
 struct TimePassed {};
-using Event = std::variant<WorkerExited, WorkerNotStarted, JobStateChanged, SpawnWanted,
-                           SlotsChanged, NoticeCame, StarterGone, SignalReceived, TimePassed>;
+using Event =
+    std::variant<WorkerExited, WorkerNotStarted, JobStateChanged, QuarantineChanged, WorkerReplaced,
+                 SpawnWanted, SlotsChanged, NoticeCame, StarterGone, SignalReceived, TimePassed>;
 
 // ---- actions ----------------------------------------------------------------------------------
 struct StartWorker {
@@ -104,6 +113,10 @@ struct RequestDrain {
 /// Ask the server to let these workers go at the next step boundary.
 struct RequestRemoval {
   std::vector<int> slots;
+};
+/// Ask the server for a worker on another host in place of this one. WorkerReplaced: it has one.
+struct RequestReplacement {
+  int slot = 0;
 };
 /// One line for the user.
 struct Say {
@@ -127,7 +140,7 @@ struct Finish {
   bool may_begin_anew = false;
 };
 using Action = std::variant<StartWorker, SignalWorkers, RequestStop, RequestDrain, RequestRemoval,
-                            Say, NameRunning, ShowOutput, Finish>;
+                            RequestReplacement, Say, NameRunning, ShowOutput, Finish>;
 
 /// The launcher's decisions when workers end, the job changes or the user interrupts. Without I/O;
 /// owned by the launcher's thread.
@@ -135,10 +148,12 @@ class Supervision {
  public:
   explicit Supervision(SupervisionOptions options) : options_(options) {}
 
-  std::vector<Action> begin();
+  std::vector<Action> begin(bool in_quarantine = false);
   std::vector<Action> decide(const Event& event, TimePoint now);
   /// When TimePassed is due; TimePoint::max() for never.
   TimePoint next_tick() const;
+  /// Whether workers are told to end, so that it means nothing how they do.
+  bool ends_workers() const { return ending() || stopped_; }
 
  private:
   struct Slot {
@@ -146,7 +161,7 @@ class Supervision {
     int starts = 0;
     std::string failure;      ///< how its last worker failed, empty if it did not
     int failures_before = 0;  ///< how many had failed before
-    bool waits = false;       ///< to be started again once a replacement can join
+    bool waits = false;       ///< to be started once it can join, and no quarantine is in the way
     bool finished = false;    ///< was with the job to its end
     bool removed = false;     ///< left on request
     std::string outcome;      ///< otherwise: what became of its worker
@@ -157,6 +172,8 @@ class Supervision {
   void on(const WorkerExited& event, TimePoint now, Actions& actions);
   void on(const WorkerNotStarted& event, TimePoint now, Actions& actions);
   void on(const JobStateChanged& event, TimePoint now, Actions& actions);
+  void on(const QuarantineChanged& event, TimePoint now, Actions& actions);
+  void on(const WorkerReplaced& event, TimePoint now, Actions& actions);
   void on(const SpawnWanted& event, TimePoint now, Actions& actions);
   void on(const SlotsChanged& event, TimePoint now, Actions& actions);
   void on(const NoticeCame& event, TimePoint now, Actions& actions);
@@ -212,6 +229,8 @@ class Supervision {
   int signals_ = 0;  ///< received from the user
   int first_signal_ = 0;
   bool drained_ = false;  ///< no worker is to run here any more
+  bool quarantined_ = false;
+  bool replaced_ = false;  ///< some worker, on another host
   bool failed_after_done_ = false;
   bool finished_ = false;
   bool overdue_ = false;  ///< the job has ended, and what still runs is ended for that

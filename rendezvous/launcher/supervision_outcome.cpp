@@ -17,8 +17,9 @@ constexpr int kMostNamed = 8;
 void Supervision::finish(Actions& actions) {
   finished_ = true;
   notice_at_ = terminate_at_ = kill_at_ = TimePoint::max();
+  const bool others_went_on = quarantined_ || all_workers_left();
   if (phase_ == JobPhase::kDone && signals_ == 0 && !failed_after_done_ &&
-      (stopped_ || failures_ == 0 || any_worker_finished())) {
+      (others_went_on || stopped_ || failures_ == 0 || any_worker_finished())) {
     actions.emplace_back(Finish{exit_code::kDone, stopped_ ? "" : missing_workers()});
     return;
   }
@@ -73,8 +74,11 @@ bool Supervision::stays() const {
   if (signals_ > 0 || stopped_ || phase_ == JobPhase::kDone || phase_ == JobPhase::kFailed) {
     return false;
   }
-  if (options_.joined) return options_.waits && !drained_ && all_workers_left();
-  return drained_ && phase_ == JobPhase::kRunning;
+  if (options_.joined) {
+    const bool waits = (options_.waits || replaced_) && all_workers_left();
+    return !drained_ && (quarantined_ || waits);
+  }
+  return (drained_ || quarantined_ || replaced_) && phase_ == JobPhase::kRunning;
 }
 
 bool Supervision::all_workers_left() const {

@@ -98,6 +98,13 @@ void Supervision::worker_failed(int slot, const std::string& how, Actions& actio
     actions.emplace_back(Say{worker(slot) + " " + how +
                              "; to be started again when a worker can join: the job is at its end, "
                              "or no worker is in elastic::run"});
+  } else if (may_restart && restarts_left() && quarantined_) {
+    failed.waits = true;
+    failed.outcome += ", and its host was in quarantine";
+    actions.emplace_back(Say{worker(slot) + " " + how +
+                             "; to be started on another host, or again when this one is out of "
+                             "quarantine (elasticrun ctl pardon)"});
+    actions.emplace_back(RequestReplacement{slot});
   } else if (may_restart && restarts_left()) {
     restart(slot, how + "; ", actions);
   } else {
@@ -149,9 +156,14 @@ void Supervision::restart(int slot, const std::string& why, Actions& actions) {
 }
 
 void Supervision::start_waiting(Actions& actions) {
+  if (quarantined_) return;
   for (auto& [number, slot] : slots_) {
-    if (!slot.waits || !restarts_left() || running() >= options_.max_np) continue;
-    restart(number, "can join now: ", actions);
+    if (!slot.waits || running() >= options_.max_np) continue;
+    if (slot.starts == 0) {
+      start(number, actions);
+    } else if (restarts_left()) {
+      restart(number, "can join now: ", actions);
+    }
   }
 }
 

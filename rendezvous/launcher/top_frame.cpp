@@ -92,6 +92,7 @@ std::string head_lines(const StatusReply& now, const Growths& grown) {
   lines += fmt::format("generation {}, {} members (min {}, max {}), {} joiners\n",
                        now.view.generation, now.view.members.size(), now.min_np,
                        now.max_np == 0 ? "none" : std::to_string(now.max_np), now.joiners.size());
+  lines += monitoring::quarantine_lines(now);
   if (!now.history || now.history->views.empty()) return lines;
   std::string views;
   for (const JobHistory::Views& its : now.history->views) {

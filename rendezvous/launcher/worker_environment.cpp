@@ -1,19 +1,13 @@
 #include "rendezvous/launcher/worker_environment.hpp"
 
-#include <charconv>
-#include <system_error>
-
 #include "elastic/options.hpp"
+#include "rendezvous/protocol/slot_label.hpp"
 
 namespace elastic::launcher {
 
 namespace {
 
 constexpr int kMostSlots = 100000;  ///< of one launcher
-
-std::string label_prefix(int launcher) {
-  return launcher == 0 ? "slot-" : "slot-" + std::to_string(launcher) + ".";
-}
 
 }  // namespace
 
@@ -34,7 +28,7 @@ std::vector<std::string> worker_environment(std::map<std::string, std::string> i
   environment["ELASTIC_SECRET_FD"] = std::to_string(secret_fd);
   // Ranks of the first view follow it, so those of a launcher are next to each other.
   environment["ELASTIC_SLOT"] = std::to_string(job.launcher * kMostSlots + slot);
-  environment["ELASTIC_LABEL"] = slot_label(job.launcher, slot);
+  environment["ELASTIC_LABEL"] = rendezvous::slot_label({job.launcher, slot});
   environment["ELASTIC_RESTART"] = std::to_string(attempt);
 
   const std::string& reached_by = options.join.empty() ? options.bind : options.join;
@@ -63,20 +57,6 @@ std::vector<std::string> variables(const std::map<std::string, std::string>& env
   made.reserve(environment.size());
   for (const auto& [name, value] : environment) made.push_back(name + "=" + value);
   return made;
-}
-
-std::string slot_label(int launcher, int slot) {
-  return label_prefix(launcher) + std::to_string(slot);
-}
-
-std::optional<int> slot_of(int launcher, std::string_view label) {
-  const std::string prefix = label_prefix(launcher);
-  if (!label.starts_with(prefix)) return std::nullopt;
-  label.remove_prefix(prefix.size());
-  int slot = 0;
-  const auto [end, error] = std::from_chars(label.data(), label.data() + label.size(), slot);
-  if (error != std::errc() || end != label.data() + label.size()) return std::nullopt;
-  return slot;
 }
 
 }  // namespace elastic::launcher

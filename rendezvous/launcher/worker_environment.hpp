@@ -1,9 +1,7 @@
 #pragma once
 
 #include <map>
-#include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "rendezvous/launcher/launch_options.hpp"
@@ -27,10 +25,5 @@ std::vector<std::string> worker_environment(std::map<std::string, std::string> i
 
 /// "NAME=value" for each variable, as execve(2) takes them.
 std::vector<std::string> variables(const std::map<std::string, std::string>& environment);
-
-/// The name of a slot of the launcher with this number, as `ctl status` shows it.
-std::string slot_label(int launcher, int slot);
-/// Reverse of it; none for a label of another launcher, or that a program has chosen.
-std::optional<int> slot_of(int launcher, std::string_view label);
 
 }  // namespace elastic::launcher

@@ -53,6 +53,9 @@ void Membership::State::depart(const std::string& incarnation, Departure how,
     const auto leaver = workers_.find(incarnation);
     if (leaver != workers_.end()) {
       note_departed(leaver->second, how == Departure::kEvicted ? "evicted" : "lost");
+      if (how == Departure::kEvicted) {
+        out_.evicted.push_back({leaver->second.registration.label, what});
+      }
     }
   }
   forget(incarnation);

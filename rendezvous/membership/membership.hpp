@@ -121,11 +121,17 @@ struct JournalEnd {
 using Action = std::variant<SendTo, CloseConnection, Journal, ReserveGenerations, JournalEnd>;
 
 struct Decision {
+  /// A member that was given up.
+  struct Eviction {
+    std::string label;
+    std::string why;
+  };
   std::vector<Action> actions;
   std::string reason;  ///< for the log; empty if nothing was decided
   bool ok = true;      ///< false: the event was refused, such as RemoveWorker of an unknown rank
   std::string answer = {};                 ///< for the person with the request that was granted
   std::vector<std::string> warnings = {};  ///< for the log, if a person has to act
+  std::vector<Eviction> evicted = {};
 };
 
 enum class Phase : std::uint8_t { kForming, kRecovering, kRunning, kChanging, kDone, kFailed };

@@ -104,6 +104,12 @@ void write_hosts(const StatusReply& status, Writer& out) {
   for (const auto& host : hosts) out.sample(labels(host), host.slots);
   out.metric("elastic_host_workers", "gauge", "Workers that a host runs.");
   for (const auto& host : hosts) out.sample(labels(host), host.running);
+  out.metric("elastic_host_quarantine_seconds", "gauge",
+             "For how long a host is in quarantine; 0: it is not.");
+  for (const auto& host : hosts) {
+    const std::int64_t left = host.quarantine ? host.quarantine->left_ms : 0;
+    out.sample(labels(host), static_cast<double>(left) / 1000);
+  }
 }
 
 void write_history(const JobHistory& history, Writer& out) {

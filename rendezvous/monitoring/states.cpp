@@ -1,5 +1,11 @@
 #include "rendezvous/monitoring/states.hpp"
 
+#include <set>
+#include <vector>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 namespace elastic::monitoring {
 
 using rendezvous::StatusReply;
@@ -18,6 +24,16 @@ const char* state_of(const StatusReply& status, const StatusReply::Progress& mem
 const char* state_of(const StatusReply::Waiting& joiner) {
   if (!joiner.ready) return "preparing";
   return joiner.waits_for.empty() ? "joining" : "waiting";
+}
+
+std::string quarantine_lines(const StatusReply& status) {
+  std::set<std::string> lines;  // two launchers of one host say the same
+  for (const auto& its : status.launchers.value_or(std::vector<StatusReply::Launcher>())) {
+    if (!its.quarantine) continue;
+    lines.insert(fmt::format("host {} is in quarantine for {} s more: {}\n", its.host,
+                             (its.quarantine->left_ms + 999) / 1000, its.quarantine->why));
+  }
+  return fmt::format("{}", fmt::join(lines, ""));
 }
 
 std::string short_host(const std::string& host) {

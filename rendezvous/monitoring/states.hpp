@@ -18,6 +18,9 @@ const char* state_of(const rendezvous::StatusReply& status,
 /// "preparing", "joining" or "waiting".
 const char* state_of(const rendezvous::StatusReply::Waiting& joiner);
 
+/// A line for each host in quarantine: for how long, and why.
+std::string quarantine_lines(const rendezvous::StatusReply& status);
+
 /// A host is named by its name and, behind a slash, what tells it from others of that name.
 std::string short_host(const std::string& host);
 

@@ -57,11 +57,13 @@ Json json_of(const StatusReply::Waiting& joiner) {
 }
 
 Json json_of(const StatusReply::Launcher& its) {
-  return {{"number", its.number},
-          {"host", its.host},
-          {"slots", its.slots},
-          {"running", its.running},
-          {"connected", its.connected}};
+  Json json = {{"number", its.number},   {"host", its.host},           {"slots", its.slots},
+               {"running", its.running}, {"connected", its.connected}, {"quarantine", nullptr}};
+  if (its.quarantine) {
+    json["quarantine"] = {{"why", its.quarantine->why},
+                          {"left_seconds", static_cast<double>(its.quarantine->left_ms) / 1000}};
+  }
+  return json;
 }
 
 Json json_of(const JobHistory::Views& views) {

@@ -295,6 +295,7 @@ template <typename A, Is<AddRequest> M>
 void fields(A& archive, M& m) {
   archive("count", m.count);
   archive("or_fewer", m.or_fewer);
+  archive("replaces", m.replaces);
 }
 template <typename A, Is<RemoveRequest> M>
 void fields(A& archive, M& m) {
@@ -306,6 +307,10 @@ void fields(A& archive, M& m) {
   archive("host", m.host);
   archive("slots", m.slots);
   archive("deadline_ms", m.deadline_ms);
+}
+template <typename A, Is<PardonRequest> M>
+void fields(A& archive, M& m) {
+  archive("host", m.host);
 }
 template <typename A, Is<ExpectRequest> M>
 void fields(A& archive, M& m) {
@@ -329,6 +334,22 @@ template <typename A, Is<Enlisted> M>
 void fields(A& archive, M& m) {
   archive("number", m.number);
   archive("job", m.job);
+  archive("quarantined", m.quarantined);
+}
+template <typename A, Is<Quarantined> M>
+void fields(A& archive, M& m) {
+  archive("on", m.on);
+}
+template <typename A, Is<WorkerEnded> M>
+void fields(A& archive, M& m) {
+  archive("serial", m.serial);
+  archive("label", m.label);
+  archive("failure", m.failure);
+}
+template <typename A, Is<StatusReply::Launcher::Quarantine> M>
+void fields(A& archive, M& m) {
+  archive("why", m.why);
+  archive("left_ms", m.left_ms);
 }
 template <typename A, Is<StatusReply::Launcher> M>
 void fields(A& archive, M& m) {
@@ -337,6 +358,7 @@ void fields(A& archive, M& m) {
   archive("slots", m.slots);
   archive("running", m.running);
   archive("connected", m.connected);
+  archive("quarantine", m.quarantine);
 }
 template <typename A, Is<StatusReply> M>
 void fields(A& archive, M& m) {

@@ -198,6 +198,7 @@ struct StatusRequest {};
 struct AddRequest {
   int count = 1;
   bool or_fewer = false;  ///< as many as there is room for
+  bool replaces = false;  ///< in place of workers that have ended: the job becomes no larger
 };
 /// A host is to run at most `slots` workers; with 0 all its workers leave the job. Where others
 /// have room they start the workers that it loses, and these come first.
@@ -218,6 +219,10 @@ struct RemoveRequest {
 };
 /// The job is to stop at the next step boundary.
 struct StopRequest {};
+/// A host is to be in quarantine no more, and its failures forgotten.
+struct PardonRequest {
+  std::string host;  ///< its name, or the number of its launcher
+};
 
 struct StatusReply {
   std::string job;
@@ -262,6 +267,12 @@ struct StatusReply {
     int slots = 0;
     int running = 0;
     bool connected = false;
+    /// No worker is started on its host meanwhile.
+    struct Quarantine {
+      std::string why;  ///< for people
+      std::int64_t left_ms = 0;
+    };
+    std::optional<Quarantine> quarantine{};
   };
   std::optional<std::vector<Launcher>> launchers{};  ///< by number; none: not told
   std::optional<JobHistory> history{};               ///< none: not told
@@ -284,6 +295,17 @@ struct Enlist {
 struct Enlisted {
   int number = 0;   ///< this launcher's in the job, which tells its workers from those of others
   std::string job;  ///< the job's name
+  bool quarantined = false;  ///< as in Quarantined
+};
+/// To a launcher: its host is in quarantine, or no more. It starts no worker meanwhile.
+struct Quarantined {
+  bool on = false;
+};
+/// A worker of this launcher has ended.
+struct WorkerEnded {
+  std::int64_t serial = 0;  ///< 1, 2, ... of this launcher, so that none counts twice
+  std::string label;
+  std::string failure;  ///< how it failed, for people; "": it did not, or was told to end
 };
 /// To launchers: how many workers were requested of this launcher so far, in all, so that a
 /// launcher that missed a message starts the rest.
@@ -313,6 +335,7 @@ using Message =
     std::variant<Register, Heartbeat, Suspect, Promise, Paused, Report, Ready, Bye, Welcome, Wait,
                  Refuse, Freeze, Announce, Farewell, Fail, StatusRequest, AddRequest, RemoveRequest,
                  StopRequest, StatusReply, Done, Spawn, JobState, Check, Gone, Warning, Enlist,
-                 Enlisted, LimitRequest, ExpectRequest, Limited, AnnounceChange>;
+                 Enlisted, LimitRequest, ExpectRequest, Limited, PardonRequest, Quarantined,
+                 WorkerEnded, AnnounceChange>;
 
 }  // namespace elastic::rendezvous

@@ -29,16 +29,22 @@ constexpr const char* kEnded = "its process has ended";
 }  // namespace
 
 Job::Job(boost::asio::io_context& io, std::string name, MembershipOptions options,
-         std::unique_ptr<JournalSink> journal, RecoveredState memory, EventLog events)
+         QuarantineOptions quarantine, std::unique_ptr<JournalSink> journal, RecoveredState memory,
+         EventLog events)
     : name_(std::move(name)),
       host_(host_identity()),
       membership_(options, std::move(memory)),
       journal_(std::move(journal)),
       events_(std::move(events)),
+      quarantine_(quarantine),
       tick_(io),
       end_(io),
       limit_due_(io),
-      phase_(membership_.phase()) {}
+      quarantine_ends_(io),
+      phase_(membership_.phase()) {
+  // How long they have been members before this server is not known.
+  quarantine_.note_view(membership_.view(), TimePoint());
+}
 
 bool Job::enter(const Register& registration, const Peer& peer) {
   const std::string& incarnation = registration.incarnation;
@@ -150,6 +156,7 @@ Decision Job::decide(const Event& event) {
   for (const std::string& text : decision.warnings) log::warn("job {}: {}", name_, text);
   actions_.assign(decision.actions.begin(), decision.actions.end());
   reason_ = decision.reason;
+  count_evictions(decision);
   carry_out();
   return decision;
 }
@@ -270,6 +277,7 @@ StatusReply Job::status() const {
   reply.job = name_;
   reply.phase = rendezvous::name(phase_);
   reply.launchers = launchers_.status();
+  for (auto& its : *reply.launchers) its.quarantine = quarantine_of(its.host);
   reply.history = history_.history();
   return reply;
 }
@@ -286,9 +294,12 @@ void Job::enlist(const Peer& peer, const Enlist& launcher) {
     note("host_connected", launcher.host + " with " + std::to_string(launcher.slots) + " slots",
          {{"host", launcher.host}, {"slots", std::int64_t{launcher.slots}}});
   }
+  const bool known = launchers_.knows(launcher.id);
   const int number = launchers_.enlist(peer, launcher);
+  if (!known) quarantine_.note_launcher(number);
+  carry_out_quarantine();
   if (!first) return;  // it has only told new numbers
-  peer->send(Enlisted{number, name_});
+  peer->send(Enlisted{number, name_, quarantine_.pause_of(launcher.host).has_value()});
   peer->send(Spawn{launchers_.wanted(peer)});
 }
 
@@ -297,6 +308,7 @@ void Job::remove_launcher(const Peer& peer) {
     note("host_disconnected", host, {{"host", host}});
   }
   launchers_.disconnected(peer);
+  carry_out_quarantine();
 }
 
 void Job::when_over(std::function<void()> over, Milliseconds first_worker) {
@@ -339,6 +351,7 @@ void Job::stop() {
   tick_.cancel();
   end_.cancel();
   limit_due_.cancel();
+  quarantine_ends_.cancel();
 }
 
 }  // namespace elastic::rendezvous

@@ -18,6 +18,7 @@
 #include "rendezvous/server/history_recorder.hpp"
 #include "rendezvous/server/journal.hpp"
 #include "rendezvous/server/launchers.hpp"
+#include "rendezvous/server/quarantine.hpp"
 
 namespace elastic::rendezvous {
 
@@ -33,7 +34,8 @@ class Job : public std::enable_shared_from_this<Job> {
 
   /// `memory` is what the journal held when it was opened.
   Job(boost::asio::io_context& io, std::string name, MembershipOptions options,
-      std::unique_ptr<JournalSink> journal, RecoveredState memory, EventLog events = {});
+      QuarantineOptions quarantine, std::unique_ptr<JournalSink> journal, RecoveredState memory,
+      EventLog events = {});
 
   /// A worker registers, on a connection that replaces an earlier one of its. False: it was
   /// refused, and the connection is being closed.
@@ -49,6 +51,8 @@ class Job : public std::enable_shared_from_this<Job> {
   /// A launcher gives its name, or its new numbers.
   void enlist(const Peer& peer, const Enlist& launcher);
   void remove_launcher(const Peer& peer);
+  /// A worker of this launcher has ended.
+  Done worker_ended(const Peer& peer, const WorkerEnded& its);
 
   /// Called once, a moment after the job is over, when no worker has been there for long, or when
   /// none has come within `first_worker`.
@@ -84,8 +88,13 @@ class Job : public std::enable_shared_from_this<Job> {
   Done add(const AddRequest& request);
   Done remove(const RemoveRequest& request);
   Done limit(const LimitRequest& request);
+  Done pardon(const PardonRequest& request);
   Status place(int count);
   void carry_out_limits();
+  std::optional<StatusReply::Launcher::Quarantine> quarantine_of(const std::string& host) const;
+  void count_evictions(const Decision& decision);
+  void carry_out_quarantine();
+  void tell(const Quarantine::Change& change);
 
   /// A host that is to have fewer workers, once `workers` are here or at `due`.
   struct Limit {
@@ -103,6 +112,7 @@ class Job : public std::enable_shared_from_this<Job> {
   Launchers<Peer> launchers_;
   EventLog events_;
   HistoryRecorder history_;
+  Quarantine quarantine_;
   std::uint64_t noted_generation_ = 0;  ///< of the latest view in the event log and the history
   std::deque<Action> actions_;          ///< decided and not carried out
   std::string reason_;                  ///< of these actions
@@ -112,6 +122,7 @@ class Job : public std::enable_shared_from_this<Job> {
   std::optional<TimePoint> armed_for_;  ///< when `tick_` is due
   boost::asio::steady_timer end_;
   boost::asio::steady_timer limit_due_;
+  boost::asio::steady_timer quarantine_ends_;
   std::vector<Limit> limits_;
   std::function<void()> over_;
   Milliseconds first_worker_{};  ///< after which `over_` is called where no worker has come

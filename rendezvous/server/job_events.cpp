@@ -28,6 +28,7 @@ void Job::note_view() {
   if (view.generation == noted_generation_) return;
   noted_generation_ = view.generation;
   note_recoveries(history_.note_view(view));
+  quarantine_.note_view(view, Clock::now());
   std::vector<std::string> slots;
   for (const Member& its : view.members) slots.push_back(its.label);
   const std::string cause = view.cause.empty() ? "the first view" : view.cause;

@@ -28,6 +28,7 @@ Message Job::answer(const Message& request) {
                                },
                                [&](const AddRequest& wanted) -> Message { return add(wanted); },
                                [&](const LimitRequest& it) -> Message { return limit(it); },
+                               [&](const PardonRequest& it) -> Message { return pardon(it); },
                                [&](const ExpectRequest& it) -> Message {
                                  return outcome(decide(ExpectWorkers{it.workers}));
                                },
@@ -62,7 +63,7 @@ Done Job::add(const AddRequest& request) {
     if (now.max_np > 0) count = std::min(count, now.max_np - there);
     if (count < 1) return {true, "there is no room for more workers"};
   }
-  if (now.max_np > 0 && there + count > now.max_np) {
+  if (now.max_np > 0 && there + count > now.max_np && !request.replaces) {
     return {false, "cannot add " + std::to_string(count) + " workers: " + std::to_string(there) +
                        " are there or on their way, and the job takes at most " +
                        std::to_string(now.max_np) + " (--max-np)"};

@@ -59,6 +59,7 @@ class Launchers {
     return launcher.number;
   }
 
+  bool knows(const std::string& id) const { return known_.contains(id); }
   bool has_enlisted(const Peer& peer) const {
     return std::any_of(known_.begin(), known_.end(), [&](const auto& one) {
       return !one.first.empty() && one.second.peer == peer;
@@ -98,13 +99,56 @@ class Launchers {
     return "";
   }
 
+  /// The host of the launcher with this number, connected or not; empty: there is none.
+  std::string host_of(int number) const {
+    return host_where([number](const Launcher& its) { return its.number == number; });
+  }
+  /// The host of this name, or of the launcher with that number; empty: there is none.
+  std::string host_named(const std::string& host) const {
+    return host_where([&](const Launcher& its) { return its.is_of(host); });
+  }
+  /// Those with a launcher that is connected and takes workers.
+  std::set<std::string> hosts_with_slots() const {
+    std::set<std::string> found;
+    for (const auto& [id, its] : known_) {
+      if (its.peer && !its.host.empty() && its.slots > 0) found.insert(its.host);
+    }
+    return found;
+  }
+
   /// How many free slots there are.
   std::int64_t room() const {
     std::int64_t free = 0;
     for (const auto& [id, its] : known_) {
-      if (its.peer && !id.empty()) free += std::max<std::int64_t>(0, its.slots - its.busy());
+      if (id.empty() || !takes_workers(its)) continue;
+      free += std::max<std::int64_t>(0, its.slots - its.busy());
     }
     return free;
+  }
+
+  /// While a host is in quarantine no worker is placed there. \returns its launchers.
+  std::vector<Peer> set_quarantine(const std::string& host, bool on) {
+    if (on) {
+      quarantined_.insert(host);
+    } else {
+      quarantined_.erase(host);
+    }
+    std::vector<Peer> found;
+    for (const auto& [id, its] : known_) {
+      if (its.peer && its.host == host) found.push_back(its.peer);
+    }
+    return found;
+  }
+
+  /// Whether the launcher tells of this end of a worker for the first time: what it tells on a
+  /// connection that is lost it may tell again.
+  bool is_news(const Peer& peer, std::int64_t serial) {
+    for (auto& [id, its] : known_) {
+      if (its.peer != peer || serial <= its.ends) continue;
+      its.ends = serial;
+      return true;
+    }
+    return false;
   }
 
   /// The launchers of `host`, a name or a launcher's number, run at most `slots` workers each.
@@ -113,7 +157,7 @@ class Launchers {
     std::vector<std::pair<Peer, std::int64_t>> found;
     for (auto& [id, its] : known_) {
       if (!its.peer || its.host.empty()) continue;
-      if (its.host != host && std::to_string(its.number) != host) continue;
+      if (!its.is_of(host)) continue;
       its.slots = slots;
       found.emplace_back(its.peer, its.busy());
     }
@@ -152,7 +196,11 @@ class Launchers {
     int running = 0;
     std::int64_t spawned = 0;
     std::int64_t wanted = 0;  ///< requested of it, in all
+    std::int64_t ends = 0;    ///< of workers that it has told of
 
+    bool is_of(const std::string& name) const {
+      return host == name || std::to_string(number) == name;
+    }
     std::int64_t busy() const { return running + std::max<std::int64_t>(0, wanted - spawned); }
   };
   using Known = std::map<std::string, Launcher>;  ///< by id; "": one that has not enlisted
@@ -180,11 +228,23 @@ class Launchers {
     return number;
   }
 
-  static typename Known::iterator roomiest(Known& known) {
+  template <typename Condition>
+  std::string host_where(const Condition& holds) const {
+    for (const auto& [id, its] : known_) {
+      if (!its.host.empty() && holds(its)) return its.host;
+    }
+    return "";
+  }
+
+  bool takes_workers(const Launcher& its) const {
+    return its.peer && !quarantined_.contains(its.host);
+  }
+
+  typename Known::iterator roomiest(Known& known) const {
     auto best = known.end();
     for (auto one = known.begin(); one != known.end(); ++one) {
       const Launcher& its = one->second;
-      if (!its.peer || its.busy() >= its.slots) continue;
+      if (!takes_workers(its) || its.busy() >= its.slots) continue;
       const bool better =
           best == known.end() ||
           std::pair(its.busy(), its.number) < std::pair(best->second.busy(), best->second.number);
@@ -198,7 +258,8 @@ class Launchers {
     for (const auto& [id, its] : known_) {
       if (!its.peer || its.host.empty()) continue;
       hosts += (hosts.empty() ? "" : ", ") + its.host + ": " + std::to_string(its.busy()) + " of " +
-               std::to_string(its.slots);
+               std::to_string(its.slots) +
+               (quarantined_.contains(its.host) ? ", in quarantine" : "");
     }
     return "cannot add " + std::to_string(count) + " workers: the launchers have " +
            std::to_string(room()) + " free slots (" + hosts +
@@ -207,6 +268,7 @@ class Launchers {
 
   std::vector<Peer> peers_;  ///< in the order in which they came
   Known known_;
+  std::set<std::string> quarantined_;  ///< hosts
 };
 
 }  // namespace elastic::rendezvous

@@ -123,6 +123,12 @@ void declare(CLI::App& app, ProgramOptions& options, Periods& periods) {
                  "a joiner that takes longer to receive the state is kept waiting")
       ->check(period)
       ->capture_default_str();
+  app.add_option("--quarantine-seconds", options.quarantine_seconds,
+                 "no worker is started for so long on a host where several have failed, while "
+                 "others take workers; twice as long after each further failure, at most half an "
+                 "hour; 0: never")
+      ->check(CLI::Range(0, 1800))
+      ->capture_default_str();
   app.add_flag("--adopt-any", membership.adopt_any,
                "with the journal lost, go on in the newest view that any member reports, though no "
                "majority of its members is there");
@@ -163,6 +169,7 @@ ParsedProgram parse_program(int argc, const char* const* argv) {
   membership.disconnect_grace = Milliseconds(periods.disconnect_grace);
   membership.outage_window = Milliseconds(periods.outage_window);
   options.server.first_worker = Milliseconds(periods.first_worker);
+  options.server.quarantine.first_pause = std::chrono::seconds(options.quarantine_seconds);
   if (const std::string wrong = contradiction(membership, periods); !wrong.empty()) {
     parsed.exit_code = kUsageError;
     parsed.text = "elastic-rendezvous: " + wrong + "\n";

@@ -14,6 +14,7 @@ struct ProgramOptions {
   std::string port_file;        ///< empty: none
   std::string connection_file;  ///< with the secret in it; empty: none
   std::string log_level = "info";
+  int quarantine_seconds = 60;  ///< the first pause of a host; 0: none
   bool exit_when_done = false;
   int starter_fd = -1;  ///< its end is the end of the process that started the server; -1: none
 };

@@ -101,8 +101,8 @@ class Server::Impl : public std::enable_shared_from_this<Impl> {
       events = std::move(opened).value();
     }
     if (Status bound = bind(); !bound.ok()) return bound;
-    job_ = std::make_shared<Job>(io_, options_.job, options_.membership, std::move(journal),
-                                 std::move(memory), std::move(events));
+    job_ = std::make_shared<Job>(io_, options_.job, options_.membership, options_.quarantine,
+                                 std::move(journal), std::move(memory), std::move(events));
     job_->when_over(std::move(over_), options_.first_worker);
     if (Status shown = show(); !shown.ok()) return shown;
     asio::co_spawn(
@@ -354,6 +354,11 @@ class Server::Impl : public std::enable_shared_from_this<Impl> {
       const auto* enlist = std::get_if<Enlist>(&request.value());
       if (enlist != nullptr && launcher) {
         job_->enlist(peer, *enlist);
+        continue;
+      }
+      const auto* ended = std::get_if<WorkerEnded>(&request.value());
+      if (ended != nullptr && launcher) {
+        peer->send(job_->worker_ended(peer, *ended));
       } else {
         peer->send(job_->answer(request.value()));
       }

@@ -10,6 +10,7 @@
 #include "base/handshake.hpp"
 #include "base/status.hpp"
 #include "rendezvous/membership/membership.hpp"
+#include "rendezvous/server/quarantine.hpp"
 
 namespace boost::asio {
 class io_context;
@@ -24,9 +25,10 @@ struct ServerOptions {
   Secret secret{};
   bool encrypt = false;          ///< TLS on every connection; clients must do the same
   MembershipOptions membership;  ///< with the heartbeat that workers are told to keep
-  std::string journal;           ///< path; empty: none
-  std::string event_log;         ///< path; empty: none
-  std::string http;              ///< "address:port" to show the job at; empty: nowhere
+  QuarantineOptions quarantine;
+  std::string journal;    ///< path; empty: none
+  std::string event_log;  ///< path; empty: none
+  std::string http;       ///< "address:port" to show the job at; empty: nowhere
   /// For which `when_over` waits for the first worker: the process that started the server may have
   /// died before it registered, unnoticed.
   Milliseconds first_worker{60000};

@@ -93,7 +93,10 @@ std::vector<std::string> control_frames() {
                                       Enlisted{3, "job"},
                                       LimitRequest{"node1", 0, 30000},
                                       ExpectRequest{3},
-                                      Limited{0, 30000}};
+                                      Limited{0, 30000},
+                                      PardonRequest{"node1"},
+                                      Quarantined{true},
+                                      WorkerEnded{1, "slot-1.0", "exited with code 7"}};
   std::vector<std::string> seeds;
   std::string all;
   for (const Message& message : messages) {

@@ -74,6 +74,21 @@ class HostsJobTest : public ::testing::Test {
   bool says(const std::string& text) {
     return eventually(kTimeLimit, [&] { return job_->output().find(text) != std::string::npos; });
   }
+  /// Kills each worker of a host's only slot as soon as it is a member, until the host is in
+  /// quarantine.
+  void kill_until_quarantine(const std::string& slot) {
+    std::string killed;
+    const bool paused = eventually(kTimeLimit, [&] {
+      const nlohmann::json now = status();
+      for (const auto& member : now["members"]) {
+        if (member["slot"] != slot || member["incarnation"] == killed) continue;
+        killed = member["incarnation"];
+        ::kill(member["pid"], SIGKILL);
+      }
+      return !now["launchers"][1]["quarantine"].is_null();
+    });
+    ASSERT_TRUE(paused) << job_->output();
+  }
   /// The elasticrun of a host; 0: there is none.
   static pid_t agent(const std::string& host) {
     for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
@@ -108,6 +123,32 @@ TEST_F(HostsJobTest, RunsOnAllHostsAndEndsWithTheJob) {
   std::string table;
   EXPECT_TRUE(job_->control({"status"}, &table));
   EXPECT_THAT(table, HasSubstr("hosts: one-a 2 of 2, one-b 1 of 1\n"));
+  EXPECT_EQ(job_->finish(), 0) << job_->output();
+}
+
+TEST_F(HostsJobTest, AHostInQuarantineKeepsItsAgentAndItsWorkersGoElsewhere) {
+  start({"--hosts", "sick-a:3,sick-b:1", "-np", "2", "--max-np", "3"});
+  ASSERT_TRUE(job_->wait_until_trained(2)) << job_->output();
+  kill_until_quarantine("slot-1.0");
+  EXPECT_TRUE(has_hosts({"sick-a:2", "sick-b:0"}, 2)) << job_->output();
+  const pid_t before = agent("sick-b");
+  ::kill(before, SIGKILL);
+  EXPECT_TRUE(eventually(kTimeLimit, [&] {
+    const pid_t now = agent("sick-b");
+    return now != 0 && now != before;
+  }));
+  EXPECT_TRUE(has_hosts({"sick-a:2", "sick-b:0"}, 2)) << job_->output();
+  EXPECT_TRUE(job_->control({"pardon", "sick-b"}));
+  EXPECT_TRUE(job_->control({"add", "1"})) << "there is room for three";
+  EXPECT_TRUE(has_hosts({"sick-a:2", "sick-b:1"}, 3)) << job_->output();
+  EXPECT_EQ(job_->finish(), 0) << job_->output();
+}
+
+TEST_F(HostsJobTest, AJobThatIsDoneWhileAHostIsInQuarantineHasNotFailed) {
+  start({"--hosts", "ill-a:1,ill-b:1"});
+  ASSERT_TRUE(job_->wait_until_trained(2)) << job_->output();
+  kill_until_quarantine("slot-1.0");
+  EXPECT_TRUE(has_hosts({"ill-a:1", "ill-b:0"}, 1)) << job_->output();
   EXPECT_EQ(job_->finish(), 0) << job_->output();
 }
 

@@ -36,6 +36,7 @@ class JobConnectionTest : public RendezvousTest {
             [this](const launcher::SpawnWanted& wanted) { spawned_ += wanted.count; },
             {},
             {},
+            {},
             {}},
         timeout);
     ASSERT_TRUE(eventually([&] { return !states_.empty(); }));
@@ -111,6 +112,28 @@ TEST_F(JobConnectionTest, AsksForTheStopAgain) {
   EXPECT_TRUE(eventually([&] { return states_.back() == JobPhase::kDone; }));
   EXPECT_TRUE(workers_[0]->all<Farewell>().empty()) << "the launcher ends them";
   EXPECT_TRUE(proxy_->flipped());
+}
+
+TEST_F(JobConnectionTest, AFailureThatIsToldTwiceCountsOnce) {
+  serve(options(1));
+  launch();
+  const JobConnection other(
+      io_, Destination{server_->address(), secret_, {kProtocolVersion, kJob, "launcher"}},
+      Enlist{"other", "another host", 1, 0, 0, std::nullopt}, {});
+  const auto launchers = [&] {
+    return std::get<StatusReply>(ask(StatusRequest{}).value()).launchers.value();
+  };
+  ASSERT_TRUE(eventually([&] { return launchers().size() == 2; }));
+  for (int failed = 0; failed < 2; ++failed) {
+    proxy_->flip(Towards::kClient, 40);  // in the answer
+    launcher_->tell_end("slot-0", "exited with code 7");
+    EXPECT_EQ(phase(), JobPhase::kForming);
+    EXPECT_TRUE(proxy_->flipped());
+  }
+  EXPECT_FALSE(launchers()[0].quarantine);
+  launcher_->tell_end("slot-0", "exited with code 7");
+  EXPECT_EQ(phase(), JobPhase::kForming);
+  EXPECT_TRUE(launchers()[0].quarantine);
 }
 
 TEST_F(JobConnectionTest, DoesWithoutAServerThatIsGoneUntilItIsBack) {

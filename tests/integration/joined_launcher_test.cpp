@@ -10,7 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "integration/ended.hpp"
-#include "integration/trainer_job.hpp"
+#include "integration/several_launchers.hpp"
 
 namespace elastic::testing {
 namespace {
@@ -18,55 +18,7 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-constexpr std::chrono::milliseconds kTimeLimit = std::chrono::milliseconds(30000) * kHangFactor;
-
-/// A training under elasticrun, whose server other launchers reach.
-class JoinedLauncherTest : public ::testing::Test {
- protected:
-  JoinedLauncherTest() { write_secret(secret_, '7'); }
-
-  void start(const std::vector<std::string>& options) {
-    std::vector<std::string> command = {"--secret-file", secret_.string()};
-    command.insert(command.end(), options.begin(), options.end());
-    job_ = std::make_unique<TrainerJob>(command);
-  }
-  /// Starts another launcher for the job's trainer.
-  std::unique_ptr<Job> join(const std::vector<std::string>& options) {
-    std::vector<std::string> command = {ELASTICRUN, "--join", address(), "--secret-file",
-                                        secret_.string()};
-    command.insert(command.end(), options.begin(), options.end());
-    command.insert(command.end(), {ELASTIC_TRAINER, job_->folder().string()});
-    return std::make_unique<Job>(command,
-                                 scratch_.path() / ("output-" + std::to_string(++joined_)));
-  }
-  std::string address() const {
-    std::string told = job_->address();
-    while (!told.empty() && told.back() == '\n') told.pop_back();
-    return told;
-  }
-  nlohmann::json status() {
-    std::string text;
-    EXPECT_TRUE(job_->control({"status", "--json"}, &text)) << text;
-    return nlohmann::json::parse(text);
-  }
-  bool add(int count, std::string* said = nullptr) {
-    return job_->control({"add", std::to_string(count)}, said);
-  }
-  bool has_members(std::size_t count) {
-    return eventually(kTimeLimit, [&] { return status()["world_size"] == count; });
-  }
-  std::vector<std::string> slots() {
-    std::vector<std::string> found;
-    const nlohmann::json now = status();
-    for (const auto& member : now["members"]) found.push_back(member["slot"]);
-    return found;
-  }
-
-  const ScratchFolder scratch_;
-  const std::filesystem::path secret_ = scratch_.path() / "secret";
-  std::unique_ptr<TrainerJob> job_;
-  int joined_ = 0;
-};
+using JoinedLauncherTest = SeveralLaunchersTest;
 
 TEST_F(JoinedLauncherTest, ItsWorkersJoinAndAddedOnesGoWhereThereIsRoom) {
   start({"-np", "2", "--max-np", "8", "--slots", "2", "--host-name", "first"});
@@ -81,10 +33,12 @@ TEST_F(JoinedLauncherTest, ItsWorkersJoinAndAddedOnesGoWhereThereIsRoom) {
   ASSERT_TRUE(job_->wait_until_trained(5));
   EXPECT_THAT(slots(), ::testing::UnorderedElementsAre("slot-0", "slot-1", "slot-1.0", "slot-1.1",
                                                        "slot-1.2"));
-  EXPECT_EQ(
-      status()["launchers"][1],
-      (nlohmann::json{
-          {"number", 1}, {"host", "second"}, {"slots", 3}, {"running", 3}, {"connected", true}}));
+  EXPECT_EQ(status()["launchers"][1], (nlohmann::json{{"number", 1},
+                                                      {"host", "second"},
+                                                      {"slots", 3},
+                                                      {"running", 3},
+                                                      {"connected", true},
+                                                      {"quarantine", nullptr}}));
   EXPECT_EQ(job_->finish(), 0) << job_->output();
   EXPECT_EQ(second->wait(kTimeLimit), 0) << second->output();
 }

@@ -128,6 +128,36 @@ TEST(HostSupervision, WorkersOfALostHostAreStartedWhereThereIsRoom) {
   EXPECT_THAT(world.started, ElementsAre("a 0: 0 of 2")) << "it is back, and has room";
 }
 
+TEST(HostSupervision, AHostInQuarantineGetsAnAgentWithoutWorkers) {
+  World world;
+  world.happens(ListChanged{kTwo});
+  world.runs();
+  world.now += Milliseconds(5000);
+  world.happens(AgentEnded{"a", code(1), ""});
+  world.happens(Counted{{{"b", 2}}, {}, true, {"a"}});
+  world.passes(Milliseconds(1000));
+  EXPECT_THAT(world.started, ElementsAre("a 0: 0 of 2"));
+  world.now += Milliseconds(5000);
+  world.happens(Counted{{{"a", 0}, {"b", 2}}, {}, true, {"a"}});
+  EXPECT_FALSE(world.added) << "its slots are not to be had";
+  world.happens(Counted{{{"a", 0}, {"b", 2}}, {}, true});
+  EXPECT_EQ(world.added, 2);
+}
+
+TEST(HostSupervision, AHostThatIsListedAgainInQuarantineGetsItsWorkersAfterIt) {
+  World world;
+  world.happens(ListChanged{kTwo});
+  world.runs();
+  world.happens(ListChanged{{{"a", 2}}});
+  world.happens(AgentEnded{"b", code(exit_code::kDrained), ""});
+  world.happens(Counted{{{"a", 2}}, {}, true, {"b"}});
+  world.happens(ListChanged{kTwo});
+  EXPECT_THAT(world.started, ElementsAre("b 1: 0 of 2"));
+  world.now += Milliseconds(5000);
+  world.happens(Counted{{{"a", 2}, {"b", 0}}, {}, true});
+  EXPECT_EQ(world.added, 2);
+}
+
 TEST(HostSupervision, WhereThereIsNoRoomTheyComeBackWithTheirHost) {
   World world;
   world.happens(ListChanged{kTwo});

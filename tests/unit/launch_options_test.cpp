@@ -107,10 +107,6 @@ TEST(LaunchOptions, WorkersOfSeveralLaunchersHaveNamesOfTheirOwn) {
   EXPECT_THAT(environment, Contains("ELASTIC_BIND=0.0.0.0"));
   EXPECT_THAT(environment, Contains("LOCAL_RANK=1"));
   EXPECT_THAT(environment, ::testing::Not(Contains(HasSubstr("WORLD_SIZE=9"))));
-  EXPECT_EQ(slot_of(2, "slot-2.1"), 1);
-  EXPECT_EQ(slot_of(0, "slot-2.1"), std::nullopt);
-  EXPECT_EQ(slot_of(0, "slot-3"), 3);
-  EXPECT_EQ(slot_of(2, "slot-3"), std::nullopt);
 }
 
 TEST(LaunchOptions, LeavesTheProgramsArgumentsAlone) {
@@ -142,6 +138,8 @@ TEST(LaunchOptions, ReadsEverything) {
                                "2500",
                                "--drain-seconds",
                                "0.5",
+                               "--quarantine-seconds",
+                               "0",
                                "--output-dir",
                                "out",
                                "--no-prefix",
@@ -156,6 +154,7 @@ TEST(LaunchOptions, ReadsEverything) {
   EXPECT_EQ(options.evict_after, Milliseconds(900));
   EXPECT_EQ(options.max_join_stall, Milliseconds(2500));
   EXPECT_EQ(options.drain, Milliseconds(500));
+  EXPECT_EQ(options.quarantine, Milliseconds(0));
   EXPECT_EQ(options.output_dir, "out");
   EXPECT_FALSE(options.prefix);
   EXPECT_TRUE(options.encrypt);
@@ -180,6 +179,11 @@ TEST(LaunchOptions, RefusesWhatCannotBe) {
   EXPECT_THAT(refusal({"-np", "2", "--drain-seconds", "nan", "x"}), HasSubstr("--drain-seconds"));
   EXPECT_THAT(refusal({"-np", "2", "--exit-seconds", "nan", "x"}), HasSubstr("--exit-seconds"));
   EXPECT_THAT(refusal({"-np", "2", "--drain-seconds", "inf", "x"}), HasSubstr("--drain-seconds"));
+  EXPECT_THAT(refusal({"-np", "2", "--quarantine-seconds", "nan", "x"}),
+              HasSubstr("--quarantine-seconds"));
+  EXPECT_THAT(
+      refusal({"--join", "h:1", "--secret-stdin", "-np", "2", "--quarantine-seconds", "5", "x"}),
+      HasSubstr("--quarantine-seconds is for the job's server"));
   EXPECT_THAT(refusal({"-np", "2", "--bogus", "x"}), HasSubstr("unknown option --bogus"));
   EXPECT_THAT(refusal({"--bogus", "-np", "2", "x"}), HasSubstr("unknown option --bogus"));
 }

@@ -2,6 +2,8 @@
 
 #include <map>
 #include <memory>
+#include <set>
+#include <string>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -82,6 +84,42 @@ TEST_F(LaunchersTest, OneThatHasNotEnlistedHasNoLimit) {
   launchers_.disconnected(old);
   EXPECT_TRUE(launchers_.empty());
   EXPECT_EQ(launchers_.wanted(connect()), 9) << "it has come back";
+}
+
+TEST_F(LaunchersTest, NoneGoesToAHostInQuarantine) {
+  enlist(connect(), "a", 4, 0);
+  enlist(connect(), "b", 1, 0);
+  EXPECT_EQ(launchers_.set_quarantine("host-a", true).size(), 1U);
+  EXPECT_EQ(launchers_.room(), 1);
+  EXPECT_THAT(launchers_.place(2).status().message(),
+              HasSubstr("1 free slots (host-a: 0 of 4, in quarantine, host-b: 0 of 1)"));
+  EXPECT_EQ(place(1), (Told{{2, 1}}));
+  launchers_.set_quarantine("host-a", false);
+  EXPECT_EQ(place(1), (Told{{1, 1}}));
+}
+
+TEST_F(LaunchersTest, WhatALauncherTellsAgainOnItsNextConnectionIsNoNews) {
+  const Connection first = connect();
+  enlist(first, "a", 4, 1);
+  EXPECT_TRUE(launchers_.is_news(first, 1));
+  EXPECT_TRUE(launchers_.is_news(first, 2));
+  launchers_.disconnected(first);
+  const Connection again = connect();
+  enlist(again, "a", 4, 1);
+  EXPECT_FALSE(launchers_.is_news(again, 2));
+  EXPECT_TRUE(launchers_.is_news(again, 3));
+}
+
+TEST_F(LaunchersTest, HostsAreKnownByNameAndByNumber) {
+  enlist(connect(), "a", 4, 0);
+  const Connection second = connect();
+  enlist(second, "b", 0, 0);
+  EXPECT_EQ(launchers_.host_named("host-b"), "host-b");
+  EXPECT_EQ(launchers_.host_named("1"), "host-b");
+  EXPECT_EQ(launchers_.host_named("2"), "");
+  EXPECT_EQ(launchers_.hosts_with_slots(), std::set<std::string>{"host-a"}) << "b is drained";
+  launchers_.disconnected(second);
+  EXPECT_EQ(launchers_.host_of(1), "host-b");
 }
 
 TEST_F(LaunchersTest, AreListedByNumber) {

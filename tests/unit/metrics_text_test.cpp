@@ -54,6 +54,15 @@ TEST(MetricsText, HasWhatTheStatusTells) {
   }
 }
 
+TEST(MetricsText, TellsForHowLongAHostIsInQuarantine) {
+  auto job = testing::watched_job();
+  EXPECT_THAT(metrics_text(job),
+              HasSubstr("elastic_host_quarantine_seconds{host=\"right\",number=\"1\"} 0\n"));
+  job.launchers->at(1).quarantine = {"it is broken", 1500};
+  EXPECT_THAT(metrics_text(job),
+              HasSubstr("elastic_host_quarantine_seconds{host=\"right\",number=\"1\"} 1.5\n"));
+}
+
 TEST(MetricsText, BucketsOfTheRecoveryTimesAreCumulative) {
   const std::string text = metrics_text(testing::watched_job());
   const std::string name = "elastic_recovery_seconds";

@@ -84,6 +84,18 @@ TEST(StatusTable, JsonHasTheStepsOfNowAndNotOfTheLastViewChange) {
   EXPECT_THAT(status_json(unknown), HasSubstr(R"("slowest_rank":null)"));
 }
 
+TEST(StatusTable, SaysWhichHostsAreInQuarantineAndWhy) {
+  auto status = running();
+  status.launchers = {{0, "a", 2, 2, true, {}}, {1, "b", 2, 0, true, {}}};
+  EXPECT_THAT(status_table(status), HasSubstr("hosts: a 2 of 2, b 0 of 2\nrank"));
+  EXPECT_THAT(status_json(status), HasSubstr(R"("quarantine":null)"));
+  status.launchers->at(1).quarantine = {"its disk is broken", 41100};
+  EXPECT_THAT(status_table(status),
+              HasSubstr("host b is in quarantine for 42 s more: its disk is broken\n"));
+  EXPECT_THAT(status_json(status),
+              HasSubstr(R"("quarantine":{"left_seconds":41.1,"why":"its disk is broken"})"));
+}
+
 TEST(StatusTable, MembersOfAJobThatIsOverHaveEndedAndAreNotDisconnected) {
   for (const char* phase : {"done", "failed"}) {
     auto over = running();

@@ -183,6 +183,65 @@ TEST(Supervision, AFailedJobEndsItsWorkersWithItsReason) {
   })) << "said twice";
 }
 
+/// An agent with one worker, in a job that runs.
+World agent(bool in_quarantine = false) {
+  World world({.np = 1, .max_np = 1, .max_restarts = 1, .joined = true}, in_quarantine);
+  world.happens(JobStateChanged{JobPhase::kRunning, "", true});
+  return world;
+}
+
+TEST(Supervision, InQuarantineAFailedWorkerIsReplacedOnAnotherHost) {
+  World world = agent();
+  world.happens(QuarantineChanged{true});
+  EXPECT_TRUE(world.signals.empty()) << "a worker that runs is left alone";
+  world.happens(WorkerExited{0, kCode3, in(JobPhase::kRunning)});
+  EXPECT_EQ(world.started.size(), 1U);
+  EXPECT_EQ(world.wanted_elsewhere, std::vector<int>{0});
+  world.happens(WorkerReplaced{0});
+  world.happens(QuarantineChanged{false});
+  EXPECT_EQ(world.started.size(), 1U) << "the job has a worker for it";
+  EXPECT_FALSE(world.finished) << "the host may get workers again";
+  world.happens(SpawnWanted{1});
+  EXPECT_EQ(world.started.size(), 2U);
+  world.happens(WorkerExited{0, kKilled, in(JobPhase::kRunning)});
+  EXPECT_EQ(world.started.size(), 3U) << "a worker that went elsewhere is no restart here";
+}
+
+TEST(Supervision, WithoutRoomElsewhereItIsStartedAgainAfterTheQuarantine) {
+  World world = agent();
+  world.happens(QuarantineChanged{true});
+  world.happens(WorkerExited{0, kCode3, in(JobPhase::kRunning)});
+  world.happens(JobStateChanged{JobPhase::kRunning, "", true});
+  EXPECT_EQ(world.started.size(), 1U);
+  world.happens(QuarantineChanged{false});
+  EXPECT_EQ(world.started.size(), 2U);
+  world.happens(WorkerReplaced{0});
+  world.happens(WorkerExited{0, kSuccess, {JobPhase::kDone, false, WorkerReport::Left::kFinished}});
+  ASSERT_TRUE(world.finished);
+  EXPECT_EQ(world.finished->exit_code, 0);
+}
+
+TEST(Supervision, ALauncherThatBeginsInQuarantineStartsItsWorkersAfterIt) {
+  World world = agent(true);
+  EXPECT_TRUE(world.started.empty());
+  EXPECT_FALSE(world.finished);
+  world.happens(QuarantineChanged{false});
+  EXPECT_EQ(world.started.size(), 1U);
+}
+
+TEST(Supervision, AJobThatIsDoneHasNotFailedWhereTheHostWasInQuarantine) {
+  for (const bool replaced : {false, true}) {
+    World world = agent();
+    world.happens(QuarantineChanged{true});
+    world.happens(WorkerExited{0, kCode3, in(JobPhase::kRunning)});
+    if (replaced) world.happens(WorkerReplaced{0});
+    world.happens(JobStateChanged{JobPhase::kDone, ""});
+    ASSERT_TRUE(world.finished);
+    EXPECT_EQ(world.finished->exit_code, 0);
+    EXPECT_THAT(world.finished->reason, testing::HasSubstr("and its host was in quarantine"));
+  }
+}
+
 TEST(Supervision, DrainsOnTheFirstSignalThenTerminatesThenKills) {
   World world({.np = 1, .max_np = 1, .drain = Milliseconds(1000), .kill_grace = Milliseconds(100)});
   world.happens(JobStateChanged{JobPhase::kRunning, ""});

@@ -21,7 +21,9 @@ inline const WorkerReport kNotJoinable{JobPhase::kRunning, false, WorkerReport::
 
 /// Supervision with a clock that the test moves.
 struct World {
-  explicit World(SupervisionOptions options) : supervision(options) { note(supervision.begin()); }
+  explicit World(SupervisionOptions options, bool in_quarantine = false) : supervision(options) {
+    note(supervision.begin(in_quarantine));
+  }
 
   void note(const std::vector<Action>& actions) {
     last = actions;
@@ -31,6 +33,8 @@ struct World {
         signals.push_back(signal->number);
       if (std::holds_alternative<RequestStop>(action)) ++stops;
       if (std::holds_alternative<RequestDrain>(action)) ++drains;
+      if (const auto* request = std::get_if<RequestReplacement>(&action))
+        wanted_elsewhere.push_back(request->slot);
       if (const auto* removal = std::get_if<RequestRemoval>(&action)) removed = removal->slots;
       if (const auto* finish = std::get_if<Finish>(&action)) finished = *finish;
     }
@@ -55,6 +59,7 @@ struct World {
   int stops = 0;
   int drains = 0;
   std::vector<int> removed;
+  std::vector<int> wanted_elsewhere;
   std::optional<Finish> finished;
 };
 

@@ -62,6 +62,13 @@ TEST(TopFrame, TheLatestEventComesFirst) {
   EXPECT_THAT(frame, ContainsRegex("16:00:01  recovery .*\n16:00:00  view "));
 }
 
+TEST(TopFrame, NamesHostsInQuarantine) {
+  StatusReply now = watched_job();
+  now.launchers->at(1).quarantine = {"its disk is broken", 1000};
+  EXPECT_THAT(top_frame({}, now),
+              HasSubstr("host right is in quarantine for 1 s more: its disk is broken\n"));
+}
+
 TEST(TopFrame, KeepsWithinTheTerminal) {
   StatusReply now = watched_job();
   now.view.members.resize(1000, now.view.members.back());
