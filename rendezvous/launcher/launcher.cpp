@@ -151,7 +151,7 @@ Status Launcher::Impl::prepare() {
       WorkerOutputs::Place{options_.output_dir, options_.prefix, joined() ? options_.host : ""},
       *console_);
   if (Status status = outputs_->prepare(); !status.ok()) return status;
-  job_ = {options_.join, options_.job, 0};
+  job_ = {options_.join, options_.job, 0, static_cast<int>(std::thread::hardware_concurrency())};
   return options_.join.empty() ? start_server() : Status();
 }
 

@@ -1,5 +1,7 @@
 #include "rendezvous/launcher/worker_environment.hpp"
 
+#include <algorithm>
+
 #include "elastic/options.hpp"
 #include "rendezvous/protocol/slot_label.hpp"
 
@@ -30,6 +32,12 @@ std::vector<std::string> worker_environment(std::map<std::string, std::string> i
   environment["ELASTIC_SLOT"] = std::to_string(job.launcher * kMostSlots + slot);
   environment["ELASTIC_LABEL"] = rendezvous::slot_label({job.launcher, slot});
   environment["ELASTIC_RESTART"] = std::to_string(attempt);
+  // By default the threads of OpenMP, and so those of PyTorch, NumPy and BLAS, are as many as the
+  // processors, in each worker.
+  if (options.slots > 1) {
+    const int share = std::max(1, job.processors / options.slots);
+    environment.try_emplace("OMP_NUM_THREADS", std::to_string(share));
+  }
 
   const std::string& reached_by = options.join.empty() ? options.bind : options.join;
   if (!reached_by.starts_with("127.") && !reached_by.starts_with("[::1]") &&

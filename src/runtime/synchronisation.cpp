@@ -248,7 +248,10 @@ Status synchronise(State& state, const Synchronisation& how, Control& control,
     why = std::move(made.why);
     log::warn("state differs after synchronisation, trying again: {}", why);
   }
-  const Status differs(Code::kMismatch, "the state cannot be made the same on all members: " + why);
+  const Status differs(Code::kMismatch,
+                       "the state cannot be made the same on all members: " + why +
+                           "; each member has trained with a value of its own: make it the same on "
+                           "all before State::commit, by an allreduce");
   // Otherwise the workers that end last would be alone, and train on.
   control.fail_job(differs);
   return differs;

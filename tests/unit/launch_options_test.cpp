@@ -109,6 +109,20 @@ TEST(LaunchOptions, WorkersOfSeveralLaunchersHaveNamesOfTheirOwn) {
   EXPECT_THAT(environment, ::testing::Not(Contains(HasSubstr("WORLD_SIZE=9"))));
 }
 
+TEST(LaunchOptions, WorkersShareTheProcessors) {
+  const JobPlace job{"h:1", "j", 0, 16};
+  const auto environment =
+      worker_environment({}, parsed({"-np", "2", "--max-np", "5", "x"}), job, 0, 0, 3);
+  EXPECT_THAT(environment, Contains("OMP_NUM_THREADS=3"));
+  EXPECT_THAT(worker_environment({}, parsed({"-np", "40", "x"}), job, 0, 0, 3),
+              Contains("OMP_NUM_THREADS=1"));
+  EXPECT_THAT(
+      worker_environment({{"OMP_NUM_THREADS", "9"}}, parsed({"-np", "2", "x"}), job, 0, 0, 3),
+      Contains("OMP_NUM_THREADS=9"));
+  EXPECT_THAT(worker_environment({}, parsed({"-np", "1", "x"}), job, 0, 0, 3),
+              ::testing::Not(Contains(HasSubstr("OMP_NUM_THREADS"))));
+}
+
 TEST(LaunchOptions, LeavesTheProgramsArgumentsAlone) {
   EXPECT_THAT(
       parsed({"-np", "2", "./trainer", "-np", "7", "--max-np", "x", "--", "--help"}).command,
