@@ -79,6 +79,12 @@ std::string describe(const Fingerprint& fingerprint) {
   const std::string by = performer == 0 ? "" : ", by " + performer_name(performer);
   std::string text = describe_kind(fingerprint.kind);
   if (kind >= kFirstOwnCall) return text + by;
+  if (kind == kBarrier && fingerprint.detail != 0) {  // in which members meet without the root
+    return ((fingerprint.detail & Fingerprint::kRootWorker) != 0
+                ? "broadcast from " + describe_root(fingerprint.detail) + ", which is no member"
+                : "broadcast whose root is gone") +
+           by;
+  }
   if (kind == kBarrier) return text + by;
   if (fingerprint.tensors > 1) {
     text += " of " + std::to_string(fingerprint.tensors) +

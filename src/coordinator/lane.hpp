@@ -169,7 +169,7 @@ class Lane {
   Status hand_over(LaneView& view);
   Attempt deliver(Operation& operation, const std::shared_ptr<const Members>& members);
   Attempt deliver_error(std::uint64_t generation);
-  Attempt end_as_lost(LaneView& view);
+  Attempt end_as_lost(LaneView& view, std::uint32_t root);
   Attempt end_in_error(LaneView& view, const Status& error);
   Status settle_error(LaneView& view);
   Status give_up(const Status& failure);

@@ -15,11 +15,12 @@ namespace {
 /// caller.
 constexpr std::uint32_t kLostDetail = 0x4c4f5354;  // "LOST"
 
-collectives::Call lost_call() {
+/// `root`: of a broadcast from a worker, as its fingerprint says it; 0: another operation is lost.
+collectives::Call lost_call(std::uint32_t root) {
   collectives::Call call;
   call.kind = collectives::Kind::kBarrier;
   call.fingerprint.kind = static_cast<std::uint8_t>(collectives::Kind::kBarrier);
-  call.fingerprint.detail = kLostDetail;
+  call.fingerprint.detail = root != 0 ? root : kLostDetail;
   return call;
 }
 
@@ -154,9 +155,8 @@ Lane::Attempt Lane::try_attempt(LaneView& view, Operation& operation) {
   }
   attempted_by_ = view.members;
   attempted_call_ = call.fingerprint;
-  if (next() == Ledger::Step::kEndAsLost || operation.is_lost(*view.members)) {
-    return end_as_lost(view);
-  }
+  if (next() == Ledger::Step::kEndAsLost) return end_as_lost(view, 0);
+  if (operation.is_lost(*view.members)) return end_as_lost(view, call.fingerprint.detail);
   work_.clear();
   operation.pack(*view.members, work_);
   const Status status = run_lent(*view.backend, call);
@@ -195,17 +195,18 @@ void Lane::note_resumed() {
   if (callbacks_.on_resumed) callbacks_.on_resumed();
 }
 
-Lane::Attempt Lane::end_as_lost(LaneView& view) {
+Lane::Attempt Lane::end_as_lost(LaneView& view, std::uint32_t root) {
   collectives::Payload nothing;
   const Status met =
-      view.backend->run(position(), performed_by(*view.backend, lost_call()), nothing);
+      view.backend->run(position(), performed_by(*view.backend, lost_call(root)), nothing);
   if (collectives::is_shared_error(met)) return end_in_error(view, met);
   if (!met.ok()) return interrupted(view, met);
+  const std::string what =
+      root != 0 ? "the root of the broadcast is no member"
+                : "the root of the broadcast is gone, and no member has all of its data";
   return end_in_error(
-      view, Status(Code::kRootLost,
-                   "the root of the broadcast is gone, and no member has all of its data; choose a "
-                   "root of the present view and call again",
-                   -1, view.generation()));
+      view, Status(Code::kRootLost, what + "; choose a root of the present view and call again", -1,
+                   view.generation()));
 }
 
 Lane::Attempt Lane::interrupted(const LaneView& view, const Status& failure) {

@@ -120,6 +120,9 @@ TEST(Fingerprint, SaysWhatWasCalled) {
   EXPECT_EQ(describe({4, 3, 2, 1, 0, 8}), "reduce_scatter of 8 f64, min");
   EXPECT_EQ(describe({1, 0, 0x81, 1, 77, 8}), "allreduce of 8 f16, average, cast");
   EXPECT_EQ(describe({5, 0, 0, 1, 0, 0}), "barrier");
+  EXPECT_EQ(describe({5, 0, 0, 1, Fingerprint::root_worker(7), 0}),
+            "broadcast from the worker whose id has the low bits 7, which is no member");
+  EXPECT_EQ(describe({5, 0, 0, 1, 1, 0}), "broadcast whose root is gone");
 }
 
 TEST(Fingerprint, SaysWhichBackend) {

@@ -97,6 +97,11 @@ TEST_F(LaneTest, ABroadcastFromAWorkerThatIsNoMemberEndsOnlyWhenAllHaveMet) {
   EXPECT_EQ(lane.position(), 1U);
   ASSERT_EQ(calls_.size(), 2U);
   for (const Call& call : calls_) EXPECT_EQ(call.kind, Kind::kBarrier);
+
+  // Members that name different workers differ, also where neither is a member.
+  BroadcastOperation another({&data, 1, DType::kF32}, WorkerId{4}, members(6));
+  EXPECT_EQ(lane.run(another, Milliseconds(0)).status().code(), Code::kRootLost);
+  EXPECT_NE(calls_.back().fingerprint, calls_.front().fingerprint);
 }
 
 TEST_F(LaneTest, ABroadcastFromAWorkerHasTheRootOfItsView) {

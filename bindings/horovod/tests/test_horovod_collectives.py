@@ -207,7 +207,7 @@ def roots() -> None:
         hvd.broadcast(torch.ones(1), 2)
     if worker == 3:
         given = Killing(os.getpid())
-    with pytest.raises(hvd.HorovodInternalError, match="the root of the broadcast is gone"):
+    with pytest.raises(hvd.HorovodInternalError, match="the root of the broadcast is"):
         hvd.broadcast_object(given, 1)
     assert hvd.broadcast(torch.tensor(7), 0).item() == 7 and hvd.size() == 1
     print("survived")

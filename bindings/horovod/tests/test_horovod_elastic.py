@@ -7,6 +7,7 @@ import re
 import signal
 import subprocess
 import sys
+import time
 
 import pytest
 
@@ -128,3 +129,97 @@ def test_trains_through_a_death_a_replacement_and_a_join(job) -> None:
     survivors = [end for end in ends if end[2].startswith("[0, 11,")]
     assert len(survivors) == 2, f"the survivors did not go on in step 11:\n{output}"
     assert all(end[1].startswith("[2,") for end in survivors), output
+
+
+def divided_after_a_death() -> None:
+    """Worker 2 dies after an epoch, before one of the others begins the next and after another has."""
+    hvd.init()
+    data = torch.utils.data.TensorDataset(torch.arange(24.0))
+    sampler = hvd.elastic.ElasticSampler(data, shuffle=False)
+
+    @hvd.elastic.run
+    def train(state: hvd.elastic.TorchState) -> None:
+        while state.epoch < 2:
+            begun = list(sampler)
+            sizes = hvd.allgather_object(len(begun))
+            assert len(set(sizes)) == 1, sizes
+            if state.epoch == 0 and state.worker == 2:
+                os.kill(os.getpid(), signal.SIGKILL)
+            state.epoch += 1
+            deadline = time.monotonic() + 30
+            while state.worker == 1 and hvd.size() == 3 and time.monotonic() < deadline:
+                time.sleep(0.001)
+            sampler.set_epoch(state.epoch)
+            assert sampler.num_replicas == 4 - state.epoch  # of the last commit
+            state.commit()
+
+    state = hvd.elastic.TorchState(sampler=sampler, epoch=0)
+    state.worker = hvd.rank()
+    train(state)
+    assert sampler.num_replicas == 2
+    print("divided alike")
+
+
+def test_samples_are_divided_alike_where_a_death_comes_between(job) -> None:
+    assert job(3, divided_after_a_death, "--max-restarts", "0").count("divided alike") == 2
+
+
+def called_again_before_the_step() -> None:
+    """Worker 1 dies; the commit that tells the others comes between a backward pass and its step."""
+    hvd.init()
+    model = torch.nn.Linear(2, 1)
+    optimizer = hvd.DistributedOptimizer(
+        torch.optim.SGD(model.parameters(), lr=0.01), model.named_parameters()
+    )
+    worker = hvd.rank()
+    entered = []
+
+    @hvd.elastic.run
+    def train(state: hvd.elastic.TorchState) -> None:
+        entered.append(state.step)
+        while state.step < 6 or len(entered) < 2:
+            if state.step == 3 and worker == 1:
+                os.kill(os.getpid(), signal.SIGKILL)
+            optimizer.zero_grad()
+            model(torch.ones(2, 2)).sum().backward()
+            state.commit()
+            optimizer.step()
+            state.step += 1
+
+    train(hvd.elastic.TorchState(model, optimizer, step=0))
+    weights = hvd.allgather(model.weight.detach())
+    assert (weights == weights[:1]).all()
+    print("went on")
+
+
+def test_gradients_of_a_training_that_is_called_again_are_forgotten(job) -> None:
+    output = job(3, called_again_before_the_step, "--max-restarts", "0")
+    assert output.count("went on") == 2, output
+
+
+class KilledWhenItIsSent:
+    def __getstate__(self) -> dict:
+        if hvd.rank() == 0 and hvd.size() == 3:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return {}
+
+
+def first_state_of_a_root_that_dies() -> None:
+    """It dies when its model has travelled, and its other values have not."""
+    hvd.init()
+    model = torch.nn.Linear(1, 1, bias=False)
+    torch.nn.init.constant_(model.weight, 17.0 if hvd.rank() == 0 else 0.0)
+    epoch = 17 if hvd.rank() == 0 else 0
+    state = hvd.elastic.TorchState(model, epoch=epoch, object=KilledWhenItIsSent())
+
+    @hvd.elastic.run
+    def train(state: hvd.elastic.TorchState) -> None:
+        assert (model.weight.item(), state.epoch) == (0.0, 0)
+        print("begins with its own")
+
+    train(state)
+
+
+def test_a_root_that_dies_in_the_first_sync_leaves_no_mixture(job) -> None:
+    output = job(3, first_state_of_a_root_that_dies, "--max-restarts", "0")
+    assert output.count("begins with its own") == 2, output

@@ -214,6 +214,58 @@ def test_the_root_of_a_broadcast_stays_the_same_worker(job) -> None:
     assert output.count("has the object") == 3, output
 
 
+def lost_last_rank() -> None:
+    """Rank 0 knows that there are three; for the others the root is a worker that is lost."""
+    import elastic.torch
+
+    elastic.torch.init_process_group()
+    rank = dist.get_rank()
+    dist.barrier()
+    if rank == 3:
+        os.kill(os.getpid(), signal.SIGKILL)
+    wait_for_size(3)
+    if rank == 0:
+        assert dist.get_world_size() == 3
+    with pytest.raises(elastic.MismatchError, match="call again, by the present numbers"):
+        dist.broadcast(torch.ones(2), 3)
+    with pytest.raises(elastic.InvalidArgumentError, match="root 3 is no rank; there are 3"):
+        dist.broadcast(torch.ones(2), 3)
+    print("all alike")
+    elastic.shutdown()
+
+
+def test_a_lost_root_that_is_no_rank_for_others_is_an_error_on_all(job) -> None:
+    output = job(4, lost_last_rank, "--max-restarts", "0")
+    assert output.count("all alike") == 3, output
+
+
+def group_of_a_replacement() -> None:
+    import elastic.torch
+
+    elastic.torch.init_process_group()
+    first = os.environ["ELASTIC_RESTART"] == "0"
+    assert first or dist.get_rank() == -1
+    state = elastic.torch.State(sum=torch.zeros(1), step=0)
+
+    def train(state: elastic.torch.State) -> None:
+        while state.step < 5 or dist.get_world_size() < 2:
+            if state.step == 3 and first and os.environ["RANK"] == "1":
+                os.kill(os.getpid(), signal.SIGKILL)
+            one = torch.ones(1)
+            dist.all_reduce(one)
+            state.step += 1
+            state.commit()
+
+    elastic.torch.run(state, train)
+    assert dist.get_rank() == elastic.rank()
+    print("trained")
+    elastic.shutdown()
+
+
+def test_a_replacement_makes_the_group_before_it_is_a_member(job) -> None:
+    assert job(2, group_of_a_replacement).count("trained") == 2
+
+
 def root_dies() -> None:
     import elastic.torch
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import signal
+import warnings
 
 import numpy as np
 import pytest
@@ -90,6 +91,33 @@ def averages() -> None:
 
 def test_step_uses_the_average_gradient(job) -> None:
     job(3, averages)
+
+
+def wrapped_after_its_scheduler() -> None:
+    """Schedulers put a ``step`` that counts onto the optimizer."""
+    elastic.init()
+    model = torch.nn.Linear(2, 1)
+    torch.nn.init.constant_(model.weight, 0.5)
+    torch.nn.init.zeros_(model.bias)
+    plain = torch.optim.SGD(model.parameters(), lr=0.1)
+    scheduler = torch.optim.lr_scheduler.StepLR(plain, 1, 0.5)
+    optimizer = elastic.torch.DistributedOptimizer(plain, model.named_parameters())
+    torch.manual_seed(elastic.rank())
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for _ in range(3):
+            optimizer.zero_grad()
+            model(torch.randn(4, 2)).square().mean().backward()
+            optimizer.step()
+            scheduler.step()
+    weights = elastic.allgather(model.weight.detach()).values
+    assert (weights[0] == weights[1]).all()
+    assert optimizer.param_groups[0]["lr"] == 0.1 * 0.5**3
+    elastic.shutdown()
+
+
+def test_a_scheduler_may_be_made_before_the_wrapping(job) -> None:
+    job(2, wrapped_after_its_scheduler)
 
 
 def unused_and_sparse() -> None:

@@ -105,7 +105,7 @@ static void of_collectives(void) {
   EXPECT(elastic_broadcast(NULL, &tensor, 5, NULL, NULL), ELASTIC_INVALID_ARGUMENT, "5");
   EXPECT(elastic_broadcast_from(NULL, NULL, 5, NULL, NULL), ELASTIC_INVALID_ARGUMENT,
          "elastic_broadcast_from: tensor is NULL");
-  EXPECT(elastic_broadcast_from(NULL, &tensor, 0, NULL, NULL), ELASTIC_ROOT_LOST, "is gone");
+  EXPECT(elastic_broadcast_from(NULL, &tensor, 0, NULL, NULL), ELASTIC_ROOT_LOST, "is no member");
   EXPECT(elastic_allreduce_async(NULL, "", &tensor, 1, ELASTIC_SUM, NULL, &work),
          ELASTIC_INVALID_ARGUMENT, "name");
   EXPECT(elastic_allreduce_async(NULL, "x", &tensor, 1, ELASTIC_SUM, NULL, NULL),

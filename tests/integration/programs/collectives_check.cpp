@@ -310,7 +310,7 @@ class Checks {
     const WorkerId last = members.workers().back();
     check(elastic::broadcast_from(data, last));
     require(data == contribution<float>(size_ - 1, 1003), "broadcast from a worker");
-    must_fail("a broadcast from no member", ErrorCode::kRootLost, {"choose a root"},
+    must_fail("a broadcast from no member", ErrorCode::kRootLost, {"is no member; choose a root"},
               [&] { elastic::broadcast_from(data, last + 1); });
     if (size_ == 1) return;
     must_fail("broadcasts from two workers", ErrorCode::kMismatch, {"the worker whose id"}, [&] {

@@ -82,8 +82,8 @@ class ObjectState(State):
 
     def sync(self) -> None:
         if self._saved_state:
-            self.save()
-            self._saved_state = self._bcast_object(self._saved_state, _Run.root())
+            present = {name: getattr(self, name) for name in self._saved_state}
+            self._saved_state = self._bcast_object(present, _Run.root())
             self._set_attributes()
 
     def _set_attributes(self) -> None:
@@ -106,11 +106,22 @@ class _Run:
         self._generation = 0
         self._has_state = False
         self._root: int = 0
+        self._place: tuple[int, int] | None = None
 
     @staticmethod
     def root() -> int:
         """The rank whose state ``sync`` sends; a Root inside ``run``."""
         return _Run.present._root if _Run.present is not None else 0
+
+    @staticmethod
+    def place() -> tuple[int, int]:
+        """Rank and size by which samples are divided. Inside ``run`` they are those of the last
+        commit: a death may come between the calls of two members, which then would divide by
+        different numbers."""
+        run = _Run.present
+        if run is None or run._place is None:
+            return basics.rank(), basics.size()
+        return run._place
 
     def step_boundary(self) -> None:
         """Lets workers join and leave. If any did, also since the last time, it raises
@@ -134,7 +145,9 @@ class _Run:
         if len(have_it) == 0 and self._boundary.begun:
             raise elastic.BelowMinimumError("the last worker that had the state is gone")
         rank = int(have_it[0]) if len(have_it) else 0
-        self._root = Root(rank, gathered.contributors.workers[rank])
+        workers = gathered.contributors.workers
+        self._root = Root(rank, workers[rank])
+        self._place = workers.index(elastic.worker_id()), len(workers)
 
     def train(self, state: State, call: Callable[[], Any]) -> Any:
         """Calls ``call``, and again where workers have come or left."""

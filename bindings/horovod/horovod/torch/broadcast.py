@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
 import torch
@@ -17,6 +18,7 @@ from horovod.torch.handles import Handle, in_order, key_of, synchronize
 def fixed_root(root_rank: int) -> Root:
     """The worker with this rank now, on all members alike: it stays the root of several broadcasts
     when others leave and the ranks change."""
+    root_rank = _whole(root_rank)
     if isinstance(root_rank, Root):
         return root_rank
     t.check_initialized()
@@ -26,8 +28,19 @@ def fixed_root(root_rank: int) -> Root:
     return root
 
 
+def _whole(root_rank: Any) -> int:
+    """Also of NumPy's integers and the like, so that ranks that give the same number agree."""
+    if isinstance(root_rank, Root):
+        return root_rank
+    try:
+        return operator.index(root_rank)
+    except TypeError:
+        raise TypeError(f"broadcast: root_rank is {root_rank!r}; give a whole number") from None
+
+
 def _start(tensor: torch.Tensor, root_rank: int, name: str | None) -> Handle:
     """Starts a broadcast that overwrites ``tensor``. Its result is the root."""
+    root_rank = _whole(root_rank)
     key = key_of("broadcast", name)
     signature = t.shape_and_type(tensor)
     view = elastic.members()

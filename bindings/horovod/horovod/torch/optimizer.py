@@ -69,6 +69,12 @@ class _Exchanges:
         """Does nothing: each optimizer waits for its own."""
 
 
+def forget_gradients() -> None:
+    """For a training that is called again, perhaps between a backward pass and its step."""
+    for exchange in _exchanges.all:
+        exchange.forget()
+
+
 _exchanges = _Exchanges()
 basics._queues.append(_exchanges)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeAlias
 
@@ -181,6 +182,14 @@ class Exchange:
 
     def under_way(self) -> bool:
         return any(group.work is not None for group in self._groups)
+
+    def forget(self) -> None:
+        """Waits for the gradients on their way, and makes no use of any that came."""
+        for group in self._groups:
+            if group.work is not None:
+                with contextlib.suppress(elastic.Error):
+                    group.work.wait()
+        self.begin_step()
 
     def synchronize(self) -> None:
         """Waits for the averages; zeros stand for gradients that did not come."""

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import math
+import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
@@ -17,6 +19,8 @@ class Distributed:
     """The methods that DistributedOptimizer adds to the class of the optimizer it is given."""
 
     _elastic: Exchange
+    #: What a learning-rate scheduler has put in the place of the optimizer's own ``step``.
+    _elastic_step: Callable[[], Any] | None = None
     #: The names that named_parameters gave, also of parameters that the optimizer has not.
     _elastic_names: dict[Parameter, str]
 
@@ -54,7 +58,8 @@ class Distributed:
         if not self._elastic.skips:
             self._elastic.synchronize()
         self._elastic.averaged = False
-        stepped = super().step() if self._elastic.finite else None  # type: ignore[misc]
+        step = self._elastic_step or super().step  # type: ignore[misc]
+        stepped = step() if self._elastic.finite else None
         return loss if closure is not None else stepped
 
     def add_param_group(self, param_group: dict[str, Any]) -> None:
@@ -74,6 +79,23 @@ class Distributed:
             )
         self._elastic.averaged = False
         super().zero_grad(*arguments, **named)  # type: ignore[misc]
+
+
+def _step_first(optimizer: Any) -> None:
+    """A scheduler that was made before has put a ``step`` that counts calls onto the optimizer
+    itself, in front of that of its class. It comes after that of Distributed from now on."""
+    counting = vars(optimizer).pop("step", None)
+    if counting is None:
+        return
+    reference = weakref.ref(optimizer)
+
+    @functools.wraps(counting)  # with the scheduler's mark
+    def step(*arguments: Any, **named: Any) -> Any:
+        wrapped = reference()
+        return type(wrapped).step(wrapped, *arguments, **named)  # type: ignore[union-attr]
+
+    optimizer._elastic_step = counting
+    optimizer.step = step
 
 
 def _parameters_of(optimizer: Any) -> list[Parameter]:
@@ -221,4 +243,5 @@ def DistributedOptimizer(  # noqa: N802: makes an object of a class of this name
     optimizer.__class__ = type(kind.__name__, (Distributed, kind), {})
     optimizer._elastic = exchange
     optimizer._elastic_names = names
+    _step_first(optimizer)
     return optimizer

@@ -99,8 +99,10 @@ class ProcessGroup(dist.ProcessGroup):
         self._members = elastic.members()
 
     def rank(self) -> int:
+        """-1 before this worker is a member."""
         self._members = elastic.members()
-        return self._members.workers.index(elastic.worker_id())
+        workers, own = self._members.workers, elastic.worker_id()
+        return workers.index(own) if own in workers else -1
 
     def size(self) -> int:
         self._members = elastic.members()
@@ -157,7 +159,7 @@ class ProcessGroup(dist.ProcessGroup):
             elastic.broadcast_from(tensor, workers[root] if is_rank else _NO_WORKER)
         except elastic.RootLostError as error:
             self._members = elastic.members()
-            if not is_rank:
+            if not is_rank and "is no member" in str(error):  # and no other rank meant one that was
                 raise elastic.InvalidArgumentError(
                     f"broadcast: root {root} is no rank; there are {len(workers)}"
                 ) from None

@@ -8,7 +8,7 @@ from typing import Any
 
 import torch.utils.data
 
-from horovod.common import basics
+from horovod.common.elastic import _Run
 
 
 class ElasticSampler(torch.utils.data.Sampler):
@@ -51,9 +51,8 @@ class ElasticSampler(torch.utils.data.Sampler):
         self.reset()
 
     def reset(self) -> None:
-        """Divides the samples that are left among the present members."""
-        self.num_replicas = basics.size()
-        self.rank = basics.rank()
+        """Divides the samples that are left among the members of the last commit."""
+        self.rank, self.num_replicas = _Run.place()
         order = list(range(len(self.dataset)))
         if self.shuffle:
             random.Random(self.seed + self.epoch).shuffle(order)

@@ -15,6 +15,7 @@ from horovod.torch.functions import (
     broadcast_optimizer_state,
     broadcast_parameters,
 )
+from horovod.torch.optimizer import forget_gradients
 
 
 class TorchState(ObjectState):
@@ -34,6 +35,10 @@ class TorchState(ObjectState):
             setattr(self, name, given.pop(name))
         super().__init__(broadcast_object, basics.rank, **given)
         self._keep()
+
+    def on_reset(self) -> None:
+        forget_gradients()
+        super().on_reset()
 
     def save(self) -> None:
         self._keep()
