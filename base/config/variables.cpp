@@ -16,7 +16,8 @@ std::vector<Variable> job_variables() {
       {"ELASTIC_RENDEZVOUS", "rendezvous", kUser,
        "Address of the rendezvous server. If it is empty under mpirun or srun on one machine, "
        "rank 0 starts a server. elasticrun sets it for its workers.",
-       any_text(&Options::rendezvous, "host:port or [v6]:port")},
+       any_text(&Options::rendezvous,
+                "host:port or [v6]:port; several with commas where the server has standbys")},
       {"ELASTIC_JOB", "job", kUser,
        "Id of the job, the same for all its workers. elasticrun sets it for its workers.",
        any_text(&Options::job, "a name")},

@@ -4,8 +4,10 @@
 #include <charconv>
 #include <cstdint>
 #include <pthread.h>
+#include <string>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 #include <boost/asio/async_result.hpp>
 #include <boost/asio/ip/address.hpp>
@@ -91,11 +93,8 @@ asio::awaitable<void> connect_to_any(Attempt& attempt, const tcp::resolver::resu
   }
 }
 
-}  // namespace
-
-asio::awaitable<Result<std::shared_ptr<Connection>>> dial(Destination destination,
-                                                          Duration timeout) {
-  const TimePoint until = Clock::now() + timeout;
+asio::awaitable<Result<std::shared_ptr<Connection>>> dial_one(Destination destination,
+                                                              TimePoint until) {
   const Result<HostPort> parts = parse_address(destination.address);
   if (!parts.ok()) co_return parts.status();
   const auto attempt = std::make_shared<Attempt>(co_await asio::this_coro::executor);
@@ -127,6 +126,32 @@ asio::awaitable<Result<std::shared_ptr<Connection>>> dial(Destination destinatio
     co_return unavailable(destination.address, greeted.message() + " during the handshake");
   }
   co_return greeted;
+}
+
+}  // namespace
+
+asio::awaitable<Result<std::shared_ptr<Connection>>> dial(Destination destination,
+                                                          Duration timeout) {
+  const TimePoint until = Clock::now() + timeout;
+  const Result<std::vector<std::string>> addresses = parse_addresses(destination.address);
+  if (!addresses.ok()) co_return addresses.status();
+  auto left = static_cast<int>(addresses.value().size());
+  Status failed;
+  for (const std::string& address : addresses.value()) {
+    const TimePoint now = Clock::now();
+    destination.address = address;
+    auto dialed = co_await dial_one(destination, now + (until - now) / left--);
+    if (dialed.ok()) co_return dialed;
+    const Status why = dialed.status();
+    const bool both_unavailable =
+        failed.code() == Code::kUnavailable && why.code() == Code::kUnavailable;
+    if (both_unavailable) {
+      failed = Status(Code::kUnavailable, failed.message() + "; " + why.message());
+    } else if (failed.ok() || failed.code() == Code::kUnavailable) {
+      failed = why;
+    }
+  }
+  co_return failed;
 }
 
 }  // namespace elastic::rendezvous

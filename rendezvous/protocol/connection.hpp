@@ -28,6 +28,8 @@ struct HostPort {
 };
 /// Takes "host:port" and "[v6]:port" apart. kInvalidArgument quotes what is neither.
 Result<HostPort> parse_address(const std::string& address);
+/// The addresses of a list with commas, in its order, each of them as for `parse_address`.
+Result<std::vector<std::string>> parse_addresses(const std::string& list);
 std::string to_string(const boost::asio::ip::tcp::endpoint& endpoint);
 
 /// An authenticated connection that carries messages, for both sides: the handshake, then frames,

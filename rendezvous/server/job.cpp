@@ -21,8 +21,10 @@ constexpr Milliseconds kLingerWithoutStarter{2000};
 /// The kernel closes a process's descriptors one after the other.
 constexpr std::chrono::microseconds kFirstBetweenLooks{100};
 constexpr Milliseconds kLongestBetweenLooks{100};
-/// While the journal's disk is full.
+/// While the journal is waited for.
 constexpr Milliseconds kAppendAgain{200};
+/// A store needs some milliseconds, and more while its members elect a leader.
+constexpr Milliseconds kUsualWait{1000};
 
 constexpr const char* kEnded = "its process has ended";
 
@@ -38,7 +40,10 @@ Job::Job(boost::asio::io_context& io, std::string name, MembershipOptions option
       tick_(io),
       end_(io),
       limit_due_(io),
-      phase_(membership_.phase()) {}
+      phase_(membership_.phase()) {
+  // The journal goes with this object.
+  journal_->when_changed([this] { go_on(); });
+}
 
 bool Job::enter(const Register& registration, const Peer& peer) {
   const std::string& incarnation = registration.incarnation;
@@ -53,7 +58,7 @@ bool Job::enter(const Register& registration, const Peer& peer) {
     log::warn("job {}: refused a joiner: {}", name_, room.message());
     return refuse("no worker can join now: " + room.message());
   }
-  if (disk_full_) {  // a member; it tries again
+  if (stands_still()) {  // it tries again
     peer->close();
     return false;
   }
@@ -96,7 +101,7 @@ const Member* Job::member(const std::string& incarnation) const {
 void Job::received(const std::string& incarnation, const Message& message) {
   // Later they would tell nothing: silence is not judged after a standstill.
   const auto* heartbeat = std::get_if<Heartbeat>(&message);
-  if (disk_full_ && heartbeat != nullptr) return;
+  if (stands_still() && heartbeat != nullptr) return;
   decide(Received{incarnation, message});
   if (heartbeat != nullptr) note_heartbeat(incarnation, *heartbeat);
 }
@@ -139,9 +144,9 @@ void Job::watch_for_end(const std::string& incarnation, Duration pause) {
 }
 
 Decision Job::decide(const Event& event) {
-  if (disk_full_) {
+  if (stands_still()) {
     waiting_.push_back(event);
-    return {{}, "this waits: the journal's disk is full", true};
+    return {{}, "this waits until the journal has kept the latest view", true};
   }
   Decision decision = membership_.decide(event, Clock::now());
   if (!decision.reason.empty()) {
@@ -154,12 +159,12 @@ Decision Job::decide(const Event& event) {
   return decision;
 }
 
-/// As far as the journal's disk allows.
+/// As far as the journal allows.
 void Job::carry_out() {
   while (!actions_.empty() && abandoned_.empty() && perform(actions_.front())) {
     actions_.pop_front();
   }
-  if (!disk_full_) {
+  if (!waits_since_) {
     note_view();
     note_phase(reason_);
   }
@@ -168,8 +173,9 @@ void Job::carry_out() {
 }
 
 void Job::resume() {
+  if (!journal_->leads()) return;
   carry_out();
-  while (!disk_full_ && !waiting_.empty()) {
+  while (!stands_still() && !waiting_.empty()) {
     const Event event = std::move(waiting_.front());
     waiting_.pop_front();
     decide(event);
@@ -215,12 +221,20 @@ void Job::keep_end(const LastWord& end) {
 
 /// Whether it has been made durable; if not, the same action comes again.
 bool Job::keep(const Status& written) {
-  const bool full = written.code() == Code::kUnavailable;
-  if (full && !disk_full_) log::error("job {} stands still: {}", name_, written.message());
-  if (disk_full_ && written.ok()) log::warn("job {} goes on: its journal has room", name_);
-  disk_full_ = full;
-  if (!full && !written.ok()) abandon(written);
-  return !full;
+  const TimePoint now = Clock::now();
+  if (written.code() == Code::kUnavailable) {
+    if (!waits_since_) waits_since_ = now;
+    if (now >= *waits_since_ + kUsualWait && !std::exchange(told_of_wait_, true)) {
+      log::error("job {} stands still: {}", name_, written.message());
+    }
+    return false;
+  }
+  waits_since_.reset();
+  if (std::exchange(told_of_wait_, false) && written.ok()) {
+    log::warn("job {} goes on: its journal has kept the view", name_);
+  }
+  if (!written.ok()) abandon(written);
+  return true;
 }
 
 /// A view that could be forgotten must not be announced, so the job ends here.
@@ -234,7 +248,7 @@ void Job::abandon(const Status& why) {
 }
 
 void Job::arm_tick() {
-  const TimePoint due = disk_full_ ? Clock::now() + kAppendAgain : membership_.next_tick();
+  const TimePoint due = waits_since_ ? Clock::now() + kAppendAgain : membership_.next_tick();
   if (due == TimePoint::max() || !abandoned_.empty()) {
     tick_.cancel();
     return;
@@ -242,14 +256,16 @@ void Job::arm_tick() {
   tick_.expires_at(due);
   tick_.async_wait([weak = weak_from_this()](const boost::system::error_code& error) {
     const auto self = weak.lock();
-    if (error || !self) return;
-    try {
-      if (self->disk_full_) return self->resume();
-      self->decide(Tick{});
-    } catch (const std::exception& failure) {
-      log::error("job {}: {}", self->name_, failure.what());
-    }
+    if (!error && self) self->go_on();
   });
+}
+
+/// Also called when the journal has changed.
+void Job::go_on() try {
+  if (waits_since_) return resume();
+  decide(Tick{});
+} catch (const std::exception& failure) {
+  log::error("job {}: {}", name_, failure.what());
 }
 
 JobState Job::state() const {
