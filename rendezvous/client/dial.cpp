@@ -115,7 +115,8 @@ asio::awaitable<Result<std::shared_ptr<Connection>>> dial_one(Destination destin
   if (attempt->late) co_return unavailable(destination.address, "does not answer");
   if (error) co_return unavailable(destination.address, error.message());
 
-  const auto connection = std::make_shared<Connection>(std::move(attempt->socket));
+  const auto connection =
+      std::make_shared<Connection>(std::move(attempt->socket), destination.address);
   connection->set_deadline(until - Clock::now(), "does not answer");
   Status greeted =
       co_await connection->greet(destination.secret, destination.encrypt, destination.greeting);

@@ -94,8 +94,11 @@ Result<std::vector<std::string>> parse_addresses(const std::string& list) {
   return addresses;
 }
 
-Connection::Connection(Socket socket)
-    : socket_(std::move(socket)), deadline_(socket_.get_executor()), peer_(peer_of(socket_)) {
+Connection::Connection(Socket socket, std::string dialed)
+    : socket_(std::move(socket)),
+      deadline_(socket_.get_executor()),
+      peer_(peer_of(socket_)),
+      dialed_(std::move(dialed)) {
   set_options(socket_);
 }
 
