@@ -105,7 +105,7 @@ class Candidate::Impl : public std::enable_shared_from_this<Impl> {
       const auto leader = co_await store_->leader(Clock::now() + limit);
       if (over_) co_return;
       if (!leader.ok()) {
-        if (!may_come_back(leader.status())) co_return fail(leader.status());
+        if (!may_come_back(leader.status())) co_return fail(unusable(leader.status()));
         warn(leader.status());
       } else if (!leader.value()) {
         known_ = true;
@@ -121,6 +121,14 @@ class Candidate::Impl : public std::enable_shared_from_this<Impl> {
   /// What comes before the first answer is a mistake in the setup.
   bool may_come_back(const Status& failure) const {
     return known_ && failure.code() == Code::kUnavailable;
+  }
+
+  static Status unusable(const Status& why) {
+    if (why.code() != Code::kUnavailable) return why;
+    return Status(why.code(), why.message() +
+                                  "; --store needs the addresses of etcd's client URLs, and "
+                                  "--store-ca, --store-cert and --store-key as etcd's own files "
+                                  "are");
   }
 
   /// False: that is no server of the same job.
@@ -174,11 +182,13 @@ class Candidate::Impl : public std::enable_shared_from_this<Impl> {
     if (!held.leader || held.leader->lease != lease_->id) co_return Status(Code::kStopped, "");
     auto parsed = parse_journal(held.journal.value, options_.job);
     if (parsed.ok() && parsed.value().contents.torn) {
-      parsed = Status(Code::kInvalidArgument, "it is damaged");
+      parsed =
+          Status(Code::kInvalidArgument, "it is cut short; delete the key to start without it");
     }
     if (!parsed.ok()) {
-      co_return Status(Code::kInvalidArgument, "the journal of job '" + options_.job +
-                                                   "' in etcd: " + parsed.status().message());
+      co_return Status(
+          Code::kInvalidArgument,
+          "the journal elastic/" + options_.job + "/journal in etcd: " + parsed.status().message());
     }
     JournalContents earlier = parsed.value().contents;
     const JournalContents contents = earlier.with_floor(earlier.next_floor());

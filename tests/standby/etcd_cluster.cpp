@@ -1,9 +1,18 @@
 #include "standby/etcd_cluster.hpp"
 
 #include <algorithm>
-#include <cstdlib>
+#include <exception>
 #include <signal.h>
-#include <unistd.h>
+#include <stdexcept>
+#include <utility>
+
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/io_context.hpp>
+
+#include "base/clock.hpp"
+#include "rendezvous/etcd/base64.hpp"
+#include "rendezvous/etcd/etcd_client.hpp"
 
 namespace elastic::testing {
 
@@ -23,10 +32,13 @@ bool EtcdCluster::is_there() {
 }
 
 EtcdCluster::EtcdCluster(const std::filesystem::path& folder, std::size_t members,
-                         const std::vector<std::string>& options, const std::string& scheme) {
+                         const std::vector<std::string>& options, etcd::EtcdOptions tls)
+    : options_(std::move(tls)) {
+  const std::string scheme = options_.ca.empty() ? "http" : "https";
   std::string all;
   for (std::size_t i = 0; i < members; ++i) {
     members_.push_back(std::make_unique<Member>());
+    options_.members.push_back(members_.back()->client.address());
     all += (all.empty() ? "" : ",") + name(i) + "=http://" + members_.back()->peer.address();
   }
   for (std::size_t i = 0; i < members; ++i) {
@@ -48,11 +60,29 @@ EtcdCluster::EtcdCluster(const std::filesystem::path& folder, std::size_t member
 }
 
 std::string EtcdCluster::store() const {
-  std::string addresses;
-  for (const auto& member : members_) {
-    addresses += (addresses.empty() ? "" : ",") + member->client.address();
-  }
-  return "etcd:" + addresses;
+  std::string list;
+  for (const std::string& member : options_.members) list += (list.empty() ? "" : ",") + member;
+  return "etcd:" + list;
+}
+
+nlohmann::json EtcdCluster::call(const std::string& path, const nlohmann::json& request) const {
+  const auto client = etcd::EtcdClient::create(options_).value();
+  nlohmann::json answer;
+  const auto ask = [&]() -> boost::asio::awaitable<void> {
+    const auto got = co_await client->call(path, request, Clock::now() + kLong);
+    if (!got.ok()) throw std::runtime_error(path + ": " + got.status().message());
+    answer = got.value();
+  };
+  boost::asio::io_context io(1);
+  boost::asio::co_spawn(io, ask, [](std::exception_ptr thrown) {
+    if (thrown) std::rethrow_exception(thrown);
+  });
+  io.run();
+  return answer;
+}
+
+nlohmann::json EtcdCluster::entry(const std::string& key) const {
+  return call("/v3/kv/range", {{"key", etcd::to_base64(key)}}).at("kvs").at(0);
 }
 
 void EtcdCluster::kill(std::size_t member) {

@@ -51,23 +51,12 @@ void StandbyJob::start_server(std::size_t server) {
       std::make_unique<Job>(command, folder() / ("server." + std::to_string(server)));
 }
 
-std::size_t StandbyJob::times_led(std::size_t server) {
+std::size_t StandbyJob::times_led(std::size_t server) const {
   return count_of("job standby at ", server_output(server));
 }
 
-bool StandbyJob::leads(std::size_t server, std::size_t times) {
+bool StandbyJob::leads(std::size_t server, std::size_t times) const {
   return eventually(kLong, [&] { return times_led(server) >= times; });
-}
-
-std::optional<std::size_t> StandbyJob::leader() {
-  std::optional<std::size_t> found;
-  eventually(kLong, [&] {
-    for (std::size_t i = 0; i < servers_.size() && !found; ++i) {
-      if (times_led(i) > 0) found = i;
-    }
-    return found.has_value();
-  });
-  return found;
 }
 
 void StandbyJob::signal_server(std::size_t server, int number) {

@@ -3,7 +3,6 @@
 #include <chrono>
 #include <filesystem>
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,11 +21,10 @@ class StandbyJob {
              std::vector<std::string> server_options = {});
 
   void start_server(std::size_t server);
-  /// The server that leads, found by its log; nothing where none leads within kLong.
-  std::optional<std::size_t> leader();
-  /// Whether the server has come to lead again since `before` lines like this one.
-  bool leads(std::size_t server, std::size_t times);
-  std::size_t times_led(std::size_t server);
+  /// How often the server has come to lead.
+  std::size_t times_led(std::size_t server) const;
+  /// Whether it does so that often, within kLong.
+  bool leads(std::size_t server, std::size_t times) const;
   void signal_server(std::size_t server, int number);
   std::string server_output(std::size_t server) const;
   /// Of all servers, as workers are told them.
@@ -41,12 +39,12 @@ class StandbyJob {
     return folder() / ("events." + std::to_string(server));
   }
   std::filesystem::path secret_file() const { return folder() / "secret"; }
+  /// Its existence ends the workers' steps.
+  std::string end_file() const { return (folder() / "finish").string(); }
   void ask_for_the_end() const;
   std::string text();
 
  private:
-  std::string end_file() const { return (folder() / "finish").string(); }
-
   const std::string store_;
   const int np_;
   const std::vector<std::string> server_options_;

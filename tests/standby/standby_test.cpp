@@ -11,15 +11,10 @@
 #include <thread>
 #include <vector>
 
-#include <boost/asio/co_spawn.hpp>
-#include <boost/asio/detached.hpp>
-#include <boost/asio/io_context.hpp>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
 #include "fault/step_checks.hpp"
-#include "rendezvous/etcd/base64.hpp"
-#include "rendezvous/etcd/etcd_client.hpp"
 #include "standby/etcd_cluster.hpp"
 #include "standby/standby_job.hpp"
 
@@ -98,24 +93,6 @@ class StandbyTest : public ::testing::Test {
                                    std::greater_equal<>()) == generations.end());
   }
 
-  /// The journal in etcd, with the revision of its last change.
-  nlohmann::json journal() {
-    etcd::EtcdOptions options;
-    options.members = etcd::parse_store(etcd_->store()).value();
-    const auto client = etcd::EtcdClient::create(options).value();
-    nlohmann::json request;
-    request["key"] = etcd::to_base64("elastic/standby/journal");
-    nlohmann::json found;
-    const auto ask = [&]() -> boost::asio::awaitable<void> {
-      const auto answer = co_await client->call("/v3/kv/range", request, Clock::now() + kLong);
-      found = answer.value().at("kvs").at(0);
-    };
-    boost::asio::io_context io(1);
-    boost::asio::co_spawn(io, ask, boost::asio::detached);
-    io.run();
-    return found;
-  }
-
   ScratchFolder scratch_;
   std::optional<EtcdCluster> etcd_;
   std::optional<StandbyJob> job_;
@@ -165,16 +142,52 @@ TEST_F(StandbyTest, ALeaderThatHangsWritesNothingMore) {
   ASSERT_NO_FATAL_FAILURE(expect_takeover(SteadyClock::now()));
   // The workers find the one that leads though their connections to the other still stand.
   ASSERT_NO_FATAL_FAILURE(expect_membership_goes_on());
-  const nlohmann::json before = journal();
+  const nlohmann::json before = etcd_->entry("elastic/standby/journal");
   job_->signal_server(0, SIGCONT);
   ASSERT_TRUE(eventually(kLong, [&] {
     return job_->server_output(0).find("leads job standby no more") != std::string::npos;
   })) << job_->text();
   ASSERT_TRUE(FaultJob::await_steps(job_->workers(), 20)) << job_->text();
-  EXPECT_EQ(journal(), before);
+  EXPECT_EQ(etcd_->entry("elastic/standby/journal"), before);
   EXPECT_EQ(job_->times_led(0), 1U);
   ASSERT_NO_FATAL_FAILURE(expect_membership_goes_on());
   finish();
+}
+
+/// An elasticrun without a server of its own, which knows both.
+TEST_F(StandbyTest, AgentsFollow) {
+  job_->start_server(0);
+  ASSERT_TRUE(job_->leads(0, 1)) << job_->text();
+  job_->start_server(1);
+  Job agent({ELASTICRUN, "--join", job_->addresses(), "--secret-file", job_->secret_file().string(),
+             "-np", std::to_string(kWorkers), "--output-dir", job_->folder().string(), FAULT_WORKER,
+             "kind=train", "until=" + job_->end_file(), "pause_us=500"},
+            job_->folder() / "agent");
+  WorkerLog worker(job_->folder() / "worker-0.out");
+  const auto steps_on = [&](std::size_t server) {
+    const std::size_t before = worker.steps().size();
+    return eventually(kLong, [&] {
+      worker.refresh();
+      return worker.steps().size() > before + 20 && job_->leads(server, 1);
+    });
+  };
+  ASSERT_TRUE(steps_on(0)) << agent.output() << job_->text();
+  job_->signal_server(0, SIGKILL);
+  ASSERT_TRUE(steps_on(1)) << agent.output() << job_->text();
+  const auto control = [&](const std::vector<std::string>& words) {
+    std::vector<std::string> command{
+        ELASTICRUN, "ctl",     "--rendezvous",  job_->addresses(),
+        "--job",    "standby", "--secret-file", job_->secret_file().string()};
+    command.insert(command.end(), words.begin(), words.end());
+    return Job(command, job_->folder() / "control").wait(kLong);
+  };
+  EXPECT_TRUE(eventually(kLong,
+                         [&] {
+                           return control({"remove", "0"}) == 0;
+                         }))
+      << read_file(job_->folder() / "control") << job_->text();
+  job_->ask_for_the_end();
+  EXPECT_EQ(agent.wait(kLong), 0) << agent.output() << job_->text();
 }
 
 TEST_F(StandbyTest, TakesOverAtOnceFromALeaderThatIsToldToEnd) {
