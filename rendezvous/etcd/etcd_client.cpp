@@ -73,6 +73,7 @@ asio::awaitable<Result<Json>> EtcdClient::call(std::string path, Json request, T
   const std::string body = request.dump();
   const std::vector<std::string>& members = options_.members;
   std::vector<std::string> failures(members.size());
+  Code last = Code::kUnavailable;
   while (true) {
     const std::size_t first = current_;
     for (std::size_t i = 0; i < members.size(); ++i) {
@@ -86,10 +87,12 @@ asio::awaitable<Result<Json>> EtcdClient::call(std::string path, Json request, T
         co_return answer;
       }
       const Status failed = answer.status().within("etcd at " + members[which]);
-      if (failed.code() != Code::kUnavailable) co_return failed;
+      last = failed.code();
+      // Another member may be there where this one, or what is in front of it, is not.
+      if (last != Code::kUnavailable && last != Code::kProtocol) co_return failed;
       failures[which] = failed.message();
     }
-    if (Clock::now() + kPause >= until) co_return Status(Code::kUnavailable, joined(failures));
+    if (Clock::now() + kPause >= until) co_return Status(last, joined(failures));
     co_await pause();
   }
 }

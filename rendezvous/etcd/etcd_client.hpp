@@ -23,7 +23,7 @@ class EtcdClient {
 
   /// Asks one member after the other, from the one that answered last, and all of them again, until
   /// `until`. A request may have been carried out though no answer came, even more than once.
-  /// kUnavailable: none has answered. The rest is as in read_answer.
+  /// kUnavailable, kProtocol: no member has answered as etcd does. The rest is as in read_answer.
   boost::asio::awaitable<Result<nlohmann::json>> call(std::string path, nlohmann::json request,
                                                       TimePoint until);
 

@@ -31,7 +31,7 @@ namespace {
 /// Between a standby's looks for a leader.
 constexpr Milliseconds kLook{250};
 /// For etcd to answer at the start; later a standby asks on.
-constexpr Milliseconds kFirstContact{10000};
+constexpr Milliseconds kFirstContact{5000};
 constexpr Milliseconds kContact{3000};
 constexpr Milliseconds kResign{1000};
 /// Between warnings that etcd does not answer.
@@ -118,9 +118,9 @@ class Candidate::Impl : public std::enable_shared_from_this<Impl> {
     }
   }
 
-  /// What comes before the first answer is a mistake in the setup.
+  /// A failure before the first answer is a mistake in the setup.
   bool may_come_back(const Status& failure) const {
-    return known_ && failure.code() == Code::kUnavailable;
+    return known_ && (failure.code() == Code::kUnavailable || failure.code() == Code::kProtocol);
   }
 
   static Status unusable(const Status& why) {
@@ -160,8 +160,8 @@ class Candidate::Impl : public std::enable_shared_from_this<Impl> {
     Result<OpenedJournal> journal = co_await win();
     if (over_) co_return;
     if (journal.ok()) {
-      followed_ = 0;
-      handlers_.on_lead(std::move(journal).value());
+      const bool took_over = std::exchange(followed_, 0) != 0;
+      handlers_.on_lead(std::move(journal).value(), took_over);
       const Status lost = co_await keep_lease();
       if (over_) co_return;
       leadership_->lose();
@@ -188,7 +188,8 @@ class Candidate::Impl : public std::enable_shared_from_this<Impl> {
     if (!parsed.ok()) {
       co_return Status(
           Code::kInvalidArgument,
-          "the journal elastic/" + options_.job + "/journal in etcd: " + parsed.status().message());
+          "the journal elastic/" + options_.job +
+              "/journal in etcd (etcdctl del moves it away): " + parsed.status().message());
     }
     JournalContents earlier = parsed.value().contents;
     const JournalContents contents = earlier.with_floor(earlier.next_floor());

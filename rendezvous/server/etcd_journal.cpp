@@ -14,7 +14,7 @@ namespace asio = boost::asio;
 
 namespace {
 
-/// What is to be in etcd, and what is. Kept by the coroutine that writes.
+/// The journal as it is to be in etcd, and as it is. The coroutine that writes keeps it.
 class Writer : public std::enable_shared_from_this<Writer> {
  public:
   Writer(asio::io_context& io, EtcdJournalParts parts)
@@ -61,7 +61,7 @@ class Writer : public std::enable_shared_from_this<Writer> {
         // Not a failure of the job, which is another server's.
         parts_.on_lost(revision.status());
         co_return;
-      } else if (code == Code::kUnavailable) {
+      } else if (code == Code::kUnavailable || code == Code::kProtocol) {
         log::warn("job {}: the journal is not written: {}", parts_.job,
                   revision.status().message());
       } else {

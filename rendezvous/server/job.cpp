@@ -58,7 +58,7 @@ bool Job::enter(const Register& registration, const Peer& peer) {
     log::warn("job {}: refused a joiner: {}", name_, room.message());
     return refuse("no worker can join now: " + room.message());
   }
-  if (stands_still()) {  // it tries again
+  if (blocked()) {  // it tries again
     peer->close();
     return false;
   }
@@ -101,7 +101,7 @@ const Member* Job::member(const std::string& incarnation) const {
 void Job::received(const std::string& incarnation, const Message& message) {
   // Later they would tell nothing: silence is not judged after a standstill.
   const auto* heartbeat = std::get_if<Heartbeat>(&message);
-  if (stands_still() && heartbeat != nullptr) return;
+  if (blocked() && heartbeat != nullptr) return;
   decide(Received{incarnation, message});
   if (heartbeat != nullptr) note_heartbeat(incarnation, *heartbeat);
 }
@@ -144,7 +144,7 @@ void Job::watch_for_end(const std::string& incarnation, Duration pause) {
 }
 
 Decision Job::decide(const Event& event) {
-  if (stands_still()) {
+  if (blocked()) {
     waiting_.push_back(event);
     return {{}, "this waits until the journal has kept the latest view", true};
   }
@@ -175,7 +175,7 @@ void Job::carry_out() {
 void Job::resume() {
   if (!journal_->leads()) return;
   carry_out();
-  while (!stands_still() && !waiting_.empty()) {
+  while (!blocked() && !waiting_.empty()) {
     const Event event = std::move(waiting_.front());
     waiting_.pop_front();
     decide(event);

@@ -66,7 +66,7 @@ class Job : public std::enable_shared_from_this<Job> {
   void carry_out();
   bool perform(const Action& action);
   bool keep(const Status& written);
-  bool stands_still() const { return waits_since_ || !journal_->leads(); }
+  bool blocked() const { return waits_since_ || !journal_->leads(); }
   void keep_end(const LastWord& end);
   void go_on();
   void resume();

@@ -1,5 +1,6 @@
 #include "rendezvous/server/program.hpp"
 
+#include <algorithm>
 #include <csignal>
 #include <cstdio>
 #include <functional>
@@ -23,6 +24,9 @@
 namespace elastic::rendezvous {
 
 namespace {
+
+/// For those of a job that is over to come back to a standby.
+constexpr Milliseconds kLastWorkers{5000};
 
 /// The process that started this server, seen by a pipe that it writes nothing to.
 class Starter {
@@ -51,6 +55,7 @@ class Starter {
   boost::asio::posix::stream_descriptor pipe_;
 };
 
+/// The server's life with and without standbys.
 class Program {
  public:
   explicit Program(ProgramOptions options) : options_(std::move(options)) {}
@@ -130,8 +135,11 @@ class Program {
         with.bind.find(':') == std::string::npos ? with.bind : "[" + with.bind + "]";
     const std::string address = address_for_others(host + ":" + std::to_string(with.port), "");
     Candidate::Handlers handlers;
-    handlers.on_lead = [this](OpenedJournal journal) {
+    handlers.on_lead = [this, first = with.first_worker](OpenedJournal journal, bool took_over) {
       log::info("leads job {}", options_.server.job);
+      // After a job's end only those of its workers may come that have not been told so.
+      const bool over = took_over && journal.contents.end;
+      options_.server.first_worker = over ? std::min(first, kLastWorkers) : first;
       if (Status serving = serve(std::move(journal)); !serving.ok()) fail(serving);
     };
     handlers.on_lost = [this](const Status& why) {

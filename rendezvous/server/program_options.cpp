@@ -26,7 +26,7 @@ struct Arguments {
   std::int64_t lease_seconds;
 };
 
-/// What is wrong with the options of a server that has standbys; empty: nothing.
+/// The mistake in the options of a server that has standbys; empty: there is none.
 std::string store_contradiction(const ProgramOptions& options, const Arguments& arguments) {
   const etcd::EtcdOptions& store = options.store;
   const bool has_details = !store.ca.empty() || !store.certificate.empty() || !store.key.empty() ||

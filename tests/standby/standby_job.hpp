@@ -27,7 +27,7 @@ class StandbyJob {
   bool leads(std::size_t server, std::size_t times) const;
   void signal_server(std::size_t server, int number);
   std::string server_output(std::size_t server) const;
-  /// Of all servers, as workers are told them.
+  /// The list of all servers, for workers.
   std::string addresses() const;
 
   FaultWorker& start_worker();

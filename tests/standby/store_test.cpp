@@ -1,4 +1,4 @@
-// What a server says of an etcd that it cannot use, and TLS and passwords, with a real etcd.
+// Errors of a server that cannot use its etcd, and TLS and passwords, with a real etcd.
 #include <filesystem>
 #include <fstream>
 #include <memory>
@@ -78,10 +78,10 @@ class StoreTest : public ::testing::Test {
   std::vector<std::unique_ptr<ReservedPort>> ports_;
 };
 
-TEST_F(StoreTest, NobodyIsThere) {
-  const ReservedPort nobody;
-  const auto started = server("etcd:" + nobody.address());
-  EXPECT_THAT(failure(*started, 1), AllOf(HasSubstr("etcd at " + nobody.address()),
+TEST_F(StoreTest, NoMemberIsThere) {
+  const ReservedPort absent;
+  const auto started = server("etcd:" + absent.address());
+  EXPECT_THAT(failure(*started, 1), AllOf(HasSubstr("etcd at " + absent.address()),
                                           HasSubstr("Connection refused"), HasSubstr("--store")));
 }
 
