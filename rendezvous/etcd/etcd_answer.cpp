@@ -49,6 +49,10 @@ Status failure(int code, const std::string& text) {
   if (code == kPermissionDenied) {
     return refused("grant the user's role reading and writing of the keys under elastic/JOB/");
   }
+  // By the gateway, or by the member behind it.
+  if (says(text, "larger than max") || says(text, "request is too large")) {
+    return Status(Code::kInvalidArgument, text + "; etcd takes more with --max-request-bytes");
+  }
   switch (code) {
     case kCancelled:
     case kDeadlineExceeded:
