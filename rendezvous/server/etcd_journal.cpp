@@ -42,12 +42,12 @@ class Writer : public std::enable_shared_from_this<Writer> {
   void start() {
     asio::co_spawn(
         io_, [self = shared_from_this()] { return self->write(); },
-        [self = shared_from_this()](std::exception_ptr thrown) {
-          self->writing_ = false;
+        [](std::exception_ptr thrown) {
           if (thrown) std::rethrow_exception(thrown);
         });
   }
 
+  /// Until etcd has what is wanted, which may change meanwhile.
   asio::awaitable<void> write() {
     while (wanted_ != written_ && failed_.ok() && leads()) {
       const std::string text = wanted_;
@@ -67,20 +67,18 @@ class Writer : public std::enable_shared_from_this<Writer> {
       } else {
         failed_ = revision.status();
       }
-      if (wanted_ == written_ || !failed_.ok()) {
-        writing_ = false;
-        const auto changed = changed_;
-        if (changed) changed();
-        co_return;
-      }
     }
+    writing_ = false;
+    // A copy, because the journal may end meanwhile.
+    const auto changed = changed_;
+    if (changed) changed();
   }
 
   asio::io_context& io_;
   EtcdJournalParts parts_;
   std::string wanted_;
   std::string written_;
-  bool writing_ = false;
+  bool writing_ = false;  ///< there is a coroutine that does
   Status failed_;
   std::function<void()> changed_;
 };

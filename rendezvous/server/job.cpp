@@ -173,7 +173,7 @@ void Job::carry_out() {
 }
 
 void Job::resume() {
-  if (!journal_->leads()) return;
+  if (!leads()) return;
   carry_out();
   while (!blocked() && !waiting_.empty()) {
     const Event event = std::move(waiting_.front());

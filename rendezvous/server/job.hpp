@@ -58,6 +58,8 @@ class Job : public std::enable_shared_from_this<Job> {
   void lose_starter();
 
   const std::string& name() const { return name_; }
+  /// False: another server may, and this one is to answer no request.
+  bool leads() const { return journal_->leads(); }
   std::size_t workers() const { return workers_.size(); }
   void stop();
 
@@ -66,7 +68,7 @@ class Job : public std::enable_shared_from_this<Job> {
   void carry_out();
   bool perform(const Action& action);
   bool keep(const Status& written);
-  bool blocked() const { return waits_since_ || !journal_->leads(); }
+  bool blocked() const { return waits_since_ || !leads(); }
   void keep_end(const LastWord& end);
   void go_on();
   void resume();

@@ -21,7 +21,6 @@ Done outcome(const Decision& decision) {
 }  // namespace
 
 Message Job::answer(const Message& request) {
-  if (!journal_->leads()) return Done{false, "this server leads the job no more; ask again"};
   return std::visit(Overloaded{[&](const StatusRequest&) -> Message { return status(); },
                                [&](const RemoveRequest& it) -> Message { return remove(it); },
                                [&](const StopRequest&) -> Message {

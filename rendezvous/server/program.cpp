@@ -127,6 +127,11 @@ class Program {
       auto password = etcd::read_password_file(options_.password_file);
       if (!password.ok()) return password.status();
       options_.store.password = std::move(password).value();
+      if (options_.store.ca.empty()) {
+        log::warn(
+            "sends etcd's password without encryption; use --store-ca, or a network that "
+            "you trust");
+      }
     }
     auto client = etcd::EtcdClient::create(options_.store);
     if (!client.ok()) return client.status();

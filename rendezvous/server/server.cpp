@@ -345,7 +345,8 @@ class Server::Impl : public std::enable_shared_from_this<Impl> {
     while (true) {
       const Result<Message> request = co_await peer->read();
       if (!request.ok()) co_return note_end(peer, request.status());
-      if (peer->closing()) continue;
+      // A request without an answer is made again at the server that leads.
+      if (peer->closing() || !job_->leads()) continue;
       const auto* enlist = std::get_if<Enlist>(&request.value());
       if (enlist != nullptr && launcher) {
         job_->enlist(peer, *enlist);

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -27,6 +28,10 @@ class StandbyJob {
   bool leads(std::size_t server, std::size_t times) const;
   void signal_server(std::size_t server, int number);
   std::string server_output(std::size_t server) const;
+  /// The server's exit status; nothing where it runs on after kLong.
+  std::optional<int> server_exit(std::size_t server) {
+    return servers_.at(server)->process->wait(kLong);
+  }
   /// The list of all servers, for workers.
   std::string addresses() const;
 

@@ -212,6 +212,15 @@ TEST_F(StandbyTest, AgentsFollow) {
   EXPECT_EQ(agent.wait(kLong), 0) << agent.output() << job_->text();
 }
 
+/// The standby leads for workers that have not heard the end, and ends as well.
+TEST_F(StandbyTest, EndsWithTheJob) {
+  job_.emplace(etcd_->store(), kWorkers, 2, std::vector<std::string>{"--exit-when-done"});
+  ASSERT_NO_FATAL_FAILURE(begin());
+  finish();
+  EXPECT_EQ(job_->server_exit(0), 0) << job_->text();
+  EXPECT_EQ(job_->server_exit(1), 0) << job_->text();
+}
+
 TEST_F(StandbyTest, TakesOverAtOnceFromALeaderThatIsToldToEnd) {
   ASSERT_NO_FATAL_FAILURE(begin());
   const auto told = SteadyClock::now();
