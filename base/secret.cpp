@@ -163,17 +163,17 @@ Result<Secret> read_secret_line(int fd, const std::string& source) {
   return parse_secret(std::string_view(text).substr(0, length), source);
 }
 
-Result<Secret> read_secret_file(const std::string& path) {
-  const UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+Result<UniqueFd> open_secret_file(const std::string& path, const std::string& what) {
+  UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (!file) {
     return Status(Code::kInvalidArgument,
-                  "cannot open the secret file " + path + ": " + std::strerror(errno));
+                  "cannot open the " + what + " file " + path + ": " + std::strerror(errno));
   }
   struct stat info {};
   if (::fstat(file.get(), &info) == 0 && S_ISREG(info.st_mode)) {
     // Its owner can read it and write another secret into it.
     if (info.st_uid != ::geteuid() && info.st_uid != 0) {
-      return Status(Code::kInvalidArgument, "the secret file " + path + " belongs to user " +
+      return Status(Code::kInvalidArgument, "the " + what + " file " + path + " belongs to user " +
                                                 std::to_string(info.st_uid) +
                                                 ": it must belong to the user that runs the job, " +
                                                 std::to_string(::geteuid()) + ", or to root");
@@ -181,11 +181,17 @@ Result<Secret> read_secret_file(const std::string& path) {
     // Root may let a group read it, as it does with the Secrets of Kubernetes.
     const bool is_of_root = info.st_uid == 0 && ::geteuid() != 0;
     if ((info.st_mode & (is_of_root ? 037U : 077U)) != 0) {
-      return Status(Code::kInvalidArgument,
-                    "the secret file " + path + " can be read by others; run: chmod 600 " + path);
+      return Status(Code::kInvalidArgument, "the " + what + " file " + path +
+                                                " can be read by others; run: chmod 600 " + path);
     }
   }
-  return read_secret(file.get(), "the secret file " + path);
+  return file;
+}
+
+Result<Secret> read_secret_file(const std::string& path) {
+  const Result<UniqueFd> file = open_secret_file(path, "secret");
+  if (!file.ok()) return file.status();
+  return read_secret(file.value().get(), "the secret file " + path);
 }
 
 std::string to_hex(const Secret& secret) {

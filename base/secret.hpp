@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/status.hpp"
+#include "base/unique_fd.hpp"
 
 namespace elastic {
 
@@ -65,6 +66,9 @@ SessionKey random_session_key();
 /// 64 hex digits, white space around ignored. kInvalidArgument names `source`.
 Result<Secret> parse_secret(std::string_view text, const std::string& source);
 
+/// Opens a file with something secret in it. kInvalidArgument: it is not there, or other users can
+/// read or write it. `what` names its kind in messages, such as "secret".
+Result<UniqueFd> open_secret_file(const std::string& path, const std::string& what);
 /// Reads a secret from a file, as `parse_secret` does. kInvalidArgument names the file and what is
 /// wrong with it: others can read it, for instance.
 Result<Secret> read_secret_file(const std::string& path);

@@ -14,9 +14,10 @@ constexpr std::size_t kMostOptionBytes = std::size_t{1} << 40;
 std::vector<Variable> job_variables() {
   return {
       {"ELASTIC_RENDEZVOUS", "rendezvous", kUser,
-       "Address of the rendezvous server. If it is empty under mpirun or srun on one machine, "
+       "Address of the rendezvous server, and of its standbys. If it is empty under mpirun or srun "
+       "on one machine, "
        "rank 0 starts a server. elasticrun sets it for its workers.",
-       any_text(&Options::rendezvous, "host:port or [v6]:port")},
+       any_text(&Options::rendezvous, "host:port or [v6]:port, or several with commas")},
       {"ELASTIC_JOB", "job", kUser,
        "Id of the job, the same for all its workers. elasticrun sets it for its workers.",
        any_text(&Options::job, "a name")},

@@ -13,6 +13,7 @@
 #include "base/log.hpp"
 #include "rendezvous/client/backoff.hpp"
 #include "rendezvous/client/dial.hpp"
+#include "rendezvous/client/successor_watch.hpp"
 
 namespace elastic::rendezvous {
 namespace asio = boost::asio;
@@ -124,10 +125,11 @@ class Client::Impl : public std::enable_shared_from_this<Impl> {
                             options_.secret,
                             {kProtocolVersion, options_.job, "worker"},
                             options_.encrypt};
-    const auto dialed = co_await dial(std::move(destination), timeout);
+    const auto dialed = co_await dial(destination, timeout);
     if (!dialed.ok()) co_return after_no_handshake(dialed.status());
     connection_ = dialed.value();
     if (over_) connection_->abort("closed");
+    const SuccessorWatch watch(std::move(destination), connection_);
     connection_->set_deadline(kWelcomeWithin, "does not answer");
     connection_->send(options_.registration());
     Status ended = co_await serve(*connection_);

@@ -15,7 +15,7 @@
 namespace elastic::rendezvous {
 
 struct ClientOptions {
-  std::string address;  ///< "host:port" or "[v6]:port"
+  std::string address;  ///< as in Destination
   std::string job;
   Secret secret{};
   bool encrypt = false;                                               ///< as the server does

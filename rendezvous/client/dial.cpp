@@ -4,8 +4,10 @@
 #include <charconv>
 #include <cstdint>
 #include <pthread.h>
+#include <string>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 #include <boost/asio/async_result.hpp>
 #include <boost/asio/ip/address.hpp>
@@ -91,11 +93,8 @@ asio::awaitable<void> connect_to_any(Attempt& attempt, const tcp::resolver::resu
   }
 }
 
-}  // namespace
-
-asio::awaitable<Result<std::shared_ptr<Connection>>> dial(Destination destination,
-                                                          Duration timeout) {
-  const TimePoint until = Clock::now() + timeout;
+asio::awaitable<Result<std::shared_ptr<Connection>>> dial_one(Destination destination,
+                                                              TimePoint until) {
   const Result<HostPort> parts = parse_address(destination.address);
   if (!parts.ok()) co_return parts.status();
   const auto attempt = std::make_shared<Attempt>(co_await asio::this_coro::executor);
@@ -116,7 +115,8 @@ asio::awaitable<Result<std::shared_ptr<Connection>>> dial(Destination destinatio
   if (attempt->late) co_return unavailable(destination.address, "does not answer");
   if (error) co_return unavailable(destination.address, error.message());
 
-  const auto connection = std::make_shared<Connection>(std::move(attempt->socket));
+  const auto connection =
+      std::make_shared<Connection>(std::move(attempt->socket), destination.address);
   connection->set_deadline(until - Clock::now(), "does not answer");
   Status greeted =
       co_await connection->greet(destination.secret, destination.encrypt, destination.greeting);
@@ -127,6 +127,32 @@ asio::awaitable<Result<std::shared_ptr<Connection>>> dial(Destination destinatio
     co_return unavailable(destination.address, greeted.message() + " during the handshake");
   }
   co_return greeted;
+}
+
+}  // namespace
+
+asio::awaitable<Result<std::shared_ptr<Connection>>> dial(Destination destination,
+                                                          Duration timeout) {
+  const TimePoint until = Clock::now() + timeout;
+  const Result<std::vector<std::string>> addresses = parse_addresses(destination.address);
+  if (!addresses.ok()) co_return addresses.status();
+  auto left = static_cast<int>(addresses.value().size());
+  Status failed;
+  for (const std::string& address : addresses.value()) {
+    const TimePoint now = Clock::now();
+    destination.address = address;
+    auto dialed = co_await dial_one(destination, now + (until - now) / left--);
+    if (dialed.ok()) co_return dialed;
+    const Status why = dialed.status();
+    const bool both_unavailable =
+        failed.code() == Code::kUnavailable && why.code() == Code::kUnavailable;
+    if (both_unavailable) {
+      failed = Status(Code::kUnavailable, failed.message() + "; " + why.message());
+    } else if (failed.ok() || failed.code() == Code::kUnavailable) {
+      failed = why;
+    }
+  }
+  co_return failed;
 }
 
 }  // namespace elastic::rendezvous

@@ -194,7 +194,8 @@ int run_control_command(const std::vector<std::string>& arguments,
   CLI::App app("Looks at a running job, or changes it.", "elasticrun ctl");
   app.add_option("--job", options.job, "Which job, when several are running [ELASTIC_JOB]");
   auto* address = app.add_option("--rendezvous", options.rendezvous,
-                                 "host:port of a server elsewhere [ELASTIC_RENDEZVOUS]");
+                                 "host:port of a server elsewhere, or several with commas "
+                                 "[ELASTIC_RENDEZVOUS]");
   app.add_option("--secret-file", options.secret_file,
                  "The job's secret, with --rendezvous [ELASTIC_SECRET_FILE]");
   app.add_option("--connection-file", options.connection_file,

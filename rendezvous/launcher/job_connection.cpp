@@ -14,6 +14,7 @@
 
 #include "base/log.hpp"
 #include "rendezvous/client/backoff.hpp"
+#include "rendezvous/client/successor_watch.hpp"
 #include "rendezvous/protocol/slot_label.hpp"
 
 namespace elastic::launcher {
@@ -136,6 +137,7 @@ class JobConnection::Impl : public std::enable_shared_from_this<Impl> {
     const auto dialed = co_await rendezvous::dial(server_, kAttempt);
     if (!dialed.ok() || abandoned_) co_return dialed.status();
     connection_ = dialed.value();
+    const rendezvous::SuccessorWatch watch(server_, connection_);
     enlisted_ = false;
     connection_->send(self_);
     for (const Request& request : unanswered_) connection_->send(request.message);

@@ -198,7 +198,8 @@ void add_server_options(CLI::App& app, CommandLine& line) {
 void add_host_options(CLI::App& app, CommandLine& line) {
   app.add_option("--join", line.options.join,
                  "Start workers for the job whose server is at HOST:PORT, which another elasticrun "
-                 "or elastic-rendezvous runs; needs its secret");
+                 "or elastic-rendezvous runs; needs its secret. Several with commas where the "
+                 "server has standbys");
   app.add_option("--connection-file", line.options.connection_file,
                  "Join the job that this file describes, which elastic-rendezvous "
                  "--connection-file writes; it is waited for");

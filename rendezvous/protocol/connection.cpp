@@ -83,8 +83,22 @@ Result<HostPort> parse_address(const std::string& address) {
   return parts;
 }
 
-Connection::Connection(Socket socket)
-    : socket_(std::move(socket)), deadline_(socket_.get_executor()), peer_(peer_of(socket_)) {
+Result<std::vector<std::string>> parse_addresses(const std::string& list) {
+  std::vector<std::string> addresses;
+  for (std::size_t begin = 0; begin <= list.size();) {
+    const std::size_t end = std::min(list.find(',', begin), list.size());
+    addresses.push_back(list.substr(begin, end - begin));
+    if (const auto parts = parse_address(addresses.back()); !parts.ok()) return parts.status();
+    begin = end + 1;
+  }
+  return addresses;
+}
+
+Connection::Connection(Socket socket, std::string dialed)
+    : socket_(std::move(socket)),
+      deadline_(socket_.get_executor()),
+      peer_(peer_of(socket_)),
+      dialed_(std::move(dialed)) {
   set_options(socket_);
 }
 

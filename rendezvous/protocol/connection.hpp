@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/steady_timer.hpp>
@@ -28,6 +29,8 @@ struct HostPort {
 };
 /// Takes "host:port" and "[v6]:port" apart. kInvalidArgument quotes what is neither.
 Result<HostPort> parse_address(const std::string& address);
+/// The addresses of a list with commas, in its order, each of them as for `parse_address`.
+Result<std::vector<std::string>> parse_addresses(const std::string& list);
 std::string to_string(const boost::asio::ip::tcp::endpoint& endpoint);
 
 /// A message as it travels, for one connection or many.
@@ -50,7 +53,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
  public:
   using Socket = boost::asio::ip::tcp::socket;
 
-  explicit Connection(Socket socket);
+  /// `dialed`: the address by which the other side was found; empty where it has dialed.
+  explicit Connection(Socket socket, std::string dialed = {});
 
   /// As the one that dialed. kRefused: another secret, only one side encrypts, or no elastic of
   /// this version is there. kPeerLost: the connection broke.
@@ -83,8 +87,10 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void no_deadline();
 
   bool closing() const { return closing_; }
+  boost::asio::any_io_executor executor() { return socket_.get_executor(); }
   /// The other side's address.
   const std::string& peer() const { return peer_; }
+  const std::string& dialed() const { return dialed_; }
   /// The other side's origin: see origin_of. Empty where it was gone at once.
   std::string origin() const;
 
@@ -101,6 +107,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   Socket socket_;
   boost::asio::steady_timer deadline_;
   std::string peer_;
+  const std::string dialed_;
   TlsSessionPtr tls_;  ///< where the job encrypts
   /// Frames, encrypted if at all; the first is being written.
   std::deque<std::shared_ptr<const std::string>> queue_;

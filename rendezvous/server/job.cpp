@@ -21,8 +21,10 @@ constexpr Milliseconds kLingerWithoutStarter{2000};
 /// The kernel closes a process's descriptors one after the other.
 constexpr std::chrono::microseconds kFirstBetweenLooks{100};
 constexpr Milliseconds kLongestBetweenLooks{100};
-/// While the journal's disk is full.
+/// While the journal is waited for.
 constexpr Milliseconds kAppendAgain{200};
+/// A store needs some milliseconds, and more while its members elect a leader.
+constexpr Milliseconds kUsualWait{1000};
 
 constexpr const char* kEnded = "its process has ended";
 
@@ -44,6 +46,8 @@ Job::Job(boost::asio::io_context& io, std::string name, MembershipOptions option
       phase_(membership_.phase()) {
   // How long they have been members before this server is not known.
   quarantine_.note_view(membership_.view(), TimePoint());
+  // The journal goes with this object.
+  journal_->when_changed([this] { go_on(); });
 }
 
 bool Job::enter(const Register& registration, const Peer& peer) {
@@ -59,7 +63,7 @@ bool Job::enter(const Register& registration, const Peer& peer) {
     log::warn("job {}: refused a joiner: {}", name_, room.message());
     return refuse("no worker can join now: " + room.message());
   }
-  if (disk_full_) {  // a member; it tries again
+  if (blocked()) {  // it tries again
     peer->close();
     return false;
   }
@@ -102,7 +106,7 @@ const Member* Job::member(const std::string& incarnation) const {
 void Job::received(const std::string& incarnation, const Message& message) {
   // Later they would tell nothing: silence is not judged after a standstill.
   const auto* heartbeat = std::get_if<Heartbeat>(&message);
-  if (disk_full_ && heartbeat != nullptr) return;
+  if (blocked() && heartbeat != nullptr) return;
   decide(Received{incarnation, message});
   if (heartbeat != nullptr) note_heartbeat(incarnation, *heartbeat);
 }
@@ -145,9 +149,9 @@ void Job::watch_for_end(const std::string& incarnation, Duration pause) {
 }
 
 Decision Job::decide(const Event& event) {
-  if (disk_full_) {
+  if (blocked()) {
     waiting_.push_back(event);
-    return {{}, "this waits: the journal's disk is full", true};
+    return {{}, "this waits until the journal has kept the latest view", true};
   }
   Decision decision = membership_.decide(event, Clock::now());
   if (!decision.reason.empty()) {
@@ -161,12 +165,12 @@ Decision Job::decide(const Event& event) {
   return decision;
 }
 
-/// As far as the journal's disk allows.
+/// As far as the journal allows.
 void Job::carry_out() {
   while (!actions_.empty() && abandoned_.empty() && perform(actions_.front())) {
     actions_.pop_front();
   }
-  if (!disk_full_) {
+  if (!waits_since_) {
     note_view();
     note_phase(reason_);
   }
@@ -175,8 +179,9 @@ void Job::carry_out() {
 }
 
 void Job::resume() {
+  if (!leads()) return;
   carry_out();
-  while (!disk_full_ && !waiting_.empty()) {
+  while (!blocked() && !waiting_.empty()) {
     const Event event = std::move(waiting_.front());
     waiting_.pop_front();
     decide(event);
@@ -225,12 +230,20 @@ void Job::keep_end(const LastWord& end) {
 
 /// Whether it has been made durable; if not, the same action comes again.
 bool Job::keep(const Status& written) {
-  const bool full = written.code() == Code::kUnavailable;
-  if (full && !disk_full_) log::error("job {} stands still: {}", name_, written.message());
-  if (disk_full_ && written.ok()) log::warn("job {} goes on: its journal has room", name_);
-  disk_full_ = full;
-  if (!full && !written.ok()) abandon(written);
-  return !full;
+  const TimePoint now = Clock::now();
+  if (written.code() == Code::kUnavailable) {
+    if (!waits_since_) waits_since_ = now;
+    if (now >= *waits_since_ + kUsualWait && !std::exchange(told_of_wait_, true)) {
+      log::error("job {} stands still: {}", name_, written.message());
+    }
+    return false;
+  }
+  waits_since_.reset();
+  if (std::exchange(told_of_wait_, false) && written.ok()) {
+    log::warn("job {} goes on: its journal has kept the view", name_);
+  }
+  if (!written.ok()) abandon(written);
+  return true;
 }
 
 /// A view that could be forgotten must not be announced, so the job ends here.
@@ -244,7 +257,7 @@ void Job::abandon(const Status& why) {
 }
 
 void Job::arm_tick() {
-  const TimePoint due = disk_full_ ? Clock::now() + kAppendAgain : membership_.next_tick();
+  const TimePoint due = waits_since_ ? Clock::now() + kAppendAgain : membership_.next_tick();
   if (due == TimePoint::max() || !abandoned_.empty()) {
     armed_for_.reset();
     tick_.cancel();
@@ -257,13 +270,16 @@ void Job::arm_tick() {
     const auto self = weak.lock();
     if (error || !self) return;
     self->armed_for_.reset();
-    try {
-      if (self->disk_full_) return self->resume();
-      self->decide(Tick{});
-    } catch (const std::exception& failure) {
-      log::error("job {}: {}", self->name_, failure.what());
-    }
+    self->go_on();
   });
+}
+
+/// Also called when the journal has changed.
+void Job::go_on() try {
+  if (waits_since_) return resume();
+  decide(Tick{});
+} catch (const std::exception& failure) {
+  log::error("job {}: {}", name_, failure.what());
 }
 
 JobState Job::state() const {

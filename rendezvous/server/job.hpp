@@ -26,8 +26,9 @@ namespace elastic::rendezvous {
 /// decides in order, and knows which connection is which worker's. Lives on the server's
 /// io_context.
 ///
-/// While the journal's disk is full the job waits before the view that it cannot keep:
-/// nothing after it is announced, and what happens meanwhile is decided when there is room again.
+/// While the journal has not kept a view, because its disk is full or its store has not answered,
+/// the job waits before that view: nothing after it is announced, and what happens meanwhile is
+/// decided when the view is kept.
 class Job : public std::enable_shared_from_this<Job> {
  public:
   using Peer = std::shared_ptr<Connection>;
@@ -61,6 +62,8 @@ class Job : public std::enable_shared_from_this<Job> {
   void lose_starter();
 
   const std::string& name() const { return name_; }
+  /// False: another server may, and this one is to answer no request.
+  bool leads() const { return journal_->leads(); }
   std::size_t workers() const { return workers_.size(); }
   void stop();
 
@@ -69,7 +72,9 @@ class Job : public std::enable_shared_from_this<Job> {
   void carry_out();
   bool perform(const Action& action);
   bool keep(const Status& written);
+  bool blocked() const { return waits_since_ || !leads(); }
   void keep_end(const LastWord& end);
+  void go_on();
   void resume();
   Status room_for(const std::string& incarnation);
   const Member* member(const std::string& incarnation) const;
@@ -113,11 +118,12 @@ class Job : public std::enable_shared_from_this<Job> {
   EventLog events_;
   HistoryRecorder history_;
   Quarantine quarantine_;
-  std::uint64_t noted_generation_ = 0;  ///< of the latest view in the event log and the history
-  std::deque<Action> actions_;          ///< decided and not carried out
-  std::string reason_;                  ///< of these actions
-  std::deque<Event> waiting_;           ///< to be decided when the disk is not full any more
-  bool disk_full_ = false;
+  std::uint64_t noted_generation_ = 0;    ///< of the latest view in the event log and the history
+  std::deque<Action> actions_;            ///< decided and not carried out
+  std::string reason_;                    ///< of these actions
+  std::deque<Event> waiting_;             ///< to be decided when the journal is waited for no more
+  std::optional<TimePoint> waits_since_;  ///< for the journal
+  bool told_of_wait_ = false;
   boost::asio::steady_timer tick_;
   std::optional<TimePoint> armed_for_;  ///< when `tick_` is due
   boost::asio::steady_timer end_;

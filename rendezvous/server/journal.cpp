@@ -125,23 +125,13 @@ class FileJournal final : public JournalSink {
   }
 
   Status append(const View& view) override {
-    JournalContents next = contents_;
-    next.view = view;
-    next.end.reset();
-    next.floor = std::max(next.floor, view.generation);
-    return keep(std::move(next), journal_line(view));
+    return keep(contents_.with(view), journal_line(view));
   }
-
   Status append_floor(std::uint64_t generation) override {
-    JournalContents next = contents_;
-    next.floor = std::max(next.floor, generation);
-    return keep(std::move(next), journal_line(JournalFloor{generation}));
+    return keep(contents_.with_floor(generation), journal_line(JournalFloor{generation}));
   }
-
   Status append_end(const LastWord& end) override {
-    JournalContents next = contents_;
-    next.end = end;
-    return keep(std::move(next), journal_line(end));
+    return keep(contents_.with_end(end), journal_line(end));
   }
 
   Status room() override {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -15,9 +16,9 @@ class JournalSink {
  public:
   virtual ~JournalSink() = default;
 
-  /// Returns when the view would survive a crash. kUnavailable: the disk is full, and the same
-  /// append may be tried again when there is room. Any other failure: this journal keeps nothing
-  /// any more.
+  /// Ok when the view would survive a crash. kUnavailable: not yet, because the disk is full or the
+  /// store has not answered; the same append is to be made again. Any other failure: this journal
+  /// keeps nothing any more.
   virtual Status append(const View& view) = 0;
   /// The same for a floor: generations up to this one are never used again.
   virtual Status append_floor(std::uint64_t generation) = 0;
@@ -28,6 +29,12 @@ class JournalSink {
   /// Whether there is room for more than what members' deaths need; tries to get it. kUnavailable
   /// names the file.
   virtual Status room() = 0;
+
+  /// Whether this server may act for the job at all. False: another server may, and this one is to
+  /// say nothing more.
+  virtual bool leads() const { return true; }
+  /// `changed` is called when an append that was not done yet may be done now; not from `append`.
+  virtual void when_changed(std::function<void()> /*changed*/) {}
 };
 
 /// For jobs that need not survive their server: keeps nothing.
@@ -40,7 +47,7 @@ class NoJournal final : public JournalSink {
 };
 
 struct OpenedJournal {
-  std::unique_ptr<JournalSink> sink;
+  std::unique_ptr<JournalSink> sink = std::make_unique<NoJournal>();
   JournalContents contents;  ///< what an earlier server of the job left
 };
 

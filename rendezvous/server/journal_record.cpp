@@ -186,6 +186,24 @@ class Reader {
 
 }  // namespace
 
+JournalContents JournalContents::with(const View& next) const {
+  JournalContents result = *this;
+  result.view = next;
+  result.end.reset();
+  result.floor = std::max(floor, next.generation);
+  return result;
+}
+JournalContents JournalContents::with_floor(std::uint64_t generation) const {
+  JournalContents result = *this;
+  result.floor = std::max(floor, generation);
+  return result;
+}
+JournalContents JournalContents::with_end(const LastWord& word) const {
+  JournalContents result = *this;
+  result.end = word;
+  return result;
+}
+
 std::string journal_line(const JournalRecord& record) {
   const std::string text = std::visit([](const auto& r) { return record_of(r); }, record);
   std::string line(kBegin);

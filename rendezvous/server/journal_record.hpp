@@ -43,6 +43,15 @@ struct JournalContents {
   std::optional<LastWord> end = {};  ///< the job that had this view is over
 
   bool empty() const { return !view && floor == 0; }
+
+  /// The floor of a server that begins with these contents: the generation after the last may have
+  /// been decided and lost with the earlier server.
+  std::uint64_t next_floor() const { return begun ? floor + 1 : 0; }
+
+  /// The contents after one more record.
+  JournalContents with(const View& next) const;
+  JournalContents with_floor(std::uint64_t generation) const;
+  JournalContents with_end(const LastWord& word) const;
 };
 
 /// The shortest journal with these contents.

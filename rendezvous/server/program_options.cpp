@@ -11,8 +11,9 @@ namespace {
 
 constexpr int kUsageError = 2;
 
-/// The numbers that CLI11 fills in.
-struct Periods {
+/// The rest of what CLI11 fills in.
+struct Arguments {
+  std::string store;
   std::int64_t evict_after;
   std::int64_t heartbeat;
   std::int64_t start_timeout;
@@ -22,9 +23,39 @@ struct Periods {
   std::int64_t disconnect_grace;
   std::int64_t outage_window;
   std::int64_t first_worker;
+  std::int64_t lease_seconds;
 };
 
-std::string contradiction(const MembershipOptions& m, const Periods& periods) {
+/// The mistake in the options of a server that has standbys; empty: there is none.
+std::string store_contradiction(const ProgramOptions& options, const Arguments& arguments) {
+  const etcd::EtcdOptions& store = options.store;
+  const bool has_details = !store.ca.empty() || !store.certificate.empty() || !store.key.empty() ||
+                           !store.user.empty() || !options.password_file.empty();
+  if (arguments.store.empty()) {
+    return has_details ? "--store-ca, --store-cert, --store-key, --store-user and "
+                         "--store-password-file need --store"
+                       : "";
+  }
+  if (!options.server.journal.empty()) return "the journal is in --store: leave out --journal";
+  if (!options.connection_file.empty()) {
+    return "--connection-file names one server, and --store is for several: give workers "
+           "ELASTIC_RENDEZVOUS, or elasticrun --join, with the addresses of all";
+  }
+  if (options.server.job.empty() || options.secret_file.empty() || options.server.port == 0) {
+    return "--store needs --job, --secret-file and --port: all servers of a job have its name and "
+           "secret, and workers know their addresses beforehand";
+  }
+  if (store.certificate.empty() != store.key.empty()) {
+    return "--store-cert and --store-key need each other";
+  }
+  if (!store.certificate.empty() && store.ca.empty()) return "--store-cert needs --store-ca";
+  if (store.user.empty() != options.password_file.empty()) {
+    return "--store-user and --store-password-file need each other";
+  }
+  return {};
+}
+
+std::string contradiction(const MembershipOptions& m, const Arguments& arguments) {
   const auto text = [](const char* name, int value) {
     return std::string(name) + " (" + std::to_string(value) + ")";
   };
@@ -34,13 +65,31 @@ std::string contradiction(const MembershipOptions& m, const Periods& periods) {
   if (m.max_np != 0 && m.max_np < m.initial_np) {
     return text("--max-np", m.max_np) + " is less than " + text("--np", m.initial_np);
   }
-  if (periods.evict_after <= periods.heartbeat) {
+  if (arguments.evict_after <= arguments.heartbeat) {
     return "--evict-after-ms must be more than --heartbeat-ms";
   }
   return {};
 }
 
-void declare(CLI::App& app, ProgramOptions& options, Periods& periods) {
+void declare_store(CLI::App& app, ProgramOptions& options, Arguments& arguments) {
+  etcd::EtcdOptions& store = options.store;
+  app.add_option("--store", arguments.store,
+                 "etcd:HOST:PORT,HOST:PORT,...: keeps views in etcd in place of --journal; of the "
+                 "servers that are started so for one job, one leads, and the others stand by");
+  app.add_option("--lease-seconds", arguments.lease_seconds,
+                 "with --store: how long after its last word a server that leads is waited for")
+      ->check(CLI::Range(2, 600))
+      ->capture_default_str();
+  app.add_option("--store-ca", store.ca,
+                 "certificates to trust, PEM: etcd is reached under TLS (https)");
+  app.add_option("--store-cert", store.certificate, "this server's own certificate for etcd, PEM");
+  app.add_option("--store-key", store.key, "the private key of --store-cert, PEM");
+  app.add_option("--store-user", store.user, "a user of etcd");
+  app.add_option("--store-password-file", options.password_file,
+                 "file with the password of --store-user, for this user alone");
+}
+
+void declare(CLI::App& app, ProgramOptions& options, Arguments& arguments) {
   ServerOptions& server = options.server;
   MembershipOptions& membership = server.membership;
   app.add_option("--bind", server.bind, "address to listen on")->capture_default_str();
@@ -68,6 +117,7 @@ void declare(CLI::App& app, ProgramOptions& options, Periods& periods) {
                  "--connection-file joins by it. A file that is there is replaced; it is removed "
                  "at the end");
   app.add_option("--journal", server.journal, "file that views are written to before they hold");
+  declare_store(app, options, arguments);
   app.add_option("--event-log", server.event_log,
                  "file to append to what happens to the job, as lines of JSON");
   app.add_option(
@@ -84,42 +134,42 @@ void declare(CLI::App& app, ProgramOptions& options, Periods& periods) {
          "--exit-when-done the server ends 2 s after the pipe does, unless a worker has come")
       ->check(CLI::Range(0, 1 << 20));
   const CLI::Range period(1, 86400000);
-  app.add_option("--evict-after-ms", periods.evict_after,
+  app.add_option("--evict-after-ms", arguments.evict_after,
                  "silence after which a member is given up")
       ->check(period)
       ->capture_default_str();
-  app.add_option("--heartbeat-ms", periods.heartbeat, "period of the members' heartbeats")
+  app.add_option("--heartbeat-ms", arguments.heartbeat, "period of the members' heartbeats")
       ->check(period)
       ->capture_default_str();
-  app.add_option("--start-timeout-ms", periods.start_timeout,
+  app.add_option("--start-timeout-ms", arguments.start_timeout,
                  "after which --min-np workers make the first view")
       ->check(period)
       ->capture_default_str();
-  app.add_option("--below-minimum-timeout-ms", periods.below_minimum_timeout,
+  app.add_option("--below-minimum-timeout-ms", arguments.below_minimum_timeout,
                  "how long fewer than --min-np workers wait for joiners")
       ->check(period)
       ->capture_default_str();
-  app.add_option("--first-worker-timeout-ms", periods.first_worker,
+  app.add_option("--first-worker-timeout-ms", arguments.first_worker,
                  "how long --exit-when-done waits for the first worker")
       ->check(period)
       ->capture_default_str();
   app.add_option(
-         "--return-window-ms", periods.return_window,
+         "--return-window-ms", arguments.return_window,
          "how long a server that was started again, or has lost most connections, waits for the "
          "members")
       ->check(period)
       ->capture_default_str();
-  app.add_option("--disconnect-grace-ms", periods.disconnect_grace,
+  app.add_option("--disconnect-grace-ms", arguments.disconnect_grace,
                  "how long a member whose connection is lost may take to come back, where nothing "
                  "proves its end; --evict-after-ms if that is longer")
       ->check(period)
       ->capture_default_str();
-  app.add_option("--outage-window-ms", periods.outage_window,
+  app.add_option("--outage-window-ms", arguments.outage_window,
                  "how long the first member may take to come back where the connections of all are "
                  "lost")
       ->check(period)
       ->capture_default_str();
-  app.add_option("--max-join-stall-ms", periods.max_join_stall,
+  app.add_option("--max-join-stall-ms", arguments.max_join_stall,
                  "a joiner that takes longer to receive the state is kept waiting")
       ->check(period)
       ->capture_default_str();
@@ -145,12 +195,18 @@ ParsedProgram parse_program(int argc, const char* const* argv) {
   ParsedProgram parsed;
   ProgramOptions& options = parsed.options;
   MembershipOptions& membership = options.server.membership;
-  Periods periods{membership.evict_after.count(),      membership.heartbeat.count(),
-                  membership.start_timeout.count(),    membership.below_minimum_timeout.count(),
-                  membership.return_window.count(),    membership.max_join_stall.count(),
-                  membership.disconnect_grace.count(), membership.outage_window.count(),
-                  options.server.first_worker.count()};
-  declare(app, options, periods);
+  Arguments arguments{{},
+                      membership.evict_after.count(),
+                      membership.heartbeat.count(),
+                      membership.start_timeout.count(),
+                      membership.below_minimum_timeout.count(),
+                      membership.return_window.count(),
+                      membership.max_join_stall.count(),
+                      membership.disconnect_grace.count(),
+                      membership.outage_window.count(),
+                      options.server.first_worker.count(),
+                      std::chrono::round<std::chrono::seconds>(options.lease).count()};
+  declare(app, options, arguments);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
@@ -160,17 +216,25 @@ ParsedProgram parse_program(int argc, const char* const* argv) {
     parsed.text = out.str();
     return parsed;
   }
-  membership.evict_after = Milliseconds(periods.evict_after);
-  membership.heartbeat = Milliseconds(periods.heartbeat);
-  membership.start_timeout = Milliseconds(periods.start_timeout);
-  membership.below_minimum_timeout = Milliseconds(periods.below_minimum_timeout);
-  membership.return_window = Milliseconds(periods.return_window);
-  membership.max_join_stall = Milliseconds(periods.max_join_stall);
-  membership.disconnect_grace = Milliseconds(periods.disconnect_grace);
-  membership.outage_window = Milliseconds(periods.outage_window);
-  options.server.first_worker = Milliseconds(periods.first_worker);
+  membership.evict_after = Milliseconds(arguments.evict_after);
+  membership.heartbeat = Milliseconds(arguments.heartbeat);
+  membership.start_timeout = Milliseconds(arguments.start_timeout);
+  membership.below_minimum_timeout = Milliseconds(arguments.below_minimum_timeout);
+  membership.return_window = Milliseconds(arguments.return_window);
+  membership.max_join_stall = Milliseconds(arguments.max_join_stall);
+  membership.disconnect_grace = Milliseconds(arguments.disconnect_grace);
+  membership.outage_window = Milliseconds(arguments.outage_window);
+  options.server.first_worker = Milliseconds(arguments.first_worker);
   options.server.quarantine.first_pause = std::chrono::seconds(options.quarantine_seconds);
-  if (const std::string wrong = contradiction(membership, periods); !wrong.empty()) {
+  options.lease = std::chrono::seconds(arguments.lease_seconds);
+  std::string wrong = contradiction(membership, arguments);
+  if (wrong.empty()) wrong = store_contradiction(options, arguments);
+  if (wrong.empty() && !arguments.store.empty()) {
+    auto members = etcd::parse_store(arguments.store);
+    wrong = members.status().message();
+    if (members.ok()) options.store.members = std::move(members).value();
+  }
+  if (!wrong.empty()) {
     parsed.exit_code = kUsageError;
     parsed.text = "elastic-rendezvous: " + wrong + "\n";
   }

@@ -3,6 +3,8 @@
 #include <optional>
 #include <string>
 
+#include "base/clock.hpp"
+#include "rendezvous/etcd/etcd_options.hpp"
 #include "rendezvous/server/server.hpp"
 
 namespace elastic::rendezvous {
@@ -13,6 +15,9 @@ struct ProgramOptions {
   std::string secret_file;      ///< empty: make one
   std::string port_file;        ///< empty: none
   std::string connection_file;  ///< with the secret in it; empty: none
+  etcd::EtcdOptions store;      ///< where the journal is and leaders are chosen; no members: none
+  std::string password_file;    ///< of `store`; empty: none
+  Milliseconds lease{5000};     ///< of the server that leads
   std::string log_level = "info";
   int quarantine_seconds = 60;  ///< the first pause of a host; 0: none
   bool exit_when_done = false;

@@ -25,7 +25,6 @@
 #include "rendezvous/monitoring/http_server.hpp"
 #include "rendezvous/protocol/connection.hpp"
 #include "rendezvous/server/job.hpp"
-#include "rendezvous/server/journal.hpp"
 
 namespace elastic::rendezvous {
 namespace asio = boost::asio;
@@ -48,11 +47,6 @@ int any_descriptor() {
 bool out_of_descriptors(const Error& error) {
   return error == boost::system::errc::too_many_files_open ||
          error == boost::system::errc::too_many_files_open_in_system;
-}
-
-/// The generation after the last may have been decided and lost with the earlier server.
-RecoveredState remembered(const JournalContents& contents) {
-  return {contents.view, contents.begun ? contents.floor + 1 : 0, contents.end};
 }
 
 /// Nothing where the dialer may come in.
@@ -82,18 +76,17 @@ class Server::Impl : public std::enable_shared_from_this<Impl> {
       : io_(io), options_(std::move(options)), acceptor_(io), pause_(io) {}
 
   Status listen() {
-    std::unique_ptr<JournalSink> journal = std::make_unique<NoJournal>();
-    RecoveredState memory;
-    if (!options_.journal.empty()) {
-      auto opened = open_journal(options_.journal, options_.job);
-      if (!opened.ok()) return opened.status();
-      journal = std::move(opened.value().sink);
-      memory = remembered(opened.value().contents);
-    }
-    if (memory.floor > 0) {
-      const Status written = journal->append_floor(memory.floor);
+    if (options_.journal.empty()) return listen(OpenedJournal{});
+    auto opened = open_journal(options_.journal, options_.job);
+    if (!opened.ok()) return opened.status();
+    if (const auto floor = opened.value().contents.next_floor(); floor > 0) {
+      const Status written = opened.value().sink->append_floor(floor);
       if (!written.ok()) return Status(Code::kUnavailable, written.message());
     }
+    return listen(std::move(opened).value());
+  }
+
+  Status listen(OpenedJournal journal) {
     EventLog events;
     if (!options_.event_log.empty()) {
       auto opened = EventLog::open(options_.event_log);
@@ -101,8 +94,10 @@ class Server::Impl : public std::enable_shared_from_this<Impl> {
       events = std::move(opened).value();
     }
     if (Status bound = bind(); !bound.ok()) return bound;
+    JournalContents& earlier = journal.contents;
+    RecoveredState memory{std::move(earlier.view), earlier.next_floor(), std::move(earlier.end)};
     job_ = std::make_shared<Job>(io_, options_.job, options_.membership, options_.quarantine,
-                                 std::move(journal), std::move(memory), std::move(events));
+                                 std::move(journal.sink), std::move(memory), std::move(events));
     job_->when_over(std::move(over_), options_.first_worker);
     if (Status shown = show(); !shown.ok()) return shown;
     asio::co_spawn(
@@ -350,7 +345,8 @@ class Server::Impl : public std::enable_shared_from_this<Impl> {
     while (true) {
       const Result<Message> request = co_await peer->read();
       if (!request.ok()) co_return note_end(peer, request.status());
-      if (peer->closing()) continue;
+      // A request without an answer is made again at the server that leads.
+      if (peer->closing() || !job_->leads()) continue;
       const auto* enlist = std::get_if<Enlist>(&request.value());
       if (enlist != nullptr && launcher) {
         job_->enlist(peer, *enlist);
@@ -390,6 +386,9 @@ Server::~Server() {
 
 Status Server::listen() {
   return impl_->listen();
+}
+Status Server::listen(OpenedJournal journal) {
+  return impl_->listen(std::move(journal));
 }
 const std::string& Server::address() const {
   return impl_->address();

@@ -10,6 +10,7 @@
 #include "base/handshake.hpp"
 #include "base/status.hpp"
 #include "rendezvous/membership/membership.hpp"
+#include "rendezvous/server/journal.hpp"
 #include "rendezvous/server/quarantine.hpp"
 
 namespace boost::asio {
@@ -52,6 +53,9 @@ class Server {
   /// Binds and starts to serve. kInvalidArgument: no such address. kUnavailable: one is taken, or
   /// the journal or the event log cannot be written.
   Status listen();
+  /// The same with a journal in place of `ServerOptions::journal`, in which the next floor of its
+  /// contents has been made durable.
+  Status listen(OpenedJournal journal);
   /// The address for workers, "127.0.0.1:4711"; after `listen`.
   const std::string& address() const;
   /// The address where the job is shown over HTTP; empty without `ServerOptions::http`.

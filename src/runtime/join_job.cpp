@@ -47,9 +47,9 @@ Result<Identity> find_job(Options& options, const EnvironmentMap& environment) {
     identity.starter = server.value().starter;
     return identity;
   }
-  if (auto parts = rendezvous::parse_address(options.rendezvous); !parts.ok()) {
-    return Status(parts.status().code(),
-                  "ELASTIC_RENDEZVOUS (Options::rendezvous): " + parts.status().message());
+  if (const auto servers = rendezvous::parse_addresses(options.rendezvous); !servers.ok()) {
+    return Status(servers.status().code(),
+                  "ELASTIC_RENDEZVOUS (Options::rendezvous): " + servers.status().message());
   }
   Result<Secret> secret = read_secret(options);
   if (!secret.ok()) return secret.status();

@@ -103,8 +103,10 @@ void ParticipationEffects::warn_of_forgery(const ViewSummary& first) const {
       (parts_.options.network.empty() && on_loopback(parts_.options.bind))) {
     return;
   }
-  const auto server = rendezvous::parse_address(parts_.identity.address);
-  if (!server.ok() || !on_loopback(server.value().host)) return;
+  const auto servers = rendezvous::parse_addresses(parts_.identity.address);
+  if (!servers.ok()) return;
+  const auto first_server = rendezvous::parse_address(servers.value().front());
+  if (!first_server.ok() || !on_loopback(first_server.value().host)) return;
   log::warn(
       "accepts data connections on {} without encryption: whoever can change what crosses the "
       "network can forge data of this job; set ELASTIC_ENCRYPT=1 and give the server --encrypt, or "

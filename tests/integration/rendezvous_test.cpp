@@ -21,6 +21,7 @@
 namespace elastic::rendezvous {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 TEST_F(RendezvousTest, WorkersFormAView) {
@@ -382,6 +383,40 @@ TEST_F(RendezvousTest, ServesIPv6) {
   ASSERT_TRUE(server_->listening().ok()) << server_->listening().message();
   EXPECT_THAT(server_->address(), HasSubstr("[::1]:"));
   form(1);
+}
+
+/// Standbys do not listen.
+TEST_F(RendezvousTest, AWorkerFindsTheServerThatLeadsAmongSeveral) {
+  serve(options(1));
+  const ::elastic::testing::ReservedPort standby;
+  ClientOptions several = client_options("w0");
+  several.address = standby.address() + "," + server_->address() + "," + standby.address();
+  workers_.push_back(std::make_unique<Worker>(io_, std::move(several)));
+  EXPECT_TRUE(eventually([&] { return all_see(1, 1); }));
+}
+
+/// The connection to the first one stands, as that of a server that hangs does.
+TEST_F(RendezvousTest, AWorkerGoesToTheServerThatTookOver) {
+  serve(options(1));
+  const ::elastic::testing::ReservedPort standby;
+  ClientOptions several = client_options("w0");
+  several.address = server_->address() + "," + standby.address();
+  workers_.push_back(std::make_unique<Worker>(io_, std::move(several)));
+  ASSERT_TRUE(eventually([&] { return all_see(1, 1); }));
+  ServerOptions with = options(1);
+  with.port = standby.number();
+  const RunningServer successor(with);
+  ASSERT_TRUE(successor.listening().ok()) << successor.listening().message();
+  EXPECT_TRUE(eventually([&] { return !workers_.front()->failures.empty(); }));
+  EXPECT_THAT(workers_.front()->failures.front().message(),
+              HasSubstr("the server at " + standby.address() + " leads now"));
+}
+
+TEST(Address, TakesAListApart) {
+  EXPECT_THAT(parse_addresses("a:1,[::1]:2").value(), ElementsAre("a:1", "[::1]:2"));
+  for (const char* bad : {"", ",", "a:1,", ",a:1", "a:1,,b:2", "a:1 b:2", "a:1,b"}) {
+    EXPECT_EQ(parse_addresses(bad).status().code(), Code::kInvalidArgument) << bad;
+  }
 }
 
 TEST(Address, TakesApart) {

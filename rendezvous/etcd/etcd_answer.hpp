@@ -1,0 +1,19 @@
+#pragma once
+
+#include <string>
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "base/status.hpp"
+#include "rendezvous/etcd/http_post.hpp"
+
+namespace elastic::etcd {
+
+/// What an answer of etcd's JSON gateway says: its object, or the failure that it tells of. Pure.
+///
+/// kUnavailable: another member, or the same one later, may do it. kAborted: the token of this
+/// client holds no more. kRefused: this client may not, with a remedy. kProtocol: this is no
+/// answer of etcd. kInvalidArgument: etcd refuses the request itself.
+Result<nlohmann::json> read_answer(const HttpAnswer& answer);
+
+}  // namespace elastic::etcd

@@ -1,0 +1,303 @@
+#include "rendezvous/server/candidate.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <utility>
+
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/redirect_error.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "base/hmac.hpp"
+#include "base/log.hpp"
+#include "rendezvous/etcd/etcd_job.hpp"
+#include "rendezvous/server/etcd_journal.hpp"
+#include "rendezvous/server/leadership.hpp"
+
+namespace elastic::rendezvous {
+
+namespace asio = boost::asio;
+using Json = nlohmann::json;
+
+namespace {
+
+/// Between a standby's looks for a leader.
+constexpr Milliseconds kLook{250};
+/// For etcd to answer at the start; later a standby asks on.
+constexpr Milliseconds kFirstContact{5000};
+constexpr Milliseconds kContact{3000};
+constexpr Milliseconds kResign{1000};
+/// Between warnings that etcd does not answer.
+constexpr Milliseconds kWarnAgain{30000};
+
+/// Tells whether two servers have the same secret, and nothing about the secret itself.
+Result<std::string> fingerprint(const Secret& secret) {
+  constexpr std::string_view kText = "elastic: servers of one job";
+  const auto mac = hmac_sha256(secret.bytes(), std::as_bytes(std::span(kText)));
+  if (!mac.ok()) return mac.status();
+  std::string text;
+  for (const std::byte byte : mac.value()) {
+    text += fmt::format("{:02x}", std::to_integer<unsigned>(byte));
+  }
+  return text;
+}
+
+struct Leader {
+  std::string address;
+  std::string fingerprint;
+};
+
+Leader parse_leader(const std::string& value) {
+  const Json json = Json::parse(value, nullptr, false);
+  const auto text = [&json](const char* name) {
+    const auto found = json.find(name);
+    return found != json.end() && found->is_string() ? found->get<std::string>() : "";
+  };
+  if (!json.is_object()) return {};
+  return {text("address"), text("secret")};
+}
+
+}  // namespace
+
+class Candidate::Impl : public std::enable_shared_from_this<Impl> {
+ public:
+  Impl(asio::io_context& io, std::shared_ptr<etcd::EtcdClient> client, CandidateOptions options,
+       Handlers handlers)
+      : io_(io),
+        store_(std::make_shared<etcd::EtcdJob>(std::move(client), options.job)),
+        options_(std::move(options)),
+        handlers_(std::move(handlers)),
+        pause_(io) {}
+
+  void start() {
+    spawn([self = shared_from_this()] { return self->run(); });
+  }
+
+  void resign() {
+    if (std::exchange(over_, true)) return;
+    handlers_ = {};
+    pause_.cancel();
+    leadership_->lose();
+    if (lease_) spawn([self = shared_from_this()] { return self->give_back(); });
+  }
+
+ private:
+  template <typename Function>
+  void spawn(Function function) {
+    asio::co_spawn(io_, std::move(function), [](std::exception_ptr thrown) {
+      if (thrown) std::rethrow_exception(thrown);
+    });
+  }
+
+  asio::awaitable<void> run() {
+    const Result<std::string> made = fingerprint(options_.secret);
+    if (!made.ok()) co_return fail(made.status());
+    fingerprint_ = made.value();
+    while (!over_) {
+      const Milliseconds limit = known_ ? kContact : kFirstContact;
+      const auto leader = co_await store_->leader(Clock::now() + limit);
+      if (over_) co_return;
+      if (!leader.ok()) {
+        if (!may_come_back(leader.status())) co_return fail(unusable(leader.status()));
+        warn(leader.status());
+      } else if (!leader.value()) {
+        known_ = true;
+        co_await lead();
+        continue;
+      } else if (!follow(*leader.value())) {
+        co_return;
+      }
+      co_await wait(Clock::now() + kLook);
+    }
+  }
+
+  /// A failure before the first answer is a mistake in the setup.
+  bool may_come_back(const Status& failure) const {
+    return known_ && (failure.code() == Code::kUnavailable || failure.code() == Code::kProtocol);
+  }
+
+  static Status unusable(const Status& why) {
+    if (why.code() != Code::kUnavailable) return why;
+    return Status(why.code(), why.message() +
+                                  "; --store needs the addresses of etcd's client URLs, and "
+                                  "--store-ca, --store-cert and --store-key as etcd's own files "
+                                  "are");
+  }
+
+  /// False: that is no server of the same job.
+  bool follow(const etcd::Entry& entry) {
+    known_ = true;
+    const Leader leader = parse_leader(entry.value);
+    if (leader.fingerprint != fingerprint_) {
+      fail(Status(Code::kRefused, "job '" + options_.job + "' in etcd is led by the server at " +
+                                      leader.address +
+                                      ", which has another secret; give another --job, or the same "
+                                      "--secret-file"));
+      return false;
+    }
+    if (std::exchange(followed_, entry.created) != entry.created) {
+      log::info("waits as a standby: the server at {} leads job {}", leader.address, options_.job);
+    }
+    return true;
+  }
+
+  /// From the attempt to take the lead to its loss.
+  asio::awaitable<void> lead() {
+    const TimePoint asked = Clock::now();
+    const auto lease = co_await store_->grant(options_.lease, asked + kContact);
+    if (over_) co_return;
+    if (!lease.ok()) co_return co_await without(lease.status());
+    lease_ = lease.value();
+    leadership_ = std::make_shared<Leadership>();
+    leadership_->renewed(asked, lease_->length);
+    Result<OpenedJournal> journal = co_await win();
+    if (over_) co_return;
+    if (journal.ok()) {
+      const bool took_over = std::exchange(followed_, 0) != 0;
+      handlers_.on_lead(std::move(journal).value(), took_over);
+      const Status lost = co_await keep_lease();
+      if (over_) co_return;
+      leadership_->lose();
+      lost_ = Status();
+      handlers_.on_lost(lost);
+    }
+    co_await give_back();
+    if (!journal.ok()) co_await without(journal.status());
+  }
+
+  /// kStopped: another was faster.
+  asio::awaitable<Result<OpenedJournal>> win() {
+    const TimePoint until = leadership_->ends();
+    const std::string value = Json{{"address", options_.address}, {"secret", fingerprint_}}.dump();
+    auto entries = co_await store_->campaign(*lease_, value, until);
+    if (!entries.ok()) co_return entries.status();
+    etcd::JobEntries held = entries.value();
+    if (!held.leader || held.leader->lease != lease_->id) co_return Status(Code::kStopped, "");
+    auto parsed = parse_journal(held.journal.value, options_.job);
+    if (parsed.ok() && parsed.value().contents.torn) {
+      parsed =
+          Status(Code::kInvalidArgument, "it is cut short; delete the key to start without it");
+    }
+    if (!parsed.ok()) {
+      co_return Status(
+          Code::kInvalidArgument,
+          "the journal elastic/" + options_.job +
+              "/journal in etcd (etcdctl del moves it away): " + parsed.status().message());
+    }
+    JournalContents earlier = parsed.value().contents;
+    const JournalContents contents = earlier.with_floor(earlier.next_floor());
+    const auto written = co_await store_->write(held, journal_text(options_.job, contents), until);
+    if (!written.ok()) co_return written.status();
+    held.journal.modified = written.value();
+    EtcdJournalParts parts{store_,
+                           held,
+                           options_.job,
+                           contents,
+                           leadership_,
+                           [weak = weak_from_this()](const Status& why) {
+                             if (const auto self = weak.lock()) self->lose(why);
+                           }};
+    OpenedJournal journal{make_etcd_journal(io_, std::move(parts)), std::move(earlier)};
+    co_return journal;
+  }
+
+  /// Until the lease is lost; says why.
+  asio::awaitable<Status> keep_lease() {
+    while (true) {
+      co_await wait(leadership_->renew_at());
+      if (over_ || !lost_.ok()) co_return lost_;
+      const TimePoint asked = Clock::now();
+      if (!leadership_->leads(asked)) {
+        co_return Status(Code::kStopped, "this process did not run for longer than its lease");
+      }
+      const auto length = co_await store_->renew(*lease_, leadership_->ends());
+      if (over_ || !lost_.ok()) co_return lost_;
+      if (!length.ok()) co_return length.status().within("could not renew its lease");
+      if (length.value().count() == 0) {
+        co_return Status(Code::kStopped, "etcd has ended its lease");
+      }
+      leadership_->renewed(asked, length.value());
+    }
+  }
+
+  /// The journal has found another leader.
+  void lose(const Status& why) {
+    lost_ = why;
+    leadership_->lose();
+    pause_.cancel();
+  }
+
+  asio::awaitable<void> give_back() {
+    if (!lease_) co_return;
+    const etcd::Lease lease = *std::exchange(lease_, std::nullopt);
+    const Status ignored = co_await store_->revoke(lease, Clock::now() + kResign);
+    static_cast<void>(ignored);  // the lease ends by itself
+  }
+
+  /// The lead was not taken.
+  asio::awaitable<void> without(Status why) {
+    if (over_) co_return;
+    if (why.code() != Code::kStopped && !may_come_back(why)) co_return fail(why);
+    if (why.code() != Code::kStopped) warn(why);
+    co_await wait(Clock::now() + kLook);
+  }
+
+  void warn(const Status& why) {
+    const TimePoint now = Clock::now();
+    if (now < warn_at_) return;
+    warn_at_ = now + kWarnAgain;
+    log::warn("job {}: cannot see in etcd which server leads, and tries again: {}", options_.job,
+              why.message());
+  }
+
+  void fail(const Status& why) {
+    if (std::exchange(over_, true)) return;
+    const auto on_failure = std::exchange(handlers_, {}).on_failure;
+    if (on_failure) on_failure(why);
+  }
+
+  asio::awaitable<void> wait(TimePoint until) {
+    if (over_ || !lost_.ok()) co_return;
+    boost::system::error_code ignored;
+    pause_.expires_at(until);
+    co_await pause_.async_wait(asio::redirect_error(asio::use_awaitable, ignored));
+  }
+
+  asio::io_context& io_;
+  const std::shared_ptr<etcd::EtcdJob> store_;
+  const CandidateOptions options_;
+  Handlers handlers_;
+  asio::steady_timer pause_;
+  std::string fingerprint_;  ///< of the secret
+  std::shared_ptr<Leadership> leadership_ = std::make_shared<Leadership>();
+  std::optional<etcd::Lease> lease_;
+  Status lost_;                ///< what the journal has found
+  std::int64_t followed_ = 0;  ///< the leader that was told of last
+  TimePoint warn_at_ = TimePoint::min();
+  bool known_ = false;  ///< etcd has answered
+  bool over_ = false;
+};
+
+Candidate::Candidate(asio::io_context& io, std::shared_ptr<etcd::EtcdClient> client,
+                     CandidateOptions options, Handlers handlers)
+    : impl_(
+          std::make_shared<Impl>(io, std::move(client), std::move(options), std::move(handlers))) {}
+Candidate::~Candidate() {
+  impl_->resign();
+}
+
+void Candidate::start() {
+  impl_->start();
+}
+void Candidate::resign() {
+  impl_->resign();
+}
+
+}  // namespace elastic::rendezvous

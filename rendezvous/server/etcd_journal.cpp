@@ -1,0 +1,118 @@
+#include "rendezvous/server/etcd_journal.hpp"
+
+#include <algorithm>
+#include <exception>
+#include <utility>
+
+#include <boost/asio/co_spawn.hpp>
+
+#include "base/log.hpp"
+
+namespace elastic::rendezvous {
+
+namespace asio = boost::asio;
+
+namespace {
+
+/// The journal as it is to be in etcd, and as it is. The coroutine that writes keeps it.
+class Writer : public std::enable_shared_from_this<Writer> {
+ public:
+  Writer(asio::io_context& io, EtcdJournalParts parts)
+      : io_(io),
+        parts_(std::move(parts)),
+        wanted_(journal_text(parts_.job, parts_.contents)),
+        written_(wanted_) {}
+
+  const JournalContents& contents() const { return parts_.contents; }
+  bool leads() const { return parts_.leadership->leads(Clock::now()); }
+
+  /// kUnavailable: these are not in etcd yet.
+  Status keep(JournalContents contents) {
+    if (!failed_.ok()) return failed_;
+    parts_.contents = std::move(contents);
+    wanted_ = journal_text(parts_.job, parts_.contents);
+    if (wanted_ == written_) return {};
+    if (!std::exchange(writing_, true)) start();
+    return Status(Code::kUnavailable, "etcd has not confirmed the journal's record yet");
+  }
+
+  void when_changed(std::function<void()> changed) { changed_ = std::move(changed); }
+
+ private:
+  void start() {
+    asio::co_spawn(
+        io_, [self = shared_from_this()] { return self->write(); },
+        [](std::exception_ptr thrown) {
+          if (thrown) std::rethrow_exception(thrown);
+        });
+  }
+
+  /// Until etcd has what is wanted, which may change meanwhile.
+  asio::awaitable<void> write() {
+    while (wanted_ != written_ && failed_.ok() && leads()) {
+      const std::string text = wanted_;
+      const auto revision =
+          co_await parts_.store->write(parts_.held, text, parts_.leadership->ends());
+      const Code code = revision.status().code();
+      if (revision.ok()) {
+        parts_.held.journal.modified = revision.value();
+        written_ = text;
+      } else if (code == Code::kStopped) {
+        // Not a failure of the job, which is another server's.
+        parts_.on_lost(revision.status());
+        co_return;
+      } else if (code == Code::kUnavailable || code == Code::kProtocol) {
+        log::warn("job {}: the journal is not written: {}", parts_.job,
+                  revision.status().message());
+      } else {
+        failed_ = revision.status();
+      }
+    }
+    writing_ = false;
+    // A copy, because the journal may end meanwhile.
+    const auto changed = changed_;
+    if (changed) changed();
+  }
+
+  asio::io_context& io_;
+  EtcdJournalParts parts_;
+  std::string wanted_;
+  std::string written_;
+  bool writing_ = false;  ///< there is a coroutine that does
+  Status failed_;
+  std::function<void()> changed_;
+};
+
+class EtcdJournal final : public JournalSink {
+ public:
+  explicit EtcdJournal(std::shared_ptr<Writer> writer) : writer_(std::move(writer)) {}
+  ~EtcdJournal() override { writer_->when_changed({}); }
+  EtcdJournal(const EtcdJournal&) = delete;
+  EtcdJournal& operator=(const EtcdJournal&) = delete;
+
+  Status append(const View& view) override { return writer_->keep(writer_->contents().with(view)); }
+  Status append_floor(std::uint64_t generation) override {
+    return writer_->keep(writer_->contents().with_floor(generation));
+  }
+  /// Nothing that the server does later waits for it.
+  Status append_end(const LastWord& end) override {
+    const Status kept = writer_->keep(writer_->contents().with_end(end));
+    return kept.code() == Code::kUnavailable ? Status() : kept;
+  }
+  Status room() override { return {}; }
+  bool leads() const override { return writer_->leads(); }
+  void when_changed(std::function<void()> changed) override {
+    writer_->when_changed(std::move(changed));
+  }
+
+ private:
+  const std::shared_ptr<Writer> writer_;
+};
+
+}  // namespace
+
+std::unique_ptr<JournalSink> make_etcd_journal(asio::io_context& io, EtcdJournalParts parts) {
+  return std::make_unique<EtcdJournal>(std::make_shared<Writer>(io, std::move(parts)));
+}
+
+}  // namespace elastic::rendezvous
