@@ -105,8 +105,8 @@ inline constexpr std::array<Named<LogLevel>, 6> kLogLevels{{{"trace", LogLevel::
 ///
 /// Byte counts take the suffixes K, M and G (powers of 1024). Times are in milliseconds.
 struct Options {
-  /// Address of the rendezvous server, "host:port" or "[v6]:port"; with commas, of its standbys
-  /// too. elasticrun sets it. If empty under mpirun on one host, rank 0 starts one.
+  /// Address of the server, "host:port" or "[v6]:port", or of it and its standbys, with commas. Set
+  /// by elasticrun; under mpirun on one machine it may be empty: rank 0 starts a server.
   /// ELASTIC_RENDEZVOUS.
   std::string rendezvous;
 

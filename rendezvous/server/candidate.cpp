@@ -1,30 +1,24 @@
 #include "rendezvous/server/candidate.hpp"
 
-#include <cstddef>
 #include <cstdint>
 #include <exception>
 #include <optional>
-#include <span>
-#include <string_view>
 #include <utility>
 
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/use_awaitable.hpp>
-#include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
-#include "base/hmac.hpp"
 #include "base/log.hpp"
 #include "rendezvous/etcd/etcd_job.hpp"
 #include "rendezvous/server/etcd_journal.hpp"
+#include "rendezvous/server/leader_entry.hpp"
 #include "rendezvous/server/leadership.hpp"
 
 namespace elastic::rendezvous {
 
 namespace asio = boost::asio;
-using Json = nlohmann::json;
 
 namespace {
 
@@ -36,33 +30,6 @@ constexpr Milliseconds kContact{3000};
 constexpr Milliseconds kResign{1000};
 /// Between warnings that etcd does not answer.
 constexpr Milliseconds kWarnAgain{30000};
-
-/// Tells whether two servers have the same secret, and nothing about the secret itself.
-Result<std::string> fingerprint(const Secret& secret) {
-  constexpr std::string_view kText = "elastic: servers of one job";
-  const auto mac = hmac_sha256(secret.bytes(), std::as_bytes(std::span(kText)));
-  if (!mac.ok()) return mac.status();
-  std::string text;
-  for (const std::byte byte : mac.value()) {
-    text += fmt::format("{:02x}", std::to_integer<unsigned>(byte));
-  }
-  return text;
-}
-
-struct Leader {
-  std::string address;
-  std::string fingerprint;
-};
-
-Leader parse_leader(const std::string& value) {
-  const Json json = Json::parse(value, nullptr, false);
-  const auto text = [&json](const char* name) {
-    const auto found = json.find(name);
-    return found != json.end() && found->is_string() ? found->get<std::string>() : "";
-  };
-  if (!json.is_object()) return {};
-  return {text("address"), text("secret")};
-}
 
 }  // namespace
 
@@ -97,9 +64,9 @@ class Candidate::Impl : public std::enable_shared_from_this<Impl> {
   }
 
   asio::awaitable<void> run() {
-    const Result<std::string> made = fingerprint(options_.secret);
+    const Result<std::string> made = secret_fingerprint(options_.secret);
     if (!made.ok()) co_return fail(made.status());
-    fingerprint_ = made.value();
+    self_ = {options_.address, made.value()};
     while (!over_) {
       const Milliseconds limit = known_ ? kContact : kFirstContact;
       const auto leader = co_await store_->leader(Clock::now() + limit);
@@ -134,8 +101,8 @@ class Candidate::Impl : public std::enable_shared_from_this<Impl> {
   /// False: that is no server of the same job.
   bool follow(const etcd::Entry& entry) {
     known_ = true;
-    const Leader leader = parse_leader(entry.value);
-    if (leader.fingerprint != fingerprint_) {
+    const LeaderEntry leader = parse_leader_entry(entry.value);
+    if (leader.fingerprint != self_.fingerprint) {
       fail(Status(Code::kRefused, "job '" + options_.job + "' in etcd is led by the server at " +
                                       leader.address +
                                       ", which has another secret; give another --job, or the same "
@@ -175,8 +142,7 @@ class Candidate::Impl : public std::enable_shared_from_this<Impl> {
   /// kStopped: another was faster.
   asio::awaitable<Result<OpenedJournal>> win() {
     const TimePoint until = leadership_->ends();
-    const std::string value = Json{{"address", options_.address}, {"secret", fingerprint_}}.dump();
-    auto entries = co_await store_->campaign(*lease_, value, until);
+    auto entries = co_await store_->campaign(*lease_, text_of(self_), until);
     if (!entries.ok()) co_return entries.status();
     etcd::JobEntries held = entries.value();
     if (!held.leader || held.leader->lease != lease_->id) co_return Status(Code::kStopped, "");
@@ -275,7 +241,7 @@ class Candidate::Impl : public std::enable_shared_from_this<Impl> {
   const CandidateOptions options_;
   Handlers handlers_;
   asio::steady_timer pause_;
-  std::string fingerprint_;  ///< of the secret
+  LeaderEntry self_;
   std::shared_ptr<Leadership> leadership_ = std::make_shared<Leadership>();
   std::optional<etcd::Lease> lease_;
   Status lost_;                ///< what the journal has found

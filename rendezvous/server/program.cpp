@@ -123,6 +123,8 @@ class Program {
 
   /// One of several servers: it listens for as long as it leads.
   Status stand_for_leader() {
+    // A standby is not to find that out when it is needed.
+    if (Status free = Server::try_address(options_.server); !free.ok()) return free;
     if (!options_.password_file.empty()) {
       auto password = etcd::read_password_file(options_.password_file);
       if (!password.ok()) return password.status();

@@ -86,6 +86,12 @@ class Server::Impl : public std::enable_shared_from_this<Impl> {
     return listen(std::move(opened).value());
   }
 
+  Status try_address() {
+    Status bound = bind();
+    close();
+    return bound;
+  }
+
   Status listen(OpenedJournal journal) {
     EventLog events;
     if (!options_.event_log.empty()) {
@@ -382,6 +388,11 @@ Server::Server(asio::io_context& io, ServerOptions options)
     : impl_(std::make_shared<Impl>(io, std::move(options))) {}
 Server::~Server() {
   impl_->close();
+}
+
+Status Server::try_address(const ServerOptions& options) {
+  asio::io_context io(1);
+  return std::make_shared<Impl>(io, options)->try_address();
 }
 
 Status Server::listen() {

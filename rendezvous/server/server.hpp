@@ -50,6 +50,9 @@ class Server {
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;
 
+  /// Whether a server could listen now, for one that is to do so later. Fails as `listen`.
+  static Status try_address(const ServerOptions& options);
+
   /// Binds and starts to serve. kInvalidArgument: no such address. kUnavailable: one is taken, or
   /// the journal or the event log cannot be written.
   Status listen();

@@ -3,6 +3,7 @@
 #include <optional>
 #include <string>
 #include <unistd.h>
+#include <utility>
 #include <vector>
 
 #include <arpa/inet.h>
@@ -122,6 +123,25 @@ TEST_F(ServerProgramTest, DoesNotWarnOnLoopbackOrWithEncryption) {
   start({"--bind", "0.0.0.0", "--encrypt"});
   ASSERT_TRUE(serves()) << server_->output();
   EXPECT_THAT(server_->output(), Not(HasSubstr("without")));
+}
+
+TEST_F(ServerProgramTest, SaysWhatAStoreNeeds) {
+  const std::string shared = "--job j --port 1 --secret-file $FOLDER/secret";
+  const std::vector<std::pair<std::string, std::string>> mistakes{
+      {"--store e:1 " + shared, "'e:1' must be etcd:HOST:PORT,HOST:PORT,..."},
+      {"--store etcd:e " + shared, "'e' is not an address"},
+      {"--store etcd:e:1", "--store needs --job, --secret-file and --port"},
+      {"--store etcd:e:1 --journal x " + shared, "leave out --journal"},
+      {"--store etcd:e:1 --connection-file x " + shared, "--connection-file names one server"},
+      {"--store etcd:e:1 --store-key x " + shared, "--store-cert and --store-key need each other"},
+      {"--store etcd:e:1 --store-user x " + shared, "--store-user and --store-password-file"},
+      {"--store-ca x", "need --store"},
+  };
+  for (const auto& [options, expected] : mistakes) {
+    start({options});
+    EXPECT_EQ(server_->wait(kSoon), 2) << options;
+    EXPECT_THAT(server_->output(), HasSubstr(expected)) << options;
+  }
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 // Errors of a server that cannot use its etcd, and TLS and passwords, with a real etcd.
-#include <filesystem>
+#include <cstdint>
 #include <fstream>
 #include <memory>
 #include <optional>
@@ -29,26 +29,31 @@ class StoreTest : public ::testing::Test {
 
   std::string file(const std::string& name) const { return (scratch_.path() / name).string(); }
 
-  /// A server of the job "stored", with further options.
+  /// A server of the job "stored", with further options, on a port of its own.
   std::unique_ptr<Job> server(const std::string& store,
                               const std::vector<std::string>& options = {},
                               const std::string& secret = "secret") {
-    std::vector<std::string> command{
-        ELASTIC_RENDEZVOUS,
-        "--store",
-        store,
-        "--job",
-        "stored",
-        "--port",
-        std::to_string(ports_.emplace_back(std::make_unique<ReservedPort>())->number()),
-        "--np",
-        "1",
-        "--secret-file",
-        file(secret),
-        "--lease-seconds",
-        "2"};
+    ports_.push_back(std::make_unique<ReservedPort>());
+    return server_on(ports_.back()->number(), store, options, secret);
+  }
+  std::unique_ptr<Job> server_on(std::uint16_t port, const std::string& store,
+                                 const std::vector<std::string>& options = {},
+                                 const std::string& secret = "secret") {
+    std::vector<std::string> command{ELASTIC_RENDEZVOUS,
+                                     "--store",
+                                     store,
+                                     "--job",
+                                     "stored",
+                                     "--port",
+                                     std::to_string(port),
+                                     "--np",
+                                     "1",
+                                     "--secret-file",
+                                     file(secret),
+                                     "--lease-seconds",
+                                     "2"};
     command.insert(command.end(), options.begin(), options.end());
-    return std::make_unique<Job>(command, file("server." + std::to_string(ports_.size())));
+    return std::make_unique<Job>(command, file("server." + std::to_string(servers_++)));
   }
   /// Its words, where it ends with this code.
   static std::string failure(Job& server, int code) {
@@ -76,6 +81,7 @@ class StoreTest : public ::testing::Test {
 
   ScratchFolder scratch_;
   std::vector<std::unique_ptr<ReservedPort>> ports_;
+  int servers_ = 0;
 };
 
 TEST_F(StoreTest, NoMemberIsThere) {
@@ -106,6 +112,16 @@ TEST_F(StoreTest, AnotherJobOfTheSameName) {
   const auto second = server(etcd.store(), {}, "other");
   EXPECT_THAT(failure(*second, 1),
               AllOf(HasSubstr("has another secret"), HasSubstr("--job"), HasSubstr("127.0.0.1:")));
+}
+
+/// A standby does not find that out only when it is to lead.
+TEST_F(StoreTest, APortThatIsTaken) {
+  const EtcdCluster etcd(scratch_.path(), 1);
+  ASSERT_TRUE(etcd.serves()) << etcd.text();
+  const auto first = server(etcd.store());
+  ASSERT_TRUE(leads(*first)) << first->output();
+  const auto second = server_on(ports_.back()->number(), etcd.store());
+  EXPECT_THAT(failure(*second, 1), HasSubstr("cannot listen on " + ports_.back()->address()));
 }
 
 TEST_F(StoreTest, ADamagedJournal) {
