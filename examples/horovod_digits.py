@@ -1,12 +1,13 @@
 """Recognizes handwritten digits; a script as one has it for Horovod.
 
-    horovodrun -np 2 python horovod_digits.py
+    horovodrun -np 2 python horovod_digits.py --step-ms 20
 """
 
 from __future__ import annotations
 
 import argparse
 import pathlib
+import time
 
 import horovod.torch as hvd
 import numpy as np
@@ -50,6 +51,9 @@ def main() -> None:
     parser.add_argument("--epochs", type=int, default=10)
     parser.add_argument("--batch-size", type=int, default=32, help="of each worker")
     parser.add_argument("--lr", type=float, default=0.01, help="for one worker")
+    parser.add_argument(
+        "--step-ms", type=float, default=0, help="wait after each step, to be watched"
+    )
     arguments = parser.parse_args()
 
     hvd.init()
@@ -72,6 +76,7 @@ def main() -> None:
             optimizer.zero_grad()
             functional.cross_entropy(model(images), labels).backward()
             optimizer.step()
+            time.sleep(arguments.step_ms / 1000)
     accuracy = accuracy_of(model, test)
     if hvd.rank() == 0:
         print(f"accuracy {accuracy:.3f} with {hvd.size()} workers")

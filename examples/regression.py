@@ -1,13 +1,21 @@
 """Linear regression on NumPy arrays, on workers that come and go.
 
-    elasticrun -np 3 python regression.py
+    elasticrun -np 3 python regression.py --step-ms 20
 
 Kill a worker while it trains: the others go on, and its samples go to them.
+Without --step-ms the training takes a second.
 """
+
+import argparse
+import time
 
 import numpy as np
 
 import elastic
+
+parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+parser.add_argument("--step-ms", type=float, default=0, help="wait after each step, to be watched")
+options = parser.parse_args()
 
 elastic.init()
 data = np.random.default_rng(1).normal(size=(4096, 8))
@@ -28,6 +36,7 @@ def train(state: elastic.State) -> None:
         sampler.commit(contributors)
         weights[:] -= 0.1 * sums[:8] / sums[8]
         state.commit()  # workers join and leave here
+        time.sleep(options.step_ms / 1000)
 
 
 elastic.run(state, train)

@@ -523,7 +523,7 @@ typedef struct elastic_batch_part {
   size_t count;           /* of them */
   elastic_random* random; /* valid until the function returns */
 } elastic_batch_part;
-/* Adds to the tensors, which are zero before the first call, the sums over the part's samples. It
+/* Adds to the tensors, which the step sets to zero before, the sums over the part's samples. It
  * may be called for the same part again. It must not call collectives. If it returns another code
  * than ELASTIC_OK, so does elastic_global_batch_sum. */
 typedef elastic_code (*elastic_add_gradients)(void* user, const elastic_batch_part* part);

@@ -135,7 +135,7 @@ class ELASTIC_API GlobalBatch {
     /// \returns whether all fields are equal.
     bool operator==(const Options&) const = default;
   };
-  /// Adds to the tensors, which are zero before the first call, the sums over the part's samples;
+  /// Adds to the tensors, which `sum` sets to zero before, the sums over the part's samples;
   /// it is not called for parts without samples. It may be called any number of times in a step,
   /// for the same part again, so it keeps nothing elsewhere. It calls no collective, `commit`,
   /// `run` or `shutdown`: these throw Error(kInvalidArgument) there, because members call it

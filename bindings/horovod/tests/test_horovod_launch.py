@@ -49,7 +49,7 @@ def test_options_become_those_of_elasticrun() -> None:
 @pytest.mark.parametrize(
     ("line", "text"),
     [
-        ("-np 2 --host-discovery-script s p", "elasticrun ctl add"),
+        ("-np 2 --host-discovery-script s p", "elasticrun --discover"),
         ("-np 2 -H far:2 p", "far:2 is another machine.*elasticrun --hosts"),
         ("-np 2 --min-nq 1 p", "did you mean --min-np"),
         ("-np 2 --start-timeout soon p", "must be a number"),

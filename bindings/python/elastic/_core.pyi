@@ -415,6 +415,8 @@ class Rate:
     def value(self) -> float:
         """The rate itself: base times gamma."""
 
+    def __repr__(self) -> str: ...
+
 class LearningRate:
     """
     The learning rate of a training whose workers come and go: it follows the global batch, and takes
@@ -544,6 +546,8 @@ class Traffic:
     def residual_norm(self) -> float:
         """Euclidean norm of what this worker keeps for the next call."""
 
+    def __repr__(self) -> str: ...
+
 class GradientCompressor:
     """
     Allreduces gradients in fewer bytes, and keeps what was not sent for the next call (error
@@ -669,6 +673,8 @@ class BatchSum:
     def full_batch(self) -> int:
         """What it would be were this not an epoch's end: for the learning rate."""
 
+    def __repr__(self) -> str: ...
+
 class SampleAverage:
     """What is in an average_by_samples."""
 
@@ -680,6 +686,8 @@ class SampleAverage:
     def samples(self) -> int:
         """The samples of all of them."""
 
+    def __repr__(self) -> str: ...
+
 class GlobalBatch:
     """
     Sums the gradients of a step's batch over all workers. It draws from the sampler and commits to
@@ -688,9 +696,8 @@ class GlobalBatch:
         batches = elastic.GlobalBatch(sampler, 64, policy="fixed_total", virtual_workers=8)
 
         def add_gradients(part):
-            gradient[:] += ...                    # over data[part.samples]
+            gradient[:] += ...                    # over data[part.samples]; sum() began with zeros
 
-        gradient[:] = 0
         total = batches.sum([gradient], add_gradients)
         weights -= rate * gradient / total.samples
 
@@ -712,7 +719,7 @@ class GlobalBatch:
         """
         Makes a step's sums in ``tensors``, and returns what is in them. All members call it alike.
 
-        ``add_gradients(part)`` adds to the tensors, which are zero before the first call, the sums over the
+        ``add_gradients(part)`` adds to the tensors, which ``sum`` sets to zero before, the sums over the
         part's samples. It may be called for the same part again, and calls no collective; its exceptions
         come out of ``sum``.
         """
@@ -873,6 +880,8 @@ class StepTime:
         Of this worker's own work, for which others may have waited: data and compute.
         """
 
+    def __repr__(self) -> str: ...
+
 class StepTimes:
     """The steps that this worker has made in ``run``."""
 
@@ -901,6 +910,8 @@ class StepTimes:
     @property
     def slowest(self) -> int:
         """The rank with the longest ``own`` time, or -1."""
+
+    def __repr__(self) -> str: ...
 
 class ViewChange:
     """
@@ -941,6 +952,8 @@ class ViewChange:
     def resumed(self) -> float:
         """The first of them was complete here; 0 until then."""
 
+    def __repr__(self) -> str: ...
+
 class Tuning:
     """The measured links of the members, and the algorithms chosen."""
 
@@ -955,6 +968,8 @@ class Tuning:
         def gigabytes_per_second(self) -> float:
             """Powers of ten, each way."""
 
+        def __repr__(self) -> str: ...
+
     class Choice:
         """The algorithm for tensors of up to a size."""
 
@@ -965,6 +980,8 @@ class Tuning:
         @property
         def algorithm(self) -> str:
             """Its name."""
+
+        def __repr__(self) -> str: ...
 
     @property
     def generation(self) -> int:
@@ -993,6 +1010,8 @@ class Tuning:
     @property
     def segment_bytes(self) -> int:
         """Pieces of large tensors."""
+
+    def __repr__(self) -> str: ...
 
 class LoadingData:
     """What ``loading_data`` returns."""

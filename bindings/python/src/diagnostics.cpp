@@ -10,6 +10,7 @@
 #include <nanobind/stl/vector.h>
 
 #include "bindings.hpp"
+#include "repr.hpp"
 
 namespace elastic::python {
 
@@ -42,9 +43,10 @@ class Loading {
 };
 
 void bind_step_times(nb::module_& module) {
-  nb::class_<StepTime>(module, "StepTime",
-                       "Where the time of a step, from one commit to the next, went; in seconds.")
-      .def_prop_ro("data", &time_of<&StepTime::data>, "Within ``loading_data()``.")
+  nb::class_<StepTime> step_time(
+      module, "StepTime",
+      "Where the time of a step, from one commit to the next, went; in seconds.");
+  step_time.def_prop_ro("data", &time_of<&StepTime::data>, "Within ``loading_data()``.")
       .def_prop_ro("compute", &time_of<&StepTime::compute>, "All the rest.")
       .def_prop_ro("communication", &time_of<&StepTime::communication>,
                    "Blocked in collectives and in Work.wait.")
@@ -55,21 +57,25 @@ void bind_step_times(nb::module_& module) {
       .def_prop_ro(
           "own", [](const StepTime& time) { return seconds(time.own()); },
           "Of this worker's own work, for which others may have waited: data and compute.");
-  nb::class_<StepTimes>(module, "StepTimes", "The steps that this worker has made in ``run``.")
-      .def_ro("steps", &StepTimes::steps, "Their number.")
+  define_repr(step_time, {"data", "compute", "communication", "view_change"});
+  nb::class_<StepTimes> step_times(module, "StepTimes",
+                                   "The steps that this worker has made in ``run``.");
+  step_times.def_ro("steps", &StepTimes::steps, "Their number.")
       .def_ro("latest", &StepTimes::latest, "The last one that was committed.")
       .def_ro("sum", &StepTimes::sum, "Of all of them.")
       .def_ro("compared_commit", &StepTimes::compared_commit,
               "The latest step in which the ranks told each other their times; 0: none yet.")
       .def_ro("by_rank", &StepTimes::by_rank, "The times of that step, by rank.")
       .def_ro("slowest", &StepTimes::slowest, "The rank with the longest ``own`` time, or -1.");
+  define_repr(step_times, {"steps", "latest", "sum", "compared_commit", "by_rank", "slowest"});
 }
 
 void bind_view_change(nb::module_& module) {
-  nb::class_<ViewChange>(
+  nb::class_<ViewChange> view_change(
       module, "ViewChange",
       "Where the time of a change of the members went. Moments are those of time.monotonic(), in "
-      "order.")
+      "order.");
+  view_change
       .def_ro("generation", &ViewChange::generation,
               "Of the view that it led to; 0: there was no change yet.")
       .def_ro("cause", &ViewChange::cause, "For people: the workers that came and left.")
@@ -83,18 +89,23 @@ void bind_view_change(nb::module_& module) {
       .def_prop_ro("installed", &moment_of<&ViewChange::installed>, "Operations go on.")
       .def_prop_ro("resumed", &moment_of<&ViewChange::resumed>,
                    "The first of them was complete here; 0 until then.");
+  define_repr(view_change, {"generation", "cause", "noticed", "reported", "decided", "linked",
+                            "installed", "resumed"});
 }
 
 void bind_tuning(nb::module_& module) {
   nb::class_<Tuning> tuning(module, "Tuning",
                             "The measured links of the members, and the algorithms chosen.");
-  nb::class_<Tuning::Link>(tuning, "Link", "The slowest link of a kind; zeros if there is none.")
-      .def_ro("latency_us", &Tuning::Link::latency_us, "Of a message of a few bytes.")
+  nb::class_<Tuning::Link> link(tuning, "Link",
+                                "The slowest link of a kind; zeros if there is none.");
+  link.def_ro("latency_us", &Tuning::Link::latency_us, "Of a message of a few bytes.")
       .def_ro("gigabytes_per_second", &Tuning::Link::gigabytes_per_second,
               "Powers of ten, each way.");
-  nb::class_<Tuning::Choice>(tuning, "Choice", "The algorithm for tensors of up to a size.")
-      .def_ro("up_to_bytes", &Tuning::Choice::up_to_bytes, "Of the tensor.")
+  define_repr(link, {"latency_us", "gigabytes_per_second"});
+  nb::class_<Tuning::Choice> choice(tuning, "Choice", "The algorithm for tensors of up to a size.");
+  choice.def_ro("up_to_bytes", &Tuning::Choice::up_to_bytes, "Of the tensor.")
       .def_ro("algorithm", &Tuning::Choice::algorithm, "Its name.");
+  define_repr(choice, {"up_to_bytes", "algorithm"});
   tuning.def_ro("generation", &Tuning::generation, "Of the view; 0: there was no operation yet.")
       .def_ro("inside_hosts", &Tuning::inside_hosts, "Between two ranks on one host.")
       .def_ro("between_hosts", &Tuning::between_hosts, "Between two ranks on different hosts.")
@@ -102,6 +113,8 @@ void bind_tuning(nb::module_& module) {
       .def_ro("flows_used", &Tuning::flows_used, "How many of them carry data.")
       .def_ro("allreduce", &Tuning::allreduce, "The choices, by ascending size.")
       .def_ro("segment_bytes", &Tuning::segment_bytes, "Pieces of large tensors.");
+  define_repr(tuning, {"generation", "inside_hosts", "between_hosts", "flows_opened", "flows_used",
+                       "allreduce", "segment_bytes"});
 }
 
 StepTimes step_times(Context& context) {

@@ -10,6 +10,7 @@
 #include "given_or_default_context.hpp"
 #include "named_values.hpp"
 #include "new_arrays.hpp"
+#include "repr.hpp"
 #include "saved.hpp"
 #include "tensors.hpp"
 #include "waiting.hpp"
@@ -109,14 +110,17 @@ void bind_results(nb::module_& module) {
           "random", [](PythonPart& part) -> RandomStream& { return part.random; },
           nb::rv_policy::reference_internal,
           "Random numbers that belong to this part, whichever worker computes it.");
-  nb::class_<BatchSum>(module, "BatchSum", "What is in the sum of a step; alike on all workers.")
-      .def_ro("contributors", &BatchSum::contributors, "The workers after the step.")
+  nb::class_<BatchSum> batch_sum(module, "BatchSum",
+                                 "What is in the sum of a step; alike on all workers.");
+  batch_sum.def_ro("contributors", &BatchSum::contributors, "The workers after the step.")
       .def_ro("samples", &BatchSum::samples, "The samples in the sum.")
       .def_ro("full_batch", &BatchSum::full_batch,
               "What it would be were this not an epoch's end: for the learning rate.");
-  nb::class_<SampleAverage>(module, "SampleAverage", "What is in an average_by_samples.")
-      .def_ro("contributors", &SampleAverage::contributors, "The workers that are in it.")
+  define_repr(batch_sum, {"contributors", "samples", "full_batch"});
+  nb::class_<SampleAverage> average(module, "SampleAverage", "What is in an average_by_samples.");
+  average.def_ro("contributors", &SampleAverage::contributors, "The workers that are in it.")
       .def_ro("samples", &SampleAverage::samples, "The samples of all of them.");
+  define_repr(average, {"contributors", "samples"});
 }
 
 }  // namespace
@@ -133,9 +137,8 @@ it. Put it into the State.
     batches = elastic.GlobalBatch(sampler, 64, policy="fixed_total", virtual_workers=8)
 
     def add_gradients(part):
-        gradient[:] += ...                    # over data[part.samples]
+        gradient[:] += ...                    # over data[part.samples]; sum() began with zeros
 
-    gradient[:] = 0
     total = batches.sum([gradient], add_gradients)
     weights -= rate * gradient / total.samples
 
@@ -156,7 +159,7 @@ Raises:
                   "collections.abc.Callable[[VirtualBatch], object]) -> BatchSum"),
           R"(Makes a step's sums in ``tensors``, and returns what is in them. All members call it alike.
 
-``add_gradients(part)`` adds to the tensors, which are zero before the first call, the sums over the
+``add_gradients(part)`` adds to the tensors, which ``sum`` sets to zero before, the sums over the
 part's samples. It may be called for the same part again, and calls no collective; its exceptions
 come out of ``sum``.)")
       .def_prop_ro(

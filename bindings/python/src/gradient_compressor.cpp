@@ -17,6 +17,7 @@
 #include "given_op.hpp"
 #include "given_or_default_context.hpp"
 #include "new_arrays.hpp"
+#include "repr.hpp"
 #include "tensors.hpp"
 #include "text.hpp"
 #include "waiting.hpp"
@@ -101,10 +102,10 @@ const char* kind_of(PythonCompressor& self) {
 }
 
 void bind_traffic(nb::module_& module) {
-  nb::class_<Traffic>(
+  nb::class_<Traffic> traffic(
       module, "Traffic",
-      "Bytes of one call of a GradientCompressor, or of all, and what was not sent.")
-      .def_ro("tensors", &Traffic::tensors, "Bytes of the tensors.")
+      "Bytes of one call of a GradientCompressor, or of all, and what was not sent.");
+  traffic.def_ro("tensors", &Traffic::tensors, "Bytes of the tensors.")
       .def_ro("encoded", &Traffic::encoded, "Bytes that this worker's contribution was encoded in.")
       .def_ro("sent", &Traffic::sent, "Bytes that this worker sent over links.")
       .def_ro("sent_uncompressed", &Traffic::sent_uncompressed,
@@ -112,6 +113,8 @@ void bind_traffic(nb::module_& module) {
       .def_ro("non_finite", &Traffic::non_finite, "Elements of results that are NaN or Inf.")
       .def_ro("residual_norm", &Traffic::residual_norm,
               "Euclidean norm of what this worker keeps for the next call.");
+  define_repr(traffic,
+              {"tensors", "encoded", "sent", "sent_uncompressed", "non_finite", "residual_norm"});
 }
 
 }  // namespace

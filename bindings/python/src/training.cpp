@@ -12,6 +12,7 @@
 #include "float_tensors.hpp"
 #include "named_values.hpp"
 #include "new_arrays.hpp"
+#include "repr.hpp"
 #include "saved.hpp"
 
 namespace elastic::python {
@@ -47,8 +48,8 @@ void bind_learning_rate(nb::module_& module) {
       .def("with_warm_up", &Schedule::with_warm_up, arg("samples"), arg("first"),
            "The same, but rising linearly from ``first`` over the first ``samples``.")
       .def("rate", &Schedule::rate, arg("samples"), "The base rate after ``samples`` samples.");
-  nb::class_<Rate>(module, "Rate", "The rate of one step of an optimizer.")
-      .def(
+  nb::class_<Rate> rate(module, "Rate", "The rate of one step of an optimizer.");
+  rate.def(
           "__init__",
           [](Rate* memory, double base, double gamma, double momentum_scale) {
             new (memory) Rate{base, gamma, momentum_scale};
@@ -59,6 +60,7 @@ void bind_learning_rate(nb::module_& module) {
       .def_ro("momentum_scale", &Rate::momentum_scale,
               "What the momentum is multiplied by before the step.")
       .def_prop_ro("value", &Rate::value, "The rate itself: base times gamma.");
+  define_repr(rate, {"base", "gamma", "momentum_scale"});
   nb::class_<LearningRate>(
       module, "LearningRate",
       R"(The learning rate of a training whose workers come and go: it follows the global batch, and takes

@@ -36,12 +36,26 @@ def test_step_in_python_md_is_that_of_the_example() -> None:
 
 def test_jax_in_python_md(tmp_path: pathlib.Path) -> None:
     pytest.importorskip("jax")
-    _, block = blocks("docs/python.md")
+    _, block, _ = blocks("docs/python.md")
     last = "elastic.shutdown()\n"
     assert block.endswith(last)
     program = tmp_path / "trainer.py"
     program.write_text(block.replace(last, "print(params.value['weights'][0])\n" + last))
     assert "2.99" in run_example(program)
+
+
+def test_global_batch_in_python_md(tmp_path: pathlib.Path) -> None:
+    """With the data of the example, as the document says."""
+    *_, block = blocks("docs/python.md")
+    example = (ROOT / "examples" / "regression.py").read_text()
+    data, _, _ = example.partition("state = ")
+    program = tmp_path / "trainer.py"
+    program.write_text(
+        f"{data}{block}\nelastic.run(state, train)\n"
+        "print(f'largest error {abs(weights - wanted).max():.1e}')\nelastic.shutdown()\n"
+    )
+    errors = re.findall(r"largest error ([0-9.e+-]+)", run_example(program))
+    assert len(errors) == 2 and all(float(error) < 1e-3 for error in errors), errors
 
 
 def test_trainer_in_checkpoints_md(tmp_path: pathlib.Path) -> None:
@@ -76,7 +90,7 @@ def test_trainer_in_readme_through_a_kill(tmp_path: pathlib.Path) -> None:
 def test_every_program_in_the_documents_has_a_test() -> None:
     """A new one needs a test of its own here."""
     documents = ("python", "pytorch", "checkpoints")
-    assert [len(blocks(f"docs/{name}.md")) for name in documents] == [2, 4, 1]
+    assert [len(blocks(f"docs/{name}.md")) for name in documents] == [3, 4, 1]
 
 
 @pytest.mark.parametrize("number", range(3))

@@ -258,6 +258,9 @@ def diagnosed() -> None:
     assert times.sum.total == pytest.approx(
         times.sum.own + times.sum.communication + times.sum.view_change
     )
+    assert f"steps=4, latest={times.latest!r}" in repr(times)
+    assert repr(times.latest).startswith("StepTime(data=")
+    assert repr(elastic.Rate(0.5)) == "Rate(base=0.5, gamma=1.0, momentum_scale=1.0)"
     assert elastic.tuning().allreduce[0].algorithm
     assert elastic.tuning().inside_hosts.latency_us > 0
     change = elastic.last_view_change()

@@ -111,7 +111,7 @@ OPTIONS = (
     Option(_flags("-hostfile", "--hostfile"), refused=_SEVERAL),
     Option(
         _flags("--host-discovery-script"),
-        refused="give --min-np and --max-np, and add workers with 'elasticrun ctl add'",
+        refused="use elasticrun --discover, with the same script (docs/launching.md, several machines)",
     ),
     Option(_flags("--slots-per-host"), refused="give -np"),
     Option(_flags("-p", "--ssh-port"), refused=_SEVERAL),

@@ -23,8 +23,8 @@ class ElasticDataLoader:
             state.commit()
 
     Each batch is drawn when the one before was committed, because a death decides which worker
-    gets the rest. At an epoch's end a batch may be empty; then ``None`` comes in its place, and the worker
-    still has to take part in the step.
+    gets the rest; so none is read ahead while the program computes. At an epoch's end a batch may be
+    empty; then ``None`` comes in its place, and the worker still has to take part in the step.
 
     Args:
         dataset: has ``len`` and gives sample ``i`` as ``dataset[i]``.
