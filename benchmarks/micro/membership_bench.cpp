@@ -1,4 +1,4 @@
-// The cost of the decisions of the rendezvous server in jobs of different sizes, without its sockets:
+// The cost of the rendezvous server's decisions in jobs of different sizes, without its sockets:
 //
 //   membership_bench --benchmark_filter=heartbeat
 //

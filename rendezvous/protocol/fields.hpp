@@ -346,7 +346,7 @@ void fields(A& archive, M& m) {
   archive("label", m.label);
   archive("failure", m.failure);
 }
-template <typename A, Is<StatusReply::Launcher::Quarantine> M>
+template <typename A, Is<HostQuarantine> M>
 void fields(A& archive, M& m) {
   archive("why", m.why);
   archive("left_ms", m.left_ms);

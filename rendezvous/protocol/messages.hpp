@@ -224,6 +224,12 @@ struct PardonRequest {
   std::string host;  ///< its name, or the number of its launcher
 };
 
+/// No worker is started on a host meanwhile.
+struct HostQuarantine {
+  std::string why;  ///< for people
+  std::int64_t left_ms = 0;
+};
+
 struct StatusReply {
   std::string job;
   std::string phase;  ///< "forming", "recovering", "running", "changing", "done", "failed"
@@ -267,12 +273,7 @@ struct StatusReply {
     int slots = 0;
     int running = 0;
     bool connected = false;
-    /// No worker is started on its host meanwhile.
-    struct Quarantine {
-      std::string why;  ///< for people
-      std::int64_t left_ms = 0;
-    };
-    std::optional<Quarantine> quarantine{};
+    std::optional<HostQuarantine> quarantine{};
   };
   std::optional<std::vector<Launcher>> launchers{};  ///< by number; none: not told
   std::optional<JobHistory> history{};               ///< none: not told

@@ -13,8 +13,8 @@ namespace elastic::rendezvous {
 /// Ranks in rising order: the first and the last of each run of consecutive ones.
 using RankRuns = std::vector<std::uint64_t>;
 
-/// The difference of a view from the one before it. Its size is that of the change, not of the job, unless
-/// holders and takers of a result alternate.
+/// The difference of a view from the one before it. Its size is that of the change, not of the job,
+/// unless holders and takers of a result alternate.
 struct ViewChange {
   /// See LaneDecision. Ranks are those of the new view.
   struct Lane {

@@ -96,7 +96,7 @@ class Job : public std::enable_shared_from_this<Job> {
   Done pardon(const PardonRequest& request);
   Status place(int count);
   void carry_out_limits();
-  std::optional<StatusReply::Launcher::Quarantine> quarantine_of(const std::string& host) const;
+  std::optional<HostQuarantine> quarantine_of(const std::string& host) const;
   void count_evictions(const Decision& decision);
   void carry_out_quarantine();
   void tell(const Quarantine::Change& change);

@@ -78,11 +78,11 @@ void Job::tell(const Quarantine::Change& change) {
   }
 }
 
-std::optional<StatusReply::Launcher::Quarantine> Job::quarantine_of(const std::string& host) const {
+std::optional<HostQuarantine> Job::quarantine_of(const std::string& host) const {
   const auto pause = quarantine_.pause_of(host);
   if (!pause) return std::nullopt;
   const auto left = std::chrono::ceil<Milliseconds>(pause->ends - Clock::now());
-  return StatusReply::Launcher::Quarantine{pause->why, std::max<std::int64_t>(0, left.count())};
+  return HostQuarantine{pause->why, std::max<std::int64_t>(0, left.count())};
 }
 
 Done Job::pardon(const PardonRequest& request) {

@@ -6,8 +6,8 @@
 #include "membership_fixture.hpp"
 #include "tests/unit/allocations.hpp"
 
-/// The cost of events in jobs of different sizes, counted: whatever looks at every member copies its
-/// name, which allocates memory, as names are long.
+/// The cost of events in jobs of different sizes, counted: whatever looks at every member copies
+/// its name, which allocates memory, as names are long.
 namespace elastic::rendezvous {
 namespace {
 
