@@ -12,11 +12,11 @@
 namespace elastic::simulation {
 namespace {
 
-/// A minute of one core for all shards; SIMULATION_SEEDS asks for more.
+/// A quarter of a minute of one core for all shards; SIMULATION_SEEDS asks for more.
 std::uint64_t seeds_per_shard() {
   const char* asked = std::getenv("SIMULATION_SEEDS");
   if (asked != nullptr) return std::strtoull(asked, nullptr, 10);
-  return 500;
+  return 125;
 }
 
 class SimulationTest : public testing::Test {
