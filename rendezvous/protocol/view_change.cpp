@@ -167,8 +167,9 @@ Result<View> apply(const ViewChange& change, const View& before) {
 
 Status AnnouncedView::take(const ViewChange& change) {
   Result<View> changed = apply(change, view_);
-  if (changed.ok()) view_ = std::move(changed).value();
-  return changed.status();
+  Status status = changed.status();
+  if (status.ok()) view_ = std::move(changed).value();
+  return status;
 }
 
 }  // namespace elastic::rendezvous

@@ -126,7 +126,8 @@ class Candidate::Impl : public std::enable_shared_from_this<Impl> {
     leadership_->renewed(asked, lease_->length);
     Result<OpenedJournal> journal = co_await win();
     if (over_) co_return;
-    if (journal.ok()) {
+    const Status won = journal.status();
+    if (won.ok()) {
       const bool took_over = std::exchange(followed_, 0) != 0;
       handlers_.on_lead(std::move(journal).value(), took_over);
       const Status lost = co_await keep_lease();
@@ -136,7 +137,7 @@ class Candidate::Impl : public std::enable_shared_from_this<Impl> {
       handlers_.on_lost(lost);
     }
     co_await give_back();
-    if (!journal.ok()) co_await without(journal.status());
+    if (!won.ok()) co_await without(won);
   }
 
   /// kStopped: another was faster.
