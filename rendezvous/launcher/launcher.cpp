@@ -4,6 +4,7 @@
 #include <optional>
 #include <set>
 #include <signal.h>
+#include <thread>
 #include <unistd.h>
 #include <utility>
 
