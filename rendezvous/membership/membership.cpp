@@ -215,12 +215,17 @@ void Membership::State::on(const Tick& /*event*/) {
 /// Once per heartbeat period the rules are applied even if it tells nothing new.
 void Membership::State::on_message(const std::string& from, const Heartbeat& message) {
   is_routine_ = now_ < next_look_;
-  if (!is_member(from)) return;
-  Worker& worker = workers_.at(from);
-  worker.heartbeat = message;
-  if (message.figures) worker.figures = message.figures;
-  if (!is_routine_) look_for_stalls();
-  if (over_) return;
+  const bool of_member = is_member(from);
+  if (of_member) {
+    Worker& worker = workers_.at(from);
+    worker.heartbeat = message;
+    if (message.figures) worker.figures = message.figures;
+  }
+  if (!is_routine_) {
+    next_look_ = now_ + options_.heartbeat;
+    look_for_stalls();
+  }
+  if (over_ || !of_member) return;
   look_for_early_leavers(message);
   if (message.generation == view_.generation) {
     commits_ = std::max(commits_, message.commits);

@@ -23,7 +23,6 @@ void lower(Milliseconds& limit, std::uint64_t other_ms) {
 /// and to the members that want them, and fails the job if a stall exceeds its limit. Cost:
 /// O(members * lanes) per period.
 void Membership::State::look_for_stalls() {
-  next_look_ = now_ + options_.heartbeat;
   if (!heartbeats_can_show_stalls()) return stalls_.pause();
   std::vector<const Heartbeat*> heartbeats;
   for (const Member& member : view_.members) {

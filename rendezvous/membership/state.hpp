@@ -241,7 +241,7 @@ class Membership::State {
   ActivityProof activity_proof_;  ///< of the members of `view_`
   StepRate step_rate_;
   Stalls stalls_;
-  TimePoint next_look_{};  ///< time of the next look for stalls
+  TimePoint next_look_{};  ///< from then on a heartbeat is no routine, and stalls are looked for
   /// A round waits for the step boundary after that many commits.
   struct AwaitedCommit {
     TimePoint since{};
