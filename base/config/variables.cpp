@@ -85,8 +85,13 @@ std::vector<Variable> link_variables() {
        "Congestion control of TCP between workers, such as cubic or bbr. Empty: reno on one host, "
        "otherwise the system's.",
        any_text(&Options::tcp_congestion, "a name")},
+      {"ELASTIC_ALL_LINKED", "all_linked", kUser,
+       "Up to this many members every pair of workers has links from the start; with more, a "
+       "worker makes most of its links when it needs them. The same for all workers.",
+       whole_number(&Options::all_linked, 0, 10000, "members")},
       {"ELASTIC_SHM_RING_BYTES", "shm_ring_bytes", kUser,
-       "Size of the ring in shared memory that each link has for each direction.",
+       "Size of the ring in shared memory that each link has for each direction; with more than 16 "
+       "workers on a host the rings are smaller in proportion.",
        byte_count(&Options::shm_ring_bytes, 65536, kMostOptionBytes, 65536)},
   };
 }

@@ -39,6 +39,7 @@ struct BackendModule {
   ModuleHead head;
   bool fixed_membership;  ///< no worker can join
   bool works_on_devices;  ///< takes payloads OnDevice
+  bool uses_all_links;    ///< needs a link with every other rank
   /// Called by the thread that calls `init`, before this worker is a member, and again for each
   /// further context of the process. May block.
   Status (*start)(const ModuleStart& how);

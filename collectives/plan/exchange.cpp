@@ -1,5 +1,7 @@
 #include "collectives/plan/exchange.hpp"
 
+#include <algorithm>
+
 #include "collectives/plan/builder.hpp"
 #include "collectives/plan/parts.hpp"
 
@@ -14,6 +16,30 @@ Plan one_shot_allgather(int rank, int size, std::size_t bytes) {
   for (int hop = 1; hop < size; ++hop) {
     const int peer = around(rank, -hop, size);
     build.receive(peer, block(peer));
+  }
+  return build.take();
+}
+
+Plan dissemination_allgather(int rank, int size, std::size_t bytes) {
+  Builder build;
+  // A run of blocks that begins with that of rank `first`, in its one or two parts.
+  const auto each_part = [&](int first, int count, const auto& use) {
+    const int before_end = std::min(count, size - first);
+    const auto range = [bytes](int from, int blocks) {
+      return Range{Area::kData, static_cast<std::size_t>(from) * bytes,
+                   static_cast<std::size_t>(blocks) * bytes};
+    };
+    use(range(first, before_end));
+    if (count > before_end) use(range(0, count - before_end));
+  };
+  std::int32_t heard = Step::kNone;
+  for (int have = 1; have < size; have *= 2) {
+    const int more = std::min(have, size - have);
+    each_part(rank, more,
+              [&](const Range& blocks) { build.send(around(rank, -have, size), blocks, heard); });
+    // By way of the receive before, the next hop waits for all earlier ones.
+    const int from = around(rank, have, size);
+    each_part(from, more, [&](const Range& blocks) { heard = build.receive(from, blocks, heard); });
   }
   return build.take();
 }

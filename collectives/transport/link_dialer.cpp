@@ -28,6 +28,13 @@ constexpr Milliseconds kDirectOnly{700};
 
 }  // namespace
 
+std::size_t ring_bytes_among(std::size_t workers, std::size_t bytes) {
+  constexpr std::size_t kWithWholeRings = 16;
+  constexpr std::size_t kStep = 64 * 1024;
+  if (workers <= kWithWholeRings) return bytes;
+  return std::max(bytes * kWithWholeRings / workers / kStep, std::size_t{1}) * kStep;
+}
+
 LinkDialer::LinkDialer(std::shared_ptr<LinkerContext> context, std::shared_ptr<LinkPool> pool,
                        Observer& observer)
     : context_(std::move(context)), pool_(std::move(pool)), observer_(observer) {}
@@ -39,16 +46,20 @@ void LinkDialer::dial(const std::vector<Peer>& peers, std::uint64_t generation) 
   members_.clear();
   for (const Peer& peer : peers) members_.emplace(peer.incarnation, peer);
   for (const Peer& peer : peers) {
-    if (context_->options.incarnation < peer.incarnation) continue;  // the other side dials
+    if (!peer.at_once) continue;
     for (std::size_t lane = 0; lane < static_cast<std::size_t>(context_->options.lanes); ++lane) {
-      if (pool_->find(peer.incarnation, lane)) continue;
-      if (!dialing_.insert(peer.incarnation + "/" + std::to_string(lane)).second) continue;
-      asio::co_spawn(
-          context_->io,
-          [self = shared_from_this(), peer, lane] { return self->keep_dialing(peer, lane); },
-          asio::detached);
+      dial(peer, lane);
     }
   }
+}
+
+void LinkDialer::dial(const Peer& peer, std::size_t lane) {
+  if (!dials(peer) || pool_->find(peer.incarnation, lane)) return;
+  if (!dialing_.insert(peer.incarnation + "/" + std::to_string(lane)).second) return;
+  asio::co_spawn(
+      context_->io,
+      [self = shared_from_this(), peer, lane] { return self->keep_dialing(peer, lane); },
+      asio::detached);
 }
 
 const Status* LinkDialer::failure(const std::string& incarnation) const {
@@ -107,21 +118,24 @@ std::vector<Peer> LinkDialer::relays_to(const Peer& peer) const {
   return found;
 }
 
+/// Other members.
+std::size_t LinkDialer::members_on(const std::string& host) const {
+  return static_cast<std::size_t>(
+      std::count_if(members_.begin(), members_.end(),
+                    [&](const auto& member) { return member.second.endpoints.host == host; }));
+}
+
 /// The acceptor takes as many as the dialer makes. A relay has few to give.
 std::size_t LinkDialer::streams_to(const Peer& peer, bool relayed) const {
-  const auto on = [&](const std::string& host) {
-    return static_cast<std::size_t>(
-        std::count_if(members_.begin(), members_.end(),
-                      [&](const auto& member) { return member.second.endpoints.host == host; }));
-  };
   const std::string& there = peer.endpoints.host;
   if (transport_to(peer) == "shm") return 1;
   if (context_->options.streams > 0) return static_cast<std::size_t>(context_->options.streams);
   if (relayed || there == context_->host) return 1;
-  const std::size_t others_here = on(context_->host);
+  const std::size_t others_here = members_on(context_->host);
   const auto lanes = static_cast<std::size_t>(context_->options.lanes);
-  return flows_per_link({others_here + 1, on(there), (members_.size() - others_here) * lanes},
-                        descriptor_limit());
+  return flows_per_link(
+      {others_here + 1, members_on(there), (members_.size() - others_here) * lanes},
+      descriptor_limit());
 }
 
 /// `relay` is null for the direct path. `limit` is for each connection and each handshake.
@@ -152,7 +166,7 @@ Task<Status> LinkDialer::dial_once(const Peer& peer, std::size_t lane, const Pee
       stream = std::move(shared).value();
     }
     pool_->add({peer.incarnation, lane, greeting.link_id, greeting.stream, greeting.streams,
-                greeting.via, std::move(stream)});
+                greeting.via, greeting.generation, std::move(stream)});
   }
   co_return Status();
 }
@@ -160,8 +174,10 @@ Task<Status> LinkDialer::dial_once(const Peer& peer, std::size_t lane, const Pee
 Task<Result<StreamPtr>> LinkDialer::share_memory(DataSocket& socket, Milliseconds limit) {
   const Status late(Code::kTimeout, "the handshake took too long");
   if (!socket.is_open()) co_return late;
-  auto memory = offer_shm(socket.native_handle(), context_->options.shm_ring_bytes,
-                          context_->options.arena.get());
+  auto memory =
+      offer_shm(socket.native_handle(),
+                ring_bytes_among(members_on(context_->host) + 1, context_->options.shm_ring_bytes),
+                context_->options.arena.get());
   if (!memory.ok()) co_return memory.status();
   {
     const SocketDeadline deadline(socket, limit, context_->sockets);

@@ -18,6 +18,10 @@
 
 namespace elastic::transport {
 
+/// Bytes of the rings of a link in shared memory where `workers` share a host: `bytes` for up to 16
+/// of them, and less in proportion for more, which have more links.
+std::size_t ring_bytes_among(std::size_t workers, std::size_t bytes);
+
 /// The half of a Linker that dials: makes the links to the peers with smaller incarnations, and
 /// puts their streams into the pool. Dials a peer directly at first, then also through relays.
 ///
@@ -39,10 +43,14 @@ class LinkDialer : public std::enable_shared_from_this<LinkDialer> {
   LinkDialer(std::shared_ptr<LinkerContext> context, std::shared_ptr<LinkPool> pool,
              Observer& observer);
 
-  /// Makes the missing links to `peers`, the other members of the view `generation`. Skips peers
-  /// with greater incarnations, which dial this worker. Tries until all links are made, or until
-  /// `cancel`.
+  /// Makes the missing links to those of `peers`, the other members of the view `generation`, that
+  /// are to be linked at once. Skips peers with greater incarnations, which dial this worker. Tries
+  /// until all links are made, or until `cancel`.
   void dial(const std::vector<Peer>& peers, std::uint64_t generation);
+  /// Makes the link of one lane to one of these members, too.
+  void dial(const Peer& peer, std::size_t lane);
+  /// Whether this worker is the one of the two that dials.
+  bool dials(const Peer& peer) const { return context_->options.incarnation >= peer.incarnation; }
   /// Dials under way end before their next try.
   void cancel() { wanted_ = false; }
   /// Why the last try to reach `incarnation` since the last `dial` failed; null if none did.
@@ -57,6 +65,7 @@ class LinkDialer : public std::enable_shared_from_this<LinkDialer> {
   bool wanted(const std::string& incarnation) const;
   std::string transport_to(const Peer& peer) const;
   std::vector<Peer> relays_to(const Peer& peer) const;
+  std::size_t members_on(const std::string& host) const;
   std::size_t streams_to(const Peer& peer, bool relayed) const;
 
   const std::shared_ptr<LinkerContext> context_;

@@ -18,6 +18,7 @@ void LinkPool::add(Arrival arrival) {
     slot = Slot{};
     slot.link_id = arrival.link_id;
     slot.via = arrival.via;
+    slot.generation = arrival.generation;
   }
   slot.streams.resize(arrival.streams);
   slot.streams[arrival.stream] = std::move(arrival.carrier);
@@ -68,6 +69,13 @@ std::vector<LinkPtr> LinkPool::hand_out(const std::string& peer) {
   return found;
 }
 
+LinkPtr LinkPool::hand_out(const std::string& peer, std::size_t lane) {
+  PeerSlots& slots = slots_[peer];
+  slots.lanes.resize(lanes_);
+  slots.lanes[lane].used = true;
+  return slots.lanes[lane].link;
+}
+
 void LinkPool::keep_only(const std::set<std::string>& peers) {
   for (auto peer = slots_.begin(); peer != slots_.end();) {
     const bool wanted = peers.contains(peer->first);
@@ -85,22 +93,24 @@ void LinkPool::keep_only(const std::set<std::string>& peers) {
   }
 }
 
-void LinkPool::drop_used(const std::string& peer) {
+void LinkPool::drop_old(const std::string& peer, std::uint64_t generation) {
   const auto found = slots_.find(peer);
   if (found == slots_.end()) return;
   for (Slot& slot : found->second.lanes) {
-    if (!slot.used) continue;
+    if (!slot.used && slot.generation >= generation) continue;
     if (slot.link) slot.link->hang_up();
     slot = Slot{};
   }
 }
 
-void LinkPool::drop_dead() {
-  for (auto& [peer, slots] : slots_) {
-    for (Slot& slot : slots.lanes) {
-      if (slot.link && (slot.link->broken() || slot.link->hung_up())) slot = Slot{};
-    }
+void LinkPool::drop_dead(const std::string& peer) {
+  for (Slot& slot : slots_[peer].lanes) {
+    if (slot.link && (slot.link->broken() || slot.link->hung_up())) slot = Slot{};
   }
+}
+
+void LinkPool::drop_dead() {
+  for (const auto& peer : slots_) drop_dead(peer.first);
   std::erase_if(slots_, [](const auto& peer) {
     return std::all_of(peer.second.lanes.begin(), peer.second.lanes.end(),
                        [](const Slot& slot) { return slot.link_id.empty(); });

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <set>
@@ -27,7 +28,8 @@ class LinkPool {
     std::string link_id;
     std::size_t stream = 0;
     std::size_t streams = 1;
-    std::string via;  ///< the worker that relays it; or empty
+    std::string via;               ///< the worker that relays it; or empty
+    std::uint64_t generation = 0;  ///< of the view for which it was made
     StreamPtr carrier;
   };
   void add(Arrival arrival);
@@ -37,6 +39,8 @@ class LinkPool {
   bool complete(const std::string& peer) const;
   /// The links of one peer that is `complete`, to be used in the present view.
   std::vector<LinkPtr> hand_out(const std::string& peer);
+  /// The link of one lane, which `find` finds.
+  LinkPtr hand_out(const std::string& peer, std::size_t lane);
 
   /// Forgets workers that are not in `peers`, except workers with links that arrived after the last
   /// call and were not handed out: they may be of the next view. Links through a relay that is not
@@ -45,8 +49,10 @@ class LinkPool {
   /// Forgets links that broke or whose peer has hung up. That closes our end, too, and the peer
   /// learns that it has to make a new one.
   void drop_dead();
-  /// Ends the links to `peer` that were handed out; newer ones stay.
-  void drop_used(const std::string& peer);
+  void drop_dead(const std::string& peer);
+  /// Ends the links to `peer` that were made for views before `generation`, and those that were
+  /// handed out; newer ones stay.
+  void drop_old(const std::string& peer, std::uint64_t generation);
   void clear() { slots_.clear(); }
   /// The bytes of all links that have been here, also of those that are gone.
   LinkTraffic traffic();
@@ -57,6 +63,7 @@ class LinkPool {
     LinkPtr link;
     std::string link_id;
     std::string via;
+    std::uint64_t generation = 0;    // of the view for which it was made
     bool used = false;               // handed out
     std::vector<StreamPtr> streams;  // of a link that is not whole
   };

@@ -5,6 +5,7 @@
 #include <set>
 #include <utility>
 
+#include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <sys/eventfd.h>
 
@@ -44,6 +45,9 @@ class Linker::Impl : public std::enable_shared_from_this<Linker::Impl>,
   void connect(std::vector<Peer> peers, std::uint64_t generation, Milliseconds deadline,
                Connected callback);
   void cancel();
+  void request(const std::string& incarnation, std::size_t lane, std::uint64_t generation,
+               Milliseconds deadline, LinkSource::Arrived callback);
+  void post(std::function<void()> task) { asio::post(context_->io, std::move(task)); }
   void close();
 
   LinkAcceptor& acceptor() { return *acceptor_; }
@@ -58,10 +62,24 @@ class Linker::Impl : public std::enable_shared_from_this<Linker::Impl>,
   bool has_room() const override { return pool_->peers() < kMostPeers; }
   void on_connection(DataConnection connection, const LinkGreeting& from) override;
   void on_accept_failure() override { hurry_without_descriptors(); }
-  void on_dial_end() override { finish_if_complete(); }
+  void on_dial_end() override { on_links(); }
   void on_dial_failure() override { hurry_without_descriptors(); }
 
+  /// A link that was asked for after `connect`.
+  struct Request {
+    Request(asio::io_context& io, Peer peer_, std::size_t lane_, LinkSource::Arrived callback_)
+        : peer(std::move(peer_)), lane(lane_), callback(std::move(callback_)), deadline(io) {}
+    Peer peer;
+    std::size_t lane;
+    LinkSource::Arrived callback;
+    asio::steady_timer deadline;
+  };
+  using RequestPtr = std::shared_ptr<Request>;
+
   StreamPtr accept_stream(DataConnection connection, const LinkGreeting& from);
+  void on_links();
+  void answer_requests();
+  void answer(const RequestPtr& request, Result<LinkPtr> outcome);
   void finish_if_complete();
   void finish(Result<std::vector<LinksOfPeer>> outcome);
   void set_deadline(Milliseconds deadline);
@@ -78,12 +96,13 @@ class Linker::Impl : public std::enable_shared_from_this<Linker::Impl>,
 
   std::uint64_t generation_ = 0;  // of the last call of `connect`
 
-  // The present call of `connect`.
+  // The last call of `connect`.
   std::vector<Peer> peers_;
-  Connected callback_;
+  Connected callback_;      // null once it is answered
   std::uint64_t call_ = 0;  // an expiry that was already queued may belong to an earlier call
   bool hurries_ = false;    // for lack of descriptors
   asio::steady_timer deadline_;
+  std::vector<RequestPtr> requests_;  // not answered yet
 };
 
 Linker::Linker(asio::io_context& io, LinkerOptions options)
@@ -103,6 +122,41 @@ void Linker::connect(std::vector<Peer> peers, std::uint64_t generation, Millisec
 }
 void Linker::cancel() {
   impl_->cancel();
+}
+
+/// The source of the links of one view and lane. Passes the requests on to the control thread.
+class Linker::Source final : public LinkSource {
+ public:
+  Source(std::weak_ptr<Impl> impl, std::vector<std::string> incarnations, std::size_t lane,
+         std::uint64_t generation, Milliseconds deadline)
+      : impl_(std::move(impl)),
+        incarnations_(std::move(incarnations)),
+        lane_(lane),
+        generation_(generation),
+        deadline_(deadline) {}
+
+  void request(int rank, Arrived arrived) override {
+    const std::shared_ptr<Impl> impl = impl_.lock();
+    if (!impl) return;
+    impl->post([weak = impl_, peer = incarnations_[static_cast<std::size_t>(rank)], lane = lane_,
+                generation = generation_, deadline = deadline_, arrived = std::move(arrived)] {
+      if (const auto there = weak.lock()) {
+        there->request(peer, lane, generation, deadline, arrived);
+      }
+    });
+  }
+
+ private:
+  const std::weak_ptr<Impl> impl_;
+  const std::vector<std::string> incarnations_;
+  const std::size_t lane_;
+  const std::uint64_t generation_;
+  const Milliseconds deadline_;
+};
+
+std::shared_ptr<LinkSource> Linker::source(std::vector<std::string> incarnations, std::size_t lane,
+                                           std::uint64_t generation, Milliseconds deadline) {
+  return std::make_shared<Source>(impl_, std::move(incarnations), lane, generation, deadline);
 }
 void Linker::probe(Peer peer, Milliseconds deadline, Measured callback) {
   impl_->probe().measure(std::move(peer), deadline, std::move(callback));
@@ -144,7 +198,7 @@ void Linker::Impl::connect(std::vector<Peer> peers, std::uint64_t generation, Mi
   pool_->keep_only(names);
   pool_->drop_dead();
   for (const Peer& peer : peers_) {
-    if (peer.renew) pool_->drop_used(peer.incarnation);
+    if (peer.renew) pool_->drop_old(peer.incarnation, generation_);
   }
 
   hurries_ = false;
@@ -165,8 +219,33 @@ void Linker::Impl::connect(std::vector<Peer> peers, std::uint64_t generation, Mi
 void Linker::Impl::cancel() {
   callback_ = nullptr;
   peers_.clear();
+  for (const RequestPtr& request : std::exchange(requests_, {})) request->deadline.cancel();
   dialer_->cancel();
   deadline_.cancel();
+}
+
+void Linker::Impl::request(const std::string& incarnation, std::size_t lane,
+                           std::uint64_t generation, Milliseconds deadline,
+                           LinkSource::Arrived callback) {
+  context_->control_thread.check();
+  const auto peer = std::ranges::find(peers_, incarnation, &Peer::incarnation);
+  if (peer == peers_.end() || generation != generation_ || callback_) return;  // of an earlier view
+  const auto request = std::make_shared<Request>(context_->io, *peer, lane, std::move(callback));
+  requests_.push_back(request);
+  pool_->drop_dead(incarnation);
+  // The other end may come to the operation that needs the link much later.
+  if (dialer_->dials(*peer)) {
+    request->deadline.expires_after(deadline);
+    request->deadline.async_wait([self = shared_from_this(), request](const auto& error) {
+      if (error) return;
+      const std::string why =
+          describe_missing_link(request->peer, self->acceptor_->endpoints(),
+                                self->dialer_->failure(request->peer.incarnation), false);
+      self->answer(request, Status(Code::kTimeout, why));
+    });
+    dialer_->dial(*peer, lane);
+  }
+  answer_requests();
 }
 
 void Linker::Impl::close() {
@@ -183,8 +262,8 @@ void Linker::Impl::on_connection(DataConnection connection, const LinkGreeting& 
   StreamPtr stream = accept_stream(std::move(connection), from);
   if (!stream) return;
   pool_->add({from.dialer, from.lane, from.link_id, from.stream, from.streams, from.via,
-              std::move(stream)});
-  finish_if_complete();
+              from.generation, std::move(stream)});
+  on_links();
 }
 
 /// Null if that fails.
@@ -199,19 +278,40 @@ StreamPtr Linker::Impl::accept_stream(DataConnection connection, const LinkGreet
   return nullptr;
 }
 
+void Linker::Impl::on_links() {
+  finish_if_complete();
+  answer_requests();
+}
+
+void Linker::Impl::answer_requests() {
+  for (const RequestPtr& request : std::vector<RequestPtr>(requests_)) {
+    if (!pool_->find(request->peer.incarnation, request->lane)) continue;
+    answer(request, pool_->hand_out(request->peer.incarnation, request->lane));
+  }
+}
+
+void Linker::Impl::answer(const RequestPtr& request, Result<LinkPtr> outcome) {
+  if (std::erase(requests_, request) == 0) return;
+  request->deadline.cancel();
+  request->callback(std::move(outcome));
+}
+
 void Linker::Impl::finish_if_complete() {
   if (!callback_) return;
   for (const Peer& peer : peers_) {
-    if (!pool_->complete(peer.incarnation)) return;
+    if (peer.at_once && !pool_->complete(peer.incarnation)) return;
   }
   std::vector<LinksOfPeer> links;
-  for (const Peer& peer : peers_) links.push_back(pool_->hand_out(peer.incarnation));
+  for (const Peer& peer : peers_) {
+    links.push_back(peer.at_once ? pool_->hand_out(peer.incarnation) : LinksOfPeer());
+  }
   finish(std::move(links));
 }
 
 void Linker::Impl::finish(Result<std::vector<LinksOfPeer>> outcome) {
   const Connected callback = std::exchange(callback_, nullptr);
-  cancel();
+  // Further links may be asked for as long as the view lasts.
+  outcome.ok() ? void(deadline_.cancel()) : cancel();
   if (callback) callback(std::move(outcome));
 }
 
@@ -235,7 +335,7 @@ void Linker::Impl::hurry_without_descriptors() {
 void Linker::Impl::on_deadline(std::uint64_t call) {
   if (call != call_ || !callback_) return;
   const auto missing = std::find_if(peers_.begin(), peers_.end(), [&](const Peer& peer) {
-    return !pool_->complete(peer.incarnation);
+    return peer.at_once && !pool_->complete(peer.incarnation);
   });
   if (missing == peers_.end()) return finish_if_complete();
   finish(Status(Code::kTimeout,

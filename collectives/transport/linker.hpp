@@ -12,6 +12,7 @@
 #include "base/status.hpp"
 #include "collectives/transport/byte_count.hpp"
 #include "collectives/transport/link.hpp"
+#include "collectives/transport/link_source.hpp"
 #include "collectives/transport/linker_options.hpp"
 #include "collectives/transport/peer.hpp"
 
@@ -34,8 +35,8 @@ class Linker {
  public:
   /// Links to one peer, one per lane.
   using LinksOfPeer = std::vector<LinkPtr>;
-  /// The links in the order of `peers`, or the first failure: its `peer()` is an index into
-  /// `peers`.
+  /// The links in the order of `peers`, none for those that are not linked at once, or the first
+  /// failure: its `peer()` is an index into `peers`.
   using Connected = std::function<void(Result<std::vector<LinksOfPeer>>)>;
   using Ended = std::function<void()>;
   /// Bytes per second.
@@ -48,13 +49,20 @@ class Linker {
   Status listen();
   const Endpoints& endpoints() const;
 
-  /// Links with all of `peers`, the other members of the view `generation`, and closes unused links
-  /// to other workers. One call at a time: a new call or `cancel` drops the callback of the earlier
-  /// one. Fails after `deadline`, or sooner if this process lacks descriptors for the missing
-  /// links. From now on refuses handshakes of earlier generations.
+  /// Links with those of `peers`, the other members of the view `generation`, that are to be linked
+  /// at once, and closes unused links to workers that are no members. One call at a time: a new
+  /// call or `cancel` drops the callback of the earlier one. Fails after `deadline`, or sooner if
+  /// this process lacks descriptors for the missing links. From now on refuses handshakes of
+  /// earlier generations.
   void connect(std::vector<Peer> peers, std::uint64_t generation, Milliseconds deadline,
                Connected callback);
   void cancel();
+
+  /// Gives the links of one lane with members of the view `generation`, by their ranks, to which
+  /// `connect` gave none. Both ends have to ask for a link: the one that dials fails after
+  /// `deadline`, the other one waits for it. Ends with the next `connect` or `cancel`.
+  std::shared_ptr<LinkSource> source(std::vector<std::string> incarnations, std::size_t lane,
+                                     std::uint64_t generation, Milliseconds deadline);
 
   /// Measures how fast bytes come over TCP from `peer`, a worker of this job; it needs no link to
   /// this worker. Takes at most a megabyte and a second. One call at a time: a new call drops the
@@ -75,6 +83,7 @@ class Linker {
 
  private:
   class Impl;
+  class Source;
   std::shared_ptr<Impl> impl_;
 };
 

@@ -1,5 +1,6 @@
 #include "collectives/transport/mesh.hpp"
 
+#include <algorithm>
 #include <poll.h>
 #include <sched.h>
 #include <utility>
@@ -17,30 +18,83 @@ constexpr Milliseconds kLookEvery{100};
 
 }  // namespace
 
-Mesh::Mesh(int rank, std::vector<LinkPtr> links, std::shared_ptr<EventFd> abort_event)
-    : rank_(rank), links_(std::move(links)), abort_event_(std::move(abort_event)) {
+Mesh::Mesh(int rank, std::vector<LinkPtr> links, std::shared_ptr<EventFd> abort_event,
+           std::shared_ptr<LinkSource> source)
+    : rank_(rank),
+      links_(links.size()),
+      source_(std::move(source)),
+      abort_event_(std::move(abort_event)) {
   abort_event_->clear();
-  for (std::size_t peer = 0; peer < links_.size(); ++peer) {
-    if (links_[peer]) links_[peer]->set_peer(static_cast<int>(peer));
+  for (std::size_t peer = 0; peer < links.size(); ++peer) {
+    if (links[peer]) add(static_cast<int>(peer), std::move(links[peer]));
   }
+}
+
+void Mesh::add(int rank, LinkPtr link) {
+  link->set_peer(rank);
+  linked_.push_back(link);
+  links_[static_cast<std::size_t>(rank)] = std::move(link);
 }
 
 void Mesh::begin(const OpTag& tag, const Fingerprint& fingerprint) {
-  for (const LinkPtr& link : links_) {
-    if (link) link->begin(tag, fingerprint);
-  }
+  tag_ = tag;
+  fingerprint_ = fingerprint;
+  for (const LinkPtr& link : linked_) link->begin(tag, fingerprint);
 }
 
 void Mesh::abandon() {
-  for (const LinkPtr& link : links_) {
-    if (link) link->abandon();
+  for (const LinkPtr& link : linked_) link->abandon();
+}
+
+Status Mesh::require(std::span<const int> ranks) {
+  const auto missing = [this](int rank) { return rank != rank_ && !has_link(rank); };
+  for (const int rank : ranks) {
+    if (missing(rank)) request(rank);
   }
+  while (std::ranges::any_of(ranks, missing)) {
+    if (Status status = wait(); !status.ok()) return status;
+    bool moved = false;
+    if (Status status = progress(moved); !status.ok()) return status;
+  }
+  return {};
+}
+
+void Mesh::request(int rank) {
+  if (std::ranges::find(requested_, rank) != requested_.end()) return;
+  requested_.push_back(rank);
+  source_->request(rank, [rank, to = arrivals_, wake = abort_event_](Result<LinkPtr> link) {
+    {
+      const MutexLock lock(to->mutex);
+      to->arrived.emplace_back(rank, std::move(link));
+    }
+    wake->set();
+  });
+}
+
+/// Takes the links that have arrived into the operation.
+Status Mesh::take_arrivals() {
+  abort_event_->clear();  // `aborted_` says whether it was for that
+  std::vector<std::pair<int, Result<LinkPtr>>> arrived;
+  {
+    const MutexLock lock(arrivals_->mutex);
+    arrived.swap(arrivals_->arrived);
+  }
+  Status failure;
+  for (auto& [rank, link] : arrived) {
+    std::erase(requested_, rank);
+    if (!link.ok()) {
+      failure = Status(Code::kPeerLost, "no link: " + link.status().message(), rank);
+      continue;
+    }
+    add(rank, std::move(link).value());
+    linked_.back()->begin(tag_, fingerprint_);
+  }
+  return failure;
 }
 
 Status Mesh::progress(bool& moved) {
   if (aborted()) return Status(Code::kAborted, "the view is being changed", -1);
-  for (const LinkPtr& link : links_) {
-    if (!link) continue;
+  for (const LinkPtr& link : linked_) {
     if (Status status = link->progress(moved); !status.ok()) return status;
   }
   return {};
@@ -51,10 +105,9 @@ Status Mesh::progress_and_check_peers() {
   bool moved = false;
   if (Status status = progress(moved); !status.ok()) return status;
   if (looks_++ % kRoundsPerCheck != 0) return {};
-  for (std::size_t peer = 0; peer < links_.size(); ++peer) {
-    if (!links_[peer] || !links_[peer]->hung_up()) continue;
-    return Status(Code::kPeerLost, links_[peer]->peer_name() + ": the connection is closed",
-                  static_cast<int>(peer));
+  for (const LinkPtr& link : linked_) {
+    if (!link->hung_up()) continue;
+    return Status(Code::kPeerLost, link->peer_name() + ": the connection is closed", link->peer());
   }
   return {};
 }
@@ -98,16 +151,12 @@ Status Mesh::wait(int also_fd) {
   watched_.push_back({abort_event_->fd(), POLLIN, 0});
   if (also_fd >= 0) watched_.push_back({also_fd, POLLIN, 0});
   bool idle = true;
-  for (const LinkPtr& link : links_) {
-    if (link) idle = link->prepare_wait(watched_) && idle;
-  }
+  for (const LinkPtr& link : linked_) idle = link->prepare_wait(watched_) && idle;
   const Status slept = idle ? sleep() : Status();
-  for (const LinkPtr& link : links_) {
-    if (link) link->finish_wait(watched_);
-  }
+  for (const LinkPtr& link : linked_) link->finish_wait(watched_);
   if (!slept.ok()) return slept;
   if (aborted()) return Status(Code::kAborted, "the view is being changed", -1);
-  return {};
+  return requested_.empty() ? Status() : take_arrivals();
 }
 
 /// Sleeps in poll(2) on what is watched. Wakes up in between to look at the links for as long as
@@ -122,8 +171,7 @@ Status Mesh::sleep() {
     if (ready < 0) return {};  // by a signal
     const TimePoint now = Clock::now();
     bool again = false;
-    for (const LinkPtr& link : links_) {
-      if (!link) continue;
+    for (const LinkPtr& link : linked_) {
       link->watch_idle(watched_);
       const Result<bool> looked = link->look(now);
       if (!looked.ok()) return looked.status();

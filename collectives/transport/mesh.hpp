@@ -5,32 +5,46 @@
 #include <functional>
 #include <memory>
 #include <poll.h>
+#include <span>
+#include <utility>
 #include <vector>
 
 #include "base/clock.hpp"
 #include "base/event_fd.hpp"
+#include "base/mutex.hpp"
 #include "base/status.hpp"
 #include "collectives/transport/link.hpp"
+#include "collectives/transport/link_source.hpp"
 #include "collectives/transport/spin_backoff.hpp"
 #include "collectives/transport/spin_pause.hpp"
 
 namespace elastic::transport {
 
 /// The links of one worker to the other members of a view, for one lane, and the one place where a
-/// thread waits for them.
+/// thread waits for them. In a large view some links are missing at first, and are made by
+/// `require` when an operation needs them.
 ///
 /// Owned by the thread that runs the lane's operation, but for `abort`, which any thread may call.
 class Mesh {
  public:
-  /// `links[r]` leads to rank r; links[rank] is null. `abort_event` wakes the thread that waits
-  /// here, and is cleared: it can be that of an earlier mesh in which no thread waits any more, so
-  /// that a change of the view takes no descriptor.
+  /// `links[r]` leads to rank r; links[rank] is null, and so are those that `source` gives when
+  /// they are required. `abort_event` wakes the thread that waits here, and is cleared: it can be
+  /// that of an earlier mesh in which no thread waits any more, so that a change of the view takes
+  /// no descriptor.
   Mesh(int rank, std::vector<LinkPtr> links,
-       std::shared_ptr<EventFd> abort_event = std::make_shared<EventFd>());
+       std::shared_ptr<EventFd> abort_event = std::make_shared<EventFd>(),
+       std::shared_ptr<LinkSource> source = nullptr);
 
   int rank() const { return rank_; }
   int size() const { return static_cast<int>(links_.size()); }
+  /// The rank has to have one: see `has_link`.
   Link& link(int rank) { return *links_[static_cast<std::size_t>(rank)]; }
+  bool has_link(int rank) const { return links_[static_cast<std::size_t>(rank)] != nullptr; }
+  /// Whether there is a link with every other rank.
+  bool has_all_links() const { return linked_.size() + 1 == links_.size(); }
+  /// Waits until there are links with all of `ranks`, and makes the missing ones, within the
+  /// operation that has begun. These ranks have to require theirs with this one.
+  Status require(std::span<const int> ranks);
 
   /// `Link::begin` on every link.
   void begin(const OpTag& tag, const Fingerprint& fingerprint);
@@ -98,11 +112,26 @@ class Mesh {
     return backoff_.migration_spin() ? Clock::now() + SpinBackoff::kMigrationSpin
                                      : TimePoint::min();
   }
+  /// The links that the source has given, and its failures. The mesh may be gone when they arrive.
+  struct Arrivals {
+    Mutex mutex;
+    std::vector<std::pair<int, Result<LinkPtr>>> arrived ELASTIC_GUARDED_BY(mutex);
+  };
+
+  void request(int rank);
+  Status take_arrivals();
+  void add(int rank, LinkPtr link);
   void yield();
   Status sleep();
 
   int rank_;
-  std::vector<LinkPtr> links_;
+  std::vector<LinkPtr> links_;   // by rank
+  std::vector<LinkPtr> linked_;  // those that are there
+  const std::shared_ptr<LinkSource> source_;
+  const std::shared_ptr<Arrivals> arrivals_ = std::make_shared<Arrivals>();
+  std::vector<int> requested_;  // ranks with links that have not arrived
+  OpTag tag_{};                 // of the operation that has begun
+  Fingerprint fingerprint_{};
   std::vector<pollfd> watched_;
   std::atomic<bool> aborted_{false};
   const std::shared_ptr<EventFd> abort_event_;

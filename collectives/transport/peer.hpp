@@ -19,6 +19,8 @@ struct Peer {
   /// The links used so far are given up, here as there: one end may consider a link good that the
   /// other has seen break.
   bool renew = false;
+  /// The view begins with links to it. Others are made when they are asked for.
+  bool at_once = true;
 };
 
 }  // namespace elastic::transport

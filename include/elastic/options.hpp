@@ -185,7 +185,13 @@ struct Options {
   /// network to find out about, and bbr is slower. ELASTIC_TCP_CONGESTION.
   std::string tcp_congestion;
 
-  /// Ring in shared memory per link and direction, a multiple of 64 KiB. ELASTIC_SHM_RING_BYTES.
+  /// Up to this many members every pair of them has links from the start. With more, a worker
+  /// begins a view with the links that the usual algorithms need, about 3 log2(members), and makes
+  /// others when it needs them. The same on all workers. ELASTIC_ALL_LINKED.
+  int all_linked = 16;
+
+  /// Ring in shared memory per link and direction, a multiple of 64 KiB. With more than 16 workers
+  /// on a host the rings are smaller in proportion. ELASTIC_SHM_RING_BYTES.
   std::size_t shm_ring_bytes = std::size_t{1} << 20;
 
   /// The algorithm of every allreduce. All but kAuto are for comparisons, and turn the short cuts

@@ -153,6 +153,7 @@ Status Coordinator::enter_view(Lane::Ownership& ownership) {
   // Drops frames of older views. Frames of this view wait until an operation asks for them.
   mesh.abandon();
   mesh.begin({generation_, 0, transport::OpTag::kBeforeOperation}, {});
+  routes_ = NoteRoutes(members.rank, members.size(), ownership.view().all_linked);
   negotiator_.restart(members.rank, members.size());
   return {};
 }
@@ -197,23 +198,30 @@ void Coordinator::take_submissions() {
 
 Status Coordinator::exchange_notes(Lane::Ownership& ownership, bool& busy) {
   transport::Mesh& mesh = *ownership.view().mesh;
-  const int rank = mesh.rank();
   if (Status status = mesh.progress(busy); !status.ok()) return status;
-  for (int peer = 0; peer < mesh.size(); ++peer) {
-    if (peer == rank) continue;
+  for (const int peer : routes_.peers()) {
     while (const auto note = mesh.link(peer).take_note(generation_)) {
       busy = true;
       last_progress_ = Clock::now();
-      if (Status status = negotiator_.on_note(peer, *note); !status.ok()) {
+      if (Status status = take_note(mesh, peer, *note); !status.ok()) {
         return Status(status.code(), status.message(), peer, generation_);
       }
     }
   }
-  for (OutgoingNote& note : negotiator_.take_outgoing()) {
+  for (std::vector<std::byte>& note : negotiator_.take_outgoing()) {
     busy = true;
-    mesh.link(note.to_rank).send_note(generation_, std::move(note.bytes));
+    const std::vector<std::byte> wrapped = routes_.wrap(std::move(note));
+    for (const int rank : routes_.targets()) mesh.link(rank).send_note(generation_, wrapped);
   }
   return mesh.progress(busy);
+}
+
+Status Coordinator::take_note(transport::Mesh& mesh, int from, const std::vector<std::byte>& note) {
+  const Result<NoteRoutes::Arrival> arrived = routes_.arrive(from, note);
+  if (!arrived.ok()) return arrived.status();
+  const NoteRoutes::Arrival& arrival = arrived.value();
+  for (const int rank : arrival.pass_to) mesh.link(rank).send_note(generation_, note);
+  return arrival.own.empty() ? Status() : negotiator_.on_note(arrival.origin, arrival.own);
 }
 
 Status Coordinator::run_orders(Lane::Ownership& ownership, bool& busy) {

@@ -16,6 +16,7 @@
 #include "collectives/device/staged_tensors.hpp"
 #include "coordinator/lane.hpp"
 #include "coordinator/negotiation.hpp"
+#include "coordinator/note_routes.hpp"
 #include "coordinator/wake_up.hpp"
 #include "coordinator/work_state.hpp"
 #include "elastic/types.hpp"
@@ -83,6 +84,7 @@ class Coordinator {
   void take_submissions();
   std::vector<Submission> take_arrived() ELASTIC_REQUIRES(mutex_);
   Status exchange_notes(Lane::Ownership& ownership, bool& busy);
+  Status take_note(transport::Mesh& mesh, int from, const std::vector<std::byte>& note);
   Status run_orders(Lane::Ownership& ownership, bool& busy);
   std::unique_ptr<Operation> operation_for(const OrderItem& order) const;
   std::unique_ptr<Operation> device_operation_for(const OrderItem& order) const;
@@ -113,6 +115,7 @@ class Coordinator {
 
   // Owned by the coordinator thread.
   Negotiator negotiator_;
+  NoteRoutes routes_;  // of the present view
   std::map<std::string, Submission> pending_;
   std::deque<OrderItem> orders_;        // agreed, not complete
   std::unique_ptr<Operation> running_;  // of the first order; kept through a view change, which may

@@ -40,6 +40,7 @@ struct Members {
 struct LaneView {
   std::shared_ptr<const Members> members;
   std::shared_ptr<transport::Mesh> mesh;
+  bool all_linked = true;  ///< every rank has links with all others from the start
   std::unique_ptr<collectives::Backend> backend;
 
   /// The lane's position after the hand-over; see rendezvous::LaneDecision.

@@ -141,16 +141,8 @@ void Negotiator::restart(int rank, int size) {
   if (leading()) apply_flush();
 }
 
-std::vector<OutgoingNote> Negotiator::take_outgoing() {
-  std::vector<OutgoingNote> outgoing;
-  for (std::vector<std::byte>& note : notes_.take()) {
-    if (!leading()) {
-      outgoing.push_back({0, std::move(note)});
-      continue;
-    }
-    for (int rank = 1; rank < size_; ++rank) outgoing.push_back({rank, note});
-  }
-  return outgoing;
+std::vector<std::vector<std::byte>> Negotiator::take_outgoing() {
+  return notes_.take();
 }
 
 std::vector<OrderItem> Negotiator::take_orders() {

@@ -26,11 +26,6 @@ struct OrderItem {
   bool is_mismatch() const { return !mismatch.empty(); }
 };
 
-struct OutgoingNote {
-  int to_rank = -1;
-  std::vector<std::byte> bytes;
-};
-
 /// Agrees with the other ranks of a view on the order and the fusion of named requests.
 ///
 /// Rank 0 leads. Followers report to it which requests are ready, and it orders a bucket to run
@@ -69,8 +64,8 @@ class Negotiator {
   /// requests are negotiated again. The buckets stay.
   void restart(int rank, int size);
 
-  /// The notes to send, in order.
-  std::vector<OutgoingNote> take_outgoing();
+  /// The notes to send, in order: rank 0's to all other ranks, those of others to rank 0.
+  std::vector<std::vector<std::byte>> take_outgoing();
   /// The orders to carry out, in the same sequence on all ranks of the view.
   std::vector<OrderItem> take_orders();
 

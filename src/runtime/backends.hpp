@@ -33,6 +33,8 @@ class Backends {
 
   /// Whether the backends take tensors on devices in place.
   bool work_on_devices() const { return module_ != nullptr && module_->works_on_devices; }
+  /// Whether every pair of members has to be linked, however many there are.
+  bool use_all_links() const { return module_ != nullptr && module_->uses_all_links; }
 
   /// Ok if a worker can join a running job with this backend; otherwise the reason why not.
   Status may_join() const;

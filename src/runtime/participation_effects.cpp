@@ -1,5 +1,6 @@
 #include "runtime/participation_effects.hpp"
 
+#include <limits>
 #include <utility>
 
 #include <boost/asio/ip/address.hpp>
@@ -46,7 +47,8 @@ void ParticipationEffects::begin_lanes_at(const std::vector<std::uint64_t>& posi
 
 void ParticipationEffects::connect(const rendezvous::View& view) {
   parts_.clock.decide(view);
-  linker_->connect(peers_of(view, parts_.identity.incarnation), view.generation, kLinkDeadline,
+  auto peers = peers_of(view, parts_.identity.incarnation, all_linked());
+  linker_->connect(std::move(peers), view.generation, kLinkDeadline,
                    [this, view](Result<std::vector<transport::Linker::LinksOfPeer>> links) {
                      on_connected(view, std::move(links));
                    });
@@ -65,6 +67,11 @@ void ParticipationEffects::on_connected(const rendezvous::View& view,
   receiver_->on_unlinkable(view.generation,
                            peer_at(view, parts_.identity.incarnation, failure.peer()),
                            failure.message());
+}
+
+int ParticipationEffects::all_linked() const {
+  return parts_.backends.use_all_links() ? std::numeric_limits<int>::max()
+                                         : parts_.options.all_linked;
 }
 
 void ParticipationEffects::cancel_connect() {
@@ -87,8 +94,12 @@ void ParticipationEffects::install(const rendezvous::View& view) {
   log::info("generation {}: rank {} of {}: {}", view.generation, summary->members->rank,
             summary->members->size(), view.cause);
   warn_of_forgery(*summary);
-  const auto lane_views = assemble(view, summary->members, std::exchange(links_, {}),
-                                   parts_.abort_events, parts_.backends);
+  const auto lane_views = assemble(
+      view, summary->members, std::exchange(links_, {}), parts_.abort_events, parts_.backends,
+      [this](const auto& incarnations, auto lane, auto generation) {
+        return linker_->source(incarnations, lane, generation, kLinkDeadline);
+      },
+      all_linked());
   if (!lane_views.ok()) return end(lane_views.status());
   parts_.status.set_view(summary);
   parts_.clock.install(view.generation);

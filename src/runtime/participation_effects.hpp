@@ -67,6 +67,8 @@ class ParticipationEffects final : public Participation::Effects {
  private:
   void on_connected(const rendezvous::View& view,
                     Result<std::vector<transport::Linker::LinksOfPeer>> links);
+  /// Up to how many members all are linked with each other from the start.
+  int all_linked() const;
   void warn_of_forgery(const ViewSummary& first) const;
 
   const Parts parts_;

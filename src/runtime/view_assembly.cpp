@@ -3,7 +3,11 @@
 #include <algorithm>
 #include <cstdlib>
 #include <map>
+#include <set>
 #include <utility>
+
+#include "collectives/plan/hosts.hpp"
+#include "collectives/plan/neighbours.hpp"
 
 namespace elastic::runtime {
 
@@ -27,6 +31,26 @@ std::vector<int> hosts_of(const rendezvous::View& view) {
     hosts.push_back(first.try_emplace(member.endpoints.host, rank).first->second);
   }
   return hosts;
+}
+
+bool links_all(const rendezvous::View& view, int all_linked) {
+  return view.members.size() <= static_cast<std::size_t>(all_linked);
+}
+
+/// The members that `self` is linked with from the start.
+std::set<std::string> needed_at_once(const rendezvous::View& view, const std::string& self,
+                                     int all_linked) {
+  std::set<std::string> needed;
+  const auto place = std::ranges::find(view.members, self, &rendezvous::Member::incarnation);
+  if (links_all(view, all_linked) || place == view.members.end()) {
+    for (const rendezvous::Member& member : view.members) needed.insert(member.incarnation);
+    return needed;
+  }
+  const int rank = static_cast<int>(place - view.members.begin());
+  for (const int peer : plan::neighbours(rank, plan::Hosts(hosts_of(view)))) {
+    needed.insert(view.members[static_cast<std::size_t>(peer)].incarnation);
+  }
+  return needed;
 }
 
 }  // namespace
@@ -74,8 +98,10 @@ transport::Peer peer_of(const rendezvous::Member& member) {
   return {member.incarnation, {at.host, at.tcp, at.local}};
 }
 
-std::vector<transport::Peer> peers_of(const rendezvous::View& view, const std::string& self) {
+std::vector<transport::Peer> peers_of(const rendezvous::View& view, const std::string& self,
+                                      int all_linked) {
   std::vector<transport::Peer> peers;
+  const std::set<std::string> needed = needed_at_once(view, self, all_linked);
   for (const rendezvous::Member* member : others(view, self)) {
     const bool renew = std::any_of(view.broken.begin(), view.broken.end(), [&](const auto& pair) {
       return (pair.one == self && pair.other == member->incarnation) ||
@@ -83,6 +109,7 @@ std::vector<transport::Peer> peers_of(const rendezvous::View& view, const std::s
     });
     peers.push_back(peer_of(*member));
     peers.back().renew = renew;
+    peers.back().at_once = needed.contains(member->incarnation);
   }
   return peers;
 }
@@ -124,19 +151,24 @@ ViewSummary summarise(const rendezvous::View& view, const std::string& self) {
 Result<std::vector<std::shared_ptr<coordinator::LaneView>>> assemble(
     const rendezvous::View& view, const std::shared_ptr<const coordinator::Members>& members,
     const std::vector<transport::Linker::LinksOfPeer>& links, const AbortEvents& abort_events,
-    const Backends& backends) {
+    const Backends& backends, const LinkSources& sources, int all_linked) {
   const std::vector<int> hosts = hosts_of(view);
+  const bool all = links_all(view, all_linked);
   std::vector<std::shared_ptr<coordinator::LaneView>> lane_views;
   for (std::size_t lane = 0; lane < kLanes; ++lane) {
     std::vector<transport::LinkPtr> by_rank(view.members.size());
     std::size_t next = 0;
     for (std::size_t rank = 0; rank < by_rank.size(); ++rank) {
-      if (static_cast<int>(rank) != members->rank) by_rank[rank] = links[next++][lane];
+      if (static_cast<int>(rank) == members->rank) continue;
+      const transport::Linker::LinksOfPeer& of_peer = links[next++];
+      if (!of_peer.empty()) by_rank[rank] = of_peer[lane];
     }
     auto lane_view = std::make_shared<coordinator::LaneView>();
     lane_view->members = members;
-    lane_view->mesh =
-        std::make_shared<transport::Mesh>(members->rank, std::move(by_rank), abort_events[lane]);
+    lane_view->all_linked = all;
+    lane_view->mesh = std::make_shared<transport::Mesh>(
+        members->rank, std::move(by_rank), abort_events[lane],
+        all ? nullptr : sources(members->incarnations, lane, view.generation));
     auto backend = backends.make(members->incarnations[static_cast<std::size_t>(members->rank)],
                                  view.generation, lane, lane_view->mesh, hosts);
     if (!backend.ok()) return backend.status();

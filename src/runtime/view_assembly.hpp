@@ -1,6 +1,8 @@
 #pragma once
 
 #include <array>
+#include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -31,19 +33,25 @@ Status failure_of(const rendezvous::Fail& fail);
 rendezvous::Endpoints to_rendezvous(const transport::Endpoints& endpoints);
 
 transport::Peer peer_of(const rendezvous::Member& member);
-/// All members but `self`, in rank order.
-std::vector<transport::Peer> peers_of(const rendezvous::View& view, const std::string& self);
+/// All members but `self`, in rank order. With more than `all_linked` members those are linked at
+/// once that the usual operations need.
+std::vector<transport::Peer> peers_of(const rendezvous::View& view, const std::string& self,
+                                      int all_linked);
 /// The incarnation of the `index`-th of `peers_of`; empty if there is none.
 std::string peer_at(const rendezvous::View& view, const std::string& self, int index);
 
 ViewSummary summarise(const rendezvous::View& view, const std::string& self);
+
+/// The source of the links that a lane of the view lacks.
+using LinkSources = std::function<std::shared_ptr<transport::LinkSource>(
+    const std::vector<std::string>& incarnations, std::size_t lane, std::uint64_t generation)>;
 
 /// Makes one LaneView per lane. `links` is in the order of `peers_of`. No thread may be waiting for
 /// `abort_events`. Fails as Backends::make does.
 Result<std::vector<std::shared_ptr<coordinator::LaneView>>> assemble(
     const rendezvous::View& view, const std::shared_ptr<const coordinator::Members>& members,
     const std::vector<transport::Linker::LinksOfPeer>& links, const AbortEvents& abort_events,
-    const Backends& backends);
+    const Backends& backends, const LinkSources& sources, int all_linked);
 
 /// The id under which an incarnation appears in Contributors.
 WorkerId worker_id(const std::string& incarnation);

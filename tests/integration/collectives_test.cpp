@@ -63,11 +63,13 @@ INSTANTIATE_TEST_SUITE_P(Worlds, IntegerTypesTest,
 
 /// Under sanitizers those that differ most.
 std::vector<World> worlds() {
-  std::vector<World> all{{"alone", 1, {}},
-                         {"three_over_shm", 3, {"ELASTIC_TRANSPORT=shm"}},
-                         {"encrypted_with_three_streams",
-                          4,
-                          {"ELASTIC_TRANSPORT=tcp", "ELASTIC_TCP_STREAMS=3", "ELASTIC_ENCRYPT=1"}}};
+  std::vector<World> all{
+      {"alone", 1, {}},
+      {"three_over_shm", 3, {"ELASTIC_TRANSPORT=shm"}},
+      {"encrypted_with_three_streams",
+       4,
+       {"ELASTIC_TRANSPORT=tcp", "ELASTIC_TCP_STREAMS=3", "ELASTIC_ENCRYPT=1"}},
+      {"five_over_tcp_linked_as_needed", 5, {"ELASTIC_TRANSPORT=tcp", "ELASTIC_ALL_LINKED=0"}}};
   if (kSlowness > 1) return all;
   all.push_back({"four_over_tcp", 4, {"ELASTIC_TRANSPORT=tcp", "ELASTIC_BUCKET_BYTES=0"}});
   all.push_back(
@@ -75,6 +77,8 @@ std::vector<World> worlds() {
        3,
        {"ELASTIC_TRANSPORT=shm", "ELASTIC_SHM_RING_BYTES=64K", "ELASTIC_SEGMENT_BYTES=4K"}});
   all.push_back({"four_over_shm", 4, {"ELASTIC_TRANSPORT=shm"}});
+  all.push_back(
+      {"six_over_shm_linked_as_needed", 6, {"ELASTIC_TRANSPORT=shm", "ELASTIC_ALL_LINKED=0"}});
   all.push_back({"three_over_tcp", 3, {"ELASTIC_TRANSPORT=tcp"}});
   all.push_back({"ipv6_with_three_streams",
                  3,

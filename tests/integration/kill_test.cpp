@@ -15,6 +15,17 @@ TEST_P(KillTest, SurvivorsAgreeOnEverySum) {
   several_kills(GetParam(), 8);
 }
 
+/// As in a large job, where a worker has links with few others, and makes the rest when an
+/// operation or a repair needs them.
+TEST(KillTestLinkedAsNeeded, SurvivorsAgreeOnEverySum) {
+  for (const char* const transport : {"tcp", "shm"}) {
+    Scenario scenario{"mixed", transport};
+    scenario.environment = {"ELASTIC_ALL_LINKED=0"};
+    scenario.ranks = 6;
+    several_kills(scenario, 4);
+  }
+}
+
 /// Under sanitizers every kind of call and every transport, but not all pairs of them.
 std::vector<Scenario> streams() {
   std::vector<Scenario> all{Scenario{"blocking", "shm"},    Scenario{"named", "tcp"},

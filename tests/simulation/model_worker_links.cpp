@@ -58,8 +58,8 @@ void ModelWorker::connect(const View& view) {
   pool_.keep_only(peers);
   pool_.drop_dead();
   for (const auto& pair : view.broken) {
-    if (pair.one == incarnation()) pool_.drop_used(pair.other);
-    if (pair.other == incarnation()) pool_.drop_used(pair.one);
+    if (pair.one == incarnation()) pool_.drop_old(pair.other, view.generation);
+    if (pair.other == incarnation()) pool_.drop_old(pair.one, view.generation);
   }
   try_to_link(++linking_);
 }
@@ -80,8 +80,9 @@ void ModelWorker::try_to_link(std::uint64_t attempt) {
       auto streams = connect_data(context_.network, context_.chance, process_.self(), peer);
       const std::string id = incarnation() + "-" + std::to_string(context_.network.connections());
       context_.workers[peer]->accept(
-          {incarnation(), lane, id, 0, 1, "", std::move(streams.second)});
-      pool_.add({member.incarnation, lane, id, 0, 1, "", std::move(streams.first)});
+          {incarnation(), lane, id, 0, 1, "", next_.generation, std::move(streams.second)});
+      pool_.add(
+          {member.incarnation, lane, id, 0, 1, "", next_.generation, std::move(streams.first)});
     }
   }
   if (missing == nullptr) {

@@ -20,7 +20,8 @@ class LinkPoolTest : public testing::Test {
     auto pair = make_inproc_pair(16 * 1024);
     ASSERT_TRUE(pair.ok());
     far_.push_back(std::move(pair.value().second));
-    pool_.add({peer, lane, link_id, stream, streams, via, std::move(pair.value().first)});
+    pool_.add({peer, lane, link_id, stream, streams, via, /*generation=*/1,
+               std::move(pair.value().first)});
   }
   void arrive_whole(const std::string& peer) {
     arrive(peer, 0, peer + "-0");

@@ -158,9 +158,12 @@ void NegotiationSimulator::complete(Worker& worker) {
 
 void NegotiationSimulator::pump(std::size_t rank) {
   Worker& worker = *workers_[rank];
-  for (OutgoingNote& note : worker.negotiator.take_outgoing()) {
-    ++worker.notes;
-    links_[{rank, static_cast<std::size_t>(note.to_rank)}].push_back(std::move(note.bytes));
+  for (const std::vector<std::byte>& note : worker.negotiator.take_outgoing()) {
+    for (std::size_t to = 0; to < workers_.size(); ++to) {
+      if ((rank == 0) == (to == 0)) continue;  // to the leader, or to all followers
+      ++worker.notes;
+      links_[{rank, to}].push_back(note);
+    }
   }
   for (OrderItem& order : worker.negotiator.take_orders()) worker.taken.push_back(std::move(order));
 }

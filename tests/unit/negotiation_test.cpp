@@ -82,11 +82,11 @@ TEST(Negotiation, SendsNothingWhileIdleAndOneNoteForAllThatIsReadyTogether) {
   }
   const auto ready = follower.take_outgoing();
   ASSERT_THAT(ready, SizeIs(1));
-  EXPECT_LE(ready[0].bytes.size(), 5u);
-  ASSERT_TRUE(leader.on_note(1, ready[0].bytes).ok());
+  EXPECT_LE(ready[0].size(), 5u);
+  ASSERT_TRUE(leader.on_note(1, ready[0]).ok());
   const auto run = leader.take_outgoing();
   ASSERT_THAT(run, SizeIs(1));
-  EXPECT_LE(run[0].bytes.size(), 5u);
+  EXPECT_LE(run[0].size(), 5u);
   EXPECT_THAT(leader.take_orders(), SizeIs(2));
 }
 
@@ -233,11 +233,8 @@ TEST(Negotiation, WorksAlone) {
 }
 
 /// Everything `from` has to say reaches `to`.
-void deliver(Negotiator& from, int from_rank, Negotiator& to, int to_rank) {
-  for (const OutgoingNote& note : from.take_outgoing()) {
-    if (note.to_rank != to_rank) continue;
-    ASSERT_TRUE(to.on_note(from_rank, note.bytes).ok());
-  }
+void deliver(Negotiator& from, int from_rank, Negotiator& to) {
+  for (const auto& note : from.take_outgoing()) ASSERT_TRUE(to.on_note(from_rank, note).ok());
 }
 
 void run_all(Negotiator& negotiator, std::size_t expected) {
@@ -255,8 +252,8 @@ TEST(Negotiation, LetsAReportAndADissolutionCross) {
     for (const auto& request : tensors({"a", "b"})) ASSERT_TRUE(rank->submit(request).ok());
     rank->flush();
   }
-  deliver(follower, 1, leader, 0);
-  deliver(leader, 0, follower, 1);
+  deliver(follower, 1, leader);
+  deliver(leader, 0, follower);
   run_all(leader, 1);
   run_all(follower, 1);
 
@@ -265,16 +262,16 @@ TEST(Negotiation, LetsAReportAndADissolutionCross) {
   ASSERT_TRUE(leader.submit(floats("a", 1)).ok());
   leader.flush();  // dissolves
   const auto report = follower.take_outgoing();
-  deliver(leader, 0, follower, 1);  // crosses the report
-  for (const auto& note : report) ASSERT_TRUE(leader.on_note(1, note.bytes).ok());
+  deliver(leader, 0, follower);  // crosses the report
+  for (const auto& note : report) ASSERT_TRUE(leader.on_note(1, note).ok());
   EXPECT_THAT(leader.take_orders(), IsEmpty());
-  deliver(follower, 1, leader, 0);
-  deliver(leader, 0, follower, 1);
+  deliver(follower, 1, leader);
+  deliver(leader, 0, follower);
   run_all(leader, 1);
   run_all(follower, 1);
   ASSERT_TRUE(leader.submit(floats("b", 1)).ok());
   leader.flush();
-  deliver(leader, 0, follower, 1);
+  deliver(leader, 0, follower);
   run_all(leader, 1);
   run_all(follower, 1);
 }
@@ -289,16 +286,16 @@ TEST(Negotiation, NeverClosesBucketsForAFollowersFlushButWhenForced) {
   follower.flush();
   leader.force_flush();  // the follower does not have it yet
   EXPECT_TRUE(leader.submit(floats("b", 1)).ok());
-  deliver(follower, 1, leader, 0);
+  deliver(follower, 1, leader);
   EXPECT_THAT(leader.take_orders(), IsEmpty());
   ASSERT_TRUE(follower.submit(floats("b", 1)).ok());
-  deliver(follower, 1, leader, 0);
+  deliver(follower, 1, leader);
   EXPECT_THAT(leader.take_orders(), IsEmpty());
   leader.force_flush();  // all ranks have it, and the bucket is still open
   const auto orders = leader.take_orders();
   ASSERT_THAT(orders, SizeIs(1));
   EXPECT_THAT(*orders[0].requests, SizeIs(2));  // one bucket
-  deliver(leader, 0, follower, 1);
+  deliver(leader, 0, follower);
   run_all(follower, 1);
 }
 
@@ -313,10 +310,12 @@ struct Three {
   void exchange() {
     for (int round = 0; round < 3; ++round) {
       for (std::size_t rank = 1; rank < 3; ++rank) {
-        deliver(ranks[rank], static_cast<int>(rank), ranks[0], 0);
+        deliver(ranks[rank], static_cast<int>(rank), ranks[0]);
       }
-      for (const OutgoingNote& note : ranks[0].take_outgoing()) {
-        ASSERT_TRUE(ranks[static_cast<std::size_t>(note.to_rank)].on_note(0, note.bytes).ok());
+      for (const auto& note : ranks[0].take_outgoing()) {
+        for (std::size_t follower = 1; follower < 3; ++follower) {
+          ASSERT_TRUE(ranks[follower].on_note(0, note).ok());
+        }
       }
     }
   }
@@ -414,9 +413,9 @@ TEST(Negotiation, ForgetsBucketsThatAreNotUsedAnyMore) {
       }
     }
     leader.flush();
-    deliver(leader, 0, follower, 1);  // dissolutions
-    deliver(follower, 1, leader, 0);
-    deliver(leader, 0, follower, 1);
+    deliver(leader, 0, follower);  // dissolutions
+    deliver(follower, 1, leader);
+    deliver(leader, 0, follower);
     run_all(leader, 2);
     run_all(follower, 2);
   }

@@ -1,5 +1,8 @@
+#include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <random>
+#include <set>
 
 #include <gtest/gtest.h>
 
@@ -8,6 +11,7 @@
 #include "collectives/plan/broadcast.hpp"
 #include "collectives/plan/choose.hpp"
 #include "collectives/plan/exchange.hpp"
+#include "collectives/plan/neighbours.hpp"
 #include "collectives/plan/ring.hpp"
 #include "plan_checks.hpp"
 #include "plan_simulator.hpp"
@@ -235,10 +239,10 @@ TEST(RingAllgather, CollectsRaggedBlocks) {
   }
 }
 
-TEST(OneShotAllgather, CollectsBlocks) {
+void expect_collects_blocks(Plan (*allgather)(int rank, int size, std::size_t bytes)) {
   for (int size = 1; size <= kMaxSize; ++size) {
-    Simulator simulator(plans(size, [&](int r) { return one_shot_allgather(r, size, 8); }),
-                        DType::kI64, ReduceOp::kSum, 9);
+    Simulator simulator(plans(size, [&](int r) { return allgather(r, size, 8); }), DType::kI64,
+                        ReduceOp::kSum, 9);
     std::vector<std::int64_t> expected;
     for (int r = 0; r < size; ++r) expected.push_back(r + 1000);
     for (std::size_t r = 0; r < expected.size(); ++r) {
@@ -249,6 +253,77 @@ TEST(OneShotAllgather, CollectsBlocks) {
     ASSERT_EQ(simulator.run(), "");
     for (const auto& data : simulator.data()) ASSERT_EQ(data, bytes_of(expected));
     if (size > 1) expect_all_started_before_any_finished(simulator, std::to_string(size));
+  }
+}
+
+TEST(OneShotAllgather, CollectsBlocks) {
+  expect_collects_blocks(one_shot_allgather);
+}
+
+TEST(DisseminationAllgather, CollectsBlocks) {
+  expect_collects_blocks(dissemination_allgather);
+}
+
+TEST(DisseminationAllgather, HasTheNeighboursOfTheBarrierAsPeers) {
+  for (const int size : {2, 17, 64, 100}) {
+    for (int rank = 0; rank < size; rank += 7) {
+      std::set<int> expected;
+      for (const Step& step : dissemination_barrier(rank, size).steps) expected.insert(step.peer);
+      for (const Step& step : dissemination_allgather(rank, size, 8).steps) {
+        EXPECT_TRUE(expected.contains(step.peer)) << rank << " of " << size << ": " << step.peer;
+      }
+    }
+  }
+}
+
+/// Both ends of a link have to make it. And the cost of a view must not grow with the job.
+TEST(Neighbours, AreMutualAndFew) {
+  const auto alone = [](int rank) { return rank; };
+  const auto together = [](int) { return 0; };
+  const auto pairs = [](int rank) { return rank / 2; };
+  for (const int size : {2, 3, 16, 17, 33, 64, 100, 257}) {
+    for (int (*const host_of)(int) : {+alone, +together, +pairs}) {
+      const Hosts placed = hosts(size, host_of);
+      std::vector<std::vector<int>> of_rank;
+      for (int rank = 0; rank < size; ++rank) of_rank.push_back(neighbours(rank, placed));
+      for (int rank = 0; rank < size; ++rank) {
+        const auto& mine = of_rank[static_cast<std::size_t>(rank)];
+        const double most = 3 * std::ceil(std::log2(size)) + 4;
+        EXPECT_LE(static_cast<double>(mine.size()), most) << rank << " of " << size;
+        for (const int peer : mine) {
+          ASSERT_NE(peer, rank);
+          const auto& its = of_rank[static_cast<std::size_t>(peer)];
+          EXPECT_TRUE(std::ranges::binary_search(its, rank)) << rank << " and " << peer;
+        }
+      }
+    }
+  }
+}
+
+TEST(Neighbours, AreThePeersOfEveryUsualPlan) {
+  constexpr int kSize = 37;
+  for (int (*const host_of)(int) :
+       {+[](int rank) { return rank; }, +[](int rank) { return rank % 5; }}) {
+    const Hosts placed = hosts(kSize, host_of);
+    for (int rank = 0; rank < kSize; ++rank) {
+      const std::vector<int> linked = neighbours(rank, placed);
+      std::vector<Plan> usual{dissemination_allgather(rank, kSize, 8),
+                              dissemination_barrier(rank, kSize),
+                              recursive_doubling_allreduce(rank, kSize, 100),
+                              ring_allreduce(rank, kSize, {10000, 4}, kSegment),
+                              hierarchical_allreduce(rank, placed, {10000, 4}, kSegment),
+                              ring_reduce_scatter(rank, kSize, {10000, 4}, kSegment)};
+      for (int root = 0; root < kSize; ++root) {
+        usual.push_back(tree_broadcast(rank, kSize, root, 8));
+        usual.push_back(chain_broadcast(rank, kSize, root, 1000, kSegment));
+      }
+      for (const Plan& plan : usual) {
+        for (const Step& step : plan.steps) {
+          if (step.peer == Step::kNone) continue;
+          ASSERT_TRUE(std::ranges::binary_search(linked, step.peer)) << rank << ", " << step.peer;
+        }
+      }
+    }
   }
 }
 

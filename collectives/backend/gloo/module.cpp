@@ -25,6 +25,7 @@ extern "C" [[gnu::visibility("default")]] const BackendModule elastic_module = {
     {ELASTIC_MODULE_ABI, gloo_library},
     /*fixed_membership=*/false,
     /*works_on_devices=*/false,
+    /*uses_all_links=*/true,
     start,
     make,
     /*end=*/nullptr};

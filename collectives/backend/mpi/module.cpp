@@ -20,6 +20,7 @@ extern "C" [[gnu::visibility("default")]] const BackendModule elastic_module = {
     {ELASTIC_MODULE_ABI, mpi_library},
     /*fixed_membership=*/true,
     /*works_on_devices=*/false,
+    /*uses_all_links=*/false,
     start,
     make_mpi_backend,
     /*end=*/nullptr};

@@ -26,6 +26,9 @@ Status Executor::run(const Schedule& schedule, const PlanBuffers& memory, const 
   schedule_ = &schedule;
   memory_ = memory;
   reducer_ = reducer;
+  if (!mesh_.has_all_links()) {
+    if (Status linked = mesh_.require(schedule.peers()); !linked.ok()) return linked;
+  }
   start();
   return mesh_.run_until(advance_);
 }

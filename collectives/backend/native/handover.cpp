@@ -98,6 +98,15 @@ void send_parcel(Link& link, const Descriptor& descriptor, const Backend::Parcel
 
 }  // namespace
 
+std::vector<int> peers_in(const Backend::HandoverPairs& pairs, int rank) {
+  std::vector<int> peers;
+  for (std::size_t i = 0; i < pairs.senders.size(); ++i) {
+    if (pairs.senders[i] == rank) peers.push_back(pairs.takers[i]);
+    if (pairs.takers[i] == rank) peers.push_back(pairs.senders[i]);
+  }
+  return peers;
+}
+
 /// A holder sends four messages to each of its takers: the descriptor with all sizes, then error,
 /// counts and data. A taker receives the descriptor first, refuses impossible sizes before it
 /// allocates memory, and then receives the other three.

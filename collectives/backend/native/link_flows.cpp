@@ -23,7 +23,8 @@ constexpr int kTrialTimes = 3;
 void for_each_far_link(transport::Mesh& mesh, const Hosts& hosts,
                        const std::function<void(transport::Link&)>& does) {
   for (int peer = 0; peer < mesh.size(); ++peer) {
-    if (hosts.of(peer) != hosts.of(mesh.rank())) does(mesh.link(peer));
+    const bool far = hosts.of(peer) != hosts.of(mesh.rank());
+    if (far && mesh.has_link(peer)) does(mesh.link(peer));
   }
 }
 

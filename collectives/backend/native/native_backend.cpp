@@ -29,6 +29,9 @@ Reducer reducer_of(DType dtype, ReduceOp op) {
           size_of(dtype), dtype};
 }
 
+/// More members that have the state give none of it: they would need links with every joiner.
+constexpr std::size_t kMostDonors = 16;
+
 /// Collectives as plans on a mesh. The thread that runs the lane's operation owns it; any thread
 /// may call `abort`.
 class NativeBackend final : public Backend {
@@ -140,7 +143,8 @@ Status NativeBackend::prepare(std::uint64_t position) {
   if (std::exchange(prepared_, true)) return refused_.ok() ? Status() : refuse(position);
   mesh_->begin(OpTag{generation_, position, OpTag::kBeforeOperation}, {});
   const Result<ViewCapabilities> agreed = negotiate_capabilities(
-      *mesh_, executor_, plans_, hosts_, options_, hosts_.count() == 1 && eager_.find_channels());
+      *mesh_, executor_, plans_, hosts_, options_,
+      hosts_.count() == 1 && mesh_->has_all_links() && eager_.find_channels());
   if (!agreed.ok()) {
     if (agreed.status().code() == Code::kMismatch) {
       refused_ = Status(Code::kMismatch, agreed.status().message(), -1, generation_);
@@ -362,6 +366,7 @@ Status NativeBackend::transfer(const Call& call, Payload& payload) {
   if (Status status = barrier(); !status.ok()) return status;
   const auto* const state = std::get_if<StateSections>(&payload.form);
   std::vector<int> donors = call.donors;
+  if (donors.size() > kMostDonors) donors.resize(kMostDonors);
   for (std::size_t i = 0; i < call.sections.size(); ++i) {
     const Section& section = call.sections[i];
     std::byte* const at =
@@ -382,7 +387,8 @@ Status NativeBackend::hand_over(std::uint64_t position, const HandoverPairs& pai
   };
   if (!concerned(pairs.senders) && !concerned(pairs.takers)) return {};
   mesh_->begin(OpTag{generation_, position, OpTag::kBeforeOperation}, transport::Fingerprint{});
-  Status status = hand_over_parcel(*mesh_, pairs, parcel);
+  Status status = mesh_->require(peers_in(pairs, rank()));
+  if (status.ok()) status = hand_over_parcel(*mesh_, pairs, parcel);
   if (!status.ok()) mesh_->abandon();
   return status;
 }

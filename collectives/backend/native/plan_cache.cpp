@@ -90,8 +90,11 @@ const Schedule& PlanCache::barrier() {
 }
 
 const Schedule& PlanCache::small_allgather(std::size_t bytes) {
-  return find({Shape::kSmallAllgather, 0, {bytes, 1}},
-              [&] { return plan::one_shot_allgather(rank_, size_, bytes); });
+  return find({Shape::kSmallAllgather, 0, {bytes, 1}}, [&] {
+    return size_ <= plan::kOneShotAllgatherRanks
+               ? plan::one_shot_allgather(rank_, size_, bytes)
+               : plan::dissemination_allgather(rank_, size_, bytes);
+  });
 }
 
 const Schedule& PlanCache::allgather(const std::vector<std::uint64_t>& counts,

@@ -35,7 +35,7 @@ class PlanCache {
   const Schedule& reduce_scatter(plan::Elements elements);
   const Schedule& broadcast(int root, std::size_t bytes);
   const Schedule& barrier();
-  /// An allgather of small blocks of `bytes` each, by a message from every rank to every other.
+  /// An allgather of small blocks of `bytes` each.
   const Schedule& small_allgather(std::size_t bytes);
   const Schedule& allgather(const std::vector<std::uint64_t>& counts, std::size_t element_bytes);
 

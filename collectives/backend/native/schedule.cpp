@@ -57,6 +57,7 @@ void Schedule::fill_queues() {
     queue_of_[i] = static_cast<std::uint32_t>(queue - queues_.begin());
     (step.kind == Step::Kind::kSend ? queue->sends : queue->receives).push_back(index);
   }
+  for (const Queue& queue : queues_) peers_.push_back(queue.peer);
 }
 
 }  // namespace elastic::collectives

@@ -35,6 +35,8 @@ class Schedule {
     return std::span(dependents_).subspan(first_[at], first_[at + 1] - first_[at]);
   }
   const std::vector<Queue>& queues() const { return queues_; }
+  /// The peers of the queues.
+  const std::vector<int>& peers() const { return peers_; }
   /// Index into `queues()` of a step that is not local.
   std::size_t queue_of(std::int32_t index) const {
     return queue_of_[static_cast<std::size_t>(index)];
@@ -51,6 +53,7 @@ class Schedule {
   std::vector<std::size_t> first_;  // step's first entry in dependents_; one more than steps
   std::vector<std::int32_t> dependents_;
   std::vector<Queue> queues_;
+  std::vector<int> peers_;
   std::vector<std::uint32_t> queue_of_;
   std::vector<std::int32_t> ready_;
 };

@@ -5,6 +5,7 @@
 namespace elastic::collectives {
 
 Status subset_barrier(transport::Mesh& mesh, const std::vector<int>& ranks) {
+  if (Status linked = mesh.require(ranks); !linked.ok()) return linked;
   std::vector<transport::Link*> others;
   for (const int rank : ranks) {
     if (rank != mesh.rank()) others.push_back(&mesh.link(rank));

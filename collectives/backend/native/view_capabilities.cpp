@@ -42,7 +42,7 @@ Word own_word(transport::Mesh& mesh, const Hosts& hosts, const NativeOptions& op
   Word word;
   word.capacity = hosts.count() == 1 && !has_eager_channels ? 0 : ~std::uint64_t{0};
   for (const int peer : hosts.ranks(hosts.of(mesh.rank()))) {
-    if (peer == mesh.rank()) continue;
+    if (peer == mesh.rank() || !mesh.has_link(peer)) continue;
     word.capacity = std::min<std::uint64_t>(word.capacity, mesh.link(peer).capacity());
   }
   word.segment_bytes = options.segment_bytes;

@@ -93,6 +93,7 @@ extern "C" [[gnu::visibility("default")]] const BackendModule elastic_module = {
     {ELASTIC_MODULE_ABI, describe, find_library},
     /*fixed_membership=*/false,
     /*works_on_devices=*/true,
+    /*uses_all_links=*/false,
     start,
     make,
     end};
