@@ -123,7 +123,7 @@ Result<Request> with_command(Result<MeasurementOptions> options,
                              const std::vector<std::string>& arguments) {
   if (!options.ok()) return options.status();
   options.value().arguments = arguments;
-  if (options.value().command.empty()) options.value().command = command_text(arguments);
+  if (options.value().command.empty()) options.value().command = command_text("elastic-bench", arguments);
   return Request(std::move(options).value());
 }
 
@@ -165,12 +165,12 @@ Result<Request> parse_command_line(const std::vector<std::string>& arguments) {
   if (scaling.parsed()) return with_command(scaling.read(), arguments);
   if (tune.parsed()) return with_command(tune.read(), arguments);
   if (recovery_sub->parsed()) {
-    recovery.command = command_text(arguments);
+    recovery.command = command_text("elastic-bench", arguments);
     if (Status status = read_recovery(texts, recovery); !status.ok()) return status;
     return Request(std::move(recovery));
   }
   if (join_sub->parsed()) {
-    join.command = command_text(arguments);
+    join.command = command_text("elastic-bench", arguments);
     if (Status status = read_join(texts, join.state_bytes); !status.ok()) return status;
     return Request(std::move(join));
   }

@@ -113,8 +113,8 @@ Status check_without_peers(const RankOptions& options, const std::string& measur
   return check_rank_options(options);
 }
 
-std::string command_text(const std::vector<std::string>& arguments) {
-  std::string text = "elastic-bench";
+std::string command_text(const std::string& program, const std::vector<std::string>& arguments) {
+  std::string text = program;
   for (const std::string& argument : arguments) {
     const bool plain = argument.find_first_of(" \t\n'\"\\$*?") == std::string::npos;
     text += plain && !argument.empty() ? " " + argument : " '" + argument + "'";

@@ -58,6 +58,6 @@ Status check_rank_options(const RankOptions& options);
 Status check_without_peers(const RankOptions& options, const std::string& measurement);
 
 /// The command as a line for a shell.
-std::string command_text(const std::vector<std::string>& arguments);
+std::string command_text(const std::string& program, const std::vector<std::string>& arguments);
 
 }  // namespace elastic::bench

@@ -60,6 +60,10 @@ class Client::Impl : public std::enable_shared_from_this<Impl> {
     connection_->abort("closed");
   }
 
+  std::uint64_t received_bytes() const {
+    return received_earlier_ + (connection_ ? connection_->received_bytes() : 0);
+  }
+
   /// No callback comes after this.
   void forget() {
     handlers_ = {};
@@ -127,6 +131,7 @@ class Client::Impl : public std::enable_shared_from_this<Impl> {
                             options_.encrypt};
     const auto dialed = co_await dial(destination, timeout);
     if (!dialed.ok()) co_return after_no_handshake(dialed.status());
+    received_earlier_ = received_bytes();
     connection_ = dialed.value();
     if (over_) connection_->abort("closed");
     const SuccessorWatch watch(std::move(destination), connection_);
@@ -187,6 +192,7 @@ class Client::Impl : public std::enable_shared_from_this<Impl> {
   void set_aside() {
     connection_->no_deadline();
     abort_set_aside();
+    received_earlier_ = received_bytes();
     set_aside_ = std::exchange(connection_, nullptr);
   }
   void abort_set_aside() {
@@ -241,6 +247,7 @@ class Client::Impl : public std::enable_shared_from_this<Impl> {
   asio::steady_timer heartbeat_;
   std::shared_ptr<Connection> connection_;
   std::shared_ptr<Connection> set_aside_;  ///< brought something damaged; often null
+  std::uint64_t received_earlier_ = 0;      ///< on connections before `connection_`
   AnnouncedView announced_;
   bool established_ = false;   ///< was welcomed on `connection_`
   bool was_welcomed_ = false;  ///< on this connection or an earlier one
@@ -263,6 +270,9 @@ void Client::send(const Message& message) {
 }
 void Client::close() {
   impl_->close();
+}
+std::uint64_t Client::received_bytes() const {
+  return impl_->received_bytes();
 }
 
 }  // namespace elastic::rendezvous

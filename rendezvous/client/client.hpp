@@ -47,6 +47,8 @@ class Client {
   void send(const Message& message);
   /// Sends what is queued, then closes permanently.
   void close();
+  /// The bytes of all messages so far, with their headers.
+  std::uint64_t received_bytes() const;
 
  private:
   class Impl;

@@ -249,6 +249,7 @@ asio::awaitable<Result<Message>> Connection::read() {
   std::string text(start.value().bytes, '\0');
   alive = co_await read_exactly(text.data(), text.size());
   if (!alive) co_return lost();
+  received_bytes_ += header.size() + text.size();
   Status whole = check_text(start.value(), text);
   if (!whole.ok()) co_return whole;
   co_return decode(text);

@@ -87,6 +87,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void no_deadline();
 
   bool closing() const { return closing_; }
+  /// The bytes of all messages so far, with their headers.
+  std::uint64_t received_bytes() const { return received_bytes_; }
   boost::asio::any_io_executor executor() { return socket_.get_executor(); }
   /// The other side's address.
   const std::string& peer() const { return peer_; }
@@ -112,6 +114,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   /// Frames, encrypted if at all; the first is being written.
   std::deque<std::shared_ptr<const std::string>> queue_;
   std::size_t queued_bytes_ = 0;
+  std::uint64_t received_bytes_ = 0;
   bool closing_ = false;
   std::uint64_t deadline_number_ = 0;
   std::string why_;       ///< why it was aborted, or cannot be read any more
