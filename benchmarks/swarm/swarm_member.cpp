@@ -48,6 +48,7 @@ rendezvous::ClientOptions SwarmMember::client_options(const SwarmServer& server)
   options.job = server.job;
   options.secret = server.secret;
   options.connect_deadline = kConnectDeadline;
+  options.unpacking = server.unpacking;
   options.registration = [this] { return registration(); };
   options.heartbeat = [this] { return heartbeat(); };
   return options;
@@ -88,6 +89,8 @@ void SwarmMember::on_message(const rendezvous::Message& message) {
     participation_.on_check(*check);
   } else if (const auto* announce = std::get_if<rendezvous::Announce>(&message)) {
     participation_.on_announce(announce->view);
+  } else if (const auto* request = std::get_if<rendezvous::ViewRequest>(&message)) {
+    participation_.on_view_request(*request);
   } else if (const auto* farewell = std::get_if<rendezvous::Farewell>(&message)) {
     leave(Status(Code::kEvicted, farewell->text));
   } else if (const auto* fail = std::get_if<rendezvous::Fail>(&message)) {

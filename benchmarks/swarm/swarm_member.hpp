@@ -20,6 +20,7 @@ struct SwarmServer {
   std::string address;
   std::string job;
   Secret secret;
+  std::shared_ptr<rendezvous::Unpacking> unpacking;
 };
 
 /// A worker without a data plane: the real client of the rendezvous server, and the real

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <filesystem>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <utility>
 #include <variant>
@@ -12,6 +13,7 @@
 #include "benchmarks/job/program_files.hpp"
 #include "benchmarks/report/output_file.hpp"
 #include "benchmarks/swarm/server_process.hpp"
+#include "benchmarks/swarm/shared_unpacking.hpp"
 #include "benchmarks/swarm/swarm.hpp"
 #include "rendezvous/client/control_client.hpp"
 
@@ -35,7 +37,8 @@ class SwarmRun {
     if (Status status = ScratchFolder::make(folder_); !status.ok()) return status;
     if (Status status = write_secret(); !status.ok()) return status;
     if (Status status = start_server("0"); !status.ok()) return status;
-    swarm_.emplace(SwarmServer{server_.address(), kJob, secret_});
+    swarm_.emplace(
+        SwarmServer{server_.address(), kJob, secret_, std::make_shared<SharedUnpacking>()});
     times_.workers = options_.workers;
     times_.deaths = times_.joiners = options_.deaths;
     for (const auto phase : {&SwarmRun::form, &SwarmRun::idle, &SwarmRun::lose_one,
@@ -59,7 +62,7 @@ class SwarmRun {
     return server_.start({options_.server, "--np", std::to_string(options_.workers), "--job", kJob,
                           "--port", port, "--secret-file", (folder_.path() / "secret").string(),
                           "--journal", (folder_.path() / "journal").string(), "--log-level",
-                          "warn"});
+                          std::getenv("SWARM_LOG") ? "info" : "warn"});
   }
 
   /// Runs the members until `done`. \returns the seconds that it took.

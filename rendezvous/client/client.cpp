@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <exception>
+#include <memory>
+#include <string_view>
 #include <utility>
 
 #include <boost/asio/co_spawn.hpp>
@@ -134,6 +136,9 @@ class Client::Impl : public std::enable_shared_from_this<Impl> {
     received_earlier_ = received_bytes();
     connection_ = dialed.value();
     if (over_) connection_->abort("closed");
+    connection_->unpack_with([unpacking = options_.unpacking](std::string_view bytes) {
+      return unpacking->message(bytes);
+    });
     const SuccessorWatch watch(std::move(destination), connection_);
     connection_->set_deadline(kWelcomeWithin, "does not answer");
     connection_->send(options_.registration());
@@ -178,11 +183,14 @@ class Client::Impl : public std::enable_shared_from_this<Impl> {
 
   /// Makes an Announce of an AnnounceChange.
   Status expand(Message& message) {
+    if (const auto* change = std::get_if<AnnounceChange>(&message)) {
+      Result<SharedView> view = options_.unpacking->view(change->change, announced_);
+      if (!view.ok()) return view.status();
+      message = Announce{std::move(view).value(), change->heartbeat_ms};
+    }
     if (const auto* announce = std::get_if<Announce>(&message)) {
-      announced_.take(announce->view);
-    } else if (const auto* change = std::get_if<AnnounceChange>(&message)) {
-      if (const Status known = announced_.take(change->change); !known.ok()) return known;
-      message = Announce{announced_.view()};
+      announced_ = announce->view;
+      if (announce->heartbeat_ms) beat_every(*announce->heartbeat_ms);
     }
     return {};
   }
@@ -205,21 +213,30 @@ class Client::Impl : public std::enable_shared_from_this<Impl> {
     abort_set_aside();
     was_welcomed_ = true;
     if (std::exchange(established_, true)) return;
-    const Milliseconds period{std::clamp<std::int64_t>(welcome.heartbeat_ms, 1, 60000)};
+    period_ = Milliseconds(0);
+    beat_every(welcome.heartbeat_ms);
     asio::co_spawn(
-        io_, [self = shared_from_this(), period] { return self->beat(period); }, asio::detached);
+        io_, [self = shared_from_this()] { return self->beat(); }, asio::detached);
   }
 
-  asio::awaitable<void> beat(Milliseconds period) {
+  /// The next heartbeat follows one period from now.
+  void beat_every(std::int64_t milliseconds) {
+    const Milliseconds period{std::clamp<std::int64_t>(milliseconds, 1, 60000)};
+    if (period == period_) return;
+    period_ = period;
+    heartbeat_.expires_after(period);  // `beat` waits anew
+  }
+
+  asio::awaitable<void> beat() {
     const std::shared_ptr<Connection> connection = connection_;
     boost::system::error_code error;
-    heartbeat_.expires_after(period);
     while (true) {
       co_await heartbeat_.async_wait(asio::redirect_error(asio::use_awaitable, error));
-      if (error || over_ || !established_ || connection != connection_) co_return;
+      if (over_ || !established_ || connection != connection_) co_return;
+      if (error) continue;
       connection->send(options_.heartbeat());
       // After a stall one heartbeat is enough.
-      heartbeat_.expires_at(std::max(heartbeat_.expiry() + period, Clock::now()));
+      heartbeat_.expires_at(std::max(heartbeat_.expiry() + period_, Clock::now()));
     }
   }
 
@@ -247,11 +264,12 @@ class Client::Impl : public std::enable_shared_from_this<Impl> {
   asio::steady_timer heartbeat_;
   std::shared_ptr<Connection> connection_;
   std::shared_ptr<Connection> set_aside_;  ///< brought something damaged; often null
-  std::uint64_t received_earlier_ = 0;      ///< on connections before `connection_`
-  AnnouncedView announced_;
-  bool established_ = false;   ///< was welcomed on `connection_`
-  bool was_welcomed_ = false;  ///< on this connection or an earlier one
-  bool over_ = false;          ///< closed, or dismissed by the server
+  std::uint64_t received_earlier_ = 0;     ///< on connections before `connection_`
+  SharedView announced_ = std::make_shared<const View>();  ///< the latest view
+  Milliseconds period_{0};                                 ///< of heartbeats
+  bool established_ = false;                               ///< was welcomed on `connection_`
+  bool was_welcomed_ = false;                              ///< on this connection or an earlier one
+  bool over_ = false;                                      ///< closed, or dismissed by the server
   Milliseconds pause_of_warnings_ = kFirstWarning;
   TimePoint warn_at_ = Clock::now() + kFirstWarning;
 };

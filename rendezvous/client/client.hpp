@@ -10,6 +10,7 @@
 #include "base/clock.hpp"
 #include "base/handshake.hpp"
 #include "base/status.hpp"
+#include "rendezvous/client/unpacking.hpp"
 #include "rendezvous/protocol/messages.hpp"
 
 namespace elastic::rendezvous {
@@ -22,6 +23,7 @@ struct ClientOptions {
   std::function<Register()> registration;                             ///< asked for each connection
   std::function<Heartbeat()> heartbeat = [] { return Heartbeat{}; };  ///< asked each time
   Milliseconds connect_deadline{30000};  ///< no server at the address, or it does not answer
+  std::shared_ptr<Unpacking> unpacking = std::make_shared<Unpacking>();
 };
 
 /// A worker's connection to the rendezvous server: connects (retrying until the deadline),

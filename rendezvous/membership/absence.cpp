@@ -4,16 +4,25 @@
 // healthy processes. Such an absence ends in one of three ways: the member registers again, its
 // process is proved to have ended, or its time runs out.
 #include <algorithm>
+#include <map>
+#include <set>
+#include <utility>
 
 #include "rendezvous/membership/state.hpp"
 
 namespace elastic::rendezvous {
+namespace {
+
+/// Members of the same host, and of others, that are asked about a disconnected one.
+constexpr std::size_t kAskedOfEach = 4;
+
+}  // namespace
 
 /// Marks a member as disconnected. A round begins at once, as after a death, and waits for the
 /// outcome: if the member is dead, no time is lost. If most members are disconnected at the same
 /// time, this is an outage of the network or the server, and the members train on instead.
 void Membership::State::disconnect(const std::string& incarnation, const std::string& why) {
-  if (!absences_.try_emplace(incarnation, Absence{now_, why, {}}).second) return;
+  if (!absences_.try_emplace(incarnation, Absence{now_, why}).second) return;
   liveness_.forget(incarnation);
   log_reason(describe(incarnation) + " is disconnected: " + why);
   if (!outage_ && 2 * absences_.size() > view_.members.size()) {
@@ -26,7 +35,10 @@ void Membership::State::disconnect(const std::string& incarnation, const std::st
 /// Ends an absence: the member has registered again. Messages in either direction may be lost;
 /// `bring_up_to_date` repeats what matters.
 void Membership::State::reconnect(const std::string& incarnation) {
-  for (auto& [member, absence] : absences_) absence.asked.erase(incarnation);
+  for (auto& [member, absence] : absences_) {
+    const bool may_be_lost = absence.asked.erase(incarnation) > 0;
+    if (may_be_lost || absence.asked.size() < kAskedOfEach) absence.ask = true;
+  }
   absences_.erase(incarnation);
   note_first_connected();
   if (absences_.empty()) outage_.reset();
@@ -48,11 +60,11 @@ void Membership::State::note_first_connected() {
 /// When the member is given up without proof of its death.
 TimePoint Membership::State::awaited_until(const Absence& absence) const {
   if (outage_ && outage_->first_connected) {
-    return *outage_->first_connected + options_.return_window;
+    return *outage_->first_connected + return_window();
   }
   if (outage_) return outage_->since + options_.outage_window;
   const Duration grace =
-      std::max<Duration>(options_.disconnect_grace, options_.evict_after) + liveness_.slack(now_);
+      std::max<Duration>(options_.disconnect_grace, silence_limit()) + liveness_.slack(now_);
   return absence.since + grace;
 }
 
@@ -93,18 +105,44 @@ void Membership::State::expire_absences() {
   }
 }
 
-/// Asks each connected member, once, whether the process of a disconnected one has ended. Cost: one
-/// message per connected member, with all absences that it was not asked about yet.
+/// Asks some connected members whether the process of a disconnected one has ended, and another
+/// when one of these is gone. Not while most are disconnected: then the network or the server has
+/// failed. Cost: a few messages for each absence, and a look at all members.
 void Membership::State::ask_about_absent() {
-  if (absences_.empty() || over_) return;
-  for (const std::string& member : remaining_members()) {
-    if (is_absent(member)) continue;
-    Check check;
-    for (auto& [other, absence] : absences_) {
-      if (absence.asked.insert(member).second) check.incarnations.push_back(other);
+  if (over_ || 2 * absences_.size() > view_.members.size()) return;
+  std::map<std::string, Check> checks;
+  for (auto& [member, absence] : absences_) {
+    const std::size_t gone =
+        std::erase_if(absence.asked, [this](const std::string& one) { return !is_connected(one); });
+    if (!std::exchange(absence.ask, false) && gone == 0) continue;
+    for (const std::string& asked : members_to_ask(member)) {
+      if (absence.asked.insert(asked).second) checks[asked].incarnations.push_back(member);
     }
-    if (!check.incarnations.empty()) send(member, std::move(check));
   }
+  for (auto& [asked, check] : checks) send(asked, std::move(check));
+}
+
+/// Some of the member's host, which can try its local socket, and some of others, the next in the
+/// order of ranks.
+std::set<std::string> Membership::State::members_to_ask(const std::string& absent) const {
+  std::set<std::string> chosen;
+  std::size_t on_host = 0;
+  std::size_t elsewhere = 0;
+  const std::size_t rank = rank_of(absent);
+  const std::size_t count = view_.members.size();
+  for (std::size_t i = 1; i < count && on_host + elsewhere < 2 * kAskedOfEach; ++i) {
+    const Member& member = view_.members[(rank + i) % count];
+    const bool same_host = member.endpoints.host == view_.members[rank].endpoints.host;
+    std::size_t& asked = same_host ? on_host : elsewhere;
+    if (asked == kAskedOfEach || !is_connected(member.incarnation)) continue;
+    ++asked;
+    chosen.insert(member.incarnation);
+  }
+  return chosen;
+}
+
+bool Membership::State::is_connected(const std::string& incarnation) const {
+  return workers_.contains(incarnation) && !is_absent(incarnation);
 }
 
 bool Membership::State::is_absent(const std::string& incarnation) const {

@@ -17,7 +17,7 @@ namespace elastic::rendezvous {
 bool Membership::State::tell_that_it_is_over(const Registered& event) {
   const Register& its = event.registration;
   const std::uint64_t member_until =
-      its.view ? its.view->generation : its.last_generation.value_or(0);
+      its.generation != 0 ? its.generation : its.last_generation.value_or(0);
   if (earlier_end_ && member_until != 0 && member_until <= earlier_generations_) {
     std::visit([&](const auto& word) { send(its.incarnation, word); }, *earlier_end_);
     return true;

@@ -280,8 +280,7 @@ TimePoint Membership::State::report_due(const std::string& member) const {
   if (found == workers_.end() || round_->reports.contains(member) || is_absent(member)) {
     return TimePoint::max();
   }
-  return std::max(round_->started, found->second.back_at) + options_.report_window +
-         liveness_.slack(now_);
+  return std::max(round_->started, found->second.back_at) + report_window() + liveness_.slack(now_);
 }
 
 /// Enforces the deadlines other than those of heartbeats: of absences, reports, the farewell and
@@ -293,8 +292,8 @@ void Membership::State::expire() {
     for (const std::string& member : expected) {
       if (!workers_.contains(member) || now_ < report_due(member)) continue;
       round_->expected.erase(member);  // the reports received so far stay valid: they are binding
-      evict(member, "frozen, but did not report within " +
-                        std::to_string(options_.report_window.count()) + " ms");
+      evict(member,
+            "frozen, but did not report within " + std::to_string(report_window().count()) + " ms");
     }
   }
   if (grace_ends_ && now_ >= *grace_ends_) {

@@ -17,6 +17,12 @@ constexpr int kLongestSilenceOfAll = 120;
 Liveness::Liveness(Milliseconds period, Milliseconds evict_after)
     : period_(period), evict_after_(evict_after) {}
 
+void Liveness::set_pace(Milliseconds period, Milliseconds evict_after, TimePoint now) {
+  period_ = period;
+  evict_after_ = evict_after;
+  restart(now);
+}
+
 void Liveness::watch(const std::string& incarnation, TimePoint now) {
   signs_[incarnation] = {now, now};
   newest_ = std::max(newest_, now);

@@ -26,6 +26,9 @@ class Liveness {
  public:
   Liveness(Milliseconds period, Milliseconds evict_after);
 
+  /// Changes the period and the limit; the time of all members starts again.
+  void set_pace(Milliseconds period, Milliseconds evict_after, TimePoint now);
+
   void watch(const std::string& incarnation, TimePoint now);
   void heard(const std::string& incarnation, TimePoint now);
   /// Evidence other than its own message shows that it was alive at `at`.

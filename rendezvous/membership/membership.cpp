@@ -53,9 +53,11 @@ Membership::State::State(MembershipOptions options, RecoveredState memory)
   if (memory.end) {
     earlier_end_ = std::move(memory.end);
     earlier_generations_ = floor_;
-    return;
+    memory.view.reset();
   }
-  if (memory.view) recovery_.emplace(Recovery{std::move(memory.view), {}, {}});
+  if (memory.view) recovery_.emplace(Recovery{.journaled = std::move(memory.view)});
+  set_period(recovery_ ? recovery_->journaled->members.size()
+                       : static_cast<std::size_t>(first_view_size()));
 }
 
 /// Handles one event. The overload of `on` for the event changes facts; `advance` then applies the
@@ -91,7 +93,7 @@ void Membership::State::on(const Registered& event) {
     log_reason(describe(incarnation) + " came back, but is no member any more");
     return send(incarnation, former->second);
   }
-  if (event.registration.view && view_.generation == 0 && !recovery_) start_recovery();
+  if (event.registration.generation != 0 && view_.generation == 0 && !recovery_) start_recovery();
   came_.insert(incarnation);
   Worker& worker = workers_[incarnation];
   worker.registration = event.registration;
@@ -99,6 +101,7 @@ void Membership::State::on(const Registered& event) {
   worker.ended.clear();
   worker.back_at = now_;
   reconnect(incarnation);
+  if (recovery_) note_reported_view(incarnation);
   if (worker.arrival == 0) worker.arrival = ++arrivals_;
   liveness_.watch(incarnation, now_);
   if (!first_registered_) first_registered_ = now_;
@@ -109,9 +112,9 @@ void Membership::State::on(const Registered& event) {
 void Membership::State::welcome(const std::string& incarnation) {
   const bool started = view_.generation != 0 || recovery_;
   const bool joining =
-      started && !is_member(incarnation) && !workers_.at(incarnation).registration.view;
-  send(incarnation, Welcome{joining, options_.heartbeat.count(),
-                            joining ? next_donor(incarnation) : std::nullopt});
+      started && !is_member(incarnation) && workers_.at(incarnation).registration.generation == 0;
+  send(incarnation,
+       Welcome{joining, period_.count(), joining ? next_donor(incarnation) : std::nullopt});
   log_reason(describe(incarnation) + (joining ? " waits to join" : " registered"));
 }
 
@@ -195,6 +198,7 @@ void Membership::State::on(const StopJob& event) {
 void Membership::State::on(const ExpectWorkers& event) {
   if (view_.generation != 0 || over_) return;  // too late to matter
   options_.initial_np = std::max(event.count, 1);
+  set_period(static_cast<std::size_t>(first_view_size()));
   log_reason("the first view is to have " + std::to_string(options_.initial_np) + " workers");
 }
 
@@ -222,7 +226,7 @@ void Membership::State::on_message(const std::string& from, const Heartbeat& mes
     if (message.figures) worker.figures = message.figures;
   }
   if (!is_routine_) {
-    next_look_ = now_ + options_.heartbeat;
+    next_look_ = now_ + period_;
     look_for_stalls();
   }
   if (over_ || !of_member) return;
@@ -234,7 +238,7 @@ void Membership::State::on_message(const std::string& from, const Heartbeat& mes
   const TimePoint active = activity_proof_.told(view_, message, now_);
   // Every member sends heartbeats, and one proves activity of all members: once per heartbeat
   // period is enough.
-  if (active == TimePoint::min() || active < active_ + options_.heartbeat) return;
+  if (active == TimePoint::min() || active < active_ + period_) return;
   active_ = active;
   for (const Member& member : view_.members) liveness_.lived(member.incarnation, active);
 }
@@ -320,7 +324,7 @@ void Membership::State::on_message(const std::string& from, const Ready& message
 /// members that say `done` first wait for the others for `farewell_grace`.
 void Membership::State::on_message(const std::string& from, const Bye& message) {
   Worker& worker = workers_.at(from);
-  if (!is_member(from) && !(recovery_ && worker.registration.view)) {
+  if (!is_member(from) && !(recovery_ && worker.registration.generation != 0)) {
     log_reason(describe(from) + " left before it was a member");
     send(from, Farewell{Farewell::Reason::kDone, "left before it was a member"});
     worker.unable = message.unable;
@@ -348,10 +352,20 @@ void Membership::State::on_message(const std::string& from, const Bye& message) 
   }
 }
 
+/// A worker that has come back tells the view that it was asked for.
+void Membership::State::on_message(const std::string& from, const KnownView& message) {
+  const std::uint64_t generation = message.view->generation;
+  if (!recovery_ || generation != workers_.at(from).registration.generation) {
+    return log_reason("ignored: a view that was not asked for");
+  }
+  recovery_->told.try_emplace(generation, message.view);
+}
+
 /// A member found that the process of another has ended. Ignored if that worker has come back
 /// meanwhile, which proves the contrary.
 void Membership::State::on_message(const std::string& from, const Gone& message) {
   if (!is_member(from) || !is_absent(message.incarnation)) {
+    is_routine_ = true;  // several members are asked
     return log_reason("ignored: word of the end of a worker that is not disconnected");
   }
   give_up_ended(message.incarnation, describe(from) + " says: " + message.reason);

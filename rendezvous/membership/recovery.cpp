@@ -16,6 +16,8 @@ constexpr std::uint64_t kForgottenGenerations = 1U << 16;
 /// Bits for the numbers of rounds in one run of the server. The numbers must differ from those of
 /// an earlier run, because its reports may still be on their way.
 constexpr int kRoundBits = 20;
+/// Time for a hundred workers to connect, authenticate and register at a server on a slow processor.
+constexpr Milliseconds kReturnOfHundred{100};
 
 }  // namespace
 
@@ -38,16 +40,23 @@ void Membership::State::start_recovery() {
 ///   missing members, `suspect_return_window` applies instead.
 /// - That window has passed, and no worker has a view: no member is left, and the job forms again.
 /// - No view is adoptable within `start_timeout`: the job fails.
+///
+/// Cost: linear in the number of members, but constant while members are missing and not late, so
+/// that the return of all is not quadratic.
 bool Membership::State::try_recover() {
   if (workers_.empty()) {
     recovery_->since.reset();
     return false;
   }
   if (!recovery_->since) recovery_->since = now_;
+  bool late = now_ >= *recovery_->since + return_window();
+  const View* const newest = newest_known();
+  const bool waits =
+      newest != nullptr ? workers_.size() < newest->members.size() : is_awaited(recovery_->highest);
+  if (!late && waits && recovery_->suspicions.empty()) return false;
   const View* view = adoptable();
   const bool return_unlikely = view != nullptr && missing_are_suspected(*view);
-  const bool late = now_ >= *recovery_->since + (return_unlikely ? options_.suspect_return_window
-                                                                 : options_.return_window);
+  if (return_unlikely && now_ >= *recovery_->since + options_.suspect_return_window) late = true;
   if (view != nullptr && (late || count_back(*view, false) == view->members.size())) {
     adopt(*view);
     return true;
@@ -67,22 +76,77 @@ bool Membership::State::try_recover() {
   return false;
 }
 
+/// The time for members to come back: a server needs some for each of many.
+Milliseconds Membership::State::return_window() const {
+  const View* const newest = recovery_ ? newest_known() : &view_;
+  const std::size_t members = newest != nullptr ? newest->members.size() : workers_.size();
+  return options_.return_window + static_cast<std::int64_t>(members / 100) * kReturnOfHundred;
+}
+
+/// Notes the generation of a worker that has come back, and asks the worker for its view if that is
+/// not known.
+void Membership::State::note_reported_view(const std::string& incarnation) {
+  Recovery& recovery = *recovery_;
+  const std::uint64_t generation = workers_.at(incarnation).registration.generation;
+  recovery.highest = std::max(recovery.highest, generation);
+  // A request on the connection before is lost.
+  std::erase_if(recovery.asked, [&](const auto& one) { return one.second == incarnation; });
+  const bool in_journal = recovery.journaled && generation <= recovery.journaled->generation;
+  if (!in_journal && generation != 0 && known_view(generation) == nullptr) {
+    ask_for_view(generation, incarnation);
+  }
+}
+
+/// One worker is asked at a time, and another when that one is gone.
+void Membership::State::ask_for_view(std::uint64_t generation, const std::string& incarnation) {
+  std::string& asked = recovery_->asked[generation];
+  if (workers_.contains(asked)) return;
+  asked = incarnation;
+  send(incarnation, ViewRequest{generation});
+}
+
+/// Whether a worker is yet to tell the view of this generation.
+bool Membership::State::is_awaited(std::uint64_t generation) const {
+  const auto asked = recovery_->asked.find(generation);
+  return asked != recovery_->asked.end() && workers_.contains(asked->second);
+}
+
+/// The view of a generation, if the journal or a worker has told it; otherwise null.
+const View* Membership::State::known_view(std::uint64_t generation) const {
+  const auto& journaled = recovery_->journaled;
+  if (journaled && journaled->generation == generation) return &*journaled;
+  const auto told = recovery_->told.find(generation);
+  return told == recovery_->told.end() ? nullptr : told->second.get();
+}
+
+/// The view of the highest generation that the journal has or a worker has reported; null while
+/// that is unknown.
+const View* Membership::State::newest_known() const {
+  const auto& journaled = recovery_->journaled;
+  if (journaled && recovery_->highest <= journaled->generation) return &*journaled;
+  return known_view(recovery_->highest);
+}
+
 /// The view that the job is in; null if that is unknown. The journaled view is the one, unless a
 /// worker reports a later generation, which means that the journal is out of date. Then it is the
 /// highest view that a majority of its members is in, or with `adopt_any` the highest view of all.
-const View* Membership::State::adoptable() const {
-  std::map<std::uint64_t, const View*> reported;
-  for (const auto& entry : workers_) {
-    const auto& view = entry.second.registration.view;
-    if (view) reported.try_emplace(view->generation, &*view);
+const View* Membership::State::adoptable() {
+  std::map<std::uint64_t, std::string> reported;  // with a worker that has the view
+  for (const auto& [incarnation, worker] : workers_) {
+    const std::uint64_t generation = worker.registration.generation;
+    if (generation != 0) reported.try_emplace(generation, incarnation);
   }
   const auto& journaled = recovery_->journaled;
   if (journaled && (reported.empty() || reported.rbegin()->first <= journaled->generation)) {
     return count_back(*journaled, false) > 0 ? &*journaled : nullptr;
   }
   for (auto candidate = reported.rbegin(); candidate != reported.rend(); ++candidate) {
-    const View& view = *candidate->second;
-    if (options_.adopt_any || 2 * count_back(view, true) > view.members.size()) return &view;
+    const View* const view = known_view(candidate->first);
+    if (view == nullptr) {
+      ask_for_view(candidate->first, candidate->second);
+      return nullptr;
+    }
+    if (options_.adopt_any || 2 * count_back(*view, true) > view->members.size()) return view;
   }
   return nullptr;
 }
@@ -93,8 +157,7 @@ std::size_t Membership::State::count_back(const View& view, bool in_this_view) c
   const auto is_back = [&](const Member& member) {
     const auto found = workers_.find(member.incarnation);
     if (found == workers_.end()) return false;
-    const auto& its = found->second.registration.view;
-    return !in_this_view || (its && its->generation == view.generation);
+    return !in_this_view || found->second.registration.generation == view.generation;
   };
   return static_cast<std::size_t>(std::count_if(view.members.begin(), view.members.end(), is_back));
 }
@@ -112,7 +175,7 @@ bool Membership::State::missing_are_suspected(const View& view) const {
 
 bool Membership::State::any_worker_has_view() const {
   return std::any_of(workers_.begin(), workers_.end(),
-                     [](const auto& entry) { return entry.second.registration.view.has_value(); });
+                     [](const auto& entry) { return entry.second.registration.generation != 0; });
 }
 
 /// Resumes the job in `view`. Without a journal that has the highest generation, the server skips
@@ -122,8 +185,7 @@ bool Membership::State::any_worker_has_view() const {
 void Membership::State::adopt(View view) {
   std::uint64_t highest = view.generation;
   for (const auto& entry : workers_) {
-    const auto& reported = entry.second.registration.view;
-    if (reported) highest = std::max(highest, reported->generation);
+    highest = std::max(highest, entry.second.registration.generation);
   }
   const auto& journaled = recovery_->journaled;
   const bool from_journal = journaled && highest <= journaled->generation;
@@ -161,8 +223,7 @@ void Membership::State::adopt(View view) {
 bool Membership::State::was_announced_to(const std::string& incarnation) const {
   const auto found = workers_.find(incarnation);
   if (found == workers_.end()) return false;
-  const auto& its = found->second.registration.view;
-  return its && its->generation == view_.generation;
+  return found->second.registration.generation == view_.generation;
 }
 
 /// Brings a worker that has registered to the present view.
@@ -173,7 +234,7 @@ bool Membership::State::was_announced_to(const std::string& incarnation) const {
 ///   server freezes it again, within the round if that expects it, and in a new round otherwise.
 void Membership::State::bring_up_to_date(const std::string& incarnation) {
   const Register& its = workers_.at(incarnation).registration;
-  const std::uint64_t generation = its.view ? its.view->generation : 0;
+  const std::uint64_t generation = its.generation;
   if (!is_member(incarnation)) {
     if (generation != 0) evict(incarnation, "the job went on without it");
     return;
@@ -182,7 +243,7 @@ void Membership::State::bring_up_to_date(const std::string& incarnation) {
     return evict(incarnation, "it is in view " + std::to_string(generation) +
                                   ", which the other members do not know");
   }
-  if (generation < view_.generation) send(incarnation, Announce{view_});
+  if (generation < view_.generation) send(incarnation, announcement_of(view_));
   const bool in_round = generation == view_.generation && its.in_round;
   const bool expected = round_ && round_->expected.contains(incarnation);
   // If the present round does not expect the member, a new round includes it. Otherwise the next

@@ -1,5 +1,6 @@
 // Rounds: attempts at a view change, and the rules that start and conclude them.
 #include <algorithm>
+#include <memory>
 #include <utility>
 
 #include "rendezvous/membership/decide_view.hpp"
@@ -201,6 +202,7 @@ void Membership::State::announce(View next) {
   for (const std::string& left : next.left) note_finished(left);
   next.cause = cause_of(next);
   next.broken = std::exchange(broken_, {});
+  set_period(next.members.size());
   out_.actions.push_back(Journal{next});
   std::vector<std::string> of_this_view;  // they have reported in it, so they know it
   std::vector<std::string> others;
@@ -208,8 +210,9 @@ void Membership::State::announce(View next) {
   for (const Member& member : next.members) {
     (change && is_member(member.incarnation) ? of_this_view : others).push_back(member.incarnation);
   }
-  if (change) send_to_all(std::move(of_this_view), AnnounceChange{*std::move(change)});
-  send_to_all(std::move(others), Announce{next});
+  if (change)
+    send_to_all(std::move(of_this_view), AnnounceChange{*std::move(change), period_.count()});
+  send_to_all(std::move(others), announcement_of(next));
   for (std::size_t lane = 0; lane < view_.lanes.size(); ++lane) {
     if (next.lanes[lane].position > view_.lanes[lane].position) broken_link_counts_.clear();
   }
@@ -231,12 +234,17 @@ void Membership::State::announce(View next) {
   for (const Member& member : view_.members) synced_before_ = synced_before_ || member.synced;
 }
 
+Announce Membership::State::announcement_of(const View& view) const {
+  return {std::make_shared<const View>(view), period_.count()};
+}
+
 void Membership::State::enter(View view) {
   view_ = std::move(view);
   ranks_.clear();
   for (std::size_t rank = 0; rank < view_.members.size(); ++rank) {
     ranks_.emplace(view_.members[rank].incarnation, rank);
   }
+  set_period(view_.members.size());
 }
 
 std::string Membership::State::cause_of(const View& next) const {

@@ -37,6 +37,7 @@ class Stalls {
 
   /// Looks at the latest heartbeats of all `members`, in rank order, all of the present view.
   Verdict look(const std::vector<const Heartbeat*>& members, const Limits& limits, TimePoint now);
+  void set_longest_gap(Milliseconds longest_gap) { longest_gap_ = longest_gap; }
   /// The heartbeats show no stall now. Time does not count until the next look.
   void pause() { looked_at_.reset(); }
 
@@ -53,7 +54,7 @@ class Stalls {
   void follow(std::size_t lane, const std::vector<const Heartbeat*>& members, Duration passed,
               Verdict& verdict);
 
-  const Milliseconds longest_gap_;
+  Milliseconds longest_gap_;
   std::optional<TimePoint> looked_at_;
   std::vector<Lane> lanes_;
 };

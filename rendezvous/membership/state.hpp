@@ -60,7 +60,8 @@ class Membership::State {
   struct Absence {
     TimePoint since{};
     std::string why;
-    std::set<std::string> asked;  ///< members that were asked whether its process has ended
+    std::set<std::string> asked = {};  ///< members that were asked whether its process has ended
+    bool ask = true;                   ///< others are to be asked
   };
   /// Most members were disconnected at the same time, so the network or the server has failed.
   /// Lasts until all are back or given up.
@@ -91,9 +92,12 @@ class Membership::State {
   /// The state of a server that was started again, until it has decided which view the job is in.
   /// `view_` is empty meanwhile.
   struct Recovery {
-    std::optional<View> journaled;
-    std::optional<TimePoint> since;                           ///< when the first worker came back
-    std::vector<std::pair<std::string, Suspect>> suspicions;  ///< with the reporting members
+    std::optional<View> journaled = {};
+    std::optional<TimePoint> since = {};  ///< when the first worker came back
+    std::vector<std::pair<std::string, Suspect>> suspicions = {};  ///< with the reporting members
+    std::uint64_t highest = 0;  ///< the greatest generation that a worker has reported
+    std::map<std::uint64_t, SharedView> told = {};    ///< by workers, by generation
+    std::map<std::uint64_t, std::string> asked = {};  ///< workers to tell the view of a generation
   };
 
   // membership.cpp: events to facts
@@ -113,6 +117,7 @@ class Membership::State {
   void on_message(const std::string& from, const Ready& message);
   void on_message(const std::string& from, const Bye& message);
   void on_message(const std::string& from, const Gone& message);
+  void on_message(const std::string& from, const KnownView& message);
   template <typename Other>
   void on_message(const std::string& from, const Other& message);
 
@@ -134,7 +139,13 @@ class Membership::State {
   // recovery.cpp: after a restart of the server
   void start_recovery();
   bool try_recover();
-  const View* adoptable() const;
+  Milliseconds return_window() const;
+  void note_reported_view(const std::string& incarnation);
+  void ask_for_view(std::uint64_t generation, const std::string& incarnation);
+  bool is_awaited(std::uint64_t generation) const;
+  const View* known_view(std::uint64_t generation) const;
+  const View* newest_known() const;
+  const View* adoptable();
   std::size_t count_back(const View& view, bool in_this_view) const;
   bool missing_are_suspected(const View& view) const;
   bool any_worker_has_view() const;
@@ -156,6 +167,7 @@ class Membership::State {
   void conclude();
   void announce(View next);
   void enter(View view);
+  Announce announcement_of(const View& view) const;
   std::string cause_of(const View& next) const;
 
   enum class Departure { kFailed, kEvicted, kLeft };
@@ -169,7 +181,9 @@ class Membership::State {
   void give_up_ended(const std::string& incarnation, const std::string& proof);
   void expire_absences();
   void ask_about_absent();
+  std::set<std::string> members_to_ask(const std::string& absent) const;
   bool is_absent(const std::string& incarnation) const;
+  bool is_connected(const std::string& incarnation) const;
   bool round_is_complete() const;
 
   // stall_warnings.cpp: calls that some members have entered and others have not
@@ -218,11 +232,18 @@ class Membership::State {
   std::string rank_name(const std::string& incarnation) const;
   TimePoint compute_due() const;
 
+  // pace.cpp: periods and limits that follow the number of workers
+  void set_period(std::size_t workers);
+  Milliseconds stretched(Milliseconds limit) const;
+  Milliseconds silence_limit() const;
+  Milliseconds report_window() const;
+
   void send(const std::string& incarnation, Message message);
   void send_to_all(std::vector<std::string> incarnations, Message message);
   void log_reason(const std::string& why);
 
   MembershipOptions options_;  ///< as given, but for initial_np
+  Milliseconds period_{};      ///< of heartbeats
   TimePoint now_{};
   TimePoint due_ = TimePoint::max();
   bool joinable_ = false;    ///< see Membership::joinable

@@ -144,7 +144,7 @@ TimePoint Membership::State::compute_due() const {
     consider(*first_registered_ + options_.start_timeout);
   }
   if (recovery_ && recovery_->since) {
-    for (const Milliseconds window : {options_.suspect_return_window, options_.return_window}) {
+    for (const Milliseconds window : {options_.suspect_return_window, return_window()}) {
       if (*recovery_->since + window > now_) consider(*recovery_->since + window);
     }
   }

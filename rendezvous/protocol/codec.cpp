@@ -3,12 +3,14 @@
 #include <array>
 #include <exception>
 #include <limits>
+#include <memory>
 #include <optional>
 #include <utility>
 #include <vector>
 
 #include <nlohmann/json.hpp>
 
+#include "rendezvous/protocol/compressed_text.hpp"
 #include "rendezvous/protocol/fields.hpp"
 
 namespace elastic::rendezvous {
@@ -18,14 +20,18 @@ using Json = nlohmann::json;
 
 /// In the order of the alternatives of Message.
 constexpr std::array<std::string_view, std::variant_size_v<Message>> kTypes{
-    "register", "heartbeat", "suspect",     "promise",      "paused",
-    "report",   "ready",     "bye",         "welcome",      "wait",
-    "refuse",   "freeze",    "announce",    "farewell",     "fail",
-    "status",   "add",       "remove",      "stop",         "status_reply",
-    "done",     "spawn",     "job_state",   "check",        "gone",
-    "warning",  "enlist",    "enlisted",    "limit",        "expect",
-    "limited",  "pardon",    "quarantined", "worker_ended", "announce_change"};
+    "register",     "heartbeat", "suspect",     "promise",      "paused",
+    "report",       "ready",     "bye",         "welcome",      "wait",
+    "refuse",       "freeze",    "announce",    "farewell",     "fail",
+    "status",       "add",       "remove",      "stop",         "status_reply",
+    "done",         "spawn",     "job_state",   "check",        "gone",
+    "warning",      "enlist",    "enlisted",    "limit",        "expect",
+    "limited",      "pardon",    "quarantined", "worker_ended", "announce_change",
+    "view_request", "known_view"};
 constexpr std::array<std::string_view, 4> kFarewells{"done", "removed", "stopped", "evicted"};
+
+/// Shorter texts cost less to send than to compress.
+constexpr std::size_t kLeastCompressed = 16 * 1024;
 
 /// A field that may be null may also be missing, as it is where it has nothing to say.
 template <typename T>
@@ -64,6 +70,10 @@ class Writer {
       fields(inner, value);
       return inner.take();
     }
+  }
+  template <typename T>
+  static Json to_json(const std::shared_ptr<const T>& value) {
+    return to_json(*value);
   }
   template <typename T>
   static Json to_json(const std::vector<T>& values) {
@@ -127,6 +137,13 @@ class Reader {
   static void from_json(const Json& json, const std::string& path, std::optional<T>& value) {
     value.reset();
     if (!json.is_null()) from_json(json, path, value.emplace());
+  }
+  template <typename T>
+  static void from_json(const Json& json, const std::string& path,
+                        std::shared_ptr<const T>& value) {
+    T read;
+    from_json(json, path, read);
+    value = std::make_shared<const T>(std::move(read));
   }
   template <typename T>
   static void from_json(const Json& json, const std::string& path, std::vector<T>& values) {
@@ -214,6 +231,17 @@ std::string_view type_of(const Message& message) {
 
 std::string encode(const Message& message) {
   return std::visit([&](const auto& m) { return write(m, type_of(message)); }, message);
+}
+
+std::string pack(const Message& message) {
+  std::string text = encode(message);
+  return text.size() < kLeastCompressed ? text : compress(text);
+}
+
+Result<Message> unpack(std::string_view bytes) {
+  if (!is_compressed(bytes)) return decode(bytes);
+  const Result<std::string> text = decompress(bytes, kMaxMessageBytes);
+  return text.ok() ? decode(text.value()) : text.status();
 }
 
 Result<Message> decode(std::string_view text) try {

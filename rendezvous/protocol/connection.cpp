@@ -24,7 +24,8 @@ namespace {
 
 using Error = boost::system::error_code;
 
-constexpr std::size_t kMostQueuedBytes = 8 * kMaxMessageBytes;
+/// Room for the largest message beside others.
+constexpr std::size_t kMostQueuedBytes = kMaxMessageBytes + (std::size_t{8} << 20U);
 constexpr Milliseconds kLinger{2000};
 /// Unacknowledged data, heartbeats at the least, for that long means that the host is gone.
 constexpr int kUserTimeoutMs = 10000;
@@ -252,11 +253,11 @@ asio::awaitable<Result<Message>> Connection::read() {
   received_bytes_ += header.size() + text.size();
   Status whole = check_text(start.value(), text);
   if (!whole.ok()) co_return whole;
-  co_return decode(text);
+  co_return unpack_(text);
 }
 
 Frame::Frame(const Message& message)
-    : text_(std::make_shared<const std::string>(framed(encode(message)))) {}
+    : text_(std::make_shared<const std::string>(framed(pack(message)))) {}
 
 void Connection::send(const Frame& frame) {
   if (closing_ || !socket_.is_open()) return;

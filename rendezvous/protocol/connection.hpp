@@ -7,6 +7,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -65,6 +66,10 @@ class Connection : public std::enable_shared_from_this<Connection> {
   boost::asio::awaitable<Result<Greeting>> accept_handshake(const Secret& secret, bool encrypt,
                                                             std::function<void()> on_first_bytes);
 
+  /// Makes the messages of the bytes that come, in place of `unpack`.
+  using Unpack = std::function<Result<Message>(std::string_view)>;
+  void unpack_with(Unpack unpack) { unpack_ = std::move(unpack); }
+
   /// The next message. kPeerLost: the connection is closed or broken. kDamaged: what came is not
   /// what was sent; the connection is still there, but no more can be read from it. kProtocol: what
   /// came is no message.
@@ -113,6 +118,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   TlsSessionPtr tls_;  ///< where the job encrypts
   /// Frames, encrypted if at all; the first is being written.
   std::deque<std::shared_ptr<const std::string>> queue_;
+  Unpack unpack_ = unpack;
   std::size_t queued_bytes_ = 0;
   std::uint64_t received_bytes_ = 0;
   bool closing_ = false;

@@ -159,7 +159,7 @@ void fields(A& archive, M& m) {
   archive("pid", m.pid);
   archive("label", m.label);
   archive("order", m.order);
-  archive("view", m.view);
+  archive("generation", m.generation);
   archive("stands_still", m.in_round);
   archive("stall", m.stall);
   archive("last_generation", m.last_generation);
@@ -246,6 +246,15 @@ void fields(A& archive, M& m) {
 template <typename A, Is<Announce> M>
 void fields(A& archive, M& m) {
   archive("view", m.view);
+  archive("heartbeat_ms", m.heartbeat_ms);
+}
+template <typename A, Is<ViewRequest> M>
+void fields(A& archive, M& m) {
+  archive("generation", m.generation);
+}
+template <typename A, Is<KnownView> M>
+void fields(A& archive, M& m) {
+  archive("view", m.view);
 }
 template <typename A, Is<ViewChange::Lane> M>
 void fields(A& archive, M& m) {
@@ -274,6 +283,7 @@ void fields(A& archive, M& m) {
 template <typename A, Is<AnnounceChange> M>
 void fields(A& archive, M& m) {
   archive("change", m.change);
+  archive("heartbeat_ms", m.heartbeat_ms);
 }
 template <typename A, Is<Farewell> M>
 void fields(A& archive, M& m) {

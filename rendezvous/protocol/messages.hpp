@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <variant>
@@ -14,7 +15,7 @@
 namespace elastic::rendezvous {
 
 /// Both sides must have the same; checked in the first message of a connection.
-inline constexpr int kProtocolVersion = 7;
+inline constexpr int kProtocolVersion = 8;
 
 /// When a worker wants to hear of a stall: a call that some ranks are in and others do not enter.
 struct StallLimits {
@@ -40,8 +41,10 @@ struct Register {
   Endpoints endpoints;
   std::int64_t pid = 0;
   std::string label;
-  std::int64_t order = -1;   ///< rank wished for in the first view (the launcher's slot), -1: none
-  std::optional<View> view;  ///< the latest that was announced to it; none: was never a member
+  std::int64_t order = -1;  ///< rank wished for in the first view (the launcher's slot), -1: none
+  /// Of the latest view that was announced to it; 0: was never a member. A server that lacks this
+  /// view asks one of its members for it by ViewRequest.
+  std::uint64_t generation = 0;
   /// Whether the worker has been asked to freeze in that view, or has reported there, and waits for
   /// the next view; "stands_still" in the JSON.
   bool in_round = false;
@@ -61,6 +64,11 @@ struct Heartbeat {
       -1;  ///< rank with the longest step of its own when steps were last compared, -1: none
   std::optional<std::vector<CallUnderWay>> calls = {};  ///< per lane; none: of an earlier release
   std::optional<WorkerFigures> figures = {};            ///< every two seconds or so
+};
+
+/// The latest view that was announced to this worker. Answer to ViewRequest.
+struct KnownView {
+  SharedView view = std::make_shared<const View>();
 };
 
 /// A link to `incarnation` failed in `generation`.
@@ -162,11 +170,18 @@ struct Check {
 
 /// Announces `view`.
 struct Announce {
-  View view;
+  SharedView view = std::make_shared<const View>();
+  std::optional<std::int64_t> heartbeat_ms = {};  ///< period from now on; none: as before
 };
 /// Announces a view to a worker that was announced the one before it.
 struct AnnounceChange {
   ViewChange change;
+  std::optional<std::int64_t> heartbeat_ms = {};  ///< as in Announce
+};
+/// The server that was started again does not know the view of this generation, which this worker
+/// has named in its Register.
+struct ViewRequest {
+  std::uint64_t generation = 0;
 };
 
 /// This worker is not in the view any more and may go. Answer to Bye, or told to leave.
@@ -337,6 +352,6 @@ using Message =
                  Refuse, Freeze, Announce, Farewell, Fail, StatusRequest, AddRequest, RemoveRequest,
                  StopRequest, StatusReply, Done, Spawn, JobState, Check, Gone, Warning, Enlist,
                  Enlisted, LimitRequest, ExpectRequest, Limited, PardonRequest, Quarantined,
-                 WorkerEnded, AnnounceChange>;
+                 WorkerEnded, AnnounceChange, ViewRequest, KnownView>;
 
 }  // namespace elastic::rendezvous

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -64,5 +65,8 @@ struct View {
 
   bool operator==(const View&) const = default;
 };
+
+/// A view that nothing changes any more, with all that hold it: one of a large job has megabytes.
+using SharedView = std::shared_ptr<const View>;
 
 }  // namespace elastic::rendezvous

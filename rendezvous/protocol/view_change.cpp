@@ -165,8 +165,14 @@ Result<View> apply(const ViewChange& change, const View& before) {
   return after;
 }
 
+Result<SharedView> change_shared(const ViewChange& change, const SharedView& before) {
+  Result<View> after = apply(change, *before);
+  if (!after.ok()) return after.status();
+  return std::make_shared<const View>(std::move(after).value());
+}
+
 Status AnnouncedView::take(const ViewChange& change) {
-  Result<View> changed = apply(change, view_);
+  Result<SharedView> changed = change_shared(change, view_);
   Status status = changed.status();
   if (status.ok()) view_ = std::move(changed).value();
   return status;

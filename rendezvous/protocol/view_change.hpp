@@ -1,8 +1,10 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/status.hpp"
@@ -50,16 +52,19 @@ std::optional<ViewChange> change_between(const View& before, const View& after);
 /// The view that `change` makes of `before`. kProtocol: it is not a change of that one.
 Result<View> apply(const ViewChange& change, const View& before);
 
+/// The same for views that are shared.
+Result<SharedView> change_shared(const ViewChange& change, const SharedView& before);
+
 /// The latest view that was announced to a worker, whole or as a change.
 class AnnouncedView {
  public:
-  const View& view() const { return view_; }
-  void take(const View& view) { view_ = view; }
+  const SharedView& view() const { return view_; }
+  void take(SharedView view) { view_ = std::move(view); }
   /// kProtocol: it is no change of the latest view, which then stays.
   Status take(const ViewChange& change);
 
  private:
-  View view_;
+  SharedView view_ = std::make_shared<const View>();
 };
 
 }  // namespace elastic::rendezvous

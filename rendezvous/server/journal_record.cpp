@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdio>
+#include <memory>
 #include <utility>
 #include <xxhash.h>
 
@@ -48,7 +49,7 @@ std::string record_of(const JournalFloor& floor) {
   return Json{{"type", "floor"}, {"generation", floor.generation}}.dump();
 }
 std::string record_of(const View& view) {
-  return encode(Announce{view});
+  return encode(Announce{std::make_shared<const View>(view)});
 }
 std::string record_of(const LastWord& end) {
   return std::visit([](const auto& word) { return encode(word); }, end);
@@ -133,9 +134,9 @@ class Reader {
   Status take(const Message& message) {
     JournalContents& contents = parsed_.contents;
     if (const auto* announce = std::get_if<Announce>(&message)) {
-      contents.view = announce->view;
+      contents.view = *announce->view;
       contents.end.reset();
-      return raise(announce->view.generation);
+      return raise(announce->view->generation);
     }
     if (const auto* farewell = std::get_if<Farewell>(&message)) {
       contents.end = *farewell;

@@ -179,6 +179,8 @@ void Control::on_message(const rendezvous::Message& message) {
   } else if (const auto* announce = std::get_if<rendezvous::Announce>(&message)) {
     join_request_.close();
     participation_.on_announce(announce->view);
+  } else if (const auto* request = std::get_if<rendezvous::ViewRequest>(&message)) {
+    participation_.on_view_request(*request);
   } else if (const auto* wait = std::get_if<rendezvous::Wait>(&message)) {
     join_request_.on_wait(*wait);
   } else if (const auto* farewell = std::get_if<rendezvous::Farewell>(&message)) {

@@ -14,7 +14,7 @@ Participation::Participation(std::string self, std::size_t lanes, Effects& effec
 }
 
 rendezvous::Register Participation::registration(rendezvous::Register identity) const {
-  identity.view = view_;
+  identity.generation = generation_;
   identity.in_round = report_round_ != 0 || reported_;
   return identity;
 }
@@ -135,7 +135,8 @@ void Participation::on_ended(const std::string& incarnation) {
 
 /// Begins the installation of a view: freezes the lanes, and connects once they are quiesced. Views
 /// without this worker, and views that are not newer, are ignored.
-void Participation::on_announce(const rendezvous::View& view) {
+void Participation::on_announce(const rendezvous::SharedView& announced) {
+  const rendezvous::View& view = *announced;
   const bool member = std::any_of(view.members.begin(), view.members.end(),
                                   [&](const auto& one) { return one.incarnation == self_; });
   if (!member || view.generation <= generation_) return;
@@ -156,7 +157,7 @@ void Participation::on_announce(const rendezvous::View& view) {
     effects_.begin_lanes_at(positions);
   }
   generation_ = view.generation;
-  view_ = view;
+  view_ = announced;
   suspicions_.clear();
   report_round_ = 0;
   deferred_round_ = 0;
@@ -168,6 +169,10 @@ void Participation::on_announce(const rendezvous::View& view) {
   linking_ = false;
   freeze_lanes();
   continue_when_quiesced();
+}
+
+void Participation::on_view_request(const rendezvous::ViewRequest& request) {
+  if (view_ && request.generation == generation_) effects_.send(rendezvous::KnownView{view_});
 }
 
 void Participation::on_linked(std::uint64_t generation) {

@@ -83,7 +83,8 @@ class Participation {
   void on_welcome();
   void on_freeze(const rendezvous::Freeze& freeze);
   void on_check(const rendezvous::Check& check);
-  void on_announce(const rendezvous::View& view);
+  void on_announce(const rendezvous::SharedView& announced);
+  void on_view_request(const rendezvous::ViewRequest& request);
   void on_disconnected();
 
   // Events from the lanes, the training thread and the Linker.
@@ -113,7 +114,7 @@ class Participation {
   Effects& effects_;
 
   std::uint64_t generation_ = 0;  // of the latest announced view, installed or not
-  std::optional<rendezvous::View> view_;
+  rendezvous::SharedView view_;       // null before the first
   std::uint64_t report_round_ = 0;    // of the immediate freeze to answer, 0 for none
   std::uint64_t deferred_round_ = 0;  // of the step boundary promised in this view, 0 for none
   bool reported_ = false;             // in this view

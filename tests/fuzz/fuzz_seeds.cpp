@@ -44,7 +44,7 @@ std::vector<std::string> control_frames() {
   Register registration;
   registration.incarnation = "3f2a";
   registration.endpoints = {"host", {"127.0.0.1:1"}, "local"};
-  registration.view = view_of(2);
+  registration.generation = 2;
   Report report{3, 4, {{91, "3f2a"}, {0, ""}}, 42, true, true};
   StatusReply status;
   status.view = view_of(3);
@@ -77,7 +77,9 @@ std::vector<std::string> control_frames() {
                                       Wait{"a slow line", std::nullopt},
                                       Refuse{"no"},
                                       Freeze{3, 4, 42, "a join"},
-                                      Announce{view_of(3)},
+                                      Announce{std::make_shared<const View>(view_of(3)), 400},
+                                      ViewRequest{3},
+                                      KnownView{std::make_shared<const View>(view_of(3))},
                                       AnnounceChange{change},
                                       Farewell{Farewell::Reason::kEvicted, "silent"},
                                       Fail{"too few", true},
@@ -113,7 +115,8 @@ std::vector<std::string> journals() {
   std::string text = journal_line(JournalStart{"job"}) + journal_line(JournalFloor{4}) +
                      journal_line(view_of(5)) + journal_line(view_of(6));
   const std::string records = "{\"type\":\"floor\",\"generation\":4}\n" +
-                              encode(Announce{view_of(5)}) + "\n" + encode(Announce{View{}});
+                              encode(Announce{std::make_shared<const View>(view_of(5))}) + "\n" +
+                              encode(Announce{});
   std::vector<std::string> seeds{"1" + records};
   for (const std::size_t cut : {text.size(), text.size() - 9, text.size() / 2}) {
     seeds.push_back("0" + text.substr(0, cut));

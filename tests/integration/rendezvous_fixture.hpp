@@ -71,7 +71,7 @@ class Worker {
   Worker(asio::io_context& io, ClientOptions options)
       : incarnation(options.registration().incarnation) {
     options.registration = [this, registration = options.registration()]() mutable {
-      if (view().generation != 0) registration.view = view();
+      if (view().generation != 0) registration.generation = view().generation;
       return registration;
     };
     client.emplace(io, std::move(options),
@@ -92,7 +92,7 @@ class Worker {
   const View& view() const {
     static const View kNone;
     for (auto message = messages.rbegin(); message != messages.rend(); ++message) {
-      if (const auto* announced = std::get_if<Announce>(&*message)) return announced->view;
+      if (const auto* announced = std::get_if<Announce>(&*message)) return *announced->view;
     }
     return kNone;
   }

@@ -95,7 +95,7 @@ TEST_F(RendezvousTest, ANewConnectionOfAWorkerReplacesTheOld) {
   const auto dialed = enter({kProtocolVersion, kJob, "worker"});
   ASSERT_TRUE(dialed.ok()) << dialed.status().message();
   Register again = client_options("w1").registration();
-  again.view = workers_[0]->view();
+  again.generation = workers_[0]->view().generation;
   dialed.value()->send(again);
   const Result<Message> answer = await(dialed.value()->read());
   ASSERT_TRUE(answer.ok()) << answer.status().message();

@@ -250,6 +250,8 @@ void ModelWorker::on_message(const Message& message) {
       return context_.oracle.wrong(process_.incarnation() + ": " + known.message());
     }
     participation_.on_announce(announced_.view());
+  } else if (const auto* request = std::get_if<ViewRequest>(&message)) {
+    participation_.on_view_request(*request);
   } else if (const auto* farewell = std::get_if<Farewell>(&message)) {
     on_farewell(*farewell);
   } else if (const auto* fail = std::get_if<Fail>(&message)) {

@@ -1,6 +1,7 @@
 #include "rendezvous/protocol/codec.hpp"
 
 #include <limits>
+#include <memory>
 #include <optional>
 #include <random>
 #include <string>
@@ -10,6 +11,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "rendezvous/protocol/compressed_text.hpp"
 #include "rendezvous/protocol/fields.hpp"
 
 namespace elastic::rendezvous {
@@ -55,6 +57,12 @@ class Randomizer {
     if (random_() % 2 == 0) fill(value.emplace());
   }
   template <typename T>
+  void fill(std::shared_ptr<const T>& value) {
+    T filled;
+    fill(filled);
+    value = std::make_shared<const T>(std::move(filled));
+  }
+  template <typename T>
   void fill(std::vector<T>& values) {
     values.resize(random_() % 4);
     for (T& value : values) fill(value);
@@ -98,6 +106,32 @@ TEST(Codec, EveryMessageComesBackAsItWas) {
       EXPECT_EQ(encode(decoded.value()), text);
     });
   }
+}
+
+TEST(Codec, PacksLongMessagesInFewerBytes) {
+  View view;
+  for (int i = 0; i < 1000; ++i) {
+    view.members.push_back(
+        {"worker-" + std::to_string(i), {"host", {"10.0.0.1:4711"}, ""}, i, "slot", false});
+  }
+  const Message message = Announce{std::make_shared<const View>(view)};
+  const std::string bytes = pack(message);
+  EXPECT_LT(bytes.size(), encode(message).size() / 10);
+  const Result<Message> unpacked = unpack(bytes);
+  ASSERT_TRUE(unpacked.ok()) << unpacked.status().message();
+  EXPECT_EQ(*std::get<Announce>(unpacked.value()).view, view);
+  EXPECT_EQ(pack(StopRequest{}), encode(StopRequest{}));
+  EXPECT_FALSE(unpack(bytes.substr(0, bytes.size() / 2)).ok());
+  EXPECT_FALSE(unpack(std::string(100, '\0')).ok());
+}
+
+TEST(Codec, UnpacksNoMoreThanAMessageMayHave) {
+  const std::string text(kMaxMessageBytes + 1, ' ');
+  const std::string bytes = compress(text);
+  EXPECT_LT(bytes.size(), text.size() / 100);
+  EXPECT_THAT(unpack(bytes).status().message(), HasSubstr("more than"));
+  EXPECT_EQ(decompress(compress("short"), 5).value(), "short");
+  EXPECT_FALSE(decompress(compress("longer"), 5).ok());
 }
 
 TEST(Codec, KeepsFields) {

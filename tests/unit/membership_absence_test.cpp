@@ -205,5 +205,22 @@ TEST_F(MembershipTest, StatusHasWhatHeartbeatsTell) {
   EXPECT_FALSE(status.progress.at(1).synced);
 }
 
+TEST_F(AbsenceTest, SomeMembersOfALargeJobAreAskedWhetherOneHasEnded) {
+  Names names;
+  for (int i = 10; i < 40; ++i) names.push_back("w" + std::to_string(i));
+  start_with(names);
+  lose_connection("w15");
+  Names asked;
+  for (const std::string& name : names) {
+    if (count<Check>(name) > 0) asked.push_back(name);
+  }
+  EXPECT_THAT(asked, SizeIs(4)) << "all are on one host";
+  lose_connection(asked[0]);
+  EXPECT_EQ(count<Check>(asked[1]), 2U);
+  std::size_t now_asked = 0;
+  for (const std::string& name : names) now_asked += count<Check>(name) > 0 ? 1U : 0U;
+  EXPECT_EQ(now_asked, 5U) << "another one in place of that which is gone";
+}
+
 }  // namespace
 }  // namespace elastic::rendezvous

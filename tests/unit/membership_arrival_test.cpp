@@ -19,7 +19,7 @@ TEST_F(ArrivalTest, FirstViewInOrderOfSlotsThenOfArrival) {
   EXPECT_EQ(view().generation, 1U);
   EXPECT_EQ(view().lanes.size(), 2U);
   EXPECT_EQ(view().joined, members());
-  EXPECT_EQ(last<Announce>("late")->view, view());
+  EXPECT_EQ(*last<Announce>("late")->view, view());
 }
 
 TEST_F(ArrivalTest, StartsWithFewerAfterTheTimeout) {

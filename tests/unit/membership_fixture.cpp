@@ -61,7 +61,7 @@ Decision MembershipTest::come_back(const std::string& worker, bool in_round) {
   connected_.insert(worker);
   Register registration;
   registration.incarnation = worker;
-  registration.view = last<Announce>(worker)->view;
+  registration.generation = last<Announce>(worker)->view->generation;
   registration.in_round = in_round;
   return decide(Registered{registration});
 }
@@ -115,7 +115,11 @@ void MembershipTest::receive(const std::string& worker, Message message) {
   }
   if (const auto* announce = std::get_if<Announce>(&message)) {
     EXPECT_FALSE(journal_.empty()) << "announced before it was durable";
-    EXPECT_EQ(journal_.back(), announce->view.generation);
+    EXPECT_EQ(journal_.back(), announce->view->generation);
+  }
+  const auto* request = std::get_if<ViewRequest>(&message);
+  if (request != nullptr && announced.view()->generation == request->generation) {
+    say(worker, KnownView{announced.view()});
   }
   inbox_[worker].push_back(std::move(message));
 }

@@ -55,7 +55,7 @@ TEST_F(RecoveryTest, WhoMissedTheLastViewIsSentIt) {
   restart({next, 3});
   come_back("a", true);
   come_back("b", true);
-  EXPECT_EQ(last<Announce>("a")->view.generation, 2U);
+  EXPECT_EQ(last<Announce>("a")->view->generation, 2U);
   EXPECT_EQ(phase(), Phase::kRunning) << "their standing still was for the view that they are sent";
   come_back("c", true);
   EXPECT_EQ(last<Farewell>("c")->reason, Farewell::Reason::kEvicted);
@@ -133,10 +133,12 @@ TEST_F(RecoveryTest, ANewerViewOfOneDoesNotDisplaceAMajority) {
   ahead.generation = 9;
   Register registration;
   registration.incarnation = "a";
-  registration.view = ahead;
+  registration.generation = ahead.generation;
   restart({});
   connected_.insert("a");
   decide(Registered{registration});
+  EXPECT_EQ(last<ViewRequest>("a")->generation, 9U);
+  say("a", KnownView{std::make_shared<const View>(ahead)});
   come_back("b");
   come_back("c");
   EXPECT_EQ(last<Farewell>("a")->reason, Farewell::Reason::kEvicted);
@@ -202,7 +204,7 @@ TEST_F(RecoveryTest, AJoinerThatNeverHeardOfItsViewIsNotRefused) {
   come_back("a");
   say("a", Suspect{generation, "c", "no answer", true});
   come_back("b");
-  EXPECT_EQ(last<Announce>("c")->view.generation, generation);
+  EXPECT_EQ(last<Announce>("c")->view->generation, generation);
   report_all({"a", "b", "c"}, 7, 1, true);
   EXPECT_FALSE(last<Refuse>("c"));
   EXPECT_THAT(members(), ElementsAre("a", "b", "c"));
@@ -352,6 +354,38 @@ TEST_F(RecoveryTest, TicksAreNeverDueInThePast) {
     pass(kWindow / 10);
     EXPECT_GT(membership_->next_tick(), now_);
   }
+}
+
+TEST_F(RecoveryTest, OneMemberIsAskedForAViewThatTheJournalLacks) {
+  start_with({"a", "b", "c"});
+  const View known = view();
+  restart({});
+  come_back("a");
+  come_back("b");
+  come_back("c");
+  EXPECT_EQ(view().members, known.members);
+  EXPECT_EQ(count<ViewRequest>("a") + count<ViewRequest>("b") + count<ViewRequest>("c"), 1U);
+}
+
+TEST_F(RecoveryTest, AnotherMemberIsAskedWhenTheFirstIsGone) {
+  start_with({"a", "b", "c"});
+  const SharedView known = last<Announce>("b")->view;
+  restart({});
+  Register registration;
+  registration.generation = known->generation;
+  for (const char* name : {"a", "b", "c"}) {
+    connected_.insert(name);
+    announced_.erase(name);  // does not answer by itself
+    registration.incarnation = name;
+    decide(Registered{registration});
+  }
+  EXPECT_EQ(count<ViewRequest>("a"), 1U);
+  EXPECT_EQ(count<ViewRequest>("b"), 0U);
+  lose_connection("a");
+  ASSERT_EQ(count<ViewRequest>("b"), 1U);
+  say("b", KnownView{known});
+  pass(kWindow);
+  EXPECT_EQ(view().generation, known->generation);
 }
 
 }  // namespace

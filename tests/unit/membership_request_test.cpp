@@ -15,7 +15,7 @@ TEST_F(DepartureTest, RemovalAtAStepBoundary) {
   EXPECT_THAT(view().left, ElementsAre("b"));
   EXPECT_EQ(view().cause, "worker b (rank 1) was removed on request");
   EXPECT_EQ(last<Farewell>("b")->reason, Reason::kRemoved);
-  EXPECT_FALSE(last<Announce>("b")->view.generation == 2);
+  EXPECT_FALSE(last<Announce>("b")->view->generation == 2);
 }
 
 TEST_F(DepartureTest, RemovalWithoutRunIsImmediate) {

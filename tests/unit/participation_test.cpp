@@ -1,6 +1,7 @@
 #include "runtime/participation.hpp"
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -16,6 +17,7 @@ using rendezvous::Message;
 using rendezvous::Paused;
 using rendezvous::Promise;
 using rendezvous::Report;
+using rendezvous::SharedView;
 using rendezvous::View;
 using ::testing::ElementsAre;
 
@@ -29,14 +31,14 @@ class ParticipationTest : public testing::Test, protected Participation::Effects
     ASSERT_EQ(installed_, 1U);
   }
 
-  static View view(std::uint64_t generation) {
+  static SharedView view(std::uint64_t generation) {
     View view;
     view.generation = generation;
     view.members.resize(2);
     view.members[0].incarnation = "self";
     view.members[1].incarnation = "other";
     view.lanes.resize(2);
-    return view;
+    return std::make_shared<const View>(view);
   }
   static Freeze at_once(std::uint64_t round) { return {1, round, 0, "a death"}; }
   static Freeze at_commit(std::uint64_t round, std::uint64_t commit) {

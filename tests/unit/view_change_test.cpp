@@ -82,12 +82,12 @@ TEST(ViewChange, HasTheSizeOfTheChangeAndNotOfTheJob) {
 TEST(ViewChange, IsRefusedByAWorkerWithAnotherView) {
   const View before = view(3, 4);
   AnnouncedView announced;
-  announced.take(view(2, 4));
+  announced.take(std::make_shared<const View>(view(2, 4)));
   const Status status = announced.take(change_between(before, after(before, 0, 0)).value());
   EXPECT_EQ(status.code(), Code::kProtocol);
   EXPECT_THAT(status.message(),
               HasSubstr("view 4 came as a change of view 3, and the latest is 2"));
-  EXPECT_EQ(announced.view(), view(2, 4));
+  EXPECT_EQ(*announced.view(), view(2, 4));
 }
 
 TEST(ViewChange, WithRanksThatDoNotExistIsRefused) {

@@ -49,7 +49,7 @@ int main(int argc, char** argv) {
                             {[&](const rendezvous::Message& message) {
                                const auto* announce = std::get_if<rendezvous::Announce>(&message);
                                if (announce == nullptr) return;
-                               members = announce->view.members.size();
+                               members = announce->view->members.size();
                                io.stop();
                              },
                              [&](const Status& status) {
