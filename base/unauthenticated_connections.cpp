@@ -10,48 +10,50 @@
 
 namespace elastic {
 
-UnauthenticatedConnections::UnauthenticatedConnections(std::size_t most)
-    : most_(std::max<std::size_t>(most, 1)) {}
+UnauthenticatedConnections::UnauthenticatedConnections(std::size_t most) {
+  set_most(most);
+}
 
 UnauthenticatedConnections::Admission UnauthenticatedConnections::admit(std::string origin) {
   Admission admission;
   if (connections_.size() >= most_) {
     const auto displaced = victim();
-    admission.displaced = displaced->id;
+    admission.displaced = displaced->first;
     connections_.erase(displaced);
   }
   admission.admitted = ++last_;
-  connections_.push_back({admission.admitted, std::move(origin)});
+  connections_.emplace(admission.admitted, One{std::move(origin)});
   return admission;
 }
 
-std::list<UnauthenticatedConnections::One>::iterator UnauthenticatedConnections::victim() {
+std::map<UnauthenticatedConnections::Id, UnauthenticatedConnections::One>::iterator
+UnauthenticatedConnections::victim() {
   const bool any_silent = std::any_of(connections_.begin(), connections_.end(),
-                                      [](const One& one) { return one.silent; });
+                                      [](const auto& entry) { return entry.second.silent; });
   const auto eligible = [&](const One& one) { return one.silent || !any_silent; };
   std::map<std::string_view, std::size_t> held;
-  for (const One& one : connections_) {
+  for (const auto& [id, one] : connections_) {
     if (eligible(one)) ++held[one.origin];
   }
   // Among several origins with as many, the one whose connection is the oldest.
   auto chosen = connections_.end();
   std::size_t most = 0;
-  for (auto one = connections_.begin(); one != connections_.end(); ++one) {
-    if (!eligible(*one) || held[one->origin] <= most) continue;
-    most = held[one->origin];
-    chosen = one;
+  for (auto entry = connections_.begin(); entry != connections_.end(); ++entry) {
+    const One& one = entry->second;
+    if (!eligible(one) || held[one.origin] <= most) continue;
+    most = held[one.origin];
+    chosen = entry;
   }
   return chosen;
 }
 
 void UnauthenticatedConnections::heard(Id id) {
-  for (One& one : connections_) {
-    if (one.id == id) one.silent = false;
-  }
+  const auto found = connections_.find(id);
+  if (found != connections_.end()) found->second.silent = false;
 }
 
 void UnauthenticatedConnections::remove(Id id) {
-  connections_.remove_if([id](const One& one) { return one.id == id; });
+  connections_.erase(id);
 }
 
 void defer_accept(int listener) {

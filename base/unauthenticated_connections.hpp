@@ -1,8 +1,8 @@
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <list>
 #include <map>
 #include <optional>
 #include <string>
@@ -20,13 +20,15 @@ namespace elastic {
 /// none is silent, the oldest of the origin that has the most. So no origin can take the places of
 /// others.
 ///
-/// Pure. Costs O(most) when it is full, otherwise O(1). Belongs to the listener's thread.
+/// Pure. Costs O(most) when it is full, otherwise O(log most). Belongs to the listener's thread.
 class UnauthenticatedConnections {
  public:
   using Id = std::uint64_t;
 
   /// Holds at most `most` connections, at least one.
   explicit UnauthenticatedConnections(std::size_t most);
+  /// Changes that limit; connections beyond it stay.
+  void set_most(std::size_t most) { most_ = std::max<std::size_t>(most, 1); }
 
   struct Admission {
     Id admitted = 0;
@@ -43,15 +45,14 @@ class UnauthenticatedConnections {
 
  private:
   struct One {
-    Id id = 0;
     std::string origin;
     bool silent = true;
   };
-  std::list<One>::iterator victim();
+  std::map<Id, One>::iterator victim();
 
-  const std::size_t most_;
+  std::size_t most_;
   Id last_ = 0;
-  std::list<One> connections_;  // oldest first
+  std::map<Id, One> connections_;  // oldest first
 };
 
 /// Has the kernel keep TCP connections back until their first bytes have come, for a second: most

@@ -32,6 +32,12 @@ Phase Membership::phase() const {
 const View& Membership::view() const {
   return state_->view();
 }
+const Member* Membership::member(const std::string& incarnation) const {
+  return state_->member(incarnation);
+}
+std::size_t Membership::expected_workers() const {
+  return state_->expected_workers();
+}
 StatusReply Membership::status(TimePoint now) const {
   return state_->status(now);
 }
@@ -56,8 +62,7 @@ Membership::State::State(MembershipOptions options, RecoveredState memory)
     memory.view.reset();
   }
   if (memory.view) recovery_.emplace(Recovery{.journaled = std::move(memory.view)});
-  set_period(recovery_ ? recovery_->journaled->members.size()
-                       : static_cast<std::size_t>(first_view_size()));
+  set_period(expected_workers());
 }
 
 /// Handles one event. The overload of `on` for the event changes facts; `advance` then applies the
@@ -198,7 +203,7 @@ void Membership::State::on(const StopJob& event) {
 void Membership::State::on(const ExpectWorkers& event) {
   if (view_.generation != 0 || over_) return;  // too late to matter
   options_.initial_np = std::max(event.count, 1);
-  set_period(static_cast<std::size_t>(first_view_size()));
+  set_period(expected_workers());
   log_reason("the first view is to have " + std::to_string(options_.initial_np) + " workers");
 }
 
@@ -277,7 +282,10 @@ void Membership::State::on_message(const std::string& from, const Promise& messa
       !round_->expected.contains(from)) {
     return log_reason("ignored: a promise for another round");
   }
-  if (message.accepted) return;
+  if (message.accepted) {
+    is_routine_ = true;
+    return;
+  }
   // The lead doubles, so that steps shorter than a round trip cannot pass every proposal.
   lead_ = std::min<std::uint64_t>(lead_ * 2, 1U << 20);
   start_round(commits_ + lead_, describe(from) + " had passed the commit proposed before");

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -159,6 +160,10 @@ class Membership {
 
   Phase phase() const;
   const View& view() const;
+  /// The member of that name; null: it is none.
+  const Member* member(const std::string& incarnation) const;
+  /// The number of workers that the job has or waits for.
+  std::size_t expected_workers() const;
   StatusReply status(TimePoint now) const;  ///< `job` is left empty
   /// The job's step rate of the last seconds.
   double steps_per_second(TimePoint now) const;

@@ -16,7 +16,8 @@ constexpr std::uint64_t kForgottenGenerations = 1U << 16;
 /// Bits for the numbers of rounds in one run of the server. The numbers must differ from those of
 /// an earlier run, because its reports may still be on their way.
 constexpr int kRoundBits = 20;
-/// Time for a hundred workers to connect, authenticate and register at a server on a slow processor.
+/// Time for a hundred workers to connect, authenticate and register at a server on a slow
+/// processor.
 constexpr Milliseconds kReturnOfHundred{100};
 
 }  // namespace

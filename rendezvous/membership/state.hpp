@@ -31,6 +31,8 @@ class Membership::State {
   TimePoint next_tick() const { return due_; }
   Phase phase() const;
   const View& view() const { return view_; }
+  const Member* member(const std::string& incarnation) const;
+  std::size_t expected_workers() const;
   StatusReply status(TimePoint now) const;
   double steps_per_second(TimePoint now) const { return step_rate_.per_second(now); }
   bool joinable() const { return joinable_; }

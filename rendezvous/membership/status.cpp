@@ -32,6 +32,17 @@ Phase Membership::State::phase() const {
   return round_ ? Phase::kChanging : Phase::kRunning;
 }
 
+const Member* Membership::State::member(const std::string& incarnation) const {
+  const auto found = ranks_.find(incarnation);
+  return found == ranks_.end() ? nullptr : &view_.members[found->second];
+}
+
+std::size_t Membership::State::expected_workers() const {
+  if (view_.generation != 0) return view_.members.size();
+  if (recovery_ && recovery_->journaled) return recovery_->journaled->members.size();
+  return static_cast<std::size_t>(first_view_size());
+}
+
 StatusReply Membership::State::status(TimePoint now) const {
   StatusReply reply;
   reply.phase = name(phase());

@@ -92,15 +92,7 @@ bool Job::enter(const Register& registration, const Peer& peer) {
 /// Every view that a joiner causes takes room from the views that members' deaths will need.
 Status Job::room_for(const std::string& incarnation) {
   const bool forming = membership_.view().generation == 0;
-  return forming || member(incarnation) != nullptr ? Status() : journal_->room();
-}
-
-const Member* Job::member(const std::string& incarnation) const {
-  const std::vector<Member>& members = membership_.view().members;
-  const auto found = std::find_if(members.begin(), members.end(), [&](const Member& known) {
-    return known.incarnation == incarnation;
-  });
-  return found == members.end() ? nullptr : &*found;
+  return forming || membership_.member(incarnation) != nullptr ? Status() : journal_->room();
 }
 
 void Job::received(const std::string& incarnation, const Message& message) {
@@ -123,13 +115,13 @@ void Job::lost(const std::string& incarnation, const Peer& peer, const std::stri
 
 /// Certain only of a member on this host: its listener is gone. The members tell of others.
 bool Job::has_ended(const std::string& incarnation) const {
-  const Member* const its = member(incarnation);
+  const Member* const its = membership_.member(incarnation);
   return its != nullptr && its->endpoints.host == host_ && has_no_listener(its->endpoints.local);
 }
 
 /// Until the member is back, or is none any more.
 void Job::watch_for_end(const std::string& incarnation, Duration pause) {
-  const Member* const its = member(incarnation);
+  const Member* const its = membership_.member(incarnation);
   if (its == nullptr || its->endpoints.host != host_) return;
   const auto timer = std::make_shared<boost::asio::steady_timer>(tick_.get_executor());
   timer->expires_after(pause);

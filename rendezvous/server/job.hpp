@@ -64,7 +64,8 @@ class Job : public std::enable_shared_from_this<Job> {
   const std::string& name() const { return name_; }
   /// False: another server may, and this one is to answer no request.
   bool leads() const { return journal_->leads(); }
-  std::size_t workers() const { return workers_.size(); }
+  /// The number of workers that the job has or waits for.
+  std::size_t expected_workers() const { return membership_.expected_workers(); }
   void stop();
 
  private:
@@ -77,7 +78,6 @@ class Job : public std::enable_shared_from_this<Job> {
   void go_on();
   void resume();
   Status room_for(const std::string& incarnation);
-  const Member* member(const std::string& incarnation) const;
   bool has_ended(const std::string& incarnation) const;
   void watch_for_end(const std::string& incarnation, Duration pause);
   void abandon(const Status& why);

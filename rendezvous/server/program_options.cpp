@@ -103,6 +103,11 @@ void declare(CLI::App& app, ProgramOptions& options, Arguments& arguments) {
   app.add_option("--max-np", membership.max_np, "more are kept waiting; 0: no bound")
       ->check(CLI::Range(0, 1 << 20))
       ->capture_default_str();
+  app.add_option("--max-connections", server.max_connections,
+                 "connections of workers, launchers and others at a time; 0: as many as there are "
+                 "descriptors")
+      ->check(CLI::Range(0, 1 << 20))
+      ->capture_default_str();
   app.add_option("--job", server.job, "the job's name; drawn at random unless given");
   app.add_option("--secret-file", options.secret_file,
                  "file with the job's secret, 64 hex digits; one is made unless given");

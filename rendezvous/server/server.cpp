@@ -212,6 +212,7 @@ class Server::Impl : public std::enable_shared_from_this<Impl> {
   }
 
   void admit(const Peer& peer) {
+    unauthenticated_.set_most(std::max(options_.max_unauthenticated, job_->expected_workers()));
     const auto admission = unauthenticated_.admit(peer->origin());
     if (admission.displaced) {
       const auto displaced = unauthenticated_peers_.find(*admission.displaced);
@@ -265,7 +266,8 @@ class Server::Impl : public std::enable_shared_from_this<Impl> {
     }
     if (closed_) co_return;
     std::string refused = objection(greeting.value(), options_.job);
-    if (refused.empty() && peers_.size() >= options_.max_connections) {
+    const std::size_t most = options_.max_connections;
+    if (refused.empty() && most > 0 && peers_.size() >= most) {
       refused = "the server has " + std::to_string(peers_.size()) + " connections already";
     }
     if (!refused.empty()) {

@@ -34,8 +34,10 @@ struct ServerOptions {
   /// died before it registered, unnoticed.
   Milliseconds first_worker{60000};
   Milliseconds handshake_deadline{5000};
-  std::size_t max_connections = 4096;    ///< that have authenticated
-  std::size_t max_unauthenticated = 64;  ///< the oldest make room for new ones
+  std::size_t max_connections = 0;  ///< that have authenticated; 0: as descriptors allow
+  /// Beyond, the oldest make room for new ones. As many as the job has workers may always be there:
+  /// all of them may come at once.
+  std::size_t max_unauthenticated = 64;
 };
 
 /// The rendezvous server of one job: Membership behind sockets. An unauthenticated peer, or an
