@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/descriptor_limit.hpp"
+#include "base/log.hpp"
 #include "benchmarks/command_line_options.hpp"
 #include "benchmarks/report/host_report.hpp"
 #include "benchmarks/report/output_file.hpp"
@@ -36,6 +37,7 @@ Status run(const SwarmOptions& options, const std::string& command) {
   if (!options.json.empty()) {
     if (Status status = check_writable("--json", options.json); !status.ok()) return status;
   }
+  log::set_level(LogLevel::kError);  // a line of each worker about each loss of the server
   const NetworkRecord network;
   const auto times = measure_swarm(options);
   if (!times.ok()) return times.status();

@@ -24,6 +24,7 @@ void Liveness::set_pace(Milliseconds period, Milliseconds evict_after, TimePoint
 }
 
 void Liveness::watch(const std::string& incarnation, TimePoint now) {
+  if (signs_.empty()) oldest_ = now;
   signs_[incarnation] = {now, now};
   newest_ = std::max(newest_, now);
 }
@@ -63,6 +64,7 @@ bool Liveness::tick(TimePoint due, TimePoint now) {
 }
 
 void Liveness::restart(TimePoint now) {
+  oldest_ = now;
   for (auto& entry : signs_) entry.second = {now, now};
   if (!signs_.empty()) newest_ = now;
 }
@@ -90,11 +92,14 @@ Duration Liveness::slack(TimePoint now) const {
   return std::min(kSlackPerLateness * recent_lateness(now), (kLimitCap - 1) * evict_after_);
 }
 
-TimePoint Liveness::deadline(TimePoint now) const {
+TimePoint Liveness::deadline(TimePoint now) {
+  if (signs_.empty()) return TimePoint::max();
   if (hears_no_member(now)) return now + evict_after_;
-  TimePoint oldest = TimePoint::max();
-  for (const auto& entry : signs_) oldest = std::min(oldest, entry.second.lived);
-  return oldest == TimePoint::max() ? oldest : oldest + limit(now);
+  if (oldest_ + limit(now) <= now) {
+    oldest_ = now;
+    for (const auto& entry : signs_) oldest_ = std::min(oldest_, entry.second.lived);
+  }
+  return oldest_ + limit(now);
 }
 
 Duration Liveness::age(const std::string& incarnation, TimePoint now) const {

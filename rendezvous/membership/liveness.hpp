@@ -47,8 +47,8 @@ class Liveness {
 
   /// The silence that is allowed beyond `evict_after`.
   Duration slack(TimePoint now) const;
-  /// When the next member is given up if none is heard; TimePoint::max() for never.
-  TimePoint deadline(TimePoint now) const;
+  /// When the next member is given up if none is heard, or earlier; TimePoint::max() for never.
+  TimePoint deadline(TimePoint now);
   Duration age(const std::string& incarnation, TimePoint now) const;
 
  private:
@@ -69,6 +69,8 @@ class Liveness {
   Duration evict_after_;
   std::unordered_map<std::string, Signs> signs_;
   TimePoint newest_ = TimePoint::min();  ///< the latest `heard` of all
+  /// A lower bound of all `lived`: only found anew when it makes a deadline pass.
+  TimePoint oldest_ = TimePoint::min();
   Duration peak_{0};
   TimePoint peak_at_{};
 };

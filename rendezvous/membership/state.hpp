@@ -232,7 +232,7 @@ class Membership::State {
   std::string describe(const std::string& incarnation) const;
   StatusReply::Progress progress_of(const Member& member) const;
   std::string rank_name(const std::string& incarnation) const;
-  TimePoint compute_due() const;
+  TimePoint compute_due();
 
   // pace.cpp: periods and limits that follow the number of workers
   void set_period(std::size_t workers);

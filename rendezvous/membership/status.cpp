@@ -145,7 +145,7 @@ std::string Membership::State::describe(const std::string& incarnation) const {
   return text;
 }
 
-TimePoint Membership::State::compute_due() const {
+TimePoint Membership::State::compute_due() {
   if (over_) return TimePoint::max();
   TimePoint due = liveness_.deadline(now_);
   const auto consider = [&](TimePoint at) { due = std::min(due, at); };

@@ -280,8 +280,20 @@ void Connection::send(const Frame& frame) {
 }
 
 void Connection::write_next() {
+  const bool large = queue_.front()->size() >= LargeWrites::kLargeBytes;
+  if (!large || !large_writes_) return write_front({});
+  large_writes_->wait([self = shared_from_this()](LargeWrites::Turn turn) {
+    asio::post(self->socket_.get_executor(),
+               [self, turn = std::move(turn)]() mutable { self->write_front(std::move(turn)); });
+  });
+}
+
+/// Keeps the turn until the frame is written.
+void Connection::write_front(LargeWrites::Turn turn) {
   asio::async_write(socket_, asio::buffer(*queue_.front()),
-                    [self = shared_from_this()](const Error& error, std::size_t /*bytes*/) {
+                    [self = shared_from_this(), turn = std::move(turn)](
+                        const Error& error, std::size_t /*bytes*/) mutable {
+                      turn = {};
                       if (error) return self->abort(error.message());
                       self->queued_bytes_ -= self->queue_.front()->size();
                       self->queue_.pop_front();

@@ -21,6 +21,7 @@
 #include "base/status.hpp"
 #include "base/tls_session.hpp"
 #include "rendezvous/protocol/codec.hpp"
+#include "rendezvous/protocol/large_writes.hpp"
 
 namespace elastic::rendezvous {
 
@@ -75,6 +76,9 @@ class Connection : public std::enable_shared_from_this<Connection> {
   /// came is no message.
   boost::asio::awaitable<Result<Message>> read();
 
+  /// Large messages take turns with those of other connections.
+  void take_turns(std::shared_ptr<LargeWrites> writes) { large_writes_ = std::move(writes); }
+
   /// Queues a message. A peer that does not read what is queued is given up.
   void send(const Message& message) { send(Frame(message)); }
   void send(const Frame& frame);
@@ -108,6 +112,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   boost::asio::awaitable<Status> secure(TlsSession::Role role, const SessionKey& session_key);
   boost::asio::awaitable<bool> write_all(const void* from, std::size_t bytes);
   void write_next();
+  void write_front(LargeWrites::Turn turn);
   void finish_sending();
   Status lost() const;
 
@@ -119,6 +124,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   /// Frames, encrypted if at all; the first is being written.
   std::deque<std::shared_ptr<const std::string>> queue_;
   Unpack unpack_ = unpack;
+  std::shared_ptr<LargeWrites> large_writes_;  ///< null: large messages are written at once
   std::size_t queued_bytes_ = 0;
   std::uint64_t received_bytes_ = 0;
   bool closing_ = false;

@@ -37,6 +37,10 @@ namespace {
 
 /// When there are no descriptors left, until some may be free again.
 constexpr Milliseconds kAcceptPause{100};
+/// Beyond so many, new ones wait in the kernel's queue for a moment: were all begun at once, none
+/// would be done before its deadline.
+constexpr std::size_t kHandshakesAtOnce = 256;
+constexpr Milliseconds kHandshakePause{250};
 /// Until a connection's first bytes: a client says them as soon as it is connected.
 constexpr Milliseconds kFirstBytes{1000};
 
@@ -196,6 +200,9 @@ class Server::Impl : public std::enable_shared_from_this<Impl> {
       }
       refused_ = 0;
       admit(std::make_shared<Connection>(std::move(socket)));
+      if (unauthenticated_.size() < kHandshakesAtOnce) continue;
+      pause_.expires_after(kHandshakePause);
+      co_await pause_.async_wait(asio::redirect_error(asio::use_awaitable, error));
     }
   }
 
@@ -231,6 +238,7 @@ class Server::Impl : public std::enable_shared_from_this<Impl> {
   void forget_unauthenticated(UnauthenticatedId id) {
     unauthenticated_.remove(id);
     unauthenticated_peers_.erase(id);
+    if (unauthenticated_.size() == kHandshakesAtOnce - 1) pause_.cancel();
   }
 
   void ended(const Peer& peer, UnauthenticatedId id, const std::exception_ptr& thrown) {
@@ -277,6 +285,7 @@ class Server::Impl : public std::enable_shared_from_this<Impl> {
       co_return;
     }
     peers_.insert(peer);
+    peer->take_turns(large_writes_);
     if (greeting.value().role == "worker") {
       co_await serve_worker(peer);
     } else {
@@ -383,6 +392,7 @@ class Server::Impl : public std::enable_shared_from_this<Impl> {
   LogLimit refusal_lines_;
   std::map<UnauthenticatedId, Peer> unauthenticated_peers_;  ///< those connections
   std::set<Peer> peers_;
+  const std::shared_ptr<LargeWrites> large_writes_ = std::make_shared<LargeWrites>();
   bool closed_ = false;
 };
 
