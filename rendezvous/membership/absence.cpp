@@ -47,9 +47,7 @@ void Membership::State::reconnect(const std::string& incarnation) {
 /// In an outage, notes when the first member is connected again: the others' time begins then.
 void Membership::State::note_first_connected() {
   if (!outage_) return;
-  const std::vector<std::string> members = remaining_members();
-  const bool all_absent = std::all_of(members.begin(), members.end(),
-                                      [this](const std::string& one) { return is_absent(one); });
+  const bool all_absent = absences_.size() == count_remaining();  // none of another is absent
   if (all_absent) {
     outage_->first_connected.reset();
   } else if (!outage_->first_connected) {

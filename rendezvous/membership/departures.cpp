@@ -76,6 +76,7 @@ std::string Membership::State::how_it_left(const Worker& worker) {
 void Membership::State::forget(const std::string& incarnation) {
   if (round_ && round_->expected.contains(incarnation)) round_->lost_one = true;
   workers_.erase(incarnation);
+  if (is_member(incarnation)) by_rank_[rank_of(incarnation)] = nullptr;
   liveness_.forget(incarnation);
   absences_.erase(incarnation);
   note_first_connected();
@@ -161,6 +162,7 @@ void Membership::State::finish(Farewell::Reason reason, const std::string& text)
   over_ = true;
   end_ = Farewell{reason, text};
   workers_.clear();
+  by_rank_.clear();
   absences_.clear();
   outage_.reset();
   round_.reset();
@@ -170,7 +172,10 @@ void Membership::State::finish(Farewell::Reason reason, const std::string& text)
 /// the reason given at ends_workers().
 void Membership::State::stop_without_boundary() {
   ends_workers_ = launched_;
-  if (ends_workers_) workers_.clear();
+  if (ends_workers_) {
+    workers_.clear();
+    by_rank_.clear();
+  }
   finish(Farewell::Reason::kStopped, "the job was stopped on request");
 }
 
@@ -234,6 +239,7 @@ void Membership::State::fail(const std::string& text, bool misfit) {
   over_ = true;
   failure_ = text;
   workers_.clear();
+  by_rank_.clear();
   absences_.clear();
   outage_.reset();
   round_.reset();
@@ -249,25 +255,22 @@ void Membership::State::fail_starved(std::size_t members) {
 /// stopped and no member reaches a step boundary, or fewer than `min_np` workers are left and no
 /// joiner can come, or none has come in time.
 bool Membership::State::end_if_over() {
-  const std::vector<std::string> members = remaining_members();
-  bool all_said_bye = true;
-  for (const std::string& member : members) {
-    all_said_bye = all_said_bye && workers_.at(member).said_bye;
-  }
+  const std::size_t members = count_remaining();
+  const bool all_said_bye = !any_remaining([](const Worker& worker) { return !worker.said_bye; });
   const bool all_chose = gone_by_choice_.size() == view_.members.size();
-  if (members.empty() && !ending_ && !all_chose) {
+  if (members == 0 && !ending_ && !all_chose) {
     fail("all members are gone");
   } else if (all_said_bye) {
     end("the job is done");
   } else if (stopping_ && !any_member_ready()) {
     stop_without_boundary();
-  } else if (!layout_ && !view_.below_minimum && starved(members.size())) {
+  } else if (!layout_ && !view_.below_minimum && starved(members)) {
     // A view below the minimum exists only if the program uses `run`. After a restart of the server
     // its members have yet to send their layouts again.
-    fail_starved(members.size());
+    fail_starved(members);
   } else if (below_since_ && now_ >= *below_since_ + options_.below_minimum_timeout &&
-             starved(members.size() + admissible().size())) {
-    fail("only " + std::to_string(members.size()) + " workers are left, min_np is " +
+             starved(members + admissible().size())) {
+    fail("only " + std::to_string(members) + " workers are left, min_np is " +
          std::to_string(options_.min_np) + ", and no joiner came within " +
          std::to_string(options_.below_minimum_timeout.count()) + " ms" + left_early_);
   }

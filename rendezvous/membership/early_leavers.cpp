@@ -79,7 +79,7 @@ void Membership::State::look_for_early_leavers(const Heartbeat& heartbeat) {
     }
     left_early_ += "; " + leaver.name + " ended early: " + how;
     std::string text = leaver.name + " ended early: " + how;
-    const std::size_t members = remaining_members().size();
+    const std::size_t members = count_remaining();
     if (starved(members)) {
       causes_.push_back(text);
       recount_ = true;

@@ -101,6 +101,7 @@ void Membership::State::on(const Registered& event) {
   if (event.registration.generation != 0 && view_.generation == 0 && !recovery_) start_recovery();
   came_.insert(incarnation);
   Worker& worker = workers_[incarnation];
+  if (is_member(incarnation)) by_rank_[rank_of(incarnation)] = &worker;
   worker.registration = event.registration;
   departed_.erase(event.registration.label);
   worker.ended.clear();

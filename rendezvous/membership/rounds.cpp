@@ -85,14 +85,12 @@ bool Membership::State::must_wait_for_joiners() const {
 }
 
 bool Membership::State::wants_immediate() const {
-  const std::vector<std::string> members = remaining_members();
-  if (round_wanted_ || recount_ || members.size() != view_.members.size()) return true;
+  if (round_wanted_ || recount_ || count_remaining() != view_.members.size()) return true;
   // In an outage the members train on: a connected member could not agree with the others.
   if (!absences_.empty() && !outage_) return true;
   const bool boundaries = any_member_ready();
-  return std::any_of(members.begin(), members.end(), [&](const std::string& member) {
-    const Worker& worker = workers_.at(member);
-    return !handover_until_ && (worker.leaving || (worker.removing && !boundaries));
+  return !handover_until_ && any_remaining([&](const Worker& worker) {
+    return worker.leaving || (worker.removing && !boundaries);
   });
 }
 
@@ -102,9 +100,7 @@ bool Membership::State::wants_boundary() const {
   if (!any_member_ready() || any_member_said_bye()) return false;
   if (stopping_ || view_.below_minimum) return true;
   if (!admissible().empty() && room() > 0) return true;
-  const std::vector<std::string> members = remaining_members();
-  return std::any_of(members.begin(), members.end(),
-                     [this](const std::string& member) { return workers_.at(member).removing; });
+  return any_remaining([](const Worker& worker) { return worker.removing; });
 }
 
 /// Starts a round, which replaces the one before: sends a freeze to every connected member. Cost:
@@ -241,8 +237,11 @@ Announce Membership::State::announcement_of(const View& view) const {
 void Membership::State::enter(View view) {
   view_ = std::move(view);
   ranks_.clear();
+  by_rank_.clear();
   for (std::size_t rank = 0; rank < view_.members.size(); ++rank) {
     ranks_.emplace(view_.members[rank].incarnation, rank);
+    const auto worker = workers_.find(view_.members[rank].incarnation);
+    by_rank_.push_back(worker == workers_.end() ? nullptr : &worker->second);
   }
   set_period(view_.members.size());
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -225,6 +226,13 @@ class Membership::State {
   bool is_member(const std::string& incarnation) const;
   std::size_t rank_of(const std::string& incarnation) const;
   std::vector<std::string> remaining_members() const;
+  std::size_t count_remaining() const;
+  /// Whether it holds for a member that is not gone.
+  template <typename Condition>
+  bool any_remaining(const Condition& holds) const {
+    return std::any_of(by_rank_.begin(), by_rank_.end(),
+                       [&](const Worker* worker) { return worker != nullptr && holds(*worker); });
+  }
   bool any_member_ready() const;
   bool any_member_said_bye() const;
   bool starved(std::size_t members) const;
@@ -257,6 +265,7 @@ class Membership::State {
   std::optional<Recovery> recovery_;
   std::uint64_t floor_ = 0;  ///< generations up to this one may have been given before
   std::map<std::string, Worker> workers_;
+  std::vector<Worker*> by_rank_;             ///< members of `view_` in `workers_`; null: gone
   std::map<std::string, Absence> absences_;  ///< of members in `workers_`
   std::optional<Outage> outage_;
   std::map<std::string, Farewell> former_;  ///< former members, with the farewell of each

@@ -102,18 +102,20 @@ bool Membership::State::is_member(const std::string& incarnation) const {
 /// The members that are not gone, in rank order. Includes disconnected ones.
 std::vector<std::string> Membership::State::remaining_members() const {
   std::vector<std::string> result;
-  for (const Member& member : view_.members) {
-    if (workers_.contains(member.incarnation)) result.push_back(member.incarnation);
+  for (std::size_t rank = 0; rank < by_rank_.size(); ++rank) {
+    if (by_rank_[rank] != nullptr) result.push_back(view_.members[rank].incarnation);
   }
   return result;
 }
 
+std::size_t Membership::State::count_remaining() const {
+  return by_rank_.size() -
+         static_cast<std::size_t>(std::count(by_rank_.begin(), by_rank_.end(), nullptr));
+}
+
 /// Whether some member is in `run`, and thus reaches step boundaries.
 bool Membership::State::any_member_ready() const {
-  return std::any_of(view_.members.begin(), view_.members.end(), [this](const Member& member) {
-    const auto found = workers_.find(member.incarnation);
-    return found != workers_.end() && found->second.layout.has_value();
-  });
+  return any_remaining([](const Worker& worker) { return worker.layout.has_value(); });
 }
 
 bool Membership::State::any_member_said_bye() const {
