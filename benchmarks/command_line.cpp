@@ -123,7 +123,8 @@ Result<Request> with_command(Result<MeasurementOptions> options,
                              const std::vector<std::string>& arguments) {
   if (!options.ok()) return options.status();
   options.value().arguments = arguments;
-  if (options.value().command.empty()) options.value().command = command_text("elastic-bench", arguments);
+  if (options.value().command.empty())
+    options.value().command = command_text("elastic-bench", arguments);
   return Request(std::move(options).value());
 }
 

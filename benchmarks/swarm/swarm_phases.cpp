@@ -62,7 +62,7 @@ class SwarmRun {
     return server_.start({options_.server, "--np", std::to_string(options_.workers), "--job", kJob,
                           "--port", port, "--secret-file", (folder_.path() / "secret").string(),
                           "--journal", (folder_.path() / "journal").string(), "--log-level",
-                          std::getenv("SWARM_LOG") ? "info" : "warn"});
+                          "warn"});
   }
 
   /// Runs the members until `done`. \returns the seconds that it took.

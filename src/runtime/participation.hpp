@@ -113,7 +113,7 @@ class Participation {
   const std::size_t lanes_;
   Effects& effects_;
 
-  std::uint64_t generation_ = 0;  // of the latest announced view, installed or not
+  std::uint64_t generation_ = 0;      // of the latest announced view, installed or not
   rendezvous::SharedView view_;       // null before the first
   std::uint64_t report_round_ = 0;    // of the immediate freeze to answer, 0 for none
   std::uint64_t deferred_round_ = 0;  // of the step boundary promised in this view, 0 for none
