@@ -8,6 +8,7 @@
 #include "base/cli11_arguments.hpp"
 #include "benchmarks/collective/collective_command_line.hpp"
 #include "benchmarks/command_line_options.hpp"
+#include "benchmarks/model/model_command_line.hpp"
 #include "benchmarks/recovery/worker_digits.hpp"
 #include "benchmarks/steps/fusion_command_line.hpp"
 #include "benchmarks/steps/scaling_command_line.hpp"
@@ -139,6 +140,7 @@ Result<Request> parse_command_line(const std::vector<std::string>& arguments) {
   FusionCommandLine fusion;
   ScalingCommandLine scaling;
   TuneCommandLine tune;
+  ModelCommandLine model;
   RecoveryOptions recovery;
   RecoveryWorkerOptions worker;
   JoinOptions join;
@@ -148,6 +150,7 @@ Result<Request> parse_command_line(const std::vector<std::string>& arguments) {
   fusion.add(app);
   scaling.add(app);
   tune.add(app);
+  model.add(app);
   const CLI::App* recovery_sub = add_recovery(app, recovery, texts);
   add_worker(app, worker, texts);
   const CLI::App* join_sub = add_join(app, join, texts);
@@ -165,6 +168,12 @@ Result<Request> parse_command_line(const std::vector<std::string>& arguments) {
   if (fusion.parsed()) return with_command(fusion.read(), arguments);
   if (scaling.parsed()) return with_command(scaling.read(), arguments);
   if (tune.parsed()) return with_command(tune.read(), arguments);
+  if (model.parsed()) {
+    auto options = model.read();
+    if (!options.ok()) return options.status();
+    options.value().command = command_text(arguments);
+    return Request(std::move(options).value());
+  }
   if (recovery_sub->parsed()) {
     recovery.command = command_text("elastic-bench", arguments);
     if (Status status = read_recovery(texts, recovery); !status.ok()) return status;

@@ -8,6 +8,7 @@
 
 #include "base/status.hpp"
 #include "benchmarks/collective/collective_options.hpp"
+#include "benchmarks/model/model_options.hpp"
 #include "benchmarks/steps/fusion_options.hpp"
 #include "benchmarks/steps/scaling_options.hpp"
 #include "benchmarks/tune/tune_options.hpp"
@@ -65,9 +66,9 @@ struct PrintAndExit {
   std::string text;
 };
 
-using Request =
-    std::variant<CollectiveOptions, FusionOptions, ScalingOptions, TuneOptions, RecoveryOptions,
-                 RecoveryWorkerOptions, JoinOptions, JoinWorkerOptions, PrintAndExit>;
+using Request = std::variant<CollectiveOptions, FusionOptions, ScalingOptions, TuneOptions,
+                             ModelOptions, RecoveryOptions, RecoveryWorkerOptions, JoinOptions,
+                             JoinWorkerOptions, PrintAndExit>;
 
 /// Parses `arguments`, which lack the program's name. kInvalidArgument names the wrong option.
 Result<Request> parse_command_line(const std::vector<std::string>& arguments);

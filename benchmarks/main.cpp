@@ -12,6 +12,7 @@
 #include "benchmarks/job/rank_start.hpp"
 #include "benchmarks/join/join.hpp"
 #include "benchmarks/join/join_worker.hpp"
+#include "benchmarks/model/model.hpp"
 #include "benchmarks/recovery/recovery.hpp"
 #include "benchmarks/recovery/recovery_worker.hpp"
 #include "benchmarks/report/output_file.hpp"
@@ -89,6 +90,7 @@ Status run(const Request& request) {
   if (const auto* tune = std::get_if<TuneOptions>(&request)) {
     return measure_as_rank(*tune, run_tune);
   }
+  if (const auto* model = std::get_if<ModelOptions>(&request)) return run_model(*model);
   if (const auto* recovery = std::get_if<RecoveryOptions>(&request)) {
     return measure(*recovery, run_recovery);
   }

@@ -42,6 +42,10 @@ foreach(name ${ELASTIC_MODULES})
   install(TARGETS elastic_${name} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT ${name})
 endforeach()
 install(TARGETS ${elastic_programs} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT programs)
+if(TARGET elastic-bench)
+  install(DIRECTORY ${PROJECT_SOURCE_DIR}/collectives/model/networks
+          DESTINATION ${CMAKE_INSTALL_DATADIR}/elastic COMPONENT programs)
+endif()
 # The headers for libtorch are nothing but headers: whoever includes them has libtorch.
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/elastic ${PROJECT_SOURCE_DIR}/bindings/libtorch/elastic
         DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT development

@@ -46,6 +46,12 @@ std::optional<AllreduceAlgorithm> algorithm_named(std::string_view name) {
   return found == kNames.end() ? std::nullopt : std::optional(found->first);
 }
 
+std::string algorithm_names() {
+  std::string names;
+  for (const auto& one : kNames) names += (names.empty() ? "" : ", ") + std::string(one.second);
+  return names;
+}
+
 bool is_large(AllreduceAlgorithm algorithm) {
   return algorithm != AllreduceAlgorithm::kOneShot && algorithm != AllreduceAlgorithm::kDoubling;
 }

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 
 #include "collectives/plan/hosts.hpp"
@@ -22,6 +23,8 @@ enum class AllreduceAlgorithm : std::uint8_t {
 /// "one_shot", "doubling", "two_rank_exchange", "two_shot", "hierarchical" or "ring".
 const char* name(AllreduceAlgorithm algorithm);
 std::optional<AllreduceAlgorithm> algorithm_named(std::string_view name);
+/// All names, separated by commas.
+std::string algorithm_names();
 
 /// Where one algorithm becomes faster than another. The values are those of shared memory and
 /// loopback on a small machine; what is measured replaces them (`tuned`).

@@ -7,11 +7,13 @@
 
 #include "base/status.hpp"
 #include "collectives/backend/buffer.hpp"
-#include "collectives/backend/native/schedule.hpp"
 #include "collectives/kernels/reduce.hpp"
+#include "collectives/plan/schedule.hpp"
 #include "collectives/transport/mesh.hpp"
 
 namespace elastic::collectives {
+
+using plan::Schedule;
 
 /// The arithmetic of a reduction.
 struct Reducer {

@@ -2,10 +2,10 @@
 
 #include <utility>
 
-#include "collectives/plan/allreduce.hpp"
 #include "collectives/plan/barrier.hpp"
 #include "collectives/plan/broadcast.hpp"
 #include "collectives/plan/exchange.hpp"
+#include "collectives/plan/make_allreduce.hpp"
 #include "collectives/plan/ring.hpp"
 
 namespace elastic::collectives {
@@ -51,22 +51,8 @@ const Schedule& PlanCache::large_allreduce(Elements elements) {
 }
 
 plan::Plan PlanCache::make_allreduce(plan::AllreduceAlgorithm algorithm, Elements elements) const {
-  const std::size_t bytes = elements.count * elements.bytes;
-  switch (algorithm) {
-    case plan::AllreduceAlgorithm::kOneShot:
-      return plan::one_shot_allreduce(rank_, size_, bytes);
-    case plan::AllreduceAlgorithm::kDoubling:
-      return plan::recursive_doubling_allreduce(rank_, size_, bytes);
-    case plan::AllreduceAlgorithm::kTwoRankExchange:
-      return plan::two_rank_exchange(rank_, elements, thresholds_.exchange_segment_bytes);
-    case plan::AllreduceAlgorithm::kTwoShot:
-      return plan::two_shot_allreduce(rank_, size_, elements, segment_);
-    case plan::AllreduceAlgorithm::kHierarchical:
-      return plan::hierarchical_allreduce(rank_, hosts_, elements, segment_);
-    case plan::AllreduceAlgorithm::kRing:
-      break;
-  }
-  return plan::ring_allreduce(rank_, size_, elements, segment_);
+  return plan::make_allreduce(algorithm, rank_, hosts_, elements, segment_,
+                              thresholds_.exchange_segment_bytes);
 }
 
 const Schedule& PlanCache::reduce_scatter(Elements elements) {

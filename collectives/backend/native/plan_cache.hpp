@@ -6,12 +6,14 @@
 #include <vector>
 
 #include "collectives/backend/backend.hpp"
-#include "collectives/backend/native/schedule.hpp"
 #include "collectives/plan/choose.hpp"
 #include "collectives/plan/hosts.hpp"
 #include "collectives/plan/parts.hpp"
+#include "collectives/plan/schedule.hpp"
 
 namespace elastic::collectives {
+
+using plan::Schedule;
 
 /// Makes the schedules of one rank and keeps them, because a training loop repeats the same shapes.
 /// A returned schedule is valid until the next call of a member function.

@@ -6,9 +6,9 @@
 #include "base/clock.hpp"
 #include "base/status.hpp"
 #include "collectives/backend/native/executor.hpp"
-#include "collectives/backend/native/schedule.hpp"
 #include "collectives/plan/hosts.hpp"
 #include "collectives/plan/plan.hpp"
+#include "collectives/plan/schedule.hpp"
 
 namespace elastic::collectives {
 

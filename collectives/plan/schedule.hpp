@@ -7,13 +7,13 @@
 
 #include "collectives/plan/plan.hpp"
 
-namespace elastic::collectives {
+namespace elastic::plan {
 
 /// A plan with the indices that its execution needs: the steps that wait for each step, and the
 /// messages of each link in order. Immutable, so that it serves all calls of the same shape.
 class Schedule {
  public:
-  explicit Schedule(plan::Plan plan);
+  explicit Schedule(Plan plan);
 
   /// The messages exchanged with one peer, as indices of steps in their order.
   struct Queue {
@@ -22,7 +22,7 @@ class Schedule {
     std::vector<std::int32_t> receives;
   };
 
-  const plan::Step& step(std::int32_t index) const {
+  const Step& step(std::int32_t index) const {
     return plan_.steps[static_cast<std::size_t>(index)];
   }
   std::size_t steps() const { return plan_.steps.size(); }
@@ -48,7 +48,7 @@ class Schedule {
   void find_dependents();
   void fill_queues();
 
-  plan::Plan plan_;
+  Plan plan_;
   std::vector<std::uint8_t> waits_;
   std::vector<std::size_t> first_;  // step's first entry in dependents_; one more than steps
   std::vector<std::int32_t> dependents_;
@@ -58,6 +58,7 @@ class Schedule {
   std::vector<std::int32_t> ready_;
 };
 
-bool is_local(plan::Step::Kind kind);
+/// Whether the step needs no other rank.
+bool is_local(Step::Kind kind);
 
-}  // namespace elastic::collectives
+}  // namespace elastic::plan

@@ -1,18 +1,16 @@
-#include "collectives/backend/native/schedule.hpp"
+#include "collectives/plan/schedule.hpp"
 
 #include <algorithm>
 #include <utility>
 
-namespace elastic::collectives {
-
-using plan::Step;
+namespace elastic::plan {
 
 bool is_local(Step::Kind kind) {
   return kind != Step::Kind::kSend && kind != Step::Kind::kReceive &&
          kind != Step::Kind::kReceiveReduce && kind != Step::Kind::kReduceReceived;
 }
 
-Schedule::Schedule(plan::Plan plan) : plan_(std::move(plan)) {
+Schedule::Schedule(Plan plan) : plan_(std::move(plan)) {
   find_dependents();
   fill_queues();
 }
@@ -60,4 +58,4 @@ void Schedule::fill_queues() {
   for (const Queue& queue : queues_) peers_.push_back(queue.peer);
 }
 
-}  // namespace elastic::collectives
+}  // namespace elastic::plan

@@ -1,0 +1,99 @@
+#include "collectives/model/fabric.hpp"
+
+#include <algorithm>
+
+namespace elastic::model {
+namespace {
+
+/// Bytes of a frame beside the message's own. Also keeps an empty message from taking no time.
+constexpr double kFrame = 64;
+
+/// How often a byte goes from or to memory. Over TCP each end has the copy by the kernel (2) and
+/// that by the network card (1); through shared memory each end has one copy. A reduction reads the
+/// other operand, too.
+constexpr double kTcpPasses = 3;
+constexpr double kCopyPasses = 2;
+constexpr double kReducePasses = 1;
+
+/// Faster than anything: keeps rates finite where nothing limits them.
+constexpr double kMostRate = 1e15;
+
+}  // namespace
+
+Fabric::Fabric(const Network& network, const plan::Hosts& hosts, int walked_hosts, int flows)
+    : network_(network), hosts_(hosts), one_for_all_(walked_hosts == 1), flows_(flows) {
+  const auto count = static_cast<std::size_t>(walked_hosts) * kParts;
+  resources_.resize(count + static_cast<std::size_t>(hosts.size()),
+                    {.kind = Kind::kThread, .capacity = 1});
+  const Network::Line& line = network.line;
+  // One machine has the cores of all hosts: each of them has its part, or host 0 has all.
+  const double cores = network.hosts_share_cores && one_for_all_
+                           ? network.host.cores / hosts.count()
+                           : network.host.cores;
+  for (std::size_t i = 0; i < count; i += kParts) {
+    for (const std::size_t part : {kOut, kIn}) {
+      resources_[i + part] = {.kind = Kind::kLine,
+                              .capacity = line.rate,
+                              .most_credit = line.burst,
+                              .with_credit = line.burst_rate};
+    }
+    resources_[i + kCores] = {.kind = Kind::kCores, .capacity = cores};
+    resources_[i + kMemory] = {.kind = Kind::kMemory, .capacity = network.host.memory_rate};
+  }
+}
+
+Activity Fabric::message(int from, int to, bool inside_host, std::size_t bytes,
+                         bool reduces) const {
+  const Network::Processor& processor = network_.processor;
+  const double all = static_cast<double>(bytes) + kFrame;
+  const double share = static_cast<double>(bytes) / all;
+  const double fixed = (inside_host ? processor.shared_message : processor.message) / all;
+  Activity activity{.left = all, .most_rate = kMostRate};
+  if (!inside_host) {
+    activity.most_rate = std::min(kMostRate, network_.line.flow_rate * flows_);
+    activity.use(of_host(from, kOut), 1);
+    activity.use(of_host(to, kIn), 1);
+  }
+  const double receiving = inside_host ? (reduces ? 0 : processor.copy) : processor.receive;
+  use_processor(activity, from, fixed + share * (inside_host ? processor.copy : processor.send));
+  use_processor(activity, to, fixed + share * (receiving + (reduces ? processor.reduce : 0)));
+  const double passes = inside_host ? kCopyPasses : kTcpPasses;
+  use_memory(activity, from, share * passes);
+  use_memory(activity, to, share * (passes + (reduces ? kReducePasses : 0)));
+  return activity;
+}
+
+Activity Fabric::reduction(int rank, std::size_t bytes) const {
+  Activity activity{.left = static_cast<double>(bytes), .most_rate = kMostRate};
+  use_processor(activity, rank, network_.processor.reduce);
+  use_memory(activity, rank, kCopyPasses + kReducePasses);
+  return activity;
+}
+
+Activity Fabric::copy(int rank, std::size_t bytes) const {
+  Activity activity{.left = static_cast<double>(bytes), .most_rate = kMostRate};
+  use_processor(activity, rank, network_.processor.copy);
+  use_memory(activity, rank, kCopyPasses);
+  return activity;
+}
+
+std::int32_t Fabric::of_host(int rank, Part part) const {
+  const bool of_machine = part == kCores && network_.hosts_share_cores;
+  const int host = one_for_all_ || of_machine ? 0 : hosts_.of(rank);
+  return static_cast<std::int32_t>(host * kParts + part);
+}
+
+std::int32_t Fabric::thread(int rank) const {
+  return static_cast<std::int32_t>(resources_.size()) - hosts_.size() + rank;
+}
+
+void Fabric::use_processor(Activity& activity, int rank, double per_byte) const {
+  activity.use(thread(rank), per_byte);
+  if (network_.host.cores < kUnlimited) activity.use(of_host(rank, kCores), per_byte);
+}
+
+void Fabric::use_memory(Activity& activity, int rank, double passes) const {
+  if (network_.host.memory_rate < kUnlimited) activity.use(of_host(rank, kMemory), passes);
+}
+
+}  // namespace elastic::model

@@ -1,0 +1,132 @@
+#include "collectives/model/price.hpp"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "collectives/model/plan_walk.hpp"
+#include "collectives/plan/allreduce_way.hpp"
+#include "collectives/plan/barrier.hpp"
+#include "collectives/plan/flows.hpp"
+#include "collectives/plan/make_allreduce.hpp"
+#include "collectives/transport/flow_count.hpp"
+#include "elastic/options.hpp"
+
+namespace elastic::model {
+namespace {
+
+using plan::AllreduceAlgorithm;
+
+/// Calls until bursts have been used up, and calls that count.
+constexpr int kCallsBefore = 4;
+constexpr int kCallsCounted = 4;
+
+/// The library's rings in shared memory hold more than any threshold asks for.
+constexpr std::size_t kRingCapacity = std::size_t{4} << 20;
+
+constexpr AllreduceAlgorithm kAll[] = {
+    AllreduceAlgorithm::kOneShot, AllreduceAlgorithm::kDoubling,
+    AllreduceAlgorithm::kTwoShot, AllreduceAlgorithm::kTwoRankExchange,
+    AllreduceAlgorithm::kRing,    AllreduceAlgorithm::kHierarchical};
+
+/// A message to and from each of these would be a plan with millions of steps.
+constexpr int kMostRanksForDirect = 64;
+
+plan::LinkCost cost_of(double latency, double rate) {
+  constexpr double kNano = 1e9;
+  return {static_cast<std::uint64_t>(latency * kNano),
+          static_cast<std::uint64_t>(static_cast<double>(plan::kMib) / rate * kNano)};
+}
+
+bool is_zero_copy(const Job& job, std::size_t bytes) {
+  return bytes >= plan::limits_for(job.hosts.size(), {}, job.thresholds.algorithm).zero_copy_from;
+}
+
+/// The fewest flows that are hardly slower than all of them: `plan::choose_flows`.
+int useful_flows(const Network& network, const plan::Hosts& hosts, int opened) {
+  std::vector<plan::FlowTime> times;
+  while (const auto flows = plan::next_flows(times, static_cast<std::uint64_t>(opened))) {
+    const auto costs = link_costs(network, hosts, static_cast<int>(flows));
+    times.push_back({flows, costs.between.of(plan::kMib)});
+  }
+  return static_cast<int>(plan::choose_flows(times).flows);
+}
+
+}  // namespace
+
+plan::LinkCosts link_costs(const Network& network, const plan::Hosts& hosts, int flows) {
+  const Network::Processor& processor = network.processor;
+  const double share = network.line.rate / hosts.most_ranks();
+  const double thread = 1 / (processor.send + processor.receive);
+  plan::LinkCosts costs;
+  if (hosts.most_ranks() > 1) {
+    costs.inside = cost_of(network.host.latency + 2 * processor.shared_message,
+                           std::min(1 / (2 * processor.copy), network.host.memory_rate / 2));
+  }
+  if (hosts.count() > 1) {
+    costs.between = cost_of(network.line.latency + 2 * processor.message,
+                            std::min({share, thread, network.line.flow_rate * flows}));
+  }
+  costs.flows = static_cast<std::uint64_t>(flows);
+  return costs;
+}
+
+Job tuned_job(const Network& network, plan::Hosts hosts, int flows) {
+  if (flows == 0) {
+    const auto here = static_cast<std::size_t>(hosts.most_ranks());
+    const auto links = static_cast<std::size_t>(hosts.size()) - here;
+    const auto opened = transport::flows_per_link({here, here, links}, ~std::size_t{0});
+    flows = useful_flows(network, hosts, static_cast<int>(opened));
+  }
+  Job job{.hosts = std::move(hosts), .flows = flows, .thresholds = {.capacity = kRingCapacity}};
+  const plan::LinkCosts costs = link_costs(network, job.hosts, flows);
+  job.thresholds = plan::tuned(job.hosts, costs, job.thresholds);
+  job.segment_bytes = plan::tuned_segment(job.hosts, costs, Options{}.segment_bytes);
+  return job;
+}
+
+AllreduceAlgorithm chosen(const Job& job, std::size_t bytes) {
+  return is_zero_copy(job, bytes) ? plan::choose_large_allreduce(job.hosts, job.thresholds)
+                                  : plan::choose_allreduce(job.hosts, bytes, job.thresholds);
+}
+
+AllreduceAlgorithm cheapest(const Network& network, const Job& job, plan::Elements elements) {
+  std::optional<AllreduceAlgorithm> best;
+  double least = kUnlimited;
+  for (const AllreduceAlgorithm algorithm : kAll) {
+    const bool direct =
+        algorithm == AllreduceAlgorithm::kOneShot || algorithm == AllreduceAlgorithm::kTwoShot;
+    if (!plan::can_do(algorithm, job.hosts, job.thresholds)) continue;
+    if (direct && job.hosts.size() > kMostRanksForDirect) continue;
+    const double seconds = price(network, job, algorithm, elements).seconds;
+    if (seconds >= least) continue;
+    least = seconds;
+    best = algorithm;
+  }
+  return *best;
+}
+
+Price price(const Network& network, const Job& job, AllreduceAlgorithm algorithm,
+            plan::Elements elements) {
+  std::vector<PlanOf> plans{[&](int rank) {
+    return plan::make_allreduce(algorithm, rank, job.hosts, elements, job.segment_bytes,
+                                job.thresholds.exchange_segment_bytes);
+  }};
+  if (is_zero_copy(job, elements.count * elements.bytes) && plan::is_large(algorithm)) {
+    plans.emplace_back(
+        [&](int rank) { return plan::dissemination_barrier(rank, job.hosts.size()); });
+  }
+  PlanWalk walk(network, job.hosts, job.flows, plans);
+  const int before = network.line.burst > 0 ? kCallsBefore : 0;
+  const int counted = network.line.burst > 0 ? kCallsCounted : 1;
+  const std::vector<double> ends = walk.run(before + counted);
+  const double begin = before > 0 ? ends[static_cast<std::size_t>(before) - 1] : 0;
+  return {.seconds = (ends.back() - begin) / counted,
+          .line = walk.busy(Fabric::Kind::kLine),
+          .thread = walk.busy(Fabric::Kind::kThread),
+          .cores = walk.busy(Fabric::Kind::kCores),
+          .memory = walk.busy(Fabric::Kind::kMemory)};
+}
+
+}  // namespace elastic::model
