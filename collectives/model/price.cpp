@@ -26,9 +26,10 @@ constexpr int kCallsCounted = 4;
 constexpr std::size_t kRingCapacity = std::size_t{4} << 20;
 
 constexpr AllreduceAlgorithm kAll[] = {
-    AllreduceAlgorithm::kOneShot, AllreduceAlgorithm::kDoubling,
-    AllreduceAlgorithm::kTwoShot, AllreduceAlgorithm::kTwoRankExchange,
-    AllreduceAlgorithm::kRing,    AllreduceAlgorithm::kHierarchical};
+    AllreduceAlgorithm::kOneShot,  AllreduceAlgorithm::kDoubling,
+    AllreduceAlgorithm::kTwoShot,  AllreduceAlgorithm::kTwoRankExchange,
+    AllreduceAlgorithm::kRing,     AllreduceAlgorithm::kHierarchical,
+    AllreduceAlgorithm::kCirculant};
 
 /// A message to and from each of these would be a plan with millions of steps.
 constexpr int kMostRanksForDirect = 64;
@@ -87,7 +88,7 @@ Job tuned_job(const Network& network, plan::Hosts hosts, int flows) {
 }
 
 AllreduceAlgorithm chosen(const Job& job, std::size_t bytes) {
-  return is_zero_copy(job, bytes) ? plan::choose_large_allreduce(job.hosts, job.thresholds)
+  return is_zero_copy(job, bytes) ? plan::choose_large_allreduce(job.hosts, bytes, job.thresholds)
                                   : plan::choose_allreduce(job.hosts, bytes, job.thresholds);
 }
 

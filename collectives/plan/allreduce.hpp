@@ -42,4 +42,9 @@ Plan two_rank_exchange(int rank, Elements elements, std::size_t segment_bytes);
 Plan hierarchical_allreduce(int rank, const Hosts& hosts, Elements elements,
                             std::size_t segment_bytes);
 
+/// The same with 2 log2(hosts) hops between hosts instead of a ring's 2 (hosts - 1): for many
+/// hosts, and data of which a host's block is short.
+Plan circulant_allreduce(int rank, const Hosts& hosts, Elements elements,
+                         std::size_t segment_bytes);
+
 }  // namespace elastic::plan

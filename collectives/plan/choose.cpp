@@ -7,18 +7,24 @@
 namespace elastic::plan {
 namespace {
 
-constexpr std::array<std::pair<AllreduceAlgorithm, const char*>, 6> kNames = {{
+constexpr std::array<std::pair<AllreduceAlgorithm, const char*>, 7> kNames = {{
     {AllreduceAlgorithm::kOneShot, "one_shot"},
     {AllreduceAlgorithm::kDoubling, "doubling"},
     {AllreduceAlgorithm::kTwoRankExchange, "two_rank_exchange"},
     {AllreduceAlgorithm::kTwoShot, "two_shot"},
     {AllreduceAlgorithm::kHierarchical, "hierarchical"},
     {AllreduceAlgorithm::kRing, "ring"},
+    {AllreduceAlgorithm::kCirculant, "circulant"},
 }};
 
 /// Whether hosts are there to share work inside of, over shared memory.
 bool has_hierarchy(const Hosts& hosts, const Thresholds& thresholds) {
   return hosts.count() > 1 && hosts.most_ranks() > 1 && thresholds.capacity > 0;
+}
+
+/// Not where ranks of a host have nothing but the network to share work through.
+bool can_circulate(const Hosts& hosts, const Thresholds& thresholds) {
+  return hosts.count() > 1 && (hosts.most_ranks() == 1 || thresholds.capacity > 0);
 }
 
 bool can_exchange(const Hosts& hosts, const Thresholds& thresholds) {
@@ -58,6 +64,7 @@ bool is_large(AllreduceAlgorithm algorithm) {
 
 bool can_do(AllreduceAlgorithm algorithm, const Hosts& hosts, const Thresholds& thresholds) {
   if (algorithm == AllreduceAlgorithm::kTwoRankExchange) return can_exchange(hosts, thresholds);
+  if (algorithm == AllreduceAlgorithm::kCirculant) return can_circulate(hosts, thresholds);
   if (algorithm == AllreduceAlgorithm::kHierarchical) return has_hierarchy(hosts, thresholds);
   return true;
 }
@@ -72,16 +79,20 @@ AllreduceAlgorithm choose_allreduce(const Hosts& hosts, std::size_t bytes,
       has_hierarchy(hosts, thresholds) &&
       bytes / static_cast<std::size_t>(hosts.count()) > thresholds.hierarchical_bytes;
   if (bytes <= thresholds.doubling_bytes && !hierarchy) return AllreduceAlgorithm::kDoubling;
-  return choose_large_allreduce(hosts, thresholds);
+  return choose_large_allreduce(hosts, bytes, thresholds);
 }
 
-AllreduceAlgorithm choose_large_allreduce(const Hosts& hosts, const Thresholds& thresholds) {
+AllreduceAlgorithm choose_large_allreduce(const Hosts& hosts, std::size_t bytes,
+                                          const Thresholds& thresholds) {
   const auto asked = wanted(hosts, thresholds);
   if (asked && is_large(*asked)) return *asked;
   if (can_exchange(hosts, thresholds)) return AllreduceAlgorithm::kTwoRankExchange;
   const bool one_host = hosts.count() == 1;
   if (hosts.size() <= (one_host ? thresholds.two_shot_ranks : 2))
     return AllreduceAlgorithm::kTwoShot;
+  if (bytes <= thresholds.circulant_bytes && can_circulate(hosts, thresholds)) {
+    return AllreduceAlgorithm::kCirculant;
+  }
   return has_hierarchy(hosts, thresholds) ? AllreduceAlgorithm::kHierarchical
                                           : AllreduceAlgorithm::kRing;
 }

@@ -18,9 +18,10 @@ enum class AllreduceAlgorithm : std::uint8_t {
   kTwoShot,
   kHierarchical,
   kRing,
+  kCirculant,
 };
 
-/// "one_shot", "doubling", "two_rank_exchange", "two_shot", "hierarchical" or "ring".
+/// "one_shot", "doubling", "two_rank_exchange", "two_shot", "hierarchical", "ring" or "circulant".
 const char* name(AllreduceAlgorithm algorithm);
 std::optional<AllreduceAlgorithm> algorithm_named(std::string_view name);
 /// All names, separated by commas.
@@ -35,9 +36,10 @@ struct Thresholds {
   std::size_t one_shot_bytes = 4 * 1024;   ///< up to here one-shot
   std::size_t doubling_bytes = 64 * 1024;  ///< up to here recursive doubling
   std::size_t hierarchical_bytes =
-      16 * 1024;             ///< for each host; or doubling_bytes, if that is less
-  int two_shot_ranks = 16;   ///< of one host: up to here two-shot, then the ring
-  std::size_t capacity = 0;  ///< bytes that every link inside a host takes unread
+      16 * 1024;                    ///< for each host; or doubling_bytes, if that is less
+  std::size_t circulant_bytes = 0;  ///< of several hosts: up to here circulant rather than a ring
+  int two_shot_ranks = 16;          ///< of one host: up to here two-shot, then the ring
+  std::size_t capacity = 0;         ///< bytes that every link inside a host takes unread
   /// For the two-rank exchange, which needs at least twice this capacity.
   std::size_t exchange_segment_bytes = 256 * 1024;
   std::size_t tree_broadcast_bytes = 32 * 1024;  ///< up to here a tree, then the chain
@@ -54,7 +56,8 @@ bool can_do(AllreduceAlgorithm algorithm, const Hosts& hosts, const Thresholds& 
 AllreduceAlgorithm choose_allreduce(const Hosts& hosts, std::size_t bytes,
                                     const Thresholds& thresholds = {});
 /// Chooses among the algorithms for large tensors.
-AllreduceAlgorithm choose_large_allreduce(const Hosts& hosts, const Thresholds& thresholds = {});
+AllreduceAlgorithm choose_large_allreduce(const Hosts& hosts, std::size_t bytes,
+                                          const Thresholds& thresholds = {});
 bool choose_tree_broadcast(int size, std::size_t bytes, const Thresholds& thresholds = {});
 
 }  // namespace elastic::plan

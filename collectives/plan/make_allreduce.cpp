@@ -18,6 +18,8 @@ Plan make_allreduce(AllreduceAlgorithm algorithm, int rank, const Hosts& hosts, 
       return two_shot_allreduce(rank, hosts.size(), elements, segment_bytes);
     case AllreduceAlgorithm::kHierarchical:
       return hierarchical_allreduce(rank, hosts, elements, segment_bytes);
+    case AllreduceAlgorithm::kCirculant:
+      return circulant_allreduce(rank, hosts, elements, segment_bytes);
     case AllreduceAlgorithm::kRing:
       break;
   }

@@ -14,6 +14,7 @@ constexpr std::size_t kLeastBytes = 1024;
 /// rank, or several times.
 constexpr std::size_t kMostOneShotBytes = 32 * 1024;
 constexpr std::size_t kMostDoublingBytes = 128 * 1024;
+constexpr std::size_t kMostCirculantBytes = std::size_t{1} << 32;
 
 /// The latency of a segment is at most this part of its time.
 constexpr std::uint64_t kLatencyPart = 64;
@@ -42,14 +43,26 @@ std::uint64_t two_hops(const LinkCost& cost, std::uint64_t ranks, std::uint64_t 
   return 2 * (cost.of(bytes / ranks * (ranks - 1)) + (ranks - 2) * cost.latency_ns / kNextMessage);
 }
 
-/// A ring of hosts; `bytes` go through each of its ranks.
+/// A ring of hosts; `bytes` go through each of its ranks. A block of several segments is sent on
+/// while it arrives, so that it hides the latency.
 std::uint64_t ring(const LinkCost& cost, std::uint64_t hosts, std::uint64_t bytes) {
-  return 2 * (hosts - 1) * cost.of(bytes / hosts);
+  const std::uint64_t block = bytes / hosts;
+  const std::uint64_t segment = std::min<std::uint64_t>(block, kLeastSegment);
+  return 2 * (hosts - 1) * std::max(cost.of(segment), cost.of(block) - cost.latency_ns);
+}
+
+/// The same with a message for each block in fewer hops.
+std::uint64_t circulant(const LinkCost& cost, std::uint64_t hosts, std::uint64_t bytes) {
+  const auto hops = static_cast<std::uint64_t>(std::bit_width(hosts - 1));
+  const std::uint64_t message =
+      cost.of(bytes / hosts) - cost.latency_ns * (kNextMessage - 1) / kNextMessage;
+  return 2 * (hops * cost.latency_ns + (hosts - 1) * message);
 }
 
 /// Up to which power of two `first` takes less time than `second`; `least` if for none.
-template <typename Time>
-std::size_t crossing(const Time& first, const Time& second, std::size_t least, std::size_t most) {
+template <typename First, typename Second>
+std::size_t crossing(const First& first, const Second& second, std::size_t least,
+                     std::size_t most) {
   std::size_t bytes = least;
   while (bytes < most && first(2 * bytes) < second(2 * bytes)) bytes *= 2;
   return bytes;
@@ -82,6 +95,10 @@ std::uint64_t estimate(AllreduceAlgorithm algorithm, const Hosts& hosts, const L
       const auto local = static_cast<std::uint64_t>(hosts.most_ranks());
       return two_hops(inside, local, bytes) + ring(between, places, bytes / local);
     }
+    case AllreduceAlgorithm::kCirculant: {
+      const auto local = static_cast<std::uint64_t>(hosts.most_ranks());
+      return two_hops(inside, local, bytes) + circulant(between, places, bytes / local);
+    }
     case AllreduceAlgorithm::kRing:
       break;
   }
@@ -94,7 +111,14 @@ Thresholds tuned(const Hosts& hosts, const LinkCosts& costs, Thresholds given) {
       return estimate(algorithm, hosts, costs, bytes);
     };
   };
-  const auto large = time(choose_large_allreduce(hosts, given));
+  if (hosts.count() > 2) {
+    const auto largest = choose_large_allreduce(hosts, kMostCirculantBytes + 1, given);
+    given.circulant_bytes = crossing(time(AllreduceAlgorithm::kCirculant), time(largest),
+                                     kLeastBytes, kMostCirculantBytes);
+  }
+  const auto large = [&](std::size_t bytes) {
+    return estimate(choose_large_allreduce(hosts, bytes, given), hosts, costs, bytes);
+  };
   const auto doubling = time(AllreduceAlgorithm::kDoubling);
   // Between two ranks there is no difference: one hop.
   if (hosts.size() > 2) {

@@ -40,11 +40,13 @@ std::string text(const std::vector<int>& placed) {
   return result;
 }
 
-Simulator simulator(const std::vector<int>& placed, std::size_t count, std::uint64_t seed) {
+/// Between hosts, a ring or halves.
+using Make = Plan (*)(int rank, const Hosts& hosts, Elements elements, std::size_t segment_bytes);
+
+Simulator simulator(Make plan, const std::vector<int>& placed, std::size_t count,
+                    std::uint64_t seed) {
   const Hosts hosts(placed);
-  const auto make = [&](int rank) {
-    return hierarchical_allreduce(rank, hosts, {count, 8}, kPiece);
-  };
+  const auto make = [&](int rank) { return plan(rank, hosts, {count, 8}, kPiece); };
   Simulator made(plans(hosts.size(), make), DType::kI64, ReduceOp::kSum, seed);
   made.data() = digits(hosts.size(), count);
   return made;
@@ -58,77 +60,83 @@ void for_all_placements(const Check& check) {
     for (const auto& placed : placements(size)) {
       for (const std::size_t count : std::vector<std::size_t>{0, 5, 60}) {
         ++seed;
-        SCOPED_TRACE(text(placed) + ", count " + std::to_string(count) + ", seed " +
-                     std::to_string(seed));
-        ASSERT_NO_FATAL_FAILURE(check(placed, count, seed));
+        for (const Make plan : {hierarchical_allreduce, circulant_allreduce}) {
+          SCOPED_TRACE(text(placed) + ", count " + std::to_string(count) + ", seed " +
+                       std::to_string(seed) + (plan == circulant_allreduce ? ", circulant" : ""));
+          ASSERT_NO_FATAL_FAILURE(check(plan, placed, count, seed));
+        }
       }
     }
   }
 }
 
 TEST(HierarchicalPlan, CountsEveryRankOnceWhoeverSharesAHost) {
-  for_all_placements([](const std::vector<int>& placed, std::size_t count, std::uint64_t seed) {
-    const int size = static_cast<int>(placed.size());
-    Simulator out_of_place = simulator(placed, count, seed);
-    Simulator in_place = simulator(placed, count, seed + 1);
-    out_of_place.separate_input();
-    for (Simulator* each : {&out_of_place, &in_place}) {
-      ASSERT_EQ(each->run(), "");
-      for (const Bytes& data : each->data()) ASSERT_EQ(data, digits_of_all(size, count));
-      expect_all_started_before_any_finished(*each, "");
-    }
-  });
+  for_all_placements(
+      [](Make plan, const std::vector<int>& placed, std::size_t count, std::uint64_t seed) {
+        const int size = static_cast<int>(placed.size());
+        Simulator out_of_place = simulator(plan, placed, count, seed);
+        Simulator in_place = simulator(plan, placed, count, seed + 1);
+        out_of_place.separate_input();
+        for (Simulator* each : {&out_of_place, &in_place}) {
+          ASSERT_EQ(each->run(), "");
+          for (const Bytes& data : each->data()) ASSERT_EQ(data, digits_of_all(size, count));
+          expect_all_started_before_any_finished(*each, "");
+        }
+      });
 }
 
 TEST(HierarchicalPlan, CanBeUndoneAtAnyMoment) {
-  for_all_placements([](const std::vector<int>& placed, std::size_t count, std::uint64_t seed) {
-    Simulator whole = simulator(placed, count, seed);
-    ASSERT_EQ(whole.run(), "");
-    const std::size_t end = *std::max_element(whole.finished().begin(), whole.finished().end());
-    Simulator in_place = simulator(placed, count, seed);
-    ASSERT_EQ(in_place.run(std::mt19937_64(seed)() % (end + 2)), "");
-    in_place.undo();
-    ASSERT_EQ(in_place.data(), digits(static_cast<int>(placed.size()), count));
-  });
+  for_all_placements(
+      [](Make plan, const std::vector<int>& placed, std::size_t count, std::uint64_t seed) {
+        Simulator whole = simulator(plan, placed, count, seed);
+        ASSERT_EQ(whole.run(), "");
+        const std::size_t end = *std::max_element(whole.finished().begin(), whole.finished().end());
+        Simulator in_place = simulator(plan, placed, count, seed);
+        ASSERT_EQ(in_place.run(std::mt19937_64(seed)() % (end + 2)), "");
+        in_place.undo();
+        ASSERT_EQ(in_place.data(), digits(static_cast<int>(placed.size()), count));
+      });
 }
 
 /// Nothing that is not needed goes between hosts, and every byte is finished once.
 TEST(HierarchicalPlan, SendsBetweenHostsWhatARingOfHostsSends) {
-  for_all_placements([](const std::vector<int>& placed, std::size_t count, std::uint64_t) {
-    const Hosts hosts(placed);
-    std::vector<std::size_t> sent(static_cast<std::size_t>(hosts.count()));
-    std::vector<int> finished(count * 8);
-    for (int rank = 0; rank < hosts.size(); ++rank) {
-      for (const Step& step : hierarchical_allreduce(rank, hosts, {count, 8}, kPiece).steps) {
-        if (step.kind == Step::Kind::kSend && hosts.of(step.peer) != hosts.of(rank)) {
-          sent[static_cast<std::size_t>(hosts.of(rank))] += step.from.bytes;
+  for_all_placements(
+      [](Make plan, const std::vector<int>& placed, std::size_t count, std::uint64_t) {
+        const Hosts hosts(placed);
+        std::vector<std::size_t> sent(static_cast<std::size_t>(hosts.count()));
+        std::vector<int> finished(count * 8);
+        for (int rank = 0; rank < hosts.size(); ++rank) {
+          for (const Step& step : plan(rank, hosts, {count, 8}, kPiece).steps) {
+            if (step.kind == Step::Kind::kSend && hosts.of(step.peer) != hosts.of(rank)) {
+              sent[static_cast<std::size_t>(hosts.of(rank))] += step.from.bytes;
+            }
+            if (step.kind != Step::Kind::kFinish) continue;
+            for (std::size_t i = 0; i < step.into.bytes; ++i) ++finished[step.into.offset + i];
+          }
         }
-        if (step.kind != Step::Kind::kFinish) continue;
-        for (std::size_t i = 0; i < step.into.bytes; ++i) ++finished[step.into.offset + i];
-      }
-    }
-    ASSERT_EQ(finished, std::vector<int>(count * 8, 1));
-    std::size_t all = 0;
-    for (const std::size_t bytes : sent) all += bytes;
-    ASSERT_EQ(all, 2 * static_cast<std::size_t>(hosts.count() - 1) * count * 8);
-  });
+        ASSERT_EQ(finished, std::vector<int>(count * 8, 1));
+        std::size_t all = 0;
+        for (const std::size_t bytes : sent) all += bytes;
+        ASSERT_EQ(all, 2 * static_cast<std::size_t>(hosts.count() - 1) * count * 8);
+      });
 }
 
 /// Every rank of every host sends to another host.
 TEST(HierarchicalPlan, LetsAllRanksSend) {
-  for_all_placements([](const std::vector<int>& placed, std::size_t count, std::uint64_t) {
-    const Hosts hosts(placed);
-    if (hosts.count() == 1) return;
-    for (int rank = 0; rank < hosts.size(); ++rank) {
-      const auto& steps = hierarchical_allreduce(rank, hosts, {count, 8}, kPiece).steps;
-      ASSERT_TRUE(std::any_of(steps.begin(), steps.end(),
-                              [&](const Step& step) {
-                                return step.kind == Step::Kind::kSend &&
-                                       hosts.of(step.peer) != hosts.of(rank);
-                              }))
-          << "rank " << rank;
-    }
-  });
+  for_all_placements(
+      [](Make plan, const std::vector<int>& placed, std::size_t count, std::uint64_t) {
+        const Hosts hosts(placed);
+        if (hosts.count() == 1) return;
+        for (int rank = 0; rank < hosts.size(); ++rank) {
+          const auto& steps = plan(rank, hosts, {count, 8}, kPiece).steps;
+          ASSERT_TRUE(std::any_of(steps.begin(), steps.end(),
+                                  [&](const Step& step) {
+                                    return step.kind == Step::Kind::kSend &&
+                                           hosts.of(step.peer) != hosts.of(rank);
+                                  }))
+              << "rank " << rank;
+        }
+      });
 }
 
 TEST(Hosts, AreNumberedAsTheirFirstRanksCome) {

@@ -60,7 +60,8 @@ TEST(ModelSymmetry, OneHostTakesTheTimeOfAll) {
     network.hosts_share_cores = shared_cores;
     for (const AllreduceAlgorithm algorithm :
          {AllreduceAlgorithm::kRing, AllreduceAlgorithm::kHierarchical,
-          AllreduceAlgorithm::kDoubling, AllreduceAlgorithm::kTwoShot}) {
+          AllreduceAlgorithm::kDoubling, AllreduceAlgorithm::kTwoShot,
+          AllreduceAlgorithm::kCirculant}) {
       const Hosts hosts = blocks(8, 4);
       const std::vector<PlanOf> of_ranks{plans(algorithm, hosts, 1 << 16)};
       PlanWalk one(network, hosts, 2, of_ranks);

@@ -55,10 +55,14 @@ const Algorithm kAllreduces[] = {
      [](int r, int n, Elements e) {
        return hierarchical_allreduce(r, hosts(n, [](int rank) { return rank % 3; }), e, kSegment);
      }},
+    {"circulant",
+     [](int r, int n, Elements e) {
+       return circulant_allreduce(r, Hosts::one_rank_each(n), e, kSegment);
+     }},
 };
 /// The algorithms for large tensors read them in place.
 const Algorithm kLargeAllreduces[] = {kAllreduces[2], kAllreduces[3], kAllreduces[4],
-                                      kAllreduces[5], kAllreduces[6]};
+                                      kAllreduces[5], kAllreduces[6], kAllreduces[7]};
 
 class AllreducePlan : public testing::TestWithParam<Algorithm> {};
 INSTANTIATE_TEST_SUITE_P(Plan, AllreducePlan, testing::ValuesIn(kAllreduces),

@@ -158,6 +158,20 @@ TEST(PlanWalk, AHierarchySendsOnceForEachHost) {
   EXPECT_NEAR(seconds(plain_network(), hosts, hierarchical), 6 * 2.01e-3, 6 * kFrames);
 }
 
+TEST(PlanWalk, HalvingSendsAsMuchAsARingInFewerHops) {
+  for (const int hosts : {4, 7, 64}) {
+    const auto count = static_cast<std::size_t>(hosts) * 16 * 1000;
+    const auto circulant = [&](int rank) {
+      return plan::circulant_allreduce(rank, Hosts::one_rank_each(hosts), {count, 4}, kWhole);
+    };
+    const double parts = 2.0 * (hosts - 1) * (16 * 1000 * 4 + 64) / 1e9;
+    const double time = seconds(plain_network(), Hosts::one_rank_each(hosts), circulant);
+    const int hops = hosts == 4 ? 4 : hosts == 7 ? 6 : 12;
+    EXPECT_LE(time, parts + hops * 10e-6 + 1e-9) << hosts << " hosts";
+    EXPECT_GE(time, parts) << hosts << " hosts";
+  }
+}
+
 TEST(PlanWalk, ARankBeginsItsNextPlanWhenItHasCompletedTheLast) {
   const auto barrier = [](int rank) { return plan::dissemination_barrier(rank, 8); };
   const auto ends =

@@ -8,6 +8,7 @@ namespace elastic::plan {
 namespace {
 
 constexpr std::size_t kMost = 256 * 1024;
+constexpr std::size_t kLarge = 1 << 20;
 constexpr LinkCost kSharedMemory{600, 200'000};  // 5 GB/s
 constexpr LinkCost kGigabit{60'000, 8'738'133};
 const Thresholds kGiven{.capacity = 1 << 20};
@@ -26,8 +27,24 @@ TEST(Tuning, LatencyFavoursFewHopsAndBandwidthFewBytes) {
   };
   EXPECT_LT(time(AllreduceAlgorithm::kDoubling, 64), time(AllreduceAlgorithm::kRing, 64));
   EXPECT_GT(time(AllreduceAlgorithm::kDoubling, 1 << 24), time(AllreduceAlgorithm::kRing, 1 << 24));
-  // 2 x 7/8 of 16 MiB at 120 bytes a microsecond, and 14 hops.
-  EXPECT_EQ(time(AllreduceAlgorithm::kRing, 1 << 24) / 1'000'000, 244 + 14 * 60 / 1000 + 1);
+  // 2 x 7/8 of 16 MiB at 120 bytes a microsecond: blocks of several segments hide the latency.
+  EXPECT_EQ(time(AllreduceAlgorithm::kRing, 1 << 24) / 1'000'000, 244);
+  // 2 x 7/8 of 64 KiB, and 14 hops of 60 us.
+  EXPECT_NEAR(static_cast<double>(time(AllreduceAlgorithm::kRing, 1 << 16)) / 1e6,
+              0.955 + 14 * 0.06, 0.01);
+}
+
+TEST(Tuning, ManyHostsPreferFewHopsWhileTheirBlocksAreShort) {
+  constexpr LinkCost kHundredGigabit{31'000, 85'000};
+  const Thresholds many = tuned(blocks(256, 1), {{}, kHundredGigabit}, kGiven);
+  EXPECT_EQ(choose_large_allreduce(blocks(256, 1), 64 << 20, many), AllreduceAlgorithm::kCirculant);
+  EXPECT_EQ(choose_large_allreduce(blocks(256, 1), std::size_t{1} << 30, many),
+            AllreduceAlgorithm::kRing);
+  const Thresholds ranks = tuned(blocks(256, 8), {kSharedMemory, kHundredGigabit}, kGiven);
+  EXPECT_EQ(choose_large_allreduce(blocks(256, 8), 64 << 20, ranks),
+            AllreduceAlgorithm::kCirculant);
+  EXPECT_EQ(tuned(blocks(2, 8), {kSharedMemory, kHundredGigabit}, kGiven).circulant_bytes, 0U)
+      << "a ring of two has no more hops";
 }
 
 TEST(Tuning, TheHierarchySendsOnceForEachHost) {
@@ -77,14 +94,15 @@ TEST(Choose, WhatIsAskedForWhereItCanBeDone) {
   Thresholds asked = kGiven;
   asked.algorithm = AllreduceAlgorithm::kRing;
   EXPECT_EQ(choose_allreduce(Hosts::one(2), 8, asked), AllreduceAlgorithm::kRing);
-  EXPECT_EQ(choose_large_allreduce(Hosts::one(2), asked), AllreduceAlgorithm::kRing);
+  EXPECT_EQ(choose_large_allreduce(Hosts::one(2), kLarge, asked), AllreduceAlgorithm::kRing);
   asked.algorithm = AllreduceAlgorithm::kTwoRankExchange;
-  EXPECT_EQ(choose_large_allreduce(Hosts::one(3), asked), AllreduceAlgorithm::kTwoShot);
+  EXPECT_EQ(choose_large_allreduce(Hosts::one(3), kLarge, asked), AllreduceAlgorithm::kTwoShot);
   asked.algorithm = AllreduceAlgorithm::kHierarchical;
-  EXPECT_EQ(choose_large_allreduce(blocks(3, 1), asked), AllreduceAlgorithm::kRing);
+  EXPECT_EQ(choose_large_allreduce(blocks(3, 1), kLarge, asked), AllreduceAlgorithm::kRing);
   EXPECT_EQ(choose_allreduce(blocks(2, 2), 8, asked), AllreduceAlgorithm::kHierarchical);
   asked.algorithm = AllreduceAlgorithm::kOneShot;  // does not read kInput
-  EXPECT_EQ(choose_large_allreduce(Hosts::one(2), asked), AllreduceAlgorithm::kTwoRankExchange);
+  EXPECT_EQ(choose_large_allreduce(Hosts::one(2), kLarge, asked),
+            AllreduceAlgorithm::kTwoRankExchange);
   EXPECT_EQ(choose_allreduce(Hosts::one(2), 1 << 20, asked), AllreduceAlgorithm::kOneShot);
 }
 
@@ -92,7 +110,8 @@ TEST(Choose, NamesAreReadAsTheyAreWritten) {
   for (const AllreduceAlgorithm algorithm :
        {AllreduceAlgorithm::kOneShot, AllreduceAlgorithm::kDoubling,
         AllreduceAlgorithm::kTwoRankExchange, AllreduceAlgorithm::kTwoShot,
-        AllreduceAlgorithm::kHierarchical, AllreduceAlgorithm::kRing}) {
+        AllreduceAlgorithm::kHierarchical, AllreduceAlgorithm::kRing,
+        AllreduceAlgorithm::kCirculant}) {
     EXPECT_EQ(algorithm_named(name(algorithm)), algorithm);
   }
   EXPECT_EQ(algorithm_named("auto"), std::nullopt);

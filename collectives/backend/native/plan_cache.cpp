@@ -46,7 +46,8 @@ const Schedule& PlanCache::allreduce(Elements elements) {
 
 const Schedule& PlanCache::large_allreduce(Elements elements) {
   return find({Shape::kLargeAllreduce, 0, elements}, [&] {
-    return make_allreduce(plan::choose_large_allreduce(hosts_, thresholds_), elements);
+    const std::size_t bytes = elements.count * elements.bytes;
+    return make_allreduce(plan::choose_large_allreduce(hosts_, bytes, thresholds_), elements);
   });
 }
 

@@ -183,9 +183,10 @@ Tuning describe(const ViewCapabilities& capabilities, const Hosts& hosts, std::u
     tuning.allreduce.back().up_to_bytes = up_to;
   };
   if (capabilities.eager) add(most_eager_bytes, "eager");
-  const std::size_t small =
-      std::max(capabilities.thresholds.doubling_bytes, capabilities.thresholds.one_shot_bytes);
-  for (std::size_t bytes = 1024; bytes <= small; bytes *= 2) {
+  const std::size_t most =
+      std::max({capabilities.thresholds.doubling_bytes, capabilities.thresholds.one_shot_bytes,
+                capabilities.thresholds.circulant_bytes});
+  for (std::size_t bytes = 1024; bytes <= most; bytes *= 2) {
     if (capabilities.eager && bytes <= most_eager_bytes) continue;
     add(bytes, plan::name(plan::choose_allreduce(hosts, bytes, capabilities.thresholds)));
   }
