@@ -157,7 +157,7 @@ Status HostLauncher::Impl::prepare() {
   // Before the threads of the console and the server: a fork copies only the thread that calls it.
   if (Status status = guardian_.start(); !status.ok()) return status;
   console_.emplace(io_);
-  for (const int number : {SIGINT, SIGTERM, SIGHUP}) signals_.add(number);
+  for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGUSR1}) signals_.add(number);
   children_.add(SIGCHLD);
   wait_for_signal();
   wait_for_children();

@@ -142,8 +142,8 @@ Status Launcher::Impl::prepare() {
   // Before the server's thread: a fork copies only the thread that calls it.
   if (Status status = guardian_.start(); !status.ok()) return status;
   console_.emplace(io_, options_.end_with_stdin ? options_.host : "");
-  for (const int number : {SIGINT, SIGTERM, SIGHUP}) signals_.add(number);
-  if (!options_.join.empty()) signals_.add(SIGUSR1);  // a scheduler's warning
+  // SIGUSR1 is a scheduler's warning.
+  for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGUSR1}) signals_.add(number);
   children_.add(SIGCHLD);
   wait_for_signal();
   wait_for_children();

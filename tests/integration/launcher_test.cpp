@@ -185,6 +185,18 @@ TEST_F(LauncherTest, LeavesNoProcessBehindOnSigterm) {
   expect_gone(pids);
 }
 
+/// As a scheduler warns.
+TEST_F(LauncherTest, StopsOnSigusr1AndLeavesNoJobFile) {
+  const auto program =
+      start({"-np", "1", "/bin/sh", "-c", "echo $$ >> " + file("pids") + "; exec sleep 1000"});
+  const auto pids = pids_in("pids", 1);
+  ::kill(program->pid(), SIGUSR1);
+  EXPECT_EQ(program->wait(kTimeLimit), 1);
+  EXPECT_THAT(program->output(), HasSubstr("stopped by SIGUSR1"));
+  expect_gone(pids);
+  EXPECT_TRUE(std::filesystem::is_empty(jobs_folder()));
+}
+
 TEST_F(LauncherTest, KillsWorkersThatDoNotEndOnFurtherSignals) {
   const auto program =
       start({"-np", "1", "/bin/sh", "-c",
