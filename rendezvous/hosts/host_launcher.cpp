@@ -53,6 +53,8 @@ HostSupervisionOptions supervision_options(const LaunchOptions& options) {
   made.np = options.np;
   made.max_np = options.max_np;
   made.placement = options.hosts.pack ? Placement::kPack : Placement::kSpread;
+  made.start = options.start_timeout;
+  made.prepares = !options.prepare.empty();
   made.drain = options.drain;
   made.exit = options.exit;
   return made;
@@ -320,6 +322,10 @@ void HostLauncher::Impl::perform(const std::vector<Action>& actions) {
             [this](const KillAgents&) {
               agents_end_ = true;
               for (auto& [host, agent] : agents_) agent.process->signal(SIGKILL);
+            },
+            [this](const KillAgent& agent) {
+              const auto found = agents_.find(agent.host);
+              if (found != agents_.end()) found->second.process->signal(SIGKILL);
             },
             [this](const Expect& expect) {
               connection_->request(rendezvous::ExpectRequest{expect.workers});

@@ -61,9 +61,9 @@ std::vector<Action> HostSupervision::decide(const Event& event, TimePoint now) {
 }
 
 TimePoint HostSupervision::next_tick() const {
-  TimePoint next = std::min({end_at_, kill_at_, settled_at_});
+  TimePoint next = std::min({notice_at_, end_at_, kill_at_, settled_at_});
   if (ending()) return next;
-  for (const auto& [name, place] : places_) next = std::min(next, place.again);
+  for (const auto& [name, place] : places_) next = std::min({next, place.again, place.due});
   return next;
 }
 
@@ -102,6 +102,7 @@ void HostSupervision::on(const ListChanged& event, TimePoint now, Actions& actio
 
 void HostSupervision::begin(const HostList& hosts, TimePoint now, Actions& actions) {
   begun_ = true;
+  begun_at_ = now;
   target_ = options_.np > 0 ? options_.np : total_slots(hosts);
   if (options_.max_np > 0) target_ = std::min(target_, options_.max_np);
   const std::vector<int> placed = hosts::place(hosts, target_, options_.placement);
@@ -170,8 +171,9 @@ void HostSupervision::start(const std::string& host, Place& place, int np, TimeP
   if (place.slots == 0) return;
   place.alive = true;
   place.leaving = place.drained_by_user = false;
-  place.counted = false;
+  place.counted = place.overdue = false;
   place.started = now;
+  place.due = now + time_to_come();
   owed_ = place.quarantined ? std::max(owed_, wanted) : std::max(0, owed_ - place.workers);
   settled_at_ = TimePoint::max();
   actions.emplace_back(StartAgent{host, place.number, place.workers, place.slots});
@@ -182,6 +184,7 @@ void HostSupervision::on(const AgentEnded& event, TimePoint now, Actions& action
   if (found == places_.end()) return;
   Place& place = found->second;
   place.alive = false;
+  place.due = TimePoint::max();
   const ExitStatus& status = event.status;
   if (status.ok()) any_succeeded_ = true;
   if (ending()) {
@@ -213,7 +216,9 @@ void HostSupervision::agent_failed(const AgentEnded& event, Place& place, TimePo
                                    Actions& actions) {
   const int lost = std::exchange(place.workers, 0);
   if (now - place.started >= options_.proven) place.failures = 0;
-  place.failure = how(event, place.counted);
+  place.failure = place.overdue ? "its elasticrun did not reach the job's server within " +
+                                      seconds(time_to_come()) + " (--start-timeout-ms)"
+                                : how(event, place.counted);
   // It would be refused again.
   const bool refused = event.status.signal == 0 && event.status.code == exit_code::kRefused;
   owed_ += lost;
@@ -229,14 +234,15 @@ void HostSupervision::agent_failed(const AgentEnded& event, Place& place, TimePo
     next = "; tried again in " + seconds(pause);
   }
   actions.emplace_back(Say{"host " + event.host + ": " + place.failure +
-                           (lost > 0 ? "; " + count(lost) + " lost" : "") + next});
+                           (lost > 0 ? "; " + count(lost) + (place.counted ? " lost" : " missing")
+                                     : "") +
+                           next});
   if (phase_ != JobPhase::kForming || lost == 0) return;
   expected_ = std::max(1, expected_ - lost);
   actions.emplace_back(Expect{expected_});
 }
 
 void HostSupervision::on(const Counted& event, TimePoint now, Actions& actions) {
-  if (ending()) return;
   int room = 0;
   int counted = 0;
   for (auto& [name, place] : places_) {
@@ -247,10 +253,12 @@ void HostSupervision::on(const Counted& event, TimePoint now, Actions& actions) 
     }
     if (!place.alive || told == event.running.end() || now < place.started + kCountsAfter) continue;
     place.counted = true;
+    place.due = TimePoint::max();
     place.workers = told->second;
     counted += told->second;
     if (place.listed) room += free_slots(place);
   }
+  if (ending()) return;
   target_ = std::max(target_, counted);  // others have added some
   owed_ = std::min(owed_, room_to_target());
   const int more = std::min(owed_, room);
@@ -264,6 +272,7 @@ void HostSupervision::on(const JobStateChanged& event, TimePoint now, Actions&) 
   phase_ = event.phase;
   has_begun_ |= phase_ == JobPhase::kRunning;
   phase_text_ = event.text;
+  if (over()) notice_at_ = now + options_.exit_notice;
   if (phase_ == JobPhase::kDone) end_at_ = std::min(end_at_, now + options_.exit + options_.margin);
   if (phase_ == JobPhase::kFailed) end_at_ = std::min(end_at_, now + options_.margin);
 }
@@ -271,6 +280,11 @@ void HostSupervision::on(const JobStateChanged& event, TimePoint now, Actions&) 
 void HostSupervision::on(const SignalReceived& event, TimePoint now, Actions& actions) {
   if (++signals_ == 1) {
     first_signal_ = event.number;
+    if (over()) {
+      actions.emplace_back(
+          Say{signal_name(event.number) + ": stopping what is left of the job, which is over"});
+      return end_agents(now, actions);
+    }
     if (phase_ == JobPhase::kForming) {
       actions.emplace_back(Say{signal_name(event.number) + ": stopping the workers"});
       return end_agents(now, actions);
@@ -295,23 +309,68 @@ void HostSupervision::on(const TimePassed&, TimePoint now, Actions& actions) {
     actions.emplace_back(KillAgents{});
   } else if (now >= end_at_) {
     end_agents(now, actions);
+  } else if (now >= notice_at_) {
+    name_agents_left(now, actions);
   }
   if (ending()) return;
+  give_up_overdue_agents(now, actions);
   for (auto& [name, place] : places_) {
     if (now >= place.again) start(name, place, owed_, now, actions);
   }
 }
 
+/// A shorter one could not be told from that of a count of workers.
+Milliseconds HostSupervision::time_to_come() const {
+  return std::max(options_.start, 2 * kCountsAfter);
+}
+
+/// As where a login hangs. The end of an agent tells the rest.
+void HostSupervision::give_up_overdue_agents(TimePoint now, Actions& actions) {
+  for (auto& [name, place] : places_) {
+    if (!place.alive || now < place.due) continue;
+    place.due = TimePoint::max();
+    if (options_.prepares) {
+      actions.emplace_back(Say{"host " + name + ": its elasticrun has not reached the job's server " +
+                               "for " + seconds(time_to_come()) +
+                               " (--start-timeout-ms); waiting on, as --prepare may take longer"});
+      continue;
+    }
+    place.overdue = true;
+    actions.emplace_back(KillAgent{name});
+  }
+}
+
+/// The job is over: agents that the server knows wait for their workers, the others for nothing.
+void HostSupervision::name_agents_left(TimePoint now, Actions& actions) {
+  notice_at_ = TimePoint::max();
+  std::string waited_for;
+  for (const auto& [name, place] : places_) {
+    if (!place.alive) continue;
+    if (place.counted) {
+      waited_for += (waited_for.empty() ? "" : ", ") + name;
+      continue;
+    }
+    actions.emplace_back(Say{"host " + name +
+                             ": its elasticrun never reached the job's server: not waiting for it"});
+    actions.emplace_back(KillAgent{name});
+  }
+  if (waited_for.empty() || end_at_ == TimePoint::max()) return;
+  const auto left = std::chrono::round<std::chrono::seconds>(end_at_ - now);
+  actions.emplace_back(Say{"the job is over; waiting for the elasticrun of " + waited_for +
+                           " to end, for at most " + seconds(left) + " more (--exit-seconds)"});
+}
+
 /// Theirs is the time of SIGTERM and SIGKILL to workers.
 void HostSupervision::end_agents(TimePoint now, Actions& actions) {
-  end_at_ = TimePoint::max();
+  notice_at_ = end_at_ = TimePoint::max();
   kill_at_ = now + 2 * options_.kill_grace;
   actions.emplace_back(EndAgents{});
 }
 
 void HostSupervision::finish_if_over(TimePoint now, Actions& actions) {
   if (!begun_ || agents() > 0) return;
-  if (!ending()) {
+  const bool too_late = phase_ == JobPhase::kForming && now >= begun_at_ + options_.start;
+  if (!ending() && !too_late) {
     // The word of the job's end may be behind the agents' ends.
     if (settled_at_ == TimePoint::max()) settled_at_ = now + options_.settle;
     if (now < settled_at_) return;

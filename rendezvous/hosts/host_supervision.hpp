@@ -26,8 +26,11 @@ struct HostSupervisionOptions {
   int np = 0;      ///< workers that the job begins with; 0: as many as there are slots
   int max_np = 0;  ///< the most, however many slots there are; 0: no bound
   Placement placement = Placement::kSpread;
+  Milliseconds start{60000};  ///< for which an agent may take to reach the server
+  bool prepares = false;      ///< agents first run a command, for as long as that takes
   Milliseconds drain{30000};          ///< from a stop request to the end of the agents
   Milliseconds exit{300000};          ///< from the job's end
+  Milliseconds exit_notice{6000};     ///< from the job's end to the naming of hosts not yet ended
   Milliseconds margin{15000};         ///< an agent needs so much longer for its own limits
   Milliseconds kill_grace{5000};      ///< from the end of an agent's stdin to SIGKILL
   Milliseconds first_pause{1000};     ///< before a host that failed is tried again
@@ -72,6 +75,9 @@ struct LimitHost {
 /// Close the stdin of all agents: they stop their workers at once.
 struct EndAgents {};
 struct KillAgents {};
+struct KillAgent {
+  std::string host;
+};
 /// Tell the server how many workers can come to the first view.
 struct Expect {
   int workers = 0;
@@ -80,8 +86,8 @@ struct Expect {
 struct AddWorkers {
   int count = 0;
 };
-using Action = std::variant<StartAgent, LimitHost, EndAgents, KillAgents, Expect, AddWorkers,
-                            RequestStop, Say, Finish>;
+using Action = std::variant<StartAgent, LimitHost, EndAgents, KillAgents, KillAgent, Expect,
+                            AddWorkers, RequestStop, Say, Finish>;
 
 /// The decisions of `elasticrun --hosts`: which hosts have an agent, with how many workers, and
 /// what the end of an agent means. Agents supervise the workers. Without I/O; owned by one thread.
@@ -109,6 +115,8 @@ class HostSupervision {
     int failures = 0;              ///< in a row
     std::string failure{};         ///< the latest, for people
     TimePoint started{};
+    TimePoint due = TimePoint::max();  ///< when its agent has to have reached the server
+    bool overdue = false;              ///< it had not
     TimePoint again = TimePoint::max();  ///< when it is tried again
   };
   using Actions = std::vector<Action>;
@@ -126,6 +134,9 @@ class HostSupervision {
   void grow(Place& place, const Host& host, Actions& actions);
   void start(const std::string& host, Place& place, int np, TimePoint now, Actions& actions);
   void agent_failed(const AgentEnded& event, Place& place, TimePoint now, Actions& actions);
+  Milliseconds time_to_come() const;
+  void give_up_overdue_agents(TimePoint now, Actions& actions);
+  void name_agents_left(TimePoint now, Actions& actions);
   void end_agents(TimePoint now, Actions& actions);
   void finish_if_over(TimePoint now, Actions& actions);
   Finish outcome() const;
@@ -152,6 +163,8 @@ class HostSupervision {
   bool failed_after_done_ = false;
   bool any_succeeded_ = false;
   bool finished_ = false;
+  TimePoint begun_at_{};
+  TimePoint notice_at_ = TimePoint::max();
   TimePoint end_at_ = TimePoint::max();
   TimePoint kill_at_ = TimePoint::max();
   TimePoint settled_at_ = TimePoint::max();

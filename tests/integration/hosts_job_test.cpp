@@ -37,6 +37,7 @@ class HostsJobTest : public ::testing::Test {
                         << "/$1.down ]; then\n"
                            "  echo \"connect to host $1: refused\" >&2; exit 255\n"
                            "fi\n"
+                           "case $1 in hung-*) exec sleep 1000; esac\n"
                            "NAME_OF_HOST=$1 exec sh -c \"$2\"\n";
     ::chmod(ssh_.c_str(), 0755);
   }
@@ -211,6 +212,14 @@ TEST_F(HostsJobTest, WhereNoHostCanBeReachedItSaysWhy) {
       run({ELASTICRUN, "--hosts", "down-a:1,down-b:1", "--ssh", ssh_.string(), "/bin/true"});
   EXPECT_EQ(ended.status, 1);
   EXPECT_THAT(ended.output, HasSubstr("no host is left to run workers; host down-a: it cannot"));
+}
+
+TEST_F(HostsJobTest, AHostWhoseLoginHangsIsGivenUpAfterTheStartTimeout) {
+  const Ended ended = run({ELASTICRUN, "--hosts", "hung-a:1", "--start-timeout-ms", "1000", "--ssh",
+                           ssh_.string(), "/bin/true"});
+  EXPECT_EQ(ended.status, 1);
+  EXPECT_THAT(ended.output, HasSubstr("no host is left to run workers; host hung-a: its elasticrun "
+                                      "did not reach the job's server within 4 s"));
 }
 
 TEST_F(HostsJobTest, WorkersOfALostHostAreStartedElsewhere) {

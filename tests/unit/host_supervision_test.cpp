@@ -49,6 +49,7 @@ struct World {
       if (const auto* say = std::get_if<Say>(&action)) said += say->text + "\n";
       if (std::holds_alternative<EndAgents>(action)) ++ends;
       if (std::holds_alternative<KillAgents>(action)) ++kills;
+      if (const auto* kill = std::get_if<KillAgent>(&action)) killed.push_back(kill->host);
       if (std::holds_alternative<RequestStop>(action)) ++stops;
       if (const auto* finish = std::get_if<Finish>(&action)) finished = *finish;
     }
@@ -68,6 +69,7 @@ struct World {
   std::optional<int> added;
   int ends = 0;
   int kills = 0;
+  std::vector<std::string> killed;
   int stops = 0;
   std::optional<Finish> finished;
 };
@@ -100,7 +102,7 @@ TEST(HostSupervision, TheJobBeginsWithoutAHostThatCannotBeReached) {
   EXPECT_EQ(world.expected, 2);
   EXPECT_THAT(world.said,
               HasSubstr("host b: it cannot be reached, or the connection was cut off: Connection "
-                        "refused; 2 workers lost; tried again in 1 s"));
+                        "refused; 2 workers missing; tried again in 1 s"));
   world.passes(Milliseconds(1000));
   EXPECT_THAT(world.started, ElementsAre("b 1: 2 of 2"));
   world.happens(AgentEnded{"b", code(255), ""});
@@ -115,6 +117,7 @@ TEST(HostSupervision, WorkersOfALostHostAreStartedWhereThereIsRoom) {
   world.happens(ListChanged{{{"a", 2}, {"b", 2}, {"c", 3}}});
   world.runs();
   world.now += Milliseconds(5000);
+  world.happens(Counted{{{"a", 2}, {"b", 1}, {"c", 1}}, {}, true});
   world.happens(AgentEnded{"a", kKilled, ""});
   EXPECT_THAT(world.said,
               HasSubstr("host a: its elasticrun died of signal 9 (Killed); 2 workers lost"));
@@ -345,6 +348,46 @@ TEST(HostSupervision, SignalsStopTheJobThenTheWorkersThenKill) {
   ASSERT_TRUE(world.finished);
   EXPECT_EQ(world.finished->exit_code, 1);
   EXPECT_THAT(world.finished->reason, HasSubstr("SIGINT"));
+}
+
+TEST(HostSupervision, AnAgentThatDoesNotReachTheServerIsGivenUp) {
+  World world({.start = Milliseconds(10000)});
+  world.happens(ListChanged{kTwo});
+  world.now += Milliseconds(5000);
+  world.happens(Counted{{{"a", 2}}, {}, false});
+  world.passes(Milliseconds(5000));
+  EXPECT_THAT(world.killed, ElementsAre("b"));
+  world.happens(AgentEnded{"b", kKilled, ""});
+  EXPECT_EQ(world.expected, 2) << "the job begins without it";
+  EXPECT_THAT(world.said, HasSubstr("host b: its elasticrun did not reach the job's server within "
+                                    "10 s (--start-timeout-ms); 2 workers missing; tried again"));
+  EXPECT_FALSE(world.finished);
+  world.happens(AgentEnded{"a", kKilled, ""});
+  ASSERT_TRUE(world.finished) << "the time to begin is over";
+  EXPECT_THAT(world.finished->reason, HasSubstr("no host is left to run workers; host a: "));
+}
+
+TEST(HostSupervision, AnAgentThatPreparesIsNamedAndWaitedFor) {
+  World world({.start = Milliseconds(10000), .prepares = true});
+  world.happens(ListChanged{kTwo});
+  world.passes(Milliseconds(10000));
+  EXPECT_THAT(world.killed, IsEmpty());
+  EXPECT_THAT(world.said, HasSubstr("host b: its elasticrun has not reached the job's server for "));
+}
+
+TEST(HostSupervision, AfterTheJobAnAgentThatNeverCameIsNotWaitedFor) {
+  World world;
+  world.happens(ListChanged{kTwo});
+  world.runs();
+  world.now += Milliseconds(5000);
+  world.happens(Counted{{{"a", 2}}, {}, true});
+  world.happens(JobStateChanged{JobPhase::kDone, ""});
+  world.passes(Milliseconds(6000));
+  EXPECT_THAT(world.killed, ElementsAre("b"));
+  EXPECT_THAT(world.said, HasSubstr("host b: its elasticrun never reached"));
+  EXPECT_THAT(world.said, HasSubstr("waiting for the elasticrun of a to end, for at most 309 s"));
+  world.happens(SignalReceived{SIGTERM});
+  EXPECT_EQ(world.ends, 1) << "at once";
 }
 
 TEST(HostSupervision, AgentsThatDoNotEndAreEnded) {
