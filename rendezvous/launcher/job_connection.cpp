@@ -320,8 +320,15 @@ void JobConnection::request(const rendezvous::Message& message) {
 void JobConnection::request_stop() {
   impl_->request(rendezvous::StopRequest{}, {});
 }
-void JobConnection::request_removal(const std::vector<std::string>& labels) {
-  for (const std::string& label : labels) impl_->request(rendezvous::RemoveRequest{0, label}, {});
+void JobConnection::request_removal(const std::vector<std::string>& labels,
+                                    const std::function<void(const std::string&)>& refused) {
+  for (const std::string& label : labels) {
+    impl_->request(rendezvous::RemoveRequest{0, label},
+                   [refused](const rendezvous::Message* reply) {
+                     const auto* done = std::get_if<rendezvous::Done>(reply);
+                     if (done != nullptr && !done->ok) refused(done->text);
+                   });
+  }
 }
 void JobConnection::set_running(int count) {
   impl_->set_running(count);

@@ -51,8 +51,10 @@ class JobConnection {
   /// one.
   void ask_for_replacement(std::function<void(bool)> answer);
   void request_stop();
-  /// The workers with these labels are to leave the job at the next step boundary.
-  void request_removal(const std::vector<std::string>& labels);
+  /// The workers with these labels are to leave the job at the next step boundary. `refused` is
+  /// told why one may not.
+  void request_removal(const std::vector<std::string>& labels,
+                       const std::function<void(const std::string&)>& refused);
   /// A request whose answer is of no further interest.
   void request(const rendezvous::Message& message);
   /// Tells the server how many workers this launcher runs.

@@ -104,6 +104,7 @@ class Launcher::Impl {
   boost::asio::steady_timer timer_{io_};
   boost::asio::steady_timer ask_again_{io_};
   std::set<int> leaving_;            // slots whose workers are to leave the job
+  bool told_of_refusal_ = false;     // of a worker's request to leave
   std::optional<JobServer> server_;  // none under --join
   JobPlace job_;
   std::optional<JobConnection> connection_;
@@ -303,7 +304,9 @@ void Launcher::Impl::remove_workers(const std::vector<int>& slots) {
     if (workers_.contains(slot)) labels.push_back(label(slot));
   }
   if (labels.empty()) return leaving_.clear();
-  connection_->request_removal(labels);
+  connection_->request_removal(labels, [this](const std::string& why) {
+    if (!std::exchange(told_of_refusal_, true)) say(why + "; it is asked for again and again");
+  });
   ask_again_.expires_after(kAskAgain);
   ask_again_.async_wait([this](boost::system::error_code error) {
     if (!error) remove_workers({});

@@ -46,8 +46,8 @@ class Job : public std::enable_shared_from_this<Job> {
   void lost(const std::string& incarnation, const Peer& peer, const std::string& why);
 
   StatusReply status() const;
-  /// Answers a control connection.
-  Message answer(const Message& request);
+  /// Answers a control connection, of a launcher or of a person.
+  Message answer(const Message& request, bool launcher);
   void add_launcher(const Peer& peer);
   /// A launcher gives its name, or its new numbers.
   void enlist(const Peer& peer, const Enlist& launcher);
@@ -92,7 +92,8 @@ class Job : public std::enable_shared_from_this<Job> {
   JobState state() const;
   Done add(const AddRequest& request);
   Done remove(const RemoveRequest& request);
-  Done limit(const LimitRequest& request);
+  Done limit(const LimitRequest& request, bool launcher);
+  Status may_lose(const std::string& host) const;
   Done pardon(const PardonRequest& request);
   Status place(int count);
   void carry_out_limits();

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "base/overloaded.hpp"
+#include "rendezvous/protocol/slot_label.hpp"
 #include "rendezvous/server/job.hpp"
 
 namespace elastic::rendezvous {
@@ -20,23 +21,24 @@ Done outcome(const Decision& decision) {
 
 }  // namespace
 
-Message Job::answer(const Message& request) {
-  return std::visit(Overloaded{[&](const StatusRequest&) -> Message { return status(); },
-                               [&](const RemoveRequest& it) -> Message { return remove(it); },
-                               [&](const StopRequest&) -> Message {
-                                 return outcome(decide(StopJob{!launchers_.empty()}));
-                               },
-                               [&](const AddRequest& wanted) -> Message { return add(wanted); },
-                               [&](const LimitRequest& it) -> Message { return limit(it); },
-                               [&](const PardonRequest& it) -> Message { return pardon(it); },
-                               [&](const ExpectRequest& it) -> Message {
-                                 return outcome(decide(ExpectWorkers{it.workers}));
-                               },
-                               [&](const auto&) -> Message {
-                                 return Done{false, "a control connection cannot ask for '" +
-                                                        std::string(type_of(request)) + "'"};
-                               }},
-                    request);
+Message Job::answer(const Message& request, bool launcher) {
+  return std::visit(
+      Overloaded{[&](const StatusRequest&) -> Message { return status(); },
+                 [&](const RemoveRequest& it) -> Message { return remove(it); },
+                 [&](const StopRequest&) -> Message {
+                   return outcome(decide(StopJob{!launchers_.empty()}));
+                 },
+                 [&](const AddRequest& wanted) -> Message { return add(wanted); },
+                 [&](const LimitRequest& it) -> Message { return limit(it, launcher); },
+                 [&](const PardonRequest& it) -> Message { return pardon(it); },
+                 [&](const ExpectRequest& it) -> Message {
+                   return outcome(decide(ExpectWorkers{it.workers}));
+                 },
+                 [&](const auto&) -> Message {
+                   return Done{false, "a control connection cannot ask for '" +
+                                          std::string(type_of(request)) + "'"};
+                 }},
+      request);
 }
 
 Done Job::add(const AddRequest& request) {
@@ -91,11 +93,31 @@ Done Job::remove(const RemoveRequest& request) {
   return outcome(decide(RemoveWorker{static_cast<int>(found - members.begin())}));
 }
 
+/// A host whose workers are needed stays, as its single workers do. Not where its machine ends.
+Status Job::may_lose(const std::string& host) const {
+  const std::vector<Member>& members = membership_.view().members;
+  const std::string name = launchers_.host_named(host);
+  const auto leaving = std::count_if(members.begin(), members.end(), [&](const Member& its) {
+    const auto slot = parse_slot_label(its.label);
+    return slot && launchers_.host_of(slot->launcher) == name;
+  });
+  const auto replaced =
+      joinable_ ? std::min<std::int64_t>(leaving, launchers_.room_beside(name)) : 0;
+  const auto left = static_cast<std::int64_t>(members.size()) - leaving + replaced;
+  const int min_np = status().min_np;
+  if (phase_ != Phase::kRunning || leaving == 0 || left >= min_np) return {};
+  return Status(Code::kRefused, "cannot drain host " + name + ": " + std::to_string(left) +
+                                    " workers would be left, min_np is " + std::to_string(min_np));
+}
+
 /// Workers that the host loses are started elsewhere first, as far as there is room, and leave when
 /// the others have come: the job is hardly smaller meanwhile.
-Done Job::limit(const LimitRequest& request) {
+Done Job::limit(const LimitRequest& request, bool launcher) {
   if (request.slots < 0) return {false, "a host cannot have fewer than 0 slots"};
   if (phase_ == Phase::kDone || phase_ == Phase::kFailed) return {false, "the job is over"};
+  if (const Status may = may_lose(request.host); !launcher && !may.ok()) {
+    return {false, may.message()};
+  }
   std::int64_t leaving = 0;
   bool known = false;
   for (const auto& [peer, workers] : launchers_.limit(request.host, request.slots)) {
@@ -106,8 +128,9 @@ Done Job::limit(const LimitRequest& request) {
     return {false, "no launcher of the host " + request.host +
                        " is connected; connected are: " + launchers_.hosts()};
   }
-  note("host_limited", request.host + " to " + std::to_string(request.slots) + " slots",
-       {{"host", request.host}, {"slots", std::int64_t{request.slots}}});
+  const std::string name = launchers_.host_named(request.host);
+  note("host_limited", name + " to " + std::to_string(request.slots) + " slots",
+       {{"host", name}, {"slots", std::int64_t{request.slots}}});
   std::int64_t moved = 0;
   if (phase_ == Phase::kRunning && joinable_) moved = std::min(leaving, launchers_.room());
   if (moved > 0 && !place(static_cast<int>(moved)).ok()) moved = 0;
@@ -117,7 +140,7 @@ Done Job::limit(const LimitRequest& request) {
   limits_.push_back({request, workers_.size() + static_cast<std::size_t>(moved),
                      Clock::now() + longest_wait, Clock::now() + deadline});
   carry_out_limits();
-  return {true, std::to_string(leaving) + " workers leave the host " + request.host +
+  return {true, std::to_string(leaving) + " workers leave the host " + name +
                     " at a step boundary" +
                     (moved > 0 ? ", after " + std::to_string(moved) + " have come elsewhere" : "")};
 }

@@ -117,10 +117,12 @@ class Launchers {
   }
 
   /// How many free slots there are.
-  std::int64_t room() const {
+  std::int64_t room() const { return room_beside(""); }
+  /// Not counting those of `host`.
+  std::int64_t room_beside(const std::string& host) const {
     std::int64_t free = 0;
     for (const auto& [id, its] : known_) {
-      if (id.empty() || !takes_workers(its)) continue;
+      if (id.empty() || its.host.empty() || its.host == host || !takes_workers(its)) continue;
       free += std::max<std::int64_t>(0, its.slots - its.busy());
     }
     return free;

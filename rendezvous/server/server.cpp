@@ -373,7 +373,7 @@ class Server::Impl : public std::enable_shared_from_this<Impl> {
       if (ended != nullptr && launcher) {
         peer->send(job_->worker_ended(peer, *ended));
       } else {
-        peer->send(job_->answer(request.value()));
+        peer->send(job_->answer(request.value(), launcher));
       }
     }
   }

@@ -279,6 +279,23 @@ TEST_F(HostsJobTest, ADrainedHostIsReplacedFirst) {
   EXPECT_EQ(job_->finish(), 0) << job_->output();
 }
 
+TEST_F(HostsJobTest, AHostWhoseWorkersAreNeededLeavesOnASignalOnly) {
+  start({"--hosts", "need-a:1,need-b:1", "--min-np", "2", "--drain-seconds", "1",
+         "--below-minimum-timeout-ms", "500"});
+  ASSERT_TRUE(job_->wait_until_trained(2)) << job_->output();
+  std::string said;
+  EXPECT_FALSE(job_->control({"drain", "need-b"}, &said));
+  EXPECT_THAT(said, HasSubstr("cannot drain host need-b: 1 workers would be left, min_np is 2"));
+  ::kill(agent("need-b"), SIGTERM);
+  EXPECT_EQ(job_->launcher().wait(kTimeLimit), 1) << job_->output();
+  const std::string output = job_->output();
+  EXPECT_THAT(output, HasSubstr("stopped where they were; the job goes on without them"));
+  const std::string refusal = "cannot remove rank";
+  const auto first = output.find(refusal);
+  ASSERT_NE(first, std::string::npos) << output;
+  EXPECT_EQ(output.find(refusal, first + 1), std::string::npos) << output;
+}
+
 TEST_F(HostsJobTest, WorkersLeaveAHostThatIsToEnd) {
   const auto file = scratch_.path() / "notice";
   start({"--hosts", "end-a:2,end-b:2", "-np", "2", "--notice",
