@@ -1,6 +1,7 @@
 #include "rendezvous/launcher/control_command.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <fstream>
 #include <optional>
@@ -232,6 +233,9 @@ int run_control_command(const std::vector<std::string>& arguments,
       return 0;
     }
     return fail(Status(Code::kInvalidArgument, explain(app, error)));
+  }
+  if (!std::isfinite(deadline)) {  // CLI11 takes nan for a number in any range
+    return fail(Status(Code::kInvalidArgument, "--deadline: nan is no number of seconds"));
   }
   options.request = rendezvous::StopRequest{};
   if (status->parsed()) options.request = rendezvous::StatusRequest{};

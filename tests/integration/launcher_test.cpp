@@ -365,6 +365,11 @@ TEST_F(LauncherTest, ControlSaysHowAServerThatIsAwayComesBack) {
                                  "with the same command"));
 }
 
+TEST_F(LauncherTest, ControlRefusesADeadlineThatIsNoNumber) {
+  EXPECT_EQ(run({"ctl", "drain", "a", "--deadline", "nan"}), 2);
+  EXPECT_THAT(output_, HasSubstr("--deadline: nan is no number of seconds"));
+}
+
 TEST_F(LauncherTest, ControlRefusesWrongUsage) {
   EXPECT_EQ(run({"ctl"}), 2);
   EXPECT_THAT(output_, HasSubstr("the command is missing; the commands are status, top, add"));
