@@ -122,6 +122,23 @@ TEST_F(NoticeWatchTest, AsksEc2WithAToken) {
   EXPECT_TRUE(errors_.empty());
 }
 
+TEST_F(NoticeWatchTest, SaysThatEc2RefusesItsOwnTokens) {
+  MetadataService service(io_);
+  service.answers = {{"PUT /latest/api/token", "200 TOKEN"},
+                     {"GET /latest/meta-data/spot/instance-action", "401 "}};
+  watch("aws@" + service.address());
+  ASSERT_TRUE(until([&] { return !errors_.empty(); }));
+  EXPECT_THAT(errors_[0], HasSubstr("answers 401 to /latest/meta-data/spot/instance-action"));
+  EXPECT_EQ(service.requests.size(), 4U) << "the first token may have been too old";
+}
+
+TEST_F(NoticeWatchTest, SaysThatItsCommandIsNotThere) {
+  watch("command:/no/such/command");
+  ASSERT_TRUE(until([&] { return !errors_.empty(); }));
+  EXPECT_THAT(errors_[0], HasSubstr("command:/no/such/command: it exited with code 127"));
+  EXPECT_FALSE(notice_);
+}
+
 TEST_F(NoticeWatchTest, OutlastsWrongAnswersAndSilence) {
   MetadataService service(io_);
   service.answers = {{"GET /computeMetadata/v1/instance/preempted", "500 "}};

@@ -44,7 +44,8 @@ TEST(Notice, OfEc2HasATime) {
             seconds(0))
       << "it is late";
   for (const char* odd : {"", "404 - Not Found", "[]", R"({"action": 3, "time": "x"})",
-                          R"({"action": "stop"})", R"({"action": "stop", "time": "tomorrow"})"}) {
+                          R"({"action": "stop"})", R"({"action": "stop", "time": "tomorrow"})",
+                          R"({"action": "stop", "time": "9999-01-01T00:00:00Z"})"}) {
     EXPECT_THAT(refusal(read_aws(odd, kNow)), HasSubstr("EC2's metadata answers '")) << odd;
   }
 }

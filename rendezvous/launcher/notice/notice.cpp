@@ -22,6 +22,9 @@ constexpr Milliseconds kHalfAMinute{30000};
 /// As EC2 does.
 constexpr Milliseconds kTwoMinutes{120000};
 
+/// Clouds give minutes. A later time is no notice, and may be out of the clock's range.
+constexpr std::chrono::hours kLongestNotice{24};
+
 constexpr const char* kMetadata = "169.254.169.254:80";
 
 Status invalid(const std::string& message) {
@@ -33,15 +36,14 @@ Status odd(const std::string& source, std::string_view answer) {
                                      "', which its manual does not have");
 }
 
-std::optional<WallTime> time_from(const std::string& text, const char* format) {
+/// The time from `now` to the one in the text; none: that is no time, or too late a one.
+std::optional<Milliseconds> time_until(const std::string& text, const char* format, WallTime now) {
   std::tm parts{};
   const char* end = ::strptime(text.c_str(), format, &parts);
   if (end == nullptr || *end != '\0') return std::nullopt;
-  return std::chrono::system_clock::from_time_t(::timegm(&parts));
-}
-
-Milliseconds until(WallTime then, WallTime now) {
-  return std::max(Milliseconds(0), std::chrono::duration_cast<Milliseconds>(then - now));
+  const std::chrono::seconds left(::timegm(&parts) - std::chrono::system_clock::to_time_t(now));
+  if (left > kLongestNotice) return std::nullopt;
+  return std::max<Milliseconds>(Milliseconds(0), left);
 }
 
 std::string text_in(const Json& json, const char* field) {
@@ -88,9 +90,9 @@ Answer read_aws(std::string_view answer, WallTime now) {
   const Json json = Json::parse(answer, nullptr, false);
   if (!json.is_object()) return odd("EC2's metadata", answer);
   const std::string action = text_in(json, "action");
-  const auto time = time_from(text_in(json, "time"), "%Y-%m-%dT%H:%M:%SZ");
-  if (action.empty() || !time) return odd("EC2's metadata", answer);
-  return std::optional(Notice{"EC2 will " + action + " this machine", until(*time, now)});
+  const auto left = time_until(text_in(json, "time"), "%Y-%m-%dT%H:%M:%SZ", now);
+  if (action.empty() || !left) return odd("EC2's metadata", answer);
+  return std::optional(Notice{"EC2 will " + action + " this machine", *left});
 }
 
 Answer read_gcp(std::string_view answer) {
@@ -114,8 +116,9 @@ Answer read_azure(std::string_view answer, const std::string& machine, WallTime 
                          return resource.is_string() && resource.get<std::string>() == machine;
                        });
     if (!meant) continue;
-    const auto time = time_from(text_in(event, "NotBefore"), "%a, %d %b %Y %H:%M:%S GMT");
-    const Milliseconds left = time ? until(*time, now) : kHalfAMinute;
+    const Milliseconds left =
+        time_until(text_in(event, "NotBefore"), "%a, %d %b %Y %H:%M:%S GMT", now)
+            .value_or(kHalfAMinute);
     if (first && first->left <= left) continue;
     std::string what = text_in(event, "EventType");
     std::transform(what.begin(), what.end(), what.begin(), [](unsigned char character) {

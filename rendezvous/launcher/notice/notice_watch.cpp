@@ -31,6 +31,10 @@ constexpr int kOk = 200;
 constexpr int kUnauthorized = 401;
 constexpr int kNotFound = 404;
 
+/// Exit codes of sh for a command that it cannot run.
+constexpr int kCannotExecute = 126;
+constexpr int kNoCommand = 127;
+
 using Answer = Result<std::optional<Notice>>;
 
 Status status_of(const std::string& path, int code) {
@@ -111,7 +115,11 @@ class NoticeWatch::Impl : public std::enable_shared_from_this<Impl> {
     launcher::Script script{source_.address, environment_, guardian_pipe_};
     const auto ended = co_await launcher::run_script(io_, std::move(script), kScriptLimit);
     if (!ended.ok()) co_return ended.status().within("--notice command:" + source_.address);
-    if (!ended.value().status.ok()) co_return std::optional<Notice>();
+    const launcher::ExitStatus& status = ended.value().status;
+    if (status.signal == 0 && (status.code == kNoCommand || status.code == kCannotExecute)) {
+      co_return Status(Code::kUnavailable, "command:" + source_.address + ": it " + status.text());
+    }
+    if (!status.ok()) co_return std::optional<Notice>();
     co_return read_seconds(ended.value().output, "the command '" + source_.address + "'");
   }
 
@@ -145,7 +153,10 @@ class NoticeWatch::Impl : public std::enable_shared_from_this<Impl> {
     if (answer.value().status == kOk) {
       co_return read_aws(answer.value().body, std::chrono::system_clock::now());
     }
-    if (answer.value().status == kUnauthorized) co_return std::optional<Notice>();
+    if (answer.value().status == kUnauthorized && !std::exchange(unauthorized_, true)) {
+      co_return std::optional<Notice>();  // the token was too old; the next one is new
+    }
+    unauthorized_ = answer.value().status == kUnauthorized;
     if (answer.value().status != kNotFound) co_return status_of(action, answer.value().status);
     if (!hinted_) co_await look_for_hint();
     co_return std::optional<Notice>();
@@ -190,6 +201,7 @@ class NoticeWatch::Impl : public std::enable_shared_from_this<Impl> {
   std::string token_;    ///< of EC2
   std::string machine_;  ///< its name in Azure
   std::string error_;
+  bool unauthorized_ = false;  ///< the latest answer said so
   bool hinted_ = false;
   bool abandoned_ = false;
 };
