@@ -25,6 +25,7 @@
 #include "rendezvous/launcher/job_connection.hpp"
 #include "rendezvous/launcher/job_server.hpp"
 #include "rendezvous/launcher/program_path.hpp"
+#include "rendezvous/launcher/supervision_text.hpp"
 #include "rendezvous/launcher/worker_environment.hpp"
 #include "rendezvous/launcher/worker_output.hpp"
 #include "rendezvous/launcher/worker_process.hpp"
@@ -104,6 +105,9 @@ class HostLauncher::Impl {
   Status start_process(const StartAgent& start, const std::string& server);
   void arm_timer();
   void say(const std::string& text) { console_->say(text); }
+  std::string list_limit() const {
+    return launcher::seconds(options_.start_timeout) + " (--start-timeout-ms)";
+  }
   std::string port() const {
     const std::string& address = server_->address();
     return address.substr(address.find_last_of(':'));
@@ -121,12 +125,14 @@ class HostLauncher::Impl {
   boost::asio::signal_set children_{io_};
   boost::asio::steady_timer timer_{io_};
   boost::asio::steady_timer next_count_{io_};
+  boost::asio::steady_timer list_due_{io_};
   AgentSetting setting_;
   std::string ssh_;  // its path
   std::optional<JobServer> server_;
   std::optional<JobConnection> connection_;
   std::optional<HostSource> source_;
   HostList first_list_;
+  std::string list_error_;  // why there is none yet
   std::optional<Console> console_;
   std::map<std::string, Agent> agents_;  // by host, alive
   int signals_heard_ = 0;
@@ -227,6 +233,12 @@ void HostLauncher::Impl::connect() {
 
 void HostLauncher::Impl::watch_hosts() {
   if (!watches()) return;
+  list_due_.expires_after(options_.start_timeout);
+  list_due_.async_wait([this](boost::system::error_code error) {
+    if (error || finished_ || !first_list_.empty()) return;
+    perform(Finish{exit_code::kFailed, "there was no list of hosts within " + list_limit() +
+                                           launcher::because(list_error_)});
+  });
   source_.emplace(
       io_,
       HostSource::Place{options_.hosts.file, options_.hosts.script, std::max(options_.slots, 1),
@@ -239,12 +251,15 @@ void HostLauncher::Impl::take(const Result<HostList>& hosts) {
     return perform(Finish{exit_code::kWrongUsage, hosts.status().message()});
   }
   if (!hosts.ok()) {
-    say(hosts.status().message() +
-        (first_list_.empty() ? "" : "; going on with the list of hosts before"));
+    list_error_ = hosts.status().message();
+    say(list_error_ + (first_list_.empty()
+                           ? "; waiting for a list of hosts, for at most " + list_limit()
+                           : "; going on with the list of hosts before"));
     return;
   }
   if (total_slots(hosts.value()) == 0) {
-    return say(first_list_.empty() ? "the list of hosts is empty: waiting for one"
+    list_error_ = "the list of hosts is empty";
+    return say(first_list_.empty() ? list_error_ + ": waiting for one, for at most " + list_limit()
                                    : "the list of hosts is empty; going on with the list before "
                                      "(elasticrun ctl stop ends the job)");
   }

@@ -264,6 +264,13 @@ TEST_F(HostsJobTest, AScriptSaysWhichHostsThereAre) {
   EXPECT_EQ(job_->finish(), 0) << job_->output();
 }
 
+TEST_F(HostsJobTest, AListThatDoesNotComeIsWaitedForUntilTheStartTimeout) {
+  const Ended ended = run({ELASTICRUN, "--discover", "exit 7", "-np", "2", "--start-timeout-ms",
+                           "100", "--ssh", ssh_.string(), "/bin/true"});
+  EXPECT_EQ(ended.status, 1);
+  EXPECT_THAT(ended.output, HasSubstr("there was no list of hosts within 0.1 s"));
+}
+
 TEST_F(HostsJobTest, ADrainedHostIsReplacedFirst) {
   start({"--hosts", "seven-a:2,seven-b:2", "-np", "2"});
   ASSERT_TRUE(job_->wait_until_trained(2)) << job_->output();
