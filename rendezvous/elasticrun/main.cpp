@@ -13,6 +13,7 @@
 #include "base/config/slurm_step.hpp"
 #include "base/secret.hpp"
 #include "rendezvous/hosts/address_toward.hpp"
+#include "rendezvous/hosts/agent_command.hpp"
 #include "rendezvous/hosts/host_launcher.hpp"
 #include "rendezvous/launcher/build_report.hpp"
 #include "rendezvous/launcher/connection_wait.hpp"
@@ -91,7 +92,7 @@ int join_by_file(LaunchOptions options, const std::string& program,
   if (!contact.ok()) {
     std::fprintf(stderr, "elasticrun: %s\n", contact.status().message().c_str());
     return contact.status().code() == Code::kUnavailable ? exit_code::kNoServer
-                                                         : exit_code::kRefused;
+                                                         : exit_code::kWrongUsage;
   }
   options.join = contact.value().address;
   options.job = contact.value().job;
@@ -101,10 +102,15 @@ int join_by_file(LaunchOptions options, const std::string& program,
 
 int launch(LaunchOptions options, EnvironmentMap environment) {
   add_variables(options, environment);
+  const auto chosen = hosts::chosen_variables(options.hosts.variables, environment);
+  if (!chosen.ok()) return usage_error(chosen.status());
+  EnvironmentMap of_workers = environment;
+  for (const auto& [name, value] : chosen.value()) of_workers[name] = value;
   // Every worker would end with the same error.
-  if (const auto valid = resolve({}, environment); !valid.ok()) return usage_error(valid.status());
-  options.encrypt = options.encrypt || wants_encryption(environment);
+  if (const auto valid = resolve({}, of_workers); !valid.ok()) return usage_error(valid.status());
+  options.encrypt = options.encrypt || wants_encryption(of_workers);
   if (options.hosts.given()) return launch_on_hosts(options, environment);
+  environment = std::move(of_workers);
   const auto search_path = environment.find("PATH");
   auto program = find_program(options.command.front(),
                               search_path == environment.end() ? "" : search_path->second);

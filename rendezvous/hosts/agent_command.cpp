@@ -118,15 +118,9 @@ std::vector<std::string> agent_arguments(const launcher::HostsOptions& options,
   return arguments;
 }
 
-Result<std::map<std::string, std::string>> environment_of_agents(
+Result<std::map<std::string, std::string>> chosen_variables(
     const std::vector<std::string>& wanted, const std::map<std::string, std::string>& environment) {
   std::map<std::string, std::string> chosen;
-  for (const auto& [name, value] : environment) {
-    if (!name.starts_with("ELASTIC_")) continue;
-    if (std::find(kOfOneJob.begin(), kOfOneJob.end(), name) == kOfOneJob.end()) {
-      chosen[name] = value;
-    }
-  }
   for (const std::string& word : wanted) {
     const auto equals = word.find('=');
     const std::string name = word.substr(0, equals);
@@ -140,6 +134,19 @@ Result<std::map<std::string, std::string>> environment_of_agents(
     } else {
       return Status(Code::kInvalidArgument,
                     "--env " + name + ": it is not set here; give it as " + name + "=VALUE");
+    }
+  }
+  return chosen;
+}
+
+Result<std::map<std::string, std::string>> environment_of_agents(
+    const std::vector<std::string>& wanted, const std::map<std::string, std::string>& environment) {
+  auto chosen = chosen_variables(wanted, environment);
+  if (!chosen.ok()) return chosen.status();
+  for (const auto& [name, value] : environment) {
+    if (!name.starts_with("ELASTIC_")) continue;
+    if (std::find(kOfOneJob.begin(), kOfOneJob.end(), name) == kOfOneJob.end()) {
+      chosen.value().try_emplace(name, value);
     }
   }
   return chosen;

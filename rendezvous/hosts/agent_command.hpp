@@ -25,6 +25,10 @@ std::vector<std::string> agent_arguments(const launcher::HostsOptions& options,
                                          const std::string& host, bool local,
                                          const std::string& script);
 
+/// The variables of --env. kInvalidArgument: one of these is not set here.
+Result<std::map<std::string, std::string>> chosen_variables(
+    const std::vector<std::string>& wanted, const std::map<std::string, std::string>& environment);
+
 /// The variables that agents get: ELASTIC_... of this process but for those of a job, and those of
 /// --env. kInvalidArgument: one of these is not set here.
 Result<std::map<std::string, std::string>> environment_of_agents(

@@ -219,6 +219,7 @@ void HostSupervision::agent_failed(const AgentEnded& event, Place& place, TimePo
   place.failure = place.overdue ? "its elasticrun did not reach the job's server within " +
                                       seconds(time_to_come()) + " (--start-timeout-ms)"
                                 : how(event, place.counted);
+  place.unprepared = event.status.signal == 0 && event.status.code == exit_code::kNotPrepared;
   // It would be refused again.
   const bool refused = event.status.signal == 0 && event.status.code == exit_code::kRefused;
   owed_ += lost;
@@ -390,10 +391,13 @@ Finish HostSupervision::outcome() const {
   }
   if (any_succeeded_) return {exit_code::kDone, ""};
   std::string reasons;
+  bool unprepared = true;
   for (const auto& [name, place] : places_) {
     if (!place.failure.empty()) reasons += "; host " + name + ": " + place.failure;
+    unprepared &= place.unprepared;
   }
-  return {exit_code::kFailed, "no host is left to run workers" + reasons, has_begun_};
+  return {unprepared ? exit_code::kNotPrepared : exit_code::kFailed,
+          "no host is left to run workers" + reasons, has_begun_};
 }
 
 int HostSupervision::workers() const {

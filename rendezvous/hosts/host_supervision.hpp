@@ -112,6 +112,7 @@ class HostSupervision {
     bool quarantined = false;      ///< an agent is to start no workers there
     bool alive = false;            ///< its agent runs
     bool counted = false;          ///< the server has known its agent
+    bool unprepared = false;       ///< its latest agent ended since --prepare failed
     int failures = 0;              ///< in a row
     std::string failure{};         ///< the latest, for people
     TimePoint started{};

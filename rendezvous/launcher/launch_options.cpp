@@ -4,6 +4,7 @@
 #include <cctype>
 #include <cmath>
 #include <filesystem>
+#include <limits>
 
 #include <CLI/CLI.hpp>
 
@@ -15,6 +16,7 @@
 #include "rendezvous/launcher/build_report.hpp"
 #include "rendezvous/launcher/control_command.hpp"
 #include "rendezvous/launcher/wrong_argument.hpp"
+#include "rendezvous/protocol/connection.hpp"
 
 namespace elastic::launcher {
 
@@ -76,6 +78,7 @@ Status check(const LaunchOptions& options) {
                    " is not between " + range);
   }
   if (options.max_restarts < 0) return invalid("--max-restarts must not be negative");
+  if (options.max_job_restarts < 0) return invalid("--max-job-restarts must not be negative");
   if (options.evict_after.count() < 1) return invalid("--evict-after-ms must be at least 1");
   if (options.max_join_stall.count() < 1) return invalid("--max-join-stall-ms must be at least 1");
   if (options.disconnect_grace.count() < 1) {
@@ -83,6 +86,33 @@ Status check(const LaunchOptions& options) {
   }
   if (options.outage_window.count() < 1) return invalid("--outage-window-ms must be at least 1");
   return options.job.empty() ? Status() : check_job_id(options.job);
+}
+
+/// An empty one is mostly a variable of a script that is not set.
+Status check_not_empty(const CLI::App& app) {
+  for (const char* option :
+       {"--hosts", "--hostfile", "--discover", "--ssh", "--env", "--job", "--join",
+        "--connection-file", "--secret-file", "--host-name", "--bind", "--http", "--output-dir",
+        "--event-log", "--prepare", "--notice"}) {
+    const auto& given = app.get_option(option)->results();
+    if (std::find(given.begin(), given.end(), "") == given.end()) continue;
+    return invalid(std::string(option) + " is empty: give its value, or leave the option out");
+  }
+  return {};
+}
+
+Status check_without_hosts(const CLI::App& app) {
+  for (const char* of_hosts : {"--ssh", "--ssh-args", "--placement"}) {
+    if (app.get_option(of_hosts)->count() == 0) continue;
+    return invalid(std::string(of_hosts) + " needs --hosts, --hostfile or --discover");
+  }
+  return {};
+}
+
+Status check_addresses(const std::string& list) {
+  const auto addresses = rendezvous::parse_addresses(list);
+  if (!addresses.ok()) return addresses.status().within("--join");
+  return {};
 }
 
 /// A job that runs already has no use for the options of its server.
@@ -105,7 +135,7 @@ Status check_joins(const CLI::App& app, const LaunchOptions& options) {
   if (!options.join.empty() && !has_secret) {
     return invalid("--join needs the job's secret: --secret-file FILE or --secret-stdin");
   }
-  return {};
+  return options.join.empty() ? Status() : check_addresses(options.join);
 }
 
 Status check_host(const CLI::App& app, const LaunchOptions& options) {
@@ -131,6 +161,7 @@ struct CommandLine {
   double drain_seconds = 30.0;
   double quarantine_seconds = 60.0;
   double exit_seconds = 300.0;
+  int port = 0;
   long evict_after_ms = 500;
   long max_join_stall_ms = 10000;
   long disconnect_grace_ms = 1500;
@@ -179,7 +210,8 @@ void add_worker_options(CLI::App& app, CommandLine& line) {
 
 void add_server_options(CLI::App& app, CommandLine& line) {
   app.add_option("--bind", line.options.bind, "Address of the rendezvous server [127.0.0.1]");
-  app.add_option("--port", line.options.port, "Port of the rendezvous server [any]");
+  app.add_option("--port", line.port, "Port of the rendezvous server [any]")
+      ->check(whole_number("--port", 0, std::numeric_limits<std::uint16_t>::max()));
   app.add_option("--job", line.options.job, "Name of the job [random]");
   app.add_option("--secret-file", line.options.secret_file,
                  "File with the job's secret, 64 hexadecimal digits [drawn at random]");
@@ -238,8 +270,8 @@ void add_hosts_options(CLI::App& app, CommandLine& line) {
                                   "the other [spread]");
   line.placement->check(CLI::IsMember({"spread", "pack"}));
   app.add_option("--env", hosts.variables,
-                 "A variable for the other hosts, NAME or NAME=VALUE; may be given several times. "
-                 "ELASTIC_... are passed on")
+                 "A variable for the workers, NAME or NAME=VALUE; may be given several times. To "
+                 "other hosts only these and ELASTIC_... are passed on")
       ->allow_extra_args(false);
   app.add_option("--ssh", hosts.ssh,
                  "The program that runs a command on a host, as PROGRAM HOST COMMAND [ssh]");
@@ -354,6 +386,8 @@ Result<LaunchRequest> finish(CommandLine& line) {
   if (const auto ports = PortRange::parse(options.data_ports); !ports.ok()) {
     return ports.status().within("--data-ports");
   }
+  if (line.port < 0) return invalid("--port must not be negative");
+  options.port = static_cast<std::uint16_t>(line.port);
   options.prefix = !line.no_prefix;
   options.terminal = !line.no_terminal;
   if (Status status = take_time_limits(line, options); !status.ok()) return status;
@@ -372,7 +406,6 @@ Result<LaunchRequest> launch_on_hosts(const CLI::App& app, CommandLine& line) {
   }
   if (line.np->count() > 0 && options.np == 0) return invalid("-np must be at least 1, not 0");
   options.hosts.pack = line.placement_name == "pack";
-  if (options.hosts.ssh.empty()) return invalid("--ssh is empty: give the name of a program");
   if (app.get_option("--bind")->count() == 0) options.bind = "0.0.0.0";
   if (line.max_np->count() == 0) options.max_np = options.np;
   options.job_np = options.np;
@@ -457,8 +490,9 @@ Result<LaunchRequest> parse_launch_options(const std::vector<std::string>& argum
     return LaunchRequest(PrintAndExit{app.help()});
   } catch (const CLI::ArgumentMismatch& error) {
     const std::string text = error.what();
-    return invalid(text.starts_with("--np:") ? "-np lacks its number: how many workers to start"
-                                             : text);
+    if (!text.starts_with("--np:")) return invalid(text);
+    return invalid(line.np->count() > 1 ? "-np is given more than once"
+                                        : "-np lacks its number: how many workers to start");
   } catch (const CLI::ParseError& error) {
     return invalid(error.what());
   }
@@ -478,7 +512,10 @@ Result<LaunchRequest> parse_launch_options(const std::vector<std::string>& argum
     options.command.erase(options.command.begin());
   }
   if (options.command.empty()) return invalid("the program to run is missing");
+  if (options.command.front().empty()) return invalid("the name of the program to run is empty");
+  if (Status status = check_not_empty(app); !status.ok()) return status;
   if (options.hosts.given()) return launch_on_hosts(app, line);
+  if (Status status = check_without_hosts(app); !status.ok()) return status;
   if (!line.no_slurm && !step.ok()) return step.status();
   const SlurmStep* const task = !line.no_slurm && step.value() ? &*step.value() : nullptr;
   if (line.np->count() == 0) {

@@ -126,7 +126,7 @@ class Launcher::Impl {
 JobEnd Launcher::Impl::run() {
   if (Status status = prepare(); !status.ok()) {
     write_whole(STDERR_FILENO, Console::line_of(status.message()));
-    return {};
+    return {status.code() == Code::kInvalidArgument ? exit_code::kWrongUsage : exit_code::kFailed};
   }
   prepare_host();
   io_.run();

@@ -12,7 +12,9 @@ Status WorkerOutputs::prepare() const {
   std::error_code error;
   std::filesystem::create_directories(place_.folder, error);
   if (!error) return {};
-  return Status(Code::kUnavailable, "--output-dir " + place_.folder + ": " + error.message());
+  const bool is_file = error == std::errc::not_a_directory || error == std::errc::file_exists;
+  return Status(is_file ? Code::kInvalidArgument : Code::kUnavailable,
+                "--output-dir " + place_.folder + ": " + error.message());
 }
 
 Result<WorkerOutput*> WorkerOutputs::of(int slot, const std::string& label) {

@@ -31,10 +31,17 @@ std::string unknown_option(const CLI::App& app, const std::string& given, const 
                                  : help + " lists the options");
 }
 
-std::function<std::string(const std::string&)> whole_number(const std::string& option, int least) {
-  return [option, least](const std::string& text) {
+std::function<std::string(const std::string&)> whole_number(const std::string& option, int least,
+                                                            int most) {
+  return [option, least, most](const std::string& text) {
     int value = 0;
-    if (!CLI::detail::lexical_cast(text, value)) {
+    const bool number = CLI::detail::lexical_cast(text, value);
+    const bool digits = !text.empty() && text.find_first_not_of("0123456789") == std::string::npos;
+    if ((number && value > most) || (!number && digits)) {
+      throw CLI::ConversionError(option + " is '" + text + "': must be at most " +
+                                 std::to_string(most));
+    }
+    if (!number) {
       const bool range = option == "-np" && text.find(':') != std::string::npos;
       throw CLI::ConversionError(option + " is '" + text +
                                  "': must be a whole number of at least " + std::to_string(least) +

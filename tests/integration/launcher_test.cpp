@@ -167,6 +167,25 @@ TEST_F(LauncherTest, RefusesBadOptionsBeforeAnythingStarts) {
   std::filesystem::current_path("/");
 }
 
+TEST_F(LauncherTest, EndsWithTheCodeOfAWrongCommandLineForWhatCannotBeServed) {
+  std::ofstream(file("text")) << "not a folder\n";
+  for (const std::vector<std::string>& wrong : {std::vector<std::string>{"--http", "nonsense"},
+                                                {"--http", "127.0.0.1:99999"},
+                                                {"--bind", "nothost.invalid"},
+                                                {"--output-dir", file("text")},
+                                                {"--env", "ELASTIC_NO_SUCH=1"}}) {
+    std::vector<std::string> command = {"-np", "1"};
+    command.insert(command.end(), wrong.begin(), wrong.end());
+    command.emplace_back("/bin/true");
+    EXPECT_EQ(run(command), 2) << wrong[0] << " " << wrong[1] << ": " << output_;
+  }
+}
+
+TEST_F(LauncherTest, GivesWorkersTheVariablesOfTheCommandLine) {
+  run({"-np", "1", "--env", "FOO=bar", "/bin/sh", "-c", "echo FOO is $FOO"});
+  EXPECT_THAT(output_, HasSubstr("FOO is bar"));
+}
+
 TEST_F(LauncherTest, SaysWhatCannotBeExecuted) {
   std::ofstream(file("text")) << "not a program\n";
   ASSERT_EQ(::chmod(file("text").c_str(), 0700), 0);

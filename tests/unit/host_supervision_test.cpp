@@ -333,6 +333,25 @@ TEST(HostSupervision, WithoutAnyHostItEndsAndSaysWhy) {
               HasSubstr("host b: its elasticrun was refused: wrong version"));
 }
 
+TEST(HostSupervision, WhereNoHostCouldBePreparedItSaysSoByItsCode) {
+  World world({.start = Milliseconds(0)});
+  world.happens(ListChanged{{{"a", 2}}});
+  world.happens(AgentEnded{"a", code(4), ""});
+  ASSERT_TRUE(world.finished);
+  EXPECT_EQ(world.finished->exit_code, 4);
+}
+
+TEST(HostSupervision, AJobWhoseWorkersWereStoppedWhereTheyAreHasFailed) {
+  World world;
+  world.happens(ListChanged{{{"a", 2}}});
+  world.runs();
+  world.happens(JobStateChanged{JobPhase::kDone, "", false, /*end_workers=*/true});
+  world.happens(AgentEnded{"a", code(1), ""});
+  ASSERT_TRUE(world.finished);
+  EXPECT_EQ(world.finished->exit_code, 1);
+  EXPECT_EQ(world.finished->reason, "the job was stopped, and its workers where they were");
+}
+
 TEST(HostSupervision, SignalsStopTheJobThenTheWorkersThenKill) {
   World world;
   world.happens(ListChanged{kTwo});

@@ -202,6 +202,32 @@ TEST(LaunchOptions, RefusesWhatCannotBe) {
   EXPECT_THAT(refusal({"--bogus", "-np", "2", "x"}), HasSubstr("unknown option --bogus"));
 }
 
+TEST(LaunchOptions, RefusesWhatWouldBeIgnored) {
+  for (const char* option : {"--ssh", "--ssh-args", "--placement"}) {
+    EXPECT_EQ(refusal({"-np", "1", option, "spread", "x"}),
+              std::string(option) + " needs --hosts, --hostfile or --discover");
+  }
+  for (const char* option : {"--hosts", "--hostfile", "--discover", "--job", "--output-dir",
+                             "--event-log", "--prepare", "--bind"}) {
+    EXPECT_EQ(refusal({"-np", "1", option, "", "x"}),
+              std::string(option) + " is empty: give its value, or leave the option out");
+  }
+  EXPECT_THAT(refusal({"-np", "1", "--max-job-restarts", "-1", "x"}),
+              HasSubstr("--max-job-restarts must not be negative"));
+  EXPECT_THAT(refusal({"--join", "127.0.0.1", "--secret-stdin", "-np", "1", "x"}),
+              HasSubstr("--join: '127.0.0.1' is not an address; it must be HOST:PORT"));
+}
+
+TEST(LaunchOptions, NamesTheBoundsOfNumbers) {
+  EXPECT_EQ(refusal({"-np", "2", "-np", "3", "x"}), "-np is given more than once");
+  EXPECT_EQ(refusal({"-np", "99999999999", "x"}),
+            "-np is '99999999999': must be at most 2147483647");
+  EXPECT_EQ(refusal({"-np", "2", "--port", "70000", "x"}),
+            "--port is '70000': must be at most 65535");
+  EXPECT_EQ(refusal({"-np", "2", "--port", "-1", "x"}), "--port must not be negative");
+  EXPECT_EQ(refusal({"-np", "2", ""}), "the name of the program to run is empty");
+}
+
 TEST(LaunchOptions, SuggestsTheNearestOption) {
   EXPECT_EQ(refusal({"-np", "2", "--max-restart", "3", "x"}),
             "unknown option --max-restart; did you mean --max-restarts? (elasticrun --help lists "
