@@ -19,6 +19,7 @@
 #include "rendezvous/hosts/agent_command.hpp"
 #include "rendezvous/hosts/host_source.hpp"
 #include "rendezvous/hosts/host_supervision.hpp"
+#include "rendezvous/hosts/missing_workers.hpp"
 #include "rendezvous/launcher/console.hpp"
 #include "rendezvous/launcher/exit_code.hpp"
 #include "rendezvous/launcher/guardian.hpp"
@@ -100,6 +101,7 @@ class HostLauncher::Impl {
   void decide(const Event& event) { perform(supervision_.decide(event, Clock::now())); }
   void perform(const std::vector<Action>& actions);
   void perform(const Finish& finish);
+  void end(const Finish& finish);
   void start_agent(const StartAgent& start);
   boost::asio::awaitable<void> find_address_and_start(StartAgent start);
   Status start_process(const StartAgent& start, const std::string& server);
@@ -357,7 +359,16 @@ void HostLauncher::Impl::perform(const std::vector<Action>& actions) {
   arm_timer();
 }
 
+/// The server knows what became of the workers of all hosts.
 void HostLauncher::Impl::perform(const Finish& finish) {
+  if (finish.exit_code != exit_code::kDone || !finish.reason.empty()) return end(finish);
+  connection_->ask_status([this, finish](const rendezvous::StatusReply* last) {
+    const bool done = last != nullptr && last->phase == "done";
+    end({finish.exit_code, done ? missing_workers(supervision_.expected(), *last) : ""});
+  });
+}
+
+void HostLauncher::Impl::end(const Finish& finish) {
   if (!finish.reason.empty()) say(finish.reason);
   end_ = {finish.exit_code, finish.may_begin_anew};
   finished_ = true;

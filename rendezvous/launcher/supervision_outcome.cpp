@@ -102,21 +102,22 @@ std::string Supervision::unjoined_workers() const {
   return text;
 }
 
+bool Supervision::server_gone() const {
+  return server_lost_for_ >= kServerGone;
+}
+
 std::string Supervision::missing_workers() const {
+  if (options_.joined) return "";  // they may have been replaced on other hosts
   int finished = 0;
-  int missing = 0;
-  std::string outcomes;
+  std::vector<std::string> missing;
   for (const auto& [number, slot] : slots_) {
     if (slot.finished) {
       ++finished;
-    } else if (++missing <= kMostNamed) {
-      outcomes += (missing == 1 ? "" : "; ") + worker(number) + " " + slot.outcome;
+    } else {
+      missing.push_back(worker(number) + " " + slot.outcome);
     }
   }
-  if (finished >= options_.np) return "";
-  if (missing > kMostNamed) outcomes += "; and " + std::to_string(missing - kMostNamed) + " more";
-  return "the job began with " + std::to_string(options_.np) + " workers and ended with " +
-         std::to_string(finished) + ": " + outcomes;
+  return fewer_workers(options_.np, finished, missing);
 }
 
 }  // namespace elastic::launcher

@@ -1,5 +1,6 @@
 #include "rendezvous/launcher/supervision_text.hpp"
 
+#include <algorithm>
 #include <charconv>
 #include <string.h>
 
@@ -24,6 +25,20 @@ std::string seconds(Milliseconds time) {
 
 std::string because(const std::string& why) {
   return why.empty() ? "" : ": " + why;
+}
+
+std::string fewer_workers(int began, int finished, const std::vector<std::string>& missing) {
+  constexpr std::size_t kMostNamed = 8;
+  if (finished >= began) return "";
+  std::string outcomes;
+  for (std::size_t at = 0; at < std::min(missing.size(), kMostNamed); ++at) {
+    outcomes += (at == 0 ? ": " : "; ") + missing[at];
+  }
+  if (missing.size() > kMostNamed) {
+    outcomes += "; and " + std::to_string(missing.size() - kMostNamed) + " more";
+  }
+  return "the job began with " + std::to_string(began) + " workers and ended with " +
+         std::to_string(finished) + outcomes;
 }
 
 bool left_before_end(const WorkerReport& report) {

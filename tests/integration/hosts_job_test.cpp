@@ -233,6 +233,21 @@ TEST_F(HostsJobTest, WorkersOfALostHostAreStartedElsewhere) {
   EXPECT_EQ(job_->finish(), 0) << job_->output();
 }
 
+TEST_F(HostsJobTest, TheLastLineSaysWhatBecameOfMissingWorkers) {
+  start({"--hosts", "last-a:2,last-b:1", "--max-restarts", "0"});
+  ASSERT_TRUE(job_->wait_until_trained(3)) << job_->output();
+  const nlohmann::json now = status();
+  for (const auto& member : now["members"]) {
+    if (member["slot"] == "slot-1.0") ::kill(member["pid"], SIGKILL);
+  }
+  ASSERT_TRUE(has_hosts({"last-a:2"}, 2)) << job_->output();
+  EXPECT_EQ(job_->finish(), 0) << job_->output();
+  EXPECT_TRUE(
+      says("the job began with 3 workers and ended with 2: worker slot-1.0 of host last-b "
+           "was lost"))
+      << job_->output();
+}
+
 TEST_F(HostsJobTest, HostsComeAndGoAsTheFileIsEdited) {
   list("five-a slots=1\n");
   start({"--hostfile", file_.string()});
