@@ -234,10 +234,9 @@ void HostSupervision::agent_failed(const AgentEnded& event, Place& place, TimePo
     place.again = now + pause;
     next = "; tried again in " + seconds(pause);
   }
-  actions.emplace_back(Say{"host " + event.host + ": " + place.failure +
-                           (lost > 0 ? "; " + count(lost) + (place.counted ? " lost" : " missing")
-                                     : "") +
-                           next});
+  actions.emplace_back(
+      Say{"host " + event.host + ": " + place.failure +
+          (lost > 0 ? "; " + count(lost) + (place.counted ? " lost" : " missing") : "") + next});
   if (phase_ != JobPhase::kForming || lost == 0) return;
   expected_ = std::max(1, expected_ - lost);
   actions.emplace_back(Expect{expected_});
@@ -273,6 +272,7 @@ void HostSupervision::on(const JobStateChanged& event, TimePoint now, Actions&) 
   phase_ = event.phase;
   has_begun_ |= phase_ == JobPhase::kRunning;
   phase_text_ = event.text;
+  stopped_ |= event.end_workers;
   if (over()) notice_at_ = now + options_.exit_notice;
   if (phase_ == JobPhase::kDone) end_at_ = std::min(end_at_, now + options_.exit + options_.margin);
   if (phase_ == JobPhase::kFailed) end_at_ = std::min(end_at_, now + options_.margin);
@@ -331,8 +331,9 @@ void HostSupervision::give_up_overdue_agents(TimePoint now, Actions& actions) {
     if (!place.alive || now < place.due) continue;
     place.due = TimePoint::max();
     if (options_.prepares) {
-      actions.emplace_back(Say{"host " + name + ": its elasticrun has not reached the job's server " +
-                               "for " + seconds(time_to_come()) +
+      actions.emplace_back(Say{"host " + name +
+                               ": its elasticrun has not reached the job's server for " +
+                               seconds(time_to_come()) +
                                " (--start-timeout-ms); waiting on, as --prepare may take longer"});
       continue;
     }
@@ -351,8 +352,8 @@ void HostSupervision::name_agents_left(TimePoint now, Actions& actions) {
       waited_for += (waited_for.empty() ? "" : ", ") + name;
       continue;
     }
-    actions.emplace_back(Say{"host " + name +
-                             ": its elasticrun never reached the job's server: not waiting for it"});
+    actions.emplace_back(Say{
+        "host " + name + ": its elasticrun never reached the job's server: not waiting for it"});
     actions.emplace_back(KillAgent{name});
   }
   if (waited_for.empty() || end_at_ == TimePoint::max()) return;
@@ -385,6 +386,7 @@ Finish HostSupervision::outcome() const {
   if (phase_ == JobPhase::kFailed) {
     return {exit_code::kFailed, "the job failed" + because(phase_text_), has_begun_};
   }
+  if (stopped_) return {exit_code::kFailed, "the job was stopped, and its workers where they were"};
   if (phase_ == JobPhase::kDone) {
     return {failed_after_done_ ? exit_code::kFailed : exit_code::kDone,
             failed_after_done_ ? "workers failed after the job was done" : ""};

@@ -26,8 +26,8 @@ struct HostSupervisionOptions {
   int np = 0;      ///< workers that the job begins with; 0: as many as there are slots
   int max_np = 0;  ///< the most, however many slots there are; 0: no bound
   Placement placement = Placement::kSpread;
-  Milliseconds start{60000};  ///< for which an agent may take to reach the server
-  bool prepares = false;      ///< agents first run a command, for as long as that takes
+  Milliseconds start{60000};          ///< for which an agent may take to reach the server
+  bool prepares = false;              ///< agents first run a command, for as long as that takes
   Milliseconds drain{30000};          ///< from a stop request to the end of the agents
   Milliseconds exit{300000};          ///< from the job's end
   Milliseconds exit_notice{6000};     ///< from the job's end to the naming of hosts not yet ended
@@ -116,8 +116,8 @@ class HostSupervision {
     int failures = 0;              ///< in a row
     std::string failure{};         ///< the latest, for people
     TimePoint started{};
-    TimePoint due = TimePoint::max();  ///< when its agent has to have reached the server
-    bool overdue = false;              ///< it had not
+    TimePoint due = TimePoint::max();    ///< when its agent has to have reached the server
+    bool overdue = false;                ///< it had not
     TimePoint again = TimePoint::max();  ///< when it is tried again
   };
   using Actions = std::vector<Action>;
@@ -161,6 +161,7 @@ class HostSupervision {
   bool has_begun_ = false;  ///< the job; it may be over since
   int signals_ = 0;
   int first_signal_ = 0;
+  bool stopped_ = false;  ///< on a request that the workers did not hear of
   bool failed_after_done_ = false;
   bool any_succeeded_ = false;
   bool finished_ = false;

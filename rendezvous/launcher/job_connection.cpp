@@ -70,6 +70,10 @@ class JobConnection::Impl : public std::enable_shared_from_this<Impl> {
                                                  : WorkerReport::Left::kLost;
       report.why = departed.why;
     }
+    report.others = std::ranges::any_of(reply->view.members, [&](const auto& member) {
+      const auto slot = rendezvous::parse_slot_label(member.label);
+      return !slot || slot->launcher != self_.number.value_or(0);
+    });
     report.member = std::ranges::any_of(reply->view.members,
                                         [&](const auto& member) { return member.label == label; });
     return report;

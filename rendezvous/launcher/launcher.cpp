@@ -236,8 +236,8 @@ void Launcher::Impl::watch_for_notice() {
 void Launcher::Impl::without_server(const Status& why, Duration lost_for) {
   if (finished_) return;
   if (begun_) {
-    if (options_.end_with_stdin && lost_for >= kLongestAlone) lose_starter();
-    return;
+    if (options_.end_with_stdin && lost_for >= kLongestAlone) return lose_starter();
+    return decide(ServerMissing{std::chrono::duration_cast<Milliseconds>(lost_for)});
   }
   const bool may_come = why.code() == Code::kUnavailable;
   if (may_come && Clock::now() < started_ + options_.start_timeout) return;

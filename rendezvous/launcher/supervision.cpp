@@ -45,6 +45,7 @@ void Supervision::on(const WorkerExited& event, TimePoint now, Actions& actions)
   slots_[event.slot].running = false;
   const WorkerReport& report = event.report;
   note_early_ends(report);
+  others_ = report.others;
   if ((report.phase != phase_ || report.joinable != joinable_) && !ending()) {
     on(JobStateChanged{report.phase, "", report.joinable, false}, now, actions);
   }
@@ -69,6 +70,9 @@ void Supervision::on(const WorkerExited& event, TimePoint now, Actions& actions)
   if (report.left == WorkerReport::Left::kRemoved && !ending()) {
     return removed_worker_failed(event.slot, event.status.text(), actions);
   }
+  if (report.left == WorkerReport::Left::kRemoved && phase_ == JobPhase::kRunning) {
+    slots_[event.slot].removed = true;
+  }
   worker_failed(event.slot, how, actions);
 }
 
@@ -80,6 +84,7 @@ void Supervision::on(const WorkerNotStarted& event, TimePoint now, Actions& acti
 }
 
 void Supervision::on(const JobStateChanged& event, TimePoint now, Actions& actions) {
+  server_lost_for_ = Milliseconds(0);
   // The end of a job is final; a late message about an earlier phase does not undo it.
   if (phase_ == JobPhase::kDone || phase_ == JobPhase::kFailed) return;
   phase_ = event.phase;
@@ -181,9 +186,14 @@ void Supervision::on(const NoticeCame& event, TimePoint now, Actions& actions) {
   terminate_at_ = std::min(terminate_at_, now + event.left);
 }
 
+/// Workers train on. None that fails is started before the server is back.
+void Supervision::on(const ServerMissing& event, TimePoint, Actions&) {
+  server_lost_for_ = event.lost_for;
+}
+
 /// It cannot be asked, so no time is lost.
 void Supervision::on(const StarterGone&, TimePoint now, Actions& actions) {
-  drained_ = true;
+  drained_ = starter_gone_ = true;
   if (kill_at_ != TimePoint::max()) return;
   actions.emplace_back(Say{"the process that started this elasticrun is gone: stopping"});
   if (running() > 0) terminate(now, actions);

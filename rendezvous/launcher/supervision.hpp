@@ -46,6 +46,7 @@ struct WorkerReport {
   std::string why = {};  ///< of one that ended early, was unable to go on, or was evicted
   /// Why, by slot: of all workers that said the job was at its end, and were wrong.
   std::map<int, std::string> ended_early = {};
+  bool others = true;  ///< the latest view has members on other hosts
 };
 
 // ---- events -----------------------------------------------------------------------------------
@@ -85,15 +86,19 @@ struct NoticeCame {
   std::string text;
   Milliseconds left{};
 };
+/// The server has not been reached for so long, and may never be again.
+struct ServerMissing {
+  Milliseconds lost_for{};
+};
 /// The process that started this launcher is gone, or has hung up.
 struct StarterGone {};
 struct SignalReceived {
   int number = 0;
 };
 struct TimePassed {};
-using Event =
-    std::variant<WorkerExited, WorkerNotStarted, JobStateChanged, QuarantineChanged, WorkerReplaced,
-                 SpawnWanted, SlotsChanged, NoticeCame, StarterGone, SignalReceived, TimePassed>;
+using Event = std::variant<WorkerExited, WorkerNotStarted, JobStateChanged, QuarantineChanged,
+                           WorkerReplaced, SpawnWanted, SlotsChanged, NoticeCame, ServerMissing,
+                           StarterGone, SignalReceived, TimePassed>;
 
 // ---- actions ----------------------------------------------------------------------------------
 struct StartWorker {
@@ -177,6 +182,7 @@ class Supervision {
   void on(const SpawnWanted& event, TimePoint now, Actions& actions);
   void on(const SlotsChanged& event, TimePoint now, Actions& actions);
   void on(const NoticeCame& event, TimePoint now, Actions& actions);
+  void on(const ServerMissing& event, TimePoint now, Actions& actions);
   void on(const StarterGone& event, TimePoint now, Actions& actions);
   void on(const SignalReceived& event, TimePoint now, Actions& actions);
   void on(const TimePassed& event, TimePoint now, Actions& actions);
@@ -197,6 +203,8 @@ class Supervision {
   void terminate(TimePoint now, Actions& actions);
   void await_exits(TimePoint now);
   void finish(Actions& actions);
+  /// Where the workers of a joined launcher have left the job; otherwise none.
+  std::optional<Finish> departure() const;
   /// Slots whose last worker failed, in the order in which they did: the first is the likely cause.
   std::vector<int> failed_slots() const;
   std::string failure_reason() const;
@@ -205,11 +213,13 @@ class Supervision {
   /// Empty where as many workers finished as began.
   std::string missing_workers() const;
   bool any_worker_finished() const;
+  bool any_worker_waits() const;
   bool all_workers_left() const;
   /// Whether it goes on without workers.
   bool stays() const;
   std::vector<int> running_slots() const;
   int running() const;
+  bool server_gone() const;
   bool restarts_left() const { return restarts_ < options_.max_restarts; }
   bool ending() const {
     return signals_ > 0 || drained_ || failed_to_start_ || phase_ == JobPhase::kDone ||
@@ -229,6 +239,9 @@ class Supervision {
   int signals_ = 0;  ///< received from the user
   int first_signal_ = 0;
   bool drained_ = false;  ///< no worker is to run here any more
+  bool starter_gone_ = false;
+  bool others_ = true;  ///< the job had members on other hosts when the last worker here ended
+  Milliseconds server_lost_for_{0};
   bool quarantined_ = false;
   bool replaced_ = false;  ///< some worker, on another host
   bool failed_after_done_ = false;

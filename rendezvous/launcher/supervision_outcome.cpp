@@ -11,6 +11,8 @@ namespace {
 
 constexpr std::size_t kMostOutputsShown = 4;
 constexpr int kMostNamed = 8;
+/// Without the server: until then it may be about to come back.
+constexpr Milliseconds kServerGone{10000};
 
 }  // namespace
 
@@ -18,15 +20,13 @@ void Supervision::finish(Actions& actions) {
   finished_ = true;
   notice_at_ = terminate_at_ = kill_at_ = TimePoint::max();
   const bool others_went_on = quarantined_ || all_workers_left();
-  if (phase_ == JobPhase::kDone && signals_ == 0 && !failed_after_done_ &&
-      (others_went_on || stopped_ || failures_ == 0 || any_worker_finished())) {
-    actions.emplace_back(Finish{exit_code::kDone, stopped_ ? "" : missing_workers()});
+  if (phase_ == JobPhase::kDone && signals_ == 0 && !failed_after_done_ && !stopped_ &&
+      (others_went_on || failures_ == 0 || any_worker_finished())) {
+    actions.emplace_back(Finish{exit_code::kDone, missing_workers()});
     return;
   }
-  const bool asked_to_leave = signals_ > 0 || drained_;
-  if (options_.joined && phase_ != JobPhase::kFailed && (asked_to_leave || all_workers_left())) {
-    const std::string left = "the workers of this host have left the job, which goes on";
-    actions.emplace_back(Finish{asked_to_leave ? exit_code::kDrained : exit_code::kDone, left});
+  if (const auto left = departure()) {
+    actions.emplace_back(*left);
     return;
   }
   if (signals_ == 0) {
@@ -38,6 +38,36 @@ void Supervision::finish(Actions& actions) {
   const bool by_itself = signals_ == 0 && !drained_ && phase_ != JobPhase::kDone;
   actions.emplace_back(Finish{at_start ? exit_code::kFailedAtStart : exit_code::kFailed,
                               failure_reason(), has_begun_ && by_itself});
+}
+
+std::optional<Finish> Supervision::departure() const {
+  if (!options_.joined || stopped_ || phase_ == JobPhase::kFailed) return std::nullopt;
+  if (starter_gone_) return Finish{exit_code::kFailed, ""};  // which was said
+  const bool asked = signals_ > 0 || drained_;
+  if (phase_ == JobPhase::kDone) {
+    if (failed_after_done_ || !all_workers_left()) return std::nullopt;
+    return Finish{exit_code::kDone, ""};
+  }
+  if (!asked && !all_workers_left()) return std::nullopt;
+  if (server_gone()) {
+    return Finish{exit_code::kFailed,
+                  "the workers of this host have ended; whether the job goes on is not known, as "
+                  "its server does not come back"};
+  }
+  if (phase_ == JobPhase::kForming) {
+    return Finish{exit_code::kDrained, "this host has left the job, which had not begun"};
+  }
+  if (all_workers_left()) {
+    return Finish{asked ? exit_code::kDrained : exit_code::kDone,
+                  "the workers of this host have left the job, which goes on"};
+  }
+  if (!others_) {
+    return Finish{exit_code::kFailed,
+                  "the workers of this host were stopped where they were, and were the job's last"};
+  }
+  return Finish{exit_code::kDrained,
+                "the workers of this host were stopped where they were; the job goes on without "
+                "them"};
 }
 
 std::vector<int> Supervision::failed_slots() const {
@@ -56,11 +86,16 @@ std::string Supervision::failure_reason() const {
   if (phase_ == JobPhase::kFailed) {
     return "the job failed" + because(phase_text_) + unjoined_workers();
   }
+  if (stopped_) return "the job was stopped, and its workers where they were";
+  if (drained_) return "the workers of this host were stopped before they had ended";
   if (const auto failed = failed_slots(); !failed.empty()) {
     const std::string what = worker(failed.front()) + " " + slots_.at(failed.front()).failure;
     if (phase_ == JobPhase::kDone && failed_after_done_) return what + " after the job was done";
     if (phase_ == JobPhase::kDone) return "no worker came to the job's end: " + what;
     if (failed_to_start_) return what + " before the job had begun";
+    if (server_gone()) {
+      return what + ", no worker is left, and the job's server does not come back";
+    }
     return what + ", no worker is left and " + std::to_string(restarts_) + " of " +
            std::to_string(options_.max_restarts) + " restarts are used";
   }
@@ -73,6 +108,9 @@ std::string Supervision::failure_reason() const {
 bool Supervision::stays() const {
   if (signals_ > 0 || stopped_ || phase_ == JobPhase::kDone || phase_ == JobPhase::kFailed) {
     return false;
+  }
+  if (server_gone() && !drained_ && server_lost_for_ < options_.start && any_worker_waits()) {
+    return true;
   }
   if (options_.joined) {
     const bool waits = (options_.waits || replaced_) && all_workers_left();
@@ -90,6 +128,11 @@ bool Supervision::all_workers_left() const {
 bool Supervision::any_worker_finished() const {
   return std::any_of(slots_.begin(), slots_.end(),
                      [](const auto& entry) { return entry.second.finished; });
+}
+
+bool Supervision::any_worker_waits() const {
+  return std::any_of(slots_.begin(), slots_.end(),
+                     [](const auto& entry) { return entry.second.waits; });
 }
 
 std::string Supervision::unjoined_workers() const {

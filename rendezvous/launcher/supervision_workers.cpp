@@ -92,6 +92,11 @@ void Supervision::worker_failed(int slot, const std::string& how, Actions& actio
   if (phase_ == JobPhase::kDone) {
     failed_after_done_ = true;
     actions.emplace_back(Say{worker(slot) + " " + how + " after the job was done"});
+  } else if (may_restart && restarts_left() && server_gone()) {
+    failed.waits = true;
+    failed.outcome += ", and the job's server was gone";
+    actions.emplace_back(
+        Say{worker(slot) + " " + how + "; to be started again when the job's server is back"});
   } else if (may_restart && restarts_left() && phase_ == JobPhase::kRunning && !joinable_) {
     failed.waits = true;
     failed.outcome += ", and no worker could join the job in its place";

@@ -255,7 +255,7 @@ TEST(BadEnds, AProgramWithoutRunIsStoppedWithoutAnException) {
   EXPECT_THAT(told, HasSubstr("no member is in elastic::run"));
   EXPECT_TRUE(job.control({"stop"}, &told));
   EXPECT_EQ(told, "the job stops now: no worker is in elastic::run\n");
-  EXPECT_EQ(job.launcher().wait(kTimeLimit), 0) << job.output();
+  EXPECT_EQ(job.launcher().wait(kTimeLimit), 1) << job.output();
   EXPECT_THAT(job.output(), AllOf(HasSubstr("the job was stopped"), Not(HasSubstr("terminate")),
                                   Not(HasSubstr("died of signal"))));
 }
@@ -272,7 +272,7 @@ TEST(BadEnds, AWorkerThatIsRemovedWithoutRunIsNotReplaced) {
            std::string::npos;
   })) << job.output();
   EXPECT_TRUE(job.control({"stop"}));
-  EXPECT_EQ(job.launcher().wait(kTimeLimit), 0) << job.output();
+  EXPECT_EQ(job.launcher().wait(kTimeLimit), 1) << job.output();
   EXPECT_THAT(job.output(), Not(HasSubstr("starting it again")));
 }
 

@@ -391,7 +391,8 @@ TEST(HostSupervision, AnAgentThatPreparesIsNamedAndWaitedFor) {
   world.happens(ListChanged{kTwo});
   world.passes(Milliseconds(10000));
   EXPECT_THAT(world.killed, IsEmpty());
-  EXPECT_THAT(world.said, HasSubstr("host b: its elasticrun has not reached the job's server for "));
+  EXPECT_THAT(world.said,
+              HasSubstr("host b: its elasticrun has not reached the job's server for "));
 }
 
 TEST(HostSupervision, AfterTheJobAnAgentThatNeverCameIsNotWaitedFor) {
