@@ -22,9 +22,10 @@ std::vector<int> neighbours(int rank, const Hosts& hosts) {
   add(dissemination_barrier(rank, size));  // trees have the same edges, whatever the root is
   add(recursive_doubling_allreduce(rank, size, 1));
   add(ring_allreduce(rank, size, elements, line));
-  if (hosts.count() > 1 && hosts.most_ranks() > 1) {
+  if (hosts.count() > 1) {
     const auto cells = static_cast<std::size_t>(hosts.count() * hosts.most_ranks());
     add(hierarchical_allreduce(rank, hosts, {cells * line, 1}, line));
+    add(circulant_allreduce(rank, hosts, {cells * line, 1}, line));
   }
   return {found.begin(), found.end()};
 }

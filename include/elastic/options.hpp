@@ -186,7 +186,7 @@ struct Options {
   std::string tcp_congestion;
 
   /// Up to this many members every pair of them has links from the start. With more, a worker
-  /// begins a view with the links that the usual algorithms need, about 3 log2(members), and makes
+  /// begins a view with the links that the usual algorithms need, 3 to 5 log2(members), and makes
   /// others when it needs them. The same on all workers. ELASTIC_ALL_LINKED.
   int all_linked = 16;
 
