@@ -8,8 +8,8 @@
 namespace elastic::rendezvous {
 namespace {
 
-/// Of heartbeats, over all workers: 2,500 in a second take some hundredths of a processor.
-constexpr std::chrono::microseconds kBetweenHeartbeats{400};
+/// The server reads at most 1,250 heartbeats in a second, of all workers.
+constexpr std::chrono::microseconds kBetweenHeartbeats{800};
 /// Heartbeats that a worker may miss where their period follows the size of the job.
 constexpr int kMissedHeartbeats = 4;
 

@@ -15,19 +15,19 @@ class PaceTest : public MembershipTest {
 };
 
 TEST_F(PaceTest, ASmallJobHasTheOptionsPeriod) {
-  start_many(100);
+  start_many(60);
   EXPECT_EQ(last<Welcome>("w10000")->heartbeat_ms, 50);
   EXPECT_EQ(last<Announce>("w10000")->heartbeat_ms, 50);
 }
 
 TEST_F(PaceTest, ThePeriodOfALargeJobIsLongerAndSilenceIsJudgedByIt) {
-  const Names names = start_many(500);
+  const Names names = start_many(250);
   EXPECT_EQ(last<Welcome>("w10000")->heartbeat_ms, 200);
   EXPECT_EQ(last<Announce>("w10000")->heartbeat_ms, 200);
   now_ += Milliseconds(700);
   for (std::size_t i = 1; i < names.size(); ++i) say(names[i], Heartbeat{1, {0, 0}});
   decide(Tick{});
-  EXPECT_THAT(members(), SizeIs(500)) << "less than four periods";
+  EXPECT_THAT(members(), SizeIs(250)) << "less than four periods";
 }
 
 }  // namespace
