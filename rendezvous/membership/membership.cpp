@@ -107,11 +107,11 @@ void Membership::State::on(const Registered& event) {
   worker.ended.clear();
   worker.back_at = now_;
   reconnect(incarnation);
-  if (recovery_) note_reported_view(incarnation);
   if (worker.arrival == 0) worker.arrival = ++arrivals_;
   liveness_.watch(incarnation, now_);
   if (!first_registered_) first_registered_ = now_;
   welcome(incarnation);
+  if (recovery_) note_reported_view(incarnation);  // it answers only after its welcome
   if (view_.generation != 0) bring_up_to_date(incarnation);
 }
 

@@ -104,6 +104,9 @@ class Worker {
 
  private:
   void take(Message message) {
+    if (std::holds_alternative<ViewRequest>(message)) {
+      client->send(KnownView{std::make_shared<const View>(view())});
+    }
     if (const auto* freeze = std::get_if<Freeze>(&message)) {
       if (freeze->at_commit > 0) {
         commits_ = freeze->at_commit;

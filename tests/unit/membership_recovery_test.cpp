@@ -1,3 +1,6 @@
+#include <algorithm>
+#include <iterator>
+
 #include "membership_fixture.hpp"
 
 namespace elastic::rendezvous {
@@ -364,6 +367,13 @@ TEST_F(RecoveryTest, OneMemberIsAskedForAViewThatTheJournalLacks) {
   come_back("b");
   come_back("c");
   EXPECT_EQ(view().members, known.members);
+  const auto& first = inbox_["a"];
+  const auto request = std::find_if(first.begin(), first.end(), [](const Message& message) {
+    return std::holds_alternative<ViewRequest>(message);
+  });
+  ASSERT_NE(request, first.end());
+  EXPECT_TRUE(std::holds_alternative<Welcome>(*std::prev(request)))
+      << "a client sends nothing before it is welcome";
   EXPECT_EQ(count<ViewRequest>("a") + count<ViewRequest>("b") + count<ViewRequest>("c"), 1U);
 }
 
