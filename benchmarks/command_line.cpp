@@ -171,7 +171,7 @@ Result<Request> parse_command_line(const std::vector<std::string>& arguments) {
   if (model.parsed()) {
     auto options = model.read();
     if (!options.ok()) return options.status();
-    options.value().command = command_text(arguments);
+    options.value().command = command_text("elastic-bench", arguments);
     return Request(std::move(options).value());
   }
   if (recovery_sub->parsed()) {

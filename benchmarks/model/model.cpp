@@ -1,6 +1,8 @@
 #include "benchmarks/model/model.hpp"
 
+#include <algorithm>
 #include <cstdio>
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -58,6 +60,7 @@ Result<Network> read_network(const ModelOptions& options) {
   const auto folder = self.parent_path().parent_path() / "share" / "elastic" / "networks";
   auto network = model::read_network(options.network, folder);
   if (!network.ok()) return network.status().within("--network");
+  if (options.threads > 0) network.value().processor.threads = options.threads;
   if (options.ignores_processor) {
     network.value().processor = {};
     network.value().host.cores = network.value().host.memory_rate = model::kUnlimited;

@@ -34,6 +34,10 @@ void ModelCommandLine::add(CLI::App& app) {
   sub_->add_option("--flows", options_.flows,
                    "TCP connections of a link between hosts [as many as elastic uses]")
       ->check(CLI::Range(1, kMostFlows));
+  sub_->add_option("--threads", options_.threads,
+                   "As if so many threads of a rank shared its sending, receiving and reducing "
+                   "[one, as in elastic]")
+      ->check(CLI::Range(1, kMostFlows));
   sub_->add_flag("--ignore-processor", options_.ignores_processor,
                  "As if cores and memory had no limit: what the network alone allows");
   add_json(*sub_, options_.json);

@@ -17,6 +17,7 @@ struct ModelOptions {
   bool cheapest = false;  ///< the algorithm with the least price, not the one that elastic chooses
   std::optional<plan::AllreduceAlgorithm> algorithm;  ///< instead of either
   int flows = 0;                   ///< of a link between hosts; 0: as many as elastic uses
+  int threads = 0;                 ///< of a rank; 0: as many as the network's file says
   bool ignores_processor = false;  ///< the network alone
   std::string json;
   std::string command;

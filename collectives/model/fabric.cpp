@@ -24,7 +24,7 @@ Fabric::Fabric(const Network& network, const plan::Hosts& hosts, int walked_host
     : network_(network), hosts_(hosts), one_for_all_(walked_hosts == 1), flows_(flows) {
   const auto count = static_cast<std::size_t>(walked_hosts) * kParts;
   resources_.resize(count + static_cast<std::size_t>(hosts.size()),
-                    {.kind = Kind::kThread, .capacity = 1});
+                    {.kind = Kind::kThread, .capacity = network.processor.threads});
   const Network::Line& line = network.line;
   // One machine has the cores of all hosts: each of them has its part, or host 0 has all.
   const double cores = network.hosts_share_cores && one_for_all_
@@ -75,6 +75,13 @@ Activity Fabric::copy(int rank, std::size_t bytes) const {
   use_processor(activity, rank, network_.processor.copy);
   use_memory(activity, rank, kCopyPasses);
   return activity;
+}
+
+double Fabric::latency(bool inside_host) const {
+  const Network::Host& host = network_.host;
+  const int ranks = network_.hosts_share_cores ? hosts_.size() : hosts_.most_ranks();
+  const double turns = std::max(ranks / host.cores - 1, 0.0);
+  return (inside_host ? host.latency : network_.line.latency) + turns * host.turn;
 }
 
 std::int32_t Fabric::of_host(int rank, Part part) const {

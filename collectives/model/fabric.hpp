@@ -12,8 +12,9 @@ namespace elastic::model {
 
 /// The resources of a job on a network, and what each step needs of them.
 ///
-/// A host has a line out, a line in, cores and memory; a rank has a thread, which cannot use more
-/// than one core. A line with a burst has credit, as a token bucket has tokens.
+/// A host has a line out, a line in, cores and memory; a rank has a thread, or several, each of
+/// which cannot use more than one core. A line with a burst has credit, as a token bucket has
+/// tokens.
 class Fabric {
  public:
   enum class Kind : std::uint8_t { kLine, kThread, kCores, kMemory };
@@ -33,9 +34,9 @@ class Fabric {
   Activity message(int from, int to, bool inside_host, std::size_t bytes, bool reduces) const;
   Activity reduction(int rank, std::size_t bytes) const;
   Activity copy(int rank, std::size_t bytes) const;
-  double latency(bool inside_host) const {
-    return inside_host ? network_.host.latency : network_.line.latency;
-  }
+  /// From the last byte of a message to the next step of its receiver. Where a machine has more
+  /// ranks than cores, the receiver also waits for the turns of those before it.
+  double latency(bool inside_host) const;
 
  private:
   enum Part : std::uint8_t { kOut, kIn, kCores, kMemory, kParts };

@@ -22,9 +22,11 @@ struct Network {
     double cores = kUnlimited;
     double memory_rate = kUnlimited;  ///< bytes read or written per second, by all cores
     double latency = 0;               ///< of a message through shared memory
+    double turn = 0;                  ///< for which a rank keeps a core that another one waits for
   };
-  /// What a rank's thread spends; seconds, or seconds per byte.
+  /// What a rank spends; seconds, or seconds per byte.
   struct Processor {
+    double threads = 1;         ///< of a rank that share its sending, receiving and reducing
     double message = 0;         ///< on a message over TCP, at each end
     double shared_message = 0;  ///< on a message through shared memory, at each end
     double send = 0;            ///< over TCP

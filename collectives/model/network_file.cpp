@@ -38,7 +38,9 @@ constexpr std::array kFields{
     Field{.section = "line", .name = "burst_gbit_per_second", .least = kPositive},
     Field{.section = "host", .name = "latency_us", .required = true},
     Field{.section = "host", .name = "cores", .least = kPositive},
+    Field{.section = "host", .name = "turn_us"},
     Field{.section = "host", .name = "memory_gb_per_second", .least = kPositive},
+    Field{.section = "processor", .name = "threads", .least = 1},
     Field{.section = "processor", .name = "message_us"},
     Field{.section = "processor", .name = "shared_message_us"},
     Field{.section = "processor", .name = "send_gb_per_second", .least = kPositive},
@@ -120,6 +122,7 @@ class File {
  private:
   static std::string range(const Field& field) {
     if (field.least == kPositive) return "above 0";
+    if (field.least == 1) return "from 1 on";
     return field.most < 1e9 ? fmt::format("from {} to {}", field.least, field.most)
                             : "that is not negative";
   }
@@ -184,8 +187,10 @@ Network network_of(const File& file) {
                   .burst_rate = line_rate("burst_gbit_per_second")};
   network.host = {.cores = file.number("host", "cores", kUnlimited),
                   .memory_rate = file.number("host", "memory_gb_per_second", kUnlimited) * kGiga,
-                  .latency = seconds("host", "latency_us")};
-  network.processor = {.message = seconds("processor", "message_us"),
+                  .latency = seconds("host", "latency_us"),
+                  .turn = seconds("host", "turn_us")};
+  network.processor = {.threads = file.number("processor", "threads", 1),
+                       .message = seconds("processor", "message_us"),
                        .shared_message = seconds("processor", "shared_message_us"),
                        .send = per_byte("send_gb_per_second"),
                        .receive = per_byte("receive_gb_per_second"),

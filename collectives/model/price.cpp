@@ -1,6 +1,7 @@
 #include "collectives/model/price.hpp"
 
 #include <algorithm>
+#include <cstdint>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -18,9 +19,15 @@ namespace {
 
 using plan::AllreduceAlgorithm;
 
-/// Calls until bursts have been used up, and calls that count.
-constexpr int kCallsBefore = 4;
+/// Calls that count, where bursts let some pass faster than others.
 constexpr int kCallsCounted = 4;
+
+/// Calls until the bursts of both ends of a line have been used up.
+int calls_before(const Network& network, std::size_t bytes) {
+  const double calls =
+      4 * network.line.burst / static_cast<double>(std::max<std::size_t>(bytes, 1));
+  return network.line.burst > 0 ? static_cast<int>(std::clamp(calls, 2.0, 64.0)) : 0;
+}
 
 /// The library's rings in shared memory hold more than any threshold asks for.
 constexpr std::size_t kRingCapacity = std::size_t{4} << 20;
@@ -31,8 +38,9 @@ constexpr AllreduceAlgorithm kAll[] = {
     AllreduceAlgorithm::kRing,     AllreduceAlgorithm::kHierarchical,
     AllreduceAlgorithm::kCirculant};
 
-/// A message to and from each of these would be a plan with millions of steps.
-constexpr int kMostRanksForDirect = 64;
+/// With more ranks, all sending to one of them at once would lose packets in the switch, which is
+/// not modelled.
+constexpr int kMostRanksForDirect = 16;
 
 plan::LinkCost cost_of(double latency, double rate) {
   constexpr double kNano = 1e9;
@@ -58,12 +66,16 @@ int useful_flows(const Network& network, const plan::Hosts& hosts, int opened) {
 
 plan::LinkCosts link_costs(const Network& network, const plan::Hosts& hosts, int flows) {
   const Network::Processor& processor = network.processor;
-  const double share = network.line.rate / hosts.most_ranks();
-  const double thread = 1 / (processor.send + processor.receive);
+  // The library's messages of 64 KiB pass as a burst.
+  constexpr double kMeasured = 64 * 1024;
+  const Network::Line& line = network.line;
+  const double share = (line.burst >= kMeasured ? line.burst_rate : line.rate) / hosts.most_ranks();
+  const double thread = processor.threads / (processor.send + processor.receive);
   plan::LinkCosts costs;
   if (hosts.most_ranks() > 1) {
-    costs.inside = cost_of(network.host.latency + 2 * processor.shared_message,
-                           std::min(1 / (2 * processor.copy), network.host.memory_rate / 2));
+    costs.inside =
+        cost_of(network.host.latency + 2 * processor.shared_message,
+                std::min(processor.threads / (2 * processor.copy), network.host.memory_rate / 2));
   }
   if (hosts.count() > 1) {
     costs.between = cost_of(network.line.latency + 2 * processor.message,
@@ -119,7 +131,7 @@ Price price(const Network& network, const Job& job, AllreduceAlgorithm algorithm
         [&](int rank) { return plan::dissemination_barrier(rank, job.hosts.size()); });
   }
   PlanWalk walk(network, job.hosts, job.flows, plans);
-  const int before = network.line.burst > 0 ? kCallsBefore : 0;
+  const int before = calls_before(network, elements.count * elements.bytes);
   const int counted = network.line.burst > 0 ? kCallsCounted : 1;
   const std::vector<double> ends = walk.run(before + counted);
   const double begin = before > 0 ? ends[static_cast<std::size_t>(before) - 1] : 0;

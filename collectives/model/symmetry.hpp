@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <vector>
 
@@ -22,7 +24,7 @@ using PlanOf = std::function<plan::Plan(int rank)>;
 /// as equal.
 class Symmetry {
  public:
-  enum class Kind { kNone, kRing, kFlip };
+  enum class Kind : std::uint8_t { kNone, kRing, kFlip };
 
   /// The symmetry of `plans`. Compares host 0 with the next host and the ones in the middle and at
   /// the end: plans are made by one rule for all.

@@ -14,11 +14,13 @@ constexpr std::size_t kLeastBytes = 1024;
 /// rank, or several times.
 constexpr std::size_t kMostOneShotBytes = 32 * 1024;
 constexpr std::size_t kMostDoublingBytes = 128 * 1024;
-constexpr std::size_t kMostCirculantBytes = std::size_t{1} << 32;
+constexpr std::size_t kMostCirculantBytes = std::size_t{1} << 31;
 
 /// The latency of a segment is at most this part of its time.
 constexpr std::uint64_t kLatencyPart = 64;
 constexpr std::size_t kLeastSegment = 128 * 1024;
+/// Where latency matters segments are as long as the options allow, by default.
+constexpr std::size_t kUsualSegment = 256 * 1024;
 
 /// Less than any link takes, and more: what was measured beyond that was something else. The
 /// products below have room for it.
@@ -47,7 +49,7 @@ std::uint64_t two_hops(const LinkCost& cost, std::uint64_t ranks, std::uint64_t 
 /// while it arrives, so that it hides the latency.
 std::uint64_t ring(const LinkCost& cost, std::uint64_t hosts, std::uint64_t bytes) {
   const std::uint64_t block = bytes / hosts;
-  const std::uint64_t segment = std::min<std::uint64_t>(block, kLeastSegment);
+  const std::uint64_t segment = std::min<std::uint64_t>(block, kUsualSegment);
   return 2 * (hosts - 1) * std::max(cost.of(segment), cost.of(block) - cost.latency_ns);
 }
 

@@ -22,7 +22,8 @@ struct Tuning {
   /// The algorithm for tensors of up to a size.
   struct Choice {
     std::size_t up_to_bytes = 0;  ///< of the tensor; the last: however large
-    /// "eager", "one_shot", "doubling", "two_rank_exchange", "two_shot", "hierarchical" or "ring".
+    /// "eager", "one_shot", "doubling", "two_rank_exchange", "two_shot", "hierarchical", "ring" or
+    /// "circulant".
     std::string algorithm;
   };
 

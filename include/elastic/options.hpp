@@ -31,16 +31,18 @@ enum class Algorithm : std::uint8_t {
   kTwoShot,          ///< reduce-scatter and allgather, each directly between all ranks
   kHierarchical,     ///< within hosts, between hosts, within hosts
   kRing,             ///< reduce-scatter and allgather around a ring, segment by segment
+  kCirculant,        ///< as hierarchical, with fewer hops between hosts than a ring of them
 };
 /// The names of the values in ELASTIC_ALGORITHM.
-inline constexpr std::array<Named<Algorithm>, 7> kAlgorithms{
+inline constexpr std::array<Named<Algorithm>, 8> kAlgorithms{
     {{"auto", Algorithm::kAuto},
      {"one_shot", Algorithm::kOneShot},
      {"doubling", Algorithm::kDoubling},
      {"two_rank_exchange", Algorithm::kTwoRankExchange},
      {"two_shot", Algorithm::kTwoShot},
      {"hierarchical", Algorithm::kHierarchical},
-     {"ring", Algorithm::kRing}}};
+     {"ring", Algorithm::kRing},
+     {"circulant", Algorithm::kCirculant}}};
 
 /// The path of tensors on devices while NCCL is not ready, as after each change of the workers.
 enum class NcclMeanwhile : std::uint8_t {

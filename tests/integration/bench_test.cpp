@@ -73,6 +73,25 @@ TEST(Bench, AllreduceIsRightAndReported) {
   EXPECT_EQ(report["results"][9]["bytes"], 32768);
 }
 
+TEST(Bench, AModelPricesTwoThousandRanks) {
+  ScratchFolder folder;
+  const std::string file = (folder.path() / "model.json").string();
+  const std::string output = run_bench(
+      folder,
+      {"model", "--hosts", "256", "--ranks-per-host", "8", "--network", "c5n.18xlarge", "-b", "64M",
+       "-e", "1G", "-f", "16", "--ignore-processor", "--flows", "2", "--json", file},
+      0);
+  EXPECT_THAT(output, AllOf(HasSubstr("2048 ranks on 256 hosts"), HasSubstr("calculated")));
+  const json results = json::parse(read_file(file)).at("results");
+  ASSERT_EQ(results.size(), 2U);
+  for (const json& row : results) {
+    EXPECT_GT(row["share"], 0.9) << row;
+    EXPECT_LE(row["share"], 1) << row;
+  }
+  EXPECT_THAT(run_bench(folder, {"model", "--network", "c5"}, 2),
+              HasSubstr("'c5' is no network; known are c5n.18xlarge"));
+}
+
 TEST(Bench, OtherCollectivesAreRightAndReported) {
   for (const std::string operation : {"all_gather", "reduce_scatter", "broadcast"}) {
     ScratchFolder folder;

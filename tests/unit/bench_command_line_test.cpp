@@ -50,6 +50,31 @@ TEST(BenchCommandLine, RanksMeasureTheSame) {
   }
 }
 
+TEST(BenchCommandLine, ReadsAModel) {
+  const auto options =
+      parsed<ModelOptions>({"model", "--hosts", "256", "--ranks-per-host", "8", "--network", "lab",
+                            "-b", "64K", "-e", "1G", "--algorithm", "ring", "--flows", "16"});
+  EXPECT_EQ(options.hosts, 256);
+  EXPECT_EQ(options.ranks_per_host, 8);
+  EXPECT_EQ(options.network, "lab");
+  EXPECT_EQ(options.sizes.max, std::size_t{1} << 30);
+  EXPECT_EQ(options.algorithm, plan::AllreduceAlgorithm::kRing);
+  EXPECT_EQ(options.flows, 16);
+  EXPECT_TRUE(
+      parsed<ModelOptions>({"model", "--network", "lab", "--algorithm", "cheapest"}).cheapest);
+}
+
+TEST(BenchCommandLine, RefusesAModelOfNothing) {
+  const auto error = [](std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), {"model", "--network", "lab"});
+    return parse_command_line(arguments).status().message();
+  };
+  EXPECT_THAT(error({"--algorithm", "fast"}), HasSubstr("chosen, cheapest, or one of one_shot"));
+  EXPECT_THAT(error({"--hosts", "1"}), HasSubstr("a single rank sends nothing"));
+  EXPECT_THAT(error({"--hosts", "60000", "--ranks-per-host", "8"}), HasSubstr("65536 ranks"));
+  EXPECT_THAT(error({"-b", "2"}), HasSubstr("less than one element"));
+}
+
 TEST(BenchCommandLine, SeveralBackendsTakeTurns) {
   const auto options =
       parsed<CollectiveOptions>({"broadcast", "--backend", "native,gloo", "--rendezvous", "a:1,b:2",

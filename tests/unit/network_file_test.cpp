@@ -64,7 +64,7 @@ TEST(NetworkFile, ErrorsNameFileLineAndField) {
             "folder/lab.json:4: lacks the field \"latency_us\" of \"line\"");
   EXPECT_THAT(error_of(replaced("send_gb", "sent_gb")),
               HasSubstr("folder/lab.json:12: \"sent_gb_per_second\" is no field of \"processor\"; "
-                        "these are: message_us, "));
+                        "these are: threads, "));
   EXPECT_THAT(error_of(replaced("\"host\"", "\"hots\"")),
               HasSubstr("folder/lab.json:10: \"hots\" is no field; these are: about, "));
   EXPECT_THAT(error_of(replaced("8,", "8")), HasSubstr("folder/lab.json:6: is no JSON here"));

@@ -118,6 +118,17 @@ TEST(PlanWalk, CoresAreSharedByTheRanksOfAHostAndMemoryToo) {
   EXPECT_NEAR(seconds(network, blocks(4, 2), plan), 4.0005e-3, kFrames) << "eight threads";
 }
 
+TEST(PlanWalk, WithMoreRanksThanCoresAMessageWaitsForTurns) {
+  Network network = plain_network();
+  network.host = {.cores = 2, .turn = 1e-3};
+  network.hosts_share_cores = true;
+  const auto doubling = [](int rank) { return plan::recursive_doubling_allreduce(rank, 8, 8); };
+  // Three hops, in each of which three ranks have their turns on the core before.
+  EXPECT_NEAR(seconds(network, Hosts::one_rank_each(8), doubling), 3 * 3.01e-3, kFrames);
+  network.hosts_share_cores = false;
+  EXPECT_NEAR(seconds(network, Hosts::one_rank_each(8), doubling), 3 * 10e-6, kFrames);
+}
+
 TEST(PlanWalk, ARingTakesTwiceItsLengthInLatenciesAndParts) {
   for (const int ranks : {2, 3, 8, 64}) {
     const auto count = static_cast<std::size_t>(ranks) * 16 * 1000;
