@@ -156,7 +156,9 @@ class ElasticRayJob:
             raise JobFailedError(launcher.failure(), code)
 
     def stop(self) -> None:
-        """Asks the job to stop at the next step boundary. ``wait`` waits for that, and raises nothing."""
+        """Asks the job to stop at the next step boundary. ``wait`` waits for that, and raises nothing if
+        workers are in ``elastic.run``. Otherwise they are stopped where they are, and it raises
+        ``JobFailedError``."""
         self._running().control("stop")
 
     def status(self) -> dict[str, Any]:
