@@ -217,7 +217,7 @@ void HostSupervision::agent_failed(const AgentEnded& event, Place& place, TimePo
   const int lost = std::exchange(place.workers, 0);
   if (now - place.started >= options_.proven) place.failures = 0;
   place.failure = place.overdue ? "its elasticrun did not reach the job's server within " +
-                                      seconds(time_to_come()) + " (--start-timeout-ms)"
+                                      seconds(options_.start) + " (--start-timeout-ms)"
                                 : how(event, place.counted);
   place.unprepared = event.status.signal == 0 && event.status.code == exit_code::kNotPrepared;
   // It would be refused again.
@@ -320,9 +320,10 @@ void HostSupervision::on(const TimePassed&, TimePoint now, Actions& actions) {
   }
 }
 
-/// A shorter one could not be told from that of a count of workers.
+/// Longer than the start timeout, so that what starts an agent can say by itself that it took
+/// longer, and that the server's next count of workers is known.
 Milliseconds HostSupervision::time_to_come() const {
-  return std::max(options_.start, 2 * kCountsAfter);
+  return std::max(options_.start, kCountsAfter) + kCountsAfter;
 }
 
 /// As where a login hangs. The end of an agent tells the rest.
@@ -333,7 +334,7 @@ void HostSupervision::give_up_overdue_agents(TimePoint now, Actions& actions) {
     if (options_.prepares) {
       actions.emplace_back(Say{"host " + name +
                                ": its elasticrun has not reached the job's server for " +
-                               seconds(time_to_come()) +
+                               seconds(options_.start) +
                                " (--start-timeout-ms); waiting on, as --prepare may take longer"});
       continue;
     }

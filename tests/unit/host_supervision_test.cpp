@@ -374,7 +374,7 @@ TEST(HostSupervision, AnAgentThatDoesNotReachTheServerIsGivenUp) {
   world.happens(ListChanged{kTwo});
   world.now += Milliseconds(5000);
   world.happens(Counted{{{"a", 2}}, {}, false});
-  world.passes(Milliseconds(5000));
+  world.passes(Milliseconds(7000));
   EXPECT_THAT(world.killed, ElementsAre("b"));
   world.happens(AgentEnded{"b", kKilled, ""});
   EXPECT_EQ(world.expected, 2) << "the job begins without it";
@@ -389,7 +389,7 @@ TEST(HostSupervision, AnAgentThatDoesNotReachTheServerIsGivenUp) {
 TEST(HostSupervision, AnAgentThatPreparesIsNamedAndWaitedFor) {
   World world({.start = Milliseconds(10000), .prepares = true});
   world.happens(ListChanged{kTwo});
-  world.passes(Milliseconds(10000));
+  world.passes(Milliseconds(12000));
   EXPECT_THAT(world.killed, IsEmpty());
   EXPECT_THAT(world.said,
               HasSubstr("host b: its elasticrun has not reached the job's server for "));
