@@ -137,6 +137,7 @@ class HostLauncher::Impl {
   std::string list_error_;  // why there is none yet
   std::optional<Console> console_;
   std::map<std::string, Agent> agents_;  // by host, alive
+  std::optional<int> began_;             // workers of the first view; none: it was not seen
   int signals_heard_ = 0;
   bool agents_end_ = false;  // none is to be started any more
   bool finished_ = false;
@@ -308,6 +309,7 @@ void HostLauncher::Impl::collect_agents() {
 void HostLauncher::Impl::count_workers() {
   connection_->ask_status([this](const rendezvous::StatusReply* reply) {
     if (reply == nullptr || !reply->launchers) return;
+    if (reply->view.generation == 1) began_ = static_cast<int>(reply->view.members.size());
     Counted counted{{}, {}, reply->joinable};
     for (const auto& launcher : *reply->launchers) {
       if (launcher.quarantine) counted.quarantined.insert(launcher.host);
@@ -364,7 +366,8 @@ void HostLauncher::Impl::perform(const Finish& finish) {
   if (finish.exit_code != exit_code::kDone || !finish.reason.empty()) return end(finish);
   connection_->ask_status([this, finish](const rendezvous::StatusReply* last) {
     const bool done = last != nullptr && last->phase == "done";
-    end({finish.exit_code, done ? missing_workers(supervision_.expected(), *last) : ""});
+    end({finish.exit_code,
+         done ? missing_workers(began_.value_or(supervision_.expected()), *last) : ""});
   });
 }
 
