@@ -12,13 +12,10 @@ using Json = nlohmann::json;
 
 /// gRPC's codes, which the gateway passes on.
 enum GrpcCode {
-  kCancelled = 1,
   kInvalid = 3,
-  kDeadlineExceeded = 4,
   kPermissionDenied = 7,
-  kResourceExhausted = 8,
-  kFailedPrecondition = 9,
-  kGrpcUnavailable = 14,
+  kOutOfRange = 11,
+  kUnimplemented = 12,
   kUnauthenticated = 16,
 };
 
@@ -35,7 +32,8 @@ Status failure(int code, const std::string& text) {
     return Status(Code::kRefused, text + "; " + remedy);
   };
   if (says(text, "invalid user ID or password")) {
-    return refused("check --store-user and the password in --store-password-file");
+    return Status(Code::kInvalidArgument,
+                  text + "; check --store-user and the password in --store-password-file");
   }
   if (says(text, "user name is empty")) {
     return refused("give --store-user and --store-password-file");
@@ -51,16 +49,16 @@ Status failure(int code, const std::string& text) {
   }
   // By the gateway, or by the member behind it.
   if (says(text, "larger than max") || says(text, "request is too large")) {
-    return Status(Code::kInvalidArgument, text + "; etcd takes more with --max-request-bytes");
+    return Status(Code::kInternal, text + "; etcd takes more with --max-request-bytes");
   }
   switch (code) {
-    case kCancelled:
-    case kDeadlineExceeded:
-    case kResourceExhausted:
-    case kGrpcUnavailable:
-      return Status(Code::kUnavailable, text);
+    case kInvalid:
+    case kOutOfRange:
+    case kUnimplemented:
+      return Status(Code::kInternal, text);
     default:
-      return Status(Code::kInvalidArgument, text);
+      // Most pass: etcd has many texts, and as many codes, for "I have no leader just now".
+      return Status(Code::kUnavailable, text);
   }
 }
 

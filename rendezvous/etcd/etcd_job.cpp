@@ -128,8 +128,8 @@ asio::awaitable<Result<JobEntries>> EtcdJob::campaign(Lease lease, std::string v
   }
 }
 
-asio::awaitable<Result<std::int64_t>> EtcdJob::write(JobEntries held, std::string journal,
-                                                     TimePoint until) {
+asio::awaitable<Result<Entry>> EtcdJob::write(JobEntries held, std::string journal,
+                                              TimePoint until) {
   const std::int64_t term = held.leader->created;
   Json put = range(journal_);
   put["value"] = to_base64(journal);
@@ -143,8 +143,7 @@ asio::awaitable<Result<std::int64_t>> EtcdJob::write(JobEntries held, std::strin
     const bool leads = now.leader && now.leader->created == term;
     if (!leads) co_return Status(Code::kStopped, "another server may lead");
     // Where the answer to the same write was lost, this one failed and the journal is there.
-    if (now.journal.value == journal) co_return now.journal.modified;
-    co_return Status(Code::kInternal, "another program has changed the job's journal in etcd");
+    co_return now.journal;
   } catch (const Json::exception&) {
     co_return kOdd;
   }

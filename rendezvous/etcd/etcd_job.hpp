@@ -52,10 +52,10 @@ class EtcdJob {
   /// server leads where the key has its lease.
   boost::asio::awaitable<Result<JobEntries>> campaign(Lease lease, std::string value,
                                                       TimePoint until);
-  /// Replaces the journal that is in `held` and returns its new revision. kStopped: this server
-  /// leads no more.
-  boost::asio::awaitable<Result<std::int64_t>> write(JobEntries held, std::string journal,
-                                                     TimePoint until);
+  /// Replaces the journal that is in `held`, and tells what is there then: another one where that
+  /// was not the latest. kStopped: this server leads no more.
+  boost::asio::awaitable<Result<Entry>> write(JobEntries held, std::string journal,
+                                              TimePoint until);
 
  private:
   const std::shared_ptr<EtcdClient> client_;

@@ -85,9 +85,12 @@ class Candidate::Impl : public std::enable_shared_from_this<Impl> {
     }
   }
 
-  /// A failure before the first answer is a mistake in the setup.
+  /// A failure before the first answer is a mistake in the setup. Later etcd may be started again,
+  /// and a right that somebody has taken may be given back.
   bool may_come_back(const Status& failure) const {
-    return known_ && (failure.code() == Code::kUnavailable || failure.code() == Code::kProtocol);
+    const Code code = failure.code();
+    return known_ &&
+           (code == Code::kUnavailable || code == Code::kProtocol || code == Code::kRefused);
   }
 
   static Status unusable(const Status& why) {
@@ -160,9 +163,11 @@ class Candidate::Impl : public std::enable_shared_from_this<Impl> {
     }
     JournalContents earlier = parsed.value().contents;
     const JournalContents contents = earlier.with_floor(earlier.next_floor());
-    const auto written = co_await store_->write(held, journal_text(options_.job, contents), until);
+    const std::string text = journal_text(options_.job, contents);
+    const auto written = co_await store_->write(held, text, until);
     if (!written.ok()) co_return written.status();
-    held.journal.modified = written.value();
+    if (written.value().value != text) co_return Status(Code::kStopped, "");
+    held.journal = written.value();
     EtcdJournalParts parts{store_,
                            held,
                            options_.job,

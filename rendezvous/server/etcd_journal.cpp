@@ -51,21 +51,20 @@ class Writer : public std::enable_shared_from_this<Writer> {
   asio::awaitable<void> write() {
     while (wanted_ != written_ && failed_.ok() && leads()) {
       const std::string text = wanted_;
-      const auto revision =
+      const auto found =
           co_await parts_.store->write(parts_.held, text, parts_.leadership->ends());
-      const Code code = revision.status().code();
-      if (revision.ok()) {
-        parts_.held.journal.modified = revision.value();
-        written_ = text;
-      } else if (code == Code::kStopped) {
-        // Not a failure of the job, which is another server's.
-        parts_.on_lost(revision.status());
-        co_return;
+      const Code code = found.status().code();
+      if (found.ok()) {
+        take(found.value(), text);
       } else if (code == Code::kUnavailable || code == Code::kProtocol) {
-        log::warn("job {}: the journal is not written: {}", parts_.job,
-                  revision.status().message());
+        unsure_ = true;
+        log::warn("job {}: the journal is not written: {}", parts_.job, found.status().message());
+      } else if (code == Code::kInternal) {
+        failed_ = found.status();
       } else {
-        failed_ = revision.status();
+        // Not a failure of the job, which may be another server's.
+        parts_.on_lost(found.status());
+        co_return;
       }
     }
     writing_ = false;
@@ -74,11 +73,27 @@ class Writer : public std::enable_shared_from_this<Writer> {
     if (changed) changed();
   }
 
+  /// What is in etcd after an attempt to write `text`. While this server leads nobody else may
+  /// write there, so what another program has left is replaced.
+  void take(const etcd::Entry& found, const std::string& text) {
+    parts_.held.journal = found;
+    if (found.value == text) {
+      written_ = text;
+    } else if (!unsure_) {
+      log::warn(
+          "job {}: another program has changed or deleted the key elastic/{}/journal in etcd; the "
+          "server writes it anew; leave the keys under elastic/ to the servers",
+          parts_.job, parts_.job);
+    }
+    unsure_ = false;
+  }
+
   asio::io_context& io_;
   EtcdJournalParts parts_;
   std::string wanted_;
   std::string written_;
   bool writing_ = false;  ///< there is a coroutine that does
+  bool unsure_ = false;   ///< etcd may have what was written without an answer
   Status failed_;
   std::function<void()> changed_;
 };

@@ -14,6 +14,7 @@
 #include <nlohmann/json.hpp>
 
 #include "fault/step_checks.hpp"
+#include "rendezvous/etcd/base64.hpp"
 #include "standby/etcd_cluster.hpp"
 #include "standby/standby_job.hpp"
 
@@ -173,6 +174,18 @@ TEST_F(StandbyTest, ALeaderThatHangsWritesNothingMore) {
   EXPECT_EQ(etcd_->entry("elastic/standby/journal"), before);
   EXPECT_EQ(job_->times_led(0), 1U);
   ASSERT_NO_FATAL_FAILURE(expect_membership_goes_on());
+  finish();
+}
+
+/// By hand, or from a copy. The server that leads knows better.
+TEST_F(StandbyTest, WritesADeletedJournalAnew) {
+  ASSERT_NO_FATAL_FAILURE(begin());
+  etcd_->call("/v3/kv/deleterange", {{"key", etcd::to_base64("elastic/standby/journal")}});
+  ASSERT_NO_FATAL_FAILURE(expect_membership_goes_on());
+  EXPECT_NE(job_->server_output(0).find("deleted the key elastic/standby/journal in etcd"),
+            std::string::npos)
+      << job_->text();
+  EXPECT_EQ(job_->times_led(1), 0U) << job_->text();
   finish();
 }
 

@@ -2,6 +2,7 @@
 #include "rendezvous/etcd/etcd_answer.hpp"
 
 #include <string>
+#include <utility>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -47,10 +48,25 @@ TEST(EtcdAnswerTest, SendsToAnotherMember) {
       Code::kUnavailable);
 }
 
+/// etcd has several codes for what passes, and Unknown where it has none.
+TEST(EtcdAnswerTest, SendsToAnotherMemberUnlessTheAnswerIsFinal) {
+  const std::pair<int, const char*> passing[] = {{2, "raft proposal dropped"},
+                                                 {5, "etcdserver: requested lease not found"},
+                                                 {8, "etcdserver: too many requests"},
+                                                 {9, "etcdserver: not leader"},
+                                                 {13, "internal"},
+                                                 {14, "etcdserver: leader changed"},
+                                                 {14, "etcdserver: request timed out"}};
+  for (const auto& [code, text] : passing) {
+    EXPECT_EQ(failure(code, text).code(), Code::kUnavailable) << text;
+  }
+}
+
 TEST(EtcdAnswerTest, RefusesWithARemedy) {
   const Status wrong = failure(3, "etcdserver: authentication failed, invalid user ID or password");
-  EXPECT_EQ(wrong.code(), Code::kRefused);
+  EXPECT_EQ(wrong.code(), Code::kInvalidArgument);
   EXPECT_THAT(wrong.message(), HasSubstr("--store-password-file"));
+  EXPECT_EQ(failure(7, "etcdserver: permission denied").code(), Code::kRefused);
   EXPECT_THAT(failure(3, "etcdserver: user name is empty").message(), HasSubstr("--store-user"));
   EXPECT_THAT(failure(7, "etcdserver: permission denied").message(), HasSubstr("elastic/JOB/"));
 }
@@ -60,7 +76,8 @@ TEST(EtcdAnswerTest, TellsOfAnOldToken) {
 }
 
 TEST(EtcdAnswerTest, RefusesTheRequest) {
-  EXPECT_EQ(failure(3, "etcdserver: request is too large").code(), Code::kInvalidArgument);
+  EXPECT_EQ(failure(3, "etcdserver: request is too large").code(), Code::kInternal);
+  EXPECT_EQ(failure(12, "unknown service").code(), Code::kInternal);
 }
 
 TEST(EtcdAnswerTest, IsNotEtcds) {
