@@ -93,6 +93,9 @@ class Candidate::Impl : public std::enable_shared_from_this<Impl> {
            (code == Code::kUnavailable || code == Code::kProtocol || code == Code::kRefused);
   }
 
+  /// Of the job's keys, as the operator has to name it.
+  std::string key(const char* which) const { return "elastic/" + options_.job + "/" + which; }
+
   static Status unusable(const Status& why) {
     if (why.code() != Code::kUnavailable) return why;
     return Status(why.code(), why.message() +
@@ -150,6 +153,7 @@ class Candidate::Impl : public std::enable_shared_from_this<Impl> {
     if (!entries.ok()) co_return entries.status();
     etcd::JobEntries held = entries.value();
     if (!held.leader || held.leader->lease != lease_->id) co_return Status(Code::kStopped, "");
+    term_ = held.leader->created;
     auto parsed = parse_journal(held.journal.value, options_.job);
     if (parsed.ok() && parsed.value().contents.torn) {
       parsed =
@@ -180,7 +184,7 @@ class Candidate::Impl : public std::enable_shared_from_this<Impl> {
     co_return journal;
   }
 
-  /// Until the lease is lost; says why.
+  /// Until the lease is lost, or the leader's key; says why.
   asio::awaitable<Status> keep_lease() {
     while (true) {
       co_await wait(leadership_->renew_at());
@@ -194,6 +198,14 @@ class Candidate::Impl : public std::enable_shared_from_this<Impl> {
       if (!length.ok()) co_return length.status().within("could not renew its lease");
       if (length.value().count() == 0) {
         co_return Status(Code::kStopped, "etcd has ended its lease");
+      }
+      const auto leader = co_await store_->leader(leadership_->ends());
+      if (over_ || !lost_.ok()) co_return lost_;
+      if (!leader.ok()) co_return leader.status().within("could not look at its key");
+      if (!leader.value() || leader.value()->created != term_) {
+        co_return Status(Code::kStopped, "another program has deleted its key " + key("leader") +
+                                             " in etcd; leave the keys under elastic/ to the "
+                                             "servers");
       }
       leadership_->renewed(asked, length.value());
     }
@@ -251,6 +263,7 @@ class Candidate::Impl : public std::enable_shared_from_this<Impl> {
   std::shared_ptr<Leadership> leadership_ = std::make_shared<Leadership>();
   std::optional<etcd::Lease> lease_;
   Status lost_;                ///< what the journal has found
+  std::int64_t term_ = 0;      ///< the revision at which this server made its key
   std::int64_t followed_ = 0;  ///< the leader that was told of last
   TimePoint warn_at_ = TimePoint::min();
   bool known_ = false;  ///< etcd has answered

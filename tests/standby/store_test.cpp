@@ -1,5 +1,6 @@
 // Errors of a server that cannot use its etcd, and TLS and passwords, with a real etcd.
 #include <cstdint>
+#include <filesystem>
 #include <fstream>
 #include <memory>
 #include <optional>
@@ -61,10 +62,10 @@ class StoreTest : public ::testing::Test {
     EXPECT_EQ(ended.value_or(-1), code) << server.output();
     return server.output();
   }
-  static bool leads(const Job& server) {
-    return eventually(kLong,
-                      [&] { return server.output().find("job stored at") != std::string::npos; });
+  static bool says(const Job& server, const std::string& text) {
+    return eventually(kLong, [&] { return server.output().find(text) != std::string::npos; });
   }
+  static bool leads(const Job& server) { return says(server, "job stored at"); }
   void write_private(const std::string& name, const std::string& text) const {
     std::ofstream(file(name)) << text;
     ::chmod(file(name).c_str(), S_IRUSR | S_IWUSR);
@@ -134,6 +135,17 @@ TEST_F(StoreTest, ADamagedJournal) {
                                           HasSubstr("this is no journal of elastic")));
 }
 
+/// And does not lead next to another one until its next write.
+TEST_F(StoreTest, ALeaderWhoseKeyIsDeletedStepsDown) {
+  const EtcdCluster etcd(scratch_.path(), 1);
+  ASSERT_TRUE(etcd.serves()) << etcd.text();
+  const auto started = server(etcd.store());
+  ASSERT_TRUE(leads(*started)) << started->output();
+  etcd.call("/v3/kv/deleterange", {{"key", etcd::to_base64("elastic/stored/leader")}});
+  EXPECT_TRUE(says(*started, "leads job stored no more")) << started->output();
+  EXPECT_THAT(started->output(), HasSubstr("deleted its key elastic/stored/leader in etcd"));
+}
+
 /// A user that may touch the keys of elastic and no others.
 TEST_F(StoreTest, Password) {
   const EtcdCluster etcd(scratch_.path(), 1);
@@ -169,6 +181,23 @@ TEST_F(StoreTest, Password) {
               AllOf(HasSubstr("permission denied"), HasSubstr("elastic/JOB/")));
   const auto started = as("alice", "right");
   EXPECT_TRUE(leads(*started)) << started->output();
+
+  // A right that is taken from a server that leads, and given back.
+  if (!std::filesystem::exists("/usr/bin/etcdctl")) GTEST_SKIP() << "no etcdctl (etcd-client)";
+  const auto root = [&](const std::string& what) {
+    Job control({"/usr/bin/etcdctl", "--endpoints=" + etcd.address(0), "--user=root:right", "user", what,
+                 "alice", "servers"},
+                file("etcdctl"), {"ETCDCTL_API=3"});
+    EXPECT_EQ(control.wait(kLong), 0) << control.output();
+  };
+  root("revoke-role");
+  EXPECT_TRUE(says(*started, "leads job stored no more")) << started->output();
+  EXPECT_THAT(started->output(), HasSubstr("permission denied; grant the user's role"));
+  root("grant-role");
+  EXPECT_TRUE(eventually(kLong, [&] {
+    const std::string output = started->output();
+    return output.find("job stored at") != output.rfind("job stored at");
+  })) << started->output();
 }
 
 TEST_F(StoreTest, Tls) {
