@@ -28,7 +28,7 @@ constexpr Milliseconds kLook{250};
 constexpr Milliseconds kFirstContact{5000};
 constexpr Milliseconds kContact{3000};
 constexpr Milliseconds kResign{1000};
-/// Between warnings that etcd does not answer.
+/// Between warnings of what goes on.
 constexpr Milliseconds kWarnAgain{30000};
 
 }  // namespace
@@ -73,7 +73,7 @@ class Candidate::Impl : public std::enable_shared_from_this<Impl> {
       if (over_) co_return;
       if (!leader.ok()) {
         if (!may_come_back(leader.status())) co_return fail(unusable(leader.status()));
-        warn(leader.status());
+        cannot_see(leader.status());
       } else if (!leader.value()) {
         known_ = true;
         co_await lead();
@@ -108,6 +108,9 @@ class Candidate::Impl : public std::enable_shared_from_this<Impl> {
   bool follow(const etcd::Entry& entry) {
     known_ = true;
     const LeaderEntry leader = parse_leader_entry(entry.value);
+    const std::string foreign = foreign_text(entry, leader);
+    if (!foreign.empty()) warn(foreign);
+    if (leader.fingerprint.empty()) return true;
     if (leader.fingerprint != self_.fingerprint) {
       fail(Status(Code::kRefused, "job '" + options_.job + "' in etcd is led by the server at " +
                                       leader.address +
@@ -119,6 +122,21 @@ class Candidate::Impl : public std::enable_shared_from_this<Impl> {
       log::info("waits as a standby: the server at {} leads job {}", leader.address, options_.job);
     }
     return true;
+  }
+
+  /// What shows that another program has written the leader's key; empty: nothing does.
+  std::string foreign_text(const etcd::Entry& entry, const LeaderEntry& leader) const {
+    std::string what;
+    if (leader.fingerprint.empty()) {
+      what = "has a value that is no server's";
+    } else if (entry.lease == 0) {
+      what = "has no lease, so it stays when the server at " + leader.address + " ends";
+    } else {
+      return "";
+    }
+    return "the key " + key("leader") + " in etcd " + what +
+           ": another program has written it; delete it (etcdctl del " + key("leader") +
+           "), and a server takes the lead";
   }
 
   /// From the attempt to take the lead to its loss.
@@ -208,6 +226,9 @@ class Candidate::Impl : public std::enable_shared_from_this<Impl> {
                                              "servers");
       }
       leadership_->renewed(asked, length.value());
+      const etcd::Entry& entry = *leader.value();
+      const std::string foreign = foreign_text(entry, parse_leader_entry(entry.value));
+      if (!foreign.empty()) warn(foreign);
     }
   }
 
@@ -229,16 +250,19 @@ class Candidate::Impl : public std::enable_shared_from_this<Impl> {
   asio::awaitable<void> without(Status why) {
     if (over_) co_return;
     if (why.code() != Code::kStopped && !may_come_back(why)) co_return fail(why);
-    if (why.code() != Code::kStopped) warn(why);
+    if (why.code() != Code::kStopped) cannot_see(why);
     co_await wait(Clock::now() + kLook);
   }
 
-  void warn(const Status& why) {
+  void cannot_see(const Status& why) {
+    warn("cannot see in etcd which server leads, and tries again: " + why.message());
+  }
+
+  void warn(const std::string& what) {
     const TimePoint now = Clock::now();
     if (now < warn_at_) return;
     warn_at_ = now + kWarnAgain;
-    log::warn("job {}: cannot see in etcd which server leads, and tries again: {}", options_.job,
-              why.message());
+    log::warn("job {}: {}", options_.job, what);
   }
 
   void fail(const Status& why) {

@@ -51,8 +51,7 @@ class Writer : public std::enable_shared_from_this<Writer> {
   asio::awaitable<void> write() {
     while (wanted_ != written_ && failed_.ok() && leads()) {
       const std::string text = wanted_;
-      const auto found =
-          co_await parts_.store->write(parts_.held, text, parts_.leadership->ends());
+      const auto found = co_await parts_.store->write(parts_.held, text, parts_.leadership->ends());
       const Code code = found.status().code();
       if (found.ok()) {
         take(found.value(), text);

@@ -146,6 +146,38 @@ TEST_F(StoreTest, ALeaderWhoseKeyIsDeletedStepsDown) {
   EXPECT_THAT(started->output(), HasSubstr("deleted its key elastic/stored/leader in etcd"));
 }
 
+/// A value that no server has written. When it is deleted, a server leads.
+TEST_F(StoreTest, AForeignValueOfTheLeadersKey) {
+  const EtcdCluster etcd(scratch_.path(), 1);
+  ASSERT_TRUE(etcd.serves()) << etcd.text();
+  const std::string key = etcd::to_base64("elastic/stored/leader");
+  etcd.call("/v3/kv/put", {{"key", key}, {"value", etcd::to_base64("hello")}});
+  const auto started = server(etcd.store());
+  EXPECT_TRUE(says(*started, "elastic/stored/leader in etcd has a value that is no server's"))
+      << started->output();
+  EXPECT_THAT(started->output(), HasSubstr("etcdctl del elastic/stored/leader"));
+  etcd.call("/v3/kv/deleterange", {{"key", key}});
+  EXPECT_TRUE(leads(*started)) << started->output();
+}
+
+/// It would stay when its server ends. That server leads on, and says so, too.
+TEST_F(StoreTest, ALeadersKeyWithoutALease) {
+  const EtcdCluster etcd(scratch_.path(), 1);
+  ASSERT_TRUE(etcd.serves()) << etcd.text();
+  const auto first = server(etcd.store());
+  ASSERT_TRUE(leads(*first)) << first->output();
+  const auto second = server(etcd.store());
+  ASSERT_TRUE(says(*second, "waits as a standby")) << second->output();
+  const nlohmann::json entry = etcd.entry("elastic/stored/leader");
+  etcd.call("/v3/kv/put", {{"key", entry.at("key")}, {"value", entry.at("value")}});
+  for (const Job* one : {first.get(), second.get()}) {
+    EXPECT_TRUE(says(*one, "the key elastic/stored/leader in etcd has no lease")) << one->output();
+  }
+  EXPECT_EQ(first->output().find("no more"), std::string::npos) << first->output();
+  etcd.call("/v3/kv/deleterange", {{"key", entry.at("key")}});
+  EXPECT_TRUE(leads(*second)) << second->output();
+}
+
 /// A user that may touch the keys of elastic and no others.
 TEST_F(StoreTest, Password) {
   const EtcdCluster etcd(scratch_.path(), 1);
@@ -185,8 +217,8 @@ TEST_F(StoreTest, Password) {
   // A right that is taken from a server that leads, and given back.
   if (!std::filesystem::exists("/usr/bin/etcdctl")) GTEST_SKIP() << "no etcdctl (etcd-client)";
   const auto root = [&](const std::string& what) {
-    Job control({"/usr/bin/etcdctl", "--endpoints=" + etcd.address(0), "--user=root:right", "user", what,
-                 "alice", "servers"},
+    Job control({"/usr/bin/etcdctl", "--endpoints=" + etcd.address(0), "--user=root:right", "user",
+                 what, "alice", "servers"},
                 file("etcdctl"), {"ETCDCTL_API=3"});
     EXPECT_EQ(control.wait(kLong), 0) << control.output();
   };
