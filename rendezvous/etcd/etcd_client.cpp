@@ -9,6 +9,8 @@
 #include <boost/asio/this_coro.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <nlohmann/json.hpp>
+#include <openssl/err.h>
+#include <openssl/x509err.h>
 
 #include "rendezvous/etcd/etcd_answer.hpp"
 #include "rendezvous/etcd/http_post.hpp"
@@ -55,9 +57,10 @@ Status EtcdClient::load_certificates() {
   tls_ = std::make_unique<asio::ssl::context>(asio::ssl::context::tls_client);
   boost::system::error_code error;
   tls_->set_verify_mode(asio::ssl::verify_peer, error);
-  const auto wrong = [&error](const char* option, const std::string& file) {
+  const auto wrong = [&error](const char* option, const std::string& file,
+                              const char* remedy = "it must be a PEM file") {
     return Status(Code::kInvalidArgument, std::string(option) + ": cannot use " + file + ": " +
-                                              error.message() + "; it must be a PEM file");
+                                              error.message() + "; " + remedy);
   };
   tls_->load_verify_file(options_.ca, error);
   if (error) return wrong("--store-ca", options_.ca);
@@ -65,8 +68,12 @@ Status EtcdClient::load_certificates() {
   tls_->use_certificate_chain_file(options_.certificate, error);
   if (error) return wrong("--store-cert", options_.certificate);
   tls_->use_private_key_file(options_.key, asio::ssl::context::pem, error);
-  if (error) return wrong("--store-key", options_.key);
-  return {};
+  if (!error) return {};
+  const int reason = ERR_GET_REASON(static_cast<unsigned long>(error.value()));
+  if (reason == X509_R_KEY_VALUES_MISMATCH || reason == X509_R_KEY_TYPE_MISMATCH) {
+    return wrong("--store-key", options_.key, "it must be the key of --store-cert");
+  }
+  return wrong("--store-key", options_.key);
 }
 
 asio::awaitable<Result<Json>> EtcdClient::call(std::string path, Json request, TimePoint until) {

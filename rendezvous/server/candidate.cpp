@@ -174,14 +174,13 @@ class Candidate::Impl : public std::enable_shared_from_this<Impl> {
     term_ = held.leader->created;
     auto parsed = parse_journal(held.journal.value, options_.job);
     if (parsed.ok() && parsed.value().contents.torn) {
-      parsed =
-          Status(Code::kInvalidArgument, "it is cut short; delete the key to start without it");
+      parsed = Status(Code::kInvalidArgument, "it is cut short");
     }
     if (!parsed.ok()) {
-      co_return Status(
-          Code::kInvalidArgument,
-          "the journal elastic/" + options_.job +
-              "/journal in etcd (etcdctl del moves it away): " + parsed.status().message());
+      co_return Status(Code::kInvalidArgument,
+                       "the journal " + key("journal") + " in etcd: " + parsed.status().message() +
+                           "; put a copy there, or delete the key (etcdctl del " + key("journal") +
+                           ") to start without what it says");
     }
     JournalContents earlier = parsed.value().contents;
     const JournalContents contents = earlier.with_floor(earlier.next_floor());

@@ -221,7 +221,11 @@ Result<OpenedJournal> open_journal(const std::string& path, const std::string& j
   const Result<std::string> text = read_whole(file.value(), path);
   if (!text.ok()) return text.status();
   const Result<ParsedJournal> parsed = parse_journal(text.value(), job);
-  if (!parsed.ok()) return parsed.status().within("journal " + path);
+  if (!parsed.ok()) {
+    return Status(Code::kInvalidArgument,
+                  "journal " + path + ": " + parsed.status().message() +
+                      "; give another path, or move the file away to start without what it says");
+  }
   const JournalContents& contents = parsed.value().contents;
   if (contents.torn) {
     log::warn("journal {}: its last record was cut short and does not count", path);

@@ -31,9 +31,6 @@ constexpr std::size_t kMostSmallBytes = 64 * 1024;
 /// Later ones are counted on from there, so a greater one would leave none.
 constexpr std::uint64_t kMostGenerations = std::uint64_t{1} << 62;
 
-constexpr const char* kMoveAway =
-    "; give another path, or move the file away to start without what it says";
-
 std::string checksum(std::string_view record) {
   std::array<char, kSumDigits + 1> digits{};
   std::snprintf(digits.data(), digits.size(), "%016llx",
@@ -70,7 +67,7 @@ std::optional<std::string_view> take_record(std::string_view line) {
 }
 
 Status wrong(std::size_t line, const std::string& what) {
-  return Status(Code::kInvalidArgument, "line " + std::to_string(line) + " " + what + kMoveAway);
+  return Status(Code::kInvalidArgument, "line " + std::to_string(line) + " " + what);
 }
 
 /// The fields of a start or a floor. Their checksums fit, so what is odd here was written so.
@@ -160,13 +157,12 @@ class Reader {
   /// The meaning of an incomplete line: it is the last, or the journal is damaged.
   Result<ParsedJournal> tail(std::string_view rest) {
     if (line_ == 1 && !begins_a_line(rest)) {
-      return Status(Code::kInvalidArgument,
-                    "this is no journal of elastic" + std::string(kMoveAway));
+      return Status(Code::kInvalidArgument, "this is no journal of elastic");
     }
     if (rest.find(kBegin, 1) != std::string_view::npos) {
       return wrong(line_,
                    "is damaged, and it is not the last, which a crash could have cut short: its "
-                   "disk or another program has changed it; restore the file from a copy");
+                   "disk or another program has changed it; restore it from a copy");
     }
     parsed_.contents.torn = true;
     return std::move(parsed_);
@@ -227,8 +223,7 @@ std::string journal_text(const std::string& job, const JournalContents& contents
 Result<ParsedJournal> parse_journal(std::string_view text, const std::string& job) {
   const std::size_t last = text.find_last_not_of('\0');
   if (last == std::string_view::npos && !text.empty()) {
-    return Status(Code::kInvalidArgument,
-                  "there are only zero bytes in it: what it said is lost" + std::string(kMoveAway));
+    return Status(Code::kInvalidArgument, "there are only zero bytes in it: what it said is lost");
   }
   return Reader(text.substr(0, last == std::string_view::npos ? 0 : last + 1), job).read();
 }

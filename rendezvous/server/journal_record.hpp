@@ -62,8 +62,8 @@ struct ParsedJournal {
   std::size_t whole_bytes = 0;  ///< of the lines that count; the next record belongs behind them
 };
 
-/// Reads a whole journal; no text is an empty one. kInvalidArgument names the line and what to do:
-/// this is no journal, another job's or another version's, or lines before the last are damaged.
+/// Reads a whole journal; no text is an empty one. kInvalidArgument names the line: this
+/// is no journal, another job's or another version's, or lines before the last are damaged.
 Result<ParsedJournal> parse_journal(std::string_view text, const std::string& job);
 
 }  // namespace elastic::rendezvous

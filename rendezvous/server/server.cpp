@@ -104,6 +104,7 @@ class Server::Impl : public std::enable_shared_from_this<Impl> {
       events = std::move(opened).value();
     }
     if (Status bound = bind(); !bound.ok()) return bound;
+    warn_without_encryption();
     JournalContents& earlier = journal.contents;
     RecoveredState memory{std::move(earlier.view), earlier.next_floor(), std::move(earlier.end)};
     job_ = std::make_shared<Job>(io_, options_.job, options_.membership, options_.quarantine,
@@ -163,13 +164,15 @@ class Server::Impl : public std::enable_shared_from_this<Impl> {
     }
     defer_accept(acceptor_.native_handle());
     address_ = to_string(bound);
-    if (!options_.encrypt && !host.is_loopback()) {
-      log::warn(
-          "listens on {} without encryption: whoever can change what crosses the network can forge "
-          "commands and data of this job; use --encrypt, or a network that you trust",
-          address_);
-    }
     return {};
+  }
+
+  void warn_without_encryption() const {
+    if (options_.encrypt || asio::ip::make_address(options_.bind).is_loopback()) return;
+    log::warn(
+        "listens on {} without encryption: whoever can change what crosses the network can forge "
+        "commands and data of this job; use --encrypt, or a network that you trust",
+        address_);
   }
 
   Status show() {

@@ -96,6 +96,7 @@ TEST_F(JournalTest, DamageNamesTheFileAndTheLine) {
   const Status damaged = failure(path());
   EXPECT_EQ(damaged.code(), Code::kInvalidArgument);
   EXPECT_THAT(damaged.message(), HasSubstr(path() + ": line 3 is damaged"));
+  EXPECT_THAT(damaged.message(), HasSubstr("move the file away"));
   EXPECT_EQ(testing::read_file(path()), text);
 }
 

@@ -115,6 +115,18 @@ TEST_F(StoreTest, AnotherJobOfTheSameName) {
               AllOf(HasSubstr("has another secret"), HasSubstr("--job"), HasSubstr("127.0.0.1:")));
 }
 
+/// A standby does not listen, so it does not warn.
+TEST_F(StoreTest, WarnsWithoutEncryptionWhereItListens) {
+  const EtcdCluster etcd(scratch_.path(), 1);
+  ASSERT_TRUE(etcd.serves()) << etcd.text();
+  const auto first = server(etcd.store(), {"--bind", "0.0.0.0"});
+  ASSERT_TRUE(leads(*first)) << first->output();
+  EXPECT_THAT(first->output(), HasSubstr("without encryption"));
+  const auto second = server(etcd.store(), {"--bind", "0.0.0.0"});
+  ASSERT_TRUE(says(*second, "waits as a standby")) << second->output();
+  EXPECT_EQ(second->output().find("without encryption"), std::string::npos) << second->output();
+}
+
 /// A standby does not find that out only when it is to lead.
 TEST_F(StoreTest, APortThatIsTaken) {
   const EtcdCluster etcd(scratch_.path(), 1);
@@ -132,7 +144,9 @@ TEST_F(StoreTest, ADamagedJournal) {
                            {"value", etcd::to_base64("nonsense\n")}});
   const auto started = server(etcd.store());
   EXPECT_THAT(failure(*started, 1), AllOf(HasSubstr("the journal elastic/stored/journal in etcd"),
-                                          HasSubstr("this is no journal of elastic")));
+                                          HasSubstr("this is no journal of elastic"),
+                                          HasSubstr("etcdctl del elastic/stored/journal"),
+                                          ::testing::Not(HasSubstr("file"))));
 }
 
 /// And does not lead next to another one until its next write.
@@ -252,6 +266,10 @@ TEST_F(StoreTest, Tls) {
                       1),
               HasSubstr("certificate verify failed"));
   EXPECT_THAT(failure(*server(etcd.store(), {"--store-ca", tls.ca}), 1), HasSubstr("--store-cert"));
+  EXPECT_THAT(failure(*server(etcd.store(), {"--store-ca", tls.ca, "--store-cert", tls.certificate,
+                                             "--store-key", file("stranger.key")}),
+                      1),
+              HasSubstr("it must be the key of --store-cert"));
   EXPECT_THAT(failure(*server(etcd.store(), {"--store-ca", file("none.pem")}), 1),
               AllOf(HasSubstr("--store-ca"), HasSubstr("none.pem")));
 }
