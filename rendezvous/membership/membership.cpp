@@ -60,9 +60,22 @@ Membership::State::State(MembershipOptions options, RecoveredState memory)
     earlier_end_ = std::move(memory.end);
     earlier_generations_ = floor_;
     memory.view.reset();
+    if (memory.stays_over) stay_over(*earlier_end_);
   }
   if (memory.view) recovery_.emplace(Recovery{.journaled = std::move(memory.view)});
   set_period(expected_workers());
+}
+
+void Membership::State::stay_over(const LastWord& end) {
+  over_ = true;
+  if (const auto* const failed = std::get_if<Fail>(&end)) {
+    failure_ = failed->reason;
+    misfit_ = failed->misfit;
+    timed_out_ = failed->timed_out.value_or(false);
+    mismatch_ = failed->mismatch.value_or(false);
+  } else {
+    end_ = std::get<Farewell>(end);
+  }
 }
 
 /// Handles one event. The overload of `on` for the event changes facts; `advance` then applies the

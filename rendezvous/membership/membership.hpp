@@ -55,6 +55,8 @@ struct RecoveredState {
   std::uint64_t floor = 0;   ///< generations up to this one are not used (again)
   /// How the job of `view` ended, if it did: its members are told so, and another job begins.
   std::optional<LastWord> end = {};
+  /// With `end`: no other job begins, as on the server that saw this one end.
+  bool stays_over = false;
 };
 
 // ---- events -----------------------------------------------------------------------------------

@@ -207,6 +207,7 @@ class Membership::State {
                           const std::string& reason);
   std::string reasons_of_unable() const;
   void end(const std::string& text);
+  void stay_over(const LastWord& end);
   void finish(Farewell::Reason reason, const std::string& text);
   void stop_without_boundary();
   void fail(const std::string& text, bool misfit = false);

@@ -86,14 +86,14 @@ class Candidate::Impl : public std::enable_shared_from_this<Impl> {
   }
 
   /// A failure before the first answer is a mistake in the setup. Later etcd may be started again,
-  /// and a right that somebody has taken may be given back.
+  /// and a right that was taken may be given back.
   bool may_come_back(const Status& failure) const {
     const Code code = failure.code();
     return known_ &&
            (code == Code::kUnavailable || code == Code::kProtocol || code == Code::kRefused);
   }
 
-  /// Of the job's keys, as the operator has to name it.
+  /// A key of the job, as the operator has to name it.
   std::string key(const char* which) const { return "elastic/" + options_.job + "/" + which; }
 
   static Status unusable(const Status& why) {
@@ -118,23 +118,24 @@ class Candidate::Impl : public std::enable_shared_from_this<Impl> {
                                       "--secret-file"));
       return false;
     }
+    seen_ = true;
     if (std::exchange(followed_, entry.created) != entry.created) {
       log::info("waits as a standby: the server at {} leads job {}", leader.address, options_.job);
     }
     return true;
   }
 
-  /// What shows that another program has written the leader's key; empty: nothing does.
+  /// The sign that another program has written the leader's key; empty: there is none.
   std::string foreign_text(const etcd::Entry& entry, const LeaderEntry& leader) const {
     std::string what;
     if (leader.fingerprint.empty()) {
-      what = "has a value that is no server's";
+      what = " in etcd has a value that is no server's";
     } else if (entry.lease == 0) {
-      what = "has no lease, so it stays when the server at " + leader.address + " ends";
+      what = " in etcd has no lease, so it stays when the server at " + leader.address + " ends";
     } else {
       return "";
     }
-    return "the key " + key("leader") + " in etcd " + what +
+    return "the key " + key("leader") + what +
            ": another program has written it; delete it (etcdctl del " + key("leader") +
            "), and a server takes the lead";
   }
@@ -152,8 +153,9 @@ class Candidate::Impl : public std::enable_shared_from_this<Impl> {
     if (over_) co_return;
     const Status won = journal.status();
     if (won.ok()) {
-      const bool took_over = std::exchange(followed_, 0) != 0;
-      handlers_.on_lead(std::move(journal).value(), took_over);
+      followed_ = 0;
+      seen_ = true;
+      handlers_.on_lead(std::move(journal).value());
       const Status lost = co_await keep_lease();
       if (over_) co_return;
       leadership_->lose();
@@ -183,7 +185,12 @@ class Candidate::Impl : public std::enable_shared_from_this<Impl> {
                            ") to start without what it says");
     }
     JournalContents earlier = parsed.value().contents;
-    const JournalContents contents = earlier.with_floor(earlier.next_floor());
+    JournalContents contents = earlier.with_floor(earlier.next_floor());
+    if (contents.end && !seen_) {
+      // Another training begins, which its standbys are not to take for over.
+      contents.view.reset();
+      contents.end.reset();
+    }
     const std::string text = journal_text(options_.job, contents);
     const auto written = co_await store_->write(held, text, until);
     if (!written.ok()) co_return written.status();
@@ -197,7 +204,7 @@ class Candidate::Impl : public std::enable_shared_from_this<Impl> {
                            [weak = weak_from_this()](const Status& why) {
                              if (const auto self = weak.lock()) self->lose(why);
                            }};
-    OpenedJournal journal{make_etcd_journal(io_, std::move(parts)), std::move(earlier)};
+    OpenedJournal journal{make_etcd_journal(io_, std::move(parts)), std::move(earlier), seen_};
     co_return journal;
   }
 
@@ -289,6 +296,7 @@ class Candidate::Impl : public std::enable_shared_from_this<Impl> {
   std::int64_t term_ = 0;      ///< the revision at which this server made its key
   std::int64_t followed_ = 0;  ///< the leader that was told of last
   TimePoint warn_at_ = TimePoint::min();
+  bool seen_ = false;   ///< a server has led while this one runs
   bool known_ = false;  ///< etcd has answered
   bool over_ = false;
 };

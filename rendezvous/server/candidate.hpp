@@ -29,9 +29,8 @@ struct CandidateOptions {
 class Candidate {
  public:
   struct Handlers {
-    /// This server leads, with the job's journal, in which the next floor is durable. `took_over`:
-    /// another led before, while this one stood by.
-    std::function<void(OpenedJournal, bool took_over)> on_lead;
+    /// This server leads, with the job's journal, in which the next floor is durable.
+    std::function<void(OpenedJournal)> on_lead;
     /// It leads no more, and is to answer no client from now on.
     std::function<void(const Status& why)> on_lost;
     /// It cannot be a candidate, and ends: etcd is not reached at the start or refuses this client,

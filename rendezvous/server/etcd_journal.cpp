@@ -72,8 +72,8 @@ class Writer : public std::enable_shared_from_this<Writer> {
     if (changed) changed();
   }
 
-  /// What is in etcd after an attempt to write `text`. While this server leads nobody else may
-  /// write there, so what another program has left is replaced.
+  /// The journal in etcd after an attempt to write `text`. While this server leads no other may
+  /// write there, so the text of another program is replaced.
   void take(const etcd::Entry& found, const std::string& text) {
     parts_.held.journal = found;
     if (found.value == text) {

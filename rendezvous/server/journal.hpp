@@ -49,6 +49,8 @@ class NoJournal final : public JournalSink {
 struct OpenedJournal {
   std::unique_ptr<JournalSink> sink = std::make_unique<NoJournal>();
   JournalContents contents;  ///< what an earlier server of the job left
+  /// This server has stood by, or led, in the training that `contents` are of.
+  bool same_training = false;
 };
 
 /// Opens the journal of `job`, or begins it where there is no file or an empty one. A torn tail is

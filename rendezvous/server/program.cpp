@@ -1,6 +1,5 @@
 #include "rendezvous/server/program.hpp"
 
-#include <algorithm>
 #include <csignal>
 #include <cstdio>
 #include <functional>
@@ -26,8 +25,6 @@ namespace elastic::rendezvous {
 
 namespace {
 
-/// For those of a job that is over to come back to a standby.
-constexpr Milliseconds kLastWorkers{5000};
 /// Beside connections: journal, event log, standard streams, and room for unauthenticated peers.
 constexpr std::size_t kOtherDescriptors = 128;
 
@@ -159,11 +156,8 @@ class Program {
         with.bind.find(':') == std::string::npos ? with.bind : "[" + with.bind + "]";
     const std::string address = address_for_others(host + ":" + std::to_string(with.port), "");
     Candidate::Handlers handlers;
-    handlers.on_lead = [this, first = with.first_worker](OpenedJournal journal, bool took_over) {
+    handlers.on_lead = [this](OpenedJournal journal) {
       log::info("leads job {}", options_.server.job);
-      // After a job's end only those of its workers may come that have not been told so.
-      const bool over = took_over && journal.contents.end;
-      options_.server.first_worker = over ? std::min(first, kLastWorkers) : first;
       if (Status serving = serve(std::move(journal)); !serving.ok()) fail(serving);
     };
     handlers.on_lost = [this](const Status& why) {

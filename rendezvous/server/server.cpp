@@ -106,7 +106,8 @@ class Server::Impl : public std::enable_shared_from_this<Impl> {
     if (Status bound = bind(); !bound.ok()) return bound;
     warn_without_encryption();
     JournalContents& earlier = journal.contents;
-    RecoveredState memory{std::move(earlier.view), earlier.next_floor(), std::move(earlier.end)};
+    RecoveredState memory{std::move(earlier.view), earlier.next_floor(), std::move(earlier.end),
+                          journal.same_training};
     job_ = std::make_shared<Job>(io_, options_.job, options_.membership, options_.quarantine,
                                  std::move(journal.sink), std::move(memory), std::move(events));
     job_->when_over(std::move(over_), options_.first_worker);

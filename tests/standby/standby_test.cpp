@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
+#include <filesystem>
 #include <fstream>
 #include <optional>
 #include <signal.h>
@@ -232,6 +233,40 @@ TEST_F(StandbyTest, EndsWithTheJob) {
   finish();
   EXPECT_EQ(job_->server_exit(0), 0) << job_->text();
   EXPECT_EQ(job_->server_exit(1), 0) << job_->text();
+}
+
+/// A worker that comes later is refused, as by the server that saw the end.
+TEST_F(StandbyTest, OpensNoSecondTraining) {
+  ASSERT_NO_FATAL_FAILURE(begin());
+  finish();
+  job_->signal_server(0, SIGKILL);
+  ASSERT_TRUE(job_->leads(1, 1)) << job_->text();
+  FaultWorker& late = job_->start_worker();
+  EXPECT_TRUE(eventually(kLong, [&] {
+    return late.log().text().find("done before this worker came") != std::string::npos;
+  })) << job_->text();
+}
+
+/// All servers are started anew, and a standby takes that training over before its first view.
+TEST_F(StandbyTest, TakesOverAnotherTraining) {
+  ASSERT_NO_FATAL_FAILURE(begin());
+  finish();
+  for (const std::size_t server : {std::size_t{0}, std::size_t{1}}) {
+    job_->signal_server(1 - server, SIGTERM);
+    ASSERT_TRUE(job_->server_exit(1 - server)) << job_->text();
+  }
+  job_->start_server(0);
+  ASSERT_TRUE(job_->leads(0, 1)) << job_->text();
+  job_->start_server(1);
+  ASSERT_TRUE(eventually(kLong, [&] {
+    return job_->server_output(1).find("waits as a standby") != std::string::npos;
+  })) << job_->text();
+  job_->signal_server(0, SIGKILL);
+  ASSERT_TRUE(job_->leads(1, 1)) << job_->text();
+  std::filesystem::remove(job_->end_file());
+  std::vector<FaultWorker*> others;
+  for (int i = 0; i < kWorkers; ++i) others.push_back(&job_->start_worker());
+  EXPECT_TRUE(FaultJob::await_steps(others, 20)) << job_->text();
 }
 
 TEST_F(StandbyTest, TakesOverAtOnceFromALeaderThatIsToldToEnd) {
