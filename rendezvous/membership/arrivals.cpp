@@ -176,6 +176,7 @@ std::optional<Member> Membership::State::next_donor(const std::string& joiner) {
 
 void Membership::State::send_wait_reasons() {
   if (view_.generation == 0 || over_) return;
+  if (workers_.size() == count_remaining()) return;  // there are no joiners
   for (auto& [incarnation, worker] : workers_) {
     if (worker.told_to_wait || is_member(incarnation)) continue;
     const std::string why = waits_for(worker);

@@ -162,7 +162,13 @@ TimePoint Membership::State::compute_due() {
     }
   }
   if (round_ && !round_->deferred()) {
-    for (const std::string& member : round_->expected) consider(report_due(member));
+    // No report is late before this time; only then it matters which of them are.
+    const TimePoint first = round_->started + report_window() + liveness_.slack(now_);
+    if (first > now_) {
+      consider(first);
+    } else {
+      for (const std::string& member : round_->expected) consider(report_due(member));
+    }
   }
   for (const auto& [member, absence] : absences_) consider(awaited_until(absence));
   if (grace_ends_) consider(*grace_ends_);

@@ -17,6 +17,8 @@ constexpr int kLevel = 1;
 constexpr int kWindowBits = 15;
 constexpr int kMemoryLevel = 8;
 constexpr std::size_t kFirstGuess = 256 * 1024;
+/// Beast's inflate_stream looks at some bytes behind the end, without which it misses some ends.
+constexpr std::size_t kBehindTheEnd = 8;
 
 Status damaged() {
   return Status(Code::kProtocol, "malformed message: its compressed text cannot be read");
@@ -44,12 +46,13 @@ bool is_compressed(std::string_view bytes) {
 }
 
 Result<std::string> decompress(std::string_view bytes, std::size_t most) {
-  bytes.remove_prefix(1);
+  std::string input(bytes.substr(1));
+  input.append(kBehindTheEnd, '\0');
   zlib::inflate_stream stream;
   std::string text(std::min(most, kFirstGuess), '\0');
   zlib::z_params step;
-  step.next_in = bytes.data();
-  step.avail_in = bytes.size();
+  step.next_in = input.data();
+  step.avail_in = input.size();
   while (true) {
     step.next_out = text.data() + step.total_out;
     step.avail_out = text.size() - step.total_out;

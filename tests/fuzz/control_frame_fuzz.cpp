@@ -16,7 +16,7 @@ namespace {
 
 void read_message(std::string_view text) {
   (void)decode_greeting(text);
-  const Result<Message> message = decode(text);
+  const Result<Message> message = unpack(text);
   if (!message.ok()) {
     fuzz::require(message.status().code() == Code::kProtocol, "failures are kProtocol");
     return;

@@ -15,6 +15,7 @@
 #include "fuzz/data_frame_steps.hpp"
 #include "fuzz/fuzz_state.hpp"
 #include "rendezvous/protocol/codec.hpp"
+#include "rendezvous/protocol/compressed_text.hpp"
 #include "rendezvous/protocol/frame.hpp"
 #include "rendezvous/server/journal_record.hpp"
 #include "training/checkpoint.hpp"
@@ -105,6 +106,7 @@ std::vector<std::string> control_frames() {
     seeds.push_back("0" + framed(encode(message)));
     all += framed(encode(message));
   }
+  seeds.push_back("0" + framed(compress(encode(messages.front()))));
   seeds.push_back("0" + all);
   seeds.push_back("1" + all);
   seeds.push_back("1" + encode_greeting({kProtocolVersion, "job", "worker"}));

@@ -125,6 +125,19 @@ TEST(Codec, PacksLongMessagesInFewerBytes) {
   EXPECT_FALSE(unpack(std::string(100, '\0')).ok());
 }
 
+TEST(Codec, ReadsEveryCompressedTextToItsEnd) {
+  for (unsigned seed = 0; seed < 2000; ++seed) {
+    std::mt19937_64 random(seed);
+    std::string text;
+    for (const std::size_t bytes = random() % 2000; text.size() < bytes;) {
+      text += std::to_string(random() % 100000) + ",";
+    }
+    const Result<std::string> read = decompress(compress(text), kMaxMessageBytes);
+    ASSERT_TRUE(read.ok()) << "seed " << seed << ": " << read.status().message();
+    ASSERT_EQ(read.value(), text) << "seed " << seed;
+  }
+}
+
 TEST(Codec, UnpacksNoMoreThanAMessageMayHave) {
   const std::string text(kMaxMessageBytes + 1, ' ');
   const std::string bytes = compress(text);
