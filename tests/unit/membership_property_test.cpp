@@ -46,6 +46,7 @@ class BrokenRuns : public SimulationTest, public testing::WithParamInterface<Mut
 TEST_P(BrokenRuns, AreNoticed) {
   // Beginning with the first of a few that notice, which are far apart.
   const std::uint64_t first = GetParam() == Mutation::kEarlyError         ? 701
+                              : GetParam() == Mutation::kEarlyRelease     ? 146
                               : GetParam() == Mutation::kForgottenTimeout ? 1294
                                                                           : 1;
   // Stalled jobs take long to simulate.
