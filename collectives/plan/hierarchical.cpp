@@ -1,5 +1,4 @@
 #include <cstdint>
-#include <ranges>
 #include <vector>
 
 #include "collectives/plan/allreduce.hpp"
@@ -65,7 +64,8 @@ class Hierarchical {
       for (int i = 0; i < left - half; ++i) receive(block(i), -half, Mode::kReduce);
     }
     finish(block(0));
-    for (const auto [left, half] : halves | std::views::reverse) {
+    for (auto halving = halves.rbegin(); halving != halves.rend(); ++halving) {
+      const auto [left, half] = *halving;
       for (int i = 0; i < left - half; ++i) send(block(i), -half);
       for (int i = half; i < left; ++i) receive(block(i), half, Mode::kGather);
     }

@@ -30,7 +30,7 @@ void Membership::State::raise_floor(std::uint64_t floor) {
 /// A worker with a view registers at a server that has none: the journal is lost. Recovers from the
 /// members.
 void Membership::State::start_recovery() {
-  recovery_.emplace();
+  recovery_.emplace(Recovery{});
   for (const auto& entry : workers_) welcome(entry.first);  // these are joiners after all
 }
 
