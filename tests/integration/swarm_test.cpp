@@ -29,18 +29,20 @@ std::string run_swarm(const ScratchFolder& folder, const std::vector<std::string
 TEST(Swarm, GoesThroughAllPhasesWithoutAnEviction) {
   const ScratchFolder folder;
   const std::string file = (folder.path() / "swarm.json").string();
-  const std::string output =
-      run_swarm(folder, {"--workers", "200", "--deaths", "20", "--idle-s", "1", "--json", file}, 0);
-  EXPECT_THAT(output, HasSubstr("200 workers"));
+  const std::string workers = std::to_string(SWARM_WORKERS);
+  const std::string output = run_swarm(
+      folder, {"--workers", workers, "--deaths", "20", "--idle-s", "1", "--json", file}, 0);
+  EXPECT_THAT(output, HasSubstr(workers + " workers"));
   const json report = json::parse(read_file(file), nullptr, false);
   ASSERT_FALSE(report.is_discarded()) << output;
-  EXPECT_THAT(report["command"].get<std::string>(), HasSubstr("elastic-swarm --workers 200"));
+  EXPECT_THAT(report["command"].get<std::string>(),
+              HasSubstr("elastic-swarm --workers " + workers));
   const json& row = report["results"][0];
   for (const char* key :
        {"form_s", "death_s", "deaths_s", "server_return_s", "join_s", "idle_cpu_percent"}) {
     EXPECT_GT(row.value(key, 0.0), 0.0) << key << " in " << row.dump();
   }
-  EXPECT_EQ(row.value("workers", 0), 200);
+  EXPECT_EQ(row.value("workers", 0), SWARM_WORKERS);
   EXPECT_EQ(row.value("deaths", 0), 20);
   EXPECT_EQ(row.value("evicted", -1), 0);
   EXPECT_LE(row.value("deaths_rounds", 100), 3);
