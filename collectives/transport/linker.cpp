@@ -67,8 +67,8 @@ class Linker::Impl : public std::enable_shared_from_this<Linker::Impl>,
 
   /// A link that was asked for after `connect`.
   struct Request {
-    Request(asio::io_context& io, Peer peer_, std::size_t lane_, LinkSource::Arrived callback_)
-        : peer(std::move(peer_)), lane(lane_), callback(std::move(callback_)), deadline(io) {}
+    Request(asio::io_context& io, Peer with, std::size_t in_lane, LinkSource::Arrived answered)
+        : peer(std::move(with)), lane(in_lane), callback(std::move(answered)), deadline(io) {}
     Peer peer;
     std::size_t lane;
     LinkSource::Arrived callback;
