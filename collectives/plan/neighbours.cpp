@@ -23,8 +23,8 @@ std::vector<int> neighbours(int rank, const Hosts& hosts) {
   add(recursive_doubling_allreduce(rank, size, 1));
   add(ring_allreduce(rank, size, elements, line));
   if (hosts.count() > 1) {
-    const auto cells = static_cast<std::size_t>(hosts.count()) *
-                       static_cast<std::size_t>(hosts.most_ranks());
+    const auto cells =
+        static_cast<std::size_t>(hosts.count()) * static_cast<std::size_t>(hosts.most_ranks());
     add(hierarchical_allreduce(rank, hosts, {cells * line, 1}, line));
     add(circulant_allreduce(rank, hosts, {cells * line, 1}, line));
   }
