@@ -1,6 +1,7 @@
 // Over every transport: what ends a sleep, and what one end learns of the other's trouble.
 #include <algorithm>
 #include <array>
+#include <future>
 #include <memory>
 #include <poll.h>
 #include <thread>
@@ -51,6 +52,64 @@ TEST_P(TransportContract, NothingMovesWhileTheMessageOfALostPeerIsNotWanted) {
     idle += moved ? 0 : 1;
   }
   EXPECT_GE(idle, kRounds - 4);
+}
+
+/// Gives its link when a test says so.
+class KeptBack final : public LinkSource {
+ public:
+  void request(int rank, Arrived arrived) override {
+    EXPECT_EQ(rank, 1);
+    asked_.set_value(std::move(arrived));
+  }
+  Arrived asked() { return asked_.get_future().get(); }
+
+ private:
+  std::promise<Arrived> asked_;
+};
+
+TEST_P(TransportContract, ARequiredLinkComesIntoTheOperation) {
+  const auto source = std::make_shared<KeptBack>();
+  Mesh mesh(0, {nullptr, nullptr}, std::make_shared<EventFd>(), source);
+  EXPECT_FALSE(mesh.has_all_links());
+  mesh.begin(tag_at(0), {});
+  far_->begin(tag_at(0), {});
+  std::thread source_thread([&] { source->asked()(LinkPtr(std::move(near_))); });
+  const Status linked = mesh.require(std::vector{1});
+  source_thread.join();
+  ASSERT_TRUE(linked.ok()) << linked.message();
+  EXPECT_TRUE(mesh.has_all_links());
+  std::vector<std::byte> received(5);
+  far_->receive({received, {}});
+  mesh.link(1).send(as_payload("hello"));
+  ASSERT_TRUE(mesh.run_until([&] {
+                    bool moved = false;
+                    EXPECT_TRUE(far_->progress(moved).ok());
+                    return far_->received() == 1;
+                  })
+                  .ok());
+  EXPECT_EQ(mesh.link(1).peer(), 1);
+}
+
+TEST_P(TransportContract, ALinkThatCannotBeMadeIsALostPeer) {
+  const auto source = std::make_shared<KeptBack>();
+  Mesh mesh(0, {nullptr, nullptr}, std::make_shared<EventFd>(), source);
+  std::thread source_thread([&] { source->asked()(Status(Code::kTimeout, "no route to host")); });
+  const Status linked = mesh.require(std::vector{1});
+  source_thread.join();
+  EXPECT_EQ(linked.code(), Code::kPeerLost);
+  EXPECT_EQ(linked.peer(), 1);
+  EXPECT_NE(linked.message().find("no route to host"), std::string::npos);
+}
+
+TEST_P(TransportContract, AbortEndsTheWaitForALink) {
+  const auto source = std::make_shared<KeptBack>();
+  Mesh mesh(0, {nullptr, nullptr}, std::make_shared<EventFd>(), source);
+  std::thread aborter([&] {
+    (void)source->asked();
+    mesh.abort();
+  });
+  EXPECT_EQ(mesh.require(std::vector{1}).code(), Code::kAborted);
+  aborter.join();
 }
 
 /// The meshes of successive views share one event descriptor.

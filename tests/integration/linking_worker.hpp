@@ -54,6 +54,15 @@ class LinkingWorker {
     });
     return future;
   }
+  /// Asks for a link of lane 0 that `connect` did not make.
+  std::future<Result<LinkPtr>> request(const Peer& peer, Milliseconds deadline = kLinkDeadline,
+                                       std::uint64_t generation = 1) {
+    auto promise = std::make_shared<std::promise<Result<LinkPtr>>>();
+    std::future<Result<LinkPtr>> future = promise->get_future();
+    const auto source = linker_->source({peer.incarnation}, 0, generation, deadline);
+    source->request(0, [promise](Result<LinkPtr> link) { promise->set_value(std::move(link)); });
+    return future;
+  }
   std::future<Result<double>> probe(const Peer& peer, Milliseconds deadline = kLinkDeadline) {
     auto promise = std::make_shared<std::promise<Result<double>>>();
     std::future<Result<double>> future = promise->get_future();
