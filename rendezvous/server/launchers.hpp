@@ -213,11 +213,13 @@ class Launchers {
     return found;
   }
 
-  /// A launcher that was started again on a host has the number of the one before.
+  /// A launcher that was started again on a host takes the place of the one before, with its number
+  /// if it asks for none: hosts that come and go for weeks would make the list long.
   void forget_predecessor(const Enlist& its) {
     std::erase_if(known_, [&](const auto& one) {
-      return !one.first.empty() && !one.second.peer && its.number == one.second.number &&
-             its.host == one.second.host;
+      const Launcher& before = one.second;
+      return !one.first.empty() && !its.host.empty() && !before.peer && its.host == before.host &&
+             its.number.value_or(before.number) == before.number;
     });
   }
 

@@ -70,6 +70,25 @@ TEST_F(LaunchersTest, ALauncherThatComesBackKeepsItsNumberAndWhatIsWantedOfIt) {
   EXPECT_EQ(launchers_.wanted(again), 2) << "the second one has not been started";
 }
 
+/// Pods and spot hosts come and go for weeks.
+TEST_F(LaunchersTest, ALauncherTakesThePlaceOfTheOneBeforeOnItsHost) {
+  const auto enlist_on_pod = [&](const Connection& by, const std::string& id,
+                                 std::optional<int> number = {}) {
+    return launchers_.enlist(by, {id, "pod-1", 2, 0, 0, number});
+  };
+  enlist(connect(), "a", 4, 2);
+  for (int life = 0; life < 40; ++life) {
+    const Connection pod = connect();
+    EXPECT_EQ(enlist_on_pod(pod, "life-" + std::to_string(life)), 1);
+    launchers_.disconnected(pod);
+  }
+  EXPECT_EQ(launchers_.status().size(), 2U);
+  EXPECT_EQ(enlist_on_pod(connect(), "with-a-number", 7), 7) << "another one, by its number";
+  EXPECT_EQ(launchers_.status().size(), 3U);
+  EXPECT_EQ(enlist_on_pod(connect(), "beside-it"), 1) << "the one that is there keeps its place";
+  EXPECT_EQ(launchers_.status().size(), 3U);
+}
+
 TEST_F(LaunchersTest, AnotherServerTakesOverTheNumbers) {
   const Connection one = connect();
   EXPECT_EQ(enlist(one, "b", 4, 2, 7, 1), 1);
