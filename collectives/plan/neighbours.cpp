@@ -4,6 +4,7 @@
 
 #include "collectives/plan/allreduce.hpp"
 #include "collectives/plan/barrier.hpp"
+#include "collectives/plan/choose.hpp"
 #include "collectives/plan/plan.hpp"
 
 namespace elastic::plan {
@@ -26,7 +27,9 @@ std::vector<int> neighbours(int rank, const Hosts& hosts) {
     const auto cells =
         static_cast<std::size_t>(hosts.count()) * static_cast<std::size_t>(hosts.most_ranks());
     add(hierarchical_allreduce(rank, hosts, {cells * line, 1}, line));
-    add(circulant_allreduce(rank, hosts, {cells * line, 1}, line));
+    if (hosts.count() >= kLeastCirculantHosts) {
+      add(circulant_allreduce(rank, hosts, {cells * line, 1}, line));
+    }
   }
   return {found.begin(), found.end()};
 }

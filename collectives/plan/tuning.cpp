@@ -113,7 +113,7 @@ Thresholds tuned(const Hosts& hosts, const LinkCosts& costs, Thresholds given) {
       return estimate(algorithm, hosts, costs, bytes);
     };
   };
-  if (hosts.count() > 2) {
+  if (hosts.count() >= kLeastCirculantHosts) {
     const auto largest = choose_large_allreduce(hosts, kMostCirculantBytes + 1, given);
     given.circulant_bytes = crossing(time(AllreduceAlgorithm::kCirculant), time(largest),
                                      kLeastBytes, kMostCirculantBytes);
