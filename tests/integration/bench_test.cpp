@@ -154,6 +154,7 @@ TEST(Bench, TuneSaysWhatWasMeasuredAndChosen) {
   const std::string file = (folder.path() / "report.json").string();
   const std::string output =
       run_bench(folder, {"tune", "--np", "3", "--transport", "tcp", "--json", file}, 0);
+  SCOPED_TRACE(output);
   EXPECT_THAT(output, AllOf(HasSubstr("inside a host: latency"), HasSubstr("two_shot")));
   const json report = report_of(file);
   ASSERT_GE(report["results"].size(), 2U);
