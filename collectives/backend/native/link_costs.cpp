@@ -49,7 +49,12 @@ Result<Times> measure(Executor& executor, const Neighbours& neighbours) {
   return Times{small.value(), std::max(large.value(), small.value())};
 }
 
+/// Noise can make small messages seem as slow as large ones. Then all of a large one's time counts
+/// as that of its bytes: the least that the bandwidth can be, and no bandwidth without a limit.
 plan::LinkCost cost_of(const Times& times) {
+  if (times.large == times.small) {
+    return {times.small, times.large * (plan::kMib / kLargeBytes)};
+  }
   return {times.small, (times.large - times.small) * (plan::kMib / (kLargeBytes - kSmallBytes))};
 }
 
