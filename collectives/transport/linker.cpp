@@ -310,8 +310,11 @@ void Linker::Impl::finish_if_complete() {
 
 void Linker::Impl::finish(Result<std::vector<LinksOfPeer>> outcome) {
   const Connected callback = std::exchange(callback_, nullptr);
-  // Further links may be asked for as long as the view lasts.
-  outcome.ok() ? void(deadline_.cancel()) : cancel();
+  if (outcome.ok()) {
+    deadline_.cancel();  // further links may be asked for as long as the view lasts
+  } else {
+    cancel();
+  }
   if (callback) callback(std::move(outcome));
 }
 

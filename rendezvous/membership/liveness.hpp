@@ -69,7 +69,7 @@ class Liveness {
   Duration evict_after_;
   std::unordered_map<std::string, Signs> signs_;
   TimePoint newest_ = TimePoint::min();  ///< the latest `heard` of all
-  /// A lower bound of all `lived`: only found anew when it makes a deadline pass.
+  /// A lower bound of all `lived`. It is raised only when it makes a deadline pass.
   TimePoint oldest_ = TimePoint::min();
   Duration peak_{0};
   TimePoint peak_at_{};

@@ -63,8 +63,9 @@ class NoteWriter {
   std::vector<std::vector<std::byte>> take();
   void clear() { notes_.clear(); }
 
-  /// A note is full at this size. One item takes less than kMaxNoteBytes / 2.
-  static constexpr std::size_t kFullNoteBytes = 512 * 1024;
+  /// A note is full at this size. One item takes less than kMaxNoteBytes / 2, and NoteRoutes puts a
+  /// rank in front.
+  static constexpr std::size_t kFullNoteBytes = 512 * 1024 - 64;
   static constexpr std::size_t kMaxNoteBytes = 1024 * 1024;
 
  private:

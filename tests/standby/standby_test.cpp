@@ -133,7 +133,7 @@ TEST_F(StandbyTest, AndALossOfAMemberOfEtcd) {
   ASSERT_NO_FATAL_FAILURE(begin());
   etcd_->kill(0);
   ASSERT_NO_FATAL_FAILURE(expect_membership_goes_on());
-  // The lead is kept for longer than a lease without that member.
+  // The lead is kept for longer than a lease without that member: no event tells of it.
   std::this_thread::sleep_for(StandbyJob::kLease + milliseconds(500));
   EXPECT_EQ(job_->times_led(1), 0U) << job_->text();
   job_->signal_server(0, SIGKILL);
@@ -247,7 +247,8 @@ TEST_F(StandbyTest, OpensNoSecondTraining) {
   })) << job_->text();
 }
 
-/// All servers are started anew, and a standby takes that training over before its first view.
+/// After an end all servers are started again for another training. A standby takes it over before
+/// its first view.
 TEST_F(StandbyTest, TakesOverAnotherTraining) {
   ASSERT_NO_FATAL_FAILURE(begin());
   finish();
