@@ -89,6 +89,12 @@ asio::awaitable<Result<std::optional<Entry>>> EtcdJob::leader(TimePoint until) {
   co_return entry(answer.value());
 }
 
+asio::awaitable<Result<Entry>> EtcdJob::journal(TimePoint until) {
+  const Result<Json> answer = co_await client_->call("/v3/kv/range", range(journal_), until);
+  if (!answer.ok()) co_return answer.status();
+  co_return entry(answer.value()).value_or(Entry{});
+}
+
 asio::awaitable<Result<Lease>> EtcdJob::grant(Milliseconds length, TimePoint until) {
   const auto seconds = std::chrono::ceil<std::chrono::seconds>(length);
   Json request;

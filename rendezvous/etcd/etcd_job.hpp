@@ -44,6 +44,8 @@ class EtcdJob {
   EtcdJob(std::shared_ptr<EtcdClient> client, const std::string& job);
 
   boost::asio::awaitable<Result<std::optional<Entry>>> leader(TimePoint until);
+  /// Without a value, and with `modified` 0, where there is none.
+  boost::asio::awaitable<Result<Entry>> journal(TimePoint until);
   boost::asio::awaitable<Result<Lease>> grant(Milliseconds length, TimePoint until);
   /// The lease's new length; 0: it has ended.
   boost::asio::awaitable<Result<Milliseconds>> renew(Lease lease, TimePoint until);

@@ -67,15 +67,17 @@ class Candidate::Impl : public std::enable_shared_from_this<Impl> {
     const Result<std::string> made = secret_fingerprint(options_.secret);
     if (!made.ok()) co_return fail(made.status());
     self_ = {options_.address, made.value()};
+    if (const Status found = co_await note_earlier_end(); !found.ok()) {
+      if (!over_) fail(unusable(found));
+      co_return;
+    }
     while (!over_) {
-      const Milliseconds limit = known_ ? kContact : kFirstContact;
-      const auto leader = co_await store_->leader(Clock::now() + limit);
+      const auto leader = co_await store_->leader(Clock::now() + kContact);
       if (over_) co_return;
       if (!leader.ok()) {
         if (!may_come_back(leader.status())) co_return fail(unusable(leader.status()));
         cannot_see(leader.status());
       } else if (!leader.value()) {
-        known_ = true;
         co_await lead();
         continue;
       } else if (!follow(*leader.value())) {
@@ -85,12 +87,21 @@ class Candidate::Impl : public std::enable_shared_from_this<Impl> {
     }
   }
 
-  /// A failure before the first answer is a mistake in the setup. Later etcd may be started again,
-  /// and a right that was taken may be given back.
-  bool may_come_back(const Status& failure) const {
+  /// A training that had ended before this server was started is over, and this server opens
+  /// another one, even where it first waits for the lease of a leader that was killed. A failure
+  /// before the first answer is a mistake in the setup.
+  asio::awaitable<Status> note_earlier_end() {
+    const auto journal = co_await store_->journal(Clock::now() + kFirstContact);
+    if (over_ || !journal.ok()) co_return journal.status();
+    const auto parsed = parse_journal(journal.value().value, options_.job);
+    if (parsed.ok() && parsed.value().contents.end) earlier_end_ = journal.value().modified;
+    co_return Status();
+  }
+
+  /// Etcd may be started again, and a right that was taken may be given back.
+  static bool may_come_back(const Status& failure) {
     const Code code = failure.code();
-    return known_ &&
-           (code == Code::kUnavailable || code == Code::kProtocol || code == Code::kRefused);
+    return code == Code::kUnavailable || code == Code::kProtocol || code == Code::kRefused;
   }
 
   /// A key of the job, as the operator has to name it.
@@ -106,7 +117,6 @@ class Candidate::Impl : public std::enable_shared_from_this<Impl> {
 
   /// False: that is no server of the same job.
   bool follow(const etcd::Entry& entry) {
-    known_ = true;
     const LeaderEntry leader = parse_leader_entry(entry.value);
     const std::string foreign = foreign_text(entry, leader);
     if (!foreign.empty()) warn(foreign);
@@ -155,6 +165,7 @@ class Candidate::Impl : public std::enable_shared_from_this<Impl> {
     if (won.ok()) {
       followed_ = 0;
       seen_ = true;
+      earlier_end_ = 0;
       handlers_.on_lead(std::move(journal).value());
       const Status lost = co_await keep_lease();
       if (over_) co_return;
@@ -186,7 +197,8 @@ class Candidate::Impl : public std::enable_shared_from_this<Impl> {
     }
     JournalContents earlier = parsed.value().contents;
     JournalContents contents = earlier.with_floor(earlier.next_floor());
-    if (contents.end && !seen_) {
+    const bool same_training = seen_ && !(contents.end && held.journal.modified == earlier_end_);
+    if (contents.end && !same_training) {
       // Another training begins, which its standbys are not to take for over.
       contents.view.reset();
       contents.end.reset();
@@ -204,7 +216,8 @@ class Candidate::Impl : public std::enable_shared_from_this<Impl> {
                            [weak = weak_from_this()](const Status& why) {
                              if (const auto self = weak.lock()) self->lose(why);
                            }};
-    OpenedJournal journal{make_etcd_journal(io_, std::move(parts)), std::move(earlier), seen_};
+    OpenedJournal journal{make_etcd_journal(io_, std::move(parts)), std::move(earlier),
+                          same_training};
     co_return journal;
   }
 
@@ -296,8 +309,9 @@ class Candidate::Impl : public std::enable_shared_from_this<Impl> {
   std::int64_t term_ = 0;      ///< the revision at which this server made its key
   std::int64_t followed_ = 0;  ///< the leader that was told of last
   TimePoint warn_at_ = TimePoint::min();
-  bool seen_ = false;   ///< a server has led while this one runs
-  bool known_ = false;  ///< etcd has answered
+  /// The revision of the journal in which this server found an end when it was started; 0: none.
+  std::int64_t earlier_end_ = 0;
+  bool seen_ = false;  ///< a server has led while this one runs
   bool over_ = false;
 };
 
