@@ -88,8 +88,8 @@ class JobConnection::Impl : public std::enable_shared_from_this<Impl> {
     }
   }
 
-  void tell_end(const std::string& label, const std::string& failure) {
-    request(rendezvous::WorkerEnded{++ends_, label, failure}, {});
+  void tell_end(const std::string& label, const std::string& failure, std::int64_t pid) {
+    request(rendezvous::WorkerEnded{++ends_, label, failure, pid}, {});
   }
 
   void set_running(int count) {
@@ -308,8 +308,9 @@ void JobConnection::ask_status(std::function<void(const rendezvous::StatusReply*
                    answer(std::get_if<rendezvous::StatusReply>(reply));
                  });
 }
-void JobConnection::tell_end(const std::string& label, const std::string& failure) {
-  impl_->tell_end(label, failure);
+void JobConnection::tell_end(const std::string& label, const std::string& failure,
+                             std::int64_t pid) {
+  impl_->tell_end(label, failure, pid);
 }
 void JobConnection::ask_for_replacement(std::function<void(bool)> answer) {
   impl_->request(rendezvous::AddRequest{.count = 1, .replaces = true},

@@ -45,8 +45,9 @@ class JobConnection {
   void ask_about(std::string label, std::function<void(const WorkerReport&)> answer);
   /// Tells how the job stands now; null where the server does not come back.
   void ask_status(std::function<void(const rendezvous::StatusReply*)> answer);
-  /// A worker of this launcher has ended; `failure`: as in WorkerEnded. Comes before a question.
-  void tell_end(const std::string& label, const std::string& failure);
+  /// A worker of this launcher has ended; `failure` and `pid`: as in WorkerEnded. Comes before a
+  /// question.
+  void tell_end(const std::string& label, const std::string& failure, std::int64_t pid);
   /// Asks for a worker on another host in place of one that failed; tells whether there will be
   /// one.
   void ask_for_replacement(std::function<void(bool)> answer);

@@ -165,7 +165,7 @@ struct CommandLine {
   long evict_after_ms = 500;
   long max_join_stall_ms = 10000;
   long disconnect_grace_ms = 1500;
-  long outage_window_ms = 8000;
+  long outage_window_ms = 300000;
   long start_timeout_ms = options.start_timeout.count();
   long below_minimum_timeout_ms = options.below_minimum_timeout.count();
   long stall_timeout_ms = 0;
@@ -195,7 +195,10 @@ void add_worker_options(CLI::App& app, CommandLine& line) {
                  "With fewer than this the job waits for replacements at its next step, and fails "
                  "where none can come [1: it goes on as long as one worker is left]")
       ->check(whole_number("--min-np", 1));
-  line.max_np = app.add_option("--max-np", line.options.max_np, "No more workers than this [-np]");
+  line.max_np =
+      app.add_option("--max-np", line.options.max_np,
+                     "No more workers than this [-np, or --slots if that is more; under "
+                     "srun the slots of all tasks; with --hosts and without -np no limit]");
   line.max_np->check(whole_number("--max-np", 1));
   app.add_option("--max-restarts", line.options.max_restarts,
                  "How many dead workers are replaced in the whole job [3]; before the job has "
@@ -236,7 +239,8 @@ void add_host_options(CLI::App& app, CommandLine& line) {
                  "Join the job that this file describes, which elastic-rendezvous "
                  "--connection-file writes; it is waited for");
   app.add_option("--slots", line.options.slots,
-                 "No more workers than this on this host [--max-np; with --join: -np]")
+                 "No more workers than this on this host [--max-np; with --join, and in a step of "
+                 "several tasks under srun: -np; for a host in a list that gives it no number: 1]")
       ->check(whole_number("--slots", 1));
   app.add_option("--host-name", line.options.host, "This host's name in ctl status [hostname]");
   app.add_option("--host-number", line.options.number,
@@ -297,7 +301,7 @@ void add_time_limits(CLI::App& app, CommandLine& line) {
                  "proves its end [1500; --evict-after-ms if that is longer]");
   app.add_option("--outage-window-ms", line.outage_window_ms,
                  "How long the first worker may take to come back where the connections of all are "
-                 "lost [8000]");
+                 "lost, where nothing proves their end [300000]");
   app.add_option(
          "--start-timeout-ms", line.start_timeout_ms,
          "How long the first worker waits for the others of -np, before the job begins with "

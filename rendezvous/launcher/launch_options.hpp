@@ -62,7 +62,7 @@ struct LaunchOptions {
   Milliseconds evict_after{500};
   Milliseconds max_join_stall{10000};
   Milliseconds disconnect_grace{1500};
-  Milliseconds outage_window{8000};
+  Milliseconds outage_window{300000};
   Milliseconds start_timeout{60000};
   /// Workers wait for so much longer than `start_timeout`, since their server says what is missing.
   static constexpr Milliseconds kStartMargin{30000};

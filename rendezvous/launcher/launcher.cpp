@@ -84,7 +84,7 @@ class Launcher::Impl {
   void remove_workers(const std::vector<int>& slots);
   void start_worker(const StartWorker& start);
   Status try_start(const StartWorker& start);
-  void tell_end(int slot, const std::string& failure);
+  void tell_end(int slot, const std::string& failure, pid_t pid);
   std::string label(int slot) const { return rendezvous::slot_label({job_.launcher, slot}); }
   std::string running_workers() const;
   void arm_timer();
@@ -281,8 +281,9 @@ void Launcher::Impl::collect_children() {
       continue;
     }
     const int slot = entry->first;
+    const pid_t pid = entry->second->pid();
     entry = workers_.erase(entry);
-    tell_end(slot, status->ok() ? "" : status->text());
+    tell_end(slot, status->ok() ? "" : status->text(), pid);
     connection_->ask_about(label(slot), [this, slot, ended = *status](const WorkerReport& report) {
       decide(WorkerExited{slot, ended, report});
     });
@@ -291,9 +292,9 @@ void Launcher::Impl::collect_children() {
 }
 
 /// The server takes failures for a sign that this host is broken.
-void Launcher::Impl::tell_end(int slot, const std::string& failure) {
+void Launcher::Impl::tell_end(int slot, const std::string& failure, pid_t pid) {
   const bool to_end = supervision_.ends_workers() || leaving_.contains(slot);
-  connection_->tell_end(label(slot), to_end ? "" : failure);
+  connection_->tell_end(label(slot), to_end ? "" : failure, pid);
 }
 
 /// Asks again until they have ended: one that is not a member yet, or is the last, cannot leave.
@@ -356,7 +357,7 @@ void Launcher::Impl::start_worker(const StartWorker& start) {
   if (status.ok()) return;
   // Not from within the list of actions that asked for it.
   boost::asio::post(io_, [this, slot = start.slot, reason = status.message()] {
-    tell_end(slot, "could not be started: " + reason);
+    tell_end(slot, "could not be started: " + reason, 0);
     decide(WorkerNotStarted{slot, reason});
   });
 }

@@ -262,7 +262,7 @@ bool Membership::State::end_if_over() {
     fail("all members are gone");
   } else if (all_said_bye) {
     end("the job is done");
-  } else if (stopping_ && !any_member_ready()) {
+  } else if (stopping_ && without_boundaries()) {
     stop_without_boundary();
   } else if (!layout_ && !view_.below_minimum && starved(members)) {
     // A view below the minimum exists only if the program uses `run`. After a restart of the server

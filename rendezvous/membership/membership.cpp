@@ -62,7 +62,12 @@ Membership::State::State(MembershipOptions options, RecoveredState memory)
     memory.view.reset();
     if (memory.stays_over) stay_over(*earlier_end_);
   }
-  if (memory.view) recovery_.emplace(Recovery{.journaled = std::move(memory.view)});
+  if (memory.view) {
+    recovery_.emplace(Recovery{.journaled = std::move(memory.view)});
+    stopping_ = memory.requests.stop;
+    launched_ = memory.requests.launched;
+    removals_.insert(memory.requests.removals.begin(), memory.requests.removals.end());
+  }
   set_period(expected_workers());
 }
 
@@ -119,6 +124,8 @@ void Membership::State::on(const Registered& event) {
   departed_.erase(event.registration.label);
   worker.ended.clear();
   worker.back_at = now_;
+  worker.untold = event.registration.generation != 0;
+  if (removals_.erase(incarnation) > 0) worker.removing = true;
   reconnect(incarnation);
   if (worker.arrival == 0) worker.arrival = ++arrivals_;
   liveness_.watch(incarnation, now_);
@@ -175,6 +182,11 @@ void Membership::State::on(const RemoveWorker& event) {
     log_reason(why);
   };
   const std::string rank = std::to_string(event.rank);
+  if (recovery_) {
+    return refused("cannot remove rank " + rank +
+                   " yet: the server has just been started, and the members come back to it; try "
+                   "again in some seconds");
+  }
   if (over_ || view_.generation == 0)
     return refused("there is no view to remove rank " + rank + " from");
   if (event.rank < 0 || static_cast<std::size_t>(event.rank) >= view_.members.size()) {
@@ -195,9 +207,10 @@ void Membership::State::on(const RemoveWorker& event) {
                    " workers would be left, min_np is " + std::to_string(options_.min_np));
   }
   found->second.removing = true;
+  keep_requests();
   log_reason(describe(found->first) + " is to be removed");
   out_.answer =
-      "rank " + rank + (any_member_ready() ? " leaves at the next step boundary" : " leaves now");
+      "rank " + rank + (without_boundaries() ? " leaves now" : " leaves at the next step boundary");
 }
 
 void Membership::State::on(const StopJob& event) {
@@ -208,10 +221,28 @@ void Membership::State::on(const StopJob& event) {
   stopping_ = true;
   launched_ = event.launched;
   log_reason("the job is to stop");
-  out_.answer = view_.generation != 0 && any_member_ready()
-                    ? "the job stops at the next step boundary"
-                    : "the job stops now: no worker is in elastic::run";
-  if (view_.generation == 0 && !recovery_) stop_without_boundary();
+  const bool forming = view_.generation == 0 && !recovery_;
+  out_.answer = forming || (!recovery_ && without_boundaries())
+                    ? "the job stops now: no worker is in elastic::run"
+                    : "the job stops at the next step boundary";
+  forming ? stop_without_boundary() : keep_requests();
+}
+
+/// What people have asked for and is not done yet goes into the journal.
+void Membership::State::keep_requests() {
+  PendingRequests requests{stopping_, launched_, {removals_.begin(), removals_.end()}, {}};
+  for (const auto& [incarnation, worker] : workers_) {
+    if (worker.removing) requests.removals.push_back(incarnation);
+  }
+  out_.actions.push_back(JournalRequests{std::move(requests)});
+}
+
+/// They were about members of which none is left.
+void Membership::State::forget_requests() {
+  if (!stopping_ && removals_.empty()) return;
+  stopping_ = false;
+  removals_.clear();
+  keep_requests();
 }
 
 void Membership::State::on(const ExpectWorkers& event) {
@@ -242,6 +273,7 @@ void Membership::State::on_message(const std::string& from, const Heartbeat& mes
   if (of_member) {
     Worker& worker = workers_.at(from);
     worker.heartbeat = message;
+    worker.untold = false;  // it sends its layout, if it has one, before its first heartbeat
     if (message.figures) worker.figures = message.figures;
   }
   if (!is_routine_) {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/clock.hpp"
+#include "rendezvous/membership/pending_requests.hpp"
 #include "rendezvous/protocol/messages.hpp"
 
 namespace elastic::rendezvous {
@@ -39,8 +40,9 @@ struct MembershipOptions {
   /// proved to have ended. If `evict_after` is longer, that applies. Longer than the pauses between
   /// clients' attempts.
   Milliseconds disconnect_grace{1500};
-  /// Time for the first member to come back after the loss of all connections.
-  Milliseconds outage_window{8000};
+  /// Time for the first member to come back after the loss of all connections. Long, because it is
+  /// the server that may be cut off, and members train on without it.
+  Milliseconds outage_window{300000};
   /// Replaces `return_window` if members that are back report broken links to all missing members.
   /// Longer than the pauses between clients' attempts.
   Milliseconds suspect_return_window{1500};
@@ -57,6 +59,7 @@ struct RecoveredState {
   std::optional<LastWord> end = {};
   /// With `end`: no other job begins, as on the server that saw this one end.
   bool stays_over = false;
+  PendingRequests requests = {};  ///< of the job of `view`
 };
 
 // ---- events -----------------------------------------------------------------------------------
@@ -121,7 +124,13 @@ struct ReserveGenerations {
 struct JournalEnd {
   LastWord word;
 };
-using Action = std::variant<SendTo, CloseConnection, Journal, ReserveGenerations, JournalEnd>;
+/// Records in the journal what people have asked for; `requests.limits` is not Membership's, and
+/// empty. Durable as for Journal, so before the person has the answer.
+struct JournalRequests {
+  PendingRequests requests;
+};
+using Action =
+    std::variant<SendTo, CloseConnection, Journal, ReserveGenerations, JournalEnd, JournalRequests>;
 
 struct Decision {
   /// A member that was given up.

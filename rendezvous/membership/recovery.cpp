@@ -66,6 +66,7 @@ bool Membership::State::try_recover() {
   if (!any_worker_has_view()) {
     log_reason("none of the members is left: the job begins again");
     recovery_.reset();
+    forget_requests();
     return true;
   }
   if (now_ >= *first_registered_ + options_.start_timeout) {

@@ -88,9 +88,9 @@ bool Membership::State::wants_immediate() const {
   if (round_wanted_ || recount_ || count_remaining() != view_.members.size()) return true;
   // In an outage the members train on: a connected member could not agree with the others.
   if (!absences_.empty() && !outage_) return true;
-  const bool boundaries = any_member_ready();
+  const bool at_once = without_boundaries();
   return !handover_until_ && any_remaining([&](const Worker& worker) {
-    return worker.leaving || (worker.removing && !boundaries);
+    return worker.leaving || (worker.removing && at_once);
   });
 }
 
@@ -128,11 +128,13 @@ void Membership::State::withdraw_removals() {
       ++staying;
     }
   }
+  const bool withdraws = !removing.empty() && staying < options_.min_np;
   for (; !removing.empty() && staying < options_.min_np; ++staying, removing.pop_back()) {
     removing.back()->removing = false;
     log_reason(describe(removing.back()->registration.incarnation) +
                " is not removed: fewer than min_np workers would be left");
   }
+  if (withdraws) keep_requests();
 }
 
 /// Decides the next view from the reports of an immediate round.
@@ -149,7 +151,7 @@ void Membership::State::conclude() {
   ViewQuestion question{view_, std::max(view_.generation, floor_) + 1,    {},
                         {},    static_cast<std::size_t>(options_.max_np), gone_by_choice_};
   const bool at_boundary = round_->at_boundary();
-  const bool remove_now = at_boundary || !any_member_ready();
+  const bool remove_now = at_boundary || without_boundaries();
   for (const Member& member : view_.members) {
     const auto report = round_->reports.find(member.incarnation);
     if (report == round_->reports.end()) continue;

@@ -48,6 +48,7 @@ class Membership::State {
     Milliseconds transfer{0};   ///< estimated time to receive the state
     bool told_to_wait = false;  ///< since its last Ready
     bool removing = false;      ///< leaves at the next step boundary; at once if there are none
+    bool untold = false;        ///< has come back, and has yet to say whether it is in `run`
     bool said_bye = false;
     bool done = false;                     ///< its Bye said that the job is at its end
     bool leaving = false;                  ///< leaves in the next immediate round
@@ -123,6 +124,8 @@ class Membership::State {
   void on_message(const std::string& from, const KnownView& message);
   template <typename Other>
   void on_message(const std::string& from, const Other& message);
+  void keep_requests();
+  void forget_requests();
 
   // arrivals.cpp: the first view, layouts, joiners, latecomers
   bool tell_that_it_is_over(const Registered& event);
@@ -235,6 +238,7 @@ class Membership::State {
                        [&](const Worker* worker) { return worker != nullptr && holds(*worker); });
   }
   bool any_member_ready() const;
+  bool without_boundaries() const;
   bool any_member_said_bye() const;
   bool starved(std::size_t members) const;
   bool nothing_done() const;
@@ -311,7 +315,9 @@ class Membership::State {
   bool synced_before_ = false;  ///< some member had the job's state
 
   bool stopping_ = false;
-  bool launched_ = false;      ///< with `stopping_`: a launcher is connected
+  bool launched_ = false;  ///< with `stopping_`: a launcher is connected
+  /// Members that an earlier server was asked to remove, and that are not back yet.
+  std::set<std::string> removals_;
   bool ends_workers_ = false;  ///< see Membership::ends_workers
   bool ending_ = false;        ///< a member said that the job is at its end: no joiner is admitted
   std::optional<TimePoint> grace_ends_;

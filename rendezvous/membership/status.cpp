@@ -118,6 +118,14 @@ bool Membership::State::any_member_ready() const {
   return any_remaining([](const Worker& worker) { return worker.layout.has_value(); });
 }
 
+/// Whether no member reaches a step boundary. Not where one that has come back may: it says so a
+/// moment after it has registered.
+bool Membership::State::without_boundaries() const {
+  return !any_member_ready() && !any_remaining([this](const Worker& worker) {
+    return worker.untold && !is_absent(worker.registration.incarnation);
+  });
+}
+
 bool Membership::State::any_member_said_bye() const {
   return std::any_of(workers_.begin(), workers_.end(),
                      [](const auto& entry) { return entry.second.said_bye; });

@@ -355,6 +355,7 @@ void fields(A& archive, M& m) {
   archive("serial", m.serial);
   archive("label", m.label);
   archive("failure", m.failure);
+  archive("pid", m.pid);
 }
 template <typename A, Is<HostQuarantine> M>
 void fields(A& archive, M& m) {

@@ -322,6 +322,8 @@ struct WorkerEnded {
   std::int64_t serial = 0;  ///< 1, 2, ... of this launcher, so that none counts twice
   std::string label;
   std::string failure;  ///< how it failed, for people; "": it did not, or was told to end
+  /// Of the process that has ended, as its launcher sees it; 0: none was started.
+  std::int64_t pid = 0;
 };
 /// To launchers: how many workers were requested of this launcher so far, in all, so that a
 /// launcher that missed a message starts the rest.

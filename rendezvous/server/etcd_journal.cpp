@@ -108,6 +108,9 @@ class EtcdJournal final : public JournalSink {
   Status append_floor(std::uint64_t generation) override {
     return writer_->keep(writer_->contents().with_floor(generation));
   }
+  Status append_requests(const PendingRequests& requests) override {
+    return writer_->keep(writer_->contents().with_requests(requests));
+  }
   /// Nothing that the server does later waits for it.
   Status append_end(const LastWord& end) override {
     const Status kept = writer_->keep(writer_->contents().with_end(end));

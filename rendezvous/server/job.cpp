@@ -14,7 +14,8 @@ namespace {
 
 /// So that launchers and `elasticrun ctl` can still ask how it ended.
 constexpr Milliseconds kLingerWhenOver{2000};
-/// Workers may come back from a broken connection.
+/// Workers may come back from a broken connection. In a job that has begun, Membership decides how
+/// long they are awaited, unless the process that started the server has ended as well.
 constexpr Milliseconds kLingerWhenEmpty{10000};
 /// Others may have found the server, and be on their way.
 constexpr Milliseconds kLingerWithoutStarter{2000};
@@ -35,10 +36,11 @@ Job::Job(boost::asio::io_context& io, std::string name, MembershipOptions option
          EventLog events)
     : name_(std::move(name)),
       host_(host_identity()),
-      membership_(options, std::move(memory)),
+      membership_(options, memory),
       journal_(std::move(journal)),
       events_(std::move(events)),
       quarantine_(quarantine),
+      pending_(std::move(memory.requests)),
       tick_(io),
       end_(io),
       limit_due_(io),
@@ -48,6 +50,7 @@ Job::Job(boost::asio::io_context& io, std::string name, MembershipOptions option
   quarantine_.note_view(membership_.view(), TimePoint());
   // The journal goes with this object.
   journal_->when_changed([this] { go_on(); });
+  restore(pending_.limits);
 }
 
 bool Job::enter(const Register& registration, const Peer& peer) {
@@ -61,6 +64,7 @@ bool Job::enter(const Register& registration, const Peer& peer) {
   if (incarnation.empty()) return refuse("a worker must have an incarnation");
   if (const Status room = room_for(incarnation); !room.ok()) {
     log::warn("job {}: refused a joiner: {}", name_, room.message());
+    turned_away_.insert(registration.label);
     return refuse("no worker can join now: " + room.message());
   }
   if (blocked()) {  // it tries again
@@ -173,10 +177,16 @@ void Job::carry_out() {
 void Job::resume() {
   if (!leads()) return;
   carry_out();
+  reply();
   while (!blocked() && !waiting_.empty()) {
     const Event event = std::move(waiting_.front());
     waiting_.pop_front();
     decide(event);
+  }
+  while (!blocked() && !requests_.empty()) {
+    const Request its = std::move(requests_.front());
+    requests_.pop_front();
+    request(its.peer, its.message, its.launcher);
   }
 }
 
@@ -205,6 +215,11 @@ bool Job::perform(const Action& action) {
                  [this](const Journal& journal) { return keep(journal_->append(journal.view)); },
                  [this](const ReserveGenerations& reserve) {
                    return keep(journal_->append_floor(reserve.up_to));
+                 },
+                 [this](const JournalRequests& its) {
+                   pending_ = its.requests;
+                   pending_.limits = limits_to_keep();
+                   return keep(journal_->append_requests(pending_));
                  },
                  [this](const JournalEnd& end) {
                    keep_end(end.word);
@@ -306,6 +321,7 @@ void Job::enlist(const Peer& peer, const Enlist& launcher) {
   const int number = launchers_.enlist(peer, launcher);
   if (!known) quarantine_.note_launcher(number);
   carry_out_quarantine();
+  carry_out_limits();  // its own numbers are those before a limit
   if (!first) return;  // it has only told new numbers
   peer->send(Enlisted{number, name_, quarantine_.pause_of(launcher.host).has_value()});
   peer->send(Spawn{launchers_.wanted(peer)});
@@ -319,7 +335,7 @@ void Job::remove_launcher(const Peer& peer) {
   carry_out_quarantine();
 }
 
-void Job::when_over(std::function<void()> over, Milliseconds first_worker) {
+void Job::when_over(std::function<void(Status)> over, Milliseconds first_worker) {
   over_ = std::move(over);
   first_worker_ = first_worker;
   watch_end();
@@ -337,9 +353,13 @@ void Job::watch_end() {
     ends = Clock::now() + kLingerWhenOver;
   } else if (workers_.empty() && starter_lost_ && membership_.view().generation == 0) {
     ends = Clock::now() + kLingerWithoutStarter;
-  } else if (workers_.empty()) {
+  } else if (workers_.empty() && starter_lost_ && had_workers_) {
+    ends = Clock::now() + kLingerWhenEmpty;
+  } else if (workers_.empty() && phase_ == Phase::kForming) {
     ends = Clock::now() + (had_workers_ ? kLingerWhenEmpty : first_worker_);
-  }
+  } else if (workers_.empty() && phase_ == Phase::kRecovering) {
+    ends = Clock::now() + first_worker_;
+  }  // otherwise Membership awaits its members
   if (ends == TimePoint::max()) {
     ends_ = ends;
     end_.cancel();
@@ -349,7 +369,10 @@ void Job::watch_end() {
   end_.expires_at(ends);
   end_.async_wait([weak = weak_from_this()](const boost::system::error_code& error) {
     const auto self = weak.lock();
-    if (!error && self && self->over_) std::exchange(self->over_, {})();
+    if (error || !self || !self->over_) return;
+    const bool failed = self->phase_ == Phase::kFailed;
+    std::exchange(self->over_, {})(
+        failed ? Status(Code::kInternal, "the job failed: " + self->phase_text_) : Status());
   });
 }
 

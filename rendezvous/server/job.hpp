@@ -6,7 +6,9 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <boost/asio/io_context.hpp>
@@ -46,18 +48,17 @@ class Job : public std::enable_shared_from_this<Job> {
   void lost(const std::string& incarnation, const Peer& peer, const std::string& why);
 
   StatusReply status() const;
-  /// Answers a control connection, of a launcher or of a person.
-  Message answer(const Message& request, bool launcher);
+  /// A request on a control connection, of a launcher or of a person. It is answered there once the
+  /// journal has kept what the answer promises, in the order of requests.
+  void request(const Peer& peer, const Message& request, bool launcher);
   void add_launcher(const Peer& peer);
   /// A launcher gives its name, or its new numbers.
   void enlist(const Peer& peer, const Enlist& launcher);
   void remove_launcher(const Peer& peer);
-  /// A worker of this launcher has ended.
-  Done worker_ended(const Peer& peer, const WorkerEnded& its);
 
-  /// Called once, a moment after the job is over, when no worker has been there for long, or when
-  /// none has come within `first_worker`.
-  void when_over(std::function<void()> over, Milliseconds first_worker);
+  /// Called once, a moment after the job is over, with why it failed if it did; also when no worker
+  /// is left of a job that had not begun, and when none has come within `first_worker`.
+  void when_over(std::function<void(Status)> over, Milliseconds first_worker);
   /// See Server::lose_starter.
   void lose_starter();
 
@@ -90,6 +91,10 @@ class Job : public std::enable_shared_from_this<Job> {
   void note_heartbeat(const std::string& incarnation, const Heartbeat& heartbeat);
   void watch_end();
   JobState state() const;
+  Message answer(const Peer& peer, const Message& request, bool launcher);
+  Done worker_ended(const Peer& peer, const WorkerEnded& its);
+  void note_end(const WorkerEnded& its);
+  void reply();
   Done add(const AddRequest& request);
   Done remove(const RemoveRequest& request);
   Done limit(const LimitRequest& request, bool launcher);
@@ -97,10 +102,19 @@ class Job : public std::enable_shared_from_this<Job> {
   Done pardon(const PardonRequest& request);
   Status place(int count);
   void carry_out_limits();
+  void keep_requests();
+  void restore(const std::vector<PendingRequests::Limit>& limits);
+  std::vector<PendingRequests::Limit> limits_to_keep() const;
   std::optional<HostQuarantine> quarantine_of(const std::string& host) const;
   void count_evictions(const Decision& decision);
   void carry_out_quarantine();
   void tell(const Quarantine::Change& change);
+
+  struct Request {
+    Peer peer;
+    Message message;
+    bool launcher = false;
+  };
 
   /// A host that is to have fewer workers, once `workers` are here or at `due`.
   struct Limit {
@@ -119,11 +133,16 @@ class Job : public std::enable_shared_from_this<Job> {
   EventLog events_;
   HistoryRecorder history_;
   Quarantine quarantine_;
-  std::uint64_t noted_generation_ = 0;    ///< of the latest view in the event log and the history
-  std::deque<Action> actions_;            ///< decided and not carried out
-  std::string reason_;                    ///< of these actions
-  std::deque<Event> waiting_;             ///< to be decided when the journal is waited for no more
-  std::optional<TimePoint> waits_since_;  ///< for the journal
+  /// Labels of workers that the server refused for want of its own: their hosts are not to blame.
+  std::set<std::string> turned_away_;
+  std::uint64_t noted_generation_ = 0;  ///< of the latest view in the event log and the history
+  std::deque<Action> actions_;          ///< decided and not carried out
+  std::string reason_;                  ///< of these actions
+  std::deque<Event> waiting_;           ///< to be decided when the journal is waited for no more
+  std::deque<Request> requests_;        ///< to be answered then, after these
+  std::deque<std::pair<Peer, Message>> replies_;  ///< to be sent then, before
+  PendingRequests pending_;                       ///< as the journal has them
+  std::optional<TimePoint> waits_since_;          ///< for the journal
   bool told_of_wait_ = false;
   boost::asio::steady_timer tick_;
   std::optional<TimePoint> armed_for_;  ///< when `tick_` is due
@@ -131,7 +150,7 @@ class Job : public std::enable_shared_from_this<Job> {
   boost::asio::steady_timer limit_due_;
   boost::asio::steady_timer quarantine_ends_;
   std::vector<Limit> limits_;
-  std::function<void()> over_;
+  std::function<void(Status)> over_;
   Milliseconds first_worker_{};  ///< after which `over_` is called where no worker has come
   std::string abandoned_;        ///< why the job cannot go on although Membership would
   Phase phase_ = Phase::kForming;

@@ -1,20 +1,10 @@
 // The events of a job, as they are noted for people and programs.
-#include <chrono>
-
 #include <fmt/format.h>
 
+#include "base/wall_clock.hpp"
 #include "rendezvous/server/job.hpp"
 
 namespace elastic::rendezvous {
-
-namespace {
-
-std::int64_t milliseconds_since_1970() {
-  const auto since = std::chrono::system_clock::now().time_since_epoch();
-  return std::chrono::duration_cast<std::chrono::milliseconds>(since).count();
-}
-
-}  // namespace
 
 /// In the event log and in the history.
 void Job::note(const std::string& event, const std::string& text, const EventLog::Fields& fields,

@@ -19,18 +19,30 @@ Done Job::worker_ended(const Peer& peer, const WorkerEnded& its) {
   const std::vector<StatusReply::Departed> departed = membership_.status(Clock::now()).departed;
   // A worker that never was a member has the label of one before it.
   const bool excused =
-      quarantine_.was_member(its.label) &&
-      std::any_of(departed.begin(), departed.end(), [&](const auto& one) {
-        return one.label == its.label &&
-               (one.how == "removed" || one.how == "finished" || one.how == "evicted");
-      });
+      turned_away_.erase(its.label) > 0 ||
+      (quarantine_.was_member(its.label) &&
+       std::any_of(departed.begin(), departed.end(), [&](const auto& one) {
+         return one.label == its.label &&
+                (one.how == "removed" || one.how == "finished" || one.how == "evicted");
+       }));
   if (its.failure.empty() || excused) {
     quarantine_.worker_ended(its.label);
   } else {
     quarantine_.worker_failed(host, its.label, its.failure, Clock::now());
   }
   carry_out_quarantine();
+  note_end(its);
   return {};
+}
+
+/// A member's launcher has seen its process end. Another process may have had the label before.
+void Job::note_end(const WorkerEnded& its) {
+  const std::vector<Member>& members = membership_.view().members;
+  const auto found = std::ranges::find_if(members, [&](const Member& one) {
+    return one.label == its.label && its.pid != 0 && one.pid == its.pid;
+  });
+  if (found == members.end()) return;
+  decide(ProcessEnded{found->incarnation, "its launcher saw its process end"});
 }
 
 void Job::count_evictions(const Decision& decision) {

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "base/overloaded.hpp"
+#include "base/wall_clock.hpp"
 #include "rendezvous/protocol/slot_label.hpp"
 #include "rendezvous/server/job.hpp"
 
@@ -14,6 +15,13 @@ namespace {
 constexpr Milliseconds kUsualDeadline{120000};
 /// Workers that replace those of a drained host are waited for so long at most.
 constexpr Milliseconds kLongestBoot{60000};
+/// As far as deadlines of an earlier server are believed: clocks of machines differ.
+constexpr Milliseconds kLongestDeadline{1'000'000'000};
+
+std::int64_t in_wall_time(TimePoint at) {
+  const auto left = std::chrono::duration_cast<Milliseconds>(at - Clock::now());
+  return milliseconds_since_1970() + left.count();
+}
 
 Done outcome(const Decision& decision) {
   return {decision.ok, decision.answer.empty() ? decision.reason : decision.answer};
@@ -21,7 +29,23 @@ Done outcome(const Decision& decision) {
 
 }  // namespace
 
-Message Job::answer(const Message& request, bool launcher) {
+void Job::request(const Peer& peer, const Message& request, bool launcher) {
+  // A person who asks how the job stands gets no other answer later.
+  const bool may_overtake = !launcher && std::holds_alternative<StatusRequest>(request);
+  if (blocked() && !may_overtake) return requests_.push_back({peer, request, launcher});
+  Message its = answer(peer, request, launcher);
+  if (may_overtake) return peer->send(its);
+  replies_.emplace_back(peer, std::move(its));
+  reply();
+}
+
+/// Not while the journal has not kept what the answers promise.
+void Job::reply() {
+  if (blocked()) return;
+  for (const auto& [peer, message] : std::exchange(replies_, {})) peer->send(message);
+}
+
+Message Job::answer(const Peer& peer, const Message& request, bool launcher) {
   return std::visit(
       Overloaded{[&](const StatusRequest&) -> Message { return status(); },
                  [&](const RemoveRequest& it) -> Message { return remove(it); },
@@ -31,6 +55,7 @@ Message Job::answer(const Message& request, bool launcher) {
                  [&](const AddRequest& wanted) -> Message { return add(wanted); },
                  [&](const LimitRequest& it) -> Message { return limit(it, launcher); },
                  [&](const PardonRequest& it) -> Message { return pardon(it); },
+                 [&](const WorkerEnded& it) -> Message { return worker_ended(peer, it); },
                  [&](const ExpectRequest& it) -> Message {
                    return outcome(decide(ExpectWorkers{it.workers}));
                  },
@@ -50,6 +75,11 @@ Done Job::add(const AddRequest& request) {
     return {false,
             "no launcher is connected that could start workers; start them yourself with the job's "
             "address and secret"};
+  }
+  if (phase_ == Phase::kRecovering) {
+    return {false,
+            "cannot add workers yet: the server has just been started, and the members come back "
+            "to it; try again in some seconds"};
   }
   if (phase_ != Phase::kForming && !joinable_) {
     return {false,
@@ -125,8 +155,11 @@ Done Job::limit(const LimitRequest& request, bool launcher) {
     leaving += std::max<std::int64_t>(0, workers - request.slots);
   }
   if (!known) {
-    return {false, "no launcher of the host " + request.host +
-                       " is connected; connected are: " + launchers_.hosts()};
+    const std::string hosts = launchers_.hosts();
+    return {false, "no launcher of the host " + request.host + " is connected; " +
+                       (hosts.empty() ? "nor is any other: after a change of server they come back "
+                                        "within some seconds"
+                                      : "connected are: " + hosts)};
   }
   const std::string name = launchers_.host_named(request.host);
   note("host_limited", name + " to " + std::to_string(request.slots) + " slots",
@@ -139,19 +172,22 @@ Done Job::limit(const LimitRequest& request, bool launcher) {
       moved > 0 ? std::min(deadline / 2, kLongestBoot) : Milliseconds(0);
   limits_.push_back({request, workers_.size() + static_cast<std::size_t>(moved),
                      Clock::now() + longest_wait, Clock::now() + deadline});
+  if (moved > 0) keep_requests();
   carry_out_limits();
   return {true, std::to_string(leaving) + " workers leave the host " + name +
                     " at a step boundary" +
                     (moved > 0 ? ", after " + std::to_string(moved) + " have come elsewhere" : "")};
 }
 
-/// Tells launchers of limits whose time has come.
+/// Tells launchers of limits whose time has come. One that is away is told when it is back.
 void Job::carry_out_limits() {
   const TimePoint now = Clock::now();
   TimePoint next = TimePoint::max();
-  std::erase_if(limits_, [&](const Limit& limit) {
-    if (workers_.size() < limit.workers && now < limit.due) {
-      next = std::min(next, limit.due);
+  const auto told = std::erase_if(limits_, [&](const Limit& limit) {
+    const auto launchers = launchers_.limit(limit.request.host, limit.request.slots);
+    const bool waits = workers_.size() < limit.workers && now < limit.due;
+    if (waits || (launchers.empty() && now < limit.ends)) {
+      next = std::min(next, waits ? limit.due : limit.ends);
       return false;
     }
     std::optional<std::int64_t> left;
@@ -159,16 +195,48 @@ void Job::carry_out_limits() {
       left = std::max<std::int64_t>(
           0, std::chrono::duration_cast<Milliseconds>(limit.ends - now).count());
     }
-    for (const auto& [peer, workers] : launchers_.limit(limit.request.host, limit.request.slots)) {
-      peer->send(Limited{limit.request.slots, left});
-    }
+    for (const auto& one : launchers) one.first->send(Limited{limit.request.slots, left});
     return true;
   });
+  if (told > 0 && !pending_.limits.empty()) keep_requests();
   if (next == TimePoint::max()) return;
   limit_due_.expires_at(next);
   limit_due_.async_wait([weak = weak_from_this()](boost::system::error_code error) {
     if (const auto self = weak.lock(); self && !error) self->carry_out_limits();
   });
+}
+
+/// Limits that wait are in the journal: what was promised is done by the next server.
+void Job::keep_requests() {
+  const bool is_next = std::ranges::any_of(actions_, [](const Action& action) {
+    return std::holds_alternative<JournalRequests>(action);
+  });
+  if (!is_next) actions_.emplace_back(JournalRequests{pending_});
+  if (!blocked()) carry_out();
+}
+
+std::vector<PendingRequests::Limit> Job::limits_to_keep() const {
+  std::vector<PendingRequests::Limit> kept;
+  for (const Limit& its : limits_) {
+    kept.push_back({its.request.host, its.request.slots, static_cast<std::int64_t>(its.workers),
+                    in_wall_time(its.due), in_wall_time(its.ends),
+                    its.request.deadline_ms.has_value()});
+  }
+  return kept;
+}
+
+/// Of the server before this one. They begin to count when launchers come back.
+void Job::restore(const std::vector<PendingRequests::Limit>& limits) {
+  const TimePoint now = Clock::now();
+  const std::int64_t today = milliseconds_since_1970();
+  for (const auto& its : limits) {
+    const Milliseconds left(std::max<std::int64_t>(0, its.ends - today));
+    const Milliseconds wait(std::max<std::int64_t>(0, its.due - today));
+    LimitRequest request{its.host, its.slots, {}};
+    if (its.ends_given) request.deadline_ms = left.count();
+    limits_.push_back({request, static_cast<std::size_t>(std::max<std::int64_t>(0, its.workers)),
+                       now + std::min(wait, kLongestBoot), now + std::min(left, kLongestDeadline)});
+  }
 }
 
 }  // namespace elastic::rendezvous

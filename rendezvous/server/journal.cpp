@@ -130,6 +130,9 @@ class FileJournal final : public JournalSink {
   Status append_floor(std::uint64_t generation) override {
     return keep(contents_.with_floor(generation), journal_line(JournalFloor{generation}));
   }
+  Status append_requests(const PendingRequests& requests) override {
+    return keep(contents_.with_requests(requests), journal_line(requests));
+  }
   Status append_end(const LastWord& end) override {
     return keep(contents_.with_end(end), journal_line(end));
   }
@@ -145,7 +148,7 @@ class FileJournal final : public JournalSink {
  private:
   Status keep(JournalContents next, const std::string& line) {
     if (line.size() > kMaxMessageBytes) {
-      return Status(Code::kInternal, "a view of " + std::to_string(line.size()) +
+      return Status(Code::kInternal, "a record of " + std::to_string(line.size()) +
                                          " bytes is too large for the journal " + place_.path);
     }
     reserve_ = std::max(reserve_, kReserve + kReservedViews * line.size());

@@ -22,6 +22,8 @@ class JournalSink {
   virtual Status append(const View& view) = 0;
   /// The same for a floor: generations up to this one are never used again.
   virtual Status append_floor(std::uint64_t generation) = 0;
+  /// The same for what people have asked for; replaces what was kept before.
+  virtual Status append_requests(const PendingRequests& requests) = 0;
   /// The same for the job's end: a server that is started with this journal begins another
   /// training.
   virtual Status append_end(const LastWord& end) = 0;
@@ -42,6 +44,7 @@ class NoJournal final : public JournalSink {
  public:
   Status append(const View& /*view*/) override { return {}; }
   Status append_floor(std::uint64_t /*generation*/) override { return {}; }
+  Status append_requests(const PendingRequests& /*requests*/) override { return {}; }
   Status append_end(const LastWord& /*end*/) override { return {}; }
   Status room() override { return {}; }
 };

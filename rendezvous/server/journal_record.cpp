@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "rendezvous/protocol/codec.hpp"
+#include "rendezvous/server/requests_record.hpp"
 
 namespace elastic::rendezvous {
 
@@ -25,8 +26,9 @@ constexpr std::string_view kMiddle = "\",\"record\":";
 constexpr std::string_view kEnd = "}";
 constexpr std::size_t kSumDigits = 16;
 constexpr std::size_t kRecordAt = kBegin.size() + kSumDigits + kMiddle.size();
-/// The limit of a start or a floor: more is not even parsed. Views have the bounds of messages.
-constexpr std::size_t kMostSmallBytes = 64 * 1024;
+/// The limit of a start, a floor or requests: more is not even parsed. Views have the bounds of
+/// messages.
+constexpr std::size_t kMostSmallBytes = 1 << 20;
 
 /// Later ones are counted on from there, so a greater one would leave none.
 constexpr std::uint64_t kMostGenerations = std::uint64_t{1} << 62;
@@ -47,6 +49,9 @@ std::string record_of(const JournalFloor& floor) {
 }
 std::string record_of(const View& view) {
   return encode(Announce{std::make_shared<const View>(view)});
+}
+std::string record_of(const PendingRequests& requests) {
+  return requests_record(requests);
 }
 std::string record_of(const LastWord& end) {
   return std::visit([](const auto& word) { return encode(word); }, end);
@@ -121,11 +126,19 @@ class Reader {
     }
     parsed_.contents.begun = true;
     if (line_ == 1) return check_start(json, job_);
+    if (json["type"] == kRequestsType) return take_requests(record);
     const auto generation = json.find("generation");
     if (json["type"] != "floor" || generation == json.end() || !generation->is_number_unsigned()) {
       return wrong(line_, "has a record that this release does not know");
     }
     return raise(generation->get<std::uint64_t>());
+  }
+
+  Status take_requests(std::string_view record) {
+    std::optional<PendingRequests> requests = parse_requests(record);
+    if (!requests) return wrong(line_, "has requests that this release does not know");
+    parsed_.contents.requests = *std::move(requests);
+    return {};
   }
 
   Status take(const Message& message) {
@@ -142,6 +155,7 @@ class Reader {
     } else {
       return wrong(line_, "has a record that belongs in no journal");
     }
+    contents.requests = {};
     return {};
   }
 
@@ -195,8 +209,14 @@ JournalContents JournalContents::with_floor(std::uint64_t generation) const {
   result.floor = std::max(floor, generation);
   return result;
 }
+JournalContents JournalContents::with_requests(const PendingRequests& next) const {
+  JournalContents result = *this;
+  result.requests = next;
+  return result;
+}
 JournalContents JournalContents::with_end(const LastWord& word) const {
   JournalContents result = *this;
+  result.requests = {};
   result.end = word;
   return result;
 }
@@ -216,6 +236,7 @@ std::string journal_text(const std::string& job, const JournalContents& contents
   std::string text = journal_line(JournalStart{job});
   if (contents.floor > 0) text += journal_line(JournalFloor{contents.floor});
   if (contents.view) text += journal_line(*contents.view);
+  if (!contents.requests.empty()) text += journal_line(contents.requests);
   if (contents.end) text += journal_line(*contents.end);
   return text;
 }

@@ -8,6 +8,7 @@
 #include <variant>
 
 #include "base/status.hpp"
+#include "rendezvous/membership/pending_requests.hpp"
 #include "rendezvous/protocol/messages.hpp"
 
 namespace elastic::rendezvous {
@@ -16,8 +17,8 @@ namespace elastic::rendezvous {
 ///
 ///   {"xxh64":"<16 hex digits>","record":<record>}
 ///
-/// The first record names the job; views, floors and the job's end follow. Behind an end, views are
-/// those of another training. A record is begun only when the one
+/// The first record names the job; views, floors, requests and the job's end follow. Behind an end,
+/// views are those of another training. A record is begun only when the one
 /// before it is durable, so a crash can damage none but the last. Zero bytes may follow the last
 /// line: space that was taken ahead. Everything here is text to text; `journal.hpp` has the file.
 
@@ -29,7 +30,7 @@ struct JournalStart {
 struct JournalFloor {
   std::uint64_t generation = 0;
 };
-using JournalRecord = std::variant<JournalStart, JournalFloor, View, LastWord>;
+using JournalRecord = std::variant<JournalStart, JournalFloor, View, PendingRequests, LastWord>;
 
 /// One record as a line, with its checksum and line end.
 std::string journal_line(const JournalRecord& record);
@@ -41,6 +42,7 @@ struct JournalContents {
   bool begun = false;        ///< a server has had this journal before
   bool torn = false;         ///< the last line was cut short or damaged, and does not count
   std::optional<LastWord> end = {};  ///< the job that had this view is over
+  PendingRequests requests = {};     ///< the latest; none where the job is over
 
   bool empty() const { return !view && floor == 0; }
 
@@ -51,6 +53,7 @@ struct JournalContents {
   /// The contents after one more record.
   JournalContents with(const View& next) const;
   JournalContents with_floor(std::uint64_t generation) const;
+  JournalContents with_requests(const PendingRequests& next) const;
   JournalContents with_end(const LastWord& word) const;
 };
 

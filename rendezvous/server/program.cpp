@@ -109,7 +109,9 @@ class Program {
   /// Without a journal given it is the one of the options.
   Status serve(std::optional<OpenedJournal> journal) {
     server_.emplace(io_, options_.server);
-    if (options_.exit_when_done) server_->when_over([this] { end(); });
+    if (options_.exit_when_done) {
+      server_->when_over([this](const Status& how) { how.ok() ? end() : fail(how); });
+    }
     Status listening = journal ? server_->listen(std::move(*journal)) : server_->listen();
     return listening.ok() ? announce() : listening;
   }

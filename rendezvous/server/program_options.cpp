@@ -131,8 +131,8 @@ void declare(CLI::App& app, ProgramOptions& options, Arguments& arguments) {
       "port 0: any. Readable by all that reach it");
   app.add_flag(
       "--exit-when-done", options.exit_when_done,
-      "end when the job is over, all workers have been gone for 10 s, or none has come within "
-      "--first-worker-timeout-ms");
+      "end when the job is over, with code 1 if it failed; when all workers have been gone for 10 s "
+      "before it began; or when none has come within --first-worker-timeout-ms");
   app.add_option(
          "--starter-fd", options.starter_fd,
          "a pipe whose write end the process that starts this server holds: with "
@@ -171,7 +171,7 @@ void declare(CLI::App& app, ProgramOptions& options, Arguments& arguments) {
       ->capture_default_str();
   app.add_option("--outage-window-ms", arguments.outage_window,
                  "how long the first member may take to come back where the connections of all are "
-                 "lost")
+                 "lost, and nothing proves their end")
       ->check(period)
       ->capture_default_str();
   app.add_option("--max-join-stall-ms", arguments.max_join_stall,

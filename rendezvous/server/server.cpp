@@ -107,7 +107,7 @@ class Server::Impl : public std::enable_shared_from_this<Impl> {
     warn_without_encryption();
     JournalContents& earlier = journal.contents;
     RecoveredState memory{std::move(earlier.view), earlier.next_floor(), std::move(earlier.end),
-                          journal.same_training};
+                          journal.same_training, std::move(earlier.requests)};
     job_ = std::make_shared<Job>(io_, options_.job, options_.membership, options_.quarantine,
                                  std::move(journal.sink), std::move(memory), std::move(events));
     job_->when_over(std::move(over_), options_.first_worker);
@@ -120,7 +120,7 @@ class Server::Impl : public std::enable_shared_from_this<Impl> {
   const std::string& address() const { return address_; }
   std::string http_address() const { return http_ ? http_->address() : ""; }
 
-  void when_over(std::function<void()> over) {
+  void when_over(std::function<void(Status)> over) {
     if (job_) return job_->when_over(std::move(over), options_.first_worker);
     over_ = std::move(over);
   }
@@ -373,12 +373,7 @@ class Server::Impl : public std::enable_shared_from_this<Impl> {
         job_->enlist(peer, *enlist);
         continue;
       }
-      const auto* ended = std::get_if<WorkerEnded>(&request.value());
-      if (ended != nullptr && launcher) {
-        peer->send(job_->worker_ended(peer, *ended));
-      } else {
-        peer->send(job_->answer(request.value(), launcher));
-      }
+      job_->request(peer, request.value(), launcher);
     }
   }
 
@@ -391,7 +386,7 @@ class Server::Impl : public std::enable_shared_from_this<Impl> {
   std::string address_;
   std::shared_ptr<Job> job_;
   std::optional<monitoring::HttpServer> http_;
-  std::function<void()> over_;
+  std::function<void(Status)> over_;
   UnauthenticatedConnections unauthenticated_{options_.max_unauthenticated};
   LogLimit refusal_lines_;
   std::map<UnauthenticatedId, Peer> unauthenticated_peers_;  ///< those connections
@@ -423,7 +418,7 @@ const std::string& Server::address() const {
 std::string Server::http_address() const {
   return impl_->http_address();
 }
-void Server::when_over(std::function<void()> over) {
+void Server::when_over(std::function<void(Status)> over) {
   impl_->when_over(std::move(over));
 }
 void Server::lose_starter() {

@@ -99,7 +99,7 @@ std::vector<std::string> control_frames() {
                                       Limited{0, 30000},
                                       PardonRequest{"node1"},
                                       Quarantined{true},
-                                      WorkerEnded{1, "slot-1.0", "exited with code 7"}};
+                                      WorkerEnded{1, "slot-1.0", "exited with code 7", 77}};
   std::vector<std::string> seeds;
   std::string all;
   for (const Message& message : messages) {

@@ -126,12 +126,12 @@ TEST_F(JobConnectionTest, AFailureThatIsToldTwiceCountsOnce) {
   ASSERT_TRUE(eventually([&] { return launchers().size() == 2; }));
   for (int failed = 0; failed < 2; ++failed) {
     proxy_->flip(Towards::kClient, 40);  // in the answer
-    launcher_->tell_end("slot-0", "exited with code 7");
+    launcher_->tell_end("slot-0", "exited with code 7", 0);
     EXPECT_EQ(phase(), JobPhase::kForming);
     EXPECT_TRUE(proxy_->flipped());
   }
   EXPECT_FALSE(launchers()[0].quarantine);
-  launcher_->tell_end("slot-0", "exited with code 7");
+  launcher_->tell_end("slot-0", "exited with code 7", 0);
   EXPECT_EQ(phase(), JobPhase::kForming);
   EXPECT_TRUE(launchers()[0].quarantine);
 }

@@ -363,6 +363,32 @@ TEST_F(RendezvousTest, LaunchersHearOfPhasesAndSpawns) {
   EXPECT_TRUE(eventually([&] { return ended; }));
 }
 
+/// On another host, where the server cannot see it, and with no member there to ask.
+TEST_F(RendezvousTest, ALauncherProvesTheEndOfItsWorker) {
+  ServerOptions with = options(2);
+  with.membership.disconnect_grace = std::chrono::hours(1);
+  serve(with);
+  workers_.push_back(worker("w0"));
+  ClientOptions away = client_options("w1");
+  Register registration = away.registration();
+  registration.endpoints.host = "elsewhere";
+  registration.pid = 77;
+  registration.label = "slot-1.0";
+  away.registration = [registration] { return registration; };
+  workers_.push_back(std::make_unique<Worker>(io_, away));
+  ASSERT_TRUE(eventually([&] { return all_see(1, 2); }));
+  workers_.pop_back();
+  const auto dialed = enter({kProtocolVersion, kJob, "launcher"});
+  ASSERT_TRUE(dialed.ok());
+  dialed.value()->send(Enlist{.id = "agent", .host = "elsewhere", .slots = 1});
+  dialed.value()->send(WorkerEnded{1, "slot-1.0", "", 78});
+  EXPECT_EQ(status().view.members.size(), 2U) << "another process that had the label";
+  dialed.value()->send(WorkerEnded{2, "slot-1.0", "", 77});
+  EXPECT_TRUE(eventually([&] { return all_see(2, 1); }));
+  EXPECT_THAT(workers_[0]->view().cause, HasSubstr("its launcher saw its process end"));
+  dialed.value()->abort("done");
+}
+
 TEST_F(RendezvousTest, ViewsAreInTheJournalBeforeTheyAreAnnounced) {
   ServerOptions with = options(2);
   with.journal = ::testing::TempDir() + "/" + random_id() + ".journal";

@@ -34,7 +34,8 @@ void ModelServer::note(const std::string& what) const {
 
 void ModelServer::start() {
   const JournalContents contents = disk_.open();
-  RecoveredState memory{contents.view, contents.begun ? contents.floor + 1 : 0, contents.end};
+  RecoveredState memory{contents.view, contents.begun ? contents.floor + 1 : 0, contents.end, false,
+                        contents.requests};
   if (context_.scenario.mutation == Mutation::kForgottenFloor && contents.view) {
     memory.floor = contents.view->generation;
   }
@@ -187,6 +188,8 @@ void ModelServer::perform(const Action& action) {
     write(journal->view);
   } else if (const auto* end = std::get_if<JournalEnd>(&action)) {
     write(end->word);
+  } else if (const auto* requests = std::get_if<JournalRequests>(&action)) {
+    write(requests->requests);
   } else {
     write(JournalFloor{std::get<ReserveGenerations>(action).up_to});
   }

@@ -64,6 +64,7 @@ Scenario::Scenario(std::uint64_t seed_, Mutation mutation_) : seed(seed_), mutat
   options.max_np = chance.percent(50) ? 0 : options.initial_np + static_cast<int>(chance.below(3));
   options.start_timeout = Milliseconds(2000);
   options.below_minimum_timeout = Milliseconds(3000);
+  options.outage_window = Milliseconds(8000);
   options.adopt_any = chance.percent(30);
   steps = 2 + chance.below(12);
   uses_run = chance.percent(80);

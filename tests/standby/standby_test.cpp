@@ -70,6 +70,16 @@ class StandbyTest : public ::testing::Test {
     expect_generations_grow();
   }
 
+  /// The exit code of `elasticrun ctl` with these words.
+  std::optional<int> control(const std::vector<std::string>& words) const {
+    std::vector<std::string> command{
+        ELASTICRUN, "ctl",     "--rendezvous",  job_->addresses(),
+        "--job",    "standby", "--secret-file", job_->secret_file().string()};
+    command.insert(command.end(), words.begin(), words.end());
+    return Job(command, job_->folder() / "control").wait(kLong);
+  }
+  std::string control_output() const { return read_file(job_->folder() / "control"); }
+
   void finish() {
     job_->ask_for_the_end();
     expect_end(job_->workers());
@@ -210,18 +220,11 @@ TEST_F(StandbyTest, AgentsFollow) {
   ASSERT_TRUE(steps_on(0)) << agent.output() << job_->text();
   job_->signal_server(0, SIGKILL);
   ASSERT_TRUE(steps_on(1)) << agent.output() << job_->text();
-  const auto control = [&](const std::vector<std::string>& words) {
-    std::vector<std::string> command{
-        ELASTICRUN, "ctl",     "--rendezvous",  job_->addresses(),
-        "--job",    "standby", "--secret-file", job_->secret_file().string()};
-    command.insert(command.end(), words.begin(), words.end());
-    return Job(command, job_->folder() / "control").wait(kLong);
-  };
   EXPECT_TRUE(eventually(kLong,
                          [&] {
                            return control({"remove", "0"}) == 0;
                          }))
-      << read_file(job_->folder() / "control") << job_->text();
+      << control_output() << job_->text();
   job_->ask_for_the_end();
   EXPECT_EQ(agent.wait(kLong), 0) << agent.output() << job_->text();
 }
@@ -268,6 +271,35 @@ TEST_F(StandbyTest, TakesOverAnotherTraining) {
   std::vector<FaultWorker*> others;
   for (int i = 0; i < kWorkers; ++i) others.push_back(&job_->start_worker());
   EXPECT_TRUE(FaultJob::await_steps(others, 20)) << job_->text();
+}
+
+/// The servers are killed after the end, and started again while etcd still has the leader's lease.
+TEST_F(StandbyTest, ALeaseThatOutlivesItsServerKeepsNoTrainingAway) {
+  ASSERT_NO_FATAL_FAILURE(begin());
+  finish();
+  for (const std::size_t server : {std::size_t{0}, std::size_t{1}}) {
+    job_->signal_server(1 - server, SIGKILL);
+    ASSERT_TRUE(job_->server_exit(1 - server)) << job_->text();
+  }
+  job_->start_server(0);
+  std::filesystem::remove(job_->end_file());
+  std::vector<FaultWorker*> others;
+  for (int i = 0; i < kWorkers; ++i) others.push_back(&job_->start_worker());
+  EXPECT_TRUE(FaultJob::await_steps(others, 20)) << job_->text();
+}
+
+/// `ctl stop` is acknowledged while a worker stands still, so no boundary is reached before the
+/// leader dies.
+TEST_F(StandbyTest, StopsWhereTheServerBeforeHadPromisedTo) {
+  ASSERT_NO_FATAL_FAILURE(begin());
+  job_->workers()[2]->signal(SIGSTOP);
+  EXPECT_EQ(control({"stop"}), 0) << control_output();
+  EXPECT_NE(control_output().find("at the next step boundary"), std::string::npos);
+  job_->signal_server(0, SIGKILL);
+  job_->workers()[2]->signal(SIGCONT);
+  for (FaultWorker* worker : job_->workers()) {
+    EXPECT_TRUE(FaultJob::await_line(*worker, "outcome stopped")) << job_->text();
+  }
 }
 
 TEST_F(StandbyTest, TakesOverAtOnceFromALeaderThatIsToldToEnd) {

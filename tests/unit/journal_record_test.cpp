@@ -34,6 +34,14 @@ View view_of(std::uint64_t generation, std::size_t members = 2) {
   return view;
 }
 
+PendingRequests requests_of(std::size_t hosts, const std::string& name = "a \"host\" \n") {
+  PendingRequests requests{hosts % 2 == 0, hosts == 2, {"w0", "w1"}, {}};
+  for (std::size_t i = 0; i < hosts; ++i) {
+    requests.limits.push_back({name, static_cast<int>(i), 7, 1'700'000'000'000, -1, i == 0});
+  }
+  return requests;
+}
+
 /// The lines of a journal, and what it says after each of them.
 struct Example {
   std::vector<std::string> lines{journal_line(JournalStart{kJob})};
@@ -51,9 +59,15 @@ struct Example {
     next.floor = std::max(next.floor, floor);
     add(journal_line(JournalFloor{floor}), next);
   }
+  void add(const PendingRequests& requests) {
+    JournalContents next = contents.back();
+    next.requests = requests;
+    add(journal_line(requests), next);
+  }
   void add(const LastWord& end) {
     JournalContents next = contents.back();
     next.end = end;
+    next.requests = {};
     add(journal_line(end), next);
   }
   void add(const std::string& line, const JournalContents& next) {
@@ -72,9 +86,13 @@ Example example() {
   made.add(view_of(1));
   made.add(9);
   made.add(view_of(10, 3));
+  made.add(requests_of(2));
   made.add(Farewell{Farewell::Reason::kDone, "the job is done"});
   made.add(view_of(11, 1));
   made.add(Fail{"all members are gone", false});
+  made.add(view_of(12));
+  made.add(requests_of(0));
+  made.add(requests_of(1));
   return made;
 }
 
@@ -95,6 +113,7 @@ std::string end_of(const JournalContents& contents) {
   if (end_of(contents) != end_of(expected)) {
     return ::testing::AssertionFailure() << "end: " << end_of(contents);
   }
+  if (contents.requests != expected.requests) return ::testing::AssertionFailure() << "requests";
   if (contents.torn != torn) return ::testing::AssertionFailure() << "torn: " << contents.torn;
   return ::testing::AssertionSuccess();
 }
@@ -109,7 +128,7 @@ std::string complaint(const std::string& text) {
 TEST(JournalRecord, TheLastViewAndTheGreatestGenerationCount) {
   const Example journal = example();
   EXPECT_TRUE(says(journal.text(), journal.contents.back(), false));
-  EXPECT_EQ(journal.contents.back().floor, 11U);
+  EXPECT_EQ(journal.contents.back().floor, 12U);
   EXPECT_EQ(parse_journal(journal.text(), kJob).value().whole_bytes, journal.text().size());
 }
 
@@ -231,6 +250,10 @@ TEST(JournalRecord, RandomJournalsComeBack) {
       const std::uint64_t generation = drawn >> 2U;
       if (*rc::gen::arbitrary<bool>()) {
         journal.add(generation);
+        continue;
+      }
+      if (*rc::gen::arbitrary<bool>()) {
+        journal.add(requests_of(*rc::gen::inRange<std::size_t>(0, 4), *text));
         continue;
       }
       View view = view_of(generation, *rc::gen::inRange<std::size_t>(0, 5));

@@ -148,6 +148,28 @@ TEST_F(AbsenceTest, WhenNoMemberComesBackTheJobHasFailed) {
   EXPECT_EQ(phase(), Phase::kFailed);
 }
 
+/// The server was cut off for longer than connections last.
+TEST_F(AbsenceTest, MembersThatComeBackAfterMinutesTrainOn) {
+  start_with({"a", "b"});
+  lose_connection("a");
+  lose_connection("b");
+  pass(std::chrono::minutes(4));
+  come_back("a");
+  come_back("b");
+  report_all({"a", "b"}, 9);  // of the round that began when the first was lost
+  EXPECT_EQ(phase(), Phase::kRunning);
+  EXPECT_THAT(members(), ElementsAre("a", "b"));
+}
+
+TEST_F(AbsenceTest, ProofOfAllEndsIsNotWaitedFor) {
+  start_with({"a", "b"});
+  lose_connection("a");
+  lose_connection("b");
+  decide(ProcessEnded{"a", "its launcher saw its process end"});
+  decide(ProcessEnded{"b", "its launcher saw its process end"});
+  EXPECT_EQ(phase(), Phase::kFailed);
+}
+
 TEST_F(AbsenceTest, MemberAtTheJobsEndMayHoldAResultAndIsAwaited) {
   start_with({"a", "b"});
   say("a", Bye{true});

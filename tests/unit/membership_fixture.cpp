@@ -97,6 +97,9 @@ Decision MembershipTest::decide(const Event& event) {
       journaled_end_.reset();
     } else if (const auto* end = std::get_if<JournalEnd>(&action)) {
       journaled_end_ = end->word;
+      journaled_requests_ = {};
+    } else if (const auto* kept = std::get_if<JournalRequests>(&action)) {
+      journaled_requests_ = kept->requests;
     }
   }
   reasons_ += decision.reason + "\n";

@@ -95,6 +95,7 @@ class MembershipTest : public testing::Test {
   std::set<std::string> silent_;  ///< no heartbeats from these
   std::vector<std::uint64_t> journal_;
   std::optional<LastWord> journaled_end_;
+  PendingRequests journaled_requests_;
   std::string reasons_;              ///< of all decisions, a line each
   std::uint64_t stopped_after_ = 0;  ///< commits, in `pause_at_boundary`
 };

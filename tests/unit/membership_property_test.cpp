@@ -47,7 +47,7 @@ TEST_P(BrokenRuns, AreNoticed) {
   // Beginning with the first of a few that notice, which are far apart.
   const std::uint64_t first = GetParam() == Mutation::kEarlyError         ? 701
                               : GetParam() == Mutation::kEarlyRelease     ? 146
-                              : GetParam() == Mutation::kForgottenTimeout ? 1294
+                              : GetParam() == Mutation::kForgottenTimeout ? 670
                                                                           : 1;
   // Stalled jobs take long to simulate.
   const std::uint64_t seeds = GetParam() == Mutation::kDropFence ? 10 : 120;

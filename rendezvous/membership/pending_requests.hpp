@@ -1,0 +1,35 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace elastic::rendezvous {
+
+/// What people have asked of a job and it has not done yet. In the journal, so that the next server
+/// does it: the person has been told that it will be done.
+struct PendingRequests {
+  /// A host that is to have fewer workers once others have come in their place. Times are in
+  /// milliseconds since 1970, because the next server may run on another machine.
+  struct Limit {
+    std::string host;  ///< or the number of its launcher
+    int slots = 0;
+    std::int64_t workers = 0;  ///< of the job, with those in their place
+    std::int64_t due = 0;      ///< the others are waited for no longer
+    std::int64_t ends = 0;     ///< workers that are there then are ended
+    bool ends_given = false;   ///< by a person; otherwise the launcher decides when
+
+    bool operator==(const Limit&) const = default;
+  };
+
+  bool stop = false;
+  bool launched = false;              ///< with `stop`: see StopJob
+  std::vector<std::string> removals;  ///< incarnations of members
+  std::vector<Limit> limits;
+
+  bool empty() const { return !stop && removals.empty() && limits.empty(); }
+  bool operator==(const PendingRequests&) const = default;
+};
+
+}  // namespace elastic::rendezvous
