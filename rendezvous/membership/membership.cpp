@@ -228,7 +228,7 @@ void Membership::State::on(const StopJob& event) {
   forming ? stop_without_boundary() : keep_requests();
 }
 
-/// What people have asked for and is not done yet goes into the journal.
+/// Requests of people that are not done yet go into the journal.
 void Membership::State::keep_requests() {
   PendingRequests requests{stopping_, launched_, {removals_.begin(), removals_.end()}, {}};
   for (const auto& [incarnation, worker] : workers_) {

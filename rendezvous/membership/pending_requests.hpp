@@ -7,8 +7,8 @@
 
 namespace elastic::rendezvous {
 
-/// What people have asked of a job and it has not done yet. In the journal, so that the next server
-/// does it: the person has been told that it will be done.
+/// Requests of people that the job has granted and not carried out yet. They are in the journal, so
+/// that the next server carries them out.
 struct PendingRequests {
   /// A host that is to have fewer workers once others have come in their place. Times are in
   /// milliseconds since 1970, because the next server may run on another machine.

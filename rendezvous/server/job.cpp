@@ -64,7 +64,7 @@ bool Job::enter(const Register& registration, const Peer& peer) {
   if (incarnation.empty()) return refuse("a worker must have an incarnation");
   if (const Status room = room_for(incarnation); !room.ok()) {
     log::warn("job {}: refused a joiner: {}", name_, room.message());
-    turned_away_.insert(registration.label);
+    refused_labels_.insert(registration.label);
     return refuse("no worker can join now: " + room.message());
   }
   if (blocked()) {  // it tries again

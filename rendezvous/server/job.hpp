@@ -134,7 +134,7 @@ class Job : public std::enable_shared_from_this<Job> {
   HistoryRecorder history_;
   Quarantine quarantine_;
   /// Labels of workers that the server refused for want of its own: their hosts are not to blame.
-  std::set<std::string> turned_away_;
+  std::set<std::string> refused_labels_;
   std::uint64_t noted_generation_ = 0;  ///< of the latest view in the event log and the history
   std::deque<Action> actions_;          ///< decided and not carried out
   std::string reason_;                  ///< of these actions

@@ -19,7 +19,7 @@ Done Job::worker_ended(const Peer& peer, const WorkerEnded& its) {
   const std::vector<StatusReply::Departed> departed = membership_.status(Clock::now()).departed;
   // A worker that never was a member has the label of one before it.
   const bool excused =
-      turned_away_.erase(its.label) > 0 ||
+      refused_labels_.erase(its.label) > 0 ||
       (quarantine_.was_member(its.label) &&
        std::any_of(departed.begin(), departed.end(), [&](const auto& one) {
          return one.label == its.label &&

@@ -30,7 +30,7 @@ Done outcome(const Decision& decision) {
 }  // namespace
 
 void Job::request(const Peer& peer, const Message& request, bool launcher) {
-  // A person who asks how the job stands gets no other answer later.
+  // The state of the job may be told at any time: it promises nothing.
   const bool may_overtake = !launcher && std::holds_alternative<StatusRequest>(request);
   if (blocked() && !may_overtake) return requests_.push_back({peer, request, launcher});
   Message its = answer(peer, request, launcher);
@@ -156,10 +156,11 @@ Done Job::limit(const LimitRequest& request, bool launcher) {
   }
   if (!known) {
     const std::string hosts = launchers_.hosts();
-    return {false, "no launcher of the host " + request.host + " is connected; " +
-                       (hosts.empty() ? "nor is any other: after a change of server they come back "
-                                        "within some seconds"
-                                      : "connected are: " + hosts)};
+    const std::string others =
+        " is connected; nor is any other: after a change of server they come "
+        "back within some seconds";
+    return {false, "no launcher of the host " + request.host +
+                       (hosts.empty() ? others : " is connected; connected are: " + hosts)};
   }
   const std::string name = launchers_.host_named(request.host);
   note("host_limited", name + " to " + std::to_string(request.slots) + " slots",
@@ -225,7 +226,8 @@ std::vector<PendingRequests::Limit> Job::limits_to_keep() const {
   return kept;
 }
 
-/// Of the server before this one. They begin to count when launchers come back.
+/// Takes up the limits of the server before this one. They are carried out when launchers come
+/// back.
 void Job::restore(const std::vector<PendingRequests::Limit>& limits) {
   const TimePoint now = Clock::now();
   const std::int64_t today = milliseconds_since_1970();

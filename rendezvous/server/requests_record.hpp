@@ -10,7 +10,7 @@ namespace elastic::rendezvous {
 
 inline constexpr const char* kRequestsType = "requests";
 
-/// What people have asked for, as a record of the journal.
+/// Requests of people as a record of the journal.
 std::string requests_record(const PendingRequests& requests);
 
 /// Nothing where `record`, which is JSON, does not have that form.

@@ -288,7 +288,7 @@ TEST_F(StandbyTest, ALeaseThatOutlivesItsServerKeepsNoTrainingAway) {
   EXPECT_TRUE(FaultJob::await_steps(others, 20)) << job_->text();
 }
 
-/// `ctl stop` is acknowledged while a worker stands still, so no boundary is reached before the
+/// `ctl stop` is acknowledged while a worker is stopped, so no boundary is reached before the
 /// leader dies.
 TEST_F(StandbyTest, StopsWhereTheServerBeforeHadPromisedTo) {
   ASSERT_NO_FATAL_FAILURE(begin());

@@ -1,4 +1,4 @@
-// What people have asked for when the server dies: the next server does it.
+// Requests that are not carried out when the server dies: the next server does it.
 #include "membership_fixture.hpp"
 
 namespace elastic::rendezvous {
