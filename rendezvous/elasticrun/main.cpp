@@ -94,6 +94,12 @@ int join_by_file(LaunchOptions options, const std::string& program,
     return contact.status().code() == Code::kUnavailable ? exit_code::kNoServer
                                                          : exit_code::kWrongUsage;
   }
+  if (options.encrypt && !contact.value().encrypt) {
+    return usage_error(
+        Status(Code::kInvalidArgument,
+               "--encrypt or ELASTIC_ENCRYPT asks for encryption, and the server of " +
+                   options.connection_file + " has none; start the server with --encrypt"));
+  }
   options.join = contact.value().address;
   options.job = contact.value().job;
   options.encrypt = contact.value().encrypt;

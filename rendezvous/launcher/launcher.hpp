@@ -10,11 +10,6 @@
 
 namespace elastic::launcher {
 
-/// Exit code: the server refuses this launcher, and would again: another secret, job or version.
-inline constexpr int kNotRetried = 3;
-/// Exit code: no server was reached; as EX_UNAVAILABLE of sysexits.h.
-inline constexpr int kNoServer = 69;
-
 /// Runs the workers of one job on this host, their output and signals; and the job's server, unless
 /// it joins a job. A thin shell around Supervision.
 ///

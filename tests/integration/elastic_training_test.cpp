@@ -268,7 +268,8 @@ TEST(BelowMinimum, EndsInAClearErrorWhenNoJoinerComes) {
     EXPECT_EQ(worker.wait(kLong), 3) << read_file(path + "/worker.out");
     EXPECT_THAT(told("result", worker.pid()), HasSubstr("only 2 workers are left, min_np is 3"));
   }
-  EXPECT_TRUE(server.wait(kLong).has_value()) << server.output();
+  EXPECT_EQ(server.wait(kLong), 1) << server.output();
+  EXPECT_THAT(server.output(), HasSubstr("the job failed: only 2 workers are left"));
 }
 
 TEST(ElasticTraining, ASecondTrainingAtTheServerOfAFinishedOneFailsAndSaysSo) {

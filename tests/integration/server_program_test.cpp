@@ -125,6 +125,17 @@ TEST_F(ServerProgramTest, DoesNotWarnOnLoopbackOrWithEncryption) {
   EXPECT_THAT(server_->output(), Not(HasSubstr("without")));
 }
 
+/// An agent that asks for encryption is not to send its data in the clear.
+TEST_F(ServerProgramTest, ItsConnectionFileTurnsNoEncryptionOff) {
+  const std::string contact = (scratch_.path() / "contact").string();
+  start({"--connection-file", contact});
+  ASSERT_TRUE(serves()) << server_->output();
+  Job agent({ELASTICRUN, "--connection-file", contact, "--encrypt", "-np", "1", "true"},
+            scratch_.path() / "agent");
+  EXPECT_EQ(agent.wait(kSoon), 2) << agent.output();
+  EXPECT_THAT(agent.output(), HasSubstr("asks for encryption, and the server of " + contact));
+}
+
 TEST_F(ServerProgramTest, SaysWhatAStoreNeeds) {
   const std::string shared = "--job j --port 1 --secret-file $FOLDER/secret";
   const std::vector<std::pair<std::string, std::string>> mistakes{
