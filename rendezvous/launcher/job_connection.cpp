@@ -56,6 +56,7 @@ class JobConnection::Impl : public std::enable_shared_from_this<Impl> {
   /// `answer` is empty where the answer is of no further interest.
   WorkerReport report_on(const std::string& label, const rendezvous::StatusReply* reply) const {
     WorkerReport report{phase_, joinable_};
+    report.unanswered = reply == nullptr;
     if (reply == nullptr) return report;
     for (const auto& departed : reply->departed) {
       const auto slot = rendezvous::parse_slot_label(departed.label);
@@ -70,10 +71,12 @@ class JobConnection::Impl : public std::enable_shared_from_this<Impl> {
                                                  : WorkerReport::Left::kLost;
       report.why = departed.why;
     }
-    report.others = std::ranges::any_of(reply->view.members, [&](const auto& member) {
-      const auto slot = rendezvous::parse_slot_label(member.label);
-      return !slot || slot->launcher != self_.number.value_or(0);
-    });
+    // A server that was started again does not know the members yet.
+    report.others = reply->phase == "recovering" ||
+                    std::ranges::any_of(reply->view.members, [&](const auto& member) {
+                      const auto slot = rendezvous::parse_slot_label(member.label);
+                      return !slot || slot->launcher != self_.number.value_or(0);
+                    });
     report.member = std::ranges::any_of(reply->view.members,
                                         [&](const auto& member) { return member.label == label; });
     return report;
@@ -172,7 +175,8 @@ class JobConnection::Impl : public std::enable_shared_from_this<Impl> {
       joinable_ = state->joinable;
       if (state->last) last_ = *state->last;
       if (handlers_.on_state) {
-        handlers_.on_state({phase_, state->text, state->joinable, state->end_workers});
+        handlers_.on_state({phase_, state->text, state->joinable, state->end_workers,
+                            state->phase == "recovering"});
       }
     } else if (const auto* enlisted = std::get_if<rendezvous::Enlisted>(&message)) {
       const bool first = !std::exchange(known_, true);

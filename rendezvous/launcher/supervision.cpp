@@ -34,11 +34,12 @@ std::vector<Action> Supervision::decide(const Event& event, TimePoint now) {
   if (finished_) return actions;
   std::visit([&](const auto& happened) { on(happened, now, actions); }, event);
   if (running() == 0 && !stays()) finish(actions);
+  limit_wait(now);
   return actions;
 }
 
 TimePoint Supervision::next_tick() const {
-  return std::min({notice_at_, terminate_at_, kill_at_});
+  return std::min({notice_at_, terminate_at_, kill_at_, wait_until_});
 }
 
 void Supervision::on(const WorkerExited& event, TimePoint now, Actions& actions) {
@@ -46,8 +47,9 @@ void Supervision::on(const WorkerExited& event, TimePoint now, Actions& actions)
   const WorkerReport& report = event.report;
   note_early_ends(report);
   others_ = report.others;
+  if (report.unanswered) server_lost_for_ = std::max(server_lost_for_, kServerGone);
   if ((report.phase != phase_ || report.joinable != joinable_) && !ending()) {
-    on(JobStateChanged{report.phase, "", report.joinable, false}, now, actions);
+    on(JobStateChanged{report.phase, "", report.joinable, false, recovering_}, now, actions);
   }
   if (event.status.ok()) return worker_ended(event.slot, report, actions);
   if (phase_ == JobPhase::kForming && !event.status.killed()) {
@@ -91,6 +93,7 @@ void Supervision::on(const JobStateChanged& event, TimePoint now, Actions& actio
   has_begun_ |= phase_ == JobPhase::kRunning;
   phase_text_ = event.text;
   joinable_ = event.joinable;
+  recovering_ = event.recovering;
   if (phase_ == JobPhase::kFailed) {
     // The workers have been told and end by themselves, unless they hang. Why the job failed is
     // said when they have.
@@ -233,7 +236,9 @@ void Supervision::on(const SignalReceived& event, TimePoint now, Actions& action
 }
 
 void Supervision::on(const TimePassed&, TimePoint now, Actions& actions) {
-  if (now >= kill_at_) {
+  if (now >= wait_until_) {
+    end_wait(actions);
+  } else if (now >= kill_at_) {
     kill_at_ = TimePoint::max();
     actions.emplace_back(NameRunning{"killing ", ", which did not exit on SIGTERM"});
     actions.emplace_back(SignalWorkers{SIGKILL});

@@ -23,10 +23,12 @@ struct SupervisionOptions {
   bool waits = false;            ///< without workers, too, it waits for some, to the job's end
   Milliseconds start{60000};     ///< for which the job waits for its first workers
   Milliseconds below_minimum{60000};  ///< for which the job waits with fewer than min_np
-  Milliseconds drain{30000};          ///< from a stop request to SIGTERM
-  Milliseconds exit{300000};          ///< from the job's end to SIGTERM
-  Milliseconds exit_notice{5000};     ///< from the job's end to the naming of those that still run
-  Milliseconds kill_grace{5000};      ///< from SIGTERM to SIGKILL
+  /// For which a joined launcher without workers waits for a server that is gone.
+  Milliseconds outage{600000};
+  Milliseconds drain{30000};       ///< from a stop request to SIGTERM
+  Milliseconds exit{300000};       ///< from the job's end to SIGTERM
+  Milliseconds exit_notice{5000};  ///< from the job's end to the naming of those that still run
+  Milliseconds kill_grace{5000};   ///< from SIGTERM to SIGKILL
 };
 
 /// The job's phase as far as it matters here; a view change is part of running.
@@ -46,7 +48,8 @@ struct WorkerReport {
   std::string why = {};  ///< of one that ended early, was unable to go on, or was evicted
   /// Why, by slot: of all workers that said the job was at its end, and were wrong.
   std::map<int, std::string> ended_early = {};
-  bool others = true;  ///< the latest view has members on other hosts
+  bool others = true;       ///< the latest view has members on other hosts
+  bool unanswered = false;  ///< the server does not come back: this is what was last known of it
 };
 
 // ---- events -----------------------------------------------------------------------------------
@@ -64,6 +67,7 @@ struct JobStateChanged {
   std::string text;
   bool joinable = false;
   bool end_workers = false;  ///< the job was stopped, and its workers do not hear of that
+  bool recovering = false;   ///< the server has been started again, and awaits the members
 };
 /// This host is in quarantine, or no more: no worker is started here meanwhile.
 struct QuarantineChanged {
@@ -173,6 +177,8 @@ class Supervision {
     bool unjoined = false;    ///< its last worker ended well and was never a member
   };
   using Actions = std::vector<Action>;
+  /// Without the server: until then it may be about to come back.
+  static constexpr Milliseconds kServerGone{10000};
 
   void on(const WorkerExited& event, TimePoint now, Actions& actions);
   void on(const WorkerNotStarted& event, TimePoint now, Actions& actions);
@@ -214,12 +220,15 @@ class Supervision {
   std::string missing_workers() const;
   bool any_worker_finished() const;
   bool any_worker_waits() const;
+  Milliseconds longest_outage() const;
+  void limit_wait(TimePoint now);
+  void end_wait(Actions& actions);
   bool all_workers_left() const;
   /// Whether it goes on without workers.
   bool stays() const;
   std::vector<int> running_slots() const;
   int running() const;
-  bool server_gone() const;
+  bool server_gone() const { return server_lost_for_ >= kServerGone; }
   bool restarts_left() const { return restarts_ < options_.max_restarts; }
   bool ending() const {
     return signals_ > 0 || drained_ || failed_to_start_ || phase_ == JobPhase::kDone ||
@@ -242,6 +251,12 @@ class Supervision {
   bool starter_gone_ = false;
   bool others_ = true;  ///< the job had members on other hosts when the last worker here ended
   Milliseconds server_lost_for_{0};
+  bool recovering_ = false;
+  /// The thing that a launcher waits for that has no worker, and one to start.
+  enum class Wait : std::uint8_t { kNone, kServer, kMembers };
+  Wait wait_ = Wait::kNone;
+  TimePoint wait_until_ = TimePoint::max();
+  bool waited_in_vain_ = false;  ///< for the server
   bool quarantined_ = false;
   bool replaced_ = false;  ///< some worker, on another host
   bool failed_after_done_ = false;

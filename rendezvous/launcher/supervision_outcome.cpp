@@ -11,15 +11,14 @@ namespace {
 
 constexpr std::size_t kMostOutputsShown = 4;
 constexpr int kMostNamed = 8;
-/// Without the server: until then it may be about to come back.
-constexpr Milliseconds kServerGone{10000};
 
 }  // namespace
 
 void Supervision::finish(Actions& actions) {
   finished_ = true;
   notice_at_ = terminate_at_ = kill_at_ = TimePoint::max();
-  const bool others_went_on = quarantined_ || all_workers_left();
+  const bool others_went_on =
+      quarantined_ || all_workers_left() || (options_.joined && any_worker_waits());
   if (phase_ == JobPhase::kDone && signals_ == 0 && !failed_after_done_ && !stopped_ &&
       (others_went_on || failures_ == 0 || any_worker_finished())) {
     actions.emplace_back(Finish{exit_code::kDone, missing_workers()});
@@ -94,7 +93,8 @@ std::string Supervision::failure_reason() const {
     if (phase_ == JobPhase::kDone) return "no worker came to the job's end: " + what;
     if (failed_to_start_) return what + " before the job had begun";
     if (server_gone()) {
-      return what + ", no worker is left, and the job's server does not come back";
+      return what + ", no worker is left, and the job's server does not come back" +
+             (waited_in_vain_ ? ": it was waited for, for " + seconds(longest_outage()) : "");
     }
     return what + ", no worker is left and " + std::to_string(restarts_) + " of " +
            std::to_string(options_.max_restarts) + " restarts are used";
@@ -109,14 +109,15 @@ bool Supervision::stays() const {
   if (signals_ > 0 || stopped_ || phase_ == JobPhase::kDone || phase_ == JobPhase::kFailed) {
     return false;
   }
-  if (server_gone() && !drained_ && server_lost_for_ < options_.start && any_worker_waits()) {
-    return true;
-  }
+  // The server tells the end of a job that runs. Until it does, a worker may come to be started.
+  const bool may_start = !drained_ && !waited_in_vain_ && any_worker_waits();
   if (options_.joined) {
     const bool waits = (options_.waits || replaced_) && all_workers_left();
-    return !drained_ && (quarantined_ || waits);
+    return !drained_ && (may_start || quarantined_ || waits);
   }
-  return (drained_ || quarantined_ || replaced_) && phase_ == JobPhase::kRunning;
+  if (server_gone()) return may_start;
+  const bool job_goes_on = drained_ || quarantined_ || replaced_ || (may_start && others_);
+  return job_goes_on && phase_ == JobPhase::kRunning;
 }
 
 bool Supervision::all_workers_left() const {
@@ -143,10 +144,6 @@ std::string Supervision::unjoined_workers() const {
   }
   if (count > kMostNamed) text += "; and " + std::to_string(count - kMostNamed) + " more";
   return text;
-}
-
-bool Supervision::server_gone() const {
-  return server_lost_for_ >= kServerGone;
 }
 
 std::string Supervision::missing_workers() const {

@@ -1,6 +1,7 @@
 // The decisions when a worker ends: whether another one takes its place, and what the user is told.
 #include <algorithm>
 #include <signal.h>
+#include <utility>
 
 #include "rendezvous/launcher/supervision.hpp"
 #include "rendezvous/launcher/supervision_text.hpp"
@@ -95,8 +96,13 @@ void Supervision::worker_failed(int slot, const std::string& how, Actions& actio
   } else if (may_restart && restarts_left() && server_gone()) {
     failed.waits = true;
     failed.outcome += ", and the job's server was gone";
-    actions.emplace_back(
-        Say{worker(slot) + " " + how + "; to be started again when the job's server is back"});
+    std::string text =
+        worker(slot) + " " + how + "; to be started again when the job's server is back";
+    if (running() == 0) {
+      text += ". No worker is left here: the server is waited for, for " +
+              seconds(longest_outage()) + " in all";
+    }
+    actions.emplace_back(Say{text});
   } else if (may_restart && restarts_left() && phase_ == JobPhase::kRunning && !joinable_) {
     failed.waits = true;
     failed.outcome += ", and no worker could join the job in its place";
@@ -168,7 +174,42 @@ void Supervision::start_waiting(Actions& actions) {
       start(number, actions);
     } else if (restarts_left()) {
       restart(number, "can join now: ", actions);
+    } else {
+      slot.waits = false;
     }
+  }
+}
+
+/// For which the server may be gone. One that runs in this process does not come back.
+Milliseconds Supervision::longest_outage() const {
+  return options_.joined ? std::max(options_.outage, options_.start) : options_.start;
+}
+
+/// A launcher that has no worker, and one to start, does not wait for ever: neither for a server
+/// that is gone, nor for members that do not come back to a server that does not know what became
+/// of them.
+void Supervision::limit_wait(TimePoint now) {
+  Wait wait = Wait::kNone;
+  if (!finished_ && running() == 0 && !ending() && !stopped_ && any_worker_waits()) {
+    const bool lost = recovering_ || (has_begun_ && phase_ == JobPhase::kForming);
+    wait = server_gone() ? Wait::kServer : lost && !quarantined_ ? Wait::kMembers : Wait::kNone;
+  }
+  if (std::exchange(wait_, wait) == wait) return;
+  wait_until_ = TimePoint::max();
+  if (wait == Wait::kNone) return;
+  wait_until_ = now + options_.start;
+  if (wait == Wait::kServer) {
+    wait_until_ = std::max(wait_until_, now + longest_outage() - server_lost_for_);
+  }
+}
+
+/// The worker is the first of those that the server awaits, or the only one.
+void Supervision::end_wait(Actions& actions) {
+  wait_until_ = TimePoint::max();
+  if (wait_ == Wait::kServer) {
+    waited_in_vain_ = true;
+  } else {
+    start_waiting(actions);
   }
 }
 

@@ -345,21 +345,6 @@ TEST(Supervision, OfAJoinedLauncherSaysWhatBecameOfItsWorkersAndOfTheJob) {
   EXPECT_EQ(departure(in(JobPhase::kRunning), StarterGone{}).exit_code, 1);
 }
 
-TEST(Supervision, OfAJoinedLauncherStartsNoWorkerWhileTheServerIsGone) {
-  World world({.np = 1, .max_np = 1, .joined = true, .start = Milliseconds(60000)});
-  world.happens(JobStateChanged{JobPhase::kRunning, "", true});
-  world.happens(ServerMissing{Milliseconds(15000)});
-  world.happens(WorkerExited{0, kCode3, in(JobPhase::kRunning)});
-  EXPECT_EQ(world.started.size(), 1U);
-  EXPECT_FALSE(world.finished) << "the server may come back";
-  World back = world;
-  back.happens(JobStateChanged{JobPhase::kRunning, "", true});
-  EXPECT_EQ(back.started.size(), 2U);
-  world.happens(ServerMissing{Milliseconds(60000)});
-  ASSERT_TRUE(world.finished);
-  EXPECT_EQ(world.finished->exit_code, 1);
-  EXPECT_THAT(world.finished->reason, testing::HasSubstr("the job's server does not come back"));
-}
 
 TEST(Supervision, OfAJoinedLauncherWhoseWorkersWereRemovedHasNotFailed) {
   SupervisionOptions options = two_workers();
