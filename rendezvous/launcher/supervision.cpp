@@ -266,7 +266,7 @@ void Supervision::start(int slot, Actions& actions) {
   Slot& started = slots_[slot];
   started.running = true;
   started.waits = false;
-  started.finished = started.removed = false;
+  started.finished = started.removed = started.unseen = false;
   started.unjoined = false;
   started.failure.clear();
   actions.emplace_back(StartWorker{slot, started.starts});

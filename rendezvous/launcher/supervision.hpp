@@ -172,6 +172,7 @@ class Supervision {
     int failures_before = 0;  ///< how many had failed before
     bool waits = false;       ///< to be started once it can join, and no quarantine is in the way
     bool finished = false;    ///< was with the job to its end
+    bool unseen = false;      ///< so it seems: its end, with code 0, was seen by no server
     bool removed = false;     ///< left on request
     std::string outcome;      ///< otherwise: what became of its worker
     bool unjoined = false;    ///< its last worker ended well and was never a member
@@ -219,6 +220,7 @@ class Supervision {
   /// Empty where as many workers finished as began.
   std::string missing_workers() const;
   bool any_worker_finished() const;
+  bool any_end_unseen() const;
   bool any_worker_waits() const;
   Milliseconds longest_outage() const;
   void limit_wait(TimePoint now);

@@ -48,6 +48,12 @@ std::optional<Finish> Supervision::departure() const {
     return Finish{exit_code::kDone, ""};
   }
   if (!asked && !all_workers_left()) return std::nullopt;
+  if (all_workers_left() && any_end_unseen()) {
+    return Finish{
+        exit_code::kDone,
+        "the workers of this host ended with code 0 while the job's server was away: taken "
+        "for finished"};
+  }
   if (server_gone()) {
     return Finish{exit_code::kFailed,
                   "the workers of this host have ended; whether the job goes on is not known, as "
@@ -92,6 +98,10 @@ std::string Supervision::failure_reason() const {
     if (phase_ == JobPhase::kDone && failed_after_done_) return what + " after the job was done";
     if (phase_ == JobPhase::kDone) return "no worker came to the job's end: " + what;
     if (failed_to_start_) return what + " before the job had begun";
+    if (any_end_unseen()) {
+      return what +
+             "; the other workers of this host ended with code 0 while the job's server was away";
+    }
     if (server_gone()) {
       return what + ", no worker is left, and the job's server does not come back" +
              (waited_in_vain_ ? ": it was waited for, for " + seconds(longest_outage()) : "");
@@ -110,7 +120,7 @@ bool Supervision::stays() const {
     return false;
   }
   // The server tells the end of a job that runs. Until it does, a worker may come to be started.
-  const bool may_start = !drained_ && !waited_in_vain_ && any_worker_waits();
+  const bool may_start = !drained_ && !waited_in_vain_ && any_worker_waits() && !any_end_unseen();
   if (options_.joined) {
     const bool waits = (options_.waits || replaced_) && all_workers_left();
     return !drained_ && (may_start || quarantined_ || waits);
@@ -129,6 +139,12 @@ bool Supervision::all_workers_left() const {
 bool Supervision::any_worker_finished() const {
   return std::any_of(slots_.begin(), slots_.end(),
                      [](const auto& entry) { return entry.second.finished; });
+}
+
+/// The training is over then.
+bool Supervision::any_end_unseen() const {
+  return std::any_of(slots_.begin(), slots_.end(),
+                     [](const auto& entry) { return entry.second.unseen; });
 }
 
 bool Supervision::any_worker_waits() const {

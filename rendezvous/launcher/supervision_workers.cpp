@@ -48,6 +48,11 @@ void Supervision::worker_ended(int slot, const WorkerReport& report, Actions& ac
   } else if (report.left == WorkerReport::Left::kFinished ||
              (phase_ == JobPhase::kDone && report.member)) {
     ended.finished = true;
+  } else if (report.left == WorkerReport::Left::kNot && has_begun_ && !ending() &&
+             (report.unanswered || recovering_)) {
+    ended.finished = ended.unseen = true;
+    actions.emplace_back(Say{
+        worker(slot) + " ended with code 0 while the job's server was away: taken for finished"});
   } else if (report.left == WorkerReport::Left::kRemoved) {
     ended.removed = true;
     ended.outcome = "was removed on request";

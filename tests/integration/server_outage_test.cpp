@@ -127,5 +127,17 @@ TEST_F(ServerOutageTest, TheOnlyWorkerOfAHostIsReplacedAfterALongOutageToo) {
   expect_replacement();
 }
 
+TEST_F(ServerOutageTest, ATrainingThatEndsMeanwhileIsTakenForFinished) {
+  begin_on_two_hosts();
+  kill_server();
+  finish();
+  for (Job* agent : {first_.get(), second_.get()}) {
+    EXPECT_EQ(agent->wait(kTimeLimit), 0) << agent->output();
+    EXPECT_THAT(agent->output(),
+                HasSubstr("elasticrun: the workers of this host ended with code 0 while the job's "
+                          "server was away: taken for finished"));
+  }
+}
+
 }  // namespace
 }  // namespace elastic::testing

@@ -176,6 +176,45 @@ TEST(SupervisionOutage, AWorkerThatCannotJoinYetIsNoReasonToLeave) {
   EXPECT_EQ(world.finished->exit_code, 0) << "the job is done without it";
 }
 
+TEST(SupervisionOutage, WorkersThatEndWellAreTakenForFinished) {
+  World world = agent_with(2);
+  world.happens(WorkerExited{0, kSuccess, unanswered()});
+  EXPECT_EQ(said(world),
+            "worker 0 ended with code 0 while the job's server was away: taken for finished\n");
+  World back = world;
+  world.happens(WorkerExited{1, kSuccess, unanswered()});
+  ASSERT_TRUE(world.finished);
+  EXPECT_EQ(world.finished->exit_code, 0);
+  EXPECT_EQ(world.finished->reason,
+            "the workers of this host ended with code 0 while the job's server was away: taken for "
+            "finished");
+  back.happens(kRecovering);
+  back.happens(WorkerExited{1, kSuccess, {JobPhase::kRunning, false}});
+  ASSERT_TRUE(back.finished) << "the server was back after the worker's end";
+  EXPECT_EQ(back.finished->exit_code, 0);
+}
+
+TEST(SupervisionOutage, WorkersThatEndWellDoNotHideOneThatDied) {
+  World world = agent_with(2);
+  world.happens(WorkerExited{0, kKilled, unanswered()});
+  world.happens(WorkerExited{1, kSuccess, unanswered()});
+  ASSERT_TRUE(world.finished) << "the training is over";
+  EXPECT_EQ(world.finished->exit_code, 1);
+  EXPECT_EQ(world.finished->reason,
+            "worker 0 died of signal 9 (Killed); the other workers of this host ended with code 0 "
+            "while the job's server was away");
+}
+
+TEST(SupervisionOutage, AJobThatHadNotBegunHasNotFinished) {
+  World world({.np = 1, .max_np = 1, .joined = true});
+  WorkerReport report = in(JobPhase::kForming);
+  report.member = false;
+  report.unanswered = true;
+  world.happens(WorkerExited{0, kSuccess, report});
+  ASSERT_TRUE(world.finished);
+  EXPECT_EQ(world.finished->exit_code, 5);
+}
+
 TEST(SupervisionOutage, ALauncherWithTheServerStaysForTheWorkersOfOthers) {
   World world({.np = 1, .max_np = 1});
   world.happens(JobStateChanged{JobPhase::kRunning, ""});
