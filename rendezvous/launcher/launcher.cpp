@@ -22,6 +22,7 @@
 #include "rendezvous/launcher/job_connection.hpp"
 #include "rendezvous/launcher/job_server.hpp"
 #include "rendezvous/launcher/notice/notice_watch.hpp"
+#include "rendezvous/launcher/other_hosts.hpp"
 #include "rendezvous/launcher/output_writer.hpp"
 #include "rendezvous/launcher/preparation.hpp"
 #include "rendezvous/launcher/starter_watch.hpp"
@@ -82,6 +83,7 @@ class Launcher::Impl {
   void decide(const Event& event) { perform(supervision_.decide(event, Clock::now())); }
   void perform(const std::vector<Action>& actions);
   void remove_workers(const std::vector<int>& slots);
+  void removal_refused(const std::string& why);
   void start_worker(const StartWorker& start);
   Status try_start(const StartWorker& start);
   void tell_end(int slot, const std::string& failure, pid_t pid);
@@ -104,7 +106,7 @@ class Launcher::Impl {
   boost::asio::steady_timer timer_{io_};
   boost::asio::steady_timer ask_again_{io_};
   std::set<int> leaving_;            // slots whose workers are to leave the job
-  bool told_of_refusal_ = false;     // of a worker's request to leave
+  bool asks_for_others_ = false;     // whether other hosts have workers
   std::optional<JobServer> server_;  // none under --join
   JobPlace job_;
   std::optional<JobConnection> connection_;
@@ -305,12 +307,19 @@ void Launcher::Impl::remove_workers(const std::vector<int>& slots) {
     if (workers_.contains(slot)) labels.push_back(label(slot));
   }
   if (labels.empty()) return leaving_.clear();
-  connection_->request_removal(labels, [this](const std::string& why) {
-    if (!std::exchange(told_of_refusal_, true)) say(why + "; it is asked for again and again");
-  });
+  connection_->request_removal(labels, [this](const std::string& why) { removal_refused(why); });
   ask_again_.expires_after(kAskAgain);
   ask_again_.async_wait([this](boost::system::error_code error) {
     if (!error) remove_workers({});
+  });
+}
+
+/// Its meaning depends on the workers of other hosts.
+void Launcher::Impl::removal_refused(const std::string& why) {
+  if (std::exchange(asks_for_others_, true)) return;
+  connection_->ask_status([this, why](const rendezvous::StatusReply* now) {
+    asks_for_others_ = false;
+    if (now != nullptr) decide(RemovalRefused{why, other_hosts(*now, job_.launcher)});
   });
 }
 

@@ -173,6 +173,22 @@ void Supervision::drain(Milliseconds deadline, TimePoint now, Actions& actions) 
   if (phase_ == JobPhase::kForming) return terminate(now, actions);
   actions.emplace_back(RequestRemoval{running_slots()});
   terminate_at_ = std::min(terminate_at_, now + deadline);
+  stops_job_at_ = now + deadline / 2;
+}
+
+/// Workers that no other goes on without are not to be lost with what they have computed: they leave
+/// by a stop of the job, which lets them save it.
+void Supervision::on(const RemovalRefused& event, TimePoint now, Actions& actions) {
+  if (running() == 0 || stops_job_ || kill_at_ != TimePoint::max()) return;
+  const bool goes_on = event.others.members || (event.others.joiners && now < stops_job_at_);
+  if (drained_ && phase_ == JobPhase::kRunning && !goes_on) {
+    stops_job_ = true;
+    actions.emplace_back(
+        Say{"no worker of another host would be left: the job stops at the next step boundary"});
+    actions.emplace_back(RequestStop{});
+  } else if (!std::exchange(told_of_refusal_, true)) {
+    actions.emplace_back(Say{event.why + "; it is asked for again and again"});
+  }
 }
 
 void Supervision::on(const NoticeCame& event, TimePoint now, Actions& actions) {

@@ -52,6 +52,13 @@ struct WorkerReport {
   bool unanswered = false;  ///< the server does not come back: this is what was last known of it
 };
 
+/// Workers that would go on with the job without those of this host. Those of hosts whose workers
+/// are to leave as well do not count.
+struct OtherHosts {
+  bool members = false;
+  bool joiners = false;  ///< workers that may become members, or are about to join
+};
+
 // ---- events -----------------------------------------------------------------------------------
 struct WorkerExited {
   int slot = 0;
@@ -85,6 +92,11 @@ struct SlotsChanged {
   int slots = 0;
   std::optional<Milliseconds> deadline{};  ///< none: as for a signal
 };
+/// The server does not let a worker go: too few would be left, or it is no member yet.
+struct RemovalRefused {
+  std::string why;
+  OtherHosts others;
+};
 /// The machine is to end. Its workers leave, or the job stops if that is this launcher's.
 struct NoticeCame {
   std::string text;
@@ -101,8 +113,8 @@ struct SignalReceived {
 };
 struct TimePassed {};
 using Event = std::variant<WorkerExited, WorkerNotStarted, JobStateChanged, QuarantineChanged,
-                           WorkerReplaced, SpawnWanted, SlotsChanged, NoticeCame, ServerMissing,
-                           StarterGone, SignalReceived, TimePassed>;
+                           WorkerReplaced, SpawnWanted, SlotsChanged, RemovalRefused, NoticeCame,
+                           ServerMissing, StarterGone, SignalReceived, TimePassed>;
 
 // ---- actions ----------------------------------------------------------------------------------
 struct StartWorker {
@@ -188,6 +200,7 @@ class Supervision {
   void on(const WorkerReplaced& event, TimePoint now, Actions& actions);
   void on(const SpawnWanted& event, TimePoint now, Actions& actions);
   void on(const SlotsChanged& event, TimePoint now, Actions& actions);
+  void on(const RemovalRefused& event, TimePoint now, Actions& actions);
   void on(const NoticeCame& event, TimePoint now, Actions& actions);
   void on(const ServerMissing& event, TimePoint now, Actions& actions);
   void on(const StarterGone& event, TimePoint now, Actions& actions);
@@ -249,7 +262,11 @@ class Supervision {
   int failures_ = 0;
   int signals_ = 0;  ///< received from the user
   int first_signal_ = 0;
-  bool drained_ = false;  ///< no worker is to run here any more
+  bool drained_ = false;          ///< no worker is to run here any more
+  bool told_of_refusal_ = false;  ///< of a worker's removal
+  /// From then on workers that are about to join elsewhere are no reason to let the job go on.
+  TimePoint stops_job_at_ = TimePoint::max();
+  bool stops_job_ = false;  ///< its last workers run here, and are to leave
   bool starter_gone_ = false;
   bool others_ = true;  ///< the job had members on other hosts when the last worker here ended
   Milliseconds server_lost_for_{0};

@@ -7,6 +7,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "rendezvous/launcher/other_hosts.hpp"
 #include "supervision_world.hpp"
 
 namespace elastic::launcher {
@@ -345,7 +346,6 @@ TEST(Supervision, OfAJoinedLauncherSaysWhatBecameOfItsWorkersAndOfTheJob) {
   EXPECT_EQ(departure(in(JobPhase::kRunning), StarterGone{}).exit_code, 1);
 }
 
-
 TEST(Supervision, OfAJoinedLauncherWhoseWorkersWereRemovedHasNotFailed) {
   SupervisionOptions options = two_workers();
   options.joined = true;
@@ -355,6 +355,91 @@ TEST(Supervision, OfAJoinedLauncherWhoseWorkersWereRemovedHasNotFailed) {
   for (const int slot : {0, 1}) world.happens(WorkerExited{slot, kSuccess, removed});
   ASSERT_TRUE(world.finished);
   EXPECT_EQ(world.finished->exit_code, 0);
+}
+
+/// An agent with a worker that the server does not let go.
+World drained_agent(OtherHosts others) {
+  World world({.np = 1, .max_np = 1, .joined = true, .drain = Milliseconds(1000)});
+  world.happens(JobStateChanged{JobPhase::kRunning, "", true});
+  world.happens(SignalReceived{SIGTERM});
+  world.happens(SlotsChanged{0, Milliseconds(1000)});
+  EXPECT_EQ(world.removed, std::vector<int>{0});
+  world.happens(RemovalRefused{"cannot remove rank 0", others});
+  return world;
+}
+
+TEST(Supervision, WhereTheJobsLastWorkersAreToLeaveTheJobStops) {
+  World world = drained_agent({.members = false, .joiners = false});
+  EXPECT_EQ(world.stops, 1);
+  EXPECT_THAT(std::get<Say>(world.last.front()).text,
+              testing::HasSubstr("no worker of another host would be left: the job stops"));
+  world.happens(RemovalRefused{"cannot remove rank 0", {}});
+  EXPECT_EQ(world.stops, 1);
+  world.happens(JobStateChanged{JobPhase::kDone, "the job was stopped on request"});
+  world.happens(WorkerExited{0, kSuccess, in(JobPhase::kDone)});
+  EXPECT_TRUE(world.signals.empty());
+  ASSERT_TRUE(world.finished);
+  EXPECT_EQ(world.finished->exit_code, 1) << "as of any job that a signal stops";
+  EXPECT_THAT(world.finished->reason, testing::StartsWith("stopped by SIGTERM: the job's last"));
+}
+
+TEST(Supervision, WhereAnotherHostGoesOnTheJobDoesNotStop) {
+  World world = drained_agent({.members = true, .joiners = false});
+  EXPECT_EQ(std::get<Say>(world.last.front()).text,
+            "cannot remove rank 0; it is asked for again and again");
+  world.passes(Milliseconds(999));
+  world.happens(RemovalRefused{"cannot remove rank 0", {.members = true, .joiners = false}});
+  EXPECT_TRUE(world.last.empty()) << "said once";
+  EXPECT_EQ(world.stops, 0);
+}
+
+TEST(Supervision, JoinersOnOtherHostsAreWaitedForBeforeTheJobStops) {
+  World world = drained_agent({.members = false, .joiners = true});
+  EXPECT_EQ(world.stops, 0);
+  world.passes(Milliseconds(500));
+  world.happens(RemovalRefused{"cannot remove rank 0", {.members = false, .joiners = true}});
+  EXPECT_EQ(world.stops, 1);
+}
+
+TEST(Supervision, AHostThatIsToHaveFewerWorkersDoesNotStopTheJob) {
+  World world({.np = 2, .max_np = 2, .joined = true});
+  world.happens(JobStateChanged{JobPhase::kRunning, "", true});
+  world.happens(SlotsChanged{1});
+  world.happens(RemovalRefused{"cannot remove rank 1", {}});
+  EXPECT_EQ(world.stops, 0);
+}
+
+rendezvous::StatusReply status_with(const std::vector<std::string>& members, bool drained) {
+  rendezvous::StatusReply status;
+  status.phase = "running";
+  for (const std::string& label : members) {
+    status.view.members.emplace_back().label = label;
+  }
+  status.launchers.emplace();
+  for (const int number : {0, 1}) {
+    auto& launcher = status.launchers->emplace_back();
+    launcher.number = number;
+    launcher.slots = drained ? 0 : 1;
+  }
+  return status;
+}
+
+TEST(OtherHosts, AreThoseWithWorkersThatAreNotToLeave) {
+  EXPECT_FALSE(other_hosts(status_with({"slot-1.0"}, false), 1).members);
+  EXPECT_TRUE(other_hosts(status_with({"slot-0", "slot-1.0"}, false), 1).members);
+  EXPECT_FALSE(other_hosts(status_with({"slot-0", "slot-1.0"}, true), 1).members);
+  EXPECT_TRUE(other_hosts(status_with({"by hand"}, true), 1).members);
+  auto status = status_with({"slot-1.0"}, false);
+  status.joiners.emplace_back().label = "slot-0";
+  EXPECT_TRUE(other_hosts(status, 1).joiners);
+  EXPECT_FALSE(other_hosts(status, 0).joiners);
+  status.joiners.clear();
+  status.launchers->front().connected = true;
+  EXPECT_FALSE(other_hosts(status, 1).joiners);
+  status.launchers->front().running = 1;
+  EXPECT_TRUE(other_hosts(status, 1).joiners) << "it has been started again there";
+  status.phase = "recovering";
+  EXPECT_TRUE(other_hosts(status, 1).members) << "some may come back";
 }
 
 TEST(Supervision, AWorkerThatCannotBeStartedIsNotTriedAgain) {
