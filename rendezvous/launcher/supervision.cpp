@@ -176,8 +176,8 @@ void Supervision::drain(Milliseconds deadline, TimePoint now, Actions& actions) 
   stops_job_at_ = now + deadline / 2;
 }
 
-/// Workers that no other goes on without are not to be lost with what they have computed: they leave
-/// by a stop of the job, which lets them save it.
+/// Workers that no other goes on without are not to be lost with what they have computed: they
+/// leave by a stop of the job, which lets them save it.
 void Supervision::on(const RemovalRefused& event, TimePoint now, Actions& actions) {
   if (running() == 0 || stops_job_ || kill_at_ != TimePoint::max()) return;
   const bool goes_on = event.others.members || (event.others.joiners && now < stops_job_at_);
@@ -223,6 +223,12 @@ void Supervision::on(const SignalReceived& event, TimePoint now, Actions& action
   ++signals_;
   if (signals_ == 1) {
     first_signal_ = event.number;
+    if (phase_ == JobPhase::kDone || phase_ == JobPhase::kFailed) {
+      // No step is left that could be brought to an end.
+      stopped_after_done_ = phase_ == JobPhase::kDone;
+      end_overdue(event, now, actions);
+      return;
+    }
     if (phase_ == JobPhase::kForming) {
       // No step has begun that could be brought to an end.
       actions.emplace_back(Say{signal_name(event.number) + ": stopping the workers"});
@@ -249,6 +255,20 @@ void Supervision::on(const SignalReceived& event, TimePoint now, Actions& action
     actions.emplace_back(SignalWorkers{SIGKILL});
     terminate_at_ = kill_at_ = TimePoint::max();
   }
+}
+
+/// The job is over. Slurm's SIGTERM is a warning, in which a worker may save something to its end.
+void Supervision::end_overdue(const SignalReceived& event, TimePoint now, Actions& actions) {
+  const std::string name = signal_name(event.number);
+  if (options_.sigterm_repeats && event.number == SIGTERM) {
+    terminate_at_ = std::min(terminate_at_, now + options_.drain);
+    actions.emplace_back(NameRunning{
+        name + ": the job is over; waiting for ",
+        " to exit, for at most " + seconds(options_.drain) + " more (--drain-seconds)"});
+    return;
+  }
+  actions.emplace_back(NameRunning{name + ": the job is over; stopping ", ""});
+  if (kill_at_ == TimePoint::max()) terminate(now, actions);
 }
 
 void Supervision::on(const TimePassed&, TimePoint now, Actions& actions) {

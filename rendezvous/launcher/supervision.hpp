@@ -222,6 +222,7 @@ class Supervision {
   void worker_ended(int slot, const WorkerReport& report, Actions& actions);
   void terminate(TimePoint now, Actions& actions);
   void await_exits(TimePoint now);
+  void end_overdue(const SignalReceived& event, TimePoint now, Actions& actions);
   void finish(Actions& actions);
   /// Where the workers of a joined launcher have left the job; otherwise none.
   std::optional<Finish> departure() const;
@@ -262,8 +263,9 @@ class Supervision {
   int failures_ = 0;
   int signals_ = 0;  ///< received from the user
   int first_signal_ = 0;
-  bool drained_ = false;          ///< no worker is to run here any more
-  bool told_of_refusal_ = false;  ///< of a worker's removal
+  bool stopped_after_done_ = false;  ///< by the first signal
+  bool drained_ = false;             ///< no worker is to run here any more
+  bool told_of_refusal_ = false;     ///< of a worker's removal
   /// From then on workers that are about to join elsewhere are no reason to let the job go on.
   TimePoint stops_job_at_ = TimePoint::max();
   bool stops_job_ = false;  ///< its last workers run here, and are to leave

@@ -92,7 +92,10 @@ std::vector<int> Supervision::failed_slots() const {
 }
 
 std::string Supervision::failure_reason() const {
-  if (signals_ > 0) return "stopped by " + signal_name(first_signal_);
+  if (signals_ > 0) {
+    return "stopped by " + signal_name(first_signal_) +
+           (stopped_after_done_ ? " after the job was done" : "");
+  }
   if (phase_ == JobPhase::kFailed) {
     return "the job failed" + because(phase_text_) + unjoined_workers();
   }

@@ -90,6 +90,21 @@ TEST(ElasticTraining, WorkerThatIsStoppedForGoodIsNamedAndKilledOnceTheJobIsDone
   EXPECT_TRUE(gone(std::atoi(stopped.c_str())));
 }
 
+TEST(ElasticTraining, SigtermOnceTheJobIsDoneEndsTheWaitForAWorker) {
+  TrainerJob job({"-np", "2", "--max-restarts", "0"});
+  ASSERT_TRUE(job.wait_until_trained(2)) << job.output();
+  ::kill(job.pid(1), SIGSTOP);
+  std::ofstream(job.folder() / "finish").flush();
+  std::string status;
+  ASSERT_TRUE(eventually(kLong, [&] {
+    return job.control({"status", "--json"}, &status) &&
+           status.find("\"phase\":\"done\"") != std::string::npos;
+  })) << status;
+  ::kill(job.launcher().pid(), SIGTERM);
+  EXPECT_EQ(job.launcher().wait(kLong), 1) << job.output();
+  EXPECT_THAT(job.output(), HasSubstr("SIGTERM: the job is over; stopping worker 1 (process "));
+}
+
 TEST(ElasticTraining, WorkerThatStoodStillDoesNotReplaceANewerCheckpoint) {
   TrainerJob job({"-np", "3", "--max-restarts", "0"}, "zombie");
   ASSERT_TRUE(job.wait_until_trained(2)) << job.output();  // the others, without slot 0

@@ -262,6 +262,33 @@ TEST(Supervision, DrainsOnTheFirstSignalThenTerminatesThenKills) {
   EXPECT_EQ(world.finished->reason, "stopped by SIGINT");
 }
 
+TEST(Supervision, OnceTheJobIsOverASignalEndsTheWorkersAtOnce) {
+  for (const bool joined : {false, true}) {
+    World world({.np = 2, .max_np = 2, .joined = joined, .kill_grace = Milliseconds(100)});
+    world.happens(JobStateChanged{JobPhase::kRunning, ""});
+    world.happens(WorkerExited{0, kSuccess, in(JobPhase::kDone)});
+    world.happens(SignalReceived{SIGTERM});
+    EXPECT_EQ(named_running(world), "SIGTERM: the job is over; stopping ");
+    EXPECT_EQ(world.signals, std::vector<int>{SIGTERM});
+    EXPECT_EQ(world.stops + world.drains, 0);
+    world.passes(Milliseconds(100));
+    world.happens(WorkerExited{1, kKilled, in(JobPhase::kDone)});
+    ASSERT_TRUE(world.finished);
+    EXPECT_EQ(world.finished->exit_code, 1) << "it may have left something undone";
+    EXPECT_EQ(world.finished->reason, "stopped by SIGTERM after the job was done");
+  }
+}
+
+TEST(Supervision, OnceTheJobIsOverSlurmsSigtermLeavesTimeToSave) {
+  World world({.np = 1, .max_np = 1, .sigterm_repeats = true, .drain = Milliseconds(1000)});
+  world.happens(JobStateChanged{JobPhase::kRunning, ""});
+  world.happens(JobStateChanged{JobPhase::kDone, ""});
+  world.happens(SignalReceived{SIGTERM});
+  EXPECT_TRUE(world.signals.empty());
+  world.passes(Milliseconds(1000));
+  EXPECT_EQ(world.signals, std::vector<int>{SIGTERM});
+}
+
 TEST(Supervision, FurtherSignalsDoNotWait) {
   World world({.np = 1, .max_np = 1});
   world.happens(JobStateChanged{JobPhase::kRunning, ""});
