@@ -71,6 +71,7 @@ class JobConnection::Impl : public std::enable_shared_from_this<Impl> {
                                                  : WorkerReport::Left::kLost;
       report.why = departed.why;
     }
+    report.several_launchers = reply->launchers && reply->launchers->size() > 1;
     // A server that was started again does not know the members yet.
     report.others = reply->phase == "recovering" ||
                     std::ranges::any_of(reply->view.members, [&](const auto& member) {

@@ -47,6 +47,7 @@ void Supervision::on(const WorkerExited& event, TimePoint now, Actions& actions)
   const WorkerReport& report = event.report;
   note_early_ends(report);
   others_ = report.others;
+  several_launchers_ |= report.several_launchers;
   if (report.unanswered) server_lost_for_ = std::max(server_lost_for_, kServerGone);
   if ((report.phase != phase_ || report.joinable != joinable_) && !ending()) {
     on(JobStateChanged{report.phase, "", report.joinable, false, recovering_}, now, actions);

@@ -49,6 +49,7 @@ struct WorkerReport {
   /// Why, by slot: of all workers that said the job was at its end, and were wrong.
   std::map<int, std::string> ended_early = {};
   bool others = true;       ///< the latest view has members on other hosts
+  bool several_launchers = false;  ///< start the job's workers
   bool unanswered = false;  ///< the server does not come back: this is what was last known of it
 };
 
@@ -263,6 +264,7 @@ class Supervision {
   int failures_ = 0;
   int signals_ = 0;  ///< received from the user
   int first_signal_ = 0;
+  bool several_launchers_ = false;
   bool stopped_after_done_ = false;  ///< by the first signal
   bool drained_ = false;             ///< no worker is to run here any more
   bool told_of_refusal_ = false;     ///< of a worker's removal

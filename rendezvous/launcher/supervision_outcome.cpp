@@ -181,7 +181,8 @@ std::string Supervision::missing_workers() const {
       missing.push_back(worker(number) + " " + slot.outcome);
     }
   }
-  return fewer_workers(options_.np, finished, missing);
+  const std::string fewer = fewer_workers(options_.np, finished, missing);
+  return several_launchers_ && !fewer.empty() ? "on this host " + fewer : fewer;
 }
 
 }  // namespace elastic::launcher

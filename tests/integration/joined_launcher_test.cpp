@@ -57,6 +57,19 @@ TEST_F(JoinedLauncherTest, ADeadWorkerIsReplacedOnItsHost) {
   EXPECT_EQ(second->wait(kTimeLimit), 0) << second->output();
 }
 
+TEST_F(JoinedLauncherTest, TheLastLineIsAboutTheWorkersOfOneHost) {
+  start({"-np", "2", "--max-np", "4", "--max-restarts", "0"});
+  ASSERT_TRUE(job_->wait_until_trained(2));
+  const auto second = join({"-np", "1"});
+  ASSERT_TRUE(job_->wait_until_trained(3));
+  ::kill(job_->pid(1), SIGKILL);
+  ASSERT_TRUE(has_members(2));
+  EXPECT_EQ(job_->finish(), 0) << job_->output();
+  EXPECT_THAT(job_->output(),
+              HasSubstr("on this host the job began with 2 workers and ended with 1: worker 1"));
+  EXPECT_EQ(second->wait(kTimeLimit), 0) << second->output();
+}
+
 TEST_F(JoinedLauncherTest, OnSigtermItsWorkersAreReplacedWhereThereIsRoom) {
   start({"-np", "2", "--max-np", "4", "--slots", "3"});
   ASSERT_TRUE(job_->wait_until_trained(2));

@@ -48,6 +48,19 @@ TEST(Supervision, SaysWhatBecameOfEveryWorkerThatIsMissing) {
       "2 exited with code 0 in the middle of the job, without elastic::shutdown");
 }
 
+/// Other launchers count their own.
+TEST(Supervision, WithOtherLaunchersItSaysThatItCountsTheWorkersOfThisHost) {
+  World world({.np = 2, .max_np = 2, .max_restarts = 0});
+  WorkerReport report = in(JobPhase::kRunning);
+  report.several_launchers = true;
+  world.happens(WorkerExited{1, kKilled, report});
+  world.happens(WorkerExited{0, kSuccess, in(JobPhase::kDone)});
+  ASSERT_TRUE(world.finished);
+  EXPECT_EQ(world.finished->reason,
+            "on this host the job began with 2 workers and ended with 1: worker 1 died of signal 9 "
+            "(Killed), and no restarts were left");
+}
+
 TEST(Supervision, AWorkerThatLeftInTheMiddleIsToldAlsoWhereTheJobHasEndedSince) {
   World world(two_workers());
   world.happens(
