@@ -105,6 +105,7 @@ class HostLauncher::Impl {
   void start_agent(const StartAgent& start);
   boost::asio::awaitable<void> find_address_and_start(StartAgent start);
   Status start_process(const StartAgent& start, const std::string& server);
+  std::string command_to(const std::string& host) const;
   void arm_timer();
   void say(const std::string& text) { console_->say(text); }
   std::string list_limit() const {
@@ -300,10 +301,17 @@ void HostLauncher::Impl::collect_agents() {
     const auto& lines = entry->second.output->last_lines();
     std::string last = lines.empty() ? "" : lines.back();
     if (last.ends_with('\r')) last.pop_back();  // ssh ends its lines for a terminal
-    ended.push_back({entry->first, *status, std::move(last)});
+    ended.push_back({entry->first, *status, std::move(last), command_to(entry->first)});
     entry = agents_.erase(entry);
   }
   for (const AgentEnded& event : ended) decide(event);
+}
+
+/// As a person would write it.
+std::string HostLauncher::Impl::command_to(const std::string& host) const {
+  if (is_this_machine(host)) return "";
+  const std::string& more = options_.hosts.ssh_arguments;
+  return options_.hosts.ssh + (more.empty() ? "" : " " + more) + " " + host;
 }
 
 void HostLauncher::Impl::count_workers() {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "rendezvous/hosts/agent_end.hpp"
 #include "rendezvous/launcher/exit_code.hpp"
 #include "rendezvous/launcher/supervision_text.hpp"
 
@@ -16,35 +17,8 @@ namespace exit_code = launcher::exit_code;
 
 namespace {
 
-/// Exit codes of sh and ssh; the agent's own are elasticrun's.
-constexpr int kNotFound = 127;
-constexpr int kSshFailed = 255;
-
 /// A count of workers is that of a moment ago: an agent that has just begun may not have told.
 constexpr Milliseconds kCountsAfter{2000};
-
-std::string how(const AgentEnded& event, bool was_running) {
-  const ExitStatus& status = event.status;
-  if (status.signal == 0 && status.code == kSshFailed && was_running) {
-    return "the connection was cut off";
-  }
-  const std::string last = event.last_line.empty() ? "" : ": " + event.last_line;
-  if (status.signal == 0 && status.code == kSshFailed) {
-    return "it cannot be reached, or the connection was cut off" + last;
-  }
-  if (status.signal == 0 && status.code == kNotFound) {
-    return "there is no elasticrun in its PATH, nor where it is here" + last;
-  }
-  if (status.signal == 0 && status.code == exit_code::kNoServer) {
-    return "it does not reach the job's server, which is on this machine: see --bind" + last;
-  }
-  if (status.signal == 0 && status.code == exit_code::kNotPrepared) {
-    return "--prepare failed there";
-  }
-  if (status.signal == 0 && status.code == exit_code::kRefused)
-    return "its elasticrun was refused" + last;
-  return "its elasticrun " + status.text();  // which has said why
-}
 
 std::string count(int workers) {
   return std::to_string(workers) + (workers == 1 ? " worker" : " workers");
@@ -186,7 +160,7 @@ void HostSupervision::on(const AgentEnded& event, TimePoint now, Actions& action
   place.alive = false;
   place.due = TimePoint::max();
   const ExitStatus& status = event.status;
-  if (status.ok()) any_succeeded_ = true;
+  if (status.ok() && phase_ != JobPhase::kForming) any_succeeded_ = true;
   if (ending()) {
     failed_after_done_ |=
         phase_ == JobPhase::kDone && status.signal == 0 && status.code == exit_code::kFailed;
@@ -201,7 +175,8 @@ void HostSupervision::on(const AgentEnded& event, TimePoint now, Actions& action
     return end_agents(now, actions);
   }
   const bool drained = status.signal == 0 && status.code == exit_code::kDrained;
-  if (!place.listed || place.leaving || status.ok() || drained) {
+  const bool is_done = status.ok() && phase_ != JobPhase::kForming;  // no job is before its begin
+  if (!place.listed || place.leaving || is_done || drained) {
     place.workers = 0;
     if (!status.ok()) actions.emplace_back(Say{"host " + event.host + " has been drained"});
     // The list may name the host again while its workers leave.
@@ -218,7 +193,7 @@ void HostSupervision::agent_failed(const AgentEnded& event, Place& place, TimePo
   if (now - place.started >= options_.proven) place.failures = 0;
   place.failure = place.overdue ? "its elasticrun did not reach the job's server within " +
                                       seconds(options_.start) + " (--start-timeout-ms)"
-                                : how(event, place.counted);
+                                : reason_of_end(event, place.counted);
   place.unprepared = event.status.signal == 0 && event.status.code == exit_code::kNotPrepared;
   // It would be refused again.
   const bool refused = event.status.signal == 0 && event.status.code == exit_code::kRefused;

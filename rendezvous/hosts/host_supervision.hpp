@@ -49,6 +49,7 @@ struct AgentEnded {
   std::string host;
   ExitStatus status;
   std::string last_line;  ///< of what it wrote to stderr
+  std::string command{};  ///< that reaches the host, as "ssh a"; empty: it is this machine
 };
 /// How many workers each agent runs, by host, of those that the server knows.
 struct Counted {

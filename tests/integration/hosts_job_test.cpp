@@ -214,6 +214,18 @@ TEST_F(HostsJobTest, WhereNoHostCanBeReachedItSaysWhy) {
   EXPECT_THAT(ended.output, HasSubstr("no host is left to run workers; host down-a: it cannot"));
 }
 
+TEST_F(HostsJobTest, ACommandThatIsNoSshIsNamed) {
+  for (const std::string program : {"false", "true"}) {
+    const Ended ended = run({ELASTICRUN, "--hosts", "no-a:1", "--start-timeout-ms", "1000", "--ssh",
+                             program, "/bin/true"});
+    EXPECT_EQ(ended.status, 1);
+    EXPECT_THAT(ended.output,
+                HasSubstr("host no-a: the command '" + program +
+                          " no-a' (--ssh) exited with code " + (program == "true" ? "0" : "1") +
+                          ", and no elasticrun came from there; try: " + program + " no-a true"));
+  }
+}
+
 TEST_F(HostsJobTest, AHostWhoseLoginHangsIsGivenUpAfterTheStartTimeout) {
   const Ended ended = run({ELASTICRUN, "--hosts", "hung-a:1", "--start-timeout-ms", "1000", "--ssh",
                            ssh_.string(), "/bin/true"});

@@ -76,6 +76,21 @@ struct World {
 
 const HostList kTwo = {{"a", 2}, {"b", 2}};
 
+TEST(HostSupervision, NamesACommandThatStartsNoElasticrun) {
+  for (const int number : {0, 1}) {
+    World world;
+    world.happens(ListChanged{kTwo});
+    world.happens(AgentEnded{"b", code(number), "no such thing", "rsh -x b"});
+    EXPECT_THAT(world.said, HasSubstr("host b: the command 'rsh -x b' (--ssh) exited with code " +
+                                      std::to_string(number) +
+                                      ", and no elasticrun came from there: no such thing; try: "
+                                      "rsh -x b true; 2 workers missing; tried again in 1 s"));
+    world.happens(AgentEnded{"a", code(1), "elasticrun a: no room", "rsh -x a"});
+    EXPECT_THAT(world.said, HasSubstr("host a: its elasticrun exited with code 1; "))
+        << "it has said why";
+  }
+}
+
 TEST(HostSupervision, BeginsWithAllSlotsOrWithSoManyWorkers) {
   World all;
   all.happens(ListChanged{kTwo});
