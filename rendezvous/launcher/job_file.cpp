@@ -17,10 +17,6 @@ namespace elastic::launcher {
 
 namespace {
 
-std::string path_of(const std::string& folder, const std::string& job) {
-  return jobs_folder(folder) + "/" + job + ".json";
-}
-
 std::optional<JobRecord> read_record(const std::filesystem::path& path) {
   const auto read = rendezvous::read_secret_json(path.string());
   if (!read.ok()) return std::nullopt;
@@ -47,6 +43,10 @@ std::string jobs_folder(const std::string& folder) {
   return folder + "/jobs" + (number.empty() ? "" : "-" + number);
 }
 
+std::string job_record_path(const std::string& folder, const std::string& job) {
+  return jobs_folder(folder) + "/" + job + ".json";
+}
+
 Status write_job_record(const std::string& folder, const JobRecord& record) {
   if (Status status = make_private_folder(jobs_folder(folder)); !status.ok()) return status;
   if (const auto other = find_job_record(folder, record.job)) {
@@ -58,22 +58,23 @@ Status write_job_record(const std::string& folder, const JobRecord& record) {
                                  {"encrypt", record.encrypt},
                                  {"pid", record.owner.pid},
                                  {"start_time", record.owner.start_time}};
-  return rendezvous::write_secret_json(path_of(folder, record.job), {fields, record.secret});
+  return rendezvous::write_secret_json(job_record_path(folder, record.job),
+                                       {fields, record.secret});
 }
 
 std::optional<JobRecord> find_job_record(const std::string& folder, const std::string& job) {
-  auto record = read_record(path_of(folder, job));
+  auto record = read_record(job_record_path(folder, job));
   if (record && !record->owner.alive()) record.reset();
   return record;
 }
 
 void remove_job_record(const std::string& folder, const std::string& job) {
-  ::unlink(path_of(folder, job).c_str());
+  ::unlink(job_record_path(folder, job).c_str());
 }
 
 Result<JobFile> JobFile::create(const std::string& folder, const JobRecord& record) {
   if (Status status = write_job_record(folder, record); !status.ok()) return status;
-  return JobFile(path_of(folder, record.job));
+  return JobFile(job_record_path(folder, record.job));
 }
 
 JobFile::~JobFile() {

@@ -24,6 +24,9 @@ struct JobRecord {
 /// numbers of processes, have one each, since they cannot tell whether an owner is alive.
 std::string jobs_folder(const std::string& folder);
 
+/// The file of a job's record.
+std::string job_record_path(const std::string& folder, const std::string& job);
+
 /// Writes JOB.json to that folder, which counts as long as its owner is alive. kRefused when a job
 /// of that name is running.
 Status write_job_record(const std::string& folder, const JobRecord& record);

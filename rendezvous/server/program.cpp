@@ -71,7 +71,8 @@ void raise_limit(const ServerOptions& with) {
 /// The server's life with and without standbys.
 class Program {
  public:
-  explicit Program(ProgramOptions options) : options_(std::move(options)) {}
+  explicit Program(ProgramOptions options)
+      : options_(std::move(options)), record_(options_.job_record) {}
 
   Status run() {
     if (Status prepared = prepare(); !prepared.ok()) return prepared;
@@ -188,6 +189,7 @@ class Program {
   }
 
   ProgramOptions options_;
+  RecordOfServer record_;
   boost::asio::io_context io_{1};
   boost::asio::signal_set signals_{io_, SIGINT, SIGTERM};
   Starter starter_{io_};

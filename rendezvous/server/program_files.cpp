@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <fcntl.h>
+#include <fstream>
 #include <unistd.h>
 
 #include <nlohmann/json.hpp>
@@ -39,6 +40,14 @@ Status SecretFile::create(const Secret& secret) {
   text.text() += '\n';
   if (!write_text(file.get(), text.text())) return cannot_write(path);
   return {};
+}
+
+RecordOfServer::~RecordOfServer() {
+  if (path_.empty()) return;
+  std::ifstream file(path_);
+  const auto record = nlohmann::json::parse(file, nullptr, false);
+  const auto pid = record.is_object() ? record.find("pid") : record.end();
+  if (pid != record.end() && *pid == ::getpid()) ::unlink(path_.c_str());
 }
 
 Status write_port_file(const std::string& path, const std::string& address) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <utility>
 
 #include "base/secret.hpp"
 #include "base/status.hpp"
@@ -17,6 +18,20 @@ class SecretFile {
 
   Status create(const Secret& secret);
   const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
+/// A file about this server that another process writes, removed at the end. By then it may be
+/// about a later server.
+class RecordOfServer {
+ public:
+  /// `path`: empty for none.
+  explicit RecordOfServer(std::string path) : path_(std::move(path)) {}
+  RecordOfServer(const RecordOfServer&) = delete;
+  RecordOfServer& operator=(const RecordOfServer&) = delete;
+  ~RecordOfServer();
 
  private:
   std::string path_;

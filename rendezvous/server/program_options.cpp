@@ -121,6 +121,8 @@ void declare(CLI::App& app, ProgramOptions& options, Arguments& arguments) {
                  "where to write the address and the secret, for this user alone; elasticrun "
                  "--connection-file joins by it. A file that is there is replaced; it is removed "
                  "at the end");
+  app.add_option("--job-record", options.job_record,
+                 "file about this server that its starter writes; it is removed at the end");
   app.add_option("--journal", server.journal, "file that views are written to before they hold");
   declare_store(app, options, arguments);
   app.add_option("--event-log", server.event_log,

@@ -15,6 +15,7 @@ struct ProgramOptions {
   std::string secret_file;      ///< empty: make one
   std::string port_file;        ///< empty: none
   std::string connection_file;  ///< with the secret in it; empty: none
+  std::string job_record;       ///< that the starter writes, removed at the end; empty: none
   etcd::EtcdOptions store;      ///< where the journal is and leaders are chosen; no members: none
   std::string password_file;    ///< of `store`; empty: none
   Milliseconds lease{5000};     ///< of the server that leads

@@ -19,6 +19,7 @@
 
 #include "base/secret_descriptor.hpp"
 #include "base/unique_fd.hpp"
+#include "rendezvous/client/control_client.hpp"
 #include "rendezvous/launcher/job_file.hpp"
 #include "rendezvous/launcher/private_folder.hpp"
 #include "rendezvous/launcher/program_path.hpp"
@@ -29,6 +30,7 @@ namespace {
 
 constexpr const char* kProgram = "elastic-rendezvous";
 constexpr Milliseconds kPause{10};  ///< between looks for a file
+constexpr Milliseconds kLongestAnswer{5000};
 /// The numbers of these descriptors in the server.
 constexpr int kSecretFd = 3;
 constexpr int kStarterFd = 4;
@@ -188,6 +190,8 @@ Result<ServerLocation> start_server(const LaunchEnvironment& launch, const std::
                                      "/dev/fd/" + std::to_string(kSecretFd),
                                      "--port-file",
                                      port_file,
+                                     "--job-record",
+                                     launcher::job_record_path(folder, location.job),
                                      "--exit-when-done",
                                      "--starter-fd",
                                      std::to_string(kStarterFd)};
@@ -215,16 +219,39 @@ Result<ServerLocation> start_server(const LaunchEnvironment& launch, const std::
   return location;
 }
 
+enum class Answer { kNone, kServes, kIsOver };
+
+/// A server lives for a moment after its job, and the same launch may start another one.
+Answer ask(const launcher::JobRecord& record) {
+  const auto answer =
+      rendezvous::request(record.address, record.job, record.secret, rendezvous::StatusRequest{},
+                          kLongestAnswer, record.encrypt);
+  if (!answer.ok()) {
+    // A refusal is for the worker to see.
+    return answer.status().code() == Code::kUnavailable ? Answer::kNone : Answer::kServes;
+  }
+  const auto* status = std::get_if<rendezvous::StatusReply>(&answer.value());
+  const bool over = status != nullptr && (status->phase == "done" || status->phase == "failed");
+  return over ? Answer::kIsOver : Answer::kServes;
+}
+
 Result<ServerLocation> await_server(const std::string& job, const std::string& folder,
                                     TimePoint deadline) {
+  pid_t over = 0;  // the server of an earlier training
   while (true) {
-    if (const auto record = launcher::find_job_record(folder, job)) {
-      return ServerLocation{record->address, record->job, record->secret, nullptr};
+    const auto record = launcher::find_job_record(folder, job);
+    if (record && record->owner.pid != over) {
+      const Answer answer = ask(*record);
+      if (answer == Answer::kServes) {
+        return ServerLocation{record->address, record->job, record->secret, nullptr};
+      }
+      if (answer == Answer::kIsOver) over = record->owner.pid;
     }
     if (Clock::now() >= deadline) {
       return Status(Code::kTimeout, "rank 0 has not started a rendezvous server in time (job " +
                                         job + " in " + folder +
-                                        "): does it call elastic::init, and on this machine?");
+                                        "): does it call elastic::init, and on this machine?" +
+                                        (over != 0 ? " That of an earlier training is over" : ""));
     }
     std::this_thread::sleep_for(kPause);
   }

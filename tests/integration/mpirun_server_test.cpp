@@ -8,6 +8,7 @@
 
 #include "integration/job.hpp"
 #include "integration/open_mpi.hpp"
+#include "rendezvous/client/control_client.hpp"
 #include "rendezvous/launcher/job_file.hpp"
 #include "rendezvous/launcher/private_folder.hpp"
 
@@ -77,6 +78,56 @@ TEST_F(MpirunServerTest, TheTasksOfASlurmStepMeetAtTheServerOfRankZero) {
   EXPECT_EQ(zero->wait(kTimeLimit), 0) << zero->output();
   EXPECT_EQ(one->wait(kTimeLimit), 0) << one->output();
   EXPECT_THAT(found_by(0), ::testing::StartsWith("2 127.0.0.1:"));
+  EXPECT_EQ(found_by(1), found_by(0));
+}
+
+TEST_F(MpirunServerTest, AServerRemovesItsRecordAtTheEnd) {
+  const auto one = task("1");
+  const auto zero = task("0");
+  ASSERT_EQ(zero->wait(kTimeLimit), 0) << zero->output();
+  ASSERT_EQ(one->wait(kTimeLimit), 0) << one->output();
+  const auto jobs = launcher::running_jobs(folder());
+  ASSERT_EQ(jobs.size(), 1U);
+  const std::string record = launcher::job_record_path(folder(), jobs[0].job);
+  EXPECT_TRUE(std::filesystem::exists(record));
+  ::kill(jobs[0].owner.pid, SIGTERM);
+  EXPECT_TRUE(eventually(kTimeLimit, [&] { return !std::filesystem::exists(record); }));
+}
+
+TEST_F(MpirunServerTest, TheRecordOfAServerThatWasKilledMisleadsNoLaterTask) {
+  std::string before;
+  for (int launch = 0; launch < 2; ++launch) {
+    const auto one = task("1");  // it looks for a server before there is another one
+    const auto zero = task("0");
+    ASSERT_EQ(zero->wait(kTimeLimit), 0) << zero->output();
+    ASSERT_EQ(one->wait(kTimeLimit), 0) << one->output();
+    EXPECT_EQ(found_by(1), found_by(0));
+    EXPECT_NE(found_by(0), before);
+    before = found_by(0);
+    const auto jobs = launcher::running_jobs(folder());
+    ASSERT_EQ(jobs.size(), 1U);
+    ::kill(jobs[0].owner.pid, SIGKILL);
+    ASSERT_TRUE(eventually(kTimeLimit, [&] { return !jobs[0].owner.alive(); }));
+  }
+}
+
+/// As in `srun sh -c "./train; ./evaluate"`: the server of the first lives for a moment longer.
+TEST_F(MpirunServerTest, TheServerOfATrainingThatIsOverMisleadsNoLaterTask) {
+  auto one = task("1");
+  auto zero = task("0");
+  ASSERT_EQ(zero->wait(kTimeLimit), 0) << zero->output();
+  ASSERT_EQ(one->wait(kTimeLimit), 0) << one->output();
+  const std::string before = found_by(0);
+  const auto jobs = launcher::running_jobs(folder());
+  ASSERT_EQ(jobs.size(), 1U);
+  ASSERT_TRUE(rendezvous::request(jobs[0].address, jobs[0].job, jobs[0].secret,
+                                  rendezvous::StopRequest{}, kTimeLimit)
+                  .ok());
+  one = task("1");
+  zero = task("0");
+  EXPECT_EQ(zero->wait(kTimeLimit), 0) << zero->output();
+  EXPECT_EQ(one->wait(kTimeLimit), 0) << one->output();
+  EXPECT_NE(found_by(0), before);
   EXPECT_EQ(found_by(1), found_by(0));
 }
 
