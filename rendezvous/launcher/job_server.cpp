@@ -79,6 +79,7 @@ rendezvous::ServerOptions server_options(const LaunchOptions& options, const Sec
   made.job = options.job;
   made.secret = secret;
   made.encrypt = options.encrypt;
+  made.returns = false;
   made.quarantine.first_pause = options.quarantine;
   made.event_log = options.event_log;
   made.http = options.http;

@@ -215,7 +215,7 @@ void Launcher::Impl::begin(const rendezvous::Enlisted& enlisted) {
   job_.name = enlisted.job;
   job_.launcher = enlisted.number;
   begun_ = true;
-  perform(supervision_.begin(enlisted.quarantined));
+  perform(supervision_.begin(enlisted.quarantined, enlisted.returns.value_or(true)));
   watch_for_notice();
   if (state_before_) decide(*state_before_);
 }

@@ -15,8 +15,9 @@ JobPhase parse_job_phase(std::string_view phase) {
   return JobPhase::kRunning;
 }
 
-std::vector<Action> Supervision::begin(bool in_quarantine) {
+std::vector<Action> Supervision::begin(bool in_quarantine, bool server_returns) {
   Actions actions;
+  server_returns_ = server_returns;
   quarantined_ = in_quarantine;
   for (int slot = 0; slot < options_.np; ++slot) {
     if (quarantined_) {

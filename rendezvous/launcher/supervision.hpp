@@ -48,7 +48,7 @@ struct WorkerReport {
   std::string why = {};  ///< of one that ended early, was unable to go on, or was evicted
   /// Why, by slot: of all workers that said the job was at its end, and were wrong.
   std::map<int, std::string> ended_early = {};
-  bool others = true;       ///< the latest view has members on other hosts
+  bool others = true;              ///< the latest view has members on other hosts
   bool several_launchers = false;  ///< start the job's workers
   bool unanswered = false;  ///< the server does not come back: this is what was last known of it
 };
@@ -170,7 +170,8 @@ class Supervision {
  public:
   explicit Supervision(SupervisionOptions options) : options_(options) {}
 
-  std::vector<Action> begin(bool in_quarantine = false);
+  /// `server_returns`: a server that ends may be started again.
+  std::vector<Action> begin(bool in_quarantine = false, bool server_returns = true);
   std::vector<Action> decide(const Event& event, TimePoint now);
   /// When TimePassed is due; TimePoint::max() for never.
   TimePoint next_tick() const;
@@ -275,6 +276,7 @@ class Supervision {
   bool others_ = true;  ///< the job had members on other hosts when the last worker here ended
   Milliseconds server_lost_for_{0};
   bool recovering_ = false;
+  bool server_returns_ = true;
   /// The thing that a launcher waits for that has no worker, and one to start.
   enum class Wait : std::uint8_t { kNone, kServer, kMembers };
   Wait wait_ = Wait::kNone;

@@ -103,7 +103,7 @@ void Supervision::worker_failed(int slot, const std::string& how, Actions& actio
     failed.outcome += ", and the job's server was gone";
     std::string text =
         worker(slot) + " " + how + "; to be started again when the job's server is back";
-    if (running() == 0) {
+    if (running() == 0 && longest_outage() > server_lost_for_) {
       text += ". No worker is left here: the server is waited for, for " +
               seconds(longest_outage()) + " in all";
     }
@@ -185,9 +185,10 @@ void Supervision::start_waiting(Actions& actions) {
   }
 }
 
-/// For which the server may be gone. One that runs in this process does not come back.
+/// For which the server may be gone. One that lives in an elasticrun does not come back: only the
+/// network may.
 Milliseconds Supervision::longest_outage() const {
-  return options_.joined ? std::max(options_.outage, options_.start) : options_.start;
+  return server_returns_ ? std::max(options_.outage, options_.start) : options_.start;
 }
 
 /// A launcher that has no worker, and one to start, does not wait for ever: neither for a server
@@ -202,10 +203,11 @@ void Supervision::limit_wait(TimePoint now) {
   if (std::exchange(wait_, wait) == wait) return;
   wait_until_ = TimePoint::max();
   if (wait == Wait::kNone) return;
-  wait_until_ = now + options_.start;
-  if (wait == Wait::kServer) {
-    wait_until_ = std::max(wait_until_, now + longest_outage() - server_lost_for_);
-  }
+  const TimePoint shortest = now + options_.start;
+  const TimePoint end_of_outage = now + longest_outage() - server_lost_for_;
+  wait_until_ = wait == Wait::kMembers ? shortest
+                : server_returns_      ? std::max(shortest, end_of_outage)
+                                       : std::max(now, end_of_outage);
 }
 
 /// The worker is the first of those that the server awaits, or the only one.

@@ -345,6 +345,7 @@ void fields(A& archive, M& m) {
   archive("number", m.number);
   archive("job", m.job);
   archive("quarantined", m.quarantined);
+  archive("returns", m.returns);
 }
 template <typename A, Is<Quarantined> M>
 void fields(A& archive, M& m) {

@@ -312,6 +312,8 @@ struct Enlisted {
   int number = 0;   ///< this launcher's in the job, which tells its workers from those of others
   std::string job;  ///< the job's name
   bool quarantined = false;  ///< as in Quarantined
+  /// Whether the server may be started again after its end: not one that lives in an elasticrun.
+  std::optional<bool> returns{};
 };
 /// To a launcher: its host is in quarantine, or no more. It starts no worker meanwhile.
 struct Quarantined {

@@ -323,7 +323,7 @@ void Job::enlist(const Peer& peer, const Enlist& launcher) {
   carry_out_quarantine();
   carry_out_limits();  // its own numbers are those before a limit
   if (!first) return;  // it has only told new numbers
-  peer->send(Enlisted{number, name_, quarantine_.pause_of(launcher.host).has_value()});
+  peer->send(Enlisted{number, name_, quarantine_.pause_of(launcher.host).has_value(), returns_});
   peer->send(Spawn{launchers_.wanted(peer)});
 }
 

@@ -56,6 +56,8 @@ class Job : public std::enable_shared_from_this<Job> {
   void enlist(const Peer& peer, const Enlist& launcher);
   void remove_launcher(const Peer& peer);
 
+  /// Launchers are told that this server is not started again.
+  void will_not_return() { returns_ = false; }
   /// Called once, a moment after the job is over, with why it failed if it did; also when no worker
   /// is left of a job that had not begun, and when none has come within `first_worker`.
   void when_over(std::function<void(Status)> over, Milliseconds first_worker);
@@ -158,6 +160,7 @@ class Job : public std::enable_shared_from_this<Job> {
   std::string phase_text_;
   bool had_workers_ = false;
   bool starter_lost_ = false;
+  std::optional<bool> returns_;  ///< see Enlisted
   bool stopped_ = false;
   TimePoint ends_ = TimePoint::max();
 };

@@ -110,6 +110,7 @@ class Server::Impl : public std::enable_shared_from_this<Impl> {
                           journal.same_training, std::move(earlier.requests)};
     job_ = std::make_shared<Job>(io_, options_.job, options_.membership, options_.quarantine,
                                  std::move(journal.sink), std::move(memory), std::move(events));
+    if (!options_.returns) job_->will_not_return();
     job_->when_over(std::move(over_), options_.first_worker);
     if (Status shown = show(); !shown.ok()) return shown;
     asio::co_spawn(

@@ -30,6 +30,7 @@ struct ServerOptions {
   std::string journal;    ///< path; empty: none
   std::string event_log;  ///< path; empty: none
   std::string http;       ///< "address:port" to show the job at; empty: nowhere
+  bool returns = true;    ///< it may be started again after its end
   /// For which `when_over` waits for the first worker: the process that started the server may have
   /// died before it registered, unnoticed.
   Milliseconds first_worker{60000};

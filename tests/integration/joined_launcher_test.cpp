@@ -57,6 +57,18 @@ TEST_F(JoinedLauncherTest, ADeadWorkerIsReplacedOnItsHost) {
   EXPECT_EQ(second->wait(kTimeLimit), 0) << second->output();
 }
 
+TEST_F(JoinedLauncherTest, EndsSoonAfterItsWorkersWhereTheElasticrunWithTheServerIsGone) {
+  start({"-np", "1", "--max-np", "4"});
+  ASSERT_TRUE(job_->wait_until_trained(1));
+  const auto second =
+      join({"-np", "1", "--start-timeout-ms", "1000", "--env", "ELASTIC_VIEW_TIMEOUT_MS=1000",
+            "--env", "ELASTIC_INIT_TIMEOUT_MS=1000"});
+  ASSERT_TRUE(job_->wait_until_trained(2)) << second->output();
+  ::kill(job_->launcher().pid(), SIGKILL);
+  EXPECT_EQ(second->wait(kTimeLimit), 1) << second->output();
+  EXPECT_THAT(second->output(), HasSubstr("the job's server does not come back"));
+}
+
 TEST_F(JoinedLauncherTest, TheLastLineIsAboutTheWorkersOfOneHost) {
   start({"-np", "2", "--max-np", "4", "--max-restarts", "0"});
   ASSERT_TRUE(job_->wait_until_trained(2));

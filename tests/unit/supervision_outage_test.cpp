@@ -108,6 +108,24 @@ TEST(SupervisionOutage, ALateDeathStillLeavesTimeForTheServer) {
   EXPECT_TRUE(world.finished);
 }
 
+/// One that lives in an elasticrun ends with it. The workers have waited for it before they failed.
+TEST(SupervisionOutage, AServerThatIsNotStartedAgainIsNotWaitedForForLong) {
+  World world({.np = 1, .max_np = 1, .joined = true, .start = Milliseconds(60000)}, false, false);
+  world.happens(kJoinable);
+  world.happens(ServerMissing{Milliseconds(20000)});
+  World late = world;
+  world.happens(WorkerExited{0, kCode3, unanswered()});
+  EXPECT_THAT(said(world), HasSubstr("the server is waited for, for 60 s in all"));
+  EXPECT_EQ(world.supervision.next_tick(), world.now + Milliseconds(40000));
+  late.happens(ServerMissing{Milliseconds(211000)});
+  late.happens(WorkerExited{0, kCode3, unanswered()});
+  EXPECT_THAT(said(late), testing::Not(HasSubstr("is waited for")));
+  EXPECT_EQ(late.supervision.next_tick(), late.now);
+  late.passes(Milliseconds(0));
+  ASSERT_TRUE(late.finished);
+  EXPECT_EQ(late.finished->exit_code, 1);
+}
+
 /// The server waits for a worker, and this launcher has one: the job begins again.
 TEST(SupervisionOutage, WhereNoMemberComesBackTheWorkerIsStartedAllTheSame) {
   for (const JobStateChanged& alone :

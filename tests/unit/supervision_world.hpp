@@ -21,8 +21,9 @@ inline const WorkerReport kNotJoinable{JobPhase::kRunning, false, WorkerReport::
 
 /// Supervision with a clock that the test moves.
 struct World {
-  explicit World(SupervisionOptions options, bool in_quarantine = false) : supervision(options) {
-    note(supervision.begin(in_quarantine));
+  explicit World(SupervisionOptions options, bool in_quarantine = false, bool server_returns = true)
+      : supervision(options) {
+    note(supervision.begin(in_quarantine, server_returns));
   }
 
   void note(const std::vector<Action>& actions) {
