@@ -277,13 +277,13 @@ void Launcher::Impl::collect_children() {
     return;
   }
   for (auto entry = workers_.begin(); entry != workers_.end();) {
+    const pid_t pid = entry->second->pid();  // none once it is collected
     const auto status = entry->second->collect();
     if (!status) {
       ++entry;
       continue;
     }
     const int slot = entry->first;
-    const pid_t pid = entry->second->pid();
     entry = workers_.erase(entry);
     tell_end(slot, status->ok() ? "" : status->text(), pid);
     connection_->ask_about(label(slot), [this, slot, ended = *status](const WorkerReport& report) {

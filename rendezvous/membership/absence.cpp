@@ -20,14 +20,17 @@ constexpr std::size_t kAskedOfEach = 4;
 
 /// Marks a member as disconnected. A round begins at once, as after a death, and waits for the
 /// outcome: if the member is dead, no time is lost. If most members are disconnected at the same
-/// time, this is an outage of the network or the server, and the members train on instead.
+/// time, this is an outage of the network or the server, and the members train on instead. So it is
+/// if no member has been heard for long: their connections are lost one after the other.
 void Membership::State::disconnect(const std::string& incarnation, const std::string& why) {
   if (!absences_.try_emplace(incarnation, Absence{now_, why}).second) return;
+  const bool all_silent = liveness_.all_silent(now_);
   liveness_.forget(incarnation);
   log_reason(describe(incarnation) + " is disconnected: " + why);
-  if (!outage_ && 2 * absences_.size() > view_.members.size()) {
+  if (!outage_ && (all_silent || 2 * absences_.size() > view_.members.size())) {
     outage_ = Outage{now_, std::nullopt};
-    log_reason("most connections are lost: the members are awaited");
+    log_reason(std::string(all_silent ? "no member is heard" : "most connections are lost") +
+               ": the members are awaited");
   }
   note_first_connected();
 }
@@ -41,18 +44,29 @@ void Membership::State::reconnect(const std::string& incarnation) {
   }
   absences_.erase(incarnation);
   note_first_connected();
-  if (absences_.empty()) outage_.reset();
+  end_outage_if_over();
 }
 
-/// In an outage, notes when the first member is connected again: the others' time begins then.
+/// In an outage, notes when the first member is heard again: the others' time begins then. A
+/// connection that still stands proves nothing.
 void Membership::State::note_first_connected() {
   if (!outage_) return;
-  const bool all_absent = absences_.size() == count_remaining();  // none of another is absent
-  if (all_absent) {
+  const bool heard = any_remaining([this](const Worker& worker) {
+    const std::string& member = worker.registration.incarnation;
+    return !is_absent(member) && liveness_.heard_at(member) >= outage_->since;
+  });
+  if (!heard) {
     outage_->first_connected.reset();
   } else if (!outage_->first_connected) {
     outage_->first_connected = now_;
   }
+}
+
+/// A member whose connection stood all the time may not have got the freeze of a round yet.
+void Membership::State::end_outage_if_over() {
+  if (!outage_ || !absences_.empty()) return;
+  outage_.reset();
+  if (round_) round_->started = now_;
 }
 
 /// When the member is given up without proof of its death.

@@ -80,7 +80,7 @@ void Membership::State::forget(const std::string& incarnation) {
   liveness_.forget(incarnation);
   absences_.erase(incarnation);
   note_first_connected();
-  if (absences_.empty()) outage_.reset();
+  end_outage_if_over();
 }
 
 void Membership::State::evict(const std::string& incarnation, const std::string& why) {
@@ -280,7 +280,8 @@ bool Membership::State::end_if_over() {
 /// When a member's report for the immediate round is late; TimePoint::max() for never.
 TimePoint Membership::State::report_due(const std::string& member) const {
   const auto found = workers_.find(member);
-  if (found == workers_.end() || round_->reports.contains(member) || is_absent(member)) {
+  if (found == workers_.end() || round_->reports.contains(member) || is_absent(member) ||
+      is_cut_off()) {
     return TimePoint::max();
   }
   return std::max(round_->started, found->second.back_at) + report_window() + liveness_.slack(now_);

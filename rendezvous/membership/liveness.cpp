@@ -102,6 +102,11 @@ TimePoint Liveness::deadline(TimePoint now) {
   return oldest_ + limit(now);
 }
 
+TimePoint Liveness::heard_at(const std::string& incarnation) const {
+  const auto found = signs_.find(incarnation);
+  return found == signs_.end() ? TimePoint::min() : found->second.heard;
+}
+
 Duration Liveness::age(const std::string& incarnation, TimePoint now) const {
   const auto found = signs_.find(incarnation);
   return found == signs_.end() ? Duration(0) : now - found->second.heard;

@@ -44,6 +44,10 @@ class Liveness {
     Milliseconds silence;  ///< since its own last message
   };
   std::vector<Silent> silent(TimePoint now) const;
+  /// Whether no member was heard for longer than silence is allowed.
+  bool all_silent(TimePoint now) const { return !signs_.empty() && now - newest_ >= limit(now); }
+  /// The time of the member's own last message; TimePoint::min() where it is not watched.
+  TimePoint heard_at(const std::string& incarnation) const;
 
   /// The silence that is allowed beyond `evict_after`.
   Duration slack(TimePoint now) const;

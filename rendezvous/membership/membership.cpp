@@ -126,9 +126,9 @@ void Membership::State::on(const Registered& event) {
   worker.back_at = now_;
   worker.untold = event.registration.generation != 0;
   if (removals_.erase(incarnation) > 0) worker.removing = true;
+  liveness_.watch(incarnation, now_);
   reconnect(incarnation);
   if (worker.arrival == 0) worker.arrival = ++arrivals_;
-  liveness_.watch(incarnation, now_);
   if (!first_registered_) first_registered_ = now_;
   welcome(incarnation);
   if (recovery_) note_reported_view(incarnation);  // it answers only after its welcome
@@ -150,6 +150,7 @@ void Membership::State::on(const Received& event) {
     return log_reason("ignored: a message of unknown worker '" + event.incarnation + "'");
   }
   liveness_.heard(event.incarnation, now_);
+  if (is_cut_off()) note_first_connected();
   std::visit([&](const auto& message) { on_message(event.incarnation, message); }, event.message);
 }
 
@@ -261,6 +262,10 @@ void Membership::State::on(const Tick& /*event*/) {
   for (const auto& silent : liveness_.silent(now_)) {
     const auto found = workers_.find(silent.incarnation);
     if (found == workers_.end()) continue;
+    if (is_cut_off() && is_member(silent.incarnation)) {
+      liveness_.lived(silent.incarnation, now_);  // not known, but its silence proves nothing
+      continue;
+    }
     evict(silent.incarnation, "no heartbeat for " + std::to_string(silent.silence.count()) + " ms");
   }
   expire();

@@ -67,11 +67,11 @@ class Membership::State {
     std::set<std::string> asked = {};  ///< members that were asked whether its process has ended
     bool ask = true;                   ///< others are to be asked
   };
-  /// Most members were disconnected at the same time, so the network or the server has failed.
-  /// Lasts until all are back or given up.
+  /// Most members were disconnected at the same time, or one while the others were silent: the
+  /// network or the server has failed. Lasts until all are back or given up.
   struct Outage {
     TimePoint since{};
-    std::optional<TimePoint> first_connected;  ///< since when at least one member is connected
+    std::optional<TimePoint> first_connected;  ///< since when at least one member is heard again
   };
 
   /// One attempt at a view change, from the freeze to the next view. With `at_commit` 0 it is
@@ -182,6 +182,8 @@ class Membership::State {
   void disconnect(const std::string& incarnation, const std::string& why);
   void reconnect(const std::string& incarnation);
   void note_first_connected();
+  void end_outage_if_over();
+  bool is_cut_off() const { return outage_ && !outage_->first_connected; }
   TimePoint awaited_until(const Absence& absence) const;
   void give_up_absent(const std::string& incarnation, Departure how, const std::string& what);
   void give_up_ended(const std::string& incarnation, const std::string& proof);

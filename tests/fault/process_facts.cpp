@@ -73,6 +73,18 @@ Footprint footprint(pid_t pid) {
   return {entries(of(pid, "fd")), entries(of(pid, "task"))};
 }
 
+std::vector<pid_t> children_of(pid_t pid, const std::string& program) {
+  const std::string number = std::to_string(pid);
+  std::ifstream children("/proc/" + number + "/task/" + number + "/children");
+  std::vector<pid_t> found;
+  for (pid_t child = 0; children >> child;) {
+    std::ifstream name("/proc/" + std::to_string(child) + "/comm");
+    std::string comm;
+    if (std::getline(name, comm) && comm == program) found.push_back(child);
+  }
+  return found;
+}
+
 std::size_t resident_kib(pid_t pid) {
   std::ifstream status(of(pid, "status"));
   for (std::string word; status >> word;) {

@@ -21,6 +21,9 @@ struct Footprint {
 };
 Footprint footprint(pid_t pid);
 
+/// Its children that run a program of this name.
+std::vector<pid_t> children_of(pid_t pid, const std::string& program);
+
 /// Memory in use, in KiB.
 std::size_t resident_kib(pid_t pid);
 

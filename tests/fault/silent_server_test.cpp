@@ -47,6 +47,24 @@ TEST_F(SilentServerForLong, StallsNoMemberAndGivesNoneUp) {
   finish_with_a_joiner(job, arguments, members);
 }
 
+/// Connections end one after the other, those of the server after 11 s. A leader among several
+/// servers behaves in the same way.
+TEST_F(SilentServerForLong, KeepsTheMembersWhoseConnectionsAreLost) {
+  constexpr std::chrono::seconds kCut{15};
+  FaultJob& job = make_job({.np = 3, .evict_after = kUsualEviction}, 1);
+  const std::vector<std::string> arguments{"kind=train", "until=" + job.end_file(),
+                                           "pause_us=1000"};
+  job.start_all(arguments);
+  const auto members = job.others({});
+  ASSERT_TRUE(FaultJob::await_steps(members, 20)) << job.text();
+  hosts_->silence(kServerHost);
+  std::this_thread::sleep_for(kCut);  // the length of the silence is what is tested
+  ASSERT_TRUE(FaultJob::await_steps(members, 20)) << job.text();
+  hosts_->restore(kServerHost);
+  finish_with_a_joiner(job, arguments, members);
+  EXPECT_NE(job.text().find("the members are awaited"), std::string::npos) << job.text();
+}
+
 class CutFromTheServer : public SilentServerTest {};
 
 /// The others' positions tell that it goes on.

@@ -161,6 +161,39 @@ TEST_F(AbsenceTest, MembersThatComeBackAfterMinutesTrainOn) {
   EXPECT_THAT(members(), ElementsAre("a", "b"));
 }
 
+/// Connections to hosts that cannot be reached end one after the other.
+TEST_F(AbsenceTest, AMemberThatIsSilentInAnOutageIsAwaitedToo) {
+  start_with({"a", "b", "c", "d"});
+  silent_ = {"a", "b", "c", "d"};
+  pass(std::chrono::seconds(10));
+  lose_connection("a");
+  EXPECT_EQ(count<Freeze>("b"), 0U) << "the members train on";
+  pass(std::chrono::seconds(20));
+  lose_connection("b");
+  lose_connection("c");
+  pass(std::chrono::seconds(100));
+  silent_.clear();
+  say("d", Heartbeat{view().generation, {}, 0});
+  for (const char* member : {"a", "b", "c"}) come_back(member);
+  EXPECT_EQ(phase(), Phase::kRunning);
+  EXPECT_EQ(view().generation, 1U);
+  pass(std::chrono::seconds(1));
+  EXPECT_EQ(view().generation, 1U);
+}
+
+TEST_F(AbsenceTest, OneThatIsHeardAgainBeginsTheTimeOfTheOthers) {
+  start_with({"a", "b", "c"});
+  silent_ = {"a", "b", "c"};
+  pass(std::chrono::seconds(10));
+  lose_connection("a");
+  lose_connection("b");
+  silent_ = {"a", "b"};
+  say("c", Heartbeat{view().generation, {}, 0});
+  pass(options_.return_window + Milliseconds(1));
+  report_all({"c"}, 1);
+  EXPECT_THAT(members(), ElementsAre("c"));
+}
+
 TEST_F(AbsenceTest, ProofOfAllEndsIsNotWaitedFor) {
   start_with({"a", "b"});
   lose_connection("a");
